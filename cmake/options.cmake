@@ -1,0 +1,34 @@
+# Compiler flags of every target, and the libraries from outside.
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+find_library(DNNL_LIBRARY NAMES dnnl REQUIRED)
+find_path(DNNL_INCLUDE NAMES dnnl.h oneapi/dnnl/dnnl.h REQUIRED)
+
+add_library(halfulp-options INTERFACE)
+target_include_directories(halfulp-options INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src>
+  $<INSTALL_INTERFACE:include>)
+target_compile_options(halfulp-options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wvla -Wstrict-prototypes
+  -Wmissing-prototypes
+  -ffp-contract=off -fno-math-errno -fno-trapping-math -fvisibility=hidden)
+target_compile_definitions(halfulp-options INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
+  HALFULP_VERSION="${PROJECT_VERSION}")
+target_link_libraries(halfulp-options INTERFACE OpenMP::OpenMP_C m)
+if(HALFULP_WERROR)
+  target_compile_options(halfulp-options INTERFACE -Werror)
+endif()
+if(HALFULP_SANITIZE)
+  target_compile_options(halfulp-options INTERFACE -fsanitize=address,undefined
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(halfulp-options INTERFACE -fsanitize=address,undefined)
+endif()
+if(HALFULP_COVERAGE)
+  target_compile_options(halfulp-options INTERFACE --coverage)
+  target_link_options(halfulp-options INTERFACE --coverage)
+endif()

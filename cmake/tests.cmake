@@ -1,0 +1,38 @@
+# tests/unit/<room>_<file>_test.c: one cmocka program each, linked to its room and what lies below.
+# tests/exhaustive/<room>_<what>.c: long proofs; `ctest -L exhaustive` runs them, plain ctest their short form.
+# tests/program/*.py: the program as a user runs it.
+pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+find_library(MPFR_LIBRARY mpfr REQUIRED)
+find_library(GMP_LIBRARY gmp REQUIRED)
+find_package(Python3 COMPONENTS Interpreter)
+
+file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/*_test.c)
+foreach(source ${unit_tests})
+  get_filename_component(test ${source} NAME_WE)
+  string(REGEX REPLACE "_.*" "" room ${test})
+  add_executable(${test} ${source})
+  target_link_libraries(${test} PRIVATE halfulp-${room} PkgConfig::CMOCKA ${MPFR_LIBRARY} ${GMP_LIBRARY})
+  target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  add_test(NAME ${test} COMMAND ${test})
+  set_tests_properties(${test} PROPERTIES TIMEOUT 600)
+endforeach()
+
+file(GLOB proofs CONFIGURE_DEPENDS tests/exhaustive/*.c)
+foreach(source ${proofs})
+  get_filename_component(test ${source} NAME_WE)
+  string(REGEX REPLACE "_.*" "" room ${test})
+  add_executable(proof_${test} ${source})
+  target_link_libraries(proof_${test} PRIVATE halfulp-${room} ${MPFR_LIBRARY} ${GMP_LIBRARY})
+  add_test(NAME proof_${test}_short COMMAND proof_${test} --short)
+  add_test(NAME proof_${test}_exhaustive COMMAND proof_${test} CONFIGURATIONS exhaustive)
+  set_tests_properties(proof_${test}_short PROPERTIES TIMEOUT 900)
+  set_tests_properties(proof_${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400)
+endforeach()
+
+file(GLOB program_tests CONFIGURE_DEPENDS tests/program/*_test.py)
+foreach(source ${program_tests})
+  get_filename_component(test ${source} NAME_WE)
+  add_test(NAME program_${test} COMMAND ${Python3_EXECUTABLE} ${source})
+  set_tests_properties(program_${test} PROPERTIES TIMEOUT 1200
+    ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
+endforeach()

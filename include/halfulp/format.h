@@ -1,0 +1,106 @@
+/* halfulp/format.h - number formats: description, parsing, limits, codes.
+ * Layer 1 (depends on base). Thread-safe: all functions are pure.
+ */
+#ifndef HALFULP_FORMAT_H
+#define HALFULP_FORMAT_H
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* Which codes are not finite numbers. */
+typedef enum hu_specials {
+    HU_SPECIALS_IEEE, /* all-ones exponent field: infinity if the fraction is 0, else NaN */
+    HU_SPECIALS_FIN,  /* none: every code is a finite number */
+    HU_SPECIALS_FN,   /* no infinity; exponent and fraction all ones is NaN (OCP E4M3) */
+    HU_SPECIALS_FNUZ  /* no infinity, no -0; code 100..0 is the one NaN */
+} hu_specials;
+
+typedef enum hu_overflow { HU_OVERFLOW_INF, HU_OVERFLOW_SAT, HU_OVERFLOW_NAN } hu_overflow;
+
+typedef enum hu_rounding {
+    HU_ROUND_NEAREST_EVEN, /* rne */
+    HU_ROUND_NEAREST_AWAY, /* rna */
+    HU_ROUND_TOWARD_ZERO,  /* rz */
+    HU_ROUND_UP,           /* ru: toward +infinity */
+    HU_ROUND_DOWN,         /* rd: toward -infinity */
+    HU_ROUND_TO_ODD,       /* rodd */
+    HU_ROUND_STOCHASTIC,   /* sr */
+    HU_ROUND_COUNT
+} hu_rounding;
+
+/* A binary floating-point format: 16 bytes of plain data, compared with hu_format_equal.
+ * Value of a code with fields s, E, M: E = 0: (-1)^s M 2^(1-bias-man_bits); else (-1)^s (1 +
+ * M/2^man_bits) 2^(E-bias). Source: notes A.1 of the design; Popescu et al. section IV-A, Lee et
+ * al. FP(e,m,b). */
+typedef struct hu_format {
+    uint8_t exp_bits;    /* 1..8; 2..8 for IEEE specials; 8 goes with IEEE specials only */
+    uint8_t man_bits;    /* 0..23 stored bits, without the hidden one */
+    uint8_t specials;    /* hu_specials */
+    uint8_t subnormals;  /* 1: represented; 0: results below the smallest normal become 0 after
+                            rounding */
+    uint8_t overflow;    /* hu_overflow */
+    uint8_t reserved[3]; /* zero */
+    int32_t bias;        /* total exponent bias; default 2^(exp_bits-1)-1 */
+    uint32_t reserved2;  /* zero */
+} hu_format;
+
+/* Derived numbers; exact, as float64. */
+typedef struct hu_format_limits {
+    int emin;          /* exponent of the smallest normal number, 1 - bias */
+    int emax;          /* exponent of the largest finite number */
+    uint32_t code_max; /* magnitude code of the largest finite number */
+    uint32_t codes;    /* distinct codes that the format uses: 2^(1+e+m) */
+    double max_finite;
+    double min_normal;
+    double min_subnormal; /* smallest nonzero; = min_normal if the format has no subnormals */
+    double
+        overflow_threshold; /* |x| at or above it overflows under nearest-even (above it for FN) */
+    double underflow_threshold; /* |x| below it becomes 0 under nearest-even */
+} hu_format_limits;
+
+/* True if every field of a and b is equal. */
+int hu_format_equal(const hu_format *a, const hu_format *b);
+
+/* HU_OK if the format is in the space above and its values fit binary32 (emax <= 127, emin -
+ * man_bits >= -149); else HU_ERR_FORMAT, the message naming the field, its value and its range. */
+hu_status hu_format_check(const hu_format *format);
+
+/* Reads a format's name ("fp16", "1/6/9/d", "fp(4,3,4)", "e4m3fn:ovf=sat",
+ * "e5m2:bias=16:specials=fnuz"; case is ignored). Errors: HU_ERR_PARSE with the column (from 1) and
+ * what was expected there; HU_ERR_UNKNOWN with the three nearest names; HU_ERR_FORMAT for values
+ * outside the space. *format is zero on failure. */
+hu_status hu_format_parse(const char *text, hu_format *format);
+
+/* Writes the canonical spelling, which parses back to the same format: the shortest named form,
+ * else eXmY with options. text: capacity bytes, at least 64. */
+hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
+
+/* The table of named formats: index 0..hu_format_named_count()-1. Borrowed: valid for ever. */
+uint32_t hu_format_named_count(void);
+const char *hu_format_named(uint32_t index, hu_format *format, const char **description);
+
+/* Bits of a code: 1 + exp_bits + man_bits. */
+uint32_t hu_format_bits(const hu_format *format);
+
+/* Limits; format must be valid. */
+hu_format_limits hu_format_limits_of(const hu_format *format);
+
+/* "rne", "rna", ... <-> hu_rounding; unknown names: HU_ERR_UNKNOWN listing the names. */
+hu_status hu_rounding_parse(const char *text, hu_rounding *rounding);
+const char *hu_rounding_name(hu_rounding rounding);
+
+/* Rounds one float32 by integer arithmetic alone: the definition of truth that every kernel must
+ * equal bit for bit. random_word: 32 random bits, used by HU_ROUND_STOCHASTIC only. NaN in: NaN
+ * out, the payload kept and quiet. Source: notes A.5. Proof: tests/exhaustive/format_reference.c
+ * (against MPFR). */
+float hu_format_round(const hu_format *format, hu_rounding rounding, float x, uint32_t random_word);
+
+/* Code of a value that is already in the format (sign bit on top, right-aligned). Not in the
+ * format, or an infinity or NaN that the format cannot encode: HU_ERR_FORMAT and *code = 0. NaN:
+ * the quiet code with the largest fraction. */
+hu_status hu_format_encode(const hu_format *format, float x, uint32_t *code);
+
+/* Value of a code; every code has one. code >= codes: HU_ERR_ARGUMENT. */
+hu_status hu_format_decode(const hu_format *format, uint32_t code, float *x);
+
+#endif

@@ -1,0 +1,43 @@
+#include "base/cpu.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[HU_ISA_COUNT] = {"scalar", "avx2", "avx512"};
+static _Atomic int chosen = -1;
+
+const char *hu_isa_name(hu_isa isa) {
+    return names[isa];
+}
+
+hu_isa hu_cpu_isa_native(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("bmi2"))
+        return HU_ISA_SCALAR;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return HU_ISA_AVX512;
+    return HU_ISA_AVX2;
+#else
+    return HU_ISA_SCALAR;
+#endif
+}
+
+hu_isa hu_cpu_isa(void) {
+    int isa = atomic_load(&chosen);
+    if (isa >= 0) return (hu_isa)isa;
+    hu_isa best = hu_cpu_isa_native();
+    const char *cap = getenv("HALFULP_MAX_ISA");
+    for (int i = 0; cap && i < HU_ISA_COUNT; i++)
+        if (strcmp(cap, names[i]) == 0 && (hu_isa)i < best) best = (hu_isa)i;
+    atomic_store(&chosen, (int)best);
+    return best;
+}
+
+void hu_cpu_set_isa(hu_isa isa) {
+    hu_isa native = hu_cpu_isa_native();
+    atomic_store(&chosen, (int)(isa < native ? isa : native));
+}

@@ -1,0 +1,95 @@
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+
+enum { ALIGNMENT = 64 };
+
+/* Stands in the 64 bytes in front of every block. */
+typedef struct block_header {
+    size_t bytes;
+} block_header;
+
+static _Atomic uint64_t live_bytes, live_blocks, allocations, peak_bytes, fail_countdown;
+
+static bool fault_strikes(void) {
+    if (atomic_load(&fail_countdown) == 0) return false;
+    return atomic_fetch_sub(&fail_countdown, 1) == 1;
+}
+
+static void raise_peak(uint64_t now) {
+    uint64_t peak = atomic_load(&peak_bytes);
+    while (now > peak && !atomic_compare_exchange_weak(&peak_bytes, &peak, now)) continue;
+}
+
+hu_status hu_alloc(size_t bytes, void **block) {
+    *block = NULL;
+    size_t total;
+    if (!hu_add_size(bytes, 2 * ALIGNMENT - 1, &total) || fault_strikes())
+        return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
+    total -= total % ALIGNMENT;
+    char *base = aligned_alloc(ALIGNMENT, total);
+    if (!base) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
+    memset(base, 0, total);
+    ((block_header *)(void *)base)->bytes = bytes;
+    atomic_fetch_add(&live_blocks, 1);
+    atomic_fetch_add(&allocations, 1);
+    raise_peak(atomic_fetch_add(&live_bytes, bytes) + bytes);
+    *block = base + ALIGNMENT;
+    return HU_OK;
+}
+
+hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block) {
+    size_t bytes;
+    *block = NULL;
+    if (!hu_mul_size(count, element_bytes, &bytes))
+        return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu elements of %zu bytes", count,
+                       element_bytes);
+    return hu_alloc(bytes, block);
+}
+
+hu_status hu_realloc(void **block, size_t bytes) {
+    void *grown;
+    hu_status st = hu_alloc(bytes, &grown);
+    if (st != HU_OK) return st;
+    if (*block) {
+        size_t old = ((block_header *)(void *)((char *)*block - ALIGNMENT))->bytes;
+        memcpy(grown, *block, old < bytes ? old : bytes);
+        hu_free(*block);
+    }
+    *block = grown;
+    return HU_OK;
+}
+
+hu_status hu_strndup(const char *text, size_t length, char **copy) {
+    void *block;
+    hu_status st = hu_alloc(length + 1, &block);
+    *copy = block;
+    if (st == HU_OK) memcpy(*copy, text, length);
+    return st;
+}
+
+hu_status hu_strdup(const char *text, char **copy) {
+    return hu_strndup(text, strlen(text), copy);
+}
+
+void hu_free(void *block) {
+    if (!block) return;
+    char *base = (char *)block - ALIGNMENT;
+    atomic_fetch_sub(&live_bytes, ((block_header *)(void *)base)->bytes);
+    atomic_fetch_sub(&live_blocks, 1);
+    free(base);
+}
+
+hu_memory_counts hu_memory_count(void) {
+    return (hu_memory_counts){atomic_load(&live_bytes), atomic_load(&live_blocks),
+                              atomic_load(&allocations), atomic_load(&peak_bytes)};
+}
+
+void hu_memory_fail_at(uint64_t nth) {
+    atomic_store(&fail_countdown, nth);
+}

@@ -1,0 +1,41 @@
+/* base/memory.h - the only door to the heap: counted, so that the ledger can be checked against it.
+ */
+#ifndef HU_BASE_MEMORY_H
+#define HU_BASE_MEMORY_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* Zeroed block, 64-byte aligned. On failure *block is NULL and HU_ERR_MEMORY names the size. bytes
+ * = 0 gives a valid block that must be freed too. Owner frees with hu_free. */
+hu_status hu_alloc(size_t bytes, void **block);
+
+/* Zeroed array of count elements; the product is checked. */
+hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block);
+
+/* Grows a block to bytes, keeping its contents (new part zeroed). *block may be NULL; on failure it
+ * is untouched. */
+hu_status hu_realloc(void **block, size_t bytes);
+
+/* Copy of a string / of its first length bytes plus a final zero. */
+hu_status hu_strdup(const char *text, char **copy);
+hu_status hu_strndup(const char *text, size_t length, char **copy);
+
+/* Frees a block of the functions above; NULL is allowed. */
+void hu_free(void *block);
+
+typedef struct hu_memory_counts {
+    uint64_t live_bytes; /* bytes asked for and not yet freed */
+    uint64_t live_blocks;
+    uint64_t allocations; /* calls that gave a block since the start */
+    uint64_t peak_bytes;
+} hu_memory_counts;
+
+/* Counters of the whole process; safe from any thread. */
+hu_memory_counts hu_memory_count(void);
+
+/* For tests: the nth allocation from now (1 = next) fails once; 0 switches the fault off. */
+void hu_memory_fail_at(uint64_t nth);
+
+#endif

@@ -1,0 +1,67 @@
+#include "base/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <Random123/threefry.h>
+#include <xxhash.h>
+
+uint64_t hu_stream_id(const char *purpose, const char *name) {
+    uint64_t seed = XXH64(purpose, strlen(purpose), 0);
+    return XXH64(name, strlen(name), seed);
+}
+
+void hu_random_block(const hu_random_key *key, uint64_t block, uint32_t words[4]) {
+    threefry4x32_key_t k = {{(uint32_t)key->seed, (uint32_t)(key->seed >> 32),
+                             (uint32_t)key->stream, (uint32_t)(key->stream >> 32)}};
+    threefry4x32_ctr_t c = {{(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)key->step,
+                             (uint32_t)(key->step >> 32)}};
+    threefry4x32_ctr_t r = threefry4x32_R(12, c, k);
+    memcpy(words, r.v, sizeof r.v);
+}
+
+uint32_t hu_random_word(const hu_random_key *key, uint64_t index) {
+    uint32_t words[4];
+    hu_random_block(key, index / 4, words);
+    return words[index % 4];
+}
+
+void hu_random_words(const hu_random_key *key, uint64_t first, uint64_t count, uint32_t *words) {
+    uint32_t block[4];
+    for (uint64_t done = 0; done < count;) {
+        uint64_t offset = (first + done) % 4;
+        hu_random_block(key, (first + done) / 4, block);
+        for (; offset < 4 && done < count; offset++) words[done++] = block[offset];
+    }
+}
+
+float hu_random_uniform(const hu_random_key *key, uint64_t index) {
+    return (float)(hu_random_word(key, index) >> 8) * 0x1p-24f;
+}
+
+float hu_random_normal(const hu_random_key *key, uint64_t index) {
+    uint32_t words[4];
+    hu_random_block(key, index / 2, words);
+    const uint32_t *pair = words + 2 * (index % 2);
+    double u = ((double)pair[0] + 1.0) * 0x1p-32;
+    double v = (double)pair[1] * 0x1p-32;
+    return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586476925 * v));
+}
+
+uint64_t hu_random_below(const hu_random_key *key, uint64_t index, uint64_t bound) {
+    uint32_t words[4];
+    hu_random_block(key, index / 2, words);
+    const uint32_t *pair = words + 2 * (index % 2);
+    uint64_t word = (uint64_t)pair[0] << 32 | pair[1];
+    return (uint64_t)((unsigned __int128)word * bound >> 64);
+}
+
+void hu_random_permutation(const hu_random_key *key, uint32_t count, uint32_t *order) {
+    for (uint32_t i = 0; i < count; i++) order[i] = i;
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t j = (uint32_t)hu_random_below(key, i, i);
+        uint32_t kept = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = kept;
+    }
+}

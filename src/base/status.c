@@ -1,0 +1,52 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 4096 };
+
+static _Thread_local char message[MESSAGE_BYTES];
+
+static const struct {
+    const char *text;
+    int exit_code;
+} status_table[] = {
+#define HU_STATUS_ROW(name, text, code) [HU_##name] = {text, code},
+    HU_STATUS_LIST(HU_STATUS_ROW)
+#undef HU_STATUS_ROW
+};
+
+const char *hu_status_text(hu_status status) {
+    return status_table[status].text;
+}
+
+int hu_status_exit_code(hu_status status) {
+    return status_table[status].exit_code;
+}
+
+const char *hu_last_error(void) {
+    return message;
+}
+
+hu_status hu_fail(hu_status status, const char *format, ...) {
+    char text[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(message, text, sizeof message);
+    return status;
+}
+
+hu_status hu_fail_within(hu_status status, const char *format, ...) {
+    char text[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%s", message);
+    memcpy(message, text, sizeof message);
+    return status;
+}
