@@ -1,0 +1,202 @@
+/* op/op.h - what an operation is: one const record per kind, in one table.
+ *
+ * Ops compute in float32 on ranges of the batch and never hear of a number format. Every array is
+ * batch-major: count samples of the sample shape, one after the other ([count, H, W, C] for
+ * images). Life of a node: shape and params (declare) -> create and prepare (plan) -> per step:
+ * begin, reduce, finish, forward ... (run) -> release.
+ */
+#ifndef HU_OP_OP_H
+#define HU_OP_OP_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/random.h>
+#include <halfulp/status.h>
+#include <halfulp/tensor.h>
+
+enum { HU_MAX_PARAMS = 8, HU_MAX_OUTPUTS = 8 };
+
+typedef enum hu_pass { HU_FORWARD, HU_BACKWARD } hu_pass;
+
+/* What of the forward pass must still be there in the backward pass. Aux bytes always survive. */
+enum {
+    HU_SAVE_NOTHING = 0,
+    HU_SAVE_INPUT_0 = 1u << 0,
+    HU_SAVE_INPUT_1 = 1u << 1,
+    HU_SAVE_ALL_INPUTS = 0xffffu,
+    HU_SAVE_OUTPUT_0 = 1u << 16
+};
+
+typedef enum hu_init_kind { HU_INIT_CONSTANT, HU_INIT_NORMAL, HU_INIT_UNIFORM } hu_init_kind;
+
+/* How a parameter starts: constant scale; normal with standard deviation scale; uniform on [-scale,
+ * scale). */
+typedef struct hu_init {
+    hu_init_kind kind;
+    float scale;
+} hu_init;
+
+typedef struct hu_param_decl {
+    const char *suffix; /* "weight", "bias", "running_mean": the full name is NODE.suffix */
+    hu_shape shape;
+    hu_init init;
+    bool trained; /* false: a buffer, changed only by commit, kept in float32, never rounded */
+} hu_param_decl;
+
+/* The fixed facts of one node. Borrowed arrays: valid as long as the graph. */
+typedef struct hu_node_info {
+    const void *attrs; /* the op's own attribute struct */
+    const char *name;
+    int n_in, n_out, n_params;
+    const hu_shape *in;    /* [n_in] sample shapes, without the batch */
+    const hu_shape *out;   /* [n_out] */
+    const hu_shape *param; /* [n_params] */
+    const bool *need_din;  /* [n_in] is the gradient of this input wanted */
+    int64_t chunk;         /* samples per chunk, the largest count of a call */
+    int threads;           /* calls that may run at the same time */
+} hu_node_info;
+
+/* One call on samples first .. first+count-1 of the batch. All sample pointers point at sample
+ * `first`. Pointers that a pass does not use are NULL: in/out hold what the op saves (backward) or
+ * all (forward). */
+typedef struct hu_op_call {
+    const hu_node_info *info;
+    void *state;   /* what create made */
+    bool training; /* false: evaluation (running statistics, no dropout) */
+    int thread;    /* 0 .. info->threads-1 */
+    int64_t first, count;
+    int64_t total;       /* samples of the whole batch */
+    hu_random_key key;   /* (seed, stream of this node, step) */
+    const float **in;    /* [n_in] [count, in[i]] */
+    float **out;         /* [n_out] [count, out[i]] */
+    const float **param; /* [n_params] working copies (already rounded); buffers included */
+    const float **dout;  /* [n_out] [count, out[i]] gradient of the outputs */
+    float **din;         /* [n_in] [count, in[i]] overwritten; NULL where not needed */
+    float **dparam; /* [n_params] this chunk's partial gradient, overwritten; NULL for buffers */
+    uint8_t *aux;   /* [count, aux_bytes] bytes written forward, read backward */
+    double *stats;  /* [stats_count] node-wide numbers of finish, alive until the end of backward */
+    double *partial; /* reduce: this chunk's partial result; finish: the merged one */
+    void *workspace; /* workspace_bytes, shared by all threads, filled by begin, read by
+                        forward/backward */
+    void *scratch;   /* scratch_bytes, this thread's own; 64-byte aligned */
+} hu_op_call;
+
+typedef struct hu_op {
+    const char *name;
+    size_t attrs_bytes;
+    int min_in, max_in; /* max_in -1: any number */
+    bool is_view; /* output holds the input's numbers in another shape (flatten): no rounding point
+                   */
+    bool is_product; /* matrix product with an accumulator: conv2d, linear (a "GEMM operator") */
+
+    /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
+    hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);
+    /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */
+    hu_status (*params)(const void *attrs, const hu_shape *in, hu_param_decl *list, int *count);
+    unsigned saves;
+
+    /* Sizes; NULL means 0. */
+    size_t (*aux_bytes)(const hu_node_info *info);                   /* per sample */
+    size_t (*stats_count)(const hu_node_info *info);                 /* doubles per node */
+    size_t (*partial_count)(const hu_node_info *info, hu_pass pass); /* doubles per chunk */
+    size_t (*scratch_bytes)(const hu_node_info *info, void *state, hu_pass pass);   /* per thread */
+    size_t (*workspace_bytes)(const hu_node_info *info, void *state, hu_pass pass); /* shared */
+
+    /* Makes the node's private state (primitives for chunks of info->chunk samples); NULL: no
+     * state. */
+    hu_status (*create)(const hu_node_info *info, void **state);
+    /* Makes what chunks of another length need (the short last chunk); called outside parallel
+     * regions. */
+    hu_status (*prepare)(const hu_node_info *info, void *state, int64_t count);
+    void (*release)(void *state);
+
+    /* Once per pass before the chunks, on one thread: unpacked params -> workspace (reordered
+     * weights). NULL: nothing. */
+    void (*begin)(const hu_op_call *call, hu_pass pass);
+    /* Batch-wide reductions. forward: reduce sees in, (training only); backward: reduce sees dout
+     * and what is saved. Partial results of the chunks are merged in a fixed tree (left <- left +
+     * right unless merge is given), then finish turns the whole into stats and, in the backward
+     * pass, may write param gradients into dparam. */
+    void (*reduce)(const hu_op_call *call, hu_pass pass);
+    void (*merge)(const hu_node_info *info, hu_pass pass, double *left, const double *right);
+    void (*finish)(const hu_op_call *call, hu_pass pass);
+
+    void (*forward)(const hu_op_call *call);
+    void (*backward)(const hu_op_call *call);
+    /* True: backward writes a partial dparam per chunk (summed in a fixed tree). False: finish
+     * writes dparam. */
+    bool dparam_per_chunk;
+    /* After a forward pass in training whose numbers are finite: updates the buffers from stats.
+     * buffers[i] is NULL for trained parameters. */
+    void (*commit)(const hu_op_call *call, float **buffers);
+
+    /* Multiply-accumulates of one sample, forward. NULL: 0. */
+    int64_t (*macs)(const hu_node_info *info);
+} hu_op;
+
+/* X(identifier): const hu_op hu_op_<identifier>. The one list of operations. */
+#define HU_OP_LIST(X)                                                                              \
+    X(conv2d)                                                                                      \
+    X(linear) X(bias) X(batch_norm) X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split)            \
+        X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll)     \
+            X(mean)
+
+#define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
+HU_OP_LIST(HU_OP_DECLARE)
+#undef HU_OP_DECLARE
+
+/* All records, hu_op_count of them; and the record of a name, NULL if there is none. */
+extern const hu_op *const hu_op_table[];
+extern const int hu_op_count;
+const hu_op *hu_op_find(const char *name);
+
+/* Attributes. Conv weights are [out_channels, kernel_h, kernel_w, in_channels/groups]; linear
+ * weights [out, in]. */
+typedef struct hu_conv_attrs {
+    int64_t out_channels;
+    int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h,
+        dilation_w; /* dilation 1 = dense */
+    int64_t groups;
+    bool has_bias;
+    hu_init weight_init, bias_init;
+} hu_conv_attrs;
+
+typedef struct hu_linear_attrs {
+    int64_t out_features; /* the input of any shape is read as one vector per sample */
+    bool has_bias;
+    hu_init weight_init, bias_init;
+} hu_linear_attrs;
+
+typedef struct hu_bias_attrs { /* adds a vector along the last extent; its one parameter is called
+                                  "bias" */
+    hu_init bias_init;
+} hu_bias_attrs;
+
+typedef struct hu_batch_norm_attrs {
+    float epsilon;  /* 1e-5 */
+    float momentum; /* weight of the new value in the running statistics, 0.1; running variance is
+                       unbiased */
+} hu_batch_norm_attrs; /* params: weight (gamma, 1), bias (beta, 0); buffers: running_mean (0),
+                          running_var (1) */
+
+typedef struct hu_pool_attrs {
+    int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h,
+        pad_w; /* avg: padded zeros are not counted */
+} hu_pool_attrs;
+
+typedef struct hu_split_attrs { /* two halves of the last extent: the first `first` channels, and
+                                   the rest */
+    int64_t first;
+} hu_split_attrs;
+
+typedef struct hu_dropout_attrs {
+    float probability; /* of dropping; kept elements are scaled by 1/(1-p) */
+} hu_dropout_attrs;
+
+/* nll: inputs [classes] log-probabilities and [] labels (as float32); output [] loss of the sample.
+ * forward stats: 0 = sum of the losses over the batch, 1 = number of samples whose largest entry is
+ * the label. */
+enum { HU_NLL_LOSS_SUM, HU_NLL_CORRECT, HU_NLL_STATS };
+
+#endif
