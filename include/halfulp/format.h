@@ -34,7 +34,7 @@ typedef enum hu_rounding {
  * al. FP(e,m,b). */
 typedef struct hu_format {
     uint8_t exp_bits;    /* 1..8; 2..8 for IEEE specials; 8 goes with IEEE specials only */
-    uint8_t man_bits;    /* 0..23 stored bits, without the hidden one */
+    uint8_t man_bits;    /* 0..23 stored bits, without the hidden one; 1..23 for FN and FNUZ */
     uint8_t specials;    /* hu_specials */
     uint8_t subnormals;  /* 1: represented; 0: results below the smallest normal become 0 after
                             rounding */
@@ -71,8 +71,9 @@ hu_status hu_format_check(const hu_format *format);
  * outside the space. *format is zero on failure. */
 hu_status hu_format_parse(const char *text, hu_format *format);
 
-/* Writes the canonical spelling, which parses back to the same format: the shortest named form,
- * else eXmY with options. text: capacity bytes, at least 64. */
+/* Writes the canonical spelling, which parses back to the same format: its name in the table of
+ * named formats, else fp(e,m,b) for saturating FIN formats with subnormals, else eXmY with options.
+ * text: capacity bytes, at least 64. */
 hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
 
 /* The table of named formats: index 0..hu_format_named_count()-1. Borrowed: valid for ever. */
@@ -90,17 +91,30 @@ hu_status hu_rounding_parse(const char *text, hu_rounding *rounding);
 const char *hu_rounding_name(hu_rounding rounding);
 
 /* Rounds one float32 by integer arithmetic alone: the definition of truth that every kernel must
- * equal bit for bit. random_word: 32 random bits, used by HU_ROUND_STOCHASTIC only. NaN in: NaN
- * out, the payload kept and quiet. Source: notes A.5. Proof: tests/exhaustive/format_reference.c
- * (against MPFR). */
+ * equal bit for bit. format must be valid.
+ *   random_word  32 random bits, used by HU_ROUND_STOCHASTIC only: with U = random_word / 2^32 and
+ *                r the exact discarded fraction in units of the result's last place (of min_normal
+ *                2^-man_bits below the smallest normal), the magnitude goes up iff U < r; an
+ *                r < 2^-33 counts as 0
+ * Overflow: a finite x whose rounded magnitude lies beyond the largest finite value becomes what
+ * format->overflow says, except where the mode rounds inward (toward zero; up for x < 0; down for
+ * x > 0) and for to-odd: those give the largest finite value. An infinite x always becomes what
+ * format->overflow says: infinity, the largest finite value, or the NaN 0x7FC00000, each with the
+ * sign of x; infinity and NaN also where the format has no code for them (the carrier has).
+ * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding.
+ * FNUZ: every zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set, in every format.
+ * Source: notes A.5. Proof: tests/exhaustive/format_reference.c (against MPFR). */
 float hu_format_round(const hu_format *format, hu_rounding rounding, float x, uint32_t random_word);
 
 /* Code of a value that is already in the format (sign bit on top, right-aligned). Not in the
  * format, or an infinity or NaN that the format cannot encode: HU_ERR_FORMAT and *code = 0. NaN:
- * the quiet code with the largest fraction. */
+ * the quiet code with the largest fraction, sign kept (FNUZ: its one NaN). FNUZ: -0 gives code 0.
+ */
 hu_status hu_format_encode(const hu_format *format, float x, uint32_t *code);
 
-/* Value of a code; every code has one. code >= codes: HU_ERR_ARGUMENT. */
+/* Value of a code; every code has one. NaN codes: 0x7FC00000 with the code's sign (FNUZ: positive).
+ * Codes below the smallest normal of a format without subnormals: zero with the code's sign (FNUZ:
+ * +0). code >= codes: HU_ERR_ARGUMENT. */
 hu_status hu_format_decode(const hu_format *format, uint32_t code, float *x);
 
 #endif
