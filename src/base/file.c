@@ -1,0 +1,292 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <zlib.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { FIRST_CAPACITY = 1 << 16, IO_BYTES = 1 << 30, TEMPORARY_NAMES = 1000 };
+
+static bool means_missing(int error) {
+    return error == ENOENT || error == ENOTDIR;
+}
+
+static hu_status fail_errno(const char *path, const char *what, int error) {
+    char reason[256] = "";
+    if (strerror_r(error, reason, sizeof reason) != 0)
+        snprintf(reason, sizeof reason, "error %d", error);
+    hu_status status = means_missing(error) ? HU_ERR_MISSING : HU_ERR_IO;
+    bool full = error == ENOSPC || error == EDQUOT;
+    return hu_fail(status, "%s: %s: %s%s", path, what, full ? "no space: " : "", reason);
+}
+
+bool hu_file_exists(const char *path) {
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+hu_status hu_path_join(const char *directory, const char *name, char **path) {
+    size_t length = strlen(directory), bytes;
+    void *block;
+    *path = NULL;
+    if (!hu_add_size(length, strlen(name) + 2, &bytes))
+        return hu_fail(HU_ERR_MEMORY, "cannot allocate a path of %zu bytes", length);
+    hu_status st = hu_alloc(bytes, &block);
+    if (st != HU_OK) return st;
+    bool slash = length > 0 && directory[length - 1] != '/';
+    *path = block;
+    snprintf(*path, bytes, "%s%s%s", directory, slash ? "/" : "", name);
+    return HU_OK;
+}
+
+hu_status hu_directory_create(const char *path) {
+    char *copy;
+    struct stat info;
+    hu_status st = hu_strdup(path, &copy);
+    if (st != HU_OK) return st;
+    for (char *p = copy; *p; p++) {
+        if (*p != '/' || p == copy) continue;
+        *p = '\0';
+        (void)mkdir(copy, 0777); /* the last one tells whether all of them worked */
+        *p = '/';
+    }
+    if (mkdir(copy, 0777) != 0) {
+        int error = errno;
+        bool there = error == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+        if (!there) {
+            fail_errno(path, "cannot make the directory", error);
+            st = HU_ERR_IO;
+        }
+    }
+    hu_free(copy);
+    return st;
+}
+
+/* A byte block that grows up to one byte more than a limit. */
+typedef struct image {
+    uint8_t *data;
+    size_t size, capacity, limit;
+} image;
+
+static hu_status grow(image *bytes, size_t capacity) {
+    void *block = bytes->data;
+    hu_status st = hu_realloc(&block, capacity);
+    if (st != HU_OK) return st;
+    bytes->data = block;
+    bytes->capacity = capacity;
+    return HU_OK;
+}
+
+/* Room for at least one byte more; HU_ERR_LIMIT when the limit is passed already. */
+static hu_status make_room(image *bytes, const char *path) {
+    if (bytes->size > bytes->limit)
+        return hu_fail(HU_ERR_LIMIT, "%s: found more than %zu bytes, expected at most that", path,
+                       bytes->limit);
+    if (bytes->size < bytes->capacity) return HU_OK;
+    size_t most = bytes->limit == SIZE_MAX ? SIZE_MAX : bytes->limit + 1;
+    size_t next = bytes->capacity < FIRST_CAPACITY ? FIRST_CAPACITY : bytes->capacity;
+    if (next == bytes->capacity) next = next > most / 2 ? most : 2 * next;
+    return grow(bytes, next > most ? most : next);
+}
+
+static hu_status read_all(int descriptor, const char *path, image *bytes) {
+    hu_status st = HU_OK;
+    for (;;) {
+        HU_TRY(make_room(bytes, path));
+        size_t room = bytes->capacity - bytes->size;
+        ssize_t got =
+            read(descriptor, bytes->data + bytes->size, room < IO_BYTES ? room : IO_BYTES);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail_errno(path, "cannot read", errno);
+        if (got == 0) break;
+        bytes->size += (size_t)got;
+    }
+done:
+    return st;
+}
+
+/* The contents as they stand on the disk. */
+static hu_status read_raw(const char *path, image *bytes) {
+    hu_status st = HU_OK;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return fail_errno(path, "cannot open", errno);
+    struct stat info;
+    if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
+        (uint64_t)info.st_size <= bytes->limit && bytes->limit < SIZE_MAX)
+        HU_TRY(grow(bytes, (size_t)info.st_size + 1)); /* the end is seen without growing again */
+    HU_TRY(read_all(descriptor, path, bytes));
+done:
+    close(descriptor);
+    return st;
+}
+
+static bool has_gzip_magic(const uint8_t *p, size_t left) {
+    return left >= 2 && p[0] == 0x1f && p[1] == 0x8b;
+}
+
+/* Inflated size modulo 2^32 according to the last four bytes, if believable; deflate cannot
+ * compress better than 1032:1 (zlib's technical notes). */
+static size_t announced_size(const image *packed, size_t limit) {
+    if (packed->size < 18) return 0;
+    const uint8_t *p = packed->data + packed->size - 4;
+    size_t size = (size_t)p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
+    return size <= limit && size / 1032 <= packed->size ? size : 0;
+}
+
+/* Feeds the inflater and empties it until the member ends. */
+static hu_status inflate_member(z_stream *stream, const image *packed, const char *path,
+                                size_t *offset, image *plain) {
+    hu_status st = HU_OK;
+    int result = Z_OK;
+    while (result != Z_STREAM_END) {
+        HU_TRY(make_room(plain, path));
+        size_t left = packed->size - *offset, room = plain->capacity - plain->size;
+        uInt in = (uInt)(left < IO_BYTES ? left : IO_BYTES);
+        uInt out = (uInt)(room < IO_BYTES ? room : IO_BYTES);
+        stream->next_in = packed->data + *offset;
+        stream->avail_in = in;
+        stream->next_out = plain->data + plain->size;
+        stream->avail_out = out;
+        result = inflate(stream, Z_NO_FLUSH);
+        *offset += in - stream->avail_in;
+        plain->size += out - stream->avail_out;
+        if (result == Z_MEM_ERROR) return hu_fail(HU_ERR_MEMORY, "%s: no memory to inflate", path);
+        if (result == Z_BUF_ERROR && *offset == packed->size)
+            return hu_fail(HU_ERR_CORRUPT,
+                           "%s: offset %zu: gzip stream: found the end of the file, expected more "
+                           "compressed bytes",
+                           path, *offset);
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+            return hu_fail(HU_ERR_CORRUPT,
+                           "%s: offset %zu: gzip stream: found %s, expected valid compressed bytes",
+                           path, *offset, stream->msg ? stream->msg : "a preset dictionary");
+    }
+done:
+    return st;
+}
+
+static hu_status inflate_all(const image *packed, const char *path, image *plain) {
+    hu_status st = HU_OK;
+    z_stream stream = {0};
+    if (inflateInit2(&stream, 15 + 16) != Z_OK) /* 15: largest window, 16: gzip wrapper only */
+        return hu_fail(HU_ERR_MEMORY, "%s: no memory to inflate", path);
+    size_t announced = announced_size(packed, plain->limit);
+    if (announced) HU_TRY(grow(plain, announced + 1));
+    size_t offset = 0;
+    do {
+        if (!has_gzip_magic(packed->data + offset, packed->size - offset)) {
+            st = hu_fail(HU_ERR_CORRUPT,
+                         "%s: offset %zu: gzip magic: found %zu other bytes, expected 1f 8b or the "
+                         "end of the file",
+                         path, offset, packed->size - offset);
+            goto done;
+        }
+        HU_TRY(inflate_member(&stream, packed, path, &offset, plain));
+        inflateReset(&stream);
+    } while (offset < packed->size);
+done:
+    inflateEnd(&stream);
+    return st;
+}
+
+hu_status hu_file_read(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes) {
+    hu_status st = HU_OK;
+    image raw = {.limit = limit_bytes}, plain = {.limit = limit_bytes};
+    size_t length = strlen(path);
+    *data = NULL;
+    *bytes = 0;
+    HU_TRY(read_raw(path, &raw));
+    bool named = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    if (named || has_gzip_magic(raw.data, raw.size)) {
+        HU_TRY(inflate_all(&raw, path, &plain));
+        if (plain.size > plain.limit) HU_TRY(make_room(&plain, path));
+        *data = plain.data;
+        *bytes = plain.size;
+        plain.data = NULL;
+    } else {
+        *data = raw.data;
+        *bytes = raw.size;
+        raw.data = NULL;
+    }
+done:
+    hu_free(raw.data);
+    hu_free(plain.data);
+    return st;
+}
+
+static hu_status write_all(int descriptor, const char *path, const uint8_t *data, size_t bytes) {
+    while (bytes > 0) {
+        ssize_t put = write(descriptor, data, bytes < IO_BYTES ? bytes : IO_BYTES);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return fail_errno(path, "cannot write", errno);
+        data += put;
+        bytes -= (size_t)put;
+    }
+    return HU_OK;
+}
+
+/* Opens a file that did not exist, beside path; its name goes to temporary. Permissions follow the
+ * umask because the kernel applies it; those of an existing target are copied. */
+static hu_status create_temporary(const char *path, char *temporary, size_t capacity,
+                                  int *descriptor) {
+    struct stat info;
+    *descriptor = -1;
+    for (int i = 0; i < TEMPORARY_NAMES && *descriptor < 0; i++) {
+        snprintf(temporary, capacity, "%s.%ld-%d.tmp", path, (long)getpid(), i);
+        *descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (*descriptor < 0 && errno != EEXIST) break;
+    }
+    if (*descriptor < 0) {
+        temporary[0] = '\0';
+        return fail_errno(path, "cannot create a temporary file beside it", errno);
+    }
+    if (stat(path, &info) == 0 && fchmod(*descriptor, info.st_mode & 0777) != 0)
+        return fail_errno(path, "cannot keep the permissions", errno);
+    return HU_OK;
+}
+
+/* A rename lasts through a crash only when its directory is on the disk. */
+static hu_status sync_directory_of(const char *path) {
+    char *directory;
+    hu_status st = hu_strdup(path, &directory);
+    if (st != HU_OK) return st;
+    char *slash = strrchr(directory, '/');
+    if (slash) slash[slash == directory] = '\0';
+    int descriptor = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS))
+        st = fail_errno(path, "cannot sync the directory", errno);
+    if (descriptor >= 0) close(descriptor);
+    hu_free(directory);
+    return st;
+}
+
+hu_status hu_file_replace(const char *path, const void *data, size_t bytes) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    int descriptor = -1;
+    size_t capacity = strlen(path) + 48;
+    HU_TRY(hu_alloc(capacity, &block));
+    char *temporary = block;
+    HU_TRY(create_temporary(path, temporary, capacity, &descriptor));
+    HU_TRY(write_all(descriptor, path, data, bytes));
+    if (fsync(descriptor) != 0) HU_TRY(fail_errno(path, "cannot sync", errno));
+    int closed = close(descriptor);
+    descriptor = -1;
+    if (closed != 0) HU_TRY(fail_errno(path, "cannot close", errno));
+    if (rename(temporary, path) != 0) HU_TRY(fail_errno(path, "cannot rename", errno));
+    temporary[0] = '\0';
+    HU_TRY(sync_directory_of(path));
+done:
+    if (descriptor >= 0) close(descriptor);
+    if (block && ((char *)block)[0]) unlink(block);
+    hu_free(block);
+    return st;
+}

@@ -1,0 +1,38 @@
+/* base/file.h - whole files in and out: read with a limit (plain or gzip), replace atomically. */
+#ifndef HU_BASE_FILE_H
+#define HU_BASE_FILE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* Reads a whole file. A name ending in ".gz", or contents that start with the gzip magic, are
+ * inflated (all members); *bytes is then the inflated size.
+ *
+ *   limit_bytes  most bytes that *data may have
+ *   data, bytes  the contents; owner frees with hu_free; NULL and 0 on failure
+ *
+ * HU_ERR_MISSING if there is no such file, HU_ERR_IO if it cannot be read, HU_ERR_LIMIT if it is
+ * larger than the limit, HU_ERR_CORRUPT (file, offset in the compressed file, found, expected) if
+ * the gzip stream is damaged, truncated or followed by other bytes, HU_ERR_MEMORY. */
+hu_status hu_file_read(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes);
+
+/* Whether path names something that exists (of any kind). */
+bool hu_file_exists(const char *path);
+
+/* Makes a directory and its missing parents; one that exists is fine. HU_ERR_IO otherwise. */
+hu_status hu_directory_create(const char *path);
+
+/* "directory/name" in a new string (no second slash); owner frees with hu_free. */
+hu_status hu_path_join(const char *directory, const char *name, char **path);
+
+/* Puts bytes into the file at path so that a reader, or a crash at any moment, sees the old or the
+ * new contents and nothing between: temporary file in the same directory (created exclusively),
+ * write, fsync, rename, fsync of the directory. The permissions of an existing file are kept, a new
+ * one follows the umask. On failure the temporary file is gone, the old contents stand, and
+ * HU_ERR_IO names path and reason (the words "no space" when the disk or the quota is full);
+ * HU_ERR_MISSING if the directory does not exist. */
+hu_status hu_file_replace(const char *path, const void *data, size_t bytes);
+
+#endif
