@@ -12,9 +12,11 @@ enum { ALIGNMENT = 64 };
 /* Stands in the 64 bytes in front of every block. */
 typedef struct block_header {
     size_t bytes;
+    hu_memory_role role;
 } block_header;
 
 static _Atomic uint64_t live_bytes, live_blocks, allocations, peak_bytes, fail_countdown;
+static _Atomic uint64_t role_bytes[HU_MEMORY_ROLES];
 
 static bool fault_strikes(void) {
     if (atomic_load(&fail_countdown) == 0) return false;
@@ -27,6 +29,14 @@ static void raise_peak(uint64_t now) {
 }
 
 hu_status hu_alloc(size_t bytes, void **block) {
+    return hu_alloc_for(HU_MEMORY_BOOKKEEPING, bytes, block);
+}
+
+uint64_t hu_memory_live(hu_memory_role role) {
+    return atomic_load(&role_bytes[role]);
+}
+
+hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     *block = NULL;
     size_t total;
     if (!hu_add_size(bytes, 2 * ALIGNMENT - 1, &total) || fault_strikes())
@@ -35,7 +45,8 @@ hu_status hu_alloc(size_t bytes, void **block) {
     char *base = aligned_alloc(ALIGNMENT, total);
     if (!base) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
     memset(base, 0, total);
-    ((block_header *)(void *)base)->bytes = bytes;
+    *(block_header *)(void *)base = (block_header){bytes, role};
+    atomic_fetch_add(&role_bytes[role], bytes);
     atomic_fetch_add(&live_blocks, 1);
     atomic_fetch_add(&allocations, 1);
     raise_peak(atomic_fetch_add(&live_bytes, bytes) + bytes);
@@ -54,13 +65,12 @@ hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block) {
 
 hu_status hu_realloc(void **block, size_t bytes) {
     void *grown;
-    hu_status st = hu_alloc(bytes, &grown);
+    block_header old = {0, HU_MEMORY_BOOKKEEPING};
+    if (*block) old = *(block_header *)(void *)((char *)*block - ALIGNMENT);
+    hu_status st = hu_alloc_for(old.role, bytes, &grown);
     if (st != HU_OK) return st;
-    if (*block) {
-        size_t old = ((block_header *)(void *)((char *)*block - ALIGNMENT))->bytes;
-        memcpy(grown, *block, old < bytes ? old : bytes);
-        hu_free(*block);
-    }
+    if (*block) memcpy(grown, *block, old.bytes < bytes ? old.bytes : bytes);
+    hu_free(*block);
     *block = grown;
     return HU_OK;
 }
@@ -80,7 +90,9 @@ hu_status hu_strdup(const char *text, char **copy) {
 void hu_free(void *block) {
     if (!block) return;
     char *base = (char *)block - ALIGNMENT;
-    atomic_fetch_sub(&live_bytes, ((block_header *)(void *)base)->bytes);
+    block_header header = *(block_header *)(void *)base;
+    atomic_fetch_sub(&live_bytes, header.bytes);
+    atomic_fetch_sub(&role_bytes[header.role], header.bytes);
     atomic_fetch_sub(&live_blocks, 1);
     free(base);
 }

@@ -7,6 +7,23 @@
 
 #include <halfulp/status.h>
 
+/* What a block is for; the allocator counts live bytes by role so that the ledger can be checked to
+ * the byte. */
+typedef enum hu_memory_role {
+    HU_MEMORY_BOOKKEEPING, /* structures, names, tables */
+    HU_MEMORY_ARENA,       /* the planned block of a run */
+    HU_MEMORY_PARAMETERS,  /* masters and buffers */
+    HU_MEMORY_OPTIMIZER,   /* momenta, gradient sums */
+    HU_MEMORY_DATA,        /* data sets in memory */
+    HU_MEMORY_ROLES
+} hu_memory_role;
+
+/* As hu_alloc, for a role other than bookkeeping. */
+hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block);
+
+/* Bytes asked for and not yet freed in a role. */
+uint64_t hu_memory_live(hu_memory_role role);
+
 /* Zeroed block, 64-byte aligned. On failure *block is NULL and HU_ERR_MEMORY names the size. bytes
  * = 0 gives a valid block that must be freed too. Owner frees with hu_free. */
 hu_status hu_alloc(size_t bytes, void **block);

@@ -1,0 +1,56 @@
+#include "graph/edge.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+static hu_status create_edges(uint32_t count, hu_edge **edges) {
+    void *block;
+    hu_status st = hu_alloc_array(count, sizeof(hu_edge), &block);
+    *edges = block;
+    return st;
+}
+
+hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
+    hu_status st = HU_OK;
+    *edges = (hu_edge_table){.value_count = graph->value_count, .use_count = graph->use_count};
+    HU_TRY(create_edges(edges->value_count, &edges->value));
+    HU_TRY(create_edges(edges->use_count, &edges->grad));
+    HU_TRY(create_edges(edges->value_count, &edges->grad_sum));
+    hu_edge_table_clear(edges);
+done:
+    if (st != HU_OK) hu_edge_table_free(edges);
+    return st;
+}
+
+void hu_edge_table_free(hu_edge_table *edges) {
+    hu_free(edges->value);
+    hu_free(edges->grad);
+    hu_free(edges->grad_sum);
+    *edges = (hu_edge_table){0};
+}
+
+void hu_edge_table_clear(hu_edge_table *edges) {
+    for (uint32_t v = 0; v < edges->value_count; v++) {
+        hu_round_counts_clear(&edges->value[v].counts);
+        hu_round_counts_clear(&edges->grad_sum[v].counts);
+    }
+    for (uint32_t u = 0; u < edges->use_count; u++) hu_round_counts_clear(&edges->grad[u].counts);
+}
+
+bool hu_edge_nonfinite(const hu_quantizer *quantizer, const hu_round_counts *counts) {
+    if (counts->nan) return true;
+    if (!counts->overflow) return false;
+    return !quantizer->rounds || quantizer->format.overflow != HU_OVERFLOW_SAT;
+}
+
+bool hu_edge_unencodable(const hu_quantizer *quantizer, const hu_round_counts *counts) {
+    if (!quantizer->rounds) return false;
+    const hu_format *format = &quantizer->format;
+    bool has_nan = format->specials != HU_SPECIALS_FIN &&
+                   !(format->specials == HU_SPECIALS_IEEE && format->man_bits == 0);
+    bool has_inf = format->specials == HU_SPECIALS_IEEE;
+    if (counts->nan && !has_nan) return true;
+    if (!counts->overflow) return false;
+    if (format->overflow == HU_OVERFLOW_INF) return !has_inf;
+    return format->overflow == HU_OVERFLOW_NAN && !has_nan;
+}

@@ -1,0 +1,46 @@
+/* graph/edge.h - the edge table: precision lives here and nowhere else.
+ *
+ * Records for forward values (one default per value, rounded once by the producer; parameters are
+ * rounded copies of the masters), for gradient contributions (one per use, rounded by the consumer)
+ * and for summed gradients (one per value, rounded when the producer reads the sum). All five
+ * methods are writers of this table.
+ */
+#ifndef HU_GRAPH_EDGE_H
+#define HU_GRAPH_EDGE_H
+#include <halfulp/round.h>
+
+#include "graph/graph.h"
+
+typedef struct hu_quantizer {
+    bool rounds; /* false: float32 passes through */
+    hu_rounding rounding;
+    hu_format format;
+} hu_quantizer;
+
+typedef struct hu_edge {
+    hu_quantizer quantizer;
+    hu_round_counts counts; /* of the present step */
+} hu_edge;
+
+typedef struct hu_edge_table {
+    hu_edge *value;    /* [value_count] */
+    hu_edge *grad;     /* [use_count] contributions; of parameters: the parameter's gradient */
+    hu_edge *grad_sum; /* [value_count] */
+    uint32_t value_count, use_count;
+} hu_edge_table;
+
+/* A table in which nothing is rounded. */
+hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges);
+void hu_edge_table_free(hu_edge_table *edges);
+
+/* Zeroes all counts: the start of a step. */
+void hu_edge_table_clear(hu_edge_table *edges);
+
+/* True if the rounding that gave these counts left an infinity or a NaN that the format has no code
+ * for: such a step counts as overflowed in every storage. */
+bool hu_edge_unencodable(const hu_quantizer *quantizer, const hu_round_counts *counts);
+
+/* True if the rounded tensor holds an infinity or a NaN. */
+bool hu_edge_nonfinite(const hu_quantizer *quantizer, const hu_round_counts *counts);
+
+#endif

@@ -1,0 +1,263 @@
+#include "graph/graph.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+hu_status hu_graph_create(hu_graph **graph) {
+    void *block;
+    hu_status st = hu_alloc(sizeof **graph, &block);
+    *graph = block;
+    if (st != HU_OK) return st;
+    (*graph)->image = (*graph)->label = (*graph)->loss_node = HU_NONE;
+    return HU_OK;
+}
+
+static void free_node(hu_node *node) {
+    hu_free(node->name);
+    hu_free(node->attrs);
+    hu_free(node->in);
+    hu_free(node->out);
+    hu_free(node->param);
+    hu_free(node->need_din);
+    hu_free(node->shapes);
+}
+
+void hu_graph_free(hu_graph *graph) {
+    if (!graph) return;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        hu_free(graph->value[v].name);
+        hu_free(graph->value[v].uses);
+    }
+    for (uint32_t n = 0; n < graph->node_count; n++) free_node(&graph->node[n]);
+    hu_free(graph->value);
+    hu_free(graph->node);
+    hu_free(graph->use);
+    hu_free(graph);
+}
+
+/* Makes room for one more element in a doubling array. */
+static hu_status grow(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes) {
+    if (count < *capacity) return HU_OK;
+    uint32_t wanted = *capacity ? 2 * *capacity : 64;
+    hu_status st = hu_realloc(array, wanted * element_bytes);
+    if (st == HU_OK) *capacity = wanted;
+    return st;
+}
+
+static hu_status add_value(hu_graph *graph, const char *name, const hu_shape *shape,
+                           hu_value_role role, hu_value_id *id) {
+    hu_status st = HU_OK;
+    void *array = graph->value;
+    HU_TRY(hu_shape_check(shape));
+    if (hu_graph_find(graph, name) != HU_NONE)
+        return hu_fail(HU_ERR_ARGUMENT, "two values are called '%s'", name);
+    HU_TRY(grow(&array, graph->value_count, &graph->value_capacity, sizeof *graph->value));
+    graph->value = array;
+    hu_value_info *value = &graph->value[graph->value_count];
+    *value = (hu_value_info){
+        .shape = *shape, .elements = hu_shape_elements(shape), .role = role, .producer = HU_NONE};
+    HU_TRY(hu_strdup(name, &value->name));
+    *id = graph->value_count++;
+done:
+    return st;
+}
+
+hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,
+                         hu_value_id *value) {
+    hu_status st = add_value(graph, name, shape, HU_VALUE_INPUT, value);
+    if (st != HU_OK) return st;
+    if (strcmp(name, "input") == 0) graph->image = *value;
+    if (strcmp(name, "label") == 0) graph->label = *value;
+    return HU_OK;
+}
+
+static hu_status add_use(hu_graph *graph, uint32_t node, int index, hu_value_id value) {
+    void *array = graph->use;
+    hu_status st = grow(&array, graph->use_count, &graph->use_capacity, sizeof *graph->use);
+    if (st != HU_OK) return st;
+    graph->use = array;
+    graph->use[graph->use_count++] = (hu_use){node, index, value};
+    return HU_OK;
+}
+
+static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shapes) {
+    hu_node *node = &graph->node[id];
+    char name[512];
+    for (int i = 0; i < node->n_out; i++) {
+        if (node->n_out == 1)
+            snprintf(name, sizeof name, "%s.out", node->name);
+        else
+            snprintf(name, sizeof name, "%s.out%d", node->name, i);
+        hu_status st = add_value(graph, name, &shapes[i], HU_VALUE_ACTIVATION, &node->out[i]);
+        if (st != HU_OK) return st;
+        graph->value[node->out[i]].producer = id;
+        graph->value[node->out[i]].output = (uint32_t)i;
+    }
+    return HU_OK;
+}
+
+static hu_status add_params(hu_graph *graph, uint32_t id, const char *prefix,
+                            const hu_param_decl *list) {
+    hu_node *node = &graph->node[id];
+    char name[512];
+    for (int j = 0; j < node->n_params; j++) {
+        snprintf(name, sizeof name, "%s.%s", prefix ? prefix : node->name, list[j].suffix);
+        hu_value_role role = list[j].trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
+        hu_status st = add_value(graph, name, &list[j].shape, role, &node->param[j]);
+        if (st != HU_OK) return st;
+        graph->value[node->param[j]].init = list[j].init;
+        graph->value[node->param[j]].needs_grad = list[j].trained;
+    }
+    return HU_OK;
+}
+
+/* Allocates the arrays of a new node and copies what the caller gave. */
+static hu_status fill_node(hu_node *node, const hu_op *op, const char *name, const void *attrs,
+                           const hu_value_id *in) {
+    hu_status st = HU_OK;
+    void *block;
+    size_t shapes = (size_t)(node->n_in + node->n_out + node->n_params);
+    HU_TRY(hu_strdup(name, &node->name));
+    HU_TRY(hu_alloc(op->attrs_bytes, &node->attrs));
+    if (op->attrs_bytes) memcpy(node->attrs, attrs, op->attrs_bytes);
+    HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->in, &block));
+    node->in = block;
+    memcpy(node->in, in, (size_t)node->n_in * sizeof *in);
+    HU_TRY(hu_alloc_array((size_t)node->n_out, sizeof *node->out, &block));
+    node->out = block;
+    HU_TRY(hu_alloc_array((size_t)node->n_params, sizeof *node->param, &block));
+    node->param = block;
+    HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->need_din, &block));
+    node->need_din = block;
+    HU_TRY(hu_alloc_array(shapes, sizeof *node->shapes, &block));
+    node->shapes = block;
+done:
+    return st;
+}
+
+static hu_status infer(const hu_graph *graph, const hu_op *op, const void *attrs, int n_in,
+                       const hu_value_id *in, hu_shape *in_shapes, int *n_out, hu_shape *out,
+                       int *n_params, hu_param_decl *list) {
+    hu_status st = HU_OK;
+    if (n_in < op->min_in || (op->max_in >= 0 && n_in > op->max_in))
+        return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at least %d", n_in, op->min_in);
+    for (int i = 0; i < n_in; i++) in_shapes[i] = graph->value[in[i]].shape;
+    HU_TRY(op->shape(attrs, n_in, in_shapes, n_out, out));
+    *n_params = 0;
+    if (op->params) HU_TRY(op->params(attrs, in_shapes, list, n_params));
+done:
+    return st;
+}
+
+hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
+                         const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs) {
+    hu_status st = HU_OK;
+    hu_shape out[HU_MAX_OUTPUTS];
+    hu_param_decl list[HU_MAX_PARAMS];
+    void *in_shapes = NULL, *array = graph->node;
+    hu_node node = {.op = op, .n_in = n_in};
+    HU_TRY(hu_alloc_array((size_t)n_in, sizeof(hu_shape), &in_shapes));
+    HU_TRY(infer(graph, op, attrs, n_in, in, in_shapes, &node.n_out, out, &node.n_params, list));
+    HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
+    graph->node = array;
+    uint32_t id = graph->node_count++;
+    graph->node[id] = node;
+    HU_TRY(fill_node(&graph->node[id], op, name, attrs, in));
+    HU_TRY(add_outputs(graph, id, out));
+    HU_TRY(add_params(graph, id, prefix, list));
+    hu_node *made = &graph->node[id];
+    made->first_use = graph->use_count;
+    for (int i = 0; i < n_in; i++) HU_TRY(add_use(graph, id, i, in[i]));
+    for (int j = 0; j < made->n_params; j++) HU_TRY(add_use(graph, id, n_in + j, made->param[j]));
+    memcpy(made->shapes, in_shapes, (size_t)n_in * sizeof(hu_shape));
+    memcpy(made->shapes + n_in, out, (size_t)made->n_out * sizeof(hu_shape));
+    for (int j = 0; j < made->n_params; j++) made->shapes[n_in + made->n_out + j] = list[j].shape;
+    memcpy(outputs, made->out, (size_t)made->n_out * sizeof *outputs);
+done:
+    hu_free(in_shapes);
+    if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
+    return HU_OK;
+}
+
+/* Lists the consumers of every value in consumer order. */
+static hu_status link_uses(hu_graph *graph) {
+    for (uint32_t u = 0; u < graph->use_count; u++) graph->value[graph->use[u].value].use_count++;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        void *block;
+        hu_status st = hu_alloc_array(graph->value[v].use_count, sizeof(uint32_t), &block);
+        if (st != HU_OK) return st;
+        graph->value[v].uses = block;
+        graph->value[v].use_count = 0;
+    }
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        hu_value_info *value = &graph->value[graph->use[u].value];
+        value->uses[value->use_count++] = u;
+    }
+    return HU_OK;
+}
+
+static void mark_gradients(hu_graph *graph) {
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        hu_node *node = &graph->node[n];
+        for (int j = 0; j < node->n_params; j++)
+            node->needs_backward |= graph->value[node->param[j]].needs_grad;
+        for (int i = 0; i < node->n_in; i++) {
+            node->need_din[i] = graph->value[node->in[i]].needs_grad;
+            node->needs_backward |= node->need_din[i];
+        }
+        for (int i = 0; i < node->n_out; i++)
+            graph->value[node->out[i]].needs_grad = node->needs_backward;
+    }
+}
+
+hu_status hu_graph_finish(hu_graph *graph) {
+    hu_status st = HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->node[n].op == &hu_op_nll) graph->loss_node = n;
+    if (graph->loss_node == HU_NONE || graph->image == HU_NONE || graph->label == HU_NONE)
+        return hu_fail(HU_ERR_ARGUMENT, "the graph needs an input, a label and an nll node");
+    HU_TRY(link_uses(graph));
+    mark_gradients(graph);
+done:
+    return st;
+}
+
+hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        if (strcmp(graph->value[v].name, name) == 0) return v;
+    return HU_NONE;
+}
+
+int64_t hu_graph_parameters(const hu_graph *graph) {
+    int64_t total = 0;
+    for (uint32_t v = 0; v < graph->value_count; v++)
+        if (graph->value[v].role == HU_VALUE_PARAMETER) total += graph->value[v].elements;
+    return total;
+}
+
+hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads) {
+    return (hu_node_info){.attrs = node->attrs,
+                          .name = node->name,
+                          .n_in = node->n_in,
+                          .n_out = node->n_out,
+                          .n_params = node->n_params,
+                          .in = node->shapes,
+                          .out = node->shapes + node->n_in,
+                          .param = node->shapes + node->n_in + node->n_out,
+                          .need_din = node->need_din,
+                          .chunk = chunk,
+                          .threads = threads};
+}
+
+int64_t hu_graph_macs(const hu_graph *graph) {
+    int64_t total = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        hu_node_info info = hu_graph_node_info(&graph->node[n], 1, 1);
+        if (graph->node[n].op->macs) total += graph->node[n].op->macs(&info);
+    }
+    return total;
+}

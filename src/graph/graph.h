@@ -1,0 +1,91 @@
+/* graph/graph.h - the static graph: nodes and values by id, declared in execution order.
+ *
+ * A use is one (value, consumer) pair: input i of node n is use n.first_use + i, its parameter j is
+ * use n.first_use + n_in + j. Values, uses and nodes are named; gradients are called NAME.grad.
+ */
+#ifndef HU_GRAPH_GRAPH_H
+#define HU_GRAPH_GRAPH_H
+#include "op/op.h"
+
+#define HU_NONE UINT32_MAX
+
+typedef uint32_t hu_value_id;
+
+typedef enum hu_value_role {
+    HU_VALUE_INPUT, /* images, labels */
+    HU_VALUE_ACTIVATION,
+    HU_VALUE_PARAMETER, /* trained */
+    HU_VALUE_BUFFER     /* running statistics */
+} hu_value_role;
+
+typedef struct hu_value_info {
+    char *name;     /* "layer2.0.conv1.out", "layer2.0.conv1.weight" */
+    hu_shape shape; /* of one sample; of the whole for parameters and buffers */
+    int64_t elements;
+    hu_value_role role;
+    hu_init init;       /* parameters and buffers */
+    uint32_t producer;  /* node, HU_NONE for inputs and parameters */
+    uint32_t output;    /* which output of the producer */
+    uint32_t use_count; /* consumers */
+    uint32_t *uses;     /* [use_count] in consumer order */
+    bool needs_grad;
+} hu_value_info;
+
+typedef struct hu_node {
+    char *name;
+    const hu_op *op;
+    void *attrs; /* copy of op->attrs_bytes bytes */
+    int n_in, n_out, n_params;
+    hu_value_id *in, *out, *param;
+    bool *need_din;
+    bool needs_backward;
+    uint32_t first_use;
+    hu_shape *shapes; /* [n_in + n_out + n_params] in that order */
+} hu_node;
+
+typedef struct hu_use {
+    uint32_t node;
+    int index; /* input i, or n_in + parameter j */
+    hu_value_id value;
+} hu_use;
+
+typedef struct hu_graph {
+    hu_value_info *value;
+    hu_node *node;
+    hu_use *use;
+    uint32_t value_count, node_count, use_count;
+    uint32_t value_capacity, node_capacity, use_capacity;
+    hu_value_id image, label; /* the two inputs */
+    uint32_t loss_node;       /* the nll node, HU_NONE before hu_graph_finish */
+} hu_graph;
+
+hu_status hu_graph_create(hu_graph **graph);
+void hu_graph_free(hu_graph *graph);
+
+/* Declares an input of the graph; one called "input" (images) and one called "label". */
+hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,
+                         hu_value_id *value);
+
+/* Declares a node: infers the output shapes, makes outputs (NAME.out, or NAME.out0, NAME.out1, ...)
+ * and parameters (PREFIX.suffix, prefix NULL: the node's name). attrs is copied, the in ids too.
+ * outputs: room for HU_MAX_OUTPUTS ids. Errors name the node: HU_ERR_SHAPE, HU_ERR_ARGUMENT for a
+ * duplicate name. */
+hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
+                         const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs);
+
+/* Closes the declaration: finds the loss node, the consumers of every value and who needs a
+ * gradient. */
+hu_status hu_graph_finish(hu_graph *graph);
+
+/* Id of a named value, HU_NONE if there is none. */
+hu_value_id hu_graph_find(const hu_graph *graph, const char *name);
+
+/* Numbers of a trained model: parameters (trained elements) and multiply-accumulates of one sample.
+ */
+int64_t hu_graph_parameters(const hu_graph *graph);
+int64_t hu_graph_macs(const hu_graph *graph);
+
+/* The fixed facts of a node as ops see them. Borrowed: valid as long as the graph. */
+hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads);
+
+#endif

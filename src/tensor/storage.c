@@ -1,0 +1,87 @@
+#include "tensor/storage.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+static const hu_storage_trait traits[] = {
+    {"8 bit", 8, 0},
+    {"16 bit", 16, 0},
+    {"float32", 32, 1},
+    {"dense", 0, 0},
+};
+enum { TRAIT_8, TRAIT_16, TRAIT_FLOAT32, TRAIT_DENSE };
+
+static const char *const mode_names[] = {"packed", "float32", "dense"};
+
+hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode) {
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, mode_names[i]) != 0) continue;
+        *mode = (hu_storage_mode)i;
+        return HU_OK;
+    }
+    return hu_fail(HU_ERR_UNKNOWN, "storage '%s', expected packed, float32 or dense", text);
+}
+
+static const hu_storage_trait *pick(hu_storage_mode mode, const hu_format *format) {
+    if (!format || mode == HU_STORAGE_FLOAT32) return &traits[TRAIT_FLOAT32];
+    uint32_t bits = hu_format_bits(format);
+    if (bits > 16) return &traits[TRAIT_FLOAT32];
+    if (mode == HU_STORAGE_DENSE) return &traits[TRAIT_DENSE];
+    return &traits[bits <= 8 ? TRAIT_8 : TRAIT_16];
+}
+
+hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64_t row_elements,
+                            hu_storage *storage) {
+    hu_status st = HU_OK;
+    memset(storage, 0, sizeof *storage);
+    storage->trait = pick(mode, format);
+    storage->row_elements = row_elements;
+    if (storage->trait->is_float32) {
+        storage->row_bytes = (size_t)row_elements * sizeof(float);
+        return HU_OK;
+    }
+    HU_TRY(hu_packer_init(&storage->packer, format, storage->trait->code_bits));
+    storage->row_bytes = hu_packed_bytes((size_t)row_elements, format, storage->trait->code_bits);
+done:
+    return st;
+}
+
+size_t hu_storage_bytes(const hu_storage *storage, int64_t rows) {
+    return storage->row_bytes * (size_t)rows;
+}
+
+/* Rows that can be packed in one call: all of them unless a dense row ends inside a byte. */
+static int64_t rows_per_call(const hu_storage *storage, int64_t rows) {
+    return storage->trait->code_bits == 0 ? 1 : rows;
+}
+
+void hu_storage_write(const hu_storage *storage, void *data, int64_t first, int64_t rows,
+                      const float *x) {
+    unsigned char *place = (unsigned char *)data + hu_storage_bytes(storage, first);
+    if (storage->trait->is_float32) {
+        if ((const void *)place != (const void *)x)
+            memcpy(place, x, hu_storage_bytes(storage, rows));
+        return;
+    }
+    int64_t step = rows_per_call(storage, rows);
+    for (int64_t r = 0; r < rows; r += step)
+        hu_packer_pack(&storage->packer, (size_t)(step * storage->row_elements),
+                       x + r * storage->row_elements, place + hu_storage_bytes(storage, r), NULL);
+}
+
+const float *hu_storage_read(const hu_storage *storage, const void *data, int64_t first,
+                             int64_t rows, float *scratch) {
+    const unsigned char *place = (const unsigned char *)data + hu_storage_bytes(storage, first);
+    if (storage->trait->is_float32) return (const float *)(const void *)place;
+    int64_t step = rows_per_call(storage, rows);
+    for (int64_t r = 0; r < rows; r += step)
+        hu_packer_unpack(&storage->packer, (size_t)(step * storage->row_elements),
+                         place + hu_storage_bytes(storage, r), scratch + r * storage->row_elements);
+    return scratch;
+}
+
+float *hu_storage_in_place(const hu_storage *storage, void *data, int64_t first) {
+    if (!storage->trait->is_float32) return NULL;
+    return (float *)(void *)((unsigned char *)data + hu_storage_bytes(storage, first));
+}

@@ -1,0 +1,55 @@
+/* tensor/storage.h - how the numbers of a tensor are kept: one trait row per storage, nothing else
+ * knows. */
+#ifndef HU_TENSOR_STORAGE_H
+#define HU_TENSOR_STORAGE_H
+#include <stddef.h>
+
+#include "kernel/pack/pack.h"
+
+/* What the user asks for: packed = the narrowest of 8, 16, 32 bits; dense = exactly 1+e+m bits;
+ * float32 = carriers. */
+typedef enum hu_storage_mode {
+    HU_STORAGE_PACKED,
+    HU_STORAGE_FLOAT32,
+    HU_STORAGE_DENSE
+} hu_storage_mode;
+
+typedef struct hu_storage_trait {
+    const char *name; /* "float32", "16 bit", "8 bit", "dense" */
+    int code_bits;    /* of hu_pack; 0 = dense */
+    int is_float32;
+} hu_storage_trait;
+
+/* The storage of one tensor: packs and unpacks runs of elements ("rows") that begin at byte
+ * boundaries. */
+typedef struct hu_storage {
+    const hu_storage_trait *trait;
+    hu_packer packer;
+    int64_t row_elements;
+    size_t row_bytes;
+} hu_storage;
+
+/* "packed", "float32", "dense" -> mode; HU_ERR_UNKNOWN lists them. */
+hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode);
+
+/* Storage for rows of row_elements elements; format NULL: numbers that are on no grid, kept in
+ * float32. */
+hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64_t row_elements,
+                            hu_storage *storage);
+
+/* Bytes of a number of rows. */
+size_t hu_storage_bytes(const hu_storage *storage, int64_t rows);
+
+/* Writes rows first .. first+rows-1 from x. x may already be their place (float32), then nothing is
+ * done. */
+void hu_storage_write(const hu_storage *storage, void *data, int64_t first, int64_t rows,
+                      const float *x);
+
+/* Gives rows first .. first+rows-1: a pointer into data for float32, else unpacked into scratch. */
+const float *hu_storage_read(const hu_storage *storage, const void *data, int64_t first,
+                             int64_t rows, float *scratch);
+
+/* Where rows can be computed in place, or NULL if the storage is packed. */
+float *hu_storage_in_place(const hu_storage *storage, void *data, int64_t first);
+
+#endif
