@@ -72,8 +72,8 @@ hu_status hu_format_check(const hu_format *format);
 hu_status hu_format_parse(const char *text, hu_format *format);
 
 /* Writes the canonical spelling, which parses back to the same format: its name in the table of
- * named formats, else fp(e,m,b) for saturating FIN formats with subnormals, else eXmY with options.
- * text: capacity bytes, at least 64. */
+ * named formats, else fp(e,m,b) for saturating FIN formats with subnormals, else eXmY or a name
+ * with options, whichever is shortest. text: capacity bytes, at least 64. */
 hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
 
 /* The table of named formats: index 0..hu_format_named_count()-1. Borrowed: valid for ever. */

@@ -1,0 +1,41 @@
+/* format/draft.h - a format as asked for, before it is known to be in the space of formats. */
+#ifndef HU_FORMAT_DRAFT_H
+#define HU_FORMAT_DRAFT_H
+#include <stdint.h>
+
+#include <halfulp/format.h>
+
+typedef enum hu_format_field {
+    HU_FIELD_EXP_BITS,
+    HU_FIELD_MAN_BITS,
+    HU_FIELD_BIAS,
+    HU_FIELD_SPECIALS,
+    HU_FIELD_SUBNORMALS,
+    HU_FIELD_OVERFLOW,
+    HU_FIELD_COUNT
+} hu_format_field;
+
+/* value[] is indexed by hu_format_field; wide, so that nothing is cut off before the check. */
+typedef struct hu_format_draft {
+    int64_t value[HU_FIELD_COUNT];
+} hu_format_draft;
+
+hu_format_draft hu_format_draft_of(const hu_format *format);
+
+/* As hu_format_check; *field names the first field that is wrong. */
+hu_status hu_format_draft_check(const hu_format_draft *draft, hu_format_field *field);
+
+/* The format of a draft that passed the check. */
+hu_format hu_format_of_draft(const hu_format_draft *draft);
+
+/* 2^(exp_bits-1) - 1; 0 for exponent bits outside 1..8. */
+int64_t hu_format_default_bias(int64_t exp_bits);
+
+/* inf for IEEE, sat for FIN, nan for FN and FNUZ. */
+hu_overflow hu_format_default_overflow(hu_specials specials);
+
+/* Words of the options, NULL if the value is outside its enumeration. */
+const char *hu_specials_name(int64_t specials);
+const char *hu_overflow_name(int64_t overflow);
+
+#endif

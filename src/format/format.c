@@ -1,0 +1,164 @@
+#include <halfulp/format.h>
+
+#include "base/error.h"
+#include "format/draft.h"
+#include "format/value.h"
+
+#include <math.h>
+
+static const char *const specials_names[] = {
+    [HU_SPECIALS_IEEE] = "ieee",
+    [HU_SPECIALS_FIN] = "fin",
+    [HU_SPECIALS_FN] = "fn",
+    [HU_SPECIALS_FNUZ] = "fnuz",
+};
+
+static const char *const overflow_names[] = {
+    [HU_OVERFLOW_INF] = "inf",
+    [HU_OVERFLOW_SAT] = "sat",
+    [HU_OVERFLOW_NAN] = "nan",
+};
+
+const char *hu_specials_name(int64_t specials) {
+    return specials >= 0 && specials <= HU_SPECIALS_FNUZ ? specials_names[specials] : NULL;
+}
+
+const char *hu_overflow_name(int64_t overflow) {
+    return overflow >= 0 && overflow <= HU_OVERFLOW_NAN ? overflow_names[overflow] : NULL;
+}
+
+int64_t hu_format_default_bias(int64_t exp_bits) {
+    return exp_bits >= 1 && exp_bits <= 8 ? ((int64_t)1 << (exp_bits - 1)) - 1 : 0;
+}
+
+hu_overflow hu_format_default_overflow(hu_specials specials) {
+    switch (specials) {
+    case HU_SPECIALS_IEEE:
+        return HU_OVERFLOW_INF;
+    case HU_SPECIALS_FIN:
+        return HU_OVERFLOW_SAT;
+    default:
+        return HU_OVERFLOW_NAN;
+    }
+}
+
+int hu_format_equal(const hu_format *a, const hu_format *b) {
+    return a->exp_bits == b->exp_bits && a->man_bits == b->man_bits && a->specials == b->specials &&
+           a->subnormals == b->subnormals && a->overflow == b->overflow && a->bias == b->bias;
+}
+
+hu_format_draft hu_format_draft_of(const hu_format *format) {
+    return (hu_format_draft){{
+        [HU_FIELD_EXP_BITS] = format->exp_bits,
+        [HU_FIELD_MAN_BITS] = format->man_bits,
+        [HU_FIELD_BIAS] = format->bias,
+        [HU_FIELD_SPECIALS] = format->specials,
+        [HU_FIELD_SUBNORMALS] = format->subnormals,
+        [HU_FIELD_OVERFLOW] = format->overflow,
+    }};
+}
+
+hu_format hu_format_of_draft(const hu_format_draft *draft) {
+    return (hu_format){
+        .exp_bits = (uint8_t)draft->value[HU_FIELD_EXP_BITS],
+        .man_bits = (uint8_t)draft->value[HU_FIELD_MAN_BITS],
+        .bias = (int32_t)draft->value[HU_FIELD_BIAS],
+        .specials = (uint8_t)draft->value[HU_FIELD_SPECIALS],
+        .subnormals = (uint8_t)draft->value[HU_FIELD_SUBNORMALS],
+        .overflow = (uint8_t)draft->value[HU_FIELD_OVERFLOW],
+    };
+}
+
+/* The codes of the enumerated fields. */
+static hu_status check_choices(const int64_t *value, hu_format_field *field) {
+    *field = HU_FIELD_SPECIALS;
+    if (hu_specials_name(value[HU_FIELD_SPECIALS]) == NULL)
+        return hu_fail(HU_ERR_FORMAT, "specials %lld, allowed 0..3 (ieee, fin, fn, fnuz)",
+                       (long long)value[HU_FIELD_SPECIALS]);
+    *field = HU_FIELD_SUBNORMALS;
+    if (value[HU_FIELD_SUBNORMALS] < 0 || value[HU_FIELD_SUBNORMALS] > 1)
+        return hu_fail(HU_ERR_FORMAT, "subnormals %lld, allowed 0 or 1",
+                       (long long)value[HU_FIELD_SUBNORMALS]);
+    *field = HU_FIELD_OVERFLOW;
+    if (hu_overflow_name(value[HU_FIELD_OVERFLOW]) == NULL)
+        return hu_fail(HU_ERR_FORMAT, "overflow %lld, allowed 0..2 (inf, sat, nan)",
+                       (long long)value[HU_FIELD_OVERFLOW]);
+    return HU_OK;
+}
+
+/* Field widths: alone, then together with the specials. */
+static hu_status check_widths(const int64_t *value, hu_format_field *field) {
+    int64_t exp_bits = value[HU_FIELD_EXP_BITS], man_bits = value[HU_FIELD_MAN_BITS];
+    int64_t specials = value[HU_FIELD_SPECIALS];
+    *field = HU_FIELD_EXP_BITS;
+    if (exp_bits < 1 || exp_bits > 8)
+        return hu_fail(HU_ERR_FORMAT, "exponent bits %lld, allowed 1..8", (long long)exp_bits);
+    if (exp_bits == 1 && specials == HU_SPECIALS_IEEE)
+        return hu_fail(HU_ERR_FORMAT, "exponent bits 1, allowed 2..8 with specials ieee");
+    if (exp_bits == 8 && specials != HU_SPECIALS_IEEE)
+        return hu_fail(HU_ERR_FORMAT, "exponent bits 8, allowed 1..7 with specials %s",
+                       specials_names[specials]);
+    *field = HU_FIELD_MAN_BITS;
+    if (man_bits < 0 || man_bits > 23)
+        return hu_fail(HU_ERR_FORMAT, "mantissa bits %lld, allowed 0..23", (long long)man_bits);
+    if (man_bits == 0 && (specials == HU_SPECIALS_FN || specials == HU_SPECIALS_FNUZ))
+        return hu_fail(HU_ERR_FORMAT, "mantissa bits 0, allowed 1..23 with specials %s",
+                       specials_names[specials]);
+    return HU_OK;
+}
+
+hu_status hu_format_draft_check(const hu_format_draft *draft, hu_format_field *field) {
+    const int64_t *value = draft->value;
+    hu_status st = HU_OK;
+    HU_TRY(check_choices(value, field));
+    HU_TRY(check_widths(value, field));
+    int64_t top_field = ((int64_t)1 << value[HU_FIELD_EXP_BITS]) -
+                        (value[HU_FIELD_SPECIALS] == HU_SPECIALS_IEEE ? 2 : 1);
+    int64_t least = top_field - 127;                   /* emax <= 127 */
+    int64_t greatest = 150 - value[HU_FIELD_MAN_BITS]; /* emin - man_bits >= -149 */
+    *field = HU_FIELD_BIAS;
+    if (value[HU_FIELD_BIAS] < least || value[HU_FIELD_BIAS] > greatest)
+        st = hu_fail(HU_ERR_FORMAT,
+                     "bias %lld, allowed %lld..%lld with %lld exponent and %lld mantissa bits "
+                     "(values must fit float32)",
+                     (long long)value[HU_FIELD_BIAS], (long long)least, (long long)greatest,
+                     (long long)value[HU_FIELD_EXP_BITS], (long long)value[HU_FIELD_MAN_BITS]);
+done:
+    return st;
+}
+
+hu_status hu_format_check(const hu_format *format) {
+    hu_format_field field;
+    hu_format_draft draft = hu_format_draft_of(format);
+    if ((format->reserved[0] | format->reserved[1] | format->reserved[2]) != 0 ||
+        format->reserved2 != 0)
+        return hu_fail(HU_ERR_FORMAT, "reserved bytes of the format are not zero");
+    return hu_format_draft_check(&draft, &field);
+}
+
+uint32_t hu_format_bits(const hu_format *format) {
+    return 1u + format->exp_bits + format->man_bits;
+}
+
+/* Source: notes A.2. Every number here is a binary64 number: at most 25 bits, exponents -150..128.
+ */
+hu_format_limits hu_format_limits_of(const hu_format *format) {
+    int emin = hu_format_emin(format), man_bits = format->man_bits;
+    uint32_t code_max = hu_format_code_max(format);
+    int emax = (int)(code_max >> man_bits) - 1 + emin;
+    double max_finite = hu_f32_of_bits(hu_format_magnitude_bits(format, code_max));
+    double min_normal = ldexp(1.0, emin);
+    int has_subnormals = format->subnormals && man_bits > 0;
+    double step = ldexp(1.0, emin - man_bits);
+    return (hu_format_limits){
+        .emin = emin,
+        .emax = emax,
+        .code_max = code_max,
+        .codes = 1u << hu_format_bits(format),
+        .max_finite = max_finite,
+        .min_normal = min_normal,
+        .min_subnormal = has_subnormals ? step : min_normal,
+        .overflow_threshold = max_finite + ldexp(0.5, emax - man_bits),
+        .underflow_threshold = has_subnormals ? step / 2 : min_normal - step / 2,
+    };
+}

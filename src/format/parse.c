@@ -1,0 +1,233 @@
+/* format/parse.c - reading a format's name.
+ *
+ *   name    = base *(":" option)
+ *   base    = a name of the table | "e" X "m" Y | "1/" X "/" Y [ "/d" | "/n" ] | "fp(" X "," Y ","
+ *             b ")" ; b is added to the default bias, FIN: Lee et al.
+ *   option  = "bias=" B | "specials=" ("ieee" | "fin" | "fn" | "fnuz") | "sub=" ("d" | "n") |
+ *             "ovf=" ("inf" | "sat" | "nan")
+ */
+#include <halfulp/format.h>
+
+#include "base/error.h"
+#include "format/draft.h"
+#include "format/list.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MAX = 127, NUMBER_MAX = 1000000 };
+
+typedef struct parser {
+    const char *original;
+    char text[TEXT_MAX + 1]; /* lower case */
+    size_t at;
+    size_t start[HU_FIELD_COUNT]; /* where each field was said */
+    int is_given[HU_FIELD_COUNT]; /* by an option */
+    hu_format_draft draft;
+} parser;
+
+static hu_status fail_expected(const parser *p, const char *expected) {
+    char found[24] = "the end";
+    unsigned char c = (unsigned char)p->text[p->at];
+    if (c != '\0') snprintf(found, sizeof found, isprint(c) ? "'%c'" : "byte 0x%02x", c);
+    return hu_fail(HU_ERR_PARSE, "format '%s', column %zu: found %s, expected %s", p->original,
+                   p->at + 1, found, expected);
+}
+
+static int accept_word(parser *p, const char *word) {
+    size_t length = strlen(word);
+    if (strncmp(p->text + p->at, word, length) != 0) return 0;
+    p->at += length;
+    return 1;
+}
+
+static void skip_spaces(parser *p) {
+    while (p->text[p->at] == ' ') p->at++;
+}
+
+static int is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Numbers beyond NUMBER_MAX stay there: far outside every field's range. */
+static hu_status read_number(parser *p, int is_signed, const char *expected, int64_t *number) {
+    int is_negative = 0;
+    *number = 0;
+    if (is_signed && (p->text[p->at] == '-' || p->text[p->at] == '+'))
+        is_negative = p->text[p->at++] == '-';
+    if (!is_digit(p->text[p->at])) return fail_expected(p, expected);
+    for (; is_digit(p->text[p->at]); p->at++) {
+        *number = *number * 10 + (p->text[p->at] - '0');
+        if (*number > NUMBER_MAX) *number = NUMBER_MAX;
+    }
+    if (is_negative) *number = -*number;
+    return HU_OK;
+}
+
+static hu_status read_field(parser *p, hu_format_field field, int is_signed, const char *expected) {
+    p->start[field] = p->at;
+    return read_number(p, is_signed, expected, &p->draft.value[field]);
+}
+
+static void set_specials(parser *p, hu_specials specials) {
+    p->draft.value[HU_FIELD_SPECIALS] = specials;
+    p->draft.value[HU_FIELD_OVERFLOW] = hu_format_default_overflow(specials);
+}
+
+/* "eXmY"; at the letter e. */
+static hu_status read_widths(parser *p) {
+    hu_status st = HU_OK;
+    p->at++;
+    HU_TRY(read_field(p, HU_FIELD_EXP_BITS, 0, "the number of exponent bits"));
+    if (!accept_word(p, "m")) return fail_expected(p, "a digit or 'm' and the mantissa bits");
+    HU_TRY(read_field(p, HU_FIELD_MAN_BITS, 0, "the number of mantissa bits"));
+    if (p->text[p->at] != '\0' && p->text[p->at] != ':') {
+        if (isalpha((unsigned char)p->text[p->at])) return hu_format_fail_unknown(p->original);
+        return fail_expected(p, "a digit, ':' or the end");
+    }
+    set_specials(p, HU_SPECIALS_IEEE);
+    p->draft.value[HU_FIELD_SUBNORMALS] = 1;
+    p->draft.value[HU_FIELD_BIAS] = hu_format_default_bias(p->draft.value[HU_FIELD_EXP_BITS]);
+done:
+    return st;
+}
+
+/* "1/X/Y", "1/X/Y/d", "1/X/Y/n". Source: 1/6/9 study, notation s/e/p/d. */
+static hu_status read_slashes(parser *p) {
+    hu_status st = HU_OK;
+    if (!accept_word(p, "1")) return fail_expected(p, "'1', the one sign bit");
+    if (!accept_word(p, "/")) return fail_expected(p, "'/' and the exponent bits");
+    HU_TRY(read_field(p, HU_FIELD_EXP_BITS, 0, "the number of exponent bits"));
+    if (!accept_word(p, "/")) return fail_expected(p, "a digit or '/' and the mantissa bits");
+    HU_TRY(read_field(p, HU_FIELD_MAN_BITS, 0, "the number of mantissa bits"));
+    set_specials(p, HU_SPECIALS_IEEE);
+    p->draft.value[HU_FIELD_SUBNORMALS] = 1;
+    p->draft.value[HU_FIELD_BIAS] = hu_format_default_bias(p->draft.value[HU_FIELD_EXP_BITS]);
+    if (accept_word(p, "/")) {
+        if (accept_word(p, "n"))
+            p->draft.value[HU_FIELD_SUBNORMALS] = 0;
+        else if (!accept_word(p, "d"))
+            return fail_expected(p, "'d' (subnormals) or 'n' (none)");
+    }
+done:
+    return st;
+}
+
+/* "fp(e,m,b)", spaces allowed after "(" and around commas. */
+static hu_status read_lee(parser *p) {
+    hu_status st = HU_OK;
+    skip_spaces(p);
+    HU_TRY(read_field(p, HU_FIELD_EXP_BITS, 0, "the number of exponent bits"));
+    skip_spaces(p);
+    if (!accept_word(p, ",")) return fail_expected(p, "a digit or ',' and the mantissa bits");
+    skip_spaces(p);
+    HU_TRY(read_field(p, HU_FIELD_MAN_BITS, 0, "the number of mantissa bits"));
+    skip_spaces(p);
+    if (!accept_word(p, ",")) return fail_expected(p, "a digit or ',' and the additional bias");
+    skip_spaces(p);
+    HU_TRY(read_field(p, HU_FIELD_BIAS, 1, "the additional exponent bias"));
+    skip_spaces(p);
+    if (!accept_word(p, ")")) return fail_expected(p, "a digit or ')'");
+    set_specials(p, HU_SPECIALS_FIN);
+    p->draft.value[HU_FIELD_SUBNORMALS] = 1;
+    p->draft.value[HU_FIELD_BIAS] += hu_format_default_bias(p->draft.value[HU_FIELD_EXP_BITS]);
+done:
+    return st;
+}
+
+static hu_status read_base(parser *p) {
+    size_t length = strcspn(p->text, ":");
+    hu_format named;
+    if (length == 0) return fail_expected(p, "the name of a format");
+    if (hu_format_named_find(p->text, length, &named)) {
+        p->draft = hu_format_draft_of(&named);
+        p->at = length;
+        return HU_OK;
+    }
+    if (is_digit(p->text[0])) return read_slashes(p);
+    if (accept_word(p, "fp(")) return read_lee(p);
+    if (p->text[0] == 'e' && is_digit(p->text[1])) return read_widths(p);
+    return hu_format_fail_unknown(p->original);
+}
+
+/* Leaves the position before the word if none of the count words is there. */
+static hu_status read_choice(parser *p, hu_format_field field, const char *const *words, int count,
+                             const char *expected) {
+    size_t length = strcspn(p->text + p->at, ":");
+    p->start[field] = p->at;
+    for (int i = 0; i < count; i++)
+        if (strlen(words[i]) == length && memcmp(words[i], p->text + p->at, length) == 0) {
+            p->draft.value[field] = i;
+            p->at += length;
+            return HU_OK;
+        }
+    return fail_expected(p, expected);
+}
+
+static hu_status read_value(parser *p, hu_format_field field) {
+    static const char *const specials[] = {"ieee", "fin", "fn", "fnuz"};
+    static const char *const subnormals[] = {"n", "d"};
+    static const char *const overflows[] = {"inf", "sat", "nan"};
+    switch (field) {
+    case HU_FIELD_SPECIALS:
+        return read_choice(p, field, specials, 4, "'ieee', 'fin', 'fn' or 'fnuz'");
+    case HU_FIELD_SUBNORMALS:
+        return read_choice(p, field, subnormals, 2, "'d' or 'n'");
+    case HU_FIELD_OVERFLOW:
+        return read_choice(p, field, overflows, 3, "'inf', 'sat' or 'nan'");
+    default:
+        return read_field(p, field, 1, "the total exponent bias");
+    }
+}
+
+static hu_status read_option(parser *p) {
+    static const struct {
+        const char *key;
+        hu_format_field field;
+    } options[] = {{"bias=", HU_FIELD_BIAS},
+                   {"specials=", HU_FIELD_SPECIALS},
+                   {"sub=", HU_FIELD_SUBNORMALS},
+                   {"ovf=", HU_FIELD_OVERFLOW}};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        hu_format_field field = options[i].field;
+        size_t start = p->at;
+        if (!accept_word(p, options[i].key)) continue;
+        if (p->is_given[field]++)
+            return hu_fail(HU_ERR_PARSE, "format '%s', column %zu: '%s' is given twice",
+                           p->original, start + 1, options[i].key);
+        return read_value(p, field);
+    }
+    return fail_expected(p, "'bias=', 'specials=', 'sub=' or 'ovf='");
+}
+
+static hu_status read_format(parser *p) {
+    hu_status st = HU_OK;
+    hu_format_field field;
+    HU_TRY(read_base(p));
+    while (accept_word(p, ":")) HU_TRY(read_option(p));
+    if (p->text[p->at] != '\0') return fail_expected(p, "':' or the end");
+    if (p->is_given[HU_FIELD_SPECIALS] && !p->is_given[HU_FIELD_OVERFLOW])
+        p->draft.value[HU_FIELD_OVERFLOW] =
+            hu_format_default_overflow((hu_specials)p->draft.value[HU_FIELD_SPECIALS]);
+    st = hu_format_draft_check(&p->draft, &field);
+    if (st != HU_OK)
+        hu_fail_within(st, "format '%s', column %zu: ", p->original, p->start[field] + 1);
+done:
+    return st;
+}
+
+hu_status hu_format_parse(const char *text, hu_format *format) {
+    parser p = {.original = text};
+    size_t length = strlen(text);
+    memset(format, 0, sizeof *format);
+    if (length > TEXT_MAX)
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%.32s...', column %d: the name goes on, expected at most %d "
+                       "characters",
+                       text, TEXT_MAX + 1, TEXT_MAX);
+    for (size_t i = 0; i < length; i++) p.text[i] = (char)tolower((unsigned char)text[i]);
+    hu_status st = read_format(&p);
+    if (st == HU_OK) *format = hu_format_of_draft(&p.draft);
+    return st;
+}

@@ -1,0 +1,91 @@
+/* format/print.c - the canonical spelling of a format. */
+#include <halfulp/format.h>
+
+#include "base/error.h"
+#include "format/draft.h"
+#include "format/list.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_MIN = 64 };
+
+static const char *table_name(const hu_format *format) {
+    for (uint32_t i = 0; i < hu_format_named_count(); i++) {
+        hu_format named;
+        const char *name = hu_format_named(i, &named, NULL);
+        if (hu_format_equal(&named, format)) return name;
+    }
+    return NULL;
+}
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, uint32_t capacity,
+                                                         const char *form, ...) {
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, form);
+    vsnprintf(text + used, capacity - used, form, args);
+    va_end(args);
+}
+
+static void print_options(const hu_format *format, const hu_format *base, char *text,
+                          uint32_t capacity) {
+    int overflow = base->overflow;
+    if (format->bias != base->bias) append(text, capacity, ":bias=%d", (int)format->bias);
+    if (format->specials != base->specials) {
+        append(text, capacity, ":specials=%s", hu_specials_name(format->specials));
+        overflow = (int)hu_format_default_overflow((hu_specials)format->specials);
+    }
+    if (format->subnormals != base->subnormals)
+        append(text, capacity, ":sub=%s", format->subnormals ? "d" : "n");
+    if (format->overflow != overflow)
+        append(text, capacity, ":ovf=%s", hu_overflow_name(format->overflow));
+}
+
+/* "eXmY" as it is read when no name of the table is spelled so. */
+static void print_plain(const hu_format *format, char *text, uint32_t capacity) {
+    hu_format base = {.exp_bits = format->exp_bits,
+                      .man_bits = format->man_bits,
+                      .specials = HU_SPECIALS_IEEE,
+                      .subnormals = 1,
+                      .overflow = HU_OVERFLOW_INF,
+                      .bias = (int32_t)hu_format_default_bias(format->exp_bits)};
+    append(text, capacity, "e%dm%d", format->exp_bits, format->man_bits);
+    hu_format_named_find(text, strlen(text), &base);
+    print_options(format, &base, text, capacity);
+}
+
+/* The shortest of eXmY with options and the names of equal widths with options. */
+static void print_shortest(const hu_format *format, char *text, uint32_t capacity) {
+    print_plain(format, text, capacity);
+    for (uint32_t i = 0; i < hu_format_named_count(); i++) {
+        char candidate[TEXT_MIN] = "";
+        hu_format named;
+        const char *name = hu_format_named(i, &named, NULL);
+        if (named.exp_bits != format->exp_bits || named.man_bits != format->man_bits) continue;
+        append(candidate, sizeof candidate, "%s", name);
+        print_options(format, &named, candidate, sizeof candidate);
+        if (strlen(candidate) < strlen(text)) memcpy(text, candidate, strlen(candidate) + 1);
+    }
+}
+
+hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity) {
+    hu_status st = HU_OK;
+    if (capacity > 0) text[0] = '\0';
+    if (capacity < TEXT_MIN)
+        return hu_fail(HU_ERR_ARGUMENT, "format name into %u bytes, at least %d are needed",
+                       capacity, TEXT_MIN);
+    HU_TRY(hu_format_check(format));
+    const char *name = table_name(format);
+    int additional_bias = format->bias - (int)hu_format_default_bias(format->exp_bits);
+    if (name != NULL)
+        append(text, capacity, "%s", name);
+    else if (format->specials == HU_SPECIALS_FIN && format->subnormals &&
+             format->overflow == HU_OVERFLOW_SAT)
+        append(text, capacity, "fp(%d,%d,%d)", format->exp_bits, format->man_bits, additional_bias);
+    else
+        print_shortest(format, text, capacity);
+done:
+    return st;
+}

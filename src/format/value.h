@@ -1,0 +1,47 @@
+/* format/value.h - between codes of a format and bit patterns of float32, by integers alone. */
+#ifndef HU_FORMAT_VALUE_H
+#define HU_FORMAT_VALUE_H
+#include <stdint.h>
+#include <string.h>
+
+#include <halfulp/format.h>
+
+#define HU_F32_SIGN 0x80000000u
+#define HU_F32_INFINITY 0x7F800000u
+#define HU_F32_NAN 0x7FC00000u /* positive quiet NaN without payload */
+#define HU_F32_QUIET 0x00400000u
+
+static inline uint32_t hu_f32_bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float hu_f32_of_bits(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Exponent of the smallest normal number. */
+static inline int hu_format_emin(const hu_format *format) {
+    return 1 - format->bias;
+}
+
+/* Magnitude code (without sign) of the largest finite number. Source: notes A.5. */
+static inline uint32_t hu_format_code_max(const hu_format *format) {
+    uint32_t hidden = 1u << format->man_bits, magnitudes = hidden << format->exp_bits;
+    switch (format->specials) {
+    case HU_SPECIALS_IEEE:
+        return magnitudes - hidden - 1;
+    case HU_SPECIALS_FN:
+        return magnitudes - 2;
+    default:
+        return magnitudes - 1;
+    }
+}
+
+/* float32 pattern of the magnitude code of a finite number; exact for every valid format. */
+uint32_t hu_format_magnitude_bits(const hu_format *format, uint32_t code);
+
+#endif

@@ -1,0 +1,270 @@
+#include <halfulp/format.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static hu_format parsed(const char *text) {
+    hu_format format;
+    if (hu_format_parse(text, &format) != HU_OK) fail_msg("'%s': %s", text, hu_last_error());
+    return format;
+}
+
+static void assert_fields(const char *text, int e, int m, int bias, int specials, int sub,
+                          int overflow) {
+    hu_format f = parsed(text);
+    if (f.exp_bits != e || f.man_bits != m || f.bias != bias || f.specials != specials ||
+        f.subnormals != sub || f.overflow != overflow)
+        fail_msg("%s: (%d,%d,%d) specials %d sub %d ovf %d", text, f.exp_bits, f.man_bits,
+                 (int)f.bias, f.specials, f.subnormals, f.overflow);
+}
+
+static void assert_fails(const char *text, hu_status status, const char *part) {
+    hu_format format, zero = {0};
+    memset(&format, 0xFF, sizeof format);
+    hu_status st = hu_format_parse(text, &format);
+    if (st != status || strstr(hu_last_error(), part) == NULL)
+        fail_msg("'%s': status %d, message '%s', expected '%s'", text, st, hu_last_error(), part);
+    assert_memory_equal(&format, &zero, sizeof zero);
+}
+
+static void named_formats_have_their_fields(void **state) {
+    (void)state;
+    assert_fields("fp32", 8, 23, 127, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("tf32", 8, 10, 127, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("BF16", 8, 7, 127, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("fp16", 5, 10, 15, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("e5m2", 5, 2, 15, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("E4M3FN", 4, 3, 7, HU_SPECIALS_FN, 1, HU_OVERFLOW_NAN);
+    assert_fields("e4m3", 4, 3, 7, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("e5m2fnuz", 5, 2, 16, HU_SPECIALS_FNUZ, 1, HU_OVERFLOW_NAN);
+    assert_fields("e4m3fnuz", 4, 3, 8, HU_SPECIALS_FNUZ, 1, HU_OVERFLOW_NAN);
+    assert_fields("e4m3b11fnuz", 4, 3, 11, HU_SPECIALS_FNUZ, 1, HU_OVERFLOW_NAN);
+    assert_fields("e3m4", 3, 4, 3, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("e3m2", 3, 2, 3, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+    assert_fields("e2m3", 2, 3, 1, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+    assert_fields("e2m1", 2, 1, 1, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+    assert_fields("1/6/9/d", 6, 9, 31, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("1/6/9", 6, 9, 31, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("1/6/9/n", 6, 9, 31, HU_SPECIALS_IEEE, 0, HU_OVERFLOW_INF);
+    assert_fields("fp(4,3,4)", 4, 3, 11, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+}
+
+static void spelled_out_formats_have_their_defaults(void **state) {
+    (void)state;
+    assert_fields("e6m9", 6, 9, 31, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("e2m0", 2, 0, 1, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("1/5/10/n", 5, 10, 15, HU_SPECIALS_IEEE, 0, HU_OVERFLOW_INF);
+    assert_fields("fp(5,2,0)", 5, 2, 15, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+    assert_fields("fp( 6, 9 ,-2 )", 6, 9, 29, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+    assert_fields("fp(1,2,+1)", 1, 2, 1, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+}
+
+static void options_change_fields_and_specials_bring_their_overflow(void **state) {
+    (void)state;
+    assert_fields("e4m3fn:ovf=sat", 4, 3, 7, HU_SPECIALS_FN, 1, HU_OVERFLOW_SAT);
+    assert_fields("e5m2:bias=16:specials=fnuz", 5, 2, 16, HU_SPECIALS_FNUZ, 1, HU_OVERFLOW_NAN);
+    assert_fields("e5m2:specials=fin", 5, 2, 15, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+    assert_fields("e5m2:ovf=inf:specials=fin", 5, 2, 15, HU_SPECIALS_FIN, 1, HU_OVERFLOW_INF);
+    assert_fields("E3M2:Specials=IEEE", 3, 2, 3, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("fp(4,3,4):ovf=inf:sub=n", 4, 3, 11, HU_SPECIALS_FIN, 0, HU_OVERFLOW_INF);
+    assert_fields("fp16:sub=n:bias=-3", 5, 10, -3, HU_SPECIALS_IEEE, 0, HU_OVERFLOW_INF);
+    assert_fields("1/6/9/n:sub=d", 6, 9, 31, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+}
+
+static void malformed_names_are_rejected_with_their_column(void **state) {
+    (void)state;
+    assert_fails("", HU_ERR_PARSE, "column 1: found the end, expected the name of a format");
+    assert_fails(":sub=d", HU_ERR_PARSE, "column 1");
+    assert_fails("e5", HU_ERR_PARSE, "column 3: found the end");
+    assert_fails("e5x", HU_ERR_PARSE, "column 3: found 'x'");
+    assert_fails("e5m", HU_ERR_PARSE, "column 4: found the end, expected the number of mantissa");
+    assert_fails("e5m2+", HU_ERR_PARSE, "column 5: found '+'");
+    assert_fails("e5m2\n", HU_ERR_PARSE, "column 5: found byte 0x0a");
+    assert_fails("2/6/9", HU_ERR_PARSE, "column 1: found '2'");
+    assert_fails("1/6", HU_ERR_PARSE, "column 4");
+    assert_fails("1/6/9/x", HU_ERR_PARSE, "column 7: found 'x', expected 'd'");
+    assert_fails("1/6/9/dd", HU_ERR_PARSE, "column 8: found 'd', expected ':' or the end");
+    assert_fails("fp(4,3)", HU_ERR_PARSE, "column 7: found ')', expected a digit or ','");
+    assert_fails("fp(4,3,4", HU_ERR_PARSE, "column 9: found the end, expected a digit or ')'");
+    assert_fails("fp(4,3,)", HU_ERR_PARSE, "column 8");
+    assert_fails("fp16:", HU_ERR_PARSE, "column 6: found the end, expected 'bias='");
+    assert_fails("fp16:round=rz", HU_ERR_PARSE, "column 6: found 'r'");
+    assert_fails("fp16:sub=x", HU_ERR_PARSE, "column 10: found 'x', expected 'd' or 'n'");
+    assert_fails("fp16:ovf=satt", HU_ERR_PARSE, "column 10: found 's', expected 'inf'");
+    assert_fails("fp16:bias=", HU_ERR_PARSE, "column 11");
+    assert_fails("fp16:bias=1x", HU_ERR_PARSE, "column 12: found 'x', expected ':' or the end");
+    assert_fails("fp16:sub=d:sub=d", HU_ERR_PARSE, "column 12: 'sub=' is given twice");
+}
+
+static void overlong_names_are_rejected(void **state) {
+    (void)state;
+    char text[400];
+    memset(text, '9', sizeof text - 1);
+    text[0] = 'e';
+    text[sizeof text - 1] = '\0';
+    assert_fails(text, HU_ERR_PARSE, "at most 127 characters");
+    text[127] = '\0';
+    text[125] = 'm';
+    assert_fails(text, HU_ERR_FORMAT, "exponent bits 1000000, allowed 1..8");
+}
+
+static void unknown_names_are_answered_with_the_nearest(void **state) {
+    (void)state;
+    assert_fails("fp17", HU_ERR_UNKNOWN, "'fp17' is unknown; nearest: 'fp16', ");
+    assert_fails("bf61", HU_ERR_UNKNOWN, "nearest: 'bf16', ");
+    assert_fails("e4m3fnu", HU_ERR_UNKNOWN, "'e4m3fn', 'e4m3fnuz' or ");
+    assert_fails("e5m2fn", HU_ERR_UNKNOWN, "nearest: ");
+    assert_fails("half", HU_ERR_UNKNOWN, "nearest: ");
+}
+
+static void nine_exponent_bits_are_rejected_with_their_position(void **state) {
+    (void)state;
+    assert_fails("e9m3", HU_ERR_FORMAT, "format 'e9m3', column 2: exponent bits 9, allowed 1..8");
+    assert_fails("fp(9,3,0)", HU_ERR_FORMAT, "column 4: exponent bits 9, allowed 1..8");
+    assert_fails("1/9/3", HU_ERR_FORMAT, "column 3: exponent bits 9, allowed 1..8");
+    assert_fails("e260m3", HU_ERR_FORMAT, "exponent bits 260, allowed 1..8");
+}
+
+static void values_outside_the_space_are_rejected(void **state) {
+    (void)state;
+    assert_fails("e0m3", HU_ERR_FORMAT, "exponent bits 0, allowed 1..8");
+    assert_fails("e1m3", HU_ERR_FORMAT, "exponent bits 1, allowed 2..8 with specials ieee");
+    assert_fails("e5m24", HU_ERR_FORMAT, "column 4: mantissa bits 24, allowed 0..23");
+    assert_fails("e5m0:specials=fn", HU_ERR_FORMAT, "mantissa bits 0, allowed 1..23");
+    assert_fails("e5m0:specials=fnuz", HU_ERR_FORMAT, "mantissa bits 0, allowed 1..23");
+    assert_fails("fp(8,7,0)", HU_ERR_FORMAT, "exponent bits 8, allowed 1..7 with specials fin");
+    assert_fails("bf16:specials=fn", HU_ERR_FORMAT, "exponent bits 8, allowed 1..7");
+    assert_fails("fp32:bias=126", HU_ERR_FORMAT, "column 11: bias 126, allowed 127..127");
+    assert_fails("fp16:bias=141", HU_ERR_FORMAT, "bias 141, allowed -97..140");
+    assert_fails("fp16:bias=-98", HU_ERR_FORMAT, "bias -98, allowed -97..140");
+    assert_fails("e4m3fn:bias=-99999999999999999999", HU_ERR_FORMAT, "bias -1000000");
+    assert_int_equal(parsed("fp16:bias=140").bias, 140);
+    assert_int_equal(parsed("fp16:bias=-97").bias, -97);
+}
+
+static void check_rejects_every_bad_field(void **state) {
+    (void)state;
+    hu_format good = parsed("e4m3fn"), bad;
+    assert_int_equal(hu_format_check(&good), HU_OK);
+    bad = good, bad.specials = 4;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad = good, bad.subnormals = 2;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad = good, bad.overflow = 3;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad = good, bad.bias = INT32_MIN;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad = good, bad.reserved[2] = 1;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad = good, bad.reserved2 = 1;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    assert_int_equal(sizeof(hu_format), 16);
+}
+
+static void table_rows_are_valid_and_print_their_names(void **state) {
+    (void)state;
+    assert_int_equal(hu_format_named_count(), 17);
+    assert_null(hu_format_named(17, NULL, NULL));
+    for (uint32_t i = 0; i < hu_format_named_count(); i++) {
+        hu_format format;
+        const char *description = NULL;
+        const char *name = hu_format_named(i, &format, &description);
+        hu_format again = parsed(name);
+        char text[64];
+        assert_int_equal(hu_format_check(&format), HU_OK);
+        assert_true(hu_format_equal(&format, &again));
+        assert_int_equal(hu_format_print(&format, text, sizeof text), HU_OK);
+        assert_string_equal(text, name);
+        assert_true(strlen(description) > 0);
+    }
+}
+
+/* Every valid format of a grid over all fields prints to a text that parses to itself. */
+static void printed_formats_parse_back(void **state) {
+    (void)state;
+    static const int biases[] = {-20, 0, 1, 3, 7, 8, 11, 15, 16, 31, 127};
+    unsigned seen = 0;
+    for (unsigned i = 0; i < 8u * 24 * 4 * 2 * 3 * 11; i++) {
+        unsigned rest = i;
+        hu_format f = {0}, back;
+        char text[64];
+        f.exp_bits = (uint8_t)(1 + rest % 8), rest /= 8;
+        f.man_bits = (uint8_t)(rest % 24), rest /= 24;
+        f.specials = (uint8_t)(rest % 4), rest /= 4;
+        f.subnormals = (uint8_t)(rest % 2), rest /= 2;
+        f.overflow = (uint8_t)(rest % 3), rest /= 3;
+        f.bias = biases[rest];
+        if (hu_format_check(&f) != HU_OK) {
+            assert_int_equal(hu_format_print(&f, text, sizeof text), HU_ERR_FORMAT);
+            continue;
+        }
+        seen++;
+        assert_int_equal(hu_format_print(&f, text, sizeof text), HU_OK);
+        back = parsed(text);
+        if (!hu_format_equal(&f, &back)) fail_msg("%s is another format", text);
+    }
+    assert_true(seen > 10000);
+}
+
+static void canonical_spellings_are_as_documented(void **state) {
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"e5m10", "fp16"},
+        {"1/6/9", "1/6/9/d"},
+        {"e6m9:sub=n", "1/6/9/n"},
+        {"fp(2,1,0)", "e2m1"},
+        {"e5m2:specials=fin", "fp(5,2,0)"},
+        {"e3m2:specials=ieee", "e3m2:specials=ieee"},
+        {"e4m3:ovf=nan:bias=7:specials=fn", "e4m3fn"},
+        {"e4m3:specials=fn:ovf=sat", "e4m3fn:ovf=sat"},
+        {"1/6/9:ovf=sat:sub=n", "1/6/9/n:ovf=sat"},
+        {"1/5/4/n", "e5m4:sub=n"},
+        {"fp(5,2,0):ovf=inf", "e5m2:specials=fin:ovf=inf"},
+        {"fp(4,3,4):ovf=inf", "fp(4,3,4):ovf=inf"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        hu_format format = parsed(pairs[i][0]);
+        char text[64];
+        assert_int_equal(hu_format_print(&format, text, sizeof text), HU_OK);
+        assert_string_equal(text, pairs[i][1]);
+        assert_int_equal(hu_format_print(&format, text, 63), HU_ERR_ARGUMENT);
+    }
+}
+
+static void rounding_names_go_both_ways(void **state) {
+    (void)state;
+    static const char *const names[] = {"rne", "rna", "rz", "ru", "rd", "rodd", "sr"};
+    for (int i = 0; i < HU_ROUND_COUNT; i++) {
+        hu_rounding rounding;
+        assert_int_equal(hu_rounding_parse(names[i], &rounding), HU_OK);
+        assert_int_equal(rounding, i);
+        assert_string_equal(hu_rounding_name((hu_rounding)i), names[i]);
+    }
+    hu_rounding rounding = HU_ROUND_UP;
+    assert_int_equal(hu_rounding_parse("nearest", &rounding), HU_ERR_UNKNOWN);
+    assert_non_null(strstr(hu_last_error(), "rne, rna, rz, ru, rd, rodd, sr"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(named_formats_have_their_fields),
+        cmocka_unit_test(spelled_out_formats_have_their_defaults),
+        cmocka_unit_test(options_change_fields_and_specials_bring_their_overflow),
+        cmocka_unit_test(malformed_names_are_rejected_with_their_column),
+        cmocka_unit_test(overlong_names_are_rejected),
+        cmocka_unit_test(unknown_names_are_answered_with_the_nearest),
+        cmocka_unit_test(nine_exponent_bits_are_rejected_with_their_position),
+        cmocka_unit_test(values_outside_the_space_are_rejected),
+        cmocka_unit_test(check_rejects_every_bad_field),
+        cmocka_unit_test(table_rows_are_valid_and_print_their_names),
+        cmocka_unit_test(printed_formats_parse_back),
+        cmocka_unit_test(canonical_spellings_are_as_documented),
+        cmocka_unit_test(rounding_names_go_both_ways),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
