@@ -49,7 +49,7 @@ typedef struct hu_format_limits {
     int emin;          /* exponent of the smallest normal number, 1 - bias */
     int emax;          /* exponent of the largest finite number */
     uint32_t code_max; /* magnitude code of the largest finite number */
-    uint32_t codes;    /* distinct codes that the format uses: 2^(1+e+m) */
+    uint64_t codes;    /* distinct codes: 2^(1+e+m), 2^32 for fp32 */
     double max_finite;
     double min_normal;
     double min_subnormal; /* smallest nonzero; = min_normal if the format has no subnormals */

@@ -86,8 +86,8 @@ done:
 hu_status hu_format_decode(const hu_format *format, uint32_t code, float *x) {
     uint32_t sign_bit = 1u << (format->exp_bits + format->man_bits);
     *x = 0.0f;
-    if (code >= sign_bit << 1)
-        return hu_fail(HU_ERR_ARGUMENT, "code 0x%x, allowed 0..0x%x", code, (sign_bit << 1) - 1);
+    uint32_t last = sign_bit | (sign_bit - 1);
+    if (code > last) return hu_fail(HU_ERR_ARGUMENT, "code 0x%x, allowed 0..0x%x", code, last);
     uint32_t magnitude = code & (sign_bit - 1);
     uint32_t sign = code >= sign_bit ? HU_F32_SIGN : 0;
     uint32_t infinity = hu_format_code_max(format) + 1;

@@ -154,7 +154,7 @@ hu_format_limits hu_format_limits_of(const hu_format *format) {
         .emin = emin,
         .emax = emax,
         .code_max = code_max,
-        .codes = 1u << hu_format_bits(format),
+        .codes = (uint64_t)1 << hu_format_bits(format),
         .max_finite = max_finite,
         .min_normal = min_normal,
         .min_subnormal = has_subnormals ? step : min_normal,
