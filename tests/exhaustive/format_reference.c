@@ -1,0 +1,294 @@
+/* The integer reference against MPFR (all modes) and against F16C (fp16), and bf16 against the
+ * truncation of bit patterns. Long form: 2^24 inputs per format; --short: 2^18. */
+#include <halfulp/format.h>
+
+#include <math.h>
+#include <mpfr.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { SHOWN_FAILURES = 10 };
+
+static uint64_t passed, failed;
+
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static void compare(const char *name, const char *what, uint32_t input, uint32_t word, float result,
+                    float expected) {
+    if (bits_of(result) == bits_of(expected)) {
+        passed++;
+        return;
+    }
+    if (failed++ < SHOWN_FAILURES)
+        printf("%s %s: x = %a (0x%08x), word 0x%08x: found %a (0x%08x), expected %a (0x%08x)\n",
+               name, what, (double)float_of(input), input, word, (double)result, bits_of(result),
+               (double)expected, bits_of(expected));
+}
+
+/* Numbers of one format and the work space of one input, all exact. */
+typedef struct oracle {
+    const char *name;
+    hu_format format;
+    int emin;
+    mpfr_t largest; /* largest finite value */
+    mpfr_t x;       /* |input| */
+    mpfr_t q;       /* |input| in units of the last place */
+    mpfr_t n;       /* rounded q */
+    mpfr_t r;       /* scratch */
+} oracle;
+
+static void oracle_open(oracle *o, const char *name) {
+    o->name = name;
+    if (hu_format_parse(name, &o->format) != HU_OK) {
+        printf("%s: %s\n", name, hu_last_error());
+        failed++;
+    }
+    o->emin = 1 - o->format.bias;
+    mpfr_inits2(64, o->largest, o->x, o->q, o->n, o->r, (mpfr_ptr)NULL);
+    /* (2 - 2^-m) 2^emax, one step less for FN */
+    int m = o->format.man_bits;
+    int top_field = (1 << o->format.exp_bits) - (o->format.specials == HU_SPECIALS_IEEE ? 2 : 1);
+    unsigned long significand = (2ul << m) - (o->format.specials == HU_SPECIALS_FN ? 2 : 1);
+    mpfr_set_ui_2exp(o->largest, significand, top_field - o->format.bias - m, MPFR_RNDN);
+}
+
+static void oracle_close(oracle *o) {
+    mpfr_clears(o->largest, o->x, o->q, o->n, o->r, (mpfr_ptr)NULL);
+}
+
+/* n = q + 1 truncated, if the fraction of q exceeds word / 2^32; fractions below 2^-33 do not. */
+static void stochastic(oracle *o, uint32_t word) {
+    mpfr_trunc(o->n, o->q);
+    mpfr_frac(o->r, o->q, MPFR_RNDZ);
+    int is_tiny = mpfr_cmp_ui_2exp(o->r, 1, -33) < 0;
+    if (!is_tiny && mpfr_cmp_ui_2exp(o->r, word, -32) > 0) mpfr_add_ui(o->n, o->n, 1, MPFR_RNDN);
+}
+
+static void to_odd(oracle *o) {
+    mpfr_trunc(o->n, o->q);
+    int is_even = (mpfr_get_ui(o->n, MPFR_RNDZ) & 1) == 0;
+    if (is_even && mpfr_cmp(o->n, o->q) != 0) mpfr_add_ui(o->n, o->n, 1, MPFR_RNDN);
+}
+
+static void round_units(oracle *o, hu_rounding mode, int is_negative, uint32_t word) {
+    switch (mode) {
+    case HU_ROUND_NEAREST_EVEN:
+        mpfr_roundeven(o->n, o->q);
+        break;
+    case HU_ROUND_NEAREST_AWAY:
+        mpfr_round(o->n, o->q);
+        break;
+    case HU_ROUND_UP:
+        mpfr_rint(o->n, o->q, is_negative ? MPFR_RNDZ : MPFR_RNDA);
+        break;
+    case HU_ROUND_DOWN:
+        mpfr_rint(o->n, o->q, is_negative ? MPFR_RNDA : MPFR_RNDZ);
+        break;
+    case HU_ROUND_TO_ODD:
+        to_odd(o);
+        break;
+    case HU_ROUND_STOCHASTIC:
+        stochastic(o, word);
+        break;
+    default:
+        mpfr_trunc(o->n, o->q);
+    }
+}
+
+static float beyond(const oracle *o) {
+    if (o->format.overflow == HU_OVERFLOW_INF) return INFINITY;
+    if (o->format.overflow == HU_OVERFLOW_NAN) return float_of(0x7FC00000u);
+    return mpfr_get_flt(o->largest, MPFR_RNDN);
+}
+
+static int stays_finite(hu_rounding mode, int is_negative) {
+    return mode == HU_ROUND_TOWARD_ZERO || mode == HU_ROUND_TO_ODD ||
+           mode == (is_negative ? HU_ROUND_UP : HU_ROUND_DOWN);
+}
+
+/* Magnitude of the rounded finite nonzero x. */
+static float rounded_magnitude(oracle *o, float x, hu_rounding mode, uint32_t word) {
+    int is_negative = signbit(x) != 0, m = o->format.man_bits;
+    mpfr_set_flt(o->x, fabsf(x), MPFR_RNDN);
+    long exponent = mpfr_get_exp(o->x) - 1;
+    long place = exponent > o->emin ? exponent : o->emin;
+    mpfr_mul_2si(o->q, o->x, m - place, MPFR_RNDN);
+    round_units(o, mode, is_negative, word);
+    mpfr_mul_2si(o->n, o->n, place - m, MPFR_RNDN);
+    if (mpfr_cmp(o->n, o->largest) > 0)
+        return stays_finite(mode, is_negative) ? mpfr_get_flt(o->largest, MPFR_RNDN) : beyond(o);
+    if (!o->format.subnormals && mpfr_cmp_si_2exp(o->n, 1, o->emin) < 0) return 0.0f;
+    return mpfr_get_flt(o->n, MPFR_RNDN);
+}
+
+static float oracle_round(oracle *o, float x, hu_rounding mode, uint32_t word) {
+    float magnitude = 0.0f;
+    if (isnan(x)) return float_of(bits_of(x) | 0x00400000u);
+    if (isinf(x))
+        magnitude = beyond(o);
+    else if (x != 0.0f)
+        magnitude = rounded_magnitude(o, x, mode, word);
+    if (magnitude == 0.0f && o->format.specials == HU_SPECIALS_FNUZ) return 0.0f;
+    return float_of(bits_of(magnitude) | (bits_of(x) & 0x80000000u));
+}
+
+/* Input i: multiples of a prime modulo 2^32; three of four are moved to the grid of midpoints
+ * (last place of the format halved) and to both its neighbours. */
+static uint32_t input_pattern(const hu_format *format, uint64_t i) {
+    uint32_t bits = (uint32_t)(i * 2654435761u);
+    uint32_t grid = format->man_bits < 22 ? (1u << (22 - format->man_bits)) - 1 : 0;
+    switch (i & 3) {
+    case 1:
+        return bits & ~grid;
+    case 2:
+        return (bits & ~grid) + 1;
+    case 3:
+        return (bits & ~grid) - 1;
+    default:
+        return bits;
+    }
+}
+
+static void check_format(const char *name, uint64_t inputs) {
+    oracle o;
+    oracle_open(&o, name);
+    for (uint64_t i = 0; i < inputs; i++) {
+        uint32_t bits = input_pattern(&o.format, i);
+        /* every eighth word is small: it decides for fractions far below one place */
+        uint32_t word = (uint32_t)(i * 1597334677u) >> (i % 8 == 7 ? 30 : 0);
+        for (int mode = 0; mode < HU_ROUND_COUNT; mode++) {
+            float x = float_of(bits);
+            float result = hu_format_round(&o.format, (hu_rounding)mode, x, word);
+            compare(name, hu_rounding_name((hu_rounding)mode), bits, word, result,
+                    oracle_round(&o, x, (hu_rounding)mode, word));
+        }
+    }
+    oracle_close(&o);
+    printf("%s: %llu inputs in %d modes\n", name, (unsigned long long)inputs, HU_ROUND_COUNT);
+}
+
+/* Calls check with every midpoint of neighbouring 16-bit codes, the one above the largest finite
+ * code too, with both its float32 neighbours and with both signs. */
+static void for_every_midpoint(float (*value)(uint32_t), void (*check)(uint32_t)) {
+    for (uint32_t code = 0; code < 0x8000u; code++) {
+        double low = (double)value(code), high = (double)value(code + 1);
+        if (isnan(low) || isnan(high) || isinf(low)) continue;
+        if (isinf(high)) high = 2 * low - (double)value(code - 1);
+        uint32_t middle = bits_of((float)((low + high) / 2));
+        for (uint32_t bits = middle - 1; bits != middle + 2; bits++) {
+            check(bits);
+            check(bits | 0x80000000u);
+        }
+    }
+}
+
+static hu_format bf16;
+
+static float bf16_value(uint32_t code) {
+    return float_of(code << 16);
+}
+
+/* Nearest-even by adding just under half a place and what is odd, then cutting 16 bits. */
+static void check_bf16(uint32_t bits) {
+    float x = float_of(bits);
+    uint32_t cut = (bits + 0x7FFFu + ((bits >> 16) & 1)) & 0xFFFF0000u;
+    if (isnan(x)) return;
+    compare("bf16", "bit patterns", bits, 0, hu_format_round(&bf16, HU_ROUND_NEAREST_EVEN, x, 0),
+            float_of(cut));
+    compare("bf16", "bit patterns", bits, 0, hu_format_round(&bf16, HU_ROUND_TOWARD_ZERO, x, 0),
+            float_of(bits & 0xFFFF0000u));
+}
+
+static void check_bf16_codes(void) {
+    hu_format_parse("bf16", &bf16);
+    for (uint32_t code = 0; code < 0x10000u; code++) {
+        float x;
+        hu_format_decode(&bf16, code, &x);
+        if (!isnan(x)) compare("bf16", "decode", code, 0, x, bf16_value(code));
+    }
+    for_every_midpoint(bf16_value, check_bf16);
+}
+
+#if defined(__x86_64__)
+static hu_format fp16;
+
+__attribute__((target("f16c"))) static float fp16_value(uint32_t code) {
+    return _cvtsh_ss((unsigned short)code);
+}
+
+__attribute__((target("f16c"))) static uint16_t fp16_hardware(float x, hu_rounding mode) {
+    switch (mode) {
+    case HU_ROUND_TOWARD_ZERO:
+        return _cvtss_sh(x, _MM_FROUND_TO_ZERO);
+    case HU_ROUND_UP:
+        return _cvtss_sh(x, _MM_FROUND_TO_POS_INF);
+    case HU_ROUND_DOWN:
+        return _cvtss_sh(x, _MM_FROUND_TO_NEG_INF);
+    default:
+        return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+    }
+}
+
+static void check_fp16(uint32_t bits) {
+    static const hu_rounding modes[] = {HU_ROUND_NEAREST_EVEN, HU_ROUND_TOWARD_ZERO, HU_ROUND_UP,
+                                        HU_ROUND_DOWN};
+    float x = float_of(bits);
+    if (isnan(x)) return;
+    for (int i = 0; i < 4; i++) {
+        uint16_t code = fp16_hardware(x, modes[i]);
+        uint32_t own_code = 0;
+        float result = hu_format_round(&fp16, modes[i], x, 0);
+        compare("fp16", "F16C", bits, 0, result, fp16_value(code));
+        if (hu_format_encode(&fp16, result, &own_code) != HU_OK || own_code != code) {
+            printf("fp16: %a encodes to 0x%04x, expected 0x%04x\n", (double)result, own_code, code);
+            failed++;
+        }
+    }
+}
+
+static void check_fp16_hardware(uint64_t inputs) {
+    hu_format_parse("fp16", &fp16);
+    for (uint32_t code = 0; code < 0x10000u; code++) {
+        float x, expected = fp16_value(code);
+        hu_format_decode(&fp16, code, &x);
+        if (isnan(expected)) expected = float_of(0x7FC00000u | (code & 0x8000u) << 16);
+        compare("fp16", "F16C decode", code, 0, x, expected);
+    }
+    for_every_midpoint(fp16_value, check_fp16);
+    for (uint64_t i = 0; i < inputs; i++) check_fp16(input_pattern(&fp16, i));
+    printf("fp16: compared with F16C\n");
+}
+#endif
+
+int main(int argc, char **argv) {
+    static const char *const names[] = {
+        "fp16", "bf16",      "1/6/9/d", "1/6/9/n", "e5m2", "e4m3fn",   "e4m3fn:ovf=sat",
+        "e2m1", "fp(4,3,4)", "e3m0",    "e8m23",   "e2m5", "e5m2fnuz", "e5m0:bias=140"};
+    int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
+    uint64_t inputs = is_short ? (uint64_t)1 << 18 : (uint64_t)1 << 24;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) check_format(names[i], inputs);
+    check_bf16_codes();
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("f16c"))
+        check_fp16_hardware(inputs);
+    else
+        printf("fp16: no F16C here, not compared with hardware\n");
+#endif
+    printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
+    mpfr_free_cache();
+    return failed != 0;
+}
