@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -260,6 +261,11 @@ static void check_fp16(uint32_t bits) {
     }
 }
 
+static int has_f16c(void) {
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0 && __builtin_cpu_supports("avx");
+}
+
 static void check_fp16_hardware(uint64_t inputs) {
     hu_format_parse("fp16", &fp16);
     for (uint32_t code = 0; code < 0x10000u; code++) {
@@ -283,7 +289,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) check_format(names[i], inputs);
     check_bf16_codes();
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("f16c"))
+    if (has_f16c())
         check_fp16_hardware(inputs);
     else
         printf("fp16: no F16C here, not compared with hardware\n");
