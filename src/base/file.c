@@ -33,6 +33,14 @@ bool hu_file_exists(const char *path) {
     return stat(path, &info) == 0;
 }
 
+hu_status hu_file_size(const char *path, uint64_t *bytes) {
+    struct stat info;
+    *bytes = 0;
+    if (stat(path, &info) != 0) return fail_errno(path, "cannot open", errno);
+    *bytes = info.st_size < 0 ? 0 : (uint64_t)info.st_size;
+    return HU_OK;
+}
+
 hu_status hu_path_join(const char *directory, const char *name, char **path) {
     size_t length = strlen(directory), bytes;
     void *block;
@@ -269,6 +277,11 @@ static hu_status sync_directory_of(const char *path) {
 }
 
 hu_status hu_file_replace(const char *path, const void *data, size_t bytes) {
+    hu_file_part part = {data, bytes};
+    return hu_file_replace_parts(path, &part, 1);
+}
+
+hu_status hu_file_replace_parts(const char *path, const hu_file_part *parts, size_t count) {
     hu_status st = HU_OK;
     void *block = NULL;
     int descriptor = -1;
@@ -276,7 +289,8 @@ hu_status hu_file_replace(const char *path, const void *data, size_t bytes) {
     HU_TRY(hu_alloc(capacity, &block));
     char *temporary = block;
     HU_TRY(create_temporary(path, temporary, capacity, &descriptor));
-    HU_TRY(write_all(descriptor, path, data, bytes));
+    for (size_t i = 0; i < count; i++)
+        HU_TRY(write_all(descriptor, path, parts[i].data, parts[i].bytes));
     if (fsync(descriptor) != 0) HU_TRY(fail_errno(path, "cannot sync", errno));
     int closed = close(descriptor);
     descriptor = -1;

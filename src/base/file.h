@@ -21,6 +21,9 @@ hu_status hu_file_read(const char *path, size_t limit_bytes, uint8_t **data, siz
 /* Whether path names something that exists (of any kind). */
 bool hu_file_exists(const char *path);
 
+/* Size in bytes of the file as it stands on the disk. HU_ERR_MISSING, HU_ERR_IO. */
+hu_status hu_file_size(const char *path, uint64_t *bytes);
+
 /* Makes a directory and its missing parents; one that exists is fine. HU_ERR_IO otherwise. */
 hu_status hu_directory_create(const char *path);
 
@@ -34,5 +37,14 @@ hu_status hu_path_join(const char *directory, const char *name, char **path);
  * HU_ERR_IO names path and reason (the words "no space" when the disk or the quota is full);
  * HU_ERR_MISSING if the directory does not exist. */
 hu_status hu_file_replace(const char *path, const void *data, size_t bytes);
+
+/* A piece of a file to write. */
+typedef struct hu_file_part {
+    const void *data; /* may be NULL if bytes is 0 */
+    size_t bytes;
+} hu_file_part;
+
+/* As hu_file_replace, with the contents given as count pieces one after the other. */
+hu_status hu_file_replace_parts(const char *path, const hu_file_part *parts, size_t count);
 
 #endif
