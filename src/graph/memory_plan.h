@@ -9,8 +9,9 @@
 /* What a buffer of the arena holds; the ledger's rows. */
 #define HU_BUFFER_ROLES(X)                                                                         \
     X(ACTIVATION, "activations")                                                                   \
-    X(MASK, "masks") X(GRADIENT, "gradients") X(WEIGHT, "weight copies")                           \
-        X(WEIGHT_GRADIENT, "weight gradients") X(SCRATCH, "scratch")
+    X(MASK, "masks")                                                                               \
+    X(GRADIENT, "gradients") X(WEIGHT, "weight copies") X(WEIGHT_GRADIENT, "weight gradients")     \
+        X(SCRATCH, "scratch")
 
 typedef enum hu_buffer_role {
 #define HU_BUFFER_ENUM(name, text) HU_BUFFER_##name,

@@ -37,6 +37,7 @@ hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64
     memset(storage, 0, sizeof *storage);
     storage->trait = pick(mode, format);
     storage->row_elements = row_elements;
+    if (format) storage->format = *format;
     if (storage->trait->is_float32) {
         storage->row_bytes = (size_t)row_elements * sizeof(float);
         return HU_OK;
@@ -84,4 +85,28 @@ const float *hu_storage_read(const hu_storage *storage, const void *data, int64_
 float *hu_storage_in_place(const hu_storage *storage, void *data, int64_t first) {
     if (!storage->trait->is_float32) return NULL;
     return (float *)(void *)((unsigned char *)data + hu_storage_bytes(storage, first));
+}
+
+/* Byte at which element `first` of a row begins; whole bytes because first is a multiple of 8. */
+static size_t part_offset(const hu_storage *storage, int64_t first) {
+    return storage->trait->is_float32
+               ? (size_t)first * sizeof(float)
+               : hu_packed_bytes((size_t)first, &storage->format, storage->trait->code_bits);
+}
+
+void hu_storage_write_part(const hu_storage *storage, void *data, int64_t first, int64_t count,
+                           const float *x) {
+    unsigned char *place = (unsigned char *)data + part_offset(storage, first);
+    if (!storage->trait->is_float32)
+        hu_packer_pack(&storage->packer, (size_t)count, x, place, NULL);
+    else if ((const void *)place != (const void *)x)
+        memcpy(place, x, (size_t)count * sizeof(float));
+}
+
+const float *hu_storage_read_part(const hu_storage *storage, const void *data, int64_t first,
+                                  int64_t count, float *scratch) {
+    const unsigned char *place = (const unsigned char *)data + part_offset(storage, first);
+    if (storage->trait->is_float32) return (const float *)(const void *)place;
+    hu_packer_unpack(&storage->packer, (size_t)count, place, scratch);
+    return scratch;
 }

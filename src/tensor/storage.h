@@ -25,6 +25,7 @@ typedef struct hu_storage_trait {
 typedef struct hu_storage {
     const hu_storage_trait *trait;
     hu_packer packer;
+    hu_format format;
     int64_t row_elements;
     size_t row_bytes;
 } hu_storage;
@@ -48,6 +49,12 @@ void hu_storage_write(const hu_storage *storage, void *data, int64_t first, int6
 /* Gives rows first .. first+rows-1: a pointer into data for float32, else unpacked into scratch. */
 const float *hu_storage_read(const hu_storage *storage, const void *data, int64_t first,
                              int64_t rows, float *scratch);
+
+/* The same for elements first .. first+count-1 of row 0; first must be a multiple of 8. */
+void hu_storage_write_part(const hu_storage *storage, void *data, int64_t first, int64_t count,
+                           const float *x);
+const float *hu_storage_read_part(const hu_storage *storage, const void *data, int64_t first,
+                                  int64_t count, float *scratch);
 
 /* Where rows can be computed in place, or NULL if the storage is packed. */
 float *hu_storage_in_place(const hu_storage *storage, void *data, int64_t first);

@@ -1,0 +1,236 @@
+#include "graph/run.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "graph/layout.h"
+
+static hu_status make_array(size_t count, size_t bytes, void *array) {
+    return hu_alloc_array(count, bytes, (void **)array);
+}
+
+/* Rows of a value: samples for activations, the whole for parameters. */
+static hu_status init_slots(hu_run *run) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = run->graph;
+    hu_storage_mode mode = run->options.storage;
+    char name[1024];
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, value->elements, "round",
+                            value->name));
+        HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, value->elements,
+                            "round.grad.sum", value->name));
+    }
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        const hu_value_info *value = &graph->value[graph->use[u].value];
+        snprintf(name, sizeof name, "%s>%s", value->name, graph->node[graph->use[u].node].name);
+        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, value->elements,
+                            "round.grad", name));
+    }
+done:
+    return st;
+}
+
+static hu_status create_parameters(hu_run *run) {
+    const hu_graph *graph = run->graph;
+    int64_t trained = 0, total;
+    void *block;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        run->offset[v] = trained;
+        trained += graph->value[v].elements;
+    }
+    total = trained;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (graph->value[v].role != HU_VALUE_BUFFER) continue;
+        run->offset[v] = total;
+        total += graph->value[v].elements;
+    }
+    run->trained = trained;
+    run->block = total;
+    hu_status st =
+        hu_alloc_for(HU_MEMORY_PARAMETERS, (size_t)total * sizeof *run->parameters, &block);
+    run->parameters = block;
+    return st;
+}
+
+static hu_status create_nodes(hu_run *run) {
+    for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        const hu_node *node = &run->graph->node[n];
+        hu_exec *exec = &run->exec[n];
+        exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
+        if (!node->op->create) continue;
+        hu_status st = node->op->create(&exec->info, &exec->state);
+        if (st != HU_OK) return hu_fail_within(st, "node '%s': ", node->name);
+    }
+    return HU_OK;
+}
+
+/* Gives every thread its argument arrays, sized for the widest node. */
+static hu_status create_threads(hu_run *run) {
+    hu_status st = HU_OK;
+    size_t widest = HU_MAX_OUTPUTS;
+    size_t threads = (size_t)run->options.threads;
+    for (uint32_t n = 0; n < run->graph->node_count; n++)
+        if ((size_t)run->graph->node[n].n_in > widest) widest = (size_t)run->graph->node[n].n_in;
+    run->max_edges = (uint32_t)widest + HU_MAX_OUTPUTS;
+    size_t per_thread = 6 * widest;
+    HU_TRY(make_array(threads, sizeof *run->thread, &run->thread));
+    HU_TRY(make_array(threads * per_thread, sizeof(void *), &run->pointers));
+    for (size_t t = 0; t < threads; t++) {
+        hu_thread *thread = &run->thread[t];
+        void **place = run->pointers + t * per_thread;
+        thread->call.in = (const float **)place;
+        thread->call.out = (float **)(place + widest);
+        thread->call.param = (const float **)(place + 2 * widest);
+        thread->call.dout = (const float **)(place + 3 * widest);
+        thread->call.din = (float **)(place + 4 * widest);
+        thread->call.dparam = (float **)(place + 5 * widest);
+        thread->call.thread = (int)t;
+        HU_TRY(make_array(run->max_edges, sizeof *thread->counts, &thread->counts));
+    }
+done:
+    return st;
+}
+
+static hu_status check_options(const hu_run_options *options) {
+    if (options->batch < 1 || options->chunk < 1 || options->threads < 1)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "batch %lld, chunk %lld, threads %d: each must be at least 1",
+                       (long long)options->batch, (long long)options->chunk, options->threads);
+    return HU_OK;
+}
+
+hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_run_options *options,
+                        hu_run **result) {
+    hu_status st = HU_OK;
+    hu_run *run = NULL;
+    *result = NULL;
+    HU_TRY(check_options(options));
+    HU_TRY(make_array(1, sizeof *run, &run));
+    *run = (hu_run){.graph = graph, .edges = edges, .options = *options};
+    HU_TRY(make_array(graph->value_count, sizeof *run->value, &run->value));
+    HU_TRY(make_array(graph->value_count, sizeof *run->grad_sum, &run->grad_sum));
+    HU_TRY(make_array(graph->use_count, sizeof *run->grad, &run->grad));
+    HU_TRY(make_array(graph->node_count, sizeof *run->exec, &run->exec));
+    HU_TRY(make_array(graph->value_count, sizeof *run->offset, &run->offset));
+    HU_TRY(init_slots(run));
+    HU_TRY(create_parameters(run));
+    HU_TRY(create_nodes(run));
+    HU_TRY(create_threads(run));
+    HU_TRY(hu_layout_arena(run));
+    HU_TRY(hu_run_reserve(run, options->batch));
+    run->context.seed = options->seed;
+    *result = run;
+    run = NULL;
+done:
+    hu_run_free(run);
+    return st;
+}
+
+void hu_run_free(hu_run *run) {
+    if (!run) return;
+    for (uint32_t n = 0; run->exec && n < run->graph->node_count; n++) {
+        const hu_op *op = run->graph->node[n].op;
+        if (op->release && run->exec[n].state) op->release(run->exec[n].state);
+    }
+    for (int t = 0; run->thread && t < run->options.threads; t++) hu_free(run->thread[t].counts);
+    hu_free(run->thread);
+    hu_free(run->pointers);
+    hu_free(run->value);
+    hu_free(run->grad);
+    hu_free(run->grad_sum);
+    hu_free(run->exec);
+    hu_free(run->offset);
+    hu_free(run->buffers);
+    hu_free(run->parameters);
+    hu_free(run->arena);
+    hu_free(run);
+}
+
+static float initial(const hu_init *init, const hu_random_key *key, uint64_t index) {
+    switch (init->kind) {
+    case HU_INIT_NORMAL:
+        return init->scale * hu_random_normal(key, index);
+    case HU_INIT_UNIFORM:
+        return init->scale * (2.0f * hu_random_uniform(key, index) - 1.0f);
+    case HU_INIT_CONSTANT:
+        break;
+    }
+    return init->scale;
+}
+
+void hu_run_init_parameters(hu_run *run) {
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
+        const hu_value_info *value = &run->graph->value[v];
+        if (value->role != HU_VALUE_PARAMETER && value->role != HU_VALUE_BUFFER) continue;
+        hu_random_key key = {run->options.seed, hu_stream_id("init", value->name), 0};
+        float *x = run->parameters + run->offset[v];
+        for (int64_t i = 0; i < value->elements; i++)
+            x[i] = initial(&value->init, &key, (uint64_t)i);
+    }
+}
+
+hu_status hu_run_reserve(hu_run *run, int64_t samples) {
+    int64_t tail = samples % run->options.chunk;
+    for (uint32_t n = 0; tail && n < run->graph->node_count; n++) {
+        const hu_op *op = run->graph->node[n].op;
+        if (!op->prepare) continue;
+        hu_status st = op->prepare(&run->exec[n].info, run->exec[n].state, tail);
+        if (st != HU_OK) return hu_fail_within(st, "node '%s': ", run->graph->node[n].name);
+    }
+    return HU_OK;
+}
+
+void hu_run_round_parameters(hu_run *run, uint64_t step) {
+    run->context.step = step;
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
+        hu_slot *slot = &run->value[v];
+        if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        hu_slot_store_row(slot, &run->context, run->parameters + run->offset[v],
+                          &slot->edge->counts);
+    }
+}
+
+const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
+                               float *scratch) {
+    const hu_slot *slot = &run->grad[run->graph->value[param].uses[0]];
+    return hu_storage_read_part(&slot->storage, slot->data, first, count, scratch);
+}
+
+uint64_t hu_run_saved_bytes(const hu_run *run) {
+    int32_t end = (int32_t)run->graph->node_count;
+    uint64_t bytes = 0;
+    for (uint32_t b = 0; b < run->buffer_count; b++) {
+        const hu_buffer *buffer = &run->buffers[b];
+        bool kept = buffer->role == HU_BUFFER_ACTIVATION || buffer->role == HU_BUFFER_MASK;
+        if (kept && buffer->first <= end && buffer->last > end) bytes += buffer->bytes;
+    }
+    return bytes;
+}
+
+/* The time at which most bytes are alive. */
+static int32_t fullest_time(const hu_run *run) {
+    int32_t best = 0;
+    uint64_t most = 0;
+    for (int32_t time = 0; time <= hu_time_update(run->graph); time++) {
+        uint64_t bytes = 0;
+        for (uint32_t b = 0; b < run->buffer_count; b++)
+            if (run->buffers[b].first <= time && time <= run->buffers[b].last)
+                bytes += run->buffers[b].bytes;
+        if (bytes > most) best = time;
+        if (bytes > most) most = bytes;
+    }
+    return best;
+}
+
+void hu_run_role_bytes(const hu_run *run, uint64_t bytes[HU_BUFFER_ROLE_COUNT]) {
+    int32_t time = fullest_time(run);
+    for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++) bytes[r] = 0;
+    for (uint32_t b = 0; b < run->buffer_count; b++)
+        if (run->buffers[b].first <= time && time <= run->buffers[b].last)
+            bytes[run->buffers[b].role] += run->buffers[b].bytes;
+}

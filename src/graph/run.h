@@ -1,0 +1,123 @@
+/* graph/run.h - a planned graph: formats, lifetimes, one arena; then forward and backward passes
+ * that allocate nothing.
+ *
+ * The batch is cut into chunks of a fixed size; a chunk is one thread's work, and everything that
+ * sums over the batch is a partial result per chunk, merged in a tree over the chunk index: threads
+ * do not change bits.
+ */
+#ifndef HU_GRAPH_RUN_H
+#define HU_GRAPH_RUN_H
+#include "graph/memory_plan.h"
+#include "graph/slot.h"
+
+typedef struct hu_run_options {
+    int64_t batch; /* largest number of samples of a pass */
+    int64_t chunk; /* samples per chunk; part of the definition of the result */
+    int threads;
+    hu_storage_mode storage;
+    uint64_t seed;
+} hu_run_options;
+
+/* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,
+ * C]. */
+typedef struct hu_source {
+    void *context;
+    void (*fill)(void *context, int64_t first, int64_t count, float *images, float *labels);
+} hu_source;
+
+/* What one pass is asked to do. */
+typedef struct hu_pass_options {
+    bool training;       /* forward: batch statistics, dropout, running statistics are updated */
+    bool use_masters;    /* parameters are read unrounded (evaluation) */
+    bool scan;           /* count non-finite numbers of unrounded tensors too (slower) */
+    int64_t samples;     /* 1 .. batch */
+    uint64_t step;       /* random numbers of rounding and dropout */
+    float seed_gradient; /* backward: gradient of every sample's loss, scale / samples of the global
+                            batch */
+} hu_pass_options;
+
+/* What a forward pass found. */
+typedef struct hu_pass_result {
+    double loss_sum; /* of the samples' losses before the loss op's own rounding */
+    int64_t correct;
+} hu_pass_result;
+
+/* One node of the plan. */
+typedef struct hu_exec {
+    hu_node_info info;
+    void *state;
+    uint32_t aux, stats, dpartial;                /* buffers, HU_NONE if not needed */
+    uint32_t partial[2], workspace[2], params[2]; /* by pass */
+    size_t aux_bytes, partial_count[2];
+    int64_t dparam_elements;
+} hu_exec;
+
+/* What a thread owns during a pass. */
+typedef struct hu_thread {
+    hu_op_call call;
+    unsigned char *scratch;
+    hu_round_counts *counts; /* [max_edges] of the node that runs */
+} hu_thread;
+
+typedef struct hu_run {
+    const hu_graph *graph;
+    hu_edge_table *edges; /* borrowed: valid as long as the run */
+    hu_run_options options;
+    hu_slot *value;    /* [value_count] */
+    hu_slot *grad;     /* [use_count] */
+    hu_slot *grad_sum; /* [value_count] rounding only */
+    hu_exec *exec;     /* [node_count] */
+    float *parameters; /* masters, then buffers: one block */
+    int64_t *offset;   /* [value_count] of parameters and buffers in that block */
+    int64_t trained;   /* elements of all masters */
+    int64_t block;     /* elements of masters and buffers */
+    hu_buffer *buffers;
+    uint32_t buffer_count, buffer_capacity;
+    unsigned char *arena;
+    size_t arena_bytes, scratch_bytes;
+    hu_thread *thread;
+    void **pointers; /* argument arrays of all threads */
+    float **dparam;  /* [HU_MAX_PARAMS] scratch of finish */
+    uint32_t max_edges;
+    hu_slot_context context;
+    hu_pass_options pass;
+    int64_t chunks;            /* of the present pass */
+    bool overflowed;           /* a format could not encode what was rounded */
+    const char *overflow_name; /* the tensor; Borrowed: valid as long as the graph */
+    bool overflow_in_gradient;
+} hu_run;
+
+/* Plans: checks the edges, makes primitives, lays out the arena. The graph must be finished. */
+hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_run_options *options,
+                        hu_run **run);
+void hu_run_free(hu_run *run);
+
+/* Initial parameters: f(seed, name), independent of formats. */
+void hu_run_init_parameters(hu_run *run);
+
+/* Makes what a batch of this many samples needs, so that passes of that size allocate nothing. */
+hu_status hu_run_reserve(hu_run *run, int64_t samples);
+
+/* Start of a training step: rounds the masters into the working copies. */
+void hu_run_round_parameters(hu_run *run, uint64_t step);
+
+/* Loads the batch and runs all nodes. overflowed is set (and the pass ends early) where a format
+ * could not encode a number; fails only by HU_ERR_INTERNAL. */
+hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_source *source,
+                         hu_pass_result *result);
+
+/* Runs the gradients of the last forward pass. */
+hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass);
+
+/* The gradient of a trained parameter after backward: elements first .. first+count-1 (first a
+ * multiple of 8), in scratch or in place. Borrowed: valid until the next backward pass. */
+const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
+                               float *scratch);
+
+/* Bytes that survive from forward to backward: activations and masks. */
+uint64_t hu_run_saved_bytes(const hu_run *run);
+
+/* Bytes of the arena by role: the most that lives at one time, at the arena's own peak. */
+void hu_run_role_bytes(const hu_run *run, uint64_t bytes[HU_BUFFER_ROLE_COUNT]);
+
+#endif

@@ -1,0 +1,41 @@
+/* graph/slot.h - one tensor of a run: its edge record, its storage and its place in the arena. */
+#ifndef HU_GRAPH_SLOT_H
+#define HU_GRAPH_SLOT_H
+#include "graph/edge.h"
+#include "kernel/round/round.h"
+#include "tensor/storage.h"
+
+typedef struct hu_slot {
+    hu_edge *edge;
+    hu_storage storage;
+    hu_rounder rounder; /* valid if edge->quantizer.rounds */
+    uint64_t stream;    /* random sequence of stochastic rounding */
+    int64_t elements;   /* of one row: a sample, or a whole parameter */
+    uint32_t buffer;    /* index of the run's buffer, HU_NONE: no memory of its own */
+    unsigned char *data;
+} hu_slot;
+
+/* What rounding of one step needs to know. */
+typedef struct hu_slot_context {
+    uint64_t seed, step;
+    bool scan; /* look for non-finite numbers in tensors that are not rounded too */
+} hu_slot_context;
+
+/* Prepares rounding and storage for the edge's quantizer. */
+hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, int64_t elements,
+                       const char *purpose, const char *name);
+
+/* Rounds rows first .. of x in place, counts, and stores them. counts is added to, NULL: not
+ * counted. */
+void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   float *x, hu_round_counts *counts);
+
+/* Rounds without storing. */
+void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   float *x, hu_round_counts *counts);
+
+/* Rounds the one row of a parameter from x, which stays as it is, counts, and stores it. */
+void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, const float *x,
+                       hu_round_counts *counts);
+
+#endif

@@ -1,0 +1,107 @@
+#include "model/builder.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
+    if (b->status != HU_OK) return 1;
+    const hu_shape *shape = &b->graph->value[value].shape;
+    return shape->extent[shape->rank - 1];
+}
+
+static hu_value_id apply(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
+                         const void *attrs, int n_in, const hu_value_id *in) {
+    hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE};
+    if (b->status == HU_OK)
+        b->status = hu_graph_apply(b->graph, op, name, prefix, attrs, n_in, in, out);
+    return out[0];
+}
+
+hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64_t out_channels,
+                          int64_t kernel, int64_t stride) {
+    float deviation = sqrtf(2.0f / (float)(kernel * kernel * out_channels));
+    hu_conv_attrs attrs = {.out_channels = out_channels,
+                           .kernel_h = kernel,
+                           .kernel_w = kernel,
+                           .stride_h = stride,
+                           .stride_w = stride,
+                           .pad_h = (kernel - 1) / 2,
+                           .pad_w = (kernel - 1) / 2,
+                           .dilation_h = 1,
+                           .dilation_w = 1,
+                           .groups = 1,
+                           .weight_init = {HU_INIT_NORMAL, deviation}};
+    return apply(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
+}
+
+hu_value_id hu_build_batch_norm(hu_builder *b, const char *name, hu_value_id in) {
+    hu_batch_norm_attrs attrs = {.epsilon = 1e-5f, .momentum = 0.1f};
+    return apply(b, &hu_op_batch_norm, name, NULL, &attrs, 1, &in);
+}
+
+hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in) {
+    return apply(b, &hu_op_relu, name, NULL, NULL, 1, &in);
+}
+
+hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right) {
+    hu_value_id in[] = {left, right};
+    return apply(b, &hu_op_add, name, NULL, NULL, 2, in);
+}
+
+hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
+                              int64_t stride) {
+    hu_pool_attrs attrs = {kernel, kernel, stride, stride, 0, 0};
+    return apply(b, &hu_op_max_pool, name, NULL, &attrs, 1, &in);
+}
+
+hu_value_id hu_build_global_pool(hu_builder *b, const char *name, hu_value_id in) {
+    return apply(b, &hu_op_global_avg_pool, name, NULL, NULL, 1, &in);
+}
+
+hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char *suffix,
+                                  hu_value_id in, int64_t out_channels, int64_t kernel,
+                                  int64_t stride) {
+    char name[256];
+    snprintf(name, sizeof name, "%sconv%s", prefix, suffix);
+    hu_value_id value = hu_build_conv(b, name, in, out_channels, kernel, stride);
+    snprintf(name, sizeof name, "%sbn%s", prefix, suffix);
+    value = hu_build_batch_norm(b, name, value);
+    snprintf(name, sizeof name, "%srelu%s", prefix, suffix);
+    return hu_build_relu(b, name, value);
+}
+
+hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
+                            hu_init weight, hu_init bias) {
+    char product_name[256];
+    hu_linear_attrs attrs = {.out_features = out_features, .weight_init = weight};
+    hu_bias_attrs bias_attrs = {.bias_init = bias};
+    snprintf(product_name, sizeof product_name, "%s.product", name);
+    hu_value_id product = apply(b, &hu_op_linear, product_name, name, &attrs, 1, &in);
+    return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
+}
+
+hu_value_id hu_build_input(hu_builder *b, const hu_model_options *options) {
+    hu_value_id image = HU_NONE, label;
+    hu_shape scalar = {.rank = 0};
+    if (b->status == HU_OK) b->status = hu_graph_input(b->graph, "input", &options->image, &image);
+    if (b->status == HU_OK) b->status = hu_graph_input(b->graph, "label", &scalar, &label);
+    return image;
+}
+
+void hu_build_loss(hu_builder *b, hu_value_id logits) {
+    hu_value_id in[2];
+    in[0] = apply(b, &hu_op_log_softmax, "log_softmax", NULL, NULL, 1, &logits);
+    in[1] = b->graph->label;
+    apply(b, &hu_op_nll, "loss", NULL, NULL, 2, in);
+}
+
+int64_t hu_build_width(double channels, double width) {
+    double wanted = channels * width;
+    int64_t step = width <= 0.25 ? 4 : 8;
+    int64_t rounded = (int64_t)floor((wanted + (double)step / 2) / (double)step) * step;
+    if (rounded < step) rounded = step;
+    if ((double)rounded < 0.9 * wanted) rounded += step;
+    return rounded;
+}

@@ -1,0 +1,46 @@
+/* model/builder.h - short words for declaring layers; the first error sticks and silences the rest.
+ */
+#ifndef HU_MODEL_BUILDER_H
+#define HU_MODEL_BUILDER_H
+#include "model/model.h"
+
+typedef struct hu_builder {
+    hu_graph *graph;
+    hu_status status;
+} hu_builder;
+
+/* Channels (last extent) of a value. */
+int64_t hu_build_channels(const hu_builder *b, hu_value_id value);
+
+/* Square convolution without bias, padded by (kernel-1)/2; weights N(0, sqrt(2 / (k^2 c_out)))
+ * (Kaiming, fan out). */
+hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64_t out_channels,
+                          int64_t kernel, int64_t stride);
+hu_value_id hu_build_batch_norm(hu_builder *b, const char *name, hu_value_id in);
+hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in);
+hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right);
+hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
+                              int64_t stride);
+hu_value_id hu_build_global_pool(hu_builder *b, const char *name, hu_value_id in);
+
+/* conv -> batch norm -> ReLU, called PREFIXconvSUFFIX, PREFIXbnSUFFIX, PREFIXreluSUFFIX. */
+hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char *suffix,
+                                  hu_value_id in, int64_t out_channels, int64_t kernel,
+                                  int64_t stride);
+
+/* Fully connected layer: a product node NAME.product and a bias node NAME, so that a scheme can
+ * round in between. */
+hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
+                            hu_init weight, hu_init bias);
+
+/* Log-softmax and negative log-likelihood against the label. */
+void hu_build_loss(hu_builder *b, hu_value_id logits);
+
+/* Images and labels: the inputs of every model. */
+hu_value_id hu_build_input(hu_builder *b, const hu_model_options *options);
+
+/* A channel number times the width multiplier, rounded to a multiple of 8 (4 for widths up to 1/4),
+ * never below 9/10 of the product. Source: Lee et al., released code (round_to). */
+int64_t hu_build_width(double channels, double width);
+
+#endif

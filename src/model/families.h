@@ -1,0 +1,19 @@
+/* model/families.h - the builders behind the table of models. */
+#ifndef HU_MODEL_FAMILIES_H
+#define HU_MODEL_FAMILIES_H
+#include "model/model.h"
+
+/* X(identifier, name, help). The one list of models. */
+#define HU_MODEL_LIST(X)                                                                           \
+    X(cnn_s, "cnn-s", "three convolutions of 16, 32, 64 channels for small grey images")           \
+    X(resnet20, "resnet20", "residual network, 3 stages of 3 blocks, 16-32-64 channels")           \
+    X(resnet38, "resnet38", "residual network, 3 stages of 6 blocks, 16-32-64 channels")           \
+    X(resnet74, "resnet74", "residual network, 3 stages of 12 blocks, 16-32-64 channels")          \
+    X(resnet18, "resnet18", "residual network, 4 stages of 2 blocks, 64-512 channels")
+
+#define HU_MODEL_DECLARE(identifier, name, help)                                                   \
+    hu_status hu_model_##identifier(const hu_model_options *options, hu_graph *graph);
+HU_MODEL_LIST(HU_MODEL_DECLARE)
+#undef HU_MODEL_DECLARE
+
+#endif

@@ -1,0 +1,52 @@
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "model/families.h"
+
+const hu_model hu_model_table[] = {
+#define HU_MODEL_ROW(identifier, name, help) {name, help, hu_model_##identifier},
+    HU_MODEL_LIST(HU_MODEL_ROW)
+#undef HU_MODEL_ROW
+};
+const int hu_model_count = (int)(sizeof hu_model_table / sizeof *hu_model_table);
+
+#define HU_MODEL_NAME(identifier, name, help) name,
+static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
+#undef HU_MODEL_NAME
+
+static hu_status find(const char *name, const hu_model **model) {
+    char nearest[256];
+    for (int i = 0; i < hu_model_count; i++) {
+        *model = &hu_model_table[i];
+        if (strcmp(name, names[i]) == 0) return HU_OK;
+    }
+    hu_nearest(name, names, (size_t)hu_model_count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "model '%s' is not known, nearest: %s", name, nearest);
+}
+
+hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
+    hu_status st = HU_OK;
+    const hu_model *model;
+    *graph = NULL;
+    HU_TRY(find(options->name, &model));
+    if (!(options->width > 0.0) || options->width > 64.0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "width %g of model '%s', expected more than 0 and at most 64",
+                       options->width, options->name);
+    if (options->classes < 2)
+        return hu_fail(HU_ERR_ARGUMENT, "%lld classes, expected at least 2",
+                       (long long)options->classes);
+    HU_TRY(hu_graph_create(graph));
+    HU_TRY(model->build(options, *graph));
+    HU_TRY(hu_graph_finish(*graph));
+done:
+    if (st != HU_OK) {
+        hu_graph_free(*graph);
+        *graph = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,27 @@
+/* model/model.h - networks by name. */
+#ifndef HU_MODEL_MODEL_H
+#define HU_MODEL_MODEL_H
+#include "graph/graph.h"
+
+typedef struct hu_model_options {
+    const char *name;
+    double width;   /* multiplier of the channel numbers, > 0 */
+    hu_shape image; /* [H, W, C] */
+    int64_t classes;
+} hu_model_options;
+
+/* One row of the table of models. */
+typedef struct hu_model {
+    const char *name;
+    const char *help;
+    hu_status (*build)(const hu_model_options *options, hu_graph *graph);
+} hu_model;
+
+extern const hu_model hu_model_table[];
+extern const int hu_model_count;
+
+/* Builds and finishes the graph of a named model with its loss. HU_ERR_UNKNOWN names the nearest
+ * models, HU_ERR_ARGUMENT a width, image or class number that the model cannot have. */
+hu_status hu_model_build(const hu_model_options *options, hu_graph **graph);
+
+#endif
