@@ -1,0 +1,31 @@
+/* kernel/fused/fused.h - elementwise float32 kernels that are bound by memory, one body per ISA,
+ * the same bits on every ISA. count is in elements; outputs may be the inputs' own arrays. */
+#ifndef HU_KERNEL_FUSED_FUSED_H
+#define HU_KERNEL_FUSED_FUSED_H
+#include <stdint.h>
+
+typedef struct hu_fused_kernels {
+    /* y = (x - center) * scale + offset; the last three are [width], repeated along count. */
+    void (*normalise)(int64_t count, int64_t width, const float *x, const float *center,
+                      const float *scale, const float *offset, float *y);
+    /* dx = scale * ((dy - mean) - (x - center) * slope); vectors [width] as above. */
+    void (*normalise_backward)(int64_t count, int64_t width, const float *dy, const float *x,
+                               const float *center, const float *scale, const float *mean,
+                               const float *slope, float *dx);
+    /* y = x if x > 0 or NaN, else +0; bit i mod 8 of bits[i / 8] says which; the unused bits of the
+     * last byte are 0. bits: (count + 7) / 8 bytes. */
+    void (*relu)(int64_t count, const float *x, float *y, uint8_t *bits);
+    /* dx = dy where the bit is 1, else +0. */
+    void (*relu_backward)(int64_t count, const float *dy, const uint8_t *bits, float *dx);
+    /* y = a + b */
+    void (*add)(int64_t count, const float *a, const float *b, float *y);
+} hu_fused_kernels;
+
+extern const hu_fused_kernels hu_fused_kernels_scalar;
+extern const hu_fused_kernels hu_fused_kernels_avx2;
+extern const hu_fused_kernels hu_fused_kernels_avx512;
+
+/* The record of hu_cpu_isa(). */
+const hu_fused_kernels *hu_fused(void);
+
+#endif

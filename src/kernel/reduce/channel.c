@@ -1,0 +1,169 @@
+#include "kernel/reduce/channel.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cpu.h"
+#include "kernel/reduce/columns.h"
+
+enum { BLOCK_ROWS = 128, NARROW = 32 };
+
+/* How [rows, channels] lies as whole rows of width and rest elements of one more; scratch cut up.
+ */
+typedef struct layout {
+    int64_t width, whole, rest;
+    float *shift, *sum, *square; /* [width] */
+    double *first, *second;      /* [width] */
+} layout;
+
+static const hu_reduce_kernels *kernels(void) {
+#if defined(__x86_64__)
+    static const hu_reduce_kernels *const of_isa[HU_ISA_COUNT] = {
+        [HU_ISA_SCALAR] = &hu_reduce_columns_scalar,
+        [HU_ISA_AVX2] = &hu_reduce_columns_avx2,
+        [HU_ISA_AVX512] = &hu_reduce_columns_avx512};
+    return of_isa[hu_cpu_isa()];
+#else
+    return &hu_reduce_columns_scalar;
+#endif
+}
+
+static int64_t common_multiple(int64_t a, int64_t b) {
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t t = x % y;
+        x = y;
+        y = t;
+    }
+    return a / x * b;
+}
+
+int64_t hu_channel_width(int64_t channels) {
+    return common_multiple(channels, channels < NARROW ? NARROW : 8);
+}
+
+void hu_channel_widen(int64_t channels, const float *narrow, float *wide) {
+    int64_t width = hu_channel_width(channels);
+    for (int64_t j = 0; j < width; j += channels)
+        memcpy(wide + j, narrow, (size_t)channels * sizeof *wide);
+}
+
+size_t hu_channel_scratch_bytes(int64_t channels) {
+    size_t width = (size_t)hu_channel_width(channels);
+    return width * (3 * sizeof(float) + 2 * sizeof(double));
+}
+
+static layout lay_out(int64_t rows, int64_t channels, void *scratch) {
+    layout l = {.width = hu_channel_width(channels)};
+    l.whole = rows * channels / l.width;
+    l.rest = rows * channels % l.width;
+    l.first = scratch;
+    l.second = l.first + l.width;
+    l.shift = (float *)(l.second + l.width);
+    l.sum = l.shift + l.width;
+    l.square = l.sum + l.width;
+    for (int64_t j = 0; j < l.width; j++) l.first[j] = l.second[j] = 0;
+    return l;
+}
+
+static int64_t block_rows(const layout *l, int64_t done) {
+    return l->whole - done < BLOCK_ROWS ? l->whole - done : BLOCK_ROWS;
+}
+
+/* Adds the columns of each channel, in ascending order. */
+static void fold(const layout *l, int64_t channels, const double *column, double *sum) {
+    for (int64_t c = 0; c < channels; c++) sum[c] = column[c];
+    for (int64_t j = channels; j < l->width; j += channels)
+        for (int64_t c = 0; c < channels; c++) sum[c] += column[j + c];
+}
+
+void hu_channel_sums(int64_t rows, int64_t channels, const float *x, void *scratch, double *sum) {
+    const hu_reduce_kernels *k = kernels();
+    layout l = lay_out(rows, channels, scratch);
+    for (int64_t done = 0, n; done < l.whole; done += n, x += n * l.width) {
+        n = block_rows(&l, done);
+        k->sums(n, l.width, x, l.sum);
+        for (int64_t j = 0; j < l.width; j++) l.first[j] += (double)l.sum[j];
+    }
+    for (int64_t j = 0; j < l.rest; j++) l.first[j] += (double)x[j];
+    fold(&l, channels, l.first, sum);
+}
+
+void hu_channel_products(int64_t rows, int64_t channels, const float *dy, const float *x,
+                         const float *center, void *scratch, double *sum, double *product) {
+    const hu_reduce_kernels *k = kernels();
+    layout l = lay_out(rows, channels, scratch);
+    hu_channel_widen(channels, center, l.shift);
+    for (int64_t done = 0, n; done < l.whole; done += n, x += n * l.width, dy += n * l.width) {
+        n = block_rows(&l, done);
+        k->products(n, l.width, dy, x, l.shift, l.sum, l.square);
+        for (int64_t j = 0; j < l.width; j++) {
+            l.first[j] += (double)l.sum[j];
+            l.second[j] += (double)l.square[j];
+        }
+    }
+    for (int64_t j = 0; j < l.rest; j++) {
+        l.first[j] += (double)dy[j];
+        l.second[j] += (double)(dy[j] * (x[j] - l.shift[j]));
+    }
+    fold(&l, channels, l.first, sum);
+    fold(&l, channels, l.second, product);
+}
+
+void hu_moments_merge(int64_t count, double n, double *mean, double *m2, double n_right,
+                      const double *mean_right, const double *m2_right) {
+    double weight = n_right / (n + n_right), between = n * weight;
+    for (int64_t j = 0; j < count; j++) {
+        double delta = mean_right[j] - mean[j];
+        mean[j] += delta * weight;
+        m2[j] += m2_right[j] + delta * delta * between;
+    }
+}
+
+/* Joins a block of n rows, given by its sums about l->shift, to the columns; the block's mean
+ * becomes the next shift. Two neighbouring means that differ by D put at least D^2/2 per row into
+ * the true m2, so the shifted sums lose no more than float32's own precision of the result. */
+static void join_block(layout *l, int64_t before, int64_t n) {
+    double inverse = 1.0 / (double)n;
+    double weight = (double)n / (double)(before + n), between = (double)before * weight;
+    for (int64_t j = 0; j < l->width; j++) {
+        double sum = (double)l->sum[j], mean = (double)l->shift[j] + sum * inverse;
+        double delta = mean - l->first[j];
+        l->first[j] += delta * weight;
+        l->second[j] += (double)l->square[j] - sum * sum * inverse + delta * delta * between;
+        l->shift[j] = (float)mean;
+    }
+}
+
+static void fold_moments(const layout *l, int64_t channels, double *mean, double *m2) {
+    for (int64_t c = 0; c < channels; c++) {
+        double n = 0, mu = 0, square = 0;
+        for (int64_t j = c; j < l->width; j += channels) {
+            double columns_rows = (double)(l->whole + (j < l->rest));
+            if (columns_rows <= 0) break;
+            hu_moments_merge(1, n, &mu, &square, columns_rows, l->first + j, l->second + j);
+            n += columns_rows;
+        }
+        mean[c] = mu;
+        m2[c] = square < 0 ? 0 : square;
+    }
+}
+
+void hu_channel_moments(int64_t rows, int64_t channels, const float *x, void *scratch, double *mean,
+                        double *m2) {
+    const hu_reduce_kernels *k = kernels();
+    layout l = lay_out(rows, channels, scratch);
+    if (l.whole) memcpy(l.shift, x, (size_t)l.width * sizeof *x);
+    for (int64_t done = 0, n; done < l.whole; done += n, x += n * l.width) {
+        n = block_rows(&l, done);
+        k->moments(n, l.width, x, l.shift, l.sum, l.square);
+        join_block(&l, done, n);
+    }
+    double weight = 1.0 / (double)(l.whole + 1), between = (double)l.whole * weight;
+    for (int64_t j = 0; j < l.rest; j++) {
+        double delta = (double)x[j] - l.first[j];
+        l.first[j] += delta * weight;
+        l.second[j] += delta * delta * between;
+    }
+    fold_moments(&l, channels, mean, m2);
+}

@@ -1,0 +1,37 @@
+/* kernel/reduce/channel.h - per-channel sums of [rows, channels] arrays (channels last), in double.
+ *
+ * The array is read as [rows*channels/width, width] with width a multiple of channels, so that
+ * every channel count fills whole vectors. Blocks of 128 such rows are summed in float32, blocks
+ * and then columns are added in double: the order depends on rows and channels only, never on ISA
+ * or threads. scratch: hu_channel_scratch_bytes(channels) bytes, 64-byte aligned.
+ */
+#ifndef HU_KERNEL_REDUCE_CHANNEL_H
+#define HU_KERNEL_REDUCE_CHANNEL_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* Length of the rows that the kernels see: a multiple of channels and of 8. */
+int64_t hu_channel_width(int64_t channels);
+
+/* wide[j] = narrow[j mod channels] for j < hu_channel_width(channels). */
+void hu_channel_widen(int64_t channels, const float *narrow, float *wide);
+
+size_t hu_channel_scratch_bytes(int64_t channels);
+
+/* sum[c] = sum of x[., c]. */
+void hu_channel_sums(int64_t rows, int64_t channels, const float *x, void *scratch, double *sum);
+
+/* mean[c], and m2[c] = sum of (x[., c] - mean[c])^2; rows >= 1. */
+void hu_channel_moments(int64_t rows, int64_t channels, const float *x, void *scratch, double *mean,
+                        double *m2);
+
+/* sum[c] = sum of dy[., c]; product[c] = sum of dy[., c] * (x[., c] - center[c]). */
+void hu_channel_products(int64_t rows, int64_t channels, const float *dy, const float *x,
+                         const float *center, void *scratch, double *sum, double *product);
+
+/* (n, mean, m2) <- the union with (n_right, mean_right, m2_right) (Chan, Golub and LeVeque, 1979),
+ * for count columns with the same n. */
+void hu_moments_merge(int64_t count, double n, double *mean, double *m2, double n_right,
+                      const double *mean_right, const double *m2_right);
+
+#endif

@@ -1,0 +1,26 @@
+/* kernel/reduce/columns.h - float32 sums down the columns of a short matrix, one body per ISA.
+ *
+ * x, dy: [rows, width]; everything else: [width]; width is a multiple of 8. Row order, one float32
+ * rounding per operation: the same bits on every ISA. rows is small (hu_channel_* pass at most
+ * 128), so that float32 is enough; callers add the results up in double.
+ */
+#ifndef HU_KERNEL_REDUCE_COLUMNS_H
+#define HU_KERNEL_REDUCE_COLUMNS_H
+#include <stdint.h>
+
+typedef struct hu_reduce_kernels {
+    /* sum = sum of x */
+    void (*sums)(int64_t rows, int64_t width, const float *x, float *sum);
+    /* sum = sum of (x - shift), square = sum of (x - shift)^2 */
+    void (*moments)(int64_t rows, int64_t width, const float *x, const float *shift, float *sum,
+                    float *square);
+    /* sum = sum of dy, product = sum of dy * (x - center) */
+    void (*products)(int64_t rows, int64_t width, const float *dy, const float *x,
+                     const float *center, float *sum, float *product);
+} hu_reduce_kernels;
+
+extern const hu_reduce_kernels hu_reduce_columns_scalar;
+extern const hu_reduce_kernels hu_reduce_columns_avx2;
+extern const hu_reduce_kernels hu_reduce_columns_avx512;
+
+#endif

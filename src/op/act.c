@@ -1,0 +1,69 @@
+/* relu and sigmoid. relu remembers one bit per element (x > 0 or NaN); sigmoid its output. */
+#include "kernel/fused/fused.h"
+#include "op/elementary.h"
+#include "op/op.h"
+
+static hu_status same_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    (void)attrs, (void)n_in;
+    *n_out = 1;
+    out[0] = in[0];
+    return HU_OK;
+}
+
+static size_t relu_aux_bytes(const hu_node_info *info) {
+    return ((size_t)hu_shape_elements(&info->in[0]) + 7) / 8;
+}
+
+/* Samples that fill whole bytes are one run for the kernel. */
+static void relu_runs(const hu_op_call *call, int64_t *runs, int64_t *elements) {
+    int64_t n = hu_shape_elements(&call->info->in[0]);
+    *runs = n % 8 ? call->count : 1;
+    *elements = n % 8 ? n : n * call->count;
+}
+
+static void relu_forward(const hu_op_call *call) {
+    int64_t runs, n, bytes = (int64_t)relu_aux_bytes(call->info);
+    relu_runs(call, &runs, &n);
+    for (int64_t i = 0; i < runs; i++)
+        hu_fused()->relu(n, call->in[0] + i * n, call->out[0] + i * n, call->aux + i * bytes);
+}
+
+static void relu_backward(const hu_op_call *call) {
+    int64_t runs, n, bytes = (int64_t)relu_aux_bytes(call->info);
+    if (!call->din[0]) return;
+    relu_runs(call, &runs, &n);
+    for (int64_t i = 0; i < runs; i++)
+        hu_fused()->relu_backward(n, call->dout[0] + i * n, call->aux + i * bytes,
+                                  call->din[0] + i * n);
+}
+
+const hu_op hu_op_relu = {.name = "relu",
+                          .min_in = 1,
+                          .max_in = 1,
+                          .shape = same_shape,
+                          .saves = HU_SAVE_NOTHING,
+                          .aux_bytes = relu_aux_bytes,
+                          .forward = relu_forward,
+                          .backward = relu_backward};
+
+static void sigmoid_forward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
+    for (int64_t i = 0; i < n; i++)
+        call->out[0][i] = (float)(1.0 / (1.0 + hu_exp(-(double)call->in[0][i])));
+}
+
+static void sigmoid_backward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
+    const float *y = call->out[0], *dy = call->dout[0];
+    if (!call->din[0]) return;
+    for (int64_t i = 0; i < n; i++) call->din[0][i] = dy[i] * ((1.0f - y[i]) * y[i]);
+}
+
+const hu_op hu_op_sigmoid = {.name = "sigmoid",
+                             .min_in = 1,
+                             .max_in = 1,
+                             .shape = same_shape,
+                             .saves = HU_SAVE_OUTPUT_0,
+                             .forward = sigmoid_forward,
+                             .backward = sigmoid_backward};

@@ -1,0 +1,259 @@
+/* Operations that join or part values: add, mul, concat, split, bias. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "kernel/fused/fused.h"
+#include "kernel/reduce/channel.h"
+#include "op/expect.h"
+#include "op/op.h"
+
+static int64_t call_elements(const hu_op_call *call, const hu_shape *shape) {
+    return call->count * hu_shape_elements(shape);
+}
+
+static void copy(float *to, const float *from, int64_t count) {
+    memcpy(to, from, (size_t)count * sizeof *to);
+}
+
+/* ---- add: y = ((in0 + in1) + in2) + ... ---- */
+
+static hu_status add_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                           hu_shape *out) {
+    (void)attrs;
+    *n_out = 1;
+    out[0] = in[0];
+    return hu_expect_same("add", n_in, in);
+}
+
+static void add_forward(const hu_op_call *call) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    hu_fused()->add(n, call->in[0], call->in[1], call->out[0]);
+    for (int i = 2; i < call->info->n_in; i++)
+        hu_fused()->add(n, call->out[0], call->in[i], call->out[0]);
+}
+
+static void add_backward(const hu_op_call *call) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    for (int i = 0; i < call->info->n_in; i++)
+        if (call->din[i]) copy(call->din[i], call->dout[0], n);
+}
+
+const hu_op hu_op_add = {.name = "add",
+                         .min_in = 2,
+                         .max_in = -1,
+                         .shape = add_shape,
+                         .saves = HU_SAVE_NOTHING,
+                         .forward = add_forward,
+                         .backward = add_backward};
+
+/* ---- mul: y = in0 * in1 ---- */
+
+static hu_status mul_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                           hu_shape *out) {
+    (void)attrs;
+    *n_out = 1;
+    out[0] = in[0];
+    return hu_expect_same("mul", n_in, in);
+}
+
+static void multiply(int64_t n, const float *restrict a, const float *restrict b,
+                     float *restrict y) {
+    for (int64_t i = 0; i < n; i++) y[i] = a[i] * b[i];
+}
+
+static void mul_forward(const hu_op_call *call) {
+    multiply(call_elements(call, &call->info->in[0]), call->in[0], call->in[1], call->out[0]);
+}
+
+static void mul_backward(const hu_op_call *call) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    for (int i = 0; i < 2; i++)
+        if (call->din[i]) multiply(n, call->dout[0], call->in[1 - i], call->din[i]);
+}
+
+const hu_op hu_op_mul = {.name = "mul",
+                         .min_in = 2,
+                         .max_in = 2,
+                         .shape = mul_shape,
+                         .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
+                         .forward = mul_forward,
+                         .backward = mul_backward};
+
+/* ---- concat and split along the last extent: copies of [rows, part] to and from [rows, whole]
+ * ----
+ */
+
+static void put_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
+    for (int64_t r = 0; r < rows; r++) copy(to + r * whole, from + r * part, part);
+}
+
+static void take_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
+    for (int64_t r = 0; r < rows; r++) copy(to + r * part, from + r * whole, part);
+}
+
+static hu_status concat_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    hu_status st;
+    int64_t channels = 0;
+    (void)attrs;
+    for (int i = 0; i < n_in; i++) {
+        HU_TRY(hu_expect_rank_least("concat", &in[i], 1));
+        hu_shape like[2] = {in[0], in[i]};
+        if (in[i].rank == in[0].rank) like[1].extent[in[0].rank - 1] = hu_channels(&in[0]);
+        if (hu_expect_same("concat", 2, like) != HU_OK)
+            return hu_fail(HU_ERR_SHAPE,
+                           "concat: input %d differs from input 0 in more than the last extent", i);
+        if (!hu_add_i64(channels, hu_channels(&in[i]), &channels))
+            return hu_fail(HU_ERR_SHAPE, "concat: the last extents together do not fit 63 bits");
+    }
+    *n_out = 1;
+    out[0] = in[0];
+    out[0].extent[in[0].rank - 1] = channels;
+    st = hu_shape_check(out);
+done:
+    return st;
+}
+
+static void concat_forward(const hu_op_call *call) {
+    int64_t whole = hu_channels(&call->info->out[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->out[0]) / whole;
+    for (int i = 0; i < call->info->n_in; i++) {
+        int64_t part = hu_channels(&call->info->in[i]);
+        put_columns(rows, whole, part, call->in[i], call->out[0] + at);
+        at += part;
+    }
+}
+
+static void concat_backward(const hu_op_call *call) {
+    int64_t whole = hu_channels(&call->info->out[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->out[0]) / whole;
+    for (int i = 0; i < call->info->n_in; i++) {
+        int64_t part = hu_channels(&call->info->in[i]);
+        if (call->din[i]) take_columns(rows, whole, part, call->dout[0] + at, call->din[i]);
+        at += part;
+    }
+}
+
+const hu_op hu_op_concat = {.name = "concat",
+                            .min_in = 1,
+                            .max_in = -1,
+                            .shape = concat_shape,
+                            .saves = HU_SAVE_NOTHING,
+                            .forward = concat_forward,
+                            .backward = concat_backward};
+
+static hu_status split_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                             hu_shape *out) {
+    hu_status st;
+    const hu_split_attrs *a = attrs;
+    (void)n_in;
+    HU_TRY(hu_expect_rank_least("split", in, 1));
+    if (a->first < 1 || a->first >= hu_channels(in))
+        return hu_fail(HU_ERR_SHAPE,
+                       "split: first part of %" PRId64 " of %" PRId64
+                       " channels, expected at least 1 in each part",
+                       a->first, hu_channels(in));
+    *n_out = 2;
+    out[0] = out[1] = in[0];
+    out[0].extent[in->rank - 1] = a->first;
+    out[1].extent[in->rank - 1] = hu_channels(in) - a->first;
+done:
+    return st;
+}
+
+static void split_forward(const hu_op_call *call) {
+    int64_t whole = hu_channels(&call->info->in[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->in[0]) / whole;
+    for (int i = 0; i < 2; i++) {
+        int64_t part = hu_channels(&call->info->out[i]);
+        if (call->out[i]) take_columns(rows, whole, part, call->in[0] + at, call->out[i]);
+        at += part;
+    }
+}
+
+/* An output that nobody reads has no gradient: its part is zero. */
+static void split_backward(const hu_op_call *call) {
+    int64_t whole = hu_channels(&call->info->in[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->in[0]) / whole;
+    if (!call->din[0]) return;
+    for (int i = 0; i < 2; i++) {
+        int64_t part = hu_channels(&call->info->out[i]);
+        float *to = call->din[0] + at;
+        if (call->dout[i])
+            put_columns(rows, whole, part, call->dout[i], to);
+        else
+            for (int64_t r = 0; r < rows; r++) memset(to + r * whole, 0, (size_t)part * sizeof *to);
+        at += part;
+    }
+}
+
+const hu_op hu_op_split = {.name = "split",
+                           .attrs_bytes = sizeof(hu_split_attrs),
+                           .min_in = 1,
+                           .max_in = 1,
+                           .shape = split_shape,
+                           .saves = HU_SAVE_NOTHING,
+                           .forward = split_forward,
+                           .backward = split_backward};
+
+/* ---- bias: y = x + b[channel] ---- */
+
+static hu_status bias_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    (void)attrs, (void)n_in;
+    *n_out = 1;
+    out[0] = in[0];
+    return hu_expect_rank_least("bias", in, 1);
+}
+
+static hu_status bias_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                             int *count) {
+    const hu_bias_attrs *a = attrs;
+    list[0] = (hu_param_decl){.suffix = "bias",
+                              .shape = {.rank = 1, .extent = {hu_channels(in)}},
+                              .init = a->bias_init,
+                              .trained = true};
+    *count = 1;
+    return HU_OK;
+}
+
+/* Sums in double [C] and what hu_channel_sums needs. */
+static size_t bias_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    int64_t channels = hu_channels(&info->in[0]);
+    (void)state;
+    if (pass == HU_FORWARD) return 0;
+    return hu_channel_scratch_bytes(channels) + (size_t)channels * sizeof(double);
+}
+
+static void bias_forward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    int64_t rows = call_elements(call, &call->info->in[0]) / channels;
+    for (int64_t r = 0; r < rows; r++)
+        hu_fused()->add(channels, call->in[0] + r * channels, call->param[0],
+                        call->out[0] + r * channels);
+}
+
+static void bias_backward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    int64_t n = call_elements(call, &call->info->in[0]);
+    if (call->din[0]) copy(call->din[0], call->dout[0], n);
+    if (!call->dparam || !call->dparam[0]) return;
+    void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
+    double *sum = after;
+    hu_channel_sums(n / channels, channels, call->dout[0], call->scratch, sum);
+    for (int64_t c = 0; c < channels; c++) call->dparam[0][c] = (float)sum[c];
+}
+
+const hu_op hu_op_bias = {.name = "bias",
+                          .attrs_bytes = sizeof(hu_bias_attrs),
+                          .min_in = 1,
+                          .max_in = 1,
+                          .shape = bias_shape,
+                          .params = bias_params,
+                          .saves = HU_SAVE_NOTHING,
+                          .scratch_bytes = bias_scratch_bytes,
+                          .forward = bias_forward,
+                          .backward = bias_backward,
+                          .dparam_per_chunk = true};

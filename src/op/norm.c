@@ -1,0 +1,244 @@
+/* Batch normalisation over batch and pixels, per channel (Ioffe and Szegedy, 2015).
+ *
+ * y = gamma * (x - mean) * invstd + beta. Statistics are (n, mean, M2) per channel in double,
+ * merged pairwise; running_var takes the unbiased variance. Eval mode uses the running statistics.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernel/fused/fused.h"
+#include "kernel/reduce/channel.h"
+#include "op/expect.h"
+#include "op/op.h"
+
+enum { GAMMA, BETA, RUNNING_MEAN, RUNNING_VAR, PARAMS };
+
+/* stats: [0] n; then vectors of C: mean, biased variance, 1/sqrt(variance + epsilon), and in the
+ * backward pass sum(dy)/n and sum(dy * (x - mean))/n. partial forward: n, mean[C], m2[C]; backward:
+ * sum(dy)[C], sum(dy * (x - mean))[C]. */
+enum { MEAN, VARIANCE, INVSTD, MEAN_DY, MEAN_PRODUCT, STATS };
+
+static double *stat(const hu_op_call *call, int which) {
+    return call->stats + 1 + which * hu_channels(&call->info->in[0]);
+}
+
+static int64_t pixels(const hu_op_call *call) {
+    const hu_shape *in = &call->info->in[0];
+    return call->count * (hu_shape_elements(in) / hu_channels(in));
+}
+
+static hu_status norm_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    hu_status st;
+    const hu_batch_norm_attrs *a = attrs;
+    (void)n_in;
+    HU_TRY(hu_expect_rank_least("batch_norm", in, 1));
+    if (!(a->epsilon > 0) || !(a->momentum >= 0 && a->momentum <= 1))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "batch_norm: epsilon %g, momentum %g; expected epsilon > 0 and momentum in "
+                       "[0, 1]",
+                       (double)a->epsilon, (double)a->momentum);
+    *n_out = 1;
+    out[0] = in[0];
+done:
+    return st;
+}
+
+static hu_status norm_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                             int *count) {
+    static const hu_param_decl decl[PARAMS] = {
+        [GAMMA] = {.suffix = "weight", .init = {HU_INIT_CONSTANT, 1}, .trained = true},
+        [BETA] = {.suffix = "bias", .init = {HU_INIT_CONSTANT, 0}, .trained = true},
+        [RUNNING_MEAN] = {.suffix = "running_mean", .init = {HU_INIT_CONSTANT, 0}},
+        [RUNNING_VAR] = {.suffix = "running_var", .init = {HU_INIT_CONSTANT, 1}}};
+    (void)attrs;
+    for (int i = 0; i < PARAMS; i++) {
+        list[i] = decl[i];
+        list[i].shape = (hu_shape){.rank = 1, .extent = {hu_channels(in)}};
+    }
+    *count = PARAMS;
+    return HU_OK;
+}
+
+static size_t norm_stats_count(const hu_node_info *info) {
+    return 1 + STATS * (size_t)hu_channels(&info->in[0]);
+}
+
+static size_t norm_partial_count(const hu_node_info *info, hu_pass pass) {
+    return (pass == HU_FORWARD ? 1 : 0) + 2 * (size_t)hu_channels(&info->in[0]);
+}
+
+/* reduce: the sums' own scratch and a center [C]; forward, backward: up to four wide vectors and a
+ * narrow one [C]. */
+enum { WIDE_VECTORS = 4 };
+
+static size_t norm_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    int64_t channels = hu_channels(&info->in[0]);
+    size_t sums = hu_channel_scratch_bytes(channels);
+    size_t wide = WIDE_VECTORS * (size_t)hu_channel_width(channels) * sizeof(float);
+    (void)state, (void)pass;
+    return (sums > wide ? sums : wide) + (size_t)channels * sizeof(float);
+}
+
+/* The mean that the forward pass subtracts, as float32, into narrow [C]. */
+static void center_of(const hu_op_call *call, float *narrow) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    const double *mean = stat(call, MEAN);
+    if (!call->training) {
+        memcpy(narrow, call->param[RUNNING_MEAN], (size_t)channels * sizeof *narrow);
+        return;
+    }
+    for (int64_t c = 0; c < channels; c++) narrow[c] = (float)mean[c];
+}
+
+static double invstd_of(const hu_op_call *call, double variance) {
+    const hu_batch_norm_attrs *a = call->info->attrs;
+    return 1.0 / sqrt(variance + (double)a->epsilon);
+}
+
+/* gamma * invstd into narrow [C]. */
+static void scale_of(const hu_op_call *call, float *narrow) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    const float *gamma = call->param[GAMMA], *running = call->param[RUNNING_VAR];
+    const double *invstd = stat(call, INVSTD);
+    for (int64_t c = 0; c < channels; c++)
+        narrow[c] = (float)((double)gamma[c] *
+                            (call->training ? invstd[c] : invstd_of(call, (double)running[c])));
+}
+
+static void reduce_forward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    double *mean = call->partial + 1;
+    call->partial[0] = (double)pixels(call);
+    hu_channel_moments(pixels(call), channels, call->in[0], call->scratch, mean, mean + channels);
+}
+
+static void norm_reduce(const hu_op_call *call, hu_pass pass) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    if (!call->training) {
+        memset(call->partial, 0, norm_partial_count(call->info, pass) * sizeof(double));
+    } else if (pass == HU_FORWARD) {
+        reduce_forward(call);
+    } else {
+        void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
+        float *center = after;
+        center_of(call, center);
+        hu_channel_products(pixels(call), channels, call->dout[0], call->in[0], center,
+                            call->scratch, call->partial, call->partial + channels);
+    }
+}
+
+static void norm_merge(const hu_node_info *info, hu_pass pass, double *left, const double *right) {
+    int64_t channels = hu_channels(&info->in[0]);
+    if (pass == HU_FORWARD) {
+        if (right[0] <= 0) return;
+        hu_moments_merge(channels, left[0], left + 1, left + 1 + channels, right[0], right + 1,
+                         right + 1 + channels);
+        left[0] += right[0];
+    } else {
+        for (int64_t i = 0; i < 2 * channels; i++) left[i] += right[i];
+    }
+}
+
+static void finish_forward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    double n = call->partial[0];
+    const double *mean = call->partial + 1, *m2 = mean + channels;
+    call->stats[0] = n;
+    for (int64_t c = 0; c < channels; c++) {
+        double variance = m2[c] / n;
+        stat(call, MEAN)[c] = mean[c];
+        stat(call, VARIANCE)[c] = variance;
+        stat(call, INVSTD)[c] = invstd_of(call, variance);
+    }
+}
+
+static void finish_backward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    const double *sum = call->partial, *product = sum + channels;
+    const double *invstd = stat(call, INVSTD);
+    double n = call->stats[0];
+    for (int64_t c = 0; c < channels; c++) {
+        stat(call, MEAN_DY)[c] = sum[c] / n;
+        stat(call, MEAN_PRODUCT)[c] = product[c] / n;
+        if (call->dparam && call->dparam[GAMMA])
+            call->dparam[GAMMA][c] = (float)(product[c] * invstd[c]);
+        if (call->dparam && call->dparam[BETA]) call->dparam[BETA][c] = (float)sum[c];
+    }
+}
+
+static void norm_finish(const hu_op_call *call, hu_pass pass) {
+    if (!call->training) return;
+    if (pass == HU_FORWARD)
+        finish_forward(call);
+    else
+        finish_backward(call);
+}
+
+static void norm_forward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
+    float *center = call->scratch, *scale = center + width, *offset = scale + width;
+    float *narrow = offset + width;
+    center_of(call, narrow);
+    hu_channel_widen(channels, narrow, center);
+    scale_of(call, narrow);
+    hu_channel_widen(channels, narrow, scale);
+    hu_channel_widen(channels, call->param[BETA], offset);
+    hu_fused()->normalise(pixels(call) * channels, width, call->in[0], center, scale, offset,
+                          call->out[0]);
+}
+
+/* dx = gamma * invstd * (dy - mean(dy) - xhat * mean(dy * xhat)); constant statistics in eval. */
+static void norm_backward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
+    float *center = call->scratch, *scale = center + width, *mean = scale + width;
+    float *slope = mean + width, *narrow = slope + width;
+    const double *invstd = stat(call, INVSTD);
+    if (!call->din[0]) return;
+    center_of(call, narrow);
+    hu_channel_widen(channels, narrow, center);
+    scale_of(call, narrow);
+    hu_channel_widen(channels, narrow, scale);
+    for (int64_t c = 0; c < channels; c++)
+        narrow[c] = call->training ? (float)stat(call, MEAN_DY)[c] : 0;
+    hu_channel_widen(channels, narrow, mean);
+    for (int64_t c = 0; c < channels; c++)
+        narrow[c] =
+            call->training ? (float)(stat(call, MEAN_PRODUCT)[c] * invstd[c] * invstd[c]) : 0;
+    hu_channel_widen(channels, narrow, slope);
+    hu_fused()->normalise_backward(pixels(call) * channels, width, call->dout[0], call->in[0],
+                                   center, scale, mean, slope, call->din[0]);
+}
+
+static float blend(float old, double new, float momentum) {
+    return (float)((1.0 - (double)momentum) * (double)old + (double)momentum * new);
+}
+
+static void norm_commit(const hu_op_call *call, float **buffers) {
+    const hu_batch_norm_attrs *a = call->info->attrs;
+    int64_t channels = hu_channels(&call->info->in[0]);
+    double n = call->stats[0], unbiased = n > 1 ? n / (n - 1) : 1;
+    float *mean = buffers[RUNNING_MEAN], *variance = buffers[RUNNING_VAR];
+    for (int64_t c = 0; c < channels; c++) {
+        mean[c] = blend(mean[c], stat(call, MEAN)[c], a->momentum);
+        variance[c] = blend(variance[c], stat(call, VARIANCE)[c] * unbiased, a->momentum);
+    }
+}
+
+const hu_op hu_op_batch_norm = {.name = "batch_norm",
+                                .attrs_bytes = sizeof(hu_batch_norm_attrs),
+                                .min_in = 1,
+                                .max_in = 1,
+                                .shape = norm_shape,
+                                .params = norm_params,
+                                .saves = HU_SAVE_INPUT_0,
+                                .stats_count = norm_stats_count,
+                                .partial_count = norm_partial_count,
+                                .scratch_bytes = norm_scratch_bytes,
+                                .reduce = norm_reduce,
+                                .merge = norm_merge,
+                                .finish = norm_finish,
+                                .forward = norm_forward,
+                                .backward = norm_backward,
+                                .commit = norm_commit};

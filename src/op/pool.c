@@ -1,0 +1,302 @@
+/* Pooling: max_pool and avg_pool over windows of [H, W, C], global_avg_pool [H, W, C] -> [1, 1, C]
+ * and mean [..., C] -> [C]. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "op/expect.h"
+#include "op/op.h"
+
+/* ---- windows ---- */
+
+static hu_status pooled(const char *op, int64_t extent, int64_t kernel, int64_t stride, int64_t pad,
+                        int64_t *out) {
+    int64_t padded;
+    if (kernel < 1 || stride < 1 || pad < 0 || pad >= kernel || !hu_add_i64(extent, pad, &padded) ||
+        !hu_add_i64(padded, pad, &padded))
+        return hu_fail(HU_ERR_SHAPE,
+                       "%s: kernel %" PRId64 ", stride %" PRId64 ", pad %" PRId64
+                       "; expected kernel and stride >= 1 and 0 <= pad < kernel",
+                       op, kernel, stride, pad);
+    if (padded < kernel)
+        return hu_fail(HU_ERR_SHAPE,
+                       "%s: extent %" PRId64 " with padding %" PRId64
+                       " is less than kernel %" PRId64,
+                       op, extent, pad, kernel);
+    *out = (padded - kernel) / stride + 1;
+    return HU_OK;
+}
+
+static hu_status pool_shape(const char *op, const hu_pool_attrs *a, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    hu_status st;
+    HU_TRY(hu_expect_rank(op, in, 3));
+    *n_out = 1;
+    out[0] = in[0];
+    HU_TRY(pooled(op, in->extent[0], a->kernel_h, a->stride_h, a->pad_h, &out[0].extent[0]));
+    HU_TRY(pooled(op, in->extent[1], a->kernel_w, a->stride_w, a->pad_w, &out[0].extent[1]));
+done:
+    return st;
+}
+
+/* One output pixel: rows h0..h1-1 and columns w0..w1-1 of the input lie in the window, whose first
+ * tap (perhaps in the padding) is (top, left). */
+typedef struct window {
+    int64_t top, left, h0, h1, w0, w1;
+} window;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static window window_at(const hu_pool_attrs *a, const hu_shape *in, int64_t oh, int64_t ow) {
+    window w = {.top = oh * a->stride_h - a->pad_h, .left = ow * a->stride_w - a->pad_w};
+    w.h0 = w.top < 0 ? 0 : w.top;
+    w.w0 = w.left < 0 ? 0 : w.left;
+    w.h1 = least(w.top + a->kernel_h, in->extent[0]);
+    w.w1 = least(w.left + a->kernel_w, in->extent[1]);
+    return w;
+}
+
+/* What is done at each output pixel: x and y point at the sample and at the pixel's channels
+ * (values or gradients), taps at its index bytes. */
+typedef void pixel_fn(const hu_node_info *info, const window *w, float *x, float *y, uint8_t *taps);
+
+static void each_pixel(const hu_op_call *call, pixel_fn *pixel, float *x, float *y) {
+    const hu_shape *in = &call->info->in[0], *out = &call->info->out[0];
+    int64_t x_step = hu_shape_elements(in), channels = hu_channels(in), at = 0;
+    for (int64_t n = 0; n < call->count; n++)
+        for (int64_t oh = 0; oh < out->extent[0]; oh++)
+            for (int64_t ow = 0; ow < out->extent[1]; ow++, at += channels) {
+                window w = window_at(call->info->attrs, in, oh, ow);
+                pixel(call->info, &w, x + n * x_step, y + at, call->aux ? call->aux + at : NULL);
+            }
+}
+
+/* ---- max_pool: one index byte per output element names the tap ---- */
+
+static hu_status max_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                           hu_shape *out) {
+    hu_status st;
+    const hu_pool_attrs *a = attrs;
+    (void)n_in;
+    HU_TRY(pool_shape("max_pool", a, in, n_out, out));
+    if (a->kernel_h > 256 / a->kernel_w)
+        return hu_fail(HU_ERR_UNSUPPORTED,
+                       "max_pool: kernel %" PRId64 "x%" PRId64 ", expected at most 256 taps",
+                       a->kernel_h, a->kernel_w);
+done:
+    return st;
+}
+
+static size_t max_aux_bytes(const hu_node_info *info) {
+    return (size_t)hu_shape_elements(&info->out[0]);
+}
+
+/* The first largest tap, or the first NaN. */
+static void max_tap(int64_t channels, const float *restrict x, uint8_t tap, float *restrict best,
+                    uint8_t *restrict taps) {
+    for (int64_t c = 0; c < channels; c++) {
+        int better = (x[c] > best[c]) | ((x[c] != x[c]) & (best[c] == best[c]));
+        best[c] = better ? x[c] : best[c];
+        taps[c] = better ? tap : taps[c];
+    }
+}
+
+static void max_pixel(const hu_node_info *info, const window *w, float *x, float *y,
+                      uint8_t *taps) {
+    const hu_pool_attrs *a = info->attrs;
+    int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
+    for (int64_t h = w->h0; h < w->h1; h++)
+        for (int64_t v = w->w0; v < w->w1; v++) {
+            const float *from = x + (h * width + v) * channels;
+            uint8_t tap = (uint8_t)((h - w->top) * a->kernel_w + (v - w->left));
+            if (h == w->h0 && v == w->w0) {
+                memcpy(y, from, (size_t)channels * sizeof *y);
+                memset(taps, tap, (size_t)channels);
+            } else {
+                max_tap(channels, from, tap, y, taps);
+            }
+        }
+}
+
+static void max_pixel_backward(const hu_node_info *info, const window *w, float *dx, float *dy,
+                               uint8_t *taps) {
+    const hu_pool_attrs *a = info->attrs;
+    int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
+    for (int64_t c = 0; c < channels; c++) {
+        int64_t h = w->top + taps[c] / a->kernel_w, v = w->left + taps[c] % a->kernel_w;
+        dx[(h * width + v) * channels + c] += dy[c];
+    }
+}
+
+/* each_pixel's arrays are written on one side only, which the pixel function decides. */
+static float *unconst(const float *p) {
+    float *q;
+    memcpy(&q, &p, sizeof q);
+    return q;
+}
+
+static void clear(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
+    memset(call->din[0], 0, (size_t)n * sizeof(float));
+}
+
+static void max_forward(const hu_op_call *call) {
+    each_pixel(call, max_pixel, unconst(call->in[0]), call->out[0]);
+}
+
+static void max_backward(const hu_op_call *call) {
+    if (!call->din[0]) return;
+    clear(call);
+    each_pixel(call, max_pixel_backward, call->din[0], unconst(call->dout[0]));
+}
+
+const hu_op hu_op_max_pool = {.name = "max_pool",
+                              .attrs_bytes = sizeof(hu_pool_attrs),
+                              .min_in = 1,
+                              .max_in = 1,
+                              .shape = max_shape,
+                              .saves = HU_SAVE_NOTHING,
+                              .aux_bytes = max_aux_bytes,
+                              .forward = max_forward,
+                              .backward = max_backward};
+
+/* ---- avg_pool: mean over the taps inside the image ---- */
+
+static hu_status avg_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                           hu_shape *out) {
+    (void)n_in;
+    return pool_shape("avg_pool", attrs, in, n_out, out);
+}
+
+static void accumulate(int64_t channels, const float *restrict x, float *restrict sum) {
+    for (int64_t c = 0; c < channels; c++) sum[c] += x[c];
+}
+
+static float taps_inside(const window *w) {
+    return (float)((w->h1 - w->h0) * (w->w1 - w->w0));
+}
+
+static void avg_pixel(const hu_node_info *info, const window *w, float *x, float *y,
+                      uint8_t *taps) {
+    int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
+    float count = taps_inside(w);
+    (void)taps;
+    memset(y, 0, (size_t)channels * sizeof *y);
+    for (int64_t h = w->h0; h < w->h1; h++)
+        for (int64_t v = w->w0; v < w->w1; v++)
+            accumulate(channels, x + (h * width + v) * channels, y);
+    for (int64_t c = 0; c < channels; c++) y[c] /= count;
+}
+
+static void accumulate_share(int64_t channels, const float *restrict dy, float count,
+                             float *restrict dx) {
+    for (int64_t c = 0; c < channels; c++) dx[c] += dy[c] / count;
+}
+
+static void avg_pixel_backward(const hu_node_info *info, const window *w, float *dx, float *dy,
+                               uint8_t *taps) {
+    int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
+    (void)taps;
+    for (int64_t h = w->h0; h < w->h1; h++)
+        for (int64_t v = w->w0; v < w->w1; v++)
+            accumulate_share(channels, dy, taps_inside(w), dx + (h * width + v) * channels);
+}
+
+static void avg_forward(const hu_op_call *call) {
+    each_pixel(call, avg_pixel, unconst(call->in[0]), call->out[0]);
+}
+
+static void avg_backward(const hu_op_call *call) {
+    if (!call->din[0]) return;
+    clear(call);
+    each_pixel(call, avg_pixel_backward, call->din[0], unconst(call->dout[0]));
+}
+
+const hu_op hu_op_avg_pool = {.name = "avg_pool",
+                              .attrs_bytes = sizeof(hu_pool_attrs),
+                              .min_in = 1,
+                              .max_in = 1,
+                              .shape = avg_shape,
+                              .saves = HU_SAVE_NOTHING,
+                              .forward = avg_forward,
+                              .backward = avg_backward};
+
+/* ---- mean over all extents but the last ---- */
+
+static hu_status mean_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    hu_status st;
+    (void)attrs, (void)n_in;
+    HU_TRY(hu_expect_rank_least("mean", in, 1));
+    *n_out = 1;
+    out[0] = (hu_shape){.rank = 1, .extent = {hu_channels(in)}};
+done:
+    return st;
+}
+
+static hu_status global_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    hu_status st;
+    (void)attrs, (void)n_in;
+    HU_TRY(hu_expect_rank("global_avg_pool", in, 3));
+    *n_out = 1;
+    out[0] = (hu_shape){.rank = 3, .extent = {1, 1, hu_channels(in)}};
+done:
+    return st;
+}
+
+/* Sums [C] in double. */
+static size_t mean_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)state;
+    return pass == HU_FORWARD ? (size_t)hu_channels(&info->in[0]) * sizeof(double) : 0;
+}
+
+static void mean_of_sample(int64_t rows, int64_t channels, const float *restrict x,
+                           double *restrict sum, float *restrict y) {
+    memset(sum, 0, (size_t)channels * sizeof *sum);
+    for (int64_t r = 0; r < rows; r++, x += channels)
+        for (int64_t c = 0; c < channels; c++) sum[c] += (double)x[c];
+    for (int64_t c = 0; c < channels; c++) y[c] = (float)(sum[c] / (double)rows);
+}
+
+static void mean_forward(const hu_op_call *call) {
+    int64_t elements = hu_shape_elements(&call->info->in[0]);
+    int64_t channels = hu_channels(&call->info->in[0]);
+    for (int64_t n = 0; n < call->count; n++)
+        mean_of_sample(elements / channels, channels, call->in[0] + n * elements, call->scratch,
+                       call->out[0] + n * channels);
+}
+
+static void mean_backward(const hu_op_call *call) {
+    int64_t elements = hu_shape_elements(&call->info->in[0]);
+    int64_t channels = hu_channels(&call->info->in[0]), rows = elements / channels;
+    if (!call->din[0]) return;
+    for (int64_t n = 0; n < call->count; n++) {
+        float *first = call->din[0] + n * elements;
+        for (int64_t c = 0; c < channels; c++)
+            first[c] = call->dout[0][n * channels + c] / (float)rows;
+        for (int64_t r = 1; r < rows; r++)
+            memcpy(first + r * channels, first, (size_t)channels * sizeof *first);
+    }
+}
+
+const hu_op hu_op_mean = {.name = "mean",
+                          .min_in = 1,
+                          .max_in = 1,
+                          .shape = mean_shape,
+                          .saves = HU_SAVE_NOTHING,
+                          .scratch_bytes = mean_scratch_bytes,
+                          .forward = mean_forward,
+                          .backward = mean_backward};
+
+const hu_op hu_op_global_avg_pool = {.name = "global_avg_pool",
+                                     .min_in = 1,
+                                     .max_in = 1,
+                                     .shape = global_shape,
+                                     .saves = HU_SAVE_NOTHING,
+                                     .scratch_bytes = mean_scratch_bytes,
+                                     .forward = mean_forward,
+                                     .backward = mean_backward};
