@@ -1,0 +1,187 @@
+/* Named precisions and the texts that users write. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "precision/plan.h"
+
+typedef struct named_precision {
+    const char *name;
+    hu_scheme scheme;
+    const char *format[HU_ROLE_COUNT]; /* act, act.grad, weight, weight.grad; NULL: float32 */
+    hu_scaler_default scaler;
+    bool epoch_interval, eval_masters;
+} named_precision;
+
+#define LEE_LOW "fp(4,3,4)", "fp(5,2,0)", "fp(4,3,4)", "fp(6,9,0)"
+#define LEE_HIGH "fp(6,9,0)", "fp(6,9,0)", "fp(6,9,0)", "fp(6,9,0)"
+#define SAME(format) format, format, format, format
+
+/* The one list of named precisions. */
+static const named_precision table[] = {
+    {"fp32", HU_SCHEME_LEE, {NULL, NULL, NULL, NULL}, HU_SCALER_NONE, false, true},
+    {"fp16", HU_SCHEME_MICIKEVICIUS, {SAME("fp16")}, HU_SCALER_DYNAMIC, false, false},
+    {"bf16", HU_SCHEME_MICIKEVICIUS, {SAME("bf16")}, HU_SCALER_NONE, false, false},
+    {"1/6/9/d", HU_SCHEME_POPESCU, {SAME("1/6/9/d")}, HU_SCALER_NONE, false, false},
+    {"1/6/9/n", HU_SCHEME_POPESCU, {SAME("1/6/9/n")}, HU_SCALER_NONE, false, false},
+    {"1/6/9", HU_SCHEME_POPESCU, {SAME("1/6/9/d")}, HU_SCALER_NONE, false, false},
+    {"high", HU_SCHEME_LEE, {LEE_HIGH}, HU_SCALER_DYNAMIC, true, true},
+    {"hfp8", HU_SCHEME_LEE, {LEE_LOW}, HU_SCALER_DYNAMIC, true, true},
+    {"uniform", HU_SCHEME_LEE, {LEE_LOW}, HU_SCALER_DYNAMIC, true, true},
+};
+enum { TABLE_COUNT = sizeof table / sizeof *table };
+
+const char *const hu_precision_names[] = {"fp32",  "fp16", "bf16", "1/6/9/d", "1/6/9/n",
+                                          "1/6/9", "high", "hfp8", "uniform"};
+const int hu_precision_name_count = (int)(sizeof hu_precision_names / sizeof *hu_precision_names);
+
+static const char *const scheme_names[] = {"lee", "popescu", "micikevicius"};
+
+const char *hu_scheme_name(hu_scheme scheme) {
+    return scheme_names[scheme];
+}
+
+hu_status hu_scheme_parse(const char *text, hu_scheme *scheme) {
+    for (int i = 0; i < HU_SCHEME_COUNT; i++) {
+        if (strcmp(text, scheme_names[i]) != 0) continue;
+        *scheme = (hu_scheme)i;
+        return HU_OK;
+    }
+    return hu_fail(HU_ERR_UNKNOWN, "scheme '%s', expected lee, popescu or micikevicius", text);
+}
+
+static bool is_float32(const hu_format *format) {
+    return format->exp_bits == 8 && format->man_bits == 23 && format->bias == 127 &&
+           format->subnormals && format->overflow == HU_OVERFLOW_INF;
+}
+
+/* "FORMAT [MODE]" -> quantizer. */
+static hu_status parse_quantizer(const char *text, hu_quantizer *quantizer) {
+    char format[HU_SPEC_BYTES], mode[16] = "rne";
+    hu_status st = HU_OK;
+    const char *space = strrchr(text, ' ');
+    *quantizer = (hu_quantizer){0};
+    if (strlen(text) >= sizeof format)
+        return hu_fail(HU_ERR_PARSE, "format '%.40s...' is longer than %zu characters", text,
+                       sizeof format - 1);
+    strcpy(format, text);
+    if (space && strlen(space + 1) < sizeof mode) {
+        strcpy(mode, space + 1);
+        format[space - text] = '\0';
+    }
+    HU_TRY(hu_format_parse(format, &quantizer->format));
+    HU_TRY(hu_rounding_parse(mode, &quantizer->rounding));
+    quantizer->rounds = !is_float32(&quantizer->format);
+done:
+    return st;
+}
+
+static hu_status use_row(const named_precision *row, hu_precision *precision) {
+    precision->scheme = row->scheme;
+    precision->scaler = row->scaler;
+    precision->scaler_epoch_interval = row->epoch_interval;
+    precision->eval_masters = row->eval_masters;
+    for (int r = 0; r < HU_ROLE_COUNT; r++) {
+        if (!row->format[r]) continue;
+        hu_status st = parse_quantizer(row->format[r], &precision->role[r]);
+        if (st != HU_OK) return st;
+    }
+    return HU_OK;
+}
+
+/* "w=F,act=F,grad=F,wgrad=F" in any order; commas inside parentheses belong to the format. */
+static hu_status parse_roles(const char *text, hu_precision *precision) {
+    static const struct {
+        const char *key;
+        hu_role role;
+    } keys[] = {{"w=", HU_ROLE_WEIGHT},
+                {"act=", HU_ROLE_ACT},
+                {"grad=", HU_ROLE_ACT_GRAD},
+                {"wgrad=", HU_ROLE_WEIGHT_GRAD}};
+    char part[HU_SPEC_BYTES];
+    for (const char *at = text; *at;) {
+        size_t length = 0;
+        int depth = 0;
+        for (; at[length] && (depth > 0 || at[length] != ','); length++)
+            depth += (at[length] == '(') - (at[length] == ')');
+        hu_role role = HU_ROLE_COUNT;
+        size_t skip = 0;
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            if (strncmp(at, keys[k].key, strlen(keys[k].key)) != 0) continue;
+            role = keys[k].role;
+            skip = strlen(keys[k].key);
+        }
+        if (role == HU_ROLE_COUNT || length - skip >= sizeof part)
+            return hu_fail(HU_ERR_PARSE,
+                           "precision '%s', column %d: expected w=, act=, grad= or wgrad=", text,
+                           (int)(at - text) + 1);
+        memcpy(part, at + skip, length - skip);
+        part[length - skip] = '\0';
+        hu_status st = parse_quantizer(part, &precision->role[role]);
+        if (st != HU_OK)
+            return hu_fail_within(st, "precision '%s', column %d: ", text, (int)(at - text) + 1);
+        at += length + (at[length] == ',');
+    }
+    precision->scheme = HU_SCHEME_LEE;
+    precision->eval_masters = true;
+    return HU_OK;
+}
+
+static hu_status unknown(const char *text) {
+    char nearest[256], reason[1024];
+    snprintf(reason, sizeof reason, "%s", hu_last_error());
+    hu_nearest(text, hu_precision_names, (size_t)hu_precision_name_count, nearest, sizeof nearest);
+    return hu_fail(
+        HU_ERR_UNKNOWN,
+        "precision '%s' is neither a named precision (nearest: %s) nor a number format (%s)", text,
+        nearest, reason);
+}
+
+hu_status hu_precision_parse(const char *text, hu_precision *precision) {
+    hu_status st = HU_OK;
+    *precision = (hu_precision){0};
+    snprintf(precision->name, sizeof precision->name, "%s", text);
+    for (int i = 0; i < TABLE_COUNT; i++)
+        if (strcmp(text, table[i].name) == 0) return use_row(&table[i], precision);
+    if (strchr(text, '=') && (strncmp(text, "w=", 2) == 0 || strncmp(text, "act=", 4) == 0 ||
+                              strncmp(text, "grad=", 5) == 0 || strncmp(text, "wgrad=", 6) == 0))
+        return parse_roles(text, precision);
+    hu_quantizer everywhere;
+    st = parse_quantizer(text, &everywhere);
+    if (st == HU_ERR_UNKNOWN || (st == HU_ERR_PARSE && !strchr(text, ':'))) return unknown(text);
+    if (st != HU_OK) return hu_fail_within(st, "precision '%s': ", text);
+    precision->scheme = HU_SCHEME_POPESCU;
+    for (int r = 0; r < HU_ROLE_COUNT; r++) precision->role[r] = everywhere;
+    return HU_OK;
+}
+
+hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
+    hu_status st = HU_OK;
+    const char *colon = strchr(text, ':');
+    if (!colon || colon == text)
+        return hu_fail(HU_ERR_PARSE, "rule '%s': expected 'PATTERN: FORMAT'", text);
+    void *array = precision->rules;
+    HU_TRY(hu_realloc(&array, (precision->rule_count + 1) * sizeof *precision->rules));
+    precision->rules = array;
+    hu_precision_rule *rule = &precision->rules[precision->rule_count];
+    *rule = (hu_precision_rule){0};
+    precision->rule_count++;
+    HU_TRY(hu_strdup(text, &rule->text));
+    HU_TRY(hu_strndup(text, (size_t)(colon - text), &rule->pattern));
+    st = parse_quantizer(colon + 1 + strspn(colon + 1, " "), &rule->quantizer);
+    if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", text);
+done:
+    return st;
+}
+
+void hu_precision_free(hu_precision *precision) {
+    for (uint32_t r = 0; r < precision->rule_count; r++) {
+        hu_free(precision->rules[r].text);
+        hu_free(precision->rules[r].pattern);
+    }
+    hu_free(precision->rules);
+    precision->rules = NULL;
+    precision->rule_count = 0;
+}

@@ -1,0 +1,163 @@
+/* Rounding points of the schemes, and rules by name and role. */
+#include "precision/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+
+static const char *const role_names[] = {"act", "act.grad", "weight", "weight.grad"};
+
+bool hu_glob_match(const char *pattern, const char *name) {
+    const char *star = NULL, *resume = NULL;
+    while (*name) {
+        if (*pattern == '*') {
+            star = pattern++;
+            resume = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star) {
+            pattern = star + 1;
+            name = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == '\0';
+}
+
+static const hu_op *producer_op(const hu_graph *graph, hu_value_id v) {
+    uint32_t producer = graph->value[v].producer;
+    return producer == HU_NONE ? NULL : graph->node[producer].op;
+}
+
+/* A product whose only reader adds the bias: inside one layer, not a tensor of its own for most
+ * schemes. */
+static bool is_inner_product(const hu_graph *graph, hu_value_id v) {
+    const hu_op *op = producer_op(graph, v);
+    const hu_value_info *value = &graph->value[v];
+    return op && op->is_product && value->use_count == 1 &&
+           graph->node[graph->use[value->uses[0]].node].op == &hu_op_bias;
+}
+
+static bool is_loss_part(const hu_graph *graph, hu_value_id v) {
+    const hu_op *op = producer_op(graph, v);
+    return op == &hu_op_nll || op == &hu_op_log_softmax;
+}
+
+/* Is this activation a rounding point of the scheme? Views and labels never are. */
+static bool rounds_value(hu_scheme scheme, const hu_graph *graph, hu_value_id v) {
+    const hu_op *op = producer_op(graph, v);
+    if (v == graph->label || (op && op->is_view)) return false;
+    if (scheme != HU_SCHEME_POPESCU && is_inner_product(graph, v)) return false;
+    return scheme == HU_SCHEME_LEE || !is_loss_part(graph, v);
+}
+
+/* Lee et al.: forward formats without infinities saturate, backward ones signal by an infinity;
+ * other schemes keep the format's own rule, but a saturating backward format signals where loss
+ * scaling listens. */
+static hu_quantizer in_direction(const hu_quantizer *quantizer, bool backward, bool signals) {
+    hu_quantizer result = *quantizer;
+    if (backward && signals && result.rounds && result.format.overflow == HU_OVERFLOW_SAT)
+        result.format.overflow = HU_OVERFLOW_INF;
+    return result;
+}
+
+static void write_points(const hu_precision *precision, const hu_graph *graph, bool signals,
+                         hu_edge_table *edges) {
+    hu_quantizer act = precision->role[HU_ROLE_ACT], weight = precision->role[HU_ROLE_WEIGHT];
+    hu_quantizer grad = in_direction(&precision->role[HU_ROLE_ACT_GRAD], true, signals);
+    hu_quantizer wgrad = in_direction(&precision->role[HU_ROLE_WEIGHT_GRAD], true, signals);
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        hu_value_role role = graph->value[v].role;
+        if (role == HU_VALUE_PARAMETER) edges->value[v].quantizer = weight;
+        if (role == HU_VALUE_PARAMETER || role == HU_VALUE_BUFFER) continue;
+        if (!rounds_value(precision->scheme, graph, v)) continue;
+        edges->value[v].quantizer = act;
+        if (precision->scheme != HU_SCHEME_LEE) edges->grad_sum[v].quantizer = grad;
+    }
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        hu_value_id v = graph->use[u].value;
+        if (graph->value[v].role == HU_VALUE_PARAMETER)
+            edges->grad[u].quantizer = wgrad;
+        else if (rounds_value(precision->scheme, graph, v))
+            edges->grad[u].quantizer = grad;
+    }
+}
+
+/* Does the pattern mean this tensor, by role or by name? */
+static bool matches(const char *pattern, hu_role role, const char *name) {
+    return strcmp(pattern, role_names[role]) == 0 || hu_glob_match(pattern, name);
+}
+
+static uint32_t apply_to_value(const hu_precision_rule *rule, const hu_graph *graph, hu_value_id v,
+                               bool signals, hu_edge_table *edges) {
+    const hu_value_info *value = &graph->value[v];
+    bool is_param = value->role == HU_VALUE_PARAMETER;
+    char grad_name[1024];
+    uint32_t matched = 0;
+    if (value->role == HU_VALUE_BUFFER || v == graph->label) return 0;
+    snprintf(grad_name, sizeof grad_name, "%s.grad", value->name);
+    if (matches(rule->pattern, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name)) {
+        edges->value[v].quantizer = rule->quantizer;
+        matched++;
+    }
+    hu_quantizer grad = in_direction(&rule->quantizer, true, signals);
+    if (!value->needs_grad ||
+        !matches(rule->pattern, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, grad_name))
+        return matched;
+    for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
+    if (edges->grad_sum[v].quantizer.rounds) edges->grad_sum[v].quantizer = grad;
+    return matched + 1;
+}
+
+static hu_status no_match(const hu_precision_rule *rule, const hu_graph *graph) {
+    char nearest[512];
+    void *names;
+    hu_status st = hu_alloc_array(graph->value_count, sizeof(char *), &names);
+    if (st != HU_OK) return st;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        ((const char **)names)[v] = graph->value[v].name;
+    hu_nearest(rule->pattern, names, graph->value_count, nearest, sizeof nearest);
+    hu_free(names);
+    return hu_fail(HU_ERR_UNKNOWN, "rule '%s' matches no tensor; nearest names: %s", rule->text,
+                   nearest);
+}
+
+hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, bool signals,
+                             hu_edge_table *edges) {
+    write_points(precision, graph, signals, edges);
+    for (uint32_t r = 0; r < precision->rule_count; r++) {
+        const hu_precision_rule *rule = &precision->rules[r];
+        uint32_t matched = 0;
+        for (hu_value_id v = 0; v < graph->value_count; v++)
+            matched += apply_to_value(rule, graph, v, signals, edges);
+        if (matched == 0) return no_match(rule, graph);
+    }
+    return HU_OK;
+}
+
+static bool is_low(const hu_quantizer *quantizer) {
+    return quantizer->rounds && hu_format_bits(&quantizer->format) <= 8;
+}
+
+double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch) {
+    double low = 0.0, all = 0.0;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        if (value->role == HU_VALUE_BUFFER || v == graph->label) continue;
+        if (is_inner_product(graph, v) && !edges->value[v].quantizer.rounds) continue;
+        bool is_param = value->role == HU_VALUE_PARAMETER;
+        double elements = (double)value->elements * (is_param ? 1.0 : (double)batch);
+        const hu_quantizer *grad = value->use_count ? &edges->grad[value->uses[0]].quantizer : NULL;
+        all += 2.0 * elements;
+        low += is_low(&edges->value[v].quantizer) ? elements : 0.0;
+        /* Tensors without consumers or gradients of their own count with the role of the value. */
+        low += is_low(grad ? grad : &edges->value[v].quantizer) ? elements : 0.0;
+    }
+    return all > 0.0 ? low / all : 0.0;
+}
