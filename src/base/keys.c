@@ -1,0 +1,244 @@
+#include "base/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+struct hu_keys {
+    hu_keys_kind kind;
+    char *name;   /* NULL unless in a map */
+    char *text;   /* NULL unless a text */
+    char *origin; /* never NULL */
+    hu_keys *parent;
+    hu_keys **child; /* [count], room for capacity */
+    size_t count, capacity;
+};
+
+hu_status hu_keys_create(hu_keys_kind kind, const char *text, const char *origin, hu_keys **node) {
+    hu_status st;
+    void *block = NULL;
+    *node = NULL;
+    HU_TRY(hu_alloc(sizeof(hu_keys), &block));
+    hu_keys *made = block;
+    made->kind = kind;
+    HU_TRY(hu_strdup(origin, &made->origin));
+    if (kind == HU_KEYS_TEXT) HU_TRY(hu_strdup(text ? text : "", &made->text));
+    *node = made;
+    return HU_OK;
+done:
+    hu_keys_free(block);
+    return st;
+}
+
+/* Depth is bounded by HU_KEYS_MAX_DEPTH, so the recursions of this file are too. */
+void hu_keys_free(hu_keys *node) {
+    if (!node) return;
+    for (size_t i = 0; i < node->count; i++) hu_keys_free(node->child[i]);
+    hu_free(node->child);
+    hu_free(node->name);
+    hu_free(node->text);
+    hu_free(node->origin);
+    hu_free(node);
+}
+
+hu_status hu_keys_copy(const hu_keys *node, hu_keys **copy) {
+    hu_status st;
+    hu_keys *made = NULL;
+    *copy = NULL;
+    HU_TRY(hu_keys_create(node->kind, node->text, node->origin, &made));
+    for (size_t i = 0; i < node->count; i++) {
+        hu_keys *child;
+        HU_TRY(hu_keys_copy(node->child[i], &child));
+        if (node->kind == HU_KEYS_MAP)
+            HU_TRY(hu_keys_put(made, node->child[i]->name, child));
+        else
+            HU_TRY(hu_keys_append(made, child));
+    }
+    *copy = made;
+    return HU_OK;
+done:
+    hu_keys_free(made);
+    return st;
+}
+
+static int depth_of(const hu_keys *node) {
+    int depth = 1;
+    while ((node = node->parent) != NULL) depth++;
+    return depth;
+}
+
+static int height_of(const hu_keys *node) {
+    int highest = 0;
+    for (size_t i = 0; i < node->count; i++) {
+        int height = height_of(node->child[i]);
+        if (height > highest) highest = height;
+    }
+    return highest + 1;
+}
+
+static hu_status check_room(const hu_keys *parent, hu_keys_kind kind, const hu_keys *child) {
+    if (parent->kind != kind)
+        return hu_fail(HU_ERR_ARGUMENT, "%s: a %s cannot be extended here", parent->origin,
+                       parent->kind == HU_KEYS_TEXT ? "text" : "list or map of another kind");
+    if (depth_of(parent) + height_of(child) > HU_KEYS_MAX_DEPTH)
+        return hu_fail(HU_ERR_LIMIT, "%s: more than %d levels", child->origin, HU_KEYS_MAX_DEPTH);
+    return HU_OK;
+}
+
+static hu_status reserve_child(hu_keys *parent) {
+    if (parent->count < parent->capacity) return HU_OK;
+    size_t capacity = parent->capacity ? 2 * parent->capacity : 4;
+    void *block = parent->child;
+    hu_status st = hu_realloc(&block, capacity * sizeof *parent->child);
+    if (st != HU_OK) return st;
+    parent->child = block;
+    parent->capacity = capacity;
+    return HU_OK;
+}
+
+hu_status hu_keys_append(hu_keys *list, hu_keys *child) {
+    hu_status st;
+    HU_TRY(check_room(list, HU_KEYS_LIST, child));
+    HU_TRY(reserve_child(list));
+    child->parent = list;
+    list->child[list->count++] = child;
+    return HU_OK;
+done:
+    hu_keys_free(child);
+    return st;
+}
+
+static size_t index_of(const hu_keys *map, const char *name, size_t length) {
+    for (size_t i = 0; i < map->count; i++) {
+        const char *other = map->child[i]->name;
+        if (other && strlen(other) == length && memcmp(other, name, length) == 0) return i;
+    }
+    return map->count;
+}
+
+static hu_status put_named(hu_keys *map, const char *name, size_t length, hu_keys *child) {
+    hu_status st;
+    char *copy = NULL;
+    HU_TRY(check_room(map, HU_KEYS_MAP, child));
+    HU_TRY(hu_strndup(name, length, &copy));
+    size_t place = index_of(map, name, length);
+    if (place == map->count) {
+        HU_TRY(reserve_child(map));
+        map->count++;
+    } else {
+        hu_keys_free(map->child[place]);
+    }
+    hu_free(child->name);
+    child->name = copy;
+    child->parent = map;
+    map->child[place] = child;
+    return HU_OK;
+done:
+    hu_free(copy);
+    hu_keys_free(child);
+    return st;
+}
+
+hu_status hu_keys_put(hu_keys *map, const char *name, hu_keys *child) {
+    return put_named(map, name, strlen(name), child);
+}
+
+hu_status hu_keys_set(hu_keys *root, const char *path, hu_keys *child) {
+    hu_status st;
+    const char *dot;
+    while ((dot = strchr(path, '.')) != NULL) {
+        if (root->kind != HU_KEYS_MAP) HU_TRY(hu_keys_fail(root, "a map"));
+        size_t length = (size_t)(dot - path);
+        size_t place = index_of(root, path, length);
+        if (place == root->count) {
+            hu_keys *made;
+            HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, child->origin, &made));
+            HU_TRY(put_named(root, path, length, made));
+        }
+        root = root->child[place];
+        path = dot + 1;
+    }
+    if (root->kind != HU_KEYS_MAP) HU_TRY(hu_keys_fail(root, "a map"));
+    return hu_keys_put(root, path, child);
+done:
+    hu_keys_free(child);
+    return st;
+}
+
+hu_status hu_keys_set_text(hu_keys *root, const char *path, const char *text, const char *origin) {
+    hu_keys *node;
+    hu_status st = hu_keys_create(HU_KEYS_TEXT, text, origin, &node);
+    return st == HU_OK ? hu_keys_set(root, path, node) : st;
+}
+
+const hu_keys *hu_keys_find(const hu_keys *root, const char *path) {
+    while (*path) {
+        size_t length = strcspn(path, ".");
+        size_t place = root->kind == HU_KEYS_MAP ? index_of(root, path, length) : root->count;
+        if (place == root->count) return NULL;
+        root = root->child[place];
+        path += length;
+        if (*path == '.') path++;
+    }
+    return root;
+}
+
+hu_keys_kind hu_keys_kind_of(const hu_keys *node) {
+    return node->kind;
+}
+
+size_t hu_keys_count(const hu_keys *node) {
+    return node->count;
+}
+
+const hu_keys *hu_keys_at(const hu_keys *node, size_t index) {
+    return index < node->count ? node->child[index] : NULL;
+}
+
+const char *hu_keys_name(const hu_keys *node) {
+    return node->name ? node->name : "";
+}
+
+const char *hu_keys_value(const hu_keys *node) {
+    return node->text ? node->text : "";
+}
+
+const char *hu_keys_origin(const hu_keys *node) {
+    return node->origin;
+}
+
+hu_keys *hu_keys_parent(const hu_keys *node) {
+    return node->parent;
+}
+
+static size_t place_in_parent(const hu_keys *node) {
+    size_t place = 0;
+    while (node->parent->child[place] != node) place++;
+    return place;
+}
+
+void hu_keys_path(const hu_keys *node, char *text, size_t capacity) {
+    const hu_keys *chain[HU_KEYS_MAX_DEPTH];
+    int levels = 0;
+    for (; node->parent && levels < HU_KEYS_MAX_DEPTH; node = node->parent) chain[levels++] = node;
+    size_t used = 0;
+    text[0] = 0;
+    while (levels > 0 && used < capacity) {
+        const hu_keys *step = chain[--levels];
+        int wrote =
+            step->name ? snprintf(text + used, capacity - used, "%s%s", used ? "." : "", step->name)
+                       : snprintf(text + used, capacity - used, "[%zu]", place_in_parent(step));
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+bool hu_keys_equal(const hu_keys *a, const hu_keys *b) {
+    if (a->kind != b->kind || a->count != b->count) return false;
+    if (strcmp(hu_keys_name(a), hu_keys_name(b)) != 0) return false;
+    if (strcmp(hu_keys_value(a), hu_keys_value(b)) != 0) return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (!hu_keys_equal(a->child[i], b->child[i])) return false;
+    return true;
+}

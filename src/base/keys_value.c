@@ -1,0 +1,136 @@
+/* Typed values of key-tree nodes, with errors that say what was found where. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/keys.h"
+
+enum { PATH_BYTES = 256, EXPECTED_BYTES = 512 };
+
+hu_status hu_keys_fail(const hu_keys *node, const char *expected, ...) {
+    char path[PATH_BYTES], what[EXPECTED_BYTES];
+    va_list args;
+    va_start(args, expected);
+    vsnprintf(what, sizeof what, expected, args);
+    va_end(args);
+    hu_keys_path(node, path, sizeof path);
+    if (hu_keys_kind_of(node) != HU_KEYS_TEXT)
+        return hu_fail(HU_ERR_PARSE, "%s: key '%s': found a %s, expected %s", hu_keys_origin(node),
+                       path, hu_keys_kind_of(node) == HU_KEYS_MAP ? "map" : "list", what);
+    return hu_fail(HU_ERR_PARSE, "%s: key '%s': found '%.200s', expected %s", hu_keys_origin(node),
+                   path, hu_keys_value(node), what);
+}
+
+hu_status hu_keys_as_text(const hu_keys *node, const char **value) {
+    *value = "";
+    if (hu_keys_kind_of(node) != HU_KEYS_TEXT) return hu_keys_fail(node, "a text");
+    *value = hu_keys_value(node);
+    return HU_OK;
+}
+
+/* True if the text of node starts like a number; strtol and its kin would skip leading spaces. */
+static bool starts_number(const hu_keys *node, bool sign_allowed) {
+    const char *text = hu_keys_value(node);
+    if (hu_keys_kind_of(node) != HU_KEYS_TEXT || !*text) return false;
+    if (sign_allowed && (*text == '-' || *text == '+')) text++;
+    return isdigit((unsigned char)*text) || *text == '.';
+}
+
+hu_status hu_keys_as_i64(const hu_keys *node, int64_t *value) {
+    const char *expected = "a decimal integer";
+    *value = 0;
+    if (!starts_number(node, true)) return hu_keys_fail(node, "%s", expected);
+    char *end;
+    errno = 0;
+    long long number = strtoll(hu_keys_value(node), &end, 10);
+    if (*end || end == hu_keys_value(node)) return hu_keys_fail(node, "%s", expected);
+    if (errno == ERANGE) return hu_keys_fail(node, "an integer of 64 bits");
+    *value = number;
+    return HU_OK;
+}
+
+hu_status hu_keys_as_u64(const hu_keys *node, uint64_t *value) {
+    const char *expected = "a decimal integer, 0 or more";
+    *value = 0;
+    if (!starts_number(node, false)) return hu_keys_fail(node, "%s", expected);
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(hu_keys_value(node), &end, 10);
+    if (*end || end == hu_keys_value(node)) return hu_keys_fail(node, "%s", expected);
+    if (errno == ERANGE) return hu_keys_fail(node, "an unsigned integer of 64 bits");
+    *value = number;
+    return HU_OK;
+}
+
+hu_status hu_keys_as_f64(const hu_keys *node, double *value) {
+    const char *expected = "a finite number";
+    *value = 0;
+    if (!starts_number(node, true)) return hu_keys_fail(node, "%s", expected);
+    char *end;
+    double number = strtod(hu_keys_value(node), &end);
+    if (*end || end == hu_keys_value(node) || !isfinite(number))
+        return hu_keys_fail(node, "%s", expected);
+    *value = number;
+    return HU_OK;
+}
+
+hu_status hu_keys_as_bool(const hu_keys *node, bool *value) {
+    static const char *const words[] = {"off", "on", "false", "true", "no", "yes", "0", "1"};
+    *value = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (hu_keys_kind_of(node) != HU_KEYS_TEXT) break;
+        if (strcasecmp(hu_keys_value(node), words[i]) != 0) continue;
+        *value = i % 2 == 1;
+        return HU_OK;
+    }
+    return hu_keys_fail(node, "on or off");
+}
+
+static hu_status find_or_fail(const hu_keys *root, const char *path, const char *expected,
+                              const hu_keys **node) {
+    *node = hu_keys_find(root, path);
+    if (*node) return HU_OK;
+    return hu_fail(HU_ERR_PARSE, "%s: key '%s' is missing, expected %s", hu_keys_origin(root), path,
+                   expected);
+}
+
+hu_status hu_keys_text(const hu_keys *root, const char *path, const char **value) {
+    const hu_keys *node;
+    *value = "";
+    hu_status st = find_or_fail(root, path, "a text", &node);
+    return st == HU_OK ? hu_keys_as_text(node, value) : st;
+}
+
+hu_status hu_keys_i64(const hu_keys *root, const char *path, int64_t *value) {
+    const hu_keys *node;
+    *value = 0;
+    hu_status st = find_or_fail(root, path, "a decimal integer", &node);
+    return st == HU_OK ? hu_keys_as_i64(node, value) : st;
+}
+
+hu_status hu_keys_u64(const hu_keys *root, const char *path, uint64_t *value) {
+    const hu_keys *node;
+    *value = 0;
+    hu_status st = find_or_fail(root, path, "a decimal integer, 0 or more", &node);
+    return st == HU_OK ? hu_keys_as_u64(node, value) : st;
+}
+
+hu_status hu_keys_f64(const hu_keys *root, const char *path, double *value) {
+    const hu_keys *node;
+    *value = 0;
+    hu_status st = find_or_fail(root, path, "a finite number", &node);
+    return st == HU_OK ? hu_keys_as_f64(node, value) : st;
+}
+
+hu_status hu_keys_bool(const hu_keys *root, const char *path, bool *value) {
+    const hu_keys *node;
+    *value = false;
+    hu_status st = find_or_fail(root, path, "on or off", &node);
+    return st == HU_OK ? hu_keys_as_bool(node, value) : st;
+}
