@@ -1,0 +1,70 @@
+/* Finding the tensor in which a non-finite number first appeared. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/inner.h"
+
+static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {
+    const float *x = trainer->run->parameters + trainer->run->offset[v];
+    for (int64_t i = 0; i < trainer->graph->value[v].elements; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+static bool describe(hu_trainer *trainer, const char *name, const char *suffix,
+                     const hu_edge *edge) {
+    char format[64] = "float32";
+    if (!hu_edge_nonfinite(&edge->quantizer, &edge->counts)) return false;
+    if (edge->quantizer.rounds) hu_format_print(&edge->quantizer.format, format, sizeof format);
+    snprintf(trainer->culprit, sizeof trainer->culprit,
+             "non-finite numbers first in %s%s (%s: %llu overflows, %llu NaNs of %llu)", name,
+             suffix, format, (unsigned long long)edge->counts.overflow,
+             (unsigned long long)edge->counts.nan, (unsigned long long)edge->counts.elements);
+    return true;
+}
+
+static bool find_in_forward(hu_trainer *trainer) {
+    const hu_graph *graph = trainer->graph;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        if (value->role == HU_VALUE_BUFFER) continue;
+        if (value->role == HU_VALUE_PARAMETER && !master_is_finite(trainer, v)) {
+            snprintf(trainer->culprit, sizeof trainer->culprit,
+                     "non-finite numbers in the weights %s", value->name);
+            return true;
+        }
+        if (describe(trainer, value->name, "", &trainer->edges.value[v])) return true;
+    }
+    return false;
+}
+
+static bool find_in_backward(hu_trainer *trainer) {
+    const hu_graph *graph = trainer->graph;
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        const hu_node *node = &graph->node[n];
+        for (int i = 0; i < node->n_in + node->n_params; i++) {
+            uint32_t use = node->first_use + (uint32_t)i;
+            const char *name = graph->value[graph->use[use].value].name;
+            if (describe(trainer, name, ".grad", &trainer->edges.grad[use])) return true;
+        }
+        for (int i = 0; i < node->n_out; i++) {
+            const char *name = graph->value[node->out[i]].name;
+            if (describe(trainer, name, ".grad", &trainer->edges.grad_sum[node->out[i]]))
+                return true;
+        }
+    }
+    return false;
+}
+
+void hu_diagnose(hu_trainer *trainer, const hu_pass_options *pass, const hu_source *source) {
+    hu_pass_options again = *pass;
+    hu_pass_result result;
+    snprintf(trainer->culprit, sizeof trainer->culprit, "non-finite gradients");
+    if (find_in_forward(trainer) || find_in_backward(trainer)) return;
+    again.scan = true;
+    if (hu_run_forward(trainer->run, &again, source, &result) != HU_OK) return;
+    if (find_in_forward(trainer)) return;
+    if (hu_run_backward(trainer->run, &again) != HU_OK) return;
+    find_in_backward(trainer);
+}

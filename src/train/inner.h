@@ -1,0 +1,42 @@
+/* train/inner.h - the trainer's own structure, shared by trainer.c, step.c, state.c and diagnose.c
+ * only. */
+#ifndef HU_TRAIN_INNER_H
+#define HU_TRAIN_INNER_H
+#include "train/trainer.h"
+
+struct hu_trainer {
+    hu_train_options options;
+    const hu_dataset *dataset;
+    hu_graph *graph;
+    hu_edge_table edges;
+    hu_run *run;
+    hu_loader *train_loader, *test_loader;
+    hu_optimizer *optimizer;
+    hu_loss_scale scaler;
+    hu_train_progress progress;
+    float *gradient_sum;   /* [trained] of accumulated parts, NULL if accumulate is 1 */
+    double *block_squares; /* [blocks] partial sums of the squared norm */
+    uint32_t *name_order;  /* [parameters] value ids of the trained parameters in name order */
+    uint32_t parameter_count;
+    int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
+    int64_t steps_per_epoch;
+    int64_t part; /* samples of one pass */
+    char culprit[512];
+};
+
+enum { HU_GRADIENT_BLOCK = 4096 };
+
+/* Visits all trained parameters in blocks of HU_GRADIENT_BLOCK elements. */
+typedef struct hu_gradient_block {
+    hu_value_id param;
+    int64_t first, count; /* inside the parameter */
+    int64_t offset;       /* in the vector of all trained parameters */
+} hu_gradient_block;
+int64_t hu_gradient_block_count(const hu_trainer *trainer);
+hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index);
+
+/* Runs the step again with all tensors scanned if need be, and writes where a non-finite number
+ * first appeared. */
+void hu_diagnose(hu_trainer *trainer, const hu_pass_options *pass, const hu_source *source);
+
+#endif

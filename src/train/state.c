@@ -1,0 +1,114 @@
+/* The trainer's sections of a checkpoint; docs/checkpoint-format.md lists them. */
+#include <stdio.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/error.h"
+#include "train/inner.h"
+
+/* Names and shapes of all parameters and buffers: a checkpoint fits only the graph it was made
+ * from. */
+static uint64_t graph_fingerprint(const hu_graph *graph) {
+    XXH64_state_t state;
+    char shape[256];
+    XXH64_reset(&state, 0);
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        hu_shape_print(&value->shape, shape, sizeof shape);
+        XXH64_update(&state, value->name, strlen(value->name) + 1);
+        XXH64_update(&state, shape, strlen(shape) + 1);
+    }
+    return XXH64_digest(&state);
+}
+
+/* Section "position": little-endian on every machine this builds for (checked by the container's
+ * magic). */
+typedef struct position {
+    uint64_t graph, seed;
+    hu_train_progress progress;
+} position;
+
+static position *position_of(hu_trainer *trainer) {
+    static _Thread_local position made;
+    memset(&made, 0, sizeof made);
+    made.graph = graph_fingerprint(trainer->graph);
+    made.seed = trainer->options.seed;
+    made.progress = trainer->progress;
+    return &made;
+}
+
+hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
+    hu_status st = HU_OK;
+    const char *name;
+    const void *data;
+    size_t bytes;
+    char section[64];
+    HU_TRY(hu_checkpoint_add(writer, "position", position_of(trainer), sizeof(position)));
+    HU_TRY(hu_checkpoint_add(writer, "parameters", trainer->run->parameters,
+                             (size_t)trainer->run->block * sizeof(float)));
+    HU_TRY(
+        hu_checkpoint_add(writer, "scaler", &trainer->scaler.state, sizeof trainer->scaler.state));
+    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
+        snprintf(section, sizeof section, "optimizer.%s", name);
+        HU_TRY(hu_checkpoint_add(writer, section, data, bytes));
+    }
+done:
+    return st;
+}
+
+static hu_status wrong_size(const hu_checkpoint *checkpoint, const char *section, size_t found,
+                            size_t expected) {
+    return hu_fail(HU_ERR_CORRUPT, "%s: section '%s' has %zu bytes, expected %zu",
+                   hu_checkpoint_path(checkpoint), section, found, expected);
+}
+
+static hu_status fixed_section(const hu_checkpoint *checkpoint, const char *name, size_t expected,
+                               const void **data) {
+    size_t bytes;
+    hu_status st = hu_checkpoint_section(checkpoint, name, data, &bytes);
+    if (st == HU_ERR_MISSING)
+        return hu_fail(HU_ERR_CORRUPT, "%s: section '%s' is missing",
+                       hu_checkpoint_path(checkpoint), name);
+    if (st == HU_OK && bytes != expected) return wrong_size(checkpoint, name, bytes, expected);
+    return st;
+}
+
+static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    const char *name;
+    const void *data, *saved;
+    size_t bytes;
+    char section[64];
+    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
+        snprintf(section, sizeof section, "optimizer.%s", name);
+        hu_status st = fixed_section(checkpoint, section, bytes, &saved);
+        if (st == HU_OK) st = hu_optimizer_restore(trainer->optimizer, i, saved, bytes);
+        if (st != HU_OK) return st;
+    }
+    return HU_OK;
+}
+
+hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    hu_status st = HU_OK;
+    const void *place, *parameters, *scaler;
+    position saved;
+    size_t bytes = (size_t)trainer->run->block * sizeof(float);
+    HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
+    memcpy(&saved, place, sizeof saved);
+    if (saved.graph != graph_fingerprint(trainer->graph))
+        return hu_fail(HU_ERR_CORRUPT, "%s: made from another model than '%s' here",
+                       hu_checkpoint_path(checkpoint), trainer->options.model);
+    if (saved.progress.step < 0 || saved.progress.step != hu_checkpoint_step(checkpoint))
+        return hu_fail(HU_ERR_CORRUPT, "%s: position says step %lld, the file says %lld",
+                       hu_checkpoint_path(checkpoint), (long long)saved.progress.step,
+                       (long long)hu_checkpoint_step(checkpoint));
+    HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
+    HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
+    HU_TRY(restore_optimizer(trainer, checkpoint));
+    HU_TRY(hu_loss_scale_restore(&trainer->scaler, scaler, sizeof trainer->scaler.state));
+    memcpy(trainer->run->parameters, parameters, bytes);
+    trainer->progress = saved.progress;
+    trainer->loaded_epoch = -1;
+done:
+    return st;
+}

@@ -1,0 +1,244 @@
+/* One update: rounded copies, forward, backward, unscale, check, clip, optimizer. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "train/inner.h"
+
+int64_t hu_gradient_block_count(const hu_trainer *trainer) {
+    int64_t blocks = 0;
+    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
+        int64_t elements = trainer->graph->value[trainer->name_order[p]].elements;
+        blocks += (elements + HU_GRADIENT_BLOCK - 1) / HU_GRADIENT_BLOCK;
+    }
+    return blocks;
+}
+
+hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index) {
+    for (uint32_t p = 0;; p++) {
+        hu_value_id v = trainer->name_order[p];
+        int64_t elements = trainer->graph->value[v].elements;
+        int64_t blocks = (elements + HU_GRADIENT_BLOCK - 1) / HU_GRADIENT_BLOCK;
+        if (index >= blocks) {
+            index -= blocks;
+            continue;
+        }
+        int64_t first = index * HU_GRADIENT_BLOCK, left = elements - first;
+        return (hu_gradient_block){v, first, left < HU_GRADIENT_BLOCK ? left : HU_GRADIENT_BLOCK,
+                                   trainer->run->offset[v] + first};
+    }
+}
+
+/* The scaled gradient of a block: of the one pass, or the sum over the parts. */
+static const float *block_gradient(const hu_trainer *trainer, const hu_gradient_block *block,
+                                   float *scratch) {
+    if (trainer->gradient_sum) return trainer->gradient_sum + block->offset;
+    return hu_run_param_grad(trainer->run, block->param, block->first, block->count, scratch);
+}
+
+typedef struct batch_source {
+    const hu_loader *loader;
+    int64_t first;
+} batch_source;
+
+static void fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels) {
+    const batch_source *batch = context;
+    hu_loader_fill(batch->loader, batch->first + first, count, images, labels);
+}
+
+/* Adds the gradients of the pass that just ran to the sum over the parts of the batch. */
+static void accumulate(hu_trainer *trainer, bool is_first) {
+    int64_t blocks = hu_gradient_block_count(trainer);
+    if (!trainer->gradient_sum) return;
+#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        float scratch[HU_GRADIENT_BLOCK];
+        hu_gradient_block block = hu_gradient_block_at(trainer, b);
+        const float *g =
+            hu_run_param_grad(trainer->run, block.param, block.first, block.count, scratch);
+        float *sum = trainer->gradient_sum + block.offset;
+        for (int64_t i = 0; i < block.count; i++) sum[i] = is_first ? g[i] : sum[i] + g[i];
+    }
+}
+
+/* Sum of squares of the unscaled gradient, block by block; not finite if any element is not. */
+static double squared_norm(hu_trainer *trainer, float inverse_scale) {
+    int64_t blocks = hu_gradient_block_count(trainer);
+    double total = 0.0;
+#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        float scratch[HU_GRADIENT_BLOCK];
+        hu_gradient_block block = hu_gradient_block_at(trainer, b);
+        const float *g = block_gradient(trainer, &block, scratch);
+        double sum = 0.0, poison = 0.0;
+        for (int64_t i = 0; i < block.count; i++) {
+            double unscaled = (double)(g[i] * inverse_scale);
+            sum += unscaled * unscaled;
+            poison += (double)g[i] * 0.0; /* NaN if g is infinite or NaN, whatever the scale */
+        }
+        trainer->block_squares[b] = sum + poison;
+    }
+    for (int64_t b = 0; b < blocks; b++) total += trainer->block_squares[b];
+    return total;
+}
+
+static void apply_update(hu_trainer *trainer, double lr, float inverse_scale, double norm) {
+    int64_t blocks = hu_gradient_block_count(trainer);
+    double clip = trainer->options.clip_norm;
+    float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
+    hu_optimizer_begin_step(trainer->optimizer, lr);
+#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        float scratch[HU_GRADIENT_BLOCK], grad[HU_GRADIENT_BLOCK];
+        hu_gradient_block block = hu_gradient_block_at(trainer, b);
+        const float *g = block_gradient(trainer, &block, scratch);
+        for (int64_t i = 0; i < block.count; i++) grad[i] = g[i] * inverse_scale * shrink;
+        hu_optimizer_apply(trainer->optimizer, block.offset, block.count,
+                           trainer->run->parameters + block.offset, grad, true);
+    }
+}
+
+/* Without masters the optimizer's result is stored in the weight format: small updates vanish. */
+static void round_masters(hu_trainer *trainer) {
+    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
+        hu_value_id v = trainer->name_order[p];
+        float *x = trainer->run->parameters + trainer->run->offset[v];
+        hu_slot_round(&trainer->run->value[v], &trainer->run->context, 0, 1, x, NULL);
+    }
+}
+
+static void count_roundings(hu_train_progress *progress, const hu_edge *edges, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!edges[i].quantizer.rounds) continue;
+        progress->elements += edges[i].counts.elements;
+        progress->overflow += edges[i].counts.overflow;
+        progress->underflow += edges[i].counts.underflow;
+        progress->subnormal += edges[i].counts.subnormal;
+    }
+}
+
+/* Forward and backward passes of all parts of the batch. stopped: some number could not go on. */
+static hu_status run_parts(hu_trainer *trainer, batch_source *batch, hu_pass_options *pass,
+                           hu_step_report *report, bool *stopped) {
+    hu_status st = HU_OK;
+    int64_t start = batch->first, total = report->samples;
+    double loss = 0.0;
+    *stopped = false;
+    for (int64_t done = 0; done < total && !*stopped; done += pass->samples) {
+        hu_pass_result result;
+        hu_source source = {batch, fill_batch};
+        batch->first = start + done;
+        pass->samples = total - done < trainer->part ? total - done : trainer->part;
+        HU_TRY(hu_run_forward(trainer->run, pass, &source, &result));
+        loss += result.loss_sum;
+        report->correct += result.correct;
+        if (!trainer->run->overflowed && isfinite(result.loss_sum))
+            HU_TRY(hu_run_backward(trainer->run, pass));
+        *stopped = trainer->run->overflowed || !isfinite(result.loss_sum);
+        if (!*stopped) accumulate(trainer, done == 0);
+    }
+    report->loss = trainer->run->overflowed && loss == 0.0 ? NAN : loss / (double)total;
+done:
+    return st;
+}
+
+/* Where in the data the step stands; loads the order of its epoch. */
+static hu_status locate(hu_trainer *trainer, batch_source *batch, hu_step_report *report) {
+    int64_t in_epoch = report->step % trainer->steps_per_epoch;
+    int64_t count = hu_loader_count(trainer->train_loader);
+    report->epoch = report->step / trainer->steps_per_epoch;
+    *batch = (batch_source){trainer->train_loader, in_epoch * trainer->options.batch};
+    int64_t left = count - batch->first;
+    report->samples = left < trainer->options.batch ? left : trainer->options.batch;
+    if (in_epoch == 0) {
+        trainer->progress.epoch_loss = 0.0;
+        trainer->progress.epoch_samples = 0;
+    }
+    if (trainer->loaded_epoch == report->epoch) return HU_OK;
+    trainer->loaded_epoch = report->epoch;
+    return hu_loader_begin_epoch(trainer->train_loader, report->epoch);
+}
+
+static void note_step(hu_trainer *trainer, const hu_step_report *report) {
+    hu_train_progress *progress = &trainer->progress;
+    progress->step = report->step + 1;
+    if (isfinite(report->loss)) {
+        progress->epoch_loss += report->loss * (double)report->samples;
+        progress->epoch_samples += report->samples;
+    }
+    if (progress->epoch_samples > 0)
+        progress->last_epoch_loss = progress->epoch_loss / (double)progress->epoch_samples;
+    progress->ratio_sum += hu_trainer_low_ratio(trainer);
+    count_roundings(progress, trainer->edges.value, trainer->edges.value_count);
+    count_roundings(progress, trainer->edges.grad, trainer->edges.use_count);
+    count_roundings(progress, trainer->edges.grad_sum, trainer->edges.value_count);
+}
+
+/* What loss scaling makes of a step whose gradients were not finite. */
+static hu_status judge(hu_trainer *trainer, const hu_step_report *report) {
+    if (report->skipped && trainer->options.scaler.kind == HU_LOSS_SCALE_NONE)
+        return hu_fail(HU_ERR_NONFINITE, "step %lld: %s; no loss scaling is on, training stops",
+                       (long long)report->step, trainer->culprit);
+    hu_status st = hu_loss_scale_update(&trainer->scaler, report->skipped, report->step);
+    if (st != HU_OK) return hu_fail_within(st, "%s: ", trainer->culprit);
+    return HU_OK;
+}
+
+hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
+    hu_status st = HU_OK;
+    batch_source batch;
+    bool stopped;
+    *report =
+        (hu_step_report){.step = trainer->progress.step, .scale = trainer->scaler.state.scale};
+    report->culprit = trainer->culprit;
+    trainer->culprit[0] = '\0';
+    HU_TRY(locate(trainer, &batch, report));
+    float inverse = hu_loss_scale_inverse(&trainer->scaler);
+    report->lr = hu_schedule_lr(&trainer->options.schedule, report->step, trainer->steps_per_epoch,
+                                trainer->options.steps > 0 ? trainer->options.steps : 1);
+    hu_pass_options pass = {.training = true, .step = (uint64_t)report->step};
+    pass.seed_gradient = report->scale / (float)report->samples;
+    hu_edge_table_clear(&trainer->edges);
+    hu_run_round_parameters(trainer->run, pass.step);
+    int64_t start = batch.first;
+    HU_TRY(run_parts(trainer, &batch, &pass, report, &stopped));
+    double squares = stopped ? NAN : squared_norm(trainer, inverse);
+    report->gradient_norm = sqrt(squares);
+    report->skipped = !isfinite(squares);
+    if (report->skipped) {
+        hu_source source = {&batch, fill_batch};
+        if (batch.first != start && !stopped) batch.first = start;
+        hu_diagnose(trainer, &pass, &source);
+    } else {
+        apply_update(trainer, report->lr, inverse, report->gradient_norm);
+        if (!trainer->options.keep_masters) round_masters(trainer);
+    }
+    note_step(trainer, report);
+    HU_TRY(judge(trainer, report));
+done:
+    return st;
+}
+
+hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *loss) {
+    hu_status st = HU_OK;
+    int64_t count = hu_loader_count(trainer->test_loader), correct = 0;
+    double loss_sum = 0.0;
+    hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
+                            .step = (uint64_t)trainer->progress.step};
+    HU_TRY(hu_loader_begin_epoch(trainer->test_loader, 0));
+    if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step);
+    for (int64_t first = 0; first < count; first += trainer->part) {
+        batch_source batch = {trainer->test_loader, first};
+        hu_source source = {&batch, fill_batch};
+        hu_pass_result result;
+        pass.samples = count - first < trainer->part ? count - first : trainer->part;
+        HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
+        correct += result.correct;
+        loss_sum += result.loss_sum;
+    }
+    *accuracy = (double)correct / (double)count;
+    *loss = loss_sum / (double)count;
+done:
+    return st;
+}

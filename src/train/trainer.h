@@ -1,0 +1,98 @@
+/* train/trainer.h - training: joins model, precision, data, optimizer, schedule and loss scaling,
+ * one step at a time. */
+#ifndef HU_TRAIN_TRAINER_H
+#define HU_TRAIN_TRAINER_H
+#include <halfulp/data.h>
+
+#include "graph/run.h"
+#include "model/model.h"
+#include "precision/plan.h"
+#include "train/checkpoint.h"
+#include "train/loss_scale.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+typedef struct hu_train_options {
+    const char *model;
+    double width;
+    hu_augment augment;
+    hu_precision precision; /* Borrowed: its rules must outlive the trainer */
+    bool keep_masters; /* false: the optimizer's result is rounded to the weight format each step */
+    bool eval_masters; /* evaluate with unrounded weights */
+    hu_optimizer_options optimizer;
+    hu_schedule schedule;
+    double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
+    int64_t accumulate; /* parts of a batch that run one after the other, their gradients added */
+    hu_loss_scale_options scaler;
+    int64_t batch; /* samples of one update */
+    int64_t steps; /* updates of the whole training */
+    uint64_t seed;
+    int threads;
+    int64_t chunk;
+    hu_storage_mode storage;
+} hu_train_options;
+
+/* Numbers that a run carries from step to step and that are not weights. */
+typedef struct hu_train_progress {
+    int64_t step;      /* updates done, skipped ones included */
+    double epoch_loss; /* sum over samples of the present epoch */
+    int64_t epoch_samples;
+    double last_epoch_loss; /* mean of the last finished epoch */
+    double ratio_sum;       /* low-precision ratio, summed over steps */
+    double last_accuracy, best_accuracy;
+    int64_t last_accuracy_step;                        /* -1: not yet evaluated */
+    uint64_t elements, overflow, underflow, subnormal; /* all roundings so far */
+} hu_train_progress;
+
+typedef struct hu_step_report {
+    int64_t step; /* number of the step, from 0 */
+    int64_t epoch;
+    int64_t samples;
+    double loss; /* mean over the batch, before the loss op's own rounding */
+    int64_t correct;
+    double lr;
+    float scale;          /* loss scale used */
+    double gradient_norm; /* of the unscaled gradient; NaN if not finite */
+    bool skipped;
+    const char *culprit; /* where a non-finite number first appeared, "" if none. Borrowed: valid
+                            until the next step */
+} hu_step_report;
+
+typedef struct hu_trainer hu_trainer;
+
+/* Plans everything; the data set is borrowed and must outlive the trainer. */
+hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *dataset,
+                            hu_trainer **trainer);
+void hu_trainer_free(hu_trainer *trainer);
+
+/* One update. HU_ERR_NONFINITE: the run has diverged (no loss scaling, or too many skipped steps);
+ * the message names step and tensor, and the weights are still those of the last good step. */
+hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report);
+
+/* Share of the test samples classified correctly (0..1), and their mean loss. */
+hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *loss);
+
+/* Notes an accuracy in the progress record. */
+void hu_trainer_note_accuracy(hu_trainer *trainer, double accuracy);
+
+/* Adds the whole state to a checkpoint; the trainer must not run until the checkpoint is finished.
+ */
+hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
+
+/* Takes the state of a checkpoint of the same model; nothing is changed on failure. */
+hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
+
+/* Borrowed views: valid as long as the trainer. */
+const hu_train_progress *hu_trainer_progress(const hu_trainer *trainer);
+const hu_graph *hu_trainer_graph(const hu_trainer *trainer);
+const hu_run *hu_trainer_run(const hu_trainer *trainer);
+const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer);
+int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer);
+
+/* XXH64 over the bits of the master weights in name order. */
+uint64_t hu_trainer_weights_hash(const hu_trainer *trainer);
+
+/* Share of low-precision elements of the present plan at this batch. */
+double hu_trainer_low_ratio(const hu_trainer *trainer);
+
+#endif
