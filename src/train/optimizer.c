@@ -1,0 +1,259 @@
+#include "train/optimizer.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { MAX_MOMENTS = 2 };
+
+const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT] = {
+    [HU_OPTIMIZER_SGD] = {"sgd", "gradient descent with momentum (nesterov or not), L2 decay"},
+    [HU_OPTIMIZER_ADAM] = {"adam", "adaptive moments, L2 decay"},
+    [HU_OPTIMIZER_ADAMW] = {"adamw", "adaptive moments, decoupled decay"},
+};
+
+static const char *const moment_names[HU_OPTIMIZER_COUNT][MAX_MOMENTS] = {
+    [HU_OPTIMIZER_SGD] = {"momentum", NULL},
+    [HU_OPTIMIZER_ADAM] = {"first_moment", "second_moment"},
+    [HU_OPTIMIZER_ADAMW] = {"first_moment", "second_moment"},
+};
+
+/* What one step multiplies with, rounded once from double. */
+typedef struct coefficients {
+    float lr;            /* sgd */
+    float momentum;      /* sgd */
+    float decay;         /* L2 decay */
+    float shrink;        /* adamw: 1 - lr wd */
+    float step;          /* lr / (1 - beta1^t) */
+    float root;          /* sqrt(1 - beta2^t) */
+    float eps;           /* adam, adamw */
+    float beta2;         /* adam, adamw */
+    float first, second; /* 1 - beta1, 1 - beta2 */
+} coefficients;
+
+struct hu_optimizer {
+    hu_optimizer_options options;
+    int64_t parameters;
+    int64_t t;
+    size_t moments;             /* used entries of moment */
+    float *moment[MAX_MOMENTS]; /* [parameters] each */
+    coefficients now;
+};
+
+hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind) {
+    size_t index;
+    hu_status st = hu_kind_parse("optimizer", hu_optimizer_kinds, HU_OPTIMIZER_COUNT, name, &index);
+    *kind = (hu_optimizer_kind)index;
+    return st;
+}
+
+hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind) {
+    return (hu_optimizer_options){
+        .kind = kind,
+        .weight_decay = kind == HU_OPTIMIZER_ADAMW ? 0.01 : 0.0,
+        .momentum = 0.9,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .eps = 1e-8,
+    };
+}
+
+static hu_status check(const hu_optimizer_options *options) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_require_range("optimizer.weight_decay", options->weight_decay, 0, INFINITY,
+                            "a finite number >= 0"));
+    if (options->kind == HU_OPTIMIZER_SGD) {
+        HU_TRY(hu_require_range("optimizer.momentum", options->momentum, 0, 1,
+                                "a number >= 0 and < 1"));
+        if (options->nesterov && options->momentum == 0)
+            st = hu_fail(HU_ERR_ARGUMENT,
+                         "optimizer.nesterov: found true with momentum 0, expected momentum > 0");
+    } else {
+        HU_TRY(hu_require_range("optimizer.beta1", options->beta1, 0, 1, "a number >= 0 and < 1"));
+        HU_TRY(hu_require_range("optimizer.beta2", options->beta2, 0, 1, "a number >= 0 and < 1"));
+        /* A smaller eps would be 0 as float32, and a first gradient of 0 would give 0/0. */
+        HU_TRY(hu_require_range("optimizer.eps", options->eps, 0x1p-149, 0x1p127,
+                                "a number >= 2^-149 and < 2^127"));
+    }
+done:
+    return st;
+}
+
+hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
+                              hu_optimizer **optimizer) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    hu_optimizer *made = NULL;
+    *optimizer = NULL;
+    if (options->kind < 0 || options->kind >= HU_OPTIMIZER_COUNT)
+        return hu_fail(HU_ERR_ARGUMENT, "optimizer.kind: found %d, expected 0..%d",
+                       (int)options->kind, HU_OPTIMIZER_COUNT - 1);
+    if (parameters < 0)
+        return hu_fail(HU_ERR_ARGUMENT, "optimizer: found %lld parameters, expected >= 0",
+                       (long long)parameters);
+    HU_TRY(check(options));
+    HU_TRY(hu_alloc(sizeof *made, &block));
+    made = block;
+    made->options = *options;
+    made->parameters = parameters;
+    made->moments = options->kind != HU_OPTIMIZER_SGD ? 2 : options->momentum > 0 ? 1 : 0;
+    for (size_t i = 0; i < made->moments; i++) {
+        HU_TRY(hu_alloc_array((size_t)parameters, sizeof(float), &block));
+        made->moment[i] = block;
+    }
+    *optimizer = made;
+    made = NULL;
+done:
+    hu_optimizer_free(made);
+    return st;
+}
+
+void hu_optimizer_free(hu_optimizer *optimizer) {
+    if (!optimizer) return;
+    for (size_t i = 0; i < MAX_MOMENTS; i++) hu_free(optimizer->moment[i]);
+    hu_free(optimizer);
+}
+
+void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
+    const hu_optimizer_options *o = &optimizer->options;
+    double t = (double)++optimizer->t;
+    bool sgd = o->kind == HU_OPTIMIZER_SGD;
+    optimizer->now = (coefficients){
+        .lr = (float)lr,
+        .momentum = (float)o->momentum,
+        .decay = (float)o->weight_decay,
+        .shrink = (float)(1.0 - lr * o->weight_decay),
+        .step = sgd ? 0.0f : (float)(lr / (1.0 - pow(o->beta1, t))),
+        .root = sgd ? 0.0f : (float)sqrt(1.0 - pow(o->beta2, t)),
+        .eps = (float)o->eps,
+        .beta2 = (float)o->beta2,
+        .first = (float)(1.0 - o->beta1),
+        .second = (float)(1.0 - o->beta2),
+    };
+}
+
+static void apply_plain(const coefficients *k, int64_t n, float *restrict w,
+                        const float *restrict grad, bool decay) {
+    const float lr = k->lr, wd = k->decay;
+    if (decay)
+        for (int64_t i = 0; i < n; i++) w[i] -= lr * (grad[i] + wd * w[i]);
+    else
+        for (int64_t i = 0; i < n; i++) w[i] -= lr * grad[i];
+}
+
+static void apply_momentum(const coefficients *k, int64_t n, float *restrict w,
+                           const float *restrict grad, float *restrict v, bool decay) {
+    const float lr = k->lr, wd = k->decay, mu = k->momentum;
+    if (decay)
+        for (int64_t i = 0; i < n; i++) {
+            v[i] = mu * v[i] + (grad[i] + wd * w[i]);
+            w[i] -= lr * v[i];
+        }
+    else
+        for (int64_t i = 0; i < n; i++) {
+            v[i] = mu * v[i] + grad[i];
+            w[i] -= lr * v[i];
+        }
+}
+
+static void apply_nesterov(const coefficients *k, int64_t n, float *restrict w,
+                           const float *restrict grad, float *restrict v, bool decay) {
+    const float lr = k->lr, wd = k->decay, mu = k->momentum;
+    if (decay)
+        for (int64_t i = 0; i < n; i++) {
+            float g = grad[i] + wd * w[i];
+            v[i] = mu * v[i] + g;
+            w[i] -= lr * (g + mu * v[i]);
+        }
+    else
+        for (int64_t i = 0; i < n; i++) {
+            v[i] = mu * v[i] + grad[i];
+            w[i] -= lr * (grad[i] + mu * v[i]);
+        }
+}
+
+/* One Adam update of gradient g; returns what is to be subtracted from the weight. */
+static inline float adam_move(const coefficients *k, float g, float *restrict m,
+                              float *restrict s) {
+    *m += k->first * (g - *m);
+    *s = k->beta2 * *s + k->second * g * g;
+    return k->step * *m / (sqrtf(*s) / k->root + k->eps);
+}
+
+static void apply_adam(const coefficients *shared, int64_t n, float *restrict w,
+                       const float *restrict grad, float *restrict m, float *restrict s,
+                       bool decay) {
+    const coefficients k = *shared;
+    if (decay)
+        for (int64_t i = 0; i < n; i++)
+            w[i] -= adam_move(&k, grad[i] + k.decay * w[i], m + i, s + i);
+    else
+        for (int64_t i = 0; i < n; i++) w[i] -= adam_move(&k, grad[i], m + i, s + i);
+}
+
+static void apply_adamw(const coefficients *shared, int64_t n, float *restrict w,
+                        const float *restrict grad, float *restrict m, float *restrict s,
+                        bool decay) {
+    const coefficients k = *shared;
+    const float shrink = decay ? k.shrink : 1.0f;
+    for (int64_t i = 0; i < n; i++) w[i] = w[i] * shrink - adam_move(&k, grad[i], m + i, s + i);
+}
+
+void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
+                        const float *grad, bool decay) {
+    const coefficients *k = &optimizer->now;
+    float *first = optimizer->moment[0], *second = optimizer->moment[1];
+    assert(offset >= 0 && n >= 0 && offset <= optimizer->parameters - n);
+    /* Decay 0 leaves the gradient alone; adding 0 * w would turn an infinite weight into NaN. */
+    decay = decay && optimizer->options.weight_decay != 0;
+    if (optimizer->options.kind == HU_OPTIMIZER_ADAM)
+        apply_adam(k, n, master, grad, first + offset, second + offset, decay);
+    else if (optimizer->options.kind == HU_OPTIMIZER_ADAMW)
+        apply_adamw(k, n, master, grad, first + offset, second + offset, decay);
+    else if (!first)
+        apply_plain(k, n, master, grad, decay);
+    else if (optimizer->options.nesterov)
+        apply_nesterov(k, n, master, grad, first + offset, decay);
+    else
+        apply_momentum(k, n, master, grad, first + offset, decay);
+}
+
+bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char **name,
+                        const void **data, size_t *bytes) {
+    if (index > optimizer->moments) return false;
+    *name = index == 0 ? "t" : moment_names[optimizer->options.kind][index - 1];
+    *data = index == 0 ? (const void *)&optimizer->t : optimizer->moment[index - 1];
+    *bytes = index == 0 ? sizeof optimizer->t : (size_t)optimizer->parameters * sizeof(float);
+    return true;
+}
+
+hu_status hu_optimizer_restore(hu_optimizer *optimizer, size_t index, const void *data,
+                               size_t bytes) {
+    const char *name;
+    const void *target;
+    size_t expected;
+    if (!hu_optimizer_state(optimizer, index, &name, &target, &expected))
+        return hu_fail(HU_ERR_ARGUMENT, "optimizer: found block %zu, expected 0..%zu", index,
+                       optimizer->moments);
+    if (bytes != expected)
+        return hu_fail(HU_ERR_CORRUPT, "optimizer block '%s': found %zu bytes, expected %zu", name,
+                       bytes, expected);
+    if (index > 0) {
+        if (bytes > 0) memcpy(optimizer->moment[index - 1], data, bytes);
+        return HU_OK;
+    }
+    int64_t t;
+    memcpy(&t, data, sizeof t);
+    if (t < 0)
+        return hu_fail(HU_ERR_CORRUPT, "optimizer block 't': found %lld, expected >= 0",
+                       (long long)t);
+    optimizer->t = t;
+    return HU_OK;
+}
+
+int64_t hu_optimizer_t(const hu_optimizer *optimizer) {
+    return optimizer->t;
+}

@@ -1,0 +1,81 @@
+/* train/optimizer.h - weight updates: SGD, Adam and AdamW, element by element on the masters.
+ *
+ * All trained parameters form one flat vector of P elements; offset is a place in it. Every element
+ * is updated from its own weight, gradient and state alone, with every float32 operation rounded on
+ * its own (no fused multiply-add), so the bits do not depend on how the vector is split. */
+#ifndef HU_TRAIN_OPTIMIZER_H
+#define HU_TRAIN_OPTIMIZER_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+#include "train/kind.h"
+
+typedef enum hu_optimizer_kind {
+    HU_OPTIMIZER_SGD,
+    HU_OPTIMIZER_ADAM,
+    HU_OPTIMIZER_ADAMW,
+    HU_OPTIMIZER_COUNT
+} hu_optimizer_kind;
+
+/* Fields that a kind does not use are ignored. */
+typedef struct hu_optimizer_options {
+    hu_optimizer_kind kind;
+    double weight_decay; /* sgd, adam: L2, added to the gradient; adamw: decoupled */
+    double momentum;     /* sgd: mu, 0 <= mu < 1; 0 keeps no state */
+    bool nesterov;       /* sgd: step along g + mu v; needs mu > 0 */
+    double beta1, beta2; /* adam, adamw: 0 <= beta < 1 */
+    double eps;          /* adam, adamw: > 0, added to the root */
+} hu_optimizer_options;
+
+typedef struct hu_optimizer hu_optimizer;
+
+/* The table, indexed by hu_optimizer_kind: [HU_OPTIMIZER_COUNT]. Borrowed: valid for ever. */
+extern const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT];
+
+hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind);
+
+/* The customary values: sgd 0.9, no decay; adam 0.9, 0.999, 1e-8, no decay; adamw with 0.01. */
+hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind);
+
+/* State of zeros for a vector of parameters elements; owner frees with hu_optimizer_free.
+ * HU_ERR_ARGUMENT names the option that is out of range; HU_ERR_MEMORY. */
+hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
+                              hu_optimizer **optimizer);
+void hu_optimizer_free(hu_optimizer *optimizer);
+
+/* Starts one step of learning rate lr: advances t by one and fixes the coefficients. A step that is
+ * skipped because of an overflow calls neither this nor apply, and leaves everything as it was. */
+void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr);
+
+/* Updates elements offset .. offset+n-1. From several threads at once on disjoint ranges; every
+ * element at most once between two begin_step. Never allocates.
+ *
+ *   master  [n] weights of the range, updated
+ *   grad    [n] their gradients, already unscaled and clipped; not overlapping master
+ *   decay   whether weight decay applies to the range
+ *
+ * sgd:   g += wd w; v = mu v + g (v starts at 0, so v = g first); w -= lr (nesterov ? g + mu v : v)
+ * adam:  g += wd w;          m += (1-b1)(g-m); s = b2 s + (1-b2) g g;
+ *        w -= lr/(1-b1^t) m / (sqrt(s)/sqrt(1-b2^t) + eps)
+ * adamw: w *= 1 - lr wd, then as adam
+ * Source: torch.optim.SGD, Adam, AdamW; Loshchilov and Hutter, "Decoupled weight decay". */
+void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
+                        const float *grad, bool decay);
+
+/* Blocks of state for the checkpoint: index 0, 1, ... until the answer is false. "t" is one int64,
+ * all others [P] float32. Borrowed: valid until the optimizer is freed. */
+bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char **name,
+                        const void **data, size_t *bytes);
+
+/* Puts back what hu_optimizer_state gave for index. HU_ERR_CORRUPT, and nothing changed, if the
+ * size or t cannot be right; HU_ERR_ARGUMENT if there is no such block. */
+hu_status hu_optimizer_restore(hu_optimizer *optimizer, size_t index, const void *data,
+                               size_t bytes);
+
+/* Steps taken so far, skipped ones not counted. */
+int64_t hu_optimizer_t(const hu_optimizer *optimizer);
+
+#endif

@@ -1,0 +1,245 @@
+#include "train/schedule.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+const hu_kind hu_schedule_kinds[HU_SCHEDULE_COUNT] = {
+    [HU_SCHEDULE_CONSTANT] = {"constant", "the same rate in every step"},
+    [HU_SCHEDULE_STEP] = {"step", "times a factor at milestones, or every so many units"},
+    [HU_SCHEDULE_COSINE] = {"cosine", "half a cosine down to a floor"},
+    [HU_SCHEDULE_LINEAR] = {"linear", "a straight line down to a floor"},
+    [HU_SCHEDULE_PIECEWISE] = {"piecewise", "straight lines between knots"},
+};
+
+const hu_kind hu_schedule_units[HU_UNIT_COUNT] = {
+    [HU_UNIT_STEP] = {"step", "optimizer steps"},
+    [HU_UNIT_EPOCH] = {"epoch", "passes over the data"},
+};
+
+hu_status hu_schedule_parse(const char *name, hu_schedule_kind *kind) {
+    size_t index;
+    hu_status st = hu_kind_parse("schedule", hu_schedule_kinds, HU_SCHEDULE_COUNT, name, &index);
+    *kind = (hu_schedule_kind)index;
+    return st;
+}
+
+hu_status hu_schedule_parse_unit(const char *name, hu_schedule_unit *unit) {
+    size_t index;
+    hu_status st = hu_kind_parse("unit", hu_schedule_units, HU_UNIT_COUNT, name, &index);
+    *unit = (hu_schedule_unit)index;
+    return st;
+}
+
+hu_schedule hu_schedule_constant(double lr) {
+    return (hu_schedule){
+        .kind = HU_SCHEDULE_CONSTANT, .lr = lr, .unit = HU_UNIT_EPOCH, .factor = 0.1};
+}
+
+/* A list being read; the rest of the text is at + 1 - text columns in. */
+typedef struct list_reader {
+    const char *what;
+    const char *text;
+    const char *at;
+} list_reader;
+
+static hu_status fail_here(const list_reader *reader, const char *expected) {
+    char found[32];
+    if (*reader->at)
+        snprintf(found, sizeof found, "'%.16s'", reader->at);
+    else
+        snprintf(found, sizeof found, "the end");
+    return hu_fail(HU_ERR_PARSE, "%s: column %td: found %s, expected %s", reader->what,
+                   reader->at - reader->text + 1, found, expected);
+}
+
+static void skip_spaces(list_reader *reader) {
+    while (*reader->at == ' ') reader->at++;
+}
+
+static hu_status read_number(list_reader *reader, double *number) {
+    skip_spaces(reader);
+    char *end;
+    const char *p = reader->at + (*reader->at == '-' || *reader->at == '+');
+    bool starts = isdigit((unsigned char)*p) || *p == '.'; /* neither nan nor inf */
+    *number = starts ? strtod(reader->at, &end) : 0;
+    if (!starts || end == reader->at || !isfinite(*number))
+        return fail_here(reader, "a finite number");
+    reader->at = end;
+    skip_spaces(reader);
+    return HU_OK;
+}
+
+static hu_status read_count(list_reader *reader, int64_t *count) {
+    skip_spaces(reader);
+    if (!isdigit((unsigned char)*reader->at)) return fail_here(reader, "a whole number");
+    char *end;
+    errno = 0;
+    long long value = strtoll(reader->at, &end, 10);
+    if (errno != 0) return fail_here(reader, "a whole number below 2^63");
+    reader->at = end;
+    *count = value;
+    skip_spaces(reader);
+    return HU_OK;
+}
+
+/* Whether the list goes on after an element; steps over the comma. */
+static hu_status read_comma(list_reader *reader, bool *more) {
+    *more = *reader->at == ',';
+    if (!*more && *reader->at) return fail_here(reader, "',' or the end");
+    if (*more) reader->at++;
+    return HU_OK;
+}
+
+hu_status hu_schedule_parse_knots(const char *text, hu_schedule *schedule) {
+    hu_status st = HU_OK;
+    list_reader reader = {"knots", text, text};
+    hu_schedule_knot knots[HU_MAX_KNOTS] = {0};
+    int count = 0;
+    bool more = true;
+    while (more) {
+        if (count == HU_MAX_KNOTS) HU_TRY(fail_here(&reader, "at most 16 knots"));
+        skip_spaces(&reader);
+        list_reader start = reader;
+        hu_schedule_knot *knot = &knots[count];
+        HU_TRY(read_number(&reader, &knot->at));
+        if (count > 0 && knot->at <= knots[count - 1].at)
+            HU_TRY(fail_here(&start, "a later place than the knot before"));
+        if (*reader.at != ':') HU_TRY(fail_here(&reader, "':' and the rate"));
+        reader.at++;
+        HU_TRY(read_number(&reader, &knot->lr));
+        HU_TRY(read_comma(&reader, &more));
+        count++;
+    }
+    memcpy(schedule->knots, knots, sizeof knots);
+    schedule->knot_count = count;
+done:
+    return st;
+}
+
+hu_status hu_schedule_parse_milestones(const char *text, hu_schedule *schedule) {
+    hu_status st = HU_OK;
+    list_reader reader = {"milestones", text, text};
+    int64_t milestones[HU_MAX_MILESTONES] = {0};
+    int count = 0;
+    bool more = true;
+    while (more) {
+        if (count == HU_MAX_MILESTONES) HU_TRY(fail_here(&reader, "at most 16 milestones"));
+        skip_spaces(&reader);
+        list_reader start = reader;
+        HU_TRY(read_count(&reader, &milestones[count]));
+        if (milestones[count] <= (count > 0 ? milestones[count - 1] : 0))
+            HU_TRY(fail_here(&start, "a number > 0 and above the one before"));
+        HU_TRY(read_comma(&reader, &more));
+        count++;
+    }
+    memcpy(schedule->milestones, milestones, sizeof milestones);
+    schedule->milestone_count = count;
+done:
+    return st;
+}
+
+static hu_status check_milestones(const hu_schedule *schedule) {
+    hu_status st = HU_OK;
+    int count = schedule->milestone_count;
+    HU_TRY(
+        hu_require_range("lr.factor", schedule->factor, 0x1p-149, INFINITY, "a finite number > 0"));
+    HU_TRY(hu_require_range("lr.every", (double)schedule->every, 0, INFINITY,
+                            "0 or a number of units"));
+    HU_TRY(hu_require_range("number of lr.milestones", count, 0, HU_MAX_MILESTONES + 1, "0..16"));
+    if ((count == 0) == (schedule->every == 0))
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "lr.milestones: found %d milestones and every=%lld, expected one of the two",
+                       count, (long long)schedule->every));
+    for (int i = 0; i < count; i++)
+        if (schedule->milestones[i] <= (i > 0 ? schedule->milestones[i - 1] : 0))
+            HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                           "lr.milestones[%d]: found %lld, expected > 0 and above the one before",
+                           i, (long long)schedule->milestones[i]));
+done:
+    return st;
+}
+
+static hu_status check_knots(const hu_schedule *schedule) {
+    hu_status st = HU_OK;
+    HU_TRY(
+        hu_require_range("number of lr.knots", schedule->knot_count, 1, HU_MAX_KNOTS + 1, "1..16"));
+    for (int i = 0; i < schedule->knot_count; i++) {
+        const hu_schedule_knot *knot = &schedule->knots[i];
+        double low = i > 0 ? nextafter(knot[-1].at, INFINITY) : 0;
+        HU_TRY(hu_require_range("place of a knot of lr.knots", knot->at, low, INFINITY,
+                                "a finite number >= 0 and above the knot before"));
+        HU_TRY(hu_require_range("rate of a knot of lr.knots", knot->lr, 0, INFINITY,
+                                "a finite number >= 0"));
+    }
+done:
+    return st;
+}
+
+hu_status hu_schedule_check(const hu_schedule *s) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_require_range("lr.kind", s->kind, 0, HU_SCHEDULE_COUNT, "a known kind"));
+    HU_TRY(hu_require_range("lr.unit", s->unit, 0, HU_UNIT_COUNT, "step or epoch"));
+    HU_TRY(hu_require_range("lr.warmup_unit", s->warmup_unit, 0, HU_UNIT_COUNT, "step or epoch"));
+    HU_TRY(hu_require_range("lr.warmup", s->warmup, 0, INFINITY, "a finite number >= 0"));
+    HU_TRY(hu_require_range("lr.warmup_start", s->warmup_start, 0, nextafter(1, 2),
+                            "a number from 0 to 1"));
+    if (s->kind == HU_SCHEDULE_PIECEWISE) return check_knots(s);
+    HU_TRY(hu_require_range("lr", s->lr, 0, INFINITY, "a finite number >= 0"));
+    if (s->kind == HU_SCHEDULE_STEP) HU_TRY(check_milestones(s));
+    if (s->kind == HU_SCHEDULE_COSINE || s->kind == HU_SCHEDULE_LINEAR)
+        HU_TRY(hu_require_range("lr.floor", s->floor, 0, nextafter(s->lr, INFINITY),
+                                "a number from 0 to lr"));
+done:
+    return st;
+}
+
+static double after_milestones(const hu_schedule *s, int64_t units) {
+    int64_t passed = 0;
+    if (s->milestone_count == 0 && s->every > 0) passed = units / s->every;
+    for (int i = 0; i < s->milestone_count; i++) passed += units >= s->milestones[i];
+    return s->lr * pow(s->factor, (double)passed);
+}
+
+static double between_knots(const hu_schedule *s, double at) {
+    const hu_schedule_knot *k = s->knots;
+    if (at <= k[0].at) return k[0].lr;
+    for (int i = 1; i < s->knot_count; i++) {
+        if (at >= k[i].at) continue;
+        double share = (at - k[i - 1].at) / (k[i].at - k[i - 1].at);
+        return k[i - 1].lr + (k[i].lr - k[i - 1].lr) * share;
+    }
+    return k[s->knot_count - 1].lr;
+}
+
+/* Share of the decay that is done after units, 0..1. */
+static double progress(double units, double start, double end) {
+    if (units <= start) return 0;
+    return units >= end ? 1 : (units - start) / (end - start);
+}
+
+double hu_schedule_lr(const hu_schedule *s, int64_t step, int64_t steps_per_epoch,
+                      int64_t total_steps) {
+    const double pi = 3.14159265358979323846;
+    int64_t unit_steps = s->unit == HU_UNIT_EPOCH ? steps_per_epoch : 1;
+    int64_t units = step / unit_steps; /* whole ones */
+    double warmup_steps =
+        s->warmup * (s->warmup_unit == HU_UNIT_EPOCH ? (double)steps_per_epoch : 1.0);
+    double done = progress((double)units, warmup_steps / (double)unit_steps,
+                           (double)total_steps / (double)unit_steps);
+    double lr = s->lr;
+    if (s->kind == HU_SCHEDULE_STEP) lr = after_milestones(s, units);
+    if (s->kind == HU_SCHEDULE_COSINE)
+        lr = done < 1 ? s->floor + (s->lr - s->floor) * (1 + cos(pi * done)) / 2 : s->floor;
+    if (s->kind == HU_SCHEDULE_LINEAR) lr = done < 1 ? s->lr + (s->floor - s->lr) * done : s->floor;
+    if (s->kind == HU_SCHEDULE_PIECEWISE) lr = between_knots(s, (double)step / (double)unit_steps);
+    if ((double)step < warmup_steps)
+        lr *= s->warmup_start + (1 - s->warmup_start) * ((double)step / warmup_steps);
+    return lr;
+}

@@ -1,0 +1,315 @@
+#include "train/optimizer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+
+enum { ELEMENTS = 259, STEPS = 50 };
+
+static hu_optimizer *create(const hu_optimizer_options *options, int64_t parameters) {
+    hu_optimizer *optimizer;
+    assert_int_equal(hu_optimizer_create(options, parameters, &optimizer), HU_OK);
+    return optimizer;
+}
+
+static float sample(uint64_t purpose, uint64_t step, uint64_t index) {
+    hu_random_key key = {.seed = 7, .stream = purpose, .step = step};
+    return hu_random_normal(&key, index);
+}
+
+static void fill(float *x, uint64_t purpose, uint64_t step) {
+    for (uint64_t i = 0; i < ELEMENTS; i++) x[i] = sample(purpose, step, i);
+}
+
+/* One weight by hand: all numbers are exact in float32. */
+static void momentum_follows_the_hand_computed_steps(void **state) {
+    (void)state;
+    hu_optimizer_options options = {
+        .kind = HU_OPTIMIZER_SGD, .momentum = 0.5, .weight_decay = 0.25};
+    hu_optimizer *sgd = create(&options, 1);
+    float w = 1.0f, g = 0.5f;
+    hu_optimizer_begin_step(sgd, 0.5);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    assert_true(w == 0.625f); /* g + wd w = 0.75 = v; 1 - 0.375 */
+    hu_optimizer_begin_step(sgd, 0.5);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    assert_true(w == 0.109375f); /* 0.65625; v = 0.375 + 0.65625; w -= 0.515625 */
+    hu_optimizer_begin_step(sgd, 0.5);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, false);
+    assert_true(w == -0.3984375f); /* no decay: v = 0.515625 + 0.5 */
+    hu_optimizer_free(sgd);
+}
+
+static void nesterov_looks_ahead(void **state) {
+    (void)state;
+    hu_optimizer_options options = {.kind = HU_OPTIMIZER_SGD, .momentum = 0.5, .nesterov = true};
+    hu_optimizer *sgd = create(&options, 1);
+    float w = 1.0f, g = 0.5f;
+    hu_optimizer_begin_step(sgd, 1.0);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    assert_true(w == 0.25f); /* v = 0.5; 1 - (0.5 + 0.25) */
+    hu_optimizer_begin_step(sgd, 1.0);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    assert_true(w == -0.625f); /* v = 0.75; 0.25 - (0.5 + 0.375) */
+    hu_optimizer_free(sgd);
+}
+
+static void plain_descent_keeps_no_moments(void **state) {
+    (void)state;
+    hu_optimizer_options options = {.kind = HU_OPTIMIZER_SGD, .weight_decay = 0.5};
+    hu_optimizer *sgd = create(&options, 1);
+    float w = 2.0f, g = 1.0f;
+    const char *name;
+    const void *data;
+    size_t bytes;
+    hu_optimizer_begin_step(sgd, 0.25);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    assert_true(w == 1.5f);
+    assert_true(hu_optimizer_state(sgd, 0, &name, &data, &bytes));
+    assert_false(hu_optimizer_state(sgd, 1, &name, &data, &bytes));
+    hu_optimizer_free(sgd);
+}
+
+/* Whatever the gradient, the first step of Adam has the length lr (eps aside). */
+static void the_first_adam_step_has_the_length_of_the_rate(void **state) {
+    (void)state;
+    hu_optimizer_options options = hu_optimizer_defaults(HU_OPTIMIZER_ADAM);
+    hu_optimizer *adam = create(&options, 3);
+    float w[3] = {0}, g[3] = {1000.0f, -0.001f, 0.0f};
+    hu_optimizer_begin_step(adam, 0.125);
+    hu_optimizer_apply(adam, 0, 3, w, g, false);
+    assert_true(fabsf(w[0] + 0.125f) < 1e-6f);
+    assert_true(fabsf(w[1] - 0.125f) < 1e-5f);
+    assert_true(w[2] == 0.0f);
+    hu_optimizer_free(adam);
+}
+
+/* The formulas of torch.optim in double. */
+typedef struct reference {
+    double w, first, second;
+} reference;
+
+static void step_in_double(const hu_optimizer_options *o, int t, double lr, double g,
+                           reference *r) {
+    if (o->kind == HU_OPTIMIZER_ADAMW)
+        r->w *= 1 - lr * o->weight_decay;
+    else
+        g += o->weight_decay * r->w;
+    if (o->kind == HU_OPTIMIZER_SGD) {
+        r->first = t == 1 ? g : o->momentum * r->first + g;
+        r->w -= lr * (o->nesterov ? g + o->momentum * r->first : r->first);
+        return;
+    }
+    r->first = o->beta1 * r->first + (1 - o->beta1) * g;
+    r->second = o->beta2 * r->second + (1 - o->beta2) * g * g;
+    double m = r->first / (1 - pow(o->beta1, t)), s = r->second / (1 - pow(o->beta2, t));
+    r->w -= lr * m / (sqrt(s) + o->eps);
+}
+
+static void every_kind_follows_its_formulas_in_double(void **state) {
+    (void)state;
+    for (int kind = 0; kind < HU_OPTIMIZER_COUNT + 1; kind++) {
+        hu_optimizer_options options = hu_optimizer_defaults(
+            kind == HU_OPTIMIZER_COUNT ? HU_OPTIMIZER_SGD : (hu_optimizer_kind)kind);
+        options.nesterov = kind == HU_OPTIMIZER_COUNT;
+        options.weight_decay = 0.05;
+        hu_optimizer *optimizer = create(&options, ELEMENTS);
+        float w[ELEMENTS], g[ELEMENTS];
+        reference r[ELEMENTS] = {0};
+        fill(w, 1, 0);
+        for (int i = 0; i < ELEMENTS; i++) r[i].w = (double)w[i];
+        for (int t = 1; t <= STEPS; t++) {
+            double lr = 0.01 * (1 + t % 3);
+            fill(g, 2, (uint64_t)t);
+            hu_optimizer_begin_step(optimizer, lr);
+            hu_optimizer_apply(optimizer, 0, ELEMENTS, w, g, true);
+            for (int i = 0; i < ELEMENTS; i++) step_in_double(&options, t, lr, (double)g[i], &r[i]);
+        }
+        assert_int_equal(hu_optimizer_t(optimizer), STEPS);
+        for (int i = 0; i < ELEMENTS; i++) assert_true(fabs((double)w[i] - r[i].w) < 2e-5);
+        hu_optimizer_free(optimizer);
+    }
+}
+
+static void any_split_gives_the_same_bits(void **state) {
+    (void)state;
+    for (int kind = 0; kind < HU_OPTIMIZER_COUNT; kind++) {
+        hu_optimizer_options options = hu_optimizer_defaults((hu_optimizer_kind)kind);
+        options.weight_decay = 0.01;
+        hu_optimizer *whole = create(&options, ELEMENTS), *split = create(&options, ELEMENTS);
+        float a[ELEMENTS], b[ELEMENTS], g[ELEMENTS];
+        fill(a, 1, 0);
+        memcpy(b, a, sizeof a);
+        for (int t = 0; t < STEPS; t++) {
+            fill(g, 2, (uint64_t)t);
+            hu_optimizer_begin_step(whole, 0.1);
+            hu_optimizer_apply(whole, 0, ELEMENTS, a, g, true);
+            hu_optimizer_begin_step(split, 0.1);
+            for (int64_t first = 0, n; first < ELEMENTS; first += n) {
+                n = 1 + (first * 7 + t) % 19;
+                if (n > ELEMENTS - first) n = ELEMENTS - first;
+                hu_optimizer_apply(split, first, n, b + first, g + first, true);
+            }
+        }
+        assert_memory_equal(a, b, sizeof a);
+        hu_optimizer_free(whole);
+        hu_optimizer_free(split);
+    }
+}
+
+static void a_restored_state_goes_on_with_the_same_bits(void **state) {
+    (void)state;
+    for (int kind = 0; kind < HU_OPTIMIZER_COUNT; kind++) {
+        hu_optimizer_options options = hu_optimizer_defaults((hu_optimizer_kind)kind);
+        hu_optimizer *first = create(&options, ELEMENTS), *second = create(&options, ELEMENTS);
+        float a[ELEMENTS], b[ELEMENTS], g[ELEMENTS];
+        fill(a, 1, 0);
+        for (uint64_t t = 0; t < 2 * STEPS; t++) {
+            if (t == STEPS) memcpy(b, a, sizeof a);
+            const char *name;
+            const void *data;
+            size_t bytes;
+            for (size_t i = 0; t == STEPS && hu_optimizer_state(first, i, &name, &data, &bytes);
+                 i++)
+                assert_int_equal(hu_optimizer_restore(second, i, data, bytes), HU_OK);
+            fill(g, 2, t);
+            hu_optimizer_begin_step(first, 0.1);
+            hu_optimizer_apply(first, 0, ELEMENTS, a, g, true);
+            if (t < STEPS) continue;
+            hu_optimizer_begin_step(second, 0.1);
+            hu_optimizer_apply(second, 0, ELEMENTS, b, g, true);
+        }
+        assert_memory_equal(a, b, sizeof a);
+        hu_optimizer_free(first);
+        hu_optimizer_free(second);
+    }
+}
+
+static void a_wrong_state_is_refused(void **state) {
+    (void)state;
+    hu_optimizer_options options = hu_optimizer_defaults(HU_OPTIMIZER_ADAM);
+    hu_optimizer *adam = create(&options, 4);
+    float moments[4] = {1, 2, 3, 4};
+    int64_t t = -1;
+    assert_int_equal(hu_optimizer_restore(adam, 0, &t, sizeof t), HU_ERR_CORRUPT);
+    assert_int_equal(hu_optimizer_restore(adam, 1, moments, 12), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "'first_moment': found 12 bytes, expected 16"));
+    assert_int_equal(hu_optimizer_restore(adam, 3, moments, 16), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_optimizer_t(adam), 0);
+    hu_optimizer_free(adam);
+}
+
+static void no_decay_never_touches_the_weight(void **state) {
+    (void)state;
+    for (int kind = 0; kind < HU_OPTIMIZER_COUNT; kind++) {
+        hu_optimizer_options options = hu_optimizer_defaults((hu_optimizer_kind)kind);
+        options.weight_decay = 0;
+        hu_optimizer *optimizer = create(&options, 1);
+        float w = INFINITY, g = 0.0f;
+        hu_optimizer_begin_step(optimizer, 0.1);
+        hu_optimizer_apply(optimizer, 0, 1, &w, &g, true);
+        assert_true(w == INFINITY);
+        hu_optimizer_free(optimizer);
+    }
+}
+
+static void a_nan_gradient_is_not_laundered(void **state) {
+    (void)state;
+    for (int kind = 0; kind < HU_OPTIMIZER_COUNT; kind++) {
+        hu_optimizer_options options = hu_optimizer_defaults((hu_optimizer_kind)kind);
+        hu_optimizer *optimizer = create(&options, 2);
+        float w[2] = {1.0f, 1.0f}, g[2] = {NAN, 1.0f};
+        hu_optimizer_begin_step(optimizer, 0.1);
+        hu_optimizer_apply(optimizer, 0, 2, w, g, true);
+        assert_true(isnan(w[0]) && isfinite(w[1]));
+        hu_optimizer_free(optimizer);
+    }
+}
+
+static void names_are_parsed_and_mistakes_get_advice(void **state) {
+    (void)state;
+    hu_optimizer_kind kind;
+    for (int i = 0; i < HU_OPTIMIZER_COUNT; i++) {
+        assert_int_equal(hu_optimizer_parse(hu_optimizer_kinds[i].name, &kind), HU_OK);
+        assert_int_equal(kind, i);
+        assert_true(strlen(hu_optimizer_kinds[i].summary) > 0);
+    }
+    assert_int_equal(hu_optimizer_parse("adamv", &kind), HU_ERR_UNKNOWN);
+    assert_string_equal(hu_last_error(),
+                        "optimizer: found 'adamv', expected 'adam', 'adamw' or 'sgd'");
+}
+
+static void expect_refused(hu_optimizer_options options, const char *message) {
+    hu_optimizer *optimizer;
+    assert_int_equal(hu_optimizer_create(&options, 1, &optimizer), HU_ERR_ARGUMENT);
+    assert_null(optimizer);
+    assert_non_null(strstr(hu_last_error(), message));
+}
+
+static void options_out_of_range_are_refused_by_name(void **state) {
+    (void)state;
+    hu_optimizer_options sgd = hu_optimizer_defaults(HU_OPTIMIZER_SGD), bad = sgd;
+    bad.momentum = 1.0;
+    expect_refused(bad, "optimizer.momentum: found 1, expected");
+    bad.momentum = NAN;
+    expect_refused(bad, "optimizer.momentum: found nan");
+    bad = sgd;
+    bad.weight_decay = -1;
+    expect_refused(bad, "optimizer.weight_decay: found -1");
+    bad = sgd;
+    bad.momentum = 0;
+    bad.nesterov = true;
+    expect_refused(bad, "optimizer.nesterov");
+    hu_optimizer_options adam = hu_optimizer_defaults(HU_OPTIMIZER_ADAM);
+    bad = adam;
+    bad.beta2 = 1.0;
+    expect_refused(bad, "optimizer.beta2: found 1");
+    bad = adam;
+    bad.eps = 0;
+    expect_refused(bad, "optimizer.eps: found 0");
+    bad = adam;
+    bad.kind = HU_OPTIMIZER_COUNT;
+    expect_refused(bad, "optimizer.kind");
+}
+
+static void a_failed_allocation_leaves_nothing_behind(void **state) {
+    (void)state;
+    hu_optimizer_options options = hu_optimizer_defaults(HU_OPTIMIZER_ADAM);
+    uint64_t before = hu_memory_count().live_blocks;
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        hu_optimizer *optimizer;
+        hu_memory_fail_at(nth);
+        assert_int_equal(hu_optimizer_create(&options, 100, &optimizer), HU_ERR_MEMORY);
+        assert_null(optimizer);
+        assert_int_equal(hu_memory_count().live_blocks, before);
+    }
+    hu_memory_fail_at(0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(momentum_follows_the_hand_computed_steps),
+        cmocka_unit_test(nesterov_looks_ahead),
+        cmocka_unit_test(plain_descent_keeps_no_moments),
+        cmocka_unit_test(the_first_adam_step_has_the_length_of_the_rate),
+        cmocka_unit_test(every_kind_follows_its_formulas_in_double),
+        cmocka_unit_test(any_split_gives_the_same_bits),
+        cmocka_unit_test(a_restored_state_goes_on_with_the_same_bits),
+        cmocka_unit_test(a_wrong_state_is_refused),
+        cmocka_unit_test(no_decay_never_touches_the_weight),
+        cmocka_unit_test(a_nan_gradient_is_not_laundered),
+        cmocka_unit_test(names_are_parsed_and_mistakes_get_advice),
+        cmocka_unit_test(options_out_of_range_are_refused_by_name),
+        cmocka_unit_test(a_failed_allocation_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
