@@ -1,0 +1,593 @@
+#include "train/checkpoint.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <xxhash.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/rng.h"
+
+enum {
+    HEADER_BYTES = 32 + 3 * 88 + 8, /* of a file with three sections */
+    BODY_BYTES = 1000,
+    KILLS = 50
+};
+
+/* A fresh directory; the caller removes it with remove_directory. */
+static void make_directory(char path[256]) {
+    const char *base = getenv("TMPDIR");
+    snprintf(path, 256, "%s/halfulp-checkpoint-XXXXXX", base ? base : P_tmpdir);
+    assert_non_null(mkdtemp(path));
+}
+
+static int count_files(const char *directory) {
+    int count = 0;
+    DIR *stream = opendir(directory);
+    assert_non_null(stream);
+    for (const struct dirent *entry; (entry = readdir(stream));) count += entry->d_name[0] != '.';
+    closedir(stream);
+    return count;
+}
+
+static void remove_directory(const char *directory) {
+    char path[600];
+    DIR *stream = opendir(directory);
+    assert_non_null(stream);
+    for (const struct dirent *entry; (entry = readdir(stream));) {
+        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+        if (entry->d_name[0] != '.') assert_int_equal(unlink(path), 0);
+    }
+    closedir(stream);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+static void path_of(char path[400], const char *directory, int64_t step) {
+    snprintf(path, 400, "%s/step-%012lld.hulp", directory, (long long)step);
+}
+
+/* Contents that only this step has. */
+static void fill(uint8_t body[BODY_BYTES], int64_t step) {
+    hu_random_key key = {.seed = 11, .stream = 5, .step = (uint64_t)step};
+    for (uint64_t i = 0; i < BODY_BYTES; i++) body[i] = (uint8_t)hu_random_word(&key, i);
+}
+
+static hu_status save(const char *directory, int64_t step, int keep) {
+    uint8_t body[BODY_BYTES];
+    hu_checkpoint_writer *writer;
+    fill(body, step);
+    hu_status st = hu_checkpoint_begin(step, &writer);
+    if (st == HU_OK) st = hu_checkpoint_add(writer, "config", "lr=0.1", 6);
+    if (st == HU_OK) st = hu_checkpoint_add(writer, "empty", NULL, 0);
+    if (st == HU_OK) st = hu_checkpoint_add(writer, "weights", body, sizeof body);
+    if (st == HU_OK) st = hu_checkpoint_finish(writer, directory, keep);
+    hu_checkpoint_writer_free(writer);
+    return st;
+}
+
+static bool holds_step(const hu_checkpoint *checkpoint, int64_t step) {
+    uint8_t body[BODY_BYTES];
+    const void *data;
+    size_t bytes;
+    fill(body, step);
+    return hu_checkpoint_step(checkpoint) == step &&
+           hu_checkpoint_section(checkpoint, "weights", &data, &bytes) == HU_OK &&
+           bytes == sizeof body && memcmp(data, body, sizeof body) == 0;
+}
+
+static void what_is_saved_is_loaded(void **state) {
+    (void)state;
+    char directory[256], nested[300], path[400], warning[200] = "x";
+    make_directory(directory);
+    snprintf(nested, sizeof nested, "%s/a", directory);
+    assert_int_equal(save(nested, 12000, 2), HU_OK);
+    hu_checkpoint *checkpoint;
+    assert_int_equal(hu_checkpoint_open_newest(nested, &checkpoint, warning, sizeof warning),
+                     HU_OK);
+    assert_string_equal(warning, "");
+    path_of(path, nested, 12000);
+    assert_string_equal(hu_checkpoint_path(checkpoint), path);
+    assert_true(holds_step(checkpoint, 12000));
+    assert_int_equal(hu_checkpoint_sections(checkpoint), 3);
+    assert_string_equal(hu_checkpoint_section_name(checkpoint, 1), "empty");
+    const void *data;
+    size_t bytes;
+    assert_int_equal(hu_checkpoint_section(checkpoint, "config", &data, &bytes), HU_OK);
+    assert_int_equal(bytes, 6);
+    assert_memory_equal(data, "lr=0.1", 6);
+    assert_int_equal((uintptr_t)data % 64, 0);
+    assert_int_equal(hu_checkpoint_section(checkpoint, "empty", &data, &bytes), HU_OK);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(hu_checkpoint_section(checkpoint, "wights", &data, &bytes), HU_ERR_MISSING);
+    assert_non_null(strstr(hu_last_error(), "section 'wights'"));
+    assert_null(data);
+    hu_checkpoint_free(checkpoint);
+    remove_directory(nested);
+    remove_directory(directory);
+}
+
+static void sections_that_cannot_be_are_refused_and_nothing_is_written(void **state) {
+    (void)state;
+    char directory[256], name[80];
+    make_directory(directory);
+    memset(name, 'n', sizeof name);
+    name[64] = '\0';
+    const char *const wrong[] = {"", "two words", "caf\xc3\xa9", name, "weights"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        hu_checkpoint_writer *writer;
+        assert_int_equal(hu_checkpoint_begin(1, &writer), HU_OK);
+        assert_int_equal(hu_checkpoint_add(writer, "weights", "w", 1), HU_OK);
+        assert_int_equal(hu_checkpoint_add(writer, wrong[i], "w", 1), HU_OK);
+        assert_int_equal(hu_checkpoint_finish(writer, directory, 2), HU_ERR_ARGUMENT);
+        hu_checkpoint_writer_free(writer);
+    }
+    hu_checkpoint_writer *writer;
+    assert_int_equal(hu_checkpoint_begin(1, &writer), HU_OK);
+    assert_int_equal(hu_checkpoint_finish(writer, directory, 2), HU_ERR_ARGUMENT);
+    name[63] = '\0';
+    assert_int_equal(hu_checkpoint_add(writer, name, "w", 1), HU_OK);
+    assert_int_equal(hu_checkpoint_finish(writer, directory, 2), HU_OK);
+    hu_checkpoint_writer_free(writer);
+    assert_int_equal(save(directory, -1, 2), HU_ERR_ARGUMENT);
+    assert_int_equal(count_files(directory), 1);
+    remove_directory(directory);
+}
+
+/* One valid file in memory and on disk, to be damaged. */
+typedef struct victim {
+    char directory[256], path[400];
+    uint8_t *data;
+    size_t bytes;
+} victim;
+
+static void make_victim(victim *v) {
+    make_directory(v->directory);
+    path_of(v->path, v->directory, 77);
+    assert_int_equal(save(v->directory, 77, 2), HU_OK);
+    assert_int_equal(hu_file_read(v->path, 1 << 20, &v->data, &v->bytes), HU_OK);
+    assert_int_equal(v->bytes, 384 + BODY_BYTES); /* 304, config at 320, empty and weights at 384 */
+}
+
+static void free_victim(victim *v) {
+    hu_free(v->data);
+    remove_directory(v->directory);
+}
+
+static void write_file(const char *path, const uint8_t *data, size_t bytes) {
+    int file = open(path, O_WRONLY | O_TRUNC);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, data, bytes), bytes);
+    close(file);
+}
+
+/* The damaged file must be refused with one line that names file, offset and field, and stay as it
+ * is. Returns the status. */
+static hu_status expect_refused(const victim *v, const uint8_t *data, size_t bytes) {
+    uint8_t *after;
+    size_t after_bytes;
+    hu_checkpoint *checkpoint;
+    write_file(v->path, data, bytes);
+    uint64_t live = hu_memory_count().live_blocks;
+    hu_status st = hu_checkpoint_open(v->path, &checkpoint);
+    assert_null(checkpoint);
+    assert_int_equal(hu_memory_count().live_blocks, live);
+    if (st != HU_ERR_CORRUPT && st != HU_ERR_VERSION) fail_msg("status %d", (int)st);
+    assert_int_equal(hu_status_exit_code(st), 3);
+    size_t length = strlen(v->path);
+    const char *text = hu_last_error();
+    assert_memory_equal(text, v->path, length);
+    if (strncmp(text + length, ": offset ", 9) != 0 || !strstr(text, "expected") ||
+        strchr(text, '\n'))
+        fail_msg("%s", text);
+    if (bytes < 4 || data[0] != 0x1f) {
+        assert_int_equal(hu_file_read(v->path, 1 << 20, &after, &after_bytes), HU_OK);
+        assert_int_equal(after_bytes, bytes);
+        if (bytes > 0) assert_memory_equal(after, data, bytes);
+        hu_free(after);
+    }
+    return st;
+}
+
+static void every_truncation_is_refused(void **state) {
+    (void)state;
+    victim v;
+    make_victim(&v);
+    for (size_t bytes = 0; bytes < v.bytes; bytes++) expect_refused(&v, v.data, bytes);
+    free_victim(&v);
+}
+
+static void every_flipped_bit_is_refused(void **state) {
+    (void)state;
+    victim v;
+    make_victim(&v);
+    for (size_t bit = 0; bit < 8 * v.bytes; bit += bit < 8 * 400 ? 1 : 7) {
+        v.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        hu_status st = expect_refused(&v, v.data, v.bytes);
+        assert_int_equal(st == HU_ERR_VERSION, bit / 8 >= 8 && bit / 8 < 12);
+        v.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    free_victim(&v);
+}
+
+static void trailing_bytes_are_refused(void **state) {
+    (void)state;
+    victim v;
+    uint8_t longer[4096] = {0};
+    make_victim(&v);
+    memcpy(longer, v.data, v.bytes);
+    for (size_t more = 1; more < 200; more += 13) {
+        expect_refused(&v, longer, v.bytes + more);
+        assert_non_null(strstr(hu_last_error(), "file size"));
+    }
+    free_victim(&v);
+}
+
+static void put_number(uint8_t *at, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> 8 * i);
+}
+
+static uint64_t get_number(const uint8_t *at) {
+    uint64_t value = 0;
+    for (int i = 8; i-- > 0;) value = value << 8 | at[i];
+    return value;
+}
+
+/* What a careful forger would do: the header checksum fits whatever the header says. */
+static void reseal(uint8_t *data) {
+    put_number(data + HEADER_BYTES - 8, XXH64(data, HEADER_BYTES - 8, 0), 8);
+}
+
+static void every_wrong_length_is_refused_even_with_the_right_checksum(void **state) {
+    (void)state;
+    victim v;
+    make_victim(&v);
+    const uint64_t values[] = {
+        0,          1,          2,          UINT64_MAX,     UINT64_MAX - 1, 1ull << 31,
+        1ull << 32, 1ull << 63, BODY_BYTES, BODY_BYTES - 1, BODY_BYTES + 1, 64,
+        INT64_MAX,  384,        0xffffffffu};
+    uint8_t copy[384 + BODY_BYTES];
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        for (int field = 0; field < 8; field++) {
+            /* count, file size, and offset and bytes of the three entries */
+            size_t at = field == 0 ? 12 : field == 1 ? 16 : 96 + 88 * (size_t)((field - 2) / 2);
+            if (field >= 2 && field % 2 == 1) at += 8;
+            memcpy(copy, v.data, v.bytes);
+            put_number(copy + at, values[i], field == 0 ? 4 : 8);
+            if (memcmp(copy, v.data, v.bytes) == 0) continue;
+            reseal(copy);
+            if (field == 0 && (uint32_t)values[i] == 3) continue;
+            expect_refused(&v, copy, v.bytes);
+        }
+    free_victim(&v);
+}
+
+static void expect_field(const victim *v, uint8_t *copy, const char *field) {
+    reseal(copy);
+    expect_refused(v, copy, v->bytes);
+    if (!strstr(hu_last_error(), field)) fail_msg("%s lacks %s", hu_last_error(), field);
+    memcpy(copy, v->data, v->bytes);
+}
+
+static void tables_that_cannot_be_are_refused_by_field(void **state) {
+    (void)state;
+    victim v;
+    uint8_t copy[384 + BODY_BYTES], *entry[3];
+    make_victim(&v);
+    memcpy(copy, v.data, v.bytes);
+    for (size_t i = 0; i < 3; i++) entry[i] = copy + 32 + 88 * i;
+    put_number(entry[0] + 64, get_number(entry[2] + 64), 8); /* swapped */
+    put_number(entry[2] + 64, 320, 8);
+    expect_field(&v, copy, "section offset");
+    put_number(entry[2] + 64, 320, 8); /* overlapping */
+    expect_field(&v, copy, "section offset");
+    put_number(entry[2] + 64, 448, 8); /* a gap */
+    expect_field(&v, copy, "section offset");
+    memcpy(entry[1], entry[0], 64);
+    expect_field(&v, copy, "section name");
+    memset(entry[1], 0, 64);
+    expect_field(&v, copy, "section name");
+    memset(entry[1], 'x', 64);
+    expect_field(&v, copy, "section name");
+    entry[1][0] = ' ';
+    expect_field(&v, copy, "section name");
+    entry[1][63] = 'x';
+    expect_field(&v, copy, "section name");
+    put_number(entry[2] + 80, 1, 8);
+    expect_field(&v, copy, "section checksum");
+    put_number(entry[2] + 72, BODY_BYTES - 1, 8);
+    put_number(entry[2] + 80, XXH64(copy + 384, BODY_BYTES - 1, 0), 8);
+    expect_field(&v, copy, "end of file");
+    put_number(entry[2] + 72, BODY_BYTES + 1, 8);
+    expect_field(&v, copy, "section bytes");
+    put_number(entry[2] + 72, UINT64_MAX - 383, 8); /* offset + bytes is 0 */
+    expect_field(&v, copy, "section bytes");
+    copy[305] = 1;
+    expect_field(&v, copy, "padding");
+    put_number(copy + 24, 1ull << 63, 8);
+    expect_field(&v, copy, "step");
+    write_file(v.path, v.data, v.bytes); /* undamaged it still loads */
+    hu_checkpoint *checkpoint;
+    assert_int_equal(hu_checkpoint_open(v.path, &checkpoint), HU_OK);
+    hu_checkpoint_free(checkpoint);
+    free_victim(&v);
+}
+
+static void a_version_of_tomorrow_is_called_so(void **state) {
+    (void)state;
+    victim v;
+    make_victim(&v);
+    put_number(v.data + 8, 2, 4);
+    reseal(v.data);
+    assert_int_equal(expect_refused(&v, v.data, v.bytes), HU_ERR_VERSION);
+    assert_non_null(strstr(hu_last_error(), "version: found 2, expected 1"));
+    free_victim(&v);
+}
+
+static void the_newest_sound_checkpoint_is_found(void **state) {
+    (void)state;
+    char directory[256], path[400], warning[2000];
+    hu_checkpoint *checkpoint;
+    make_directory(directory);
+    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
+                     HU_ERR_MISSING);
+    for (int64_t step = 90; step <= 110; step += 10)
+        assert_int_equal(save(directory, step, 3), HU_OK);
+    path_of(path, directory, 110);
+    assert_int_equal(truncate(path, 500), 0);
+    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
+                     HU_OK);
+    assert_true(holds_step(checkpoint, 100));
+    assert_memory_equal(warning, path, strlen(path));
+    assert_non_null(strstr(warning, "file size: found 1384, expected 500"));
+    assert_non_null(strstr(warning, "using the checkpoint of step 100 instead"));
+    hu_checkpoint_free(checkpoint);
+
+    char other[400]; /* a file under a false name */
+    path_of(path, directory, 100);
+    path_of(other, directory, 105);
+    assert_int_equal(rename(path, other), 0);
+    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
+                     HU_OK);
+    assert_true(holds_step(checkpoint, 90));
+    assert_non_null(strstr(warning, "step: found 100, expected 105"));
+    hu_checkpoint_free(checkpoint);
+
+    path_of(path, directory, 90);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, 40),
+                     HU_ERR_CORRUPT);
+    assert_null(checkpoint);
+    assert_int_equal(strlen(warning), 39);
+    assert_non_null(strstr(hu_last_error(), "no older checkpoint of 2 is sound"));
+    remove_directory(directory);
+    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
+                     HU_ERR_MISSING);
+}
+
+static bool exists(const char *directory, int64_t step) {
+    char path[400];
+    path_of(path, directory, step);
+    return hu_file_exists(path);
+}
+
+static void the_last_ones_are_kept(void **state) {
+    (void)state;
+    char directory[256];
+    make_directory(directory);
+    for (int64_t step = 0; step < 6; step++) {
+        assert_int_equal(save(directory, step, HU_CHECKPOINT_KEEP), HU_OK);
+        assert_int_equal(count_files(directory), step == 0 ? 1 : 2);
+    }
+    assert_true(exists(directory, 4) && exists(directory, 5));
+    for (int64_t step = 6; step < 9; step++) assert_int_equal(save(directory, step, 3), HU_OK);
+    assert_int_equal(count_files(directory), 3);
+    assert_int_equal(save(directory, 9, 0), HU_OK); /* never fewer than two */
+    assert_true(exists(directory, 8) && exists(directory, 9));
+    assert_int_equal(save(directory, 3, 2), HU_OK); /* a run that started again from the past */
+    assert_true(exists(directory, 3) && exists(directory, 8) && exists(directory, 9));
+    assert_int_equal(save(directory, 1000000000000000, 2),
+                     HU_OK); /* more digits than the name pads */
+    assert_true(exists(directory, 9) && exists(directory, 1000000000000000));
+    assert_int_equal(count_files(directory), 2);
+    remove_directory(directory);
+}
+
+static void touch(const char *directory, const char *name) {
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    int file = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(file >= 0);
+    close(file);
+}
+
+static void left_overs_of_dead_processes_are_removed_and_nothing_else(void **state) {
+    (void)state;
+    char directory[256], living[80], warning[100];
+    hu_checkpoint *checkpoint;
+    make_directory(directory);
+    assert_int_equal(save(directory, 1, 2), HU_OK);
+    pid_t dead = fork();
+    if (dead == 0) _exit(0);
+    assert_int_equal(waitpid(dead, NULL, 0), dead);
+    char name[80];
+    snprintf(name, sizeof name, "step-000000000002.hulp.%ld-0.tmp", (long)dead);
+    snprintf(living, sizeof living, "step-000000000002.hulp.%ld-0.tmp", (long)getppid());
+    touch(directory, name);
+    touch(directory, living);
+    touch(directory, "notes.tmp");
+    touch(directory, "step-000000000002.hulp.mine");
+    touch(directory, "step-2.hulp");
+    assert_int_equal(count_files(directory), 6);
+    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
+                     HU_OK);
+    assert_true(holds_step(checkpoint, 1));
+    hu_checkpoint_free(checkpoint);
+    assert_int_equal(count_files(directory), 5);
+    snprintf(name, sizeof name, "probe.hulp.%ld-3.tmp", (long)dead);
+    touch(directory, name);
+    assert_int_equal(hu_checkpoint_probe(directory, 10), HU_OK);
+    assert_int_equal(count_files(directory), 5);
+    remove_directory(directory);
+}
+
+/* No file of this process may grow beyond bytes; 0 lifts the limit. */
+static void limit_file_size(rlim_t bytes) {
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes > 0 ? bytes : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_disk_that_takes_no_more_leaves_the_old_checkpoint(void **state) {
+    (void)state;
+    char directory[256], warning[100];
+    hu_checkpoint *checkpoint;
+    make_directory(directory);
+    assert_int_equal(save(directory, 5, 2), HU_OK);
+    assert_int_equal(save(directory, 6, 2), HU_OK);
+    signal(SIGXFSZ, SIG_IGN);
+    const rlim_t limits[] = {1, 300, 304, 320, 384, 1000, 1383};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        limit_file_size(limits[i]);
+        hu_status later = save(directory, 7, 2), same = save(directory, 6, 2);
+        limit_file_size(0);
+        assert_int_equal(later, HU_ERR_IO);
+        assert_int_equal(same, HU_ERR_IO);
+        assert_int_equal(count_files(directory), 2);
+    }
+    limit_file_size(1 << 20);
+    hu_status small = hu_checkpoint_probe(directory, 1 << 20);
+    hu_status large = hu_checkpoint_probe(directory, (1 << 20) + 1);
+    limit_file_size(0);
+    assert_int_equal(small, HU_OK);
+    assert_int_equal(large, HU_ERR_IO);
+    assert_non_null(strstr(hu_last_error(), "trial save"));
+    assert_int_equal(count_files(directory), 2);
+    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
+                     HU_OK);
+    assert_true(holds_step(checkpoint, 6));
+    hu_checkpoint_free(checkpoint);
+    remove_directory(directory);
+}
+
+static void a_place_that_cannot_be_a_directory_is_reported_by_the_probe(void **state) {
+    (void)state;
+    char directory[256], path[400], inside[500];
+    make_directory(directory);
+    assert_int_equal(save(directory, 5, 2), HU_OK);
+    path_of(path, directory, 5);
+    snprintf(inside, sizeof inside, "%s/checkpoint", path);
+    assert_int_equal(hu_checkpoint_probe(inside, 100), HU_ERR_IO);
+    assert_int_equal(hu_checkpoint_probe(path, 100), HU_ERR_IO);
+    assert_int_equal(hu_checkpoint_probe("/proc/nowhere", 100), HU_ERR_IO);
+    assert_int_equal(hu_checkpoint_probe(directory, 0), HU_OK);
+    hu_checkpoint *checkpoint;
+    assert_int_equal(hu_checkpoint_open(directory, &checkpoint), HU_ERR_IO);
+    remove_directory(directory);
+}
+
+static void every_failed_allocation_leaves_the_disk_and_the_heap_as_they_were(void **state) {
+    (void)state;
+    char directory[256], warning[100];
+    make_directory(directory);
+    assert_int_equal(save(directory, 1, 2), HU_OK);
+    uint64_t live = hu_memory_count().live_blocks;
+    hu_status st = HU_ERR_MEMORY;
+    for (uint64_t nth = 1; st == HU_ERR_MEMORY; nth++) {
+        assert_true(nth < 100);
+        hu_memory_fail_at(nth);
+        st = save(directory, 2, 2);
+        assert_int_equal(hu_memory_count().live_blocks, live);
+        assert_int_equal(count_files(directory), exists(directory, 2) ? 2 : 1);
+    }
+    hu_memory_fail_at(0);
+    assert_int_equal(st, HU_OK);
+    st = HU_ERR_MEMORY;
+    for (uint64_t nth = 1; st == HU_ERR_MEMORY; nth++) {
+        hu_checkpoint *checkpoint;
+        assert_true(nth < 100);
+        hu_memory_fail_at(nth);
+        st = hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning);
+        assert_int_equal(st == HU_OK, checkpoint != NULL);
+        hu_checkpoint_free(checkpoint);
+        assert_int_equal(hu_memory_count().live_blocks, live);
+    }
+    hu_memory_fail_at(0);
+    assert_int_equal(st, HU_OK);
+    remove_directory(directory);
+}
+
+static void save_for_ever(const char *directory, int64_t step) {
+    while (save(directory, step, 2) == HU_OK) step++;
+    _exit(1);
+}
+
+/* Whatever the moment of the kill, the newest checkpoint is sound and no older than before. */
+static void no_kill_costs_a_checkpoint(void **state) {
+    (void)state;
+    char directory[256], warning[300];
+    hu_random_key key = {.seed = 3};
+    hu_checkpoint *checkpoint;
+    int64_t newest = 0;
+    int64_t advanced = 0;
+    make_directory(directory);
+    assert_int_equal(save(directory, 0, 2), HU_OK);
+    for (uint64_t kill_number = 0; kill_number < KILLS; kill_number++) {
+        int status;
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) save_for_ever(directory, newest + 1);
+        usleep((unsigned)hu_random_below(&key, kill_number, 30000));
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
+                         HU_OK);
+        assert_string_equal(warning, "");
+        int64_t step = hu_checkpoint_step(checkpoint);
+        assert_true(step >= newest && holds_step(checkpoint, step));
+        hu_checkpoint_free(checkpoint);
+        advanced += step > newest;
+        newest = step;
+        int files = count_files(directory);
+        assert_true(files >= 1 && files <= 3); /* a kill may come before the removal */
+    }
+    assert_true(advanced > 0); /* some saves were finished between the kills */
+    remove_directory(directory);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(sections_that_cannot_be_are_refused_and_nothing_is_written),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(every_flipped_bit_is_refused),
+        cmocka_unit_test(trailing_bytes_are_refused),
+        cmocka_unit_test(every_wrong_length_is_refused_even_with_the_right_checksum),
+        cmocka_unit_test(tables_that_cannot_be_are_refused_by_field),
+        cmocka_unit_test(a_version_of_tomorrow_is_called_so),
+        cmocka_unit_test(the_newest_sound_checkpoint_is_found),
+        cmocka_unit_test(the_last_ones_are_kept),
+        cmocka_unit_test(left_overs_of_dead_processes_are_removed_and_nothing_else),
+        cmocka_unit_test(a_disk_that_takes_no_more_leaves_the_old_checkpoint),
+        cmocka_unit_test(a_place_that_cannot_be_a_directory_is_reported_by_the_probe),
+        cmocka_unit_test(every_failed_allocation_leaves_the_disk_and_the_heap_as_they_were),
+        cmocka_unit_test(no_kill_costs_a_checkpoint),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
