@@ -29,6 +29,7 @@ static const char *at(const char *name) {
 }
 
 static void put(const char *path, const void *data, size_t bytes) {
+    unlink(path); /* truncating an existing file makes some file systems flush it on closing */
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, bytes, file), bytes);

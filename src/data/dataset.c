@@ -1,0 +1,183 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "data/kind.h"
+
+#define SHARED_ROOT "/usr/share/datasets"
+
+/* Means and deviations: per channel over the training half, as the published recipes state them. */
+static const hu_data_kind kinds[] = {
+    {.name = "fashion-mnist",
+     .usage = "fashion-mnist",
+     .help = "Fashion-MNIST, 60,000 + 10,000 images 28x28x1, 10 classes",
+     .advice = "install the package dataset-fashion-mnist (apt install dataset-fashion-mnist), or "
+               "set HALFULP_DATA to the folder that holds fashion-mnist/",
+     .has_directory = true,
+     .classes = 10,
+     .height = 28,
+     .width = 28,
+     .mean = {0.2860f},
+     .std = {0.3530f},
+     .available = hu_idx_available,
+     .open = hu_idx_open},
+    {.name = "idx",
+     .usage = "idx:DIR",
+     .help = "images and labels in IDX files, plain or .gz (MNIST and its relatives)",
+     .advice = "the folder must hold train-images-idx3-ubyte, train-labels-idx1-ubyte and the same "
+               "of t10k- or test-, plain or .gz",
+     .has_directory = true,
+     .needs_directory = true,
+     .available = hu_idx_available,
+     .open = hu_idx_open},
+    {.name = "cifar10",
+     .usage = "cifar10:DIR",
+     .help = "CIFAR-10, binary version, 50,000 + 10,000 images 32x32x3, 10 classes",
+     .advice = "get the binary version and give its folder as cifar10:DIR",
+     .has_directory = true,
+     .classes = 10,
+     .height = 32,
+     .width = 32,
+     .mean = {0.4914f, 0.4822f, 0.4465f},
+     .std = {0.2023f, 0.1994f, 0.2010f},
+     .augment = {.pad = 4, .flip = true},
+     .available = hu_cifar_available,
+     .open = hu_cifar_open},
+    {.name = "cifar100",
+     .usage = "cifar100:DIR",
+     .help = "CIFAR-100, binary version, fine labels, 50,000 + 10,000 images 32x32x3, 100 classes",
+     .advice = "get the binary version and give its folder as cifar100:DIR",
+     .has_directory = true,
+     .classes = 100,
+     .height = 32,
+     .width = 32,
+     .mean = {0.5074f, 0.4867f, 0.4411f},
+     .std = {0.2011f, 0.1987f, 0.2025f},
+     .augment = {.pad = 4, .flip = true},
+     .available = hu_cifar_available,
+     .open = hu_cifar_open},
+    {.name = "glyphs",
+     .usage = "glyphs",
+     .help = "drawn digits, 10,000 + 2,000 images 32x32x3, 10 classes; needs no files",
+     .advice = "",
+     .classes = 10,
+     .height = 32,
+     .width = 32,
+     .mean = {0.5f, 0.5f, 0.5f},
+     .std = {0.25f, 0.25f, 0.25f},
+     .available = hu_glyphs_available,
+     .open = hu_glyphs_open},
+};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+const char *hu_data_kind_name(size_t index) {
+    return index < KINDS ? kinds[index].usage : NULL;
+}
+
+const char *hu_data_kind_help(size_t index) {
+    return index < KINDS ? kinds[index].help : NULL;
+}
+
+static hu_status find_kind(const char *spec, const hu_data_kind **kind) {
+    size_t length = strcspn(spec, ":");
+    const char *names[KINDS];
+    *kind = NULL;
+    for (size_t i = 0; i < KINDS; i++) {
+        names[i] = kinds[i].name;
+        if (strlen(names[i]) == length && memcmp(names[i], spec, length) == 0) *kind = &kinds[i];
+    }
+    if (*kind) return HU_OK;
+    char word[64], nearest[256];
+    snprintf(word, sizeof word, "%.*s", length < 63 ? (int)length : 63, spec);
+    hu_nearest(word, names, KINDS, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "data: found '%s', expected one like %s", word, nearest);
+}
+
+/* The folder of a spec in a new string; NULL for a kind without files. */
+static hu_status find_directory(const hu_data_kind *kind, const char *spec, char **directory) {
+    const char *colon = strchr(spec, ':');
+    *directory = NULL;
+    if (colon && !kind->has_directory)
+        return hu_fail(HU_ERR_ARGUMENT, "data: found '%s', expected '%s'", spec, kind->usage);
+    if ((colon && !colon[1]) || (!colon && kind->needs_directory))
+        return hu_fail(HU_ERR_ARGUMENT, "data: found '%s', expected '%s:DIR'", spec, kind->name);
+    if (!kind->has_directory) return HU_OK;
+    if (colon) return hu_strdup(colon + 1, directory);
+    const char *root = getenv("HALFULP_DATA");
+    return hu_path_join(root && root[0] ? root : SHARED_ROOT, kind->name, directory);
+}
+
+bool hu_dataset_available(const char *spec) {
+    const hu_data_kind *kind;
+    char *directory = NULL;
+    bool available = find_kind(spec, &kind) == HU_OK &&
+                     find_directory(kind, spec, &directory) == HU_OK &&
+                     kind->available(kind, directory);
+    hu_free(directory);
+    return available;
+}
+
+/* Mean and deviation per channel from exact integer sums over the training half. */
+static void measure(hu_dataset *dataset) {
+    size_t pixels = (size_t)(dataset->train.count * dataset->height * dataset->width);
+    size_t channels = (size_t)dataset->channels;
+    for (size_t c = 0; c < channels; c++) {
+        uint64_t sum = 0, squares = 0;
+        for (size_t i = 0; i < pixels; i++) {
+            uint64_t value = dataset->train.pixels[i * channels + c];
+            sum += value;
+            squares += value * value;
+        }
+        double mean = (double)sum / (double)pixels;
+        double variance = (double)squares / (double)pixels - mean * mean;
+        dataset->mean[c] = (float)(mean / 255);
+        dataset->std[c] = variance > 0 ? (float)(sqrt(variance) / 255) : 1.0f;
+    }
+}
+
+static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
+    memcpy(dataset->mean, kind->mean, sizeof kind->mean);
+    memcpy(dataset->std, kind->std, sizeof kind->std);
+    dataset->augment = kind->augment;
+    if (kind->std[0] == 0.0f) measure(dataset);
+}
+
+hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset) {
+    static const hu_data_limits all = {0, 0};
+    hu_status st = HU_OK;
+    const hu_data_kind *kind;
+    char *directory = NULL;
+    void *block = NULL;
+    *dataset = NULL;
+    if (!limits) limits = &all;
+    if (limits->train < 0 || limits->test < 0)
+        return hu_fail(HU_ERR_ARGUMENT, "data limit: found %lld, expected 0 or more",
+                       (long long)(limits->train < 0 ? limits->train : limits->test));
+    HU_TRY(find_kind(spec, &kind));
+    HU_TRY(find_directory(kind, spec, &directory));
+    HU_TRY(hu_alloc(sizeof **dataset, &block));
+    hu_dataset *opened = block;
+    HU_TRY(hu_strdup(spec, &opened->name));
+    HU_TRY(kind->open(kind, directory, limits, opened));
+    take_constants(kind, opened);
+    *dataset = opened;
+    block = NULL;
+done:
+    hu_dataset_close(block);
+    hu_free(directory);
+    return st;
+}
+
+void hu_dataset_close(hu_dataset *dataset) {
+    if (!dataset) return;
+    for (size_t i = 0; i < sizeof dataset->owned / sizeof dataset->owned[0]; i++)
+        hu_free(dataset->owned[i]);
+    hu_free(dataset->name);
+    hu_free(dataset);
+}

@@ -1,0 +1,176 @@
+/* IDX files (LeCun's MNIST page): big-endian magic 0x0000TTDD (type 8 = unsigned byte, DD
+ * dimensions), one 32-bit extent per dimension, the elements. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/kind.h"
+
+enum { IMAGE_MAGIC = 0x803, LABEL_MAGIC = 0x801, EXTENT_MAX = 4096 };
+
+/* One half of the set: prefixes of its file names, NULL-terminated. */
+static const char *const train_names[] = {"train", NULL};
+static const char *const test_names[] = {"t10k", "test", NULL};
+
+/* Path of the first that exists of PREFIX-SUFFIX and PREFIX-SUFFIX.gz; HU_ERR_MISSING if none. */
+static hu_status find_file(const char *directory, const char *const *prefixes, const char *suffix,
+                           char **path) {
+    char name[64];
+    for (const char *const *prefix = prefixes; *prefix; prefix++) {
+        for (int gz = 0; gz < 2; gz++) {
+            snprintf(name, sizeof name, "%s-%s%s", *prefix, suffix, gz ? ".gz" : "");
+            hu_status st = hu_path_join(directory, name, path);
+            if (st != HU_OK || hu_file_exists(*path)) return st;
+            hu_free(*path);
+        }
+    }
+    *path = NULL;
+    return hu_fail(HU_ERR_MISSING, "%s: found no %s-%s, plain or .gz", directory, prefixes[0],
+                   suffix);
+}
+
+bool hu_idx_available(const hu_data_kind *kind, const char *directory) {
+    static const char *const suffixes[] = {"images-idx3-ubyte", "labels-idx1-ubyte"};
+    (void)kind;
+    bool available = true;
+    for (int i = 0; i < 4 && available; i++) {
+        char *path = NULL;
+        available =
+            find_file(directory, i < 2 ? train_names : test_names, suffixes[i % 2], &path) == HU_OK;
+        hu_free(path);
+    }
+    return available;
+}
+
+/* Reads one extent and checks it against [1, most], or against expected if that is not 0. */
+static hu_status read_extent(hu_byte_reader *reader, const char *field, uint32_t most,
+                             int64_t expected, int64_t *extent) {
+    uint32_t value = 0;
+    size_t offset = reader->offset;
+    hu_status st = hu_read_u32_be(reader, field, &value);
+    if (st != HU_OK) return st;
+    if (expected && value != expected)
+        return hu_reader_fail(reader, offset, field, "found %u, expected %lld", value,
+                              (long long)expected);
+    if (value < 1 || value > most)
+        return hu_reader_fail(reader, offset, field, "found %u, expected 1..%u", value, most);
+    *extent = value;
+    return HU_OK;
+}
+
+static hu_status read_magic(hu_byte_reader *reader, uint32_t expected) {
+    uint32_t magic = 0;
+    hu_status st = hu_read_u32_be(reader, "magic", &magic);
+    if (st == HU_OK && magic != expected)
+        return hu_reader_fail(reader, 0, "magic", "found 0x%08x, expected 0x%08x", magic, expected);
+    return st;
+}
+
+/* When only a part of a file image is wanted, moves it into a block of its own and frees the rest.
+ */
+static hu_status keep_part(void **image, const uint8_t **part, size_t whole, size_t wanted) {
+    if (wanted == whole) return HU_OK;
+    void *block;
+    hu_status st = hu_alloc(wanted, &block);
+    if (st != HU_OK) return st;
+    memcpy(block, *part, wanted);
+    hu_free(*image);
+    *image = block;
+    *part = block;
+    return HU_OK;
+}
+
+/* dataset->height and width: expected, or 0 for whatever the file says. count: images in the file.
+ */
+static hu_status read_images(const char *path, int64_t limit, hu_dataset *dataset, void **owned,
+                             hu_split *split, int64_t *count) {
+    uint8_t *data;
+    size_t bytes;
+    const uint8_t *pixels;
+    hu_status st = HU_OK;
+    HU_TRY(hu_file_read(path, UINT32_MAX, &data, &bytes));
+    *owned = data;
+    hu_byte_reader reader = {path, data, bytes, 0};
+    HU_TRY(read_magic(&reader, IMAGE_MAGIC));
+    HU_TRY(read_extent(&reader, "number of images", INT32_MAX, 0, count));
+    HU_TRY(read_extent(&reader, "height", EXTENT_MAX, dataset->height, &dataset->height));
+    HU_TRY(read_extent(&reader, "width", EXTENT_MAX, dataset->width, &dataset->width));
+    size_t image_bytes = (size_t)(dataset->height * dataset->width);
+    size_t total = (size_t)*count * image_bytes; /* < 2^55 */
+    HU_TRY(hu_read_span(&reader, "pixels", total, &pixels));
+    HU_TRY(hu_read_end(&reader));
+    split->count = hu_limited(*count, limit);
+    HU_TRY(keep_part(owned, &pixels, total, (size_t)split->count * image_bytes));
+    split->pixels = pixels;
+done:
+    return st;
+}
+
+/* Widens labels to int32; each must be below classes, or below 256 and raises *highest. */
+static hu_status widen_labels(const hu_byte_reader *reader, const uint8_t *labels, int64_t count,
+                              int64_t classes, int32_t *wide, int64_t used, int64_t *highest) {
+    for (int64_t i = 0; i < count; i++) {
+        if (classes && labels[i] >= classes)
+            return hu_reader_fail(reader, (size_t)(labels + i - reader->data), "label",
+                                  "found %d, expected 0..%lld", labels[i], (long long)classes - 1);
+        if (labels[i] > *highest) *highest = labels[i];
+        if (i < used) wide[i] = labels[i];
+    }
+    return HU_OK;
+}
+
+static hu_status read_labels(const char *path, int64_t images, int64_t classes, void **owned,
+                             hu_split *split, int64_t *highest) {
+    uint8_t *data = NULL;
+    size_t bytes;
+    const uint8_t *labels;
+    int64_t count = 0;
+    hu_status st = HU_OK;
+    HU_TRY(hu_file_read(path, UINT32_MAX, &data, &bytes));
+    hu_byte_reader reader = {path, data, bytes, 0};
+    HU_TRY(read_magic(&reader, LABEL_MAGIC));
+    HU_TRY(read_extent(&reader, "number of labels (one per image)", INT32_MAX, images, &count));
+    HU_TRY(hu_read_span(&reader, "labels", (size_t)count, &labels));
+    HU_TRY(hu_read_end(&reader));
+    HU_TRY(hu_alloc_array((size_t)split->count, sizeof(int32_t), owned));
+    split->labels = *owned;
+    HU_TRY(widen_labels(&reader, labels, count, classes, *owned, split->count, highest));
+done:
+    hu_free(data);
+    return st;
+}
+
+static hu_status open_half(const char *directory, const char *const *names, int64_t limit,
+                           hu_dataset *dataset, void **owned, hu_split *split) {
+    char *images = NULL, *labels = NULL;
+    int64_t count = 0, highest = 0;
+    hu_status st = HU_OK;
+    HU_TRY(find_file(directory, names, "images-idx3-ubyte", &images));
+    HU_TRY(find_file(directory, names, "labels-idx1-ubyte", &labels));
+    HU_TRY(read_images(images, limit, dataset, &owned[0], split, &count));
+    HU_TRY(read_labels(labels, count, dataset->classes, &owned[1], split, &highest));
+    if (!dataset->classes) dataset->classes = highest + 1;
+done:
+    hu_free(images);
+    hu_free(labels);
+    return st;
+}
+
+hu_status hu_idx_open(const hu_data_kind *kind, const char *directory, const hu_data_limits *limits,
+                      hu_dataset *dataset) {
+    dataset->height = kind->height;
+    dataset->width = kind->width;
+    dataset->channels = 1;
+    dataset->classes = kind->classes;
+    hu_status st =
+        open_half(directory, train_names, limits->train, dataset, dataset->owned, &dataset->train);
+    if (st == HU_OK)
+        st = open_half(directory, test_names, limits->test, dataset, dataset->owned + 2,
+                       &dataset->test);
+    if (st == HU_ERR_MISSING)
+        return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
+    return st;
+}

@@ -1,0 +1,43 @@
+/* data/kind.h - what each kind of data set gives to hu_dataset_open: one row of its table. */
+#ifndef HU_DATA_KIND_H
+#define HU_DATA_KIND_H
+#include <halfulp/data.h>
+
+typedef struct hu_data_kind {
+    const char *name;  /* in a spec, before the colon */
+    const char *usage; /* in the help */
+    const char *help;
+    const char *advice; /* what to do if its files are missing, "" if nothing is known */
+    bool needs_directory, has_directory;
+    int64_t classes;                                   /* 0: taken from the labels */
+    int64_t height, width;                             /* 0: taken from the files */
+    float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
+    hu_augment augment;
+
+    /* Whether the files are in directory. */
+    bool (*available)(const struct hu_data_kind *kind, const char *directory);
+
+    /* Fills dimensions, classes, splits and owned of a dataset that is zero but for its name. What
+     * was put into owned is freed by the caller, also on failure. */
+    hu_status (*open)(const struct hu_data_kind *kind, const char *directory,
+                      const hu_data_limits *limits, hu_dataset *dataset);
+} hu_data_kind;
+
+/* The smaller of count and limit, 0 being no limit. */
+static inline int64_t hu_limited(int64_t count, int64_t limit) {
+    return limit > 0 && limit < count ? limit : count;
+}
+
+bool hu_idx_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_idx_open(const hu_data_kind *kind, const char *directory, const hu_data_limits *limits,
+                      hu_dataset *dataset);
+
+bool hu_cifar_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
+                        const hu_data_limits *limits, hu_dataset *dataset);
+
+bool hu_glyphs_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
+                         const hu_data_limits *limits, hu_dataset *dataset);
+
+#endif
