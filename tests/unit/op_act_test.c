@@ -1,0 +1,104 @@
+/* relu and add on every ISA, bit by bit; sigmoid's saved output. */
+#include "op_drive.h"
+
+#include "base/cpu.h"
+
+static const float special[] = {0.0f, -0.0f,     1.0f,      -1.0f,      NAN,      INFINITY,
+                                -NAN, -INFINITY, 0x1p-149f, -0x1p-149f, 0x1p127f, -0x1p127f};
+enum { SPECIALS = sizeof special / sizeof special[0], BATCH = 5, CHUNK = 2 };
+
+static uint32_t bits_of(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static void relu_keeps_positive_and_nan(void **unused) {
+    (void)unused;
+    for (int isa = 0; isa < HU_ISA_COUNT; isa++)
+        for (int64_t n = 1; n <= 40; n++) {
+            drive d;
+            hu_shape in = DRIVE_SHAPE(n);
+            hu_cpu_set_isa((hu_isa)isa);
+            drive_open(&d, &hu_op_relu, NULL, 1, &in, BATCH, CHUNK);
+            for (int64_t i = 0; i < BATCH * n; i++) d.in[0][i] = special[i * 5 % SPECIALS];
+            for (int64_t i = 0; i < BATCH * n; i++) d.dout[0][i] = special[i % SPECIALS];
+            drive_forward(&d);
+            drive_backward(&d);
+            for (int64_t i = 0; i < BATCH * n; i++) {
+                float x = d.in[0][i];
+                bool keep = x > 0 || isnan(x);
+                unsigned bit = d.aux[i / n * ((n + 7) / 8) + i % n / 8] >> (i % n % 8) & 1u;
+                assert_int_equal(bit, keep);
+                assert_int_equal(bits_of(d.out[0][i]), keep ? bits_of(x) : 0);
+                assert_int_equal(bits_of(d.din[0][i]), keep ? bits_of(d.dout[0][i]) : 0);
+            }
+            drive_close(&d);
+        }
+    hu_cpu_set_isa(hu_cpu_isa_native());
+}
+
+static void add_is_left_to_right_on_every_isa(void **unused) {
+    (void)unused;
+    for (int isa = 0; isa < HU_ISA_COUNT; isa++) {
+        drive d;
+        hu_shape in[3] = {DRIVE_SHAPE(19), DRIVE_SHAPE(19), DRIVE_SHAPE(19)};
+        hu_cpu_set_isa((hu_isa)isa);
+        drive_open(&d, &hu_op_add, NULL, 3, in, BATCH, CHUNK);
+        drive_forward(&d);
+        for (int64_t i = 0; i < BATCH * 19; i++) {
+            float first = d.in[0][i] + d.in[1][i];
+            assert_int_equal(bits_of(d.out[0][i]), bits_of(first + d.in[2][i]));
+        }
+        drive_close(&d);
+    }
+    hu_cpu_set_isa(hu_cpu_isa_native());
+}
+
+/* The backward pass must read the output it was given, rounded or not. */
+static void sigmoid_backward_uses_the_stored_output(void **unused) {
+    (void)unused;
+    drive d;
+    hu_shape in = DRIVE_SHAPE(6);
+    drive_open(&d, &hu_op_sigmoid, NULL, 1, &in, BATCH, CHUNK);
+    d.in[0][0] = INFINITY;
+    d.in[0][1] = -INFINITY;
+    d.in[0][2] = NAN;
+    drive_forward(&d);
+    assert_true(d.out[0][0] == 1 && d.out[0][1] == 0 && isnan(d.out[0][2]));
+    for (int64_t i = 3; i < BATCH * 6; i++)
+        assert_true(fabs((double)d.out[0][i] - 1 / (1 + exp(-(double)d.in[0][i]))) < 6e-8);
+    for (int64_t i = 0; i < BATCH * 6; i++) d.out[0][i] = 0.25f;
+    drive_backward(&d);
+    for (int64_t i = 0; i < BATCH * 6; i++) assert_true(d.din[0][i] == d.dout[0][i] * 0.1875f);
+    drive_close(&d);
+}
+
+static void shapes_that_do_not_fit_are_refused(void **unused) {
+    (void)unused;
+    hu_shape in[2] = {DRIVE_SHAPE(4, 3), DRIVE_SHAPE(4, 2)}, other[2] = {in[0], DRIVE_SHAPE(5, 3)};
+    hu_shape out[2], scalar = {.rank = 0};
+    hu_split_attrs whole = {.first = 3}, none = {.first = 0}, one = {.first = 1};
+    int n;
+    assert_int_equal(hu_op_add.shape(NULL, 2, in, &n, out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "4x2"));
+    assert_int_equal(hu_op_mul.shape(NULL, 2, in, &n, out), HU_ERR_SHAPE);
+    assert_int_equal(hu_op_concat.shape(NULL, 2, in, &n, out), HU_OK);
+    assert_int_equal(out[0].extent[1], 5);
+    assert_int_equal(hu_op_concat.shape(NULL, 2, other, &n, out), HU_ERR_SHAPE);
+    assert_int_equal(hu_op_split.shape(&whole, 1, in, &n, out), HU_ERR_SHAPE);
+    assert_int_equal(hu_op_split.shape(&none, 1, in, &n, out), HU_ERR_SHAPE);
+    assert_int_equal(hu_op_split.shape(&one, 1, in, &n, out), HU_OK);
+    assert_true(n == 2 && out[0].extent[1] == 1 && out[1].extent[1] == 2);
+    assert_int_equal(hu_op_bias.shape(&one, 1, &scalar, &n, out), HU_ERR_SHAPE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(relu_keeps_positive_and_nan),
+        cmocka_unit_test(add_is_left_to_right_on_every_isa),
+        cmocka_unit_test(sigmoid_backward_uses_the_stored_output),
+        cmocka_unit_test(shapes_that_do_not_fit_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

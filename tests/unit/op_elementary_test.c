@@ -1,0 +1,73 @@
+/* exp and log against MPFR: below 2 ulp of double, and correct at the edges. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <mpfr.h>
+
+#include "base/rng.h"
+#include "op/elementary.h"
+
+/* |found - exact f(x)| in units of the last place of found. */
+static double ulps(double found, double x, int (*f)(mpfr_t, const mpfr_t, mpfr_rnd_t)) {
+    mpfr_t exact;
+    mpfr_init2(exact, 120);
+    mpfr_set_d(exact, x, MPFR_RNDN);
+    f(exact, exact, MPFR_RNDN);
+    mpfr_sub_d(exact, exact, found, MPFR_RNDN);
+    double error = fabs(mpfr_get_d(exact, MPFR_RNDN));
+    mpfr_clear(exact);
+    double size = fabs(found);
+    return error / (nextafter(size, (double)INFINITY) - size);
+}
+
+static void exp_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 3};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double reach = i % 3 == 0 ? 745 : i % 3 == 1 ? 20 : 1;
+        double x = ((double)hu_random_word(&key, i) * 0x1p-31 - 1) * reach;
+        if (x > 709.7) continue;
+        worst = fmax(worst, ulps(hu_exp(x), x, mpfr_exp));
+    }
+    assert_true(worst < 2);
+}
+
+static void log_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 4};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double u = (double)hu_random_word(&key, 2 * i) * 0x1p-32 + 0x1p-40;
+        int e = (int)hu_random_below(&key, 60000 + i, 2100) - 1070;
+        double x = i % 3 == 0 ? ldexp(0.5 + u, e) : i % 3 == 1 ? 1 + (u - 0.5) * 0x1p-5 : u * 1000;
+        if (x <= 0 || isinf(x) || x == 1) continue;
+        worst = fmax(worst, ulps(hu_log(x), x, mpfr_log));
+    }
+    assert_true(worst < 2);
+}
+
+static void edges_are_right(void **unused) {
+    (void)unused;
+    assert_true(hu_exp(0) == 1 && hu_exp(-0.0) == 1);
+    assert_true(hu_exp((double)INFINITY) == (double)INFINITY && hu_exp(1000) == (double)INFINITY);
+    assert_true(hu_exp(-(double)INFINITY) == 0 && hu_exp(-746) == 0);
+    assert_true(hu_exp(-745) == 0x1p-1074 && isfinite(hu_exp(709.7)));
+    assert_true(isinf(hu_exp(709.79)) && isnan(hu_exp((double)NAN)));
+    assert_true(hu_log(1) == 0 && hu_log(0) == -(double)INFINITY);
+    assert_true(hu_log(-0.0) == -(double)INFINITY && isnan(hu_log(-1)));
+    assert_true(hu_log((double)INFINITY) == (double)INFINITY && isnan(hu_log((double)NAN)));
+    assert_true(fabs(hu_log(0x1p-1074) - -744.4400719213812) < 1e-12);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exp_is_accurate),
+        cmocka_unit_test(log_is_accurate),
+        cmocka_unit_test(edges_are_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* Pooling against its definition, ties, padding and NaN. */
+#include "op_drive.h"
+
+enum { H = 5, W = 4, C = 3, BATCH = 3, CHUNK = 2 };
+static const hu_pool_attrs windows[] = {{2, 2, 2, 2, 0, 0}, {3, 3, 2, 2, 1, 1}, {3, 3, 1, 1, 2, 2},
+                                        {1, 1, 1, 1, 0, 0}, {5, 4, 1, 1, 0, 0}, {2, 3, 3, 1, 1, 0}};
+enum { WINDOWS = sizeof windows / sizeof windows[0] };
+
+static void open_pool(drive *d, const hu_op *op, const hu_pool_attrs *a) {
+    hu_shape in = DRIVE_SHAPE(H, W, C);
+    drive_open(d, op, a, 1, &in, BATCH, CHUNK);
+}
+
+static float input(const drive *d, int64_t n, int64_t h, int64_t w, int64_t c) {
+    return d->in[0][((n * H + h) * W + w) * C + c];
+}
+
+static bool inside(int64_t h, int64_t w) {
+    return h >= 0 && h < H && w >= 0 && w < W;
+}
+
+static void outputs_are_the_definition(void **unused) {
+    (void)unused;
+    for (int k = 0; k < WINDOWS; k++) {
+        const hu_pool_attrs *a = &windows[k];
+        drive most, mean;
+        open_pool(&most, &hu_op_max_pool, a);
+        open_pool(&mean, &hu_op_avg_pool, a);
+        drive_forward(&most);
+        drive_forward(&mean);
+        int64_t oh = most.out_shape[0].extent[0], ow = most.out_shape[0].extent[1];
+        assert_int_equal(oh, (H + 2 * a->pad_h - a->kernel_h) / a->stride_h + 1);
+        assert_int_equal(ow, (W + 2 * a->pad_w - a->kernel_w) / a->stride_w + 1);
+        for (int64_t i = 0; i < drive_out_elements(&most, 0); i++) {
+            int64_t c = i % C, w0 = i / C % ow * a->stride_w - a->pad_w;
+            int64_t h0 = i / C / ow % oh * a->stride_h - a->pad_h, n = i / C / ow / oh, taps = 0;
+            float best = -INFINITY;
+            double sum = 0;
+            for (int64_t h = h0; h < h0 + a->kernel_h; h++)
+                for (int64_t w = w0; w < w0 + a->kernel_w; w++) {
+                    if (!inside(h, w)) continue;
+                    best = fmaxf(best, input(&most, n, h, w, c));
+                    sum += (double)input(&most, n, h, w, c);
+                    taps++;
+                }
+            assert_true(most.out[0][i] == best);
+            assert_true(fabs((double)mean.out[0][i] - sum / (double)taps) < 1e-6);
+        }
+        drive_close(&most);
+        drive_close(&mean);
+    }
+}
+
+static void ties_go_to_the_first_tap(void **unused) {
+    (void)unused;
+    drive d;
+    open_pool(&d, &hu_op_max_pool, &windows[0]);
+    for (int64_t i = 0; i < drive_in_elements(&d, 0); i++) d.in[0][i] = 1;
+    drive_forward(&d);
+    drive_backward(&d);
+    for (int64_t i = 0; i < drive_in_elements(&d, 0); i++) {
+        int64_t w = i / C % W, h = i / C / W % H, n = i / C / W / H;
+        bool first = h % 2 == 0 && w % 2 == 0 && h < 4;
+        float expected = first ? d.dout[0][((n * 2 + h / 2) * 2 + w / 2) * C + i % C] : 0;
+        assert_true(d.din[0][i] == expected);
+    }
+    drive_close(&d);
+}
+
+static void nan_wins_and_takes_the_gradient(void **unused) {
+    (void)unused;
+    for (int at = 0; at < 4; at++) {
+        drive d;
+        int64_t place = ((at / 2) * W + at % 2) * C + 1;
+        open_pool(&d, &hu_op_max_pool, &windows[0]);
+        d.in[0][place] = NAN;
+        d.in[0][C * (W + 1) + 2] = INFINITY;
+        drive_forward(&d);
+        drive_backward(&d);
+        assert_true(isnan(d.out[0][1]) && d.out[0][2] == INFINITY && !isnan(d.out[0][0]));
+        assert_true(d.din[0][place] == d.dout[0][1]);
+        drive_close(&d);
+    }
+    drive a;
+    open_pool(&a, &hu_op_avg_pool, &windows[0]);
+    a.in[0][1] = NAN;
+    drive_forward(&a);
+    assert_true(isnan(a.out[0][1]) && !isnan(a.out[0][0]));
+    drive_close(&a);
+}
+
+static void means_over_pixels(void **unused) {
+    (void)unused;
+    drive d;
+    hu_shape in = DRIVE_SHAPE(H, W, C), out;
+    int n;
+    drive_open(&d, &hu_op_mean, NULL, 1, &in, BATCH, CHUNK);
+    drive_forward(&d);
+    for (int64_t i = 0; i < BATCH * C; i++) {
+        double sum = 0;
+        for (int64_t p = 0; p < H * W; p++) sum += (double)d.in[0][(i / C * H * W + p) * C + i % C];
+        assert_true(d.out[0][i] == (float)(sum / (H * W)));
+    }
+    drive_close(&d);
+    assert_int_equal(hu_op_mean.shape(NULL, 1, &in, &n, &out), HU_OK);
+    assert_true(out.rank == 1 && out.extent[0] == C);
+    assert_int_equal(hu_op_global_avg_pool.shape(NULL, 1, &in, &n, &out), HU_OK);
+    assert_true(out.rank == 3 && hu_shape_elements(&out) == C);
+}
+
+static void impossible_windows_are_refused(void **unused) {
+    (void)unused;
+    static const hu_pool_attrs bad[] = {{0, 2, 2, 2, 0, 0},
+                                        {2, 2, 0, 2, 0, 0},
+                                        {2, 2, 2, 2, 2, 0},
+                                        {2, 2, 2, 2, -1, 0},
+                                        {6, 2, 1, 1, 0, 0}};
+    hu_pool_attrs large = {17, 16, 1, 1, 0, 0};
+    hu_shape in = DRIVE_SHAPE(H, W, C), flat = DRIVE_SHAPE(H), wide = DRIVE_SHAPE(40, 40, 1), out;
+    int n;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(hu_op_max_pool.shape(&bad[i], 1, &in, &n, &out), HU_ERR_SHAPE);
+        assert_int_equal(hu_op_avg_pool.shape(&bad[i], 1, &in, &n, &out), HU_ERR_SHAPE);
+    }
+    assert_int_equal(hu_op_max_pool.shape(&windows[0], 1, &flat, &n, &out), HU_ERR_SHAPE);
+    assert_int_equal(hu_op_max_pool.shape(&large, 1, &wide, &n, &out), HU_ERR_UNSUPPORTED);
+    assert_int_equal(hu_op_avg_pool.shape(&large, 1, &wide, &n, &out), HU_OK);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outputs_are_the_definition),
+        cmocka_unit_test(ties_go_to_the_first_tap),
+        cmocka_unit_test(nan_wins_and_takes_the_gradient),
+        cmocka_unit_test(means_over_pixels),
+        cmocka_unit_test(impossible_windows_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
