@@ -1,0 +1,221 @@
+/* Every operation's gradients against central differences, over one list of cases. */
+#include "op_drive.h"
+
+#include <stdio.h>
+
+typedef enum input_kind {
+    NORMAL, /* smooth operations */
+    SPACED  /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
+} input_kind;
+
+typedef struct gradient_case {
+    const hu_op *op;
+    const void *attrs;
+    input_kind kind;
+    int n_in;
+    hu_shape in[DRIVE_INS];
+    bool labels; /* input 1 holds labels */
+    float h;
+} gradient_case;
+
+#define SHAPE(...)                                                                                 \
+    {                                                                                              \
+        .rank = (int32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .extent = {         \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
+static const hu_batch_norm_attrs norm = {.epsilon = 1e-5f, .momentum = 0.1f};
+static const hu_bias_attrs bias = {.bias_init = {HU_INIT_CONSTANT, 0}};
+static const hu_pool_attrs pool2 = {2, 2, 2, 2, 0, 0}, pool3 = {3, 3, 2, 2, 1, 1};
+static const hu_pool_attrs tall = {3, 2, 1, 3, 2, 0};
+static const hu_split_attrs split = {.first = 3};
+static const hu_dropout_attrs dropout = {.probability = 0.4f};
+static const hu_conv_attrs conv = {.out_channels = 5,
+                                   .kernel_h = 3,
+                                   .kernel_w = 3,
+                                   .stride_h = 1,
+                                   .stride_w = 1,
+                                   .pad_h = 1,
+                                   .pad_w = 1,
+                                   .dilation_h = 1,
+                                   .dilation_w = 1,
+                                   .groups = 1};
+static const hu_conv_attrs strided = {.out_channels = 4,
+                                      .kernel_h = 3,
+                                      .kernel_w = 2,
+                                      .stride_h = 2,
+                                      .stride_w = 1,
+                                      .pad_h = 1,
+                                      .pad_w = 0,
+                                      .dilation_h = 1,
+                                      .dilation_w = 2,
+                                      .groups = 2,
+                                      .has_bias = true};
+static const hu_conv_attrs depthwise = {.out_channels = 8,
+                                        .kernel_h = 3,
+                                        .kernel_w = 3,
+                                        .stride_h = 2,
+                                        .stride_w = 2,
+                                        .pad_h = 1,
+                                        .pad_w = 1,
+                                        .dilation_h = 1,
+                                        .dilation_w = 1,
+                                        .groups = 8};
+static const hu_linear_attrs linear = {.out_features = 6, .has_bias = true};
+static const hu_linear_attrs linear_only = {.out_features = 3};
+
+static const gradient_case cases[] = {
+    {&hu_op_conv2d, &conv, NORMAL, 1, {SHAPE(5, 6, 3)}, false, 0.02f},
+    {&hu_op_conv2d, &strided, NORMAL, 1, {SHAPE(6, 5, 4)}, false, 0.02f},
+    {&hu_op_conv2d, &depthwise, NORMAL, 1, {SHAPE(5, 5, 8)}, false, 0.02f},
+    {&hu_op_linear, &linear, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
+    {&hu_op_linear, &linear_only, NORMAL, 1, {SHAPE(2, 3, 2)}, false, 0.02f},
+    {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(3, 2, 5)}, false, 0.02f},
+    {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(17)}, false, 0.02f},
+    {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(3, 3, 4)}, false, 0.02f},
+    {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(5, 4, 1)}, false, 0.02f},
+    {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(2, 3, 37)}, false, 0.02f},
+    {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(9)}, false, 0.02f},
+    {&hu_op_relu, NULL, SPACED, 1, {SHAPE(3, 3, 3)}, false, 0.01f},
+    {&hu_op_relu, NULL, SPACED, 1, {SHAPE(2, 4, 8)}, false, 0.01f},
+    {&hu_op_sigmoid, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_add, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_add, NULL, NORMAL, 3, {SHAPE(9), SHAPE(9), SHAPE(9)}, false, 0.02f},
+    {&hu_op_mul, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_concat, NULL, NORMAL, 3, {SHAPE(2, 2, 3), SHAPE(2, 2, 1), SHAPE(2, 2, 4)}, false, .02f},
+    {&hu_op_split, &split, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
+    {&hu_op_max_pool, &pool2, SPACED, 1, {SHAPE(4, 5, 3)}, false, 0.01f},
+    {&hu_op_max_pool, &pool3, SPACED, 1, {SHAPE(5, 4, 2)}, false, 0.01f},
+    {&hu_op_max_pool, &tall, SPACED, 1, {SHAPE(3, 5, 2)}, false, 0.01f},
+    {&hu_op_avg_pool, &pool2, NORMAL, 1, {SHAPE(4, 5, 3)}, false, 0.02f},
+    {&hu_op_avg_pool, &pool3, NORMAL, 1, {SHAPE(5, 4, 2)}, false, 0.02f},
+    {&hu_op_avg_pool, &tall, NORMAL, 1, {SHAPE(3, 5, 2)}, false, 0.02f},
+    {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_dropout, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
+    {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(2, 3)}, false, 0.02f},
+    {&hu_op_nll, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
+};
+enum { CASES = sizeof cases / sizeof cases[0], BATCH = 11, CHUNK = 4, PROBES = 24 };
+
+static void fill_spaced(float *x, int64_t n) {
+    uint32_t order[4096];
+    hu_random_key key = {.seed = 9, .stream = 1, .step = 0};
+    assert_true(n <= 4096);
+    hu_random_permutation(&key, (uint32_t)n, order);
+    for (int64_t i = 0; i < n; i++) x[i] = 0.05f * (float)((int64_t)order[i] - n / 2) + 0.025f;
+}
+
+/* L = sum of out * dout, in double. */
+static double objective(drive *d) {
+    double sum = 0;
+    drive_forward(d);
+    for (int o = 0; o < d->info.n_out; o++)
+        for (int64_t i = 0; i < drive_out_elements(d, o); i++)
+            sum += (double)d->out[o][i] * (double)d->dout[o][i];
+    return sum;
+}
+
+static double difference(drive *d, float *x, float h) {
+    float old = *x, up = old + h, down = old - h;
+    *x = up;
+    double high = objective(d);
+    *x = down;
+    double low = objective(d);
+    *x = old;
+    return (high - low) / ((double)up - (double)down);
+}
+
+/* Compares about PROBES entries of a gradient with differences; tolerance 2e-3 of its scale. */
+static void check_gradient(drive *d, const char *what, int which, float *x, const float *gradient,
+                           int64_t n, float h) {
+    double scale = 1e-3;
+    for (int64_t i = 0; i < n; i++) {
+        assert_true(isfinite(gradient[i]));
+        scale = fmax(scale, fabs((double)gradient[i]));
+    }
+    for (int64_t i = 0; i < n; i += n / PROBES + 1) {
+        double expected = difference(d, x + i, h);
+        if (fabs(expected - (double)gradient[i]) > 2e-3 * scale)
+            fail_msg("%s, %s %d, element %lld: gradient %.7g, difference %.7g", d->op->name, what,
+                     which, (long long)i, (double)gradient[i], expected);
+    }
+}
+
+static void open_case(drive *d, const gradient_case *g) {
+    drive_open(d, g->op, g->attrs, g->n_in, g->in, BATCH, CHUNK);
+    if (g->kind == SPACED) fill_spaced(d->in[0], drive_in_elements(d, 0));
+    if (g->labels) {
+        d->need_din[1] = false;
+        for (int64_t s = 0; s < BATCH; s++) d->in[1][s] = (float)(s * 7 % hu_shape_elements(g->in));
+    }
+}
+
+static void gradients_equal_differences(void **unused) {
+    (void)unused;
+    for (int k = 0; k < CASES; k++) {
+        drive d;
+        open_case(&d, &cases[k]);
+        drive_forward(&d);
+        drive_backward(&d);
+        for (int i = 0; i < d.info.n_in; i++)
+            if (d.need_din[i])
+                check_gradient(&d, "input", i, d.in[i], d.din[i], drive_in_elements(&d, i),
+                               cases[k].h);
+        for (int p = 0; p < d.info.n_params; p++)
+            if (d.decl[p].trained)
+                check_gradient(&d, "parameter", p, d.param[p], d.dparam[p],
+                               drive_param_elements(&d, p), cases[k].h);
+        drive_close(&d);
+    }
+}
+
+/* Chunks in another order, and input gradients that nobody wants, change no bit. */
+static void order_and_unwanted_gradients_do_not_matter(void **unused) {
+    (void)unused;
+    for (int k = 0; k < CASES; k++) {
+        drive a, b;
+        open_case(&a, &cases[k]);
+        open_case(&b, &cases[k]);
+        b.reversed = true;
+        drive_forward(&a);
+        drive_forward(&b);
+        for (int o = 0; o < a.info.n_out; o++)
+            assert_memory_equal(a.out[o], b.out[o],
+                                (size_t)drive_out_elements(&a, o) * sizeof(float));
+        drive_backward(&a);
+        drive_backward(&b);
+        assert_memory_equal(a.din[0], b.din[0], (size_t)drive_in_elements(&a, 0) * sizeof(float));
+        for (int i = 0; i < b.info.n_in; i++) b.need_din[i] = false;
+        drive_backward(&b);
+        for (int p = 0; p < a.info.n_params; p++)
+            if (a.decl[p].trained)
+                assert_memory_equal(a.dparam[p], b.dparam[p],
+                                    (size_t)drive_param_elements(&a, p) * sizeof(float));
+        drive_close(&a);
+        drive_close(&b);
+    }
+}
+
+static void every_operation_has_a_case(void **unused) {
+    (void)unused;
+    for (int i = 0; i < hu_op_count; i++) {
+        int found = 0;
+        for (int k = 0; k < CASES; k++) found += cases[k].op == hu_op_table[i];
+        if (!found) fail_msg("%s has no case", hu_op_table[i]->name);
+        assert_ptr_equal(hu_op_find(hu_op_table[i]->name), hu_op_table[i]);
+    }
+    assert_null(hu_op_find("convolution"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_has_a_case),
+        cmocka_unit_test(gradients_equal_differences),
+        cmocka_unit_test(order_and_unwanted_gradients_do_not_matter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
