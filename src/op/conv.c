@@ -1,0 +1,130 @@
+/* conv2d: [H, W, C] -> [out_h, out_w, out_channels], dense, grouped or depthwise. */
+#include <inttypes.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "op/dnn.h"
+#include "op/expect.h"
+
+/* Keeps every sum of kernel, stride, padding and dilation far from overflow. */
+enum { MAX_WINDOW = 1 << 20 };
+
+typedef struct axis {
+    char name;
+    int64_t kernel, stride, pad, dilation;
+} axis;
+
+static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
+    if (a->kernel < 1 || a->kernel > MAX_WINDOW || a->stride < 1 || a->stride > MAX_WINDOW ||
+        a->pad < 0 || a->pad > MAX_WINDOW || a->dilation < 1 || a->dilation > MAX_WINDOW)
+        return hu_fail(HU_ERR_SHAPE,
+                       "conv2d: along %c kernel %" PRId64 ", stride %" PRId64 ", pad %" PRId64
+                       ", dilation %" PRId64 "; expected 1..%d, pad 0..%d",
+                       a->name, a->kernel, a->stride, a->pad, a->dilation, MAX_WINDOW, MAX_WINDOW);
+    int64_t window = (a->kernel - 1) * a->dilation + 1, padded;
+    if (!hu_add_i64(extent, 2 * a->pad, &padded) || padded < window)
+        return hu_fail(HU_ERR_SHAPE,
+                       "conv2d: extent %" PRId64 " along %c with padding %" PRId64
+                       " is less than the window of %" PRId64,
+                       extent, a->name, a->pad, window);
+    *out = (padded - window) / a->stride + 1;
+    return HU_OK;
+}
+
+static hu_status check_channels(const hu_conv_attrs *a, int64_t in_channels) {
+    if (a->groups >= 1 && a->out_channels >= 1 && in_channels % a->groups == 0 &&
+        a->out_channels % a->groups == 0)
+        return HU_OK;
+    return hu_fail(HU_ERR_SHAPE,
+                   "conv2d: %" PRId64 " groups for %" PRId64 " input and %" PRId64
+                   " output channels; expected a common divisor",
+                   a->groups, in_channels, a->out_channels);
+}
+
+static hu_shape weight_shape(const hu_conv_attrs *a, const hu_shape *in) {
+    return (hu_shape){4, {a->out_channels, a->kernel_h, a->kernel_w, hu_channels(in) / a->groups}};
+}
+
+static hu_status conv_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    (void)n_in;
+    const hu_conv_attrs *a = attrs;
+    axis h = {'H', a->kernel_h, a->stride_h, a->pad_h, a->dilation_h};
+    axis w = {'W', a->kernel_w, a->stride_w, a->pad_w, a->dilation_w};
+    hu_status st;
+    HU_TRY(hu_expect_rank("conv2d", in, 3));
+    HU_TRY(check_channels(a, hu_channels(in)));
+    *n_out = 1;
+    out[0] = (hu_shape){3, {1, 1, a->out_channels}};
+    HU_TRY(axis_shape(&h, in->extent[0], &out[0].extent[0]));
+    HU_TRY(axis_shape(&w, in->extent[1], &out[0].extent[1]));
+    HU_TRY(hu_shape_check(&out[0]));
+    hu_shape weights = weight_shape(a, in);
+    HU_TRY(hu_shape_check(&weights));
+done:
+    return st;
+}
+
+static hu_status conv_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                             int *count) {
+    const hu_conv_attrs *a = attrs;
+    *count = 0;
+    list[(*count)++] = (hu_param_decl){"weight", weight_shape(a, in), a->weight_init, true};
+    if (a->has_bias)
+        list[(*count)++] =
+            (hu_param_decl){"bias", (hu_shape){1, {a->out_channels}}, a->bias_init, true};
+    return HU_OK;
+}
+
+hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
+    int64_t h = in->extent[0], w = in->extent[1];
+    return (hu_product){
+        .in_h = h,
+        .in_w = w,
+        .in_c = in->extent[2],
+        .out_h = (h + 2 * a->pad_h - (a->kernel_h - 1) * a->dilation_h - 1) / a->stride_h + 1,
+        .out_w = (w + 2 * a->pad_w - (a->kernel_w - 1) * a->dilation_w - 1) / a->stride_w + 1,
+        .out_c = a->out_channels,
+        .kernel_h = a->kernel_h,
+        .kernel_w = a->kernel_w,
+        .stride_h = a->stride_h,
+        .stride_w = a->stride_w,
+        .pad_h = a->pad_h,
+        .pad_w = a->pad_w,
+        .dilation_h = a->dilation_h,
+        .dilation_w = a->dilation_w,
+        .groups = a->groups,
+        .has_bias = a->has_bias,
+    };
+}
+
+static hu_status conv_create(const hu_node_info *info, void **state) {
+    hu_product product = hu_product_conv2d(info->attrs, &info->in[0]);
+    return hu_dnn_create(info, &product, state);
+}
+
+static int64_t conv_macs(const hu_node_info *info) {
+    hu_product product = hu_product_conv2d(info->attrs, &info->in[0]);
+    return hu_product_macs(&product);
+}
+
+const hu_op hu_op_conv2d = {
+    .name = "conv2d",
+    .attrs_bytes = sizeof(hu_conv_attrs),
+    .min_in = 1,
+    .max_in = 1,
+    .is_product = true,
+    .shape = conv_shape,
+    .params = conv_params,
+    .saves = HU_SAVE_INPUT_0,
+    .scratch_bytes = hu_dnn_scratch_bytes,
+    .workspace_bytes = hu_dnn_workspace_bytes,
+    .create = conv_create,
+    .prepare = hu_dnn_prepare,
+    .release = hu_dnn_release,
+    .begin = hu_dnn_begin,
+    .forward = hu_dnn_forward,
+    .backward = hu_dnn_backward,
+    .dparam_per_chunk = true,
+    .macs = conv_macs,
+};

@@ -1,0 +1,586 @@
+/* oneDNN 2.x behind op/dnn.h. Version 3 differs in "descriptions" (no op descriptors) and in memory
+ * descriptors being pointers: those two sections and the struct members of type dnnl_memory_desc_t.
+ */
+#include "op/dnn.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <oneapi/dnnl/dnnl.h>
+
+#include "base/checked.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+#if DNNL_VERSION_MAJOR != 2
+#error "this adaptor speaks the C API of oneDNN 2.x"
+#endif
+
+enum { ALIGNMENT = 64 };
+
+/* The primitives for one chunk length. UNPACK: weight gradient from its own layout to the plain
+ * one. */
+enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, UNPACK, KINDS };
+
+/* Memory objects are only shells: every call points them at its arrays. */
+typedef struct thread_memory {
+    dnnl_memory_t input, output, bias_gradient, packed_gradient, gradient, scratchpad[KINDS];
+} thread_memory;
+
+typedef struct length_plan {
+    struct length_plan *next;
+    int64_t count; /* samples */
+    dnnl_memory_desc_t input, output, packed_gradient;
+    dnnl_primitive_desc_t pd[KINDS];
+    dnnl_primitive_t primitive[KINDS];                                   /* NULL: not needed */
+    size_t scratchpad_bytes[2], packed_gradient_bytes, scratch_bytes[2]; /* [hu_pass] */
+    void *spare; /* [threads][spare_bytes] scratch of a length that needs more than the chunk's */
+    size_t spare_bytes;
+    int threads;
+    thread_memory *thread; /* [threads] */
+} length_plan;
+
+/* Plain weights -> the layout that FORWARD or BACKWARD_DATA reads, the same for all lengths. */
+typedef struct weight_packing {
+    dnnl_memory_desc_t layout; /* "any" until the first length has chosen */
+    size_t bytes, scratchpad_bytes;
+    dnnl_primitive_desc_t pd;
+    dnnl_primitive_t reorder; /* NULL: pass not needed */
+    dnnl_memory_t plain, packed, scratchpad;
+    void *scratch;
+} weight_packing;
+
+typedef struct hu_dnn {
+    hu_product product;
+    bool need_din;
+    int threads;
+    dnnl_engine_t engine;
+    dnnl_primitive_attr_t attr; /* user-managed scratchpad */
+    dnnl_stream_t *stream;      /* [threads] */
+    dnnl_memory_desc_t weights, bias;
+    dnnl_memory_t bias_memory;
+    weight_packing packing[2]; /* [hu_pass] */
+    length_plan *plans;        /* the last one is that of info->chunk */
+    size_t scratch_bytes[2];   /* [hu_pass] of info->chunk */
+} hu_dnn;
+
+static hu_status check(dnnl_status_t status, const char *what) {
+    if (status == dnnl_success) return HU_OK;
+    return hu_fail(status == dnnl_out_of_memory ? HU_ERR_MEMORY : HU_ERR_INTERNAL,
+                   "oneDNN cannot make %s: status %d", what, (int)status);
+}
+
+/* ---- one thread ---- */
+
+/* A primitive splits its work over the threads it was made under, and its scratchpad fits that
+ * number: creation and execution both run under one thread. The setting is the calling thread's
+ * own. Gives what leave_one_thread restores. */
+static int enter_one_thread(void) {
+    int before = omp_get_max_threads();
+    omp_set_num_threads(1);
+    return before;
+}
+
+static void leave_one_thread(int before) {
+    omp_set_num_threads(before);
+}
+
+/* ---- instruction set ---- */
+
+static pthread_once_t cap_once = PTHREAD_ONCE_INIT;
+static bool cap_failed;
+
+/* oneDNN takes the cap only before its first primitive. */
+static void cap_isa(void) {
+    hu_isa isa = hu_cpu_isa();
+    if (isa == hu_cpu_isa_native()) return;
+    dnnl_cpu_isa_t cap = isa == HU_ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41;
+    dnnl_set_max_cpu_isa(cap);
+    cap_failed = ((unsigned)dnnl_get_effective_cpu_isa() & ~(unsigned)cap) != 0;
+}
+
+static hu_status check_isa(void) {
+    pthread_once(&cap_once, cap_isa);
+    if (!cap_failed) return HU_OK;
+    return hu_fail(HU_ERR_INTERNAL,
+                   "oneDNN was in use before HALFULP_MAX_ISA=%s could cap its instruction set",
+                   hu_isa_name(hu_cpu_isa()));
+}
+
+/* ---- descriptions ---- */
+
+static hu_status describe_data(const hu_product *p, int64_t count, int64_t h, int64_t w, int64_t c,
+                               dnnl_memory_desc_t *md) {
+    dnnl_dims_t dims = {count, c, h, w}, strides = {h * w * c, 1, w * c, c};
+    return check(
+        dnnl_memory_desc_init_by_strides(md, p->is_linear ? 2 : 4, dims, dnnl_f32, strides),
+        "a layout of activations");
+}
+
+/* [out_c, kernel_h, kernel_w, in_c / groups] in oneDNN's order of extents ([groups,] out, in, h,
+ * w). */
+static hu_status describe_weights(const hu_product *p, dnnl_memory_desc_t *plain,
+                                  dnnl_memory_desc_t *any) {
+    int64_t depth = p->in_c / p->groups, out = p->out_c / p->groups;
+    int64_t row = p->kernel_w * depth, filter = p->kernel_h * row;
+    dnnl_dims_t dims = {p->groups, out, depth, p->kernel_h, p->kernel_w};
+    dnnl_dims_t strides = {out * filter, filter, 1, row, depth};
+    int skip = p->groups == 1, ndims = p->is_linear ? 2 : 5 - skip;
+    dnnl_status_t status =
+        dnnl_memory_desc_init_by_strides(plain, ndims, dims + skip, dnnl_f32, strides + skip);
+    if (status == dnnl_success)
+        status =
+            dnnl_memory_desc_init_by_tag(any, ndims, dims + skip, dnnl_f32, dnnl_format_tag_any);
+    return check(status, "a layout of weights");
+}
+
+typedef union op_description {
+    dnnl_convolution_desc_t convolution;
+    dnnl_inner_product_desc_t inner_product;
+} op_description;
+
+typedef struct layouts {
+    const dnnl_memory_desc_t *input, *weights, *bias, *output;
+} layouts;
+
+static dnnl_status_t describe_linear(int kind, const layouts *l, dnnl_inner_product_desc_t *d) {
+    if (kind == FORWARD)
+        return dnnl_inner_product_forward_desc_init(d, dnnl_forward_training, l->input, l->weights,
+                                                    l->bias, l->output);
+    if (kind == BACKWARD_DATA)
+        return dnnl_inner_product_backward_data_desc_init(d, l->input, l->weights, l->output);
+    return dnnl_inner_product_backward_weights_desc_init(d, l->input, l->weights, l->bias,
+                                                         l->output);
+}
+
+static dnnl_status_t describe_conv(const hu_product *p, int kind, const layouts *l,
+                                   dnnl_convolution_desc_t *d) {
+    dnnl_dims_t stride = {p->stride_h, p->stride_w}, pad = {p->pad_h, p->pad_w};
+    dnnl_dims_t dilation = {p->dilation_h - 1, p->dilation_w - 1};
+    if (kind == FORWARD)
+        return dnnl_dilated_convolution_forward_desc_init(
+            d, dnnl_forward_training, dnnl_convolution_direct, l->input, l->weights, l->bias,
+            l->output, stride, dilation, pad, pad);
+    if (kind == BACKWARD_DATA)
+        return dnnl_dilated_convolution_backward_data_desc_init(d, dnnl_convolution_direct,
+                                                                l->input, l->weights, l->output,
+                                                                stride, dilation, pad, pad);
+    return dnnl_dilated_convolution_backward_weights_desc_init(d, dnnl_convolution_direct, l->input,
+                                                               l->weights, l->bias, l->output,
+                                                               stride, dilation, pad, pad);
+}
+
+/* ---- shells and primitives ---- */
+
+static hu_status make_memory(const hu_dnn *dnn, const dnnl_memory_desc_t *md,
+                             dnnl_memory_t *memory) {
+    return check(dnnl_memory_create(memory, md, dnn->engine, DNNL_MEMORY_NONE), "a memory object");
+}
+
+static const dnnl_memory_desc_t *scratchpad_of(const_dnnl_primitive_desc_t pd) {
+    return dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+}
+
+/* Primitive FORWARD, BACKWARD_DATA or BACKWARD_WEIGHTS of a length. */
+static hu_status make_product(const hu_dnn *dnn, length_plan *plan, int kind,
+                              const dnnl_memory_desc_t *weights) {
+    layouts l = {&plan->input, weights, dnn->product.has_bias ? &dnn->bias : NULL, &plan->output};
+    op_description d;
+    dnnl_status_t status = dnn->product.is_linear
+                               ? describe_linear(kind, &l, &d.inner_product)
+                               : describe_conv(&dnn->product, kind, &l, &d.convolution);
+    if (status == dnnl_success)
+        status = dnnl_primitive_desc_create(&plan->pd[kind], &d, dnn->attr, dnn->engine,
+                                            kind == FORWARD ? NULL : plan->pd[FORWARD]);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&plan->primitive[kind], plan->pd[kind]);
+    return check(status, kind == FORWARD         ? "a forward product"
+                         : kind == BACKWARD_DATA ? "a data gradient"
+                                                 : "a weight gradient");
+}
+
+static hu_status make_reorder(const hu_dnn *dnn, const dnnl_memory_desc_t *from,
+                              const dnnl_memory_desc_t *to, dnnl_primitive_desc_t *pd,
+                              dnnl_primitive_t *primitive) {
+    dnnl_status_t status =
+        dnnl_reorder_primitive_desc_create(pd, from, dnn->engine, to, dnn->engine, dnn->attr);
+    if (status == dnnl_success) status = dnnl_primitive_create(primitive, *pd);
+    return check(status, "a change of layout");
+}
+
+/* ---- weights ---- */
+
+static void release_packing(weight_packing *packing) {
+    dnnl_memory_destroy(packing->plain);
+    dnnl_memory_destroy(packing->packed);
+    dnnl_memory_destroy(packing->scratchpad);
+    dnnl_primitive_destroy(packing->reorder);
+    dnnl_primitive_desc_destroy(packing->pd);
+    hu_free(packing->scratch);
+}
+
+/* Fixes the layout to the one that the primitive of info->chunk chose. */
+static hu_status make_packing(const hu_dnn *dnn, const_dnnl_primitive_desc_t chosen_by,
+                              weight_packing *packing) {
+    hu_status st;
+    packing->layout = *dnnl_primitive_desc_query_md(chosen_by, dnnl_query_weights_md, 0);
+    packing->bytes = dnnl_memory_desc_get_size(&packing->layout);
+    HU_TRY(make_reorder(dnn, &dnn->weights, &packing->layout, &packing->pd, &packing->reorder));
+    const dnnl_memory_desc_t *scratchpad = scratchpad_of(packing->pd);
+    HU_TRY(hu_alloc(dnnl_memory_desc_get_size(scratchpad), &packing->scratch));
+    HU_TRY(make_memory(dnn, &dnn->weights, &packing->plain));
+    HU_TRY(make_memory(dnn, &packing->layout, &packing->packed));
+    HU_TRY(make_memory(dnn, scratchpad, &packing->scratchpad));
+    HU_TRY(
+        check(dnnl_memory_set_data_handle(packing->scratchpad, packing->scratch), "a scratchpad"));
+done:
+    return st;
+}
+
+/* ---- lengths ---- */
+
+static void release_thread(thread_memory *m) {
+    dnnl_memory_destroy(m->input);
+    dnnl_memory_destroy(m->output);
+    dnnl_memory_destroy(m->bias_gradient);
+    dnnl_memory_destroy(m->packed_gradient);
+    dnnl_memory_destroy(m->gradient);
+    for (int k = 0; k < KINDS; k++) dnnl_memory_destroy(m->scratchpad[k]);
+}
+
+static void release_plan(length_plan *plan) {
+    if (!plan) return;
+    for (int t = 0; plan->thread && t < plan->threads; t++) release_thread(&plan->thread[t]);
+    for (int k = 0; k < KINDS; k++) {
+        dnnl_primitive_destroy(plan->primitive[k]);
+        dnnl_primitive_desc_destroy(plan->pd[k]);
+    }
+    hu_free(plan->thread);
+    hu_free(plan->spare);
+    hu_free(plan);
+}
+
+static hu_status make_thread(const hu_dnn *dnn, const length_plan *plan, thread_memory *m) {
+    hu_status st;
+    HU_TRY(make_memory(dnn, &plan->input, &m->input));
+    HU_TRY(make_memory(dnn, &plan->output, &m->output));
+    HU_TRY(make_memory(dnn, &plan->packed_gradient, &m->packed_gradient));
+    HU_TRY(make_memory(dnn, &dnn->weights, &m->gradient));
+    HU_TRY(make_memory(dnn, &dnn->bias, &m->bias_gradient));
+    for (int k = 0; k < KINDS; k++)
+        if (plan->pd[k]) HU_TRY(make_memory(dnn, scratchpad_of(plan->pd[k]), &m->scratchpad[k]));
+done:
+    return st;
+}
+
+/* "any" in dnn->packing is replaced by what the primitives of the first length choose. */
+static hu_status make_primitives(hu_dnn *dnn, length_plan *plan, const dnnl_memory_desc_t *any) {
+    weight_packing *forward = &dnn->packing[HU_FORWARD], *backward = &dnn->packing[HU_BACKWARD];
+    hu_status st;
+    HU_TRY(make_product(dnn, plan, FORWARD, &forward->layout));
+    if (!forward->reorder) HU_TRY(make_packing(dnn, plan->pd[FORWARD], forward));
+    if (dnn->need_din) {
+        HU_TRY(make_product(dnn, plan, BACKWARD_DATA, &backward->layout));
+        if (!backward->reorder) HU_TRY(make_packing(dnn, plan->pd[BACKWARD_DATA], backward));
+    }
+    HU_TRY(make_product(dnn, plan, BACKWARD_WEIGHTS, any));
+    plan->packed_gradient =
+        *dnnl_primitive_desc_query_md(plan->pd[BACKWARD_WEIGHTS], dnnl_query_diff_weights_md, 0);
+    if (!dnnl_memory_desc_equal(&plan->packed_gradient, &dnn->weights))
+        HU_TRY(make_reorder(dnn, &plan->packed_gradient, &dnn->weights, &plan->pd[UNPACK],
+                            &plan->primitive[UNPACK]));
+done:
+    return st;
+}
+
+/* Scratch of a backward call: scratchpad, packed weight gradient, bias gradient nobody asked for.
+ */
+static void measure(const hu_dnn *dnn, length_plan *plan) {
+    for (int k = 0; k < KINDS; k++) {
+        if (!plan->pd[k]) continue;
+        hu_pass pass = k == FORWARD ? HU_FORWARD : HU_BACKWARD;
+        size_t bytes =
+            hu_round_up(dnnl_memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
+        if (bytes > plan->scratchpad_bytes[pass]) plan->scratchpad_bytes[pass] = bytes;
+    }
+    plan->packed_gradient_bytes =
+        hu_round_up(dnnl_memory_desc_get_size(&plan->packed_gradient), ALIGNMENT);
+    size_t bias_bytes = hu_round_up(dnnl_memory_desc_get_size(&dnn->bias), ALIGNMENT);
+    plan->scratch_bytes[HU_FORWARD] = plan->scratchpad_bytes[HU_FORWARD];
+    plan->scratch_bytes[HU_BACKWARD] =
+        plan->scratchpad_bytes[HU_BACKWARD] + plan->packed_gradient_bytes + bias_bytes;
+}
+
+/* The caller's scratch was measured for info->chunk; a length that needs more gets its own. */
+static hu_status make_spare(const hu_dnn *dnn, length_plan *plan) {
+    if (!dnn->plans) return HU_OK;
+    for (int pass = 0; pass < 2; pass++)
+        if (plan->scratch_bytes[pass] > dnn->scratch_bytes[pass] &&
+            plan->scratch_bytes[pass] > plan->spare_bytes)
+            plan->spare_bytes = plan->scratch_bytes[pass];
+    if (!plan->spare_bytes) return HU_OK;
+    return hu_alloc_array((size_t)plan->threads, plan->spare_bytes, &plan->spare);
+}
+
+static hu_status fill_plan(hu_dnn *dnn, length_plan *plan) {
+    const hu_product *p = &dnn->product;
+    dnnl_memory_desc_t plain, any;
+    void *block;
+    hu_status st;
+    HU_TRY(describe_data(p, plan->count, p->in_h, p->in_w, p->in_c, &plan->input));
+    HU_TRY(describe_data(p, plan->count, p->out_h, p->out_w, p->out_c, &plan->output));
+    HU_TRY(describe_weights(p, &plain, &any));
+    HU_TRY(make_primitives(dnn, plan, &any));
+    measure(dnn, plan);
+    HU_TRY(make_spare(dnn, plan));
+    HU_TRY(hu_alloc_array((size_t)plan->threads, sizeof(thread_memory), &block));
+    plan->thread = block;
+    for (int t = 0; t < plan->threads; t++) HU_TRY(make_thread(dnn, plan, &plan->thread[t]));
+done:
+    return st;
+}
+
+static hu_status add_plan(hu_dnn *dnn, int64_t count) {
+    void *block;
+    hu_status st = hu_alloc(sizeof(length_plan), &block);
+    if (st != HU_OK) return st;
+    length_plan *plan = block;
+    plan->count = count;
+    plan->threads = dnn->threads;
+    int before = enter_one_thread();
+    st = fill_plan(dnn, plan);
+    leave_one_thread(before);
+    if (st != HU_OK) {
+        release_plan(plan);
+        return st;
+    }
+    if (!dnn->plans) memcpy(dnn->scratch_bytes, plan->scratch_bytes, sizeof dnn->scratch_bytes);
+    plan->next = dnn->plans;
+    dnn->plans = plan;
+    return HU_OK;
+}
+
+static length_plan *find_plan(const hu_dnn *dnn, int64_t count) {
+    length_plan *plan = dnn->plans;
+    while (plan && plan->count != count) plan = plan->next;
+    return plan;
+}
+
+/* ---- life ---- */
+
+void hu_dnn_release(void *state) {
+    hu_dnn *dnn = state;
+    if (!dnn) return;
+    while (dnn->plans) {
+        length_plan *next = dnn->plans->next;
+        release_plan(dnn->plans);
+        dnn->plans = next;
+    }
+    for (int pass = 0; pass < 2; pass++) release_packing(&dnn->packing[pass]);
+    dnnl_memory_destroy(dnn->bias_memory);
+    for (int t = 0; dnn->stream && t < dnn->threads; t++) dnnl_stream_destroy(dnn->stream[t]);
+    hu_free(dnn->stream);
+    dnnl_primitive_attr_destroy(dnn->attr);
+    dnnl_engine_destroy(dnn->engine);
+    hu_free(dnn);
+}
+
+static hu_status make_engine(hu_dnn *dnn) {
+    void *block;
+    hu_status st;
+    HU_TRY(check(dnnl_engine_create(&dnn->engine, dnnl_cpu, 0), "an engine"));
+    HU_TRY(check(dnnl_primitive_attr_create(&dnn->attr), "attributes"));
+    HU_TRY(check(dnnl_primitive_attr_set_scratchpad_mode(dnn->attr, dnnl_scratchpad_mode_user),
+                 "a scratchpad of the user"));
+    HU_TRY(hu_alloc_array((size_t)dnn->threads, sizeof(dnnl_stream_t), &block));
+    dnn->stream = block;
+    for (int t = 0; t < dnn->threads; t++)
+        HU_TRY(check(
+            dnnl_stream_create(&dnn->stream[t], dnn->engine, (unsigned)dnnl_stream_default_flags),
+            "a stream"));
+done:
+    return st;
+}
+
+static hu_status make_layouts(hu_dnn *dnn) {
+    dnnl_dims_t channels = {dnn->product.out_c};
+    hu_status st;
+    HU_TRY(check(dnnl_memory_desc_init_by_tag(&dnn->bias, 1, channels, dnnl_f32, dnnl_a),
+                 "a layout of biases"));
+    HU_TRY(make_memory(dnn, &dnn->bias, &dnn->bias_memory));
+    HU_TRY(describe_weights(&dnn->product, &dnn->weights, &dnn->packing[HU_FORWARD].layout));
+    dnn->packing[HU_BACKWARD].layout = dnn->packing[HU_FORWARD].layout;
+done:
+    return st;
+}
+
+hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, void **state) {
+    void *block = NULL;
+    hu_status st;
+    *state = NULL;
+    HU_TRY(check_isa());
+    HU_TRY(hu_alloc(sizeof(hu_dnn), &block));
+    hu_dnn *dnn = block;
+    dnn->product = *product;
+    dnn->need_din = info->need_din[0];
+    dnn->threads = info->threads;
+    HU_TRY(make_engine(dnn));
+    HU_TRY(make_layouts(dnn));
+    HU_TRY(add_plan(dnn, info->chunk));
+    *state = dnn;
+done:
+    if (st == HU_OK) return HU_OK;
+    hu_dnn_release(block);
+    return hu_fail_within(st, "%s", info->name);
+}
+
+hu_status hu_dnn_prepare(const hu_node_info *info, void *state, int64_t count) {
+    hu_dnn *dnn = state;
+    hu_status st = find_plan(dnn, count) ? HU_OK : add_plan(dnn, count);
+    return st == HU_OK ? HU_OK : hu_fail_within(st, "%s", info->name);
+}
+
+size_t hu_dnn_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)info;
+    const hu_dnn *dnn = state;
+    return dnn->scratch_bytes[pass];
+}
+
+/* Where the bias stands in the workspace of the forward pass, behind the packed weights. */
+static size_t bias_offset(const hu_dnn *dnn) {
+    return hu_round_up(dnn->packing[HU_FORWARD].bytes, ALIGNMENT);
+}
+
+size_t hu_dnn_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)info;
+    const hu_dnn *dnn = state;
+    if (pass == HU_BACKWARD) return dnn->packing[HU_BACKWARD].bytes;
+    return bias_offset(dnn) + (dnn->product.has_bias ? dnnl_memory_desc_get_size(&dnn->bias) : 0);
+}
+
+const char *hu_dnn_impl(const void *state, hu_pass pass) {
+    const hu_dnn *dnn = state;
+    const length_plan *plan = dnn->plans;
+    const char *name[KINDS] = {"", "", "", ""};
+    while (plan->next) plan = plan->next;
+    for (int k = 0; k < KINDS; k++)
+        if (plan->pd[k])
+            dnnl_primitive_desc_query(plan->pd[k], dnnl_query_impl_info_str, 0, (void *)&name[k]);
+    if (pass == HU_FORWARD) return name[FORWARD];
+    bool slow_data = strncmp(name[BACKWARD_DATA], "ref", 3) == 0;
+    bool slow_weights = strncmp(name[BACKWARD_WEIGHTS], "ref", 3) == 0;
+    return slow_data && !slow_weights ? name[BACKWARD_DATA] : name[BACKWARD_WEIGHTS];
+}
+
+/* ---- run ---- */
+
+/* oneDNN's arrays are not const, also where it only reads. */
+static bool point(dnnl_memory_t memory, const void *data) {
+    return dnnl_memory_set_data_handle(memory, (void *)data) == dnnl_success;
+}
+
+void hu_dnn_begin(const hu_op_call *call, hu_pass pass) {
+    hu_dnn *dnn = call->state;
+    weight_packing *packing = &dnn->packing[pass];
+    if (!packing->reorder) return;
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, packing->plain},
+                              {DNNL_ARG_TO, packing->packed},
+                              {DNNL_ARG_SCRATCHPAD, packing->scratchpad}};
+    int before = enter_one_thread();
+    bool ok = point(packing->plain, call->param[0]) && point(packing->packed, call->workspace) &&
+              dnnl_primitive_execute(packing->reorder, dnn->stream[0], 3, args) == dnnl_success;
+    leave_one_thread(before);
+    if (!ok) memset(call->workspace, 0xff, packing->bytes);
+    if (pass == HU_BACKWARD || !dnn->product.has_bias) return;
+    float *bias = (float *)(void *)((char *)call->workspace + bias_offset(dnn));
+    memcpy(bias, call->param[1], (size_t)dnn->product.out_c * sizeof *bias);
+    point(dnn->bias_memory, bias);
+}
+
+/* One call of one primitive. */
+typedef struct execution {
+    const hu_dnn *dnn;
+    const length_plan *plan;
+    thread_memory *memory;
+    int thread;
+    char *scratch;
+} execution;
+
+static execution start(const hu_op_call *call) {
+    const hu_dnn *dnn = call->state;
+    execution e = {.dnn = dnn, .plan = find_plan(dnn, call->count), .thread = call->thread};
+    e.memory = &e.plan->thread[call->thread];
+    e.scratch = call->scratch;
+    if (e.plan->spare)
+        e.scratch = (char *)e.plan->spare + (size_t)call->thread * e.plan->spare_bytes;
+    return e;
+}
+
+static bool execute(const execution *e, int kind, int n, const dnnl_exec_arg_t *args) {
+    return point(e->memory->scratchpad[kind], e->scratch) &&
+           dnnl_primitive_execute(e->plan->primitive[kind], e->dnn->stream[e->thread], n, args) ==
+               dnnl_success;
+}
+
+void hu_dnn_forward(const hu_op_call *call) {
+    execution e = start(call);
+    const hu_product *p = &e.dnn->product;
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, e.memory->input},
+                              {DNNL_ARG_WEIGHTS, e.dnn->packing[HU_FORWARD].packed},
+                              {DNNL_ARG_DST, e.memory->output},
+                              {DNNL_ARG_SCRATCHPAD, e.memory->scratchpad[FORWARD]},
+                              {DNNL_ARG_BIAS, e.dnn->bias_memory}};
+    int before = enter_one_thread();
+    bool ok = point(e.memory->input, call->in[0]) && point(e.memory->output, call->out[0]) &&
+              execute(&e, FORWARD, p->has_bias ? 5 : 4, args);
+    leave_one_thread(before);
+    if (!ok) memset(call->out[0], 0xff, (size_t)(call->count * hu_product_out(p)) * sizeof(float));
+}
+
+static bool data_gradient(const execution *e, const hu_op_call *call) {
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, e->memory->output},
+                              {DNNL_ARG_WEIGHTS, e->dnn->packing[HU_BACKWARD].packed},
+                              {DNNL_ARG_DIFF_SRC, e->memory->input},
+                              {DNNL_ARG_SCRATCHPAD, e->memory->scratchpad[BACKWARD_DATA]}};
+    return point(e->memory->input, call->din[0]) && execute(e, BACKWARD_DATA, 4, args);
+}
+
+static bool unpack_gradient(const execution *e, float *gradient) {
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, e->memory->packed_gradient},
+                              {DNNL_ARG_TO, e->memory->gradient},
+                              {DNNL_ARG_SCRATCHPAD, e->memory->scratchpad[UNPACK]}};
+    return point(e->memory->gradient, gradient) && execute(e, UNPACK, 3, args);
+}
+
+static bool weight_gradient(const execution *e, const hu_op_call *call) {
+    const length_plan *plan = e->plan;
+    bool has_bias = e->dnn->product.has_bias;
+    char *packed = e->scratch + plan->scratchpad_bytes[HU_BACKWARD];
+    void *bias = has_bias ? call->dparam[1] : NULL;
+    if (!bias) bias = packed + plan->packed_gradient_bytes;
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, e->memory->input},
+                              {DNNL_ARG_DIFF_DST, e->memory->output},
+                              {DNNL_ARG_DIFF_WEIGHTS, e->memory->packed_gradient},
+                              {DNNL_ARG_SCRATCHPAD, e->memory->scratchpad[BACKWARD_WEIGHTS]},
+                              {DNNL_ARG_DIFF_BIAS, e->memory->bias_gradient}};
+    void *target = plan->primitive[UNPACK] ? (void *)packed : call->dparam[0];
+    if (!point(e->memory->input, call->in[0]) || !point(e->memory->packed_gradient, target) ||
+        !point(e->memory->bias_gradient, bias) ||
+        !execute(e, BACKWARD_WEIGHTS, has_bias ? 5 : 4, args))
+        return false;
+    return !plan->primitive[UNPACK] || unpack_gradient(e, call->dparam[0]);
+}
+
+void hu_dnn_backward(const hu_op_call *call) {
+    execution e = start(call);
+    const hu_product *p = &e.dnn->product;
+    int before = enter_one_thread();
+    bool ok = point(e.memory->output, call->dout[0]);
+    if (call->din[0] && !(ok && data_gradient(&e, call)))
+        memset(call->din[0], 0xff, (size_t)(call->count * hu_product_in(p)) * sizeof(float));
+    if (call->dparam[0] && !(ok && weight_gradient(&e, call)))
+        memset(call->dparam[0], 0xff, (size_t)hu_product_weights(p) * sizeof(float));
+    leave_one_thread(before);
+}

@@ -1,0 +1,87 @@
+/* linear: a sample of any shape, read as one vector -> [out_features]. */
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "op/dnn.h"
+
+static hu_shape weight_shape(const hu_linear_attrs *a, const hu_shape *in) {
+    return (hu_shape){2, {a->out_features, hu_shape_elements(in)}};
+}
+
+static hu_status linear_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    (void)n_in;
+    const hu_linear_attrs *a = attrs;
+    hu_status st;
+    if (a->out_features < 1)
+        return hu_fail(HU_ERR_SHAPE, "linear: %" PRId64 " output features, expected at least 1",
+                       a->out_features);
+    *n_out = 1;
+    out[0] = (hu_shape){1, {a->out_features}};
+    hu_shape weights = weight_shape(a, in);
+    HU_TRY(hu_shape_check(&weights));
+done:
+    return st;
+}
+
+static hu_status linear_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                               int *count) {
+    const hu_linear_attrs *a = attrs;
+    *count = 0;
+    list[(*count)++] = (hu_param_decl){"weight", weight_shape(a, in), a->weight_init, true};
+    if (a->has_bias)
+        list[(*count)++] =
+            (hu_param_decl){"bias", (hu_shape){1, {a->out_features}}, a->bias_init, true};
+    return HU_OK;
+}
+
+hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
+    return (hu_product){
+        .in_h = 1,
+        .in_w = 1,
+        .in_c = hu_shape_elements(in),
+        .out_h = 1,
+        .out_w = 1,
+        .out_c = a->out_features,
+        .kernel_h = 1,
+        .kernel_w = 1,
+        .stride_h = 1,
+        .stride_w = 1,
+        .dilation_h = 1,
+        .dilation_w = 1,
+        .groups = 1,
+        .has_bias = a->has_bias,
+        .is_linear = true,
+    };
+}
+
+static hu_status linear_create(const hu_node_info *info, void **state) {
+    hu_product product = hu_product_linear(info->attrs, &info->in[0]);
+    return hu_dnn_create(info, &product, state);
+}
+
+static int64_t linear_macs(const hu_node_info *info) {
+    hu_product product = hu_product_linear(info->attrs, &info->in[0]);
+    return hu_product_macs(&product);
+}
+
+const hu_op hu_op_linear = {
+    .name = "linear",
+    .attrs_bytes = sizeof(hu_linear_attrs),
+    .min_in = 1,
+    .max_in = 1,
+    .is_product = true,
+    .shape = linear_shape,
+    .params = linear_params,
+    .saves = HU_SAVE_INPUT_0,
+    .scratch_bytes = hu_dnn_scratch_bytes,
+    .workspace_bytes = hu_dnn_workspace_bytes,
+    .create = linear_create,
+    .prepare = hu_dnn_prepare,
+    .release = hu_dnn_release,
+    .begin = hu_dnn_begin,
+    .forward = hu_dnn_forward,
+    .backward = hu_dnn_backward,
+    .dparam_per_chunk = true,
+    .macs = linear_macs,
+};

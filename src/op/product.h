@@ -1,0 +1,40 @@
+/* op/product.h - the geometry that conv2d and linear share: one description for oneDNN, the plain
+ * reference and the products with a low-precision accumulator.
+ */
+#ifndef HU_OP_PRODUCT_H
+#define HU_OP_PRODUCT_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "op/op.h"
+
+/* Input [in_h, in_w, in_c], output [out_h, out_w, out_c], weights [out_c, kernel_h, kernel_w,
+ * in_c / groups]; output pixel (y, x) reads input rows y * stride_h - pad_h + k * dilation_h. A
+ * linear layer is the case of 1x1 images and kernels. */
+typedef struct hu_product {
+    int64_t in_h, in_w, in_c, out_h, out_w, out_c;
+    int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int64_t groups;
+    bool has_bias, is_linear;
+} hu_product;
+
+/* The geometry of a node whose shapes were accepted by the op's shape function. */
+hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);
+hu_product hu_product_linear(const hu_linear_attrs *attrs, const hu_shape *in);
+
+/* Elements of one input sample, one output sample and the weights; multiply-accumulates of one
+ * sample. */
+static inline int64_t hu_product_in(const hu_product *p) {
+    return p->in_h * p->in_w * p->in_c;
+}
+static inline int64_t hu_product_out(const hu_product *p) {
+    return p->out_h * p->out_w * p->out_c;
+}
+static inline int64_t hu_product_weights(const hu_product *p) {
+    return p->out_c * p->kernel_h * p->kernel_w * (p->in_c / p->groups);
+}
+static inline int64_t hu_product_macs(const hu_product *p) {
+    return p->out_h * p->out_w * hu_product_weights(p);
+}
+
+#endif
