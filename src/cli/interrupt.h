@@ -1,0 +1,12 @@
+/* cli/interrupt.h - Ctrl-C: the first asks, the second stops. */
+#ifndef HU_CLI_INTERRUPT_H
+#define HU_CLI_INTERRUPT_H
+#include <signal.h>
+
+#include <halfulp/status.h>
+
+/* Catches SIGINT and SIGTERM from now on: the first sets the flag, a second ends the process with
+ * 130 at once. *flag is 0 until then; poll it between steps. Borrowed: valid for ever. */
+hu_status hu_interrupt_install(const volatile sig_atomic_t **flag);
+
+#endif

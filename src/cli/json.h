@@ -1,0 +1,23 @@
+/* cli/json.h - results as one JSON object: numbers with 17 significant digits, hashes as text. */
+#ifndef HU_CLI_JSON_H
+#define HU_CLI_JSON_H
+#include <jansson.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* A number; JSON has no infinities and NaNs, so these become the texts "inf", "-inf" and "nan".
+ * Jansson: new reference, NULL if out of memory. */
+json_t *hu_json_number(double value);
+
+/* A 64-bit hash as 16 hexadecimal digits. New reference. */
+json_t *hu_json_hash(uint64_t hash);
+
+/* Writes object to stdout, indented, with a final newline, and drops the reference. NULL (out of
+ * memory on the way) is HU_ERR_MEMORY. */
+hu_status hu_json_print(json_t *object);
+
+/* The same on one line into a new string; owner frees with hu_free. For metrics.jsonl. */
+hu_status hu_json_line(json_t *object, char **line);
+
+#endif

@@ -1,0 +1,115 @@
+/* halfulp VERB [key=value ...] [--flags] */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "cli/config.h"
+#include "cli/verb.h"
+
+static const hu_verb *const verbs[] = {
+#define HU_VERB_ROW(name) &hu_verb_##name,
+    HU_VERB_LIST(HU_VERB_ROW)
+#undef HU_VERB_ROW
+};
+
+enum { VERB_COUNT = sizeof verbs / sizeof *verbs, NEAREST_BYTES = 256 };
+
+static void print_short_help(void) {
+    puts("halfulp " HALFULP_VERSION ": trains neural networks in number formats that no hardware "
+         "need have\n\nusage: halfulp VERB [key=value ...] [--json]\n\nverbs:");
+    for (size_t i = 0; i < VERB_COUNT; i++) printf("  %-10s %s\n", verbs[i]->name, verbs[i]->help);
+    puts("\nhalfulp VERB --help says more about a verb, halfulp --help lists all keys.");
+}
+
+static void print_keys(void) {
+    puts("\nkeys (config=FILE reads them from YAML; words win over the file):");
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const hu_config_key *key = &hu_config_keys[i];
+        printf("  %-24s %s", key->name, key->help);
+        if (*key->words) printf(": %s", key->words);
+        printf(" [%s]", key->preset);
+        if (*key->short_form) printf(" (short: %s)", key->short_form);
+        putchar('\n');
+    }
+    puts("\nexit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, 5 resources, 6 peer "
+         "lost, 130 interrupted");
+}
+
+static void print_verb_help(const hu_verb *verb) {
+    printf("usage: halfulp %s %s\n\n%s\n", verb->name, verb->usage, verb->help);
+    if (*verb->details) printf("\n%s", verb->details);
+}
+
+static const hu_verb *find_verb(const char *name) {
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+    return NULL;
+}
+
+static hu_status unknown_verb(const char *name) {
+    const char *names[VERB_COUNT];
+    for (size_t i = 0; i < VERB_COUNT; i++) names[i] = verbs[i]->name;
+    char nearest[NEAREST_BYTES];
+    hu_nearest(name, names, VERB_COUNT, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "unknown verb '%.100s', expected %s", name, nearest);
+}
+
+static int has_word(int argc, char **argv, const char *word) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0) return i;
+    return 0;
+}
+
+/* First word that is no flag; 0 if there is none. */
+static int find_verb_index(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-') return i;
+    return 0;
+}
+
+static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
+    hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
+    hu_config *config;
+    hu_status st = hu_config_load(&request, &config);
+    if (st != HU_OK) return st;
+    st = verb->run(config, exit_code);
+    hu_config_free(config);
+    return st;
+}
+
+/* Results that could not be written are no results. */
+static hu_status close_output(void) {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return HU_OK;
+    return hu_fail(HU_ERR_IO, "cannot write the result: %s", strerror(errno));
+}
+
+int main(int argc, char **argv) {
+    int exit_code = 0;
+    hu_status st = HU_OK;
+    int index = find_verb_index(argc, argv);
+    const hu_verb *verb = index ? find_verb(argv[index]) : NULL;
+    bool wants_help = has_word(argc, argv, "-h") || has_word(argc, argv, "--help");
+    if (has_word(argc, argv, "--version"))
+        puts("halfulp " HALFULP_VERSION);
+    else if (verb && wants_help)
+        print_verb_help(verb);
+    else if (verb)
+        st = run_verb(verb, argc, argv, index, &exit_code);
+    else if (index)
+        st = unknown_verb(argv[index]);
+    else if (argc == 1 || wants_help)
+        print_short_help();
+    else
+        st = hu_fail(HU_ERR_UNKNOWN,
+                     "found '%.100s' without a verb, expected halfulp VERB ...; "
+                     "halfulp --help lists them",
+                     argv[1]);
+    if (!verb && wants_help && st == HU_OK) print_keys();
+    hu_status closed = close_output();
+    if (st == HU_OK) st = closed;
+    if (st == HU_OK) return exit_code;
+    fprintf(stderr, "halfulp: %s: %s\n", hu_status_text(st), hu_last_error());
+    return hu_status_exit_code(st);
+}
