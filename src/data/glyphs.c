@@ -52,7 +52,7 @@ static const unsigned char digits[CLASSES] = {0x3f, 0x06, 0x5b, 0x4f, 0x66,
 /* Places the corners: bend, slant, turn, scale, shift. The turn by an angle a is written with
  * t = tan(a/2), |a| < 17 degrees, to need no sine. */
 static void place_corners(draw *d, point placed[CORNERS]) {
-    float half = between(d, 6.5f, 11.5f), stretch = between(d, 0.8f, 1.2f);
+    float half = between(d, 7.5f, 11.5f), stretch = between(d, 0.8f, 1.2f);
     float slant = between(d, -0.25f, 0.25f), t = between(d, -0.15f, 0.15f);
     float cosine = (1 - t * t) / (1 + t * t), sine = 2 * t / (1 + t * t);
     float room = (float)SIDE / 2 - half;
@@ -92,15 +92,21 @@ static float distance_to(const stroke *s, float x, float y) {
     return sqrtf(ex * ex + ey * ey);
 }
 
-/* How much of the pixel the strokes cover, 0..1; edges are one pixel soft. */
-static float coverage(const stroke *strokes, int count, float thickness, float x, float y) {
-    float most = 0;
-    for (int k = 0; k < count; k++) {
-        float ink = thickness + 0.5f - distance_to(&strokes[k], x, y);
-        ink = (ink < 0 ? 0 : ink > 1 ? 1 : ink) * strokes[k].strength;
-        if (ink > most) most = ink;
+/* Covers ink [32, 32], 0..1, with one stroke; edges are one pixel soft, the strongest stroke wins.
+ */
+static void draw_stroke(const stroke *s, float thickness, float *ink) {
+    float reach = thickness + 0.5f;
+    int left = (int)fmaxf(0, floorf(fminf(s->from.x, s->to.x) - reach));
+    int right = (int)fminf(SIDE, ceilf(fmaxf(s->from.x, s->to.x) + reach));
+    int top = (int)fmaxf(0, floorf(fminf(s->from.y, s->to.y) - reach));
+    int bottom = (int)fminf(SIDE, ceilf(fmaxf(s->from.y, s->to.y) + reach));
+    for (int y = top; y < bottom; y++) {
+        for (int x = left; x < right; x++) {
+            float cover = reach - distance_to(s, (float)x + 0.5f, (float)y + 0.5f);
+            cover = (cover < 0 ? 0 : cover > 1 ? 1 : cover) * s->strength;
+            if (cover > ink[SIDE * y + x]) ink[SIDE * y + x] = cover;
+        }
     }
-    return most;
 }
 
 /* Colours in 0..255: ground is a slope from one colour to another, ink is lighter than it. */
@@ -112,12 +118,12 @@ typedef struct palette {
 static palette choose_colours(draw *d) {
     palette colours;
     for (int c = 0; c < CHANNELS; c++) {
-        colours.ground[c] = between(d, 20, 130);
+        colours.ground[c] = between(d, 70, 165);
         colours.slope_x[c] = between(d, -1.5f, 1.5f);
         colours.slope_y[c] = between(d, -1.5f, 1.5f);
-        colours.ink[c] = colours.ground[c] + between(d, 15, 125);
+        colours.ink[c] = colours.ground[c] + between(d, 30, 110);
     }
-    colours.noise = between(d, 0.05f, 0.22f);
+    colours.noise = between(d, 0.04f, 0.18f);
     return colours;
 }
 
@@ -130,13 +136,14 @@ static void draw_glyph(uint64_t stream, int64_t index, int digit, uint8_t *pixel
     draw d = {{0, stream, (uint64_t)index}, 0};
     stroke strokes[STROKES_MAX];
     uint32_t words[PIXELS / 2];
+    float ink[SIDE * SIDE] = {0};
     int count = make_strokes(&d, digit, strokes);
     float thickness = between(&d, 0.7f, 1.6f);
     palette colours = choose_colours(&d);
+    for (int k = 0; k < count; k++) draw_stroke(&strokes[k], thickness, ink);
     hu_random_words(&d.key, NOISE_WORD, PIXELS / 2, words);
     for (int i = 0; i < SIDE * SIDE; i++) {
         float x = (float)(i % SIDE) + 0.5f, y = (float)(i / SIDE) + 0.5f;
-        float ink = coverage(strokes, count, thickness, x, y);
         for (int c = 0; c < CHANNELS; c++) {
             int k = CHANNELS * i + c;
             uint32_t bits = words[k / 2] >> 16 * (k % 2);
@@ -144,7 +151,7 @@ static void draw_glyph(uint64_t stream, int64_t index, int digit, uint8_t *pixel
             float ground = colours.ground[c] + colours.slope_x[c] * (x - SIDE / 2) +
                            colours.slope_y[c] * (y - SIDE / 2);
             pixels[k] =
-                to_byte(ground + ink * (colours.ink[c] - ground) + colours.noise * triangular);
+                to_byte(ground + ink[i] * (colours.ink[c] - ground) + colours.noise * triangular);
         }
     }
 }

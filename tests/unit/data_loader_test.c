@@ -1,0 +1,271 @@
+#include <math.h>
+
+#include <halfulp/data.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "data_files.h"
+
+enum { COUNT = 101, HEIGHT = 7, WIDTH = 9, MOST = HEIGHT * WIDTH * 3 };
+
+static uint8_t pixels[COUNT * MOST];
+static int32_t labels[COUNT];
+static float images[COUNT * MOST], again[COUNT * MOST], classes_of[COUNT], classes_again[COUNT];
+
+/* A data set that no file knows: channel c of a pixel tells where it stands. */
+static hu_dataset sample(int64_t channels) {
+    hu_random_key key = {9, hu_stream_id("test", "loader"), 0};
+    for (uint64_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)hu_random_word(&key, i);
+    for (int i = 0; i < COUNT; i++) labels[i] = i % 10;
+    return (hu_dataset){.height = HEIGHT,
+                        .width = WIDTH,
+                        .channels = channels,
+                        .classes = 10,
+                        .mean = {0.4f, 0.5f, 0.6f},
+                        .std = {0.2f, 0.3f, 0.25f},
+                        .train = {COUNT, pixels, labels},
+                        .test = {50, pixels, labels}};
+}
+
+static hu_loader *make(const hu_dataset *d, hu_loader_settings settings) {
+    hu_loader *loader;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    return loader;
+}
+
+static float value_of(const hu_dataset *d, int64_t index, int64_t y, int64_t x, int64_t c) {
+    bool inside = y >= 0 && y < HEIGHT && x >= 0 && x < WIDTH;
+    uint8_t byte = 0;
+    if (inside) byte = pixels[((index * HEIGHT + y) * WIDTH + x) * d->channels + c];
+    return ((float)byte / 255.0f - d->mean[c]) / d->std[c];
+}
+
+/* The straightforward definition: shift, mirror, cut. */
+static bool is_change(const hu_dataset *d, int64_t index, const float *image, int64_t dx,
+                      int64_t dy, bool flip, int64_t cut_x, int64_t cut_y, int64_t cut) {
+    for (int64_t y = 0; y < HEIGHT; y++)
+        for (int64_t x = 0; x < WIDTH; x++)
+            for (int64_t c = 0; c < d->channels; c++) {
+                float v = value_of(d, index, y + dy, (flip ? WIDTH - 1 - x : x) + dx, c);
+                bool in_x = x >= cut_x && x < cut_x + cut, in_y = y >= cut_y && y < cut_y + cut;
+                if (in_x && in_y) v = 0.0f;
+                if (image[(y * WIDTH + x) * d->channels + c] != v) return false;
+            }
+    return true;
+}
+
+static void without_changes_pixels_are_normalised_in_file_order(void **state) {
+    (void)state;
+    for (int64_t channels = 1; channels <= 3; channels++) {
+        hu_dataset d = sample(channels);
+        hu_loader *loader = make(&d, (hu_loader_settings){.seed = 1});
+        assert_int_equal(hu_loader_count(loader), COUNT);
+        hu_loader_fill(loader, 0, COUNT, images, classes_of);
+        int64_t size = HEIGHT * WIDTH * channels;
+        for (int64_t i = 0; i < COUNT; i++) {
+            assert_int_equal(hu_loader_index(loader, i), i);
+            assert_true(classes_of[i] == (float)labels[i]);
+            assert_true(is_change(&d, i, images + i * size, 0, 0, false, 0, 0, 0));
+        }
+        hu_loader_close(loader);
+    }
+}
+
+static const hu_loader_settings every_change = {
+    .seed = 11, .shuffle = true, .augment = {.pad = 2, .flip = true, .cutout = 3}};
+
+static void batches_calls_and_threads_give_the_same_samples(void **state) {
+    (void)state;
+    hu_dataset d = sample(3);
+    hu_loader *loader = make(&d, every_change);
+    assert_int_equal(hu_loader_begin_epoch(loader, 5), HU_OK);
+    hu_loader_fill(loader, 0, COUNT, images, classes_of);
+    for (int64_t batch = 1; batch <= COUNT; batch += batch < 8 ? 1 : 31) {
+        memset(again, 0, sizeof again);
+        int64_t batches = (COUNT + batch - 1) / batch;
+#pragma omp parallel for num_threads(4) schedule(dynamic)
+        for (int64_t b = batches - 1; b >= 0; b--) {
+            int64_t first = b * batch, count = first + batch > COUNT ? COUNT - first : batch;
+            hu_loader_fill(loader, first, count, again + first * MOST, classes_again + first);
+        }
+        assert_memory_equal(images, again, sizeof images);
+        assert_memory_equal(classes_of, classes_again, sizeof classes_of);
+    }
+    hu_loader_close(loader);
+}
+
+static void an_epoch_does_not_depend_on_the_ones_before(void **state) {
+    (void)state;
+    hu_dataset d = sample(3);
+    hu_loader *a = make(&d, every_change), *b = make(&d, every_change);
+    hu_loader_fill(a, 0, COUNT, images, classes_of);
+    assert_int_equal(hu_loader_begin_epoch(a, 1), HU_OK);
+    assert_int_equal(hu_loader_begin_epoch(b, 7), HU_OK);
+    assert_int_equal(hu_loader_begin_epoch(b, 0), HU_OK); /* as after a resume */
+    hu_loader_fill(b, 0, COUNT, again, classes_again);
+    assert_memory_equal(images, again, sizeof images);
+    hu_loader_fill(a, 0, COUNT, again, classes_again);
+    assert_memory_not_equal(images, again, sizeof images);
+    assert_int_equal(hu_loader_begin_epoch(a, -1), HU_ERR_ARGUMENT);
+    hu_loader_close(a);
+    hu_loader_close(b);
+}
+
+static void the_order_is_the_permutation_of_seed_and_epoch(void **state) {
+    (void)state;
+    hu_dataset d = sample(1);
+    hu_loader *loader = make(&d, (hu_loader_settings){.seed = 21, .shuffle = true});
+    for (uint64_t epoch = 0; epoch < 4; epoch++) {
+        hu_random_key key = {21, hu_stream_id("shuffle", ""), epoch};
+        uint32_t order[COUNT];
+        hu_random_permutation(&key, COUNT, order);
+        assert_int_equal(hu_loader_begin_epoch(loader, (int64_t)epoch), HU_OK);
+        hu_loader_fill(loader, 0, COUNT, images, classes_of);
+        for (int64_t i = 0; i < COUNT; i++) {
+            assert_int_equal(hu_loader_index(loader, i), order[i]);
+            assert_true(classes_of[i] == (float)labels[order[i]]);
+            assert_true(is_change(&d, order[i], images + i * HEIGHT * WIDTH, 0, 0, false, 0, 0, 0));
+        }
+    }
+    hu_loader_close(loader);
+}
+
+/* Shuffling moves samples about, it does not change them. */
+static void a_change_belongs_to_the_image_not_to_its_place(void **state) {
+    (void)state;
+    hu_dataset d = sample(3);
+    hu_loader_settings plain = every_change;
+    plain.shuffle = false;
+    hu_loader *shuffled = make(&d, every_change), *in_order = make(&d, plain);
+    hu_loader_fill(shuffled, 0, COUNT, images, classes_of);
+    hu_loader_fill(in_order, 0, COUNT, again, classes_again);
+    for (int64_t i = 0; i < COUNT; i++)
+        assert_memory_equal(images + i * MOST, again + hu_loader_index(shuffled, i) * MOST,
+                            MOST * sizeof(float));
+    hu_loader_close(shuffled);
+    hu_loader_close(in_order);
+}
+
+/* Over many epochs every image is one of the possible changes, and every one of them occurs. */
+static void crops_and_mirrors_are_exactly_the_possible_ones(void **state) {
+    (void)state;
+    enum { PAD = 2, SIDE = 2 * PAD + 1, EPOCHS = 20 };
+    for (int64_t channels = 1; channels <= 3; channels += 2) {
+        hu_dataset d = sample(channels);
+        hu_loader *loader =
+            make(&d, (hu_loader_settings){.seed = 2, .augment = {.pad = PAD, .flip = true}});
+        int seen[SIDE][SIDE][2] = {0};
+        for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
+            assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
+            hu_loader_fill(loader, 0, COUNT, images, classes_of);
+            for (int64_t i = 0; i < COUNT; i++) {
+                int matches = 0;
+                for (int k = 0; k < SIDE * SIDE * 2; k++) {
+                    int dx = k / 2 % SIDE, dy = k / 2 / SIDE;
+                    const float *image = images + i * HEIGHT * WIDTH * channels;
+                    if (!is_change(&d, i, image, dx - PAD, dy - PAD, k % 2, 0, 0, 0)) continue;
+                    seen[dy][dx][k % 2]++;
+                    matches++;
+                }
+                assert_int_equal(matches, 1);
+            }
+        }
+        double chi = 0, mean = (double)EPOCHS * COUNT / (SIDE * SIDE * 2);
+        for (int k = 0; k < SIDE * SIDE * 2; k++) {
+            double n = seen[k / 2 / SIDE][k / 2 % SIDE][k % 2];
+            chi += (n - mean) * (n - mean) / mean;
+        }
+        assert_true(chi < 85.4); /* 99.9 % with 49 degrees of freedom */
+        hu_loader_close(loader);
+    }
+}
+
+static void a_crop_may_leave_the_image_entirely(void **state) {
+    (void)state;
+    hu_dataset d = sample(3);
+    hu_loader *loader =
+        make(&d, (hu_loader_settings){.seed = 3, .augment = {.pad = 40, .flip = true}});
+    hu_loader_fill(loader, 0, COUNT, images, classes_of);
+    int black = 0;
+    for (int64_t i = 0; i < COUNT; i++)
+        black += is_change(&d, i, images + i * MOST, 1000, 0, false, 0, 0, 0);
+    assert_in_range(black, COUNT / 2, COUNT - 1);
+    hu_loader_close(loader);
+}
+
+static void the_cutout_is_a_whole_square_of_zeros_anywhere(void **state) {
+    (void)state;
+    enum { CUT = 5, XS = WIDTH - CUT + 1, YS = HEIGHT - CUT + 1 };
+    hu_dataset d = sample(3);
+    hu_loader *loader = make(&d, (hu_loader_settings){.seed = 4, .augment = {.cutout = CUT}});
+    int seen[YS][XS] = {0};
+    for (int64_t epoch = 0; epoch < 5; epoch++) {
+        assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
+        hu_loader_fill(loader, 0, COUNT, images, classes_of);
+        for (int64_t i = 0; i < COUNT; i++) {
+            int matches = 0;
+            for (int k = 0; k < XS * YS; k++) {
+                if (!is_change(&d, i, images + i * MOST, 0, 0, false, k % XS, k / XS, CUT))
+                    continue;
+                seen[k / XS][k % XS]++;
+                matches++;
+            }
+            assert_int_equal(matches, 1);
+        }
+    }
+    for (int k = 0; k < XS * YS; k++) assert_true(seen[k / XS][k % XS] > 10); /* 34 expected */
+    hu_loader_close(loader);
+    loader = make(&d, (hu_loader_settings){.seed = 4, .augment = {.cutout = HEIGHT}});
+    hu_loader_fill(loader, 0, COUNT, images, classes_of);
+    hu_loader_close(loader);
+}
+
+static void settings_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    hu_dataset d = sample(3);
+    hu_loader *loader;
+    static const hu_augment bad[] = {
+        {.pad = -1}, {.pad = 4097}, {.cutout = -1}, {.cutout = HEIGHT + 1}};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        hu_loader_settings settings = {.augment = bad[i]};
+        assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
+        assert_null(loader);
+    }
+}
+
+static void only_creation_allocates(void **state) {
+    (void)state;
+    hu_dataset d = sample(3);
+    uint64_t blocks = hu_memory_count().live_blocks;
+    hu_loader *loader;
+    for (uint64_t nth = 1; nth <= 2; nth++) {
+        hu_memory_fail_at(nth);
+        assert_int_equal(hu_loader_create(&d, HU_HALF_TEST, &every_change, &loader), HU_ERR_MEMORY);
+        assert_null(loader);
+        assert_int_equal(hu_memory_count().live_blocks, blocks);
+    }
+    assert_int_equal(hu_loader_create(&d, HU_HALF_TEST, &every_change, &loader), HU_OK);
+    assert_int_equal(hu_loader_count(loader), 50);
+    uint64_t calls = hu_memory_count().allocations;
+    assert_int_equal(hu_loader_begin_epoch(loader, 3), HU_OK);
+    hu_loader_fill(loader, 0, 50, images, classes_of);
+    assert_int_equal(hu_memory_count().allocations, calls);
+    hu_loader_close(loader);
+    hu_loader_close(NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_changes_pixels_are_normalised_in_file_order),
+        cmocka_unit_test(batches_calls_and_threads_give_the_same_samples),
+        cmocka_unit_test(an_epoch_does_not_depend_on_the_ones_before),
+        cmocka_unit_test(the_order_is_the_permutation_of_seed_and_epoch),
+        cmocka_unit_test(a_change_belongs_to_the_image_not_to_its_place),
+        cmocka_unit_test(crops_and_mirrors_are_exactly_the_possible_ones),
+        cmocka_unit_test(a_crop_may_leave_the_image_entirely),
+        cmocka_unit_test(the_cutout_is_a_whole_square_of_zeros_anywhere),
+        cmocka_unit_test(settings_that_do_not_fit_are_refused),
+        cmocka_unit_test(only_creation_allocates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
