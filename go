@@ -83,12 +83,12 @@ demo | build)
 test)
     build release build -DHALFULP_TESTS=ON
     if (($# == 2)); then
-        exec ctest --test-dir build --output-on-failure -C exhaustive -L exhaustive
+        exec ctest --test-dir build --no-tests=error --output-on-failure -C exhaustive -L exhaustive
     fi
-    exec ctest --test-dir build --output-on-failure -j2
+    exec ctest --test-dir build --no-tests=error --output-on-failure -j2
     ;;
 sanitize)
     build sanitizers build/sanitizers -DHALFULP_TESTS=ON
-    exec ctest --test-dir build/sanitizers --output-on-failure -j2
+    exec ctest --test-dir build/sanitizers --no-tests=error --output-on-failure -j2
     ;;
 esac

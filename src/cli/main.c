@@ -74,7 +74,11 @@ static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index,
     hu_config *config;
     hu_status st = hu_config_load(&request, &config);
     if (st != HU_OK) return st;
-    st = verb->run(config, exit_code);
+    if (hu_config_subjects(config) < verb->min_subjects)
+        st = hu_fail(HU_ERR_PARSE, "found nothing to %s, expected halfulp %s %s", verb->name,
+                     verb->name, verb->usage);
+    else
+        st = verb->run(config, exit_code);
     hu_config_free(config);
     return st;
 }
