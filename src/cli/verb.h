@@ -20,6 +20,9 @@ typedef struct hu_verb {
 /* X(name): const hu_verb hu_verb_<name>, in the order of the help. */
 #define HU_VERB_LIST(X)                                                                            \
     X(fmt)                                                                                         \
+    X(train)                                                                                       \
+    X(eval)                                                                                        \
+    X(resume)                                                                                      \
     X(doctor)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;

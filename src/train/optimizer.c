@@ -101,7 +101,7 @@ hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t param
     made->parameters = parameters;
     made->moments = options->kind != HU_OPTIMIZER_SGD ? 2 : options->momentum > 0 ? 1 : 0;
     for (size_t i = 0; i < made->moments; i++) {
-        HU_TRY(hu_alloc_array((size_t)parameters, sizeof(float), &block));
+        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)parameters * sizeof(float), &block));
         made->moment[i] = block;
     }
     *optimizer = made;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <xxhash.h>
+#include "base/hash.h"
 
 #include "base/error.h"
 #include "train/inner.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
+#include "base/hash.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -192,4 +192,15 @@ void hu_trainer_note_accuracy(hu_trainer *trainer, double accuracy) {
     if (progress->last_accuracy_step < 0 || accuracy > progress->best_accuracy)
         progress->best_accuracy = accuracy;
     progress->last_accuracy_step = progress->step;
+}
+
+hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
+    const char *name;
+    const void *data;
+    size_t bytes;
+    uint64_t optimizer = 0;
+    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++)
+        if (strcmp(name, "t") != 0) optimizer += bytes;
+    if (trainer->gradient_sum) optimizer += (uint64_t)trainer->run->trained * sizeof(float);
+    return hu_ledger_of(trainer->run, optimizer);
 }

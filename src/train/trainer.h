@@ -6,6 +6,7 @@
 
 #include "graph/run.h"
 #include "model/model.h"
+#include "observe/ledger.h"
 #include "precision/plan.h"
 #include "train/checkpoint.h"
 #include "train/loss_scale.h"
@@ -94,5 +95,8 @@ uint64_t hu_trainer_weights_hash(const hu_trainer *trainer);
 
 /* Share of low-precision elements of the present plan at this batch. */
 double hu_trainer_low_ratio(const hu_trainer *trainer);
+
+/* Planned bytes by role. */
+hu_ledger hu_trainer_ledger(const hu_trainer *trainer);
 
 #endif

@@ -1,0 +1,17 @@
+/* cli/options.h - from a configuration to what the trainer takes: recipes fill what the user left
+ * open. */
+#ifndef HU_CLI_OPTIONS_H
+#define HU_CLI_OPTIONS_H
+#include "cli/config.h"
+#include "train/trainer.h"
+
+/* Opens the data set that the configuration names; where the default set is not installed and the
+ * user asked for none, takes the synthetic glyphs and says so on stderr. */
+hu_status hu_options_dataset(hu_config *config, hu_dataset **dataset);
+
+/* Fills every "auto" of the configuration for this data set and translates it. precision owns its
+ * rules and must outlive the options; free it with hu_precision_free. */
+hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_precision *precision,
+                           hu_train_options *options);
+
+#endif

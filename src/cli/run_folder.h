@@ -1,0 +1,41 @@
+/* cli/run_folder.h - the folder of a run: config.resolved.yaml metrics.csv metrics.jsonl
+ * numerics.jsonl env.json checkpoint/. */
+#ifndef HU_CLI_RUN_FOLDER_H
+#define HU_CLI_RUN_FOLDER_H
+#include <stdio.h>
+
+#include "cli/config.h"
+#include "observe/recorder.h"
+#include "report/csv.h"
+#include "train/trainer.h"
+
+typedef struct hu_run_folder {
+    char *path;
+    char *checkpoints; /* path/checkpoint */
+    hu_csv *metrics;
+    FILE *metrics_lines;
+    hu_recorder *numerics;
+    int keep;
+} hu_run_folder;
+
+/* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a
+ * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. */
+hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
+                               hu_run_folder *folder);
+
+/* Opens an existing folder for going on at a step: rows of that step and later ones are dropped. */
+hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
+                               hu_run_folder *folder);
+void hu_run_folder_close(hu_run_folder *folder);
+
+/* One row of metrics.csv and metrics.jsonl. accuracy < 0: not evaluated at this step. */
+hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report, double rate,
+                            double accuracy);
+
+/* Saves the trainer's state durably. */
+hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);
+
+/* Path of the resolved configuration; owner frees. */
+hu_status hu_run_folder_config(const char *directory, char **path);
+
+#endif

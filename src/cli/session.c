@@ -1,0 +1,223 @@
+#include "cli/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int64_t hu_peak_rss_bytes(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (int64_t)usage.ru_maxrss * 1024;
+}
+
+static hu_status read_intervals(hu_session *session) {
+    hu_status st = HU_OK;
+    char text[32];
+    hu_config *config = session->config;
+    int64_t per_epoch = hu_trainer_steps_per_epoch(session->trainer);
+    snprintf(text, sizeof text, "%lld", (long long)per_epoch);
+    HU_TRY(hu_config_set(config, "run.checkpoint_every", text, "recipe"));
+    HU_TRY(hu_config_set(config, "run.log_every", "10", "recipe"));
+    HU_TRY(hu_config_set(config, "run.quiet", isatty(STDERR_FILENO) ? "off" : "on", "terminal"));
+    HU_TRY(hu_config_i64(config, "run.checkpoint_every", &session->checkpoint_every));
+    HU_TRY(hu_config_i64(config, "run.log_every", &session->log_every));
+    HU_TRY(hu_config_i64(config, "eval.every", &session->eval_every));
+    HU_TRY(hu_config_bool(config, "run.quiet", &session->is_quiet));
+done:
+    return st;
+}
+
+/* Loads the newest checkpoint of a folder. */
+static hu_status load_newest(hu_session *session, const char *directory) {
+    hu_status st = HU_OK;
+    hu_checkpoint *checkpoint = NULL;
+    char warning[1024], path[4096];
+    snprintf(path, sizeof path, "%s/checkpoint", directory);
+    HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));
+    if (warning[0]) fprintf(stderr, "%s\n", warning);
+    HU_TRY(hu_trainer_restore(session->trainer, checkpoint));
+    fprintf(stderr, "goes on from %s\n", hu_checkpoint_path(checkpoint));
+done:
+    hu_checkpoint_free(checkpoint);
+    return st;
+}
+
+static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
+    hu_status st = HU_OK;
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    if (resume) {
+        HU_TRY(load_newest(session, directory));
+        HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
+    } else {
+        hu_ledger ledger = hu_trainer_ledger(session->trainer);
+        size_t state = (size_t)(ledger.parameters + ledger.optimizer);
+        HU_TRY(hu_run_folder_create(directory, session->config, state, &session->folder));
+    }
+    session->start_step = progress->step;
+done:
+    return st;
+}
+
+hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
+                          bool resume, hu_session *session) {
+    hu_status st = HU_OK;
+    hu_train_options options;
+    *session = (hu_session){.config = config, .dataset = dataset, .before = hu_ledger_now()};
+    HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
+    HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));
+    session->steps = options.steps;
+    hu_ledger ledger = hu_trainer_ledger(session->trainer);
+    HU_TRY(hu_ledger_check(&ledger, &session->before));
+    HU_TRY(read_intervals(session));
+    HU_TRY(open_folder(session, directory, resume));
+    if (!session->is_quiet) hu_progress_memory(&ledger);
+done:
+    if (st != HU_OK) hu_session_close(session);
+    return st;
+}
+
+void hu_session_close(hu_session *session) {
+    hu_trainer_free(session->trainer);
+    hu_run_folder_close(&session->folder);
+    hu_precision_free(&session->precision);
+    *session = (hu_session){0};
+}
+
+static bool is_multiple(int64_t step, int64_t every) {
+    return every > 0 && step % every == 0;
+}
+
+/* Evaluates at the ends of epochs and of the training; *accuracy stays negative otherwise. */
+static hu_status maybe_evaluate(hu_session *session, double *accuracy, double *loss) {
+    int64_t step = hu_trainer_progress(session->trainer)->step;
+    int64_t every = session->eval_every * hu_trainer_steps_per_epoch(session->trainer);
+    *accuracy = -1.0;
+    if (step < session->steps && !is_multiple(step, every)) return HU_OK;
+    hu_status st = hu_trainer_evaluate(session->trainer, accuracy, loss);
+    if (st == HU_OK) hu_trainer_note_accuracy(session->trainer, *accuracy);
+    return st;
+}
+
+static double rate_of(const hu_session *session) {
+    return session->train_seconds > 0.0 ? (double)session->train_samples / session->train_seconds
+                                        : 0.0;
+}
+
+/* Rows and checkpoint after a good step. */
+static hu_status after_step(hu_session *session, const hu_step_report *report,
+                            hu_session_result *result) {
+    hu_status st = HU_OK;
+    double accuracy;
+    int64_t done = report->step + 1;
+    HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
+    if (accuracy >= 0.0 || report->skipped || is_multiple(report->step, session->log_every)) {
+        HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
+        const hu_run *run = hu_trainer_run(session->trainer);
+        HU_TRY(hu_recorder_step(session->folder.numerics, report->step, run->graph, run->edges));
+    }
+    if (done == session->steps || is_multiple(done, session->checkpoint_every))
+        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+done:
+    return st;
+}
+
+static hu_status one_step(hu_session *session, hu_session_result *result) {
+    hu_step_report report;
+    double start = seconds_now();
+    hu_status st = hu_trainer_step(session->trainer, &report);
+    session->train_seconds += seconds_now() - start;
+    session->train_samples += report.samples;
+    if (!session->is_quiet) hu_progress_step(session, &report, rate_of(session));
+    if (st == HU_ERR_NONFINITE) {
+        result->has_diverged = true;
+        snprintf(result->reason, sizeof result->reason, "%s", hu_last_error());
+        return hu_run_folder_row(&session->folder, &report, rate_of(session), -1.0);
+    }
+    if (st == HU_OK) st = after_step(session, &report, result);
+    return st;
+}
+
+static bool is_interrupted(const hu_session *session) {
+    return session->interrupted && *session->interrupted;
+}
+
+hu_status hu_session_run(hu_session *session, hu_session_result *result) {
+    hu_status st = HU_OK;
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    *result = (hu_session_result){.test_loss = NAN};
+    if (progress->step >= session->steps && progress->last_accuracy_step < 0) {
+        double accuracy;
+        HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
+    }
+    while (progress->step < session->steps && !result->has_diverged) {
+        HU_TRY(one_step(session, result));
+        if (!is_interrupted(session) || progress->step >= session->steps) continue;
+        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+        HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
+                       "interrupted after step %lld; `halfulp resume %s` goes on from there",
+                       (long long)progress->step, session->folder.path));
+    }
+    result->train_loss = progress->last_epoch_loss;
+    result->test_accuracy = progress->last_accuracy;
+    result->best_accuracy = progress->best_accuracy;
+    result->images_per_second = rate_of(session);
+done:
+    if (!session->is_quiet) hu_progress_end();
+    return st;
+}
+
+json_t *hu_ledger_json(const hu_ledger *ledger) {
+    json_t *roles = json_object();
+    for (int r = 0; roles && r < HU_BUFFER_ROLE_COUNT; r++)
+        json_object_set_new(roles, hu_buffer_role_name((hu_buffer_role)r),
+                            json_integer((json_int_t)ledger->arena[r]));
+    json_object_set_new(roles, "masters", json_integer((json_int_t)ledger->parameters));
+    json_object_set_new(roles, "optimizer", json_integer((json_int_t)ledger->optimizer));
+    json_object_set_new(roles, "arena", json_integer((json_int_t)ledger->arena_bytes));
+    json_object_set_new(roles, "saved", json_integer((json_int_t)ledger->saved));
+    json_object_set_new(roles, "total", json_integer((json_int_t)ledger->total));
+    return roles;
+}
+
+json_t *hu_session_json(const hu_session *session, const hu_session_result *result) {
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    const hu_graph *graph = hu_trainer_graph(session->trainer);
+    const char *model = "", *precision = "", *data = "";
+    hu_ledger ledger = hu_trainer_ledger(session->trainer);
+    double elements = progress->elements ? (double)progress->elements : 1.0;
+    double steps = progress->step ? (double)progress->step : 1.0;
+    hu_config_text(session->config, "model.name", &model);
+    hu_config_text(session->config, "precision.name", &precision);
+    hu_config_text(session->config, "data.name", &data);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:i, s:o, s:I, s:o, s:o, s:o, s:o, "
+        "s:s}",
+        "model", model, "precision", precision, "data", data, "parameters",
+        (json_int_t)hu_graph_parameters(graph), "steps", (json_int_t)progress->step, "train_loss",
+        hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
+        "best_accuracy", hu_json_number(result->best_accuracy), "low_precision_ratio",
+        hu_json_number(progress->ratio_sum / steps), "skipped_steps",
+        (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted", 0,
+        "images_per_second", hu_json_number(result->images_per_second), "peak_rss_bytes",
+        (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger), "weights_hash",
+        hu_json_hash(hu_trainer_weights_hash(session->trainer)), "overflow_share",
+        hu_json_number((double)progress->overflow / elements), "underflow_share",
+        hu_json_number((double)progress->underflow / elements), "run", session->folder.path);
+    if (object && result->has_diverged)
+        json_object_set_new(object, "diverged", json_string(result->reason));
+    return object;
+}

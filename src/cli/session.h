@@ -1,0 +1,55 @@
+/* cli/session.h - one training run with its folder: progress lines, metrics, checkpoints,
+ * evaluation. */
+#ifndef HU_CLI_SESSION_H
+#define HU_CLI_SESSION_H
+#include <jansson.h>
+#include <signal.h>
+
+#include "cli/config.h"
+#include "cli/run_folder.h"
+#include "train/trainer.h"
+
+typedef struct hu_session {
+    hu_config *config;   /* borrowed */
+    hu_dataset *dataset; /* borrowed */
+    hu_precision precision;
+    hu_trainer *trainer;
+    hu_run_folder folder;
+    hu_ledger before;   /* what the allocator counted before the trainer was made */
+    int64_t steps;      /* of the whole training */
+    int64_t eval_every; /* epochs; 0: only at the end */
+    int64_t checkpoint_every, log_every;
+    int64_t start_step;
+    double train_seconds; /* inside steps of this process */
+    int64_t train_samples;
+    bool is_quiet;
+    const volatile sig_atomic_t *interrupted; /* NULL: not watched */
+} hu_session;
+
+/* What a finished (or diverged) run is reported as. */
+typedef struct hu_session_result {
+    double train_loss, test_accuracy, test_loss, best_accuracy;
+    double images_per_second;
+    bool has_diverged;
+    char reason[512]; /* of the divergence */
+} hu_session_result;
+
+/* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one
+ * below runs/), prints the memory plan to stderr and checks the ledger. resume: the folder exists;
+ * its newest checkpoint is loaded. */
+hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
+                          bool resume, hu_session *session);
+void hu_session_close(hu_session *session);
+
+/* Trains to the end. Divergence is not a failure here: result says so. HU_ERR_INTERRUPTED after a
+ * checkpoint. */
+hu_status hu_session_run(hu_session *session, hu_session_result *result);
+
+/* The JSON object of `train --json`. New reference. */
+json_t *hu_session_json(const hu_session *session, const hu_session_result *result);
+
+/* Bytes of memory by role, as JSON; and the most memory the process has had. */
+json_t *hu_ledger_json(const hu_ledger *ledger);
+int64_t hu_peak_rss_bytes(void);
+
+#endif

@@ -1,0 +1,177 @@
+/* halfulp train, resume, eval: one training run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/interrupt.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "cli/verb.h"
+
+static const char *const json_flag[] = {"json", NULL};
+
+static void print_result(const hu_session *session, const hu_session_result *result) {
+    printf("test accuracy %.2f %%  train loss %.4f  %.0f images/s  %lld steps, %lld skipped\n",
+           100.0 * result->test_accuracy, result->train_loss, result->images_per_second,
+           (long long)hu_trainer_progress(session->trainer)->step,
+           (long long)hu_trainer_scaler(session->trainer)->skipped);
+    printf("weights hash %016llx  run folder %s\n",
+           (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);
+}
+
+static hu_status report(const hu_session *session, const hu_session_result *result, bool as_json) {
+    hu_status st = HU_OK;
+    if (as_json)
+        st = hu_json_print(hu_session_json(session, result));
+    else if (!result->has_diverged)
+        print_result(session, result);
+    if (st == HU_OK && result->has_diverged) st = hu_fail(HU_ERR_NONFINITE, "%s", result->reason);
+    return st;
+}
+
+static hu_status run_session(hu_config *config, const char *directory, bool resume) {
+    hu_status st = HU_OK;
+    hu_dataset *dataset = NULL;
+    hu_session session = {0};
+    hu_session_result result;
+    const volatile sig_atomic_t *flag;
+    HU_TRY(hu_options_dataset(config, &dataset));
+    HU_TRY(hu_session_open(config, dataset, directory, resume, &session));
+    HU_TRY(hu_interrupt_install(&flag));
+    session.interrupted = flag;
+    HU_TRY(hu_session_run(&session, &result));
+    HU_TRY(report(&session, &result, hu_config_flag(config, "json", NULL)));
+done:
+    hu_session_close(&session);
+    hu_dataset_close(dataset);
+    return st;
+}
+
+/* run.dir, NULL for "auto". */
+static hu_status chosen_directory(const hu_config *config, const char **directory) {
+    hu_status st = hu_config_text(config, "run.dir", directory);
+    if (st == HU_OK && strcmp(*directory, "auto") == 0) *directory = NULL;
+    return st;
+}
+
+static hu_status run_train(hu_config *config, int *exit_code) {
+    const char *directory;
+    (void)exit_code;
+    hu_status st = chosen_directory(config, &directory);
+    return st == HU_OK ? run_session(config, directory, false) : st;
+}
+
+/* Copies of the keys that the user gave, as one tree. */
+static hu_status copy_given(const hu_config *config, hu_keys *given) {
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const char *name = hu_config_keys[i].name;
+        hu_keys *copy;
+        if (!hu_config_given(config, name)) continue;
+        hu_status st = hu_keys_copy(hu_keys_find(hu_config_tree(config), name), &copy);
+        if (st == HU_OK) st = hu_keys_set(given, name, copy);
+        if (st != HU_OK) return st;
+    }
+    return HU_OK;
+}
+
+/* Reads the folder's resolved configuration; what the user gave now wins over it. */
+static hu_status merge_saved(hu_config *config, const char *directory) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    hu_keys *saved = NULL, *given = NULL;
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "command line", &given));
+    HU_TRY(copy_given(config, given));
+    HU_TRY(hu_run_folder_config(directory, &path));
+    HU_TRY(hu_yaml_read(path, &saved));
+    HU_TRY(hu_config_merge(config, saved));
+    if (hu_keys_count(given) > 0) HU_TRY(hu_config_merge(config, given));
+done:
+    hu_keys_free(saved);
+    hu_keys_free(given);
+    hu_free(path);
+    return st;
+}
+
+static hu_status run_resume(hu_config *config, int *exit_code) {
+    const char *directory = hu_config_subject(config, 0);
+    (void)exit_code;
+    hu_status st = merge_saved(config, directory);
+    return st == HU_OK ? run_session(config, directory, true) : st;
+}
+
+static hu_status evaluate(hu_config *config, const char *directory) {
+    hu_status st = HU_OK;
+    hu_dataset *dataset = NULL;
+    hu_precision precision = {0};
+    hu_train_options options;
+    hu_trainer *trainer = NULL;
+    hu_checkpoint *checkpoint = NULL;
+    char path[4096], warning[1024];
+    double accuracy, loss;
+    HU_TRY(hu_options_dataset(config, &dataset));
+    HU_TRY(hu_options_train(config, dataset, &precision, &options));
+    HU_TRY(hu_trainer_create(&options, dataset, &trainer));
+    snprintf(path, sizeof path, "%s/checkpoint", directory);
+    HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));
+    if (warning[0]) fprintf(stderr, "%s\n", warning);
+    HU_TRY(hu_trainer_restore(trainer, checkpoint));
+    HU_TRY(hu_trainer_evaluate(trainer, &accuracy, &loss));
+    long long step = (long long)hu_trainer_progress(trainer)->step;
+    const char *weights = options.eval_masters ? "master" : "rounded";
+    if (hu_config_flag(config, "json", NULL))
+        st = hu_json_print(json_pack(
+            "{s:s, s:I, s:o, s:o, s:s, s:o}", "run", directory, "step", (json_int_t)step,
+            "test_accuracy", hu_json_number(accuracy), "test_loss", hu_json_number(loss), "weights",
+            weights, "weights_hash", hu_json_hash(hu_trainer_weights_hash(trainer))));
+    else
+        printf("step %lld: test accuracy %.2f %%  test loss %.4f  (%s weights)\n", step,
+               100.0 * accuracy, loss, weights);
+done:
+    hu_checkpoint_free(checkpoint);
+    hu_trainer_free(trainer);
+    hu_precision_free(&precision);
+    hu_dataset_close(dataset);
+    return st;
+}
+
+static hu_status run_eval(hu_config *config, int *exit_code) {
+    const char *directory = hu_config_subject(config, 0);
+    (void)exit_code;
+    hu_status st = merge_saved(config, directory);
+    return st == HU_OK ? evaluate(config, directory) : st;
+}
+
+const hu_verb hu_verb_train = {
+    .name = "train",
+    .help = "train a model in a chosen precision",
+    .usage = "[key=value ...] [--json]",
+    .details = "Without keys: cnn-s on fashion-mnist in fp32, the recipe of the demo.\n"
+               "The run's folder holds metrics, checkpoints and the resolved configuration.\n",
+    .flags = json_flag,
+    .max_subjects = 0,
+    .run = run_train,
+};
+
+const hu_verb hu_verb_resume = {
+    .name = "resume",
+    .help = "go on with an interrupted run, to the same bits",
+    .usage = "RUN [key=value ...] [--json]",
+    .details = "RUN is the folder of a run; its newest sound checkpoint is taken.\n",
+    .flags = json_flag,
+    .min_subjects = 1,
+    .max_subjects = 1,
+    .run = run_resume,
+};
+
+const hu_verb hu_verb_eval = {
+    .name = "eval",
+    .help = "test accuracy of a run's newest checkpoint",
+    .usage = "RUN [key=value ...] [--json]",
+    .details = "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n",
+    .flags = json_flag,
+    .min_subjects = 1,
+    .max_subjects = 1,
+    .run = run_eval,
+};

@@ -1,0 +1,2 @@
+#define HU_PACK_ISA scalar
+#include "kernel/pack/body.inc"

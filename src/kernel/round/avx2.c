@@ -1,0 +1,2 @@
+#define HU_ROUND_ISA avx2
+#include "kernel/round/body.inc"

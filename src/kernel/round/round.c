@@ -1,0 +1,172 @@
+/* kernel/round/round.c - from a format and a mode to a kernel and its constants. */
+#include "kernel/round/round.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "format/value.h"
+
+#if defined(__x86_64__)
+#define FOR_EVERY_ISA(X, name) X(name, scalar), X(name, avx2), X(name, avx512)
+#else
+#define FOR_EVERY_ISA(X, name) X(name, scalar)
+#endif
+
+#define DECLARE(name, isa) hu_##name##_##isa
+#define HU_ROUND_VARIANT(name, mode, route) hu_round_fn FOR_EVERY_ISA(DECLARE, round_##name);
+#include "kernel/round/round.list"
+#undef HU_ROUND_VARIANT
+hu_scan_fn FOR_EVERY_ISA(DECLARE, scan_f32);
+hu_words_fn FOR_EVERY_ISA(DECLARE, random_words);
+
+static const hu_round_variant variants[] = {
+#define HU_ROUND_VARIANT(name, mode, route)                                                        \
+    {#name, mode, route, {FOR_EVERY_ISA(DECLARE, round_##name)}},
+#include "kernel/round/round.list"
+#undef HU_ROUND_VARIANT
+};
+static hu_scan_fn *const scans[HU_ISA_COUNT] = {FOR_EVERY_ISA(DECLARE, scan_f32)};
+static hu_words_fn *const word_makers[HU_ISA_COUNT] = {FOR_EVERY_ISA(DECLARE, random_words)};
+
+size_t hu_round_variant_count(void) {
+    return sizeof variants / sizeof variants[0];
+}
+
+const hu_round_variant *hu_round_variant_at(size_t index) {
+    return &variants[index];
+}
+
+static int exponent_max(const hu_format *format) {
+    return (int)(hu_format_code_max(format) >> format->man_bits) - 1 + hu_format_emin(format);
+}
+
+int hu_round_route_serves(hu_round_route route, const hu_format *format) {
+    int man_bits = format->man_bits;
+    switch (route) {
+    case HU_ROUTE_MAGIC:
+        return man_bits <= 22 && hu_format_emin(format) >= -126 &&
+               exponent_max(format) + 23 - man_bits <= 127;
+    case HU_ROUTE_ALIGNED:
+        return format->exp_bits == 8 && format->bias == 127 && man_bits >= 1 && man_bits <= 22;
+    default:
+        return 1;
+    }
+}
+
+/* Bits of 2^exponent, -149 <= exponent <= 127. */
+static uint32_t power_bits(int exponent) {
+    return exponent >= -126 ? (uint32_t)(exponent + 127) << 23 : 1u << (exponent + 149);
+}
+
+/* Smallest magnitude that overflows under nearest-even: half a quantum above the largest finite
+ * number; the tie itself stays if that number's significand is even (notes A.2). */
+static float overflow_threshold(const hu_format *format) {
+    uint32_t code_max = hu_format_code_max(format);
+    uint32_t half = 0x00800000u >> (format->man_bits + 1);
+    int is_even = format->man_bits > 0 && (code_max & 1) == 0;
+    uint32_t bits = hu_format_magnitude_bits(format, code_max) + half;
+    return hu_f32_of_bits(bits + (is_even ? 1 : 0));
+}
+
+/* Taken from the reference itself: the largest binary32 number overflows if any finite one does, in
+ * stochastic mode with the word 0, which goes up whenever anything is discarded. */
+static void set_overflow_values(hu_rounder *r) {
+    const uint32_t inputs[2] = {HU_F32_INFINITY - 1, HU_F32_INFINITY};
+    uint32_t *const results[2] = {r->overflow_value, r->infinite_value};
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t negative = 0; negative < 2; negative++) {
+            float x = hu_f32_of_bits(inputs[i] | negative << 31);
+            results[i][negative] = hu_f32_bits(hu_format_round(&r->format, r->rounding, x, 0));
+        }
+    }
+}
+
+static hu_round_finish finish_of(const hu_rounder *r) {
+    const uint32_t *over = r->overflow_value, *infinite = r->infinite_value;
+    int is_uniform =
+        over[1] == (over[0] | HU_F32_SIGN) && over[0] == infinite[0] && over[1] == infinite[1];
+    if (r->emin_field < 1) return HU_FINISH_DEEP;
+    if (!is_uniform) return HU_FINISH_FULL;
+    if (r->flush_below_bits || !r->zero_sign) return HU_FINISH_SMALL;
+    return HU_FINISH_PLAIN;
+}
+
+static void set_constants(hu_rounder *r, const hu_format *format, hu_rounding rounding,
+                          hu_round_route route) {
+    int emin = hu_format_emin(format);
+    *r = (hu_rounder){.format = *format, .rounding = rounding, .route = route};
+    r->drop = 23u - format->man_bits;
+    r->emin_field = emin + 127;
+    r->max_bits = hu_format_magnitude_bits(format, hu_format_code_max(format));
+    r->min_normal_bits = power_bits(emin);
+    r->min_nonzero_bits = power_bits(emin - format->man_bits);
+    r->flush_below_bits = format->subnormals ? 0 : r->min_normal_bits;
+    r->zero_sign = format->specials == HU_SPECIALS_FNUZ ? 0 : HU_F32_SIGN;
+    if (route == HU_ROUTE_MAGIC) {
+        r->emin_bits = r->min_normal_bits;
+        r->threshold = overflow_threshold(format);
+    }
+    set_overflow_values(r);
+    r->finish = finish_of(r);
+}
+
+hu_status hu_rounder_init_variant(hu_rounder *rounder, const hu_format *format,
+                                  const hu_round_variant *variant, hu_isa isa) {
+    hu_status st = HU_OK;
+    memset(rounder, 0, sizeof *rounder);
+    HU_TRY(hu_format_check(format));
+    if (!variant->run[isa] || !hu_round_route_serves(variant->route, format))
+        return hu_fail(HU_ERR_UNSUPPORTED, "rounding kernel %s does not serve this format on %s",
+                       variant->name, hu_isa_name(isa));
+    set_constants(rounder, format, variant->rounding, variant->route);
+    rounder->run = variant->run[isa];
+done:
+    return st;
+}
+
+hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding) {
+    hu_status st = HU_OK;
+    memset(rounder, 0, sizeof *rounder);
+    HU_TRY(hu_format_check(format));
+    for (size_t i = 0; i < hu_round_variant_count(); i++)
+        if (variants[i].rounding == rounding && hu_round_route_serves(variants[i].route, format))
+            return hu_rounder_init_variant(rounder, format, &variants[i], hu_cpu_isa());
+    return hu_fail(HU_ERR_ARGUMENT, "rounding mode %d, allowed 0..%d", (int)rounding,
+                   HU_ROUND_COUNT - 1);
+done:
+    return st;
+}
+
+hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *format,
+                       hu_rounding rounding, const hu_random_key *random, uint64_t first_index,
+                       hu_round_counts *counts) {
+    hu_rounder rounder;
+    hu_status st = hu_rounder_init(&rounder, format, rounding);
+    if (st != HU_OK) return st;
+    if (rounding == HU_ROUND_STOCHASTIC && !random)
+        return hu_fail(HU_ERR_ARGUMENT, "stochastic rounding without a random sequence");
+    hu_rounder_run(&rounder, n, x, y, random, first_index, counts);
+    return HU_OK;
+}
+
+void hu_round_counts_clear(hu_round_counts *counts) {
+    *counts = (hu_round_counts){.max_exponent = HU_NO_EXPONENT};
+}
+
+void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more) {
+    total->elements += more->elements;
+    total->overflow += more->overflow;
+    total->underflow += more->underflow;
+    total->subnormal += more->subnormal;
+    total->zero += more->zero;
+    total->nan += more->nan;
+    if (more->max_exponent > total->max_exponent) total->max_exponent = more->max_exponent;
+}
+
+void hu_scan_f32(size_t n, const float *x, hu_round_counts *counts) {
+    scans[hu_cpu_isa()](n, x, counts);
+}
+
+void hu_random_words_fast(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words) {
+    word_makers[hu_cpu_isa()](key, first, count, words);
+}

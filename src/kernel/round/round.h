@@ -1,0 +1,92 @@
+/* kernel/round/round.h - rounding prepared once per format, so that a call costs one pointer.
+ * Thread-safe: a prepared hu_rounder is read only. Same contract as halfulp/round.h.
+ */
+#ifndef HU_KERNEL_ROUND_H
+#define HU_KERNEL_ROUND_H
+#include <halfulp/round.h>
+
+#include "base/cpu.h"
+
+/* How a kernel reaches the rounded value; every route gives the same bits.
+ *   MAGIC    (|x| + C) - C with C = 2^(k+23-m), k = max(exponent of x, emin): the hardware's own
+ *            nearest-even addition rounds to the quantum 2^(k-m), subnormals included. Needs m <=
+ * 22, emin >= -126 and emax + 23 - m <= 127. ALIGNED  integer addition of half a quantum on the
+ * bits: e = 8, bias 127, 1 <= m <= 22, where subnormals lie on binary32's own grid. INTEGER  shifts
+ * per element; any format, any mode. */
+typedef enum hu_round_route { HU_ROUTE_MAGIC, HU_ROUTE_ALIGNED, HU_ROUTE_INTEGER } hu_round_route;
+
+/* What is left to do behind the rounding itself, from least to most.
+ *   PLAIN  overflow value with the sign of x
+ *   SMALL  also: flushed subnormals, zero without sign
+ *   FULL   also: overflow values that depend on the sign, or differ for infinite inputs
+ *   DEEP   also: emin < -126, where binary32 subnormals are normal numbers of the format */
+typedef enum hu_round_finish {
+    HU_FINISH_PLAIN,
+    HU_FINISH_SMALL,
+    HU_FINISH_FULL,
+    HU_FINISH_DEEP
+} hu_round_finish;
+
+typedef struct hu_rounder hu_rounder;
+typedef void hu_round_fn(const hu_rounder *rounder, size_t n, const float *x, float *y,
+                         const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
+
+/* Constants of one (format, rounding); "bits" are those of a binary32 magnitude. */
+struct hu_rounder {
+    hu_round_fn *run;
+    hu_format format;
+    hu_rounding rounding;
+    hu_round_route route;
+    hu_round_finish finish;
+    uint32_t drop;              /* 23 - m */
+    int32_t emin_field;         /* emin + 127, may be below 1 */
+    uint32_t emin_bits;         /* of 2^emin; MAGIC only */
+    float threshold;            /* smallest |x| that overflows; MAGIC only */
+    uint32_t max_bits;          /* largest finite */
+    uint32_t min_normal_bits;   /* 2^emin */
+    uint32_t min_nonzero_bits;  /* 2^(emin-m), before flushing */
+    uint32_t flush_below_bits;  /* results below become 0: min_normal_bits or 0 */
+    uint32_t zero_sign;         /* 0x80000000 if -0 exists, else 0 */
+    uint32_t overflow_value[2]; /* result of finite overflow, complete bits: of + and - inputs */
+    uint32_t infinite_value[2]; /* result of +inf, -inf */
+};
+
+/* Prepares for the best instruction set of hu_cpu_isa(). HU_ERR_FORMAT: the format is invalid;
+ * HU_ERR_ARGUMENT: no such rounding. Proof: tests/unit/kernel_round_test.c. */
+hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding);
+
+/* Rounds x[n] to y[n] (the same array or not overlapping) and adds to counts if not NULL. key must
+ * be given for HU_ROUND_STOCHASTIC; word first_index + i serves element i. */
+static inline void hu_rounder_run(const hu_rounder *rounder, size_t n, const float *x, float *y,
+                                  const hu_random_key *key, uint64_t first_index,
+                                  hu_round_counts *counts) {
+    rounder->run(rounder, n, x, y, key, first_index, counts);
+}
+
+/* Counts x[n] as a float32 edge, changing nothing: overflow = infinities, subnormal = binary32
+ * subnormals, underflow untouched. */
+void hu_scan_f32(size_t n, const float *x, hu_round_counts *counts);
+
+/* words[i] = word first + i of the sequence, as hu_random_words, several blocks at once. */
+void hu_random_words_fast(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);
+
+/* Table for tests and benchmarks: variant 0..hu_round_variant_count()-1 of round.list. */
+typedef void hu_scan_fn(size_t n, const float *x, hu_round_counts *counts);
+typedef void hu_words_fn(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);
+typedef struct hu_round_variant {
+    const char *name;
+    hu_rounding rounding;
+    hu_round_route route;
+    hu_round_fn *run[HU_ISA_COUNT]; /* NULL where not compiled */
+} hu_round_variant;
+size_t hu_round_variant_count(void);
+const hu_round_variant *hu_round_variant_at(size_t index);
+
+/* True if the route can serve the format. */
+int hu_round_route_serves(hu_round_route route, const hu_format *format);
+
+/* As hu_rounder_init with a variant and instruction set of the caller's choice (both must serve).
+ */
+hu_status hu_rounder_init_variant(hu_rounder *rounder, const hu_format *format,
+                                  const hu_round_variant *variant, hu_isa isa);
+#endif

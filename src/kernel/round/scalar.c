@@ -1,0 +1,2 @@
+#define HU_ROUND_ISA scalar
+#include "kernel/round/body.inc"
