@@ -1,0 +1,229 @@
+/* Packing loses nothing: every code of every format comes back, in every width, on every
+ * instruction set of this machine. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "format/value.h"
+#include "kernel/pack/pack.h"
+
+static const hu_random_key key = {5, 6, 7};
+
+typedef struct block {
+    float *x, *y;
+    uint8_t *codes;
+} block;
+
+static block make_block(size_t n) {
+    block b;
+    void *p;
+    assert_int_equal(hu_alloc_array(n, sizeof(float), &p), HU_OK);
+    b.x = p;
+    assert_int_equal(hu_alloc_array(n, sizeof(float), &p), HU_OK);
+    b.y = p;
+    assert_int_equal(hu_alloc(4 * n + 1, &p), HU_OK);
+    b.codes = p;
+    return b;
+}
+
+static void free_block(block *b) {
+    hu_free(b->x);
+    hu_free(b->y);
+    hu_free(b->codes);
+}
+
+static void assert_same_bits(const float *a, const float *b, size_t n, const char *what) {
+    for (size_t i = 0; i < n; i++)
+        if (hu_f32_bits(a[i]) != hu_f32_bits(b[i]))
+            fail_msg("%s: element %zu: %a, expected %a", what, i, (double)a[i], (double)b[i]);
+}
+
+static int code_at(const uint8_t *codes, size_t i, uint32_t bits, uint32_t code) {
+    for (uint32_t b = 0; b < bits; b++) {
+        size_t at = i * bits + b;
+        if ((codes[at / 8] >> (at % 8) & 1) != (code >> b & 1)) return 0;
+    }
+    return 1;
+}
+
+/* x[n] -> codes -> y[n] is the identity; the codes are the reference's; no byte beyond is touched.
+ */
+static void check_round_trip(const hu_format *format, int code_bits, hu_isa isa, size_t n,
+                             const block *b) {
+    hu_packer packer;
+    uint64_t unencodable = 3;
+    char name[64], what[128];
+    assert_int_equal(hu_format_print(format, name, sizeof name), HU_OK);
+    snprintf(what, sizeof what, "%s in %d bits, %s", name, code_bits, hu_isa_name(isa));
+    assert_int_equal(hu_packer_init_isa(&packer, format, code_bits, isa), HU_OK);
+    size_t bytes = hu_packed_bytes(n, format, code_bits);
+    uint32_t width = code_bits ? (uint32_t)code_bits : hu_format_bits(format);
+    assert_int_equal(bytes, (n * width + 7) / 8);
+    b->codes[bytes] = 0x5a;
+    hu_packer_pack(&packer, n, b->x, b->codes, &unencodable);
+    assert_int_equal(b->codes[bytes], 0x5a);
+    assert_int_equal(unencodable, 3);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t code;
+        assert_int_equal(hu_format_encode(format, b->x[i], &code), HU_OK);
+        if (!code_at(b->codes, i, width, code)) fail_msg("%s: code of %a", what, (double)b->x[i]);
+    }
+    memset(b->y, 0x55, n * sizeof(float));
+    hu_packer_unpack(&packer, n, b->codes, b->y);
+    assert_same_bits(b->y, b->x, n, what);
+}
+
+/* Every code of the format, all widths that hold it. */
+static void check_format(const hu_format *format, block *b) {
+    size_t n = (size_t)1 << hu_format_bits(format);
+    for (uint32_t c = 0; c < n; c++) assert_int_equal(hu_format_decode(format, c, &b->x[c]), HU_OK);
+    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+        check_round_trip(format, 0, (hu_isa)isa, n, b);
+        if (n <= 256) check_round_trip(format, 8, (hu_isa)isa, n, b);
+        if (n <= 65536) check_round_trip(format, 16, (hu_isa)isa, n, b);
+    }
+}
+
+/* The biases at the ends of the format's range and its customary one. */
+static void check_biases(hu_format format, block *b) {
+    int32_t top = (1 << format.exp_bits) - (format.specials == HU_SPECIALS_IEEE ? 2 : 1);
+    const int32_t biases[] = {(1 << (format.exp_bits - 1)) - 1, top - 127, 150 - format.man_bits,
+                              127};
+    for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
+        format.bias = biases[i];
+        if (i > 0 && format.exp_bits + format.man_bits > 9) continue; /* the rest takes time only */
+        if (hu_format_check(&format) == HU_OK) check_format(&format, b);
+    }
+}
+
+static void every_code_of_every_format_comes_back(void **state) {
+    (void)state;
+    block b = make_block(65536);
+    for (uint8_t e = 1; e <= 8; e++)
+        for (uint8_t m = 0; m <= 15 - e; m++)
+            for (uint8_t specials = 0; specials < 4; specials++)
+                for (uint8_t subnormals = 0; subnormals < 2; subnormals++) {
+                    check_biases((hu_format){.exp_bits = e,
+                                             .man_bits = m,
+                                             .specials = specials,
+                                             .subnormals = subnormals,
+                                             .overflow = HU_OVERFLOW_SAT},
+                                 &b);
+                }
+    free_block(&b);
+}
+
+/* Formats up to 32 bits, lengths that end within a byte and across chunks of the dense stream. */
+static void dense_streams_of_every_width_come_back(void **state) {
+    (void)state;
+    static const size_t lengths[] = {0, 1, 2, 3, 5, 7, 8, 9, 33, 1023, 1024, 1025, 3001};
+    block b = make_block(4096);
+    for (uint8_t e = 2; e <= 8; e++)
+        for (uint8_t m = 0; m <= 23; m++) {
+            hu_format f = {.exp_bits = e, .man_bits = m, .subnormals = 1};
+            f.bias = (1 << (e - 1)) - 1;
+            uint32_t mask = (uint32_t)(hu_format_limits_of(&f).codes - 1);
+            for (uint32_t i = 0; i < 4096; i++)
+                hu_format_decode(&f, hu_random_word(&key, i) & mask, &b.x[i]);
+            if (m == 0) b.x[0] = hu_f32_of_bits(HU_F32_INFINITY);
+            for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+                for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
+                    check_round_trip(&f, 0, (hu_isa)isa, lengths[l], &b);
+        }
+    free_block(&b);
+}
+
+static void every_length_and_offset_is_exact(void **state) {
+    (void)state;
+    static const char *const names[] = {"e4m3fn", "fp16"};
+    block b = make_block(128);
+    for (size_t f = 0; f < 2; f++)
+        for (size_t offset = 0; offset < 4; offset++)
+            for (size_t n = 0; n <= 65; n++)
+                for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+                    hu_format format;
+                    hu_format_parse(names[f], &format);
+                    uint32_t mask = (uint32_t)(hu_format_limits_of(&format).codes - 1);
+                    for (uint32_t i = 0; i < 128; i++)
+                        hu_format_decode(&format, (i * 2654435761u >> 8) & mask, &b.x[i]);
+                    block moved = {b.x + offset, b.y + offset, b.codes};
+                    check_round_trip(&format, f ? 16 : 8, (hu_isa)isa, n, &moved);
+                }
+    free_block(&b);
+}
+
+typedef struct lost_case {
+    const char *format;
+    float plus_infinity, minus_infinity, nan; /* what is read back */
+    uint64_t unencodable;                     /* of +inf, -inf, NaN */
+} lost_case;
+
+static void values_without_a_code_are_replaced_and_counted(void **state) {
+    (void)state;
+    static const lost_case cases[] = {
+        {"fp16", INFINITY, -INFINITY, NAN, 0},
+        {"e3m0", INFINITY, -INFINITY, 0, 1},
+        {"e4m3fn", 448, -448, NAN, 2},
+        {"e4m3fnuz", 240, -240, NAN, 2},
+        {"e2m1", 6, -6, 0, 3},
+        {"fp(4,3,4)", 30, -30, 0, 3},
+        {"e2m1:bias=149", 0x3p-147f, -0x3p-147f, 0, 3},
+    };
+    enum { N = 2100 };
+    static float x[N], y[N];
+    static uint8_t codes[2 * N];
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
+        for (int code_bits = 0; code_bits <= 16; code_bits += 8)
+            for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+                hu_format f;
+                hu_packer p;
+                uint64_t unencodable = 0;
+                assert_int_equal(hu_format_parse(cases[c].format, &f), HU_OK);
+                if (code_bits && (uint32_t)code_bits < hu_format_bits(&f)) continue;
+                memset(x, 0, sizeof x);
+                x[3] = x[2050] = INFINITY;
+                x[4] = x[2051] = -INFINITY;
+                x[5] = x[2052] = NAN;
+                hu_packer_init_isa(&p, &f, code_bits, (hu_isa)isa);
+                hu_packer_pack(&p, N, x, codes, &unencodable);
+                assert_int_equal(unencodable, 2 * cases[c].unencodable);
+                hu_packer_unpack(&p, N, codes, y);
+                for (size_t at = 3; at <= 2050; at += 2047) {
+                    assert_true(y[at] == cases[c].plus_infinity);
+                    assert_true(y[at + 1] == cases[c].minus_infinity);
+                    assert_true(isnan(cases[c].nan) ? isnan(y[at + 2]) : y[at + 2] == 0);
+                }
+            }
+}
+
+static void impossible_widths_are_errors(void **state) {
+    (void)state;
+    hu_format fp16;
+    float x = 1;
+    uint8_t codes[8];
+    hu_format_parse("fp16", &fp16);
+    assert_int_equal(hu_pack(1, &x, codes, &fp16, 8, NULL), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_pack(1, &x, codes, &fp16, 12, NULL), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_unpack(1, codes, &x, &fp16, 32), HU_ERR_ARGUMENT);
+    fp16.man_bits = 24;
+    assert_int_equal(hu_pack(1, &x, codes, &fp16, 0, NULL), HU_ERR_FORMAT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_code_of_every_format_comes_back),
+        cmocka_unit_test(dense_streams_of_every_width_come_back),
+        cmocka_unit_test(every_length_and_offset_is_exact),
+        cmocka_unit_test(values_without_a_code_are_replaced_and_counted),
+        cmocka_unit_test(impossible_widths_are_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
