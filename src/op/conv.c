@@ -3,8 +3,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "op/dnn.h"
 #include "op/expect.h"
+#include "op/product.h"
 
 /* Keeps every sum of kernel, stride, padding and dilation far from overflow. */
 enum { MAX_WINDOW = 1 << 20 };
@@ -100,7 +100,7 @@ hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
 
 static hu_status conv_create(const hu_node_info *info, void **state) {
     hu_product product = hu_product_conv2d(info->attrs, &info->in[0]);
-    return hu_dnn_create(info, &product, state);
+    return hu_product_create(info, &product, state);
 }
 
 static int64_t conv_macs(const hu_node_info *info) {
@@ -117,14 +117,14 @@ const hu_op hu_op_conv2d = {
     .shape = conv_shape,
     .params = conv_params,
     .saves = HU_SAVE_INPUT_0,
-    .scratch_bytes = hu_dnn_scratch_bytes,
-    .workspace_bytes = hu_dnn_workspace_bytes,
+    .scratch_bytes = hu_product_scratch_bytes,
+    .workspace_bytes = hu_product_workspace_bytes,
     .create = conv_create,
-    .prepare = hu_dnn_prepare,
-    .release = hu_dnn_release,
-    .begin = hu_dnn_begin,
-    .forward = hu_dnn_forward,
-    .backward = hu_dnn_backward,
+    .prepare = hu_product_prepare,
+    .release = hu_product_release,
+    .begin = hu_product_begin,
+    .forward = hu_product_run_forward,
+    .backward = hu_product_run_backward,
     .dparam_per_chunk = true,
     .macs = conv_macs,
 };

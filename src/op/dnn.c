@@ -3,7 +3,6 @@
  */
 #include "op/dnn.h"
 
-#include <omp.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -24,9 +23,11 @@ enum { ALIGNMENT = 64 };
  * one. */
 enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, UNPACK, KINDS };
 
-/* Memory objects are only shells: every call points them at its arrays. */
+/* Memory objects of one thread: shells that every call points at its arrays. SCRATCHPAD + kind. */
+enum { INPUT, OUTPUT, BIAS_GRADIENT, PACKED_GRADIENT, GRADIENT, SCRATCHPAD };
+enum { SHELLS = SCRATCHPAD + KINDS };
 typedef struct thread_memory {
-    dnnl_memory_t input, output, bias_gradient, packed_gradient, gradient, scratchpad[KINDS];
+    dnnl_memory_t shell[SHELLS];
 } thread_memory;
 
 typedef struct length_plan {
@@ -52,39 +53,24 @@ typedef struct weight_packing {
     void *scratch;
 } weight_packing;
 
-typedef struct hu_dnn {
+struct hu_dnn {
     hu_product product;
     bool need_din;
     int threads;
     dnnl_engine_t engine;
-    dnnl_primitive_attr_t attr; /* user-managed scratchpad */
-    dnnl_stream_t *stream;      /* [threads] */
-    dnnl_memory_desc_t weights, bias;
+    dnnl_primitive_attr_t attr;            /* user-managed scratchpad */
+    dnnl_stream_t *stream;                 /* [threads] */
+    dnnl_memory_desc_t weights, any, bias; /* plain weights; weights of free layout */
     dnnl_memory_t bias_memory;
     weight_packing packing[2]; /* [hu_pass] */
     length_plan *plans;        /* the last one is that of info->chunk */
     size_t scratch_bytes[2];   /* [hu_pass] of info->chunk */
-} hu_dnn;
+};
 
 static hu_status check(dnnl_status_t status, const char *what) {
     if (status == dnnl_success) return HU_OK;
     return hu_fail(status == dnnl_out_of_memory ? HU_ERR_MEMORY : HU_ERR_INTERNAL,
                    "oneDNN cannot make %s: status %d", what, (int)status);
-}
-
-/* ---- one thread ---- */
-
-/* A primitive splits its work over the threads it was made under, and its scratchpad fits that
- * number: creation and execution both run under one thread. The setting is the calling thread's
- * own. Gives what leave_one_thread restores. */
-static int enter_one_thread(void) {
-    int before = omp_get_max_threads();
-    omp_set_num_threads(1);
-    return before;
-}
-
-static void leave_one_thread(int before) {
-    omp_set_num_threads(before);
 }
 
 /* ---- instruction set ---- */
@@ -159,17 +145,16 @@ static dnnl_status_t describe_conv(const hu_product *p, int kind, const layouts 
                                    dnnl_convolution_desc_t *d) {
     dnnl_dims_t stride = {p->stride_h, p->stride_w}, pad = {p->pad_h, p->pad_w};
     dnnl_dims_t dilation = {p->dilation_h - 1, p->dilation_w - 1};
+    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     if (kind == FORWARD)
-        return dnnl_dilated_convolution_forward_desc_init(
-            d, dnnl_forward_training, dnnl_convolution_direct, l->input, l->weights, l->bias,
-            l->output, stride, dilation, pad, pad);
+        return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, l->input,
+                                                          l->weights, l->bias, l->output, stride,
+                                                          dilation, pad, pad);
     if (kind == BACKWARD_DATA)
-        return dnnl_dilated_convolution_backward_data_desc_init(d, dnnl_convolution_direct,
-                                                                l->input, l->weights, l->output,
-                                                                stride, dilation, pad, pad);
-    return dnnl_dilated_convolution_backward_weights_desc_init(d, dnnl_convolution_direct, l->input,
-                                                               l->weights, l->bias, l->output,
-                                                               stride, dilation, pad, pad);
+        return dnnl_dilated_convolution_backward_data_desc_init(
+            d, alg, l->input, l->weights, l->output, stride, dilation, pad, pad);
+    return dnnl_dilated_convolution_backward_weights_desc_init(
+        d, alg, l->input, l->weights, l->bias, l->output, stride, dilation, pad, pad);
 }
 
 /* ---- shells and primitives ---- */
@@ -186,6 +171,7 @@ static const dnnl_memory_desc_t *scratchpad_of(const_dnnl_primitive_desc_t pd) {
 /* Primitive FORWARD, BACKWARD_DATA or BACKWARD_WEIGHTS of a length. */
 static hu_status make_product(const hu_dnn *dnn, length_plan *plan, int kind,
                               const dnnl_memory_desc_t *weights) {
+    static const char *const what[] = {"a forward product", "a data gradient", "a weight gradient"};
     layouts l = {&plan->input, weights, dnn->product.has_bias ? &dnn->bias : NULL, &plan->output};
     op_description d;
     dnnl_status_t status = dnn->product.is_linear
@@ -196,9 +182,7 @@ static hu_status make_product(const hu_dnn *dnn, length_plan *plan, int kind,
                                             kind == FORWARD ? NULL : plan->pd[FORWARD]);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&plan->primitive[kind], plan->pd[kind]);
-    return check(status, kind == FORWARD         ? "a forward product"
-                         : kind == BACKWARD_DATA ? "a data gradient"
-                                                 : "a weight gradient");
+    return check(status, what[kind]);
 }
 
 static hu_status make_reorder(const hu_dnn *dnn, const dnnl_memory_desc_t *from,
@@ -232,27 +216,19 @@ static hu_status make_packing(const hu_dnn *dnn, const_dnnl_primitive_desc_t cho
     HU_TRY(hu_alloc(dnnl_memory_desc_get_size(scratchpad), &packing->scratch));
     HU_TRY(make_memory(dnn, &dnn->weights, &packing->plain));
     HU_TRY(make_memory(dnn, &packing->layout, &packing->packed));
-    HU_TRY(make_memory(dnn, scratchpad, &packing->scratchpad));
     HU_TRY(
-        check(dnnl_memory_set_data_handle(packing->scratchpad, packing->scratch), "a scratchpad"));
+        check(dnnl_memory_create(&packing->scratchpad, scratchpad, dnn->engine, packing->scratch),
+              "a scratchpad"));
 done:
     return st;
 }
 
 /* ---- lengths ---- */
 
-static void release_thread(thread_memory *m) {
-    dnnl_memory_destroy(m->input);
-    dnnl_memory_destroy(m->output);
-    dnnl_memory_destroy(m->bias_gradient);
-    dnnl_memory_destroy(m->packed_gradient);
-    dnnl_memory_destroy(m->gradient);
-    for (int k = 0; k < KINDS; k++) dnnl_memory_destroy(m->scratchpad[k]);
-}
-
 static void release_plan(length_plan *plan) {
     if (!plan) return;
-    for (int t = 0; plan->thread && t < plan->threads; t++) release_thread(&plan->thread[t]);
+    for (int t = 0; plan->thread && t < plan->threads; t++)
+        for (int i = 0; i < SHELLS; i++) dnnl_memory_destroy(plan->thread[t].shell[i]);
     for (int k = 0; k < KINDS; k++) {
         dnnl_primitive_destroy(plan->primitive[k]);
         dnnl_primitive_desc_destroy(plan->pd[k]);
@@ -263,20 +239,19 @@ static void release_plan(length_plan *plan) {
 }
 
 static hu_status make_thread(const hu_dnn *dnn, const length_plan *plan, thread_memory *m) {
-    hu_status st;
-    HU_TRY(make_memory(dnn, &plan->input, &m->input));
-    HU_TRY(make_memory(dnn, &plan->output, &m->output));
-    HU_TRY(make_memory(dnn, &plan->packed_gradient, &m->packed_gradient));
-    HU_TRY(make_memory(dnn, &dnn->weights, &m->gradient));
-    HU_TRY(make_memory(dnn, &dnn->bias, &m->bias_gradient));
+    const dnnl_memory_desc_t *layout[SHELLS] = {&plan->input, &plan->output, &dnn->bias,
+                                                &plan->packed_gradient, &dnn->weights};
+    hu_status st = HU_OK;
     for (int k = 0; k < KINDS; k++)
-        if (plan->pd[k]) HU_TRY(make_memory(dnn, scratchpad_of(plan->pd[k]), &m->scratchpad[k]));
+        if (plan->pd[k]) layout[SCRATCHPAD + k] = scratchpad_of(plan->pd[k]);
+    for (int i = 0; i < SHELLS; i++)
+        if (layout[i]) HU_TRY(make_memory(dnn, layout[i], &m->shell[i]));
 done:
     return st;
 }
 
 /* "any" in dnn->packing is replaced by what the primitives of the first length choose. */
-static hu_status make_primitives(hu_dnn *dnn, length_plan *plan, const dnnl_memory_desc_t *any) {
+static hu_status make_primitives(hu_dnn *dnn, length_plan *plan) {
     weight_packing *forward = &dnn->packing[HU_FORWARD], *backward = &dnn->packing[HU_BACKWARD];
     hu_status st;
     HU_TRY(make_product(dnn, plan, FORWARD, &forward->layout));
@@ -285,7 +260,7 @@ static hu_status make_primitives(hu_dnn *dnn, length_plan *plan, const dnnl_memo
         HU_TRY(make_product(dnn, plan, BACKWARD_DATA, &backward->layout));
         if (!backward->reorder) HU_TRY(make_packing(dnn, plan->pd[BACKWARD_DATA], backward));
     }
-    HU_TRY(make_product(dnn, plan, BACKWARD_WEIGHTS, any));
+    HU_TRY(make_product(dnn, plan, BACKWARD_WEIGHTS, &dnn->any));
     plan->packed_gradient =
         *dnnl_primitive_desc_query_md(plan->pd[BACKWARD_WEIGHTS], dnnl_query_diff_weights_md, 0);
     if (!dnnl_memory_desc_equal(&plan->packed_gradient, &dnn->weights))
@@ -315,24 +290,19 @@ static void measure(const hu_dnn *dnn, length_plan *plan) {
 
 /* The caller's scratch was measured for info->chunk; a length that needs more gets its own. */
 static hu_status make_spare(const hu_dnn *dnn, length_plan *plan) {
-    if (!dnn->plans) return HU_OK;
-    for (int pass = 0; pass < 2; pass++)
-        if (plan->scratch_bytes[pass] > dnn->scratch_bytes[pass] &&
-            plan->scratch_bytes[pass] > plan->spare_bytes)
-            plan->spare_bytes = plan->scratch_bytes[pass];
-    if (!plan->spare_bytes) return HU_OK;
+    const size_t *need = plan->scratch_bytes, *have = dnn->scratch_bytes;
+    if (!dnn->plans || (need[0] <= have[0] && need[1] <= have[1])) return HU_OK;
+    plan->spare_bytes = need[0] > need[1] ? need[0] : need[1];
     return hu_alloc_array((size_t)plan->threads, plan->spare_bytes, &plan->spare);
 }
 
 static hu_status fill_plan(hu_dnn *dnn, length_plan *plan) {
     const hu_product *p = &dnn->product;
-    dnnl_memory_desc_t plain, any;
     void *block;
     hu_status st;
     HU_TRY(describe_data(p, plan->count, p->in_h, p->in_w, p->in_c, &plan->input));
     HU_TRY(describe_data(p, plan->count, p->out_h, p->out_w, p->out_c, &plan->output));
-    HU_TRY(describe_weights(p, &plain, &any));
-    HU_TRY(make_primitives(dnn, plan, &any));
+    HU_TRY(make_primitives(dnn, plan));
     measure(dnn, plan);
     HU_TRY(make_spare(dnn, plan));
     HU_TRY(hu_alloc_array((size_t)plan->threads, sizeof(thread_memory), &block));
@@ -349,9 +319,7 @@ static hu_status add_plan(hu_dnn *dnn, int64_t count) {
     length_plan *plan = block;
     plan->count = count;
     plan->threads = dnn->threads;
-    int before = enter_one_thread();
     st = fill_plan(dnn, plan);
-    leave_one_thread(before);
     if (st != HU_OK) {
         release_plan(plan);
         return st;
@@ -370,8 +338,7 @@ static length_plan *find_plan(const hu_dnn *dnn, int64_t count) {
 
 /* ---- life ---- */
 
-void hu_dnn_release(void *state) {
-    hu_dnn *dnn = state;
+void hu_dnn_release(hu_dnn *dnn) {
     if (!dnn) return;
     while (dnn->plans) {
         length_plan *next = dnn->plans->next;
@@ -410,16 +377,16 @@ static hu_status make_layouts(hu_dnn *dnn) {
     HU_TRY(check(dnnl_memory_desc_init_by_tag(&dnn->bias, 1, channels, dnnl_f32, dnnl_a),
                  "a layout of biases"));
     HU_TRY(make_memory(dnn, &dnn->bias, &dnn->bias_memory));
-    HU_TRY(describe_weights(&dnn->product, &dnn->weights, &dnn->packing[HU_FORWARD].layout));
-    dnn->packing[HU_BACKWARD].layout = dnn->packing[HU_FORWARD].layout;
+    HU_TRY(describe_weights(&dnn->product, &dnn->weights, &dnn->any));
+    dnn->packing[HU_FORWARD].layout = dnn->packing[HU_BACKWARD].layout = dnn->any;
 done:
     return st;
 }
 
-hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, void **state) {
+hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, hu_dnn **made) {
     void *block = NULL;
     hu_status st;
-    *state = NULL;
+    *made = NULL;
     HU_TRY(check_isa());
     HU_TRY(hu_alloc(sizeof(hu_dnn), &block));
     hu_dnn *dnn = block;
@@ -429,39 +396,25 @@ hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, voi
     HU_TRY(make_engine(dnn));
     HU_TRY(make_layouts(dnn));
     HU_TRY(add_plan(dnn, info->chunk));
-    *state = dnn;
+    *made = dnn;
 done:
-    if (st == HU_OK) return HU_OK;
-    hu_dnn_release(block);
-    return hu_fail_within(st, "%s", info->name);
+    if (st != HU_OK) hu_dnn_release(block);
+    return st;
 }
 
-hu_status hu_dnn_prepare(const hu_node_info *info, void *state, int64_t count) {
-    hu_dnn *dnn = state;
-    hu_status st = find_plan(dnn, count) ? HU_OK : add_plan(dnn, count);
-    return st == HU_OK ? HU_OK : hu_fail_within(st, "%s", info->name);
+hu_status hu_dnn_prepare(hu_dnn *dnn, int64_t count) {
+    return find_plan(dnn, count) ? HU_OK : add_plan(dnn, count);
 }
 
-size_t hu_dnn_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
-    (void)info;
-    const hu_dnn *dnn = state;
+size_t hu_dnn_scratch_bytes(const hu_dnn *dnn, hu_pass pass) {
     return dnn->scratch_bytes[pass];
 }
 
-/* Where the bias stands in the workspace of the forward pass, behind the packed weights. */
-static size_t bias_offset(const hu_dnn *dnn) {
-    return hu_round_up(dnn->packing[HU_FORWARD].bytes, ALIGNMENT);
+size_t hu_dnn_packed_bytes(const hu_dnn *dnn, hu_pass pass) {
+    return dnn->packing[pass].bytes;
 }
 
-size_t hu_dnn_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
-    (void)info;
-    const hu_dnn *dnn = state;
-    if (pass == HU_BACKWARD) return dnn->packing[HU_BACKWARD].bytes;
-    return bias_offset(dnn) + (dnn->product.has_bias ? dnnl_memory_desc_get_size(&dnn->bias) : 0);
-}
-
-const char *hu_dnn_impl(const void *state, hu_pass pass) {
-    const hu_dnn *dnn = state;
+const char *hu_dnn_impl(const hu_dnn *dnn, hu_pass pass) {
     const length_plan *plan = dnn->plans;
     const char *name[KINDS] = {"", "", "", ""};
     while (plan->next) plan = plan->next;
@@ -481,106 +434,85 @@ static bool point(dnnl_memory_t memory, const void *data) {
     return dnnl_memory_set_data_handle(memory, (void *)data) == dnnl_success;
 }
 
-void hu_dnn_begin(const hu_op_call *call, hu_pass pass) {
-    hu_dnn *dnn = call->state;
+bool hu_dnn_pack(hu_dnn *dnn, hu_pass pass, const float *weights, const float *bias, void *packed) {
     weight_packing *packing = &dnn->packing[pass];
-    if (!packing->reorder) return;
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, packing->plain},
                               {DNNL_ARG_TO, packing->packed},
                               {DNNL_ARG_SCRATCHPAD, packing->scratchpad}};
-    int before = enter_one_thread();
-    bool ok = point(packing->plain, call->param[0]) && point(packing->packed, call->workspace) &&
-              dnnl_primitive_execute(packing->reorder, dnn->stream[0], 3, args) == dnnl_success;
-    leave_one_thread(before);
-    if (!ok) memset(call->workspace, 0xff, packing->bytes);
-    if (pass == HU_BACKWARD || !dnn->product.has_bias) return;
-    float *bias = (float *)(void *)((char *)call->workspace + bias_offset(dnn));
-    memcpy(bias, call->param[1], (size_t)dnn->product.out_c * sizeof *bias);
-    point(dnn->bias_memory, bias);
+    return (!bias || point(dnn->bias_memory, bias)) && point(packing->plain, weights) &&
+           point(packing->packed, packed) &&
+           dnnl_primitive_execute(packing->reorder, dnn->stream[0], 3, args) == dnnl_success;
 }
 
-/* One call of one primitive. */
+/* What the calls of one chunk's primitives share. */
 typedef struct execution {
     const hu_dnn *dnn;
     const length_plan *plan;
-    thread_memory *memory;
-    int thread;
+    const dnnl_memory_t *shell; /* of this thread */
+    dnnl_stream_t stream;
     char *scratch;
 } execution;
 
 static execution start(const hu_op_call *call) {
     const hu_dnn *dnn = call->state;
-    execution e = {.dnn = dnn, .plan = find_plan(dnn, call->count), .thread = call->thread};
-    e.memory = &e.plan->thread[call->thread];
-    e.scratch = call->scratch;
-    if (e.plan->spare)
-        e.scratch = (char *)e.plan->spare + (size_t)call->thread * e.plan->spare_bytes;
-    return e;
+    const length_plan *plan = find_plan(dnn, call->count);
+    size_t thread = (size_t)call->thread;
+    char *spare = plan->spare;
+    return (execution){.dnn = dnn,
+                       .plan = plan,
+                       .shell = plan->thread[thread].shell,
+                       .stream = dnn->stream[thread],
+                       .scratch = spare ? spare + thread * plan->spare_bytes : call->scratch};
 }
 
-static bool execute(const execution *e, int kind, int n, const dnnl_exec_arg_t *args) {
-    return point(e->memory->scratchpad[kind], e->scratch) &&
-           dnnl_primitive_execute(e->plan->primitive[kind], e->dnn->stream[e->thread], n, args) ==
-               dnnl_success;
+/* args: the scratchpad comes first and is filled in here. */
+static bool execute(const execution *e, int kind, int n, dnnl_exec_arg_t *args) {
+    args[0] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, e->shell[SCRATCHPAD + kind]};
+    return point(args[0].memory, e->scratch) &&
+           dnnl_primitive_execute(e->plan->primitive[kind], e->stream, n, args) == dnnl_success;
 }
 
-void hu_dnn_forward(const hu_op_call *call) {
+bool hu_dnn_forward(const hu_op_call *call) {
     execution e = start(call);
-    const hu_product *p = &e.dnn->product;
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, e.memory->input},
+    dnnl_exec_arg_t args[] = {{0},
+                              {DNNL_ARG_SRC, e.shell[INPUT]},
                               {DNNL_ARG_WEIGHTS, e.dnn->packing[HU_FORWARD].packed},
-                              {DNNL_ARG_DST, e.memory->output},
-                              {DNNL_ARG_SCRATCHPAD, e.memory->scratchpad[FORWARD]},
+                              {DNNL_ARG_DST, e.shell[OUTPUT]},
                               {DNNL_ARG_BIAS, e.dnn->bias_memory}};
-    int before = enter_one_thread();
-    bool ok = point(e.memory->input, call->in[0]) && point(e.memory->output, call->out[0]) &&
-              execute(&e, FORWARD, p->has_bias ? 5 : 4, args);
-    leave_one_thread(before);
-    if (!ok) memset(call->out[0], 0xff, (size_t)(call->count * hu_product_out(p)) * sizeof(float));
+    return point(e.shell[INPUT], call->in[0]) && point(e.shell[OUTPUT], call->out[0]) &&
+           execute(&e, FORWARD, e.dnn->product.has_bias ? 5 : 4, args);
 }
 
-static bool data_gradient(const execution *e, const hu_op_call *call) {
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_DIFF_DST, e->memory->output},
-                              {DNNL_ARG_WEIGHTS, e->dnn->packing[HU_BACKWARD].packed},
-                              {DNNL_ARG_DIFF_SRC, e->memory->input},
-                              {DNNL_ARG_SCRATCHPAD, e->memory->scratchpad[BACKWARD_DATA]}};
-    return point(e->memory->input, call->din[0]) && execute(e, BACKWARD_DATA, 4, args);
+bool hu_dnn_data_gradient(const hu_op_call *call) {
+    execution e = start(call);
+    dnnl_exec_arg_t args[] = {{0},
+                              {DNNL_ARG_DIFF_DST, e.shell[OUTPUT]},
+                              {DNNL_ARG_WEIGHTS, e.dnn->packing[HU_BACKWARD].packed},
+                              {DNNL_ARG_DIFF_SRC, e.shell[INPUT]}};
+    return point(e.shell[OUTPUT], call->dout[0]) && point(e.shell[INPUT], call->din[0]) &&
+           execute(&e, BACKWARD_DATA, 4, args);
 }
 
 static bool unpack_gradient(const execution *e, float *gradient) {
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, e->memory->packed_gradient},
-                              {DNNL_ARG_TO, e->memory->gradient},
-                              {DNNL_ARG_SCRATCHPAD, e->memory->scratchpad[UNPACK]}};
-    return point(e->memory->gradient, gradient) && execute(e, UNPACK, 3, args);
+    dnnl_exec_arg_t args[] = {
+        {0}, {DNNL_ARG_FROM, e->shell[PACKED_GRADIENT]}, {DNNL_ARG_TO, e->shell[GRADIENT]}};
+    return point(e->shell[GRADIENT], gradient) && execute(e, UNPACK, 3, args);
 }
 
-static bool weight_gradient(const execution *e, const hu_op_call *call) {
-    const length_plan *plan = e->plan;
-    bool has_bias = e->dnn->product.has_bias;
-    char *packed = e->scratch + plan->scratchpad_bytes[HU_BACKWARD];
-    void *bias = has_bias ? call->dparam[1] : NULL;
-    if (!bias) bias = packed + plan->packed_gradient_bytes;
-    dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, e->memory->input},
-                              {DNNL_ARG_DIFF_DST, e->memory->output},
-                              {DNNL_ARG_DIFF_WEIGHTS, e->memory->packed_gradient},
-                              {DNNL_ARG_SCRATCHPAD, e->memory->scratchpad[BACKWARD_WEIGHTS]},
-                              {DNNL_ARG_DIFF_BIAS, e->memory->bias_gradient}};
-    void *target = plan->primitive[UNPACK] ? (void *)packed : call->dparam[0];
-    if (!point(e->memory->input, call->in[0]) || !point(e->memory->packed_gradient, target) ||
-        !point(e->memory->bias_gradient, bias) ||
-        !execute(e, BACKWARD_WEIGHTS, has_bias ? 5 : 4, args))
-        return false;
-    return !plan->primitive[UNPACK] || unpack_gradient(e, call->dparam[0]);
-}
-
-void hu_dnn_backward(const hu_op_call *call) {
+bool hu_dnn_weight_gradient(const hu_op_call *call) {
     execution e = start(call);
-    const hu_product *p = &e.dnn->product;
-    int before = enter_one_thread();
-    bool ok = point(e.memory->output, call->dout[0]);
-    if (call->din[0] && !(ok && data_gradient(&e, call)))
-        memset(call->din[0], 0xff, (size_t)(call->count * hu_product_in(p)) * sizeof(float));
-    if (call->dparam[0] && !(ok && weight_gradient(&e, call)))
-        memset(call->dparam[0], 0xff, (size_t)hu_product_weights(p) * sizeof(float));
-    leave_one_thread(before);
+    bool has_bias = e.dnn->product.has_bias, unpack = e.plan->primitive[UNPACK] != NULL;
+    char *packed = e.scratch + e.plan->scratchpad_bytes[HU_BACKWARD];
+    void *bias = has_bias ? call->dparam[1] : NULL;
+    if (!bias) bias = packed + e.plan->packed_gradient_bytes;
+    dnnl_exec_arg_t args[] = {{0},
+                              {DNNL_ARG_SRC, e.shell[INPUT]},
+                              {DNNL_ARG_DIFF_DST, e.shell[OUTPUT]},
+                              {DNNL_ARG_DIFF_WEIGHTS, e.shell[PACKED_GRADIENT]},
+                              {DNNL_ARG_DIFF_BIAS, e.shell[BIAS_GRADIENT]}};
+    return point(e.shell[INPUT], call->in[0]) && point(e.shell[OUTPUT], call->dout[0]) &&
+           point(e.shell[PACKED_GRADIENT], unpack ? (void *)packed : call->dparam[0]) &&
+           point(e.shell[BIAS_GRADIENT], bias) &&
+           execute(&e, BACKWARD_WEIGHTS, has_bias ? 5 : 4, args) &&
+           (!unpack || unpack_gradient(&e, call->dparam[0]));
 }

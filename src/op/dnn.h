@@ -1,32 +1,39 @@
-/* op/dnn.h - conv2d and linear on oneDNN; dnn.c is the only file that includes it.
+/* op/dnn.h - products on oneDNN; dnn.c is the only file that includes it.
  *
- * The functions have the signatures of the operation record (op/op.h), so conv.c and linear.c put
- * them into their records as they are. Activations are plain [count, H, W, C]; weights are packed
- * once per pass into the layout that the primitives like. Primitives are made for one thread and
- * are shared by all threads; a result depends on its chunk alone.
+ * Activations are plain [count, H, W, C]; weights are packed once per pass into the layout that the
+ * primitives like. A primitive splits its work over the OpenMP threads it was made under, and its
+ * scratchpad fits that number: every function that makes or runs one must be called under
+ * omp_set_num_threads(1). Primitives are shared by all threads; a result depends on its chunk
+ * alone.
  */
 #ifndef HU_OP_DNN_H
 #define HU_OP_DNN_H
 #include "op/product.h"
 
-/* Primitives of product for chunks of info->chunk samples: forward, weight gradient and, where
- * info->need_din[0], data gradient. Call outside parallel regions, as hu_dnn_prepare.
- * HU_ERR_MEMORY, HU_ERR_INTERNAL with oneDNN's status. Owner frees with hu_dnn_release. */
-hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, void **state);
+typedef struct hu_dnn hu_dnn;
 
-/* The rest: see op/op.h. */
-hu_status hu_dnn_prepare(const hu_node_info *info, void *state, int64_t count);
-void hu_dnn_release(void *state);
-size_t hu_dnn_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass);
-size_t hu_dnn_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass);
-void hu_dnn_begin(const hu_op_call *call, hu_pass pass);
-/* If oneDNN fails (it ran out of memory), the outputs are filled with NaN. */
-void hu_dnn_forward(const hu_op_call *call);
-void hu_dnn_backward(const hu_op_call *call);
+/* Primitives of product for chunks of info->chunk samples: forward, weight gradient and, where
+ * info->need_din[0], data gradient; prepare makes them for another count. HU_ERR_MEMORY,
+ * HU_ERR_INTERNAL with oneDNN's status. Owner frees with hu_dnn_release (NULL is allowed). */
+hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, hu_dnn **dnn);
+hu_status hu_dnn_prepare(hu_dnn *dnn, int64_t count);
+void hu_dnn_release(hu_dnn *dnn);
+
+/* Scratch of one call for any prepared count; bytes of the packed weights (0: pass needs none). */
+size_t hu_dnn_scratch_bytes(const hu_dnn *dnn, hu_pass pass);
+size_t hu_dnn_packed_bytes(const hu_dnn *dnn, hu_pass pass);
+
+/* Each gives false if oneDNN fails (out of memory); the outputs are then undefined.
+ * pack: plain weights -> packed; packed and bias (NULL: none, or backward) must live until the pass
+ * has ended. Not where hu_dnn_packed_bytes is 0. */
+bool hu_dnn_pack(hu_dnn *dnn, hu_pass pass, const float *weights, const float *bias, void *packed);
+bool hu_dnn_forward(const hu_op_call *call);         /* in[0] -> out[0] */
+bool hu_dnn_data_gradient(const hu_op_call *call);   /* dout[0] -> din[0] */
+bool hu_dnn_weight_gradient(const hu_op_call *call); /* in[0], dout[0] -> dparam[0], dparam[1] */
 
 /* oneDNN's name of the implementation behind info->chunk, for example "jit:avx2"; one that begins
  * with "ref" is slow. For the backward pass the name of the data gradient if only that one begins
- * with "ref", else the name of the weight gradient. Borrowed: valid until the state is released. */
-const char *hu_dnn_impl(const void *state, hu_pass pass);
+ * with "ref", else the name of the weight gradient. Borrowed: valid until dnn is released. */
+const char *hu_dnn_impl(const hu_dnn *dnn, hu_pass pass);
 
 #endif

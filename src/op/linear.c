@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "op/dnn.h"
+#include "op/product.h"
 
 static hu_shape weight_shape(const hu_linear_attrs *a, const hu_shape *in) {
     return (hu_shape){2, {a->out_features, hu_shape_elements(in)}};
@@ -57,7 +57,7 @@ hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
 
 static hu_status linear_create(const hu_node_info *info, void **state) {
     hu_product product = hu_product_linear(info->attrs, &info->in[0]);
-    return hu_dnn_create(info, &product, state);
+    return hu_product_create(info, &product, state);
 }
 
 static int64_t linear_macs(const hu_node_info *info) {
@@ -74,14 +74,14 @@ const hu_op hu_op_linear = {
     .shape = linear_shape,
     .params = linear_params,
     .saves = HU_SAVE_INPUT_0,
-    .scratch_bytes = hu_dnn_scratch_bytes,
-    .workspace_bytes = hu_dnn_workspace_bytes,
+    .scratch_bytes = hu_product_scratch_bytes,
+    .workspace_bytes = hu_product_workspace_bytes,
     .create = linear_create,
-    .prepare = hu_dnn_prepare,
-    .release = hu_dnn_release,
-    .begin = hu_dnn_begin,
-    .forward = hu_dnn_forward,
-    .backward = hu_dnn_backward,
+    .prepare = hu_product_prepare,
+    .release = hu_product_release,
+    .begin = hu_product_begin,
+    .forward = hu_product_run_forward,
+    .backward = hu_product_run_backward,
     .dparam_per_chunk = true,
     .macs = linear_macs,
 };

@@ -37,4 +37,15 @@ static inline int64_t hu_product_macs(const hu_product *p) {
     return p->out_h * p->out_w * hu_product_weights(p);
 }
 
+/* The record functions that conv2d and linear share; their state is a hu_dnn (op/dnn.h). If oneDNN
+ * runs out of memory in a pass, what it was to write is filled with NaN. */
+hu_status hu_product_create(const hu_node_info *info, const hu_product *product, void **state);
+hu_status hu_product_prepare(const hu_node_info *info, void *state, int64_t count);
+void hu_product_release(void *state);
+size_t hu_product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass);
+size_t hu_product_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass);
+void hu_product_begin(const hu_op_call *call, hu_pass pass);
+void hu_product_run_forward(const hu_op_call *call);
+void hu_product_run_backward(const hu_op_call *call);
+
 #endif
