@@ -81,14 +81,39 @@ static void check_round_trip(const hu_format *format, int code_bits, hu_isa isa,
     assert_same_bits(b->y, b->x, n, what);
 }
 
+static void put_code(uint8_t *codes, size_t i, uint32_t bits, uint32_t code) {
+    for (uint32_t b = 0; b < bits; b++) {
+        size_t at = i * bits + b;
+        codes[at / 8] =
+            (uint8_t)((codes[at / 8] & ~(1u << (at % 8))) | (code >> b & 1) << (at % 8));
+    }
+}
+
+/* Code i at place i, the spare bits above it set, reads as b->x[i]: also codes that packing never
+ * writes. */
+static void check_every_code_reads(const hu_format *format, int code_bits, hu_isa isa, size_t n,
+                                   const block *b) {
+    hu_packer packer;
+    char what[64];
+    uint32_t bits = hu_format_bits(format), width = code_bits ? (uint32_t)code_bits : bits;
+    uint32_t spare = (uint32_t)(((uint64_t)1 << width) - ((uint64_t)1 << bits));
+    snprintf(what, sizeof what, "reading %u-bit codes, %s", width, hu_isa_name(isa));
+    assert_int_equal(hu_packer_init_isa(&packer, format, code_bits, isa), HU_OK);
+    for (uint32_t i = 0; i < n; i++) put_code(b->codes, i, width, i | spare);
+    hu_packer_unpack(&packer, n, b->codes, b->y);
+    assert_same_bits(b->y, b->x, n, what);
+}
+
 /* Every code of the format, all widths that hold it. */
 static void check_format(const hu_format *format, block *b) {
     size_t n = (size_t)1 << hu_format_bits(format);
     for (uint32_t c = 0; c < n; c++) assert_int_equal(hu_format_decode(format, c, &b->x[c]), HU_OK);
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
-        check_round_trip(format, 0, (hu_isa)isa, n, b);
-        if (n <= 256) check_round_trip(format, 8, (hu_isa)isa, n, b);
-        if (n <= 65536) check_round_trip(format, 16, (hu_isa)isa, n, b);
+        for (int code_bits = 0; code_bits <= 16; code_bits += 8) {
+            if (code_bits && n > (size_t)1 << code_bits) continue;
+            check_round_trip(format, code_bits, (hu_isa)isa, n, b);
+            check_every_code_reads(format, code_bits, (hu_isa)isa, n, b);
+        }
     }
 }
 
@@ -191,7 +216,8 @@ static void values_without_a_code_are_replaced_and_counted(void **state) {
                 memset(x, 0, sizeof x);
                 x[3] = x[2050] = INFINITY;
                 x[4] = x[2051] = -INFINITY;
-                x[5] = x[2052] = NAN;
+                x[5] = NAN;
+                x[2052] = -NAN;
                 hu_packer_init_isa(&p, &f, code_bits, (hu_isa)isa);
                 hu_packer_pack(&p, N, x, codes, &unencodable);
                 assert_int_equal(unencodable, 2 * cases[c].unencodable);
@@ -199,9 +225,24 @@ static void values_without_a_code_are_replaced_and_counted(void **state) {
                 for (size_t at = 3; at <= 2050; at += 2047) {
                     assert_true(y[at] == cases[c].plus_infinity);
                     assert_true(y[at + 1] == cases[c].minus_infinity);
-                    assert_true(isnan(cases[c].nan) ? isnan(y[at + 2]) : y[at + 2] == 0);
+                    assert_true(isnan(cases[c].nan) ? isnan(y[at + 2])
+                                                    : hu_f32_bits(y[at + 2]) == 0);
                 }
             }
+}
+
+static void minus_zero_becomes_the_one_zero_of_fnuz(void **state) {
+    (void)state;
+    hu_format format;
+    const float x[3] = {-0.0f, 0.0f, -1.0f};
+    float y[3];
+    uint8_t codes[3];
+    hu_format_parse("e5m2fnuz", &format);
+    assert_int_equal(hu_pack(3, x, codes, &format, 8, NULL), HU_OK);
+    assert_int_equal(hu_unpack(3, codes, y, &format, 8), HU_OK);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(hu_f32_bits(y[0]), 0);
+    assert_true(y[2] == -1.0f);
 }
 
 static void impossible_widths_are_errors(void **state) {
@@ -223,6 +264,7 @@ int main(void) {
         cmocka_unit_test(dense_streams_of_every_width_come_back),
         cmocka_unit_test(every_length_and_offset_is_exact),
         cmocka_unit_test(values_without_a_code_are_replaced_and_counted),
+        cmocka_unit_test(minus_zero_becomes_the_one_zero_of_fnuz),
         cmocka_unit_test(impossible_widths_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

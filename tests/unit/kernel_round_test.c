@@ -297,6 +297,34 @@ static void stochastic_rounding_has_the_right_probabilities(void **state) {
     check_probabilities(0.0, 0x1p-24);
 }
 
+/* The least words of the sequence (found by search): only they tell the smallest fractions apart.
+ */
+static void the_smallest_fractions_go_up_with_the_smallest_words_only(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t index;
+        uint32_t word;
+    } rare[] = {{2929788886u, 0}, {1418207529u, 1}};
+    hu_format fp16;
+    hu_format_parse("fp16", &fp16);
+    for (size_t w = 0; w < 2; w++) {
+        assert_int_equal(hu_random_word(&key, rare[w].index), rare[w].word);
+        for (int exponent = -60; exponent < -24; exponent++)
+            for (int k = 0; k < 3; k++) {
+                static const float near[3] = {1.0f, 0x1.000002p0f, 0x1.fffffep0f};
+                float x = ldexpf(near[k], exponent), y;
+                for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+                    hu_cpu_set_isa((hu_isa)isa);
+                    hu_round_f32(1, &x, &y, &fp16, HU_ROUND_STOCHASTIC, &key, rare[w].index, NULL);
+                    /* up iff word < x / 2^-24 * 2^32, where fractions below 2^-33 are none */
+                    int goes_up = x >= 0x1p-57f && rare[w].word < ldexp((double)x, 56);
+                    assert_true(y == (goes_up ? 0x1p-24f : 0.0f));
+                }
+            }
+    }
+    hu_cpu_set_isa(hu_cpu_isa_native());
+}
+
 static void a_float32_scan_counts_without_touching(void **state) {
     (void)state;
     hu_format fp32;
@@ -340,6 +368,7 @@ int main(void) {
         cmocka_unit_test(splitting_an_array_changes_nothing),
         cmocka_unit_test(fast_random_words_are_the_words),
         cmocka_unit_test(stochastic_rounding_has_the_right_probabilities),
+        cmocka_unit_test(the_smallest_fractions_go_up_with_the_smallest_words_only),
         cmocka_unit_test(a_float32_scan_counts_without_touching),
         cmocka_unit_test(wrong_arguments_are_errors),
     };

@@ -49,8 +49,8 @@ hu_status hu_packer_init(hu_packer *packer, const hu_format *format, int code_bi
 /* As hu_packer_init on an instruction set of the caller's choice (which must be there). */
 hu_status hu_packer_init_isa(hu_packer *packer, const hu_format *format, int code_bits, hu_isa isa);
 
-/* x[n], members of the format -> codes, hu_packer_bytes(n) bytes. Values without a code are added
- * to *unencodable if it is not NULL. */
+/* x[n], members of the format -> codes, hu_packer_bytes(n) bytes, 16-bit codes 2-byte aligned.
+ * Values without a code are added to *unencodable if it is not NULL. */
 void hu_packer_pack(const hu_packer *packer, size_t n, const float *x, void *codes,
                     uint64_t *unencodable);
 
