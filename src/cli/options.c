@@ -283,3 +283,29 @@ done:
     if (st != HU_OK) hu_precision_free(precision);
     return st;
 }
+
+hu_status hu_options_given(const hu_config *config, hu_keys *given) {
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const char *name = hu_config_keys[i].name;
+        hu_keys *copy;
+        if (!hu_config_given(config, name)) continue;
+        hu_status st = hu_keys_copy(hu_keys_find(hu_config_tree(config), name), &copy);
+        if (st == HU_OK) st = hu_keys_set(given, name, copy);
+        if (st != HU_OK) return st;
+    }
+    return HU_OK;
+}
+
+hu_status hu_options_copy(const hu_config *config, hu_config **copy) {
+    static const char *const no_flags[] = {NULL};
+    hu_config_request nothing = {.flags = no_flags};
+    hu_status st = HU_OK;
+    hu_keys *given = NULL;
+    HU_TRY(hu_config_load(&nothing, copy));
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "command line", &given));
+    HU_TRY(hu_options_given(config, given));
+    if (hu_keys_count(given) > 0) HU_TRY(hu_config_merge(*copy, given));
+done:
+    hu_keys_free(given);
+    return st;
+}

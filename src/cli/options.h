@@ -14,4 +14,10 @@ hu_status hu_options_dataset(hu_config *config, hu_dataset **dataset);
 hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_precision *precision,
                            hu_train_options *options);
 
+/* Adds copies of the keys that the user gave to a map. */
+hu_status hu_options_given(const hu_config *config, hu_keys *given);
+
+/* A new configuration with the keys that the user gave; owner frees with hu_config_free. */
+hu_status hu_options_copy(const hu_config *config, hu_config **copy);
+
 #endif

@@ -32,22 +32,31 @@ static hu_status read_intervals(hu_session *session) {
     snprintf(text, sizeof text, "%lld", (long long)per_epoch);
     HU_TRY(hu_config_set(config, "run.checkpoint_every", text, "recipe"));
     HU_TRY(hu_config_set(config, "run.log_every", "10", "recipe"));
-    HU_TRY(hu_config_set(config, "run.quiet", isatty(STDERR_FILENO) ? "off" : "on", "terminal"));
     HU_TRY(hu_config_i64(config, "run.checkpoint_every", &session->checkpoint_every));
     HU_TRY(hu_config_i64(config, "run.log_every", &session->log_every));
     HU_TRY(hu_config_i64(config, "eval.every", &session->eval_every));
+    if (hu_config_is_auto(config, "run.quiet")) {
+        session->is_quiet = !isatty(STDERR_FILENO);
+        return HU_OK;
+    }
     HU_TRY(hu_config_bool(config, "run.quiet", &session->is_quiet));
 done:
     return st;
 }
 
-/* Loads the newest checkpoint of a folder. */
+/* Loads the newest checkpoint of a folder; a run that was stopped before its first one starts
+ * anew. */
 static hu_status load_newest(hu_session *session, const char *directory) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     char warning[1024], path[4096];
     snprintf(path, sizeof path, "%s/checkpoint", directory);
-    HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));
+    st = hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning);
+    if (st == HU_ERR_MISSING) {
+        fprintf(stderr, "%s holds no checkpoint yet: starts from step 0\n", directory);
+        return HU_OK;
+    }
+    HU_TRY(st);
     if (warning[0]) fprintf(stderr, "%s\n", warning);
     HU_TRY(hu_trainer_restore(session->trainer, checkpoint));
     fprintf(stderr, "goes on from %s\n", hu_checkpoint_path(checkpoint));
@@ -162,6 +171,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     if (progress->step >= session->steps && progress->last_accuracy_step < 0) {
         double accuracy;
         HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
+        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
     }
     while (progress->step < session->steps && !result->has_diverged) {
         HU_TRY(one_step(session, result));
@@ -171,7 +181,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
                        "interrupted after step %lld; `halfulp resume %s` goes on from there",
                        (long long)progress->step, session->folder.path));
     }
-    result->train_loss = progress->last_epoch_loss;
+    result->train_loss = progress->step > 0 ? progress->last_epoch_loss : NAN;
     result->test_accuracy = progress->last_accuracy;
     result->best_accuracy = progress->best_accuracy;
     result->images_per_second = rate_of(session);

@@ -31,12 +31,12 @@ typedef struct hu_session_result {
     double train_loss, test_accuracy, test_loss, best_accuracy;
     double images_per_second;
     bool has_diverged;
-    char reason[512]; /* of the divergence */
+    char reason[1024]; /* of the divergence */
 } hu_session_result;
 
 /* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one
  * below runs/), prints the memory plan to stderr and checks the ledger. resume: the folder exists;
- * its newest checkpoint is loaded. */
+ * its newest checkpoint is loaded, or the run starts anew if it was stopped before the first. */
 hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
                           bool resume, hu_session *session);
 void hu_session_close(hu_session *session);

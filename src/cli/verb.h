@@ -19,6 +19,7 @@ typedef struct hu_verb {
 
 /* X(name): const hu_verb hu_verb_<name>, in the order of the help. */
 #define HU_VERB_LIST(X)                                                                            \
+    X(demo)                                                                                        \
     X(fmt)                                                                                         \
     X(train)                                                                                       \
     X(eval)                                                                                        \

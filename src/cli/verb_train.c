@@ -63,26 +63,13 @@ static hu_status run_train(hu_config *config, int *exit_code) {
     return st == HU_OK ? run_session(config, directory, false) : st;
 }
 
-/* Copies of the keys that the user gave, as one tree. */
-static hu_status copy_given(const hu_config *config, hu_keys *given) {
-    for (size_t i = 0; i < hu_config_key_count; i++) {
-        const char *name = hu_config_keys[i].name;
-        hu_keys *copy;
-        if (!hu_config_given(config, name)) continue;
-        hu_status st = hu_keys_copy(hu_keys_find(hu_config_tree(config), name), &copy);
-        if (st == HU_OK) st = hu_keys_set(given, name, copy);
-        if (st != HU_OK) return st;
-    }
-    return HU_OK;
-}
-
 /* Reads the folder's resolved configuration; what the user gave now wins over it. */
 static hu_status merge_saved(hu_config *config, const char *directory) {
     hu_status st = HU_OK;
     char *path = NULL;
     hu_keys *saved = NULL, *given = NULL;
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "command line", &given));
-    HU_TRY(copy_given(config, given));
+    HU_TRY(hu_options_given(config, given));
     HU_TRY(hu_run_folder_config(directory, &path));
     HU_TRY(hu_yaml_read(path, &saved));
     HU_TRY(hu_config_merge(config, saved));

@@ -1,0 +1,211 @@
+/* halfulp demo: the same small network in five precisions, side by side. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/interrupt.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/session.h"
+#include "cli/verb.h"
+#include "report/table.h"
+
+/* The rows of the demo: all start from the same weights and see the same batches. */
+static const struct {
+    const char *label, *precision, *scaler;
+} rows[] = {
+    {"fp32", "fp32", "none"},
+    {"fp16, dynamic loss scale", "fp16", "dynamic"},
+    {"1/6/9, no scaling", "1/6/9/d", "none"},
+    {"hfp8 everywhere", "hfp8", "dynamic"},
+    {"e4m3fn:ovf=sat everywhere, no scaling", "e4m3fn:ovf=sat", "none"},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+typedef struct demo_row {
+    hu_session_result result;
+    hu_ledger ledger;
+    double overflow, underflow; /* shares of all roundings */
+    int64_t skipped;
+    uint64_t hash;
+} demo_row;
+
+static hu_status put(hu_keys *tree, const char *key, const char *value) {
+    return hu_keys_set_text(tree, key, value, "demo");
+}
+
+/* The user's configuration with one row's precision. */
+static hu_status configure(const hu_config *config, int r, hu_config **made) {
+    hu_status st = HU_OK;
+    hu_keys *tree = NULL;
+    HU_TRY(hu_options_copy(config, made));
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "demo", &tree));
+    HU_TRY(put(tree, "precision.name", rows[r].precision));
+    HU_TRY(put(tree, "scaler.name", rows[r].scaler));
+    HU_TRY(hu_config_merge(*made, tree));
+done:
+    hu_keys_free(tree);
+    return st;
+}
+
+static double share(uint64_t part, uint64_t whole) {
+    return whole ? (double)part / (double)whole : 0.0;
+}
+
+static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, const char *folder,
+                         demo_row *row) {
+    hu_status st = HU_OK;
+    hu_config *own = NULL;
+    hu_session session = {0};
+    const volatile sig_atomic_t *flag;
+    char directory[512];
+    static const char *const names[ROWS] = {"fp32", "fp16", "1-6-9", "hfp8", "e4m3fn-sat"};
+    snprintf(directory, sizeof directory, "%s/%s", folder, names[r]);
+    HU_TRY(configure(config, r, &own));
+    HU_TRY(hu_session_open(own, dataset, directory, false, &session));
+    HU_TRY(hu_interrupt_install(&flag));
+    session.interrupted = flag;
+    HU_TRY(hu_session_run(&session, &row->result));
+    const hu_train_progress *progress = hu_trainer_progress(session.trainer);
+    row->ledger = hu_trainer_ledger(session.trainer);
+    row->overflow = share(progress->overflow, progress->elements);
+    row->underflow = share(progress->underflow, progress->elements);
+    row->skipped = hu_trainer_scaler(session.trainer)->skipped;
+    row->hash = hu_trainer_weights_hash(session.trainer);
+    HU_TRY(hu_ledger_check(&row->ledger, &session.before));
+done:
+    hu_session_close(&session);
+    hu_config_free(own);
+    return st;
+}
+
+static hu_status add_cells(hu_table *table, int r, const demo_row *row, const demo_row *fp32) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_table_cell(table, "%s", rows[r].label));
+    if (row->result.has_diverged) {
+        HU_TRY(hu_table_cell(table, "diverged"));
+        HU_TRY(hu_table_cell(table, "-"));
+    } else {
+        HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * row->result.test_accuracy));
+        HU_TRY(hu_table_cell(table, "%+.2f",
+                             100.0 * (row->result.test_accuracy - fp32->result.test_accuracy)));
+    }
+    HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.saved / 1048576.0));
+    HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.total / 1048576.0));
+    HU_TRY(hu_table_cell(table, "%.4f %%", 100.0 * row->overflow));
+    HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * row->underflow));
+    HU_TRY(hu_table_cell(table, "%lld", (long long)row->skipped));
+    HU_TRY(hu_table_cell(table, "%.0f", row->result.images_per_second));
+done:
+    return st;
+}
+
+static hu_status print_table(const demo_row *all) {
+    static const char *const titles[] = {"precision", "test accuracy", "to fp32",
+                                         "saved",     "memory",        "overflow",
+                                         "underflow", "skipped",       "images/s"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    char *text = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int r = 0; r < ROWS; r++) HU_TRY(add_cells(table, r, &all[r], &all[0]));
+    HU_TRY(hu_table_print(table, &text));
+    fputs(text, stdout);
+done:
+    hu_free(text);
+    hu_table_free(table);
+    return st;
+}
+
+static json_t *row_json(int r, const demo_row *row) {
+    json_t *object = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision, "scaler",
+        rows[r].scaler, "test_accuracy", hu_json_number(row->result.test_accuracy), "ledger_bytes",
+        hu_ledger_json(&row->ledger), "overflow_share", hu_json_number(row->overflow),
+        "underflow_share", hu_json_number(row->underflow), "skipped_steps",
+        (json_int_t)row->skipped, "images_per_second",
+        hu_json_number(row->result.images_per_second), "weights_hash", hu_json_hash(row->hash));
+    if (object && row->result.has_diverged)
+        json_object_set_new(object, "diverged", json_string(row->result.reason));
+    return object;
+}
+
+static hu_status print_json(const demo_row *all, const char *folder, const char *data,
+                            double seconds) {
+    json_t *list = json_array();
+    for (int r = 0; r < ROWS; r++) json_array_append_new(list, row_json(r, &all[r]));
+    return hu_json_print(json_pack("{s:o, s:s, s:s, s:o}", "rows", list, "run", folder, "data",
+                                   data, "seconds", hu_json_number(seconds)));
+}
+
+static void print_notes(const demo_row *all, const hu_dataset *dataset, const char *folder,
+                        double seconds) {
+    printf("\n%s, %lld training and %lld test images; same start, same batches; %.0f s in all.\n",
+           dataset->name, (long long)dataset->train.count, (long long)dataset->test.count, seconds);
+    printf("saved: activations and masks kept for the backward pass; memory: arena, masters and\n"
+           "optimizer, planned before step 1 and equal to the allocator's count to the byte;\n"
+           "overflow, underflow: shares of all roundings beyond the largest value, and to zero.\n");
+    for (int r = 0; r < ROWS; r++)
+        if (all[r].result.has_diverged)
+            printf("%s diverged: %s\n", rows[r].label, all[r].result.reason);
+    printf("run folders: %s/\n", folder);
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void name_folder(const hu_config *config, char *folder, size_t capacity) {
+    const char *given = "auto";
+    time_t now = time(NULL);
+    struct tm local;
+    hu_config_text(config, "run.dir", &given);
+    if (strcmp(given, "auto") != 0)
+        snprintf(folder, capacity, "%s", given);
+    else
+        strftime(folder, capacity, "runs/demo-%Y%m%d-%H%M%S", localtime_r(&now, &local));
+}
+
+static hu_status run_demo(hu_config *config, int *exit_code) {
+    hu_status st = HU_OK;
+    hu_dataset *dataset = NULL;
+    demo_row all[ROWS] = {0};
+    char folder[400];
+    double start = seconds_now();
+    (void)exit_code;
+    if (hu_config_given(config, "precision.name") || hu_config_given(config, "scaler.name"))
+        return hu_fail(HU_ERR_ARGUMENT, "demo chooses precision and scaler itself; use `train`");
+    name_folder(config, folder, sizeof folder);
+    HU_TRY(hu_options_dataset(config, &dataset));
+    for (int r = 0; r < ROWS; r++) {
+        fprintf(stderr, "%d/%d %s\n", r + 1, ROWS, rows[r].label);
+        HU_TRY(run_row(config, dataset, r, folder, &all[r]));
+    }
+    double seconds = seconds_now() - start;
+    if (hu_config_flag(config, "json", NULL))
+        st = print_json(all, folder, dataset->name, seconds);
+    else {
+        HU_TRY(print_table(all));
+        print_notes(all, dataset, folder, seconds);
+    }
+done:
+    hu_dataset_close(dataset);
+    return st;
+}
+
+static const char *const flags[] = {"json", NULL};
+
+const hu_verb hu_verb_demo = {
+    .name = "demo",
+    .help = "train a small network in five precisions and compare them",
+    .usage = "[key=value ...] [--json]",
+    .details = "Any key of train but precision and scaler: epochs=1, threads=1, data=glyphs, ...\n",
+    .flags = flags,
+    .max_subjects = 0,
+    .run = run_demo,
+};
