@@ -1,0 +1,22 @@
+/* halfulp/halfulp.h - all public headers of the library.
+ *
+ *   status.h  what every fallible call returns, and hu_last_error
+ *   random.h  names of random sequences
+ *   format.h  number formats: parsing, printing, limits, the reference rounding, codes
+ *   round.h   arrays: rounding with counters, packing, unpacking
+ *   tensor.h  shapes
+ *   data.h    data sets and loaders
+ *
+ * Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or aborts on
+ * input.
+ */
+#ifndef HALFULP_HALFULP_H
+#define HALFULP_HALFULP_H
+#include <halfulp/data.h>
+#include <halfulp/format.h>
+#include <halfulp/random.h>
+#include <halfulp/round.h>
+#include <halfulp/status.h>
+#include <halfulp/tensor.h>
+
+#endif
