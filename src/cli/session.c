@@ -110,12 +110,16 @@ static bool is_multiple(int64_t step, int64_t every) {
     return every > 0 && step % every == 0;
 }
 
-/* Evaluates at the ends of epochs and of the training; *accuracy stays negative otherwise. */
-static hu_status maybe_evaluate(hu_session *session, double *accuracy, double *loss) {
+static bool is_evaluated(const hu_session *session) {
     int64_t step = hu_trainer_progress(session->trainer)->step;
     int64_t every = session->eval_every * hu_trainer_steps_per_epoch(session->trainer);
+    return step >= session->steps || is_multiple(step, every);
+}
+
+/* Evaluates at the ends of epochs and of the training; *accuracy stays negative otherwise. */
+static hu_status maybe_evaluate(hu_session *session, double *accuracy, double *loss) {
     *accuracy = -1.0;
-    if (step < session->steps && !is_multiple(step, every)) return HU_OK;
+    if (!is_evaluated(session)) return HU_OK;
     hu_status st = hu_trainer_evaluate(session->trainer, accuracy, loss);
     if (st == HU_OK) hu_trainer_note_accuracy(session->trainer, *accuracy);
     return st;
@@ -132,12 +136,13 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     hu_status st = HU_OK;
     double accuracy;
     int64_t done = report->step + 1;
-    HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
-    if (accuracy >= 0.0 || report->skipped || is_multiple(report->step, session->log_every)) {
-        HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
-        const hu_run *run = hu_trainer_run(session->trainer);
+    bool is_logged =
+        is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
+    const hu_run *run = hu_trainer_run(session->trainer);
+    if (is_logged) /* before the evaluation adds its counts */
         HU_TRY(hu_recorder_step(session->folder.numerics, report->step, run->graph, run->edges));
-    }
+    HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
+    if (is_logged) HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
     if (done == session->steps || is_multiple(done, session->checkpoint_every))
         HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
 done:

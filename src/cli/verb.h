@@ -24,7 +24,8 @@ typedef struct hu_verb {
     X(train)                                                                                       \
     X(eval)                                                                                        \
     X(resume)                                                                                      \
-    X(doctor)
+    X(doctor)                                                                                      \
+    X(bench)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;
 HU_VERB_LIST(HU_VERB_DECLARE)

@@ -73,6 +73,9 @@ static hu_status merge_saved(hu_config *config, const char *directory) {
     HU_TRY(hu_run_folder_config(directory, &path));
     HU_TRY(hu_yaml_read(path, &saved));
     HU_TRY(hu_config_merge(config, saved));
+    /* The folder names steps, which win over epochs. */
+    if (hu_keys_find(given, "run.epochs") && !hu_keys_find(given, "run.steps"))
+        HU_TRY(hu_keys_set_text(given, "run.steps", "auto", "command line"));
     if (hu_keys_count(given) > 0) HU_TRY(hu_config_merge(config, given));
 done:
     hu_keys_free(saved);
