@@ -57,6 +57,15 @@ static bool rounds_value(hu_scheme scheme, const hu_graph *graph, hu_value_id v)
     return scheme == HU_SCHEME_LEE || !is_loss_part(graph, v);
 }
 
+/* Views hold the numbers of their input, labels are no numbers, an inner product that is not
+ * rounded is part of its layer: none of them is a tensor of the assignment. */
+static bool is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v) {
+    const hu_op *op = producer_op(graph, v);
+    if (graph->value[v].role == HU_VALUE_BUFFER || v == graph->label) return false;
+    if (op && op->is_view) return false;
+    return !is_inner_product(graph, v) || edges->value[v].quantizer.rounds;
+}
+
 /* Lee et al.: forward formats without infinities saturate, backward ones signal by an infinity;
  * other schemes keep the format's own rule, but a saturating backward format signals where loss
  * scaling listens. */
@@ -94,8 +103,17 @@ static bool matches(const char *pattern, hu_role role, const char *name) {
     return strcmp(pattern, role_names[role]) == 0 || hu_glob_match(pattern, name);
 }
 
-static uint32_t apply_to_value(const hu_precision_rule *rule, const hu_graph *graph, hu_value_id v,
-                               bool signals, hu_edge_table *edges) {
+/* A pattern that stands for many tensors moves formats, not rounding points; a tensor that is named
+ * in full is rounded wherever it is. */
+static bool may_round(const hu_precision *precision, const hu_precision_rule *rule,
+                      const hu_graph *graph, hu_value_id v, const char *name) {
+    if (graph->value[v].role == HU_VALUE_PARAMETER || strcmp(rule->pattern, name) == 0) return true;
+    return rounds_value(precision->scheme, graph, v);
+}
+
+static uint32_t apply_to_value(const hu_precision *precision, const hu_precision_rule *rule,
+                               const hu_graph *graph, hu_value_id v, bool signals,
+                               hu_edge_table *edges) {
     const hu_value_info *value = &graph->value[v];
     bool is_param = value->role == HU_VALUE_PARAMETER;
     char grad_name[1024];
@@ -103,26 +121,31 @@ static uint32_t apply_to_value(const hu_precision_rule *rule, const hu_graph *gr
     if (value->role == HU_VALUE_BUFFER || v == graph->label) return 0;
     snprintf(grad_name, sizeof grad_name, "%s.grad", value->name);
     if (matches(rule->pattern, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name)) {
-        edges->value[v].quantizer = rule->quantizer;
+        if (may_round(precision, rule, graph, v, value->name))
+            edges->value[v].quantizer = rule->quantizer;
         matched++;
     }
     hu_quantizer grad = in_direction(&rule->quantizer, true, signals);
-    if (!value->needs_grad ||
-        !matches(rule->pattern, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, grad_name))
+    if (!matches(rule->pattern, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, grad_name))
         return matched;
+    if (!may_round(precision, rule, graph, v, grad_name)) return matched + 1;
     for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
-    if (edges->grad_sum[v].quantizer.rounds) edges->grad_sum[v].quantizer = grad;
+    bool sums = precision->scheme != HU_SCHEME_LEE && !is_param;
+    if (sums && rounds_value(precision->scheme, graph, v)) edges->grad_sum[v].quantizer = grad;
     return matched + 1;
 }
 
 static hu_status no_match(const hu_precision_rule *rule, const hu_graph *graph) {
     char nearest[512];
     void *names;
-    hu_status st = hu_alloc_array(graph->value_count, sizeof(char *), &names);
+    size_t count = 0;
+    hu_status st = hu_alloc_array(graph->value_count + HU_ROLE_COUNT, sizeof(char *), &names);
     if (st != HU_OK) return st;
+    for (int r = 0; r < HU_ROLE_COUNT; r++) ((const char **)names)[count++] = role_names[r];
     for (hu_value_id v = 0; v < graph->value_count; v++)
-        ((const char **)names)[v] = graph->value[v].name;
-    hu_nearest(rule->pattern, names, graph->value_count, nearest, sizeof nearest);
+        if (graph->value[v].role != HU_VALUE_BUFFER && v != graph->label)
+            ((const char **)names)[count++] = graph->value[v].name;
+    hu_nearest(rule->pattern, names, count, nearest, sizeof nearest);
     hu_free(names);
     return hu_fail(HU_ERR_UNKNOWN, "rule '%s' matches no tensor; nearest names: %s", rule->text,
                    nearest);
@@ -135,7 +158,7 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
         const hu_precision_rule *rule = &precision->rules[r];
         uint32_t matched = 0;
         for (hu_value_id v = 0; v < graph->value_count; v++)
-            matched += apply_to_value(rule, graph, v, signals, edges);
+            matched += apply_to_value(precision, rule, graph, v, signals, edges);
         if (matched == 0) return no_match(rule, graph);
     }
     return HU_OK;
@@ -145,19 +168,33 @@ static bool is_low(const hu_quantizer *quantizer) {
     return quantizer->rounds && hu_format_bits(&quantizer->format) <= 8;
 }
 
+/* Elements of a tensor for a batch; its gradient has as many. */
+static int64_t tensor_elements(const hu_value_info *value, int64_t batch) {
+    return value->elements * (value->role == HU_VALUE_PARAMETER ? 1 : batch);
+}
+
+int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
+                                     int64_t batch) {
+    int64_t all = 0;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (is_tensor(graph, edges, v)) all += 2 * tensor_elements(&graph->value[v], batch);
+    return all;
+}
+
+/* The gradient's edge; a value without consumers (the loss) counts as its gradient does. */
+static const hu_quantizer *gradient_quantizer(const hu_graph *graph, const hu_edge_table *edges,
+                                              hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    return value->use_count ? &edges->grad[value->uses[0]].quantizer : &edges->value[v].quantizer;
+}
+
 double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch) {
-    double low = 0.0, all = 0.0;
+    int64_t low = 0, all = hu_precision_tensor_elements(graph, edges, batch);
     for (hu_value_id v = 0; v < graph->value_count; v++) {
-        const hu_value_info *value = &graph->value[v];
-        if (value->role == HU_VALUE_BUFFER || v == graph->label) continue;
-        if (is_inner_product(graph, v) && !edges->value[v].quantizer.rounds) continue;
-        bool is_param = value->role == HU_VALUE_PARAMETER;
-        double elements = (double)value->elements * (is_param ? 1.0 : (double)batch);
-        const hu_quantizer *grad = value->use_count ? &edges->grad[value->uses[0]].quantizer : NULL;
-        all += 2.0 * elements;
-        low += is_low(&edges->value[v].quantizer) ? elements : 0.0;
-        /* Tensors without consumers or gradients of their own count with the role of the value. */
-        low += is_low(grad ? grad : &edges->value[v].quantizer) ? elements : 0.0;
+        if (!is_tensor(graph, edges, v)) continue;
+        int64_t elements = tensor_elements(&graph->value[v], batch);
+        low += is_low(&edges->value[v].quantizer) ? elements : 0;
+        low += is_low(gradient_quantizer(graph, edges, v)) ? elements : 0;
     }
-    return all > 0.0 ? low / all : 0.0;
+    return all > 0 ? (double)low / (double)all : 0.0;
 }

@@ -53,21 +53,29 @@ hu_status hu_precision_parse(const char *text, hu_precision *precision);
 void hu_precision_free(hu_precision *precision);
 
 /* Adds "PATTERN: FORMAT [MODE]". The pattern is a role (act, act.grad, weight, weight.grad) or a
- * glob (* and ?) over tensor names ("layer1.*", "conv1.weight.grad"); fp32 means not rounded. */
+ * glob (* and ?) over tensor names ("layer1.*", "conv1.weight.grad"); fp32 means not rounded. Roles
+ * and globs change formats where the scheme rounds; a full name rounds that tensor in any case. */
 hu_status hu_precision_add_rule(hu_precision *precision, const char *text);
 
 /* "lee", "popescu", "micikevicius" <-> scheme. */
 hu_status hu_scheme_parse(const char *text, hu_scheme *scheme);
 const char *hu_scheme_name(hu_scheme scheme);
 
-/* Writes the precision into the edge table. signals: loss scaling is on, so that backward formats
- * that saturate tell of an overflow by an infinity (Lee et al., released code). A rule that matches
- * nothing: HU_ERR_UNKNOWN with the three nearest tensor names. */
+/* Writes the precision into the edge table. signals: dynamic loss scaling is on, so that backward
+ * formats that saturate tell of an overflow by an infinity (Lee et al., released code). A rule that
+ * matches nothing: HU_ERR_UNKNOWN with the three nearest tensor names. */
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, bool signals,
                              hu_edge_table *edges);
 
-/* Elements-weighted share of the tensors (activations, parameters and the gradients of both, at
- * batch 1) that are kept in at most 8 bits. Source: Lee et al., low-precision ratio. */
+/* Elements of all tensors that carry a precision: activations (the images and the loss per sample
+ * included) of a batch, parameters, and a gradient of the same size for each, whether or not it is
+ * ever computed. Labels, views and products inside a layer that are not rounded are none. Source:
+ * Lee et al., size of the tensor set. */
+int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
+                                     int64_t batch);
+
+/* Share of those elements that are kept in at most 8 bits. Source: Lee et al., low-precision ratio.
+ */
 double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch);
 
 /* The names of the table, for help and completion. */
