@@ -53,6 +53,9 @@ static hu_status add_value(hu_graph *graph, const char *name, const hu_shape *sh
     hu_status st = HU_OK;
     void *array = graph->value;
     HU_TRY(hu_shape_check(shape));
+    if (strlen(name) >= HU_NAME_BYTES)
+        return hu_fail(HU_ERR_LIMIT, "the name '%.40s...' is longer than %d characters", name,
+                       HU_NAME_BYTES - 1);
     if (hu_graph_find(graph, name) != HU_NONE)
         return hu_fail(HU_ERR_ARGUMENT, "two values are called '%s'", name);
     HU_TRY(grow(&array, graph->value_count, &graph->value_capacity, sizeof *graph->value));
@@ -86,7 +89,7 @@ static hu_status add_use(hu_graph *graph, uint32_t node, int index, hu_value_id 
 
 static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shapes) {
     hu_node *node = &graph->node[id];
-    char name[512];
+    char name[2 * HU_NAME_BYTES];
     for (int i = 0; i < node->n_out; i++) {
         if (node->n_out == 1)
             snprintf(name, sizeof name, "%s.out", node->name);
@@ -103,7 +106,7 @@ static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shape
 static hu_status add_params(hu_graph *graph, uint32_t id, const char *prefix,
                             const hu_param_decl *list) {
     hu_node *node = &graph->node[id];
-    char name[512];
+    char name[2 * HU_NAME_BYTES];
     for (int j = 0; j < node->n_params; j++) {
         snprintf(name, sizeof name, "%s.%s", prefix ? prefix : node->name, list[j].suffix);
         hu_value_role role = list[j].trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
@@ -143,9 +146,15 @@ static hu_status infer(const hu_graph *graph, const hu_op *op, const void *attrs
                        const hu_value_id *in, hu_shape *in_shapes, int *n_out, hu_shape *out,
                        int *n_params, hu_param_decl *list) {
     hu_status st = HU_OK;
-    if (n_in < op->min_in || (op->max_in >= 0 && n_in > op->max_in))
+    if (n_in < op->min_in)
         return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at least %d", n_in, op->min_in);
-    for (int i = 0; i < n_in; i++) in_shapes[i] = graph->value[in[i]].shape;
+    if (op->max_in >= 0 && n_in > op->max_in)
+        return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at most %d", n_in, op->max_in);
+    for (int i = 0; i < n_in; i++) {
+        if (in[i] >= graph->value_count)
+            return hu_fail(HU_ERR_ARGUMENT, "input %d is no value of the graph", i);
+        in_shapes[i] = graph->value[in[i]].shape;
+    }
     HU_TRY(op->shape(attrs, n_in, in_shapes, n_out, out));
     *n_params = 0;
     if (op->params) HU_TRY(op->params(attrs, in_shapes, list, n_params));
@@ -216,6 +225,8 @@ static void mark_gradients(hu_graph *graph) {
 
 hu_status hu_graph_finish(hu_graph *graph) {
     hu_status st = HU_OK;
+    if (graph->loss_node != HU_NONE)
+        return hu_fail(HU_ERR_ARGUMENT, "the graph is finished already");
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->node[n].op == &hu_op_nll) graph->loss_node = n;
     if (graph->loss_node == HU_NONE || graph->image == HU_NONE || graph->label == HU_NONE)

@@ -9,6 +9,8 @@
 
 #define HU_NONE UINT32_MAX
 
+enum { HU_NAME_BYTES = 256 }; /* longest name of a value, with its final zero */
+
 typedef uint32_t hu_value_id;
 
 typedef enum hu_value_role {
@@ -69,12 +71,13 @@ hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shap
 /* Declares a node: infers the output shapes, makes outputs (NAME.out, or NAME.out0, NAME.out1, ...)
  * and parameters (PREFIX.suffix, prefix NULL: the node's name). attrs is copied, the in ids too.
  * outputs: room for HU_MAX_OUTPUTS ids. Errors name the node: HU_ERR_SHAPE, HU_ERR_ARGUMENT for a
- * duplicate name. */
+ * duplicate name or an input that is no value, HU_ERR_LIMIT for a name that is too long. After a
+ * failure the graph can only be freed. */
 hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
                          const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs);
 
-/* Closes the declaration: finds the loss node, the consumers of every value and who needs a
- * gradient. */
+/* Closes the declaration, once: finds the loss node, the consumers of every value and who needs a
+ * gradient. HU_ERR_ARGUMENT: an input, the label or the nll node is missing. */
 hu_status hu_graph_finish(hu_graph *graph);
 
 /* Id of a named value, HU_NONE if there is none. */

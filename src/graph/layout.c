@@ -43,7 +43,7 @@ static int32_t last_read(const hu_graph *graph, hu_value_id id) {
         const hu_use *use = &graph->use[value->uses[k]];
         const hu_node *node = &graph->node[use->node];
         int32_t time = hu_time_forward(use->node);
-        if (node->needs_backward && (node->op->saves >> use->index & 1u) && use->index < 16)
+        if (node->needs_backward && use->index < 16 && (node->op->saves >> use->index & 1u))
             time = hu_time_backward(graph, use->node);
         if (time > last) last = time;
     }

@@ -16,17 +16,25 @@ static void clear_thread_counts(hu_run *run) {
             hu_round_counts_clear(&run->thread[t].counts[i]);
 }
 
-static void collect(hu_run *run, uint32_t index, hu_edge *edge) {
-    for (int t = 0; t < run->options.threads; t++)
-        hu_round_counts_add(&edge->counts, &run->thread[t].counts[index]);
-}
-
-/* Marks the step if what was just rounded cannot be encoded. */
-static void check_edge(hu_run *run, const hu_edge *edge, hu_value_id value, bool in_gradient) {
-    if (run->overflowed || !hu_edge_unencodable(&edge->quantizer, &edge->counts)) return;
+/* Adds what a pass counted to the edge (evaluation leaves no trace), and marks the step if what was
+ * rounded cannot be encoded. */
+static void settle(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
+                   bool in_gradient) {
+    if (run->pass.training) hu_round_counts_add(&edge->counts, counts);
+    if (run->overflowed || !hu_edge_unencodable(&edge->quantizer, counts)) return;
     run->overflowed = true;
     run->overflow_name = run->graph->value[value].name;
     run->overflow_in_gradient = in_gradient;
+}
+
+/* The same with the counts of all threads. */
+static void collect(hu_run *run, uint32_t index, hu_edge *edge, hu_value_id value,
+                    bool in_gradient) {
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    for (int t = 0; t < run->options.threads; t++)
+        hu_round_counts_add(&counts, &run->thread[t].counts[index]);
+    settle(run, edge, &counts, value, in_gradient);
 }
 
 /* Node-wide facts of a call: everything but the sample pointers. */
@@ -36,6 +44,7 @@ static void prepare_call(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call
     call->state = exec->state;
     call->training = run->pass.training;
     call->total = run->pass.samples;
+    call->before = run->pass.first_sample;
     call->key =
         (hu_random_key){run->options.seed, hu_stream_id("node", exec->info.name), run->pass.step};
     call->stats = hu_buffer_data(run, exec->stats);
@@ -144,10 +153,19 @@ static void forward_node(hu_run *run, uint32_t n) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++)
         forward_chunk(run, n, c, &run->thread[hu_thread_number()]);
-    for (int i = 0; i < node->n_out; i++) {
-        hu_edge *edge = run->value[node->out[i]].edge;
-        collect(run, (uint32_t)i, edge);
-        check_edge(run, edge, node->out[i], false);
+    for (int i = 0; i < node->n_out; i++)
+        collect(run, (uint32_t)i, run->value[node->out[i]].edge, node->out[i], false);
+}
+
+/* Labels that name no class count as NaN: the loss makes NaN of them. */
+static void check_labels(const hu_run *run, int64_t count, const float *labels,
+                         hu_round_counts *counts) {
+    const hu_node *loss = &run->graph->node[run->graph->loss_node];
+    int64_t classes = run->graph->value[loss->in[0]].elements;
+    counts->elements += (uint64_t)count;
+    for (int64_t i = 0; i < count; i++) {
+        bool inside = labels[i] >= 0.0f && (double)labels[i] < (double)classes;
+        counts->nan += !inside || (float)(int64_t)labels[i] != labels[i];
     }
 }
 
@@ -161,6 +179,7 @@ static void load_chunk(hu_run *run, const hu_source *source, int64_t c, hu_threa
     source->fill(source->context, first, count, x, y);
     hu_slot_store(image, &run->context, first, count, x, &thread->counts[0]);
     hu_storage_write(&label->storage, label->data, first, count, y);
+    check_labels(run, count, y, &thread->counts[1]);
 }
 
 static void load_batch(hu_run *run, const hu_source *source) {
@@ -168,9 +187,9 @@ static void load_batch(hu_run *run, const hu_source *source) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++)
         load_chunk(run, source, c, &run->thread[hu_thread_number()]);
-    hu_edge *edge = run->value[run->graph->image].edge;
-    collect(run, 0, edge);
-    check_edge(run, edge, run->graph->image, false);
+    hu_value_id image = run->graph->image, label = run->graph->label;
+    collect(run, 0, run->value[image].edge, image, false);
+    if (!run->pass.scan) collect(run, 1, run->value[label].edge, label, false);
 }
 
 /* Running statistics, once the forward pass is known to be finite. */
@@ -197,6 +216,7 @@ static hu_status start_pass(hu_run *run, const hu_pass_options *pass) {
     run->pass = *pass;
     run->context.step = pass->step;
     run->context.scan = pass->scan;
+    run->context.first_row = pass->first_sample;
     run->chunks = (pass->samples + run->options.chunk - 1) / run->options.chunk;
     return HU_OK;
 }
@@ -206,7 +226,9 @@ hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_sour
     hu_status st = start_pass(run, pass);
     *result = (hu_pass_result){0};
     if (st != HU_OK) return st;
-    run->overflowed = false;
+    run->overflowed = run->unencodable_parameter && !pass->use_masters;
+    run->overflow_name = run->overflowed ? run->unencodable_parameter : NULL;
+    run->overflow_in_gradient = false;
     load_batch(run, source);
     for (uint32_t n = 0; n < run->graph->node_count && !run->overflowed; n++) forward_node(run, n);
     if (run->overflowed) return HU_OK;
@@ -267,14 +289,16 @@ static void sum_dparams(hu_run *run, uint32_t n) {
 static void store_dparams(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     float *dparam[HU_MAX_PARAMS];
+    hu_round_counts counts;
     if (run->exec[n].dpartial == HU_NONE) return;
     if (node->op->dparam_per_chunk) sum_dparams(run, n);
     point_dparams(run, n, 0, dparam);
     for (int j = 0; j < node->n_params; j++) {
         hu_slot *slot = &run->grad[node->first_use + (uint32_t)(node->n_in + j)];
         if (!dparam[j]) continue;
-        hu_slot_store_row(slot, &run->context, dparam[j], &slot->edge->counts);
-        check_edge(run, slot->edge, node->param[j], true);
+        hu_round_counts_clear(&counts);
+        hu_slot_store_row(slot, &run->context, dparam[j], &counts);
+        settle(run, slot->edge, &counts, node->param[j], true);
     }
 }
 
@@ -286,13 +310,11 @@ static void backward_node(hu_run *run, uint32_t n) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++)
         backward_chunk(run, n, c, &run->thread[hu_thread_number()]);
-    for (int i = 0; i < node->n_in; i++) {
-        hu_edge *edge = run->grad[node->first_use + (uint32_t)i].edge;
-        collect(run, (uint32_t)i, edge);
-        check_edge(run, edge, node->in[i], true);
-    }
     for (int i = 0; i < node->n_out; i++)
-        collect(run, (uint32_t)(node->n_in + i), run->grad_sum[node->out[i]].edge);
+        collect(run, (uint32_t)(node->n_in + i), run->grad_sum[node->out[i]].edge, node->out[i],
+                true);
+    for (int i = 0; i < node->n_in; i++)
+        collect(run, (uint32_t)i, run->grad[node->first_use + (uint32_t)i].edge, node->in[i], true);
     store_dparams(run, n);
 }
 

@@ -16,7 +16,7 @@ static hu_status init_slots(hu_run *run) {
     hu_status st = HU_OK;
     const hu_graph *graph = run->graph;
     hu_storage_mode mode = run->options.storage;
-    char name[1024];
+    char name[2 * HU_NAME_BYTES];
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
         HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, value->elements, "round",
@@ -96,11 +96,28 @@ done:
     return st;
 }
 
-static hu_status check_options(const hu_run_options *options) {
+/* Keeps every later product of samples, elements and bytes far from overflow. */
+enum { MAX_SAMPLES = 1 << 28, MAX_THREADS = 1024 };
+static const int64_t max_elements = INT64_C(1) << 44;
+
+static hu_status check_options(const hu_graph *graph, const hu_run_options *options) {
     if (options->batch < 1 || options->chunk < 1 || options->threads < 1)
         return hu_fail(HU_ERR_ARGUMENT,
                        "batch %lld, chunk %lld, threads %d: each must be at least 1",
                        (long long)options->batch, (long long)options->chunk, options->threads);
+    if (options->batch > MAX_SAMPLES || options->chunk > MAX_SAMPLES ||
+        options->threads > MAX_THREADS)
+        return hu_fail(HU_ERR_LIMIT,
+                       "batch %lld, chunk %lld, threads %d: expected at most %d, %d and %d",
+                       (long long)options->batch, (long long)options->chunk, options->threads,
+                       MAX_SAMPLES, MAX_SAMPLES, MAX_THREADS);
+    int64_t samples = options->batch > options->chunk ? options->batch : options->chunk;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (graph->value[v].elements > max_elements / samples)
+            return hu_fail(HU_ERR_LIMIT,
+                           "'%s': %lld samples of %lld elements, expected at most %lld",
+                           graph->value[v].name, (long long)samples,
+                           (long long)graph->value[v].elements, (long long)max_elements);
     return HU_OK;
 }
 
@@ -109,7 +126,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_ru
     hu_status st = HU_OK;
     hu_run *run = NULL;
     *result = NULL;
-    HU_TRY(check_options(options));
+    HU_TRY(check_options(graph, options));
     HU_TRY(make_array(1, sizeof *run, &run));
     *run = (hu_run){.graph = graph, .edges = edges, .options = *options};
     HU_TRY(make_array(graph->value_count, sizeof *run->value, &run->value));
@@ -185,13 +202,20 @@ hu_status hu_run_reserve(hu_run *run, int64_t samples) {
     return HU_OK;
 }
 
-void hu_run_round_parameters(hu_run *run, uint64_t step) {
+void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
+    hu_round_counts counts;
     run->context.step = step;
+    run->context.first_row = 0;
+    run->context.scan = false;
+    run->unencodable_parameter = NULL;
     for (hu_value_id v = 0; v < run->graph->value_count; v++) {
         hu_slot *slot = &run->value[v];
         if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
-        hu_slot_store_row(slot, &run->context, run->parameters + run->offset[v],
-                          &slot->edge->counts);
+        hu_round_counts_clear(&counts);
+        hu_slot_store_row(slot, &run->context, run->parameters + run->offset[v], &counts);
+        if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
+        if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))
+            run->unencodable_parameter = run->graph->value[v].name;
     }
 }
 

@@ -27,11 +27,14 @@ typedef struct hu_source {
 
 /* What one pass is asked to do. */
 typedef struct hu_pass_options {
-    bool training;       /* forward: batch statistics, dropout, running statistics are updated */
-    bool use_masters;    /* parameters are read unrounded (evaluation) */
-    bool scan;           /* count non-finite numbers of unrounded tensors too (slower) */
-    int64_t samples;     /* 1 .. batch */
-    uint64_t step;       /* random numbers of rounding and dropout */
+    bool training;    /* batch statistics, dropout, counting; forward updates running statistics */
+    bool use_masters; /* parameters are read unrounded (evaluation) */
+    bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
+                  counts nothing else and leaves running statistics alone */
+    int64_t samples;      /* 1 .. batch */
+    int64_t first_sample; /* place of the pass's first sample in the whole batch, so that random
+                             numbers do not depend on how a batch is cut into passes */
+    uint64_t step;        /* random numbers of rounding and dropout */
     float seed_gradient; /* backward: gradient of every sample's loss, scale / samples of the global
                             batch */
 } hu_pass_options;
@@ -81,9 +84,10 @@ typedef struct hu_run {
     uint32_t max_edges;
     hu_slot_context context;
     hu_pass_options pass;
-    int64_t chunks;            /* of the present pass */
-    bool overflowed;           /* a format could not encode what was rounded */
-    const char *overflow_name; /* the tensor; Borrowed: valid as long as the graph */
+    int64_t chunks;                    /* of the present pass */
+    bool overflowed;                   /* a format could not encode what was rounded */
+    const char *overflow_name;         /* the tensor; Borrowed: valid as long as the graph */
+    const char *unencodable_parameter; /* found when the masters were rounded, or NULL */
     bool overflow_in_gradient;
 } hu_run;
 
@@ -98,8 +102,10 @@ void hu_run_init_parameters(hu_run *run);
 /* Makes what a batch of this many samples needs, so that passes of that size allocate nothing. */
 hu_status hu_run_reserve(hu_run *run, int64_t samples);
 
-/* Start of a training step: rounds the masters into the working copies. */
-void hu_run_round_parameters(hu_run *run, uint64_t step);
+/* Rounds the masters into the working copies: the start of a training step (counted) or of an
+ * evaluation with rounded weights (not counted). A master that its format cannot encode overflows
+ * all passes on these copies. */
+void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted);
 
 /* Loads the batch and runs all nodes. overflowed is set (and the pass ends early) where a format
  * could not encode a number; fails only by HU_ERR_INTERNAL. */

@@ -18,7 +18,9 @@ typedef struct hu_slot {
 /* What rounding of one step needs to know. */
 typedef struct hu_slot_context {
     uint64_t seed, step;
-    bool scan; /* look for non-finite numbers in tensors that are not rounded too */
+    int64_t
+        first_row; /* place of row 0 in the whole batch: random numbers are counted from there */
+    bool scan;     /* a repeated pass: counts in the tensors that are not rounded, and only there */
 } hu_slot_context;
 
 /* Prepares rounding and storage for the edge's quantizer. */

@@ -66,7 +66,8 @@ typedef struct hu_op_call {
     bool training; /* false: evaluation (running statistics, no dropout) */
     int thread;    /* 0 .. info->threads-1 */
     int64_t first, count;
-    int64_t total;       /* samples of the whole batch */
+    int64_t total;       /* samples of the pass */
+    int64_t before;      /* samples of the batch in earlier passes: random words count from there */
     hu_random_key key;   /* (seed, stream of this node, step) */
     const float **in;    /* [n_in] [count, in[i]] */
     float **out;         /* [n_out] [count, out[i]] */

@@ -35,8 +35,21 @@ typedef struct hu_gradient_block {
 int64_t hu_gradient_block_count(const hu_trainer *trainer);
 hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index);
 
-/* Runs the step again with all tensors scanned if need be, and writes where a non-finite number
- * first appeared. */
-void hu_diagnose(hu_trainer *trainer, const hu_pass_options *pass, const hu_source *source);
+/* The samples of one step: places in the present epoch. */
+typedef struct hu_step_batch {
+    int64_t first, samples;
+} hu_step_batch;
+
+/* Forward pass of the part of the batch that begins `done` samples into it; sets samples and
+ * first_sample of the pass. */
+hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
+                          hu_pass_options *pass, hu_pass_result *result);
+
+/* Rounds the masters themselves to the formats of the weights. */
+void hu_round_masters(hu_trainer *trainer);
+
+/* Runs the step again with the unrounded tensors scanned if need be, and writes where a non-finite
+ * number first appeared. */
+void hu_diagnose(hu_trainer *trainer, const hu_step_batch *batch, const hu_pass_options *pass);
 
 #endif

@@ -74,11 +74,17 @@ static hu_status fixed_section(const hu_checkpoint *checkpoint, const char *name
     return st;
 }
 
+/* Checks all sizes first; the one number that can be wrong by itself, t, is restored first. */
 static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     const char *name;
     const void *data, *saved;
     size_t bytes;
     char section[64];
+    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
+        snprintf(section, sizeof section, "optimizer.%s", name);
+        hu_status st = fixed_section(checkpoint, section, bytes, &saved);
+        if (st != HU_OK) return st;
+    }
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
         snprintf(section, sizeof section, "optimizer.%s", name);
         hu_status st = fixed_section(checkpoint, section, bytes, &saved);
@@ -91,6 +97,7 @@ static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *che
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     hu_status st = HU_OK;
     const void *place, *parameters, *scaler;
+    hu_loss_scale restored = trainer->scaler;
     position saved;
     size_t bytes = (size_t)trainer->run->block * sizeof(float);
     HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
@@ -104,8 +111,9 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
                        (long long)hu_checkpoint_step(checkpoint));
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
+    HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
     HU_TRY(restore_optimizer(trainer, checkpoint));
-    HU_TRY(hu_loss_scale_restore(&trainer->scaler, scaler, sizeof trainer->scaler.state));
+    trainer->scaler = restored;
     memcpy(trainer->run->parameters, parameters, bytes);
     trainer->progress = saved.progress;
     trainer->loaded_epoch = -1;

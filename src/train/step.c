@@ -100,11 +100,14 @@ static void apply_update(hu_trainer *trainer, double lr, float inverse_scale, do
 }
 
 /* Without masters the optimizer's result is stored in the weight format: small updates vanish. */
-static void round_masters(hu_trainer *trainer) {
+void hu_round_masters(hu_trainer *trainer) {
+    hu_slot_context context = trainer->run->context;
+    context.first_row = 0;
+    context.scan = false;
     for (uint32_t p = 0; p < trainer->parameter_count; p++) {
         hu_value_id v = trainer->name_order[p];
         float *x = trainer->run->parameters + trainer->run->offset[v];
-        hu_slot_round(&trainer->run->value[v], &trainer->run->context, 0, 1, x, NULL);
+        hu_slot_round(&trainer->run->value[v], &context, 0, 1, x, NULL);
     }
 }
 
@@ -118,39 +121,50 @@ static void count_roundings(hu_train_progress *progress, const hu_edge *edges, u
     }
 }
 
-/* Forward and backward passes of all parts of the batch. stopped: some number could not go on. */
-static hu_status run_parts(hu_trainer *trainer, batch_source *batch, hu_pass_options *pass,
+hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
+                          hu_pass_options *pass, hu_pass_result *result) {
+    batch_source place = {trainer->train_loader, batch->first + done};
+    hu_source source = {&place, fill_batch};
+    int64_t left = batch->samples - done;
+    pass->first_sample = done;
+    pass->samples = left < trainer->part ? left : trainer->part;
+    return hu_run_forward(trainer->run, pass, &source, result);
+}
+
+/* Forward and backward passes of all parts of the batch. stopped: some number could not go on. The
+ * loss is the mean over the samples that were seen, NaN if a forward pass did not end. */
+static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
                            hu_step_report *report, bool *stopped) {
     hu_status st = HU_OK;
-    int64_t start = batch->first, total = report->samples;
+    const hu_run *run = trainer->run;
+    int64_t done = 0;
     double loss = 0.0;
     *stopped = false;
-    for (int64_t done = 0; done < total && !*stopped; done += pass->samples) {
+    while (done < batch->samples && !*stopped) {
         hu_pass_result result;
-        hu_source source = {batch, fill_batch};
-        batch->first = start + done;
-        pass->samples = total - done < trainer->part ? total - done : trainer->part;
-        HU_TRY(hu_run_forward(trainer->run, pass, &source, &result));
-        loss += result.loss_sum;
+        HU_TRY(hu_forward_part(trainer, batch, done, pass, &result));
+        loss += run->overflowed ? NAN : result.loss_sum;
         report->correct += result.correct;
-        if (!trainer->run->overflowed && isfinite(result.loss_sum))
-            HU_TRY(hu_run_backward(trainer->run, pass));
-        *stopped = trainer->run->overflowed || !isfinite(result.loss_sum);
+        *stopped = run->overflowed || !isfinite(result.loss_sum);
+        if (!*stopped) HU_TRY(hu_run_backward(trainer->run, pass));
+        *stopped = *stopped || run->overflowed;
         if (!*stopped) accumulate(trainer, done == 0);
+        done += pass->samples;
     }
-    report->loss = trainer->run->overflowed && loss == 0.0 ? NAN : loss / (double)total;
+    report->loss = loss / (double)done;
 done:
     return st;
 }
 
 /* Where in the data the step stands; loads the order of its epoch. */
-static hu_status locate(hu_trainer *trainer, batch_source *batch, hu_step_report *report) {
+static hu_status locate(hu_trainer *trainer, hu_step_batch *batch, hu_step_report *report) {
     int64_t in_epoch = report->step % trainer->steps_per_epoch;
     int64_t count = hu_loader_count(trainer->train_loader);
     report->epoch = report->step / trainer->steps_per_epoch;
-    *batch = (batch_source){trainer->train_loader, in_epoch * trainer->options.batch};
+    batch->first = in_epoch * trainer->options.batch;
     int64_t left = count - batch->first;
-    report->samples = left < trainer->options.batch ? left : trainer->options.batch;
+    batch->samples = left < trainer->options.batch ? left : trainer->options.batch;
+    report->samples = batch->samples;
     if (in_epoch == 0) {
         trainer->progress.epoch_loss = 0.0;
         trainer->progress.epoch_samples = 0;
@@ -175,6 +189,33 @@ static void note_step(hu_trainer *trainer, const hu_step_report *report) {
     count_roundings(progress, trainer->edges.grad_sum, trainer->edges.value_count);
 }
 
+/* Infinities and NaNs have all exponent bits set. */
+static bool has_nonfinite(const float *x, int64_t n) {
+    uint32_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        found |= (uint32_t)((bits & 0x7f800000u) == 0x7f800000u);
+    }
+    return found != 0;
+}
+
+/* An update can overflow although its gradients were finite: such weights must not be saved. */
+static hu_status check_update(hu_trainer *trainer, const hu_step_report *report) {
+    const hu_run *run = trainer->run;
+    if (!has_nonfinite(run->parameters, run->block)) return HU_OK;
+    for (hu_value_id v = 0; v < trainer->graph->value_count; v++) {
+        const hu_value_info *value = &trainer->graph->value[v];
+        bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
+        if (!is_kept || !has_nonfinite(run->parameters + run->offset[v], value->elements)) continue;
+        snprintf(trainer->culprit, sizeof trainer->culprit,
+                 "non-finite numbers in %s after the update", value->name);
+        break;
+    }
+    return hu_fail(HU_ERR_NONFINITE, "step %lld: %s (learning rate %g), training stops",
+                   (long long)report->step, trainer->culprit, report->lr);
+}
+
 /* What loss scaling makes of a step whose gradients were not finite. */
 static hu_status judge(hu_trainer *trainer, const hu_step_report *report) {
     if (report->skipped && trainer->options.scaler.kind == HU_LOSS_SCALE_NONE)
@@ -187,7 +228,7 @@ static hu_status judge(hu_trainer *trainer, const hu_step_report *report) {
 
 hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     hu_status st = HU_OK;
-    batch_source batch;
+    hu_step_batch batch;
     bool stopped;
     *report =
         (hu_step_report){.step = trainer->progress.step, .scale = trainer->scaler.state.scale};
@@ -200,22 +241,20 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     hu_pass_options pass = {.training = true, .step = (uint64_t)report->step};
     pass.seed_gradient = report->scale / (float)report->samples;
     hu_edge_table_clear(&trainer->edges);
-    hu_run_round_parameters(trainer->run, pass.step);
-    int64_t start = batch.first;
+    hu_run_round_parameters(trainer->run, pass.step, true);
     HU_TRY(run_parts(trainer, &batch, &pass, report, &stopped));
     double squares = stopped ? NAN : squared_norm(trainer, inverse);
     report->gradient_norm = sqrt(squares);
     report->skipped = !isfinite(squares);
     if (report->skipped) {
-        hu_source source = {&batch, fill_batch};
-        if (batch.first != start && !stopped) batch.first = start;
-        hu_diagnose(trainer, &pass, &source);
+        hu_diagnose(trainer, &batch, &pass);
     } else {
         apply_update(trainer, report->lr, inverse, report->gradient_norm);
-        if (!trainer->options.keep_masters) round_masters(trainer);
+        if (!trainer->options.keep_masters) hu_round_masters(trainer);
     }
     note_step(trainer, report);
     HU_TRY(judge(trainer, report));
+    HU_TRY(check_update(trainer, report));
 done:
     return st;
 }
@@ -227,15 +266,16 @@ hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *los
     hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
                             .step = (uint64_t)trainer->progress.step};
     HU_TRY(hu_loader_begin_epoch(trainer->test_loader, 0));
-    if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step);
+    if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step, false);
     for (int64_t first = 0; first < count; first += trainer->part) {
         batch_source batch = {trainer->test_loader, first};
         hu_source source = {&batch, fill_batch};
         hu_pass_result result;
+        pass.first_sample = first;
         pass.samples = count - first < trainer->part ? count - first : trainer->part;
         HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
         correct += result.correct;
-        loss_sum += result.loss_sum;
+        loss_sum += trainer->run->overflowed ? NAN : result.loss_sum;
     }
     *accuracy = (double)correct / (double)count;
     *loss = loss_sum / (double)count;

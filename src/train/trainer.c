@@ -1,6 +1,5 @@
 #include "train/trainer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -60,11 +59,12 @@ done:
     return st;
 }
 
-static const hu_graph *sort_graph;
-
-static int by_name(const void *a, const void *b) {
-    const hu_value_info *values = sort_graph->value;
-    return strcmp(values[*(const uint32_t *)a].name, values[*(const uint32_t *)b].name);
+/* Puts v into its place in ids[count], which are in name order. */
+static void insert_by_name(const hu_graph *graph, uint32_t *ids, uint32_t count, hu_value_id v) {
+    uint32_t at = count;
+    for (; at > 0 && strcmp(graph->value[ids[at - 1]].name, graph->value[v].name) > 0; at--)
+        ids[at] = ids[at - 1];
+    ids[at] = v;
 }
 
 static hu_status list_parameters(hu_trainer *trainer) {
@@ -75,9 +75,7 @@ static hu_status list_parameters(hu_trainer *trainer) {
     trainer->name_order = block;
     for (hu_value_id v = 0; v < graph->value_count; v++)
         if (graph->value[v].role == HU_VALUE_PARAMETER)
-            trainer->name_order[trainer->parameter_count++] = v;
-    sort_graph = graph;
-    qsort(trainer->name_order, trainer->parameter_count, sizeof(uint32_t), by_name);
+            insert_by_name(graph, trainer->name_order, trainer->parameter_count++, v);
     return HU_OK;
 }
 
@@ -122,6 +120,9 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->loaded_epoch = -1;
     trainer->progress.last_accuracy_step = -1;
     trainer->part = (options->batch + options->accumulate - 1) / options->accumulate;
+    if (dataset->train.count < 1 || dataset->test.count < 1)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data: %lld training and %lld test samples, expected some",
+                       (long long)dataset->train.count, (long long)dataset->test.count));
     HU_TRY(build_graph(trainer));
     HU_TRY(open_loaders(trainer));
     int64_t count = hu_loader_count(trainer->train_loader);
@@ -130,6 +131,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
     HU_TRY(reserve_sizes(trainer));
+    if (!options->keep_masters) hu_round_masters(trainer);
     *result = trainer;
     block = NULL;
 done:

@@ -14,11 +14,12 @@
 #include "train/schedule.h"
 
 typedef struct hu_train_options {
-    const char *model;
+    const char *model; /* Borrowed, as the precision: must outlive the trainer */
     double width;
     hu_augment augment;
     hu_precision precision; /* Borrowed: its rules must outlive the trainer */
-    bool keep_masters; /* false: the optimizer's result is rounded to the weight format each step */
+    bool keep_masters; /* false: the weights live in their format: rounded at the start and after
+                          each update, so that small updates vanish (Micikevicius et al.) */
     bool eval_masters; /* evaluate with unrounded weights */
     hu_optimizer_options optimizer;
     hu_schedule schedule;
@@ -38,7 +39,7 @@ typedef struct hu_train_progress {
     int64_t step;      /* updates done, skipped ones included */
     double epoch_loss; /* sum over samples of the present epoch */
     int64_t epoch_samples;
-    double last_epoch_loss; /* mean of the last finished epoch */
+    double last_epoch_loss; /* mean over the samples of the latest epoch that were seen so far */
     double ratio_sum;       /* low-precision ratio, summed over steps */
     double last_accuracy, best_accuracy;
     int64_t last_accuracy_step;                        /* -1: not yet evaluated */
@@ -66,8 +67,12 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
                             hu_trainer **trainer);
 void hu_trainer_free(hu_trainer *trainer);
 
-/* One update. HU_ERR_NONFINITE: the run has diverged (no loss scaling, or too many skipped steps);
- * the message names step and tensor, and the weights are still those of the last good step. */
+/* One update. A step whose gradients are not finite is skipped: weights and optimizer state stay as
+ * they are. Running statistics belong to the forward pass: they are updated when it ends with a
+ * finite loss, whatever the backward pass finds then, as in torch with GradScaler.
+ * HU_ERR_NONFINITE: the run has diverged (no loss scaling, or too many skipped steps);
+ * the message names step and tensor. The state must not be saved: the weights are those of the last
+ * good step, unless the update itself overflowed. */
 hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report);
 
 /* Share of the test samples classified correctly (0..1), and their mean loss. */
