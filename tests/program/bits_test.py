@@ -1,0 +1,76 @@
+"""Threads and storage change no bit of a training, in any precision, with and without overflow."""
+import program
+
+PRECISIONS = ["fp32", "fp16", "bf16", "1/6/9/d", "1/6/9/n", "hfp8", "e4m3fn:ovf=sat",
+              "w=e4m3,act=e5m2 sr,grad=e5m2 sr,wgrad=fp16"]
+# data.limit is no multiple of the batch and the batch none of the chunk: short chunks and batches.
+SMALL = ["data=glyphs", "data.limit=88", "data.test_limit=24", "batch=48", "run.chunk=5",
+         "run.log_every=1", "steps=6", "lr.warmup=0"]
+# Precision, and keys with which the gradients overflow in the first steps. Where a format has no
+# infinity (float32 storage could carry one, packed storage cannot), the step must be skipped alike.
+OVERFLOWS = [
+    ("fp16", ["scaler.init=1e9", "scaler.backoff=0.01"]),
+    ("hfp8", ["scaler.init=1e20", "scaler.backoff=1e-6"]),
+    ("e4m3fn", ["scaler=dynamic", "scaler.init=1e6", "scaler.backoff=0.01"]),
+    ("w=fp16,act=fp16,grad=e2m1:ovf=nan:specials=fn,wgrad=fp16",
+     ["scaler=dynamic", "scaler.init=1e9", "scaler.backoff=0.001"]),
+    ("w=fp16,act=fp16,grad=e4m3fn:ovf=sat,wgrad=fp16",
+     ["scaler=dynamic", "scaler.init=1e10", "scaler.backoff=1e-3"]),
+]
+
+
+def compare(checks, cwd, precision, keys, variants):
+    """All variants end in the bits of the first; gives the first result and its rows."""
+    first = None
+    for number, variant in enumerate(variants):
+        run = f"run{number}"
+        made = program.train(f"precision={precision}", *keys, *variant, cwd=cwd, run=run)
+        found = (made["weights_hash"], made["skipped_steps"], program.rows(cwd, run))
+        if first is None:
+            first = made, found
+            continue
+        name = f"{precision} {' '.join(keys[:1])} {' '.join(variant)}"
+        checks.same(found[0], first[1][0], f"{name}: weights hash")
+        checks.same(found[1], first[1][1], f"{name}: skipped steps")
+        checks.same(found[2], first[1][2], f"{name}: rows of metrics.csv")
+    return first[0], first[1][2]
+
+
+def variants_of(threads):
+    return [[f"threads={n}", f"storage={storage}"] for n, storage in threads]
+
+
+def cnn(precision):
+    def test(checks, cwd):
+        variants = variants_of([(1, "packed"), (1, "float32"), (1, "dense"), (2, "packed"),
+                                (3, "float32"), (7, "dense")])
+        made, rows = compare(checks, cwd, precision, ["model=cnn-s", *SMALL], variants)
+        checks.same(len(rows), 6, f"{precision}: a row per step")
+        checks.that(len({row["loss"] for row in rows}) > 3, f"{precision}: the losses move")
+        checks.that(made["skipped_steps"] == 0, f"{precision}: no step is skipped")
+    return test
+
+
+def resnet(precision):
+    def test(checks, cwd):
+        keys = ["model=resnet20", "model.width=0.25", *SMALL[:3], "batch=24", "run.chunk=8",
+                "run.log_every=1", "steps=3"]
+        compare(checks, cwd, precision, keys,
+                variants_of([(1, "packed"), (3, "dense"), (2, "float32")]))
+    return test
+
+
+def overflow(precision, more):
+    def test(checks, cwd):
+        keys = ["model=cnn-s", *more, *SMALL]
+        made, rows = compare(checks, cwd, precision, keys,
+                             variants_of([(1, "packed"), (1, "float32"), (3, "dense")]))
+        name = f"{precision} {' '.join(more)}"
+        checks.that(0 < made["skipped_steps"] < 6, f"{name}: {made['skipped_steps']} skipped steps")
+        checks.same(sum(row["skipped"] == "1" for row in rows), made["skipped_steps"],
+                    f"{name}: rows marked as skipped")
+    return test
+
+
+program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]]),
+             *(overflow(*case) for case in OVERFLOWS))

@@ -1,0 +1,145 @@
+"""What the tests of the program share: calling it, making data, comparing runs, counting checks."""
+import csv
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+HALFULP = os.path.abspath(os.environ.get("HALFULP", "build/halfulp"))
+TINY = ["data=glyphs", "data.limit=96", "data.test_limit=16", "batch=32", "run.log_every=1",
+        "threads=1"]
+
+
+class Checks:
+    """Counts what was checked; finish() prints the counts and gives the exit code."""
+
+    def __init__(self):
+        self.done = self.failed = 0
+
+    def that(self, condition, message):
+        self.done += 1
+        if not condition:
+            self.failed += 1
+            print(f"FAILED: {message}", flush=True)
+        return bool(condition)
+
+    def same(self, found, expected, message):
+        return self.that(found == expected, f"{message}: found {found!r}, expected {expected!r}")
+
+    def finish(self):
+        print(f"{self.done} checks, {self.failed} failed")
+        return 1 if self.failed or not self.done else 0
+
+
+def call(*words, cwd, timeout=300, **more):
+    """(exit code, stdout, stderr) of one call of the program."""
+    done = subprocess.run([HALFULP, *map(str, words)], cwd=cwd, timeout=timeout,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace", **more)
+    return done.returncode, done.stdout, done.stderr
+
+
+def start(*words, cwd):
+    """The program in the background, its output thrown away."""
+    return subprocess.Popen([HALFULP, *map(str, words)], cwd=cwd, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def train(*words, cwd, run="run"):
+    """The JSON result of a training that must succeed."""
+    code, out, err = call("train", *words, f"run.dir={run}", "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"train {' '.join(map(str, words))}: exit {code}: {err}")
+    return json.loads(out)
+
+
+def resume(run, *words, cwd):
+    code, out, err = call("resume", run, *words, "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"resume {run} {' '.join(map(str, words))}: exit {code}: {err}")
+    return json.loads(out)
+
+
+def rows(cwd, run="run"):
+    """metrics.csv without the one column that is a measurement of time; numbers as exact hexadecimal."""
+    with open(os.path.join(cwd, run, "metrics.csv"), newline="") as file:
+        table = list(csv.DictReader(file))
+    for row in table:
+        del row["images_per_second"]
+        for key in ("loss", "gradient_norm", "lr"):
+            row[key] = float(row[key]).hex()
+    return table
+
+
+def checkpoints(cwd, run="run"):
+    """Paths of the checkpoints by step."""
+    folder = os.path.join(cwd, run, "checkpoint")
+    return {int(name[5:17]): os.path.join(folder, name) for name in sorted(os.listdir(folder))
+            if name.startswith("step-") and name.endswith(".hulp")}
+
+
+def copy_at(cwd, run, copy, step):
+    """A copy of a run's folder as it was after step: later checkpoints are not in it."""
+    shutil.copytree(os.path.join(cwd, run), os.path.join(cwd, copy))
+    for other, path in checkpoints(cwd, copy).items():
+        if other > step:
+            os.remove(path)
+
+
+def damage(path, offset, xor=0x10):
+    """Flips bits of one byte; offset counts from the end if negative."""
+    with open(path, "r+b") as file:
+        file.seek(offset, 0 if offset >= 0 else 2)
+        byte = file.read(1)[0]
+        file.seek(offset, 0 if offset >= 0 else 2)
+        file.write(bytes([byte ^ xor]))
+
+
+def tree_bytes(folder):
+    """All files below a folder with their bytes."""
+    found = {}
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, folder)] = file.read()
+    return found
+
+
+def idx(dims, data):
+    """An IDX file of unsigned bytes."""
+    return bytes([0, 0, 8, len(dims)]) + b"".join(struct.pack(">I", n) for n in dims) + data
+
+
+def write_idx(folder, count=64, side=28):
+    """A small IDX data set, train and test alike: images whose brightness tells the class."""
+    os.makedirs(folder, exist_ok=True)
+    labels = bytes(i % 10 for i in range(count))
+    images = b"".join(bytes((25 * label + 7 * p) % 256 for p in range(side * side))
+                      for label in labels)
+    for half in ("train", "t10k"):
+        with open(os.path.join(folder, f"{half}-images-idx3-ubyte"), "wb") as file:
+            file.write(idx([count, side, side], images))
+        with open(os.path.join(folder, f"{half}-labels-idx1-ubyte"), "wb") as file:
+            file.write(idx([count], labels))
+
+
+def write_cifar(folder, per_file=20):
+    """A small CIFAR-10 in binary batches."""
+    os.makedirs(folder, exist_ok=True)
+    for name in [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]:
+        with open(os.path.join(folder, name), "wb") as file:
+            for i in range(per_file):
+                file.write(bytes([i % 10]) + bytes((i * 5 + p) % 256 for p in range(3072)))
+
+
+def main(*tests):
+    """Runs every test in a temporary directory of its own."""
+    checks = Checks()
+    for test in tests:
+        with tempfile.TemporaryDirectory() as cwd:
+            test(checks, cwd)
+    sys.exit(checks.finish())

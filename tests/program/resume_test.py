@@ -1,0 +1,96 @@
+"""A run saved at every step of 30 and resumed in a new process ends in the same bits."""
+import json
+
+import program
+
+STEPS = 30
+# Two and a half epochs of a batch that does not divide the data: evaluations, short batches and
+# orders of epochs lie on both sides of most checkpoints.
+KEYS = ["model=cnn-s", "data=glyphs", "data.limit=200", "data.test_limit=16", "batch=17",
+        "threads=1", "run.chunk=8", f"steps={STEPS}", "run.log_every=1", "run.checkpoint_every=1",
+        "run.keep=40", "run.quiet=on"]
+
+CASES = {
+    "sgd in fp32": ["precision=fp32"],
+    "stochastic rounding, loss scaling that overflows and grows":
+        ["precision=w=e4m3,act=e5m2 sr,grad=e5m2 sr,wgrad=fp16", "scaler=dynamic",
+         "scaler.init=1e10", "scaler.backoff=0.03", "scaler.interval=3", "scaler.growth=64"],
+    "adam": ["optimizer=adam", "lr=0.002", "precision=1/6/9"],
+    "accumulated parts": ["optimizer.accumulate=2", "precision=bf16", "optimizer.clip_norm=0.5"],
+    "adamw without masters": ["optimizer=adamw", "lr=0.002", "precision=fp16", "master=off"],
+}
+EVERY = {"sgd in fp32": range(1, STEPS), "adam": (1, 11, 12, 13, 29),
+         "stochastic rounding, loss scaling that overflows and grows": range(1, STEPS, 3),
+         "accumulated parts": (5, 12, 24), "adamw without masters": (6, 24)}
+
+
+def numerics(cwd, run):
+    with open(f"{cwd}/{run}/numerics.jsonl") as file:
+        return file.read()
+
+
+def same_end(checks, cwd, step, words, whole, name):
+    run = f"from{step}-{len(words)}"
+    program.copy_at(cwd, "run", run, step)
+    made = program.resume(run, *words, cwd=cwd)
+    for key in ("weights_hash", "steps", "train_loss", "test_accuracy", "best_accuracy",
+                "skipped_steps", "low_precision_ratio", "overflow_share", "underflow_share"):
+        checks.same(made[key], whole[key], f"{name}, from step {step} {words}: {key}")
+    checks.that(program.rows(cwd, run) == program.rows(cwd, "run"),
+                f"{name}, from step {step} {words}: rows of metrics.csv")
+    checks.that(numerics(cwd, run) == numerics(cwd, "run"),
+                f"{name}, from step {step} {words}: lines of numerics.jsonl")
+
+
+def case(name):
+    def test(checks, cwd):
+        whole = program.train(*KEYS, *CASES[name], cwd=cwd)
+        checks.same(sorted(program.checkpoints(cwd)), list(range(1, STEPS + 1)),
+                    f"{name}: a checkpoint at every step")
+        if "overflows" in name:
+            checks.that(0 < whole["skipped_steps"] < STEPS // 2,
+                        f"{name}: {whole['skipped_steps']} skipped steps")
+            scales = [float(row["loss_scale"]) for row in program.rows(cwd)]
+            checks.that(any(a < b for a, b in zip(scales, scales[1:])), f"{name}: the scale grows")
+        for step in EVERY[name]:
+            same_end(checks, cwd, step, [], whole, name)
+        same_end(checks, cwd, 7, ["threads=3"], whole, name)
+        same_end(checks, cwd, 7, ["threads=2", "storage=dense"], whole, name)
+    return test
+
+
+def finished_run_is_only_reported(checks, cwd):
+    whole = program.train(*KEYS, "steps=4", cwd=cwd)
+    again = program.resume("run", cwd=cwd)
+    for key in ("weights_hash", "steps", "train_loss", "test_accuracy"):
+        checks.same(again[key], whole[key], f"resume of a finished run: {key}")
+    code, out, _ = program.call("eval", "run", "--json", cwd=cwd)
+    made = json.loads(out)
+    checks.same((code, made["weights_hash"], made["test_accuracy"]),
+                (0, whole["weights_hash"], whole["test_accuracy"]), "eval of a finished run")
+
+
+def a_longer_goal(checks, cwd):
+    keys = [*KEYS, "lr.schedule=constant"]
+    whole = program.train(*keys, "steps=9", cwd=cwd)
+    program.train(*keys, "steps=4", cwd=cwd, run="short")
+    checks.same(program.resume("short", "steps=9", cwd=cwd)["weights_hash"], whole["weights_hash"],
+                "steps=4, then resume with steps=9")
+    made = program.resume("short", "epochs=1", cwd=cwd)
+    checks.same(made["steps"], 12, "resume with epochs=1 after steps=9")
+
+
+def before_the_first_checkpoint(checks, cwd):
+    whole = program.train(*KEYS, "steps=5", cwd=cwd)
+    program.copy_at(cwd, "run", "early", 0)
+    code, out, err = program.call("resume", "early", "--json", cwd=cwd)
+    checks.same(code, 0, f"resume without a checkpoint: exit code ({err})")
+    checks.that("step 0" in err, f"resume without a checkpoint says so: {err!r}")
+    checks.same(json.loads(out)["weights_hash"], whole["weights_hash"],
+                "resume without a checkpoint: weights hash")
+    checks.that(program.rows(cwd, "early") == program.rows(cwd, "run"),
+                "resume without a checkpoint: rows of metrics.csv")
+
+
+program.main(*map(case, CASES), finished_run_is_only_reported, a_longer_goal,
+             before_the_first_checkpoint)
