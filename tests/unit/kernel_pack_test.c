@@ -71,6 +71,10 @@ static void check_round_trip(const hu_format *format, int code_bits, hu_isa isa,
     hu_packer_pack(&packer, n, b->x, b->codes, &unencodable);
     assert_int_equal(b->codes[bytes], 0x5a);
     assert_int_equal(unencodable, 3);
+    memcpy(b->y, b->codes, bytes);
+    memset(b->codes, 0xa5, bytes);
+    hu_packer_pack(&packer, n, b->x, b->codes, NULL);
+    assert_memory_equal(b->y, b->codes, bytes);
     for (size_t i = 0; i < n; i++) {
         uint32_t code;
         assert_int_equal(hu_format_encode(format, b->x[i], &code), HU_OK);
@@ -204,7 +208,7 @@ static void values_without_a_code_are_replaced_and_counted(void **state) {
     };
     enum { N = 2100 };
     static float x[N], y[N];
-    static uint8_t codes[2 * N];
+    static uint8_t codes[2 * N], uncounted[2 * N];
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++)
         for (int code_bits = 0; code_bits <= 16; code_bits += 8)
             for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
@@ -221,6 +225,8 @@ static void values_without_a_code_are_replaced_and_counted(void **state) {
                 hu_packer_init_isa(&p, &f, code_bits, (hu_isa)isa);
                 hu_packer_pack(&p, N, x, codes, &unencodable);
                 assert_int_equal(unencodable, 2 * cases[c].unencodable);
+                hu_packer_pack(&p, N, x, uncounted, NULL);
+                assert_memory_equal(codes, uncounted, hu_packer_bytes(&p, N));
                 hu_packer_unpack(&p, N, codes, y);
                 for (size_t at = 3; at <= 2050; at += 2047) {
                     assert_true(y[at] == cases[c].plus_infinity);

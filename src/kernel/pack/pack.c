@@ -72,6 +72,28 @@ static void set_constants(hu_packer *p, const hu_format *format) {
     p->grid_bits = p->min_normal_bits + (p->drop << 23);
 }
 
+#if defined(__x86_64__)
+hu_pack_fn hu_pack_vector_8_avx2, hu_pack_vector_16_avx2;
+hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2;
+
+/* Kernels written with intrinsics, where they exist and the format keeps the sign of zero. */
+static void prefer_vector(hu_packer *packer, hu_isa isa) {
+    if (isa != HU_ISA_AVX2 || !packer->pack || !packer->zero_sign) return;
+    if (packer->code_bits == 8) {
+        packer->pack = hu_pack_vector_8_avx2;
+        packer->unpack = hu_unpack_vector_8_avx2;
+    } else if (packer->code_bits == 16) {
+        packer->pack = hu_pack_vector_16_avx2;
+        packer->unpack = hu_unpack_vector_16_avx2;
+    }
+}
+#else
+static void prefer_vector(hu_packer *packer, hu_isa isa) {
+    (void)packer;
+    (void)isa;
+}
+#endif
+
 hu_status hu_packer_init_isa(hu_packer *packer, const hu_format *format, int code_bits,
                              hu_isa isa) {
     hu_status st = HU_OK;
@@ -91,6 +113,7 @@ hu_status hu_packer_init_isa(hu_packer *packer, const hu_format *format, int cod
         packer->pack = variants[i].pack[isa];
         packer->unpack = variants[i].unpack[isa];
     }
+    prefer_vector(packer, isa);
 done:
     return st;
 }
@@ -141,10 +164,11 @@ static void slow_unpack(const hu_packer *p, size_t n, const void *codes, uint32_
     }
 }
 
-static void pack_units(const hu_packer *p, size_t n, const float *x, void *codes,
+/* wants_lost: the caller asked for what has no code, and the format has such numbers. */
+static void pack_units(const hu_packer *p, size_t n, const float *x, void *codes, int wants_lost,
                        uint64_t unencodable[2]) {
     uint32_t bits = p->code_bits ? (uint32_t)p->code_bits : 32;
-    int counts = p->is_infinity_lost || p->is_nan_lost;
+    int counts = wants_lost && (p->is_infinity_lost || p->is_nan_lost);
     if (p->pack)
         p->pack(p, n, x, codes, counts ? unencodable : NULL);
     else
@@ -192,10 +216,10 @@ void hu_packer_pack(const hu_packer *packer, size_t n, const float *x, void *cod
                     uint64_t *unencodable) {
     uint64_t lost[2] = {0, 0};
     uint32_t units[CHUNK];
-    if (packer->code_bits) pack_units(packer, n, x, codes, lost);
+    if (packer->code_bits) pack_units(packer, n, x, codes, unencodable != NULL, lost);
     for (size_t at = 0; !packer->code_bits && at < n; at += CHUNK) {
         size_t count = n - at < CHUNK ? n - at : CHUNK;
-        pack_units(packer, count, x + at, units, lost);
+        pack_units(packer, count, x + at, units, unencodable != NULL, lost);
         join_bits(count, units, packer->width, (uint8_t *)codes + at / 8 * packer->width);
     }
     if (unencodable)
