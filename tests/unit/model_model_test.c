@@ -1,0 +1,152 @@
+/* Parameters, multiply-accumulates and channels of the published networks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/builder.h"
+#include "model/model.h"
+
+static const hu_shape cifar = {3, {32, 32, 3}};
+
+static hu_graph *build(const char *name, double width, hu_shape image, int64_t classes) {
+    hu_graph *graph;
+    hu_model_options options = {name, width, image, classes};
+    if (hu_model_build(&options, &graph) != HU_OK) fail_msg("%s: %s", name, hu_last_error());
+    return graph;
+}
+
+/* Multiply-accumulates of the convolutions alone. */
+static int64_t conv_macs(const hu_graph *graph) {
+    int64_t macs = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        hu_node_info info = hu_graph_node_info(&graph->node[n], 1, 1);
+        if (graph->node[n].op == &hu_op_conv2d) macs += hu_op_conv2d.macs(&info);
+    }
+    return macs;
+}
+
+static void check(const char *name, double width, int64_t classes, int64_t parameters, int64_t macs,
+                  int64_t head) {
+    hu_graph *graph = build(name, width, cifar, classes);
+    assert_int_equal(hu_graph_parameters(graph), parameters);
+    if (macs) assert_int_equal(conv_macs(graph), macs);
+    assert_int_equal(hu_graph_macs(graph) - conv_macs(graph), head * classes);
+    hu_graph_free(graph);
+}
+
+static void test_thin_residual_networks(void **state) {
+    (void)state;
+    check("resnet20", 1, 10, 272474, 40812544, 64);
+    check("resnet38", 1, 10, 564122, 83279872, 64);
+    check("resnet74", 1, 10, 1147418, 168214528, 64);
+    check("resnet20", 1, 100, 278324, 40812544, 64);
+    check("resnet38", 1, 100, 569972, 83279872, 64);
+    check("resnet74", 1, 100, 1153268, 168214528, 64);
+}
+
+static void test_resnet18(void **state) {
+    (void)state;
+    check("resnet18", 1, 10, 11173962, 0, 512);
+    check("resnet18", .5, 10, 2797610, 0, 256);
+    check("resnet18", 1, 100, 11220132, 0, 512);
+    check("resnet18", .5, 100, 2820740, 0, 256);
+    static const struct { double width, millions; } macs[] = {{1, 555.4}, {.5, 139.3}};
+    for (int i = 0; i < 2; i++) {
+        hu_graph *graph = build("resnet18", macs[i].width, cifar, 10);
+        assert_true(fabs((double)hu_graph_macs(graph) / 1e6 - macs[i].millions) < 0.05);
+        hu_graph_free(graph);
+    }
+}
+
+static void check_channels(double width, const int64_t expected[4]) {
+    hu_graph *graph = build("resnet18", width, cifar, 10);
+    for (int s = 0; s < 4; s++) {
+        char name[64];
+        snprintf(name, sizeof name, "layer%d.1.conv2.out", s + 1);
+        hu_value_id v = hu_graph_find(graph, name);
+        assert_int_not_equal(v, HU_NONE);
+        assert_int_equal(graph->value[v].shape.extent[2], expected[s]);
+        assert_int_equal(graph->value[v].shape.extent[0], 32 >> s);
+    }
+    hu_graph_free(graph);
+}
+
+static void test_widths(void **state) {
+    (void)state;
+    check_channels(1, (const int64_t[]){64, 128, 256, 512});
+    check_channels(.5, (const int64_t[]){32, 64, 128, 256});
+    check_channels(.25, (const int64_t[]){16, 32, 64, 128});
+    check_channels(.1, (const int64_t[]){8, 12, 24, 52});
+    assert_int_equal(hu_build_width(3, .1), 4);
+    /* 8 would be the nearest multiple of 8, but less than 9/10 of the product. */
+    assert_int_equal(hu_build_width(11.9, 1), 16);
+}
+
+/* Shortcuts are projected where, and only where, the shape changes; names are stable. */
+static void test_structure(void **state) {
+    (void)state;
+    hu_graph *graph = build("resnet20", 1, cifar, 10);
+    assert_int_equal(hu_graph_find(graph, "layer1.0.shortcut.conv.weight"), HU_NONE);
+    assert_int_not_equal(hu_graph_find(graph, "layer2.0.shortcut.conv.weight"), HU_NONE);
+    assert_int_equal(hu_graph_find(graph, "layer2.1.shortcut.conv.weight"), HU_NONE);
+    assert_int_not_equal(hu_graph_find(graph, "layer3.2.bn2.running_var"), HU_NONE);
+    assert_int_not_equal(hu_graph_find(graph, "fc.weight"), HU_NONE);
+    assert_int_not_equal(hu_graph_find(graph, "fc.bias"), HU_NONE);
+    assert_int_not_equal(hu_graph_find(graph, "fc.product.out"), HU_NONE);
+    hu_graph_free(graph);
+    graph = build("cnn-s", 1, (hu_shape){3, {28, 28, 1}}, 10);
+    int64_t convs = 9 * (1 * 16 + 16 * 32 + 32 * 64), norms = 2 * (16 + 32 + 64);
+    assert_int_equal(hu_graph_parameters(graph), convs + norms + 64 * 10 + 10);
+    hu_graph_free(graph);
+}
+
+static void refuse(hu_model_options options, hu_status expected, const char *part) {
+    hu_graph *graph = (hu_graph *)&options;
+    uint64_t live = hu_memory_count().live_blocks;
+    assert_int_equal(hu_model_build(&options, &graph), expected);
+    assert_null(graph);
+    assert_int_equal(hu_memory_count().live_blocks, live);
+    if (!strstr(hu_last_error(), part)) fail_msg("'%s' lacks '%s'", hu_last_error(), part);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    refuse((hu_model_options){"resnet81", 1, cifar, 10}, HU_ERR_UNKNOWN, "resnet18");
+    refuse((hu_model_options){"", 1, cifar, 10}, HU_ERR_UNKNOWN, "not known");
+    refuse((hu_model_options){"resnet18", 0, cifar, 10}, HU_ERR_ARGUMENT, "width 0");
+    refuse((hu_model_options){"resnet18", -1, cifar, 10}, HU_ERR_ARGUMENT, "width -1");
+    refuse((hu_model_options){"resnet18", NAN, cifar, 10}, HU_ERR_ARGUMENT, "width");
+    refuse((hu_model_options){"resnet18", INFINITY, cifar, 10}, HU_ERR_ARGUMENT, "width inf");
+    refuse((hu_model_options){"resnet18", 1, cifar, 1}, HU_ERR_ARGUMENT, "1 classes");
+    refuse((hu_model_options){"cnn-s", 1, {3, {2, 2, 1}}, 10}, HU_ERR_SHAPE, "node 'pool2'");
+    refuse((hu_model_options){"cnn-s", 1, {2, {28, 28}}, 10}, HU_ERR_SHAPE, "node 'conv1'");
+    refuse((hu_model_options){"cnn-s", 1, {3, {28, 0, 1}}, 10}, HU_ERR_SHAPE, "");
+}
+
+static void test_every_model_builds(void **state) {
+    (void)state;
+    for (int m = 0; m < hu_model_count; m++) {
+        hu_graph *graph = build(hu_model_table[m].name, .25, cifar, 7);
+        assert_true(hu_model_table[m].help[0] != '\0');
+        assert_int_equal(graph->value[hu_graph_find(graph, "log_softmax.out")].elements, 7);
+        hu_graph_free(graph);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thin_residual_networks),
+        cmocka_unit_test(test_resnet18),
+        cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_every_model_builds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/* What is written to a storage comes back bit for bit, whatever the mode and wherever rows end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "tensor/storage.h"
+
+enum { ROWS = 5, LONGEST = 67, GUARD = 64, GUARD_BYTE = 0xa5 };
+
+static const hu_storage_mode modes[] = {HU_STORAGE_PACKED, HU_STORAGE_FLOAT32, HU_STORAGE_DENSE};
+static const char *const formats[] = {"fp(4,3,4)", "e4m3fn", "e5m2", "fp(5,2,0)", "fp(6,9,0)",
+                                      "fp16",      "bf16",   "e3m1", "e8m10",     "1/6/9/n"};
+static const int64_t lengths[] = {1, 3, 7, 8, 9, 17, LONGEST};
+
+/* Random members of the format: rounded normal numbers of widely spread size. */
+static void fill_members(const hu_format *format, float *x, int64_t count) {
+    hu_random_key key = {.seed = 5, .stream = 9, .step = 0};
+    for (int64_t i = 0; i < count; i++) {
+        float wide = hu_random_normal(&key, (uint64_t)i) * (float)(1 << (i % 9));
+        x[i] = hu_format_round(format, HU_ROUND_NEAREST_EVEN, i % 11 == 3 ? 0.0f : wide / 16, 0);
+    }
+}
+
+static size_t expected_row_bytes(hu_storage_mode mode, const hu_format *format, int64_t n) {
+    uint32_t bits = hu_format_bits(format);
+    if (mode == HU_STORAGE_FLOAT32 || bits > 16) return (size_t)n * 4;
+    if (mode == HU_STORAGE_DENSE) return ((size_t)n * bits + 7) / 8;
+    return (size_t)n * (bits <= 8 ? 1 : 2);
+}
+
+static void check_rows(hu_storage_mode mode, const hu_format *format, int64_t n) {
+    float x[ROWS * LONGEST], scratch[ROWS * LONGEST];
+    hu_storage storage;
+    assert_int_equal(hu_storage_choose(mode, format, n, &storage), HU_OK);
+    assert_int_equal(hu_storage_bytes(&storage, 1), expected_row_bytes(mode, format, n));
+    size_t bytes = hu_storage_bytes(&storage, ROWS);
+    assert_int_equal(bytes, ROWS * hu_storage_bytes(&storage, 1));
+    unsigned char *data = malloc(bytes + GUARD);
+    assert_non_null(data);
+    memset(data, GUARD_BYTE, bytes + GUARD);
+    fill_members(format, x, ROWS * n);
+    /* Rows in an order of their own, and some of them together. */
+    hu_storage_write(&storage, data, 3, 2, x + 3 * n);
+    hu_storage_write(&storage, data, 0, 1, x);
+    hu_storage_write(&storage, data, 1, 2, x + n);
+    for (int64_t first = 0; first < ROWS; first++)
+        for (int64_t rows = 1; first + rows <= ROWS; rows++) {
+            memset(scratch, 0xff, sizeof scratch);
+            const float *y = hu_storage_read(&storage, data, first, rows, scratch);
+            assert_memory_equal(y, x + first * n, (size_t)(rows * n) * sizeof *x);
+        }
+    for (int i = 0; i < GUARD; i++) assert_int_equal(data[bytes + (size_t)i], GUARD_BYTE);
+    free(data);
+}
+
+static void test_rows(void **state) {
+    (void)state;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        hu_format format;
+        assert_int_equal(hu_format_parse(formats[f], &format), HU_OK);
+        for (size_t m = 0; m < 3; m++)
+            for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+                check_rows(modes[m], &format, lengths[l]);
+    }
+}
+
+/* Writing one row must not touch its neighbours, even where a dense row ends inside a byte. */
+static void test_neighbours_stay(void **state) {
+    (void)state;
+    hu_format format;
+    float x[3 * 13], other[13], scratch[3 * 13];
+    assert_int_equal(hu_format_parse("e3m1", &format), HU_OK);
+    fill_members(&format, x, 3 * 13);
+    for (int i = 0; i < 13; i++) other[i] = -x[13 + i];
+    for (size_t m = 0; m < 3; m++) {
+        unsigned char data[3 * 13 * 4];
+        hu_storage storage;
+        assert_int_equal(hu_storage_choose(modes[m], &format, 13, &storage), HU_OK);
+        hu_storage_write(&storage, data, 0, 3, x);
+        hu_storage_write(&storage, data, 1, 1, other);
+        const float *y = hu_storage_read(&storage, data, 0, 3, scratch);
+        assert_memory_equal(y, x, 13 * sizeof *x);
+        assert_memory_equal(y + 13, other, sizeof other);
+        assert_memory_equal(y + 26, x + 26, 13 * sizeof *x);
+    }
+}
+
+static void test_parts(void **state) {
+    (void)state;
+    static const int64_t cuts[] = {0, 8, 24, 64, LONGEST};
+    float x[LONGEST], scratch[LONGEST];
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        hu_format format;
+        assert_int_equal(hu_format_parse(formats[f], &format), HU_OK);
+        fill_members(&format, x, LONGEST);
+        for (size_t m = 0; m < 3; m++) {
+            unsigned char data[LONGEST * 4];
+            hu_storage storage;
+            assert_int_equal(hu_storage_choose(modes[m], &format, LONGEST, &storage), HU_OK);
+            for (int c = 3; c >= 0; c--)
+                hu_storage_write_part(&storage, data, cuts[c], cuts[c + 1] - cuts[c], x + cuts[c]);
+            assert_memory_equal(hu_storage_read(&storage, data, 0, 1, scratch), x, sizeof x);
+            for (int c = 0; c < 4; c++)
+                assert_memory_equal(
+                    hu_storage_read_part(&storage, data, cuts[c], cuts[c + 1] - cuts[c], scratch),
+                    x + cuts[c], (size_t)(cuts[c + 1] - cuts[c]) * sizeof *x);
+        }
+    }
+}
+
+static void test_no_format_is_float32(void **state) {
+    (void)state;
+    float x[6] = {1, -2, 3.14159f, 1e-40f, -0.0f, 6}, scratch[6];
+    float data[6] = {0};
+    for (size_t m = 0; m < 3; m++) {
+        hu_storage storage;
+        assert_int_equal(hu_storage_choose(modes[m], NULL, 3, &storage), HU_OK);
+        assert_ptr_equal(hu_storage_in_place(&storage, data, 1), data + 3);
+        hu_storage_write(&storage, data, 0, 2, x);
+        assert_ptr_equal(hu_storage_read(&storage, data, 1, 1, scratch), data + 3);
+        assert_memory_equal(data, x, sizeof x);
+    }
+}
+
+static void test_modes(void **state) {
+    (void)state;
+    hu_storage_mode mode;
+    hu_format format;
+    hu_storage storage;
+    assert_int_equal(hu_storage_mode_parse("dense", &mode), HU_OK);
+    assert_int_equal(mode, HU_STORAGE_DENSE);
+    assert_int_equal(hu_storage_mode_parse("tight", &mode), HU_ERR_UNKNOWN);
+    assert_non_null(strstr(hu_last_error(), "packed, float32 or dense"));
+    assert_int_equal(hu_format_parse("fp(6,9,0)", &format), HU_OK);
+    assert_int_equal(hu_storage_choose(HU_STORAGE_PACKED, &format, 4, &storage), HU_OK);
+    assert_string_equal(storage.trait->name, "16 bit");
+    assert_null(hu_storage_in_place(&storage, &storage, 0));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),  cmocka_unit_test(test_neighbours_stay),
+        cmocka_unit_test(test_parts), cmocka_unit_test(test_no_format_is_float32),
+        cmocka_unit_test(test_modes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
