@@ -49,10 +49,12 @@ static bool is_loss_part(const hu_graph *graph, hu_value_id v) {
     return op == &hu_op_nll || op == &hu_op_log_softmax;
 }
 
-/* Is this activation a rounding point of the scheme? Views and labels never are. */
+/* Is this activation a rounding point of the scheme? Views, labels and running statistics never
+ * are. */
 static bool rounds_value(hu_scheme scheme, const hu_graph *graph, hu_value_id v) {
     const hu_op *op = producer_op(graph, v);
-    if (v == graph->label || (op && op->is_view)) return false;
+    bool is_number = v != graph->label && graph->value[v].role != HU_VALUE_BUFFER;
+    if (!is_number || (op && op->is_view)) return false;
     if (scheme != HU_SCHEME_POPESCU && is_inner_product(graph, v)) return false;
     return scheme == HU_SCHEME_LEE || !is_loss_part(graph, v);
 }
