@@ -1,5 +1,6 @@
 /* halfulp VERB [key=value ...] [--flags] */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,6 +91,7 @@ static hu_status close_output(void) {
 }
 
 int main(int argc, char **argv) {
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, reported as such */
     int exit_code = 0;
     hu_status st = HU_OK;
     int index = find_verb_index(argc, argv);
