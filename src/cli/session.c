@@ -197,9 +197,13 @@ done:
 
 json_t *hu_ledger_json(const hu_ledger *ledger) {
     json_t *roles = json_object();
-    for (int r = 0; roles && r < HU_BUFFER_ROLE_COUNT; r++)
+    uint64_t padding = ledger->arena_bytes; /* between buffers, where the arena is fullest */
+    for (int r = 0; roles && r < HU_BUFFER_ROLE_COUNT; r++) {
         json_object_set_new(roles, hu_buffer_role_name((hu_buffer_role)r),
                             json_integer((json_int_t)ledger->arena[r]));
+        padding -= ledger->arena[r];
+    }
+    json_object_set_new(roles, "padding", json_integer((json_int_t)padding));
     json_object_set_new(roles, "masters", json_integer((json_int_t)ledger->parameters));
     json_object_set_new(roles, "optimizer", json_integer((json_int_t)ledger->optimizer));
     json_object_set_new(roles, "arena", json_integer((json_int_t)ledger->arena_bytes));

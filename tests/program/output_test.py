@@ -1,0 +1,113 @@
+"""stdout is the result and nothing else, stderr the progress; the JSON of train; the memory ledger."""
+import json
+import math
+import os
+import pty
+import re
+
+import program
+from program import TINY
+
+KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "test_accuracy": float,
+        "low_precision_ratio": float, "skipped_steps": int, "promoted": int,
+        "images_per_second": float, "peak_rss_bytes": int, "ledger_bytes": dict,
+        "weights_hash": str}
+FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
+         "checkpoint"}
+
+
+def train_json(checks, cwd):
+    code, out, err = program.call("train", *TINY, "steps=3", "precision=hfp8", "--json", cwd=cwd)
+    checks.same((code, err), (0, ""), "quiet when not a terminal")
+    made = json.loads(out)  # fails if there is more than one object
+    for key, kind in KEYS.items():
+        checks.same(type(made.get(key)), kind, f"type of {key}")
+    checks.that(re.fullmatch("[0-9a-f]{16}", made["weights_hash"]), "16 hexadecimal digits")
+    checks.that(0.0 <= made["test_accuracy"] <= 1.0, "test_accuracy is a fraction")
+    checks.that(0.9 < made["low_precision_ratio"] <= 1.0, "low_precision_ratio of hfp8")
+    checks.same((made["steps"], made["model"], made["parameters"]), (3, "cnn-s", 24346),
+                "what was trained")
+    checks.that(made["peak_rss_bytes"] > made["ledger_bytes"]["total"] > 0, "peak RSS and ledger")
+    runs = os.listdir(f"{cwd}/runs")
+    checks.same([f"runs/{run}" for run in runs], [made["run"]], "a run has a folder of its own")
+    checks.same(set(os.listdir(f"{cwd}/{made['run']}")), FILES, "files of a run folder")
+    with open(f"{cwd}/{made['run']}/metrics.jsonl") as file:
+        lines = [json.loads(line) for line in file]
+    table = program.rows(cwd, made["run"])
+    checks.same([(line["step"], float(line["loss"]).hex()) for line in lines],
+                [(int(row["step"]), row["loss"]) for row in table], "metrics.jsonl and metrics.csv")
+    checks.same(float(table[-1]["test_accuracy"]), made["test_accuracy"], "accuracy of the last row")
+    with open(f"{cwd}/{made['run']}/numerics.jsonl") as file:
+        steps = [json.loads(line) for line in file]
+    elements = {tensor[0]: tensor[2] for tensor in steps[-1]["tensors"]}
+    checks.same(elements["conv1.weight"], 3 * 16 * 9, "a weight is counted once a step")
+    checks.same(elements["fc.out"], 32 * 10, "evaluation is not counted with the step")
+    again = program.train(*TINY, "steps=3", "precision=hfp8", cwd=cwd, run="named")
+    checks.same(again["weights_hash"], made["weights_hash"], "the same run again")
+
+
+def train_text(checks, cwd):
+    made = program.train(*TINY, "steps=3", cwd=cwd)
+    code, out, err = program.call("train", *TINY, "steps=3", "run.dir=text", cwd=cwd)
+    checks.same((code, err), (0, ""), "train without --json")
+    checks.that(made["weights_hash"] in out, f"the text names the weights hash: {out!r}")
+    checks.that(f"{100 * made['test_accuracy']:.2f} %" in out and "run folder text" in out,
+                f"the text names accuracy and folder: {out!r}")
+    code, out, err = program.call("train", *TINY, "steps=3", "run.dir=loud", "quiet=off", cwd=cwd)
+    checks.that("memory: arena" in err and "step 3/3" in err, f"progress on stderr: {err!r}")
+    checks.that("step 3/3" not in out, f"no progress on stdout: {out!r}")
+    code, out, err = program.call("eval", "text", "--json", cwd=cwd)
+    checks.same((code, err), (0, ""), "eval")
+    checks.same(json.loads(out)["test_accuracy"], made["test_accuracy"], "eval finds the accuracy again")
+
+
+def terminal(checks, cwd):
+    """With a terminal as stderr, progress lines overwrite themselves."""
+    ours, theirs = pty.openpty()
+    process = program.subprocess.Popen([program.HALFULP, "train", *TINY, "steps=3", "run.dir=run"],
+                                       cwd=cwd, stdout=program.subprocess.PIPE, stderr=theirs)
+    out = process.communicate(timeout=60)[0].decode()
+    os.close(theirs)
+    text = os.read(ours, 65536).decode()
+    os.close(ours)
+    checks.same(process.returncode, 0, "train on a terminal")
+    for part in ("\r\x1b[K", "step 3/3", "loss", "accuracy", "images/s", "left", "memory: arena"):
+        checks.that(part in text, f"{part!r} in the progress line {text!r}")
+    checks.that("\x1b" not in out, "no control characters on stdout")
+
+
+def full_stdout(checks, cwd):
+    with open("/dev/full", "w") as full:
+        process = program.subprocess.run([program.HALFULP, "train", *TINY, "steps=1", "run.dir=run",
+                                          "--json"], cwd=cwd, stdout=full, timeout=60,
+                                         stderr=program.subprocess.PIPE, text=True)
+    checks.same(process.returncode, 5, f"a result that cannot be written ({process.stderr!r})")
+
+
+def ledger(checks, cwd):
+    """steps=0 plans, allocates and checks the ledger against the allocator, but does not train."""
+    keys = ["model=resnet20", "data=glyphs", "batch=128", "steps=0", "data.test_limit=1", "threads=1"]
+    made = {precision: program.train(*keys, f"precision={precision}", cwd=cwd, run=f"run-{precision}")
+            for precision in ("fp32", "hfp8", "fp16")}
+    bytes_of = {precision: made[precision]["ledger_bytes"] for precision in made}
+    for precision, roles in bytes_of.items():
+        parts = sum(value for role, value in roles.items()
+                    if role not in ("masters", "optimizer", "arena", "saved", "total"))
+        checks.same(parts, roles["arena"], f"{precision}: the roles make up the arena")
+        checks.same(roles["arena"] + roles["masters"] + roles["optimizer"], roles["total"],
+                    f"{precision}: arena, masters and optimizer make up the total")
+    share = bytes_of["hfp8"]["saved"] / bytes_of["fp32"]["saved"]
+    print(f"saved activations of hfp8 / fp32: {share:.4f}, fp16 / fp32: "
+          f"{bytes_of['fp16']['saved'] / bytes_of['fp32']['saved']:.4f}", flush=True)
+    checks.that(0.2 < share <= 0.27, f"saved-activation bytes of hfp8 are {share} of fp32")
+    checks.that(bytes_of["hfp8"]["total"] < 0.5 * bytes_of["fp32"]["total"], "hfp8 halves the total")
+    unpacked = program.train(*keys, "precision=hfp8", "storage=float32", cwd=cwd, run="unpacked")
+    checks.that(unpacked["ledger_bytes"]["saved"] > 0.95 * bytes_of["fp32"]["saved"],
+                "storage=float32 saves as much as fp32")
+    # 272,474 parameters of the CIFAR ResNet-20 with option A shortcuts, and their running statistics
+    checks.that(268000 < made["fp32"]["parameters"] < 275000, f"{made['fp32']['parameters']} parameters")
+    checks.same(bytes_of["fp32"]["optimizer"], 4 * made["fp32"]["parameters"], "momentum in float32")
+    checks.that(not math.isnan(made["fp32"]["test_accuracy"]), "accuracy of the untrained model")
+
+
+program.main(train_json, train_text, terminal, full_stdout, ledger)
