@@ -121,14 +121,22 @@ static void max_pixel(const hu_node_info *info, const window *w, float *x, float
         }
 }
 
+/* Channels whose largest value was this tap get the gradient; adding 0 to the others changes no
+ * bit. */
+static void add_where(int64_t channels, const uint8_t *restrict taps, uint8_t tap,
+                      const float *restrict dy, float *restrict dx) {
+    for (int64_t c = 0; c < channels; c++) dx[c] += taps[c] == tap ? dy[c] : 0.0f;
+}
+
 static void max_pixel_backward(const hu_node_info *info, const window *w, float *dx, float *dy,
                                uint8_t *taps) {
     const hu_pool_attrs *a = info->attrs;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
-    for (int64_t c = 0; c < channels; c++) {
-        int64_t h = w->top + taps[c] / a->kernel_w, v = w->left + taps[c] % a->kernel_w;
-        dx[(h * width + v) * channels + c] += dy[c];
-    }
+    for (int64_t h = w->h0; h < w->h1; h++)
+        for (int64_t v = w->w0; v < w->w1; v++) {
+            int64_t tap = (h - w->top) * a->kernel_w + (v - w->left);
+            add_where(channels, taps, (uint8_t)tap, dy, dx + (h * width + v) * channels);
+        }
 }
 
 /* each_pixel's arrays are written on one side only, which the pixel function decides. */
