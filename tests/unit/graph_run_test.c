@@ -183,6 +183,30 @@ static void test_parts_draw_as_the_whole(void **state) {
     network_close(&net);
 }
 
+/* Also the gradients of parameters: the same numbers round another way in another part. */
+static void test_parts_round_gradients_apart(void **state) {
+    (void)state;
+    network net = {0};
+    float scratch[512], first[512];
+    network_graph(&net, false);
+    set_all(&net, "", "", "", "fp(5,2,0) sr");
+    network_plan(&net, HU_STORAGE_PACKED, 2);
+    memcpy(net.images + 32 * SPY_CHUNK, net.images, 32 * SPY_CHUNK * sizeof *net.images);
+    memcpy(net.labels + SPY_CHUNK, net.labels, SPY_CHUNK * sizeof *net.labels);
+    hu_value_id weight = network_find(&net, "conv.weight");
+    hu_pass_options pass = {.training = true, .samples = SPY_CHUNK, .seed_gradient = 1.0f};
+    for (int part = 0; part < 3; part++) {
+        pass.first_sample = part == 1 ? SPY_CHUNK : 0;
+        network_forward(&net, &pass);
+        assert_int_equal(hu_run_backward(net.run, &pass), HU_OK);
+        const float *g = hu_run_param_grad(net.run, weight, 0, 72, scratch);
+        if (part == 0) memcpy(first, g, 72 * sizeof *g);
+        if (part == 1) assert_memory_not_equal(g, first, 72 * sizeof *g);
+        if (part == 2) assert_memory_equal(g, first, 72 * sizeof *g);
+    }
+    network_close(&net);
+}
+
 /* Without batch statistics, the gradients of the parts of a batch add up to those of the whole. */
 static void test_parts_add_up(void **state) {
     (void)state;
@@ -434,6 +458,7 @@ int main(void) {
         cmocka_unit_test(test_float32),
         cmocka_unit_test(test_stochastic),
         cmocka_unit_test(test_parts_draw_as_the_whole),
+        cmocka_unit_test(test_parts_round_gradients_apart),
         cmocka_unit_test(test_parts_add_up),
         cmocka_unit_test(test_unencodable),
         cmocka_unit_test(test_overflow_is_not_sticky),
