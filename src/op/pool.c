@@ -125,7 +125,15 @@ static void max_pixel(const hu_node_info *info, const window *w, float *x, float
  * bit. */
 static void add_where(int64_t channels, const uint8_t *restrict taps, uint8_t tap,
                       const float *restrict dy, float *restrict dx) {
-    for (int64_t c = 0; c < channels; c++) dx[c] += taps[c] == tap ? dy[c] : 0.0f;
+#pragma omp simd
+    for (int64_t c = 0; c < channels; c++) {
+        uint32_t bits;
+        float share;
+        memcpy(&bits, &dy[c], sizeof bits);
+        bits &= 0u - (uint32_t)(taps[c] == tap);
+        memcpy(&share, &bits, sizeof share);
+        dx[c] += share;
+    }
 }
 
 static void max_pixel_backward(const hu_node_info *info, const window *w, float *dx, float *dy,
