@@ -23,12 +23,15 @@ static const recipe recipes[] = {
 
 static hu_status take_recipe(hu_config *config, const recipe *row) {
     hu_status st = HU_OK;
+    const char *schedule;
     HU_TRY(hu_config_set(config, "run.batch", row->batch, "recipe"));
     HU_TRY(hu_config_set(config, "run.epochs", row->epochs, "recipe"));
     HU_TRY(hu_config_set(config, "lr.base", row->lr, "recipe"));
     HU_TRY(hu_config_set(config, "lr.schedule", row->schedule, "recipe"));
     HU_TRY(hu_config_set(config, "lr.warmup", row->warmup, "recipe"));
-    HU_TRY(hu_config_set(config, "lr.per", "step", "recipe"));
+    HU_TRY(hu_config_text(config, "lr.schedule", &schedule));
+    bool by_epoch = strcmp(schedule, "step") == 0 || strcmp(schedule, "piecewise") == 0;
+    HU_TRY(hu_config_set(config, "lr.per", by_epoch ? "epoch" : "step", "recipe"));
     HU_TRY(hu_config_set(config, "optimizer.momentum", row->momentum, "recipe"));
     HU_TRY(hu_config_set(config, "optimizer.nesterov", row->nesterov, "recipe"));
     HU_TRY(hu_config_set(config, "optimizer.weight_decay", row->weight_decay, "recipe"));
@@ -165,12 +168,17 @@ done:
 
 static hu_status read_precision(hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
-    const char *name, *scheme;
+    const char *name, *scheme, *rounding;
     const hu_keys *rules;
     HU_TRY(hu_config_text(config, "precision.name", &name));
     HU_TRY(hu_precision_parse(name, precision));
     HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
+    HU_TRY(hu_config_text(config, "precision.rounding", &rounding));
+    hu_rounding mode = HU_ROUND_NEAREST_EVEN;
+    bool is_auto = strcmp(rounding, "auto") == 0;
+    if (!is_auto) HU_TRY(hu_rounding_parse(rounding, &mode));
+    for (int r = 0; !is_auto && r < HU_ROLE_COUNT; r++) precision->role[r].rounding = mode;
     HU_TRY(hu_config_list(config, "precision.rules", &rules));
     for (size_t i = 0; i < hu_keys_count(rules); i++)
         HU_TRY(hu_precision_add_rule(precision, hu_keys_value(hu_keys_at(rules, i))));

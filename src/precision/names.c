@@ -15,27 +15,39 @@ typedef struct named_precision {
     bool epoch_interval, eval_masters;
 } named_precision;
 
-#define LEE_LOW "fp(4,3,4)", "fp(5,2,0)", "fp(4,3,4)", "fp(6,9,0)"
-#define LEE_HIGH "fp(6,9,0)", "fp(6,9,0)", "fp(6,9,0)", "fp(6,9,0)"
-#define SAME(format) format, format, format, format
+#define ROLES(act, act_grad, weight, weight_grad)                                                  \
+    { act, act_grad, weight, weight_grad }
+#define LEE_LOW ROLES("fp(4,3,4)", "fp(5,2,0)", "fp(4,3,4)", "fp(6,9,0)")
+#define LEE_HIGH SAME("fp(6,9,0)")
+#define SAME(format) ROLES(format, format, format, format)
 
-/* The one list of named precisions. */
+/* X(name, scheme, formats by role, scaling, growth interval of an epoch, evaluation with masters).
+ * The one list of named precisions. */
+#define PRECISION_LIST(X)                                                                          \
+    X("fp32", LEE, ROLES(NULL, NULL, NULL, NULL), NONE, false, true)                               \
+    X("fp16", MICIKEVICIUS, SAME("fp16"), DYNAMIC, false, false)                                   \
+    X("bf16", MICIKEVICIUS, SAME("bf16"), NONE, false, false)                                      \
+    X("1/6/9/d", POPESCU, SAME("1/6/9/d"), NONE, false, false)                                     \
+    X("1/6/9/n", POPESCU, SAME("1/6/9/n"), NONE, false, false)                                     \
+    X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false)                                       \
+    X("high", LEE, LEE_HIGH, DYNAMIC, true, true)                                                  \
+    X("hfp8", LEE, LEE_LOW, DYNAMIC, true, true)                                                   \
+    X("uniform", LEE, LEE_LOW, DYNAMIC, true, true)
+
 static const named_precision table[] = {
-    {"fp32", HU_SCHEME_LEE, {NULL, NULL, NULL, NULL}, HU_SCALER_NONE, false, true},
-    {"fp16", HU_SCHEME_MICIKEVICIUS, {SAME("fp16")}, HU_SCALER_DYNAMIC, false, false},
-    {"bf16", HU_SCHEME_MICIKEVICIUS, {SAME("bf16")}, HU_SCALER_NONE, false, false},
-    {"1/6/9/d", HU_SCHEME_POPESCU, {SAME("1/6/9/d")}, HU_SCALER_NONE, false, false},
-    {"1/6/9/n", HU_SCHEME_POPESCU, {SAME("1/6/9/n")}, HU_SCALER_NONE, false, false},
-    {"1/6/9", HU_SCHEME_POPESCU, {SAME("1/6/9/d")}, HU_SCALER_NONE, false, false},
-    {"high", HU_SCHEME_LEE, {LEE_HIGH}, HU_SCALER_DYNAMIC, true, true},
-    {"hfp8", HU_SCHEME_LEE, {LEE_LOW}, HU_SCALER_DYNAMIC, true, true},
-    {"uniform", HU_SCHEME_LEE, {LEE_LOW}, HU_SCALER_DYNAMIC, true, true},
+#define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters)                               \
+    {name, HU_SCHEME_##scheme, formats, HU_SCALER_##scaler, epoch, masters},
+    PRECISION_LIST(PRECISION_ROW)
+#undef PRECISION_ROW
 };
 enum { TABLE_COUNT = sizeof table / sizeof *table };
 
-const char *const hu_precision_names[] = {"fp32",  "fp16", "bf16", "1/6/9/d", "1/6/9/n",
-                                          "1/6/9", "high", "hfp8", "uniform"};
-const int hu_precision_name_count = (int)(sizeof hu_precision_names / sizeof *hu_precision_names);
+const char *const hu_precision_names[] = {
+#define PRECISION_NAME(name, scheme, formats, scaler, epoch, masters) name,
+    PRECISION_LIST(PRECISION_NAME)
+#undef PRECISION_NAME
+};
+const int hu_precision_name_count = TABLE_COUNT;
 
 static const char *const scheme_names[] = {"lee", "popescu", "micikevicius"};
 

@@ -22,8 +22,7 @@ static uint64_t graph_fingerprint(const hu_graph *graph) {
     return XXH64_digest(&state);
 }
 
-/* Section "position": little-endian on every machine this builds for (checked by the container's
- * magic). */
+/* Section "position", in the machine's own byte order like all sections. */
 typedef struct position {
     uint64_t graph, seed;
     hu_train_progress progress;
