@@ -2,10 +2,13 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,17 +109,41 @@ done:
     return st;
 }
 
+/* Two processes in one folder would mix their rows and checkpoints. The lock ends with the process,
+ * however that ends. */
+static hu_status lock_folder(hu_run_folder *folder) {
+    folder->lock = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder->lock < 0)
+        return hu_fail(HU_ERR_IO, "%s: cannot open: %s", folder->path, strerror(errno));
+    if (flock(folder->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
+    return hu_fail(HU_ERR_IO, "%s: another process is training in this folder", folder->path);
+}
+
 static hu_status open_folder(const char *directory, const hu_config *config,
                              hu_run_folder *folder) {
     hu_status st = HU_OK;
     int64_t keep;
-    *folder = (hu_run_folder){0};
+    *folder = (hu_run_folder){.lock = -1};
     HU_TRY(hu_config_i64(config, "run.keep", &keep));
     folder->keep = (int)keep;
     HU_TRY(make_directory(directory, config, &folder->path));
+    HU_TRY(lock_folder(folder));
     HU_TRY(hu_path_join(folder->path, "checkpoint", &folder->checkpoints));
 done:
     return st;
+}
+
+/* Room for what lies there at one time: two checkpoints and the next one being written. */
+static hu_status check_space(const char *directory, size_t state_bytes) {
+    struct statvfs disk;
+    if (statvfs(directory, &disk) != 0) return HU_OK;
+    double available = (double)disk.f_bavail * (double)disk.f_frsize;
+    double needed = (HU_CHECKPOINT_KEEP + 1) * (double)state_bytes;
+    if (available >= needed) return HU_OK;
+    return hu_fail(HU_ERR_IO,
+                   "%s: the disk is too full for checkpoints: found %.0f bytes free, expected at "
+                   "least %.0f",
+                   directory, available, needed);
 }
 
 hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
@@ -130,6 +157,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, s
                        "%s holds a run already; `halfulp resume %s` goes on with it", folder->path,
                        folder->path));
     HU_TRY(hu_checkpoint_probe(folder->checkpoints, state_bytes));
+    HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
     HU_TRY(open_streams(folder));
@@ -189,9 +217,10 @@ void hu_run_folder_close(hu_run_folder *folder) {
     hu_csv_close(folder->metrics);
     hu_recorder_close(folder->numerics);
     if (folder->metrics_lines) fclose(folder->metrics_lines);
+    if (folder->path && folder->lock >= 0) close(folder->lock);
     hu_free(folder->path);
     hu_free(folder->checkpoints);
-    *folder = (hu_run_folder){0};
+    *folder = (hu_run_folder){.lock = -1};
 }
 
 static hu_status csv_row(hu_run_folder *folder, const hu_step_report *report, double rate,

@@ -16,6 +16,7 @@ typedef struct hu_run_folder {
     FILE *metrics_lines;
     hu_recorder *numerics;
     int keep;
+    int lock; /* descriptor of the folder, held while this process trains in it */
 } hu_run_folder;
 
 /* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a

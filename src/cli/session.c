@@ -89,6 +89,9 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
     HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));
     session->steps = options.steps;
+    if (options.batch > dataset->train.count)
+        fprintf(stderr, "batch %lld is larger than the %lld training samples: a step takes all\n",
+                (long long)options.batch, (long long)dataset->train.count);
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
     HU_TRY(hu_ledger_check(&ledger, &session->before));
     HU_TRY(read_intervals(session));

@@ -127,6 +127,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(open_loaders(trainer));
     int64_t count = hu_loader_count(trainer->train_loader);
     trainer->steps_per_epoch = (count + options->batch - 1) / options->batch;
+    if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
     HU_TRY(plan_run(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));

@@ -262,6 +262,34 @@ def saving(checks, cwd):
     checks.same(program.call("eval", "grown", cwd=cwd)[0], 0, "a disk that fills up later: eval")
 
 
+def small_disk(checks, cwd):
+    """A file system with room for one checkpoint and not for three (where we may mount one)."""
+    os.mkdir(f"{cwd}/disk")
+    mounted = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=300k tmpfs disk && "$@"', "sh"]
+    if program.subprocess.run([*mounted, "true"], cwd=cwd, capture_output=True).returncode != 0:
+        print("skipped: a small disk (no mount name space here)")
+        return
+    begin = time.monotonic()
+    done = program.subprocess.run([*mounted, program.HALFULP, "train", *TINY, "steps=100000",
+                                   "run.dir=disk/run"], cwd=cwd, capture_output=True, text=True)
+    checks.same(done.returncode, 5, f"a small disk: exit code ({done.stderr})")
+    checks.that("disk/run: the disk is too full" in done.stderr, f"a small disk: {done.stderr!r}")
+    checks.that(time.monotonic() - begin < 2.0, "a small disk: within 2 s")
+
+
+def two_processes(checks, cwd):
+    """One folder, one training."""
+    first = program.start("train", *TINY, "steps=1000000", "run.checkpoint_every=1", "run.dir=run",
+                          cwd=cwd)
+    while not (os.path.isdir(f"{cwd}/run/checkpoint") and program.checkpoints(cwd)):
+        time.sleep(0.01)
+    fails(checks, cwd, 5, ["run: another process is training"], "resume", "run")
+    first.kill()
+    first.wait()
+    code, _, err = program.call("eval", "run", cwd=cwd)
+    checks.same(code, 0, f"the first process is not disturbed ({err})")
+
+
 def odd_sizes(checks, cwd):
     """Runs at the edges of what makes sense."""
     made = program.train(*TINY, "steps=0", cwd=cwd, run="zero")
@@ -269,10 +297,14 @@ def odd_sizes(checks, cwd):
     code, out, err = program.call("eval", "zero", "--json", cwd=cwd)
     checks.same((code, json_of(out, checks, "eval of steps=0").get("weights_hash")),
                 (0, made["weights_hash"]), f"eval of steps=0 ({err})")
-    large = program.train(*TINY, "batch=1000", "steps=2", cwd=cwd, run="large")
+    code, out, err = program.call("train", *TINY, "batch=1000", "steps=2", "run.dir=large", "--json",
+                                  cwd=cwd)
+    checks.that("batch 1000 is larger than the 96 training samples" in err, f"large batch: {err!r}")
+    large = json_of(out, checks, "large batch")
     exact = program.train(*TINY, "batch=96", "run.chunk=16", "steps=2", cwd=cwd, run="exact")
     checks.same(large["weights_hash"], exact["weights_hash"],
                 "a batch larger than the data is the whole data")
+    checks.same(large["ledger_bytes"], exact["ledger_bytes"], "and takes no more memory")
     for keys in (["batch=30", "run.chunk=7"], ["batch=5", "run.chunk=64"], ["batch=1"],
                  ["batch=7", "optimizer.accumulate=3"], ["batch=3", "optimizer.accumulate=3"],
                  ["data.limit=1"], ["epochs=0.5"]):
@@ -284,4 +316,4 @@ def odd_sizes(checks, cwd):
 
 
 program.main(words, idx_files, cifar_files, corrupt_checkpoints, corrupt_config, diverging,
-             update_that_overflows, saving, odd_sizes)
+             update_that_overflows, saving, small_disk, two_processes, odd_sizes)
