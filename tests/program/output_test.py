@@ -84,6 +84,29 @@ def full_stdout(checks, cwd):
     checks.same(process.returncode, 5, f"a result that cannot be written ({process.stderr!r})")
 
 
+def fall_back(checks, cwd):
+    """Without the default data set the glyphs are taken, and the output says so."""
+    folder = "/usr/share/datasets"
+    hide = f'mount -t tmpfs tmpfs {folder} && "$@"' if os.path.isdir(folder) else '"$@"'
+    hidden = ["unshare", "-rm", "sh", "-c", hide, "sh"]
+    if program.subprocess.run([*hidden, "true"], cwd=cwd, capture_output=True).returncode != 0:
+        print("skipped: hiding the data set (no mount name space here)")
+        return
+    words = ["train", *TINY[1:], "steps=1", "--json"]
+    done = program.subprocess.run([*hidden, program.HALFULP, *words, "run.dir=run"], cwd=cwd,
+                                  capture_output=True, text=True)
+    checks.same(done.returncode, 0, f"fall-back: exit code ({done.stderr})")
+    checks.that("not installed" in done.stderr and "glyphs" in done.stderr,
+                f"fall-back: says so: {done.stderr!r}")
+    checks.same(json.loads(done.stdout)["data"], "glyphs", "fall-back: data of the result")
+    code, _, err = program.call("resume", "run", cwd=cwd)
+    checks.same(code, 0, f"a run on the glyphs stays on them ({err})")
+    done = program.subprocess.run([*hidden, program.HALFULP, *words, "data=fashion-mnist",
+                                   "run.dir=named"], cwd=cwd, capture_output=True, text=True)
+    checks.same((done.returncode, done.stdout), (3, ""), "no fall-back for data asked for by name")
+    checks.that("dataset-fashion-mnist" in done.stderr, f"says what to install: {done.stderr!r}")
+
+
 def ledger(checks, cwd):
     """steps=0 plans, allocates and checks the ledger against the allocator, but does not train."""
     keys = ["model=resnet20", "data=glyphs", "batch=128", "steps=0", "data.test_limit=1", "threads=1"]
@@ -110,4 +133,4 @@ def ledger(checks, cwd):
     checks.that(not math.isnan(made["fp32"]["test_accuracy"]), "accuracy of the untrained model")
 
 
-program.main(train_json, train_text, terminal, full_stdout, ledger)
+program.main(train_json, train_text, terminal, full_stdout, fall_back, ledger)
