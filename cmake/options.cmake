@@ -20,6 +20,8 @@ target_compile_options(halfulp-options INTERFACE
 target_compile_definitions(halfulp-options INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
   HALFULP_VERSION="${PROJECT_VERSION}")
 target_link_libraries(halfulp-options INTERFACE OpenMP::OpenMP_C m)
+# clang says aloud which `omp simd` loops it leaves scalar for an instruction set; the results are the same.
+target_compile_options(halfulp-options INTERFACE $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
 if(HALFULP_WERROR)
   target_compile_options(halfulp-options INTERFACE -Werror)
 endif()
