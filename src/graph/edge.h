@@ -36,6 +36,9 @@ void hu_edge_table_free(hu_edge_table *edges);
 /* Zeroes all counts: the start of a step. */
 void hu_edge_table_clear(hu_edge_table *edges);
 
+/* The counts do not tell finite inputs that overflow from infinite ones: in modes that round finite
+ * numbers inward both questions below may be answered yes where no infinity was left. */
+
 /* True if the rounding that gave these counts left an infinity or a NaN that the format has no code
  * for: such a step counts as overflowed in every storage. */
 bool hu_edge_unencodable(const hu_quantizer *quantizer, const hu_round_counts *counts);

@@ -21,7 +21,8 @@ extern const hu_model hu_model_table[];
 extern const int hu_model_count;
 
 /* Builds and finishes the graph of a named model with its loss. HU_ERR_UNKNOWN names the nearest
- * models, HU_ERR_ARGUMENT a width, image or class number that the model cannot have. */
+ * models, HU_ERR_ARGUMENT a width or class number that the model cannot have, HU_ERR_SHAPE the
+ * layer for which the image is too small or of the wrong rank. */
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph);
 
 #endif

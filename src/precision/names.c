@@ -134,7 +134,10 @@ static hu_status parse_roles(const char *text, hu_precision *precision) {
         hu_status st = parse_quantizer(part, &precision->role[role]);
         if (st != HU_OK)
             return hu_fail_within(st, "precision '%s', column %d: ", text, (int)(at - text) + 1);
-        at += length + (at[length] == ',');
+        at += length;
+        if (*at == ',' && !*++at)
+            return hu_fail(HU_ERR_PARSE, "precision '%s': expected another role after the comma",
+                           text);
     }
     precision->scheme = HU_SCHEME_LEE;
     precision->eval_masters = true;
@@ -171,6 +174,7 @@ hu_status hu_precision_parse(const char *text, hu_precision *precision) {
 
 hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
     hu_status st = HU_OK;
+    text += strspn(text, " ");
     const char *colon = strchr(text, ':');
     if (!colon || colon == text)
         return hu_fail(HU_ERR_PARSE, "rule '%s': expected 'PATTERN: FORMAT'", text);
@@ -181,7 +185,9 @@ hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
     *rule = (hu_precision_rule){0};
     precision->rule_count++;
     HU_TRY(hu_strdup(text, &rule->text));
-    HU_TRY(hu_strndup(text, (size_t)(colon - text), &rule->pattern));
+    size_t length = (size_t)(colon - text);
+    while (text[length - 1] == ' ') length--;
+    HU_TRY(hu_strndup(text, length, &rule->pattern));
     st = parse_quantizer(colon + 1 + strspn(colon + 1, " "), &rule->quantizer);
     if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", text);
 done:

@@ -199,6 +199,8 @@ static void test_role_strings(void **state) {
     assert_int_equal(hu_precision_parse("w=fp16,act=nonsense", &p), HU_ERR_UNKNOWN);
     assert_non_null(strstr(hu_last_error(), "column 8"));
     assert_int_equal(hu_precision_parse("w=fp16 upwards", &p), HU_ERR_UNKNOWN);
+    assert_int_equal(hu_precision_parse("w=fp16,", &p), HU_ERR_PARSE);
+    assert_int_equal(hu_precision_parse("w=fp16,,act=fp16", &p), HU_ERR_PARSE);
     assert_int_equal(hu_precision_parse("hfp9", &p), HU_ERR_UNKNOWN);
     assert_non_null(strstr(hu_last_error(), "hfp8"));
     assert_int_equal(hu_precision_parse("", &p), HU_ERR_UNKNOWN);
@@ -211,7 +213,7 @@ static void test_rules(void **state) {
                            "conv2.*: bf16",
                            "conv2.weight: fp32",
                            "act.grad: e5m2 sr",
-                           "pool.out: e4m3fn",
+                           " pool.out : e4m3fn",
                            "conv?.weight.grad: fp16",
                            "bn1.bias.grad: fp(6,9,0)",
                            NULL};
