@@ -1,4 +1,6 @@
 """Threads and storage change no bit of a training, in any precision, with and without overflow."""
+import os
+
 import program
 
 PRECISIONS = ["fp32", "fp16", "bf16", "1/6/9/d", "1/6/9/n", "hfp8", "e4m3fn:ovf=sat",
@@ -60,6 +62,22 @@ def resnet(precision):
     return test
 
 
+def parts(checks, cwd):
+    """Sums over threads outside the passes: the norm of the gradient, the parts of a batch."""
+    keys = ["model=cnn-s", *SMALL, "optimizer=adam", "lr=0.01", "optimizer.clip_norm=0.1",
+            "optimizer.accumulate=3"]
+    compare(checks, cwd, "bf16", keys,
+            variants_of([(1, "packed"), (2, "float32"), (3, "dense"), (7, "packed")]))
+
+
+def fashion(checks, cwd):
+    if not os.path.isdir("/usr/share/datasets/fashion-mnist"):
+        print("skipped: fashion-mnist is not installed")
+        return
+    keys = ["model=cnn-s", "data=fashion-mnist", *SMALL[1:], "data.augment=[crop, flip, cutout]"]
+    compare(checks, cwd, "hfp8", keys, variants_of([(1, "packed"), (2, "float32"), (7, "dense")]))
+
+
 def overflow(precision, more):
     def test(checks, cwd):
         keys = ["model=cnn-s", *more, *SMALL]
@@ -73,4 +91,4 @@ def overflow(precision, more):
 
 
 program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]]),
-             *(overflow(*case) for case in OVERFLOWS))
+             *(overflow(*case) for case in OVERFLOWS), parts, fashion)
