@@ -176,7 +176,7 @@ static void test_no_memory(void **state) {
     uint64_t live = hu_memory_count().live_blocks;
     for (uint64_t nth = 1;; nth++) {
         hu_graph *graph = NULL;
-        hu_value_id input, label, out[8];
+        hu_value_id input = HU_NONE, label = HU_NONE, out[8] = {HU_NONE};
         hu_memory_fail_at(nth);
         hu_status st = hu_graph_create(&graph);
         if (st == HU_OK) st = hu_graph_input(graph, "input", &image, &input);

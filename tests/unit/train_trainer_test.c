@@ -1,77 +1,7 @@
-/* Training on a handful of drawn images: updates, skipped steps, culprits, memory, checkpoints. */
+/* Training on a handful of drawn images: updates, skipped steps, culprits, memory. */
 #include <math.h>
 
-#include "train/inner.h"
-#include "train_checkpoint_fixture.h"
-
-enum { SIDE = 8, PIXELS = SIDE * SIDE, TRAIN = 40, TEST = 20, CLASSES = 3, BATCH = 16 };
-
-typedef struct fixture {
-    hu_dataset data;
-    uint8_t train_pixels[TRAIN * PIXELS], test_pixels[TEST * PIXELS];
-    int32_t train_labels[TRAIN], test_labels[TEST];
-    hu_train_options options;
-    hu_trainer *trainer;
-} fixture;
-
-/* Class c: a bright band at height 2c in noise. */
-static void draw(uint8_t *pixels, int32_t *labels, int64_t count, uint64_t stream) {
-    hu_random_key key = {.seed = 1, .stream = stream, .step = 0};
-    for (int64_t i = 0; i < count * PIXELS; i++)
-        pixels[i] = (uint8_t)(hu_random_word(&key, (uint64_t)i) % 64);
-    for (int64_t s = 0; s < count; s++) {
-        labels[s] = (int32_t)(s % CLASSES);
-        memset(pixels + s * PIXELS + 2 * labels[s] * SIDE, 200, 2 * SIDE);
-    }
-}
-
-static void prepare(fixture *f, const char *precision) {
-    static char name[] = "drawn";
-    *f = (fixture){.data = {name, SIDE, SIDE, 1, CLASSES, {0.2f}, {0.25f}, {0}, {0}, {0}, {0}}};
-    draw(f->train_pixels, f->train_labels, TRAIN, 1);
-    draw(f->test_pixels, f->test_labels, TEST, 2);
-    f->data.train = (hu_split){TRAIN, f->train_pixels, f->train_labels};
-    f->data.test = (hu_split){TEST, f->test_pixels, f->test_labels};
-    f->options = (hu_train_options){.model = "cnn-s",
-                                    .width = 0.25,
-                                    .keep_masters = true,
-                                    .eval_masters = true,
-                                    .optimizer = hu_optimizer_defaults(HU_OPTIMIZER_SGD),
-                                    .schedule = hu_schedule_constant(0.05),
-                                    .accumulate = 1,
-                                    .scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_NONE),
-                                    .batch = BATCH,
-                                    .steps = 100,
-                                    .seed = 3,
-                                    .threads = 2,
-                                    .chunk = 8,
-                                    .storage = HU_STORAGE_PACKED};
-    assert_int_equal(hu_precision_parse(precision, &f->options.precision), HU_OK);
-    if (f->options.precision.scaler == HU_SCALER_DYNAMIC)
-        f->options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
-}
-
-static void begin(fixture *f) {
-    if (hu_trainer_create(&f->options, &f->data, &f->trainer) != HU_OK)
-        fail_msg("%s", hu_last_error());
-}
-
-static void end(fixture *f) {
-    hu_trainer_free(f->trainer);
-    hu_precision_free(&f->options.precision);
-}
-
-static hu_step_report step(fixture *f) {
-    hu_step_report report;
-    if (hu_trainer_step(f->trainer, &report) != HU_OK) fail_msg("%s", hu_last_error());
-    return report;
-}
-
-static float *master(fixture *f, const char *name) {
-    hu_value_id v = hu_graph_find(f->trainer->graph, name);
-    if (v == HU_NONE) fail_msg("no parameter '%s'", name);
-    return f->trainer->run->parameters + f->trainer->run->offset[v];
-}
+#include "train_fixture.h"
 
 static int64_t elements(const fixture *f, const char *name) {
     return f->trainer->graph->value[hu_graph_find(f->trainer->graph, name)].elements;
@@ -393,88 +323,6 @@ static void test_evaluation_disturbs_nothing(void **state) {
     end(&f);
 }
 
-static void save_trainer(fixture *f, const char *directory) {
-    hu_checkpoint_writer *writer;
-    assert_int_equal(hu_checkpoint_begin(hu_trainer_progress(f->trainer)->step, &writer), HU_OK);
-    assert_int_equal(hu_trainer_save(f->trainer, writer), HU_OK);
-    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
-    hu_checkpoint_writer_free(writer);
-}
-
-static hu_checkpoint *open_newest(const char *directory) {
-    hu_checkpoint *checkpoint;
-    char warning[512];
-    if (hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning) != HU_OK)
-        fail_msg("%s", hu_last_error());
-    return checkpoint;
-}
-
-/* The same sections but one, whose bytes are others. */
-static void save_spoilt(const char *directory, const char *section, const void *bytes,
-                        size_t count) {
-    static const char *const names[] = {"position", "parameters", "scaler", "optimizer.t",
-                                        "optimizer.momentum"};
-    hu_checkpoint *good = open_newest(directory);
-    hu_checkpoint_writer *writer;
-    assert_int_equal(hu_checkpoint_begin(hu_checkpoint_step(good), &writer), HU_OK);
-    for (size_t i = 0; i < 5; i++) {
-        const void *data;
-        size_t size;
-        hu_status st = hu_checkpoint_section(good, names[i], &data, &size);
-        if (st != HU_OK) fail_msg("%s", hu_last_error());
-        bool spoilt = strcmp(names[i], section) == 0;
-        assert_int_equal(
-            hu_checkpoint_add(writer, names[i], spoilt ? bytes : data, spoilt ? count : size),
-            HU_OK);
-    }
-    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
-    hu_checkpoint_writer_free(writer);
-    hu_checkpoint_free(good);
-}
-
-static void test_checkpoint(void **state) {
-    (void)state;
-    char directory[256];
-    fixture f, g;
-    make_directory(directory);
-    prepare(&f, "hfp8");
-    begin(&f);
-    for (int i = 0; i < 4; i++) step(&f);
-    save_trainer(&f, directory);
-    for (int i = 0; i < 4; i++) step(&f);
-    prepare(&g, "hfp8");
-    begin(&g);
-    hu_checkpoint *checkpoint = open_newest(directory);
-    assert_int_equal(hu_trainer_restore(g.trainer, checkpoint), HU_OK);
-    hu_checkpoint_free(checkpoint);
-    for (int i = 0; i < 4; i++) assert_int_equal(step(&g).step, 4 + i);
-    assert_true(hu_trainer_weights_hash(g.trainer) == hu_trainer_weights_hash(f.trainer));
-    assert_true(hu_trainer_progress(g.trainer)->elements ==
-                hu_trainer_progress(f.trainer)->elements);
-    /* Another model's, or one with a number that cannot be: refused, nothing changed. */
-    int64_t t = -1;
-    hu_loss_scale_state scaler = {.scale = -1.0f};
-    uint64_t hash = hu_trainer_weights_hash(g.trainer);
-    float scale = hu_trainer_scaler(g.trainer)->scale;
-    for (int bad = 0; bad < 3; bad++) {
-        if (bad == 0) save_spoilt(directory, "optimizer.t", &t, sizeof t);
-        if (bad == 1) save_spoilt(directory, "scaler", &scaler, sizeof scaler);
-        if (bad == 2) save_spoilt(directory, "optimizer.momentum", &t, sizeof t);
-        g.trainer->scaler.state.scale = 0x1p9f;
-        checkpoint = open_newest(directory);
-        assert_int_equal(hu_trainer_restore(g.trainer, checkpoint), HU_ERR_CORRUPT);
-        hu_checkpoint_free(checkpoint);
-        assert_true(hu_trainer_weights_hash(g.trainer) == hash);
-        assert_true(hu_trainer_scaler(g.trainer)->scale == 0x1p9f);
-        assert_int_equal(hu_optimizer_t(g.trainer->optimizer), 8);
-        assert_int_equal(hu_trainer_progress(g.trainer)->step, 8);
-    }
-    assert_true(scale > 0);
-    end(&f);
-    end(&g);
-    remove_directory(directory);
-}
-
 static void test_refusals(void **state) {
     (void)state;
     fixture f;
@@ -521,7 +369,6 @@ int main(void) {
         cmocka_unit_test(test_culprit_in_a_later_part),
         cmocka_unit_test(test_ledger_and_allocations),
         cmocka_unit_test(test_evaluation_disturbs_nothing),
-        cmocka_unit_test(test_checkpoint),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_name_order),
     };

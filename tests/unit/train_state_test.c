@@ -1,0 +1,91 @@
+/* A trainer saved and restored, and checkpoints that are refused as a whole. */
+#include "train_fixture.h"
+
+static void save_trainer(fixture *f, const char *directory) {
+    hu_checkpoint_writer *writer;
+    assert_int_equal(hu_checkpoint_begin(hu_trainer_progress(f->trainer)->step, &writer), HU_OK);
+    assert_int_equal(hu_trainer_save(f->trainer, writer), HU_OK);
+    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
+    hu_checkpoint_writer_free(writer);
+}
+
+static hu_checkpoint *open_newest(const char *directory) {
+    hu_checkpoint *checkpoint;
+    char warning[512];
+    if (hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    return checkpoint;
+}
+
+/* The same sections but one, whose bytes are others. */
+static void save_spoilt(const char *directory, const char *section, const void *bytes,
+                        size_t count) {
+    static const char *const names[] = {"position", "parameters", "scaler", "optimizer.t",
+                                        "optimizer.momentum"};
+    hu_checkpoint *good = open_newest(directory);
+    hu_checkpoint_writer *writer;
+    assert_int_equal(hu_checkpoint_begin(hu_checkpoint_step(good), &writer), HU_OK);
+    for (size_t i = 0; i < 5; i++) {
+        const void *data;
+        size_t size;
+        hu_status st = hu_checkpoint_section(good, names[i], &data, &size);
+        if (st != HU_OK) fail_msg("%s", hu_last_error());
+        bool spoilt = strcmp(names[i], section) == 0;
+        assert_int_equal(
+            hu_checkpoint_add(writer, names[i], spoilt ? bytes : data, spoilt ? count : size),
+            HU_OK);
+    }
+    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
+    hu_checkpoint_writer_free(writer);
+    hu_checkpoint_free(good);
+}
+
+static void test_checkpoint(void **state) {
+    (void)state;
+    char directory[256];
+    fixture f, g;
+    make_directory(directory);
+    prepare(&f, "hfp8");
+    begin(&f);
+    for (int i = 0; i < 4; i++) step(&f);
+    save_trainer(&f, directory);
+    for (int i = 0; i < 4; i++) step(&f);
+    prepare(&g, "hfp8");
+    begin(&g);
+    hu_checkpoint *checkpoint = open_newest(directory);
+    assert_int_equal(hu_trainer_restore(g.trainer, checkpoint), HU_OK);
+    hu_checkpoint_free(checkpoint);
+    for (int i = 0; i < 4; i++) assert_int_equal(step(&g).step, 4 + i);
+    assert_true(hu_trainer_weights_hash(g.trainer) == hu_trainer_weights_hash(f.trainer));
+    assert_true(hu_trainer_progress(g.trainer)->elements ==
+                hu_trainer_progress(f.trainer)->elements);
+    /* Another model's, or one with a number that cannot be: refused, nothing changed. */
+    int64_t t = -1;
+    hu_loss_scale_state scaler = {.scale = -1.0f};
+    uint64_t hash = hu_trainer_weights_hash(g.trainer);
+    float scale = hu_trainer_scaler(g.trainer)->scale;
+    for (int bad = 0; bad < 3; bad++) {
+        if (bad == 0) save_spoilt(directory, "optimizer.t", &t, sizeof t);
+        if (bad == 1) save_spoilt(directory, "scaler", &scaler, sizeof scaler);
+        if (bad == 2) save_spoilt(directory, "optimizer.momentum", &t, sizeof t);
+        g.trainer->scaler.state.scale = 0x1p9f;
+        checkpoint = open_newest(directory);
+        assert_int_equal(hu_trainer_restore(g.trainer, checkpoint), HU_ERR_CORRUPT);
+        hu_checkpoint_free(checkpoint);
+        assert_true(hu_trainer_weights_hash(g.trainer) == hash);
+        assert_true(hu_trainer_scaler(g.trainer)->scale == 0x1p9f);
+        assert_int_equal(hu_optimizer_t(g.trainer->optimizer), 8);
+        assert_int_equal(hu_trainer_progress(g.trainer)->step, 8);
+    }
+    assert_true(scale > 0);
+    end(&f);
+    end(&g);
+    remove_directory(directory);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_checkpoint),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
