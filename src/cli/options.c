@@ -21,20 +21,35 @@ static const recipe recipes[] = {
     {"*", "*", "128", "5", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
 
+/* Momentum, decay and rate: the rows are written for SGD, the adams take their customary values. */
+static hu_status take_update(hu_config *config, const recipe *row) {
+    hu_status st = HU_OK;
+    const char *optimizer;
+    double momentum;
+    HU_TRY(hu_config_text(config, "optimizer.name", &optimizer));
+    bool is_sgd = strcmp(optimizer, "sgd") == 0, is_adamw = strcmp(optimizer, "adamw") == 0;
+    HU_TRY(hu_config_set(config, "lr.base", is_sgd ? row->lr : "0.001", "recipe"));
+    HU_TRY(hu_config_set(config, "optimizer.momentum", row->momentum, "recipe"));
+    HU_TRY(hu_config_f64(config, "optimizer.momentum", &momentum));
+    HU_TRY(hu_config_set(config, "optimizer.nesterov", momentum > 0.0 ? row->nesterov : "off",
+                         "recipe"));
+    HU_TRY(hu_config_set(config, "optimizer.weight_decay", is_adamw ? "0.01" : row->weight_decay,
+                         "recipe"));
+done:
+    return st;
+}
+
 static hu_status take_recipe(hu_config *config, const recipe *row) {
     hu_status st = HU_OK;
     const char *schedule;
     HU_TRY(hu_config_set(config, "run.batch", row->batch, "recipe"));
     HU_TRY(hu_config_set(config, "run.epochs", row->epochs, "recipe"));
-    HU_TRY(hu_config_set(config, "lr.base", row->lr, "recipe"));
+    HU_TRY(take_update(config, row));
     HU_TRY(hu_config_set(config, "lr.schedule", row->schedule, "recipe"));
     HU_TRY(hu_config_set(config, "lr.warmup", row->warmup, "recipe"));
     HU_TRY(hu_config_text(config, "lr.schedule", &schedule));
     bool by_epoch = strcmp(schedule, "step") == 0 || strcmp(schedule, "piecewise") == 0;
     HU_TRY(hu_config_set(config, "lr.per", by_epoch ? "epoch" : "step", "recipe"));
-    HU_TRY(hu_config_set(config, "optimizer.momentum", row->momentum, "recipe"));
-    HU_TRY(hu_config_set(config, "optimizer.nesterov", row->nesterov, "recipe"));
-    HU_TRY(hu_config_set(config, "optimizer.weight_decay", row->weight_decay, "recipe"));
 done:
     return st;
 }

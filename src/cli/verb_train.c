@@ -52,7 +52,9 @@ done:
 /* run.dir, NULL for "auto". */
 static hu_status chosen_directory(const hu_config *config, const char **directory) {
     hu_status st = hu_config_text(config, "run.dir", directory);
-    if (st == HU_OK && strcmp(*directory, "auto") == 0) *directory = NULL;
+    if (st != HU_OK) return st;
+    if (!**directory) return hu_fail(HU_ERR_ARGUMENT, "run.dir: found '', expected a folder");
+    if (strcmp(*directory, "auto") == 0) *directory = NULL;
     return st;
 }
 

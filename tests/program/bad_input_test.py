@@ -46,12 +46,20 @@ def words(checks, cwd):
         (["train", *TINY, "batch=3", "optimizer.accumulate=4"], ["accumulate 4", "batch of 3"]),
         (["train", *TINY, "optimizer.momentum=1"], ["momentum", "1"]),
         (["train", *TINY, "--jsn"], ["--jsn", "--json"]),
+        (["train", *TINY, "scaler=dynamic", "scaler.backoff=1"], ["scaler.backoff", "1"]),
+        (["train", *TINY, "lr.schedule=piecewise"], ["lr.knots", "found 0"]),
+        (["train", *TINY, "lr.schedule=step", "lr.milestones=[a]"], ["column 1", "'a'"]),
+        (["train", *TINY, "precision.rules=[foo]"], ["'foo'", "PATTERN: FORMAT"]),
+        (["train", *TINY, "data.augment=[flop]"], ["'flop'", "crop, flip or cutout"]),
+        (["train", *TINY, "data.cutout=33"], ["cutout", "33", "0..32"]),
+        (["train", *TINY, "optimizer.momentum=0", "optimizer.nesterov=on"], ["nesterov", "momentum"]),
         (["resume"], ["expected halfulp resume"]),
         (["resume", "a", "b"], ["b"]),
     ]
     for number, (call, parts) in enumerate(cases):
         more = [f"run.dir=run{number}"] if call[0] == "train" else []
         fails(checks, cwd, 2, parts, *call, *more)
+    fails(checks, cwd, 2, ["run.dir"], "train", *TINY, "run.dir=")
     held = [name for name in os.listdir(cwd) if os.path.exists(f"{cwd}/{name}/config.resolved.yaml")]
     checks.same(held, [], "no run folder is made for what cannot run")
     fails(checks, cwd, 3, ["nowhere", "no run folder"], "resume", "nowhere")
@@ -277,6 +285,17 @@ def small_disk(checks, cwd):
     checks.that(time.monotonic() - begin < 2.0, "a small disk: within 2 s")
 
 
+def too_much_memory(checks, cwd):
+    with open(program.HALFULP, "rb") as file:
+        if b"__asan_init" in file.read():
+            print("skipped: a limit of memory (AddressSanitizer needs terabytes of addresses)")
+            return
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    fails(checks, cwd, 5, ["out of memory", "bytes"], "train", *TINY, "model=resnet18",
+          "model.width=64", "run.dir=huge", preexec_fn=limit)
+    checks.that(not os.path.exists(f"{cwd}/huge"), "no run folder is made for what does not fit")
+
+
 def two_processes(checks, cwd):
     """One folder, one training."""
     first = program.start("train", *TINY, "steps=1000000", "run.checkpoint_every=1", "run.dir=run",
@@ -307,7 +326,7 @@ def odd_sizes(checks, cwd):
     checks.same(large["ledger_bytes"], exact["ledger_bytes"], "and takes no more memory")
     for keys in (["batch=30", "run.chunk=7"], ["batch=5", "run.chunk=64"], ["batch=1"],
                  ["batch=7", "optimizer.accumulate=3"], ["batch=3", "optimizer.accumulate=3"],
-                 ["data.limit=1"], ["epochs=0.5"]):
+                 ["data.limit=1"], ["optimizer.momentum=0"], ["epochs=0.5"]):
         steps = [] if "epochs=0.5" in keys else ["steps=2"]
         made = program.train(*TINY, *keys, *steps, cwd=cwd, run="odd-" + "-".join(keys))
         checks.same(made["steps"], 2, f"{keys}: steps")
@@ -316,4 +335,5 @@ def odd_sizes(checks, cwd):
 
 
 program.main(words, idx_files, cifar_files, corrupt_checkpoints, corrupt_config, diverging,
-             update_that_overflows, saving, small_disk, two_processes, odd_sizes)
+             update_that_overflows, saving, small_disk, too_much_memory,
+             two_processes, odd_sizes)
