@@ -22,6 +22,7 @@
 #include "base/rng.h"
 #include "cli/json.h"
 #include "cli/verb.h"
+#include "op/dnn.h"
 
 enum { VALUES = 4096, TEXT_BYTES = 512 };
 
@@ -60,6 +61,9 @@ static void check_machine(checkup *up) {
          hu_isa_name(used), hu_isa_name(native), cap ? ", HALFULP_MAX_ISA=" : "", cap ? cap : "");
     note(up, IS_OK, "threads", "%d of %ld processors", omp_get_max_threads(),
          sysconf(_SC_NPROCESSORS_ONLN));
+    char version[32];
+    hu_dnn_version(version, sizeof version);
+    note(up, IS_OK, "oneDNN", "%s", version);
     double gib = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 0x1p30;
     note(up, gib >= 1 ? IS_OK : IS_WARN, "memory", "%.1f GiB", gib);
 }

@@ -4,6 +4,7 @@
 #include "op/dnn.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <oneapi/dnnl/dnnl.h>
@@ -515,4 +516,9 @@ bool hu_dnn_weight_gradient(const hu_op_call *call) {
            point(e.shell[BIAS_GRADIENT], bias) &&
            execute(&e, BACKWARD_WEIGHTS, has_bias ? 5 : 4, args) &&
            (!unpack || unpack_gradient(&e, call->dparam[0]));
+}
+
+void hu_dnn_version(char *text, uint32_t capacity) {
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(text, capacity, "%d.%d.%d", version->major, version->minor, version->patch);
 }

@@ -36,4 +36,7 @@ bool hu_dnn_weight_gradient(const hu_op_call *call); /* in[0], dout[0] -> dparam
  * with "ref", else the name of the weight gradient. Borrowed: valid until dnn is released. */
 const char *hu_dnn_impl(const hu_dnn *dnn, hu_pass pass);
 
+/* Version of the oneDNN library that is loaded, as "2.6.3". text: at least 32 bytes. */
+void hu_dnn_version(char *text, uint32_t capacity);
+
 #endif
