@@ -61,7 +61,7 @@ hu_status hu_precision_add_rule(hu_precision *precision, const char *text);
 hu_status hu_scheme_parse(const char *text, hu_scheme *scheme);
 const char *hu_scheme_name(hu_scheme scheme);
 
-/* Writes the precision into the edge table. signals: dynamic loss scaling is on, so that backward
+/* Writes the precision into the edge table. signals: loss scaling is on, so that backward
  * formats that saturate tell of an overflow by an infinity (Lee et al., released code). A rule that
  * matches nothing: HU_ERR_UNKNOWN with the three nearest tensor names. */
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, bool signals,

@@ -20,7 +20,7 @@ static hu_status build_graph(hu_trainer *trainer) {
 static hu_status plan_run(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     hu_status st = HU_OK;
-    bool signals = options->scaler.kind == HU_LOSS_SCALE_DYNAMIC;
+    bool signals = options->scaler.kind != HU_LOSS_SCALE_NONE;
     hu_run_options run = {.batch = trainer->part,
                           .chunk = options->chunk,
                           .threads = options->threads,

@@ -296,10 +296,11 @@ static void no_kill_costs_a_checkpoint(void **state) {
         hu_checkpoint_free(checkpoint);
         advanced += step > newest;
         newest = step;
-        int files = count_files(directory);
-        assert_true(files >= 1 && files <= 3); /* a kill may come before the removal */
+        assert_true(count_files(directory) >= 1); /* a kill may come before the removal */
     }
     assert_true(advanced > 0); /* some saves were finished between the kills */
+    assert_int_equal(save(directory, newest + 1, 2), HU_OK);
+    assert_int_equal(count_files(directory), 2); /* what the kills left is removed now */
     remove_directory(directory);
 }
 
