@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -64,25 +65,6 @@ static hu_status read_be(hu_byte_reader *reader, const char *field, size_t bytes
     return st;
 }
 
-static float float_of(uint64_t word) {
-    uint32_t bits = (uint32_t)word;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static double double_of(uint64_t word) {
-    double value;
-    memcpy(&value, &word, sizeof value);
-    return value;
-}
-
-static uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 hu_status hu_read_u8(hu_byte_reader *reader, const char *field, uint8_t *value) {
     uint64_t word;
     hu_status st = read_le(reader, field, 1, &word);
@@ -111,14 +93,14 @@ hu_status hu_read_u64_le(hu_byte_reader *reader, const char *field, uint64_t *va
 hu_status hu_read_f32_le(hu_byte_reader *reader, const char *field, float *value) {
     uint64_t word;
     hu_status st = read_le(reader, field, 4, &word);
-    if (st == HU_OK) *value = float_of(word);
+    if (st == HU_OK) *value = hu_f32_of_bits((uint32_t)word);
     return st;
 }
 
 hu_status hu_read_f64_le(hu_byte_reader *reader, const char *field, double *value) {
     uint64_t word;
     hu_status st = read_le(reader, field, 8, &word);
-    if (st == HU_OK) *value = double_of(word);
+    if (st == HU_OK) *value = hu_f64_of_bits(word);
     return st;
 }
 
@@ -143,14 +125,14 @@ hu_status hu_read_u64_be(hu_byte_reader *reader, const char *field, uint64_t *va
 hu_status hu_read_f32_be(hu_byte_reader *reader, const char *field, float *value) {
     uint64_t word;
     hu_status st = read_be(reader, field, 4, &word);
-    if (st == HU_OK) *value = float_of(word);
+    if (st == HU_OK) *value = hu_f32_of_bits((uint32_t)word);
     return st;
 }
 
 hu_status hu_read_f64_be(hu_byte_reader *reader, const char *field, double *value) {
     uint64_t word;
     hu_status st = read_be(reader, field, 8, &word);
-    if (st == HU_OK) *value = double_of(word);
+    if (st == HU_OK) *value = hu_f64_of_bits(word);
     return st;
 }
 
@@ -161,7 +143,8 @@ hu_status hu_read_f32s_le(hu_byte_reader *reader, const char *field, size_t coun
         return hu_reader_fail(reader, reader->offset, field, "found a count of %zu, expected less",
                               count);
     hu_status st = hu_read_span(reader, field, bytes, &p);
-    for (size_t i = 0; st == HU_OK && i < count; i++) values[i] = float_of(gather_le(p + 4 * i, 4));
+    for (size_t i = 0; st == HU_OK && i < count; i++)
+        values[i] = hu_f32_of_bits((uint32_t)gather_le(p + 4 * i, 4));
     return st;
 }
 
@@ -215,13 +198,11 @@ hu_status hu_write_u64(hu_byte_writer *writer, uint64_t value) {
 }
 
 hu_status hu_write_f32(hu_byte_writer *writer, float value) {
-    return write_le(writer, bits_of(value), 4);
+    return write_le(writer, hu_f32_bits(value), 4);
 }
 
 hu_status hu_write_f64(hu_byte_writer *writer, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return write_le(writer, bits, 8);
+    return write_le(writer, hu_f64_bits(value), 8);
 }
 
 hu_status hu_write_f32s(hu_byte_writer *writer, const float *values, size_t count) {
@@ -231,7 +212,7 @@ hu_status hu_write_f32s(hu_byte_writer *writer, const float *values, size_t coun
     hu_status st = hu_writer_reserve(writer, bytes);
     if (st != HU_OK) return st;
     for (size_t i = 0; i < count; i++)
-        scatter_le(writer->data + writer->size + 4 * i, bits_of(values[i]), 4);
+        scatter_le(writer->data + writer->size + 4 * i, hu_f32_bits(values[i]), 4);
     writer->size += bytes;
     return HU_OK;
 }

@@ -2,26 +2,10 @@
 #ifndef HU_FORMAT_VALUE_H
 #define HU_FORMAT_VALUE_H
 #include <stdint.h>
-#include <string.h>
 
 #include <halfulp/format.h>
 
-#define HU_F32_SIGN 0x80000000u
-#define HU_F32_INFINITY 0x7F800000u
-#define HU_F32_NAN 0x7FC00000u /* positive quiet NaN without payload */
-#define HU_F32_QUIET 0x00400000u
-
-static inline uint32_t hu_f32_bits(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float hu_f32_of_bits(uint32_t bits) {
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+#include "base/bits.h"
 
 /* Exponent of the smallest normal number. */
 static inline int hu_format_emin(const hu_format *format) {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "op/expect.h"
@@ -127,12 +128,8 @@ static void add_where(int64_t channels, const uint8_t *restrict taps, uint8_t ta
                       const float *restrict dy, float *restrict dx) {
 #pragma omp simd
     for (int64_t c = 0; c < channels; c++) {
-        uint32_t bits;
-        float share;
-        memcpy(&bits, &dy[c], sizeof bits);
-        bits &= 0u - (uint32_t)(taps[c] == tap);
-        memcpy(&share, &bits, sizeof share);
-        dx[c] += share;
+        uint32_t share = hu_f32_bits(dy[c]) & (0u - (uint32_t)(taps[c] == tap));
+        dx[c] += hu_f32_of_bits(share);
     }
 }
 

@@ -3,11 +3,9 @@
  * selects as arithmetic); same bits. */
 #include <immintrin.h>
 
+#include "base/bits.h"
+#include "kernel/lane.h"
 #include "kernel/pack/pack.h"
-
-#define SIGN 0x80000000u
-#define INFINITE 0x7f800000u
-#define QUIET_NAN 0x7fc00000u
 
 /* The constants of a packer, spread over lanes. */
 typedef struct lanes {
@@ -16,11 +14,11 @@ typedef struct lanes {
     __m128i drop, sign_shift;
 } lanes;
 
-static inline __attribute__((always_inline)) __m256i spread(uint32_t word) {
+HU_INLINE __m256i spread(uint32_t word) {
     return _mm256_set1_epi32((int)word);
 }
 
-static inline __attribute__((always_inline)) lanes spread_all(const hu_packer *p) {
+HU_INLINE lanes spread_all(const hu_packer *p) {
     return (lanes){.magnitude_mask = spread(p->magnitude_mask),
                    .rebias = spread(p->rebias),
                    .min_normal = spread(p->min_normal_bits),
@@ -36,15 +34,15 @@ static inline __attribute__((always_inline)) lanes spread_all(const hu_packer *p
                    .sign_shift = _mm_cvtsi32_si128((int)p->sign_shift)};
 }
 
-static inline __attribute__((always_inline)) __m256i choose(__m256i no, __m256i yes, __m256i mask) {
+HU_INLINE __m256i choose(__m256i no, __m256i yes, __m256i mask) {
     return _mm256_blendv_epi8(no, yes, mask);
 }
 
 /* Codes of 8 member values, as in body.inc: the sum with 2^(emin+23-m) counts subnormal quanta;
  * infinities exceed every code and are cut to theirs. */
-static inline __attribute__((always_inline)) __m256i encode(const lanes *c, const float *x) {
+HU_INLINE __m256i encode(const lanes *c, const float *x) {
     __m256i bits = _mm256_castps_si256(_mm256_loadu_ps(x));
-    __m256i u = _mm256_and_si256(bits, spread(~SIGN));
+    __m256i u = _mm256_and_si256(bits, spread(~HU_F32_SIGN));
     __m256i sign = _mm256_srl_epi32(_mm256_xor_si256(bits, u), c->sign_shift);
     __m256i normal = _mm256_srl_epi32(_mm256_sub_epi32(u, c->rebias), c->drop);
     __m256 sum = _mm256_add_ps(_mm256_castsi256_ps(u), _mm256_castsi256_ps(c->grid));
@@ -52,14 +50,13 @@ static inline __attribute__((always_inline)) __m256i encode(const lanes *c, cons
     __m256i code = choose(normal, subnormal, _mm256_cmpgt_epi32(c->min_normal, u));
     code = _mm256_or_si256(_mm256_min_epi32(code, c->infinity_code), sign);
     __m256i nan = _mm256_or_si256(c->nan_code, _mm256_and_si256(sign, c->nan_sign));
-    return choose(code, nan, _mm256_cmpgt_epi32(u, spread(INFINITE)));
+    return choose(code, nan, _mm256_cmpgt_epi32(u, spread(HU_F32_INFINITY)));
 }
 
 /* Values of 8 codes; without specials every code is finite. */
-static inline __attribute__((always_inline)) void decode(const lanes *c, __m256i code, float *y,
-                                                         int has_specials) {
+HU_INLINE void decode(const lanes *c, __m256i code, float *y, int has_specials) {
     __m256i magnitude = _mm256_and_si256(code, c->magnitude_mask);
-    __m256i sign = _mm256_and_si256(_mm256_sll_epi32(code, c->sign_shift), spread(SIGN));
+    __m256i sign = _mm256_and_si256(_mm256_sll_epi32(code, c->sign_shift), spread(HU_F32_SIGN));
     __m256i shifted = _mm256_sll_epi32(magnitude, c->drop);
     __m256i normal = _mm256_add_epi32(shifted, c->rebias);
     __m256 above = _mm256_castsi256_ps(_mm256_add_epi32(shifted, c->min_normal));
@@ -69,7 +66,7 @@ static inline __attribute__((always_inline)) void decode(const lanes *c, __m256i
     __m256i bits = choose(normal, subnormal, _mm256_cmpgt_epi32(c->hidden, magnitude));
     if (has_specials) {
         __m256i is_finite = _mm256_cmpgt_epi32(c->first_nan, magnitude);
-        __m256i special = choose(spread(QUIET_NAN), spread(INFINITE), is_finite);
+        __m256i special = choose(spread(HU_F32_NAN), spread(HU_F32_INFINITY), is_finite);
         bits = choose(bits, special, _mm256_cmpgt_epi32(magnitude, c->code_max));
     }
     _mm256_storeu_ps(y, _mm256_castsi256_ps(_mm256_or_si256(bits, sign)));
@@ -95,8 +92,8 @@ static void pack_16(const hu_packer *p, size_t n, const float *x, uint16_t *code
     }
 }
 
-static inline __attribute__((always_inline)) void
-unpack_8(const hu_packer *p, size_t n, const uint8_t *codes, float *y, int has_specials) {
+HU_INLINE void unpack_8(const hu_packer *p, size_t n, const uint8_t *codes, float *y,
+                        int has_specials) {
     const lanes c = spread_all(p);
     for (size_t i = 0; i + 32 <= n; i += 32)
         for (size_t k = i; k < i + 32; k += 8) {
@@ -105,8 +102,8 @@ unpack_8(const hu_packer *p, size_t n, const uint8_t *codes, float *y, int has_s
         }
 }
 
-static inline __attribute__((always_inline)) void
-unpack_16(const hu_packer *p, size_t n, const uint16_t *codes, float *y, int has_specials) {
+HU_INLINE void unpack_16(const hu_packer *p, size_t n, const uint16_t *codes, float *y,
+                         int has_specials) {
     const lanes c = spread_all(p);
     for (size_t i = 0; i + 16 <= n; i += 16)
         for (size_t k = i; k < i + 16; k += 8) {

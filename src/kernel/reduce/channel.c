@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/cpu.h"
 #include "kernel/reduce/columns.h"
 
