@@ -6,6 +6,8 @@
 #include <Random123/threefry.h>
 #include <xxhash.h>
 
+#include "base/elementary.h"
+
 uint64_t hu_stream_id(const char *purpose, const char *name) {
     uint64_t seed = XXH64(purpose, strlen(purpose), 0);
     return XXH64(name, strlen(name), seed);
@@ -44,8 +46,7 @@ float hu_random_normal(const hu_random_key *key, uint64_t index) {
     hu_random_block(key, index / 2, words);
     const uint32_t *pair = words + 2 * (index % 2);
     double u = ((double)pair[0] + 1.0) * 0x1p-32;
-    double v = (double)pair[1] * 0x1p-32;
-    return (float)(sqrt(-2.0 * log(u)) * cos(6.283185307179586476925 * v));
+    return (float)(sqrt(-2.0 * hu_log(u)) * hu_cos_turns(pair[1]));
 }
 
 uint64_t hu_random_below(const hu_random_key *key, uint64_t index, uint64_t bound) {

@@ -20,14 +20,15 @@ void hu_random_words(const hu_random_key *key, uint64_t first, uint64_t count, u
 /* Uniform on [0, 1): 24 bits of word number index. */
 float hu_random_uniform(const hu_random_key *key, uint64_t index);
 
-/* Standard normal number from words 2*index and 2*index+1 (Box-Muller, in double). */
+/* Standard normal number from words 2*index and 2*index+1 (Box-Muller, in double, without
+ * libm: the same bits on every machine). */
 float hu_random_normal(const hu_random_key *key, uint64_t index);
 
 /* Uniform on 0..bound-1 without bias worth speaking of (64-bit multiply-shift of words 2*index,
  * 2*index+1); bound >= 1. */
 uint64_t hu_random_below(const hu_random_key *key, uint64_t index, uint64_t bound);
 
-/* Step-independent permutation of 0..count-1 (Fisher-Yates driven by the key). */
+/* order[count]: the permutation of 0..count-1 that the key names (Fisher-Yates). */
 void hu_random_permutation(const hu_random_key *key, uint32_t count, uint32_t *order);
 
 #endif

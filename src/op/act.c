@@ -1,6 +1,6 @@
 /* relu and sigmoid. relu remembers one bit per element (x > 0 or NaN); sigmoid its output. */
+#include "base/elementary.h"
 #include "kernel/fused/fused.h"
-#include "op/elementary.h"
 #include "op/op.h"
 
 static hu_status same_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/elementary.h"
 #include "base/error.h"
-#include "op/elementary.h"
 #include "op/expect.h"
 #include "op/op.h"
 

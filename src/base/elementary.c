@@ -1,28 +1,16 @@
-#include "op/elementary.h"
+#include "base/elementary.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
+
+#include "base/bits.h"
 
 /* ln 2 = HIGH + LOW; HIGH has 21 trailing zero bits, so k * HIGH is exact for |k| < 2^21. */
 static const double LN2_HIGH = 0x1.62e42fee00000p-1, LN2_LOW = 0x1.a39ef35793c76p-33;
 
-static double from_bits(uint64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint64_t to_bits(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /* 2^k for a normal result. */
 static double power_of_two(int k) {
-    return from_bits((uint64_t)(k + 1023) << 52);
+    return hu_f64_of_bits((uint64_t)(k + 1023) << 52);
 }
 
 /* e^x = 2^k * e^r, |r| <= ln(2)/2; the Taylor polynomial of degree 13 leaves |r|^14/14! < 5e-18. */
@@ -55,9 +43,9 @@ double hu_log(double x) {
         x *= 0x1p54;
         k = -54;
     }
-    uint64_t bits = to_bits(x);
+    uint64_t bits = hu_f64_bits(x);
     k += (int)(bits >> 52) - 1023;
-    double m = from_bits((bits & 0xfffffffffffffu) | UINT64_C(1023) << 52);
+    double m = hu_f64_of_bits((bits & 0xfffffffffffffu) | UINT64_C(1023) << 52);
     if (m > 0x1.6a09e667f3bcdp+0) {
         m *= 0.5;
         k++;
@@ -69,4 +57,29 @@ double hu_log(double x) {
     double half_square = 0.5 * f * f;
     double tail = s * (half_square + 2.0 * z * p);
     return (double)k * LN2_HIGH + ((tail + (double)k * LN2_LOW - half_square) + f);
+}
+
+/* Taylor series of cos and sin on [0, pi/4]: what is left out is below (pi/4)^18/18! < 3e-18. */
+static double cos_series(double x) {
+    double z = x * x, p = 0;
+    for (int k = 16; k >= 4; k -= 2) p = (p + 1) * -z / (double)(k * (k - 1));
+    double half = 0.5 * z;
+    return 1.0 - (half + half * p);
+}
+
+static double sin_series(double x) {
+    double z = x * x, p = 0;
+    for (int k = 17; k >= 3; k -= 2) p = (p + 1) * -z / (double)(k * (k - 1));
+    return x + x * p;
+}
+
+double hu_cos_turns(uint32_t turns) {
+    const uint32_t quarter = 1u << 30;
+    uint32_t folded = turns > 2 * quarter ? 0u - turns : turns; /* cos is even */
+    int is_negative = folded > quarter;
+    if (is_negative) folded = 2 * quarter - folded;
+    const double pi_by_2_31 = 0x1.921fb54442d18p-30;
+    double y = folded <= quarter / 2 ? cos_series((double)folded * pi_by_2_31)
+                                     : sin_series((double)(quarter - folded) * pi_by_2_31);
+    return is_negative ? -y : y;
 }

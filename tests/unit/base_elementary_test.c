@@ -1,4 +1,4 @@
-/* exp and log against MPFR: below 2 ulp of double, and correct at the edges. */
+/* exp, log and cos against MPFR: below 2 ulp of double, and correct at the edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +7,8 @@
 #include <math.h>
 #include <mpfr.h>
 
+#include "base/elementary.h"
 #include "base/rng.h"
-#include "op/elementary.h"
 
 /* |found - exact f(x)| in units of the last place of found. */
 static double ulps(double found, double x, int (*f)(mpfr_t, const mpfr_t, mpfr_rnd_t)) {
@@ -50,6 +50,33 @@ static void log_is_accurate(void **unused) {
     assert_true(worst < 2);
 }
 
+/* cos(2 pi t / 2^32), at 120 bits. */
+static int cos_of_turns(mpfr_t y, const mpfr_t t, mpfr_rnd_t mode) {
+    mpfr_t angle;
+    mpfr_init2(angle, 160);
+    mpfr_const_pi(angle, mode);
+    mpfr_mul(angle, angle, t, mode);
+    mpfr_div_2ui(angle, angle, 31, mode);
+    int inexact = mpfr_cos(y, angle, mode);
+    mpfr_clear(angle);
+    return inexact;
+}
+
+static void cos_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 5};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        uint32_t near = (uint32_t)(i % 16) << 28, word = hu_random_word(&key, i);
+        uint32_t turns = i % 2 ? word : near + (word >> 8 >> word % 24);
+        if (turns % (1u << 30) == 0) continue;
+        worst = fmax(worst, ulps(hu_cos_turns(turns), turns, cos_of_turns));
+    }
+    assert_true(worst < 2);
+    assert_true(hu_cos_turns(0) == 1 && hu_cos_turns(1u << 31) == -1);
+    assert_true(hu_cos_turns(1u << 30) == 0 && hu_cos_turns(3u << 30) == 0);
+}
+
 static void edges_are_right(void **unused) {
     (void)unused;
     assert_true(hu_exp(0) == 1 && hu_exp(-0.0) == 1);
@@ -67,6 +94,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_is_accurate),
         cmocka_unit_test(log_is_accurate),
+        cmocka_unit_test(cos_is_accurate),
         cmocka_unit_test(edges_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

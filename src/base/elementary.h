@@ -1,0 +1,16 @@
+/* base/elementary.h - exp, log and cos from one source, without libm: the same bits on every
+ * machine, whatever instruction set its libm picks. */
+#ifndef HU_BASE_ELEMENTARY_H
+#define HU_BASE_ELEMENTARY_H
+#include <stdint.h>
+
+/* e^x, error below 2 ulp of double; 0 below -745.2, infinity above 709.8, NaN for NaN. */
+double hu_exp(double x);
+
+/* Natural logarithm, error below 2 ulp of double; -infinity for 0, NaN for x < 0 and NaN. */
+double hu_log(double x);
+
+/* cos(2 pi turns / 2^32), error below 2 ulp of double; exact at multiples of a quarter turn. */
+double hu_cos_turns(uint32_t turns);
+
+#endif
