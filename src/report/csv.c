@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -48,12 +49,34 @@ static hu_status write_row(hu_csv *csv) {
     return is_written ? HU_OK : io_error(csv, "write");
 }
 
-/* csv->row holds the title line; the file is empty, starts with that line, or is of another kind.
- */
+/* Shortens the file to bytes, keeping the position at its end. */
+static hu_status cut(hu_csv *csv, long bytes) {
+    bool is_cut = bytes >= 0 && ftruncate(fileno(csv->file), bytes) == 0 &&
+                  fseek(csv->file, 0, SEEK_END) == 0;
+    return is_cut ? HU_OK : io_error(csv, "cut");
+}
+
+/* Goes to the end and removes what stands behind the last line end: a row torn by a crash or a full
+ * disk. The title line is whole. */
+static hu_status drop_torn_row(hu_csv *csv) {
+    if (fseek(csv->file, 0, SEEK_END) != 0) return io_error(csv, "seek");
+    long size = ftell(csv->file), kept = size;
+    for (; kept > 0; kept--) {
+        if (fseek(csv->file, kept - 1, SEEK_SET) != 0) return io_error(csv, "seek");
+        if (fgetc(csv->file) == '\n') break;
+    }
+    return cut(csv, kept);
+}
+
+/* csv->row holds the title line; the file is empty, starts with that line or (torn) a part of it,
+ * or is of another kind. */
 static hu_status check_titles(hu_csv *csv) {
     for (size_t i = 0; i < csv->row.size; i++) {
         int found = fgetc(csv->file);
-        if (found == EOF && i == 0 && !ferror(csv->file)) return write_row(csv);
+        if (found == EOF && !ferror(csv->file)) {
+            hu_status st = cut(csv, 0);
+            return st == HU_OK ? write_row(csv) : st;
+        }
         if (found != csv->row.data[i])
             return hu_fail(HU_ERR_CORRUPT, "%s: offset %zu: the first line is not '%.*s'",
                            csv->path, i, (int)(csv->row.size - 1), (const char *)csv->row.data);
@@ -76,7 +99,7 @@ hu_status hu_csv_open(const char *path, const char *const *titles, int columns, 
     rewind(made->file);
     for (int i = 0; i < columns; i++) HU_TRY(put_text(made, titles[i]));
     HU_TRY(check_titles(made));
-    if (fseek(made->file, 0, SEEK_END) != 0) HU_TRY(io_error(made, "seek"));
+    HU_TRY(drop_torn_row(made));
     *csv = made;
     return HU_OK;
 done:

@@ -6,8 +6,8 @@
 typedef struct hu_csv hu_csv;
 
 /* Opens path for appending. An empty or new file gets the line of titles; a file that has it
- * already is continued; any other first line is HU_ERR_CORRUPT. columns from 1. HU_ERR_IO
- * otherwise. Owner closes. */
+ * already is continued, behind its last whole row: one that a crash has torn is removed; any other
+ * first line is HU_ERR_CORRUPT. columns from 1. HU_ERR_IO otherwise. Owner closes. */
 hu_status hu_csv_open(const char *path, const char *const *titles, int columns, hu_csv **csv);
 
 /* Puts the next cell (printf form). After the last column the row is written and flushed, so that a

@@ -85,6 +85,39 @@ static void csv_rows_are_on_disk_at_once_and_continue(void **state) {
     unlink(path);
 }
 
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_torn_csv_row_is_removed(void **state) {
+    (void)state;
+    static const char *const titles[] = {"step", "loss"};
+    static const struct {
+        const char *before, *after;
+    } cases[] = {{"step,loss\n1,0.5\n2,0.", "step,loss\n1,0.5\n7,8\n"},
+                 {"step,loss\n1", "step,loss\n7,8\n"},
+                 {"step,loss\n", "step,loss\n7,8\n"},
+                 {"step,lo", "step,loss\n7,8\n"},
+                 {"", "step,loss\n7,8\n"}};
+    char path[] = "report_csv_test_XXXXXX";
+    int handle = mkstemp(path);
+    assert_true(handle >= 0);
+    close(handle);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hu_csv *csv;
+        write_file(path, cases[i].before);
+        assert_int_equal(hu_csv_open(path, titles, 2, &csv), HU_OK);
+        assert_int_equal(hu_csv_cell(csv, "%d", 7), HU_OK);
+        assert_int_equal(hu_csv_cell(csv, "%d", 8), HU_OK);
+        assert_int_equal(hu_csv_close(csv), HU_OK);
+        assert_file_is(path, cases[i].after);
+    }
+    unlink(path);
+}
+
 static void csv_that_cannot_be_written_says_so(void **state) {
     (void)state;
     static const char *const titles[] = {"step", "loss"};
@@ -115,6 +148,7 @@ int main(void) {
         cmocka_unit_test(numbers_align_right_and_texts_left),
         cmocka_unit_test(a_table_without_rows_is_its_titles),
         cmocka_unit_test(csv_rows_are_on_disk_at_once_and_continue),
+        cmocka_unit_test(a_torn_csv_row_is_removed),
         cmocka_unit_test(csv_that_cannot_be_written_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
