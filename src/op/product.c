@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/error.h"
 #include "op/dnn.h"
 
 enum { ALIGNMENT = 64 };
@@ -31,14 +30,15 @@ hu_status hu_product_create(const hu_node_info *info, const hu_product *product,
     hu_status st = hu_dnn_create(info, product, &dnn);
     leave_one_thread(before);
     *state = dnn;
-    return st == HU_OK ? HU_OK : hu_fail_within(st, "%s", info->name);
+    return st;
 }
 
 hu_status hu_product_prepare(const hu_node_info *info, void *state, int64_t count) {
+    (void)info;
     int before = enter_one_thread();
     hu_status st = hu_dnn_prepare(state, count);
     leave_one_thread(before);
-    return st == HU_OK ? HU_OK : hu_fail_within(st, "%s", info->name);
+    return st;
 }
 
 void hu_product_release(void *state) {
@@ -87,7 +87,8 @@ void hu_product_run_backward(const hu_op_call *call) {
     int before = enter_one_thread();
     if (call->din[0] && !hu_dnn_data_gradient(call))
         fill_with_nan(call->din[0], call->count * hu_shape_elements(&info->in[0]));
-    if (call->dparam[0] && !hu_dnn_weight_gradient(call))
-        fill_with_nan(call->dparam[0], hu_shape_elements(&info->param[0]));
+    bool failed = call->dparam[0] && !hu_dnn_weight_gradient(call);
+    for (int i = 0; failed && i < info->n_params; i++)
+        if (call->dparam[i]) fill_with_nan(call->dparam[i], hu_shape_elements(&info->param[i]));
     leave_one_thread(before);
 }

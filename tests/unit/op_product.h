@@ -242,6 +242,7 @@ static void check_allocation_failures(const product_case *c) {
         if (st == HU_OK) st = c->op->prepare(&info, state, 3);
         hu_memory_fail_at(0);
         assert_true(st == HU_OK || st == HU_ERR_MEMORY);
+        if (st != HU_OK) assert_memory_equal(hu_last_error(), "cannot allocate ", 16);
         if (st == HU_OK) assert_true(n > 4);
         c->op->release(state);
         assert_true(hu_memory_count().live_blocks == live);
