@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/rng.h"
+#include "kernel/round/round.h"
 #include "op/op.h"
 
 enum { WORDS = 1024 }; /* a multiple of 8 */
@@ -53,8 +53,9 @@ static void dropout_forward(const hu_op_call *call) {
         uint8_t *bits = call->aux + (size_t)s * dropout_aux_bytes(call->info);
         for (int64_t i = 0; i < elements; i += WORDS) {
             int64_t n = elements - i < WORDS ? elements - i : WORDS, at = s * elements + i;
-            hu_random_words(&call->key, (uint64_t)((call->before + call->first) * elements + at),
-                            (uint64_t)n, words);
+            hu_random_words_fast(&call->key,
+                                 (uint64_t)((call->before + call->first) * elements + at),
+                                 (size_t)n, words);
             drop(n, words, threshold, keep_scale(call), call->in[0] + at, call->out[0] + at,
                  bits + i / 8);
         }
