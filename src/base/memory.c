@@ -36,6 +36,18 @@ uint64_t hu_memory_live(hu_memory_role role) {
     return atomic_load(&role_bytes[role]);
 }
 
+static block_header *header_of(void *block) {
+    return (block_header *)(void *)((char *)block - ALIGNMENT);
+}
+
+void hu_memory_assign(void *block, hu_memory_role role) {
+    if (!block) return;
+    block_header *header = header_of(block);
+    atomic_fetch_sub(&role_bytes[header->role], header->bytes);
+    atomic_fetch_add(&role_bytes[role], header->bytes);
+    header->role = role;
+}
+
 hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     *block = NULL;
     size_t total;
@@ -66,7 +78,7 @@ hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block) {
 hu_status hu_realloc(void **block, size_t bytes) {
     void *grown;
     block_header old = {0, HU_MEMORY_BOOKKEEPING};
-    if (*block) old = *(block_header *)(void *)((char *)*block - ALIGNMENT);
+    if (*block) old = *header_of(*block);
     hu_status st = hu_alloc_for(old.role, bytes, &grown);
     if (st != HU_OK) return st;
     if (*block) memcpy(grown, *block, old.bytes < bytes ? old.bytes : bytes);
@@ -89,12 +101,11 @@ hu_status hu_strdup(const char *text, char **copy) {
 
 void hu_free(void *block) {
     if (!block) return;
-    char *base = (char *)block - ALIGNMENT;
-    block_header header = *(block_header *)(void *)base;
+    block_header header = *header_of(block);
     atomic_fetch_sub(&live_bytes, header.bytes);
     atomic_fetch_sub(&role_bytes[header.role], header.bytes);
     atomic_fetch_sub(&live_blocks, 1);
-    free(base);
+    free(header_of(block));
 }
 
 hu_memory_counts hu_memory_count(void) {

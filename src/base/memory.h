@@ -21,6 +21,9 @@ typedef enum hu_memory_role {
 /* As hu_alloc, for a role other than bookkeeping. */
 hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block);
 
+/* Counts a block under another role from now on; NULL is allowed. */
+void hu_memory_assign(void *block, hu_memory_role role);
+
 /* Bytes asked for and not yet freed in a role. */
 uint64_t hu_memory_live(hu_memory_role role);
 

@@ -74,7 +74,10 @@ static const hu_data_kind kinds[] = {
      .open = hu_glyphs_open},
 };
 
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
+enum {
+    KINDS = sizeof kinds / sizeof kinds[0],
+    OWNED = sizeof((hu_dataset *)0)->owned / sizeof(void *)
+};
 
 const char *hu_data_kind_name(size_t index) {
     return index < KINDS ? kinds[index].usage : NULL;
@@ -165,6 +168,7 @@ hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dat
     hu_dataset *opened = block;
     HU_TRY(hu_strdup(spec, &opened->name));
     HU_TRY(kind->open(kind, directory, limits, opened));
+    for (size_t i = 0; i < OWNED; i++) hu_memory_assign(opened->owned[i], HU_MEMORY_DATA);
     take_constants(kind, opened);
     *dataset = opened;
     block = NULL;
@@ -176,8 +180,7 @@ done:
 
 void hu_dataset_close(hu_dataset *dataset) {
     if (!dataset) return;
-    for (size_t i = 0; i < sizeof dataset->owned / sizeof dataset->owned[0]; i++)
-        hu_free(dataset->owned[i]);
+    for (size_t i = 0; i < OWNED; i++) hu_free(dataset->owned[i]);
     hu_free(dataset->name);
     hu_free(dataset);
 }

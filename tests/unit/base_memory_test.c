@@ -57,6 +57,27 @@ static void counters_follow_every_block(void **state) {
     assert_true(hu_memory_count().peak_bytes > peak);
 }
 
+static void bytes_are_counted_by_role(void **state) {
+    (void)state;
+    uint64_t data = hu_memory_live(HU_MEMORY_DATA), arena = hu_memory_live(HU_MEMORY_ARENA);
+    uint64_t other = hu_memory_live(HU_MEMORY_BOOKKEEPING);
+    void *block, *plain;
+    assert_int_equal(hu_alloc_for(HU_MEMORY_ARENA, 100, &block), HU_OK);
+    assert_int_equal(hu_memory_live(HU_MEMORY_ARENA) - arena, 100);
+    assert_int_equal(hu_realloc(&block, 300), HU_OK);
+    assert_int_equal(hu_memory_live(HU_MEMORY_ARENA) - arena, 300);
+    assert_int_equal(hu_alloc(7, &plain), HU_OK);
+    assert_int_equal(hu_memory_live(HU_MEMORY_BOOKKEEPING) - other, 7);
+    hu_memory_assign(plain, HU_MEMORY_DATA);
+    hu_memory_assign(NULL, HU_MEMORY_DATA);
+    assert_int_equal(hu_memory_live(HU_MEMORY_BOOKKEEPING), other);
+    assert_int_equal(hu_memory_live(HU_MEMORY_DATA) - data, 7);
+    hu_free(block);
+    hu_free(plain);
+    assert_int_equal(hu_memory_live(HU_MEMORY_ARENA), arena);
+    assert_int_equal(hu_memory_live(HU_MEMORY_DATA), data);
+}
+
 static void growing_keeps_the_contents_and_zeroes_the_rest(void **state) {
     (void)state;
     void *block = NULL;
@@ -137,6 +158,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_aligned_zeroed_and_writable),
         cmocka_unit_test(counters_follow_every_block),
+        cmocka_unit_test(bytes_are_counted_by_role),
         cmocka_unit_test(growing_keeps_the_contents_and_zeroes_the_rest),
         cmocka_unit_test(strings_are_copied),
         cmocka_unit_test(sizes_that_do_not_fit_fail_and_are_named),

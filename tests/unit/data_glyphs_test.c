@@ -19,7 +19,9 @@ static hu_dataset *open_glyphs(int64_t train, int64_t test) {
 
 static void the_set_has_its_sizes_and_every_class_equally_often(void **state) {
     (void)state;
+    uint64_t before = hu_memory_live(HU_MEMORY_DATA);
     hu_dataset *d = open_glyphs(0, 0);
+    assert_int_equal(hu_memory_live(HU_MEMORY_DATA) - before, (TRAIN + TEST) * (PIXELS + 4));
     assert_int_equal(d->train.count, TRAIN);
     assert_int_equal(d->test.count, TEST);
     assert_int_equal(d->height, 32);
