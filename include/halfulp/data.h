@@ -43,8 +43,8 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs. Without ":DIR" the
- * files of a named set are sought in the folder of its name under $HALFULP_DATA, or under
- *            /usr/share/datasets if that is not set
+ *            files of a named set are sought in the folder of its name under $HALFULP_DATA, or
+ *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
  *   dataset  owner frees with hu_dataset_close; NULL on failure
  *
@@ -87,6 +87,8 @@ typedef struct hu_loader hu_loader;
  * Proof: tests/unit/data_loader_test.c. */
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
                            const hu_loader_settings *settings, hu_loader **loader);
+
+/* Frees a loader; NULL is allowed. */
 void hu_loader_close(hu_loader *loader);
 
 /* Samples of an epoch. */

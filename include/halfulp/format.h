@@ -76,7 +76,8 @@ hu_status hu_format_parse(const char *text, hu_format *format);
  * with options, whichever is shortest. text: capacity bytes, at least 64. */
 hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
 
-/* The table of named formats: index 0..hu_format_named_count()-1. Borrowed: valid for ever. */
+/* The table of named formats: name of row index, its format and description (each may be NULL);
+ * NULL behind the last row. Borrowed: valid for ever. */
 uint32_t hu_format_named_count(void);
 const char *hu_format_named(uint32_t index, hu_format *format, const char **description);
 
@@ -86,8 +87,11 @@ uint32_t hu_format_bits(const hu_format *format);
 /* Limits; format must be valid. */
 hu_format_limits hu_format_limits_of(const hu_format *format);
 
-/* "rne", "rna", ... <-> hu_rounding; unknown names: HU_ERR_UNKNOWN listing the names. */
+/* "rne", "rna", ... (case is ignored) -> hu_rounding; unknown names: HU_ERR_UNKNOWN listing the
+ * names. */
 hu_status hu_rounding_parse(const char *text, hu_rounding *rounding);
+
+/* "rne", "rna", ...; "?" for another value. Borrowed: valid for ever. */
 const char *hu_rounding_name(hu_rounding rounding);
 
 /* Rounds one float32 by integer arithmetic alone: the definition of truth that every kernel must

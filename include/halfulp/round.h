@@ -28,33 +28,45 @@ typedef struct hu_round_counts {
 
 enum { HU_NO_EXPONENT = -1000 };
 
+/* Counters of no elements. */
 void hu_round_counts_clear(hu_round_counts *counts);
+
+/* total becomes the counters of both together. */
 void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more);
 
 /* Rounds n values of x to the format; results stay in binary32.
+ *
  *   x, y     [n] float, the same array or not overlapping
- *   random   sequence whose word first_index + i serves element i; needed by HU_ROUND_STOCHASTIC,
- * else may be NULL counts   [1] or NULL Returns HU_OK; HU_ERR_FORMAT if the format is invalid,
- * HU_ERR_ARGUMENT if random is missing (y untouched). Never allocates. Proof:
- * tests/exhaustive/kernel_round.c. */
+ *   random   sequence whose word first_index + i serves element i; may be NULL unless rounding is
+ *            HU_ROUND_STOCHASTIC
+ *   counts   [1], added to; NULL: not counted
+ *
+ * HU_ERR_FORMAT if the format is invalid, HU_ERR_ARGUMENT if there is no such rounding or random is
+ * missing; y is then untouched. Never allocates.
+ * Proof: tests/exhaustive/kernel_round.c. */
 hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *format,
                        hu_rounding rounding, const hu_random_key *random, uint64_t first_index,
                        hu_round_counts *counts);
 
 /* Packs n values that are members of the format into codes of 8, 16 or (dense) exactly 1+e+m bits.
- *   code_bits  8 or 16 (>= hu_format_bits), or 0 = dense bit stream, least significant bit first
- *   codes      hu_packed_bytes(n, format, code_bits) bytes, not overlapping x
+ *
+ *   code_bits    8 or 16 (>= hu_format_bits), or 0 = dense bit stream, least significant bit first
+ *   codes        hu_packed_bytes(n, format, code_bits) bytes, not overlapping x; 16-bit codes are
+ *                2-byte aligned
+ *   unencodable  [1], added to; NULL: not counted
+ *
  * Values that the format cannot encode (NaN or infinity without such a code) are stored as the
- * largest finite value (infinities, sign kept) or as zero (NaN) and counted in *unencodable (added
- * to; may be NULL). Members are not checked: other values give unspecified codes. Proof:
- * tests/unit/kernel_pack_test.c. */
+ * largest finite value (infinities, sign kept) or as zero (NaN) and counted. Members are not
+ * checked: other values give unspecified codes. HU_ERR_FORMAT if the format is invalid,
+ * HU_ERR_ARGUMENT for other code_bits. Never allocates.
+ * Proof: tests/unit/kernel_pack_test.c. */
 hu_status hu_pack(size_t n, const float *x, void *codes, const hu_format *format, int code_bits,
                   uint64_t *unencodable);
 
-/* The inverse: y[i] = value of code i. */
+/* The inverse: y[i] = value of code i, for i < n; the same errors. */
 hu_status hu_unpack(size_t n, const void *codes, float *y, const hu_format *format, int code_bits);
 
-/* Bytes that hu_pack writes. */
+/* Bytes that hu_pack writes; format and code_bits as it accepts them. */
 size_t hu_packed_bytes(size_t n, const hu_format *format, int code_bits);
 
 #endif

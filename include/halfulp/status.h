@@ -31,10 +31,10 @@ typedef enum hu_status {
 #undef HU_STATUS_ENUM
 } hu_status;
 
-/* Short text of a status. Borrowed: valid for ever. */
+/* Short text of a status; "unknown status" for another number. Borrowed: valid for ever. */
 const char *hu_status_text(hu_status status);
 
-/* Exit code that the program gives for a status (0..6, 130). */
+/* Exit code that the program gives for a status (0..6, 130); 1 for another number. */
 int hu_status_exit_code(hu_status status);
 
 /* What was found, what was expected, where: the message of this thread's latest failure, "" if

@@ -26,7 +26,7 @@ hu_status hu_shape_check(const hu_shape *shape);
 /* True if rank and extents are equal. */
 int hu_shape_equal(const hu_shape *a, const hu_shape *b);
 
-/* Writes "32x32x16" ("scalar" for rank 0); text holds at least 176 bytes. */
+/* Writes "32x32x16" ("scalar" for rank 0); text: capacity bytes, 176 are enough for any. */
 void hu_shape_print(const hu_shape *shape, char *text, uint32_t capacity);
 
 #endif

@@ -1,6 +1,7 @@
 #include "base/error.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,12 +18,16 @@ static const struct {
 #undef HU_STATUS_ROW
 };
 
+static bool is_known(hu_status status) {
+    return (size_t)status < sizeof status_table / sizeof status_table[0];
+}
+
 const char *hu_status_text(hu_status status) {
-    return status_table[status].text;
+    return is_known(status) ? status_table[status].text : "unknown status";
 }
 
 int hu_status_exit_code(hu_status status) {
-    return status_table[status].exit_code;
+    return is_known(status) ? status_table[status].exit_code : 1;
 }
 
 const char *hu_last_error(void) {

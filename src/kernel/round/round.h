@@ -9,10 +9,11 @@
 
 /* How a kernel reaches the rounded value; every route gives the same bits.
  *   MAGIC    (|x| + C) - C with C = 2^(k+23-m), k = max(exponent of x, emin): the hardware's own
- *            nearest-even addition rounds to the quantum 2^(k-m), subnormals included. Needs m <=
- * 22, emin >= -126 and emax + 23 - m <= 127. ALIGNED  integer addition of half a quantum on the
- * bits: e = 8, bias 127, 1 <= m <= 22, where subnormals lie on binary32's own grid. INTEGER  shifts
- * per element; any format, any mode. */
+ *            nearest-even addition rounds to the quantum 2^(k-m), subnormals included. Needs
+ *            m <= 22, emin >= -126 and emax + 23 - m <= 127.
+ *   ALIGNED  integer addition of half a quantum on the bits: e = 8, bias 127, 1 <= m <= 22, where
+ *            subnormals lie on binary32's own grid.
+ *   INTEGER  shifts per element; any format, any mode. */
 typedef enum hu_round_route { HU_ROUTE_MAGIC, HU_ROUTE_ALIGNED, HU_ROUTE_INTEGER } hu_round_route;
 
 /* What is left to do behind the rounding itself, from least to most.
