@@ -167,11 +167,13 @@ done:
     return st;
 }
 
-/* The step that a line of a metrics file begins with: "12,..." or {"step": 12, ...}; -1 for the
- * line of titles. */
+/* The step that a line of a metrics file begins with: 12,... or {"step":12,... with or without a
+ * blank; -1 for the line of titles. */
 static long long line_step(const char *line) {
-    const char *digits = strncmp(line, "{\"step\": ", 9) == 0 ? line + 9 : line;
-    return isdigit((unsigned char)*digits) ? strtoll(digits, NULL, 10) : -1;
+    static const char key[] = "{\"step\":";
+    if (strncmp(line, key, sizeof key - 1) == 0) line += sizeof key - 1;
+    line += *line == ' ';
+    return isdigit((unsigned char)*line) ? strtoll(line, NULL, 10) : -1;
 }
 
 /* Keeps the lines of steps below `step`; a last line without an end is dropped. */
@@ -207,6 +209,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, i
     HU_TRY(trim_lines(directory, "metrics.csv", step));
     HU_TRY(trim_lines(directory, "metrics.jsonl", step));
     HU_TRY(trim_lines(directory, "numerics.jsonl", step));
+    HU_TRY(write_config(folder, config));
     HU_TRY(open_streams(folder));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);

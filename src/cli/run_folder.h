@@ -24,7 +24,8 @@ typedef struct hu_run_folder {
 hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
                                hu_run_folder *folder);
 
-/* Opens an existing folder for going on at a step: rows of that step and later ones are dropped. */
+/* Opens an existing folder for going on at a step: rows of that step and later ones are dropped, and
+ * config.resolved.yaml becomes what the run goes on with. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
                                hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
