@@ -4,6 +4,12 @@
 #define HU_TRAIN_INNER_H
 #include "train/trainer.h"
 
+/* Section "position" of a checkpoint, in the machine's own byte order like all sections. */
+typedef struct hu_train_position {
+    uint64_t graph, seed;
+    hu_train_progress progress;
+} hu_train_position;
+
 struct hu_trainer {
     hu_train_options options;
     const hu_dataset *dataset;
@@ -14,9 +20,10 @@ struct hu_trainer {
     hu_optimizer *optimizer;
     hu_loss_scale scaler;
     hu_train_progress progress;
-    float *gradient_sum;   /* [trained] of accumulated parts, NULL if accumulate is 1 */
-    double *block_squares; /* [blocks] partial sums of the squared norm */
-    uint32_t *name_order;  /* [parameters] value ids of the trained parameters in name order */
+    hu_train_position position; /* what the checkpoint being written borrows */
+    float *gradient_sum;        /* [trained] of accumulated parts, NULL if accumulate is 1 */
+    double *block_squares;      /* [blocks] partial sums of the squared norm */
+    uint32_t *name_order;       /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
     int64_t steps_per_epoch;

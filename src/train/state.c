@@ -22,20 +22,7 @@ static uint64_t graph_fingerprint(const hu_graph *graph) {
     return XXH64_digest(&state);
 }
 
-/* Section "position", in the machine's own byte order like all sections. */
-typedef struct position {
-    uint64_t graph, seed;
-    hu_train_progress progress;
-} position;
-
-static position *position_of(hu_trainer *trainer) {
-    static _Thread_local position made;
-    memset(&made, 0, sizeof made);
-    made.graph = graph_fingerprint(trainer->graph);
-    made.seed = trainer->options.seed;
-    made.progress = trainer->progress;
-    return &made;
-}
+_Static_assert(sizeof(hu_train_position) == 112, "the saved position has no padding");
 
 hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     hu_status st = HU_OK;
@@ -43,7 +30,10 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     const void *data;
     size_t bytes;
     char section[64];
-    HU_TRY(hu_checkpoint_add(writer, "position", position_of(trainer), sizeof(position)));
+    trainer->position = (hu_train_position){.graph = graph_fingerprint(trainer->graph),
+                                            .seed = trainer->options.seed,
+                                            .progress = trainer->progress};
+    HU_TRY(hu_checkpoint_add(writer, "position", &trainer->position, sizeof trainer->position));
     HU_TRY(hu_checkpoint_add(writer, "parameters", trainer->run->parameters,
                              (size_t)trainer->run->block * sizeof(float)));
     HU_TRY(
@@ -97,13 +87,19 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     hu_status st = HU_OK;
     const void *place, *parameters, *scaler;
     hu_loss_scale restored = trainer->scaler;
-    position saved;
+    hu_train_position saved;
     size_t bytes = (size_t)trainer->run->block * sizeof(float);
     HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
     memcpy(&saved, place, sizeof saved);
     if (saved.graph != graph_fingerprint(trainer->graph))
         return hu_fail(HU_ERR_CORRUPT, "%s: made from another model than '%s' here",
                        hu_checkpoint_path(checkpoint), trainer->options.model);
+    if (saved.seed != trainer->options.seed)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "seed: found %llu, expected %llu, with which %s was made: a run keeps its "
+                       "seed; `halfulp train` starts one with another",
+                       (unsigned long long)trainer->options.seed, (unsigned long long)saved.seed,
+                       hu_checkpoint_path(checkpoint));
     if (saved.progress.step < 0 || saved.progress.step != hu_checkpoint_step(checkpoint))
         return hu_fail(HU_ERR_CORRUPT, "%s: position says step %lld, the file says %lld",
                        hu_checkpoint_path(checkpoint), (long long)saved.progress.step,

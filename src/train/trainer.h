@@ -85,7 +85,8 @@ void hu_trainer_note_accuracy(hu_trainer *trainer, double accuracy);
  */
 hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 
-/* Takes the state of a checkpoint of the same model; nothing is changed on failure. */
+/* Takes the state of a checkpoint of the same model and seed; nothing is changed on failure.
+ * HU_ERR_CORRUPT names the section, HU_ERR_ARGUMENT the two seeds if they differ. */
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 /* Borrowed views: valid as long as the trainer. */

@@ -24,8 +24,8 @@ EVERY = {"sgd in fp32": range(1, STEPS), "adam": (1, 11, 12, 13, 29),
          "accumulated parts": (5, 12, 24), "adamw without masters": (6, 24)}
 
 
-def numerics(cwd, run):
-    with open(f"{cwd}/{run}/numerics.jsonl") as file:
+def lines(cwd, run, name):
+    with open(f"{cwd}/{run}/{name}.jsonl") as file:
         return file.read()
 
 
@@ -38,8 +38,9 @@ def same_end(checks, cwd, step, words, whole, name):
         checks.same(made[key], whole[key], f"{name}, from step {step} {words}: {key}")
     checks.that(program.rows(cwd, run) == program.rows(cwd, "run"),
                 f"{name}, from step {step} {words}: rows of metrics.csv")
-    checks.that(numerics(cwd, run) == numerics(cwd, "run"),
-                f"{name}, from step {step} {words}: lines of numerics.jsonl")
+    for file in ("metrics", "numerics"):
+        checks.that(lines(cwd, run, file) == lines(cwd, "run", file),
+                    f"{name}, from step {step} {words}: lines of {file}.jsonl")
 
 
 def case(name):
@@ -78,6 +79,20 @@ def a_longer_goal(checks, cwd):
                 "steps=4, then resume with steps=9")
     made = program.resume("short", "epochs=1", cwd=cwd)
     checks.same(made["steps"], 12, "resume with epochs=1 after steps=9")
+    with open(f"{cwd}/short/config.resolved.yaml") as file:
+        checks.that("steps: 12\n" in file.read(), "the folder holds the longer goal")
+
+
+def the_seed_stays(checks, cwd):
+    whole = program.train(*KEYS, "steps=4", cwd=cwd)
+    before = program.tree_bytes(f"{cwd}/run")
+    for verb in ("resume", "eval"):
+        code, out, err = program.call(verb, "run", "seed=7", "--json", cwd=cwd)
+        checks.same((code, out), (2, ""), f"{verb} with another seed: exit code")
+        checks.that("found 7, expected 1" in err, f"{verb} with another seed: {err!r}")
+    checks.that(program.tree_bytes(f"{cwd}/run") == before, "another seed: nothing is overwritten")
+    checks.same(program.resume("run", "seed=1", cwd=cwd)["weights_hash"], whole["weights_hash"],
+                "the same seed may be given")
 
 
 def before_the_first_checkpoint(checks, cwd):
@@ -92,5 +107,5 @@ def before_the_first_checkpoint(checks, cwd):
                 "resume without a checkpoint: rows of metrics.csv")
 
 
-program.main(*map(case, CASES), finished_run_is_only_reported, a_longer_goal,
+program.main(*map(case, CASES), finished_run_is_only_reported, a_longer_goal, the_seed_stays,
              before_the_first_checkpoint)
