@@ -12,7 +12,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 
-static double seconds_now(void) {
+double hu_seconds_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -154,9 +154,9 @@ done:
 
 static hu_status one_step(hu_session *session, hu_session_result *result) {
     hu_step_report report;
-    double start = seconds_now();
+    double start = hu_seconds_now();
     hu_status st = hu_trainer_step(session->trainer, &report);
-    session->train_seconds += seconds_now() - start;
+    session->train_seconds += hu_seconds_now() - start;
     session->train_samples += report.samples;
     if (!session->is_quiet) hu_progress_step(session, &report, rate_of(session));
     if (st == HU_ERR_NONFINITE) {
@@ -175,7 +175,8 @@ static bool is_interrupted(const hu_session *session) {
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
-    *result = (hu_session_result){.test_loss = NAN};
+    *result = (hu_session_result){
+        .train_loss = NAN, .test_accuracy = NAN, .test_loss = NAN, .best_accuracy = NAN};
     if (progress->step >= session->steps && progress->last_accuracy_step < 0) {
         double accuracy;
         HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
@@ -186,12 +187,14 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
         if (!is_interrupted(session) || progress->step >= session->steps) continue;
         HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
         HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
-                       "interrupted after step %lld; `halfulp resume %s` goes on from there",
+                       "after step %lld; `halfulp resume %s` goes on from there",
                        (long long)progress->step, session->folder.path));
     }
-    result->train_loss = progress->step > 0 ? progress->last_epoch_loss : NAN;
-    result->test_accuracy = progress->last_accuracy;
-    result->best_accuracy = progress->best_accuracy;
+    if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
+    if (progress->last_accuracy_step >= 0) {
+        result->test_accuracy = progress->last_accuracy;
+        result->best_accuracy = progress->best_accuracy;
+    }
     result->images_per_second = rate_of(session);
 done:
     if (!session->is_quiet) hu_progress_end();

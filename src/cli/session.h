@@ -26,7 +26,8 @@ typedef struct hu_session {
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
 } hu_session;
 
-/* What a finished (or diverged) run is reported as. */
+/* What a finished (or diverged) run is reported as; NaN where there was no step or no evaluation.
+ */
 typedef struct hu_session_result {
     double train_loss, test_accuracy, test_loss, best_accuracy;
     double images_per_second;
@@ -51,5 +52,8 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
 /* Bytes of memory by role, as JSON; and the most memory the process has had. */
 json_t *hu_ledger_json(const hu_ledger *ledger);
 int64_t hu_peak_rss_bytes(void);
+
+/* Seconds of a clock that only goes forward. */
+double hu_seconds_now(void);
 
 #endif

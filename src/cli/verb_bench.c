@@ -2,7 +2,6 @@
  * alternating in one run. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -23,12 +22,6 @@ typedef struct contestant {
     double best_seconds;
     int64_t samples;
 } contestant;
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static hu_status set_precision(hu_config *config, const char *name) {
     hu_status st = HU_OK;
@@ -63,9 +56,9 @@ static void leave(contestant *c) {
 
 static hu_status take_turn(contestant *c, bool counts) {
     hu_step_report report;
-    double start = seconds_now();
+    double start = hu_seconds_now();
     hu_status st = hu_trainer_step(c->trainer, &report);
-    double seconds = seconds_now() - start;
+    double seconds = hu_seconds_now() - start;
     c->samples = report.samples;
     if (counts && seconds < c->best_seconds) c->best_seconds = seconds;
     return st;

@@ -15,13 +15,13 @@
 
 /* The rows of the demo: all start from the same weights and see the same batches. */
 static const struct {
-    const char *label, *precision, *scaler;
+    const char *label, *precision, *scaler, *folder;
 } rows[] = {
-    {"fp32", "fp32", "none"},
-    {"fp16, dynamic loss scale", "fp16", "dynamic"},
-    {"1/6/9, no scaling", "1/6/9/d", "none"},
-    {"hfp8 everywhere", "hfp8", "dynamic"},
-    {"e4m3fn:ovf=sat everywhere, no scaling", "e4m3fn:ovf=sat", "none"},
+    {"fp32", "fp32", "none", "fp32"},
+    {"fp16, dynamic loss scale", "fp16", "dynamic", "fp16"},
+    {"1/6/9, no scaling", "1/6/9/d", "none", "1-6-9"},
+    {"hfp8 everywhere", "hfp8", "dynamic", "hfp8"},
+    {"e4m3fn:ovf=sat everywhere, no scaling", "e4m3fn:ovf=sat", "none", "e4m3fn-sat"},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -62,8 +62,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     hu_session session = {0};
     const volatile sig_atomic_t *flag;
     char directory[512];
-    static const char *const names[ROWS] = {"fp32", "fp16", "1-6-9", "hfp8", "e4m3fn-sat"};
-    snprintf(directory, sizeof directory, "%s/%s", folder, names[r]);
+    snprintf(directory, sizeof directory, "%s/%s", folder, rows[r].folder);
     HU_TRY(configure(config, r, &own));
     HU_TRY(hu_session_open(own, dataset, directory, false, &session));
     HU_TRY(hu_interrupt_install(&flag));
@@ -154,12 +153,6 @@ static void print_notes(const demo_row *all, const hu_dataset *dataset, const ch
     printf("run folders: %s/\n", folder);
 }
 
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void name_folder(const hu_config *config, char *folder, size_t capacity) {
     const char *given = "auto";
     time_t now = time(NULL);
@@ -176,7 +169,7 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
     hu_dataset *dataset = NULL;
     demo_row all[ROWS] = {0};
     char folder[400];
-    double start = seconds_now();
+    double start = hu_seconds_now();
     (void)exit_code;
     if (hu_config_given(config, "precision.name") || hu_config_given(config, "scaler.name"))
         return hu_fail(HU_ERR_ARGUMENT, "demo chooses precision and scaler itself; use `train`");
@@ -186,7 +179,7 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
         fprintf(stderr, "%d/%d %s\n", r + 1, ROWS, rows[r].label);
         HU_TRY(run_row(config, dataset, r, folder, &all[r]));
     }
-    double seconds = seconds_now() - start;
+    double seconds = hu_seconds_now() - start;
     if (hu_config_flag(config, "json", NULL))
         st = print_json(all, folder, dataset->name, seconds);
     else {

@@ -13,8 +13,11 @@
 static const char *const json_flag[] = {"json", NULL};
 
 static void print_result(const hu_session *session, const hu_session_result *result) {
-    printf("test accuracy %.2f %%  train loss %.4f  %.0f images/s  %lld steps, %lld skipped\n",
-           100.0 * result->test_accuracy, result->train_loss, result->images_per_second,
+    const char *weights = "";
+    hu_config_text(session->config, "eval.weights", &weights);
+    printf("test accuracy %.2f %% (%s weights)  train loss %.4f  %.0f images/s  %lld steps, "
+           "%lld skipped\n",
+           100.0 * result->test_accuracy, weights, result->train_loss, result->images_per_second,
            (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_scaler(session->trainer)->skipped);
     printf("weights hash %016llx  run folder %s\n",
@@ -150,7 +153,10 @@ const hu_verb hu_verb_resume = {
     .name = "resume",
     .help = "go on with an interrupted run, to the same bits",
     .usage = "RUN [key=value ...] [--json]",
-    .details = "RUN is the folder of a run; its newest sound checkpoint is taken.\n",
+    .details =
+        "RUN is the folder of a run; its newest sound checkpoint is taken. Keys given now win\n"
+        "over the run's and are noted in its folder: steps=N or epochs=N to train on, threads,\n"
+        "storage. The seed cannot change.\n",
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,

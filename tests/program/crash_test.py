@@ -94,7 +94,7 @@ def interrupts(checks, cwd):
         out, err = process.communicate(timeout=60)
         checks.same(process.returncode, 130, f"{sign.name}: exit code")
         checks.same(out, "", f"{sign.name}: nothing on stdout")
-        checks.that("interrupted after step" in err and f"resume {run}" in err,
+        checks.that("interrupted: after step" in err and f"resume {run}" in err,
                     f"{sign.name}: message: {err!r}")
         saved = max(program.checkpoints(cwd, run))
         checks.that(f"after step {saved};" in err, f"{sign.name}: saved step {saved}: {err!r}")
