@@ -25,14 +25,30 @@ const hu_config_key *hu_config_key_find(const char *name) {
     return NULL;
 }
 
-hu_status hu_config_key_unknown(const char *origin, const char *name) {
-    const char *names[2 * KEY_COUNT + 1];
+/* Full names of which the user gave the last part only: "clip_norm". */
+static size_t list_without_namespace(const char *name, const char **names) {
+    size_t count = 0;
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        const char *dot = strchr(hu_config_keys[i].name, '.');
+        if (dot && strcmp(dot + 1, name) == 0) names[count++] = hu_config_keys[i].name;
+    }
+    return count;
+}
+
+static size_t list_all(const char **names) {
     size_t count = 0;
     for (size_t i = 0; i < KEY_COUNT; i++) {
         names[count++] = hu_config_keys[i].name;
         if (*hu_config_keys[i].short_form) names[count++] = hu_config_keys[i].short_form;
     }
     names[count++] = "config";
+    return count;
+}
+
+hu_status hu_config_key_unknown(const char *origin, const char *name) {
+    const char *names[2 * KEY_COUNT + 1];
+    size_t count = list_without_namespace(name, names);
+    if (count == 0) count = list_all(names);
     char nearest[NEAREST_BYTES];
     hu_nearest(name, names, count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "%s: unknown key '%.100s', expected a known one; nearest: %s",

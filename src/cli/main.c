@@ -1,5 +1,6 @@
 /* halfulp VERB [key=value ...] [--flags] */
 #include <errno.h>
+#include <halfulp/data.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include "base/nearest.h"
 #include "cli/config.h"
 #include "cli/verb.h"
+#include "model/model.h"
+#include "precision/plan.h"
 
 static const hu_verb *const verbs[] = {
 #define HU_VERB_ROW(name) &hu_verb_##name,
@@ -21,10 +24,11 @@ static void print_short_help(void) {
     puts("halfulp " HALFULP_VERSION ": trains neural networks in number formats that no hardware "
          "need have\n\nusage: halfulp VERB [key=value ...] [--json]\n\nverbs:");
     for (size_t i = 0; i < VERB_COUNT; i++) printf("  %-10s %s\n", verbs[i]->name, verbs[i]->help);
-    puts("\nhalfulp VERB --help says more about a verb, halfulp --help lists all keys.");
+    puts("\nhalfulp VERB --help says more about a verb, halfulp --help lists keys, models, data "
+         "sets.");
 }
 
-static void print_keys(void) {
+static void print_lists(void) {
     puts("\nkeys (config=FILE reads them from YAML; words win over the file):");
     for (size_t i = 0; i < hu_config_key_count; i++) {
         const hu_config_key *key = &hu_config_keys[i];
@@ -34,7 +38,15 @@ static void print_keys(void) {
         if (*key->short_form) printf(" (short: %s)", key->short_form);
         putchar('\n');
     }
-    puts("\nexit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, 5 resources, 6 peer "
+    puts("\nmodels:");
+    for (int i = 0; i < hu_model_count; i++)
+        printf("  %-24s %s\n", hu_model_table[i].name, hu_model_table[i].help);
+    puts("\ndata sets:");
+    for (size_t i = 0; hu_data_kind_name(i); i++)
+        printf("  %-24s %s\n", hu_data_kind_name(i), hu_data_kind_help(i));
+    printf("\nnamed precisions:\n ");
+    for (int i = 0; i < hu_precision_name_count; i++) printf(" %s", hu_precision_names[i]);
+    puts("\n\nexit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, 5 resources, 6 peer "
          "lost, 130 interrupted");
 }
 
@@ -112,7 +124,7 @@ int main(int argc, char **argv) {
                      "found '%.100s' without a verb, expected halfulp VERB ...; "
                      "halfulp --help lists them",
                      argv[1]);
-    if (!verb && wants_help && st == HU_OK) print_keys();
+    if (!verb && wants_help && st == HU_OK) print_lists();
     hu_status closed = close_output();
     if (st == HU_OK) st = closed;
     if (st == HU_OK) return exit_code;

@@ -153,9 +153,13 @@ static hu_status check_milestones(const hu_schedule *schedule) {
     HU_TRY(hu_require_range("lr.every", (double)schedule->every, 0, INFINITY,
                             "0 or a number of units"));
     HU_TRY(hu_require_range("number of lr.milestones", count, 0, HU_MAX_MILESTONES + 1, "0..16"));
-    if ((count == 0) == (schedule->every == 0))
+    if (count == 0 && schedule->every == 0)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "lr.milestones: found none, expected the epochs or steps "
+                                        "at which the step schedule lowers the rate"));
+    if (count > 0 && schedule->every > 0)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT,
-                       "lr.milestones: found %d milestones and every=%lld, expected one of the two",
+                       "lr.milestones: found %d beside a milestone at every %lld units, expected "
+                       "one of the two",
                        count, (long long)schedule->every));
     for (int i = 0; i < count; i++)
         if (schedule->milestones[i] <= (i > 0 ? schedule->milestones[i - 1] : 0))

@@ -49,6 +49,7 @@ def words(checks, cwd):
         (["train", *TINY, "scaler=dynamic", "scaler.backoff=1"], ["scaler.backoff", "1"]),
         (["train", *TINY, "lr.schedule=piecewise"], ["lr.knots", "found 0"]),
         (["train", *TINY, "lr.schedule=step", "lr.milestones=[a]"], ["column 1", "'a'"]),
+        (["train", *TINY, "lr.schedule=step"], ["lr.milestones", "found none"]),
         (["train", *TINY, "precision.rules=[foo]"], ["'foo'", "PATTERN: FORMAT"]),
         (["train", *TINY, "data.augment=[flop]"], ["'flop'", "crop, flip or cutout"]),
         (["train", *TINY, "data.cutout=33"], ["cutout", "33", "0..32"]),
@@ -213,6 +214,8 @@ def diverging(checks, cwd):
         checks.same(code, 4, f"{name}: exit code ({err.strip()!r})")
         made = json_of(out, checks, name)
         checks.that(made.get("diverged", "") and made["diverged"] in err, f"{name}: 'diverged'")
+        if not any(row["test_accuracy"] for row in program.rows(cwd, made["run"])):
+            checks.same(made["test_accuracy"], "nan", f"{name}: accuracy of a run never evaluated")
         checks.that(f"step {made['steps'] - 1}" in err, f"{name}: names the step: {err!r}")
         tensor = any(part in err for part in ("conv", "bn", "fc.", "fc1", "fc2", "logits"))
         checks.that(tensor, f"{name}: names the tensor: {err!r}")

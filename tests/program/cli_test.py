@@ -220,8 +220,9 @@ class Usage(unittest.TestCase):
     def test_help_and_version(self):
         self.assertRegex(ok(self, "--version"), r"^halfulp \d+\.\d+\.\d+\n$")
         self.assertEqual(ok(self, "-h"), ok(self, "--help"))
-        for key in ["lr.warmup", "precision.rules", "scaler.stop_after", "run.dir"]:
-            self.assertIn(key, ok(self, "--help"))
+        for word in ["lr.warmup", "precision.rules", "scaler.stop_after", "run.dir", "resnet74",
+                     "cifar100:DIR", "glyphs", "hfp8"]:
+            self.assertIn(word, ok(self, "--help"))
         self.assertIn("--encode", ok(self, "fmt", "--help"))
 
     def test_unknown_verb(self):
@@ -238,6 +239,7 @@ class Usage(unittest.TestCase):
         self.assert_fails(["doctor", "lr.schedul=step"], 2, "argument 2", "'lr.schedule'")
         self.assert_fails(["doctor", "precision.rule=[]"], 2, "'precision.rules'")
         self.assert_fails(["doctor", "=3"], 2, "unknown key ''")
+        self.assert_fails(["doctor", "clip_norm=1"], 2, "'clip_norm'", "'optimizer.clip_norm'")
 
     def test_unknown_flag(self):
         self.assert_fails(["fmt", "e5m2", "--jason"], 2, "'--json'")
