@@ -154,10 +154,8 @@ static hu_status unknown(const char *text) {
         nearest, reason);
 }
 
-hu_status hu_precision_parse(const char *text, hu_precision *precision) {
+static hu_status parse_name(const char *text, hu_precision *precision) {
     hu_status st = HU_OK;
-    *precision = (hu_precision){0};
-    snprintf(precision->name, sizeof precision->name, "%s", text);
     for (int i = 0; i < TABLE_COUNT; i++)
         if (strcmp(text, table[i].name) == 0) return use_row(&table[i], precision);
     if (strchr(text, '=') && (strncmp(text, "w=", 2) == 0 || strncmp(text, "act=", 4) == 0 ||
@@ -172,25 +170,34 @@ hu_status hu_precision_parse(const char *text, hu_precision *precision) {
     return HU_OK;
 }
 
+hu_status hu_precision_parse(const char *text, hu_precision *precision) {
+    *precision = (hu_precision){0};
+    snprintf(precision->name, sizeof precision->name, "%s", text);
+    hu_status st = parse_name(text, precision);
+    if (st != HU_OK) *precision = (hu_precision){0};
+    return st;
+}
+
 hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
     hu_status st = HU_OK;
+    hu_precision_rule rule = {0};
     text += strspn(text, " ");
     const char *colon = strchr(text, ':');
     if (!colon || colon == text)
         return hu_fail(HU_ERR_PARSE, "rule '%s': expected 'PATTERN: FORMAT'", text);
+    size_t length = (size_t)(colon - text);
+    while (text[length - 1] == ' ') length--;
+    st = parse_quantizer(colon + 1 + strspn(colon + 1, " "), &rule.quantizer);
+    if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", text);
     void *array = precision->rules;
     HU_TRY(hu_realloc(&array, (precision->rule_count + 1) * sizeof *precision->rules));
     precision->rules = array;
-    hu_precision_rule *rule = &precision->rules[precision->rule_count];
-    *rule = (hu_precision_rule){0};
-    precision->rule_count++;
-    HU_TRY(hu_strdup(text, &rule->text));
-    size_t length = (size_t)(colon - text);
-    while (text[length - 1] == ' ') length--;
-    HU_TRY(hu_strndup(text, length, &rule->pattern));
-    st = parse_quantizer(colon + 1 + strspn(colon + 1, " "), &rule->quantizer);
-    if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", text);
+    HU_TRY(hu_strdup(text, &rule.text));
+    HU_TRY(hu_strndup(text, length, &rule.pattern));
+    precision->rules[precision->rule_count++] = rule;
+    return HU_OK;
 done:
+    hu_free(rule.text);
     return st;
 }
 

@@ -48,13 +48,15 @@ typedef struct hu_precision {
 /* Reads a precision: a name of the table (fp32, fp16, bf16, 1/6/9/d, 1/6/9/n, high, hfp8 =
  * uniform), any number format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left
  * out stays float32). A format may be followed by a rounding mode: "act=e4m3 sr". Errors:
- * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column. */
+ * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column; on failure *precision
+ * is zero. */
 hu_status hu_precision_parse(const char *text, hu_precision *precision);
 void hu_precision_free(hu_precision *precision);
 
 /* Adds "PATTERN: FORMAT [MODE]". The pattern is a role (act, act.grad, weight, weight.grad) or a
  * glob (* and ?) over tensor names ("layer1.*", "conv1.weight.grad"); fp32 means not rounded. Roles
- * and globs change formats where the scheme rounds; a full name rounds that tensor in any case. */
+ * and globs change formats where the scheme rounds; a full name rounds that tensor in any case. On
+ * failure the rules stay as they were. */
 hu_status hu_precision_add_rule(hu_precision *precision, const char *text);
 
 /* "lee", "popescu", "micikevicius" <-> scheme. */

@@ -269,9 +269,29 @@ static void test_bad_rules(void **state) {
     assert_int_equal(hu_precision_add_rule(&precision, ": fp16"), HU_ERR_PARSE);
     assert_int_equal(hu_precision_add_rule(&precision, "act: fp17"), HU_ERR_UNKNOWN);
     assert_non_null(strstr(hu_last_error(), "act: fp17"));
+    assert_int_equal(precision.rule_count, 0);
     uint64_t blocks = hu_memory_count().live_blocks;
+    assert_int_equal(hu_precision_add_rule(&precision, "act: fp16"), HU_OK);
+    assert_int_equal(hu_precision_add_rule(&precision, "weight: fp17"), HU_ERR_UNKNOWN);
+    for (uint64_t nth = 1; nth <= 3; nth++) {
+        hu_memory_fail_at(nth);
+        assert_int_equal(hu_precision_add_rule(&precision, "weight: fp16"), HU_ERR_MEMORY);
+    }
+    assert_int_equal(precision.rule_count, 1);
+    assert_string_equal(precision.rules[0].pattern, "act");
     hu_precision_free(&precision);
-    assert_true(hu_memory_count().live_blocks < blocks);
+    assert_int_equal(hu_memory_count().live_blocks, blocks);
+}
+
+static void test_failed_parse_is_zero(void **state) {
+    (void)state;
+    static const char *const texts[] = {"w=e4m3,act=fp17", "fp17", "e9m3", "w=e4m3,"};
+    static const hu_precision zero;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        hu_precision precision;
+        assert_int_not_equal(hu_precision_parse(texts[i], &precision), HU_OK);
+        assert_memory_equal(&precision, &zero, sizeof zero);
+    }
 }
 
 /* Saturating backward formats tell of overflows by an infinity only where somebody listens. */
@@ -375,6 +395,7 @@ int main(void) {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_rules_keep_rounding_points),
         cmocka_unit_test(test_bad_rules),
+        cmocka_unit_test(test_failed_parse_is_zero),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_low_ratio),
         cmocka_unit_test(test_glob),
