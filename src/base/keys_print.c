@@ -8,6 +8,8 @@
 #include "base/keys.h"
 #include "base/memory.h"
 
+enum { SHORT_NAME_BYTES = 250 };
+
 /* Bytes of the UTF-8 sequence at text and its code point; 0 if it is malformed. */
 static int utf8_next(const unsigned char *text, uint32_t *point) {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -90,6 +92,20 @@ static hu_status write_indent(hu_byte_writer *out, int indent) {
     return st;
 }
 
+/* A name and its colon. YAML looks for the colon within 1,024 characters only, unless the name is
+ * announced by a question mark; an escape has at most 4 characters per byte. */
+static hu_status write_name(hu_byte_writer *out, const char *name, int indent) {
+    hu_status st = HU_OK;
+    bool announced = strlen(name) > SHORT_NAME_BYTES;
+    if (announced) HU_TRY(write_text(out, "? "));
+    HU_TRY(write_scalar(out, name));
+    if (announced) HU_TRY(write_text(out, "\n"));
+    if (announced) HU_TRY(write_indent(out, indent));
+    HU_TRY(write_text(out, ":"));
+done:
+    return st;
+}
+
 static hu_status write_node(hu_byte_writer *out, const hu_keys *node, int indent) {
     hu_status st = HU_OK;
     bool is_map = hu_keys_kind_of(node) == HU_KEYS_MAP;
@@ -102,9 +118,8 @@ static hu_status write_node(hu_byte_writer *out, const hu_keys *node, int indent
     for (size_t i = 0; i < hu_keys_count(node); i++) {
         const hu_keys *child = hu_keys_at(node, i);
         HU_TRY(write_indent(out, indent));
-        if (is_map) HU_TRY(write_scalar(out, hu_keys_name(child)));
+        HU_TRY(is_map ? write_name(out, hu_keys_name(child), indent) : write_text(out, "-"));
         bool on_this_line = hu_keys_kind_of(child) == HU_KEYS_TEXT || hu_keys_count(child) == 0;
-        HU_TRY(write_text(out, is_map ? ":" : "-"));
         if (on_this_line) HU_TRY(write_text(out, " "));
         HU_TRY(write_node(out, child, indent + 1));
     }
