@@ -10,7 +10,7 @@
 /* Reads a whole file. A name ending in ".gz", or contents that start with the gzip magic, are
  * inflated (all members); *bytes is then the inflated size.
  *
- *   limit_bytes  most bytes that *data may have
+ *   limit_bytes  most bytes that the file, and then *data, may have
  *   data, bytes  the contents; owner frees with hu_free; NULL and 0 on failure
  *
  * HU_ERR_MISSING if there is no such file, HU_ERR_IO if it cannot be read, HU_ERR_LIMIT if it is
