@@ -1,0 +1,90 @@
+/* Precisions and rules: the first line is a precision, the others are its rules. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "precision/plan.h"
+
+enum { GLOB_MAX = 128 };
+
+/* can[i]: the pattern so far matches the first i characters of name. */
+static bool matches_slowly(const char *pattern, const char *name) {
+    bool can[GLOB_MAX + 1] = {true};
+    size_t length = strlen(name);
+    for (; *pattern; pattern++) {
+        if (*pattern == '*') {
+            for (size_t i = 1; i <= length; i++) can[i] = can[i] || can[i - 1];
+            continue;
+        }
+        for (size_t i = length; i > 0; i--)
+            can[i] = can[i - 1] && (*pattern == '?' || *pattern == name[i - 1]);
+        can[0] = false;
+    }
+    return can[length];
+}
+
+static void check_quantizer(const hu_quantizer *quantizer) {
+    static const hu_quantizer nothing = {0};
+    FUZZ_CHECK(quantizer->rounding < HU_ROUND_COUNT);
+    if (quantizer->rounds || memcmp(quantizer, &nothing, sizeof nothing) != 0)
+        FUZZ_CHECK(hu_format_check(&quantizer->format) == HU_OK);
+}
+
+static void add_rule(hu_precision *precision, const char *text) {
+    uint32_t count = precision->rule_count;
+    hu_status st = hu_precision_add_rule(precision, text);
+    if (st != HU_OK) {
+        FUZZ_CHECK(st == HU_ERR_PARSE || st == HU_ERR_UNKNOWN || st == HU_ERR_FORMAT ||
+                   fuzz_was_fault(st));
+        FUZZ_CHECK(hu_last_error()[0] != '\0');
+        FUZZ_CHECK(precision->rule_count == count);
+        return;
+    }
+    FUZZ_CHECK(precision->rule_count == count + 1);
+    const hu_precision_rule *rule = &precision->rules[count];
+    check_quantizer(&rule->quantizer);
+    FUZZ_CHECK(rule->pattern[0] != '\0');
+    FUZZ_CHECK(strncmp(rule->text, rule->pattern, strlen(rule->pattern)) == 0);
+    for (uint32_t r = 0; r <= count; r++) {
+        const char *name = precision->rules[r].text;
+        if (strlen(name) > GLOB_MAX) continue;
+        FUZZ_CHECK(hu_glob_match(rule->pattern, name) == matches_slowly(rule->pattern, name));
+    }
+}
+
+static void check_precision(hu_precision *precision, hu_status st, const char *text) {
+    static const hu_precision zero = {0};
+    if (st != HU_OK) {
+        FUZZ_CHECK(st == HU_ERR_PARSE || st == HU_ERR_UNKNOWN || st == HU_ERR_FORMAT);
+        FUZZ_CHECK(hu_last_error()[0] != '\0');
+        FUZZ_CHECK(memcmp(precision, &zero, sizeof zero) == 0);
+        return;
+    }
+    FUZZ_CHECK(precision->scheme < HU_SCHEME_COUNT);
+    FUZZ_CHECK(strncmp(precision->name, text, HU_SPEC_BYTES - 1) == 0);
+    for (int r = 0; r < HU_ROLE_COUNT; r++) check_quantizer(&precision->role[r]);
+}
+
+void fuzz_one(const uint8_t *data, size_t size) {
+    char *text = fuzz_text(data, size), *rest = text;
+    const char *line = strsep(&rest, "\n");
+    hu_precision precision;
+    memset(&precision, 0xff, sizeof precision);
+    check_precision(&precision, hu_precision_parse(line, &precision), line);
+    while ((line = strsep(&rest, "\n"))) add_rule(&precision, line);
+    hu_precision_free(&precision);
+    free(text);
+}
+
+bool fuzz_seed(size_t index, hu_byte_writer *seed) {
+    static const char *const texts[] = {
+        "hfp8\nlayer1.*: e4m3fn:ovf=sat\nact.grad: fp(5,2,0) sr\nconv?.weight : fp32",
+        "w=e4m3,act=fp(4,3,4) rz,grad=e5m2 sr,wgrad=1/6/9/d\n *a*b?c*: bf16",
+        "1/6/9/n",
+        "e5m2:bias=16:specials=fnuz",
+        "high\nweight: fp16 rodd\nweight.grad:e3m2",
+        "act=e4m3 sr,w=e4m3"};
+    return index < sizeof texts / sizeof *texts && fuzz_text_seed(texts[index], seed);
+}
