@@ -45,23 +45,10 @@ static uint64_t gather_le(const uint8_t *p, size_t bytes) {
     return value;
 }
 
-static uint64_t gather_be(const uint8_t *p, size_t bytes) {
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++) value = value << 8 | p[i];
-    return value;
-}
-
 static hu_status read_le(hu_byte_reader *reader, const char *field, size_t bytes, uint64_t *value) {
     const uint8_t *p = NULL;
     hu_status st = hu_read_span(reader, field, bytes, &p);
     if (st == HU_OK) *value = gather_le(p, bytes);
-    return st;
-}
-
-static hu_status read_be(hu_byte_reader *reader, const char *field, size_t bytes, uint64_t *value) {
-    const uint8_t *p = NULL;
-    hu_status st = hu_read_span(reader, field, bytes, &p);
-    if (st == HU_OK) *value = gather_be(p, bytes);
     return st;
 }
 
@@ -104,35 +91,10 @@ hu_status hu_read_f64_le(hu_byte_reader *reader, const char *field, double *valu
     return st;
 }
 
-hu_status hu_read_u16_be(hu_byte_reader *reader, const char *field, uint16_t *value) {
-    uint64_t word;
-    hu_status st = read_be(reader, field, 2, &word);
-    if (st == HU_OK) *value = (uint16_t)word;
-    return st;
-}
-
 hu_status hu_read_u32_be(hu_byte_reader *reader, const char *field, uint32_t *value) {
-    uint64_t word;
-    hu_status st = read_be(reader, field, 4, &word);
-    if (st == HU_OK) *value = (uint32_t)word;
-    return st;
-}
-
-hu_status hu_read_u64_be(hu_byte_reader *reader, const char *field, uint64_t *value) {
-    return read_be(reader, field, 8, value);
-}
-
-hu_status hu_read_f32_be(hu_byte_reader *reader, const char *field, float *value) {
-    uint64_t word;
-    hu_status st = read_be(reader, field, 4, &word);
-    if (st == HU_OK) *value = hu_f32_of_bits((uint32_t)word);
-    return st;
-}
-
-hu_status hu_read_f64_be(hu_byte_reader *reader, const char *field, double *value) {
-    uint64_t word;
-    hu_status st = read_be(reader, field, 8, &word);
-    if (st == HU_OK) *value = hu_f64_of_bits(word);
+    uint32_t word;
+    hu_status st = hu_read_u32_le(reader, field, &word);
+    if (st == HU_OK) *value = __builtin_bswap32(word);
     return st;
 }
 

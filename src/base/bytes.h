@@ -29,12 +29,8 @@ hu_status hu_read_u64_le(hu_byte_reader *reader, const char *field, uint64_t *va
 hu_status hu_read_f32_le(hu_byte_reader *reader, const char *field, float *value);
 hu_status hu_read_f64_le(hu_byte_reader *reader, const char *field, double *value);
 
-/* Big endian. */
-hu_status hu_read_u16_be(hu_byte_reader *reader, const char *field, uint16_t *value);
+/* Big endian, as in IDX files. */
 hu_status hu_read_u32_be(hu_byte_reader *reader, const char *field, uint32_t *value);
-hu_status hu_read_u64_be(hu_byte_reader *reader, const char *field, uint64_t *value);
-hu_status hu_read_f32_be(hu_byte_reader *reader, const char *field, float *value);
-hu_status hu_read_f64_be(hu_byte_reader *reader, const char *field, double *value);
 
 /* The next bytes in place, NULL on failure. Borrowed: valid while reader->data is. */
 hu_status hu_read_span(hu_byte_reader *reader, const char *field, size_t bytes,

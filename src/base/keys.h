@@ -72,14 +72,6 @@ hu_status hu_keys_as_u64(const hu_keys *node, uint64_t *value);
 hu_status hu_keys_as_f64(const hu_keys *node, double *value);
 hu_status hu_keys_as_bool(const hu_keys *node, bool *value);
 
-/* The same at a path; a missing key is HU_ERR_PARSE too. The text is borrowed: valid until the node
- * is freed. */
-hu_status hu_keys_text(const hu_keys *root, const char *path, const char **value);
-hu_status hu_keys_i64(const hu_keys *root, const char *path, int64_t *value);
-hu_status hu_keys_u64(const hu_keys *root, const char *path, uint64_t *value);
-hu_status hu_keys_f64(const hu_keys *root, const char *path, double *value);
-hu_status hu_keys_bool(const hu_keys *root, const char *path, bool *value);
-
 /* "origin: key 'path': found 'value', expected <expected>" as HU_ERR_PARSE; for callers with rules
  * of their own. */
 hu_status hu_keys_fail(const hu_keys *node, const char *expected, ...)

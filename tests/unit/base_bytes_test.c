@@ -25,8 +25,8 @@ static void both_byte_orders_read_as_written_down(void **state) {
     hu_byte_reader r = {"x", data, sizeof data, 0};
     assert_int_equal(hu_read_u16_le(&r, "f", &a), HU_OK);
     assert_int_equal(a, 0x0201);
-    assert_int_equal(hu_read_u16_be(&r, "f", &a), HU_OK);
-    assert_int_equal(a, 0x0304);
+    assert_int_equal(hu_read_u16_le(&r, "f", &a), HU_OK);
+    assert_int_equal(a, 0x0403);
     assert_int_equal(hu_read_u32_be(&r, "f", &b), HU_OK);
     assert_int_equal(b, 0x05060708);
     r.offset = 4;
@@ -35,26 +35,18 @@ static void both_byte_orders_read_as_written_down(void **state) {
     r.offset = 0;
     assert_int_equal(hu_read_u64_le(&r, "f", &c), HU_OK);
     assert_true(c == UINT64_C(0x0807060504030201));
-    r.offset = 0;
-    assert_int_equal(hu_read_u64_be(&r, "f", &c), HU_OK);
-    assert_true(c == UINT64_C(0x0102030405060708));
     assert_int_equal(hu_read_end(&r), HU_OK);
 }
 
-static void floats_read_in_both_byte_orders(void **state) {
+static void floats_read_as_written_down(void **state) {
     (void)state;
     static const uint8_t le[] = {0, 0, 0xc0, 0xbf, 0, 0, 0, 0, 0, 0, 0xf8, 0xbf};
-    static const uint8_t be[] = {0xbf, 0xc0, 0, 0, 0xbf, 0xf8, 0, 0, 0, 0, 0, 0};
-    hu_byte_reader l = {"l", le, sizeof le, 0}, b = {"b", be, sizeof be, 0};
+    hu_byte_reader l = {"l", le, sizeof le, 0};
     float f;
     double d;
     assert_int_equal(hu_read_f32_le(&l, "f", &f), HU_OK);
     assert_true(f == -1.5f);
     assert_int_equal(hu_read_f64_le(&l, "f", &d), HU_OK);
-    assert_true(d == -1.5);
-    assert_int_equal(hu_read_f32_be(&b, "f", &f), HU_OK);
-    assert_true(f == -1.5f);
-    assert_int_equal(hu_read_f64_be(&b, "f", &d), HU_OK);
     assert_true(d == -1.5);
 }
 
@@ -74,31 +66,23 @@ static hu_status read_kind(int kind, hu_byte_reader *r, any_value *v) {
     case 1:
         return hu_read_u16_le(r, "thing", &v->u16);
     case 2:
-        return hu_read_u16_be(r, "thing", &v->u16);
-    case 3:
         return hu_read_u32_le(r, "thing", &v->u32);
-    case 4:
+    case 3:
         return hu_read_u32_be(r, "thing", &v->u32);
-    case 5:
+    case 4:
         return hu_read_f32_le(r, "thing", &v->f32);
-    case 6:
-        return hu_read_f32_be(r, "thing", &v->f32);
-    case 7:
+    case 5:
         return hu_read_u64_le(r, "thing", &v->u64);
-    case 8:
-        return hu_read_u64_be(r, "thing", &v->u64);
-    case 9:
-        return hu_read_f64_le(r, "thing", &v->f64);
     default:
-        return hu_read_f64_be(r, "thing", &v->f64);
+        return hu_read_f64_le(r, "thing", &v->f64);
     }
 }
 
 static void a_read_past_the_end_names_file_offset_field_found_expected(void **state) {
     (void)state;
-    static const size_t widths[] = {1, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8};
+    static const size_t widths[] = {1, 2, 4, 4, 4, 8, 8};
     static const uint8_t data[16];
-    for (int kind = 0; kind < 11; kind++) {
+    for (int kind = 0; kind < 7; kind++) {
         for (size_t left = 0; left < widths[kind]; left++) {
             any_value v, untouched;
             memset(&v, 0x5a, sizeof v);
@@ -210,7 +194,7 @@ static void growing_is_amortised_and_a_fault_keeps_what_is_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_byte_orders_read_as_written_down),
-        cmocka_unit_test(floats_read_in_both_byte_orders),
+        cmocka_unit_test(floats_read_as_written_down),
         cmocka_unit_test(a_read_past_the_end_names_file_offset_field_found_expected),
         cmocka_unit_test(huge_counts_do_not_wrap),
         cmocka_unit_test(trailing_bytes_are_damage),
