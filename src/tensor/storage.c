@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 
 static const hu_storage_trait traits[] = {
@@ -39,8 +40,9 @@ hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64
     storage->row_elements = row_elements;
     if (format) storage->format = *format;
     if (storage->trait->is_float32) {
-        storage->row_bytes = (size_t)row_elements * sizeof(float);
-        return HU_OK;
+        if (hu_mul_size((size_t)row_elements, sizeof(float), &storage->row_bytes)) return HU_OK;
+        return hu_fail(HU_ERR_SHAPE, "%lld elements of a sample do not fit the address space",
+                       (long long)row_elements);
     }
     HU_TRY(hu_packer_init(&storage->packer, format, storage->trait->code_bits));
     storage->row_bytes = hu_packed_bytes((size_t)row_elements, format, storage->trait->code_bits);

@@ -34,7 +34,7 @@ typedef struct hu_storage {
 hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode);
 
 /* Storage for rows of row_elements elements; format NULL: numbers that are on no grid, kept in
- * float32. */
+ * float32. HU_ERR_SHAPE if a row does not fit the address space; HU_ERR_FORMAT. */
 hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64_t row_elements,
                             hu_storage *storage);
 

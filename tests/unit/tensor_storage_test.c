@@ -128,6 +128,13 @@ static void test_no_format_is_float32(void **state) {
     }
 }
 
+static void test_endless_rows(void **state) {
+    (void)state;
+    hu_storage storage;
+    assert_int_equal(hu_storage_choose(HU_STORAGE_FLOAT32, NULL, INT64_MAX, &storage),
+                     HU_ERR_SHAPE);
+}
+
 static void test_modes(void **state) {
     (void)state;
     hu_storage_mode mode;
@@ -147,7 +154,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),  cmocka_unit_test(test_neighbours_stay),
         cmocka_unit_test(test_parts), cmocka_unit_test(test_no_format_is_float32),
-        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_modes), cmocka_unit_test(test_endless_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
