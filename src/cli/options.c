@@ -190,10 +190,11 @@ static hu_status read_precision(hu_config *config, hu_precision *precision) {
     HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
     HU_TRY(hu_config_text(config, "precision.rounding", &rounding));
-    hu_rounding mode = HU_ROUND_NEAREST_EVEN;
-    bool is_auto = strcmp(rounding, "auto") == 0;
-    if (!is_auto) HU_TRY(hu_rounding_parse(rounding, &mode));
-    for (int r = 0; !is_auto && r < HU_ROLE_COUNT; r++) precision->role[r].rounding = mode;
+    if (strcmp(rounding, "auto") != 0) {
+        hu_rounding mode;
+        HU_TRY(hu_rounding_parse(rounding, &mode));
+        hu_precision_set_rounding(precision, mode);
+    }
     HU_TRY(hu_config_list(config, "precision.rules", &rules));
     for (size_t i = 0; i < hu_keys_count(rules); i++)
         HU_TRY(hu_precision_add_rule(precision, hu_keys_value(hu_keys_at(rules, i))));

@@ -37,6 +37,7 @@ typedef struct hu_precision {
     char name[HU_SPEC_BYTES];
     hu_scheme scheme;
     hu_quantizer role[HU_ROLE_COUNT];
+    hu_rounding rounding; /* of rules that name no mode */
     hu_precision_rule *rules;
     uint32_t rule_count;
     hu_scaler_default scaler;   /* unless the user says otherwise */
@@ -52,6 +53,9 @@ typedef struct hu_precision {
  * is zero. */
 hu_status hu_precision_parse(const char *text, hu_precision *precision);
 void hu_precision_free(hu_precision *precision);
+
+/* One rounding mode for all roles, and for the rules added afterwards that name none. */
+void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding);
 
 /* Adds "PATTERN: FORMAT [MODE]". The pattern is a role (act, act.grad, weight, weight.grad) or a
  * glob (* and ?) over tensor names ("layer1.*", "conv1.weight.grad"); fp32 means not rounded. Roles

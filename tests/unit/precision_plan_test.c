@@ -249,6 +249,26 @@ static void test_rules_keep_rounding_points(void **state) {
     close_plan(&p);
 }
 
+/* One mode for all tensors is also that of the rules, unless they name their own. */
+static void test_one_rounding(void **state) {
+    (void)state;
+    plan p;
+    hu_precision precision;
+    const char *rules[] = {"fc.weight: e4m3fn", "conv1.weight: e4m3fn rz"};
+    make_plan(&p, "cnn-s", "fp32", NULL, false);
+    assert_int_equal(hu_precision_parse("1/6/9", &precision), HU_OK);
+    hu_precision_set_rounding(&precision, HU_ROUND_STOCHASTIC);
+    for (int r = 0; r < 2; r++)
+        assert_int_equal(hu_precision_add_rule(&precision, rules[r]), HU_OK);
+    assert_int_equal(hu_precision_write(&precision, p.graph, false, &p.edges), HU_OK);
+    expect(&p, "relu1.out", "1/6/9 sr", "1/6/9 sr", "1/6/9 sr");
+    expect(&p, "conv2.weight", "1/6/9 sr", "1/6/9 sr", "");
+    expect(&p, "fc.weight", "e4m3fn sr", "1/6/9 sr", "");
+    expect(&p, "conv1.weight", "e4m3fn rz", "1/6/9 sr", "");
+    hu_precision_free(&precision);
+    close_plan(&p);
+}
+
 static void test_bad_rules(void **state) {
     (void)state;
     plan p;
@@ -394,6 +414,7 @@ int main(void) {
         cmocka_unit_test(test_role_strings),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_rules_keep_rounding_points),
+        cmocka_unit_test(test_one_rounding),
         cmocka_unit_test(test_bad_rules),
         cmocka_unit_test(test_failed_parse_is_zero),
         cmocka_unit_test(test_signals),
