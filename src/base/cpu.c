@@ -1,8 +1,13 @@
 #include "base/cpu.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static const char *const names[HU_ISA_COUNT] = {"scalar", "avx2", "avx512"};
 static _Atomic int chosen = -1;
@@ -11,11 +16,19 @@ const char *hu_isa_name(hu_isa isa) {
     return names[isa];
 }
 
+#if defined(__x86_64__)
+/* A name that not every compiler's __builtin_cpu_supports knows. */
+static bool has_f16c(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 hu_isa hu_cpu_isa_native(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("bmi2"))
+        !__builtin_cpu_supports("bmi2") || !has_f16c())
         return HU_ISA_SCALAR;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

@@ -5,7 +5,7 @@
 
 typedef enum hu_isa { HU_ISA_SCALAR, HU_ISA_AVX2, HU_ISA_AVX512, HU_ISA_COUNT } hu_isa;
 
-/* The best set of this machine (AVX2 means AVX2+FMA+F16C+BMI; AVX-512 means F, BW, DQ, VL), capped
+/* The best set of this machine (AVX2 means AVX2+FMA+F16C+BMI2; AVX-512 means F, BW, DQ, VL), capped
  * by the environment variable HALFULP_MAX_ISA = scalar | avx2 | avx512 (other values are ignored).
  * Fixed at the first call. */
 hu_isa hu_cpu_isa(void);
