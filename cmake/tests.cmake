@@ -4,7 +4,7 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_library(MPFR_LIBRARY mpfr REQUIRED)
 find_library(GMP_LIBRARY gmp REQUIRED)
-find_package(Python3 COMPONENTS Interpreter)
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/*_test.c)
 foreach(source ${unit_tests})
