@@ -36,6 +36,7 @@ hu_overflow hu_format_default_overflow(hu_specials specials);
 
 /* Words of the options, NULL if the value is outside its enumeration. */
 const char *hu_specials_name(int64_t specials);
+const char *hu_subnormals_name(int64_t subnormals);
 const char *hu_overflow_name(int64_t overflow);
 
 #endif

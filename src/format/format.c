@@ -23,6 +23,10 @@ const char *hu_specials_name(int64_t specials) {
     return specials >= 0 && specials <= HU_SPECIALS_FNUZ ? specials_names[specials] : NULL;
 }
 
+const char *hu_subnormals_name(int64_t subnormals) {
+    return subnormals >= 0 && subnormals <= 1 ? subnormals ? "d" : "n" : NULL;
+}
+
 const char *hu_overflow_name(int64_t overflow) {
     return overflow >= 0 && overflow <= HU_OVERFLOW_NAN ? overflow_names[overflow] : NULL;
 }
@@ -76,7 +80,7 @@ static hu_status check_choices(const int64_t *value, hu_format_field *field) {
         return hu_fail(HU_ERR_FORMAT, "specials %lld, allowed 0..3 (ieee, fin, fn, fnuz)",
                        (long long)value[HU_FIELD_SPECIALS]);
     *field = HU_FIELD_SUBNORMALS;
-    if (value[HU_FIELD_SUBNORMALS] < 0 || value[HU_FIELD_SUBNORMALS] > 1)
+    if (hu_subnormals_name(value[HU_FIELD_SUBNORMALS]) == NULL)
         return hu_fail(HU_ERR_FORMAT, "subnormals %lld, allowed 0 or 1",
                        (long long)value[HU_FIELD_SUBNORMALS]);
     *field = HU_FIELD_OVERFLOW;

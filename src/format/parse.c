@@ -151,13 +151,14 @@ static hu_status read_base(parser *p) {
     return hu_format_fail_unknown(p->original);
 }
 
-/* Leaves the position before the word if none of the count words is there. */
-static hu_status read_choice(parser *p, hu_format_field field, const char *const *words, int count,
+/* The number whose word stands here; the position stays before the word if there is none. name
+ * gives the word of a number, NULL behind the last. */
+static hu_status read_choice(parser *p, hu_format_field field, const char *name(int64_t),
                              const char *expected) {
     size_t length = strcspn(p->text + p->at, ":");
     p->start[field] = p->at;
-    for (int i = 0; i < count; i++)
-        if (strlen(words[i]) == length && memcmp(words[i], p->text + p->at, length) == 0) {
+    for (int64_t i = 0; name(i) != NULL; i++)
+        if (strlen(name(i)) == length && memcmp(name(i), p->text + p->at, length) == 0) {
             p->draft.value[field] = i;
             p->at += length;
             return HU_OK;
@@ -166,16 +167,13 @@ static hu_status read_choice(parser *p, hu_format_field field, const char *const
 }
 
 static hu_status read_value(parser *p, hu_format_field field) {
-    static const char *const specials[] = {"ieee", "fin", "fn", "fnuz"};
-    static const char *const subnormals[] = {"n", "d"};
-    static const char *const overflows[] = {"inf", "sat", "nan"};
     switch (field) {
     case HU_FIELD_SPECIALS:
-        return read_choice(p, field, specials, 4, "'ieee', 'fin', 'fn' or 'fnuz'");
+        return read_choice(p, field, hu_specials_name, "'ieee', 'fin', 'fn' or 'fnuz'");
     case HU_FIELD_SUBNORMALS:
-        return read_choice(p, field, subnormals, 2, "'d' or 'n'");
+        return read_choice(p, field, hu_subnormals_name, "'d' or 'n'");
     case HU_FIELD_OVERFLOW:
-        return read_choice(p, field, overflows, 3, "'inf', 'sat' or 'nan'");
+        return read_choice(p, field, hu_overflow_name, "'inf', 'sat' or 'nan'");
     default:
         return read_field(p, field, 1, "the total exponent bias");
     }

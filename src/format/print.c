@@ -38,7 +38,7 @@ static void print_options(const hu_format *format, const hu_format *base, char *
         overflow = (int)hu_format_default_overflow((hu_specials)format->specials);
     }
     if (format->subnormals != base->subnormals)
-        append(text, capacity, ":sub=%s", format->subnormals ? "d" : "n");
+        append(text, capacity, ":sub=%s", hu_subnormals_name(format->subnormals));
     if (format->overflow != overflow)
         append(text, capacity, ":ovf=%s", hu_overflow_name(format->overflow));
 }
