@@ -33,9 +33,10 @@ hu_status hu_path_join(const char *directory, const char *name, char **path);
 /* Puts bytes into the file at path so that a reader, or a crash at any moment, sees the old or the
  * new contents and nothing between: temporary file in the same directory (created exclusively),
  * write, fsync, rename, fsync of the directory. The permissions of an existing file are kept, a new
- * one follows the umask. On failure the temporary file is gone, the old contents stand, and
- * HU_ERR_IO names path and reason (the words "no space" when the disk or the quota is full);
- * HU_ERR_MISSING if the directory does not exist. */
+ * one follows the umask. On failure the temporary file is gone, the old contents stand
+ * (the new ones if only the directory could not be synced), and HU_ERR_IO names path and reason
+ * (the words "no space" when the disk or the quota is full); HU_ERR_MISSING if the directory does
+ * not exist. */
 hu_status hu_file_replace(const char *path, const void *data, size_t bytes);
 
 /* A piece of a file to write. */
