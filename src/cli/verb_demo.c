@@ -81,17 +81,25 @@ done:
     return st;
 }
 
+/* Accuracy and its distance from fp32, as far as there are such. */
+static hu_status add_accuracy(hu_table *table, const demo_row *row, const demo_row *fp32) {
+    hu_status st = HU_OK;
+    double points = 100.0 * (row->result.test_accuracy - fp32->result.test_accuracy);
+    if (row->result.has_diverged) {
+        HU_TRY(hu_table_cell(table, "diverged"));
+        return hu_table_cell(table, "-");
+    }
+    HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * row->result.test_accuracy));
+    st = fp32->result.has_diverged ? hu_table_cell(table, "-")
+                                   : hu_table_cell(table, "%+.2f", points);
+done:
+    return st;
+}
+
 static hu_status add_cells(hu_table *table, int r, const demo_row *row, const demo_row *fp32) {
     hu_status st = HU_OK;
     HU_TRY(hu_table_cell(table, "%s", rows[r].label));
-    if (row->result.has_diverged) {
-        HU_TRY(hu_table_cell(table, "diverged"));
-        HU_TRY(hu_table_cell(table, "-"));
-    } else {
-        HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * row->result.test_accuracy));
-        HU_TRY(hu_table_cell(table, "%+.2f",
-                             100.0 * (row->result.test_accuracy - fp32->result.test_accuracy)));
-    }
+    HU_TRY(add_accuracy(table, row, fp32));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.saved / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.total / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.4f %%", 100.0 * row->overflow));

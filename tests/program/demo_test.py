@@ -1,0 +1,73 @@
+"""demo compares five precisions from one start; bench measures a step beside float32 in one run."""
+import json
+import os
+
+import program
+from program import TINY
+
+PRECISIONS = ["fp32", "fp16", "1/6/9/d", "hfp8", "e4m3fn:ovf=sat"]
+KEYS = {"precision": str, "scaler": str, "test_accuracy": float, "ledger_bytes": dict,
+        "overflow_share": float, "underflow_share": float, "skipped_steps": int,
+        "images_per_second": float, "weights_hash": str}
+
+
+def five_rows(checks, cwd):
+    code, out, err = program.call("demo", *TINY, "epochs=1", "run.dir=demo", "--json", cwd=cwd)
+    checks.same(code, 0, f"demo: exit code ({err})")
+    made = json.loads(out)
+    rows = made["rows"]
+    checks.same([row["precision"] for row in rows], PRECISIONS, "rows of the demo")
+    for row in rows:
+        for key, kind in KEYS.items():
+            checks.same(type(row.get(key)), kind, f"{row['precision']}: type of {key}")
+    checks.same((made["run"], made["data"]), ("demo", "glyphs"), "folder and data of the demo")
+    folders = sorted(os.listdir(f"{cwd}/demo"))
+    checks.same(len(folders), 5, f"a run folder for every row: {folders}")
+    saved = {row["precision"]: row["ledger_bytes"]["saved"] for row in rows}
+    checks.that(saved["hfp8"] < saved["fp16"] < saved["fp32"], f"fewer bits, less memory: {saved}")
+    starts = {program.rows(f"{cwd}/demo", folder)[0]["lr"] for folder in folders}
+    checks.same(len(starts), 1, "all rows have the same learning rate")
+    alone = program.train(*TINY, "epochs=1", cwd=cwd)
+    checks.same(rows[0]["weights_hash"], alone["weights_hash"],
+                "train without more keys is the recipe of the demo")
+
+
+def table(checks, cwd):
+    code, out, err = program.call("demo", *TINY, "steps=2", "run.dir=demo", cwd=cwd)
+    checks.same(code, 0, f"demo: exit code ({err})")
+    for text in ("fp32", "fp16, dynamic loss scale", "1/6/9, no scaling", "hfp8 everywhere",
+                 "e4m3fn:ovf=sat everywhere", "test accuracy", "to fp32", "overflow", "images/s"):
+        checks.that(text in out, f"the table holds {text!r}: {out}")
+    code, _, err = program.call("demo", *TINY, "precision=fp16", cwd=cwd)
+    checks.that(code == 2 and "precision" in err, f"demo chooses precisions itself: {code} {err!r}")
+
+
+def a_diverged_row_is_a_row(checks, cwd):
+    keys = [*TINY, "lr=1e6", "lr.schedule=constant", "lr.warmup=0", "steps=20"]
+    code, out, err = program.call("demo", *keys, "run.dir=json", "--json", cwd=cwd)
+    checks.same(code, 0, f"demo with diverged rows: exit code ({err})")
+    rows = json.loads(out)["rows"]
+    checks.same(len(rows), 5, "diverged rows stay")
+    checks.that("step" in rows[0].get("diverged", ""), f"the row says why: {rows[0]}")
+    checks.same(rows[0]["test_accuracy"], "nan", "a diverged row has no accuracy")
+    _, out, _ = program.call("demo", *keys, "run.dir=text", cwd=cwd)
+    checks.that("diverged" in out and "nan" not in out.split("images; same")[0],
+                f"the table says diverged: {out}")
+
+
+def bench(checks, cwd):
+    code, out, err = program.call("bench", "model=cnn-s", "precision=hfp8", "batch=32", "threads=1",
+                                  "repeat=3", "--json", cwd=cwd)
+    checks.same(code, 0, f"bench: exit code ({err})")
+    made = json.loads(out)
+    checks.same((made["kernel"], [row["precision"] for row in made["rows"]]),
+                ("step", ["fp32", "hfp8"]), "rows of bench")
+    for row in made["rows"]:
+        ratio = row["seconds_per_step"] / row["reference_seconds_per_step"]
+        checks.same(row["ratio"], ratio, f"{row['precision']}: ratio to the reference")
+        checks.that(row["images_per_second"] > 0 and row["peak_rss_bytes"] > 0, "rate and memory")
+    checks.same(made["rows"][0]["ratio"], 1.0, "fp32 beside itself")
+    checks.same(os.listdir(cwd), [], "bench leaves nothing behind")
+
+
+program.main(five_rows, table, a_diverged_row_is_a_row, bench)
