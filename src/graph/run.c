@@ -26,7 +26,8 @@ static hu_status init_slots(hu_run *run) {
     }
     for (uint32_t u = 0; u < graph->use_count; u++) {
         const hu_value_info *value = &graph->value[graph->use[u].value];
-        snprintf(name, sizeof name, "%s>%s", value->name, graph->node[graph->use[u].node].name);
+        snprintf(name, sizeof name, "%s>%s.%d", value->name,
+                 graph->node[graph->use[u].node].name, graph->use[u].index);
         HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, value->elements,
                             "round.grad", name));
     }
