@@ -1,10 +1,13 @@
 /* halfulp demo: the same small network in five precisions, side by side. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -161,15 +164,26 @@ static void print_notes(const demo_row *all, const hu_dataset *dataset, const ch
     printf("run folders: %s/\n", folder);
 }
 
-static void name_folder(const hu_config *config, char *folder, size_t capacity) {
-    const char *given = "auto";
+/* run.dir, or a folder of its own named after the time. */
+static hu_status claim_folder(const hu_config *config, char *folder, size_t capacity) {
+    const char *given;
     time_t now = time(NULL);
     struct tm local;
-    hu_config_text(config, "run.dir", &given);
-    if (strcmp(given, "auto") != 0)
-        snprintf(folder, capacity, "%s", given);
-    else
-        strftime(folder, capacity, "runs/demo-%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    char stamp[64];
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_text(config, "run.dir", &given));
+    snprintf(folder, capacity, "%s", given);
+    if (strcmp(given, "auto") != 0) return HU_OK;
+    HU_TRY(hu_directory_create("runs"));
+    strftime(stamp, sizeof stamp, "runs/demo-%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    snprintf(folder, capacity, "%s", stamp);
+    for (int i = 1; mkdir(folder, 0777) != 0; i++) {
+        if (errno != EEXIST)
+            return hu_fail(HU_ERR_IO, "%s: cannot make the folder: %s", folder, strerror(errno));
+        snprintf(folder, capacity, "%s-%d", stamp, i);
+    }
+done:
+    return st;
 }
 
 static hu_status run_demo(hu_config *config, int *exit_code) {
@@ -181,7 +195,7 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
     (void)exit_code;
     if (hu_config_given(config, "precision.name") || hu_config_given(config, "scaler.name"))
         return hu_fail(HU_ERR_ARGUMENT, "demo chooses precision and scaler itself; use `train`");
-    name_folder(config, folder, sizeof folder);
+    HU_TRY(claim_folder(config, folder, sizeof folder));
     HU_TRY(hu_options_dataset(config, &dataset));
     for (int r = 0; r < ROWS; r++) {
         fprintf(stderr, "%d/%d %s\n", r + 1, ROWS, rows[r].label);
