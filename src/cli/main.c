@@ -3,7 +3,9 @@
 #include <halfulp/data.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -102,7 +104,16 @@ static hu_status close_output(void) {
     return hu_fail(HU_ERR_IO, "cannot write the result: %s", strerror(errno));
 }
 
+/* Threads that wait for each other spin for milliseconds by default, which costs a busy machine
+ * most of its time; sleeping at once costs a quiet one. The OpenMP runtime reads this before main,
+ * so the program starts itself again. */
+static void wait_briefly(char **argv) {
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
+    if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv) {
+    wait_briefly(argv);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, reported as such */
     int exit_code = 0;
     hu_status st = HU_OK;

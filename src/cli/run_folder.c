@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/json.h"
+#include "op/dnn.h"
 
 static const char *const titles[] = {
     "step",       "epoch",   "loss",          "batch_accuracy",    "lr",
@@ -82,10 +83,14 @@ static hu_status write_config(const hu_run_folder *folder, const hu_config *conf
 static hu_status write_env(const hu_run_folder *folder) {
     char *line = NULL;
     const char *cap = getenv("HALFULP_MAX_ISA");
-    hu_status st = hu_json_line(json_pack("{s:s, s:s, s:s, s:s}", "halfulp", HALFULP_VERSION,
-                                          "compiler", __VERSION__, "isa", hu_isa_name(hu_cpu_isa()),
-                                          "max_isa", cap ? cap : ""),
-                                &line);
+    char onednn[32];
+    hu_dnn_version(onednn, sizeof onednn);
+    hu_status st =
+        hu_json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "halfulp", HALFULP_VERSION,
+                               "compiler", __VERSION__, "onednn", onednn, "isa",
+                               hu_isa_name(hu_cpu_isa()), "HALFULP_MAX_ISA", cap ? cap : "not set",
+                               "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN)),
+                     &line);
     if (st == HU_OK) st = write_text(folder->path, "env.json", line);
     hu_free(line);
     return st;

@@ -59,7 +59,12 @@ static hu_status load_newest(hu_session *session, const char *directory) {
     HU_TRY(st);
     if (warning[0]) fprintf(stderr, "%s\n", warning);
     HU_TRY(hu_trainer_restore(session->trainer, checkpoint));
-    fprintf(stderr, "goes on from %s\n", hu_checkpoint_path(checkpoint));
+    int64_t step = hu_trainer_progress(session->trainer)->step;
+    if (step > session->steps)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "%s has done %lld steps already, asked for %lld", directory,
+                       (long long)step, (long long)session->steps));
+    fprintf(stderr, step == session->steps ? "%s is finished\n" : "goes on from %s\n",
+            step == session->steps ? directory : hu_checkpoint_path(checkpoint));
 done:
     hu_checkpoint_free(checkpoint);
     return st;

@@ -83,6 +83,15 @@ def a_longer_goal(checks, cwd):
         checks.that("steps: 12\n" in file.read(), "the folder holds the longer goal")
 
 
+def a_goal_already_passed_is_refused(checks, cwd):
+    program.train(*KEYS, "steps=4", cwd=cwd)
+    before = program.tree_bytes(f"{cwd}/run")
+    code, out, err = program.call("resume", "run", "steps=3", "--json", cwd=cwd)
+    checks.same((code, out), (2, ""), "resume with fewer steps than done: exit code")
+    checks.that("has done 4 steps already, asked for 3" in err, f"resume with fewer steps: {err!r}")
+    checks.that(program.tree_bytes(f"{cwd}/run") == before, "fewer steps: nothing is overwritten")
+
+
 def the_seed_stays(checks, cwd):
     whole = program.train(*KEYS, "steps=4", cwd=cwd)
     before = program.tree_bytes(f"{cwd}/run")
@@ -107,5 +116,6 @@ def before_the_first_checkpoint(checks, cwd):
                 "resume without a checkpoint: rows of metrics.csv")
 
 
-program.main(*map(case, CASES), finished_run_is_only_reported, a_longer_goal, the_seed_stays,
+program.main(*map(case, CASES), finished_run_is_only_reported, a_longer_goal, a_goal_already_passed_is_refused,
+             the_seed_stays,
              before_the_first_checkpoint)
