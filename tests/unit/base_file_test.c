@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-#include <zlib.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "gzip_bytes.h"
 
 static char folder[64];
 
@@ -34,19 +34,6 @@ static void put(const char *path, const void *data, size_t bytes) {
     assert_non_null(file);
     assert_int_equal(fwrite(data, 1, bytes, file), bytes);
     fclose(file);
-}
-
-static size_t gzip(const uint8_t *data, size_t bytes, uint8_t *out, size_t capacity) {
-    z_stream stream = {0};
-    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    stream.next_in = (Bytef *)(uintptr_t)data;
-    stream.avail_in = (uInt)bytes;
-    stream.next_out = out;
-    stream.avail_out = (uInt)capacity;
-    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-    size_t size = stream.total_out;
-    deflateEnd(&stream);
-    return size;
 }
 
 static void message_names(const char *part) {
