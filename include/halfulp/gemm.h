@@ -1,0 +1,135 @@
+/* halfulp/gemm.h - matrix products with a chosen accumulator.
+ * Layer 2. Thread-safe: pure functions of their arguments. Results do not depend on the instruction
+ * set or on the number of threads: the sum over k runs in ascending order, threads split rows and
+ * columns only.
+ */
+#ifndef HALFULP_GEMM_H
+#define HALFULP_GEMM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/format.h>
+#include <halfulp/round.h>
+
+/* How a product x y is added to the accumulator. R rounds to the accumulator's format (to nearest,
+ * ties to even), fp32 to binary32. Source: 1/6/9 study (Popescu et al.), section III and
+ * algorithm 1; APS (CPD), section on Kahan summation. */
+typedef enum hu_mac {
+    HU_MAC_FMACS,  /* a <- fp32(a + x y); the format is not used */
+    HU_MAC_MACS,   /* a <- fp32(a + R(x y)) */
+    HU_MAC_FMAC,   /* a <- R(a + x y) */
+    HU_MAC_MAC,    /* a <- R(a + R(x y)) */
+    HU_MAC_FMAC_K, /* FMAC over blocks of `block` terms, the block sums added in float32: FMAC-8 */
+    HU_MAC_KAHAN,  /* y = R(x y - c); t = R(a + y); c = R(R(t - a) - y); a = t */
+    HU_MAC_KAHAN_CPD, /* the same with y = R(R(x y) - c), as CPD */
+    HU_MAC_COUNT
+} hu_mac;
+
+typedef enum hu_semantics {
+    HU_SEMANTICS_EXACT, /* every R and fp32 is one rounding of the exact value */
+    HU_SEMANTICS_F32FMA /* what R rounds was computed in float32 (one fma, product, sum or
+                           difference) */
+} hu_semantics;
+
+/* An accumulator. Zero results of R are +0. Overflow follows format.overflow: infinity, the largest
+ * finite number (saturate); HU_OVERFLOW_NAN gives a NaN. Kahan: where t is infinite, c becomes +0.
+ * Formats without subnormals flush after rounding. */
+typedef struct hu_accumulator {
+    hu_mac mac;
+    hu_semantics semantics;
+    int64_t block; /* terms of a block of FMAC-K, at least 1; ignored otherwise */
+    hu_format format;
+} hu_accumulator;
+
+/* "fmacs", "macs:F", "fmac:F", "mac:F", "fmacK:F" (fmac8:1/6/9), "kahan:F", "kahan-cpd:F" with any
+ * format F; semantics becomes exact. Errors as hu_format_parse, HU_ERR_UNKNOWN with the nearest
+ * modes, HU_ERR_ARGUMENT for a block of 0. *accumulator is zero on failure. */
+hu_status hu_accumulator_parse(const char *text, hu_accumulator *accumulator);
+
+/* The text that parses back; capacity at least 96 bytes. */
+hu_status hu_accumulator_print(const hu_accumulator *accumulator, char *text, uint32_t capacity);
+
+/* HU_OK or why it is none: HU_ERR_ARGUMENT (mode, semantics, block), HU_ERR_FORMAT. */
+hu_status hu_accumulator_check(const hu_accumulator *accumulator);
+
+/* "fmacs", "macs", "fmac", "mac", "fmac-k", "kahan", "kahan-cpd". Borrowed: valid for ever. */
+const char *hu_mac_name(hu_mac mac);
+
+/* Patches of images, the rows of an implicit im2col: row (n, y, x) of [count, out_h, out_w], column
+ * (kh, kw, c) of [kernel_h, kernel_w, channels]. Its number is that of image n at pixel
+ * ((y stride_h - pad_h + kh dilation_h) / up_h, the same for x), channel c, and zero where that is
+ * outside the image or does not divide. up is 1 except for the gradient of a convolution's input,
+ * which reads the output gradient with stride 1 and up = the convolution's stride. Negative
+ * dilations walk the kernel backwards. */
+typedef struct hu_patches {
+    int64_t count, in_h, in_w, channels;
+    int64_t pixel_stride; /* floats between pixels: all channels of the image, >= channels */
+    int64_t out_h, out_w, kernel_h, kernel_w;
+    int64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, up_h, up_w;
+} hu_patches;
+
+/* One factor of the product: a strided matrix, or the patches of images at data.
+ * Matrix: element (i, k) lies at data[i * stride + (k / inner) * outer_stride + (k % inner) *
+ * k_stride]; i counts rows of A or columns of B, k the terms of the sum; inner 0 means one run.
+ * Patches: patches != NULL; i counts patches and k columns of a patch, or, where `transposed`, the
+ * other way round. Strides are ignored. */
+typedef struct hu_operand {
+    const float *data;
+    int64_t stride, k_stride, inner, outer_stride;
+    const hu_patches *patches;
+    bool transposed;
+
+    const hu_format *format; /* NULL: numbers are taken as they are. Else they are rounded to it */
+    hu_rounding rounding;    /* (any mode but stochastic) on the way in, and counted: */
+    hu_round_counts *counts; /* [1] added to, each number of the source once (matrix: element,
+                                patches: number of the images); NULL: not counted */
+} hu_operand;
+
+/* Intermediate accumulators of a product, for the study of denormals. */
+typedef struct hu_gemm_counts {
+    uint64_t values;    /* rounded accumulators: m n k */
+    uint64_t subnormal; /* 0 < |a| < smallest normal; flushed ones for formats without subnormals */
+    uint64_t overflow;
+} hu_gemm_counts;
+
+/* C[m, n] = sum over k of A[m, k] B[k, n].
+ *
+ *   c        [m, n] row i at c + i * c_stride, written; overlaps neither factor
+ *   bias     [n] added in float32 at the end, NULL: none
+ *   carry    NULL, or [hu_gemm_carry_floats()] state that lets the sum over k go on in further
+ * calls of the same m and n: `before` terms came earlier (0: the state starts), c is written as if
+ * the sum ended here. The bits are those of one call. counts   [1] added to, NULL: not counted
+ * (faster) threads  OpenMP threads, 1: the calling one alone scratch  hu_gemm_scratch_bytes()
+ * bytes, 64-byte aligned; NULL: allocated for the call
+ *
+ * All pointers to floats are 4-byte aligned. Non-finite numbers give the IEEE outcome, slowly. */
+typedef struct hu_gemm_task {
+    int64_t m, n, k;
+    hu_operand a, b;
+    hu_accumulator accumulator;
+    float *c;
+    int64_t c_stride;
+    const float *bias;
+    float *carry;
+    int64_t before;
+    hu_gemm_counts *counts;
+    int threads;
+    void *scratch;
+} hu_gemm_task;
+
+/* HU_ERR_SHAPE (negative or overflowing extents, patches that do not match m, n or k),
+ * HU_ERR_FORMAT, HU_ERR_ARGUMENT (misaligned, overlapping or missing buffers, strides),
+ * HU_ERR_MEMORY. k = 0 gives zeros (plus bias). */
+hu_status hu_gemm(const hu_gemm_task *task);
+
+/* Floats of carry, and bytes of scratch for a task of these extents, formats and threads. */
+size_t hu_gemm_carry_floats(int64_t m, int64_t n);
+hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes);
+
+/* The same product by integer arithmetic alone, one element after the other: the definition of
+ * truth for HU_SEMANTICS_EXACT (and float32 operations for F32FMA). threads and scratch are
+ * ignored, carry must be NULL. */
+hu_status hu_gemm_reference(const hu_gemm_task *task);
+
+#endif
