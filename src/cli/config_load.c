@@ -203,7 +203,7 @@ static hu_status take_flag(hu_config *config, const hu_config_request *request, 
     const char *text = word + strspn(word, "-");
     size_t length = strcspn(text, "=");
     char names[MAX_FLAGS][32];
-    const char *known[MAX_FLAGS];
+    const char *known[MAX_FLAGS + 1]; /* the verb's own and --help */
     size_t count = 0;
     for (; request->flags[count] && count < MAX_FLAGS; count++) {
         const char *flag = request->flags[count];
@@ -222,7 +222,7 @@ static hu_status take_flag(hu_config *config, const hu_config_request *request, 
     }
     known[count] = "--help";
     char nearest[NEAREST_BYTES];
-    hu_nearest(word, known, count + (count < MAX_FLAGS), nearest, sizeof nearest);
+    hu_nearest(word, known, count + 1, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "argument %d: unknown flag '%.100s', expected %s", index, word,
                    nearest);
 }

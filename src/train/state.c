@@ -83,6 +83,14 @@ static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *che
     return HU_OK;
 }
 
+/* Counters of a file that no run wrote could overflow the arithmetic of the next step. */
+static bool is_possible(const hu_train_progress *p, int64_t batch) {
+    int64_t most = INT64_MAX / 4 / (batch > 0 ? batch : 1);
+    return p->step >= 0 && p->step <= most && p->epoch_samples >= 0 &&
+           p->epoch_samples <= INT64_MAX / 4 && p->last_accuracy_step >= -1 &&
+           p->last_accuracy_step <= p->step;
+}
+
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     hu_status st = HU_OK;
     const void *place, *parameters, *scaler;
@@ -104,6 +112,13 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
         return hu_fail(HU_ERR_CORRUPT, "%s: position says step %lld, the file says %lld",
                        hu_checkpoint_path(checkpoint), (long long)saved.progress.step,
                        (long long)hu_checkpoint_step(checkpoint));
+    if (!is_possible(&saved.progress, trainer->options.batch))
+        return hu_fail(HU_ERR_CORRUPT,
+                       "%s: position says step %lld, %lld samples and an evaluation at step %lld, "
+                       "which no run can reach",
+                       hu_checkpoint_path(checkpoint), (long long)saved.progress.step,
+                       (long long)saved.progress.epoch_samples,
+                       (long long)saved.progress.last_accuracy_step);
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
     HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));

@@ -64,10 +64,13 @@ static void test_checkpoint(void **state) {
     hu_loss_scale_state scaler = {.scale = -1.0f};
     uint64_t hash = hu_trainer_weights_hash(g.trainer);
     float scale = hu_trainer_scaler(g.trainer)->scale;
-    for (int bad = 0; bad < 3; bad++) {
+    hu_train_position position = f.trainer->position;
+    position.progress.epoch_samples = INT64_MAX;
+    for (int bad = 0; bad < 4; bad++) {
         if (bad == 0) save_spoilt(directory, "optimizer.t", &t, sizeof t);
         if (bad == 1) save_spoilt(directory, "scaler", &scaler, sizeof scaler);
         if (bad == 2) save_spoilt(directory, "optimizer.momentum", &t, sizeof t);
+        if (bad == 3) save_spoilt(directory, "position", &position, sizeof position);
         g.trainer->scaler.state.scale = 0x1p9f;
         checkpoint = open_newest(directory);
         assert_int_equal(hu_trainer_restore(g.trainer, checkpoint), HU_ERR_CORRUPT);
