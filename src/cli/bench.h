@@ -1,0 +1,14 @@
+/* cli/bench.h - what `bench` measures. A kernel is one file bench_<name>.c, one line here and its
+ * word in the key bench.kernel. */
+#ifndef HU_CLI_BENCH_H
+#define HU_CLI_BENCH_H
+#include "cli/config.h"
+
+/* X(name): hu_status hu_bench_<name>(hu_config *config), which measures and prints its rows. */
+#define HU_BENCH_LIST(X) X(step)
+
+#define HU_BENCH_DECLARE(name) hu_status hu_bench_##name(hu_config *config);
+HU_BENCH_LIST(HU_BENCH_DECLARE)
+#undef HU_BENCH_DECLARE
+
+#endif
