@@ -1,0 +1,208 @@
+/* kernel/gemm/check.c - what a product rejects before it reads a number. */
+#include "base/checked.h"
+#include "base/error.h"
+#include "kernel/gemm/operand.h"
+
+/* Extents and strides of patches beyond this are refused: sums and products of three then fit. */
+enum { PATCH_LIMIT = 1 << 20 };
+
+enum { FLOAT_ALIGNMENT = 4, SCRATCH_ALIGNMENT = 64 };
+
+/* A run of memory, for the test of overlap. */
+typedef struct span {
+    const char *name;
+    const void *start;
+    int64_t floats;
+} span;
+
+static bool is_aligned(const void *pointer, uintptr_t alignment) {
+    return (uintptr_t)pointer % alignment == 0;
+}
+
+static hu_status fail_extent(const char *name, const char *what, int64_t value) {
+    return hu_fail(HU_ERR_SHAPE, "gemm: %s of operand %s is %lld, allowed 1..%d", what, name,
+                   (long long)value, PATCH_LIMIT);
+}
+
+static hu_status check_patch_extents(const hu_patches *p, const char *name) {
+    const struct {
+        const char *what;
+        int64_t value;
+    } positive[] = {{"in_h", p->in_h},         {"in_w", p->in_w},         {"channels", p->channels},
+                    {"out_h", p->out_h},       {"out_w", p->out_w},       {"kernel_h", p->kernel_h},
+                    {"kernel_w", p->kernel_w}, {"stride_h", p->stride_h}, {"stride_w", p->stride_w},
+                    {"up_h", p->up_h},         {"up_w", p->up_w}},
+      any[] = {{"pad_h", p->pad_h},
+               {"pad_w", p->pad_w},
+               {"dilation_h", p->dilation_h},
+               {"dilation_w", p->dilation_w}};
+    for (size_t i = 0; i < sizeof positive / sizeof positive[0]; i++)
+        if (positive[i].value < 1 || positive[i].value > PATCH_LIMIT)
+            return fail_extent(name, positive[i].what, positive[i].value);
+    for (size_t i = 0; i < sizeof any / sizeof any[0]; i++)
+        if (any[i].value < -PATCH_LIMIT || any[i].value > PATCH_LIMIT)
+            return hu_fail(HU_ERR_SHAPE, "gemm: %s of operand %s is %lld, allowed -%d..%d",
+                           any[i].what, name, (long long)any[i].value, PATCH_LIMIT, PATCH_LIMIT);
+    if (p->count < 0)
+        return hu_fail(HU_ERR_SHAPE, "gemm: operand %s has %lld images", name, (long long)p->count);
+    if (p->pixel_stride < p->channels)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "gemm: pixels of operand %s are %lld floats apart, at least %lld channels",
+                       name, (long long)p->pixel_stride, (long long)p->channels);
+    return HU_OK;
+}
+
+static hu_status fail_size(const char *name) {
+    return hu_fail(HU_ERR_SHAPE, "gemm: operand %s is larger than any memory", name);
+}
+
+static hu_status patch_span(const hu_operand *operand, int64_t rows, int64_t terms,
+                            const char *name, int64_t *floats) {
+    hu_status st = HU_OK;
+    const hu_patches *p = operand->patches;
+    int64_t patches, columns, pixels, wanted_patches = operand->transposed ? terms : rows;
+    int64_t wanted_columns = operand->transposed ? rows : terms;
+    HU_TRY(check_patch_extents(p, name));
+    columns = p->kernel_h * p->kernel_w * p->channels;
+    if (!hu_mul_i64(p->count, p->out_h * p->out_w, &patches) ||
+        !hu_mul_i64(p->count, p->in_h * p->in_w, &pixels) ||
+        !hu_mul_i64(pixels, p->pixel_stride, floats))
+        return fail_size(name);
+    if (patches != wanted_patches || columns != wanted_columns)
+        return hu_fail(HU_ERR_SHAPE,
+                       "gemm: operand %s has %lld patches of %lld numbers, expected %lld of %lld",
+                       name, (long long)patches, (long long)columns, (long long)wanted_patches,
+                       (long long)wanted_columns);
+    if (pixels > 0) *floats -= p->pixel_stride - p->channels;
+done:
+    return st;
+}
+
+static hu_status matrix_span(const hu_operand *operand, int64_t rows, int64_t terms,
+                             const char *name, int64_t *floats) {
+    int64_t inner = operand->inner > 0 ? operand->inner : terms, down, along, across, last;
+    *floats = 0;
+    if (operand->stride < 0 || operand->k_stride < 0 || operand->inner < 0 ||
+        (operand->inner > 0 && operand->outer_stride < 0))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "gemm: strides of operand %s are (%lld, %lld), inner %lld, outer %lld; none "
+                       "may be negative",
+                       name, (long long)operand->stride, (long long)operand->k_stride,
+                       (long long)operand->inner, (long long)operand->outer_stride);
+    if (rows == 0 || terms == 0) return HU_OK;
+    if (inner > terms) inner = terms;
+    if (!hu_mul_i64(rows - 1, operand->stride, &down) ||
+        !hu_mul_i64(inner - 1, operand->k_stride, &along) ||
+        !hu_mul_i64((terms - 1) / inner, operand->inner > 0 ? operand->outer_stride : 0, &across) ||
+        !hu_add_i64(down, along, &last) || !hu_add_i64(last, across, &last) ||
+        !hu_add_i64(last, 1, floats))
+        return fail_size(name);
+    return HU_OK;
+}
+
+hu_status hu_operand_span(const hu_operand *operand, int64_t rows, int64_t terms, const char *name,
+                          int64_t *floats) {
+    hu_status st = HU_OK;
+    *floats = 0;
+    if (operand->format) {
+        st = hu_format_check(operand->format);
+        if (st != HU_OK) return hu_fail_within(st, "gemm: operand %s: ", name);
+        if ((unsigned)operand->rounding >= HU_ROUND_STOCHASTIC)
+            return hu_fail(HU_ERR_ARGUMENT, "gemm: operand %s is rounded %s, allowed 0..%d", name,
+                           hu_rounding_name(operand->rounding), HU_ROUND_STOCHASTIC - 1);
+    }
+    if (operand->patches)
+        HU_TRY(patch_span(operand, rows, terms, name, floats));
+    else
+        HU_TRY(matrix_span(operand, rows, terms, name, floats));
+    if (*floats > (int64_t)(PTRDIFF_MAX / (int64_t)sizeof(float))) st = fail_size(name);
+done:
+    return st;
+}
+
+static hu_status check_floats(const void *pointer, const char *name) {
+    if (!pointer) return hu_fail(HU_ERR_ARGUMENT, "gemm: %s is missing", name);
+    if (!is_aligned(pointer, FLOAT_ALIGNMENT))
+        return hu_fail(HU_ERR_ARGUMENT, "gemm: %s at %p is not 4-byte aligned", name, pointer);
+    return HU_OK;
+}
+
+hu_status hu_operand_check(const hu_operand *operand, int64_t rows, int64_t terms, const char *name,
+                           int64_t *floats) {
+    hu_status st = hu_operand_span(operand, rows, terms, name, floats);
+    if (st != HU_OK || *floats == 0) return st;
+    return check_floats(operand->data, name);
+}
+
+static hu_status check_extents(const hu_gemm_task *task) {
+    int64_t elements, terms, last;
+    if (task->m < 0 || task->n < 0 || task->k < 0)
+        return hu_fail(HU_ERR_SHAPE, "gemm: m = %lld, n = %lld, k = %lld; none may be negative",
+                       (long long)task->m, (long long)task->n, (long long)task->k);
+    if (!hu_mul_i64(task->m, task->n, &elements) || !hu_mul_i64(elements, task->k, &terms) ||
+        elements > PTRDIFF_MAX / (int64_t)sizeof(float) / 2)
+        return hu_fail(HU_ERR_SHAPE, "gemm: %lld x %lld elements of %lld terms are too many",
+                       (long long)task->m, (long long)task->n, (long long)task->k);
+    if (task->before < 0 || !hu_add_i64(task->before, task->k, &last))
+        return hu_fail(HU_ERR_SHAPE, "gemm: %lld terms came before %lld", (long long)task->before,
+                       (long long)task->k);
+    if (task->m > 1 && task->c_stride < task->n)
+        return hu_fail(HU_ERR_ARGUMENT, "gemm: rows of c are %lld floats apart, at least %lld",
+                       (long long)task->c_stride, (long long)task->n);
+    return HU_OK;
+}
+
+static hu_status check_others(const hu_gemm_task *task) {
+    if (task->before > 0 && !task->carry)
+        return hu_fail(HU_ERR_ARGUMENT, "gemm: %lld terms came before, but carry is missing",
+                       (long long)task->before);
+    if (task->threads < 1)
+        return hu_fail(HU_ERR_ARGUMENT, "gemm: %d threads, at least 1", task->threads);
+    if (!is_aligned(task->scratch, SCRATCH_ALIGNMENT))
+        return hu_fail(HU_ERR_ARGUMENT, "gemm: scratch at %p is not 64-byte aligned",
+                       task->scratch);
+    return HU_OK;
+}
+
+static hu_status check_overlap(const span *written, const span *other) {
+    uintptr_t w = (uintptr_t)written->start, o = (uintptr_t)other->start;
+    if (written->floats == 0 || other->floats == 0 || !other->start) return HU_OK;
+    uintptr_t w_end = w + (uintptr_t)written->floats * sizeof(float);
+    uintptr_t o_end = o + (uintptr_t)other->floats * sizeof(float);
+    if (w_end <= o || o_end <= w) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "gemm: %s (%lld floats at %p) overlaps %s (%lld floats at %p)",
+                   written->name, (long long)written->floats, written->start, other->name,
+                   (long long)other->floats, other->start);
+}
+
+static hu_status c_span(const hu_gemm_task *task, int64_t *floats) {
+    *floats = 0;
+    if (task->m == 0 || task->n == 0) return HU_OK;
+    if (!hu_mul_i64(task->m - 1, task->m > 1 ? task->c_stride : 0, floats) ||
+        !hu_add_i64(*floats, task->n, floats) || *floats > PTRDIFF_MAX / (int64_t)sizeof(float))
+        return fail_size("c");
+    return check_floats(task->c, "c");
+}
+
+hu_status hu_gemm_check(const hu_gemm_task *task) {
+    hu_status st = HU_OK;
+    int64_t a, b, c;
+    HU_TRY(check_extents(task));
+    HU_TRY(hu_accumulator_check(&task->accumulator));
+    HU_TRY(hu_operand_check(&task->a, task->m, task->k, "a", &a));
+    HU_TRY(hu_operand_check(&task->b, task->n, task->k, "b", &b));
+    HU_TRY(c_span(task, &c));
+    if (task->bias) HU_TRY(check_floats(task->bias, "bias"));
+    if (task->carry) HU_TRY(check_floats(task->carry, "carry"));
+    HU_TRY(check_others(task));
+    const span spans[] = {{"c", task->c, c},
+                          {"carry", task->carry, task->carry ? 2 * task->m * task->n : 0},
+                          {"a", task->a.data, a},
+                          {"b", task->b.data, b},
+                          {"bias", task->bias, task->bias ? task->n : 0}};
+    for (int written = 0; written < 2; written++)
+        for (int other = written + 1; other < 5; other++)
+            HU_TRY(check_overlap(&spans[written], &spans[other]));
+done:
+    return st;
+}
