@@ -34,7 +34,9 @@ typedef enum hu_semantics {
 
 /* An accumulator. Zero results of R are +0. Overflow follows format.overflow: infinity, the largest
  * finite number (saturate); HU_OVERFLOW_NAN gives a NaN. Kahan: where t is infinite, c becomes +0.
- * Formats without subnormals flush after rounding. */
+ * Formats without subnormals flush after rounding. Sums in float32 (FMACS, MACS, the block sums of
+ * FMAC-K, bias) have IEEE's zeros. An infinite result is an overflow. Every NaN is 0x7FC00000: sign
+ * and payload of NaN operands are not kept. */
 typedef struct hu_accumulator {
     hu_mac mac;
     hu_semantics semantics;
@@ -90,18 +92,22 @@ typedef struct hu_operand {
 typedef struct hu_gemm_counts {
     uint64_t values;    /* rounded accumulators: m n k */
     uint64_t subnormal; /* 0 < |a| < smallest normal; flushed ones for formats without subnormals */
-    uint64_t overflow;
+    uint64_t overflow;  /* |a| beyond the largest finite number. Both: a is that of FMAC, MAC, of a
+                           block of FMAC-K, and Kahan's t; the float32 accumulators of FMACS and
+                           MACS are not looked at */
 } hu_gemm_counts;
 
 /* C[m, n] = sum over k of A[m, k] B[k, n].
  *
- *   c        [m, n] row i at c + i * c_stride, written; overlaps neither factor
+ *   c        [m, n] row i at c + i * c_stride, written; its span of memory, first to last element,
+ *            overlaps that of no other buffer
  *   bias     [n] added in float32 at the end, NULL: none
  *   carry    NULL, or [hu_gemm_carry_floats()] state that lets the sum over k go on in further
- * calls of the same m and n: `before` terms came earlier (0: the state starts), c is written as if
- * the sum ended here. The bits are those of one call. counts   [1] added to, NULL: not counted
- * (faster) threads  OpenMP threads, 1: the calling one alone scratch  hu_gemm_scratch_bytes()
- * bytes, 64-byte aligned; NULL: allocated for the call
+ *            calls of the same m and n: `before` terms came earlier (0: the state starts), c is
+ *            written as if the sum ended here. The bits are those of one call.
+ *   counts   [1] added to, NULL: not counted (faster)
+ *   threads  OpenMP threads, 1: the calling one alone
+ *   scratch  hu_gemm_scratch_bytes() bytes, 64-byte aligned; NULL: allocated for the call
  *
  * All pointers to floats are 4-byte aligned. Non-finite numbers give the IEEE outcome, slowly. */
 typedef struct hu_gemm_task {
