@@ -98,16 +98,6 @@ hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
     };
 }
 
-static hu_status conv_create(const hu_node_info *info, void **state) {
-    hu_product product = hu_product_conv2d(info->attrs, &info->in[0]);
-    return hu_product_create(info, &product, state);
-}
-
-static int64_t conv_macs(const hu_node_info *info) {
-    hu_product product = hu_product_conv2d(info->attrs, &info->in[0]);
-    return hu_product_macs(&product);
-}
-
 const hu_op hu_op_conv2d = {
     .name = "conv2d",
     .attrs_bytes = sizeof(hu_conv_attrs),
@@ -119,12 +109,14 @@ const hu_op hu_op_conv2d = {
     .saves = HU_SAVE_INPUT_0,
     .scratch_bytes = hu_product_scratch_bytes,
     .workspace_bytes = hu_product_workspace_bytes,
-    .create = conv_create,
+    .create = hu_product_create,
     .prepare = hu_product_prepare,
     .release = hu_product_release,
     .begin = hu_product_begin,
     .forward = hu_product_run_forward,
     .backward = hu_product_run_backward,
     .dparam_per_chunk = true,
-    .macs = conv_macs,
+    .whole = hu_product_whole,
+    .accumulate = hu_product_accumulate,
+    .macs = hu_product_node_macs,
 };

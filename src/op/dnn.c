@@ -56,7 +56,7 @@ typedef struct weight_packing {
 
 struct hu_dnn {
     hu_product product;
-    bool need_din;
+    bool need_data, need_weights; /* gradients by oneDNN */
     int threads;
     dnnl_engine_t engine;
     dnnl_primitive_attr_t attr;            /* user-managed scratchpad */
@@ -245,6 +245,7 @@ static hu_status make_thread(const hu_dnn *dnn, const length_plan *plan, thread_
     hu_status st = HU_OK;
     for (int k = 0; k < KINDS; k++)
         if (plan->pd[k]) layout[SCRATCHPAD + k] = scratchpad_of(plan->pd[k]);
+    if (!dnn->need_weights) layout[PACKED_GRADIENT] = NULL;
     for (int i = 0; i < SHELLS; i++)
         if (layout[i]) HU_TRY(make_memory(dnn, layout[i], &m->shell[i]));
 done:
@@ -257,10 +258,11 @@ static hu_status make_primitives(hu_dnn *dnn, length_plan *plan) {
     hu_status st;
     HU_TRY(make_product(dnn, plan, FORWARD, &forward->layout));
     if (!forward->reorder) HU_TRY(make_packing(dnn, plan->pd[FORWARD], forward));
-    if (dnn->need_din) {
+    if (dnn->need_data) {
         HU_TRY(make_product(dnn, plan, BACKWARD_DATA, &backward->layout));
         if (!backward->reorder) HU_TRY(make_packing(dnn, plan->pd[BACKWARD_DATA], backward));
     }
+    if (!dnn->need_weights) return HU_OK;
     HU_TRY(make_product(dnn, plan, BACKWARD_WEIGHTS, &dnn->any));
     plan->packed_gradient =
         *dnnl_primitive_desc_query_md(plan->pd[BACKWARD_WEIGHTS], dnnl_query_diff_weights_md, 0);
@@ -281,8 +283,9 @@ static void measure(const hu_dnn *dnn, length_plan *plan) {
             hu_round_up(dnnl_memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
         if (bytes > plan->scratchpad_bytes[pass]) plan->scratchpad_bytes[pass] = bytes;
     }
-    plan->packed_gradient_bytes =
-        hu_round_up(dnnl_memory_desc_get_size(&plan->packed_gradient), ALIGNMENT);
+    if (dnn->need_weights)
+        plan->packed_gradient_bytes =
+            hu_round_up(dnnl_memory_desc_get_size(&plan->packed_gradient), ALIGNMENT);
     size_t bias_bytes = hu_round_up(dnnl_memory_desc_get_size(&dnn->bias), ALIGNMENT);
     plan->scratch_bytes[HU_FORWARD] = plan->scratchpad_bytes[HU_FORWARD];
     plan->scratch_bytes[HU_BACKWARD] =
@@ -392,7 +395,8 @@ hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, hu_
     HU_TRY(hu_alloc(sizeof(hu_dnn), &block));
     hu_dnn *dnn = block;
     dnn->product = *product;
-    dnn->need_din = info->need_din[0];
+    dnn->need_data = info->need_din[0] && !hu_accumulates(info, HU_PRODUCT_INPUT_GRAD);
+    dnn->need_weights = !hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD);
     dnn->threads = info->threads;
     HU_TRY(make_engine(dnn));
     HU_TRY(make_layouts(dnn));

@@ -13,8 +13,9 @@
 typedef struct hu_dnn hu_dnn;
 
 /* Primitives of product for chunks of info->chunk samples: forward, weight gradient and, where
- * info->need_din[0], data gradient; prepare makes them for another count. HU_ERR_MEMORY,
- * HU_ERR_INTERNAL with oneDNN's status. Owner frees with hu_dnn_release (NULL is allowed). */
+ * info->need_din[0], data gradient, the gradients only where no accumulator is chosen; prepare
+ * makes them for another count. HU_ERR_MEMORY, HU_ERR_INTERNAL with oneDNN's status. Owner frees
+ * with hu_dnn_release (NULL is allowed). */
 hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, hu_dnn **dnn);
 hu_status hu_dnn_prepare(hu_dnn *dnn, int64_t count);
 void hu_dnn_release(hu_dnn *dnn);

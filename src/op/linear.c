@@ -55,16 +55,6 @@ hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
     };
 }
 
-static hu_status linear_create(const hu_node_info *info, void **state) {
-    hu_product product = hu_product_linear(info->attrs, &info->in[0]);
-    return hu_product_create(info, &product, state);
-}
-
-static int64_t linear_macs(const hu_node_info *info) {
-    hu_product product = hu_product_linear(info->attrs, &info->in[0]);
-    return hu_product_macs(&product);
-}
-
 const hu_op hu_op_linear = {
     .name = "linear",
     .attrs_bytes = sizeof(hu_linear_attrs),
@@ -76,12 +66,14 @@ const hu_op hu_op_linear = {
     .saves = HU_SAVE_INPUT_0,
     .scratch_bytes = hu_product_scratch_bytes,
     .workspace_bytes = hu_product_workspace_bytes,
-    .create = linear_create,
+    .create = hu_product_create,
     .prepare = hu_product_prepare,
     .release = hu_product_release,
     .begin = hu_product_begin,
     .forward = hu_product_run_forward,
     .backward = hu_product_run_backward,
     .dparam_per_chunk = true,
-    .macs = linear_macs,
+    .whole = hu_product_whole,
+    .accumulate = hu_product_accumulate,
+    .macs = hu_product_node_macs,
 };

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <halfulp/gemm.h>
 #include <halfulp/random.h>
 #include <halfulp/status.h>
 #include <halfulp/tensor.h>
@@ -44,6 +45,20 @@ typedef struct hu_param_decl {
     bool trained; /* false: a buffer, changed only by commit, kept in float32, never rounded */
 } hu_param_decl;
 
+/* The three products of conv2d and linear. */
+typedef enum hu_product_role {
+    HU_PRODUCT_FORWARD,
+    HU_PRODUCT_INPUT_GRAD,
+    HU_PRODUCT_WEIGHT_GRAD,
+    HU_PRODUCT_ROLES
+} hu_product_role;
+
+/* What the products of a node accumulate in. */
+typedef struct hu_accumulation {
+    bool chosen[HU_PRODUCT_ROLES]; /* false: float32 in oneDNN's order */
+    hu_accumulator accumulator[HU_PRODUCT_ROLES];
+} hu_accumulation;
+
 /* The fixed facts of one node. Borrowed arrays: valid as long as the graph. */
 typedef struct hu_node_info {
     const void *attrs; /* the op's own attribute struct */
@@ -55,6 +70,8 @@ typedef struct hu_node_info {
     const bool *need_din;  /* [n_in] is the gradient of this input wanted */
     int64_t chunk;         /* samples per chunk, the largest count of a call */
     int threads;           /* calls that may run at the same time */
+
+    const hu_accumulation *accumulation; /* of products; NULL: nothing chosen */
 } hu_node_info;
 
 /* One call on samples first .. first+count-1 of the batch. All sample pointers point at sample
@@ -81,6 +98,8 @@ typedef struct hu_op_call {
     void *workspace; /* workspace_bytes, shared by all threads, filled by begin, read by
                         forward/backward */
     void *scratch;   /* scratch_bytes, this thread's own; 64-byte aligned */
+    hu_gemm_counts *product_counts; /* [HU_PRODUCT_ROLES] this thread's, added to by products with a
+                                       chosen accumulator; NULL: not counted */
 } hu_op_call;
 
 typedef struct hu_op {
@@ -128,6 +147,13 @@ typedef struct hu_op {
     /* True: backward writes a partial dparam per chunk (summed in a fixed tree). False: finish
      * writes dparam. */
     bool dparam_per_chunk;
+    /* Parameter gradients whose order of summation runs through the whole batch. Where whole(info)
+     * says so (NULL: nowhere), backward leaves dparam alone and accumulate is called for all chunks
+     * in ascending order, outside parallel regions (it may use info->threads threads): in, dout and
+     * first as in backward, dparam the one gradient of the batch, complete after the last chunk,
+     * workspace that of backward, kept from chunk to chunk. */
+    bool (*whole)(const hu_node_info *info);
+    void (*accumulate)(const hu_op_call *call);
     /* After a forward pass in training whose numbers are finite: updates the buffers from stats.
      * buffers[i] is NULL for trained parameters. */
     void (*commit)(const hu_op_call *call, float **buffers);
@@ -135,6 +161,10 @@ typedef struct hu_op {
     /* Multiply-accumulates of one sample, forward. NULL: 0. */
     int64_t (*macs)(const hu_node_info *info);
 } hu_op;
+
+static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role) {
+    return info->accumulation && info->accumulation->chosen[role];
+}
 
 /* X(identifier): const hu_op hu_op_<identifier>. The one list of operations. */
 #define HU_OP_LIST(X)                                                                              \

@@ -18,9 +18,11 @@ typedef struct hu_product {
     bool has_bias, is_linear;
 } hu_product;
 
-/* The geometry of a node whose shapes were accepted by the op's shape function. */
+/* The geometry of a node whose shapes were accepted by the op's shape function; hu_product_of knows
+ * the op by the rank of its weights. */
 hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);
 hu_product hu_product_linear(const hu_linear_attrs *attrs, const hu_shape *in);
+hu_product hu_product_of(const hu_node_info *info);
 
 /* Elements of one input sample, one output sample and the weights; multiply-accumulates of one
  * sample. */
@@ -37,9 +39,10 @@ static inline int64_t hu_product_macs(const hu_product *p) {
     return p->out_h * p->out_w * hu_product_weights(p);
 }
 
-/* The record functions that conv2d and linear share; their state is a hu_dnn (op/dnn.h). If oneDNN
- * runs out of memory in a pass, what it was to write is filled with NaN. */
-hu_status hu_product_create(const hu_node_info *info, const hu_product *product, void **state);
+/* The record functions that conv2d and linear share; their state is a hu_dnn (op/dnn.h), or NULL
+ * where all products have a chosen accumulator (op/accumulate.h). If a product fails in a pass (out
+ * of memory), what it was to write is filled with NaN. */
+hu_status hu_product_create(const hu_node_info *info, void **state);
 hu_status hu_product_prepare(const hu_node_info *info, void *state, int64_t count);
 void hu_product_release(void *state);
 size_t hu_product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass);
@@ -47,5 +50,8 @@ size_t hu_product_workspace_bytes(const hu_node_info *info, void *state, hu_pass
 void hu_product_begin(const hu_op_call *call, hu_pass pass);
 void hu_product_run_forward(const hu_op_call *call);
 void hu_product_run_backward(const hu_op_call *call);
+bool hu_product_whole(const hu_node_info *info);
+void hu_product_accumulate(const hu_op_call *call);
+int64_t hu_product_node_macs(const hu_node_info *info);
 
 #endif
