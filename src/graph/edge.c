@@ -16,6 +16,10 @@ hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     HU_TRY(create_edges(edges->value_count, &edges->value));
     HU_TRY(create_edges(edges->use_count, &edges->grad));
     HU_TRY(create_edges(edges->value_count, &edges->grad_sum));
+    void *products;
+    HU_TRY(hu_alloc_array(graph->node_count, sizeof(hu_node_products), &products));
+    edges->products = products;
+    edges->node_count = graph->node_count;
     hu_edge_table_clear(edges);
 done:
     if (st != HU_OK) hu_edge_table_free(edges);
@@ -26,6 +30,7 @@ void hu_edge_table_free(hu_edge_table *edges) {
     hu_free(edges->value);
     hu_free(edges->grad);
     hu_free(edges->grad_sum);
+    hu_free(edges->products);
     *edges = (hu_edge_table){0};
 }
 
@@ -35,6 +40,9 @@ void hu_edge_table_clear(hu_edge_table *edges) {
         hu_round_counts_clear(&edges->grad_sum[v].counts);
     }
     for (uint32_t u = 0; u < edges->use_count; u++) hu_round_counts_clear(&edges->grad[u].counts);
+    for (uint32_t n = 0; n < edges->node_count; n++)
+        for (int r = 0; r < HU_PRODUCT_ROLES; r++)
+            edges->products[n].counts[r] = (hu_gemm_counts){0};
 }
 
 bool hu_edge_nonfinite(const hu_quantizer *quantizer, const hu_round_counts *counts) {

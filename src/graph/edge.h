@@ -22,11 +22,20 @@ typedef struct hu_edge {
     hu_round_counts counts; /* of the present step */
 } hu_edge;
 
+/* What a node's products accumulate in, and what their accumulators met in the present step. */
+typedef struct hu_node_products {
+    hu_accumulation accumulation;
+    hu_gemm_counts counts[HU_PRODUCT_ROLES];
+} hu_node_products;
+
 typedef struct hu_edge_table {
     hu_edge *value;    /* [value_count] */
     hu_edge *grad;     /* [use_count] contributions; of parameters: the parameter's gradient */
     hu_edge *grad_sum; /* [value_count] */
     uint32_t value_count, use_count;
+
+    hu_node_products *products; /* [node_count]; nothing is chosen but for conv2d and linear */
+    uint32_t node_count;
 } hu_edge_table;
 
 /* A table in which nothing is rounded. */

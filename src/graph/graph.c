@@ -243,6 +243,19 @@ hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
     return HU_NONE;
 }
 
+void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer) {
+    static const char suffix[] = ".weight";
+    const char *name = node->n_params > 0 ? graph->value[node->param[0]].name : node->name;
+    snprintf(layer, HU_NAME_BYTES, "%s", name);
+    size_t length = strlen(layer), tail = sizeof suffix - 1;
+    if (length > tail && strcmp(layer + length - tail, suffix) == 0) layer[length - tail] = '\0';
+}
+
+const char *hu_product_role_name(hu_product_role role) {
+    static const char *const names[] = {"forward", "input_grad", "weight_grad"};
+    return names[role];
+}
+
 int64_t hu_graph_parameters(const hu_graph *graph) {
     int64_t total = 0;
     for (uint32_t v = 0; v < graph->value_count; v++)

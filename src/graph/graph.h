@@ -83,6 +83,13 @@ hu_status hu_graph_finish(hu_graph *graph);
 /* Id of a named value, HU_NONE if there is none. */
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name);
 
+/* The layer that a node belongs to: its name, or the prefix of its weights where that is another
+ * ("fc" of node "fc.product"). layer: room for HU_NAME_BYTES. */
+void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer);
+
+/* "forward", "input_grad", "weight_grad". Borrowed: valid for ever. */
+const char *hu_product_role_name(hu_product_role role);
+
 /* Numbers of a trained model: parameters (trained elements) and multiply-accumulates of one sample.
  */
 int64_t hu_graph_parameters(const hu_graph *graph);

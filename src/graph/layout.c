@@ -147,7 +147,7 @@ static hu_status node_buffers(hu_run *run, uint32_t n) {
             exec->dparam_elements += graph->value[node->param[j]].elements;
     HU_TRY(add_buffer(run,
                       (size_t)exec->dparam_elements * sizeof(float) *
-                          (node->op->dparam_per_chunk ? chunks : 1),
+                          (hu_dparam_per_chunk(run, n) ? chunks : 1),
                       back, back, HU_BUFFER_SCRATCH, &exec->dpartial));
 done:
     return st;

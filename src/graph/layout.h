@@ -25,6 +25,11 @@ static inline void *hu_buffer_data(const hu_run *run, uint32_t buffer) {
     return buffer == HU_NONE ? NULL : run->arena + run->buffers[buffer].offset;
 }
 
+/* True if the chunks leave a parameter gradient each. */
+static inline bool hu_dparam_per_chunk(const hu_run *run, uint32_t node) {
+    return run->graph->node[node].op->dparam_per_chunk && !run->exec[node].sums_whole;
+}
+
 /* True if this use brings a gradient contribution. */
 bool hu_use_has_gradient(const hu_graph *graph, uint32_t use);
 

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "graph/layout.h"
+#include "graph/whole.h"
 
 static int64_t chunk_count(const hu_run *run, int64_t chunk_index) {
     int64_t first = chunk_index * run->options.chunk;
@@ -83,6 +84,7 @@ static void begin_node(hu_run *run, uint32_t n, hu_pass pass) {
     }
     if (node->op->begin) node->op->begin(first, pass);
     clear_thread_counts(run);
+    hu_products_begin(run);
 }
 
 static void set_chunk(hu_run *run, uint32_t n, hu_pass pass, int64_t c, hu_op_call *call) {
@@ -155,6 +157,7 @@ static void forward_node(hu_run *run, uint32_t n) {
         forward_chunk(run, n, c, &run->thread[hu_thread_number()]);
     for (int i = 0; i < node->n_out; i++)
         collect(run, (uint32_t)i, run->value[node->out[i]].edge, node->out[i], false);
+    hu_products_collect(run, n);
 }
 
 /* Labels that name no class count as NaN: the loss makes NaN of them. */
@@ -258,7 +261,7 @@ static void backward_chunk(hu_run *run, uint32_t n, int64_t c, hu_thread *thread
     hu_bump bump = {thread->scratch, 0};
     set_chunk(run, n, HU_BACKWARD, c, call);
     hu_chunk_backward(run, n, call, &bump, thread->counts + node->n_in, true);
-    point_dparams(run, n, node->op->dparam_per_chunk ? c : 0, call->dparam);
+    point_dparams(run, n, hu_dparam_per_chunk(run, n) ? c : 0, call->dparam);
     call->scratch = thread->scratch + bump.used;
     node->op->backward(call);
     for (int i = 0; i < node->n_in; i++)
@@ -291,7 +294,7 @@ static void store_dparams(hu_run *run, uint32_t n) {
     float *dparam[HU_MAX_PARAMS];
     hu_round_counts counts;
     if (run->exec[n].dpartial == HU_NONE) return;
-    if (node->op->dparam_per_chunk) sum_dparams(run, n);
+    if (hu_dparam_per_chunk(run, n)) sum_dparams(run, n);
     point_dparams(run, n, 0, dparam);
     for (int j = 0; j < node->n_params; j++) {
         hu_slot *slot = &run->grad[node->first_use + (uint32_t)(node->n_in + j)];
@@ -302,19 +305,27 @@ static void store_dparams(hu_run *run, uint32_t n) {
     }
 }
 
+static void backward_chunks(hu_run *run, uint32_t n) {
+#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+    for (int64_t c = 0; c < run->chunks; c++)
+        backward_chunk(run, n, c, &run->thread[hu_thread_number()]);
+}
+
 static void backward_node(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     begin_node(run, n, HU_BACKWARD);
     point_dparams(run, n, 0, run->thread[0].call.dparam);
     reduce_node(run, n, HU_BACKWARD);
-#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < run->chunks; c++)
-        backward_chunk(run, n, c, &run->thread[hu_thread_number()]);
+    if (run->exec[n].sums_whole)
+        hu_whole_backward(run, n, backward_chunk);
+    else
+        backward_chunks(run, n);
     for (int i = 0; i < node->n_out; i++)
         collect(run, (uint32_t)(node->n_in + i), run->grad_sum[node->out[i]].edge, node->out[i],
                 true);
     for (int i = 0; i < node->n_in; i++)
         collect(run, (uint32_t)i, run->grad[node->first_use + (uint32_t)i].edge, node->in[i], true);
+    hu_products_collect(run, n);
     store_dparams(run, n);
 }
 

@@ -63,6 +63,8 @@ static hu_status create_nodes(hu_run *run) {
         const hu_node *node = &run->graph->node[n];
         hu_exec *exec = &run->exec[n];
         exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
+        exec->info.accumulation = &run->edges->products[n].accumulation;
+        exec->sums_whole = node->op->whole && node->op->whole(&exec->info);
         if (!node->op->create) continue;
         hu_status st = node->op->create(&exec->info, &exec->state);
         if (st != HU_OK) return hu_fail_within(st, "node '%s': ", node->name);

@@ -28,6 +28,7 @@ typedef struct hu_source {
 /* What one pass is asked to do. */
 typedef struct hu_pass_options {
     bool training;    /* batch statistics, dropout, counting; forward updates running statistics */
+    bool count_products; /* also count what the accumulators of products meet (slower) */
     bool use_masters; /* parameters are read unrounded (evaluation) */
     bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
                   counts nothing else and leaves running statistics alone */
@@ -53,6 +54,7 @@ typedef struct hu_exec {
     uint32_t partial[2], workspace[2], params[2]; /* by pass */
     size_t aux_bytes, partial_count[2];
     int64_t dparam_elements;
+    bool sums_whole; /* parameter gradients by the op's accumulate (graph/whole.h) */
 } hu_exec;
 
 /* What a thread owns during a pass. */
@@ -60,6 +62,7 @@ typedef struct hu_thread {
     hu_op_call call;
     unsigned char *scratch;
     hu_round_counts *counts; /* [max_edges] of the node that runs */
+    hu_gemm_counts product_counts[HU_PRODUCT_ROLES]; /* of the node that runs */
 } hu_thread;
 
 typedef struct hu_run {
