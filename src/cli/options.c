@@ -202,6 +202,24 @@ done:
     return st;
 }
 
+static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulators) {
+    hu_status st = HU_OK;
+    const char *name, *word;
+    const hu_keys *rules;
+    hu_semantics semantics;
+    HU_TRY(hu_config_text(config, "accumulator.semantics", &word));
+    HU_TRY(hu_semantics_parse(word, &semantics));
+    HU_TRY(hu_config_text(config, "accumulator.name", &name));
+    HU_TRY(hu_accumulators_parse(name, semantics, accumulators));
+    HU_TRY(hu_config_list(config, "accumulator.rules", &rules));
+    for (size_t i = 0; i < hu_keys_count(rules); i++)
+        HU_TRY(hu_accumulators_add_rule(accumulators, hu_keys_value(hu_keys_at(rules, i)),
+                                        semantics));
+    HU_TRY(hu_config_i64(config, "accumulator.count_every", &accumulators->count_every));
+done:
+    return st;
+}
+
 static hu_status read_scaler(hu_config *config, const hu_precision *precision,
                              int64_t steps_per_epoch, hu_loss_scale_options *scaler) {
     hu_status st = HU_OK;
@@ -296,6 +314,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_config_i64(config, "run.batch", &options->batch));
     int64_t steps_per_epoch = (dataset->train.count + options->batch - 1) / options->batch;
     HU_TRY(read_precision(config, precision));
+    HU_TRY(read_accumulators(config, &precision->accumulators));
     HU_TRY(read_optimizer(config, options));
     HU_TRY(read_schedule(config, &options->schedule));
     HU_TRY(read_scaler(config, precision, steps_per_epoch, &options->scaler));

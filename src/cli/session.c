@@ -147,7 +147,7 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     bool is_logged =
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
-    if (is_logged) /* before the evaluation adds its counts */
+    if (is_logged || run->pass.count_products) /* before the evaluation adds its counts */
         HU_TRY(hu_recorder_step(session->folder.numerics, report->step, run->graph, run->edges));
     HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
     if (is_logged) HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));

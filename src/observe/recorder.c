@@ -65,6 +65,28 @@ static void write_gradient(hu_recorder *recorder, const hu_graph *graph, const h
     write_tensor(recorder, value->name, ".grad.sum", &edges->grad_sum[v]);
 }
 
+/* Products with a chosen accumulator, in a step that counted. */
+static bool write_products(hu_recorder *recorder, const hu_graph *graph,
+                           const hu_edge_table *edges) {
+    bool is_first = true;
+    for (uint32_t n = 0; n < edges->node_count; n++)
+        for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
+            const hu_node_products *products = &edges->products[n];
+            const hu_gemm_counts *c = &products->counts[r];
+            char layer[HU_NAME_BYTES], text[128] = "";
+            if (c->values == 0) continue;
+            hu_graph_layer_name(graph, &graph->node[n], layer);
+            hu_accumulator_print(&products->accumulation.accumulator[r], text, sizeof text);
+            fprintf(recorder->file,
+                    "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+                    is_first ? ", \"products\": [" : ", ", layer,
+                    hu_product_role_name((hu_product_role)r), text, c->values, c->subnormal,
+                    c->overflow);
+            is_first = false;
+        }
+    return !is_first;
+}
+
 hu_status hu_recorder_step(hu_recorder *recorder, int64_t step, const hu_graph *graph,
                            const hu_edge_table *edges) {
     recorder->is_first = true;
@@ -73,7 +95,9 @@ hu_status hu_recorder_step(hu_recorder *recorder, int64_t step, const hu_graph *
         write_tensor(recorder, graph->value[v].name, "", &edges->value[v]);
         write_gradient(recorder, graph, edges, v);
     }
-    fputs("]}\n", recorder->file);
+    fputs("]", recorder->file);
+    if (write_products(recorder, graph, edges)) fputs("]", recorder->file);
+    fputs("}\n", recorder->file);
     if (fflush(recorder->file) != 0 || ferror(recorder->file))
         return hu_fail(HU_ERR_IO, "%s: cannot write: %s", recorder->path, strerror(errno));
     return HU_OK;

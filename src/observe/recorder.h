@@ -11,7 +11,8 @@ hu_status hu_recorder_open(const char *path, hu_recorder **recorder);
 
 /* Writes one line: {"step": N, "tensors": [[name, format, elements, overflow, underflow, subnormal,
  * zero, nan, max_exponent], ...]} with every tensor that was rounded in the step (max_exponent null
- * if all were zero). */
+ * if all were zero), and "products": [[LAYER.product, accumulator, values, subnormal, overflow],
+ * ...] of the products with a chosen accumulator if the step counted them. */
 hu_status hu_recorder_step(hu_recorder *recorder, int64_t step, const hu_graph *graph,
                            const hu_edge_table *edges);
 

@@ -212,6 +212,7 @@ void hu_precision_free(hu_precision *precision) {
         hu_free(precision->rules[r].pattern);
     }
     hu_free(precision->rules);
+    hu_accumulators_free(&precision->accumulators);
     precision->rules = NULL;
     precision->rule_count = 0;
 }

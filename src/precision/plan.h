@@ -3,6 +3,7 @@
 #ifndef HU_PRECISION_PLAN_H
 #define HU_PRECISION_PLAN_H
 #include "graph/edge.h"
+#include "precision/accumulate.h"
 
 /* Where rounding happens. */
 typedef enum hu_scheme {
@@ -44,6 +45,7 @@ typedef struct hu_precision {
     bool scaler_epoch_interval; /* growth interval of one epoch (Lee et al.) instead of 2,000 steps
                                  */
     bool eval_masters;          /* evaluate with unrounded weights */
+    hu_accumulators accumulators;
 } hu_precision;
 
 /* Reads a precision: a name of the table (fp32, fp16, bf16, 1/6/9/d, 1/6/9/n, high, hfp8 =

@@ -240,6 +240,8 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
                                 trainer->options.steps > 0 ? trainer->options.steps : 1);
     hu_pass_options pass = {.training = true, .step = (uint64_t)report->step};
     pass.seed_gradient = report->scale / (float)report->samples;
+    pass.count_products =
+        hu_accumulators_count(&trainer->options.precision.accumulators, report->step);
     hu_edge_table_clear(&trainer->edges);
     hu_run_round_parameters(trainer->run, pass.step, true);
     HU_TRY(run_parts(trainer, &batch, &pass, report, &stopped));

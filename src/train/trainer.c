@@ -28,6 +28,8 @@ static hu_status plan_run(hu_trainer *trainer) {
                           .seed = options->seed};
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_precision_write(&options->precision, trainer->graph, signals, &trainer->edges));
+    HU_TRY(hu_accumulators_write(&options->precision.accumulators, trainer->graph,
+                                 &trainer->edges));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));
     hu_run_init_parameters(trainer->run);
 done:
