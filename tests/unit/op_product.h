@@ -213,7 +213,7 @@ static void assert_same_floats(const float *a, const float *b, int64_t count) {
 /* Right numbers for every chunk length, also a short last one; threads that change no bit. A sample
  * may feel the length of its chunk in the last bits (oneDNN blocks a product by its rows): the
  * chunk belongs to the plan. */
-static void check_case(const product_case *c) {
+static inline void check_case(const product_case *c) {
     const hu_product *p = &c->product;
     run_result tail = run_case(c, 5, 1), whole = run_case(c, SAMPLES, 1);
     compare_with_reference(c, &tail, 5);
@@ -230,7 +230,7 @@ static void check_case(const product_case *c) {
 }
 
 /* Every allocation of create and prepare may fail: a status, no state, nothing left behind. */
-static void check_allocation_failures(const product_case *c) {
+static inline void check_allocation_failures(const product_case *c) {
     const bool need_din[] = {true};
     hu_node_info info = case_info(c, need_din, 5, 2);
     uint64_t live = hu_memory_count().live_blocks;
