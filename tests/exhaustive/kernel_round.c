@@ -233,7 +233,7 @@ int main(int argc, char **argv) {
             if (only_format && strcmp(only_format, formats[f]) != 0) continue;
             if (only_variant && strcmp(only_variant, c.variant->name) != 0) continue;
             if (hu_format_parse(formats[f], &c.format) != HU_OK) return 2;
-            if (!hu_round_route_serves(c.variant->route, &c.format)) continue;
+            if (!hu_round_route_serves(c.variant->route, c.variant->rounding, &c.format)) continue;
             uint64_t failures = run(&c, is_short);
             printf("%-4s %s %s on %d instruction sets\n", failures ? "FAIL" : "ok", formats[f],
                    c.variant->name, c.isas);

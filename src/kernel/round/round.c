@@ -40,14 +40,16 @@ static int exponent_max(const hu_format *format) {
     return (int)(hu_format_code_max(format) >> format->man_bits) - 1 + hu_format_emin(format);
 }
 
-int hu_round_route_serves(hu_round_route route, const hu_format *format) {
-    int man_bits = format->man_bits;
+int hu_round_route_serves(hu_round_route route, hu_rounding rounding, const hu_format *format) {
+    int man_bits = format->man_bits, emin = hu_format_emin(format);
+    int least = rounding == HU_ROUND_NEAREST_EVEN ? -126 : man_bits - 93;
     switch (route) {
     case HU_ROUTE_MAGIC:
-        return man_bits <= 22 && hu_format_emin(format) >= -126 &&
-               exponent_max(format) + 23 - man_bits <= 127;
+        return man_bits <= 22 && emin >= least && exponent_max(format) + 23 - man_bits <= 127;
+    case HU_ROUTE_SUBNORMAL:
+        return man_bits == 23 && emin >= least;
     case HU_ROUTE_ALIGNED:
-        return format->exp_bits == 8 && format->bias == 127 && man_bits >= 1 && man_bits <= 22;
+        return format->exp_bits == 8 && format->bias == 127;
     default:
         return 1;
     }
@@ -58,14 +60,27 @@ static uint32_t power_bits(int exponent) {
     return exponent >= -126 ? (uint32_t)(exponent + 127) << 23 : 1u << (exponent + 149);
 }
 
-/* Smallest magnitude that overflows under nearest-even: half a quantum above the largest finite
- * number; the tie itself stays if that number's significand is even (notes A.2). */
-static float overflow_threshold(const hu_format *format) {
-    uint32_t code_max = hu_format_code_max(format);
-    uint32_t half = 0x00800000u >> (format->man_bits + 1);
-    int is_even = format->man_bits > 0 && (code_max & 1) == 0;
-    uint32_t bits = hu_format_magnitude_bits(format, code_max) + half;
-    return hu_f32_of_bits(bits + (is_even ? 1 : 0));
+/* Units in binary32's last place from the largest finite number to the smallest magnitude that
+ * always overflows (notes A.2): half a quantum to nearest, where the tie itself stays if the
+ * largest significand is even; one unit if the mode rounds outward; else a whole quantum. */
+static uint32_t overflow_margin(const hu_format *format, hu_rounding rounding, int is_negative) {
+    uint32_t quantum = 0x00800000u >> format->man_bits;
+    int is_even = format->man_bits > 0 && (hu_format_code_max(format) & 1) == 0;
+    if (quantum == 1) return 1;
+    switch (rounding) {
+    case HU_ROUND_NEAREST_EVEN:
+        return quantum / 2 + (is_even ? 1 : 0);
+    case HU_ROUND_NEAREST_AWAY:
+        return quantum / 2;
+    case HU_ROUND_UP:
+        return is_negative ? quantum : 1;
+    case HU_ROUND_DOWN:
+        return is_negative ? 1 : quantum;
+    case HU_ROUND_TO_ODD:
+        return is_even ? 1 : quantum;
+    default:
+        return quantum;
+    }
 }
 
 /* Taken from the reference itself: the largest binary32 number overflows if any finite one does, in
@@ -102,10 +117,11 @@ static void set_constants(hu_rounder *r, const hu_format *format, hu_rounding ro
     r->min_nonzero_bits = power_bits(emin - format->man_bits);
     r->flush_below_bits = format->subnormals ? 0 : r->min_normal_bits;
     r->zero_sign = format->specials == HU_SPECIALS_FNUZ ? 0 : HU_F32_SIGN;
-    if (route == HU_ROUTE_MAGIC) {
-        r->emin_bits = r->min_normal_bits;
-        r->threshold = overflow_threshold(format);
-    }
+    r->parity_cap = format->man_bits ? HU_F32_INFINITY : 0x00800000u;
+    r->emin_bits = r->min_normal_bits;
+    for (int negative = 0; negative < 2; negative++)
+        r->threshold[negative] =
+            hu_f32_of_bits(r->max_bits + overflow_margin(format, rounding, negative));
     set_overflow_values(r);
     r->finish = finish_of(r);
 }
@@ -115,7 +131,7 @@ hu_status hu_rounder_init_variant(hu_rounder *rounder, const hu_format *format,
     hu_status st = HU_OK;
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
-    if (!variant->run[isa] || !hu_round_route_serves(variant->route, format))
+    if (!variant->run[isa] || !hu_round_route_serves(variant->route, variant->rounding, format))
         return hu_fail(HU_ERR_UNSUPPORTED, "rounding kernel %s does not serve this format on %s",
                        variant->name, hu_isa_name(isa));
     set_constants(rounder, format, variant->rounding, variant->route);
@@ -129,7 +145,8 @@ hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_round
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
     for (size_t i = 0; i < hu_round_variant_count(); i++)
-        if (variants[i].rounding == rounding && hu_round_route_serves(variants[i].route, format))
+        if (variants[i].rounding == rounding &&
+            hu_round_route_serves(variants[i].route, rounding, format))
             return hu_rounder_init_variant(rounder, format, &variants[i], hu_cpu_isa());
     return hu_fail(HU_ERR_ARGUMENT, "rounding mode %d, allowed 0..%d", (int)rounding,
                    HU_ROUND_COUNT - 1);

@@ -8,13 +8,22 @@
 #include "base/cpu.h"
 
 /* How a kernel reaches the rounded value; every route gives the same bits.
- *   MAGIC    (|x| + C) - C with C = 2^(k+23-m), k = max(exponent of x, emin): the hardware's own
- *            nearest-even addition rounds to the quantum 2^(k-m), subnormals included. Needs
- *            m <= 22, emin >= -126 and emax + 23 - m <= 127.
- *   ALIGNED  integer addition of half a quantum on the bits: e = 8, bias 127, 1 <= m <= 22, where
- *            subnormals lie on binary32's own grid.
- *   INTEGER  shifts per element; any format, any mode. */
-typedef enum hu_round_route { HU_ROUTE_MAGIC, HU_ROUTE_ALIGNED, HU_ROUTE_INTEGER } hu_round_route;
+ *   MAGIC      (|x| + C) - C with C = 2^(k+23-m), k = max(exponent of x, emin): the hardware's own
+ *              nearest-even addition rounds to the quantum q = 2^(k-m), subnormals included; other
+ *              modes step back to the multiple of q at or below |x| and compare the exact rest.
+ *              Needs m <= 22, emax + 23 - m <= 127 and emin >= -126; modes other than nearest-even
+ *              also emin - m >= -93, so that 2^-33 q is a normal number.
+ *   SUBNORMAL  the same with C = 2^emin for |x| < 2^emin, else C = 0: m = 23, where nothing else is
+ *              rounded.
+ *   ALIGNED    integer addition on the bits: e = 8, bias 127, where all numbers lie on binary32's
+ *              own grid.
+ *   INTEGER    shifts per element; any format, any mode. */
+typedef enum hu_round_route {
+    HU_ROUTE_MAGIC,
+    HU_ROUTE_SUBNORMAL,
+    HU_ROUTE_ALIGNED,
+    HU_ROUTE_INTEGER
+} hu_round_route;
 
 /* What is left to do behind the rounding itself, from least to most.
  *   PLAIN  overflow value with the sign of x
@@ -41,8 +50,11 @@ struct hu_rounder {
     hu_round_finish finish;
     uint32_t drop;              /* 23 - m */
     int32_t emin_field;         /* emin + 127, may be below 1 */
-    uint32_t emin_bits;         /* of 2^emin; MAGIC only */
-    float threshold;            /* smallest |x| that overflows; MAGIC only */
+    uint32_t emin_bits;         /* of 2^emin; MAGIC and SUBNORMAL only */
+    float threshold[2];         /* smallest |x| that overflows, of + and - inputs, whatever the
+                                   random word; MAGIC and SUBNORMAL only */
+    uint32_t parity_cap;        /* magnitudes are cut here before the last bit of the significand is
+                                   read; ALIGNED only */
     uint32_t max_bits;          /* largest finite */
     uint32_t min_normal_bits;   /* 2^emin */
     uint32_t min_nonzero_bits;  /* 2^(emin-m), before flushing */
@@ -83,8 +95,8 @@ typedef struct hu_round_variant {
 size_t hu_round_variant_count(void);
 const hu_round_variant *hu_round_variant_at(size_t index);
 
-/* True if the route can serve the format. */
-int hu_round_route_serves(hu_round_route route, const hu_format *format);
+/* True if the route can serve the format in that mode. */
+int hu_round_route_serves(hu_round_route route, hu_rounding rounding, const hu_format *format);
 
 /* As hu_rounder_init with a variant and instruction set of the caller's choice (both must serve).
  */
