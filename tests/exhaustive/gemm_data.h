@@ -112,8 +112,12 @@ static inline void cancel_term(words *w, int64_t i, float *x, float *y) {
     }
 }
 
+/* A quarter are zeros of either sign, a quarter subnormal or just above. */
 static inline float finite_bits(words *w) {
-    float x = hu_f32_of_bits(word(w));
+    uint32_t bits = word(w), choice = word(w) % 4;
+    float x = hu_f32_of_bits(choice == 0   ? bits & HU_F32_SIGN
+                             : choice == 1 ? bits & 0x80FFFFFFu
+                                           : bits);
     return isfinite(x) ? x : 1.0f;
 }
 
@@ -157,21 +161,25 @@ static inline void make_term(words *w, const hu_format *f, int kind, int64_t i, 
     }
 }
 
-/* Where a run of terms of one kind starts at i = 0, the makers do not look in front of x. Every
- * eighth sequence mixes the kinds in runs of six; half of the others are members of the format. */
+static inline void make_members(const hu_format *f, int64_t k, float *x) {
+    for (int64_t i = 0; i < k; i++) {
+        float rounded = hu_format_round(f, HU_ROUND_NEAREST_EVEN, x[i], 0);
+        if (isfinite(rounded)) x[i] = rounded;
+    }
+}
+
+/* k terms of one kind, or (every eighth time) of kinds that change every six terms; half of them
+ * members of the format. Runs start at multiples of six: no term looks in front of x. */
 static inline void make_terms(words *w, const hu_format *f, int64_t k, float *x, float *y) {
     uint32_t choice = word(w), kind = choice >> 8;
-    int is_mixed = choice % 8 == 0, is_member = choice % 2 == 1;
+    int is_mixed = choice % 8 == 0;
     for (int64_t i = 0; i < k; i++) {
         if (is_mixed && i % 6 == 0) kind = word(w) >> 8;
         make_term(w, f, (int)(kind % DATA_KINDS), i, &x[i], &y[i]);
     }
-    for (int64_t i = 0; is_member && i < k; i++) {
-        float rounded_x = hu_format_round(f, HU_ROUND_NEAREST_EVEN, x[i], 0);
-        float rounded_y = hu_format_round(f, HU_ROUND_NEAREST_EVEN, y[i], 0);
-        if (isfinite(rounded_x)) x[i] = rounded_x;
-        if (isfinite(rounded_y)) y[i] = rounded_y;
-    }
+    if (choice % 2 == 0) return;
+    make_members(f, k, x);
+    make_members(f, k, y);
 }
 
 #endif
