@@ -1,11 +1,16 @@
 /* kernel/gemm/kernel.h - the micro-kernels: one tile of accumulators, k terms, one instruction set.
+ * Thread-safe: pure functions of their arguments.
  *
- * A tile is `rows` x (vectors * lanes) accumulators. Panels are k-major: a[k][rows], b[k][columns],
- * padded with zeros; float for arithmetic F32, double for the F64 kinds. The state of a tile lies
- * in float arrays [rows][columns] with row stride ld: `sum` (the accumulator, or the float32 master
- * of FMAC-K) and `extra` (the running block sum of FMAC-K, the compensation of Kahan; NULL
- * otherwise). The caller zeroes the state before the first term. Every variant of one (mac,
- * semantics) gives the same bits wherever the driver's proof allows it.
+ * A tile is rows x columns accumulators. Panels are k-major, without gaps: a[k][rows],
+ * b[k][columns], padded with zeros; float for arithmetic F32, double for the F64 kinds (float32
+ * numbers, so that their products are exact). Any alignment; 64 bytes are fastest. The state of a
+ * tile lies in float arrays [rows][columns] with row stride ld: `sum` (the accumulator, or the
+ * float32 master of FMAC-K and FMAC) and `extra` (the running block sum of FMAC-K, the accumulator
+ * of FMAC, the compensation of Kahan; unused otherwise). The caller zeroes the state before the
+ * first term; a sum ends with sum + extra in float32 for FMAC-K and FMAC, with sum otherwise. Every
+ * variant of one (mac, semantics) gives the same bits wherever the driver's proof allows it; a NaN
+ * in the state is always 0x7FC00000.
+ * Proof: tests/unit/kernel_gemm_kernel_test.c.
  */
 #ifndef HU_KERNEL_GEMM_KERNEL_H
 #define HU_KERNEL_GEMM_KERNEL_H
@@ -13,13 +18,17 @@
 
 #include <halfulp/gemm.h>
 
-/* The arithmetic in which R's argument is computed. */
+/* The arithmetic in which R's argument is computed. What F32 kinds need, FMACS apart: man_bits <=
+ * 21, emin >= -126, and no argument of R in 2^(105+man_bits) .. threshold (nothing to prove where
+ * the format overflows before that: all but 8 exponent bits, or a small bias). F64 kinds need
+ * nothing: every format, every float32 number. */
 typedef enum hu_gemm_arithmetic {
-    HU_GEMM_F32, /* float32: HU_SEMANTICS_F32FMA, or exact where proved */
-    HU_GEMM_F64, /* float64, one operation: exact for MAC, MACS and Kahan's sums always, for fused
-                    steps where proved (man_bits <= 16 and exponents within 53 binades) */
-    HU_GEMM_F64_ODD, /* float64 rounded to odd: exact always */
-    HU_GEMM_F32_ODD, /* float32 rounded to odd: exact for man_bits <= 21; not on every ISA */
+    HU_GEMM_F32,     /* float32: HU_SEMANTICS_F32FMA, or exact where proved */
+    HU_GEMM_F64,     /* float64, one operation: exact for MAC, MACS and KAHAN_CPD always, for fused
+                        steps where proved (man_bits <= 16 and exponents within 53 binades) */
+    HU_GEMM_F64_ODD, /* float64 rounded to odd: exact always; the same as F64 for MAC, MACS and
+                        KAHAN_CPD, whose kernels it names */
+    HU_GEMM_F32_ODD, /* float32 rounded to odd: exact always; FMAC-K, FMAC and KAHAN on AVX-512 */
     HU_GEMM_ARITHMETIC_COUNT
 } hu_gemm_arithmetic;
 
@@ -34,24 +43,28 @@ typedef enum hu_gemm_class {
 
 /* R's constants, for both arithmetics: filled by hu_gemm_constants_init from the accumulator. */
 typedef struct hu_gemm_constants {
-    float lift_f32;     /* 1.5 * 2^(23-m) */
-    double lift_f64;    /* 1.5 * 2^(52-m) */
-    double emin;        /* smallest normal number */
-    double flush_below; /* 0, or emin for formats without subnormals */
-    double threshold;   /* |t| >= threshold overflows */
-    double overflow;    /* what it becomes: inf, largest finite, NaN */
-    int64_t block;      /* of FMAC-K; INT64_MAX for FMAC */
+    float lift_f32;       /* 1.5 * 2^(23-m) */
+    double lift_f64;      /* 1.5 * 2^(52-m) */
+    double emin;          /* smallest normal number */
+    double flush_below;   /* 0, or emin for formats without subnormals */
+    float threshold_f32;  /* |t| >= threshold overflows: the smallest such number of each */
+    double threshold_f64; /* arithmetic */
+    double overflow;      /* what it becomes: inf, largest finite, NaN */
+    int64_t block;        /* of FMAC-K; INT64_MAX for FMAC */
 } hu_gemm_constants;
 
 typedef struct hu_gemm_tile {
-    int64_t k;
-    int64_t phase; /* terms of the block already in `extra` at entry, 0 .. block-1 */
+    int64_t k;     /* >= 0 */
+    int64_t phase; /* FMAC-K and FMAC: terms that came earlier, modulo block. At 0 the first of
+                      these k terms closes the block before it (sum += extra, extra = 0: harmless
+                      at the very start), so that extra may hold a whole block between calls */
     const void *a, *b;
     float *sum, *extra;
     int64_t ld;
     const hu_gemm_constants *constants;
-    hu_gemm_counts *counts; /* COUNT_ALL only; padding is counted too: the caller subtracts nothing
-                               because padded accumulators stay +0 (values are the caller's) */
+    hu_gemm_counts *counts; /* COUNT_ALL only: subnormal and overflow of every rounded accumulator
+                               are added to, values are the caller's. Padded accumulators stay +0
+                               where the other factor is finite, and then count nothing */
 } hu_gemm_tile;
 
 typedef void hu_gemm_kernel_fn(const hu_gemm_tile *tile);
@@ -64,10 +77,13 @@ typedef struct hu_gemm_kernel {
     int rows, columns;
 } hu_gemm_kernel;
 
-/* The micro-kernel of a combination on an instruction set. FMAC is FMAC-K with an endless block. */
+/* The micro-kernel of a combination on an instruction set. FMAC is FMAC-K with an endless block.
+ * FMACS exists for F32 alone, in one class that stands for all; MACS counts nothing, COUNT_ALL is
+ * FULL. */
 hu_gemm_kernel hu_gemm_kernel_of(hu_isa isa, hu_mac mac, hu_gemm_arithmetic arithmetic,
                                  hu_gemm_class class, hu_gemm_shape shape);
 
+/* accumulator: valid (hu_accumulator_check). */
 void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants *constants);
 
 #endif

@@ -1,0 +1,69 @@
+/* kernel/gemm/kernel.c - the micro-kernel of a combination, and the constants of R. */
+#include "kernel/gemm/kernel.h"
+
+#include <math.h>
+
+#include "format/value.h"
+#include "kernel/gemm/table.h"
+
+#if defined(__x86_64__)
+#define FOR_EVERY_ISA(prefix)                                                                      \
+    { &prefix##_scalar, &prefix##_avx2, &prefix##_avx512 }
+#else
+#define FOR_EVERY_ISA(prefix)                                                                      \
+    { &prefix##_scalar }
+#endif
+
+static const hu_gemm_table *const tables_f32[HU_ISA_COUNT] = FOR_EVERY_ISA(hu_gemm_f32);
+static const hu_gemm_table *const tables_f64[HU_ISA_COUNT] = FOR_EVERY_ISA(hu_gemm_f64);
+
+hu_gemm_kernel hu_gemm_kernel_of(hu_isa isa, hu_mac mac, hu_gemm_arithmetic arithmetic,
+                                 hu_gemm_class class, hu_gemm_shape shape) {
+    bool is_f32 = arithmetic == HU_GEMM_F32 || arithmetic == HU_GEMM_F32_ODD;
+    bool is_odd = arithmetic == HU_GEMM_F64_ODD || arithmetic == HU_GEMM_F32_ODD;
+    const hu_gemm_table *table = (is_f32 ? tables_f32 : tables_f64)[isa];
+    if (!table) return (hu_gemm_kernel){0};
+    if (mac == HU_MAC_FMAC) mac = HU_MAC_FMAC_K;
+    if (mac == HU_MAC_FMACS) class = HU_GEMM_LEAN;
+    if (mac == HU_MAC_MACS && class == HU_GEMM_COUNT_ALL) class = HU_GEMM_FULL;
+    if (arithmetic == HU_GEMM_F64_ODD && mac != HU_MAC_FMAC_K && mac != HU_MAC_KAHAN)
+        is_odd = false;
+    return (*table)[mac][is_odd][class][shape];
+}
+
+/* Largest finite number plus half a quantum: the tie itself stays where that number's significand
+ * is even, then the next number after it overflows first. */
+static bool is_tie_kept(const hu_format *format) {
+    return format->man_bits > 0 && (hu_format_code_max(format) & 1) == 0;
+}
+
+static double overflow_value(const hu_format *format, double max_finite) {
+    switch (format->overflow) {
+    case HU_OVERFLOW_INF:
+        return (double)INFINITY;
+    case HU_OVERFLOW_SAT:
+        return max_finite;
+    default:
+        return (double)NAN;
+    }
+}
+
+void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants *constants) {
+    *constants = (hu_gemm_constants){.block = INT64_MAX};
+    if (accumulator->mac == HU_MAC_FMAC_K) constants->block = accumulator->block;
+    if (accumulator->mac == HU_MAC_FMACS) return;
+    const hu_format *format = &accumulator->format;
+    hu_format_limits limits = hu_format_limits_of(format);
+    double threshold = limits.overflow_threshold;
+    constants->lift_f32 = ldexpf(1.5f, 23 - format->man_bits);
+    constants->lift_f64 = ldexp(1.5, 52 - format->man_bits);
+    constants->emin = limits.min_normal;
+    constants->flush_below = format->subnormals ? 0 : limits.min_normal;
+    constants->threshold_f32 = (float)threshold;
+    constants->threshold_f64 = threshold;
+    if (is_tie_kept(format)) {
+        constants->threshold_f32 = nextafterf((float)threshold, INFINITY);
+        constants->threshold_f64 = nextafter(threshold, (double)INFINITY);
+    }
+    constants->overflow = overflow_value(format, limits.max_finite);
+}
