@@ -24,7 +24,8 @@ STOREYS = [
 HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}
 
 # Public headers whose name is not their room's.
-PUBLIC = {"status": "base", "random": "base", "round": "kernel", "halfulp": "cli"}
+PUBLIC = {"status": "base", "random": "base", "round": "kernel", "gemm": "kernel",
+          "halfulp": "cli"}
 
 # Header from outside (pattern) -> the only files, or rooms ("cli/"), that may include it.
 CONFINED = {
