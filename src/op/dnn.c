@@ -88,7 +88,7 @@ static void cap_isa(void) {
     cap_failed = ((unsigned)dnnl_get_effective_cpu_isa() & ~(unsigned)cap) != 0;
 }
 
-static hu_status check_isa(void) {
+hu_status hu_dnn_check_isa(void) {
     pthread_once(&cap_once, cap_isa);
     if (!cap_failed) return HU_OK;
     return hu_fail(HU_ERR_INTERNAL,
@@ -391,7 +391,7 @@ hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, hu_
     void *block = NULL;
     hu_status st;
     *made = NULL;
-    HU_TRY(check_isa());
+    HU_TRY(hu_dnn_check_isa());
     HU_TRY(hu_alloc(sizeof(hu_dnn), &block));
     hu_dnn *dnn = block;
     dnn->product = *product;

@@ -1,4 +1,4 @@
-/* op/dnn.h - products on oneDNN; dnn.c is the only file that includes it.
+/* op/dnn.h - products on oneDNN; dnn.c and dnn_sgemm.c are the only files that include it.
  *
  * Activations are plain [count, H, W, C]; weights are packed once per pass into the layout that the
  * primitives like. A primitive splits its work over the OpenMP threads it was made under, and its
@@ -36,6 +36,15 @@ bool hu_dnn_weight_gradient(const hu_op_call *call); /* in[0], dout[0] -> dparam
  * with "ref" is slow. For the backward pass the name of the data gradient if only that one begins
  * with "ref", else the name of the weight gradient. Borrowed: valid until dnn is released. */
 const char *hu_dnn_impl(const hu_dnn *dnn, hu_pass pass);
+
+/* c[m][n] = a[m][k] b[k][n] without gaps, in float32 and an order of oneDNN's choice, on so many
+ * threads: what benchmarks compare with. HU_ERR_INTERNAL with oneDNN's status. */
+hu_status hu_dnn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
+                       int threads);
+
+/* Caps oneDNN's instruction set as HALFULP_MAX_ISA says, once and before its first use;
+ * HU_ERR_INTERNAL if that came too late. */
+hu_status hu_dnn_check_isa(void);
 
 /* Version of the oneDNN library that is loaded, as "2.6.3". text: at least 32 bytes. */
 void hu_dnn_version(char *text, uint32_t capacity);

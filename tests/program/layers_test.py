@@ -1,5 +1,5 @@
 """The house stands: no folder of src/ includes upward or sideways, and what comes from outside stays
-in the one file that may know it."""
+in the few files that may know it."""
 import os
 import re
 import sys
@@ -29,7 +29,7 @@ PUBLIC = {"status": "base", "random": "base", "round": "kernel", "gemm": "kernel
 
 # Header from outside (pattern) -> the only files, or rooms ("cli/"), that may include it.
 CONFINED = {
-    r"(oneapi/dnnl/)?dnnl.*\.h": ["op/dnn.c"],
+    r"(oneapi/dnnl/)?dnnl.*\.h": ["op/dnn.c", "op/dnn_sgemm.c"],
     r"yaml\.h": ["cli/config.c"],
     r"mpi\.h": ["comm/mpi.c"],
     r"jansson\.h": ["cli/"],

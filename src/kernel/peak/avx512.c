@@ -1,0 +1,11 @@
+/* kernel/peak/avx512.c - one fused instruction for each vector. */
+#include <immintrin.h>
+
+#include "kernel/peak/peak.h"
+
+typedef __m512 vector;
+#define SPREAD(x) _mm512_set1_ps(x)
+#define MULTIPLY_ADD(x, y, z) _mm512_fmadd_ps(x, y, z)
+#define NAME hu_peak_avx512
+
+#include "kernel/peak/body.inc"
