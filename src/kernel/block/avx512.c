@@ -1,0 +1,2 @@
+#define HU_BLOCK_ISA avx512
+#include "kernel/block/body.inc"

@@ -1,0 +1,293 @@
+/* kernel/block/block.c - from a block format to kernels; rows, pieces and their bytes. */
+#include "kernel/block/block.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "format/value.h"
+#include "kernel/block/scale.h"
+
+#define F(e, m, bias_, specials_)                                                                  \
+    {                                                                                              \
+        .exp_bits = (e), .man_bits = (m), .specials = HU_SPECIALS_##specials_, .subnormals = 1,    \
+        .overflow = HU_OVERFLOW_SAT, .bias = (bias_)                                               \
+    }
+#define HU_BLOCK(name, element, length, scale, description)                                        \
+    {name, description, element, length, HU_BLOCK_SCALE_##scale},
+static const hu_block_format table[] = {
+#include "kernel/block/block.list"
+};
+#undef HU_BLOCK
+#undef F
+enum { TABLE_COUNT = sizeof table / sizeof *table };
+
+/* Elements of a piece: a multiple of 8, so that dense pieces end at whole bytes. */
+enum { PIECE = 1024 };
+
+extern const hu_block_kernels hu_block_kernels_scalar;
+#if defined(__x86_64__)
+extern const hu_block_kernels hu_block_kernels_avx2, hu_block_kernels_avx512;
+static const hu_block_kernels *const kernels[HU_ISA_COUNT] = {
+    &hu_block_kernels_scalar, &hu_block_kernels_avx2, &hu_block_kernels_avx512};
+#else
+static const hu_block_kernels *const kernels[HU_ISA_COUNT] = {&hu_block_kernels_scalar};
+#endif
+
+const hu_block_format *hu_block_format_at(size_t index) {
+    return index < TABLE_COUNT ? &table[index] : NULL;
+}
+
+const hu_block_format *hu_block_format_find(const char *name) {
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        if (strcasecmp(table[i].name, name) == 0) return &table[i];
+    return NULL;
+}
+
+int hu_block_format_equal(const hu_block_format *a, const hu_block_format *b) {
+    return a->length == b->length && a->scale == b->scale &&
+           hu_format_equal(&a->element, &b->element);
+}
+
+int hu_block_needs_tensor_scale(const hu_block_format *format) {
+    return format->scale == HU_BLOCK_SCALE_E4M3;
+}
+
+float hu_block_tensor_scale(const hu_block_format *format, uint32_t top_bits) {
+    if (!hu_block_needs_tensor_scale(format) || top_bits == 0) return 1.0f;
+    float scale = hu_f32_of_bits(top_bits) / 2688.0f; /* 448 * 6 */
+    return scale < 0x1p-126f ? 0x1p-126f : scale;
+}
+
+uint32_t hu_top_f32(size_t n, const float *x) {
+    return kernels[hu_cpu_isa()]->top(n, x);
+}
+
+/* 2^(code - 127); code 0 is a binary32 subnormal. */
+static void set_powers(float value[256]) {
+    for (uint32_t code = 0; code < 255; code++)
+        value[code] = hu_f32_of_bits(code ? code << 23 : 1u << 22);
+    value[255] = hu_f32_of_bits(HU_F32_NAN);
+}
+
+static hu_status set_scales(hu_blocker *b, hu_isa isa) {
+    static const hu_format e4m3 = {.exp_bits = 4,
+                                   .man_bits = 3,
+                                   .bias = 7,
+                                   .specials = HU_SPECIALS_FN,
+                                   .subnormals = 1,
+                                   .overflow = HU_OVERFLOW_SAT};
+    hu_status st = HU_OK;
+    if (b->format->scale == HU_BLOCK_SCALE_E8M0) {
+        set_powers(b->scale_value);
+        return HU_OK;
+    }
+    HU_TRY(hu_rounder_init(&b->scale_rounder, &e4m3, HU_ROUND_NEAREST_EVEN));
+    HU_TRY(hu_packer_init_isa(&b->scale_packer, &e4m3, 8, isa));
+    for (uint32_t code = 0; code < 256; code++)
+        hu_format_decode(&e4m3, code, &b->scale_value[code]);
+done:
+    return st;
+}
+
+static hu_status set_sizes(hu_blocker *b, int64_t row_elements, int64_t line) {
+    int64_t length = b->format->length;
+    b->line = line;
+    b->line_blocks = (line + length - 1) / length;
+    b->row_elements = row_elements;
+    b->row_blocks = row_elements / line * b->line_blocks;
+    b->code_bytes = hu_packer_bytes(&b->packer, (size_t)row_elements);
+    size_t bytes;
+    if (!hu_mul_size((size_t)row_elements, sizeof(float), &bytes))
+        return hu_fail(HU_ERR_SHAPE, "%lld elements of a sample do not fit the address space",
+                       (long long)row_elements);
+    b->row_bytes = b->code_bytes + (size_t)b->row_blocks;
+    return HU_OK;
+}
+
+hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format,
+                              hu_rounding rounding, int64_t row_elements, int64_t line,
+                              hu_isa isa) {
+    hu_status st = HU_OK;
+    uint32_t bits = hu_format_bits(&format->element);
+    memset(blocker, 0, sizeof *blocker);
+    blocker->format = format;
+    blocker->kernels = kernels[isa];
+    blocker->emax = hu_format_limits_of(&format->element).emax;
+    blocker->is_integer = format->element.specials == HU_SPECIALS_FNUZ;
+    HU_TRY(hu_rounder_init(&blocker->rounder, &format->element, rounding));
+    HU_TRY(hu_packer_init_isa(&blocker->packer, &format->element, bits == 8 ? 8 : 0, isa));
+    HU_TRY(set_scales(blocker, isa));
+    HU_TRY(set_sizes(blocker, row_elements, line));
+done:
+    return st;
+}
+
+hu_status hu_blocker_init(hu_blocker *blocker, const hu_block_format *format, hu_rounding rounding,
+                          int64_t row_elements, int64_t line) {
+    return hu_blocker_init_isa(blocker, format, rounding, row_elements, line, hu_cpu_isa());
+}
+
+/* Scale codes of blocks from the bits of their largest magnitudes. */
+static void power_codes(const hu_blocker *b, size_t blocks, const uint32_t *tops, uint8_t *codes) {
+    for (size_t i = 0; i < blocks; i++) {
+        int32_t code = (int32_t)(tops[i] >> 23) - b->emax;
+        codes[i] = tops[i] >= HU_F32_INFINITY ? 255 : (uint8_t)(code < 0 ? 0 : code);
+    }
+}
+
+static void fraction_codes(const hu_blocker *b, float tensor_scale, size_t blocks,
+                           const uint32_t *tops, uint8_t *codes) {
+    float q[PIECE], six = 6.0f * tensor_scale;
+    for (size_t i = 0; i < blocks; i++) {
+        float top = hu_f32_of_bits(tops[i]);
+        q[i] = hu_f32_of_bits(tops[i] < HU_F32_INFINITY ? hu_f32_bits(top / six) : HU_F32_NAN);
+    }
+    hu_rounder_run(&b->scale_rounder, blocks, q, q, NULL, 0, NULL);
+    hu_packer_pack(&b->scale_packer, blocks, q, codes, NULL);
+}
+
+/* Elements of as many whole blocks from element first of a row on as fit into a piece. */
+static size_t span_at(const hu_blocker *b, int64_t first, size_t *blocks) {
+    int64_t length = b->format->length, place = first % b->line, left = b->row_elements - first;
+    size_t n = 0;
+    *blocks = 0;
+    while (n < (size_t)left) {
+        int64_t in_line = b->line - place, count = in_line < length ? in_line : length;
+        if (n + (size_t)count > PIECE) break;
+        n += (size_t)count;
+        place = place + count < b->line ? place + count : 0;
+        ++*blocks;
+    }
+    return n;
+}
+
+/* Scale codes of a span of whole blocks; x as it stands in the row from element first on. */
+static void make_scales(const hu_blocker *b, float tensor_scale, int64_t first, size_t n,
+                        size_t blocks, const float *x, uint8_t *codes, uint32_t *top) {
+    uint32_t tops[PIECE];
+    uint32_t most = b->kernels->tops(b, first, n, x, tops);
+    if (most > *top) *top = most;
+    if (b->format->scale == HU_BLOCK_SCALE_E8M0)
+        power_codes(b, blocks, tops, codes);
+    else
+        fraction_codes(b, tensor_scale, blocks, tops, codes);
+}
+
+/* Elements of a part, in units of their scales, rounded. */
+static void make_elements(const hu_blocker *b, const hu_block_part *part, const float *x, float *y,
+                          const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
+    hu_block_loss loss = {0, 0};
+    hu_round_counts own;
+    b->kernels->divide(b, part, x, y, &loss);
+    hu_round_counts_clear(&own);
+    hu_rounder_run(&b->rounder, part->n, y, y, key, index, counts ? &own : NULL);
+    if (!counts) return;
+    own.zero -= loss.nan;
+    own.nan += loss.nan;
+    own.underflow += loss.vanished;
+    own.max_exponent = HU_NO_EXPONENT;
+    hu_round_counts_add(counts, &own);
+}
+
+static void raise_exponent(hu_round_counts *counts, uint32_t top) {
+    if (!counts || top == 0) return;
+    int32_t exponent = top >> 23 ? (int32_t)(top >> 23) - 127 : -118 - __builtin_clz(top);
+    if (exponent > counts->max_exponent) counts->max_exponent = exponent;
+}
+
+static void round_row(const hu_blocker *b, float tensor_scale, const float *x, float *y,
+                      const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
+    uint8_t codes[PIECE];
+    uint32_t top = 0;
+    for (int64_t first = 0; first < b->row_elements;) {
+        size_t blocks, n = span_at(b, first, &blocks);
+        hu_block_part part = {first, n, codes, tensor_scale};
+        make_scales(b, tensor_scale, first, n, blocks, x + first, codes, &top);
+        make_elements(b, &part, x + first, y + first, key, index + (uint64_t)first, counts);
+        b->kernels->multiply(b, &part, y + first, y + first);
+        first += (int64_t)n;
+    }
+    raise_exponent(counts, top);
+}
+
+void hu_blocker_round(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,
+                      float *y, const hu_random_key *key, uint64_t first_index,
+                      hu_round_counts *counts) {
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t at = r * blocker->row_elements;
+        round_row(blocker, tensor_scale, x + at, y + at, key, first_index + (uint64_t)at, counts);
+    }
+}
+
+/* Sign and magnitude <-> two's complement: the same map, since -128 is no code. */
+static void complement(size_t n, uint8_t *codes) {
+    for (size_t i = 0; i < n; i++) {
+        uint8_t is_negative = codes[i] >> 7;
+        codes[i] = is_negative ? (uint8_t)(0x80 | (0x80 - (codes[i] & 0x7F))) : codes[i];
+    }
+}
+
+/* Block that holds element first of a row. */
+static int64_t block_at(const hu_blocker *b, int64_t first) {
+    return first / b->line * b->line_blocks + first % b->line / b->format->length;
+}
+
+static void pack_elements(const hu_blocker *b, float tensor_scale, const float *x, uint8_t *row,
+                          const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
+    float y[PIECE];
+    const uint8_t *scales = row + b->code_bytes;
+    for (int64_t first = 0; first < b->row_elements; first += PIECE) {
+        int64_t left = b->row_elements - first, n = left < PIECE ? left : PIECE;
+        hu_block_part part = {first, (size_t)n, scales + block_at(b, first), tensor_scale};
+        uint8_t *codes = row + hu_packer_bytes(&b->packer, (size_t)first);
+        make_elements(b, &part, x + first, y, key, index + (uint64_t)first, counts);
+        hu_packer_pack(&b->packer, (size_t)n, y, codes, NULL);
+        if (b->is_integer) complement((size_t)n, codes);
+    }
+}
+
+static void pack_row(const hu_blocker *b, float tensor_scale, const float *x, uint8_t *row,
+                     const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
+    uint8_t *scales = row + b->code_bytes;
+    uint32_t top = 0;
+    for (int64_t first = 0; first < b->row_elements;) {
+        size_t blocks, n = span_at(b, first, &blocks);
+        make_scales(b, tensor_scale, first, n, blocks, x + first, scales, &top);
+        first += (int64_t)n;
+        scales += blocks;
+    }
+    pack_elements(b, tensor_scale, x, row, key, index, counts);
+    raise_exponent(counts, top);
+}
+
+void hu_blocker_pack(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,
+                     void *data, const hu_random_key *key, uint64_t first_index,
+                     hu_round_counts *counts) {
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t at = r * blocker->row_elements;
+        pack_row(blocker, tensor_scale, x + at, (uint8_t *)data + (size_t)r * blocker->row_bytes,
+                 key, first_index + (uint64_t)at, counts);
+    }
+}
+
+void hu_blocker_unpack(const hu_blocker *blocker, float tensor_scale, const void *row,
+                       int64_t first, size_t n, float *y) {
+    const uint8_t *bytes = row;
+    uint8_t signs[PIECE];
+    for (size_t at = 0; at < n; at += PIECE) {
+        int64_t place = first + (int64_t)at;
+        size_t count = n - at < PIECE ? n - at : PIECE;
+        const uint8_t *codes = bytes + hu_packer_bytes(&blocker->packer, (size_t)place);
+        hu_block_part part = {place, count, bytes + blocker->code_bytes + block_at(blocker, place),
+                              tensor_scale};
+        if (blocker->is_integer) {
+            memcpy(signs, codes, count);
+            complement(count, signs);
+            codes = signs;
+        }
+        hu_packer_unpack(&blocker->packer, count, codes, y + at);
+        blocker->kernels->multiply(blocker, &part, y + at, y + at);
+    }
+}

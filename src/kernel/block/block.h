@@ -1,0 +1,130 @@
+/* kernel/block/block.h - block formats: runs of elements along the last extent share a scale.
+ *
+ * Rows (samples) are lines of `line` elements; every line is cut into blocks of `length` elements,
+ * the last of a line may be shorter. With a = largest magnitude of a block, exactly:
+ *
+ *   E8M0 (MX)   scale X = 2^k, k = floor(log2 a) - emax of the element format, raised to -127 if it
+ * is below (a = 0 too), code k + 127. Elements p = element format's rounding of v / X (exact),
+ * saturating; value p X (exact). E4M3 (NVFP4) tensor scale s = max(a_tensor / 2688, 2^-126), 1 if
+ * a_tensor = 0, with a_tensor the largest finite magnitude of the tensor; block scale c = E4M3FN
+ * rounding, nearest-even and saturating, of a / (6 s); d = s c; elements p = saturating rounding of
+ * v / d; value p d, at most the largest float32. Every quotient and product here is one correctly
+ *               rounded float32 operation. c = 0: d = 0, elements are zeros with the sign of v.
+ *
+ * A block with a NaN or an infinity has a NaN scale (codes 255, 0x7F); its values are all
+ * 0x7FC00000. The element's rounding mode and random words are those of plain formats: word first +
+ * i serves element i. A quotient v / d below 2^-126 that is not 0 rounds as 2^-126 does.
+ *
+ * Counts are of the elements in their format: overflow, underflow, subnormal, zero; nan = elements
+ * of blocks whose scale is NaN; max_exponent of the unscaled numbers. Thread-safe: a prepared
+ * hu_blocker is read only.
+ */
+#ifndef HU_KERNEL_BLOCK_BLOCK_H
+#define HU_KERNEL_BLOCK_BLOCK_H
+#include "kernel/pack/pack.h"
+#include "kernel/round/round.h"
+
+enum { HU_BLOCK_MOST = 32 }; /* longest block */
+
+typedef enum hu_block_scale { HU_BLOCK_SCALE_E8M0, HU_BLOCK_SCALE_E4M3 } hu_block_scale;
+
+typedef struct hu_block_format {
+    const char *name;
+    const char *description;
+    hu_format element; /* saturating */
+    int length;
+    hu_block_scale scale;
+} hu_block_format;
+
+/* Row index of block.list, NULL behind the last. Borrowed: valid for ever. */
+const hu_block_format *hu_block_format_at(size_t index);
+
+/* By name, whose case is ignored; NULL if there is none. Borrowed: valid for ever. */
+const hu_block_format *hu_block_format_find(const char *name);
+
+/* True if the numbers and codes of both are the same. */
+int hu_block_format_equal(const hu_block_format *a, const hu_block_format *b);
+
+/* True if values depend on the largest magnitude of the whole tensor. */
+int hu_block_needs_tensor_scale(const hu_block_format *format);
+
+/* The tensor scale s for a largest finite magnitude given by its bits; 1 for E8M0. */
+float hu_block_tensor_scale(const hu_block_format *format, uint32_t top_bits);
+
+/* One block by integer arithmetic (and the float32 operations named above): what the kernels must
+ * equal. x, y [n], n <= length; words [n] of stochastic rounding, else NULL; codes [n] element
+ * codes, two's complement for integers; *scale the scale's code. */
+void hu_block_reference(const hu_block_format *format, hu_rounding rounding, float tensor_scale,
+                        size_t n, const float *x, const uint32_t *words, float *y, uint8_t *codes,
+                        uint8_t *scale);
+
+typedef struct hu_blocker hu_blocker;
+
+/* Elements first .. first+n-1 of a row; scales[0] is that of the block that holds the first. */
+typedef struct hu_block_part {
+    int64_t first;
+    size_t n;
+    const uint8_t *scales;
+    float tensor_scale;
+} hu_block_part;
+
+/* What a division left to be counted: elements of blocks whose scale is NaN, and nonzero ones of
+ * blocks whose scale is 0. */
+typedef struct hu_block_loss {
+    uint64_t nan, vanished;
+} hu_block_loss;
+
+/* tops[b] = bits of the largest magnitude (NaN and infinity included) of each of the blocks in
+ * x[n], whole blocks from element first of a row on. Returns the largest finite one. */
+typedef uint32_t hu_block_tops_fn(const hu_blocker *blocker, int64_t first, size_t n,
+                                  const float *x, uint32_t *tops);
+typedef void hu_block_divide_fn(const hu_blocker *blocker, const hu_block_part *part,
+                                const float *x, float *y, hu_block_loss *loss);
+typedef void hu_block_multiply_fn(const hu_blocker *blocker, const hu_block_part *part,
+                                  const float *x, float *y);
+typedef struct hu_block_kernels {
+    uint32_t (*top)(size_t n, const float *x);
+    hu_block_tops_fn *tops;
+    hu_block_divide_fn *divide;
+    hu_block_multiply_fn *multiply;
+} hu_block_kernels;
+
+struct hu_blocker {
+    const hu_block_kernels *kernels;
+    const hu_block_format *format;
+    hu_rounder rounder;       /* of elements */
+    hu_packer packer;         /* of elements: 8 bits, else dense */
+    hu_rounder scale_rounder; /* E4M3 only */
+    hu_packer scale_packer;
+    float scale_value[256]; /* of the scale's codes */
+    int32_t emax;           /* of the element format */
+    int is_integer;         /* element codes are two's complement */
+    int64_t line;           /* elements */
+    int64_t row_elements, row_blocks, line_blocks;
+    size_t code_bytes; /* of a row's elements, one dense run, before its row_blocks scales */
+    size_t row_bytes;
+};
+
+/* Prepares for rows of row_elements elements in lines of `line` (a divisor). HU_ERR_ARGUMENT: no
+ * such rounding; HU_ERR_SHAPE: a row does not fit the address space. */
+hu_status hu_blocker_init(hu_blocker *blocker, const hu_block_format *format, hu_rounding rounding,
+                          int64_t row_elements, int64_t line);
+hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format,
+                              hu_rounding rounding, int64_t row_elements, int64_t line, hu_isa isa);
+
+/* Rounds whole rows of x to y (the same array or not overlapping). counts NULL: not counted. */
+void hu_blocker_round(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,
+                      float *y, const hu_random_key *key, uint64_t first_index,
+                      hu_round_counts *counts);
+
+/* The same rounding, given as bytes: rows * row_bytes. */
+void hu_blocker_pack(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,
+                     void *data, const hu_random_key *key, uint64_t first_index,
+                     hu_round_counts *counts);
+
+/* Elements first .. first+n-1 of one packed row, first a multiple of 8: the numbers that
+ * hu_blocker_round gives, bit for bit. */
+void hu_blocker_unpack(const hu_blocker *blocker, float tensor_scale, const void *row,
+                       int64_t first, size_t n, float *y);
+
+#endif

@@ -1,0 +1,2 @@
+#define HU_BLOCK_ISA scalar
+#include "kernel/block/body.inc"
