@@ -25,7 +25,8 @@ typedef struct hu_verb {
     X(eval)                                                                                        \
     X(resume)                                                                                      \
     X(doctor)                                                                                      \
-    X(bench)
+    X(bench)                                                                                       \
+    X(gemm)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;
 HU_VERB_LIST(HU_VERB_DECLARE)
