@@ -38,7 +38,7 @@ static size_t word_length(const char *text) {
 }
 
 static hu_status add_word(const char *word, size_t length, const bool *wanted,
-                          hu_accumulators *list) {
+                          hu_accumulator_list *list) {
     char text[TEXT_MOST + 1];
     hu_accumulator accumulator;
     if (length > TEXT_MOST)
@@ -56,7 +56,7 @@ static hu_status add_word(const char *word, size_t length, const bool *wanted,
     return st;
 }
 
-hu_status hu_accumulators_read(const hu_config *config, hu_accumulators *list) {
+hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list *list) {
     hu_status st = HU_OK;
     const char *text = usual, *semantics;
     bool wanted[2] = {true, true};

@@ -8,15 +8,15 @@
 
 enum { HU_ACCUMULATORS_MOST = 64 };
 
-typedef struct hu_accumulators {
+typedef struct hu_accumulator_list {
     hu_accumulator items[HU_ACCUMULATORS_MOST];
     int count;
-} hu_accumulators;
+} hu_accumulator_list;
 
 /* The key accumulator, texts of hu_accumulator_parse separated by commas (commas within parentheses
  * are a format's own), or all modes in 1/6/9 where it is not given; each in both semantics, or in
  * that of accumulator.semantics where it is given. Errors as hu_accumulator_parse; HU_ERR_LIMIT. */
-hu_status hu_accumulators_read(const hu_config *config, hu_accumulators *list);
+hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list *list);
 
 /* "exact", "f32fma". */
 const char *hu_semantics_name(hu_semantics semantics);

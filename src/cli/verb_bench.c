@@ -29,10 +29,13 @@ static const char *const flags[] = {"json", NULL};
 const hu_verb hu_verb_bench = {
     .name = "bench",
     .help = "rates beside a reference measured in the same run",
-    .usage = "[kernel=step] model=NAME precision=P [repeat=N] [--json]",
+    .usage = "kernel=NAME [keys of that kernel] [repeat=N] [--json]",
     .details =
         "step   two trainings, one in float32, take turns step by step; the best of N turns of "
-        "each counts\n",
+        "each counts\n"
+        "gemm   products by accumulator (accumulator=LIST, m= n= k=; usual ones if not given) "
+        "beside\n"
+        "       oneDNN's sgemm and the machine's peak\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_bench,

@@ -169,7 +169,7 @@ static void compare(const study *s, outcome *o) {
 
 /* The format of the factors: gemm.input, else the accumulator's; for fmacs that of the first
  * accumulator with one, else float32. */
-static hu_status input_of(const study *s, const hu_accumulators *list, int index,
+static hu_status input_of(const study *s, const hu_accumulator_list *list, int index,
                           hu_format *input) {
     *input = s->input;
     if (s->has_input) return HU_OK;
@@ -182,13 +182,13 @@ static hu_status input_of(const study *s, const hu_accumulators *list, int index
 }
 
 /* f32fma behind exact, with the same bits everywhere: no row of its own. */
-static bool is_repetition(const study *s, const hu_accumulators *list, int index) {
+static bool is_repetition(const study *s, const hu_accumulator_list *list, int index) {
     return index > 0 && list->items[index].semantics == HU_SEMANTICS_F32FMA &&
            list->items[index - 1].semantics == HU_SEMANTICS_EXACT &&
            memcmp(s->c, s->previous, (size_t)(s->m * s->n) * sizeof *s->c) == 0;
 }
 
-static hu_status measure(study *s, const hu_accumulators *list, outcome *outcomes, int *count) {
+static hu_status measure(study *s, const hu_accumulator_list *list, outcome *outcomes, int *count) {
     hu_status st = HU_OK;
     *count = 0;
     for (int i = 0; i < list->count; i++) {
@@ -280,11 +280,11 @@ done:
 static hu_status run_gemm(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     study s = {0};
-    hu_accumulators list;
+    hu_accumulator_list list;
     outcome outcomes[HU_ACCUMULATORS_MOST];
     int count;
     (void)exit_code;
-    HU_TRY(hu_accumulators_read(config, &list));
+    HU_TRY(hu_accumulator_list_read(config, &list));
     HU_TRY(open_study(config, &s));
     HU_TRY(measure(&s, &list, outcomes, &count));
     st = hu_config_flag(config, "json", NULL) ? print_json(&s, outcomes, count)

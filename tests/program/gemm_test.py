@@ -1,0 +1,97 @@
+"""gemm shows the errors of accumulators; bench kernel=gemm their rates beside references of the same run."""
+import json
+
+import program
+
+MODES = ["fmacs", "macs", "fmac", "mac", "fmac8", "kahan", "kahan-cpd"]
+
+
+def gemm(checks, cwd, *words):
+    code, out, err = program.call("gemm", *words, "--json", cwd=cwd)
+    if not checks.same((code, err), (0, ""), f"gemm {words}: exit code and stderr"):
+        return {"rows": []}
+    return json.loads(out)
+
+
+def errors_by_accumulator(checks, cwd):
+    result = gemm(checks, cwd, "m=24", "n=20", "k=700", "threads=2")
+    checks.same((result["m"], result["n"], result["k"]), (24, 20, 700), "shape")
+    exact = {row["accumulator"]: row for row in result["rows"] if row["semantics"] == "exact"}
+    checks.same(list(exact), [m if m == "fmacs" else f"{m}:1/6/9/d" for m in MODES], "rows")
+    l2 = {name.split(":")[0]: row["relative_l2"] for name, row in exact.items()}
+    checks.that(0 < l2["fmacs"] < 1e-5, f"fmacs is near the exact sums: {l2}")
+    checks.that(l2["fmac"] > 4 * l2["fmac8"] > 0, f"blocks of eight help: {l2}")
+    checks.that(l2["fmac"] > 4 * l2["kahan"] > 0, f"compensation helps: {l2}")
+    checks.same(exact["fmacs"]["differs_from_fmacs"], 0.0, "fmacs is itself")
+    for row in result["rows"]:
+        checks.same(row["input"], "1/6/9/d", "input format")
+        checks.same(row["accumulators"], 24 * 20 * 700, "accumulators")
+        checks.that(row["max_relative_error"] >= row["mean_relative_error"] >= 0, f"{row}")
+    again = gemm(checks, cwd, "m=24", "n=20", "k=700", "threads=1")
+    checks.same(again["rows"], result["rows"], "one thread gives what two give")
+    other = gemm(checks, cwd, "m=24", "n=20", "k=700", "seed=2")
+    checks.that(other["rows"] != result["rows"], "another seed, other numbers")
+
+
+def semantics_and_data(checks, cwd):
+    """A block of (7,12) differs between the semantics; positive terms stall in narrow formats."""
+    rows = gemm(checks, cwd, "accumulator=fmac:e7m12,kahan:fp(5,8,0)", "m=16", "n=16", "k=512",
+                "gemm.data=uniform", "gemm.input=fp32")["rows"]
+    checks.same([(r["accumulator"], r["semantics"]) for r in rows][:2],
+                [("fmac:e7m12", "exact"), ("fmac:e7m12", "f32fma")], "both semantics where they differ")
+    checks.same(rows[-1]["accumulator"], "kahan:fp(5,8,0)", "commas within parentheses")
+    rows = gemm(checks, cwd, "accumulator=fmac:e5m2,fmac:e5m2:sub=n", "accumulator.semantics=exact",
+                "gemm.data=lognormal", "m=8", "n=8", "k=2000")["rows"]
+    checks.same(len(rows), 2, "one semantics")
+    checks.that(rows[0]["mean_relative_error"] > 0.7, f"sums of positive terms stall: {rows[0]}")
+    rows = gemm(checks, cwd, "accumulator=fmac:e2m1,fmac:fp16", "gemm.input=fp16", "m=8", "n=8",
+                "k=64", "gemm.data=lognormal", "accumulator.semantics=exact")["rows"]
+    checks.that(rows[0]["overflows"] > 0, f"e2m1 saturates: {rows[0]}")
+    checks.same((rows[0]["nonfinite_elements"], rows[1]["overflows"]), (0, 0), "finite")
+
+
+def table(checks, cwd):
+    code, out, err = program.call("gemm", "m=8", "n=8", "k=32", cwd=cwd)
+    checks.same((code, err), (0, ""), "gemm as a table")
+    checks.that(out.startswith("accumulator") and "8 x 8 x 32, normal data" in out, out)
+
+
+def mistakes(checks, cwd):
+    for words, code, part in [
+            (["accumulator=fmax:fp16"], 2, "unknown mode 'fmax'; the nearest are 'fmac'"),
+            (["accumulator=fmac:e5m10,fmac0:fp16"], 2, "block of 0 terms"),
+            (["accumulator=fmac:e5x"], 2, "column 3"),
+            (["accumulator="], 2, "unknown mode ''"),
+            (["k=0"], 2, "from 1 to"),
+            (["gemm.input=fp61"], 2, "'fp16'"),
+            (["gemm.data=cauchy"], 2, "one of: normal uniform lognormal"),
+            (["m=1000000", "n=1000000", "k=1000000"], 5, "memory")]:
+        found, _, err = program.call("gemm", *words, cwd=cwd)
+        checks.that(found == code and part in err, f"gemm {words}: exit {found}, {err!r}")
+
+
+def bench(checks, cwd):
+    code, out, err = program.call("bench", "kernel=gemm", "m=32", "n=40", "k=48", "threads=2", "--json",
+                                  cwd=cwd)
+    if not checks.same((code, err), (0, ""), "bench: exit code and stderr"):
+        return
+    result = json.loads(out)
+    rows = result["rows"]
+    checks.same(result["kernel"], "gemm", "kernel")
+    checks.same([(r["mode"], r["semantics"]) for r in rows if r["mode"] != "quantise+fmacs"],
+                [(m, s) for m in MODES for s in ("exact", "f32fma")], "every mode, both semantics")
+    checks.same([r["reference"] for r in rows if r["mode"] == "quantise+fmacs"],
+                ["hu_round_f32 + dnnl_sgemm"], "fused rounding has its own reference")
+    for row in rows:
+        checks.same((row["m"], row["n"], row["k"], row["threads"]), (32, 40, 48, 2), "case")
+        checks.same(row["format"], "fp32" if row["mode"] == "fmacs" else "1/6/9/d", "format")
+        checks.that(row["gmacs_per_second"] > 0 and abs(
+            row["ratio"] * row["reference_gmacs_per_second"] / row["gmacs_per_second"] - 1) < 1e-12,
+            f"ratio of {row}")
+        checks.that(0 < row["share_of_peak"] < 1.05, f"share of peak of {row}")
+    code, out, _ = program.call("bench", "kernel=gemm", "m=16", "accumulator=kahan:bf16",
+                                "accumulator.semantics=exact", cwd=cwd)
+    checks.that(code == 0 and "kahan  exact" in out and "512" in out, f"bench as a table: {out}")
+
+
+program.main(errors_by_accumulator, semantics_and_data, table, mistakes, bench)
