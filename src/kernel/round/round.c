@@ -41,13 +41,15 @@ static int exponent_max(const hu_format *format) {
 }
 
 int hu_round_route_serves(hu_round_route route, hu_rounding rounding, const hu_format *format) {
-    int man_bits = format->man_bits, emin = hu_format_emin(format);
-    int least = rounding == HU_ROUND_NEAREST_EVEN ? -126 : man_bits - 93;
+    int man_bits = format->man_bits, emin = hu_format_emin(format), emax = exponent_max(format);
+    int is_nearest_even = rounding == HU_ROUND_NEAREST_EVEN;
+    int least = is_nearest_even ? -126 : man_bits - 93;
     switch (route) {
     case HU_ROUTE_MAGIC:
-        return man_bits <= 22 && emin >= least && exponent_max(format) + 23 - man_bits <= 127;
+        return man_bits <= 22 && emin >= least &&
+               emax + 23 - man_bits <= (is_nearest_even ? 127 : 126);
     case HU_ROUTE_SUBNORMAL:
-        return man_bits == 23 && emin >= least;
+        return man_bits == 23 && emin >= least && emax <= 126;
     case HU_ROUTE_ALIGNED:
         return format->exp_bits == 8 && format->bias == 127;
     default:
@@ -60,27 +62,14 @@ static uint32_t power_bits(int exponent) {
     return exponent >= -126 ? (uint32_t)(exponent + 127) << 23 : 1u << (exponent + 149);
 }
 
-/* Units in binary32's last place from the largest finite number to the smallest magnitude that
- * always overflows (notes A.2): half a quantum to nearest, where the tie itself stays if the
- * largest significand is even; one unit if the mode rounds outward; else a whole quantum. */
-static uint32_t overflow_margin(const hu_format *format, hu_rounding rounding, int is_negative) {
-    uint32_t quantum = 0x00800000u >> format->man_bits;
-    int is_even = format->man_bits > 0 && (hu_format_code_max(format) & 1) == 0;
-    if (quantum == 1) return 1;
-    switch (rounding) {
-    case HU_ROUND_NEAREST_EVEN:
-        return quantum / 2 + (is_even ? 1 : 0);
-    case HU_ROUND_NEAREST_AWAY:
-        return quantum / 2;
-    case HU_ROUND_UP:
-        return is_negative ? quantum : 1;
-    case HU_ROUND_DOWN:
-        return is_negative ? 1 : quantum;
-    case HU_ROUND_TO_ODD:
-        return is_even ? 1 : quantum;
-    default:
-        return quantum;
-    }
+/* Smallest magnitude that overflows under nearest-even: half a quantum above the largest finite
+ * number; the tie itself stays if that number's significand is even (notes A.2). */
+static float overflow_threshold(const hu_format *format) {
+    uint32_t code_max = hu_format_code_max(format);
+    uint32_t half = 0x00800000u >> (format->man_bits + 1);
+    int stays = half == 0 || (format->man_bits > 0 && (code_max & 1) == 0);
+    uint32_t bits = hu_format_magnitude_bits(format, code_max) + half;
+    return hu_f32_of_bits(bits + (stays ? 1 : 0));
 }
 
 /* Taken from the reference itself: the largest binary32 number overflows if any finite one does, in
@@ -98,10 +87,10 @@ static void set_overflow_values(hu_rounder *r) {
 
 static hu_round_finish finish_of(const hu_rounder *r) {
     const uint32_t *over = r->overflow_value, *infinite = r->infinite_value;
-    int is_uniform =
-        over[1] == (over[0] | HU_F32_SIGN) && over[0] == infinite[0] && over[1] == infinite[1];
+    int is_even = over[1] == (over[0] | HU_F32_SIGN) && infinite[1] == (infinite[0] | HU_F32_SIGN);
     if (r->emin_field < 1) return HU_FINISH_DEEP;
-    if (!is_uniform) return HU_FINISH_FULL;
+    if (!is_even) return HU_FINISH_FULL;
+    if (over[0] != infinite[0]) return HU_FINISH_EVEN;
     if (r->flush_below_bits || !r->zero_sign) return HU_FINISH_SMALL;
     return HU_FINISH_PLAIN;
 }
@@ -119,9 +108,8 @@ static void set_constants(hu_rounder *r, const hu_format *format, hu_rounding ro
     r->zero_sign = format->specials == HU_SPECIALS_FNUZ ? 0 : HU_F32_SIGN;
     r->parity_cap = format->man_bits ? HU_F32_INFINITY : 0x00800000u;
     r->emin_bits = r->min_normal_bits;
-    for (int negative = 0; negative < 2; negative++)
-        r->threshold[negative] =
-            hu_f32_of_bits(r->max_bits + overflow_margin(format, rounding, negative));
+    r->exponent_cap = (uint32_t)(exponent_max(format) + 128) << 23;
+    r->threshold = overflow_threshold(format);
     set_overflow_values(r);
     r->finish = finish_of(r);
 }

@@ -12,7 +12,7 @@
  *              nearest-even addition rounds to the quantum q = 2^(k-m), subnormals included; other
  *              modes step back to the multiple of q at or below |x| and compare the exact rest.
  *              Needs m <= 22, emax + 23 - m <= 127 and emin >= -126; modes other than nearest-even
- *              also emin - m >= -93, so that 2^-33 q is a normal number.
+ *              one less of emax, and emin - m >= -93, so that 2^-33 q is a normal number.
  *   SUBNORMAL  the same with C = 2^emin for |x| < 2^emin, else C = 0: m = 23, where nothing else is
  *              rounded.
  *   ALIGNED    integer addition on the bits: e = 8, bias 127, where all numbers lie on binary32's
@@ -28,11 +28,13 @@ typedef enum hu_round_route {
 /* What is left to do behind the rounding itself, from least to most.
  *   PLAIN  overflow value with the sign of x
  *   SMALL  also: flushed subnormals, zero without sign
- *   FULL   also: overflow values that depend on the sign, or differ for infinite inputs
+ *   EVEN   also: overflow values that differ for infinite inputs
+ *   FULL   also: overflow values that depend on the sign
  *   DEEP   also: emin < -126, where binary32 subnormals are normal numbers of the format */
 typedef enum hu_round_finish {
     HU_FINISH_PLAIN,
     HU_FINISH_SMALL,
+    HU_FINISH_EVEN,
     HU_FINISH_FULL,
     HU_FINISH_DEEP
 } hu_round_finish;
@@ -51,8 +53,8 @@ struct hu_rounder {
     uint32_t drop;              /* 23 - m */
     int32_t emin_field;         /* emin + 127, may be below 1 */
     uint32_t emin_bits;         /* of 2^emin; MAGIC and SUBNORMAL only */
-    float threshold[2];         /* smallest |x| that overflows, of + and - inputs, whatever the
-                                   random word; MAGIC and SUBNORMAL only */
+    float threshold;            /* smallest |x| that overflows; nearest-even, MAGIC and SUBNORMAL */
+    uint32_t exponent_cap;      /* bits of 2^(emax+1); other modes, MAGIC and SUBNORMAL */
     uint32_t parity_cap;        /* magnitudes are cut here before the last bit of the significand is
                                    read; ALIGNED only */
     uint32_t max_bits;          /* largest finite */
