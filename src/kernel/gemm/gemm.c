@@ -1,44 +1,295 @@
-/* kernel/gemm/gemm.c - the product of a task, element by element, with sums that go on. */
+/* kernel/gemm/gemm.c - products: the loops over blocks, and the threads.
+ * Proof: tests/unit/kernel_gemm_driver_test.c, bit for bit against hu_gemm_reference.
+ */
+#include <omp.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
 #include "kernel/gemm/operand.h"
-#include "kernel/gemm/reference.h"
+#include "kernel/gemm/state.h"
 
-hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes) {
-    (void)task;
-    *bytes = 64;
-    return HU_OK;
+/* One stretch of terms. */
+typedef struct stretch {
+    int64_t first, terms;
+    bool is_last;
+} stretch;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
 }
 
-static hu_gemm_state state_of(const hu_gemm_task *task, int64_t at) {
-    if (!task->carry || task->before == 0) return (hu_gemm_state){0};
-    return (hu_gemm_state){.sum = task->carry[at],
-                           .extra = task->carry[task->m * task->n + at],
-                           .phase = task->accumulator.mac == HU_MAC_FMAC_K
-                                        ? task->before % task->accumulator.block
-                                        : 0};
+static int64_t part_of(int64_t count, int part, int parts) {
+    return count * part / parts;
 }
 
-static void run_element(const hu_gemm_task *task, int64_t i, int64_t j, hu_gemm_counts *counts) {
-    int64_t at = i * task->n + j;
-    hu_gemm_state state = state_of(task, at);
-    for (int64_t k = 0; k < task->k; k++)
-        hu_gemm_step(&task->accumulator, hu_operand_at(&task->a, i, k),
-                     hu_operand_at(&task->b, j, k), &state, counts);
-    if (task->carry) {
-        task->carry[at] = state.sum;
-        task->carry[task->m * task->n + at] = state.extra;
+/* ---- packing ---- */
+
+/* Panel `panel` of a factor, all runs of the stretch, into unit number `at` on. */
+static void pack_panel(const hu_gemm_job *job, const hu_source *source, int64_t panel, int width,
+                       const stretch *s, int64_t at, float *units, size_t unit,
+                       hu_panel_facts *facts, hu_round_counts *counts) {
+    const hu_gemm_plan *p = &job->plan;
+    for (int64_t k = 0; k < s->terms; k += p->run, at++) {
+        int64_t run = least(p->run, s->terms - k);
+        float *out = units + at * (int64_t)unit;
+        hu_source_pack(source, panel * width, width, s->first + k, run, out, counts);
+        if (job->needs_facts) facts[at] = hu_gemm_judge(job, out, run, width, width);
     }
-    task->c[i * task->c_stride + j] =
-        hu_gemm_state_value(&task->accumulator, &state, task->bias ? &task->bias[j] : NULL);
+}
+
+static void pack_b(hu_gemm_job *job, const stretch *s, int thread, int team,
+                   hu_round_counts *counts) {
+    const hu_gemm_plan *p = &job->plan;
+    int64_t end = part_of(p->column_panels, thread + 1, team);
+    for (int64_t j = part_of(p->column_panels, thread, team); j < end; j++)
+        pack_panel(job, &job->b, j, p->columns, s, j * p->runs, hu_gemm_shared(job, p->b_panels),
+                   p->b_unit, hu_gemm_shared(job, p->b_facts), counts);
+}
+
+/* Row panels `first` .. `end` - 1 into the units from number `at` on. */
+static void pack_a(hu_gemm_job *job, const stretch *s, int64_t first, int64_t end, int64_t at,
+                   hu_round_counts *counts) {
+    const hu_gemm_plan *p = &job->plan;
+    for (int64_t i = first; i < end; i++, at += p->runs)
+        pack_panel(job, &job->a, i, p->rows, s, at, hu_gemm_shared(job, p->a_panels), p->a_unit,
+                   hu_gemm_shared(job, p->a_facts), counts);
+}
+
+/* A thread's share of the panels of A: blocks lie one behind the other, so all are one block. */
+static void pack_a_part(hu_gemm_job *job, const stretch *s, int thread, int team,
+                        hu_round_counts *counts) {
+    const hu_gemm_plan *p = &job->plan;
+    int64_t end = part_of(p->row_panels, thread + 1, team);
+    for (int64_t i = part_of(p->row_panels, thread, team); i < end; i++)
+        pack_a(job, s, i, i + 1, i * p->runs, counts);
+}
+
+/* ---- one block of rows x chunk of columns ---- */
+
+static int64_t phase_at(const hu_gemm_task *task, int64_t k) {
+    if (task->accumulator.mac == HU_MAC_FMAC) return task->before + k;
+    if (task->accumulator.mac == HU_MAC_FMAC_K) return (task->before + k) % task->accumulator.block;
+    return 0;
+}
+
+static void run_tiles(hu_gemm_worker *w, const stretch *s, int64_t row_panels,
+                      int64_t column_panels) {
+    const hu_gemm_plan *p = &w->job->plan;
+    int64_t index = 0;
+    for (int64_t k = 0; k < s->terms; k += p->run, index++) {
+        int64_t run = least(p->run, s->terms - k);
+        int64_t phase = phase_at(w->job->task, s->first + k);
+        memset(w->is_wide, 0, (size_t)row_panels * sizeof *w->is_wide);
+        for (int64_t j = 0; j < column_panels; j++) {
+            w->is_b_wide = false;
+            for (int64_t i = 0; i < row_panels; i++) hu_gemm_run_tile(w, i, j, index, run, phase);
+        }
+    }
+}
+
+/* slot: where the block's panels of A lie. */
+static void run_block(hu_gemm_worker *w, const stretch *s, int64_t block, int64_t chunk,
+                      int64_t slot) {
+    const hu_gemm_job *job = w->job;
+    const hu_gemm_plan *p = &job->plan;
+    int64_t first_i = block * p->block_panels, first_j = chunk * p->chunk_panels;
+    int64_t row_panels = least(p->block_panels, p->row_panels - first_i);
+    int64_t column_panels = least(p->chunk_panels, p->column_panels - first_j);
+    int64_t a_at = slot * p->block_panels * p->runs, b_at = first_j * p->runs;
+    w->a_panels = (float *)hu_gemm_shared(job, p->a_panels) + a_at * (int64_t)p->a_unit;
+    w->a_facts = (hu_panel_facts *)hu_gemm_shared(job, p->a_facts) + a_at;
+    w->b_panels = (float *)hu_gemm_shared(job, p->b_panels) + b_at * (int64_t)p->b_unit;
+    w->b_facts = (hu_panel_facts *)hu_gemm_shared(job, p->b_facts) + b_at;
+    w->first_row = first_i * p->rows;
+    w->first_column = first_j * p->columns;
+    w->rows = least(row_panels * p->rows, job->task->m - w->first_row);
+    w->columns = least(column_panels * p->columns, job->task->n - w->first_column);
+    w->ld = column_panels * p->columns;
+    hu_gemm_state_load(w, s->first, row_panels, column_panels);
+    run_tiles(w, s, row_panels, column_panels);
+    hu_gemm_state_store(w, s->first + s->terms, s->is_last);
+}
+
+static int64_t take_next(hu_gemm_job *job) {
+    int64_t taken;
+#pragma omp atomic capture
+    taken = job->next++;
+    return taken;
+}
+
+static void run_stretch(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s, int thread,
+                        hu_round_counts *a_counts) {
+    const hu_gemm_plan *p = &job->plan;
+    int64_t chunks = p->is_a_shared ? p->chunks : 1;
+    for (int64_t t = take_next(job); t < p->blocks * chunks; t = take_next(job)) {
+        if (p->is_a_shared) {
+            run_block(w, s, t / chunks, t % chunks, t / chunks);
+            continue;
+        }
+        int64_t first = t * p->block_panels;
+        pack_a(job, s, first, least(first + p->block_panels, p->row_panels),
+               thread * p->block_panels * p->runs, a_counts);
+        for (int64_t chunk = 0; chunk < p->chunks; chunk++) run_block(w, s, t, chunk, thread);
+    }
+}
+
+/* ---- threads ---- */
+
+/* A team of one may run inside somebody else's parallel region: no barrier there. */
+static void meet(int team) {
+    if (team > 1) {
+#pragma omp barrier
+    }
+}
+
+static void round_images(hu_gemm_job *job, int thread, int team, hu_round_counts *a_counts,
+                         hu_round_counts *b_counts) {
+    float *a = hu_gemm_shared(job, job->plan.a_images),
+          *b = hu_gemm_shared(job, job->plan.b_images);
+    bool has_a = job->plan.a_images.bytes > 0, has_b = job->plan.b_images.bytes > 0;
+    if (!has_a && !has_b) return;
+    if (has_a) hu_source_round_images(&job->a, a, thread, team, a_counts);
+    if (has_b) hu_source_round_images(&job->b, b, thread, team, b_counts);
+    meet(team);
+    if (thread == 0 && has_a) hu_source_use_images(&job->a, a);
+    if (thread == 0 && has_b) hu_source_use_images(&job->b, b);
+    meet(team);
+}
+
+static hu_gemm_worker worker_of(const hu_gemm_job *job, int thread) {
+    const hu_gemm_plan *p = &job->plan;
+    return (hu_gemm_worker){.job = job,
+                            .a_wide = hu_gemm_own(job, p->a_wide, thread),
+                            .b_wide = hu_gemm_own(job, p->b_wide, thread),
+                            .is_wide = hu_gemm_own(job, p->is_wide, thread),
+                            .sum = hu_gemm_own(job, p->sum, thread),
+                            .extra = hu_gemm_own(job, p->extra, thread),
+                            .reach = hu_gemm_own(job, p->reach, thread)};
+}
+
+static void add_counts(hu_gemm_job *job, const hu_gemm_worker *w, const hu_round_counts *a,
+                       const hu_round_counts *b) {
+#pragma omp critical(hu_gemm_counts)
+    {
+        job->counts.subnormal += w->counts.subnormal;
+        job->counts.overflow += w->counts.overflow;
+        hu_round_counts_add(&job->a_counts, a);
+        hu_round_counts_add(&job->b_counts, b);
+    }
+}
+
+static void work(hu_gemm_job *job, int thread, int team) {
+    hu_gemm_worker w = worker_of(job, thread);
+    hu_round_counts a, b, *a_counts = job->task->a.counts ? &a : NULL;
+    hu_round_counts *b_counts = job->task->b.counts ? &b : NULL;
+    hu_round_counts_clear(&a);
+    hu_round_counts_clear(&b);
+    round_images(job, thread, team, a_counts, b_counts);
+    for (int64_t k = 0; k < job->task->k; k += job->plan.stretch) {
+        int64_t left = job->task->k - k, terms = least(job->plan.stretch, left);
+        stretch s = {.first = k, .terms = terms, .is_last = terms == left};
+        pack_b(job, &s, thread, team, b_counts);
+        if (job->plan.is_a_shared) pack_a_part(job, &s, thread, team, a_counts);
+        if (thread == 0) job->next = 0;
+        meet(team);
+        run_stretch(job, &w, &s, thread, a_counts);
+        meet(team);
+    }
+    add_counts(job, &w, &a, &b);
+}
+
+static void work_together(hu_gemm_job *job) {
+    int threads = job->task->threads;
+    if (threads == 1) {
+        work(job, 0, 1);
+        return;
+    }
+#pragma omp parallel num_threads(threads)
+    work(job, omp_get_thread_num(), omp_get_num_threads());
+}
+
+/* ---- the call ---- */
+
+static void find_kernels(hu_gemm_job *job, hu_isa isa) {
+    for (int a = 0; a < HU_GEMM_ARITHMETIC_COUNT; a++)
+        for (int c = 0; c < HU_GEMM_CLASS_COUNT; c++)
+            job->kernels[a][c] = hu_gemm_kernel_of(isa, job->plan.mac, (hu_gemm_arithmetic)a,
+                                                   (hu_gemm_class)c, job->plan.shape)
+                                     .run;
+}
+
+static hu_status prepare(hu_gemm_job *job, const hu_gemm_task *task, hu_isa isa) {
+    hu_status st = HU_OK;
+    *job = (hu_gemm_job){.task = task, .pack = hu_pack_set_of(isa), .scratch = task->scratch};
+    HU_TRY(hu_gemm_plan_make(task, isa, &job->plan));
+    HU_TRY(hu_source_init(&task->a, task->m, task->k, isa, &job->a));
+    HU_TRY(hu_source_init(&task->b, task->n, task->k, isa, &job->b));
+    hu_gemm_prover_init(&task->accumulator, task->counts != NULL, isa, &job->prover);
+    hu_gemm_constants_init(&task->accumulator, &job->constants);
+    find_kernels(job, isa);
+    job->needs_facts = job->plan.mac != HU_MAC_FMACS;
+    hu_round_counts_clear(&job->a_counts);
+    hu_round_counts_clear(&job->b_counts);
+done:
+    return st;
+}
+
+static void report_counts(const hu_gemm_job *job) {
+    const hu_gemm_task *task = job->task;
+    if (task->a.counts && task->a.format) hu_round_counts_add(task->a.counts, &job->a_counts);
+    if (task->b.counts && task->b.format) hu_round_counts_add(task->b.counts, &job->b_counts);
+    if (!task->counts) return;
+    task->counts->values += (uint64_t)task->m * (uint64_t)task->n * (uint64_t)task->k;
+    task->counts->subnormal += job->counts.subnormal;
+    task->counts->overflow += job->counts.overflow;
+}
+
+static hu_status multiply(const hu_gemm_task *task) {
+    hu_status st = HU_OK;
+    hu_gemm_job job;
+    void *block = NULL;
+    HU_TRY(prepare(&job, task, hu_cpu_isa()));
+    if (!task->scratch) HU_TRY(hu_alloc(job.plan.bytes, &block));
+    if (!task->scratch) job.scratch = block;
+    work_together(&job);
+    report_counts(&job);
+done:
+    hu_free(block);
+    return st;
+}
+
+/* No terms, or no elements: sources are counted, sums end where they are. */
+static void multiply_nothing(const hu_gemm_task *task) {
+    hu_operand_count(&task->a, task->m, task->k);
+    hu_operand_count(&task->b, task->n, task->k);
+    hu_gemm_state_end(task);
 }
 
 hu_status hu_gemm(const hu_gemm_task *task) {
-    hu_gemm_counts ignored = {0};
     hu_status st = hu_gemm_check(task);
     if (st != HU_OK) return st;
-    hu_operand_count(&task->a, task->m, task->k);
-    hu_operand_count(&task->b, task->n, task->k);
-    for (int64_t i = 0; i < task->m; i++)
-        for (int64_t j = 0; j < task->n; j++)
-            run_element(task, i, j, task->counts ? task->counts : &ignored);
+    if (task->m > 0 && task->n > 0 && task->k > 0) return multiply(task);
+    multiply_nothing(task);
     return HU_OK;
+}
+
+hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes) {
+    hu_status st = HU_OK;
+    hu_gemm_plan plan;
+    int64_t floats;
+    *bytes = 0;
+    HU_TRY(hu_accumulator_check(&task->accumulator));
+    if (task->m < 0 || task->n < 0 || task->k < 0)
+        return hu_fail(HU_ERR_SHAPE, "gemm: m = %lld, n = %lld, k = %lld; none may be negative",
+                       (long long)task->m, (long long)task->n, (long long)task->k);
+    if (task->threads < 1)
+        return hu_fail(HU_ERR_ARGUMENT, "gemm: %d threads, at least 1", task->threads);
+    HU_TRY(hu_operand_span(&task->a, task->m, task->k, "a", &floats));
+    HU_TRY(hu_operand_span(&task->b, task->n, task->k, "b", &floats));
+    if (task->m == 0 || task->n == 0 || task->k == 0) return HU_OK;
+    HU_TRY(hu_gemm_plan_make(task, hu_cpu_isa(), &plan));
+    *bytes = plan.bytes;
+done:
+    return st;
 }

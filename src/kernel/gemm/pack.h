@@ -1,0 +1,55 @@
+/* kernel/gemm/pack.h - the loops around the micro-kernels that depend on the instruction set:
+ * laying numbers out k-major, judging them, ending sums. Thread-safe: pure functions of their
+ * arguments.
+ */
+#ifndef HU_KERNEL_GEMM_PACK_H
+#define HU_KERNEL_GEMM_PACK_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+
+enum {
+    HU_PACK_WIDTH_MAX = 64, /* rows or columns of a panel */
+    HU_PACK_SPILL = 8       /* floats behind a panel that packing may overwrite */
+};
+
+/* What a proof needs to know of some float32 numbers, as patterns; starts as {0, 0, UINT32_MAX}. */
+typedef struct hu_pack_facts {
+    uint32_t top;      /* largest magnitude */
+    uint32_t fraction; /* union of the 23 fraction bits */
+    uint32_t low;      /* smallest unit in which a number is odd, less 1: at most the true one, at
+                          least half of it; zeros left out */
+} hu_pack_facts;
+
+/* [width] rows of `run` floats each -> panel[run][width]. */
+typedef void hu_pack_rows_fn(const float *const *rows, int64_t run, int width, float *panel);
+
+/* `run` rows of `valid` floats, stride apart -> panel[run][width], zeros behind them. */
+typedef void hu_pack_columns_fn(const float *source, int64_t stride, int64_t run, int width,
+                                int valid, float *panel);
+
+/* Adds x[n] to the facts. */
+typedef void hu_pack_judge_fn(size_t n, const float *x, hu_pack_facts *facts);
+
+/* panel[run][width] -> panels of `part` columns each, [run][part], as doubles; columns
+ * beyond width are zero. */
+typedef void hu_pack_widen_fn(const float *panel, int64_t run, int width, int part, double *out);
+
+/* c[n] = sum[n] + extra[n] + bias[n], each sum rounded to float32; extra and bias may be NULL. NaNs
+ * become the one quiet NaN. */
+typedef void hu_pack_finish_fn(size_t n, const float *sum, const float *extra, const float *bias,
+                               float *c);
+
+typedef struct hu_pack_set {
+    hu_pack_rows_fn *rows;
+    hu_pack_columns_fn *columns;
+    hu_pack_judge_fn *judge;
+    hu_pack_widen_fn *widen;
+    hu_pack_finish_fn *finish;
+} hu_pack_set;
+
+/* Borrowed: valid for ever. */
+const hu_pack_set *hu_pack_set_of(hu_isa isa);
+
+#endif

@@ -1,0 +1,8 @@
+/* kernel/gemm/pack_table.h - one hu_pack_set per instruction set. */
+#ifndef HU_KERNEL_GEMM_PACK_TABLE_H
+#define HU_KERNEL_GEMM_PACK_TABLE_H
+#include "kernel/gemm/pack.h"
+
+extern const hu_pack_set hu_pack_set_scalar, hu_pack_set_avx2, hu_pack_set_avx512;
+
+#endif

@@ -1,0 +1,161 @@
+/* kernel/gemm/plan.c - blocks sized for caches of 32 KiB, 512 KiB and more. */
+#include "kernel/gemm/plan.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "kernel/gemm/source.h"
+
+enum {
+    ALIGNMENT = 64,
+    BLOCK_ROWS = 96,
+    CHUNK_COLUMNS = 256,
+    RUN_MAX = 320,
+    STRETCH_MAX = 1024,
+    STEP = 8,
+    STEP_MAX = 64,
+    FEW_ROWS = 128,
+    B_FLOATS_FEW_ROWS = 1 << 16, /* B is read once or twice: keep it near */
+    B_FLOATS = 1 << 18
+};
+
+static int64_t divide_up(int64_t value, int64_t by) {
+    return (value + by - 1) / by;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static bool is_float32_fmac(const hu_gemm_task *task) {
+    const hu_format *f = &task->accumulator.format;
+    return task->accumulator.mac == HU_MAC_FMAC && !task->counts && f->exp_bits == 8 &&
+           f->man_bits == 23 && f->bias == 127 && f->specials == HU_SPECIALS_IEEE &&
+           f->subnormals && f->overflow == HU_OVERFLOW_INF;
+}
+
+/* Narrow tiles where wide ones would work on padding. */
+static void choose_tile(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *p) {
+    hu_gemm_kernel tile[HU_GEMM_SHAPE_COUNT];
+    int64_t columns[HU_GEMM_SHAPE_COUNT];
+    for (int s = 0; s < HU_GEMM_SHAPE_COUNT; s++) {
+        tile[s] = hu_gemm_kernel_of(isa, p->mac, HU_GEMM_F32, HU_GEMM_FULL, (hu_gemm_shape)s);
+        columns[s] = divide_up(task->n, tile[s].columns) * tile[s].columns;
+    }
+    p->shape =
+        columns[HU_GEMM_NARROW] * 9 < columns[HU_GEMM_WIDE] * 8 ? HU_GEMM_NARROW : HU_GEMM_WIDE;
+    p->rows = tile[p->shape].rows;
+    p->columns = tile[p->shape].columns;
+    p->wide_columns =
+        hu_gemm_kernel_of(isa, task->accumulator.mac, HU_GEMM_F64, HU_GEMM_FULL, p->shape).columns;
+}
+
+static int64_t step_of(const hu_accumulator *accumulator) {
+    int64_t block = accumulator->block;
+    if (accumulator->mac != HU_MAC_FMAC_K || block > STEP_MAX) return STEP;
+    return block < STEP ? divide_up(STEP, block) * block : block;
+}
+
+static int64_t stretch_max(int64_t b_floats, int64_t padded_columns, int64_t run) {
+    int64_t fits = least(b_floats / padded_columns, STRETCH_MAX) / run * run;
+    return fits > run ? fits : run;
+}
+
+static void cut_terms(const hu_gemm_task *task, hu_gemm_plan *p) {
+    int64_t step = step_of(&task->accumulator), run = RUN_MAX / step * step;
+    int64_t all = divide_up(task->k, step) * step, padded = p->column_panels * p->columns;
+    int64_t most = stretch_max(task->m <= FEW_ROWS ? B_FLOATS_FEW_ROWS : B_FLOATS, padded, run);
+    int64_t cap = least(all, most), run_cap = least(all, run);
+    p->runs = divide_up(cap, run);
+    p->stretch = divide_up(divide_up(task->k, divide_up(task->k, most)), step) * step;
+    p->run = divide_up(divide_up(p->stretch, divide_up(p->stretch, run)), step) * step;
+    p->a_unit = hu_round_up((size_t)(run_cap * p->rows) + HU_PACK_SPILL, ALIGNMENT / sizeof(float));
+    p->b_unit =
+        hu_round_up((size_t)(run_cap * p->columns) + HU_PACK_SPILL, ALIGNMENT / sizeof(float));
+    hu_mac mac = task->accumulator.mac;
+    bool is_aligned = task->accumulator.mac == HU_MAC_FMAC_K && step % task->accumulator.block == 0;
+    p->has_two_states =
+        mac == HU_MAC_KAHAN || mac == HU_MAC_KAHAN_CPD || (mac == HU_MAC_FMAC_K && !is_aligned);
+}
+
+static void cut_tiles(const hu_gemm_task *task, hu_gemm_plan *p) {
+    int threads = task->threads;
+    p->row_panels = divide_up(task->m, p->rows);
+    p->column_panels = divide_up(task->n, p->columns);
+    p->block_panels = least(BLOCK_ROWS / p->rows, p->row_panels);
+    p->blocks = divide_up(p->row_panels, p->block_panels);
+    p->is_a_shared = threads > 1 && p->blocks < 2 * (int64_t)threads;
+    p->chunk_panels = least(CHUNK_COLUMNS / p->columns, p->column_panels);
+    if (p->is_a_shared) {
+        int64_t few = p->column_panels * p->blocks / (3 * (int64_t)threads);
+        p->chunk_panels = least(p->chunk_panels, few > 1 ? few : 1);
+    }
+    p->chunks = divide_up(p->column_panels, p->chunk_panels);
+}
+
+/* Scratch grows part by part; `fits` stays false after an overflow. */
+typedef struct layout {
+    size_t bytes;
+    bool fits;
+} layout;
+
+static hu_gemm_part place(layout *l, int64_t count, size_t unit, size_t size) {
+    hu_gemm_part part = {.offset = l->bytes};
+    l->fits = l->fits && hu_mul_size((size_t)count, unit, &part.bytes) &&
+              hu_mul_size(part.bytes, size, &part.bytes) &&
+              part.bytes < SIZE_MAX / 2 - l->bytes - ALIGNMENT;
+    if (l->fits) l->bytes = hu_round_up(l->bytes + part.bytes, ALIGNMENT);
+    return part;
+}
+
+/* Elements of state that rest beside c between stretches. */
+static int64_t stored_elements(const hu_gemm_task *task, const hu_gemm_plan *p) {
+    int64_t run = RUN_MAX / step_of(&task->accumulator) * step_of(&task->accumulator);
+    int64_t padded = p->column_panels * p->columns;
+    if (!p->has_two_states || task->carry) return 0;
+    if (task->k > stretch_max(B_FLOATS, padded, run)) return task->m * task->n;
+    if (task->k > stretch_max(B_FLOATS_FEW_ROWS, padded, run))
+        return least(task->m, FEW_ROWS) * task->n;
+    return 0;
+}
+
+static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
+    int64_t blocks = task->threads == 1 ? 1 : least(p->blocks, 2 * (int64_t)task->threads);
+    int64_t a_units = blocks * p->block_panels * p->runs, b_units = p->column_panels * p->runs;
+    p->a_images = place(l, 1, hu_source_image_floats(&task->a), sizeof(float));
+    p->b_images = place(l, 1, hu_source_image_floats(&task->b), sizeof(float));
+    p->b_panels = place(l, b_units, p->b_unit, sizeof(float));
+    p->b_facts = place(l, b_units, 1, sizeof(hu_panel_facts));
+    p->a_panels = place(l, a_units, p->a_unit, sizeof(float));
+    p->a_facts = place(l, a_units, 1, sizeof(hu_panel_facts));
+    p->extra_store = place(l, stored_elements(task, p), 1, sizeof(float));
+}
+
+static void place_own(hu_gemm_plan *p, layout *l) {
+    int64_t tiles = p->block_panels * least(CHUNK_COLUMNS / p->columns, p->column_panels);
+    size_t state = (size_t)(p->rows * p->columns);
+    size_t wide = p->wide_columns ? sizeof(double) : 0;
+    p->own = l->bytes;
+    p->a_wide = place(l, p->block_panels, p->a_unit, wide);
+    p->b_wide = place(l, 1, p->b_unit, wide);
+    p->sum = place(l, tiles, state, sizeof(float));
+    p->extra = place(l, tiles, state, sizeof(float));
+    p->reach = place(l, tiles, 1, sizeof(hu_gemm_reach));
+    p->is_wide = place(l, p->block_panels, 1, sizeof(bool));
+    p->own_bytes = l->bytes - p->own;
+}
+
+hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *plan) {
+    layout l = {.fits = true};
+    *plan = (hu_gemm_plan){.mac = is_float32_fmac(task) ? HU_MAC_FMACS : task->accumulator.mac};
+    choose_tile(task, isa, plan);
+    cut_tiles(task, plan);
+    cut_terms(task, plan);
+    place_shared(task, plan, &l);
+    place_own(plan, &l);
+    for (int t = 1; t < task->threads && l.fits; t++) place(&l, 1, plan->own_bytes, 1);
+    if (!l.fits)
+        return hu_fail(HU_ERR_SHAPE, "gemm: scratch of a %lld x %lld x %lld product is too large",
+                       (long long)task->m, (long long)task->n, (long long)task->k);
+    plan->bytes = l.bytes;
+    return HU_OK;
+}

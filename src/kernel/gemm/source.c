@@ -1,0 +1,115 @@
+/* kernel/gemm/source.c - panels of strided matrices, and rounding on the way. */
+#include "kernel/gemm/source.h"
+
+#include <string.h>
+
+#include "kernel/gemm/source_patches.h"
+
+hu_status hu_source_init(const hu_operand *operand, int64_t rows, int64_t terms, hu_isa isa,
+                         hu_source *source) {
+    *source = (hu_source){.operand = *operand, .rows = rows, .terms = terms};
+    source->pack = hu_pack_set_of(isa);
+    if (operand->patches) {
+        source->patches = *operand->patches;
+        source->operand.patches = &source->patches;
+    }
+    if (!operand->format) return HU_OK;
+    source->is_rounded = true;
+    return hu_rounder_init(&source->rounder, operand->format, operand->rounding);
+}
+
+/* ---- images ---- */
+
+size_t hu_source_image_floats(const hu_operand *operand) {
+    const hu_patches *p = operand->patches;
+    if (!p || !operand->format) return 0;
+    return (size_t)(p->count * p->in_h * p->in_w * p->channels);
+}
+
+void hu_source_round_images(const hu_source *source, float *images, int part, int parts,
+                            hu_round_counts *counts) {
+    const hu_patches *p = &source->patches;
+    const float *data = source->operand.data;
+    int64_t pixels = p->count * p->in_h * p->in_w;
+    int64_t first = pixels * part / parts, count = pixels * (part + 1) / parts - first;
+    float *out = images + first * p->channels;
+    size_t floats = (size_t)(count * p->channels);
+    if (p->pixel_stride == p->channels) {
+        hu_rounder_run(&source->rounder, floats, data + first * p->channels, out, NULL, 0, counts);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        memcpy(out + i * p->channels, data + (first + i) * p->pixel_stride,
+               (size_t)p->channels * sizeof *out);
+    hu_rounder_run(&source->rounder, floats, out, out, NULL, 0, counts);
+}
+
+void hu_source_use_images(hu_source *source, const float *images) {
+    source->operand.data = images;
+    source->patches.pixel_stride = source->patches.channels;
+    source->is_rounded = false;
+}
+
+/* ---- matrices ---- */
+
+/* Neither rows nor terms lie side by side. */
+static void gather(const float *data, int64_t stride, int64_t k_stride, int64_t run, int width,
+                   int valid, float *panel) {
+    for (int64_t k = 0; k < run; k++, panel += width) {
+        for (int i = 0; i < valid; i++) panel[i] = data[i * stride + k * k_stride];
+        for (int i = valid; i < width; i++) panel[i] = 0;
+    }
+}
+
+/* One run of terms with one stride. */
+static void pack_run(const hu_source *source, const float *data, int64_t run, int width, int valid,
+                     float *panel) {
+    const hu_operand *o = &source->operand;
+    if (o->k_stride == 1 && valid > 1) {
+        const float *rows[HU_PACK_WIDTH_MAX];
+        for (int i = 0; i < width; i++)
+            rows[i] = i < valid ? data + i * o->stride : hu_source_zeros;
+        source->pack->rows(rows, run, width, panel);
+    } else if (o->stride == 1 || valid == 1) {
+        source->pack->columns(data, o->k_stride, run, width, valid, panel);
+    } else {
+        gather(data, o->stride, o->k_stride, run, width, valid, panel);
+    }
+}
+
+static void pack_matrix(const hu_source *source, int64_t first, int width, int valid, int64_t k,
+                        int64_t run, float *panel) {
+    const hu_operand *o = &source->operand;
+    const float *data = o->data + first * o->stride;
+    int64_t inner = o->inner > 0 ? o->inner : source->terms;
+    for (int64_t done = 0; done < run;) {
+        int64_t outer = (k + done) / inner, at = (k + done) % inner;
+        int64_t length = inner - at < run - done ? inner - at : run - done;
+        int64_t offset = (o->inner > 0 ? outer * o->outer_stride : 0) + at * o->k_stride;
+        pack_run(source, data + offset, length, width, valid, panel + done * width);
+        done += length;
+    }
+}
+
+/* Padding was rounded with the rest: zeros that no source has. */
+static void round_panel(const hu_source *source, int64_t run, int width, int valid, float *panel,
+                        hu_round_counts *counts) {
+    uint64_t padding = (uint64_t)run * (uint64_t)(width - valid);
+    hu_rounder_run(&source->rounder, (size_t)(run * width), panel, panel, NULL, 0, counts);
+    if (!counts) return;
+    counts->elements -= padding;
+    counts->zero -= padding;
+}
+
+void hu_source_pack(const hu_source *source, int64_t first, int width, int64_t k, int64_t run,
+                    float *panel, hu_round_counts *counts) {
+    int64_t left = source->rows - first;
+    int valid = left < width ? (int)left : width;
+    if (!source->operand.patches)
+        pack_matrix(source, first, width, valid, k, run, panel);
+    else if (source->operand.transposed)
+        hu_source_pack_columns_of_patches(source, first, width, valid, k, run, panel);
+    else
+        hu_source_pack_patches(source, first, width, valid, k, run, panel);
+    if (source->is_rounded) round_panel(source, run, width, valid, panel, counts);
+}

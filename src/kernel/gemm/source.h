@@ -1,0 +1,40 @@
+/* kernel/gemm/source.h - a factor of a product, read panel by panel.
+ * Thread-safe: a prepared hu_source is read only.
+ */
+#ifndef HU_KERNEL_GEMM_SOURCE_H
+#define HU_KERNEL_GEMM_SOURCE_H
+#include <halfulp/gemm.h>
+
+#include "kernel/gemm/pack.h"
+#include "kernel/round/round.h"
+
+typedef struct hu_source {
+    hu_operand operand;
+    hu_patches patches; /* operand.patches points here, if anywhere */
+    int64_t rows, terms;
+    bool is_rounded; /* numbers are rounded: in the panel, or patches before, image by image */
+    hu_rounder rounder;
+    const hu_pack_set *pack;
+} hu_source;
+
+/* operand: checked, of rows x terms. A source is not copied. */
+hu_status hu_source_init(const hu_operand *operand, int64_t rows, int64_t terms, hu_isa isa,
+                         hu_source *source);
+
+/* Floats of the rounded images that patches with a format read; 0 for all other operands. */
+size_t hu_source_image_floats(const hu_operand *operand);
+
+/* Rounds part `part` of `parts` of the images into images[hu_source_image_floats()]; once all
+ * parts are done, hu_source_use_images() lets the source read them. */
+void hu_source_round_images(const hu_source *source, float *images, int part, int parts,
+                            hu_round_counts *counts);
+void hu_source_use_images(hu_source *source, const float *images);
+
+/* Elements (first .. first+width-1, k .. k+run-1) -> panel[run][width], zeros behind the last row;
+ * HU_PACK_SPILL floats behind the panel may change. run <= HU_SOURCE_RUN_MAX. Numbers rounded here
+ * are added to counts (NULL: not counted). */
+enum { HU_SOURCE_RUN_MAX = 512 };
+void hu_source_pack(const hu_source *source, int64_t first, int width, int64_t k, int64_t run,
+                    float *panel, hu_round_counts *counts);
+
+#endif

@@ -1,0 +1,59 @@
+/* kernel/gemm/tile.h - a product under way: what its threads share, what each has, and one tile.
+ * Thread-safe: a hu_gemm_job is read only while tiles run, except `next` (atomic); a hu_gemm_worker
+ * belongs to one thread.
+ */
+#ifndef HU_KERNEL_GEMM_TILE_H
+#define HU_KERNEL_GEMM_TILE_H
+#include "kernel/gemm/plan.h"
+#include "kernel/gemm/source.h"
+
+typedef struct hu_gemm_job {
+    const hu_gemm_task *task;
+    hu_gemm_plan plan;
+    hu_gemm_prover prover;
+    hu_gemm_constants constants;
+    hu_source a, b;
+    const hu_pack_set *pack;
+    hu_gemm_kernel_fn *kernels[HU_GEMM_ARITHMETIC_COUNT][HU_GEMM_CLASS_COUNT];
+    bool needs_facts;
+    char *scratch;
+    hu_gemm_counts counts; /* sums of all threads, as the rest below */
+    hu_round_counts a_counts, b_counts;
+    int64_t next; /* first tile job of the stretch that no thread has taken */
+} hu_gemm_job;
+
+/* Tiles side by side with their state. */
+typedef struct hu_gemm_worker {
+    const hu_gemm_job *job;
+    const float *a_panels, *b_panels; /* of the first row and column panel at hand */
+    const hu_panel_facts *a_facts, *b_facts;
+    double *a_wide, *b_wide; /* panels of the run at hand as doubles, where is_wide says so */
+    bool *is_wide;
+    bool is_b_wide;
+    float *sum, *extra; /* [block rows][chunk columns] */
+    int64_t ld;
+    hu_gemm_reach *reach;                           /* [block panels][chunk panels] */
+    int64_t first_row, rows, first_column, columns; /* of the state at hand, without padding */
+    hu_gemm_counts counts;
+} hu_gemm_worker;
+
+/* Part of the job's scratch, shared or of one thread. */
+static inline void *hu_gemm_shared(const hu_gemm_job *job, hu_gemm_part part) {
+    return job->scratch + part.offset;
+}
+static inline void *hu_gemm_own(const hu_gemm_job *job, hu_gemm_part part, int thread) {
+    return job->scratch + part.offset + (size_t)thread * job->plan.own_bytes;
+}
+
+/* What hu_gemm_prove knows of numbers [rows][columns], row stride ld. */
+hu_panel_facts hu_gemm_judge(const hu_gemm_job *job, const float *x, int64_t rows, int64_t columns,
+                             int64_t ld);
+
+/* Reach of the state of tile (row_panel, column_panel) of the worker's block and chunk. */
+void hu_gemm_look(hu_gemm_worker *worker, int64_t row_panel, int64_t column_panel);
+
+/* Adds `run` terms of run number `index` of the stretch, `phase` as of hu_gemm_tile, to a tile. */
+void hu_gemm_run_tile(hu_gemm_worker *worker, int64_t row_panel, int64_t column_panel,
+                      int64_t index, int64_t run, int64_t phase);
+
+#endif
