@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/layout.h"
+#include "graph/rescale.h"
 
 int hu_thread_number(void) {
     return omp_get_thread_num();
@@ -23,10 +24,13 @@ static const float *load(const hu_slot *slot, const hu_op_call *call, hu_bump *b
     return hu_storage_read(&slot->storage, slot->data, call->first, call->count, scratch);
 }
 
-/* Where an op writes rows of a slot: its place, or scratch that is packed afterwards. */
+/* Where an op writes rows of a slot: its place, scratch that is packed afterwards, or where rows
+ * wait.
+ */
 static float *room(const hu_slot *slot, const hu_op_call *call, hu_bump *bump) {
     if (slot->storage.trait->is_float32)
         return slot->data ? hu_storage_in_place(&slot->storage, slot->data, call->first) : NULL;
+    if (slot->waiting != HU_NONE) return hu_rescale_room(slot, call->first);
     return hu_bump_take(bump, chunk_bytes(slot, call->count));
 }
 
@@ -85,10 +89,19 @@ static const hu_slot *only_contribution(const hu_run *run, const hu_value_info *
 /* Rounding a contribution again to the grid it is on changes nothing. */
 static bool sum_needs_rounding(const hu_run *run, hu_value_id id, uint32_t contributions) {
     const hu_quantizer *sum = &run->grad_sum[id].edge->quantizer;
-    if (!sum->rounds) return false;
+    if (!hu_quantizer_rounds(sum)) return false;
     if (contributions != 1) return contributions > 1;
     const hu_quantizer *one = &only_contribution(run, &run->graph->value[id])->edge->quantizer;
-    return !one->rounds || !hu_format_equal(&one->format, &sum->format);
+    return !hu_quantizer_same_numbers(one, sum);
+}
+
+bool hu_chunk_rounds_sum(const hu_run *run, hu_value_id id) {
+    return sum_needs_rounding(run, id, count_contributions(run->graph, &run->graph->value[id]));
+}
+
+const float *hu_chunk_gradient_sum(hu_run *run, hu_value_id id, const hu_op_call *call,
+                                   hu_bump *bump) {
+    return gather(run, id, call, bump, count_contributions(run->graph, &run->graph->value[id]));
 }
 
 static const float *load_gradient(hu_run *run, uint32_t node_id, hu_value_id id,

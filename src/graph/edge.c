@@ -47,12 +47,12 @@ void hu_edge_table_clear(hu_edge_table *edges) {
 
 bool hu_edge_nonfinite(const hu_quantizer *quantizer, const hu_round_counts *counts) {
     if (counts->nan) return true;
-    if (!counts->overflow) return false;
-    return !quantizer->rounds || quantizer->format.overflow != HU_OVERFLOW_SAT;
+    if (!counts->overflow || quantizer->kind == HU_QUANTIZER_BLOCK) return false;
+    return quantizer->kind == HU_QUANTIZER_NONE || quantizer->format.overflow != HU_OVERFLOW_SAT;
 }
 
 bool hu_edge_unencodable(const hu_quantizer *quantizer, const hu_round_counts *counts) {
-    if (!quantizer->rounds) return false;
+    if (quantizer->kind != HU_QUANTIZER_FLOAT) return false; /* blocks have NaN in every format */
     const hu_format *format = &quantizer->format;
     bool has_nan = format->specials != HU_SPECIALS_FIN &&
                    !(format->specials == HU_SPECIALS_IEEE && format->man_bits == 0);

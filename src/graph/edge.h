@@ -10,12 +10,7 @@
 #include <halfulp/round.h>
 
 #include "graph/graph.h"
-
-typedef struct hu_quantizer {
-    bool rounds; /* false: float32 passes through */
-    hu_rounding rounding;
-    hu_format format;
-} hu_quantizer;
+#include "graph/quantizer.h"
 
 typedef struct hu_edge {
     hu_quantizer quantizer;

@@ -54,6 +54,14 @@ static int32_t last_read(const hu_graph *graph, hu_value_id id) {
     return last;
 }
 
+/* Float32 room for the rows of a packed slot that wait for their maximum. */
+static hu_status waiting_buffer(hu_run *run, hu_slot *slot, int32_t time) {
+    bool waits = hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    if (!waits || slot->storage.trait->is_float32) return HU_OK;
+    return add_buffer(run, (size_t)(slot->elements * run->options.batch) * sizeof(float), time,
+                      time, HU_BUFFER_SCRATCH, &slot->waiting);
+}
+
 static hu_status value_buffers(hu_run *run) {
     const hu_graph *graph = run->graph;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
@@ -62,10 +70,13 @@ static hu_status value_buffers(hu_run *run) {
         hu_status st = HU_OK;
         size_t bytes = hu_storage_bytes(&slot->storage, run->options.batch);
         int32_t first = value->producer == HU_NONE ? 0 : hu_time_forward(value->producer);
-        if (value->role == HU_VALUE_ACTIVATION || value->role == HU_VALUE_INPUT)
+        bool has_rows = value->role == HU_VALUE_ACTIVATION || value->role == HU_VALUE_INPUT;
+        if (has_rows) st = waiting_buffer(run, slot, first);
+        if (st != HU_OK) return st;
+        if (has_rows)
             st = add_buffer(run, bytes, first, last_read(graph, v), HU_BUFFER_ACTIVATION,
                             &slot->buffer);
-        else if (value->role == HU_VALUE_PARAMETER && slot->edge->quantizer.rounds)
+        else if (value->role == HU_VALUE_PARAMETER && hu_quantizer_rounds(&slot->edge->quantizer))
             st = add_buffer(run, hu_storage_bytes(&slot->storage, 1), 0, hu_time_update(graph),
                             HU_BUFFER_WEIGHT, &slot->buffer);
         if (st != HU_OK) return st;
@@ -82,9 +93,11 @@ static hu_status gradient_buffers(hu_run *run) {
         bool is_param = value->role == HU_VALUE_PARAMETER;
         int32_t first = hu_time_backward(graph, graph->use[u].node);
         int32_t last = is_param ? hu_time_update(graph) : hu_time_backward(graph, value->producer);
-        hu_status st = add_buffer(
-            run, hu_storage_bytes(&slot->storage, is_param ? 1 : run->options.batch), first, last,
-            is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT, &slot->buffer);
+        hu_status st = is_param ? HU_OK : waiting_buffer(run, slot, first);
+        if (st != HU_OK) return st;
+        st = add_buffer(run, hu_storage_bytes(&slot->storage, is_param ? 1 : run->options.batch),
+                        first, last, is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT,
+                        &slot->buffer);
         if (st != HU_OK) return st;
     }
     return HU_OK;
@@ -95,7 +108,7 @@ static size_t unpacked_param_bytes(const hu_run *run, const hu_node *node) {
     size_t bytes = 0;
     for (int j = 0; j < node->n_params; j++) {
         const hu_slot *slot = &run->value[node->param[j]];
-        if (slot->edge->quantizer.rounds && !slot->storage.trait->is_float32)
+        if (hu_quantizer_rounds(&slot->edge->quantizer) && !slot->storage.trait->is_float32)
             bytes += hu_round_up((size_t)slot->elements * sizeof(float), 64);
     }
     return bytes;
@@ -177,12 +190,15 @@ static size_t measure_scratch(hu_run *run) {
     return hu_round_up(most > input + 128 ? most : input + 128, 4096);
 }
 
+static void point_slot(hu_run *run, hu_slot *slot) {
+    slot->data = hu_buffer_data(run, slot->buffer);
+    slot->rows = hu_buffer_data(run, slot->waiting);
+}
+
 static void point_slots(hu_run *run, size_t scratch_offset) {
     const hu_graph *graph = run->graph;
-    for (hu_value_id v = 0; v < graph->value_count; v++)
-        run->value[v].data = hu_buffer_data(run, run->value[v].buffer);
-    for (uint32_t u = 0; u < graph->use_count; u++)
-        run->grad[u].data = hu_buffer_data(run, run->grad[u].buffer);
+    for (hu_value_id v = 0; v < graph->value_count; v++) point_slot(run, &run->value[v]);
+    for (uint32_t u = 0; u < graph->use_count; u++) point_slot(run, &run->grad[u]);
     for (int t = 0; t < run->options.threads; t++)
         run->thread[t].scratch = run->arena + scratch_offset + (size_t)t * run->scratch_bytes;
 }

@@ -40,6 +40,20 @@ typedef struct hu_bump {
 } hu_bump;
 void *hu_bump_take(hu_bump *bump, size_t bytes);
 
+/* Samples of chunk c of the present pass. */
+static inline int64_t hu_chunk_rows(const hu_run *run, int64_t c) {
+    int64_t left = run->pass.samples - c * run->options.chunk;
+    return left < run->options.chunk ? left : run->options.chunk;
+}
+
+/* True if the sum of a value's gradient contributions is rounded: not if it is one contribution
+ * that has the sum's own numbers. */
+bool hu_chunk_rounds_sum(const hu_run *run, hu_value_id value);
+
+/* That sum over a chunk, not rounded yet, in scratch. */
+const float *hu_chunk_gradient_sum(hu_run *run, hu_value_id value, const hu_op_call *call,
+                                   hu_bump *bump);
+
 /* Fills the sample pointers of a call for one chunk from slots and scratch; with a NULL base it
  * measures the scratch. */
 void hu_chunk_forward(hu_run *run, uint32_t node, hu_op_call *call, hu_bump *bump);

@@ -3,18 +3,14 @@
 
 #include "base/error.h"
 #include "graph/layout.h"
+#include "graph/rescale.h"
 #include "graph/whole.h"
-
-static int64_t chunk_count(const hu_run *run, int64_t chunk_index) {
-    int64_t first = chunk_index * run->options.chunk;
-    int64_t left = run->pass.samples - first;
-    return left < run->options.chunk ? left : run->options.chunk;
-}
 
 static void clear_thread_counts(hu_run *run) {
     for (int t = 0; t < run->options.threads; t++)
         for (uint32_t i = 0; i < run->max_edges; i++)
             hu_round_counts_clear(&run->thread[t].counts[i]);
+    hu_rescale_begin(run);
 }
 
 /* Adds what a pass counted to the edge (evaluation leaves no trace), and marks the step if what was
@@ -92,7 +88,7 @@ static void set_chunk(hu_run *run, uint32_t n, hu_pass pass, int64_t c, hu_op_ca
     unsigned char *aux = hu_buffer_data(run, exec->aux);
     double *partial = hu_buffer_data(run, exec->partial[pass]);
     call->first = c * run->options.chunk;
-    call->count = chunk_count(run, c);
+    call->count = hu_chunk_rows(run, c);
     call->aux = aux ? aux + (size_t)call->first * exec->aux_bytes : NULL;
     call->partial = partial ? partial + (size_t)c * exec->partial_count[pass] : NULL;
 }
@@ -144,8 +140,8 @@ static void forward_chunk(hu_run *run, uint32_t n, int64_t c, hu_thread *thread)
     call->scratch = thread->scratch + bump.used;
     node->op->forward(call);
     for (int i = 0; i < node->n_out; i++)
-        hu_slot_store(&run->value[node->out[i]], &run->context, call->first, call->count,
-                      call->out[i], &thread->counts[i]);
+        hu_rescale_store(run, &run->value[node->out[i]], thread, (uint32_t)i, call->first,
+                         call->count, call->out[i]);
 }
 
 static void forward_node(hu_run *run, uint32_t n) {
@@ -155,8 +151,10 @@ static void forward_node(hu_run *run, uint32_t n) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++)
         forward_chunk(run, n, c, &run->thread[hu_thread_number()]);
-    for (int i = 0; i < node->n_out; i++)
+    for (int i = 0; i < node->n_out; i++) {
+        hu_rescale_finish(run, &run->value[node->out[i]], (uint32_t)i);
         collect(run, (uint32_t)i, run->value[node->out[i]].edge, node->out[i], false);
+    }
     hu_products_collect(run, n);
 }
 
@@ -175,12 +173,13 @@ static void check_labels(const hu_run *run, int64_t count, const float *labels,
 static void load_chunk(hu_run *run, const hu_source *source, int64_t c, hu_thread *thread) {
     const hu_graph *graph = run->graph;
     const hu_slot *image = &run->value[graph->image], *label = &run->value[graph->label];
-    int64_t first = c * run->options.chunk, count = chunk_count(run, c);
+    int64_t first = c * run->options.chunk, count = hu_chunk_rows(run, c);
     hu_bump bump = {thread->scratch, 0};
-    float *x = hu_bump_take(&bump, (size_t)(count * image->elements) * sizeof(float));
+    float *x = hu_rescale_room(image, first);
+    if (!x) x = hu_bump_take(&bump, (size_t)(count * image->elements) * sizeof(float));
     float *y = hu_bump_take(&bump, (size_t)count * sizeof(float));
     source->fill(source->context, first, count, x, y);
-    hu_slot_store(image, &run->context, first, count, x, &thread->counts[0]);
+    hu_rescale_store(run, image, thread, 0, first, count, x);
     hu_storage_write(&label->storage, label->data, first, count, y);
     check_labels(run, count, y, &thread->counts[1]);
 }
@@ -191,6 +190,7 @@ static void load_batch(hu_run *run, const hu_source *source) {
     for (int64_t c = 0; c < run->chunks; c++)
         load_chunk(run, source, c, &run->thread[hu_thread_number()]);
     hu_value_id image = run->graph->image, label = run->graph->label;
+    hu_rescale_finish(run, &run->value[image], 0);
     collect(run, 0, run->value[image].edge, image, false);
     if (!run->pass.scan) collect(run, 1, run->value[label].edge, label, false);
 }
@@ -266,8 +266,8 @@ static void backward_chunk(hu_run *run, uint32_t n, int64_t c, hu_thread *thread
     node->op->backward(call);
     for (int i = 0; i < node->n_in; i++)
         if (node->need_din[i])
-            hu_slot_store(&run->grad[node->first_use + (uint32_t)i], &run->context, call->first,
-                          call->count, call->din[i], &thread->counts[i]);
+            hu_rescale_store(run, &run->grad[node->first_use + (uint32_t)i], thread, (uint32_t)i,
+                             call->first, call->count, call->din[i]);
 }
 
 /* Sums the chunks' partial parameter gradients in a tree over the chunk index, each element by one
@@ -300,6 +300,7 @@ static void store_dparams(hu_run *run, uint32_t n) {
         hu_slot *slot = &run->grad[node->first_use + (uint32_t)(node->n_in + j)];
         if (!dparam[j]) continue;
         hu_round_counts_clear(&counts);
+        hu_rescale_row(slot, dparam[j], run->pass.training && !run->pass.scan);
         hu_slot_store_row(slot, &run->context, dparam[j], &counts);
         settle(run, slot->edge, &counts, node->param[j], true);
     }
@@ -315,6 +316,7 @@ static void backward_node(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     begin_node(run, n, HU_BACKWARD);
     point_dparams(run, n, 0, run->thread[0].call.dparam);
+    hu_rescale_sums(run, n);
     reduce_node(run, n, HU_BACKWARD);
     if (run->exec[n].sums_whole)
         hu_whole_backward(run, n, backward_chunk);
@@ -323,8 +325,11 @@ static void backward_node(hu_run *run, uint32_t n) {
     for (int i = 0; i < node->n_out; i++)
         collect(run, (uint32_t)(node->n_in + i), run->grad_sum[node->out[i]].edge, node->out[i],
                 true);
-    for (int i = 0; i < node->n_in; i++)
-        collect(run, (uint32_t)i, run->grad[node->first_use + (uint32_t)i].edge, node->in[i], true);
+    for (int i = 0; i < node->n_in; i++) {
+        hu_slot *slot = &run->grad[node->first_use + (uint32_t)i];
+        if (node->need_din[i]) hu_rescale_finish(run, slot, (uint32_t)i);
+        collect(run, (uint32_t)i, slot->edge, node->in[i], true);
+    }
     hu_products_collect(run, n);
     store_dparams(run, n);
 }

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "graph/layout.h"
+#include "graph/rescale.h"
 
 static hu_status make_array(size_t count, size_t bytes, void *array) {
     return hu_alloc_array(count, bytes, (void **)array);
@@ -19,17 +20,17 @@ static hu_status init_slots(hu_run *run) {
     char name[2 * HU_NAME_BYTES];
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
-        HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, value->elements, "round",
+        HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, &value->shape, "round",
                             value->name));
-        HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, value->elements,
+        HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, &value->shape,
                             "round.grad.sum", value->name));
     }
     for (uint32_t u = 0; u < graph->use_count; u++) {
         const hu_value_info *value = &graph->value[graph->use[u].value];
-        snprintf(name, sizeof name, "%s>%s.%d", value->name,
-                 graph->node[graph->use[u].node].name, graph->use[u].index);
-        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, value->elements,
-                            "round.grad", name));
+        snprintf(name, sizeof name, "%s>%s.%d", value->name, graph->node[graph->use[u].node].name,
+                 graph->use[u].index);
+        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, &value->shape, "round.grad",
+                            name));
     }
 done:
     return st;
@@ -94,6 +95,7 @@ static hu_status create_threads(hu_run *run) {
         thread->call.dparam = (float **)(place + 5 * widest);
         thread->call.thread = (int)t;
         HU_TRY(make_array(run->max_edges, sizeof *thread->counts, &thread->counts));
+        HU_TRY(make_array(run->max_edges, sizeof *thread->tops, &thread->tops));
     }
 done:
     return st;
@@ -138,6 +140,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_ru
     HU_TRY(make_array(graph->node_count, sizeof *run->exec, &run->exec));
     HU_TRY(make_array(graph->value_count, sizeof *run->offset, &run->offset));
     HU_TRY(init_slots(run));
+    HU_TRY(hu_rescale_create(run));
     HU_TRY(create_parameters(run));
     HU_TRY(create_nodes(run));
     HU_TRY(create_threads(run));
@@ -151,13 +154,23 @@ done:
     return st;
 }
 
+static void release_slots(hu_slot *slots, uint32_t count) {
+    for (uint32_t i = 0; slots && i < count; i++) hu_slot_release(&slots[i]);
+}
+
 void hu_run_free(hu_run *run) {
     if (!run) return;
     for (uint32_t n = 0; run->exec && n < run->graph->node_count; n++) {
         const hu_op *op = run->graph->node[n].op;
         if (op->release && run->exec[n].state) op->release(run->exec[n].state);
     }
-    for (int t = 0; run->thread && t < run->options.threads; t++) hu_free(run->thread[t].counts);
+    for (int t = 0; run->thread && t < run->options.threads; t++) {
+        hu_free(run->thread[t].counts);
+        hu_free(run->thread[t].tops);
+    }
+    release_slots(run->value, run->graph->value_count);
+    release_slots(run->grad_sum, run->graph->value_count);
+    release_slots(run->grad, run->graph->use_count);
     hu_free(run->thread);
     hu_free(run->pointers);
     hu_free(run->value);
@@ -166,6 +179,7 @@ void hu_run_free(hu_run *run) {
     hu_free(run->exec);
     hu_free(run->offset);
     hu_free(run->buffers);
+    hu_free(run->history);
     hu_free(run->parameters);
     hu_free(run->arena);
     hu_free(run);
@@ -215,6 +229,7 @@ void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
         hu_slot *slot = &run->value[v];
         if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
         hu_round_counts_clear(&counts);
+        hu_rescale_row(slot, run->parameters + run->offset[v], counted);
         hu_slot_store_row(slot, &run->context, run->parameters + run->offset[v], &counts);
         if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
         if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))

@@ -27,9 +27,9 @@ typedef struct hu_source {
 
 /* What one pass is asked to do. */
 typedef struct hu_pass_options {
-    bool training;    /* batch statistics, dropout, counting; forward updates running statistics */
+    bool training; /* batch statistics, dropout, counting; forward updates running statistics */
     bool count_products; /* also count what the accumulators of products meet (slower) */
-    bool use_masters; /* parameters are read unrounded (evaluation) */
+    bool use_masters;    /* parameters are read unrounded (evaluation) */
     bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
                   counts nothing else and leaves running statistics alone */
     int64_t samples;      /* 1 .. batch */
@@ -62,6 +62,7 @@ typedef struct hu_thread {
     hu_op_call call;
     unsigned char *scratch;
     hu_round_counts *counts; /* [max_edges] of the node that runs */
+    uint32_t *tops;          /* [max_edges] largest magnitudes (bits), where scales need them */
     hu_gemm_counts product_counts[HU_PRODUCT_ROLES]; /* of the node that runs */
 } hu_thread;
 
@@ -82,8 +83,10 @@ typedef struct hu_run {
     unsigned char *arena;
     size_t arena_bytes, scratch_bytes;
     hu_thread *thread;
-    void **pointers; /* argument arrays of all threads */
-    float **dparam;  /* [HU_MAX_PARAMS] scratch of finish */
+    void **pointers;   /* argument arrays of all threads */
+    float **dparam;    /* [HU_MAX_PARAMS] scratch of finish */
+    uint32_t *history; /* maxima of earlier steps, see rescale.c; NULL: no scale is delayed */
+    uint32_t history_words;
     uint32_t max_edges;
     hu_slot_context context;
     hu_pass_options pass;

@@ -8,11 +8,17 @@
 typedef struct hu_slot {
     hu_edge *edge;
     hu_storage storage;
-    hu_rounder rounder; /* valid if edge->quantizer.rounds */
-    uint64_t stream;    /* random sequence of stochastic rounding */
-    int64_t elements;   /* of one row: a sample, or a whole parameter */
-    uint32_t buffer;    /* index of the run's buffer, HU_NONE: no memory of its own */
+    hu_rounder rounder;  /* of number formats: of the present scale */
+    hu_blocker *blocker; /* of block formats, else NULL */
+    int32_t exponent;    /* k of the tensor's scale 2^k */
+    uint64_t stream;     /* random sequence of stochastic rounding */
+    int64_t elements;    /* of one row: a sample, or a whole parameter */
+    uint32_t buffer;     /* index of the run's buffer, HU_NONE: no memory of its own */
+    uint32_t waiting;    /* buffer of the rows that wait, in float32, for the tensor's maximum */
+    uint32_t history;    /* place of its maxima in the run's, HU_NONE: keeps none */
+    uint32_t top;        /* largest magnitude seen in this step (bits), HU_NONE: none yet */
     unsigned char *data;
+    float *rows; /* of the waiting buffer */
 } hu_slot;
 
 /* What rounding of one step needs to know. */
@@ -23,12 +29,18 @@ typedef struct hu_slot_context {
     bool scan;     /* a repeated pass: counts in the tensors that are not rounded, and only there */
 } hu_slot_context;
 
-/* Prepares rounding and storage for the edge's quantizer. */
-hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, int64_t elements,
+/* Prepares rounding and storage for the edge's quantizer. shape: of a row, whose last extent is
+ * what blocks are cut from. */
+hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const hu_shape *shape,
                        const char *purpose, const char *name);
+void hu_slot_release(hu_slot *slot);
 
-/* Rounds rows first .. of x in place, counts, and stores them. counts is added to, NULL: not
- * counted. */
+/* Sets the scale of the tensor from the bits of a largest magnitude, where the quantizer has one.
+ * What is stored must not be read any more. */
+void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits);
+
+/* Rounds rows first .. of x, counts, and stores them; x is then of no use. counts is added to,
+ * NULL: not counted. */
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
                    float *x, hu_round_counts *counts);
 

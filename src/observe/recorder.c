@@ -37,9 +37,9 @@ done:
 static void write_tensor(hu_recorder *recorder, const char *name, const char *suffix,
                          const hu_edge *edge) {
     const hu_round_counts *c = &edge->counts;
-    char format[64] = "";
-    if (!edge->quantizer.rounds || c->elements == 0) return;
-    hu_format_print(&edge->quantizer.format, format, sizeof format);
+    char format[HU_QUANTIZER_BYTES];
+    if (!hu_quantizer_rounds(&edge->quantizer) || c->elements == 0) return;
+    hu_quantizer_print(&edge->quantizer, format, sizeof format);
     fprintf(recorder->file,
             "%s[\"%s%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
             ", %" PRIu64 ", ",
@@ -77,8 +77,7 @@ static bool write_products(hu_recorder *recorder, const hu_graph *graph,
             if (c->values == 0) continue;
             hu_graph_layer_name(graph, &graph->node[n], layer);
             hu_accumulator_print(&products->accumulation.accumulator[r], text, sizeof text);
-            fprintf(recorder->file,
-                    "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+            fprintf(recorder->file, "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
                     is_first ? ", \"products\": [" : ", ", layer,
                     hu_product_role_name((hu_product_role)r), text, c->values, c->subnormal,
                     c->overflow);

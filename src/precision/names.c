@@ -64,32 +64,6 @@ hu_status hu_scheme_parse(const char *text, hu_scheme *scheme) {
     return hu_fail(HU_ERR_UNKNOWN, "scheme '%s', expected lee, popescu or micikevicius", text);
 }
 
-static bool is_float32(const hu_format *format) {
-    return format->exp_bits == 8 && format->man_bits == 23 && format->bias == 127 &&
-           format->subnormals && format->overflow == HU_OVERFLOW_INF;
-}
-
-/* "FORMAT [MODE]" -> quantizer; usual: the mode where none is named. */
-static hu_status parse_quantizer(const char *text, hu_rounding usual, hu_quantizer *quantizer) {
-    char format[HU_SPEC_BYTES], mode[16] = "";
-    hu_status st = HU_OK;
-    const char *space = strrchr(text, ' ');
-    *quantizer = (hu_quantizer){.rounding = usual};
-    if (strlen(text) >= sizeof format)
-        return hu_fail(HU_ERR_PARSE, "format '%.40s...' is longer than %zu characters", text,
-                       sizeof format - 1);
-    strcpy(format, text);
-    if (space && strlen(space + 1) < sizeof mode) {
-        strcpy(mode, space + 1);
-        format[space - text] = '\0';
-    }
-    HU_TRY(hu_format_parse(format, &quantizer->format));
-    if (mode[0]) HU_TRY(hu_rounding_parse(mode, &quantizer->rounding));
-    quantizer->rounds = !is_float32(&quantizer->format);
-done:
-    return st;
-}
-
 static hu_status use_row(const named_precision *row, hu_precision *precision) {
     precision->scheme = row->scheme;
     precision->scaler = row->scaler;
@@ -97,7 +71,7 @@ static hu_status use_row(const named_precision *row, hu_precision *precision) {
     precision->eval_masters = row->eval_masters;
     for (int r = 0; r < HU_ROLE_COUNT; r++) {
         if (!row->format[r]) continue;
-        hu_status st = parse_quantizer(row->format[r], precision->rounding, &precision->role[r]);
+        hu_status st = hu_quantizer_parse(row->format[r], precision->rounding, &precision->role[r]);
         if (st != HU_OK) return st;
     }
     return HU_OK;
@@ -131,7 +105,7 @@ static hu_status parse_roles(const char *text, hu_precision *precision) {
                            (int)(at - text) + 1);
         memcpy(part, at + skip, length - skip);
         part[length - skip] = '\0';
-        hu_status st = parse_quantizer(part, precision->rounding, &precision->role[role]);
+        hu_status st = hu_quantizer_parse(part, precision->rounding, &precision->role[role]);
         if (st != HU_OK)
             return hu_fail_within(st, "precision '%s', column %d: ", text, (int)(at - text) + 1);
         at += length;
@@ -162,7 +136,7 @@ static hu_status parse_name(const char *text, hu_precision *precision) {
                               strncmp(text, "grad=", 5) == 0 || strncmp(text, "wgrad=", 6) == 0))
         return parse_roles(text, precision);
     hu_quantizer everywhere;
-    st = parse_quantizer(text, precision->rounding, &everywhere);
+    st = hu_quantizer_parse(text, precision->rounding, &everywhere);
     if (st == HU_ERR_UNKNOWN || (st == HU_ERR_PARSE && !strchr(text, ':'))) return unknown(text);
     if (st != HU_OK) return hu_fail_within(st, "precision '%s': ", text);
     precision->scheme = HU_SCHEME_POPESCU;
@@ -187,7 +161,8 @@ hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
         return hu_fail(HU_ERR_PARSE, "rule '%s': expected 'PATTERN: FORMAT'", text);
     size_t length = (size_t)(colon - text);
     while (text[length - 1] == ' ') length--;
-    st = parse_quantizer(colon + 1 + strspn(colon + 1, " "), precision->rounding, &rule.quantizer);
+    st = hu_quantizer_parse(colon + 1 + strspn(colon + 1, " "), precision->rounding,
+                            &rule.quantizer);
     if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", text);
     void *array = precision->rules;
     HU_TRY(hu_realloc(&array, (precision->rule_count + 1) * sizeof *precision->rules));

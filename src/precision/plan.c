@@ -65,7 +65,7 @@ static bool is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_valu
     const hu_op *op = producer_op(graph, v);
     if (graph->value[v].role == HU_VALUE_BUFFER || v == graph->label) return false;
     if (op && op->is_view) return false;
-    return !is_inner_product(graph, v) || edges->value[v].quantizer.rounds;
+    return !is_inner_product(graph, v) || hu_quantizer_rounds(&edges->value[v].quantizer);
 }
 
 /* Lee et al.: forward formats without infinities saturate, backward ones signal by an infinity;
@@ -73,7 +73,8 @@ static bool is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_valu
  * scaling listens. */
 static hu_quantizer in_direction(const hu_quantizer *quantizer, bool backward, bool signals) {
     hu_quantizer result = *quantizer;
-    if (backward && signals && result.rounds && result.format.overflow == HU_OVERFLOW_SAT)
+    if (backward && signals && result.kind == HU_QUANTIZER_FLOAT &&
+        result.format.overflow == HU_OVERFLOW_SAT)
         result.format.overflow = HU_OVERFLOW_INF;
     return result;
 }
@@ -167,7 +168,7 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
 }
 
 static bool is_low(const hu_quantizer *quantizer) {
-    return quantizer->rounds && hu_format_bits(&quantizer->format) <= 8;
+    return hu_quantizer_rounds(quantizer) && hu_format_bits(&quantizer->format) <= 8;
 }
 
 /* Elements of a tensor for a batch; its gradient has as many. */

@@ -1,17 +1,15 @@
 #include "tensor/storage.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 
 static const hu_storage_trait traits[] = {
-    {"8 bit", 8, 0},
-    {"16 bit", 16, 0},
-    {"float32", 32, 1},
-    {"dense", 0, 0},
+    {"8 bit", 8, 0}, {"16 bit", 16, 0}, {"float32", 32, 1}, {"dense", 0, 0}, {"blocks", 0, 0},
 };
-enum { TRAIT_8, TRAIT_16, TRAIT_FLOAT32, TRAIT_DENSE };
+enum { TRAIT_8, TRAIT_16, TRAIT_FLOAT32, TRAIT_DENSE, TRAIT_BLOCKS };
 
 static const char *const mode_names[] = {"packed", "float32", "dense"};
 
@@ -50,6 +48,24 @@ done:
     return st;
 }
 
+void hu_storage_choose_blocks(hu_storage_mode mode, const hu_blocker *blocker,
+                              hu_storage *storage) {
+    bool is_float32 = mode == HU_STORAGE_FLOAT32;
+    *storage = (hu_storage){.trait = &traits[is_float32 ? TRAIT_FLOAT32 : TRAIT_BLOCKS],
+                            .format = blocker->format->element,
+                            .blocker = blocker,
+                            .tensor_scale = 1.0f,
+                            .row_elements = blocker->row_elements};
+    storage->row_bytes =
+        is_float32 ? (size_t)blocker->row_elements * sizeof(float) : blocker->row_bytes;
+}
+
+void hu_storage_set_format(hu_storage *storage, const hu_format *format) {
+    storage->format = *format;
+    if (storage->trait->is_float32) return;
+    (void)hu_packer_init(&storage->packer, format, storage->trait->code_bits);
+}
+
 size_t hu_storage_bytes(const hu_storage *storage, int64_t rows) {
     return storage->row_bytes * (size_t)rows;
 }
@@ -77,6 +93,13 @@ const float *hu_storage_read(const hu_storage *storage, const void *data, int64_
                              int64_t rows, float *scratch) {
     const unsigned char *place = (const unsigned char *)data + hu_storage_bytes(storage, first);
     if (storage->trait->is_float32) return (const float *)(const void *)place;
+    if (storage->blocker) {
+        for (int64_t r = 0; r < rows; r++)
+            hu_blocker_unpack(storage->blocker, storage->tensor_scale,
+                              place + hu_storage_bytes(storage, r), 0,
+                              (size_t)storage->row_elements, scratch + r * storage->row_elements);
+        return scratch;
+    }
     int64_t step = rows_per_call(storage, rows);
     for (int64_t r = 0; r < rows; r += step)
         hu_packer_unpack(&storage->packer, (size_t)(step * storage->row_elements),
@@ -107,6 +130,11 @@ void hu_storage_write_part(const hu_storage *storage, void *data, int64_t first,
 
 const float *hu_storage_read_part(const hu_storage *storage, const void *data, int64_t first,
                                   int64_t count, float *scratch) {
+    if (hu_storage_is_blocks(storage)) {
+        hu_blocker_unpack(storage->blocker, storage->tensor_scale, data, first, (size_t)count,
+                          scratch);
+        return scratch;
+    }
     const unsigned char *place = (const unsigned char *)data + part_offset(storage, first);
     if (storage->trait->is_float32) return (const float *)(const void *)place;
     hu_packer_unpack(&storage->packer, (size_t)count, place, scratch);

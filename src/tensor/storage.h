@@ -4,6 +4,7 @@
 #define HU_TENSOR_STORAGE_H
 #include <stddef.h>
 
+#include "kernel/block/block.h"
 #include "kernel/pack/pack.h"
 
 /* What the user asks for: packed = the narrowest of 8, 16, 32 bits; dense = exactly 1+e+m bits;
@@ -15,7 +16,7 @@ typedef enum hu_storage_mode {
 } hu_storage_mode;
 
 typedef struct hu_storage_trait {
-    const char *name; /* "float32", "16 bit", "8 bit", "dense" */
+    const char *name; /* "float32", "16 bit", "8 bit", "dense", "blocks" */
     int code_bits;    /* of hu_pack; 0 = dense */
     int is_float32;
 } hu_storage_trait;
@@ -26,6 +27,8 @@ typedef struct hu_storage {
     const hu_storage_trait *trait;
     hu_packer packer;
     hu_format format;
+    const hu_blocker *blocker; /* of block formats, else NULL. Borrowed: valid as long as this */
+    float tensor_scale;        /* of block formats */
     int64_t row_elements;
     size_t row_bytes;
 } hu_storage;
@@ -37,6 +40,18 @@ hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode);
  * float32. HU_ERR_SHAPE if a row does not fit the address space; HU_ERR_FORMAT. */
 hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64_t row_elements,
                             hu_storage *storage);
+
+/* Storage for rows that the blocker rounds: its bytes, or float32. hu_storage_write cannot write
+ * packed blocks: hu_blocker_pack does, which rounds and packs at once. */
+void hu_storage_choose_blocks(hu_storage_mode mode, const hu_blocker *blocker, hu_storage *storage);
+
+/* Another format with as many bits: the scale of the tensor has changed. format must be valid. */
+void hu_storage_set_format(hu_storage *storage, const hu_format *format);
+
+/* True if rows are packed blocks. */
+static inline int hu_storage_is_blocks(const hu_storage *storage) {
+    return storage->blocker && !storage->trait->is_float32;
+}
 
 /* Bytes of a number of rows. */
 size_t hu_storage_bytes(const hu_storage *storage, int64_t rows);

@@ -14,9 +14,9 @@ static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {
 
 static bool describe(hu_trainer *trainer, const char *name, const char *suffix,
                      const hu_edge *edge) {
-    char format[64] = "float32";
+    char format[HU_QUANTIZER_BYTES];
     if (!hu_edge_nonfinite(&edge->quantizer, &edge->counts)) return false;
-    if (edge->quantizer.rounds) hu_format_print(&edge->quantizer.format, format, sizeof format);
+    hu_quantizer_print(&edge->quantizer, format, sizeof format);
     snprintf(trainer->culprit, sizeof trainer->culprit,
              "non-finite numbers first in %s%s (%s: %llu overflows, %llu NaNs of %llu)", name,
              suffix, format, (unsigned long long)edge->counts.overflow,

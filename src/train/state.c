@@ -5,6 +5,7 @@
 #include "base/hash.h"
 
 #include "base/error.h"
+#include "graph/rescale.h"
 #include "train/inner.h"
 
 /* Names and shapes of all parameters and buffers: a checkpoint fits only the graph it was made
@@ -42,6 +43,8 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
         snprintf(section, sizeof section, "optimizer.%s", name);
         HU_TRY(hu_checkpoint_add(writer, section, data, bytes));
     }
+    hu_rescale_history(trainer->run, &data, &bytes);
+    if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
 done:
     return st;
 }
@@ -80,6 +83,18 @@ static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *che
         if (st == HU_OK) st = hu_optimizer_restore(trainer->optimizer, i, saved, bytes);
         if (st != HU_OK) return st;
     }
+    return HU_OK;
+}
+
+/* A run that had no delayed scales left no history: it starts empty. */
+static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    const void *data;
+    size_t bytes;
+    hu_status st = hu_checkpoint_section(checkpoint, "scale.history", &data, &bytes);
+    if (st != HU_OK && st != HU_ERR_MISSING) return st;
+    st = hu_rescale_restore(trainer->run, data, bytes);
+    if (st != HU_OK)
+        return hu_fail_within(st, "%s: section 'scale.history': ", hu_checkpoint_path(checkpoint));
     return HU_OK;
 }
 
@@ -122,6 +137,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
     HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
+    HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
     trainer->scaler = restored;
     memcpy(trainer->run->parameters, parameters, bytes);

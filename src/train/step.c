@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/rescale.h"
 #include "train/inner.h"
 
 int64_t hu_gradient_block_count(const hu_trainer *trainer) {
@@ -107,13 +108,14 @@ void hu_round_masters(hu_trainer *trainer) {
     for (uint32_t p = 0; p < trainer->parameter_count; p++) {
         hu_value_id v = trainer->name_order[p];
         float *x = trainer->run->parameters + trainer->run->offset[v];
+        hu_rescale_row(&trainer->run->value[v], x, false);
         hu_slot_round(&trainer->run->value[v], &context, 0, 1, x, NULL);
     }
 }
 
 static void count_roundings(hu_train_progress *progress, const hu_edge *edges, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        if (!edges[i].quantizer.rounds) continue;
+        if (!hu_quantizer_rounds(&edges[i].quantizer)) continue;
         progress->elements += edges[i].counts.elements;
         progress->overflow += edges[i].counts.overflow;
         progress->underflow += edges[i].counts.underflow;
@@ -254,6 +256,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
         apply_update(trainer, report->lr, inverse, report->gradient_norm);
         if (!trainer->options.keep_masters) hu_round_masters(trainer);
     }
+    hu_rescale_end_step(trainer->run);
     note_step(trainer, report);
     HU_TRY(judge(trainer, report));
     HU_TRY(check_update(trainer, report));

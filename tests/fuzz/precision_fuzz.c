@@ -28,7 +28,7 @@ static bool matches_slowly(const char *pattern, const char *name) {
 static void check_quantizer(const hu_quantizer *quantizer) {
     static const hu_quantizer nothing = {0};
     FUZZ_CHECK(quantizer->rounding < HU_ROUND_COUNT);
-    if (quantizer->rounds || memcmp(quantizer, &nothing, sizeof nothing) != 0)
+    if (hu_quantizer_rounds(quantizer) || memcmp(quantizer, &nothing, sizeof nothing) != 0)
         FUZZ_CHECK(hu_format_check(&quantizer->format) == HU_OK);
 }
 

@@ -116,14 +116,9 @@ static inline hu_value_id network_find(const network *net, const char *name) {
 /* "" for unrounded, else FORMAT, with " sr" behind it for stochastic rounding. */
 static inline hu_quantizer quantizer_of(const char *text) {
     hu_quantizer q = {0};
-    char name[64];
     if (!text[0]) return q;
-    strcpy(name, text);
-    char *space = strchr(name, ' ');
-    if (space) *space = '\0';
-    q.rounds = true;
-    q.rounding = space ? HU_ROUND_STOCHASTIC : HU_ROUND_NEAREST_EVEN;
-    if (hu_format_parse(name, &q.format) != HU_OK) fail_msg("%s", hu_last_error());
+    if (hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &q) != HU_OK)
+        fail_msg("%s", hu_last_error());
     return q;
 }
 
@@ -204,7 +199,7 @@ typedef struct by_hand {
 
 static inline void hand_round(const hu_quantizer *q, int64_t n, const float *x, float *y) {
     for (int64_t i = 0; i < n; i++)
-        y[i] = q->rounds ? hu_format_round(&q->format, q->rounding, x[i], 0) : x[i];
+        y[i] = hu_quantizer_rounds(q) ? hu_format_round(&q->format, q->rounding, x[i], 0) : x[i];
 }
 
 static inline void hand_forward(by_hand *h, network *net, uint32_t n) {

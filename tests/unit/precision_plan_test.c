@@ -44,7 +44,7 @@ static void make_plan(plan *p, const char *model, const char *precision, const c
 static const char *spell(const hu_quantizer *quantizer) {
     static char text[128];
     text[0] = '\0';
-    if (!quantizer->rounds) return text;
+    if (!hu_quantizer_rounds(quantizer)) return text;
     assert_int_equal(hu_format_print(&quantizer->format, text, sizeof text), HU_OK);
     if (quantizer->rounding != HU_ROUND_NEAREST_EVEN) {
         strcat(text, " ");
@@ -325,10 +325,10 @@ static void test_signals(void **state) {
         hu_overflow backward = signals ? HU_OVERFLOW_INF : HU_OVERFLOW_SAT;
         for (hu_value_id v = 0; v < p.graph->value_count; v++) {
             const hu_value_info *value = &p.graph->value[v];
-            if (p.edges.value[v].quantizer.rounds)
+            if (hu_quantizer_rounds(&p.edges.value[v].quantizer))
                 assert_int_equal(p.edges.value[v].quantizer.format.overflow, HU_OVERFLOW_SAT);
             for (uint32_t k = 0; k < value->use_count; k++)
-                if (p.edges.grad[value->uses[k]].quantizer.rounds)
+                if (hu_quantizer_rounds(&p.edges.grad[value->uses[k]].quantizer))
                     assert_int_equal(p.edges.grad[value->uses[k]].quantizer.format.overflow,
                                      backward);
         }
