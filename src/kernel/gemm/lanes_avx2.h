@@ -6,11 +6,21 @@
 
 #include "kernel/lane.h"
 
-/* Rows of a tile of each mode, vectors of its columns. */
-enum { WIDE_VECTORS = 2, NARROW_VECTORS = 1 };
-enum { FMACS_WIDE = 6, FMACS_NARROW = 12, MACS_WIDE = 6, MACS_NARROW = 12 };
-enum { FMAC_K_WIDE = 6, FMAC_K_NARROW = 12, MAC_WIDE = 6, MAC_NARROW = 12 };
-enum { KAHAN_WIDE = 4, KAHAN_NARROW = 8, KAHAN_CPD_WIDE = 4, KAHAN_CPD_NARROW = 8 };
+/* Rows and vectors of the tiles of each mode: enough accumulators to hide the 14 cycles that one
+ * step of FMAC takes, as many as 16 registers hold (Kahan's lie in memory). */
+#define FMACS_WIDE 6, 2
+#define FMACS_NARROW 12, 1
+#define MACS_WIDE 4, 2
+#define MACS_NARROW 8, 1
+#define FMAC_K_WIDE 3, 4
+#define FMAC_K_NARROW 12, 1
+#define MAC_WIDE 4, 2
+#define MAC_NARROW 8, 1
+#define KAHAN_WIDE 6, 2
+#define KAHAN_NARROW 12, 1
+#define KAHAN_CPD_WIDE 6, 2
+#define KAHAN_CPD_NARROW 12, 1
+enum { HAS_MANY_REGISTERS = 0 };
 
 /* Zen has two pipes that multiply and two that only add: every so many-th accumulator of a tile is
  * rounded by additions. */

@@ -6,11 +6,20 @@
 
 #include "kernel/lane.h"
 
-/* Rows of a tile of each mode, vectors of its columns. */
-enum { WIDE_VECTORS = 2, NARROW_VECTORS = 1 };
-enum { FMACS_WIDE = 8, FMACS_NARROW = 16, MACS_WIDE = 8, MACS_NARROW = 16 };
-enum { FMAC_K_WIDE = 8, FMAC_K_NARROW = 16, MAC_WIDE = 8, MAC_NARROW = 16 };
-enum { KAHAN_WIDE = 4, KAHAN_NARROW = 8, KAHAN_CPD_WIDE = 4, KAHAN_CPD_NARROW = 8 };
+/* Rows and vectors of the tiles of each mode. */
+#define FMACS_WIDE 8, 2
+#define FMACS_NARROW 16, 1
+#define MACS_WIDE 8, 2
+#define MACS_NARROW 16, 1
+#define FMAC_K_WIDE 8, 2
+#define FMAC_K_NARROW 16, 1
+#define MAC_WIDE 8, 2
+#define MAC_NARROW 16, 1
+#define KAHAN_WIDE 6, 2
+#define KAHAN_NARROW 12, 1
+#define KAHAN_CPD_WIDE 6, 2
+#define KAHAN_CPD_NARROW 12, 1
+enum { HAS_MANY_REGISTERS = 1 };
 enum { ADD_FORM_EVERY = 1000 }; /* never */
 #define HU_GEMM_HAS_ODD 1
 
