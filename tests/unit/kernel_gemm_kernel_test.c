@@ -424,7 +424,8 @@ static void nothing_was_left_out(void **state) {
         if (isa == HU_ISA_COUNT && hu_cpu_isa_native() < HU_ISA_AVX2) continue;
         for (int arithmetic = HU_GEMM_F32; arithmetic <= HU_GEMM_F64_ODD; arithmetic++)
             for (int class = 0; class < HU_GEMM_CLASS_COUNT; class ++)
-                assert_in_range(compared[isa][arithmetic][class], 40, UINT32_MAX);
+                if (isa < HU_ISA_COUNT || class == HU_GEMM_FAST)
+                    assert_in_range(compared[isa][arithmetic][class], 40, UINT32_MAX);
     }
 }
 

@@ -1,6 +1,6 @@
 /* kernel/gemm/lanes_portable.h - the vocabulary of the bodies in GNU vector extensions, for any
- * machine; HU_GEMM_REAL_BITS = 32 | 64. Loops over lanes are those that both compilers turn into
- * one instruction where there is one. */
+ * machine; HU_GEMM_REAL_BITS = 32 | 64. Both compilers turn the loops over lanes into one
+ * instruction where there is one; `omp simd` keeps them from being unrolled before. */
 #ifndef HU_KERNEL_GEMM_LANES_PORTABLE_H
 #define HU_KERNEL_GEMM_LANES_PORTABLE_H
 #include <string.h>
@@ -105,10 +105,13 @@ HU_INLINE vec v_fma(vec a, vec b, vec c) {
     vec r;
 #if HU_GEMM_REAL_BITS == 64
     if (!HAS_FMA) return a * b + c;
+#pragma omp simd
     for (int i = 0; i < LANES; i++) r[i] = __builtin_fma(a[i], b[i], c[i]);
 #elif HAS_FMA
+#pragma omp simd
     for (int i = 0; i < LANES; i++) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
 #else
+#pragma omp simd
     for (int i = 0; i < LANES; i++) r[i] = (float)fma_odd((double)a[i], (double)b[i], (double)c[i]);
 #endif
     return r;
@@ -147,6 +150,7 @@ HU_INLINE vec v_larger(vec a, vec b) {
     return (vec)__builtin_elementwise_max((mask)a, (mask)b);
 #else
     mask x = (mask)a, y = (mask)b, r;
+#pragma omp simd
     for (int i = 0; i < LANES; i++) r[i] = x[i] > y[i] ? x[i] : y[i];
     return (vec)r;
 #endif
@@ -189,6 +193,7 @@ HU_INLINE mask m_both(mask a, mask b) {
 
 HU_INLINE uint64_t m_count(mask m) {
     uint64_t count = 0;
+#pragma omp simd reduction(+ : count)
     for (int i = 0; i < LANES; i++) count += (uint64_t)-m[i];
     return count;
 }
@@ -202,6 +207,7 @@ HU_INLINE vec v_to_f32(vec x) {
 HU_INLINE vec v_fma_odd(vec a, vec b, vec c) {
 #if HU_GEMM_REAL_BITS == 64
     vec r;
+#pragma omp simd
     for (int i = 0; i < LANES; i++) r[i] = fma_odd(a[i], b[i], c[i]);
     return r;
 #else

@@ -10,8 +10,7 @@ extern const hu_gemm_table hu_gemm_f32_scalar, hu_gemm_f64_scalar;
 extern const hu_gemm_table hu_gemm_f32_avx2, hu_gemm_f64_avx2;
 extern const hu_gemm_table hu_gemm_f32_avx512, hu_gemm_f64_avx512;
 
-/* The portable bodies with the compiler's AVX2: for the benchmark and the tests, never dispatched.
- */
+/* The portable bodies with the compiler's AVX2, class FAST alone: for measurements and tests. */
 extern const hu_gemm_table hu_gemm_f32_portable_avx2, hu_gemm_f64_portable_avx2;
 
 #endif
