@@ -33,6 +33,9 @@ const hu_verb hu_verb_bench = {
     .details =
         "step   two trainings, one in float32, take turns step by step; the best of N turns of "
         "each counts\n"
+        "round  rounding by format and mode (format= elements=), beside memcpy\n"
+        "pack   packing into codes and back (format= elements=), beside memcpy of the float32 "
+        "numbers\n"
         "gemm   products by accumulator (accumulator=LIST, m= n= k=; usual ones if not given) "
         "beside\n"
         "       oneDNN's sgemm and the machine's peak\n",
