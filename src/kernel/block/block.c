@@ -91,13 +91,18 @@ done:
     return st;
 }
 
+/* Bytes of n element codes as a dense stream. */
+static size_t dense_bytes(const hu_blocker *b, int64_t n) {
+    return (size_t)n / 8 * b->width + ((size_t)n % 8 * b->width + 7) / 8;
+}
+
 static hu_status set_sizes(hu_blocker *b, int64_t row_elements, int64_t line) {
     int64_t length = b->format->length;
     b->line = line;
     b->line_blocks = (line + length - 1) / length;
     b->row_elements = row_elements;
     b->row_blocks = row_elements / line * b->line_blocks;
-    b->code_bytes = hu_packer_bytes(&b->packer, (size_t)row_elements);
+    b->code_bytes = dense_bytes(b, row_elements);
     size_t bytes;
     if (!hu_mul_size((size_t)row_elements, sizeof(float), &bytes))
         return hu_fail(HU_ERR_SHAPE, "%lld elements of a sample do not fit the address space",
@@ -110,14 +115,14 @@ hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format
                               hu_rounding rounding, int64_t row_elements, int64_t line,
                               hu_isa isa) {
     hu_status st = HU_OK;
-    uint32_t bits = hu_format_bits(&format->element);
     memset(blocker, 0, sizeof *blocker);
     blocker->format = format;
     blocker->kernels = kernels[isa];
     blocker->emax = hu_format_limits_of(&format->element).emax;
     blocker->is_integer = format->element.specials == HU_SPECIALS_FNUZ;
     HU_TRY(hu_rounder_init(&blocker->rounder, &format->element, rounding));
-    HU_TRY(hu_packer_init_isa(&blocker->packer, &format->element, bits == 8 ? 8 : 0, isa));
+    HU_TRY(hu_packer_init_isa(&blocker->packer, &format->element, 8, isa));
+    blocker->width = hu_format_bits(&format->element);
     HU_TRY(set_scales(blocker, isa));
     HU_TRY(set_sizes(blocker, row_elements, line));
 done:
@@ -229,6 +234,39 @@ static void complement(size_t n, uint8_t *codes) {
     }
 }
 
+/* A stream of codes of 4 or 6 bits, the least significant bit first; up to 7 codes of 0 behind the
+ * last are written as well. */
+static void join(uint32_t width, size_t n, const uint8_t *codes, uint8_t *bytes) {
+    if (width == 4)
+        for (size_t i = 0; i < (n + 1) / 2; i++)
+            bytes[i] = (uint8_t)(codes[2 * i] | codes[2 * i + 1] << 4);
+    else
+        for (size_t i = 0; i < (n + 3) / 4; i++) {
+            const uint8_t *c = codes + 4 * i;
+            uint32_t word =
+                c[0] | (uint32_t)c[1] << 6 | (uint32_t)c[2] << 12 | (uint32_t)c[3] << 18;
+            size_t left = (n - 4 * i) * 6;
+            for (size_t k = 0; k < 3 && 8 * k < left; k++)
+                bytes[3 * i + k] = (uint8_t)(word >> 8 * k);
+        }
+}
+
+static void split(uint32_t width, size_t n, const uint8_t *bytes, uint8_t *codes) {
+    size_t i = 0;
+    if (width == 4)
+        for (; i < n; i++) codes[i] = bytes[i / 2] >> i % 2 * 4 & 0xF;
+    for (; i + 4 <= n; i += 4) {
+        const uint8_t *b = bytes + i / 4 * 3;
+        uint32_t word = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
+        for (uint32_t k = 0; k < 4; k++) codes[i + k] = word >> 6 * k & 0x3F;
+    }
+    for (size_t bit = 6 * i; i < n; i++, bit += 6) {
+        uint32_t word = bytes[bit / 8];
+        if (bit % 8 > 2) word |= (uint32_t)bytes[bit / 8 + 1] << 8;
+        codes[i] = word >> bit % 8 & 0x3F;
+    }
+}
+
 /* Block that holds element first of a row. */
 static int64_t block_at(const hu_blocker *b, int64_t first) {
     return first / b->line * b->line_blocks + first % b->line / b->format->length;
@@ -237,14 +275,18 @@ static int64_t block_at(const hu_blocker *b, int64_t first) {
 static void pack_elements(const hu_blocker *b, float tensor_scale, const float *x, uint8_t *row,
                           const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
     float y[PIECE];
+    uint8_t units[PIECE + 8];
     const uint8_t *scales = row + b->code_bytes;
     for (int64_t first = 0; first < b->row_elements; first += PIECE) {
         int64_t left = b->row_elements - first, n = left < PIECE ? left : PIECE;
         hu_block_part part = {first, (size_t)n, scales + block_at(b, first), tensor_scale};
-        uint8_t *codes = row + hu_packer_bytes(&b->packer, (size_t)first);
+        uint8_t *bytes = row + dense_bytes(b, first), *codes = b->width == 8 ? bytes : units;
         make_elements(b, &part, x + first, y, key, index + (uint64_t)first, counts);
         hu_packer_pack(&b->packer, (size_t)n, y, codes, NULL);
         if (b->is_integer) complement((size_t)n, codes);
+        if (b->width == 8) continue;
+        memset(units + n, 0, 8);
+        join(b->width, (size_t)n, units, bytes);
     }
 }
 
@@ -275,18 +317,17 @@ void hu_blocker_pack(const hu_blocker *blocker, float tensor_scale, int64_t rows
 void hu_blocker_unpack(const hu_blocker *blocker, float tensor_scale, const void *row,
                        int64_t first, size_t n, float *y) {
     const uint8_t *bytes = row;
-    uint8_t signs[PIECE];
+    uint8_t units[PIECE];
     for (size_t at = 0; at < n; at += PIECE) {
         int64_t place = first + (int64_t)at;
         size_t count = n - at < PIECE ? n - at : PIECE;
-        const uint8_t *codes = bytes + hu_packer_bytes(&blocker->packer, (size_t)place);
+        const uint8_t *codes = bytes + dense_bytes(blocker, place);
         hu_block_part part = {place, count, bytes + blocker->code_bytes + block_at(blocker, place),
                               tensor_scale};
-        if (blocker->is_integer) {
-            memcpy(signs, codes, count);
-            complement(count, signs);
-            codes = signs;
-        }
+        if (blocker->is_integer) memcpy(units, codes, count);
+        if (blocker->is_integer) complement(count, units);
+        if (blocker->width != 8) split(blocker->width, count, codes, units);
+        if (blocker->is_integer || blocker->width != 8) codes = units;
         hu_packer_unpack(&blocker->packer, count, codes, y + at);
         blocker->kernels->multiply(blocker, &part, y + at, y + at);
     }

@@ -93,7 +93,8 @@ struct hu_blocker {
     const hu_block_kernels *kernels;
     const hu_block_format *format;
     hu_rounder rounder;       /* of elements */
-    hu_packer packer;         /* of elements: 8 bits, else dense */
+    hu_packer packer;         /* of elements, a byte each */
+    uint32_t width;           /* bits of an element in the stream: 4, 6 or 8 */
     hu_rounder scale_rounder; /* E4M3 only */
     hu_packer scale_packer;
     float scale_value[256]; /* of the scale's codes */
