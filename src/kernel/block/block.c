@@ -236,7 +236,7 @@ static void complement(size_t n, uint8_t *codes) {
 
 /* A stream of codes of 4 or 6 bits, the least significant bit first; up to 7 codes of 0 behind the
  * last are written as well. */
-static void join(uint32_t width, size_t n, const uint8_t *codes, uint8_t *bytes) {
+static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_t *restrict bytes) {
     if (width == 4)
         for (size_t i = 0; i < (n + 1) / 2; i++)
             bytes[i] = (uint8_t)(codes[2 * i] | codes[2 * i + 1] << 4);
@@ -251,10 +251,17 @@ static void join(uint32_t width, size_t n, const uint8_t *codes, uint8_t *bytes)
         }
 }
 
-static void split(uint32_t width, size_t n, const uint8_t *bytes, uint8_t *codes) {
+static void split(uint32_t width, size_t n, const uint8_t *restrict bytes,
+                  uint8_t *restrict codes) {
     size_t i = 0;
-    if (width == 4)
-        for (; i < n; i++) codes[i] = bytes[i / 2] >> i % 2 * 4 & 0xF;
+    if (width == 4) {
+        for (size_t k = 0; k < n / 2; k++) {
+            codes[2 * k] = bytes[k] & 0xF;
+            codes[2 * k + 1] = bytes[k] >> 4;
+        }
+        if (n % 2) codes[n - 1] = bytes[n / 2] & 0xF;
+        return;
+    }
     for (; i + 4 <= n; i += 4) {
         const uint8_t *b = bytes + i / 4 * 3;
         uint32_t word = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
