@@ -64,6 +64,8 @@ enum data_kind {
     DATA_CANCEL,   /* terms that take back what came before, but for a few bits */
     DATA_OVERFLOW, /* products around the largest finite number */
     DATA_BITS,     /* any finite bit patterns */
+    DATA_NARROW,   /* products of about m + 2 bits, midpoints often, 40 octaves apart */
+    DATA_SHORT,    /* products of about 23 - m bits over few octaves */
     DATA_KINDS
 };
 
@@ -121,6 +123,14 @@ static inline float finite_bits(words *w) {
     return isfinite(x) ? x : 1.0f;
 }
 
+/* x and y of at most bits / 2 bits, rounded up, over `octaves` octaves. */
+static inline void narrow_term(words *w, int bits, int octaves, float *x, float *y) {
+    int half = bits < 2 ? 1 : (bits + 1) / 2;
+    *x = scaled(signed_one(w) * odd_number(w, between(w, 1, half)), -between(w, 0, octaves));
+    *y = scaled(odd_number(w, bits - half < 2 ? 1 : between(w, 1, bits - half)),
+                -between(w, 0, octaves / 4));
+}
+
 /* Exponents that add up to `target` or thereabouts, each that of a float32. */
 static inline void pair_around(words *w, int target, float *x, float *y) {
     int first = target / 2 + between(w, -10, 10);
@@ -154,6 +164,12 @@ static inline void make_term(words *w, const hu_format *f, int kind, int64_t i, 
     case DATA_BITS:
         *x = finite_bits(w);
         *y = finite_bits(w);
+        break;
+    case DATA_NARROW:
+        narrow_term(w, f->man_bits + 2, 32, x, y);
+        break;
+    case DATA_SHORT:
+        narrow_term(w, 23 - f->man_bits, 8, x, y);
         break;
     default:
         *x = gaussian(w);

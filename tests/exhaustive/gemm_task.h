@@ -114,8 +114,8 @@ static inline void open_matrix(words *w, factor *f, int64_t rows, int64_t terms)
 
 /* Images full of terms of one kind, NaN between the pixels. */
 static inline void open_images(words *w, factor *f, const hu_format *kind_of) {
-    static const int kinds[] = {DATA_GAUSSIAN, DATA_SPREAD, DATA_UNDERFLOW, DATA_OVERFLOW,
-                                DATA_BITS};
+    static const int kinds[] = {DATA_GAUSSIAN, DATA_SPREAD, DATA_UNDERFLOW,
+                                DATA_OVERFLOW, DATA_BITS,   DATA_NARROW};
     const hu_patches *p = &f->patches;
     int64_t pixels = p->count * p->in_h * p->in_w, offset = between(w, 0, 15);
     int kind = kinds[between(w, 0, COUNT_OF(kinds) - 1)];
