@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "cli/config.h"
 #include "cli/verb.h"
+#include "kernel/block/block.h"
 #include "model/model.h"
 #include "precision/plan.h"
 
@@ -48,6 +49,9 @@ static void print_lists(void) {
         printf("  %-24s %s\n", hu_data_kind_name(i), hu_data_kind_help(i));
     printf("\nnamed precisions:\n ");
     for (int i = 0; i < hu_precision_name_count; i++) printf(" %s", hu_precision_names[i]);
+    printf("\n\nblock formats:\n ");
+    const hu_block_format *block;
+    for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++) printf(" %s", block->name);
     puts("\n\nexit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, 5 resources, 6 peer "
          "lost, 130 interrupted");
 }

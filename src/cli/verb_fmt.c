@@ -10,8 +10,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "cli/fmt_block.h"
 #include "cli/json.h"
 #include "cli/verb.h"
+#include "graph/quantizer.h"
 #include "report/table.h"
 
 enum { LINE_BYTES = 512, NAME_BYTES = 80 };
@@ -121,14 +123,24 @@ static hu_status print_list(void) {
     hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, &table);
     if (st != HU_OK) return st;
     for (uint32_t i = 0; i < hu_format_named_count(); i++) HU_TRY(add_list_row(table, i));
-    st = print_text(table);
+    HU_TRY(print_text(table));
+    st = hu_fmt_block_list();
 done:
     hu_table_free(table);
     return st;
 }
 
+static json_t *block_json(const hu_block_format *block) {
+    char element[NAME_BYTES] = "";
+    hu_format_print(&block->element, element, sizeof element);
+    return hu_fmt_block_json(block, format_json(element, &block->element));
+}
+
 static hu_status print_list_json(void) {
-    json_t *rows = json_array();
+    json_t *rows = json_array(), *blocks = json_array();
+    const hu_block_format *block;
+    for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++)
+        json_array_append_new(blocks, block_json(block));
     for (uint32_t i = 0; i < hu_format_named_count(); i++) {
         hu_format format;
         const char *description;
@@ -137,7 +149,7 @@ static hu_status print_list_json(void) {
         if (row) json_object_set_new(row, "description", json_string(description));
         json_array_append_new(rows, row);
     }
-    return hu_json_print(json_pack("{s:o}", "formats", rows));
+    return hu_json_print(json_pack("{s:o, s:o}", "formats", rows, "block_formats", blocks));
 }
 
 /* How the numbers of stdin are treated. */
@@ -259,7 +271,21 @@ static hu_status run_fmt(hu_config *config, int *exit_code) {
     hu_format format;
     char canonical[NAME_BYTES];
     hu_status st;
-    HU_TRY(hu_format_parse(name, &format));
+    const hu_block_format *block = hu_block_format_find(name);
+    if (block && is_stream)
+        return hu_fail(
+            HU_ERR_PARSE,
+            "found a stream of numbers for %s, expected a format without blocks, such as "
+            "its elements'",
+            block->name);
+    if (block) return as_json ? hu_json_print(block_json(block)) : hu_fmt_block_print(block);
+    st = hu_format_parse(name, &format);
+    if (st == HU_ERR_UNKNOWN) { /* names the nearest of all formats */
+        hu_quantizer quantizer;
+        st = hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer);
+        if (st == HU_OK) st = hu_fail(HU_ERR_PARSE, "format '%s': expected a format alone", name);
+    }
+    if (st != HU_OK) return st;
     HU_TRY(hu_format_print(&format, canonical, sizeof canonical));
     if (is_stream) return run_stream(config, &format);
     st =
@@ -276,8 +302,8 @@ const hu_verb hu_verb_fmt = {
     .usage = "NAME [--json | --round[=MODE] | --encode | --decode] | --list [--json]",
     .details =
         "NAME: a named format (--list), 1/E/M/d, fp(E,M,BIAS), or eXmY with :bias=B\n"
-        ":specials=ieee|fin|fn|fnuz :sub=d|n :ovf=inf|sat|nan.\n\n"
-        "  --list          all named formats\n"
+        ":specials=ieee|fin|fn|fnuz :sub=d|n :ovf=inf|sat|nan; or a block format.\n\n"
+        "  --list          all named formats and block formats\n"
         "  --round[=MODE]  numbers on stdin, one a line, rounded; MODE: rne rna rz ru rd rodd sr\n"
         "                  (sr draws from seed=N and the line number)\n"
         "  --encode        numbers on stdin, rounded (--round=MODE, else rne), as codes\n"
