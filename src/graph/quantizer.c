@@ -191,9 +191,11 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
                                         [HU_SCALE_CURRENT] = ":scale=current",
                                         [HU_SCALE_DELAYED] = ":scale=delayed",
                                         [HU_SCALE_BIAS] = ":scale=bias"};
-    char format[80] = "";
-    if (quantizer->kind == HU_QUANTIZER_FLOAT)
-        hu_format_print(&quantizer->format, format, sizeof format);
+    static const char *const overflows[] = {":ovf=inf", "", ":ovf=nan"};
+    char format[96] = "";
+    if (quantizer->kind == HU_QUANTIZER_FLOAT) hu_format_print(&quantizer->format, format, 80);
+    if (quantizer->scale != HU_SCALE_NONE && !says_overflow(format))
+        strcat(format, overflows[quantizer->format.overflow]);
     if (quantizer->kind == HU_QUANTIZER_NONE)
         snprintf(text, capacity, "float32");
     else if (quantizer->kind == HU_QUANTIZER_BLOCK)

@@ -60,6 +60,23 @@ static void popescu_edges(network *net) {
     net->edges.grad_sum[network_find(net, "fc.out")].quantizer = quantizer_of("e5m2");
 }
 
+/* Scales from whole tensors and blocks on every kind of edge, sums included. */
+static void scaled_edges(network *net) {
+    set_all(net, "e4m3fn:scale=current", "nvfp4", "mxfp8", "e5m2:scale=bias");
+    set_value(net, "conv.out", "nvfp4");
+    set_value(net, "bn.out", "mxint8");
+    set_value(net, "conv.weight", "nvfp4");
+    set_value(net, "fc.weight", "fp(4,3,4):scale=bias");
+    grad_edge(net, "conv.out", 1)->quantizer = quantizer_of("fp(5,2,0):scale=bias");
+    grad_edge(net, "bn.out", 0)->quantizer = quantizer_of("mxfp6e3m2");
+    grad_edge(net, "bn.weight", 0)->quantizer = quantizer_of("nvfp4");
+    grad_edge(net, "conv.weight", 0)->quantizer = quantizer_of("mxfp4");
+    net->edges.grad_sum[network_find(net, "conv.out")].quantizer =
+        quantizer_of("e4m3fn:scale=current");
+    net->edges.grad_sum[network_find(net, "relu.out")].quantizer = quantizer_of("nvfp4");
+    net->edges.grad_sum[network_find(net, "fc.out")].quantizer = quantizer_of("e3m2:scale=current");
+}
+
 static const hu_storage_mode storages[] = {HU_STORAGE_PACKED, HU_STORAGE_FLOAT32, HU_STORAGE_DENSE};
 static const int thread_counts[] = {1, 2, 3, 7};
 
@@ -81,6 +98,12 @@ static void check_everywhere(void (*edges)(network *), float seed_gradient) {
             hand_close(&hand, &net);
             network_close(&net);
         }
+}
+
+static void test_scaled(void **state) {
+    (void)state;
+    check_everywhere(scaled_edges, 64.0f);
+    check_everywhere(scaled_edges, 1e-4f);
 }
 
 static void test_lee(void **state) {
@@ -453,6 +476,7 @@ static void test_no_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lee),
+        cmocka_unit_test(test_scaled),
         cmocka_unit_test(test_popescu),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_float32),

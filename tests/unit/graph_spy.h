@@ -197,9 +197,52 @@ typedef struct by_hand {
     float sum[24][SPY_MOST];          /* of the contributions, by value */
 } by_hand;
 
-static inline void hand_round(const hu_quantizer *q, int64_t n, const float *x, float *y) {
+/* k of the scale 2^k by trial: the least that fits, or the bias as Lee et al. write it. */
+static inline int hand_exponent(const hu_quantizer *q, float top) {
+    hu_format_limits limits = hu_format_limits_of(&q->format);
+    int k = -300, half = 1 << (q->format.exp_bits - 1);
+    if (q->scale == HU_SCALE_NONE || (q->scale != HU_SCALE_BIAS && top == 0)) return 0;
+    if (q->scale == HU_SCALE_BIAS) {
+        int b = -300;
+        while (ldexp((double)fmaxf(top, 0x1p-100f), b + 1) <= ldexp(1, half)) b++;
+        return q->format.bias - (half - 1) - b;
+    }
+    while ((double)top > ldexp(limits.max_finite, k)) k++;
+    return k;
+}
+
+static inline float hand_top(int64_t n, const float *x) {
+    float top = 0;
+    for (int64_t i = 0; i < n; i++) top = fmaxf(top, fabsf(x[i]));
+    return top;
+}
+
+static inline int64_t hand_line(const hu_shape *shape) {
+    return shape->rank ? shape->extent[shape->rank - 1] : 1;
+}
+
+/* line: last extent of the tensor. A delayed scale is that of no history. */
+static inline void hand_round(const hu_quantizer *q, int64_t line, int64_t n, const float *x,
+                              float *y) {
+    float top = hand_top(n, x);
+    if (q->kind == HU_QUANTIZER_BLOCK) {
+        uint32_t bits;
+        uint8_t codes[HU_BLOCK_MOST], scale;
+        memcpy(&bits, &top, sizeof bits);
+        float tensor = hu_block_tensor_scale(q->block, bits);
+        for (int64_t at = 0; at < n;) {
+            int64_t left = line - at % line, size = q->block->length;
+            if (size > left) size = left;
+            hu_block_reference(q->block, q->rounding, tensor, (size_t)size, x + at, NULL, y + at,
+                               codes, &scale);
+            at += size;
+        }
+        return;
+    }
+    hu_format format = q->format;
+    if (hu_quantizer_needs_maximum(q)) format.bias -= hand_exponent(q, top);
     for (int64_t i = 0; i < n; i++)
-        y[i] = hu_quantizer_rounds(q) ? hu_format_round(&q->format, q->rounding, x[i], 0) : x[i];
+        y[i] = hu_quantizer_rounds(q) ? hu_format_round(&format, q->rounding, x[i], 0) : x[i];
 }
 
 static inline void hand_forward(by_hand *h, network *net, uint32_t n) {
@@ -215,13 +258,15 @@ static inline void hand_forward(by_hand *h, network *net, uint32_t n) {
     for (int p = 0; p < node->n_params; p++) {
         hu_value_id v = node->param[p];
         const float *master = net->run->parameters + net->run->offset[v];
-        hand_round(&edges[v].quantizer, net->graph->value[v].elements, master, h->value[v]);
+        hand_round(&edges[v].quantizer, hand_line(&net->graph->value[v].shape),
+                   net->graph->value[v].elements, master, h->value[v]);
         memcpy(d->param[p], h->value[v], (size_t)drive_param_elements(d, p) * sizeof(float));
     }
     drive_forward(d);
     hu_value_id out = node->out[0];
     memcpy(h->raw[out], d->out[0], (size_t)drive_out_elements(d, 0) * sizeof(float));
-    hand_round(&edges[out].quantizer, drive_out_elements(d, 0), d->out[0], h->value[out]);
+    hand_round(&edges[out].quantizer, hand_line(&net->graph->value[out].shape),
+               drive_out_elements(d, 0), d->out[0], h->value[out]);
     memcpy(d->out[0], h->value[out], (size_t)drive_out_elements(d, 0) * sizeof(float));
 }
 
@@ -233,7 +278,10 @@ static inline void hand_sum(by_hand *h, const network *net, hu_value_id v, float
         for (int64_t i = 0; i < n; i++)
             dout[i] = k ? dout[i] + h->contribution[value->uses[k]][i]
                         : h->contribution[value->uses[0]][i];
-    hand_round(&net->edges.grad_sum[v].quantizer, n, dout, dout);
+    const hu_quantizer *sum = &net->edges.grad_sum[v].quantizer;
+    const hu_quantizer *first = &net->edges.grad[value->uses[0]].quantizer;
+    if (value->use_count > 1 || !hu_quantizer_same_numbers(sum, first))
+        hand_round(sum, hand_line(&value->shape), n, dout, dout);
     memcpy(h->sum[v], dout, (size_t)n * sizeof *dout);
 }
 
@@ -248,12 +296,14 @@ static inline void hand_backward(by_hand *h, network *net, uint32_t n, float see
     drive_backward(d);
     for (int i = 0; i < node->n_in; i++)
         if (node->need_din[i])
-            hand_round(&edges[node->first_use + (uint32_t)i].quantizer, drive_in_elements(d, i),
+            hand_round(&edges[node->first_use + (uint32_t)i].quantizer,
+                       hand_line(&net->graph->value[node->in[i]].shape), drive_in_elements(d, i),
                        d->din[i], h->contribution[node->first_use + (uint32_t)i]);
     for (int p = 0; p < node->n_params; p++) {
         uint32_t use = node->first_use + (uint32_t)(node->n_in + p);
         if (d->dparam[p])
-            hand_round(&edges[use].quantizer, drive_param_elements(d, p), d->dparam[p],
+            hand_round(&edges[use].quantizer, hand_line(&net->graph->value[node->param[p]].shape),
+                       drive_param_elements(d, p), d->dparam[p],
                        h->contribution[use]);
     }
 }
@@ -261,7 +311,7 @@ static inline void hand_backward(by_hand *h, network *net, uint32_t n, float see
 static inline void hand_step(by_hand *h, network *net, float seed_gradient) {
     const hu_graph *g = net->graph;
     assert_true(g->value_count <= 24 && g->use_count <= 24 && g->node_count <= SPY_NODES);
-    hand_round(&net->edges.value[g->image].quantizer, SPY_BATCH * 32, net->images,
+    hand_round(&net->edges.value[g->image].quantizer, 2, SPY_BATCH * 32, net->images,
                h->value[g->image]);
     memcpy(h->value[g->label], net->labels, sizeof net->labels);
     for (uint32_t n = 0; n < g->node_count; n++) hand_forward(h, net, n);
