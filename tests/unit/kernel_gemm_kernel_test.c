@@ -16,7 +16,7 @@
 #include "kernel/gemm/reference.h"
 #include "kernel/gemm/table.h"
 
-enum { TERMS = 40, ROWS = 16, COLUMNS = 32, LENGTHS = 8, DATA = 7 };
+enum { TERMS = 40, ROWS = 16, COLUMNS = 32, LENGTHS = 8, DATA = 8 };
 
 static const char *const formats[] = {
     "fp16", "1/6/9/d", "1/6/9/n", "e5m2", "e4m3", "bf16", "e7m12", "e8m21", "e5m2:ovf=sat",
@@ -189,8 +189,24 @@ static float number(const trial *t, int low, int high) {
     return (float)(below(2) ? -v : v);
 }
 
-/* Seven kinds of operands: ordinary, of one binade (ties), wide, products around the smallest
- * numbers, around the largest ones, cancelling pairs, and numbers that are not finite. */
+/* Around 1.5: whole quanta of the format, and half quanta less one part in 2^40, which only an
+ * exact sum tells from a tie. */
+static void make_near_ties(const trial *t) {
+    const float quantum = ldexpf(1, -t->accumulator.format.man_bits), tail = ldexpf(1, -20);
+    for (int k = 0; k < TERMS; k++) {
+        bool is_whole = below(2) == 0;
+        for (int i = 0; i < ROWS; i++) {
+            x[k][i] = is_whole ? quantum : quantum / 2 * (1 + tail);
+            if (below(2)) x[k][i] = -x[k][i];
+            if (k == 0) x[k][i] = 1.5f;
+        }
+        for (int j = 0; j < COLUMNS; j++) y[k][j] = is_whole || k == 0 ? 1 : 1 - tail;
+    }
+}
+
+/* Eight kinds of operands: ordinary, of one binade (ties), wide, products around the smallest
+ * numbers, around the largest ones, cancelling pairs, numbers that are not finite, and near ties.
+ */
 static void make_data(const trial *t, int kind) {
     int emin = t->limits.emin, emax = t->limits.emax, middle = (emin + emax) / 2;
     int low = middle > -2 && emin < -2 ? -2 : middle, high = low + 2 < emax ? low + 2 : emax;
@@ -200,6 +216,10 @@ static void make_data(const trial *t, int kind) {
     if (kind == 4) low = emax / 2 - 2, high = emax / 2;
     if (low < emin - t->accumulator.format.man_bits) low = emin - t->accumulator.format.man_bits;
     if (high < low) high = low;
+    if (kind == 7) {
+        make_near_ties(t);
+        return;
+    }
     for (int k = 0; k < TERMS; k++) {
         for (int i = 0; i < ROWS; i++) x[k][i] = number(t, low, high);
         for (int j = 0; j < COLUMNS; j++) y[k][j] = number(t, low, high);
@@ -368,7 +388,7 @@ static void try_format(const char *name, hu_mac mac, int64_t block) {
     for (int arithmetic = HU_GEMM_F32; arithmetic <= HU_GEMM_F64_ODD; arithmetic++)
         for (int kind = 0; kind < DATA; kind++) {
             t.arithmetic = (hu_gemm_arithmetic)arithmetic;
-            t.terms = kind < 2 ? TERMS : lengths[below(LENGTHS)];
+            t.terms = kind < 2 || kind == 7 ? TERMS : lengths[below(LENGTHS)];
             make_data(&t, kind);
             try_data(&t);
         }
