@@ -222,6 +222,48 @@ static inline void trial_open(trial *t, hu_mac mac, hu_semantics semantics, uint
     t->expected = floats_of(t->c_floats);
 }
 
+/* A small product on the edge of a range proof, exact semantics: any widths, factors of so many
+ * bits that products have about m + 1, 23 - m or 24, over few or many octaves, their last places at
+ * that of the least subnormal, or their sums at the largest number, or in the middle. */
+static inline void trial_open_edge(trial *t, hu_mac mac, uint64_t index) {
+    words w = words_of(2000 + (uint64_t)mac, index);
+    hu_gemm_task *task = &t->task;
+    char text[64];
+    *t = (trial){.task.threads = 1};
+    task->accumulator.mac = mac;
+    task->accumulator.block = word(&w) % 2 ? 8 : between(&w, 1, 60);
+    snprintf(text, sizeof text, "e%dm%d%s", between(&w, 2, 8), between(&w, 0, 22),
+             trial_options[word(&w) % 2]);
+    if (hu_format_parse(text, &task->accumulator.format) != HU_OK) printf("%s\n", hu_last_error());
+    task->m = between(&w, 1, 7);
+    task->n = between(&w, 1, 20);
+    task->k = log_uniform(&w, 400);
+    hu_format_limits limits = hu_format_limits_of(&task->accumulator.format);
+    int m = task->accumulator.format.man_bits, octaves = 1 << between(&w, 0, 5);
+    int centre = (const int[]){m + 1, 23 - m, 24, 52 - m}[word(&w) % 4];
+    int bits = centre + between(&w, -1, 2), half = bits / 2 + between(&w, -2, 2);
+    int last = (const int[]){limits.emin - m + between(&w, -2, 2) + octaves,
+                             limits.emax - bits - ilogb((double)task->k) + between(&w, -1, 4),
+                             -bits / 2}[word(&w) % 3];
+    half = half < 1 ? 1 : half > 24 ? 24 : half;
+    int rest = bits - half < 1 ? 1 : bits - half > 24 ? 24 : bits - half;
+    open_matrix(&w, &t->a, task->m, task->k);
+    open_matrix(&w, &t->b, task->n, task->k);
+    for (int side = 0; side < 2; side++)
+        for (int64_t i = 0; i < (side ? task->n : task->m); i++) {
+            float row[TERMS_MOST];
+            for (int64_t k = 0; k < task->k; k++)
+                row[k] = scaled(signed_one(&w) * odd_number(&w, side ? rest : half),
+                                (side ? last - last / 2 : last / 2 - between(&w, 0, octaves)));
+            put_row(side ? &t->b : &t->a, i, task->k, row);
+        }
+    task->a = t->a.operand;
+    task->b = t->b.operand;
+    task->c_stride = task->n;
+    t->c_floats = GUARD + task->m * task->c_stride + GUARD;
+    t->expected = floats_of(t->c_floats);
+}
+
 static inline void trial_close(trial *t) {
     free(t->a.memory);
     free(t->b.memory);

@@ -132,12 +132,12 @@ static bool try(trial *t, const run *way, words *w, float *c) {
                             same_counts(&a, &t->a.expected) && same_counts(&b, &t->b.expected));
 }
 
-static void check(trial *t, uint64_t index) {
+static void check(trial *t, uint64_t index, int turns) {
     static const int threads[] = {1, 2, 3, 7};
     words w = words_of(7, index);
     float *c = floats_of(t->c_floats);
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
-        for (int turn = 0; turn < 2; turn++) {
+        for (int turn = 0; turn < turns; turn++) {
             run way = {.isa = (hu_isa)isa, .threads = 1};
             if (turn == 1)
                 way = (run){.isa = (hu_isa)isa,
@@ -155,12 +155,15 @@ static void check(trial *t, uint64_t index) {
 
 /* Trials first..first+BATCH-1 of a mode; gives the dot products. The references run side by side,
  * hu_gemm alone: it has threads of its own. */
-static uint64_t check_batch(hu_mac mac, hu_semantics semantics, uint64_t first) {
+static uint64_t check_batch(hu_mac mac, hu_semantics semantics, uint64_t first, bool is_edge) {
     static trial trials[BATCH];
     uint64_t products = 0, refused = 0;
 #pragma omp parallel for schedule(dynamic, 1) reduction(+ : refused)
     for (int i = 0; i < BATCH; i++) {
-        trial_open(&trials[i], mac, semantics, first + (uint64_t)i);
+        if (is_edge)
+            trial_open_edge(&trials[i], mac, first + (uint64_t)i);
+        else
+            trial_open(&trials[i], mac, semantics, first + (uint64_t)i);
         if (expect(&trials[i]) != HU_OK) {
             printf("%s\n", hu_last_error());
             refused++;
@@ -168,7 +171,7 @@ static uint64_t check_batch(hu_mac mac, hu_semantics semantics, uint64_t first) 
     }
     failed += refused;
     for (int i = 0; i < BATCH; i++) {
-        check(&trials[i], first + (uint64_t)i);
+        check(&trials[i], first + (uint64_t)i, is_edge ? 1 : 2);
         products += (uint64_t)(trials[i].task.m * trials[i].task.n);
         trial_close(&trials[i]);
     }
@@ -178,16 +181,24 @@ static uint64_t check_batch(hu_mac mac, hu_semantics semantics, uint64_t first) 
 int main(int argc, char **argv) {
     int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
     uint64_t wanted = is_short ? 1 : 1000000, trials = is_short ? BATCH : 100 * BATCH;
+    uint64_t edges = is_short ? 1200 : 100000;
     for (int mac = 0; mac < HU_MAC_COUNT; mac++)
         for (int semantics = 0; semantics < 2; semantics++) {
             uint64_t products = 0;
             for (uint64_t first = 0; products < wanted || first < trials; first += BATCH)
-                products += check_batch((hu_mac)mac, (hu_semantics)semantics, first);
+                products += check_batch((hu_mac)mac, (hu_semantics)semantics, first, false);
             printf("%s, %s: %llu dot products\n", hu_mac_name((hu_mac)mac),
                    semantics == HU_SEMANTICS_EXACT ? "exact" : "f32fma",
                    (unsigned long long)products);
             fflush(stdout);
         }
+    for (int mac = HU_MAC_MACS; mac < HU_MAC_COUNT; mac++) {
+        for (uint64_t first = 0; first < edges; first += BATCH)
+            check_batch((hu_mac)mac, HU_SEMANTICS_EXACT, first, true);
+        printf("%s: %llu products on the edges of the proofs\n", hu_mac_name((hu_mac)mac),
+               (unsigned long long)edges);
+        fflush(stdout);
+    }
     printf("%llu passed, %llu failed\n", (unsigned long long)passed, (unsigned long long)failed);
     return failed != 0;
 }
