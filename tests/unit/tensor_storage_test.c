@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,71 @@ static void test_endless_rows(void **state) {
                      HU_ERR_SHAPE);
 }
 
+/* Packed blocks are the numbers that rounding gives, by rows and by parts. */
+static void test_blocks(void **state) {
+    (void)state;
+    static const int64_t lines[] = {1, 3, 16, 33, LONGEST};
+    const hu_random_key key = {1, 2, 3};
+    const hu_block_format *format;
+    for (size_t f = 0; (format = hu_block_format_at(f)) != NULL; f++)
+        for (size_t l = 0; l < sizeof lines / sizeof *lines; l++) {
+            enum { LINES = 2, MOST = ROWS * LINES * LONGEST };
+            static float x[MOST], y[MOST], scratch[MOST];
+            static unsigned char data[5 * MOST];
+            hu_blocker blocker;
+            hu_storage storage;
+            int64_t n = LINES * lines[l];
+            for (int64_t i = 0; i < ROWS * n; i++)
+                x[i] = hu_random_normal(&key, (uint64_t)i) * (float)(1 << (i % 9));
+            assert_int_equal(hu_blocker_init(&blocker, format, HU_ROUND_NEAREST_EVEN, n, lines[l]),
+                             HU_OK);
+            hu_storage_choose_blocks(HU_STORAGE_PACKED, &blocker, &storage);
+            storage.tensor_scale = hu_block_needs_tensor_scale(format) ? 0.75f : 1.0f;
+            assert_string_equal(storage.trait->name, "blocks");
+            assert_true(hu_storage_is_blocks(&storage));
+            size_t bits = hu_format_bits(&format->element);
+            size_t blocks = (size_t)((lines[l] + format->length - 1) / format->length);
+            assert_int_equal(hu_storage_bytes(&storage, ROWS),
+                             ROWS * (((size_t)n * bits + 7) / 8 + LINES * blocks));
+            hu_blocker_round(&blocker, storage.tensor_scale, ROWS, x, y, &key, 0, NULL);
+            hu_blocker_pack(&blocker, storage.tensor_scale, ROWS, x, data, &key, 0, NULL);
+            for (int64_t r = 0; r < ROWS; r++) {
+                const float *found = hu_storage_read(&storage, data, r, ROWS - r, scratch);
+                assert_ptr_equal(found, scratch);
+                assert_memory_equal(found, y + r * n, (size_t)((ROWS - r) * n) * sizeof *y);
+            }
+            for (int64_t first = 0; first < n; first += 8)
+                assert_memory_equal(hu_storage_read_part(&storage, data, first, n - first, scratch),
+                                    y + first, (size_t)(n - first) * sizeof *y);
+            hu_storage_choose_blocks(HU_STORAGE_FLOAT32, &blocker, &storage);
+            assert_false(hu_storage_is_blocks(&storage));
+            assert_int_equal(hu_storage_bytes(&storage, 1), n * 4);
+            assert_ptr_equal(hu_storage_in_place(&storage, data, 1), data + n * 4);
+        }
+}
+
+/* The scale of a tensor moves the bias of its format, and nothing else. */
+static void test_scaled_format(void **state) {
+    (void)state;
+    hu_format format, scaled;
+    float x[LONGEST], moved[LONGEST], scratch[LONGEST];
+    unsigned char data[2][LONGEST * 2];
+    assert_int_equal(hu_format_parse("e4m3fn", &format), HU_OK);
+    fill_members(&format, x, LONGEST);
+    for (int k = -140; k <= 119; k += 7) {
+        scaled = format;
+        scaled.bias -= k;
+        for (int i = 0; i < LONGEST; i++) moved[i] = ldexpf(x[i], k);
+        hu_storage storage;
+        assert_int_equal(hu_storage_choose(HU_STORAGE_PACKED, &format, LONGEST, &storage), HU_OK);
+        hu_storage_write(&storage, data[0], 0, 1, x);
+        hu_storage_set_format(&storage, &scaled);
+        hu_storage_write(&storage, data[1], 0, 1, moved);
+        assert_memory_equal(data[0], data[1], LONGEST);
+        assert_memory_equal(hu_storage_read(&storage, data[1], 0, 1, scratch), moved, sizeof moved);
+    }
+}
+
 static void test_modes(void **state) {
     (void)state;
     hu_storage_mode mode;
@@ -152,9 +218,10 @@ static void test_modes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),  cmocka_unit_test(test_neighbours_stay),
-        cmocka_unit_test(test_parts), cmocka_unit_test(test_no_format_is_float32),
-        cmocka_unit_test(test_modes), cmocka_unit_test(test_endless_rows),
+        cmocka_unit_test(test_rows),   cmocka_unit_test(test_neighbours_stay),
+        cmocka_unit_test(test_parts),  cmocka_unit_test(test_no_format_is_float32),
+        cmocka_unit_test(test_blocks), cmocka_unit_test(test_scaled_format),
+        cmocka_unit_test(test_modes),  cmocka_unit_test(test_endless_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
