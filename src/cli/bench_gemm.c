@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/bench.h"
-#include "cli/session.h"
 #include "kernel/peak/peak.h"
 #include "kernel/round/round.h"
 #include "op/dnn.h"
@@ -161,9 +160,9 @@ done:
 }
 
 static hu_status take_turn(bench *b, contestant *c) {
-    double start = hu_seconds_now();
+    double start = hu_bench_seconds(b->threads);
     hu_status st = c->run(b, c);
-    double seconds = hu_seconds_now() - start;
+    double seconds = hu_bench_seconds(b->threads) - start;
     if (seconds < c->best_seconds) c->best_seconds = seconds;
     c->spent += seconds;
     c->turns++;

@@ -29,6 +29,7 @@ static json_t *tile_json(const hu_bench_tile_row *row) {
 hu_status hu_bench_gemm_json(const hu_bench_gemm_row *rows, int row_count,
                              const hu_bench_tile_row *tiles, int tile_count) {
     json_t *row_array = json_array(), *tile_array = json_array();
+    bool is_single = row_count > 0 && rows[0].threads == 1;
     int failed = !row_array || !tile_array;
     for (int i = 0; i < row_count && !failed; i++)
         failed = json_array_append_new(row_array, row_json(&rows[i]));
@@ -39,9 +40,9 @@ hu_status hu_bench_gemm_json(const hu_bench_gemm_row *rows, int row_count,
         json_decref(tile_array);
         return hu_fail(HU_ERR_MEMORY, "out of memory for %d rows", row_count + tile_count);
     }
-    return hu_json_print(json_pack("{s:s, s:s, s:o, s:o}", "kernel", "gemm", "isa",
-                                   hu_isa_name(hu_cpu_isa()), "rows", row_array, "micro_kernels",
-                                   tile_array));
+    return hu_json_print(json_pack("{s:s, s:s, s:s, s:o, s:o}", "kernel", "gemm", "clock",
+                                   is_single ? "thread" : "wall", "isa", hu_isa_name(hu_cpu_isa()),
+                                   "rows", row_array, "micro_kernels", tile_array));
 }
 
 static hu_status put_row(hu_table *table, const hu_bench_gemm_row *row) {
