@@ -25,6 +25,14 @@ static int64_t part_of(int64_t count, int part, int parts) {
 
 /* ---- packing ---- */
 
+static hu_round_counts *a_counts(hu_gemm_worker *w) {
+    return w->job->task->a.counts ? &w->a_counts : NULL;
+}
+
+static hu_round_counts *b_counts(hu_gemm_worker *w) {
+    return w->job->task->b.counts ? &w->b_counts : NULL;
+}
+
 /* Panel `panel` of a factor, all runs of the stretch, into unit number `at` on. */
 static void pack_panel(const hu_gemm_job *job, const hu_source *source, int64_t panel, int width,
                        const stretch *s, int64_t at, float *units, size_t unit,
@@ -38,31 +46,29 @@ static void pack_panel(const hu_gemm_job *job, const hu_source *source, int64_t 
     }
 }
 
-static void pack_b(hu_gemm_job *job, const stretch *s, int thread, int team,
-                   hu_round_counts *counts) {
+static void pack_b(hu_gemm_worker *w, const stretch *s, int team) {
+    const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
-    int64_t end = part_of(p->column_panels, thread + 1, team);
-    for (int64_t j = part_of(p->column_panels, thread, team); j < end; j++)
+    int64_t end = part_of(p->column_panels, w->thread + 1, team);
+    for (int64_t j = part_of(p->column_panels, w->thread, team); j < end; j++)
         pack_panel(job, &job->b, j, p->columns, s, j * p->runs, hu_gemm_shared(job, p->b_panels),
-                   p->b_unit, hu_gemm_shared(job, p->b_facts), counts);
+                   p->b_unit, hu_gemm_shared(job, p->b_facts), b_counts(w));
 }
 
 /* Row panels `first` .. `end` - 1 into the units from number `at` on. */
-static void pack_a(hu_gemm_job *job, const stretch *s, int64_t first, int64_t end, int64_t at,
-                   hu_round_counts *counts) {
+static void pack_a(hu_gemm_worker *w, const stretch *s, int64_t first, int64_t end, int64_t at) {
+    const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
     for (int64_t i = first; i < end; i++, at += p->runs)
         pack_panel(job, &job->a, i, p->rows, s, at, hu_gemm_shared(job, p->a_panels), p->a_unit,
-                   hu_gemm_shared(job, p->a_facts), counts);
+                   hu_gemm_shared(job, p->a_facts), a_counts(w));
 }
 
 /* A thread's share of the panels of A: blocks lie one behind the other, so all are one block. */
-static void pack_a_part(hu_gemm_job *job, const stretch *s, int thread, int team,
-                        hu_round_counts *counts) {
-    const hu_gemm_plan *p = &job->plan;
-    int64_t end = part_of(p->row_panels, thread + 1, team);
-    for (int64_t i = part_of(p->row_panels, thread, team); i < end; i++)
-        pack_a(job, s, i, i + 1, i * p->runs, counts);
+static void pack_a_part(hu_gemm_worker *w, const stretch *s, int team) {
+    const hu_gemm_plan *p = &w->job->plan;
+    int64_t first = part_of(p->row_panels, w->thread, team);
+    pack_a(w, s, first, part_of(p->row_panels, w->thread + 1, team), first * p->runs);
 }
 
 /* ---- one block of rows x chunk of columns ---- */
@@ -73,17 +79,31 @@ static int64_t phase_at(const hu_gemm_task *task, int64_t k) {
     return 0;
 }
 
+/* Unit of b_panels where a run of a column panel lies; packs it where that is not done yet. */
+static int64_t b_unit_of(hu_gemm_worker *w, const stretch *s, int64_t column_panel,
+                         const hu_gemm_run *run) {
+    const hu_gemm_job *job = w->job;
+    const hu_gemm_plan *p = &job->plan;
+    if (!p->is_b_near) return column_panel * p->runs + run->index;
+    stretch part = {.first = s->first + run->index * p->run, .terms = run->terms};
+    pack_panel(job, &job->b, w->first_column / p->columns + column_panel, p->columns, &part,
+               w->thread, hu_gemm_shared(job, p->b_panels), p->b_unit,
+               hu_gemm_shared(job, p->b_facts), b_counts(w));
+    return w->thread;
+}
+
 static void run_tiles(hu_gemm_worker *w, const stretch *s, int64_t row_panels,
                       int64_t column_panels) {
     const hu_gemm_plan *p = &w->job->plan;
-    int64_t index = 0;
-    for (int64_t k = 0; k < s->terms; k += p->run, index++) {
-        int64_t run = least(p->run, s->terms - k);
-        int64_t phase = phase_at(w->job->task, s->first + k);
+    for (int64_t k = 0; k < s->terms; k += p->run) {
+        hu_gemm_run run = {.index = k / p->run,
+                           .terms = least(p->run, s->terms - k),
+                           .phase = phase_at(w->job->task, s->first + k)};
         memset(w->is_wide, 0, (size_t)row_panels * sizeof *w->is_wide);
         for (int64_t j = 0; j < column_panels; j++) {
+            int64_t b_unit = b_unit_of(w, s, j, &run);
             w->is_b_wide = false;
-            for (int64_t i = 0; i < row_panels; i++) hu_gemm_run_tile(w, i, j, index, run, phase);
+            for (int64_t i = 0; i < row_panels; i++) hu_gemm_run_tile(w, i, j, b_unit, &run);
         }
     }
 }
@@ -96,7 +116,7 @@ static void run_block(hu_gemm_worker *w, const stretch *s, int64_t block, int64_
     int64_t first_i = block * p->block_panels, first_j = chunk * p->chunk_panels;
     int64_t row_panels = least(p->block_panels, p->row_panels - first_i);
     int64_t column_panels = least(p->chunk_panels, p->column_panels - first_j);
-    int64_t a_at = slot * p->block_panels * p->runs, b_at = first_j * p->runs;
+    int64_t a_at = slot * p->block_panels * p->runs, b_at = p->is_b_near ? 0 : first_j * p->runs;
     w->a_panels = (float *)hu_gemm_shared(job, p->a_panels) + a_at * (int64_t)p->a_unit;
     w->a_facts = (hu_panel_facts *)hu_gemm_shared(job, p->a_facts) + a_at;
     w->b_panels = (float *)hu_gemm_shared(job, p->b_panels) + b_at * (int64_t)p->b_unit;
@@ -118,8 +138,7 @@ static int64_t take_next(hu_gemm_job *job) {
     return taken;
 }
 
-static void run_stretch(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s, int thread,
-                        hu_round_counts *a_counts) {
+static void run_stretch(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s) {
     const hu_gemm_plan *p = &job->plan;
     int64_t chunks = p->is_a_shared ? p->chunks : 1;
     for (int64_t t = take_next(job); t < p->blocks * chunks; t = take_next(job)) {
@@ -128,9 +147,9 @@ static void run_stretch(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s, i
             continue;
         }
         int64_t first = t * p->block_panels;
-        pack_a(job, s, first, least(first + p->block_panels, p->row_panels),
-               thread * p->block_panels * p->runs, a_counts);
-        for (int64_t chunk = 0; chunk < p->chunks; chunk++) run_block(w, s, t, chunk, thread);
+        pack_a(w, s, first, least(first + p->block_panels, p->row_panels),
+               w->thread * p->block_panels * p->runs);
+        for (int64_t chunk = 0; chunk < p->chunks; chunk++) run_block(w, s, t, chunk, w->thread);
     }
 }
 
@@ -143,60 +162,59 @@ static void meet(int team) {
     }
 }
 
-static void round_images(hu_gemm_job *job, int thread, int team, hu_round_counts *a_counts,
-                         hu_round_counts *b_counts) {
+static void round_images(hu_gemm_job *job, hu_gemm_worker *w, int team) {
     float *a = hu_gemm_shared(job, job->plan.a_images),
           *b = hu_gemm_shared(job, job->plan.b_images);
     bool has_a = job->plan.a_images.bytes > 0, has_b = job->plan.b_images.bytes > 0;
     if (!has_a && !has_b) return;
-    if (has_a) hu_source_round_images(&job->a, a, thread, team, a_counts);
-    if (has_b) hu_source_round_images(&job->b, b, thread, team, b_counts);
+    if (has_a) hu_source_round_images(&job->a, a, w->thread, team, a_counts(w));
+    if (has_b) hu_source_round_images(&job->b, b, w->thread, team, b_counts(w));
     meet(team);
-    if (thread == 0 && has_a) hu_source_use_images(&job->a, a);
-    if (thread == 0 && has_b) hu_source_use_images(&job->b, b);
+    if (w->thread == 0 && has_a) hu_source_use_images(&job->a, a);
+    if (w->thread == 0 && has_b) hu_source_use_images(&job->b, b);
     meet(team);
 }
 
 static hu_gemm_worker worker_of(const hu_gemm_job *job, int thread) {
     const hu_gemm_plan *p = &job->plan;
-    return (hu_gemm_worker){.job = job,
-                            .a_wide = hu_gemm_own(job, p->a_wide, thread),
-                            .b_wide = hu_gemm_own(job, p->b_wide, thread),
-                            .is_wide = hu_gemm_own(job, p->is_wide, thread),
-                            .sum = hu_gemm_own(job, p->sum, thread),
-                            .extra = hu_gemm_own(job, p->extra, thread),
-                            .reach = hu_gemm_own(job, p->reach, thread)};
+    hu_gemm_worker w = {.job = job,
+                        .thread = thread,
+                        .a_wide = hu_gemm_own(job, p->a_wide, thread),
+                        .b_wide = hu_gemm_own(job, p->b_wide, thread),
+                        .is_wide = hu_gemm_own(job, p->is_wide, thread),
+                        .sum = hu_gemm_own(job, p->sum, thread),
+                        .extra = hu_gemm_own(job, p->extra, thread),
+                        .reach = hu_gemm_own(job, p->reach, thread)};
+    hu_round_counts_clear(&w.a_counts);
+    hu_round_counts_clear(&w.b_counts);
+    return w;
 }
 
-static void add_counts(hu_gemm_job *job, const hu_gemm_worker *w, const hu_round_counts *a,
-                       const hu_round_counts *b) {
+static void add_counts(hu_gemm_job *job, const hu_gemm_worker *w) {
 #pragma omp critical(hu_gemm_counts)
     {
         job->counts.subnormal += w->counts.subnormal;
         job->counts.overflow += w->counts.overflow;
-        hu_round_counts_add(&job->a_counts, a);
-        hu_round_counts_add(&job->b_counts, b);
+        hu_round_counts_add(&job->a_counts, &w->a_counts);
+        hu_round_counts_add(&job->b_counts, &w->b_counts);
     }
 }
 
 static void work(hu_gemm_job *job, int thread, int team) {
+    const hu_gemm_plan *p = &job->plan;
     hu_gemm_worker w = worker_of(job, thread);
-    hu_round_counts a, b, *a_counts = job->task->a.counts ? &a : NULL;
-    hu_round_counts *b_counts = job->task->b.counts ? &b : NULL;
-    hu_round_counts_clear(&a);
-    hu_round_counts_clear(&b);
-    round_images(job, thread, team, a_counts, b_counts);
-    for (int64_t k = 0; k < job->task->k; k += job->plan.stretch) {
-        int64_t left = job->task->k - k, terms = least(job->plan.stretch, left);
+    round_images(job, &w, team);
+    for (int64_t k = 0; k < job->task->k; k += p->stretch) {
+        int64_t left = job->task->k - k, terms = least(p->stretch, left);
         stretch s = {.first = k, .terms = terms, .is_last = terms == left};
-        pack_b(job, &s, thread, team, b_counts);
-        if (job->plan.is_a_shared) pack_a_part(job, &s, thread, team, a_counts);
+        if (!p->is_b_near) pack_b(&w, &s, team);
+        if (p->is_a_shared) pack_a_part(&w, &s, team);
         if (thread == 0) job->next = 0;
         meet(team);
-        run_stretch(job, &w, &s, thread, a_counts);
+        run_stretch(job, &w, &s);
         meet(team);
     }
-    add_counts(job, &w, &a, &b);
+    add_counts(job, &w);
 }
 
 static void work_together(hu_gemm_job *job) {

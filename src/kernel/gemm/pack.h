@@ -22,8 +22,10 @@ typedef struct hu_pack_facts {
                           least half of it; zeros left out */
 } hu_pack_facts;
 
-/* [width] rows of `run` floats each -> panel[run][width]. */
-typedef void hu_pack_rows_fn(const float *const *rows, int64_t run, int width, float *panel);
+/* [width] rows of `run` floats each -> panel[run][width]. What lies `ahead` floats behind each row
+ * (0: nothing) is wanted next. */
+typedef void hu_pack_rows_fn(const float *const *rows, int64_t ahead, int64_t run, int width,
+                             float *panel);
 
 /* `run` rows of `valid` floats, stride apart -> panel[run][width], zeros behind them. */
 typedef void hu_pack_columns_fn(const float *source, int64_t stride, int64_t run, int width,

@@ -8,13 +8,12 @@
 enum {
     ALIGNMENT = 64,
     BLOCK_ROWS = 96,
+    SINGLE_ROWS = 192, /* up to here there is one block */
     CHUNK_COLUMNS = 256,
     RUN_MAX = 320,
     STRETCH_MAX = 1024,
     STEP = 8,
     STEP_MAX = 64,
-    FEW_ROWS = 128,
-    B_FLOATS_FEW_ROWS = 1 << 16, /* B is read once or twice: keep it near */
     B_FLOATS = 1 << 18
 };
 
@@ -24,6 +23,10 @@ static int64_t divide_up(int64_t value, int64_t by) {
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
+}
+
+static int64_t most_of(int64_t a, int64_t b) {
+    return a > b ? a : b;
 }
 
 static bool is_float32_fmac(const hu_gemm_task *task) {
@@ -55,15 +58,15 @@ static int64_t step_of(const hu_accumulator *accumulator) {
     return block < STEP ? divide_up(STEP, block) * block : block;
 }
 
-static int64_t stretch_max(int64_t b_floats, int64_t padded_columns, int64_t run) {
-    int64_t fits = least(b_floats / padded_columns, STRETCH_MAX) / run * run;
-    return fits > run ? fits : run;
+static int64_t stretch_max(int64_t padded_columns, int64_t run, int64_t step) {
+    int64_t fits = least(B_FLOATS / padded_columns, STRETCH_MAX) / step * step;
+    return most_of(fits, run);
 }
 
 static void cut_terms(const hu_gemm_task *task, hu_gemm_plan *p) {
     int64_t step = step_of(&task->accumulator), run = RUN_MAX / step * step;
     int64_t all = divide_up(task->k, step) * step, padded = p->column_panels * p->columns;
-    int64_t most = stretch_max(task->m <= FEW_ROWS ? B_FLOATS_FEW_ROWS : B_FLOATS, padded, run);
+    int64_t most = p->is_b_near ? run : stretch_max(padded, run, step);
     int64_t cap = least(all, most), run_cap = least(all, run);
     p->runs = divide_up(cap, run);
     p->stretch = divide_up(divide_up(task->k, divide_up(task->k, most)), step) * step;
@@ -73,19 +76,27 @@ static void cut_terms(const hu_gemm_task *task, hu_gemm_plan *p) {
         hu_round_up((size_t)(run_cap * p->columns) + HU_PACK_SPILL, ALIGNMENT / sizeof(float));
     hu_mac mac = task->accumulator.mac;
     bool is_aligned = task->accumulator.mac == HU_MAC_FMAC_K && step % task->accumulator.block == 0;
+    p->has_extra = mac != HU_MAC_FMACS && mac != HU_MAC_MACS && mac != HU_MAC_MAC;
     p->has_two_states =
         mac == HU_MAC_KAHAN || mac == HU_MAC_KAHAN_CPD || (mac == HU_MAC_FMAC_K && !is_aligned);
+}
+
+/* Panels of a chunk: the state of block x chunk has a bounded size. */
+static int64_t chunk_max(const hu_gemm_plan *p) {
+    return p->block_panels * p->rows > BLOCK_ROWS ? CHUNK_COLUMNS / 2 / p->columns
+                                                  : CHUNK_COLUMNS / p->columns;
 }
 
 static void cut_tiles(const hu_gemm_task *task, hu_gemm_plan *p) {
     int threads = task->threads;
     p->row_panels = divide_up(task->m, p->rows);
     p->column_panels = divide_up(task->n, p->columns);
-    p->block_panels = least(BLOCK_ROWS / p->rows, p->row_panels);
+    p->is_b_near = p->row_panels <= SINGLE_ROWS / p->rows;
+    p->block_panels = p->is_b_near ? p->row_panels : BLOCK_ROWS / p->rows;
     p->blocks = divide_up(p->row_panels, p->block_panels);
-    p->is_a_shared = threads > 1 && p->blocks < 2 * (int64_t)threads;
-    p->chunk_panels = least(CHUNK_COLUMNS / p->columns, p->column_panels);
-    if (p->is_a_shared) {
+    p->is_a_shared = p->is_b_near || (threads > 1 && p->blocks < 2 * (int64_t)threads);
+    p->chunk_panels = least(chunk_max(p), p->column_panels);
+    if (threads > 1 && p->is_a_shared) {
         int64_t few = p->column_panels * p->blocks / (3 * (int64_t)threads);
         p->chunk_panels = least(p->chunk_panels, few > 1 ? few : 1);
     }
@@ -109,18 +120,19 @@ static hu_gemm_part place(layout *l, int64_t count, size_t unit, size_t size) {
 
 /* Elements of state that rest beside c between stretches. */
 static int64_t stored_elements(const hu_gemm_task *task, const hu_gemm_plan *p) {
-    int64_t run = RUN_MAX / step_of(&task->accumulator) * step_of(&task->accumulator);
+    int64_t step = step_of(&task->accumulator), run = RUN_MAX / step * step;
     int64_t padded = p->column_panels * p->columns;
     if (!p->has_two_states || task->carry) return 0;
-    if (task->k > stretch_max(B_FLOATS, padded, run)) return task->m * task->n;
-    if (task->k > stretch_max(B_FLOATS_FEW_ROWS, padded, run))
-        return least(task->m, FEW_ROWS) * task->n;
+    if (task->k > stretch_max(padded, run, step)) return task->m * task->n;
+    if (task->k > run) return least(task->m, SINGLE_ROWS) * task->n;
     return 0;
 }
 
 static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
-    int64_t blocks = task->threads == 1 ? 1 : least(p->blocks, 2 * (int64_t)task->threads);
-    int64_t a_units = blocks * p->block_panels * p->runs, b_units = p->column_panels * p->runs;
+    int64_t threads = task->threads, blocks = threads == 1 ? 1 : least(p->blocks, 2 * threads);
+    int64_t single = least(p->row_panels, SINGLE_ROWS / p->rows);
+    int64_t a_units = most_of(blocks * p->block_panels, single) * p->runs;
+    int64_t b_units = p->is_b_near ? threads : most_of(p->column_panels * p->runs, threads);
     p->a_images = place(l, 1, hu_source_image_floats(&task->a), sizeof(float));
     p->b_images = place(l, 1, hu_source_image_floats(&task->b), sizeof(float));
     p->b_panels = place(l, b_units, p->b_unit, sizeof(float));
@@ -131,16 +143,18 @@ static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
 }
 
 static void place_own(hu_gemm_plan *p, layout *l) {
-    int64_t tiles = p->block_panels * least(CHUNK_COLUMNS / p->columns, p->column_panels);
+    int64_t most = BLOCK_ROWS / p->rows * (CHUNK_COLUMNS / p->columns);
+    int64_t tiles = least(most, p->row_panels * p->column_panels);
+    int64_t panels = least(p->row_panels, SINGLE_ROWS / p->rows);
     size_t state = (size_t)(p->rows * p->columns);
     size_t wide = p->wide_columns ? sizeof(double) : 0;
     p->own = l->bytes;
-    p->a_wide = place(l, p->block_panels, p->a_unit, wide);
+    p->a_wide = place(l, panels, p->a_unit, wide);
     p->b_wide = place(l, 1, p->b_unit, wide);
     p->sum = place(l, tiles, state, sizeof(float));
     p->extra = place(l, tiles, state, sizeof(float));
     p->reach = place(l, tiles, 1, sizeof(hu_gemm_reach));
-    p->is_wide = place(l, p->block_panels, 1, sizeof(bool));
+    p->is_wide = place(l, panels, 1, sizeof(bool));
     p->own_bytes = l->bytes - p->own;
 }
 

@@ -69,7 +69,7 @@ static void pack_run(const hu_source *source, const float *data, int64_t run, in
         const float *rows[HU_PACK_WIDTH_MAX];
         for (int i = 0; i < width; i++)
             rows[i] = i < valid ? data + i * o->stride : hu_source_zeros;
-        source->pack->rows(rows, run, width, panel);
+        source->pack->rows(rows, width * o->stride, run, width, panel);
     } else if (o->stride == 1 || valid == 1) {
         source->pack->columns(data, o->k_stride, run, width, valid, panel);
     } else {

@@ -70,7 +70,7 @@ void hu_source_pack_patches(const hu_source *source, int64_t first, int width, i
             taps[i] = (rows[i] | x) < 0 ? hu_source_zeros
                                         : data + rows[i] + x * p->pixel_stride + channel;
         }
-        source->pack->rows(taps, length, width, panel + done * width);
+        source->pack->rows(taps, 0, length, width, panel + done * width);
         done += length;
     }
 }

@@ -17,7 +17,8 @@ static rest rest_of(const hu_gemm_worker *w) {
     const hu_gemm_task *t = w->job->task;
     const hu_gemm_plan *p = &w->job->plan;
     int64_t dense = w->first_row * t->n + w->first_column;
-    if (t->carry) return (rest){t->carry + dense, t->carry + t->m * t->n + dense, t->n, t->n};
+    float *second = t->carry && p->has_extra ? t->carry + t->m * t->n + dense : NULL;
+    if (t->carry) return (rest){t->carry + dense, second, t->n, t->n};
     rest r = {t->c + w->first_row * t->c_stride + w->first_column, NULL, t->c_stride, t->n};
     if (p->has_two_states) r.extra = (float *)hu_gemm_shared(w->job, p->extra_store) + dense;
     return r;
@@ -25,7 +26,7 @@ static rest rest_of(const hu_gemm_worker *w) {
 
 static void clear_state(hu_gemm_worker *w, int64_t rows) {
     memset(w->sum, 0, (size_t)(rows * w->ld) * sizeof *w->sum);
-    memset(w->extra, 0, (size_t)(rows * w->ld) * sizeof *w->extra);
+    if (w->job->plan.has_extra) memset(w->extra, 0, (size_t)(rows * w->ld) * sizeof *w->extra);
 }
 
 /* The kernels keep the accumulator of FMAC in extra. */

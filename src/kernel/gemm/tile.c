@@ -30,7 +30,8 @@ void hu_gemm_look(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
     const hu_gemm_plan *p = &w->job->plan;
     int64_t at = state_offset(w, row_panel, column_panel);
     hu_panel_facts sum = hu_gemm_judge(w->job, w->sum + at, p->rows, p->columns, w->ld);
-    hu_panel_facts extra = hu_gemm_judge(w->job, w->extra + at, p->rows, p->columns, w->ld);
+    hu_panel_facts extra = hu_panel_facts_of(&(hu_pack_facts){.low = UINT32_MAX});
+    if (p->has_extra) extra = hu_gemm_judge(w->job, w->extra + at, p->rows, p->columns, w->ld);
     *reach_at(w, row_panel, column_panel) = hu_gemm_reach_of(&w->job->prover, &sum, &extra);
 }
 
@@ -48,17 +49,18 @@ static void keep_state(hu_mac mac, const hu_gemm_state *state, float *sum, float
     *extra = mac == HU_MAC_FMAC ? state->sum : state->extra;
 }
 
-static void run_slowly(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel, const float *a,
-                       const float *b, int64_t run, int64_t phase) {
+static void run_slowly(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel,
+                       const hu_gemm_tile *tile) {
     const hu_accumulator *accumulator = &w->job->task->accumulator;
     const hu_gemm_plan *p = &w->job->plan;
+    const float *a = tile->a, *b = tile->b;
     hu_gemm_counts counts = {0};
-    int64_t at = state_offset(w, row_panel, column_panel);
     for (int64_t i = 0; i < p->rows && row_panel * p->rows + i < w->rows; i++) {
         for (int64_t j = 0; j < p->columns && column_panel * p->columns + j < w->columns; j++) {
-            float *sum = w->sum + at + i * w->ld + j, *extra = w->extra + at + i * w->ld + j;
-            hu_gemm_state state = state_of(accumulator->mac, *sum, *extra, phase);
-            for (int64_t k = 0; k < run; k++)
+            float *sum = tile->sum + i * w->ld + j, *extra = tile->extra + i * w->ld + j;
+            hu_gemm_state state =
+                state_of(accumulator->mac, *sum, p->has_extra ? *extra : 0, tile->phase);
+            for (int64_t k = 0; k < tile->k; k++)
                 hu_gemm_step(accumulator, a[k * p->rows + i], b[k * p->columns + j], &state,
                              &counts);
             keep_state(accumulator->mac, &state, sum, extra);
@@ -99,33 +101,29 @@ static void run_wide(hu_gemm_worker *w, hu_gemm_kernel_fn *kernel, hu_gemm_tile 
     }
 }
 
-void hu_gemm_run_tile(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel, int64_t index,
-                      int64_t run, int64_t phase) {
+void hu_gemm_run_tile(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel, int64_t b_unit,
+                      const hu_gemm_run *run) {
     const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
-    int64_t a_at = row_panel * p->runs + index, b_at = column_panel * p->runs + index;
-    const float *a = w->a_panels + a_at * (int64_t)p->a_unit;
-    const float *b = w->b_panels + b_at * (int64_t)p->b_unit;
-    hu_gemm_choice choice = {.arithmetic = HU_GEMM_F32, .class = HU_GEMM_LEAN};
-    if (job->needs_facts)
-        choice = hu_gemm_prove(&job->prover, &w->a_facts[a_at], &w->b_facts[b_at], run, phase,
-                               reach_at(w, row_panel, column_panel));
-    if (choice.is_slow) {
-        run_slowly(w, row_panel, column_panel, a, b, run, phase);
-        return;
-    }
+    int64_t a_unit = row_panel * p->runs + run->index;
     int64_t at = state_offset(w, row_panel, column_panel);
-    hu_gemm_tile tile = {.k = run,
-                         .phase = phase,
-                         .a = a,
-                         .b = b,
+    hu_gemm_choice choice = {.arithmetic = HU_GEMM_F32, .class = HU_GEMM_LEAN};
+    hu_gemm_tile tile = {.k = run->terms,
+                         .phase = run->phase,
+                         .a = w->a_panels + a_unit * (int64_t)p->a_unit,
+                         .b = w->b_panels + b_unit * (int64_t)p->b_unit,
                          .sum = w->sum + at,
                          .extra = w->extra + at,
                          .ld = w->ld,
                          .constants = &job->constants,
                          .counts = &w->counts};
+    if (job->needs_facts)
+        choice = hu_gemm_prove(&job->prover, &w->a_facts[a_unit], &w->b_facts[b_unit], run->terms,
+                               run->phase, reach_at(w, row_panel, column_panel));
     hu_gemm_kernel_fn *kernel = job->kernels[choice.arithmetic][choice.class];
-    if (choice.arithmetic == HU_GEMM_F32 || choice.arithmetic == HU_GEMM_F32_ODD)
+    if (choice.is_slow)
+        run_slowly(w, row_panel, column_panel, &tile);
+    else if (choice.arithmetic == HU_GEMM_F32 || choice.arithmetic == HU_GEMM_F32_ODD)
         kernel(&tile);
     else
         run_wide(w, kernel, tile, row_panel);

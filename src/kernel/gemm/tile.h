@@ -35,6 +35,8 @@ typedef struct hu_gemm_worker {
     hu_gemm_reach *reach;                           /* [block panels][chunk panels] */
     int64_t first_row, rows, first_column, columns; /* of the state at hand, without padding */
     hu_gemm_counts counts;
+    hu_round_counts a_counts, b_counts; /* of packing */
+    int thread;
 } hu_gemm_worker;
 
 /* Part of the job's scratch, shared or of one thread. */
@@ -52,8 +54,13 @@ hu_panel_facts hu_gemm_judge(const hu_gemm_job *job, const float *x, int64_t row
 /* Reach of the state of tile (row_panel, column_panel) of the worker's block and chunk. */
 void hu_gemm_look(hu_gemm_worker *worker, int64_t row_panel, int64_t column_panel);
 
-/* Adds `run` terms of run number `index` of the stretch, `phase` as of hu_gemm_tile, to a tile. */
+/* One run of the stretch. */
+typedef struct hu_gemm_run {
+    int64_t index, terms, phase; /* phase as of hu_gemm_tile */
+} hu_gemm_run;
+
+/* Adds the terms of a run to a tile; b_unit: the unit of b_panels where the tile's columns lie. */
 void hu_gemm_run_tile(hu_gemm_worker *worker, int64_t row_panel, int64_t column_panel,
-                      int64_t index, int64_t run, int64_t phase);
+                      int64_t b_unit, const hu_gemm_run *run);
 
 #endif
