@@ -72,27 +72,25 @@ static float overflow_threshold(const hu_format *format) {
     return hu_f32_of_bits(bits + (stays ? 1 : 0));
 }
 
-/* Taken from the reference itself: the largest binary32 number overflows if any finite one does, in
- * stochastic mode with the word 0, which goes up whenever anything is discarded. */
+/* Taken from the reference itself: the largest binary32 number overflows if any finite one does. */
 static void set_overflow_values(hu_rounder *r) {
-    const uint32_t inputs[2] = {HU_F32_INFINITY - 1, HU_F32_INFINITY};
-    uint32_t *const results[2] = {r->overflow_value, r->infinite_value};
-    for (int i = 0; i < 2; i++) {
-        for (uint32_t negative = 0; negative < 2; negative++) {
-            float x = hu_f32_of_bits(inputs[i] | negative << 31);
-            results[i][negative] = hu_f32_bits(hu_format_round(&r->format, r->rounding, x, 0));
-        }
+    int is_plain = hu_round_least_finish(r->rounding) == HU_FINISH_PLAIN;
+    const uint32_t finite = is_plain ? HU_F32_INFINITY : HU_F32_INFINITY - 1;
+    for (uint32_t negative = 0; negative < 2; negative++) {
+        float large = hu_f32_of_bits(finite | negative << 31);
+        float infinite = hu_f32_of_bits(HU_F32_INFINITY | negative << 31);
+        r->overflow_value[negative] =
+            hu_f32_bits(hu_format_round(&r->format, r->rounding, large, 0));
+        r->infinite_value[negative] =
+            hu_f32_bits(hu_format_round(&r->format, r->rounding, infinite, 0));
     }
 }
 
 static hu_round_finish finish_of(const hu_rounder *r) {
-    const uint32_t *over = r->overflow_value, *infinite = r->infinite_value;
-    int is_even = over[1] == (over[0] | HU_F32_SIGN) && infinite[1] == (infinite[0] | HU_F32_SIGN);
+    hu_round_finish least = hu_round_least_finish(r->rounding);
     if (r->emin_field < 1) return HU_FINISH_DEEP;
-    if (!is_even) return HU_FINISH_FULL;
-    if (over[0] != infinite[0]) return HU_FINISH_EVEN;
-    if (r->flush_below_bits || !r->zero_sign) return HU_FINISH_SMALL;
-    return HU_FINISH_PLAIN;
+    if (least == HU_FINISH_PLAIN && (r->flush_below_bits || !r->zero_sign)) return HU_FINISH_SMALL;
+    return least;
 }
 
 static void set_constants(hu_rounder *r, const hu_format *format, hu_rounding rounding,

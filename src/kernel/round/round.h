@@ -39,6 +39,21 @@ typedef enum hu_round_finish {
     HU_FINISH_DEEP
 } hu_round_finish;
 
+/* Rounding to nearest and stochastic rounding treat both signs alike, and infinities as any
+ * overflow; the others do not. */
+static inline hu_round_finish hu_round_least_finish(hu_rounding rounding) {
+    switch (rounding) {
+    case HU_ROUND_TOWARD_ZERO:
+    case HU_ROUND_TO_ODD:
+        return HU_FINISH_EVEN;
+    case HU_ROUND_UP:
+    case HU_ROUND_DOWN:
+        return HU_FINISH_FULL;
+    default:
+        return HU_FINISH_PLAIN;
+    }
+}
+
 typedef struct hu_rounder hu_rounder;
 typedef void hu_round_fn(const hu_rounder *rounder, size_t n, const float *x, float *y,
                          const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
