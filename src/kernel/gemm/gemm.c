@@ -59,9 +59,10 @@ static void pack_b(hu_gemm_worker *w, const stretch *s, int team) {
 static void pack_a(hu_gemm_worker *w, const stretch *s, int64_t first, int64_t end, int64_t at) {
     const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
+    hu_round_counts *counts = p->is_b_near && w->thread > 0 ? NULL : a_counts(w);
     for (int64_t i = first; i < end; i++, at += p->runs)
         pack_panel(job, &job->a, i, p->rows, s, at, hu_gemm_shared(job, p->a_panels), p->a_unit,
-                   hu_gemm_shared(job, p->a_facts), a_counts(w));
+                   hu_gemm_shared(job, p->a_facts), counts);
 }
 
 /* A thread's share of the panels of A: blocks lie one behind the other, so all are one block. */
@@ -153,14 +154,34 @@ static void run_stretch(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s) {
     }
 }
 
-/* ---- threads ---- */
-
 /* A team of one may run inside somebody else's parallel region: no barrier there. */
 static void meet(int team) {
     if (team > 1) {
 #pragma omp barrier
     }
 }
+
+/* A thread's share of the chunks of the only block. */
+static void run_near(hu_gemm_worker *w, const stretch *s, int team) {
+    const hu_gemm_plan *p = &w->job->plan;
+    int64_t chunk = part_of(p->chunks, w->thread, team);
+    int64_t end = part_of(p->chunks, w->thread + 1, team);
+    if (chunk < end || w->thread == 0)
+        pack_a(w, s, 0, p->row_panels, w->thread * p->block_panels * p->runs);
+    for (; chunk < end; chunk++) run_block(w, s, 0, chunk, w->thread);
+}
+
+/* Blocks for whoever is free, when all of B's stretch is packed. */
+static void run_far(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s, int team) {
+    pack_b(w, s, team);
+    if (job->plan.is_a_shared) pack_a_part(w, s, team);
+    if (w->thread == 0) job->next = 0;
+    meet(team);
+    run_stretch(job, w, s);
+    meet(team);
+}
+
+/* ---- threads ---- */
 
 static void round_images(hu_gemm_job *job, hu_gemm_worker *w, int team) {
     float *a = hu_gemm_shared(job, job->plan.a_images),
@@ -207,12 +228,10 @@ static void work(hu_gemm_job *job, int thread, int team) {
     for (int64_t k = 0; k < job->task->k; k += p->stretch) {
         int64_t left = job->task->k - k, terms = least(p->stretch, left);
         stretch s = {.first = k, .terms = terms, .is_last = terms == left};
-        if (!p->is_b_near) pack_b(&w, &s, team);
-        if (p->is_a_shared) pack_a_part(&w, &s, team);
-        if (thread == 0) job->next = 0;
-        meet(team);
-        run_stretch(job, &w, &s);
-        meet(team);
+        if (p->is_b_near)
+            run_near(&w, &s, team);
+        else
+            run_far(job, &w, &s, team);
     }
     add_counts(job, &w);
 }

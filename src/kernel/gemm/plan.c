@@ -36,20 +36,14 @@ static bool is_float32_fmac(const hu_gemm_task *task) {
            f->subnormals && f->overflow == HU_OVERFLOW_INF;
 }
 
-/* Narrow tiles where wide ones would work on padding. */
-static void choose_tile(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *p) {
-    hu_gemm_kernel tile[HU_GEMM_SHAPE_COUNT];
-    int64_t columns[HU_GEMM_SHAPE_COUNT];
-    for (int s = 0; s < HU_GEMM_SHAPE_COUNT; s++) {
-        tile[s] = hu_gemm_kernel_of(isa, p->mac, HU_GEMM_F32, HU_GEMM_FULL, (hu_gemm_shape)s);
-        columns[s] = divide_up(task->n, tile[s].columns) * tile[s].columns;
-    }
-    p->shape =
-        columns[HU_GEMM_NARROW] * 9 < columns[HU_GEMM_WIDE] * 8 ? HU_GEMM_NARROW : HU_GEMM_WIDE;
-    p->rows = tile[p->shape].rows;
-    p->columns = tile[p->shape].columns;
+static void choose_tile(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
+                        hu_gemm_plan *p) {
+    hu_gemm_kernel tile = hu_gemm_kernel_of(isa, p->mac, HU_GEMM_F32, HU_GEMM_FULL, shape);
+    p->shape = shape;
+    p->rows = tile.rows;
+    p->columns = tile.columns;
     p->wide_columns =
-        hu_gemm_kernel_of(isa, task->accumulator.mac, HU_GEMM_F64, HU_GEMM_FULL, p->shape).columns;
+        hu_gemm_kernel_of(isa, task->accumulator.mac, HU_GEMM_F64, HU_GEMM_FULL, shape).columns;
 }
 
 static int64_t step_of(const hu_accumulator *accumulator) {
@@ -94,9 +88,11 @@ static void cut_tiles(const hu_gemm_task *task, hu_gemm_plan *p) {
     p->is_b_near = p->row_panels <= SINGLE_ROWS / p->rows;
     p->block_panels = p->is_b_near ? p->row_panels : BLOCK_ROWS / p->rows;
     p->blocks = divide_up(p->row_panels, p->block_panels);
-    p->is_a_shared = p->is_b_near || (threads > 1 && p->blocks < 2 * (int64_t)threads);
+    p->is_a_shared = !p->is_b_near && threads > 1 && p->blocks < 2 * (int64_t)threads;
     p->chunk_panels = least(chunk_max(p), p->column_panels);
-    if (threads > 1 && p->is_a_shared) {
+    if (p->is_b_near)
+        p->chunk_panels = least(p->chunk_panels, divide_up(p->column_panels, threads));
+    if (p->is_a_shared) {
         int64_t few = p->column_panels * p->blocks / (3 * (int64_t)threads);
         p->chunk_panels = least(p->chunk_panels, few > 1 ? few : 1);
     }
@@ -130,7 +126,7 @@ static int64_t stored_elements(const hu_gemm_task *task, const hu_gemm_plan *p) 
 
 static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
     int64_t threads = task->threads, blocks = threads == 1 ? 1 : least(p->blocks, 2 * threads);
-    int64_t single = least(p->row_panels, SINGLE_ROWS / p->rows);
+    int64_t single = threads * least(p->row_panels, SINGLE_ROWS / p->rows);
     int64_t a_units = most_of(blocks * p->block_panels, single) * p->runs;
     int64_t b_units = p->is_b_near ? threads : most_of(p->column_panels * p->runs, threads);
     p->a_images = place(l, 1, hu_source_image_floats(&task->a), sizeof(float));
@@ -158,10 +154,11 @@ static void place_own(hu_gemm_plan *p, layout *l) {
     p->own_bytes = l->bytes - p->own;
 }
 
-hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *plan) {
+static hu_status make(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
+                      hu_gemm_plan *plan) {
     layout l = {.fits = true};
     *plan = (hu_gemm_plan){.mac = is_float32_fmac(task) ? HU_MAC_FMACS : task->accumulator.mac};
-    choose_tile(task, isa, plan);
+    choose_tile(task, isa, shape, plan);
     cut_tiles(task, plan);
     cut_terms(task, plan);
     place_shared(task, plan, &l);
@@ -172,4 +169,23 @@ hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *
                        (long long)task->m, (long long)task->n, (long long)task->k);
     plan->bytes = l.bytes;
     return HU_OK;
+}
+
+/* Multiply-accumulates of one term, padding included. */
+static double padded_area(const hu_gemm_plan *p) {
+    return (double)(p->row_panels * p->rows) * (double)(p->column_panels * p->columns);
+}
+
+/* Narrow tiles where wide ones would work on padding. Scratch for both: which of them serves
+ * depends on m, and bytes must not. */
+hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *plan) {
+    hu_status st = HU_OK;
+    hu_gemm_plan narrow;
+    HU_TRY(make(task, isa, HU_GEMM_WIDE, plan));
+    HU_TRY(make(task, isa, HU_GEMM_NARROW, &narrow));
+    size_t bytes = narrow.bytes > plan->bytes ? narrow.bytes : plan->bytes;
+    if (padded_area(&narrow) * 9 < padded_area(plan) * 8) *plan = narrow;
+    plan->bytes = bytes;
+done:
+    return st;
 }

@@ -26,9 +26,10 @@ typedef struct hu_gemm_plan {
     int64_t runs;                 /* of a stretch, at most */
     size_t a_unit, b_unit;        /* floats of a panel of one run */
     bool is_a_shared;             /* all of A's stretch is packed before any tile is run */
-    bool is_b_near;               /* one block of rows: a panel of B is packed right before use */
-    bool has_extra;               /* the kernels' second state is used */
-    bool has_two_states;          /* sum and extra both rest between stretches */
+    bool is_b_near; /* one block of rows: a panel of B is packed right before use, and A by every
+                       thread for itself, so that they need not wait for each other */
+    bool has_extra; /* the kernels' second state is used */
+    bool has_two_states; /* sum and extra both rest between stretches */
 
     /* Shared parts; those of each thread lie at `own` + thread * own_bytes. */
     hu_gemm_part a_images, b_images, b_panels, b_facts, a_panels, a_facts, extra_store;
