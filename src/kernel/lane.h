@@ -11,6 +11,8 @@
  * its checks take the compiler minutes. */
 #if defined(__SANITIZE_ADDRESS__)
 #define HU_UNROLL
+#elif defined(__clang__)
+#define HU_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define HU_UNROLL _Pragma("GCC unroll 16")
 #endif

@@ -191,18 +191,18 @@ HU_INLINE uint64_t m_count(mask m) {
 HU_INLINE vec v_to_f32(vec x) {
     return _mm256_cvtps_pd(_mm256_cvtpd_ps(x));
 }
-/* s = nearest, e its exact error (Knuth's TwoSum; the product is exact): where e is not 0, s steps
- * back to the truncated magnitude and its last bit is set. */
+/* s = nearest, e its exact error (Knuth's TwoSum of c and the exact product a b, whose part in it
+ * one fused step gives): where e is not 0, s steps back to the truncated magnitude and its last bit
+ * is set. */
 HU_INLINE vec v_fma_odd(vec a, vec b, vec c) {
     const vec zero = _mm256_setzero_pd();
-    vec p = v_mul(a, b), s = v_add(p, c), rest = v_sub(s, p);
-    vec e = v_add(v_sub(p, v_sub(s, rest)), v_sub(c, rest));
-    __m256i inexact = _mm256_castpd_si256(_mm256_cmp_pd(e, zero, _CMP_NEQ_OQ));
+    vec s = v_fma(a, b, c), product = v_sub(s, c);
+    vec e = v_add(v_sub(c, v_sub(s, product)), v_fms(a, b, product));
     __m256i signs = _mm256_castpd_si256(_mm256_xor_pd(e, s));
     __m256i back = _mm256_cmpgt_epi64(_mm256_setzero_si256(), signs);
-    back = _mm256_and_si256(back, inexact);
-    __m256i bits = _mm256_add_epi64(_mm256_castpd_si256(s), back);
-    return _mm256_castsi256_pd(_mm256_or_si256(bits, _mm256_srli_epi64(inexact, 63)));
+    __m256i odd =
+        _mm256_or_si256(_mm256_add_epi64(_mm256_castpd_si256(s), back), _mm256_set1_epi64x(1));
+    return v_where(_mm256_cmp_pd(e, zero, _CMP_NEQ_OQ), _mm256_castsi256_pd(odd), s);
 }
 
 #endif

@@ -3,9 +3,7 @@
  * instruction where there is one; `omp simd` keeps them from being unrolled before. */
 #ifndef HU_KERNEL_GEMM_LANES_PORTABLE_H
 #define HU_KERNEL_GEMM_LANES_PORTABLE_H
-#include <string.h>
 
-#include "base/bits.h"
 #include "kernel/lane.h"
 
 #if defined(__AVX512F__)
@@ -44,23 +42,27 @@ enum { HAS_MANY_REGISTERS = 0 };
 typedef float real;
 typedef int32_t word;
 typedef float narrow __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+#define FMA_OF_REAL __builtin_fmaf
 #define EXPONENT_MASK 0x7f800000
 #define SIGN_MASK INT32_MIN
 #else
 typedef double real;
 typedef int64_t word;
 typedef float narrow __attribute__((vector_size(VECTOR_BYTES / 2), aligned(4), may_alias));
+#define FMA_OF_REAL __builtin_fma
 #define EXPONENT_MASK 0x7ff0000000000000
 #define SIGN_MASK INT64_MIN
 #endif
 typedef real vec __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
 typedef word mask __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
-enum { LANES = VECTOR_BYTES / sizeof(real) };
+typedef int32_t halves __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
+enum { LANES = VECTOR_BYTES / sizeof(real), WIDE_BYTES = 8 * LANES };
+typedef double wide __attribute__((vector_size(WIDE_BYTES), aligned(4), may_alias));
+typedef uint64_t wide_bits __attribute__((vector_size(WIDE_BYTES), aligned(4), may_alias));
 
+/* x - 0 is x, -0 and NaN included. */
 HU_INLINE vec v_set(real x) {
-    vec r;
-    for (int i = 0; i < LANES; i++) r[i] = x;
-    return r;
+    return x - (vec){0};
 }
 
 HU_INLINE vec v_load(const real *p) {
@@ -88,33 +90,34 @@ HU_INLINE vec v_mul(vec a, vec b) {
     return a * b;
 }
 
-/* a b + c rounded to odd in float64, where a b is exact: s is the nearest number, e its exact error
- * (Knuth's TwoSum); where e is not 0, s steps back to the truncated magnitude and its last bit is
- * set. e is NaN where s is not finite. */
-HU_INLINE double fma_odd(double a, double b, double c) {
-    double p = a * b, s = p + c, rest = s - p;
-    double e = (p - (s - rest)) + (c - rest);
-    uint64_t bits = hu_f64_bits(s), inexact = (uint64_t)(e < 0) | (uint64_t)(e > 0);
-    uint64_t back = (hu_f64_bits(e) ^ bits) >> 63 & inexact;
-    return hu_f64_of_bits((bits - back) | inexact);
+/* r = a b + c rounded to odd in float64, where a b is exact: s is the nearest number, e its exact
+ * error (Knuth's TwoSum); where e is not 0, s steps back to the truncated magnitude and its last
+ * bit is set. e is NaN where s is not finite. Pointers: such vectors may be wider than registers.
+ */
+HU_INLINE void fma_odd(const wide *a, const wide *b, const wide *c, wide *r) {
+    wide p = *a * *b, s = p + *c, rest = s - p;
+    wide e = (p - (s - rest)) + (*c - rest);
+    wide_bits inexact = (wide_bits)((e < 0) | (e > 0)) & 1;
+    wide_bits back = ((wide_bits)e ^ (wide_bits)s) >> 63 & inexact;
+    *r = (wide)(((wide_bits)s - back) | inexact);
 }
 
 /* a b + c, one rounding. Without the instruction: float64 products of the numbers that come here
  * are exact, and rounding to odd keeps float32 results free of a second rounding. */
 HU_INLINE vec v_fma(vec a, vec b, vec c) {
+#if HAS_FMA
     vec r;
-#if HU_GEMM_REAL_BITS == 64
-    if (!HAS_FMA) return a * b + c;
 #pragma omp simd
-    for (int i = 0; i < LANES; i++) r[i] = __builtin_fma(a[i], b[i], c[i]);
-#elif HAS_FMA
-#pragma omp simd
-    for (int i = 0; i < LANES; i++) r[i] = __builtin_fmaf(a[i], b[i], c[i]);
-#else
-#pragma omp simd
-    for (int i = 0; i < LANES; i++) r[i] = (float)fma_odd((double)a[i], (double)b[i], (double)c[i]);
-#endif
+    for (int i = 0; i < LANES; i++) r[i] = FMA_OF_REAL(a[i], b[i], c[i]);
     return r;
+#elif HU_GEMM_REAL_BITS == 64
+    return a * b + c;
+#else
+    wide x = __builtin_convertvector(a, wide), y = __builtin_convertvector(b, wide);
+    wide r = __builtin_convertvector(c, wide);
+    fma_odd(&x, &y, &r, &r);
+    return __builtin_convertvector(r, vec);
+#endif
 }
 
 HU_INLINE vec v_fms(vec a, vec b, vec c) {
@@ -141,19 +144,17 @@ HU_INLINE vec v_magnitude(vec x) {
     return (vec)((mask)x & (word)~SIGN_MASK);
 }
 
-/* a not negative, b positive; of a NaN either. */
+/* Of powers of two, 1.5 times such, or 0: their lower halves are 0, so that both halves of 64 bits
+ * compare as integers. a may be infinite or NaN. */
 HU_INLINE vec v_larger(vec a, vec b) {
-#if HU_GEMM_REAL_BITS == 64
-    mask m = (mask)(a > b);
-    return (vec)((m & (mask)a) | (~m & (mask)b));
-#elif defined(__clang__) && __has_builtin(__builtin_elementwise_max)
-    return (vec)__builtin_elementwise_max((mask)a, (mask)b);
+    halves x = (halves)a, y = (halves)b, r;
+#if defined(__clang__) && __has_builtin(__builtin_elementwise_max)
+    r = __builtin_elementwise_max(x, y);
 #else
-    mask x = (mask)a, y = (mask)b, r;
 #pragma omp simd
-    for (int i = 0; i < LANES; i++) r[i] = x[i] > y[i] ? x[i] : y[i];
-    return (vec)r;
+    for (int i = 0; i < VECTOR_BYTES / 4; i++) r[i] = x[i] > y[i] ? x[i] : y[i];
 #endif
+    return (vec)r;
 }
 
 /* Adds the patterns of x and steps. */
@@ -207,8 +208,7 @@ HU_INLINE vec v_to_f32(vec x) {
 HU_INLINE vec v_fma_odd(vec a, vec b, vec c) {
 #if HU_GEMM_REAL_BITS == 64
     vec r;
-#pragma omp simd
-    for (int i = 0; i < LANES; i++) r[i] = fma_odd(a[i], b[i], c[i]);
+    fma_odd((const wide *)&a, (const wide *)&b, (const wide *)&c, (wide *)&r);
     return r;
 #else
     return v_fma(a, b, c);
