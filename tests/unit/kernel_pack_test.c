@@ -251,6 +251,40 @@ static void minus_zero_becomes_the_one_zero_of_fnuz(void **state) {
     assert_true(y[2] == -1.0f);
 }
 
+/* Arrays beyond the caches take other stores than small ones. */
+static void large_arrays_equal_their_parts(void **state) {
+    (void)state;
+    enum { N = (1 << 23) + 37, PART = 50000 };
+    static const char *const names[] = {"e5m2", "e4m3fn", "fp(4,3,4)", "e2m1", "fp16", "1/6/9/n"};
+    block b = make_block(N), parts = make_block(N);
+    for (size_t f = 0; f < sizeof names / sizeof names[0]; f++)
+        for (int code_bits = 8; code_bits <= 16; code_bits += 8) {
+            hu_format format;
+            hu_packer p;
+            assert_int_equal(hu_format_parse(names[f], &format), HU_OK);
+            if ((uint32_t)code_bits < hu_format_bits(&format)) continue;
+            assert_int_equal(hu_packer_init(&p, &format, code_bits), HU_OK);
+            uint32_t used = (1u << hu_format_bits(&format)) - 1;
+            size_t bytes = (size_t)code_bits / 8;
+            for (size_t i = 0; i < N; i++) {
+                uint32_t code = (uint32_t)(i * 2654435761u) >> 7 & used;
+                put_code(b.codes, i, (uint32_t)code_bits, code);
+            }
+            hu_packer_unpack(&p, N, b.codes, b.y);
+            for (size_t at = 0; at < N; at += PART)
+                hu_packer_unpack(&p, N - at < PART ? N - at : PART, b.codes + at * bytes,
+                                 parts.y + at);
+            assert_memory_equal(b.y, parts.y, N * sizeof *b.y);
+            hu_packer_pack(&p, N, b.y, b.codes, NULL);
+            for (size_t at = 0; at < N; at += PART)
+                hu_packer_pack(&p, N - at < PART ? N - at : PART, b.y + at,
+                               parts.codes + at * bytes, NULL);
+            assert_memory_equal(b.codes, parts.codes, N * bytes);
+        }
+    free_block(&b);
+    free_block(&parts);
+}
+
 static void impossible_widths_are_errors(void **state) {
     (void)state;
     hu_format fp16;
@@ -271,6 +305,7 @@ int main(void) {
         cmocka_unit_test(every_length_and_offset_is_exact),
         cmocka_unit_test(values_without_a_code_are_replaced_and_counted),
         cmocka_unit_test(minus_zero_becomes_the_one_zero_of_fnuz),
+        cmocka_unit_test(large_arrays_equal_their_parts),
         cmocka_unit_test(impossible_widths_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

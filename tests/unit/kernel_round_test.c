@@ -246,6 +246,38 @@ static void splitting_an_array_changes_nothing(void **state) {
         }
 }
 
+/* Arrays beyond the caches take other stores, and other code, than small ones. */
+static void large_arrays_equal_their_parts(void **state) {
+    (void)state;
+    enum { N = (1 << 23) + 37, PART = 50000 };
+    static const char *const names[] = {
+        "1/6/9", "1/6/9/n", "e4m3fnuz", "bf16", "e8m0", "e8m7:ovf=sat:sub=n", "e5m23", "fp32"};
+    float *x = malloc(N * sizeof *x), *y = malloc((N + 8) * sizeof *y), *z = malloc(N * sizeof *z);
+    assert_true(x && y && z);
+    for (size_t i = 0; i < N; i++) x[i] = hu_f32_of_bits((uint32_t)(i * 2654435761u));
+    for (size_t f = 0; f < sizeof names / sizeof names[0]; f++) {
+        hu_format format;
+        hu_rounder r;
+        hu_round_counts whole, sum;
+        assert_int_equal(hu_format_parse(names[f], &format), HU_OK);
+        assert_int_equal(hu_rounder_init(&r, &format, HU_ROUND_NEAREST_EVEN), HU_OK);
+        hu_round_counts_clear(&whole);
+        hu_round_counts_clear(&sum);
+        for (size_t at = 0; at < N; at += PART)
+            hu_rounder_run(&r, N - at < PART ? N - at : PART, x + at, z + at, NULL, 0, &sum);
+        for (int counting = 0; counting < 2; counting++) {
+            float *to = y + f; /* at every distance from a vector's boundary */
+            memset(y, 0x55, (N + 8) * sizeof *y);
+            hu_rounder_run(&r, N, x, to, NULL, 0, counting ? &whole : NULL);
+            assert_memory_equal(to, z, N * sizeof *z);
+            for (size_t i = 0; i < 8; i++)
+                assert_int_equal(hu_f32_bits(i < f ? y[i] : y[N + i]), 0x55555555);
+        }
+        assert_counts_equal(&whole, &sum, names[f]);
+    }
+    free(x), free(y), free(z);
+}
+
 static void fast_random_words_are_the_words(void **state) {
     (void)state;
     static uint32_t fast[3000];
@@ -368,6 +400,7 @@ int main(void) {
         cmocka_unit_test(every_kernel_equals_the_reference_on_boundary_operands),
         cmocka_unit_test(every_length_and_offset_writes_its_elements_only),
         cmocka_unit_test(splitting_an_array_changes_nothing),
+        cmocka_unit_test(large_arrays_equal_their_parts),
         cmocka_unit_test(fast_random_words_are_the_words),
         cmocka_unit_test(stochastic_rounding_has_the_right_probabilities),
         cmocka_unit_test(the_smallest_fractions_go_up_with_the_smallest_words_only),

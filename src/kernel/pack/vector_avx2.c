@@ -38,6 +38,25 @@ HU_INLINE __m256i choose(__m256i no, __m256i yes, __m256i mask) {
     return _mm256_blendv_epi8(no, yes, mask);
 }
 
+/* Arrays from here on are too large to be found in a cache again: reads are announced ahead, and
+ * stores go past the caches, so that the lines written are not read first. */
+enum { LARGE = 1 << 23, AHEAD_BYTES = 2048 };
+
+HU_INLINE void put(void *to, __m256i v, int is_large) {
+    if (is_large)
+        _mm256_stream_si256((__m256i *)to, v);
+    else
+        _mm256_storeu_si256((__m256i *)to, v);
+}
+
+HU_INLINE void announce(const void *from, int is_large) {
+    if (is_large) __builtin_prefetch((const char *)from + AHEAD_BYTES);
+}
+
+static int is_large_at(size_t n, const void *to) {
+    return n >= LARGE && (uintptr_t)to % 32 == 0;
+}
+
 /* Codes of 8 member values, as in body.inc: the sum with 2^(emin+23-m) counts subnormal quanta;
  * infinities exceed every code and are cut to theirs. */
 HU_INLINE __m256i encode(const lanes *c, const float *x) {
@@ -54,7 +73,7 @@ HU_INLINE __m256i encode(const lanes *c, const float *x) {
 }
 
 /* Values of 8 codes; without specials every code is finite. */
-HU_INLINE void decode(const lanes *c, __m256i code, float *y, int has_specials) {
+HU_INLINE void decode(const lanes *c, __m256i code, float *y, int has_specials, int is_large) {
     __m256i magnitude = _mm256_and_si256(code, c->magnitude_mask);
     __m256i sign = _mm256_and_si256(_mm256_sll_epi32(code, c->sign_shift), spread(HU_F32_SIGN));
     __m256i shifted = _mm256_sll_epi32(magnitude, c->drop);
@@ -69,47 +88,54 @@ HU_INLINE void decode(const lanes *c, __m256i code, float *y, int has_specials) 
         __m256i special = choose(spread(HU_F32_NAN), spread(HU_F32_INFINITY), is_finite);
         bits = choose(bits, special, _mm256_cmpgt_epi32(magnitude, c->code_max));
     }
-    _mm256_storeu_ps(y, _mm256_castsi256_ps(_mm256_or_si256(bits, sign)));
+    put(y, _mm256_or_si256(bits, sign), is_large);
 }
 
-static void pack_8(const hu_packer *p, size_t n, const float *x, uint8_t *codes) {
+HU_INLINE void pack_8(const hu_packer *p, size_t n, const float *x, uint8_t *codes, int is_large) {
     const lanes c = spread_all(p);
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     for (size_t i = 0; i + 32 <= n; i += 32) {
+        announce(x + i, is_large);
+        announce(x + i + 16, is_large);
         __m256i low = _mm256_packus_epi32(encode(&c, x + i), encode(&c, x + i + 8));
         __m256i high = _mm256_packus_epi32(encode(&c, x + i + 16), encode(&c, x + i + 24));
         __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
-        _mm256_storeu_si256((__m256i *)(void *)(codes + i), bytes);
+        put(codes + i, bytes, is_large);
     }
 }
 
-static void pack_16(const hu_packer *p, size_t n, const float *x, uint16_t *codes) {
+HU_INLINE void pack_16(const hu_packer *p, size_t n, const float *x, uint16_t *codes,
+                       int is_large) {
     const lanes c = spread_all(p);
     for (size_t i = 0; i + 16 <= n; i += 16) {
+        announce(x + i, is_large);
         __m256i both = _mm256_packus_epi32(encode(&c, x + i), encode(&c, x + i + 8));
-        both = _mm256_permute4x64_epi64(both, 0xd8);
-        _mm256_storeu_si256((__m256i *)(void *)(codes + i), both);
+        put(codes + i, _mm256_permute4x64_epi64(both, 0xd8), is_large);
     }
 }
 
 HU_INLINE void unpack_8(const hu_packer *p, size_t n, const uint8_t *codes, float *y,
-                        int has_specials) {
+                        int has_specials, int is_large) {
     const lanes c = spread_all(p);
-    for (size_t i = 0; i + 32 <= n; i += 32)
+    for (size_t i = 0; i + 32 <= n; i += 32) {
+        announce(codes + i, is_large);
         for (size_t k = i; k < i + 32; k += 8) {
             __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)(codes + k));
-            decode(&c, _mm256_cvtepu8_epi32(bytes), y + k, has_specials);
+            decode(&c, _mm256_cvtepu8_epi32(bytes), y + k, has_specials, is_large);
         }
+    }
 }
 
 HU_INLINE void unpack_16(const hu_packer *p, size_t n, const uint16_t *codes, float *y,
-                         int has_specials) {
+                         int has_specials, int is_large) {
     const lanes c = spread_all(p);
-    for (size_t i = 0; i + 16 <= n; i += 16)
+    for (size_t i = 0; i + 16 <= n; i += 16) {
+        announce(codes + i, is_large);
         for (size_t k = i; k < i + 16; k += 8) {
             __m128i words = _mm_loadu_si128((const __m128i *)(const void *)(codes + k));
-            decode(&c, _mm256_cvtepu16_epi32(words), y + k, has_specials);
+            decode(&c, _mm256_cvtepu16_epi32(words), y + k, has_specials, is_large);
         }
+    }
 }
 
 /* The portable kernels do the rest of the array, and count. */
@@ -119,31 +145,51 @@ hu_unpack_fn hu_unpack_8_avx2, hu_unpack_16_avx2, hu_unpack_vector_8_avx2, hu_un
 void hu_pack_vector_8_avx2(const hu_packer *p, size_t n, const float *x, void *codes,
                            uint64_t unencodable[2]) {
     size_t whole = unencodable ? 0 : n / 32 * 32;
-    if (whole) pack_8(p, whole, x, codes);
+    if (is_large_at(whole, codes)) {
+        pack_8(p, whole, x, codes, 1);
+        _mm_sfence();
+    } else {
+        pack_8(p, whole, x, codes, 0);
+    }
     hu_pack_8_avx2(p, n - whole, x + whole, (uint8_t *)codes + whole, unencodable);
 }
 
 void hu_pack_vector_16_avx2(const hu_packer *p, size_t n, const float *x, void *codes,
                             uint64_t unencodable[2]) {
     size_t whole = unencodable ? 0 : n / 16 * 16;
-    if (whole) pack_16(p, whole, x, codes);
+    if (is_large_at(whole, codes)) {
+        pack_16(p, whole, x, codes, 1);
+        _mm_sfence();
+    } else {
+        pack_16(p, whole, x, codes, 0);
+    }
     hu_pack_16_avx2(p, n - whole, x + whole, (uint16_t *)codes + whole, unencodable);
 }
 
 void hu_unpack_vector_8_avx2(const hu_packer *p, size_t n, const void *codes, float *y) {
     size_t whole = n / 32 * 32;
-    if (p->code_max == p->magnitude_mask)
-        unpack_8(p, whole, codes, y, 0);
-    else
-        unpack_8(p, whole, codes, y, 1);
+    int has_specials = p->code_max != p->magnitude_mask;
+    if (is_large_at(whole, y)) {
+        unpack_8(p, whole, codes, y, 1, 1);
+        _mm_sfence();
+    } else if (has_specials) {
+        unpack_8(p, whole, codes, y, 1, 0);
+    } else {
+        unpack_8(p, whole, codes, y, 0, 0);
+    }
     hu_unpack_8_avx2(p, n - whole, (const uint8_t *)codes + whole, y + whole);
 }
 
 void hu_unpack_vector_16_avx2(const hu_packer *p, size_t n, const void *codes, float *y) {
     size_t whole = n / 16 * 16;
-    if (p->code_max == p->magnitude_mask)
-        unpack_16(p, whole, codes, y, 0);
-    else
-        unpack_16(p, whole, codes, y, 1);
+    int has_specials = p->code_max != p->magnitude_mask;
+    if (is_large_at(whole, y)) {
+        unpack_16(p, whole, codes, y, 1, 1);
+        _mm_sfence();
+    } else if (has_specials) {
+        unpack_16(p, whole, codes, y, 1, 0);
+    } else {
+        unpack_16(p, whole, codes, y, 0, 0);
+    }
     hu_unpack_16_avx2(p, n - whole, (const uint16_t *)codes + whole, y + whole);
 }
