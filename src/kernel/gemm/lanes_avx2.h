@@ -13,7 +13,7 @@
 #define MACS_WIDE 4, 2
 #define MACS_NARROW 8, 1
 #define FMAC_K_WIDE 3, 4
-#define FMAC_K_NARROW 12, 1
+#define FMAC_K_NARROW 10, 1
 #define MAC_WIDE 4, 2
 #define MAC_NARROW 8, 1
 #define KAHAN_WIDE 6, 2
@@ -22,9 +22,6 @@
 #define KAHAN_CPD_NARROW 12, 1
 enum { HAS_MANY_REGISTERS = 0 };
 
-/* Zen has two pipes that multiply and two that only add: every so many-th accumulator of a tile is
- * rounded by additions. */
-enum { ADD_FORM_EVERY = 5 };
 #define HU_GEMM_HAS_ODD (HU_GEMM_REAL_BITS == 64)
 
 #if HU_GEMM_REAL_BITS == 32
@@ -45,6 +42,9 @@ HU_INLINE vec v_load_state(const float *p) {
 }
 HU_INLINE void v_store_state(float *p, vec x) {
     _mm256_storeu_ps(p, x);
+}
+HU_INLINE void v_add_to_state(float *p, vec x) {
+    _mm256_storeu_ps(p, _mm256_add_ps(_mm256_loadu_ps(p), x));
 }
 HU_INLINE vec v_add(vec a, vec b) {
     return _mm256_add_ps(a, b);
@@ -75,10 +75,6 @@ HU_INLINE vec v_magnitude(vec x) {
 }
 HU_INLINE vec v_larger(vec a, vec b) {
     return _mm256_max_ps(a, b);
-}
-HU_INLINE vec v_shift_exponent(vec x, vec steps) {
-    __m256i sum = _mm256_add_epi32(_mm256_castps_si256(x), _mm256_castps_si256(steps));
-    return _mm256_castsi256_ps(sum);
 }
 HU_INLINE vec v_copysign(vec magnitude, vec sign) {
     return _mm256_or_ps(magnitude, _mm256_and_ps(sign, _mm256_set1_ps(-0.0f)));
@@ -130,6 +126,9 @@ HU_INLINE vec v_load_state(const float *p) {
 HU_INLINE void v_store_state(float *p, vec x) {
     _mm_storeu_ps(p, _mm256_cvtpd_ps(x));
 }
+HU_INLINE void v_add_to_state(float *p, vec x) {
+    _mm_storeu_ps(p, _mm_add_ps(_mm_loadu_ps(p), _mm256_cvtpd_ps(x)));
+}
 HU_INLINE vec v_add(vec a, vec b) {
     return _mm256_add_pd(a, b);
 }
@@ -159,10 +158,6 @@ HU_INLINE vec v_magnitude(vec x) {
 }
 HU_INLINE vec v_larger(vec a, vec b) {
     return _mm256_max_pd(a, b);
-}
-HU_INLINE vec v_shift_exponent(vec x, vec steps) {
-    __m256i sum = _mm256_add_epi64(_mm256_castpd_si256(x), _mm256_castpd_si256(steps));
-    return _mm256_castsi256_pd(sum);
 }
 HU_INLINE vec v_copysign(vec magnitude, vec sign) {
     return _mm256_or_pd(magnitude, _mm256_and_pd(sign, _mm256_set1_pd(-0.0)));

@@ -20,7 +20,6 @@
 #define KAHAN_CPD_WIDE 6, 2
 #define KAHAN_CPD_NARROW 12, 1
 enum { HAS_MANY_REGISTERS = 1 };
-enum { ADD_FORM_EVERY = 1000 }; /* never */
 #define HU_GEMM_HAS_ODD 1
 
 #if HU_GEMM_REAL_BITS == 32
@@ -41,6 +40,9 @@ HU_INLINE vec v_load_state(const float *p) {
 }
 HU_INLINE void v_store_state(float *p, vec x) {
     _mm512_storeu_ps(p, x);
+}
+HU_INLINE void v_add_to_state(float *p, vec x) {
+    _mm512_storeu_ps(p, _mm512_add_ps(_mm512_loadu_ps(p), x));
 }
 HU_INLINE vec v_add(vec a, vec b) {
     return _mm512_add_ps(a, b);
@@ -71,10 +73,6 @@ HU_INLINE vec v_magnitude(vec x) {
 }
 HU_INLINE vec v_larger(vec a, vec b) {
     return _mm512_max_ps(a, b);
-}
-HU_INLINE vec v_shift_exponent(vec x, vec steps) {
-    __m512i sum = _mm512_add_epi32(_mm512_castps_si512(x), _mm512_castps_si512(steps));
-    return _mm512_castsi512_ps(sum);
 }
 HU_INLINE vec v_copysign(vec magnitude, vec sign) {
     return _mm512_or_ps(magnitude, _mm512_and_ps(sign, _mm512_set1_ps(-0.0f)));
@@ -131,6 +129,9 @@ HU_INLINE vec v_load_state(const float *p) {
 HU_INLINE void v_store_state(float *p, vec x) {
     _mm256_storeu_ps(p, _mm512_cvtpd_ps(x));
 }
+HU_INLINE void v_add_to_state(float *p, vec x) {
+    _mm256_storeu_ps(p, _mm256_add_ps(_mm256_loadu_ps(p), _mm512_cvtpd_ps(x)));
+}
 HU_INLINE vec v_add(vec a, vec b) {
     return _mm512_add_pd(a, b);
 }
@@ -160,10 +161,6 @@ HU_INLINE vec v_magnitude(vec x) {
 }
 HU_INLINE vec v_larger(vec a, vec b) {
     return _mm512_max_pd(a, b);
-}
-HU_INLINE vec v_shift_exponent(vec x, vec steps) {
-    __m512i sum = _mm512_add_epi64(_mm512_castpd_si512(x), _mm512_castpd_si512(steps));
-    return _mm512_castsi512_pd(sum);
 }
 HU_INLINE vec v_copysign(vec magnitude, vec sign) {
     return _mm512_or_pd(magnitude, _mm512_and_pd(sign, _mm512_set1_pd(-0.0)));

@@ -20,8 +20,6 @@
 #define HAS_FMA 0
 #endif
 
-/* Every so many-th accumulator of a tile is rounded by additions: never. */
-enum { ADD_FORM_EVERY = 1000 };
 #define HU_GEMM_HAS_ODD (HU_GEMM_REAL_BITS == 64)
 /* Rows and vectors of the tiles of each mode: those of lanes_avx2.h. */
 #define FMACS_WIDE 6, 2
@@ -29,7 +27,7 @@ enum { ADD_FORM_EVERY = 1000 };
 #define MACS_WIDE 4, 2
 #define MACS_NARROW 8, 1
 #define FMAC_K_WIDE 3, 4
-#define FMAC_K_NARROW 12, 1
+#define FMAC_K_NARROW 10, 1
 #define MAC_WIDE 4, 2
 #define MAC_NARROW 8, 1
 #define KAHAN_WIDE 6, 2
@@ -76,6 +74,11 @@ HU_INLINE vec v_load_state(const float *p) {
 
 HU_INLINE void v_store_state(float *p, vec x) {
     *(narrow *)p = __builtin_convertvector(x, narrow);
+}
+
+/* p += x in float32. */
+HU_INLINE void v_add_to_state(float *p, vec x) {
+    *(narrow *)p += __builtin_convertvector(x, narrow);
 }
 
 HU_INLINE vec v_add(vec a, vec b) {
@@ -155,11 +158,6 @@ HU_INLINE vec v_larger(vec a, vec b) {
     for (int i = 0; i < VECTOR_BYTES / 4; i++) r[i] = x[i] > y[i] ? x[i] : y[i];
 #endif
     return (vec)r;
-}
-
-/* Adds the patterns of x and steps. */
-HU_INLINE vec v_shift_exponent(vec x, vec steps) {
-    return (vec)((mask)x + (mask)steps);
 }
 
 HU_INLINE vec v_copysign(vec magnitude, vec sign) {
