@@ -1,4 +1,4 @@
-/* halfulp demo: the same small network in five precisions, side by side. */
+/* halfulp demo: the same small network in six precisions, side by side. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@ static const struct {
     {"1/6/9, no scaling", "1/6/9/d", "none", "1-6-9"},
     {"hfp8 everywhere", "hfp8", "dynamic", "hfp8"},
     {"e4m3fn:ovf=sat everywhere, no scaling", "e4m3fn:ovf=sat", "none", "e4m3fn-sat"},
+    {"e4m3fn:scale=current everywhere", "e4m3fn:scale=current", "none", "e4m3fn-scaled"},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -217,7 +218,7 @@ static const char *const flags[] = {"json", NULL};
 
 const hu_verb hu_verb_demo = {
     .name = "demo",
-    .help = "train a small network in five precisions and compare them",
+    .help = "train a small network in six precisions and compare them",
     .usage = "[key=value ...] [--json]",
     .details = "Any key of train but precision and scaler: epochs=1, threads=1, data=glyphs, ...\n",
     .flags = flags,

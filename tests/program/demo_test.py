@@ -1,17 +1,18 @@
-"""demo compares five precisions from one start; bench measures a step beside float32 in one run."""
+"""demo compares six precisions from one start; bench measures a step beside float32 in one run."""
 import json
 import os
 
 import program
 from program import TINY
 
-PRECISIONS = ["fp32", "fp16", "1/6/9/d", "hfp8", "e4m3fn:ovf=sat"]
+PRECISIONS = ["fp32", "fp16", "1/6/9/d", "hfp8", "e4m3fn:ovf=sat",
+              "e4m3fn:scale=current"]
 KEYS = {"precision": str, "scaler": str, "test_accuracy": float, "ledger_bytes": dict,
         "overflow_share": float, "underflow_share": float, "skipped_steps": int,
         "images_per_second": float, "weights_hash": str}
 
 
-def five_rows(checks, cwd):
+def six_rows(checks, cwd):
     code, out, err = program.call("demo", *TINY, "epochs=1", "run.dir=demo", "--json", cwd=cwd)
     checks.same(code, 0, f"demo: exit code ({err})")
     made = json.loads(out)
@@ -22,7 +23,7 @@ def five_rows(checks, cwd):
             checks.same(type(row.get(key)), kind, f"{row['precision']}: type of {key}")
     checks.same((made["run"], made["data"]), ("demo", "glyphs"), "folder and data of the demo")
     folders = sorted(os.listdir(f"{cwd}/demo"))
-    checks.same(len(folders), 5, f"a run folder for every row: {folders}")
+    checks.same(len(folders), 6, f"a run folder for every row: {folders}")
     saved = {row["precision"]: row["ledger_bytes"]["saved"] for row in rows}
     checks.that(saved["hfp8"] < saved["fp16"] < saved["fp32"], f"fewer bits, less memory: {saved}")
     starts = {program.rows(f"{cwd}/demo", folder)[0]["lr"] for folder in folders}
@@ -36,7 +37,8 @@ def table(checks, cwd):
     code, out, err = program.call("demo", *TINY, "steps=2", "run.dir=demo", cwd=cwd)
     checks.same(code, 0, f"demo: exit code ({err})")
     for text in ("fp32", "fp16, dynamic loss scale", "1/6/9, no scaling", "hfp8 everywhere",
-                 "e4m3fn:ovf=sat everywhere", "test accuracy", "to fp32", "overflow", "images/s"):
+                 "e4m3fn:ovf=sat everywhere",
+                 "e4m3fn:scale=current everywhere", "test accuracy", "to fp32", "overflow", "images/s"):
         checks.that(text in out, f"the table holds {text!r}: {out}")
     code, _, err = program.call("demo", *TINY, "precision=fp16", cwd=cwd)
     checks.that(code == 2 and "precision" in err, f"demo chooses precisions itself: {code} {err!r}")
@@ -47,7 +49,7 @@ def a_diverged_row_is_a_row(checks, cwd):
     code, out, err = program.call("demo", *keys, "run.dir=json", "--json", cwd=cwd)
     checks.same(code, 0, f"demo with diverged rows: exit code ({err})")
     rows = json.loads(out)["rows"]
-    checks.same(len(rows), 5, "diverged rows stay")
+    checks.same(len(rows), 6, "diverged rows stay")
     checks.that("step" in rows[0].get("diverged", ""), f"the row says why: {rows[0]}")
     checks.same(rows[0]["test_accuracy"], "nan", "a diverged row has no accuracy")
     _, out, _ = program.call("demo", *keys, "run.dir=text", cwd=cwd)
@@ -70,4 +72,4 @@ def bench(checks, cwd):
     checks.same(os.listdir(cwd), [], "bench leaves nothing behind")
 
 
-program.main(five_rows, table, a_diverged_row_is_a_row, bench)
+program.main(six_rows, table, a_diverged_row_is_a_row, bench)
