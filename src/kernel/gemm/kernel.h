@@ -69,8 +69,13 @@ typedef struct hu_gemm_tile {
 
 typedef void hu_gemm_kernel_fn(const hu_gemm_tile *tile);
 
-/* The shapes of a kernel set: the driver picks by n. */
-typedef enum hu_gemm_shape { HU_GEMM_WIDE, HU_GEMM_NARROW, HU_GEMM_SHAPE_COUNT } hu_gemm_shape;
+/* The shapes of a kernel set: the driver picks the one with the least padding. */
+typedef enum hu_gemm_shape {
+    HU_GEMM_WIDE,
+    HU_GEMM_MIDDLE, /* of some modes */
+    HU_GEMM_NARROW, /* one vector of columns */
+    HU_GEMM_SHAPE_COUNT
+} hu_gemm_shape;
 
 typedef struct hu_gemm_kernel {
     hu_gemm_kernel_fn *run; /* NULL: this combination does not exist */

@@ -8,16 +8,22 @@
 
 /* Rows and vectors of the tiles of each mode. */
 #define FMACS_WIDE 8, 2
+#define FMACS_MIDDLE 0, 0
 #define FMACS_NARROW 16, 1
 #define MACS_WIDE 8, 2
+#define MACS_MIDDLE 0, 0
 #define MACS_NARROW 16, 1
 #define FMAC_K_WIDE 8, 2
+#define FMAC_K_MIDDLE 0, 0
 #define FMAC_K_NARROW 16, 1
 #define MAC_WIDE 8, 2
+#define MAC_MIDDLE 0, 0
 #define MAC_NARROW 16, 1
 #define KAHAN_WIDE 6, 2
+#define KAHAN_MIDDLE 0, 0
 #define KAHAN_NARROW 12, 1
 #define KAHAN_CPD_WIDE 6, 2
+#define KAHAN_CPD_MIDDLE 0, 0
 #define KAHAN_CPD_NARROW 12, 1
 enum { HAS_MANY_REGISTERS = 1 };
 #define HU_GEMM_HAS_ODD 1

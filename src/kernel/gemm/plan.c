@@ -36,6 +36,10 @@ static bool is_float32_fmac(const hu_gemm_task *task) {
            f->subnormals && f->overflow == HU_OVERFLOW_INF;
 }
 
+static hu_mac mac_of(const hu_gemm_task *task) {
+    return is_float32_fmac(task) ? HU_MAC_FMACS : task->accumulator.mac;
+}
+
 static void choose_tile(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
                         hu_gemm_plan *p) {
     hu_gemm_kernel tile = hu_gemm_kernel_of(isa, p->mac, HU_GEMM_F32, HU_GEMM_FULL, shape);
@@ -157,7 +161,7 @@ static void place_own(hu_gemm_plan *p, layout *l) {
 static hu_status make(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
                       hu_gemm_plan *plan) {
     layout l = {.fits = true};
-    *plan = (hu_gemm_plan){.mac = is_float32_fmac(task) ? HU_MAC_FMACS : task->accumulator.mac};
+    *plan = (hu_gemm_plan){.mac = mac_of(task)};
     choose_tile(task, isa, shape, plan);
     cut_tiles(task, plan);
     cut_terms(task, plan);
@@ -176,15 +180,25 @@ static double padded_area(const hu_gemm_plan *p) {
     return (double)(p->row_panels * p->rows) * (double)(p->column_panels * p->columns);
 }
 
-/* Narrow tiles where wide ones would work on padding. Scratch for both: which of them serves
- * depends on m, and bytes must not. */
+/* The shape whose padding costs least, by the time of one multiply-accumulate in each. Scratch for
+ * all: which of them serves depends on m, and bytes must not. */
 hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *plan) {
+    static const double costs[HU_GEMM_SHAPE_COUNT] = {1.0, 1.02, 1.125};
     hu_status st = HU_OK;
-    hu_gemm_plan narrow;
-    HU_TRY(make(task, isa, HU_GEMM_WIDE, plan));
-    HU_TRY(make(task, isa, HU_GEMM_NARROW, &narrow));
-    size_t bytes = narrow.bytes > plan->bytes ? narrow.bytes : plan->bytes;
-    if (padded_area(&narrow) * 9 < padded_area(plan) * 8) *plan = narrow;
+    double least_cost = 0;
+    size_t bytes = 0;
+    for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
+        hu_gemm_plan candidate;
+        if (!hu_gemm_kernel_of(isa, mac_of(task), HU_GEMM_F32, HU_GEMM_FULL, (hu_gemm_shape)shape)
+                 .run)
+            continue;
+        HU_TRY(make(task, isa, (hu_gemm_shape)shape, &candidate));
+        double cost = costs[shape] * padded_area(&candidate);
+        if (bytes < candidate.bytes) bytes = candidate.bytes;
+        if (shape > 0 && cost >= least_cost) continue;
+        least_cost = cost;
+        *plan = candidate;
+    }
     plan->bytes = bytes;
 done:
     return st;
