@@ -42,7 +42,9 @@ static void pack_panel(const hu_gemm_job *job, const hu_source *source, int64_t 
         int64_t run = least(p->run, s->terms - k);
         float *out = units + at * (int64_t)unit;
         hu_source_pack(source, panel * width, width, s->first + k, run, out, counts);
-        if (job->needs_facts) facts[at] = hu_gemm_judge(job, out, run, width, width);
+        if (job->needs_facts)
+            facts[at] =
+                source->has_facts ? source->facts : hu_gemm_judge(job, out, run, width, width);
     }
 }
 
@@ -93,6 +95,16 @@ static int64_t b_unit_of(hu_gemm_worker *w, const stretch *s, int64_t column_pan
     return w->thread;
 }
 
+/* Asks for part `part` of `parts` of what packing a column panel will read, so that it comes while
+ * a tile runs. */
+static void fetch_part(const hu_gemm_worker *w, const stretch *s, int64_t column_panel,
+                       const hu_gemm_run *run, int64_t part, int64_t parts) {
+    const hu_gemm_plan *p = &w->job->plan;
+    int64_t k = run->terms * part / parts, end = run->terms * (part + 1) / parts;
+    hu_source_fetch(&w->job->b, w->first_column + column_panel * p->columns, p->columns,
+                    s->first + run->index * p->run + k, end - k);
+}
+
 static void run_tiles(hu_gemm_worker *w, const stretch *s, int64_t row_panels,
                       int64_t column_panels) {
     const hu_gemm_plan *p = &w->job->plan;
@@ -104,7 +116,11 @@ static void run_tiles(hu_gemm_worker *w, const stretch *s, int64_t row_panels,
         for (int64_t j = 0; j < column_panels; j++) {
             int64_t b_unit = b_unit_of(w, s, j, &run);
             w->is_b_wide = false;
-            for (int64_t i = 0; i < row_panels; i++) hu_gemm_run_tile(w, i, j, b_unit, &run);
+            for (int64_t i = 0; i < row_panels; i++) {
+                if (p->is_b_near && j + 1 < column_panels)
+                    fetch_part(w, s, j + 1, &run, i, row_panels);
+                hu_gemm_run_tile(w, i, j, b_unit, &run);
+            }
         }
     }
 }
@@ -196,6 +212,25 @@ static void round_images(hu_gemm_job *job, hu_gemm_worker *w, int team) {
     meet(team);
 }
 
+static void judge_share(hu_source *source, int thread, int team, hu_pack_facts *seen) {
+    hu_pack_facts own = {.low = UINT32_MAX};
+    if (!source->operand.patches) return;
+    hu_source_judge_images(source, thread, team, &own);
+#pragma omp critical(hu_gemm_facts)
+    hu_pack_facts_add(seen, &own);
+}
+
+/* Images are judged once where each number is part of many patches. */
+static void judge_images(hu_gemm_job *job, int thread, int team) {
+    if (!job->needs_facts || (!job->a.operand.patches && !job->b.operand.patches)) return;
+    judge_share(&job->a, thread, team, &job->a_seen);
+    judge_share(&job->b, thread, team, &job->b_seen);
+    meet(team);
+    if (thread == 0 && job->a.operand.patches) hu_source_use_facts(&job->a, &job->a_seen);
+    if (thread == 0 && job->b.operand.patches) hu_source_use_facts(&job->b, &job->b_seen);
+    meet(team);
+}
+
 static hu_gemm_worker worker_of(const hu_gemm_job *job, int thread) {
     const hu_gemm_plan *p = &job->plan;
     hu_gemm_worker w = {.job = job,
@@ -225,6 +260,7 @@ static void work(hu_gemm_job *job, int thread, int team) {
     const hu_gemm_plan *p = &job->plan;
     hu_gemm_worker w = worker_of(job, thread);
     round_images(job, &w, team);
+    judge_images(job, thread, team);
     for (int64_t k = 0; k < job->task->k; k += p->stretch) {
         int64_t left = job->task->k - k, terms = least(p->stretch, left);
         stretch s = {.first = k, .terms = terms, .is_last = terms == left};
@@ -266,6 +302,7 @@ static hu_status prepare(hu_gemm_job *job, const hu_gemm_task *task, hu_isa isa)
     hu_gemm_constants_init(&task->accumulator, &job->constants);
     find_kernels(job, isa);
     job->needs_facts = job->plan.mac != HU_MAC_FMACS;
+    job->a_seen.low = job->b_seen.low = UINT32_MAX;
     hu_round_counts_clear(&job->a_counts);
     hu_round_counts_clear(&job->b_counts);
 done:

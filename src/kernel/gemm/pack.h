@@ -22,6 +22,12 @@ typedef struct hu_pack_facts {
                           least half of it; zeros left out */
 } hu_pack_facts;
 
+static inline void hu_pack_facts_add(hu_pack_facts *facts, const hu_pack_facts *more) {
+    facts->top = more->top > facts->top ? more->top : facts->top;
+    facts->fraction |= more->fraction;
+    facts->low = more->low < facts->low ? more->low : facts->low;
+}
+
 /* [width] rows of `run` floats each -> panel[run][width]. What lies `ahead` floats behind each row
  * (0: nothing) is wanted next. */
 typedef void hu_pack_rows_fn(const float *const *rows, int64_t ahead, int64_t run, int width,

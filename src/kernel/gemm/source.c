@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "kernel/gemm/source_patches.h"
 
 hu_status hu_source_init(const hu_operand *operand, int64_t rows, int64_t terms, hu_isa isa,
@@ -50,7 +51,40 @@ void hu_source_use_images(hu_source *source, const float *images) {
     source->is_rounded = false;
 }
 
+void hu_source_judge_images(const hu_source *source, int part, int parts, hu_pack_facts *seen) {
+    const hu_patches *p = &source->patches;
+    int64_t pixels = p->count * p->in_h * p->in_w;
+    int64_t at = pixels * part / parts, end = pixels * (part + 1) / parts;
+    const float *data = source->operand.data;
+    if (p->pixel_stride == p->channels) {
+        source->pack->judge((size_t)((end - at) * p->channels), data + at * p->channels, seen);
+        return;
+    }
+    for (; at < end; at++)
+        source->pack->judge((size_t)p->channels, data + at * p->pixel_stride, seen);
+}
+
+void hu_source_use_facts(hu_source *source, const hu_pack_facts *seen) {
+    source->has_facts = seen->top < HU_F32_INFINITY;
+    source->facts = hu_panel_facts_of(seen);
+}
+
 /* ---- matrices ---- */
+
+/* Terms a multiple of so many floats apart fall into a few sets of the caches, where they would
+ * push each other out before they are read. */
+enum { CACHE_FOLD = 256 };
+
+void hu_source_fetch(const hu_source *source, int64_t first, int width, int64_t k, int64_t run) {
+    const hu_operand *o = &source->operand;
+    bool is_far = !o->patches && o->inner == 0 && o->stride == 1 && o->k_stride % CACHE_FOLD != 0;
+    if (!is_far || first + width > source->rows) return;
+    const float *data = o->data + first + k * o->k_stride;
+    for (; run > 0; run--, data += o->k_stride) {
+        __builtin_prefetch(data);
+        __builtin_prefetch(data + width - 1);
+    }
+}
 
 /* Neither rows nor terms lie side by side. */
 static void gather(const float *data, int64_t stride, int64_t k_stride, int64_t run, int width,

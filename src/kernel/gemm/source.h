@@ -5,7 +5,7 @@
 #define HU_KERNEL_GEMM_SOURCE_H
 #include <halfulp/gemm.h>
 
-#include "kernel/gemm/pack.h"
+#include "kernel/gemm/prove.h"
 #include "kernel/round/round.h"
 
 typedef struct hu_source {
@@ -15,6 +15,8 @@ typedef struct hu_source {
     bool is_rounded; /* numbers are rounded: in the panel, or patches before, image by image */
     hu_rounder rounder;
     const hu_pack_set *pack;
+    bool has_facts; /* of all numbers of all panels */
+    hu_panel_facts facts;
 } hu_source;
 
 /* operand: checked, of rows x terms. A source is not copied. */
@@ -29,6 +31,16 @@ size_t hu_source_image_floats(const hu_operand *operand);
 void hu_source_round_images(const hu_source *source, float *images, int part, int parts,
                             hu_round_counts *counts);
 void hu_source_use_images(hu_source *source, const float *images);
+
+/* Adds part `part` of `parts` of the images that patches read to seen: a small part of the work of
+ * judging all panels. hu_source_use_facts() takes what all parts have seen for the facts of every
+ * panel, unless some number is not finite. */
+void hu_source_judge_images(const hu_source *source, int part, int parts, hu_pack_facts *seen);
+void hu_source_use_facts(hu_source *source, const hu_pack_facts *seen);
+
+/* Asks the caches for elements (first .. first+width-1, k .. k+run-1) where they lie far from each
+ * other and packing would wait for them. */
+void hu_source_fetch(const hu_source *source, int64_t first, int width, int64_t k, int64_t run);
 
 /* Elements (first .. first+width-1, k .. k+run-1) -> panel[run][width], zeros behind the last row;
  * HU_PACK_SPILL floats behind the panel may change. run <= HU_SOURCE_RUN_MAX. Numbers rounded here

@@ -19,7 +19,8 @@ typedef struct hu_gemm_job {
     char *scratch;
     hu_gemm_counts counts; /* sums of all threads, as the rest below */
     hu_round_counts a_counts, b_counts;
-    int64_t next; /* first tile job of the stretch that no thread has taken */
+    hu_pack_facts a_seen, b_seen; /* of images */
+    int64_t next;                 /* first tile job of the stretch that no thread has taken */
 } hu_gemm_job;
 
 /* Tiles side by side with their state. */
