@@ -1,5 +1,5 @@
-/* cli/bench.h - what `bench` measures. A kernel is one file bench_<name>.c, one line here and its
- * word in the key bench.kernel. */
+/* cli/bench.h - what `bench` measures. A kernel is one file bench_<name>.c, one line here, its
+ * word in the key bench.kernel and the keys it reads in verb_bench.c. */
 #ifndef HU_CLI_BENCH_H
 #define HU_CLI_BENCH_H
 #include "cli/config.h"

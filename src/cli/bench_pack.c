@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/bench.h"
 #include "cli/bench_rate.h"
+#include "cli/plain_format.h"
 
 static const char *const usual_formats[] = {"1/6/9/d", "fp16",   "bf16",
                                             "e5m2",    "e4m3fn", "fp(4,3,4)"};
@@ -47,7 +48,7 @@ done:
 static hu_status add_format(hu_rate_set *set, const char *name) {
     hu_status st = HU_OK;
     hu_format format;
-    HU_TRY(hu_format_parse(name, &format));
+    HU_TRY(hu_plain_format_parse(name, &format));
     int bits = (int)hu_format_bits(&format), unit = bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
     HU_TRY(add_row(set, &format, unit, pack_pass));
     HU_TRY(add_row(set, &format, unit, unpack_pass));

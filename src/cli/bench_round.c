@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/bench.h"
 #include "cli/bench_rate.h"
+#include "cli/plain_format.h"
 
 static const char *const usual_formats[] = {"1/6/9/d", "fp16",   "bf16",
                                             "e5m2",    "e4m3fn", "fp(4,3,4)"};
@@ -25,7 +26,7 @@ static hu_status add_row(hu_rate_set *set, const char *name, hu_rounding roundin
     hu_format format;
     if (set->count == HU_RATE_ROWS) return hu_fail(HU_ERR_INTERNAL, "more rows than places");
     hu_rate_row *row = &set->rows[set->count++];
-    HU_TRY(hu_format_parse(name, &format));
+    HU_TRY(hu_plain_format_parse(name, &format));
     HU_TRY(hu_format_print(&format, row->format, sizeof row->format));
     HU_TRY(hu_rounder_init(&row->rounder, &format, rounding));
     snprintf(row->mode, sizeof row->mode, "%s", hu_rounding_name(rounding));

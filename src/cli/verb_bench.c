@@ -1,15 +1,28 @@
 /* halfulp bench kernel=NAME: rates beside a reference measured in the same run. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/bench.h"
+#include "cli/keys_used.h"
 #include "cli/verb.h"
+
+/* Keys that each kernel reads. */
+#define OF_ALL "bench.kernel", "run.repeat", "run.threads", "run.quiet"
+static const char *const step_keys[] = {OF_ALL,          "model.*",     "data.*", "precision.*",
+                                        "accumulator.*", "optimizer.*", "lr.*",   "scaler.*",
+                                        "eval.*",        "run.*",       NULL};
+static const char *const round_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
+static const char *const pack_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
+static const char *const gemm_keys[] = {
+    OF_ALL, "accumulator.name", "accumulator.semantics", "gemm.m", "gemm.n", "gemm.k", NULL};
 
 static const struct {
     const char *name;
     hu_status (*run)(hu_config *config);
+    const char *const *keys;
 } kernels[] = {
-#define ROW(name) {#name, hu_bench_##name},
+#define ROW(name) {#name, hu_bench_##name, name##_keys},
     HU_BENCH_LIST(ROW)
 #undef ROW
 };
@@ -20,7 +33,12 @@ static hu_status run_bench(hu_config *config, int *exit_code) {
     hu_status st = hu_config_text(config, "bench.kernel", &name);
     if (st != HU_OK) return st;
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        if (strcmp(kernels[i].name, name) == 0) return kernels[i].run(config);
+        if (strcmp(kernels[i].name, name) == 0) {
+            char reader[64];
+            snprintf(reader, sizeof reader, "bench kernel=%s", name);
+            st = hu_keys_used(config, reader, kernels[i].keys);
+            return st == HU_OK ? kernels[i].run(config) : st;
+        }
     return hu_fail(HU_ERR_INTERNAL, "bench.kernel=%s has no row in bench.h", name);
 }
 

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "cli/fmt_block.h"
 #include "cli/json.h"
+#include "cli/plain_format.h"
 #include "cli/verb.h"
 #include "graph/quantizer.h"
 #include "report/table.h"
@@ -279,11 +280,10 @@ static hu_status run_fmt(hu_config *config, int *exit_code) {
             "its elements'",
             block->name);
     if (block) return as_json ? hu_json_print(block_json(block)) : hu_fmt_block_print(block);
-    st = hu_format_parse(name, &format);
+    st = hu_plain_format_parse(name, &format);
     if (st == HU_ERR_UNKNOWN) { /* names the nearest of all formats */
         hu_quantizer quantizer;
-        st = hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer);
-        if (st == HU_OK) st = hu_fail(HU_ERR_PARSE, "format '%s': expected a format alone", name);
+        return hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer);
     }
     if (st != HU_OK) return st;
     HU_TRY(hu_format_print(&format, canonical, sizeof canonical));

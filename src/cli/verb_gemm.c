@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "cli/accumulators.h"
 #include "cli/json.h"
+#include "cli/keys_used.h"
+#include "cli/plain_format.h"
 #include "cli/verb.h"
 #include "report/table.h"
 
@@ -91,7 +93,7 @@ static hu_status open_study(hu_config *config, study *s) {
     HU_TRY(hu_config_u64(config, "run.seed", &s->seed));
     HU_TRY(hu_threads_read(config, &s->threads));
     s->has_input = !hu_config_is_auto(config, "gemm.input");
-    if (s->has_input) HU_TRY(hu_format_parse(input, &s->input));
+    if (s->has_input) HU_TRY(hu_plain_format_parse(input, &s->input));
     HU_TRY(allocate(s));
     hu_factor_fill(s->data, s->seed, "a", s->m * s->k, s->a);
     hu_factor_fill(s->data, s->seed, "b", s->n * s->k, s->b);
@@ -277,6 +279,14 @@ done:
     return st;
 }
 
+static const char *const used[] = {"accumulator.name",
+                                   "accumulator.semantics",
+                                   "gemm.*",
+                                   "run.seed",
+                                   "run.threads",
+                                   "run.quiet",
+                                   NULL};
+
 static hu_status run_gemm(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     study s = {0};
@@ -284,6 +294,7 @@ static hu_status run_gemm(hu_config *config, int *exit_code) {
     outcome outcomes[HU_ACCUMULATORS_MOST];
     int count;
     (void)exit_code;
+    HU_TRY(hu_keys_used(config, "gemm", used));
     HU_TRY(hu_accumulator_list_read(config, &list));
     HU_TRY(open_study(config, &s));
     HU_TRY(measure(&s, &list, outcomes, &count));

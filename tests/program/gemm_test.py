@@ -65,6 +65,13 @@ def mistakes(checks, cwd):
             (["k=0"], 2, "from 1 to"),
             (["gemm.input=fp61"], 2, "'fp16'"),
             (["gemm.data=cauchy"], 2, "one of: normal uniform lognormal"),
+            (["gemm.input=mxfp8"], 2, "found a block format"),
+            (["gemm.input=e4m3fn:scale=current"], 2, "scale=2^K"),
+            (["gemm.input=e4m3fn:scale=now"], 2, "column 14: found 'now'"),
+            (["gemm.input=e4m3fn rz"], 2, "rounding mode"),
+            (["accumulator=fmac8:mxfp8"], 2, "found the block format 'mxfp8'"),
+            (["data=uniform"], 2, "'data.name', which gemm does not read"),
+            (["accumulator.rules=fc: fmacs"], 2, "'accumulator.rules'"),
             (["m=1000000", "n=1000000", "k=1000000"], 5, "memory")]:
         found, _, err = program.call("gemm", *words, cwd=cwd)
         checks.that(found == code and part in err, f"gemm {words}: exit {found}, {err!r}")
@@ -94,4 +101,27 @@ def bench(checks, cwd):
     checks.that(code == 0 and "kahan  exact" in out and "512" in out, f"bench as a table: {out}")
 
 
-program.main(errors_by_accumulator, semantics_and_data, table, mistakes, bench)
+def keys_of_kernels(checks, cwd):
+    """What a kernel would not read is an error; a fixed scale is a bias."""
+    for words, part in [
+            (["kernel=gemm", "gemm.data=uniform"], "'gemm.data', which bench kernel=gemm"),
+            (["kernel=round", "precision=e4m3"], "'precision.name', which bench kernel=round"),
+            (["kernel=pack", "m=8"], "'gemm.m', which bench kernel=pack"),
+            (["format=e4m3"], "'bench.format', which bench kernel=step"),
+            (["kernel=round", "format=nvfp4"], "found a block format")]:
+        code, _, err = program.call("bench", *words, cwd=cwd)
+        checks.that(code == 2 and part in err, f"bench {words}: exit {code}, {err!r}")
+    code, out, err = program.call("bench", "kernel=round", "format=e4m3fn:scale=2^3", "elements=64",
+                                  "repeat=1", "--json", cwd=cwd)
+    checks.same((code, err), (0, ""), "bench kernel=round: exit code and stderr")
+    checks.same({row["format"] for row in json.loads(out)["rows"]}, {"e4m3fn:bias=4"}, "format")
+    code, scaled, err = program.call("fmt", "e4m3fn:scale=2^3", "--json", cwd=cwd)
+    checks.same((code, err), (0, ""), "fmt with a fixed scale")
+    checks.same(scaled, program.call("fmt", "e4m3fn:bias=4", "--json", cwd=cwd)[1], "its bias")
+    for text, part in [("e4m3fn:scale=current", "depends on a tensor"), ("e4m3fn rz", "mode"),
+                       ("e4m3fn:scale=", "column 14"), ("mxfp9", "'mxfp8'")]:
+        code, _, err = program.call("fmt", text, cwd=cwd)
+        checks.that(code == 2 and part in err, f"fmt {text}: exit {code}, {err!r}")
+
+
+program.main(errors_by_accumulator, semantics_and_data, table, mistakes, keys_of_kernels, bench)
