@@ -15,6 +15,8 @@ static hu_status parse_choice(const char *text, hu_semantics semantics, bool *ch
     if (!*chosen) return HU_OK;
     hu_status st = hu_accumulator_parse(text, accumulator);
     accumulator->semantics = semantics;
+    if (st == HU_ERR_UNKNOWN && !strchr(text, ':')) /* of fp32 the modes' list knows nothing */
+        return hu_fail_within(st, "found neither fp32 nor an accumulator: ");
     return st;
 }
 

@@ -99,6 +99,8 @@ def errors(checks, cwd):
     for words, expected in ((["accumulator=fmak8:1/6/9"], "'fmac8'"),
                             (["accumulator=fmac8:1/6/9x"], "1/6/9x"),
                             (["accumulator=fmac0:1/6/9"], "fmac0"),
+                            (["accumulator=fp16"], "neither fp32 nor an accumulator"),
+                            (["accumulator=mac:nvfp4"], "found the block format 'nvfp4'"),
                             (["accumulator.rules=convv1: fmacs"], "'conv1'"),
                             (["accumulator.rules=conv1"], "LAYER: ACCUMULATOR"),
                             (["accumulator.rules=conv1: fmak"], "rule 'conv1: fmak'"),

@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/nearest.h"
+#include "kernel/block/block.h"
 
 enum { MODE_MAX = 31, TEXT_MIN = 96, FORMAT_TEXT = 64 };
 
@@ -86,6 +87,9 @@ static hu_status read_accumulator(const char *text, hu_accumulator *accumulator)
                        "accumulator's format",
                        text, length + 1);
     st = hu_format_parse(text + length + 1, &accumulator->format);
+    if (st != HU_OK && hu_block_format_find(text + length + 1))
+        st = hu_fail(HU_ERR_PARSE, "found the block format '%s', expected that of single numbers",
+                     text + length + 1);
     if (st != HU_OK) hu_fail_within(st, "accumulator '%.160s': ", text);
 done:
     return st;
