@@ -2,11 +2,15 @@
  * blocks.
  *
  * Text: FORMAT [MODE]. FORMAT is a block format (mxfp8, nvfp4, ...), or any number format, which
- * may be followed by the option :scale=current     power of two from the largest magnitude of the
- * tensor itself :scale=delayedH    from that of the H steps before (16 if left out, at most
- * HU_HISTORY_MOST) :scale=bias        Lee et al.'s dynamic bias :scale=2^K         fixed: the same
- * as a bias lowered by K With a scale from maxima, what is too large saturates unless the format
- * says ovf=. MODE is a rounding mode. fp32 is no rounding.
+ * may be followed by one of
+ *
+ *   :scale=current   power of two from the largest magnitude of the tensor itself
+ *   :scale=delayedH  from that of the H steps before (16 if left out, at most HU_HISTORY_MOST)
+ *   :scale=bias      Lee et al.'s dynamic bias
+ *   :scale=2^K       fixed: the same as a bias lowered by K
+ *
+ * With a scale from maxima, what is too large saturates unless the format says ovf=. MODE is a
+ * rounding mode. fp32 is no rounding.
  */
 #ifndef HU_GRAPH_QUANTIZER_H
 #define HU_GRAPH_QUANTIZER_H
