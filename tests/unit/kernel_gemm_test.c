@@ -178,6 +178,22 @@ static void overflow_follows_the_format(void **state) {
     assert_dot("macs:fp16", 3, x, ones, 0x1p15f);
 }
 
+/* Formats whose smallest numbers are large: all but 8 exponent bits reach them by their bias. */
+static void terms_far_below_the_format_vanish(void **state) {
+    (void)state;
+    static const char *const accumulators[] = {"macs:e2m3:bias=-110",  "fmac:e2m3:bias=-110",
+                                               "mac:e2m3:bias=-110",   "fmac8:e3m2:bias=-112",
+                                               "kahan:e2m3:bias=-110", "kahan-cpd:e2m3:bias=-110",
+                                               "fmac:e5m21:bias=-96",  "mac:e2m10:bias=-120:sub=n"};
+    const float x[] = {1, -2, 3, 0x1p-100f}, large[] = {0x1p113f, 0, 0x1p90f, -0.0f};
+    for (size_t i = 0; i < sizeof accumulators / sizeof accumulators[0]; i++) {
+        assert_dot(accumulators[i], 4, x, ones, 0.0f);
+        assert_f32fma(accumulators[i], 4, x, ones, 0.0f);
+    }
+    assert_dot("fmac:e2m3:bias=-110", 4, large, ones, 0x1p113f);
+    assert_dot("mac:e2m3:bias=-110", 4, large, ones, 0x1p113f);
+}
+
 static void non_finite_numbers_give_ieee_outcomes(void **state) {
     (void)state;
     static const char *const modes[] = {"fmacs",       "macs:1/6/9",  "fmac:1/6/9",     "mac:1/6/9",
@@ -381,6 +397,7 @@ int main(void) {
         cmocka_unit_test(sums_go_on_in_further_calls),
         cmocka_unit_test(exact_rounds_once),
         cmocka_unit_test(overflow_follows_the_format),
+        cmocka_unit_test(terms_far_below_the_format_vanish),
         cmocka_unit_test(non_finite_numbers_give_ieee_outcomes),
         cmocka_unit_test(zeros_are_positive_but_in_float32),
         cmocka_unit_test(intermediate_accumulators_are_counted),

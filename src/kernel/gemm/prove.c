@@ -42,8 +42,8 @@
  *       So: P <= G-1-m, m <= (G-3)/2, and P <= m + 1 or no accumulator so far below the products.
  *    Other steps of Kahan are sums of members: b).
  *
- * 5. Magic numbers of float32 kernels: m <= 21, emin >= -126, arguments below 2^(105+m) unless they
- *    overflow (kernel.h).
+ * 5. Magic numbers of float32 kernels: m <= 21, -126 <= emin <= 104 + m, arguments below 2^(105+m)
+ *    unless they overflow (kernel.h).
  */
 #include "kernel/gemm/prove.h"
 
@@ -89,7 +89,8 @@ void hu_gemm_prover_init(const hu_accumulator *accumulator, bool counting, hu_is
     prover->emin = limits.emin;
     prover->max_finite = limits.max_finite;
     prover->max_magic = ldexp(1.0, 104 + prover->man_bits);
-    prover->can_magic = prover->man_bits <= MAGIC_MAN_BITS && limits.emin >= -126;
+    prover->can_magic = prover->man_bits <= MAGIC_MAN_BITS && limits.emin >= -126 &&
+                        limits.emin <= 104 + prover->man_bits;
     prover->has_all_magic = prover->can_magic && limits.emax + 1 <= 104 + prover->man_bits;
 }
 
