@@ -20,8 +20,8 @@ typedef struct hu_bench_gemm_row {
 typedef struct hu_bench_tile_row {
     char mode[HU_BENCH_MODE_BYTES];
     int rows, columns;
-    double instructions; /* vector instructions a multiply-add needs: peak over these is the bound
-                            of a core whose two multiply-add ports do all vector work */
+    double instructions; /* that a multiply-add sends to the two ports that multiply, at least: peak
+                            over these is the bound */
     double rate, peak;
 } hu_bench_tile_row;
 

@@ -21,7 +21,7 @@ static json_t *row_json(const hu_bench_gemm_row *row) {
 static json_t *tile_json(const hu_bench_tile_row *row) {
     return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o}", "mode", row->mode, "rows", row->rows,
                      "columns", row->columns, "gmacs_per_second", hu_json_number(row->rate),
-                     "peak_gmacs_per_second", hu_json_number(row->peak), "vector_instructions",
+                     "peak_gmacs_per_second", hu_json_number(row->peak), "bound_instructions",
                      hu_json_number(row->instructions), "share_of_bound",
                      hu_json_number(row->rate * row->instructions / row->peak));
 }
@@ -96,8 +96,8 @@ static hu_status print_tiles(const hu_bench_tile_row *rows, int count) {
         HU_TRY(hu_table_cell(table, "%.3f", row->rate * row->instructions / row->peak));
     }
     HU_TRY(hu_table_print(table, &text));
-    printf("\n%skernels alone, one core, f32fma; bound: two vector ports, that many instructions a "
-           "multiply-add\n",
+    printf("\n%skernels alone, one core, f32fma; bound: the peak over the instructions that a "
+           "multiply-add needs of the ports that multiply\n",
            text);
 done:
     hu_free(text);

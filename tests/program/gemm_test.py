@@ -96,6 +96,8 @@ def bench(checks, cwd):
             row["ratio"] * row["reference_gmacs_per_second"] / row["gmacs_per_second"] - 1) < 1e-12,
             f"ratio of {row}")
         checks.that(0 < row["share_of_peak"] < 1.05, f"share of peak of {row}")
+    for row in result["micro_kernels"]:
+        checks.that(0 < row["share_of_bound"] < 1.2, f"no kernel beats its bound: {row}")
     code, out, _ = program.call("bench", "kernel=gemm", "m=16", "accumulator=kahan:bf16",
                                 "accumulator.semantics=exact", cwd=cwd)
     checks.that(code == 0 and "kahan  exact" in out and "512" in out, f"bench as a table: {out}")
