@@ -21,8 +21,9 @@ hu_status hu_keys_used(const hu_config *config, const char *reader, const char *
         char list[512] = "";
         for (size_t n = 0; *used; used++, n = strlen(list))
             snprintf(list + n, sizeof list - n, " %s", *used);
-        return hu_fail(HU_ERR_ARGUMENT, "found key '%s', which %s does not read, expected of:%s",
-                       key, reader, list);
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found key '%s', which %s does not read, expected one of:%s", key, reader,
+                       list);
     }
     return HU_OK;
 }

@@ -93,7 +93,8 @@ static hu_status open_study(hu_config *config, study *s) {
     HU_TRY(hu_config_u64(config, "run.seed", &s->seed));
     HU_TRY(hu_threads_read(config, &s->threads));
     s->has_input = !hu_config_is_auto(config, "gemm.input");
-    if (s->has_input) HU_TRY(hu_plain_format_parse(input, &s->input));
+    if (s->has_input) st = hu_plain_format_parse(input, &s->input);
+    if (st != HU_OK) return hu_fail_within(st, "key 'gemm.input': ");
     HU_TRY(allocate(s));
     hu_factor_fill(s->data, s->seed, "a", s->m * s->k, s->a);
     hu_factor_fill(s->data, s->seed, "b", s->n * s->k, s->b);
@@ -312,12 +313,10 @@ const hu_verb hu_verb_gemm = {
     .help = "error of matrix products by accumulator",
     .usage = "[accumulator=LIST] [m=M] [n=N] [k=K] [gemm.data=KIND] [gemm.input=F] [--json]",
     .details =
-        "LIST: accumulators separated by commas: fmacs, macs:F, fmac:F, mac:F, fmac8:F, kahan:F,\n"
-        "kahan-cpd:F with any format F; all of them in 1/6/9 if not given, in both semantics "
-        "where\n"
-        "the results differ (accumulator.semantics=exact or f32fma: in that one).\n"
-        "Factors are random (gemm.data=normal, uniform or lognormal; seed=N), rounded to the "
-        "format\n"
+        "LIST: accumulators separated by commas: fmacs, macs:F, fmac:F, mac:F, fmacK:F, kahan:F,\n"
+        "kahan-cpd:F with any format F and blocks of K terms; all in 1/6/9, K 8, if not given.\n"
+        "Both semantics where the results differ, or that of accumulator.semantics.\n"
+        "Factors are random (gemm.data=normal, uniform or lognormal; seed=N), in the format of\n"
         "gemm.input, or the accumulator's. Relative errors leave out elements whose sum is zero.\n",
     .flags = flags,
     .max_subjects = 0,
