@@ -107,7 +107,8 @@ typedef struct hu_gemm_counts {
  *            written as if the sum ended here. The bits are those of one call.
  *   counts   [1] added to, NULL: not counted (faster)
  *   threads  OpenMP threads, 1: the calling one alone
- *   scratch  hu_gemm_scratch_bytes() bytes, 64-byte aligned; NULL: allocated for the call
+ *   scratch  hu_gemm_scratch_bytes() bytes, 64-byte aligned, that overlap no other buffer; NULL:
+ *            allocated for the call
  *
  * All pointers to floats are 4-byte aligned. Non-finite numbers give the IEEE outcome, slowly. */
 typedef struct hu_gemm_task {
@@ -124,8 +125,8 @@ typedef struct hu_gemm_task {
     void *scratch;
 } hu_gemm_task;
 
-/* HU_ERR_SHAPE (negative or overflowing extents, patches that do not match m, n or k),
- * HU_ERR_FORMAT, HU_ERR_ARGUMENT (misaligned, overlapping or missing buffers, strides),
+/* HU_ERR_SHAPE (negative or overflowing extents or such beyond 2^48, patches that do not match m, n
+ * or k), HU_ERR_FORMAT, HU_ERR_ARGUMENT (misaligned, overlapping or missing buffers, strides),
  * HU_ERR_MEMORY. k = 0 gives zeros (plus bias). */
 hu_status hu_gemm(const hu_gemm_task *task);
 

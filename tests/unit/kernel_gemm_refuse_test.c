@@ -198,11 +198,65 @@ static void reference_takes_no_carry(void **state) {
     assert_int_equal(hu_gemm_reference(&task), HU_ERR_ARGUMENT);
 }
 
+/* Strides of 0 let any extents fit the memory that is there. */
+static void sizes_that_overflow_are_refused(void **state) {
+    (void)state;
+    static const char *const accumulators[] = {"fmacs", "fmac8:1/6/9", "kahan:1/6/9"};
+    static const int64_t extents[][3] = {{1, 1, INT64_MAX},
+                                         {1, INT64_MAX, 0},
+                                         {INT64_MAX, 1, 1},
+                                         {INT64_C(1) << 40, INT64_C(1) << 40, 1},
+                                         {1, (INT64_C(1) << 48) + 1, 1}};
+    float x[1] = {0}, c[1];
+    for (size_t a = 0; a < sizeof accumulators / sizeof accumulators[0]; a++)
+        for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
+            size_t bytes;
+            hu_gemm_task task = dot(accumulators[a], extents[i][2], x, x, c);
+            task.m = extents[i][0];
+            task.n = task.c_stride = extents[i][1];
+            task.a.k_stride = task.b.k_stride = 0;
+            assert_refused(accumulators[a], &task, HU_ERR_SHAPE);
+            assert_int_equal(hu_gemm_scratch_bytes(&task, &bytes), HU_ERR_SHAPE);
+            assert_int_equal(bytes, 0);
+        }
+}
+
+static void scratch_that_overlaps_is_refused(void **state) {
+    (void)state;
+    size_t bytes;
+    void *block;
+    float x[4] = {1, 2, 3, 4}, bias[1] = {0}, c[1];
+    hu_gemm_task task = dot("fmac8:1/6/9", 4, x, x, c);
+    assert_int_equal(hu_gemm_scratch_bytes(&task, &bytes), HU_OK);
+    assert_int_equal(hu_alloc(bytes + sizeof x, &block), HU_OK);
+    float *last = (float *)block + bytes / sizeof(float) - 1;
+    memcpy(last, x, sizeof x);
+    for (int i = 0; i < 5; i++) {
+        hu_gemm_task bad = task;
+        bad.scratch = block;
+        bad.bias = bias;
+        assert_int_equal(hu_gemm(&bad), HU_OK);
+        assert_true(c[0] == 30.0f);
+        if (i == 0) bad.a.data = last;
+        if (i == 1) bad.b.data = last;
+        if (i == 2) bad.c = last;
+        if (i == 3) bad.bias = last;
+        if (i == 4) bad.carry = last;
+        assert_int_equal(hu_gemm(&bad), HU_ERR_ARGUMENT);
+    }
+    task.scratch = block;
+    task.a.data = last + 1;
+    assert_int_equal(hu_gemm(&task), HU_OK);
+    hu_free(block);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_tasks_are_refused),
         cmocka_unit_test(bad_patches_are_refused),
         cmocka_unit_test(reference_takes_no_carry),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(scratch_that_overlaps_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,9 @@
 /* Extents and strides of patches beyond this are refused: sums and products of three then fit. */
 enum { PATCH_LIMIT = 1 << 20 };
 
+/* Rows, columns and terms beyond this are refused: extents padded to whole tiles then fit. */
+#define EXTENT_LIMIT ((int64_t)1 << 48)
+
 enum { FLOAT_ALIGNMENT = 4, SCRATCH_ALIGNMENT = 64 };
 
 /* A run of memory, for the test of overlap. */
@@ -134,15 +137,20 @@ hu_status hu_operand_check(const hu_operand *operand, int64_t rows, int64_t term
     return check_floats(operand->data, name);
 }
 
-static hu_status check_extents(const hu_gemm_task *task) {
-    int64_t elements, terms, last;
-    if (task->m < 0 || task->n < 0 || task->k < 0)
+hu_status hu_gemm_check_extents(const hu_gemm_task *task) {
+    int64_t m = task->m, n = task->n, k = task->k, elements, terms;
+    if (m < 0 || n < 0 || k < 0)
         return hu_fail(HU_ERR_SHAPE, "gemm: m = %lld, n = %lld, k = %lld; none may be negative",
-                       (long long)task->m, (long long)task->n, (long long)task->k);
-    if (!hu_mul_i64(task->m, task->n, &elements) || !hu_mul_i64(elements, task->k, &terms) ||
-        elements > PTRDIFF_MAX / (int64_t)sizeof(float) / 2)
+                       (long long)m, (long long)n, (long long)k);
+    if (m > EXTENT_LIMIT || n > EXTENT_LIMIT || k > EXTENT_LIMIT || !hu_mul_i64(m, n, &elements) ||
+        !hu_mul_i64(elements, k, &terms) || elements > PTRDIFF_MAX / (int64_t)sizeof(float) / 2)
         return hu_fail(HU_ERR_SHAPE, "gemm: %lld x %lld elements of %lld terms are too many",
-                       (long long)task->m, (long long)task->n, (long long)task->k);
+                       (long long)m, (long long)n, (long long)k);
+    return HU_OK;
+}
+
+static hu_status check_rows_and_terms(const hu_gemm_task *task) {
+    int64_t last;
     if (task->before < 0 || !hu_add_i64(task->before, task->k, &last))
         return hu_fail(HU_ERR_SHAPE, "gemm: %lld terms came before %lld", (long long)task->before,
                        (long long)task->k);
@@ -184,25 +192,48 @@ static hu_status c_span(const hu_gemm_task *task, int64_t *floats) {
     return check_floats(task->c, "c");
 }
 
-hu_status hu_gemm_check(const hu_gemm_task *task) {
+enum { SPAN_COUNT = 5, WRITTEN_COUNT = 2 };
+
+/* The buffers of a task, those that are written first; checks what lies in them. */
+static hu_status spans_of(const hu_gemm_task *task, span spans[SPAN_COUNT]) {
     hu_status st = HU_OK;
     int64_t a, b, c;
-    HU_TRY(check_extents(task));
-    HU_TRY(hu_accumulator_check(&task->accumulator));
     HU_TRY(hu_operand_check(&task->a, task->m, task->k, "a", &a));
     HU_TRY(hu_operand_check(&task->b, task->n, task->k, "b", &b));
     HU_TRY(c_span(task, &c));
     if (task->bias) HU_TRY(check_floats(task->bias, "bias"));
     if (task->carry) HU_TRY(check_floats(task->carry, "carry"));
+    spans[0] = (span){"c", task->c, c};
+    spans[1] = (span){"carry", task->carry, task->carry ? 2 * task->m * task->n : 0};
+    spans[2] = (span){"a", task->a.data, a};
+    spans[3] = (span){"b", task->b.data, b};
+    spans[4] = (span){"bias", task->bias, task->bias ? task->n : 0};
+done:
+    return st;
+}
+
+hu_status hu_gemm_check(const hu_gemm_task *task) {
+    hu_status st = HU_OK;
+    span spans[SPAN_COUNT];
+    HU_TRY(hu_gemm_check_extents(task));
+    HU_TRY(check_rows_and_terms(task));
+    HU_TRY(hu_accumulator_check(&task->accumulator));
+    HU_TRY(spans_of(task, spans));
     HU_TRY(check_others(task));
-    const span spans[] = {{"c", task->c, c},
-                          {"carry", task->carry, task->carry ? 2 * task->m * task->n : 0},
-                          {"a", task->a.data, a},
-                          {"b", task->b.data, b},
-                          {"bias", task->bias, task->bias ? task->n : 0}};
-    for (int written = 0; written < 2; written++)
-        for (int other = written + 1; other < 5; other++)
+    for (int written = 0; written < WRITTEN_COUNT; written++)
+        for (int other = written + 1; other < SPAN_COUNT; other++)
             HU_TRY(check_overlap(&spans[written], &spans[other]));
+done:
+    return st;
+}
+
+hu_status hu_gemm_check_scratch(const hu_gemm_task *task, size_t bytes) {
+    hu_status st = HU_OK;
+    span spans[SPAN_COUNT];
+    const span scratch = {"scratch", task->scratch, (int64_t)(bytes / sizeof(float))};
+    if (!task->scratch) return HU_OK;
+    HU_TRY(spans_of(task, spans));
+    for (int other = 0; other < SPAN_COUNT; other++) HU_TRY(check_overlap(&scratch, &spans[other]));
 done:
     return st;
 }

@@ -324,6 +324,7 @@ static hu_status multiply(const hu_gemm_task *task) {
     hu_gemm_job job;
     void *block = NULL;
     HU_TRY(prepare(&job, task, hu_cpu_isa()));
+    HU_TRY(hu_gemm_check_scratch(task, job.plan.bytes));
     if (!task->scratch) HU_TRY(hu_alloc(job.plan.bytes, &block));
     if (!task->scratch) job.scratch = block;
     work_together(&job);
@@ -354,9 +355,7 @@ hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes) {
     int64_t floats;
     *bytes = 0;
     HU_TRY(hu_accumulator_check(&task->accumulator));
-    if (task->m < 0 || task->n < 0 || task->k < 0)
-        return hu_fail(HU_ERR_SHAPE, "gemm: m = %lld, n = %lld, k = %lld; none may be negative",
-                       (long long)task->m, (long long)task->n, (long long)task->k);
+    HU_TRY(hu_gemm_check_extents(task));
     if (task->threads < 1)
         return hu_fail(HU_ERR_ARGUMENT, "gemm: %d threads, at least 1", task->threads);
     HU_TRY(hu_operand_span(&task->a, task->m, task->k, "a", &floats));

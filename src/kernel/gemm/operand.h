@@ -27,7 +27,14 @@ hu_status hu_operand_span(const hu_operand *operand, int64_t rows, int64_t terms
 hu_status hu_operand_check(const hu_operand *operand, int64_t rows, int64_t terms, const char *name,
                            int64_t *floats);
 
-/* Everything that hu_gemm says it rejects: extents, operands, accumulator, buffers, overlap. */
+/* m, n and k alone: HU_ERR_SHAPE where one is negative or their products overflow. */
+hu_status hu_gemm_check_extents(const hu_gemm_task *task);
+
+/* Everything that hu_gemm says it rejects: extents, operands, accumulator, buffers, overlap; that
+ * of scratch, whose size depends on the instruction set, by itself. */
 hu_status hu_gemm_check(const hu_gemm_task *task);
+
+/* HU_ERR_ARGUMENT: task->scratch, if there is one, overlaps a buffer of a checked task. */
+hu_status hu_gemm_check_scratch(const hu_gemm_task *task, size_t bytes);
 
 #endif
