@@ -19,9 +19,9 @@
 #include <halfulp/gemm.h>
 
 /* The arithmetic in which R's argument is computed. What F32 kinds need, FMACS apart: man_bits <=
- * 21, -126 <= emin <= 104 + man_bits, and no argument of R in 2^(105+man_bits) .. threshold (nothing
- * to prove where the format overflows before that: all but 8 exponent bits, or a small bias). F64
- * kinds need nothing: every format, every float32 number. */
+ * 21, -126 <= emin <= 104 + man_bits, and no argument of R in 2^(105+man_bits) .. threshold
+ * (nothing to prove where the format overflows before that: all but 8 exponent bits, or a small
+ * bias). F64 kinds need nothing: every format, every float32 number. */
 typedef enum hu_gemm_arithmetic {
     HU_GEMM_F32,     /* float32: HU_SEMANTICS_F32FMA, or exact where proved */
     HU_GEMM_F64,     /* float64, one operation: exact for MAC, MACS and KAHAN_CPD always, for fused

@@ -143,7 +143,8 @@ static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
 }
 
 static void place_own(hu_gemm_plan *p, layout *l) {
-    int64_t most = BLOCK_ROWS / p->rows * (CHUNK_COLUMNS / p->columns);
+    int64_t most = most_of(BLOCK_ROWS / p->rows * (CHUNK_COLUMNS / p->columns),
+                           SINGLE_ROWS / p->rows * (CHUNK_COLUMNS / 2 / p->columns));
     int64_t tiles = least(most, p->row_panels * p->column_panels);
     int64_t panels = least(p->row_panels, SINGLE_ROWS / p->rows);
     size_t state = (size_t)(p->rows * p->columns);
@@ -167,7 +168,7 @@ static hu_status make(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
     cut_terms(task, plan);
     place_shared(task, plan, &l);
     place_own(plan, &l);
-    for (int t = 1; t < task->threads && l.fits; t++) place(&l, 1, plan->own_bytes, 1);
+    place(&l, task->threads - 1, plan->own_bytes, 1);
     if (!l.fits)
         return hu_fail(HU_ERR_SHAPE, "gemm: scratch of a %lld x %lld x %lld product is too large",
                        (long long)task->m, (long long)task->n, (long long)task->k);
