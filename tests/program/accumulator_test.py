@@ -1,5 +1,6 @@
 """Products with a chosen accumulator: training, rules, counts, bits and errors."""
 import json
+import os
 
 import program
 
@@ -37,6 +38,20 @@ def bits(checks, cwd):
                                     ["accumulator=kahan:1/6/9"])):
         hashes.add(program.train(*SMALL, *words, cwd=cwd, run=f"other{number}")["weights_hash"])
     checks.same(len(hashes), 5, "accumulators that give bits of their own")
+
+
+def instruction_sets(checks, cwd):
+    """Where every product has an accumulator, no bit is left to oneDNN: all instruction sets agree."""
+    for precision, accumulator in (("nvfp4", "fmac8:1/6/9"), ("fp32", "fmacs"),
+                                   ("e4m3fn:scale=delayed", "kahan:fp16")):
+        hashes = set()
+        for isa in ("scalar", "avx2", "avx512"):
+            code, out, err = program.call("train", *SMALL, f"precision={precision}",
+                                          f"accumulator={accumulator}", f"run.dir={precision[:2]}-{isa}", "--json",
+                                          cwd=cwd, env={**os.environ, "HALFULP_MAX_ISA": isa})
+            if checks.same(code, 0, f"{accumulator} on {isa}: exit code ({err})"):
+                hashes.add(json.loads(out)["weights_hash"])
+        checks.same(len(hashes), 1, f"{precision} {accumulator}: weights hashes {hashes}")
 
 
 def counts(checks, cwd):
@@ -120,4 +135,4 @@ def bench(checks, cwd):
         checks.same([row["accumulator"] for row in rows], ["fp32", "fmac8:1/6/9"], "bench: rows")
 
 
-program.main(bits, counts, repeated, overflow, errors, bench)
+program.main(bits, instruction_sets, counts, repeated, overflow, errors, bench)
