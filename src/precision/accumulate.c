@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -11,7 +12,7 @@
 static hu_status parse_choice(const char *text, hu_semantics semantics, bool *chosen,
                               hu_accumulator *accumulator) {
     *accumulator = (hu_accumulator){0};
-    *chosen = strcmp(text, "fp32") != 0;
+    *chosen = strcasecmp(text, "fp32") != 0;
     if (!*chosen) return HU_OK;
     hu_status st = hu_accumulator_parse(text, accumulator);
     accumulator->semantics = semantics;

@@ -110,6 +110,16 @@ def overflow(checks, cwd):
     checks.that(any(row[4] > 0 for row in numerics(cwd)[0]["products"]), "counted overflows")
 
 
+def spellings(checks, cwd):
+    """Names are read in any case, fp32 like the others."""
+    plain = program.train(*SMALL, cwd=cwd, run="plain")["weights_hash"]
+    upper = program.train(*SMALL, "accumulator=FP32", cwd=cwd, run="upper")["weights_hash"]
+    checks.same(upper, plain, "FP32 is fp32")
+    chosen = program.train(*SMALL, FMAC8, cwd=cwd, run="chosen")["weights_hash"]
+    upper = program.train(*SMALL, "accumulator=FMAC8:1/6/9", cwd=cwd, run="FMAC")["weights_hash"]
+    checks.same(upper, chosen, "FMAC8 is fmac8")
+
+
 def errors(checks, cwd):
     for words, expected in ((["accumulator=fmak8:1/6/9"], "'fmac8'"),
                             (["accumulator=fmac8:1/6/9x"], "1/6/9x"),
@@ -135,4 +145,4 @@ def bench(checks, cwd):
         checks.same([row["accumulator"] for row in rows], ["fp32", "fmac8:1/6/9"], "bench: rows")
 
 
-program.main(bits, instruction_sets, counts, repeated, overflow, errors, bench)
+program.main(bits, instruction_sets, counts, repeated, overflow, spellings, errors, bench)
