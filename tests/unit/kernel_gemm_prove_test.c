@@ -58,7 +58,8 @@ static void cheap_kernels_are_proved_where_they_serve(void **state) {
     (void)state;
     hu_panel_facts fp8 = facts_of(3, 4, -16), half = facts_of(11, 3, -20),
                    all = facts_of(24, 3, -60);
-    hu_panel_facts huge = facts_of(3, 15, 2), coarse = facts_of(4, 3, 0);
+    hu_panel_facts huge = facts_of(3, 15, 2), coarse = facts_of(4, 3, 0),
+                   deep = facts_of(24, 3, -90);
     const hu_semantics exact = HU_SEMANTICS_EXACT, f32fma = HU_SEMANTICS_F32FMA;
     assert_choice("fmac8:1/6/9", exact, fp8, fp8, HU_GEMM_F32, HU_GEMM_LEAN);
     assert_choice("fmac8:1/5/10", exact, fp8, fp8, HU_GEMM_F32, HU_GEMM_FAST);
@@ -73,6 +74,10 @@ static void cheap_kernels_are_proved_where_they_serve(void **state) {
     assert_choice("fmac8:1/6/9/n", exact, coarse, coarse, HU_GEMM_F32, HU_GEMM_LEAN);
     assert_choice("kahan-cpd:1/6/9", exact, half, half, HU_GEMM_F32, HU_GEMM_FAST);
     assert_choice("kahan:1/6/9", exact, half, half, HU_GEMM_F64, HU_GEMM_FAST);
+    assert_choice("kahan:bf16:sub=n", f32fma, all, all, HU_GEMM_F32, HU_GEMM_LEAN);
+    assert_choice("kahan:bf16:sub=n", f32fma, all, deep, HU_GEMM_F32, HU_GEMM_FULL);
+    assert_choice("kahan:bf16:sub=n", exact, coarse, coarse, HU_GEMM_F32, HU_GEMM_LEAN);
+    assert_choice("fmac:e2m3:bias=-110", exact, fp8, fp8, HU_GEMM_F64, HU_GEMM_FAST);
     assert_choice("fmac:fp32", f32fma, all, all, HU_GEMM_F64_ODD, HU_GEMM_LEAN);
 }
 

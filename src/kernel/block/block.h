@@ -3,13 +3,15 @@
  * Rows (samples) are lines of `line` elements; every line is cut into blocks of `length` elements,
  * the last of a line may be shorter. With a = largest magnitude of a block, exactly:
  *
- *   E8M0 (MX)   scale X = 2^k, k = floor(log2 a) - emax of the element format, raised to -127 if it
- * is below (a = 0 too), code k + 127. Elements p = element format's rounding of v / X (exact),
- * saturating; value p X (exact). E4M3 (NVFP4) tensor scale s = max(a_tensor / 2688, 2^-126), 1 if
- * a_tensor = 0, with a_tensor the largest finite magnitude of the tensor; block scale c = E4M3FN
- * rounding, nearest-even and saturating, of a / (6 s); d = s c; elements p = saturating rounding of
- * v / d; value p d, at most the largest float32. Every quotient and product here is one correctly
- *               rounded float32 operation. c = 0: d = 0, elements are zeros with the sign of v.
+ *   E8M0 (MX): scale X = 2^k, k = floor(log2 a) - emax of the element format, raised to -127 if it
+ *   is below (a = 0 too), code k + 127. Elements p = element format's rounding of v / X (exact),
+ *   saturating; value p X (exact).
+ *
+ *   E4M3 (NVFP4): tensor scale s = max(a_tensor / 2688, 2^-126), 1 if a_tensor = 0, with a_tensor
+ *   the largest finite magnitude of the tensor; block scale c = E4M3FN rounding, nearest-even and
+ *   saturating, of a / (6 s); d = s c; elements p = saturating rounding of v / d; value p d, at
+ *   most the largest float32. Every quotient and product here is one correctly rounded float32
+ *   operation. c = 0: d = 0, elements are zeros with the sign of v.
  *
  * A block with a NaN or an infinity has a NaN scale (codes 255, 0x7F); its values are all
  * 0x7FC00000. The element's rounding mode and random words are those of plain formats: word first +

@@ -11,8 +11,7 @@
  *      MACS: |R(p)| <= g X.   FMAC: |a| grows by at most g X per term, blocks of FMAC-K start at 0.
  *      MAC: |R(p)| <= g X, so |a| grows by at most g^2 X.
  *      Kahan: see kahan_bound().
- *    All arguments of R stay below the same bounds; R of an argument <= max_finite is <=
- * max_finite.
+ *    All arguments of R stay below the same bounds; R of an argument up to max_finite stays there.
  *
  * 2. LEAN. If 2^q >= 2^(emin-m), all p and members, hence all arguments, are multiples of
  *    2^(emin-m); those below 2^emin have at most m significant bits and survive a rounding to m + 1
@@ -25,22 +24,32 @@
  * 4. float32 arithmetic equals the exact one, with G = 24 (and float64 with G = 53, whose products
  *    of two float32 numbers are always exact and whose range is never left). Needs q >= -149, so
  *    that below 2^-126 every argument is a multiple of the least float32 number.
+ *
  *    a) R(p): p itself is a float32: P <= G, |p| < 2^128.
+ *
  *    b) Sums of two members: 2 (m + 1) + 1 <= G (innocuous double rounding; small results are
- * exact). Overflow of the float32 sum is overflow of R. c) Fused, all arguments exact: they are
- * multiples of 2^q' (q' of all products so far) and bounded by 2^(q' + G). d) Fused, t = a + p
- * inexact. R errs only if the float32 nearest to t is a midpoint M of two members, t = M + d, 0 <
- * |d| <= 2^(E-G), E the exponent of M (a midpoint is never at the edge of a binade). Members are at
- * least 2^(E'-m-1) from M, E' = max(E, emin). i)  p has bits at or below 2^(E-G). a is a member, so
- * |p| >= 2^(E'-m-1) - |d|: p has exponent E'-m-1 or more and P >= G-m; or it is just below, P >=
- * G-1-m, with equality only if its P bits are all ones, which no product of significands of s and
- * P-s bits is. So P <= G-1-m excludes this. ii) Only a has such bits: then E > emin (a is a
- * multiple of 2^(emin-m)), a has exponent at most E-G+m and |p - M| = |d - a| <= 2^(E-G+m+1). If p
- * is not M, and m <= (G-3)/2, its last bit is at most 2^(E-G+m+1) while its first is at least 2^E
- * (M is 2^(E-m-1) or more above the edge): P >= G-m, excluded as before. If p = M, then P >= m + 2
- * and a = d: a nonzero accumulator at or below 2^(E-G), E at most the largest product's exponent.
+ *       exact). Overflow of the float32 sum is overflow of R.
+ *
+ *    c) Fused, all arguments exact: they are multiples of 2^q' (q' of all products so far) and
+ *       bounded by 2^(q' + G).
+ *
+ *    d) Fused, t = a + p inexact. R errs only if the float32 nearest to t is a midpoint M of two
+ *       members, t = M + d, 0 < |d| <= 2^(E-G), E the exponent of M. Members are at least
+ *       2^(E'-m-1) from M, E' = max(E, emin).
+ *
+ *       i) p has bits at or below 2^(E-G). a is a member, so |p| >= 2^(E'-m-1) - |d|: p has
+ *       exponent E'-m-1 or more and P >= G-m; or it is just below, P >= G-1-m, with equality only
+ *       if its P bits are all ones, which no product of significands of s and P-s bits is. So
+ *       P <= G-1-m excludes this.
+ *
+ *       ii) Only a has such bits: then E > emin (a is a multiple of 2^(emin-m)), a has exponent at
+ *       most E-G+m and |p - M| = |d - a| <= 2^(E-G+m+1). If p is not M, and m <= (G-3)/2, its last
+ *       bit is at most 2^(E-G+m+1) while its first is at least 2^E (M is 2^(E-m-1) or more above
+ *       the edge): P >= G-m, excluded as before. If p = M, then P >= m + 2 and a = d: a nonzero
+ *       accumulator at or below 2^(E-G), E at most the largest product's exponent.
+ *
  *       So: P <= G-1-m, m <= (G-3)/2, and P <= m + 1 or no accumulator so far below the products.
- *    Other steps of Kahan are sums of members: b).
+ *       Other steps of Kahan are sums of members: b).
  *
  * 5. Magic numbers of float32 kernels: m <= 21, -126 <= emin <= 104 + m, arguments below 2^(105+m)
  *    unless they overflow (kernel.h).
@@ -102,7 +111,8 @@ static bool is_fused(hu_mac mac) {
 
 /* Relative error of one R, with the float32 rounding of its argument where there is one. */
 static double unit_error(const hu_gemm_prover *p) {
-    return 1.05 * ldexp(1.0, -p->man_bits - 1);
+    bool is_twice = p->accumulator.semantics == HU_SEMANTICS_F32FMA;
+    return 1.05 * ldexp(1.0, -p->man_bits - 1) + (is_twice ? 0x1p-24 : 0);
 }
 
 /* Kahan with u = unit_error <= 1/64, h = half the least subnormal, B a cap: as long as
@@ -113,14 +123,17 @@ static double unit_error(const hu_gemm_prover *p) {
  *   c' = R((t - a) - y) with argument e1 + e2: |c'| <= 2 u (B + |c| + 5 Y) <= 4 u B; error
  *        e3 <= u^2 (B + |c| + 5 Y) <= 2 u^2 B
  * and a - c grows by p and errors: t - c' = (a - c) + p + [u (X + |c|) + h] + e2 + e3, that is by
- * at most 1.15 (X + h) + 40 u^2 B. Returns the bound of |a - c| after k terms, infinite where the
- * conditions fail or it exceeds B = limit / 4. */
+ * at most 1.15 (X + h) + 40 u^2 B. Without subnormals each R may also flush f = 2^emin: h = 4 f
+ * holds those of y, e2 and e3, and f <= u B / 64 leaves |c'| <= 4 u B. Returns the bound of |a - c|
+ * after k terms, infinite where the conditions fail or it exceeds B = limit / 4. */
 static double kahan_bound(const hu_gemm_prover *p, double limit, double product, int64_t k,
                           const hu_gemm_reach *reach) {
+    bool is_flushed = !p->accumulator.format.subnormals;
     double u = unit_error(p), cap = limit / 4;
-    double step = product + ldexp(1.0, p->emin - p->man_bits - 1);
-    double after = reach->sum + (double)k * (1.15 * step + 40 * u * u * cap);
-    bool holds = u <= 1.0 / 64 && step <= cap / 40 && reach->extra <= 4 * u * cap;
+    double h = ldexp(1.0, is_flushed ? p->emin + 2 : p->emin - p->man_bits - 1);
+    double after = reach->sum + (double)k * (1.15 * (product + h) + 40 * u * u * cap);
+    bool holds = u <= 1.0 / 64 && product + h <= cap / 40 && reach->extra <= 4 * u * cap &&
+                 (!is_flushed || h <= u * cap / 16);
     return holds && after * slack <= cap ? after : (double)INFINITY;
 }
 
