@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "kernel/gemm/reference.h"
 
 hu_panel_facts hu_gemm_judge(const hu_gemm_job *job, const float *x, int64_t rows, int64_t columns,
@@ -39,8 +40,10 @@ void hu_gemm_look(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
 
 /* Kernels keep the accumulator of FMAC in extra, and close a block at the start of the next. */
 static hu_gemm_state state_of(hu_mac mac, float sum, float extra, int64_t phase) {
-    if (mac == HU_MAC_FMAC) return (hu_gemm_state){.sum = sum + extra};
-    if (mac == HU_MAC_FMAC_K && phase == 0) return (hu_gemm_state){.sum = sum + extra};
+    float total = sum + extra;
+    if (isnan(total)) total = hu_f32_of_bits(HU_F32_NAN);
+    if (mac == HU_MAC_FMAC) return (hu_gemm_state){.sum = total};
+    if (mac == HU_MAC_FMAC_K && phase == 0) return (hu_gemm_state){.sum = total};
     return (hu_gemm_state){.sum = sum, .extra = extra, .phase = mac == HU_MAC_FMAC_K ? phase : 0};
 }
 
