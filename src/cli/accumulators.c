@@ -9,6 +9,7 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/words.h"
 
 enum { TEXT_MOST = 160 };
 
@@ -26,15 +27,6 @@ void hu_accumulator_mode_text(const hu_accumulator *accumulator, char *text, siz
         snprintf(text, capacity, "fmac%" PRId64, accumulator->block);
     else
         snprintf(text, capacity, "%s", hu_mac_name(accumulator->mac));
-}
-
-/* Characters up to the next comma outside parentheses. */
-static size_t word_length(const char *text) {
-    size_t length = 0;
-    int depth = 0;
-    for (; text[length] && (depth > 0 || text[length] != ','); length++)
-        depth += (text[length] == '(') - (text[length] == ')');
-    return length;
 }
 
 static hu_status add_word(const char *word, size_t length, const bool *wanted,
@@ -67,8 +59,10 @@ hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list 
     if (hu_config_given(config, "accumulator.semantics"))
         wanted[strcmp(semantics, semantics_names[0]) == 0] = false;
     for (;;) {
-        size_t length = word_length(text);
-        HU_TRY(add_word(text, length, wanted, list));
+        text += strspn(text, " ");
+        size_t length = hu_word_length(text), used = length;
+        while (used > 0 && text[used - 1] == ' ') used--;
+        HU_TRY(add_word(text, used, wanted, list));
         if (text[length] == '\0') break;
         text += length + 1;
     }

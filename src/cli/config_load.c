@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/words.h"
 #include "cli/config.h"
 
 enum { MAX_SUBJECTS = 8, MAX_FLAGS = 16, NAME_BYTES = 300, NEAREST_BYTES = 256 };
@@ -28,7 +29,7 @@ static hu_status split_list(const char *text, const char *origin, hu_keys **list
     HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, origin, list));
     while (*text) {
         text += strspn(text, " ");
-        size_t span = strcspn(text, ","), used = span;
+        size_t span = hu_word_length(text), used = span;
         while (used > 0 && text[used - 1] == ' ') used--;
         char *item;
         hu_keys *node;

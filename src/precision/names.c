@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/words.h"
 #include "precision/plan.h"
 
 typedef struct named_precision {
@@ -88,10 +89,7 @@ static hu_status parse_roles(const char *text, hu_precision *precision) {
                 {"wgrad=", HU_ROLE_WEIGHT_GRAD}};
     char part[HU_SPEC_BYTES];
     for (const char *at = text; *at;) {
-        size_t length = 0;
-        int depth = 0;
-        for (; at[length] && (depth > 0 || at[length] != ','); length++)
-            depth += (at[length] == '(') - (at[length] == ')');
+        size_t length = hu_word_length(at);
         hu_role role = HU_ROLE_COUNT;
         size_t skip = 0;
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {

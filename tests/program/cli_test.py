@@ -357,6 +357,8 @@ class Yaml(unittest.TestCase):
         block = "precision:\n  rules:\n  - conv3.weight: e4m3\n  - '*.grad: e5m2'\n"
         self.assertEqual(self.resolved(self.write(block)), first)
         self.assertEqual(self.resolved("precision.rules=conv3.weight: e4m3, *.grad: e5m2"), first)
+        self.assertIn('    - "conv3.weight: fp(4,3,4)"\n    - "*.grad: e5m2"\n',
+                      self.resolved("precision.rules=conv3.weight: fp(4,3,4),*.grad: e5m2"))
         self.assertIn("rules: []\n", self.resolved("precision.rules=[]"))
 
     def test_the_value_begins_after_the_first_equals_sign(self):
