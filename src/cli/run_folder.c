@@ -159,8 +159,9 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, s
     HU_TRY(hu_path_join(folder->path, "config.resolved.yaml", &path));
     if (hu_file_exists(path))
         HU_TRY(hu_fail(HU_ERR_ARGUMENT,
-                       "%s holds a run already; `halfulp resume %s` goes on with it", folder->path,
-                       folder->path));
+                       "%s holds a run already; `halfulp resume %s` goes on with it, "
+                       "run.dir=NEW makes another",
+                       folder->path, folder->path));
     HU_TRY(hu_checkpoint_probe(folder->checkpoints, state_bytes));
     HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));

@@ -272,8 +272,14 @@ static hu_status print_table(const study *s, const outcome *outcomes, int count)
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int i = 0; i < count; i++) HU_TRY(print_row(table, &outcomes[i]));
     HU_TRY(hu_table_print(table, &text));
-    printf("%s%lld x %lld x %lld, %s data; errors beside twice double precision\n", text,
-           (long long)s->m, (long long)s->n, (long long)s->k, s->data);
+    printf(
+        "%s%lld x %lld x %lld, %s data\n"
+        "errors: of the float32 results beside sums in twice double precision, each over its own "
+        "sum\n(max, mean: cancellation makes them large) and all over all (rel. L2); not fmacs: "
+        "results with\nother bits than fmacs; subnormal: share of the accumulators after each "
+        "term. "
+        "fmacs, macs and\nfmacK end in float32, the others in their format\n",
+        text, (long long)s->m, (long long)s->n, (long long)s->k, s->data);
 done:
     hu_free(text);
     hu_table_free(table);
