@@ -30,8 +30,7 @@ typedef enum hu_rounding {
 
 /* A binary floating-point format: 16 bytes of plain data, compared with hu_format_equal.
  * Value of a code with fields s, E, M: E = 0: (-1)^s M 2^(1-bias-man_bits); else (-1)^s (1 +
- * M/2^man_bits) 2^(E-bias). Source: notes A.1 of the design; Popescu et al. section IV-A, Lee et
- * al. FP(e,m,b). */
+ * M/2^man_bits) 2^(E-bias). Source: Popescu et al., section IV-A; Lee et al., FP(e,m,b). */
 typedef struct hu_format {
     uint8_t exp_bits;    /* 1..8; 2..8 for IEEE specials; 8 goes with IEEE specials only */
     uint8_t man_bits;    /* 0..23 stored bits, without the hidden one; 1..23 for FN and FNUZ */
@@ -107,7 +106,8 @@ const char *hu_rounding_name(hu_rounding rounding);
  * sign of x; infinity and NaN also where the format has no code for them (the carrier has).
  * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding.
  * FNUZ: every zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set, in every format.
- * Source: notes A.5. Proof: tests/exhaustive/format_reference.c (against MPFR). */
+ * Source: docs/numerics.md, "Rounding". Proof: tests/exhaustive/format_reference.c (against MPFR).
+ */
 float hu_format_round(const hu_format *format, hu_rounding rounding, float x, uint32_t random_word);
 
 /* Code of a value that is already in the format (sign bit on top, right-aligned). Not in the

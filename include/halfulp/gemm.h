@@ -110,6 +110,9 @@ typedef struct hu_gemm_counts {
  *   scratch  hu_gemm_scratch_bytes() bytes, 64-byte aligned, that overlap no other buffer; NULL:
  *            allocated for the call
  *
+ * Row-major A[m][k] and B[k][n]: a = {.data = A, .stride = k, .k_stride = 1},
+ * b = {.data = B, .stride = 1, .k_stride = n}, c_stride = n, threads = 1.
+ *
  * All pointers to floats are 4-byte aligned. Non-finite numbers give the IEEE outcome, slowly. */
 typedef struct hu_gemm_task {
     int64_t m, n, k;

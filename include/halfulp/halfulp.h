@@ -4,16 +4,18 @@
  *   random.h  names of random sequences
  *   format.h  number formats: parsing, printing, limits, the reference rounding, codes
  *   round.h   arrays: rounding with counters, packing, unpacking
+ *   gemm.h    matrix products with a chosen accumulator
  *   tensor.h  shapes
  *   data.h    data sets and loaders
  *
- * Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or aborts on
- * input.
+ * C17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or aborts on
+ * input; but a pointer must not be NULL unless its declaration says so.
  */
 #ifndef HALFULP_HALFULP_H
 #define HALFULP_HALFULP_H
 #include <halfulp/data.h>
 #include <halfulp/format.h>
+#include <halfulp/gemm.h>
 #include <halfulp/random.h>
 #include <halfulp/round.h>
 #include <halfulp/status.h>

@@ -144,7 +144,7 @@ uint32_t hu_format_bits(const hu_format *format) {
     return 1u + format->exp_bits + format->man_bits;
 }
 
-/* Source: notes A.2. Every number here is a binary64 number: at most 25 bits, exponents -150..128.
+/* Every number here is a binary64 number: at most 25 bits, exponents -150..128.
  */
 hu_format_limits hu_format_limits_of(const hu_format *format) {
     int emin = hu_format_emin(format), man_bits = format->man_bits;

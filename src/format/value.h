@@ -12,7 +12,7 @@ static inline int hu_format_emin(const hu_format *format) {
     return 1 - format->bias;
 }
 
-/* Magnitude code (without sign) of the largest finite number. Source: notes A.5. */
+/* Magnitude code (without sign) of the largest finite number. Source: docs/numerics.md, "Formats". */
 static inline uint32_t hu_format_code_max(const hu_format *format) {
     uint32_t hidden = 1u << format->man_bits, magnitudes = hidden << format->exp_bits;
     switch (format->specials) {

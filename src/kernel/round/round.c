@@ -63,7 +63,7 @@ static uint32_t power_bits(int exponent) {
 }
 
 /* Smallest magnitude that overflows under nearest-even: half a quantum above the largest finite
- * number; the tie itself stays if that number's significand is even (notes A.2). */
+ * number; the tie itself stays if that number's significand is even. */
 static float overflow_threshold(const hu_format *format) {
     uint32_t code_max = hu_format_code_max(format);
     uint32_t half = 0x00800000u >> (format->man_bits + 1);
