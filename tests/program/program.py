@@ -9,6 +9,8 @@ import sys
 import tempfile
 
 HALFULP = os.path.abspath(os.environ.get("HALFULP", "build/halfulp"))
+# A size that cannot be had must give the program's own message, under AddressSanitizer too.
+os.environ.setdefault("ASAN_OPTIONS", "allocator_may_return_null=1")
 TINY = ["data=glyphs", "data.limit=96", "data.test_limit=16", "batch=32", "run.log_every=1",
         "threads=1"]
 
