@@ -4,28 +4,9 @@
 #define HU_KERNEL_GEMM_LANES_AVX2_H
 #include <immintrin.h>
 
+#include "kernel/gemm/tiles_16.h"
 #include "kernel/lane.h"
 
-/* Rows and vectors of the tiles of each mode: enough accumulators to hide the 14 cycles that one
- * step of FMAC takes, as many as 16 registers hold (Kahan's lie in memory). */
-#define FMACS_WIDE 6, 2
-#define FMACS_MIDDLE 0, 0
-#define FMACS_NARROW 12, 1
-#define MACS_WIDE 4, 2
-#define MACS_MIDDLE 0, 0
-#define MACS_NARROW 8, 1
-#define FMAC_K_WIDE 3, 4
-#define FMAC_K_MIDDLE 4, 3
-#define FMAC_K_NARROW 10, 1
-#define MAC_WIDE 4, 2
-#define MAC_MIDDLE 0, 0
-#define MAC_NARROW 8, 1
-#define KAHAN_WIDE 6, 2
-#define KAHAN_MIDDLE 0, 0
-#define KAHAN_NARROW 12, 1
-#define KAHAN_CPD_WIDE 6, 2
-#define KAHAN_CPD_MIDDLE 0, 0
-#define KAHAN_CPD_NARROW 12, 1
 enum { HAS_MANY_REGISTERS = 0 };
 
 #define HU_GEMM_HAS_ODD (HU_GEMM_REAL_BITS == 64)

@@ -4,6 +4,7 @@
 #ifndef HU_KERNEL_GEMM_LANES_PORTABLE_H
 #define HU_KERNEL_GEMM_LANES_PORTABLE_H
 
+#include "kernel/gemm/tiles_16.h"
 #include "kernel/lane.h"
 
 #if defined(__AVX512F__)
@@ -21,25 +22,6 @@
 #endif
 
 #define HU_GEMM_HAS_ODD (HU_GEMM_REAL_BITS == 64)
-/* Rows and vectors of the tiles of each mode: those of lanes_avx2.h. */
-#define FMACS_WIDE 6, 2
-#define FMACS_MIDDLE 0, 0
-#define FMACS_NARROW 12, 1
-#define MACS_WIDE 4, 2
-#define MACS_MIDDLE 0, 0
-#define MACS_NARROW 8, 1
-#define FMAC_K_WIDE 3, 4
-#define FMAC_K_MIDDLE 4, 3
-#define FMAC_K_NARROW 10, 1
-#define MAC_WIDE 4, 2
-#define MAC_MIDDLE 0, 0
-#define MAC_NARROW 8, 1
-#define KAHAN_WIDE 6, 2
-#define KAHAN_MIDDLE 0, 0
-#define KAHAN_NARROW 12, 1
-#define KAHAN_CPD_WIDE 6, 2
-#define KAHAN_CPD_MIDDLE 0, 0
-#define KAHAN_CPD_NARROW 12, 1
 enum { HAS_MANY_REGISTERS = 0 };
 
 #if HU_GEMM_REAL_BITS == 32
