@@ -59,12 +59,11 @@ hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list 
     if (hu_config_given(config, "accumulator.semantics"))
         wanted[strcmp(semantics, semantics_names[0]) == 0] = false;
     for (;;) {
-        text += strspn(text, " ");
-        size_t length = hu_word_length(text), used = length;
-        while (used > 0 && text[used - 1] == ' ') used--;
-        HU_TRY(add_word(text, used, wanted, list));
-        if (text[length] == '\0') break;
-        text += length + 1;
+        const char *end;
+        size_t length = hu_word_at(&text, &end);
+        HU_TRY(add_word(text, length, wanted, list));
+        if (*end == '\0') break;
+        text = end + 1;
     }
 done:
     return st;

@@ -11,4 +11,8 @@
 HU_BENCH_LIST(HU_BENCH_DECLARE)
 #undef HU_BENCH_DECLARE
 
+/* Seconds for a measurement: processor time of the calling thread where it works alone, which other
+ * programs hardly disturb; of the clock for several threads. */
+double hu_bench_seconds(int threads);
+
 #endif

@@ -25,10 +25,6 @@ typedef struct hu_bench_tile_row {
     double rate, peak;
 } hu_bench_tile_row;
 
-/* Seconds for a measurement: processor time of the calling thread where it works alone, which other
- * programs hardly disturb; of the clock for several threads. */
-double hu_bench_seconds(int threads);
-
 /* Measures the float32 kernel of `accumulator` that keeps subnormals and proves overflow away.
  * Gives false where this machine has none. */
 bool hu_bench_tile(const hu_accumulator *accumulator, hu_bench_tile_row *row);

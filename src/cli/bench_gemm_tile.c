@@ -1,65 +1,30 @@
 /* bench kernel=gemm: the micro-kernels alone, beside the peak of one core. */
 #include <string.h>
-#include <time.h>
 
+#include "cli/bench.h"
 #include "cli/bench_gemm.h"
-#include "cli/session.h"
 #include "kernel/gemm/kernel.h"
 #include "kernel/peak/peak.h"
 
 enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40 };
 
-double hu_bench_seconds(int threads) {
-    struct timespec now;
-    if (threads > 1) return hu_seconds_now();
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Vector instructions for 1 multiply-add in each lane, loads apart: rounding is and, max, fma,
- * fnma. Source: counted in the kernels; FMAC-K adds one for each block. */
-static double all_instructions(const hu_accumulator *accumulator) {
-    switch (accumulator->mac) {
-    case HU_MAC_MACS:
-        return 6.0;
-    case HU_MAC_FMAC:
-        return 5.0;
-    case HU_MAC_MAC:
-        return 10.0;
-    case HU_MAC_FMAC_K:
-        return 5.0 + 1.0 / (double)accumulator->block;
-    case HU_MAC_KAHAN:
-        return 20.0;
-    case HU_MAC_KAHAN_CPD:
-        return 25.0;
-    default:
-        return 1.0;
-    }
-}
-
-/* Of these, multiplications and multiply-adds: of rounding, fma and fnma. */
-static double multiplications(const hu_accumulator *accumulator) {
-    switch (accumulator->mac) {
-    case HU_MAC_MACS:
-    case HU_MAC_FMAC:
-    case HU_MAC_FMAC_K:
-        return 3.0;
-    case HU_MAC_MAC:
-        return 5.0;
-    case HU_MAC_KAHAN:
-        return 9.0;
-    case HU_MAC_KAHAN_CPD:
-        return 11.0;
-    default:
-        return 1.0;
-    }
-}
+/* Vector instructions for 1 multiply-add in each lane, loads apart, and those of them that
+ * multiply: rounding is and, max, fma, fnma. Source: counted in the kernels. */
+static const struct {
+    double all, multiplying;
+} instructions[HU_MAC_COUNT] = {
+    [HU_MAC_FMACS] = {1, 1},       [HU_MAC_MACS] = {6, 3},   [HU_MAC_FMAC] = {5, 3},
+    [HU_MAC_MAC] = {10, 5},        [HU_MAC_FMAC_K] = {5, 3}, [HU_MAC_KAHAN] = {20, 9},
+    [HU_MAC_KAHAN_CPD] = {25, 11},
+};
 
 /* With 512-bit vectors the two ports that multiply are all there are; with shorter ones other work
  * has ports of its own. */
 static double instructions_of(const hu_accumulator *accumulator) {
-    bool is_long = hu_cpu_isa() == HU_ISA_AVX512;
-    return is_long ? all_instructions(accumulator) : multiplications(accumulator);
+    if (hu_cpu_isa() != HU_ISA_AVX512) return instructions[accumulator->mac].multiplying;
+    bool has_blocks = accumulator->mac == HU_MAC_FMAC_K; /* one more for each block */
+    return instructions[accumulator->mac].all +
+           (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
 }
 
 typedef struct tile_memory {

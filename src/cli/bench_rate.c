@@ -3,14 +3,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "cli/bench.h"
 #include "cli/json.h"
-#include "cli/session.h"
 #include "report/table.h"
 
 enum {
@@ -75,26 +74,18 @@ static void run_share(const hu_rate_set *set, const hu_rate_row *row, const arra
     }
 }
 
-/* One thread: its own time on a processor, which others on the machine disturb less. */
-static double seconds_now(const hu_rate_set *set) {
-    struct timespec now;
-    if (set->threads > 1 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0)
-        return hu_seconds_now();
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Seconds of one pass, from a turn of several. */
 static double take_turn(const hu_rate_set *set, const hu_rate_row *row, arrays *a) {
     size_t passes = set->elements < TURN_ELEMENTS ? TURN_ELEMENTS / set->elements : 1;
     hold(a, set->elements, row ? row->data : HU_RATE_GAUSSIAN);
-    double start = seconds_now(set);
+    double start = hu_bench_seconds(set->threads);
     if (set->threads == 1) {
         run_share(set, row, a, 0, passes);
     } else {
 #pragma omp parallel for num_threads(set->threads) schedule(static, 1)
         for (int t = 0; t < set->threads; t++) run_share(set, row, a, t, passes);
     }
-    return (seconds_now(set) - start) / (double)passes;
+    return (hu_bench_seconds(set->threads) - start) / (double)passes;
 }
 
 hu_status hu_rate_measure(hu_rate_set *set) {

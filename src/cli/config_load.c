@@ -28,9 +28,8 @@ static hu_status split_list(const char *text, const char *origin, hu_keys **list
     hu_status st;
     HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, origin, list));
     while (*text) {
-        text += strspn(text, " ");
-        size_t span = hu_word_length(text), used = span;
-        while (used > 0 && text[used - 1] == ' ') used--;
+        const char *end;
+        size_t used = hu_word_at(&text, &end);
         char *item;
         hu_keys *node;
         HU_TRY(hu_strndup(text, used, &item));
@@ -38,7 +37,7 @@ static hu_status split_list(const char *text, const char *origin, hu_keys **list
         hu_free(item);
         if (st != HU_OK) goto done;
         HU_TRY(hu_keys_append(*list, node));
-        text += span + (text[span] == ',');
+        text = end + (*end == ',');
     }
     return HU_OK;
 done:
