@@ -91,7 +91,9 @@ typedef struct hu_op_call {
     const float **param; /* [n_params] working copies (already rounded); buffers included */
     const float **dout;  /* [n_out] [count, out[i]] gradient of the outputs */
     float **din;         /* [n_in] [count, in[i]] overwritten; NULL where not needed */
-    float **dparam; /* [n_params] this chunk's partial gradient, overwritten; NULL for buffers */
+    float **dparam; /* [n_params] this chunk's partial gradient; NULL for buffers */
+    bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
+                         this one, and this chunk's part is added */
     uint8_t *aux;   /* [count, aux_bytes] bytes written forward, read backward */
     double *stats;  /* [stats_count] node-wide numbers of finish, alive until the end of backward */
     double *partial; /* reduce: this chunk's partial result; finish: the merged one */
