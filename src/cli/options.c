@@ -297,6 +297,10 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_i64(config, "run.chunk", &options->chunk));
     HU_TRY(hu_config_text(config, "run.storage", &storage));
     HU_TRY(hu_storage_mode_parse(storage, &options->storage));
+    bool fused;
+    HU_TRY(hu_config_bool(config, "run.fuse", &fused));
+    HU_TRY(hu_config_bool(config, "run.recompute", &options->recompute));
+    options->apart = !fused;
     HU_TRY(hu_config_bool(config, "precision.master", &options->keep_masters));
 done:
     return st;

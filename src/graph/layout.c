@@ -5,6 +5,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/fuse.h"
+#include "graph/rehearse.h"
 
 void *hu_bump_take(hu_bump *bump, size_t bytes) {
     void *part = bump->base ? bump->base + bump->used : NULL;
@@ -17,8 +19,8 @@ bool hu_use_has_gradient(const hu_graph *graph, uint32_t use) {
     return graph->node[u->node].needs_backward && graph->value[u->value].needs_grad;
 }
 
-static hu_status add_buffer(hu_run *run, size_t bytes, int32_t first, int32_t last,
-                            hu_buffer_role role, uint32_t *id) {
+/* A buffer that nobody has used yet. */
+static hu_status add_buffer(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id) {
     *id = HU_NONE;
     if (bytes == 0) return HU_OK;
     if (run->buffer_count == run->buffer_capacity) {
@@ -30,77 +32,60 @@ static hu_status add_buffer(hu_run *run, size_t bytes, int32_t first, int32_t la
         run->buffer_capacity = wanted;
     }
     *id = run->buffer_count++;
-    run->buffers[*id] = (hu_buffer){bytes, first, last, role, 0};
+    run->buffers[*id] = (hu_buffer){bytes, INT32_MAX, -1, role, 0};
     return HU_OK;
-}
-
-/* The last time a forward value is read: by its consumers, or by the backward pass of who saved it.
- */
-static int32_t last_read(const hu_graph *graph, hu_value_id id) {
-    const hu_value_info *value = &graph->value[id];
-    int32_t last = value->producer == HU_NONE ? 0 : hu_time_forward(value->producer);
-    for (uint32_t k = 0; k < value->use_count; k++) {
-        const hu_use *use = &graph->use[value->uses[k]];
-        const hu_node *node = &graph->node[use->node];
-        int32_t time = hu_time_forward(use->node);
-        if (node->needs_backward && use->index < 16 && (node->op->saves >> use->index & 1u))
-            time = hu_time_backward(graph, use->node);
-        if (time > last) last = time;
-    }
-    if (value->producer == HU_NONE || value->output > 0) return last;
-    const hu_node *producer = &graph->node[value->producer];
-    if (producer->needs_backward && (producer->op->saves & HU_SAVE_OUTPUT_0))
-        last = hu_time_backward(graph, value->producer);
-    return last;
 }
 
 /* Float32 room for the rows of a packed slot that wait for their maximum. */
-static hu_status waiting_buffer(hu_run *run, hu_slot *slot, int32_t time) {
+static hu_status waiting_buffer(hu_run *run, hu_slot *slot) {
     bool waits = hu_quantizer_needs_maximum(&slot->edge->quantizer);
     if (!waits || slot->storage.trait->is_float32) return HU_OK;
-    return add_buffer(run, (size_t)(slot->elements * run->options.batch) * sizeof(float), time,
-                      time, HU_BUFFER_SCRATCH, &slot->waiting);
+    return add_buffer(run, (size_t)(slot->elements * run->options.batch) * sizeof(float),
+                      HU_BUFFER_SCRATCH, &slot->waiting);
+}
+
+/* The rounded copy of a parameter is there from the start of a step to the update. */
+static hu_status parameter_buffer(hu_run *run, hu_slot *slot) {
+    if (!hu_quantizer_rounds(&slot->edge->quantizer)) return HU_OK;
+    hu_status st =
+        add_buffer(run, hu_storage_bytes(&slot->storage, 1), HU_BUFFER_WEIGHT, &slot->buffer);
+    if (st != HU_OK) return st;
+    run->time = 0;
+    hu_rehearse_buffer(run, slot->buffer);
+    run->time = hu_time_update(run->graph);
+    hu_rehearse_buffer(run, slot->buffer);
+    return HU_OK;
 }
 
 static hu_status value_buffers(hu_run *run) {
-    const hu_graph *graph = run->graph;
-    for (hu_value_id v = 0; v < graph->value_count; v++) {
-        const hu_value_info *value = &graph->value[v];
+    hu_status st = HU_OK;
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
+        const hu_value_info *value = &run->graph->value[v];
         hu_slot *slot = &run->value[v];
-        hu_status st = HU_OK;
-        size_t bytes = hu_storage_bytes(&slot->storage, run->options.batch);
-        int32_t first = value->producer == HU_NONE ? 0 : hu_time_forward(value->producer);
-        bool has_rows = value->role == HU_VALUE_ACTIVATION || value->role == HU_VALUE_INPUT;
-        if (has_rows) st = waiting_buffer(run, slot, first);
-        if (st != HU_OK) return st;
-        if (has_rows)
-            st = add_buffer(run, bytes, first, last_read(graph, v), HU_BUFFER_ACTIVATION,
-                            &slot->buffer);
-        else if (value->role == HU_VALUE_PARAMETER && hu_quantizer_rounds(&slot->edge->quantizer))
-            st = add_buffer(run, hu_storage_bytes(&slot->storage, 1), 0, hu_time_update(graph),
-                            HU_BUFFER_WEIGHT, &slot->buffer);
-        if (st != HU_OK) return st;
+        if (value->role == HU_VALUE_PARAMETER) HU_TRY(parameter_buffer(run, slot));
+        if (value->role != HU_VALUE_ACTIVATION && value->role != HU_VALUE_INPUT) continue;
+        HU_TRY(waiting_buffer(run, slot));
+        HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, run->options.batch),
+                          HU_BUFFER_ACTIVATION, &slot->buffer));
     }
-    return HU_OK;
+done:
+    return st;
 }
 
 static hu_status gradient_buffers(hu_run *run) {
     const hu_graph *graph = run->graph;
+    hu_status st = HU_OK;
     for (uint32_t u = 0; u < graph->use_count; u++) {
         if (!hu_use_has_gradient(graph, u)) continue;
         hu_slot *slot = &run->grad[u];
-        const hu_value_info *value = &graph->value[graph->use[u].value];
-        bool is_param = value->role == HU_VALUE_PARAMETER;
-        int32_t first = hu_time_backward(graph, graph->use[u].node);
-        int32_t last = is_param ? hu_time_update(graph) : hu_time_backward(graph, value->producer);
-        hu_status st = is_param ? HU_OK : waiting_buffer(run, slot, first);
-        if (st != HU_OK) return st;
-        st = add_buffer(run, hu_storage_bytes(&slot->storage, is_param ? 1 : run->options.batch),
-                        first, last, is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT,
-                        &slot->buffer);
-        if (st != HU_OK) return st;
+        bool is_param = graph->value[graph->use[u].value].role == HU_VALUE_PARAMETER;
+        if (!is_param) HU_TRY(waiting_buffer(run, slot));
+        HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, is_param ? 1 : run->options.batch),
+                          is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT,
+                          &slot->buffer));
     }
-    return HU_OK;
+done:
+    return st;
 }
 
 /* Float32 room for the unpacked working copies of a node's rounded parameters. */
@@ -123,71 +108,59 @@ static hu_status pass_buffers(hu_run *run, uint32_t n, hu_pass pass, size_t chun
     hu_status st = HU_OK;
     const hu_node *node = &run->graph->node[n];
     hu_exec *exec = &run->exec[n];
-    int32_t time = pass == HU_FORWARD ? hu_time_forward(n) : hu_time_backward(run->graph, n);
-    exec->partial_count[pass] =
-        node->op->partial_count ? node->op->partial_count(&exec->info, pass) : 0;
-    HU_TRY(add_buffer(run, exec->partial_count[pass] * chunks * sizeof(double), time, time,
-                      HU_BUFFER_SCRATCH, &exec->partial[pass]));
-    HU_TRY(add_buffer(run, size_of(node->op->workspace_bytes, exec, pass), time, time,
-                      HU_BUFFER_SCRATCH, &exec->workspace[pass]));
-    HU_TRY(add_buffer(run, unpacked_param_bytes(run, node), time, time, HU_BUFFER_SCRATCH,
-                      &exec->params[pass]));
+    HU_TRY(add_buffer(run, exec->partial_count[pass] * chunks * sizeof(double), HU_BUFFER_SCRATCH,
+                      &exec->partial[pass]));
+    HU_TRY(add_buffer(run, size_of(node->op->workspace_bytes, exec, pass), HU_BUFFER_SCRATCH,
+                      &exec->workspace[pass]));
+    HU_TRY(
+        add_buffer(run, unpacked_param_bytes(run, node), HU_BUFFER_SCRATCH, &exec->params[pass]));
 done:
     return st;
+}
+
+/* Parameter gradients of a node are summed chunk by chunk in at most this many partial results,
+ * fewer if they are large; never a function of the threads. */
+enum { MOST_PARTIALS = 16, FEWEST_PARTIALS = 4, USUAL_PARTIAL_BYTES = 64 << 20 };
+
+static int64_t span_of(const hu_exec *exec, int64_t chunks) {
+    int64_t bytes = exec->dparam_elements * (int64_t)sizeof(float);
+    int64_t partials = bytes ? USUAL_PARTIAL_BYTES / bytes : MOST_PARTIALS;
+    if (partials > MOST_PARTIALS) partials = MOST_PARTIALS;
+    if (partials < FEWEST_PARTIALS) partials = FEWEST_PARTIALS;
+    return (chunks + partials - 1) / partials;
+}
+
+static hu_status dparam_buffer(hu_run *run, uint32_t n, int64_t chunks) {
+    const hu_node *node = &run->graph->node[n];
+    hu_exec *exec = &run->exec[n];
+    for (int j = 0; j < node->n_params; j++)
+        if (run->graph->value[node->param[j]].role == HU_VALUE_PARAMETER)
+            exec->dparam_elements += run->graph->value[node->param[j]].elements;
+    exec->span = hu_dparam_per_chunk(run, n) ? span_of(exec, chunks) : 1;
+    int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
+    return add_buffer(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
+                      HU_BUFFER_SCRATCH, &exec->dpartial);
 }
 
 static hu_status node_buffers(hu_run *run, uint32_t n) {
     hu_status st = HU_OK;
-    const hu_graph *graph = run->graph;
-    const hu_node *node = &graph->node[n];
+    const hu_node *node = &run->graph->node[n];
     hu_exec *exec = &run->exec[n];
-    size_t chunks = (size_t)((run->options.batch + run->options.chunk - 1) / run->options.chunk);
-    int32_t forward = hu_time_forward(n);
-    int32_t back = node->needs_backward ? hu_time_backward(graph, n) : forward;
+    int64_t chunks = (run->options.batch + run->options.chunk - 1) / run->options.chunk;
     exec->aux = exec->stats = exec->dpartial = HU_NONE;
     exec->partial[1] = exec->workspace[1] = exec->params[1] = HU_NONE;
     if (node->op->aux_bytes) exec->aux_bytes = node->op->aux_bytes(&exec->info);
-    HU_TRY(add_buffer(run, exec->aux_bytes * (size_t)run->options.batch, forward, back,
-                      HU_BUFFER_MASK, &exec->aux));
+    HU_TRY(
+        add_buffer(run, exec->aux_bytes * (size_t)run->options.batch, HU_BUFFER_MASK, &exec->aux));
     if (node->op->stats_count)
-        HU_TRY(add_buffer(run, node->op->stats_count(&exec->info) * sizeof(double), forward, back,
+        HU_TRY(add_buffer(run, node->op->stats_count(&exec->info) * sizeof(double),
                           HU_BUFFER_SCRATCH, &exec->stats));
-    HU_TRY(pass_buffers(run, n, HU_FORWARD, chunks));
+    HU_TRY(pass_buffers(run, n, HU_FORWARD, (size_t)chunks));
     if (!node->needs_backward) return HU_OK;
-    HU_TRY(pass_buffers(run, n, HU_BACKWARD, chunks));
-    for (int j = 0; j < node->n_params; j++)
-        if (graph->value[node->param[j]].role == HU_VALUE_PARAMETER)
-            exec->dparam_elements += graph->value[node->param[j]].elements;
-    HU_TRY(add_buffer(run,
-                      (size_t)exec->dparam_elements * sizeof(float) *
-                          (hu_dparam_per_chunk(run, n) ? chunks : 1),
-                      back, back, HU_BUFFER_SCRATCH, &exec->dpartial));
+    HU_TRY(pass_buffers(run, n, HU_BACKWARD, (size_t)chunks));
+    HU_TRY(dparam_buffer(run, n, chunks));
 done:
     return st;
-}
-
-/* The scratch memory that one thread needs, by running the pointer arithmetic of every node without
- * memory. */
-static size_t measure_scratch(hu_run *run) {
-    size_t most = 0;
-    hu_op_call *call = &run->thread[0].call;
-    for (uint32_t n = 0; n < run->graph->node_count; n++) {
-        const hu_op *op = run->graph->node[n].op;
-        hu_bump bump = {NULL, 0};
-        call->first = 0;
-        call->count = run->options.chunk;
-        hu_chunk_forward(run, n, call, &bump);
-        bump.used += size_of(op->scratch_bytes, &run->exec[n], HU_FORWARD);
-        if (bump.used > most) most = bump.used;
-        if (!run->graph->node[n].needs_backward) continue;
-        bump = (hu_bump){NULL, 0};
-        hu_chunk_backward(run, n, call, &bump, NULL, true);
-        bump.used += size_of(op->scratch_bytes, &run->exec[n], HU_BACKWARD);
-        if (bump.used > most) most = bump.used;
-    }
-    size_t input = (size_t)(run->graph->value[run->graph->image].elements + 1) *
-                   (size_t)run->options.chunk * sizeof(float);
-    return hu_round_up(most > input + 128 ? most : input + 128, 4096);
 }
 
 static void point_slot(hu_run *run, hu_slot *slot) {
@@ -203,16 +176,35 @@ static void point_slots(hu_run *run, size_t scratch_offset) {
         run->thread[t].scratch = run->arena + scratch_offset + (size_t)t * run->scratch_bytes;
 }
 
+static void count_partials(hu_run *run, uint32_t n) {
+    const hu_op *op = run->graph->node[n].op;
+    for (int pass = 0; pass < 2; pass++)
+        run->exec[n].partial_count[pass] =
+            op->partial_count ? op->partial_count(&run->exec[n].info, (hu_pass)pass) : 0;
+}
+
+/* A thread loads images and labels through its scratch, too. */
+static void reserve_input(hu_run *run) {
+    size_t elements = (size_t)run->graph->value[run->graph->image].elements + 1;
+    hu_rehearse_scratch(run, elements * (size_t)run->options.chunk * sizeof(float) + 128);
+}
+
 hu_status hu_layout_arena(hu_run *run) {
     hu_status st = HU_OK;
     uint32_t scratch;
     void *block;
+    for (uint32_t n = 0; n < run->graph->node_count; n++) count_partials(run, n);
+    hu_fuse_plan(run);
     HU_TRY(value_buffers(run));
     HU_TRY(gradient_buffers(run));
     for (uint32_t n = 0; n < run->graph->node_count; n++) HU_TRY(node_buffers(run, n));
-    run->scratch_bytes = measure_scratch(run);
-    HU_TRY(add_buffer(run, run->scratch_bytes * (size_t)run->options.threads, 0,
-                      hu_time_update(run->graph), HU_BUFFER_SCRATCH, &scratch));
+    reserve_input(run);
+    HU_TRY(hu_rehearse(run));
+    run->scratch_bytes = hu_round_up(run->scratch_bytes, 4096);
+    HU_TRY(add_buffer(run, run->scratch_bytes * (size_t)run->options.threads, HU_BUFFER_SCRATCH,
+                      &scratch));
+    run->buffers[scratch].first = 0;
+    run->buffers[scratch].last = hu_time_update(run->graph);
     HU_TRY(hu_memory_plan_place(run->buffers, run->buffer_count, &run->arena_bytes));
     HU_TRY(hu_alloc_for(HU_MEMORY_ARENA, run->arena_bytes, &block));
     run->arena = block;

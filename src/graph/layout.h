@@ -15,17 +15,18 @@ static inline int32_t hu_time_update(const hu_graph *graph) {
     return (int32_t)(2 * graph->node_count + 1);
 }
 
-/* Declares all buffers, places them, allocates the arena and points slots and threads into it. */
+/* Declares all buffers, rehearses the passes for their lifetimes, places them, allocates the arena
+ * and points slots and threads into it. */
 hu_status hu_layout_arena(hu_run *run);
 
 /* Number of the calling thread in its team. */
 int hu_thread_number(void);
 
 static inline void *hu_buffer_data(const hu_run *run, uint32_t buffer) {
-    return buffer == HU_NONE ? NULL : run->arena + run->buffers[buffer].offset;
+    return buffer == HU_NONE || !run->arena ? NULL : run->arena + run->buffers[buffer].offset;
 }
 
-/* True if the chunks leave a parameter gradient each. */
+/* True if the chunks leave parameter gradients. */
 static inline bool hu_dparam_per_chunk(const hu_run *run, uint32_t node) {
     return run->graph->node[node].op->dparam_per_chunk && !run->exec[node].sums_whole;
 }
@@ -49,15 +50,5 @@ static inline int64_t hu_chunk_rows(const hu_run *run, int64_t c) {
 /* True if the sum of a value's gradient contributions is rounded: not if it is one contribution
  * that has the sum's own numbers. */
 bool hu_chunk_rounds_sum(const hu_run *run, hu_value_id value);
-
-/* That sum over a chunk, not rounded yet, in scratch. */
-const float *hu_chunk_gradient_sum(hu_run *run, hu_value_id value, const hu_op_call *call,
-                                   hu_bump *bump);
-
-/* Fills the sample pointers of a call for one chunk from slots and scratch; with a NULL base it
- * measures the scratch. */
-void hu_chunk_forward(hu_run *run, uint32_t node, hu_op_call *call, hu_bump *bump);
-void hu_chunk_backward(hu_run *run, uint32_t node, hu_op_call *call, hu_bump *bump,
-                       hu_round_counts *sum_counts, bool with_outputs);
 
 #endif

@@ -10,8 +10,8 @@
 #define HU_BUFFER_ROLES(X)                                                                         \
     X(ACTIVATION, "activations")                                                                   \
     X(MASK, "masks")                                                                               \
-    X(GRADIENT, "gradients") X(WEIGHT, "weight copies") X(WEIGHT_GRADIENT, "weight gradients")     \
-        X(SCRATCH, "scratch")
+    X(GRADIENT, "gradients")                                                                       \
+    X(WEIGHT, "weight copies") X(WEIGHT_GRADIENT, "weight gradients") X(SCRATCH, "scratch")
 
 typedef enum hu_buffer_role {
 #define HU_BUFFER_ENUM(name, text) HU_BUFFER_##name,

@@ -2,15 +2,17 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/layout.h"
+#include "graph/fuse.h"
 #include "graph/rescale.h"
+#include "graph/visit.h"
 #include "graph/whole.h"
 
-static void clear_thread_counts(hu_run *run) {
+static void clear_tallies(hu_run *run) {
     for (int t = 0; t < run->options.threads; t++)
-        for (uint32_t i = 0; i < run->max_edges; i++)
-            hu_round_counts_clear(&run->thread[t].counts[i]);
-    hu_rescale_begin(run);
+        for (uint32_t i = 0; i < hu_tally_count(run); i++) {
+            hu_round_counts_clear(&run->thread[t].tally[i].counts);
+            run->thread[t].tally[i].top = 0;
+        }
 }
 
 /* Adds what a pass counted to the edge (evaluation leaves no trace), and marks the step if what was
@@ -24,14 +26,15 @@ static void settle(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu
     run->overflow_in_gradient = in_gradient;
 }
 
-/* The same with the counts of all threads. */
-static void collect(hu_run *run, uint32_t index, hu_edge *edge, hu_value_id value,
+/* The same with the tallies of all threads. */
+static void collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
                     bool in_gradient) {
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
+    hu_rescale_finish(run, slot, index);
     for (int t = 0; t < run->options.threads; t++)
-        hu_round_counts_add(&counts, &run->thread[t].counts[index]);
-    settle(run, edge, &counts, value, in_gradient);
+        hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
+    settle(run, slot->edge, &counts, value, in_gradient);
 }
 
 /* Node-wide facts of a call: everything but the sample pointers. */
@@ -67,30 +70,25 @@ static void load_params(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call)
     }
 }
 
-/* Sets up all threads' calls for a node. */
-static void begin_node(hu_run *run, uint32_t n, hu_pass pass) {
+/* Sets up all threads' calls of a node. */
+static void prepare_member(hu_run *run, uint32_t n, hu_pass pass) {
     const hu_node *node = &run->graph->node[n];
-    hu_op_call *first = &run->thread[0].call;
+    hu_op_call *first = &run->thread[0].call[n];
     prepare_call(run, n, pass, first);
     load_params(run, n, pass, first);
     for (int t = 1; t < run->options.threads; t++) {
-        hu_op_call *call = &run->thread[t].call;
+        hu_op_call *call = &run->thread[t].call[n];
         prepare_call(run, n, pass, call);
         memcpy(call->param, first->param, (size_t)node->n_params * sizeof *first->param);
     }
-    if (node->op->begin) node->op->begin(first, pass);
-    clear_thread_counts(run);
-    hu_products_begin(run);
 }
 
-static void set_chunk(hu_run *run, uint32_t n, hu_pass pass, int64_t c, hu_op_call *call) {
-    const hu_exec *exec = &run->exec[n];
-    unsigned char *aux = hu_buffer_data(run, exec->aux);
-    double *partial = hu_buffer_data(run, exec->partial[pass]);
-    call->first = c * run->options.chunk;
-    call->count = hu_chunk_rows(run, c);
-    call->aux = aux ? aux + (size_t)call->first * exec->aux_bytes : NULL;
-    call->partial = partial ? partial + (size_t)c * exec->partial_count[pass] : NULL;
+static void begin_region(hu_run *run, uint32_t n, hu_pass pass) {
+    const hu_members *members = &run->exec[n].members[pass];
+    const hu_op *op = run->graph->node[n].op;
+    for (uint32_t i = 0; i < members->count; i++) prepare_member(run, members->node[i], pass);
+    if (op->begin) op->begin(&run->thread[0].call[n], pass);
+    hu_products_begin(run, n);
 }
 
 static void merge_partials(const hu_run *run, uint32_t n, hu_pass pass) {
@@ -109,53 +107,63 @@ static void merge_partials(const hu_run *run, uint32_t n, hu_pass pass) {
         }
 }
 
-/* Batch-wide reduction of a node: partial results, tree, finish. */
-static void reduce_node(hu_run *run, uint32_t n, hu_pass pass) {
+/* All partial results of a node are there. */
+static void finish_node(hu_run *run, uint32_t n, hu_pass pass) {
     const hu_op *op = run->graph->node[n].op;
-    if (!op->reduce || run->exec[n].partial_count[pass] == 0) return;
-#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < run->chunks; c++) {
-        hu_thread *thread = &run->thread[hu_thread_number()];
-        hu_bump bump = {thread->scratch, 0};
-        set_chunk(run, n, pass, c, &thread->call);
-        if (pass == HU_FORWARD)
-            hu_chunk_forward(run, n, &thread->call, &bump);
-        else
-            hu_chunk_backward(run, n, &thread->call, &bump, NULL, false);
-        thread->call.scratch = thread->scratch + bump.used;
-        op->reduce(&thread->call, pass);
-    }
+    hu_op_call *call = &run->thread[0].call[n];
     merge_partials(run, n, pass);
-    hu_op_call *call = &run->thread[0].call;
     call->partial = hu_buffer_data(run, run->exec[n].partial[pass]);
+    if (pass == HU_BACKWARD) hu_point_dparams(run, n, 0, call->dparam);
     if (op->finish) op->finish(call, pass);
 }
 
-static void forward_chunk(hu_run *run, uint32_t n, int64_t c, hu_thread *thread) {
-    const hu_node *node = &run->graph->node[n];
-    hu_op_call *call = &thread->call;
-    hu_bump bump = {thread->scratch, 0};
-    set_chunk(run, n, HU_FORWARD, c, call);
-    hu_chunk_forward(run, n, call, &bump);
-    call->scratch = thread->scratch + bump.used;
-    node->op->forward(call);
-    for (int i = 0; i < node->n_out; i++)
-        hu_rescale_store(run, &run->value[node->out[i]], thread, (uint32_t)i, call->first,
-                         call->count, call->out[i]);
+/* The partial results of a node in loops of its own. */
+static void reduce_apart(hu_run *run, uint32_t n, hu_pass pass) {
+#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+    for (int64_t c = 0; c < run->chunks; c++) {
+        hu_visit visit = hu_visit_begin(run, &run->thread[hu_thread_number()], n, pass, c);
+        hu_visit_reduce(&visit);
+    }
+    finish_node(run, n, pass);
+}
+
+/* Finishes the batch norms whose partial results this region has left. */
+static void finish_guests(hu_run *run, uint32_t n, hu_pass pass) {
+    for (uint32_t m = run->exec[n].first_reduced[pass]; m != HU_NONE;
+         m = run->exec[m].next_reduced[pass])
+        finish_node(run, m, pass);
+}
+
+/* Counts of what the region made, in the order of the nodes, up to the first that overflowed. */
+static void collect_forward(hu_run *run, uint32_t n) {
+    const hu_members *members = &run->exec[n].members[HU_FORWARD];
+    for (uint32_t k = 0; k < members->count && !run->overflowed; k++) {
+        uint32_t m = members->node[k];
+        const hu_node *node = &run->graph->node[m];
+        bool is_made_here = m == n || (run->exec[m].is_lazy && run->made_in[node->out[0]] == n);
+        for (int i = 0; is_made_here && i < node->n_out; i++)
+            collect(run, hu_tally_of_value(run, node->out[i]), &run->value[node->out[i]],
+                    node->out[i], false);
+    }
+}
+
+static void forward_region(hu_run *run, uint32_t n) {
+#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+    for (int64_t c = 0; c < run->chunks; c++) {
+        hu_visit visit = hu_visit_begin(run, &run->thread[hu_thread_number()], n, HU_FORWARD, c);
+        hu_visit_forward(&visit);
+    }
+    finish_guests(run, n, HU_FORWARD);
+    collect_forward(run, n);
+    hu_products_collect(run, n);
 }
 
 static void forward_node(hu_run *run, uint32_t n) {
-    const hu_node *node = &run->graph->node[n];
-    begin_node(run, n, HU_FORWARD);
-    reduce_node(run, n, HU_FORWARD);
-#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < run->chunks; c++)
-        forward_chunk(run, n, c, &run->thread[hu_thread_number()]);
-    for (int i = 0; i < node->n_out; i++) {
-        hu_rescale_finish(run, &run->value[node->out[i]], (uint32_t)i);
-        collect(run, (uint32_t)i, run->value[node->out[i]].edge, node->out[i], false);
-    }
-    hu_products_collect(run, n);
+    bool apart = hu_reduces_apart(run, n, HU_FORWARD);
+    if (run->exec[n].is_lazy && !apart) return;
+    begin_region(run, n, HU_FORWARD);
+    if (apart) reduce_apart(run, n, HU_FORWARD);
+    if (!run->exec[n].is_lazy) forward_region(run, n);
 }
 
 /* Labels that name no class count as NaN: the loss makes NaN of them. */
@@ -172,27 +180,24 @@ static void check_labels(const hu_run *run, int64_t count, const float *labels,
 
 static void load_chunk(hu_run *run, const hu_source *source, int64_t c, hu_thread *thread) {
     const hu_graph *graph = run->graph;
-    const hu_slot *image = &run->value[graph->image], *label = &run->value[graph->label];
-    int64_t first = c * run->options.chunk, count = hu_chunk_rows(run, c);
-    hu_bump bump = {thread->scratch, 0};
-    float *x = hu_rescale_room(image, first);
-    if (!x) x = hu_bump_take(&bump, (size_t)(count * image->elements) * sizeof(float));
-    float *y = hu_bump_take(&bump, (size_t)count * sizeof(float));
-    source->fill(source->context, first, count, x, y);
-    hu_rescale_store(run, image, thread, 0, first, count, x);
-    hu_storage_write(&label->storage, label->data, first, count, y);
-    check_labels(run, count, y, &thread->counts[1]);
+    const hu_slot *label = &run->value[graph->label];
+    hu_visit visit = hu_visit_begin(run, thread, HU_NONE, HU_FORWARD, c);
+    float *x = hu_visit_room(&visit, graph->image);
+    float *y = hu_bump_take(&visit.bump, (size_t)visit.count * sizeof(float));
+    source->fill(source->context, visit.first, visit.count, x, y);
+    hu_visit_store(&visit, graph->image, x);
+    hu_storage_write(&label->storage, label->data, visit.first, visit.count, y);
+    check_labels(run, visit.count, y, &thread->tally[hu_tally_of_value(run, graph->label)].counts);
 }
 
 static void load_batch(hu_run *run, const hu_source *source) {
-    clear_thread_counts(run);
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++)
         load_chunk(run, source, c, &run->thread[hu_thread_number()]);
     hu_value_id image = run->graph->image, label = run->graph->label;
-    hu_rescale_finish(run, &run->value[image], 0);
-    collect(run, 0, run->value[image].edge, image, false);
-    if (!run->pass.scan) collect(run, 1, run->value[label].edge, label, false);
+    collect(run, hu_tally_of_value(run, image), &run->value[image], image, false);
+    if (!run->pass.scan)
+        collect(run, hu_tally_of_value(run, label), &run->value[label], label, false);
 }
 
 /* Running statistics, once the forward pass is known to be finite. */
@@ -201,7 +206,7 @@ static void commit_nodes(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         const hu_node *node = &run->graph->node[n];
         if (!node->op->commit) continue;
-        hu_op_call *call = &run->thread[0].call;
+        hu_op_call *call = &run->thread[0].call[n];
         prepare_call(run, n, HU_FORWARD, call);
         for (int j = 0; j < node->n_params; j++) {
             hu_value_id id = node->param[j];
@@ -221,6 +226,7 @@ static hu_status start_pass(hu_run *run, const hu_pass_options *pass) {
     run->context.scan = pass->scan;
     run->context.first_row = pass->first_sample;
     run->chunks = (pass->samples + run->options.chunk - 1) / run->options.chunk;
+    clear_tallies(run);
     return HU_OK;
 }
 
@@ -243,11 +249,10 @@ hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_sour
     return HU_OK;
 }
 
-/* Points dparam of a call at chunk c's partial gradients. */
-static void point_dparams(hu_run *run, uint32_t n, int64_t c, float **dparam) {
+void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam) {
     const hu_node *node = &run->graph->node[n];
     float *place = hu_buffer_data(run, run->exec[n].dpartial);
-    if (place) place += c * run->exec[n].dparam_elements;
+    if (place) place += partial * run->exec[n].dparam_elements;
     for (int j = 0; j < node->n_params; j++) {
         const hu_value_info *param = &run->graph->value[node->param[j]];
         dparam[j] = param->role == HU_VALUE_PARAMETER ? place : NULL;
@@ -255,33 +260,18 @@ static void point_dparams(hu_run *run, uint32_t n, int64_t c, float **dparam) {
     }
 }
 
-static void backward_chunk(hu_run *run, uint32_t n, int64_t c, hu_thread *thread) {
-    const hu_node *node = &run->graph->node[n];
-    hu_op_call *call = &thread->call;
-    hu_bump bump = {thread->scratch, 0};
-    set_chunk(run, n, HU_BACKWARD, c, call);
-    hu_chunk_backward(run, n, call, &bump, thread->counts + node->n_in, true);
-    point_dparams(run, n, hu_dparam_per_chunk(run, n) ? c : 0, call->dparam);
-    call->scratch = thread->scratch + bump.used;
-    node->op->backward(call);
-    for (int i = 0; i < node->n_in; i++)
-        if (node->need_din[i])
-            hu_rescale_store(run, &run->grad[node->first_use + (uint32_t)i], thread, (uint32_t)i,
-                             call->first, call->count, call->din[i]);
-}
-
-/* Sums the chunks' partial parameter gradients in a tree over the chunk index, each element by one
- * thread. */
+/* Sums the partial parameter gradients in a tree over their index, each element by one thread. */
 static void sum_dparams(hu_run *run, uint32_t n) {
     enum { BLOCK = 4096 };
-    int64_t elements = run->exec[n].dparam_elements;
+    int64_t elements = run->exec[n].dparam_elements, span = run->exec[n].span;
+    int64_t partials = (run->chunks + span - 1) / span;
     float *all = hu_buffer_data(run, run->exec[n].dpartial);
     int threads = elements >= 8 * BLOCK ? run->options.threads : 1;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t b = 0; b < elements; b += BLOCK) {
         int64_t end = b + BLOCK < elements ? b + BLOCK : elements;
-        for (int64_t stride = 1; stride < run->chunks; stride *= 2)
-            for (int64_t c = 0; c + stride < run->chunks; c += 2 * stride) {
+        for (int64_t stride = 1; stride < partials; stride *= 2)
+            for (int64_t c = 0; c + stride < partials; c += 2 * stride) {
                 float *restrict left = all + c * elements;
                 const float *restrict right = all + (c + stride) * elements;
                 for (int64_t i = b; i < end; i++) left[i] += right[i];
@@ -295,7 +285,7 @@ static void store_dparams(hu_run *run, uint32_t n) {
     hu_round_counts counts;
     if (run->exec[n].dpartial == HU_NONE) return;
     if (hu_dparam_per_chunk(run, n)) sum_dparams(run, n);
-    point_dparams(run, n, 0, dparam);
+    hu_point_dparams(run, n, 0, dparam);
     for (int j = 0; j < node->n_params; j++) {
         hu_slot *slot = &run->grad[node->first_use + (uint32_t)(node->n_in + j)];
         if (!dparam[j]) continue;
@@ -306,32 +296,81 @@ static void store_dparams(hu_run *run, uint32_t n) {
     }
 }
 
-static void backward_chunks(hu_run *run, uint32_t n) {
+/* The chunks of one partial parameter gradient, in order, by one thread. */
+static void backward_span(hu_run *run, uint32_t n, int64_t partial, hu_thread *thread) {
+    int64_t span = run->exec[n].span, end = (partial + 1) * span;
+    if (end > run->chunks) end = run->chunks;
+    for (int64_t c = partial * span; c < end; c++) {
+        hu_visit visit = hu_visit_begin(run, thread, n, HU_BACKWARD, c);
+        visit.partial = partial;
+        visit.adds = c > partial * span;
+        hu_visit_backward(&visit);
+    }
+}
+
+static void backward_spans(hu_run *run, uint32_t n) {
+    int64_t span = run->exec[n].span, partials = (run->chunks + span - 1) / span;
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < run->chunks; c++)
-        backward_chunk(run, n, c, &run->thread[hu_thread_number()]);
+    for (int64_t p = 0; p < partials; p++)
+        backward_span(run, n, p, &run->thread[hu_thread_number()]);
+}
+
+/* Counts of the gradients that a node has made. */
+static void collect_gradients(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; i < node->n_out; i++) {
+        uint32_t index = hu_tally_of_sum(run, node->out[i]);
+        hu_slot *slot = &run->grad_sum[node->out[i]];
+        hu_round_counts counts;
+        hu_round_counts_clear(&counts);
+        for (int t = 0; t < run->options.threads; t++)
+            hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
+        settle(run, slot->edge, &counts, node->out[i], true);
+    }
+    for (int i = 0; i < node->n_in; i++) {
+        uint32_t use = node->first_use + (uint32_t)i;
+        if (node->need_din[i])
+            collect(run, hu_tally_of_use(run, use), &run->grad[use], node->in[i], true);
+    }
+}
+
+/* In descending order, up to the first that overflowed. */
+static void collect_backward(hu_run *run, uint32_t n) {
+    const hu_members *members = &run->exec[n].members[HU_BACKWARD];
+    for (uint32_t k = members->count; k-- > 0 && !run->overflowed;)
+        if (run->exec[members->node[k]].backward_in == n) collect_gradients(run, members->node[k]);
+}
+
+/* The batch norms whose partial results this region has left: their parameter gradients. */
+static void finish_reduced(hu_run *run, uint32_t n) {
+    finish_guests(run, n, HU_BACKWARD);
+    for (uint32_t m = run->exec[n].first_reduced[HU_BACKWARD]; m != HU_NONE && !run->overflowed;
+         m = run->exec[m].next_reduced[HU_BACKWARD])
+        store_dparams(run, m);
+}
+
+static void backward_region(hu_run *run, uint32_t n) {
+    if (run->exec[n].sums_whole)
+        hu_whole_backward(run, n);
+    else
+        backward_spans(run, n);
+    collect_backward(run, n);
+    hu_products_collect(run, n);
+    if (hu_dparam_per_chunk(run, n) || run->exec[n].sums_whole) store_dparams(run, n);
+    finish_reduced(run, n);
 }
 
 static void backward_node(hu_run *run, uint32_t n) {
-    const hu_node *node = &run->graph->node[n];
-    begin_node(run, n, HU_BACKWARD);
-    point_dparams(run, n, 0, run->thread[0].call.dparam);
+    bool apart = hu_reduces_apart(run, n, HU_BACKWARD);
+    bool is_region = run->exec[n].backward_in == n;
+    if (!apart && !is_region) return;
+    begin_region(run, n, HU_BACKWARD);
     hu_rescale_sums(run, n);
-    reduce_node(run, n, HU_BACKWARD);
-    if (run->exec[n].sums_whole)
-        hu_whole_backward(run, n, backward_chunk);
-    else
-        backward_chunks(run, n);
-    for (int i = 0; i < node->n_out; i++)
-        collect(run, (uint32_t)(node->n_in + i), run->grad_sum[node->out[i]].edge, node->out[i],
-                true);
-    for (int i = 0; i < node->n_in; i++) {
-        hu_slot *slot = &run->grad[node->first_use + (uint32_t)i];
-        if (node->need_din[i]) hu_rescale_finish(run, slot, (uint32_t)i);
-        collect(run, (uint32_t)i, slot->edge, node->in[i], true);
+    if (apart) {
+        reduce_apart(run, n, HU_BACKWARD);
+        store_dparams(run, n);
     }
-    hu_products_collect(run, n);
-    store_dparams(run, n);
+    if (is_region && !run->overflowed) backward_region(run, n);
 }
 
 hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {

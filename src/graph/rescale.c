@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "graph/layout.h"
+#include "graph/visit.h"
 
 /* The history: a fingerprint of what follows (2 words), then for every tensor with a delayed scale,
  * in the order of visit(), the maxima of the latest steps as bits, newest first, 0 where there is
@@ -61,11 +61,6 @@ hu_status hu_rescale_create(hu_run *run) {
     return HU_OK;
 }
 
-void hu_rescale_begin(hu_run *run) {
-    for (int t = 0; t < run->options.threads; t++)
-        memset(run->thread[t].tops, 0, run->max_edges * sizeof *run->thread[t].tops);
-}
-
 float *hu_rescale_room(const hu_slot *slot, int64_t first) {
     if (!hu_quantizer_needs_maximum(&slot->edge->quantizer)) return NULL;
     if (slot->rows) return slot->rows + first * slot->elements;
@@ -76,14 +71,8 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-void hu_rescale_store(hu_run *run, const hu_slot *slot, hu_thread *thread, uint32_t index,
-                      int64_t first, int64_t rows, float *x) {
-    bool waits = hu_quantizer_needs_maximum(&slot->edge->quantizer);
-    if (waits || slot->history != HU_NONE) {
-        uint32_t top = hu_top_f32((size_t)(rows * slot->elements), x);
-        thread->tops[index] = larger(thread->tops[index], top);
-    }
-    if (!waits) hu_slot_store(slot, &run->context, first, rows, x, &thread->counts[index]);
+void hu_rescale_top(const hu_slot *slot, hu_tally *tally, int64_t rows, const float *x) {
+    tally->top = larger(tally->top, hu_top_f32((size_t)(rows * slot->elements), x));
 }
 
 /* Adds to the maximum of the present step. */
@@ -98,7 +87,8 @@ static bool is_step(const hu_run *run) {
 
 void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
     uint32_t top = 0;
-    for (int t = 0; t < run->options.threads; t++) top = larger(top, run->thread[t].tops[index]);
+    for (int t = 0; t < run->options.threads; t++)
+        top = larger(top, run->thread[t].tally[index].top);
     if (is_step(run)) note(slot, top);
     if (!hu_quantizer_needs_maximum(&slot->edge->quantizer)) return;
     hu_slot_set_scale(slot, top);
@@ -107,7 +97,7 @@ void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
         hu_thread *thread = &run->thread[hu_thread_number()];
         int64_t first = c * run->options.chunk;
         hu_slot_store(slot, &run->context, first, hu_chunk_rows(run, c),
-                      hu_rescale_room(slot, first), &thread->counts[index]);
+                      hu_rescale_room(slot, first), &thread->tally[index].counts);
     }
 }
 
@@ -116,10 +106,11 @@ static uint32_t sum_top(hu_run *run, hu_value_id v) {
     uint32_t top = 0;
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1) reduction(max : top)
     for (int64_t c = 0; c < run->chunks; c++) {
-        hu_bump bump = {run->thread[hu_thread_number()].scratch, 0};
-        hu_op_call call = {.first = c * run->options.chunk, .count = hu_chunk_rows(run, c)};
-        const float *sum = hu_chunk_gradient_sum(run, v, &call, &bump);
-        top = larger(top, hu_top_f32((size_t)(call.count * run->grad_sum[v].elements), sum));
+        uint32_t region = run->graph->value[v].producer;
+        hu_visit visit =
+            hu_visit_begin(run, &run->thread[hu_thread_number()], region, HU_BACKWARD, c);
+        const float *sum = hu_visit_gradient_sum(&visit, v);
+        top = larger(top, hu_top_f32((size_t)(visit.count * run->grad_sum[v].elements), sum));
     }
     return top;
 }

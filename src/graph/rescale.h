@@ -14,18 +14,13 @@
 /* Room for the history of all tensors with delayed scales, all empty. */
 hu_status hu_rescale_create(hu_run *run);
 
-/* Forgets the maxima that the threads saw: the start of a loop. */
-void hu_rescale_begin(hu_run *run);
-
 /* Where rows from first on wait for the maximum, NULL if the slot's do not wait. */
 float *hu_rescale_room(const hu_slot *slot, int64_t first);
 
-/* Rows first .. of a slot are in x (in its room if rows wait): rounds and stores them, or notes
- * their maximum. index: of the counts of the thread. */
-void hu_rescale_store(hu_run *run, const hu_slot *slot, hu_thread *thread, uint32_t index,
-                      int64_t first, int64_t rows, float *x);
+/* Adds the largest magnitude of rows that are not rounded yet to a tally. */
+void hu_rescale_top(const hu_slot *slot, hu_tally *tally, int64_t rows, const float *x);
 
-/* All rows are there: stores those that wait. */
+/* All rows are there: notes their maximum, stores those that wait. index: of the tally. */
 void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index);
 
 /* Scales of the gradient sums that a node reads, before it runs backward. */

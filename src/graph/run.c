@@ -73,29 +73,43 @@ static hu_status create_nodes(hu_run *run) {
     return HU_OK;
 }
 
-/* Gives every thread its argument arrays, sized for the widest node. */
+static uint32_t argument_count(const hu_node *node) {
+    return 2 * (uint32_t)node->n_in + 2 * (uint32_t)node->n_out + 2 * (uint32_t)node->n_params;
+}
+
+/* Points the argument arrays of a call into place; gives what is behind them. */
+static void **point_arguments(const hu_node *node, hu_op_call *call, void **place) {
+    call->in = (const float **)place;
+    call->din = (float **)(place += node->n_in);
+    call->out = (float **)(place += node->n_in);
+    call->dout = (const float **)(place += node->n_out);
+    call->param = (const float **)(place += node->n_out);
+    call->dparam = (float **)(place += node->n_params);
+    return place + node->n_params;
+}
+
+/* Gives every thread a call for every node. */
 static hu_status create_threads(hu_run *run) {
     hu_status st = HU_OK;
-    size_t widest = HU_MAX_OUTPUTS;
-    size_t threads = (size_t)run->options.threads;
-    for (uint32_t n = 0; n < run->graph->node_count; n++)
-        if ((size_t)run->graph->node[n].n_in > widest) widest = (size_t)run->graph->node[n].n_in;
-    run->max_edges = (uint32_t)widest + HU_MAX_OUTPUTS;
-    size_t per_thread = 6 * widest;
+    const hu_graph *graph = run->graph;
+    size_t threads = (size_t)run->options.threads, arguments = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) arguments += argument_count(&graph->node[n]);
     HU_TRY(make_array(threads, sizeof *run->thread, &run->thread));
-    HU_TRY(make_array(threads * per_thread, sizeof(void *), &run->pointers));
+    HU_TRY(make_array(threads * arguments, sizeof(void *), &run->pointers));
+    void **place = run->pointers;
     for (size_t t = 0; t < threads; t++) {
         hu_thread *thread = &run->thread[t];
-        void **place = run->pointers + t * per_thread;
-        thread->call.in = (const float **)place;
-        thread->call.out = (float **)(place + widest);
-        thread->call.param = (const float **)(place + 2 * widest);
-        thread->call.dout = (const float **)(place + 3 * widest);
-        thread->call.din = (float **)(place + 4 * widest);
-        thread->call.dparam = (float **)(place + 5 * widest);
-        thread->call.thread = (int)t;
-        HU_TRY(make_array(run->max_edges, sizeof *thread->counts, &thread->counts));
-        HU_TRY(make_array(run->max_edges, sizeof *thread->tops, &thread->tops));
+        HU_TRY(make_array(graph->node_count, sizeof *thread->call, &thread->call));
+        HU_TRY(make_array(hu_tally_count(run), sizeof *thread->tally, &thread->tally));
+        HU_TRY(make_array(graph->value_count, sizeof *thread->value, &thread->value));
+        HU_TRY(make_array(graph->use_count, sizeof *thread->contribution, &thread->contribution));
+        HU_TRY(make_array(graph->node_count, sizeof *thread->aux, &thread->aux));
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            place = point_arguments(&graph->node[n], &thread->call[n], place);
+            thread->call[n].thread = (int)t;
+        }
+        for (uint32_t i = 0; i < hu_tally_count(run); i++)
+            hu_round_counts_clear(&thread->tally[i].counts);
     }
 done:
     return st;
@@ -139,6 +153,9 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_ru
     HU_TRY(make_array(graph->use_count, sizeof *run->grad, &run->grad));
     HU_TRY(make_array(graph->node_count, sizeof *run->exec, &run->exec));
     HU_TRY(make_array(graph->value_count, sizeof *run->offset, &run->offset));
+    HU_TRY(make_array(graph->value_count, sizeof *run->made_in, &run->made_in));
+    HU_TRY(make_array(graph->value_count, sizeof *run->is_virtual, &run->is_virtual));
+    for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
     HU_TRY(init_slots(run));
     HU_TRY(hu_rescale_create(run));
     HU_TRY(create_parameters(run));
@@ -163,10 +180,14 @@ void hu_run_free(hu_run *run) {
     for (uint32_t n = 0; run->exec && n < run->graph->node_count; n++) {
         const hu_op *op = run->graph->node[n].op;
         if (op->release && run->exec[n].state) op->release(run->exec[n].state);
+        for (int pass = 0; pass < 2; pass++) hu_free(run->exec[n].members[pass].node);
     }
     for (int t = 0; run->thread && t < run->options.threads; t++) {
-        hu_free(run->thread[t].counts);
-        hu_free(run->thread[t].tops);
+        hu_free(run->thread[t].call);
+        hu_free(run->thread[t].tally);
+        hu_free(run->thread[t].value);
+        hu_free(run->thread[t].contribution);
+        hu_free(run->thread[t].aux);
     }
     release_slots(run->value, run->graph->value_count);
     release_slots(run->grad_sum, run->graph->value_count);
@@ -177,6 +198,8 @@ void hu_run_free(hu_run *run) {
     hu_free(run->grad);
     hu_free(run->grad_sum);
     hu_free(run->exec);
+    hu_free(run->made_in);
+    hu_free(run->is_virtual);
     hu_free(run->offset);
     hu_free(run->buffers);
     hu_free(run->history);

@@ -16,6 +16,8 @@ typedef struct hu_run_options {
     int threads;
     hu_storage_mode storage;
     uint64_t seed;
+    bool apart;     /* no node runs in the visits of another: the plain way, for comparison */
+    bool recompute; /* cheap results are made again in the backward pass instead of kept */
 } hu_run_options;
 
 /* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,
@@ -46,7 +48,13 @@ typedef struct hu_pass_result {
     int64_t correct;
 } hu_pass_result;
 
-/* One node of the plan. */
+/* Nodes that run in the visits of one region, in the order in which they were met. */
+typedef struct hu_members {
+    uint32_t *node; /* [count] */
+    uint32_t count;
+} hu_members;
+
+/* One node of the plan. How nodes are joined into regions: graph/fuse.h. */
 typedef struct hu_exec {
     hu_node_info info;
     void *state;
@@ -54,15 +62,40 @@ typedef struct hu_exec {
     uint32_t partial[2], workspace[2], params[2]; /* by pass */
     size_t aux_bytes, partial_count[2];
     int64_t dparam_elements;
+    int64_t span;    /* chunks whose parameter gradients are added one after the other */
     bool sums_whole; /* parameter gradients by the op's accumulate (graph/whole.h) */
+
+    bool is_lazy;          /* forward: runs in the visits of who reads its output */
+    bool is_pulled;        /* backward: runs in the visits of who made its input */
+    uint32_t backward_in;  /* region of its backward part, itself if its own; HU_NONE: none */
+    uint32_t reduce_in[2]; /* region that leaves its partial results, HU_NONE: loops of its own */
+    uint32_t next_reduced[2];  /* further node that this region reduces, HU_NONE: no more */
+    uint32_t next_pushed;      /* further node whose backward part this region runs, descending */
+    uint32_t first_reduced[2]; /* of the region that this node is */
+    uint32_t first_pushed;
+    hu_members members[2];
 } hu_exec;
+
+/* What a thread met of one tensor in the present region. */
+typedef struct hu_tally {
+    hu_round_counts counts;
+    uint32_t top; /* largest magnitude (bits), where scales need it */
+} hu_tally;
+
+/* Where numbers of a tensor lie during one visit. */
+typedef struct hu_seen {
+    uint64_t visit; /* number of the visit that this holds for */
+    void *rows;
+} hu_seen;
 
 /* What a thread owns during a pass. */
 typedef struct hu_thread {
-    hu_op_call call;
+    hu_op_call *call; /* [node_count] */
     unsigned char *scratch;
-    hu_round_counts *counts; /* [max_edges] of the node that runs */
-    uint32_t *tops;          /* [max_edges] largest magnitudes (bits), where scales need them */
+    hu_tally *tally;               /* [hu_tally_count], see there */
+    hu_seen *value, *contribution; /* [value_count], [use_count] */
+    hu_seen *aux;                  /* [node_count] of nodes whose aux does not outlive the visit */
+    uint64_t visits;
     hu_gemm_counts product_counts[HU_PRODUCT_ROLES]; /* of the node that runs */
 } hu_thread;
 
@@ -74,6 +107,8 @@ typedef struct hu_run {
     hu_slot *grad;     /* [use_count] */
     hu_slot *grad_sum; /* [value_count] rounding only */
     hu_exec *exec;     /* [node_count] */
+    uint32_t *made_in; /* [value_count] region whose forward visits make a lazy value first */
+    bool *is_virtual;  /* [value_count] lazy and never stored: made again for every reader */
     float *parameters; /* masters, then buffers: one block */
     int64_t *offset;   /* [value_count] of parameters and buffers in that block */
     int64_t trained;   /* elements of all masters */
@@ -83,11 +118,14 @@ typedef struct hu_run {
     unsigned char *arena;
     size_t arena_bytes, scratch_bytes;
     hu_thread *thread;
-    void **pointers;   /* argument arrays of all threads */
+    void **pointers;   /* argument arrays of all calls */
     float **dparam;    /* [HU_MAX_PARAMS] scratch of finish */
     uint32_t *history; /* maxima of earlier steps, see rescale.c; NULL: no scale is delayed */
     uint32_t history_words;
-    uint32_t max_edges;
+    bool is_rehearsal; /* the plan walks through the passes (graph/rehearse.h): nothing is computed
+                        */
+    int32_t time;      /* of the rehearsal */
+    hu_status rehearsal;
     hu_slot_context context;
     hu_pass_options pass;
     int64_t chunks;                    /* of the present pass */
@@ -96,6 +134,21 @@ typedef struct hu_run {
     const char *unencodable_parameter; /* found when the masters were rounded, or NULL */
     bool overflow_in_gradient;
 } hu_run;
+
+/* Index of a tensor's tally: forward values, contributions by use, gradient sums by value. */
+static inline uint32_t hu_tally_of_value(const hu_run *run, hu_value_id v) {
+    (void)run;
+    return v;
+}
+static inline uint32_t hu_tally_of_use(const hu_run *run, uint32_t use) {
+    return run->graph->value_count + use;
+}
+static inline uint32_t hu_tally_of_sum(const hu_run *run, hu_value_id v) {
+    return run->graph->value_count + run->graph->use_count + v;
+}
+static inline uint32_t hu_tally_count(const hu_run *run) {
+    return 2 * run->graph->value_count + run->graph->use_count;
+}
 
 /* Plans: checks the edges, makes primitives, lays out the arena. The graph must be finished. */
 hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_run_options *options,

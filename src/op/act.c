@@ -41,6 +41,8 @@ static void relu_backward(const hu_op_call *call) {
 const hu_op hu_op_relu = {.name = "relu",
                           .min_in = 1,
                           .max_in = 1,
+                          .is_cheap = true,
+                          .in_place = true,
                           .shape = same_shape,
                           .saves = HU_SAVE_NOTHING,
                           .aux_bytes = relu_aux_bytes,

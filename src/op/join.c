@@ -37,12 +37,15 @@ static void add_forward(const hu_op_call *call) {
 static void add_backward(const hu_op_call *call) {
     int64_t n = call_elements(call, &call->info->in[0]);
     for (int i = 0; i < call->info->n_in; i++)
-        if (call->din[i]) copy(call->din[i], call->dout[0], n);
+        if (call->din[i] && call->din[i] != call->dout[0])
+            copy(call->din[i], call->dout[0], n);
 }
 
 const hu_op hu_op_add = {.name = "add",
                          .min_in = 2,
                          .max_in = -1,
+                         .is_cheap = true,
+                         .in_place = true,
                          .shape = add_shape,
                          .saves = HU_SAVE_NOTHING,
                          .forward = add_forward,

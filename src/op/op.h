@@ -111,6 +111,9 @@ typedef struct hu_op {
     bool is_view; /* output holds the input's numbers in another shape (flatten): no rounding point
                    */
     bool is_product; /* matrix product with an accumulator: conv2d, linear (a "GEMM operator") */
+    bool is_cheap;   /* doing it again on a chunk costs less than reading its result from memory; no
+                        state, begin, workspace, and one output */
+    bool in_place;   /* out[0] may be the array of in[0], and din[0] that of dout[0] */
 
     /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
     hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);

@@ -25,6 +25,8 @@ static hu_status plan_run(hu_trainer *trainer) {
                           .chunk = options->chunk,
                           .threads = options->threads,
                           .storage = options->storage,
+                          .apart = options->apart,
+                          .recompute = options->recompute,
                           .seed = options->seed};
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_precision_write(&options->precision, trainer->graph, signals, &trainer->edges));

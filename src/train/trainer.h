@@ -32,6 +32,8 @@ typedef struct hu_train_options {
     int threads;
     int64_t chunk;
     hu_storage_mode storage;
+    bool apart;     /* every node in loops of its own, see graph/fuse.h */
+    bool recompute; /* cheap results are made again in the backward pass */
 } hu_train_options;
 
 /* Numbers that a run carries from step to step and that are not weights. */

@@ -39,7 +39,7 @@ static void open_network(network *net, const char *format, const char *accumulat
 }
 
 static void plan(network *net, hu_storage_mode storage, int threads, int64_t chunk) {
-    hu_run_options options = {SPY_BATCH, chunk, threads, storage, 42};
+    hu_run_options options = {SPY_BATCH, chunk, threads, storage, 42, spy_apart, spy_recompute};
     if (hu_run_create(net->graph, &net->edges, &options, &net->run) != HU_OK)
         fail_msg("%s", hu_last_error());
     hu_run_init_parameters(net->run);
@@ -205,5 +205,11 @@ int main(void) {
         cmocka_unit_test(overflow_is_seen),
         cmocka_unit_test(one_partial_gradient),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    for (int joined = 0; joined < 3; joined++) {
+        spy_apart = joined == 0;
+        spy_recompute = joined == 2;
+        failed += cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    return failed;
 }

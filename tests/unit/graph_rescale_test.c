@@ -172,5 +172,11 @@ int main(void) {
         cmocka_unit_test(test_restore),
         cmocka_unit_test(test_none),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = 0;
+    for (int joined = 0; joined < 3; joined++) {
+        spy_apart = joined == 0;
+        spy_recompute = joined == 2;
+        failed += cmocka_run_group_tests(tests, NULL, NULL);
+    }
+    return failed;
 }

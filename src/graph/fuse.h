@@ -1,0 +1,35 @@
+/* graph/fuse.h - which nodes run in the same visits of the chunks.
+ *
+ * A region is a node that has a loop over the chunks of its own. While a region visits a chunk,
+ * what lies around the node runs too, as long as the chunk is in the caches:
+ *
+ *   forward   lazy    a cheap node runs when a region reads its output, and not before
+ *             reduce  partial results of a batch norm are taken right behind who made its input
+ *   backward  pulled  a batch norm turns the gradient of its output into that of its input when
+ *                     the node that made this input asks for it
+ *             pushed  a cheap node runs as soon as the last contribution to the gradient of its
+ *                     output is there
+ *             reduce  likewise partial results of a batch norm
+ *
+ * Every op's own functions run on the same chunks with the same numbers as without all this, every
+ * value that has a format is rounded, and counted once: no bit changes. Values that nobody stores
+ * are made again by every reader.
+ */
+#ifndef HU_GRAPH_FUSE_H
+#define HU_GRAPH_FUSE_H
+#include "graph/run.h"
+
+/* Fills the joining fields of run->exec, and is_virtual. Slots must be ready. */
+void hu_fuse_plan(hu_run *run);
+
+/* True if the partial results of a node are taken in loops of its own. */
+static inline bool hu_reduces_apart(const hu_run *run, uint32_t n, hu_pass pass) {
+    const hu_exec *exec = &run->exec[n];
+    return run->graph->node[n].op->reduce && exec->partial_count[pass] > 0 &&
+           exec->reduce_in[pass] == HU_NONE;
+}
+
+/* True if the contribution of a use outlives the visit that makes it. */
+bool hu_use_is_stored(const hu_run *run, uint32_t use);
+
+#endif
