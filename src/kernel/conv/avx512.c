@@ -1,0 +1,12 @@
+/* kernel/conv/avx512.c - tiles of 8 places x 16 channels: the fewest that hide the latency. */
+#include <immintrin.h>
+
+typedef float vector __attribute__((vector_size(64), aligned(4), may_alias));
+enum { LANES = 16, PLACES = 8 };
+#define HU_PLACES 8
+
+#define multiply_add(a, b, c) ((vector)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define spread(x) ((vector)_mm512_set1_ps(*(x)))
+
+#define HU_RECORD hu_conv_kernels_avx512
+#include "kernel/conv/body.inc"

@@ -1,0 +1,60 @@
+/* kernel/conv/conv.h - dense convolutions and linear layers in float32 with fused multiply-adds.
+ *
+ * Activations are [count, H, W, C], weights [out_c, kernel_h, kernel_w, in_c]. The order of every
+ * sum is part of the definition; padding takes no part in any:
+ *   forward          y[n,h,w,oc]: from +0 (or the bias), kernel_h, kernel_w, in_c ascending
+ *   data gradient    dx[n,h,w,ic]: from +0, kernel_h, kernel_w, out_c ascending
+ *   weight gradient  dw[oc,kh,kw,ic]: per strip of the batch from +0, images and output pixels
+ *                    ascending; the sums of the strips are added in order
+ * with one rounding per multiply-add. A strip is a number of whole images, counted from the first
+ * of the call, or a number of rows of one image (hu_conv_strip). The results depend neither on the
+ * instruction set nor on threads; forward and data gradient do not depend on count either.
+ */
+#ifndef HU_KERNEL_CONV_CONV_H
+#define HU_KERNEL_CONV_CONV_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* Output pixel (y, x) reads input rows y * stride_h - pad_h + k * dilation_h. A linear layer is the
+ * case of 1x1 images and kernels. */
+typedef struct hu_conv {
+    int64_t in_h, in_w, in_c, out_h, out_w, out_c;
+    int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+} hu_conv;
+
+/* Strips of the weight gradient: whole images, or rows of one image (images == 1). */
+typedef struct hu_conv_strips {
+    int64_t images, rows;
+} hu_conv_strips;
+
+hu_conv_strips hu_conv_strip(const hu_conv *conv);
+
+typedef struct hu_conv_plan hu_conv_plan;
+
+/* HU_ERR_MEMORY, HU_ERR_LIMIT. Owner frees with hu_conv_plan_free (NULL is allowed). */
+hu_status hu_conv_plan_create(const hu_conv *conv, hu_conv_plan **plan);
+void hu_conv_plan_free(hu_conv_plan *plan);
+
+/* Bytes of the packed weights, 64-byte aligned, of the forward pass (with its bias) and of the data
+ * gradient; and packing them. bias: [out_c] or NULL. */
+size_t hu_conv_forward_packed_bytes(const hu_conv_plan *plan);
+size_t hu_conv_data_packed_bytes(const hu_conv_plan *plan);
+void hu_conv_pack_forward(const hu_conv_plan *plan, const float *weights, const float *bias,
+                          float *packed);
+void hu_conv_pack_data(const hu_conv_plan *plan, const float *weights, float *packed);
+
+void hu_conv_forward(const hu_conv_plan *plan, int64_t count, const float *x, const float *packed,
+                     float *y);
+void hu_conv_data_gradient(const hu_conv_plan *plan, int64_t count, const float *dy,
+                           const float *packed, float *dx);
+
+/* dw is overwritten or, if adds, added to. scratch: so many bytes for calls of up to count images,
+ * 64-byte aligned. */
+size_t hu_conv_scratch_bytes(const hu_conv_plan *plan, int64_t count);
+void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const float *x,
+                             const float *dy, bool adds, void *scratch, float *dw);
+
+#endif

@@ -1,0 +1,225 @@
+/* kernel/conv/gather.c - forward product and data gradient: both gather, for every place, the
+ * products of a channel block's weights with the taps that reach the place. */
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cpu.h"
+#include "kernel/conv/plan.h"
+#include "kernel/conv/sweep.h"
+
+/* Terms of a block: its panel of 64 bytes a term stays in the L1 cache beside what it meets. */
+static const int64_t block_terms = 320;
+
+/* Floats of source images that are swept together: they stay in the L2 cache. */
+static const int64_t group_floats = 65536;
+
+const hu_conv_kernels *hu_conv_kernels_of_isa(void) {
+#if defined(__x86_64__)
+    static const hu_conv_kernels *const of_isa[HU_ISA_COUNT] = {
+        [HU_ISA_SCALAR] = &hu_conv_kernels_scalar,
+        [HU_ISA_AVX2] = &hu_conv_kernels_avx2,
+        [HU_ISA_AVX512] = &hu_conv_kernels_avx512};
+    return of_isa[hu_cpu_isa()];
+#else
+    return &hu_conv_kernels_scalar;
+#endif
+}
+
+/* ---- packed weights ---- */
+
+static int64_t panel_floats(const hu_conv_gather *g) {
+    return g->kernel_h * g->kernel_w * g->depth * HU_CONV_WIDTH;
+}
+
+static int64_t packed_floats(const hu_conv_gather *g) {
+    return hu_conv_blocks(g->width) * panel_floats(g);
+}
+
+size_t hu_conv_data_packed_bytes(const hu_conv_plan *plan) {
+    return (size_t)packed_floats(&plan->data) * sizeof(float);
+}
+
+/* Behind the panels the bias, filled up with zeros. */
+size_t hu_conv_forward_packed_bytes(const hu_conv_plan *plan) {
+    int64_t bias = hu_conv_blocks(plan->conv.out_c) * HU_CONV_WIDTH;
+    return (size_t)(packed_floats(&plan->forward) + bias) * sizeof(float);
+}
+
+static int64_t width_of(const hu_conv_gather *g, int64_t block) {
+    int64_t left = g->width - block * HU_CONV_WIDTH;
+    return left < HU_CONV_WIDTH ? left : HU_CONV_WIDTH;
+}
+
+void hu_conv_pack_forward(const hu_conv_plan *plan, const float *weights, const float *bias,
+                          float *packed) {
+    const hu_conv_gather *g = &plan->forward;
+    int64_t terms = panel_floats(g) / HU_CONV_WIDTH;
+    float *start = packed + packed_floats(g);
+    for (int64_t b = 0; b < hu_conv_blocks(g->width); b++) {
+        int64_t width = width_of(g, b);
+        const float *w = weights + b * HU_CONV_WIDTH * terms;
+        for (int64_t k = 0; k < terms; k++, packed += HU_CONV_WIDTH) {
+            for (int64_t i = 0; i < width; i++) packed[i] = w[i * terms + k];
+            for (int64_t i = width; i < HU_CONV_WIDTH; i++) packed[i] = 0;
+        }
+    }
+    memset(start, 0, (size_t)hu_conv_blocks(g->width) * HU_CONV_WIDTH * sizeof *start);
+    if (bias) memcpy(start, bias, (size_t)g->width * sizeof *start);
+}
+
+void hu_conv_pack_data(const hu_conv_plan *plan, const float *weights, float *packed) {
+    const hu_conv_gather *g = &plan->data;
+    int64_t taps = g->kernel_h * g->kernel_w;
+    for (int64_t b = 0; b < hu_conv_blocks(g->width); b++) {
+        int64_t width = width_of(g, b);
+        for (int64_t t = 0; t < taps; t++) {
+            const float *w = weights + t * g->width + b * HU_CONV_WIDTH;
+            for (int64_t k = 0; k < g->depth; k++, packed += HU_CONV_WIDTH) {
+                const float *from = w + k * taps * g->width;
+                for (int64_t i = 0; i < width; i++) packed[i] = from[i];
+                for (int64_t i = width; i < HU_CONV_WIDTH; i++) packed[i] = 0;
+            }
+        }
+    }
+}
+
+/* ---- products ---- */
+
+/* A part of the sums: taps of kernel rows and columns, and their channels. */
+typedef struct block {
+    int64_t row, row_end, column, column_end, channel, channel_end;
+} block;
+
+/* What does not change from sweep to sweep. */
+typedef struct product {
+    const hu_conv_gather *g;
+    const hu_conv_kernels *kernels;
+    int64_t images;
+    const float *source; /* of the images that are swept together */
+    float *target;       /* of them, at the channel block */
+    const float *panel, *start;
+    int64_t width;
+} product;
+
+/* The taps of run in kernel rows (columns) first .. end-1: j0 .. j1-1. */
+static void clip(const hu_conv_run *run, int64_t first, int64_t end, int64_t *j0, int64_t *j1) {
+    *j0 = *j1 = 0;
+    if (run->taps == 0) return;
+    if (first > run->tap) *j0 = (first - run->tap + run->tap_step - 1) / run->tap_step;
+    if (end > run->tap) *j1 = (end - run->tap + run->tap_step - 1) / run->tap_step;
+    if (*j1 > run->taps) *j1 = run->taps;
+    if (*j0 > *j1) *j0 = *j1;
+}
+
+/* Taps that lie one behind the other are one. */
+static void join_taps(hu_conv_sweep *s) {
+    if (s->tap_columns > 1 && s->tap_source_column == s->depth &&
+        s->tap_panel_column == s->depth * HU_CONV_WIDTH) {
+        s->depth *= s->tap_columns;
+        s->tap_columns = 1;
+    }
+}
+
+static void sweep_runs(const product *p, const block *b, const hu_conv_run *row,
+                       const hu_conv_run *column) {
+    const hu_conv_gather *g = p->g;
+    int64_t r0, r1, c0, c1, source_row = g->source_w * g->depth,
+                            target_row = g->target_w * g->width;
+    bool reaches = row->taps > 0 && column->taps > 0;
+    clip(row, b->row, b->row_end, &r0, &r1);
+    clip(column, b->column, b->column_end, &c0, &c1);
+    bool is_first = reaches ? r0 == 0 && c0 == 0 && b->channel == 0
+                            : b->row == 0 && b->column == 0 && b->channel == 0;
+    if ((r0 == r1 || c0 == c1) && (reaches || !is_first)) return;
+    int64_t tap =
+        (row->tap + r0 * row->tap_step) * g->kernel_w + column->tap + c0 * column->tap_step;
+    hu_conv_sweep s = {.source = p->source + (row->source + r0 * row->tap_source) * source_row +
+                                 (column->source + c0 * column->tap_source) * g->depth + b->channel,
+                       .panel = p->panel + (tap * g->depth + b->channel) * HU_CONV_WIDTH,
+                       .start = is_first ? p->start : NULL,
+                       .target = p->target + row->first * target_row + column->first * g->width,
+                       .images = p->images,
+                       .rows = row->count,
+                       .columns = column->count,
+                       .width = p->width,
+                       .source_image = g->source_h * source_row,
+                       .source_row = row->source_step * source_row,
+                       .source_column = column->source_step * g->depth,
+                       .target_image = g->target_h * target_row,
+                       .target_row = row->step * target_row,
+                       .target_column = column->step * g->width,
+                       .tap_rows = r1 - r0,
+                       .tap_columns = c1 - c0,
+                       .depth = b->channel_end - b->channel,
+                       .tap_source_row = row->tap_source * source_row,
+                       .tap_source_column = column->tap_source * g->depth,
+                       .tap_panel_row = row->tap_step * g->kernel_w * g->depth * HU_CONV_WIDTH,
+                       .tap_panel_column = column->tap_step * g->depth * HU_CONV_WIDTH};
+    join_taps(&s);
+    p->kernels->sweep(&s);
+}
+
+static void sweep_block(const product *p, const block *b) {
+    for (int64_t r = 0; r < p->g->rows.count; r++)
+        for (int64_t c = 0; c < p->g->columns.count; c++)
+            sweep_runs(p, b, &p->g->rows.runs[r], &p->g->columns.runs[c]);
+}
+
+/* Of `all` things of so many terms each, how many make a block, in blocks of nearly equal size. */
+static int64_t block_share(int64_t all, int64_t terms) {
+    int64_t most = block_terms / terms > 1 ? block_terms / terms : 1;
+    int64_t blocks = (all + most - 1) / most;
+    return (all + blocks - 1) / blocks;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Blocks of whole kernel rows, of columns of one row, or of channels of one tap: the terms of one
+ * block come before those of the next. */
+static void sweep_blocks(const product *p) {
+    const hu_conv_gather *g = p->g;
+    int64_t rows = block_share(g->kernel_h, g->kernel_w * g->depth);
+    int64_t columns = rows > 1 ? g->kernel_w : block_share(g->kernel_w, g->depth);
+    int64_t channels = rows > 1 || columns > 1 ? g->depth : block_share(g->depth, 1);
+    for (int64_t r = 0; r < g->kernel_h; r += rows)
+        for (int64_t c = 0; c < g->kernel_w; c += columns)
+            for (int64_t k = 0; k < g->depth; k += channels) {
+                const block b = {r, least(r + rows, g->kernel_h),
+                                 c, least(c + columns, g->kernel_w),
+                                 k, least(k + channels, g->depth)};
+                sweep_block(p, &b);
+            }
+}
+
+/* start: [blocks][16], or 16 zeros for all blocks (start_step 0). */
+static void gather(const hu_conv_gather *g, int64_t count, const float *source, const float *packed,
+                   const float *start, int64_t start_step, float *target) {
+    int64_t source_image = g->source_h * g->source_w * g->depth;
+    int64_t target_image = g->target_h * g->target_w * g->width;
+    int64_t group = group_floats / source_image > 1 ? group_floats / source_image : 1;
+    product p = {.g = g, .kernels = hu_conv_kernels_of_isa()};
+    for (int64_t n = 0; n < count; n += group)
+        for (int64_t b = 0; b < hu_conv_blocks(g->width); b++) {
+            p.images = least(group, count - n);
+            p.source = source + n * source_image;
+            p.target = target + n * target_image + b * HU_CONV_WIDTH;
+            p.panel = packed + b * panel_floats(g);
+            p.start = start + b * start_step;
+            p.width = width_of(g, b);
+            sweep_blocks(&p);
+        }
+}
+
+void hu_conv_forward(const hu_conv_plan *plan, int64_t count, const float *x, const float *packed,
+                     float *y) {
+    gather(&plan->forward, count, x, packed, packed + packed_floats(&plan->forward), HU_CONV_WIDTH,
+           y);
+}
+
+void hu_conv_data_gradient(const hu_conv_plan *plan, int64_t count, const float *dy,
+                           const float *packed, float *dx) {
+    static const float zeros[HU_CONV_WIDTH];
+    gather(&plan->data, count, dy, packed, zeros, 0, dx);
+}

@@ -1,0 +1,54 @@
+/* kernel/conv/sweep.h - the inner loops of convolutions, one body per ISA, the same bits on every
+ * ISA: lanes are independent sums. Steps are in floats. */
+#ifndef HU_KERNEL_CONV_SWEEP_H
+#define HU_KERNEL_CONV_SWEEP_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sums of one channel block at places that the same taps reach: images x rows x columns places, for
+ * each tap_rows x tap_columns x depth terms of source times panel ([depth][16] per tap). */
+typedef struct hu_conv_sweep {
+    const float *source; /* of the first place and tap */
+    const float *panel;
+    const float *start; /* [16] what the sums begin with; NULL: with target */
+    float *target;      /* width <= 16 channels of each place */
+    int64_t images, rows, columns, width;
+    int64_t source_image, source_row, source_column;
+    int64_t target_image, target_row, target_column;
+    int64_t tap_rows, tap_columns, depth;
+    int64_t tap_source_row, tap_source_column, tap_panel_row, tap_panel_column;
+} hu_conv_sweep;
+
+/* Sums over images x rows x columns pixels of dy (`filters` neighbours, at most hu_conv_kernels'
+ * places) times x (16 neighbours): dw[filter][width] = or += the sums. */
+typedef struct hu_conv_outer {
+    const float *x, *dy;
+    float *dw;
+    int64_t images, rows, columns, filters, width;
+    int64_t x_image, x_row, x_column;
+    int64_t dy_image, dy_row, dy_column;
+    int64_t dw_filter;
+    bool adds;
+} hu_conv_outer;
+
+typedef struct hu_conv_kernels {
+    int64_t places; /* most places (filters) of one tile */
+    void (*sweep)(const hu_conv_sweep *sweep);
+    void (*outer)(const hu_conv_outer *outer);
+} hu_conv_kernels;
+
+extern const hu_conv_kernels hu_conv_kernels_scalar;
+extern const hu_conv_kernels hu_conv_kernels_avx2;
+extern const hu_conv_kernels hu_conv_kernels_avx512;
+
+/* The record of hu_cpu_isa(). */
+const hu_conv_kernels *hu_conv_kernels_of_isa(void);
+
+/* Of `left` places (filters) the next tile's share, at most `most`, so that no tile is left with
+ * few: 7 are 4 and 3, not 6 and 1. */
+static inline int64_t hu_conv_share(int64_t left, int64_t most) {
+    if (left <= most) return left;
+    return left < 2 * most ? (left + 1) / 2 : most;
+}
+
+#endif
