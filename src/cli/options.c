@@ -213,8 +213,8 @@ static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulat
     HU_TRY(hu_accumulators_parse(name, semantics, accumulators));
     HU_TRY(hu_config_list(config, "accumulator.rules", &rules));
     for (size_t i = 0; i < hu_keys_count(rules); i++)
-        HU_TRY(hu_accumulators_add_rule(accumulators, hu_keys_value(hu_keys_at(rules, i)),
-                                        semantics));
+        HU_TRY(
+            hu_accumulators_add_rule(accumulators, hu_keys_value(hu_keys_at(rules, i)), semantics));
     HU_TRY(hu_config_i64(config, "accumulator.count_every", &accumulators->count_every));
 done:
     return st;
@@ -287,7 +287,7 @@ static int64_t usual_chunk(int64_t batch) {
 
 static hu_status read_run(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
-    const char *storage;
+    const char *storage, *products;
     int64_t threads;
     HU_TRY(set_number(config, "run.threads", omp_get_num_procs()));
     HU_TRY(hu_config_u64(config, "run.seed", &options->seed));
@@ -301,6 +301,8 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_bool(config, "run.fuse", &fused));
     HU_TRY(hu_config_bool(config, "run.recompute", &options->recompute));
     options->apart = !fused;
+    HU_TRY(hu_config_text(config, "run.products", &products));
+    options->by_dnn = strcmp(products, "onednn") == 0;
     HU_TRY(hu_config_bool(config, "precision.master", &options->keep_masters));
 done:
     return st;

@@ -65,6 +65,7 @@ static hu_status create_nodes(hu_run *run) {
         hu_exec *exec = &run->exec[n];
         exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
+        exec->info.by_dnn = run->options.by_dnn;
         exec->sums_whole = node->op->whole && node->op->whole(&exec->info);
         if (!node->op->create) continue;
         hu_status st = node->op->create(&exec->info, &exec->state);

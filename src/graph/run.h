@@ -18,6 +18,7 @@ typedef struct hu_run_options {
     uint64_t seed;
     bool apart;     /* no node runs in the visits of another: the plain way, for comparison */
     bool recompute; /* cheap results are made again in the backward pass instead of kept */
+    bool by_dnn; /* dense products by oneDNN */
 } hu_run_options;
 
 /* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,

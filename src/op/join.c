@@ -246,7 +246,9 @@ static void bias_backward(const hu_op_call *call) {
     void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
     double *sum = after;
     hu_channel_sums(n / channels, channels, call->dout[0], call->scratch, sum);
-    for (int64_t c = 0; c < channels; c++) call->dparam[0][c] = (float)sum[c];
+    float *to = call->dparam[0];
+    for (int64_t c = 0; c < channels; c++)
+        to[c] = call->adds_dparam ? to[c] + (float)sum[c] : (float)sum[c];
 }
 
 const hu_op hu_op_bias = {.name = "bias",

@@ -55,7 +55,7 @@ typedef enum hu_product_role {
 
 /* What the products of a node accumulate in. */
 typedef struct hu_accumulation {
-    bool chosen[HU_PRODUCT_ROLES]; /* false: float32 in oneDNN's order */
+    bool chosen[HU_PRODUCT_ROLES]; /* false: float32 in the order of kernel/conv/conv.h */
     hu_accumulator accumulator[HU_PRODUCT_ROLES];
 } hu_accumulation;
 
@@ -72,6 +72,8 @@ typedef struct hu_node_info {
     int threads;           /* calls that may run at the same time */
 
     const hu_accumulation *accumulation; /* of products; NULL: nothing chosen */
+    bool by_dnn; /* products without a chosen accumulator by oneDNN, in its order; otherwise only
+                    those with groups */
 } hu_node_info;
 
 /* One call on samples first .. first+count-1 of the batch. All sample pointers point at sample
@@ -91,11 +93,11 @@ typedef struct hu_op_call {
     const float **param; /* [n_params] working copies (already rounded); buffers included */
     const float **dout;  /* [n_out] [count, out[i]] gradient of the outputs */
     float **din;         /* [n_in] [count, in[i]] overwritten; NULL where not needed */
-    float **dparam; /* [n_params] this chunk's partial gradient; NULL for buffers */
+    float **dparam;      /* [n_params] this chunk's partial gradient; NULL for buffers */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
-    uint8_t *aux;   /* [count, aux_bytes] bytes written forward, read backward */
-    double *stats;  /* [stats_count] node-wide numbers of finish, alive until the end of backward */
+    uint8_t *aux;     /* [count, aux_bytes] bytes written forward, read backward */
+    double *stats; /* [stats_count] node-wide numbers of finish, alive until the end of backward */
     double *partial; /* reduce: this chunk's partial result; finish: the merged one */
     void *workspace; /* workspace_bytes, shared by all threads, filled by begin, read by
                         forward/backward */
@@ -174,9 +176,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
 /* X(identifier): const hu_op hu_op_<identifier>. The one list of operations. */
 #define HU_OP_LIST(X)                                                                              \
     X(conv2d)                                                                                      \
-    X(linear) X(bias) X(batch_norm) X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split)            \
-        X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll)     \
-            X(mean)
+    X(linear)                                                                                      \
+    X(bias) X(batch_norm) X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split) X(max_pool)          \
+        X(avg_pool) X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
 HU_OP_LIST(HU_OP_DECLARE)

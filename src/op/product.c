@@ -4,10 +4,18 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "op/accumulate.h"
+#include "op/dense.h"
 #include "op/dnn.h"
 
 enum { ALIGNMENT = 64 };
+
+/* Who computes the products without a chosen accumulator: one of the two, or NULL both. */
+typedef struct engines {
+    hu_conv_plan *conv;
+    hu_dnn *dnn;
+} engines;
 
 /* oneDNN must see one thread (op/dnn.h). The setting is the calling thread's own. Gives what
  * leave_one_thread restores. */
@@ -36,109 +44,190 @@ int64_t hu_product_node_macs(const hu_node_info *info) {
     return hu_product_macs(&product);
 }
 
-static bool needs_dnn(const hu_node_info *info) {
+static bool needs_data_gradient(const hu_node_info *info) {
+    return info->need_din[0] && !hu_accumulates(info, HU_PRODUCT_INPUT_GRAD);
+}
+
+static bool needs_engine(const hu_node_info *info) {
     return !hu_accumulates(info, HU_PRODUCT_FORWARD) ||
-           !hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD) ||
-           (info->need_din[0] && !hu_accumulates(info, HU_PRODUCT_INPUT_GRAD));
+           !hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD) || needs_data_gradient(info);
+}
+
+static hu_status create_dnn(const hu_node_info *info, const hu_product *product, hu_dnn **dnn) {
+    int before = enter_one_thread();
+    hu_status st = hu_dnn_create(info, product, dnn);
+    leave_one_thread(before);
+    return st;
 }
 
 hu_status hu_product_create(const hu_node_info *info, void **state) {
     hu_product product = hu_product_of(info);
-    hu_dnn *dnn = NULL;
+    void *block;
     *state = NULL;
     hu_status st = hu_accumulate_plan(info, &product);
-    if (st != HU_OK || !needs_dnn(info)) return st;
-    int before = enter_one_thread();
-    st = hu_dnn_create(info, &product, &dnn);
-    leave_one_thread(before);
-    *state = dnn;
+    if (st != HU_OK || !needs_engine(info)) return st;
+    st = hu_alloc(sizeof(engines), &block);
+    if (st != HU_OK) return st;
+    engines *made = block;
+    *made = (engines){0};
+    st = product.groups == 1 && !info->by_dnn ? hu_dense_create(&product, &made->conv)
+                                              : create_dnn(info, &product, &made->dnn);
+    if (st == HU_OK)
+        *state = made;
+    else
+        hu_free(made);
     return st;
 }
 
 hu_status hu_product_prepare(const hu_node_info *info, void *state, int64_t count) {
+    const engines *by = state;
     (void)info;
-    if (!state) return HU_OK;
+    if (!by || !by->dnn) return HU_OK;
     int before = enter_one_thread();
-    hu_status st = hu_dnn_prepare(state, count);
+    hu_status st = hu_dnn_prepare(by->dnn, count);
     leave_one_thread(before);
     return st;
 }
 
 void hu_product_release(void *state) {
-    hu_dnn_release(state);
+    engines *by = state;
+    if (!by) return;
+    hu_conv_plan_free(by->conv);
+    hu_dnn_release(by->dnn);
+    hu_free(by);
+}
+
+/* ---- sizes ---- */
+
+/* Behind oneDNN's scratch: gradients that are then added to those of earlier chunks. */
+static size_t dnn_scratch_bytes(const hu_node_info *info, const hu_dnn *dnn, hu_pass pass) {
+    size_t bytes = hu_dnn_scratch_bytes(dnn, pass), elements = 0;
+    if (pass == HU_FORWARD || hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD)) return bytes;
+    for (int i = 0; i < info->n_params; i++) elements += (size_t)hu_shape_elements(&info->param[i]);
+    return hu_round_up(bytes, ALIGNMENT) + elements * sizeof(float);
 }
 
 size_t hu_product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     hu_product product = hu_product_of(info);
-    size_t accumulated = hu_accumulate_scratch_bytes(info, &product, pass);
-    size_t dnn = state ? hu_dnn_scratch_bytes(state, pass) : 0;
-    return accumulated > dnn ? accumulated : dnn;
+    const engines *by = state;
+    size_t accumulated = hu_accumulate_scratch_bytes(info, &product, pass), bytes = 0;
+    if (by && by->dnn)
+        bytes = dnn_scratch_bytes(info, by->dnn, pass);
+    else if (by && pass == HU_BACKWARD && !hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD))
+        bytes = hu_dense_scratch_bytes(&product, by->conv, info->chunk);
+    return accumulated > bytes ? accumulated : bytes;
 }
 
-static size_t packed_bytes(const hu_dnn *dnn, hu_pass pass) {
-    return dnn ? hu_dnn_packed_bytes(dnn, pass) : 0;
+static size_t packed_bytes(const hu_node_info *info, const engines *by, hu_pass pass) {
+    if (!by) return 0;
+    if (by->dnn) return hu_dnn_packed_bytes(by->dnn, pass);
+    if (pass == HU_BACKWARD)
+        return needs_data_gradient(info) ? hu_conv_data_packed_bytes(by->conv) : 0;
+    return hu_accumulates(info, HU_PRODUCT_FORWARD) ? 0 : hu_conv_forward_packed_bytes(by->conv);
 }
 
-/* Workspace: the packed weights and behind them, in the forward pass, the bias (param[1]), in the
- * backward pass what the weight gradient keeps from chunk to chunk. */
+/* Workspace: the packed weights and behind them, in the forward pass by oneDNN, the bias
+ * (param[1]), in the backward pass what the weight gradient keeps from chunk to chunk. */
 static void *behind_packed(const hu_op_call *call, hu_pass pass) {
-    return (char *)call->workspace + hu_round_up(packed_bytes(call->state, pass), ALIGNMENT);
+    return (char *)call->workspace +
+           hu_round_up(packed_bytes(call->info, call->state, pass), ALIGNMENT);
 }
 
 size_t hu_product_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     hu_product product = hu_product_of(info);
-    size_t packed = packed_bytes(state, pass), behind = 0;
+    const engines *by = state;
+    size_t packed = packed_bytes(info, by, pass), behind = 0;
     if (pass == HU_BACKWARD)
         behind = hu_accumulate_workspace_bytes(info, &product);
-    else if (packed > 0 && info->n_params > 1)
+    else if (packed > 0 && by->dnn && info->n_params > 1)
         behind = (size_t)hu_shape_elements(&info->param[1]) * sizeof(float);
     return behind ? hu_round_up(packed, ALIGNMENT) + behind : packed;
 }
 
-void hu_product_begin(const hu_op_call *call, hu_pass pass) {
-    size_t bytes = packed_bytes(call->state, pass);
+static void pack_for_dnn(const hu_op_call *call, hu_pass pass, hu_dnn *dnn, size_t bytes) {
     float *bias = NULL;
-    if (bytes == 0) return;
     if (pass == HU_FORWARD && call->info->n_params > 1) {
         bias = behind_packed(call, pass);
         memcpy(bias, call->param[1],
                (size_t)hu_shape_elements(&call->info->param[1]) * sizeof *bias);
     }
     int before = enter_one_thread();
-    if (!hu_dnn_pack(call->state, pass, call->param[0], bias, call->workspace))
+    if (!hu_dnn_pack(dnn, pass, call->param[0], bias, call->workspace))
         memset(call->workspace, 0xff, bytes);
     leave_one_thread(before);
 }
 
+void hu_product_begin(const hu_op_call *call, hu_pass pass) {
+    const engines *by = call->state;
+    size_t bytes = packed_bytes(call->info, by, pass);
+    if (bytes == 0) return;
+    if (by->dnn)
+        pack_for_dnn(call, pass, by->dnn, bytes);
+    else
+        hu_dense_pack(by->conv, pass, call->param, call->info->n_params, call->workspace);
+}
+
 /* ---- run ---- */
 
-static bool forward_by_dnn(const hu_op_call *call) {
+/* One of oneDNN's products, which expects its own state. */
+static bool run_dnn(const hu_op_call *call, hu_dnn *dnn, bool (*product)(const hu_op_call *)) {
+    hu_op_call inner = *call;
+    inner.state = dnn;
     int before = enter_one_thread();
-    bool done = hu_dnn_forward(call);
+    bool done = product(&inner);
     leave_one_thread(before);
     return done;
+}
+
+static bool forward(const hu_op_call *call, const hu_product *product) {
+    const engines *by = call->state;
+    if (hu_accumulates(call->info, HU_PRODUCT_FORWARD)) return hu_accumulate_forward(call, product);
+    if (by->dnn) return run_dnn(call, by->dnn, hu_dnn_forward);
+    hu_dense_forward(call, by->conv);
+    return true;
 }
 
 void hu_product_run_forward(const hu_op_call *call) {
     hu_product product = hu_product_of(call->info);
-    bool done = hu_accumulates(call->info, HU_PRODUCT_FORWARD)
-                    ? hu_accumulate_forward(call, &product)
-                    : forward_by_dnn(call);
-    if (!done) fill_with_nan(call->out[0], call->count * hu_product_out(&product));
+    if (!forward(call, &product))
+        fill_with_nan(call->out[0], call->count * hu_product_out(&product));
 }
 
-static bool input_grad_by_dnn(const hu_op_call *call) {
-    int before = enter_one_thread();
-    bool done = hu_dnn_data_gradient(call);
-    leave_one_thread(before);
-    return done;
+static bool data_gradient(const hu_op_call *call, const hu_product *product) {
+    const engines *by = call->state;
+    if (hu_accumulates(call->info, HU_PRODUCT_INPUT_GRAD))
+        return hu_accumulate_input_grad(call, product);
+    if (by->dnn) return run_dnn(call, by->dnn, hu_dnn_data_gradient);
+    hu_dense_data_gradient(call, by->conv);
+    return true;
 }
 
-static bool weight_grad_by_dnn(const hu_op_call *call) {
-    int before = enter_one_thread();
-    bool done = hu_dnn_weight_gradient(call);
-    leave_one_thread(before);
-    return done;
+/* Into scratch, and from there added to the gradients of earlier chunks. */
+static bool add_dnn_gradient(const hu_op_call *call, hu_dnn *dnn) {
+    const hu_node_info *info = call->info;
+    void *behind =
+        (char *)call->scratch + hu_round_up(hu_dnn_scratch_bytes(dnn, HU_BACKWARD), ALIGNMENT);
+    float *place = behind, *part[HU_MAX_PARAMS];
+    hu_op_call inner = *call;
+    for (int i = 0; i < info->n_params; i++) {
+        part[i] = place;
+        place += hu_shape_elements(&info->param[i]);
+    }
+    inner.dparam = part;
+    if (!run_dnn(&inner, dnn, hu_dnn_weight_gradient)) return false;
+    for (int i = 0; i < info->n_params; i++)
+        for (int64_t j = 0; call->dparam[i] && j < hu_shape_elements(&info->param[i]); j++)
+            call->dparam[i][j] += part[i][j];
+    return true;
+}
+
+static bool weight_gradient(const hu_op_call *call, const hu_product *product) {
+    const engines *by = call->state;
+    if (by->dnn)
+        return call->adds_dparam ? add_dnn_gradient(call, by->dnn)
+                                 : run_dnn(call, by->dnn, hu_dnn_weight_gradient);
+    hu_dense_weight_gradient(call, product, by->conv);
+    return true;
 }
 
 static void fill_dparams_with_nan(const hu_op_call *call) {
@@ -148,16 +237,11 @@ static void fill_dparams_with_nan(const hu_op_call *call) {
 }
 
 void hu_product_run_backward(const hu_op_call *call) {
-    const hu_node_info *info = call->info;
-    hu_product product = hu_product_of(info);
-    bool done = true;
-    if (call->din[0])
-        done = hu_accumulates(info, HU_PRODUCT_INPUT_GRAD)
-                   ? hu_accumulate_input_grad(call, &product)
-                   : input_grad_by_dnn(call);
-    if (!done) fill_with_nan(call->din[0], call->count * hu_product_in(&product));
-    if (hu_product_whole(info) || !call->dparam[0]) return;
-    if (!weight_grad_by_dnn(call)) fill_dparams_with_nan(call);
+    hu_product product = hu_product_of(call->info);
+    if (call->din[0] && !data_gradient(call, &product))
+        fill_with_nan(call->din[0], call->count * hu_product_in(&product));
+    if (hu_product_whole(call->info) || !call->dparam[0]) return;
+    if (!weight_gradient(call, &product)) fill_dparams_with_nan(call);
 }
 
 bool hu_product_whole(const hu_node_info *info) {

@@ -39,9 +39,10 @@ static inline int64_t hu_product_macs(const hu_product *p) {
     return p->out_h * p->out_w * hu_product_weights(p);
 }
 
-/* The record functions that conv2d and linear share; their state is a hu_dnn (op/dnn.h), or NULL
- * where all products have a chosen accumulator (op/accumulate.h). If a product fails in a pass (out
- * of memory), what it was to write is filled with NaN. */
+/* The record functions that conv2d and linear share; their state holds what computes the products
+ * without a chosen accumulator: kernel/conv (op/dense.h), or oneDNN (op/dnn.h) for groups and where
+ * info->by_dnn; NULL where all have one (op/accumulate.h). If a product fails in a pass (out of
+ * memory), what it was to write is filled with NaN. */
 hu_status hu_product_create(const hu_node_info *info, void **state);
 hu_status hu_product_prepare(const hu_node_info *info, void *state, int64_t count);
 void hu_product_release(void *state);

@@ -34,6 +34,7 @@ typedef struct hu_train_options {
     hu_storage_mode storage;
     bool apart;     /* every node in loops of its own, see graph/fuse.h */
     bool recompute; /* cheap results are made again in the backward pass */
+    bool by_dnn; /* products without a chosen accumulator by oneDNN */
 } hu_train_options;
 
 /* Numbers that a run carries from step to step and that are not weights. */

@@ -26,6 +26,8 @@ typedef struct product_case {
     hu_shape in, out, param[2];
     int n_params;
     float *x, *dy, *w, *bias;
+    bool by_dnn;
+    bool adds; /* all chunks into the first gradients, in order; one thread */
 } product_case;
 
 static void *zeroed(size_t count, size_t bytes) {
@@ -96,7 +98,8 @@ static hu_node_info case_info(const product_case *c, const bool *need_din, int64
                           .param = c->param,
                           .need_din = need_din,
                           .chunk = chunk,
-                          .threads = threads};
+                          .threads = threads,
+                          .by_dnn = c->by_dnn};
 }
 
 /* One chunk of one pass; r receives the numbers. */
@@ -108,8 +111,9 @@ static void run_chunk(const product_case *c, const hu_node_info *info, void *sta
     const float *dout[] = {c->dy + first * hu_product_out(p)}, *param[] = {NULL, NULL};
     float *out[] = {r->y + first * hu_product_out(p)};
     float *din[] = {info->need_din[0] ? r->dx + first * hu_product_in(p) : NULL};
-    float *dparam[] = {r->dw + chunk * hu_product_weights(p),
-                       p->has_bias ? r->db + chunk * p->out_c : NULL};
+    int64_t to = c->adds ? 0 : chunk;
+    float *dparam[] = {r->dw + to * hu_product_weights(p),
+                       p->has_bias ? r->db + to * p->out_c : NULL};
     hu_op_call call = {.info = info,
                        .state = state,
                        .training = true,
@@ -118,6 +122,7 @@ static void run_chunk(const product_case *c, const hu_node_info *info, void *sta
                        .count = left < info->chunk ? left : info->chunk,
                        .total = SAMPLES,
                        .in = in,
+                       .adds_dparam = c->adds && chunk > 0,
                        .param = param,
                        .workspace = workspace,
                        .scratch = scratch};
@@ -213,7 +218,7 @@ static void assert_same_floats(const float *a, const float *b, int64_t count) {
 /* Right numbers for every chunk length, also a short last one; threads that change no bit. A sample
  * may feel the length of its chunk in the last bits (oneDNN blocks a product by its rows): the
  * chunk belongs to the plan. */
-static inline void check_case(const product_case *c) {
+static inline void check_engine(const product_case *c) {
     const hu_product *p = &c->product;
     run_result tail = run_case(c, 5, 1), whole = run_case(c, SAMPLES, 1);
     compare_with_reference(c, &tail, 5);
@@ -223,10 +228,24 @@ static inline void check_case(const product_case *c) {
     assert_same_floats(one.dx, two.dx, SAMPLES * hu_product_in(p));
     assert_same_floats(one.dw, two.dw, one.chunks * hu_product_weights(p));
     assert_same_floats(one.db, two.db, one.chunks * p->out_c);
+    product_case added = *c;
+    added.adds = true;
+    run_result sum = run_case(&added, 3, 1);
+    sum.chunks = 1;
+    compare_with_reference(c, &sum, SAMPLES);
+    result_free(&sum);
     result_free(&tail);
     result_free(&whole);
     result_free(&one);
     result_free(&two);
+}
+
+/* By kernel/conv (without groups), and by oneDNN. */
+static inline void check_case(const product_case *c) {
+    product_case dnn = *c;
+    dnn.by_dnn = true;
+    check_engine(c);
+    check_engine(&dnn);
 }
 
 /* Every allocation of create and prepare may fail: a status, no state, nothing left behind. */
