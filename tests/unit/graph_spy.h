@@ -150,7 +150,6 @@ static inline void set_all(network *net, const char *act, const char *grad, cons
 static bool spy_apart, spy_recompute;
 
 static inline void network_plan(network *net, hu_storage_mode storage, int threads) {
-<<<<<<< HEAD
     hu_run_options options = {.batch = SPY_BATCH,
                               .chunk = SPY_CHUNK,
                               .threads = threads,
@@ -158,9 +157,6 @@ static inline void network_plan(network *net, hu_storage_mode storage, int threa
                               .seed = 42,
                               .apart = spy_apart,
                               .recompute = spy_recompute};
-=======
-    hu_run_options options = {SPY_BATCH, SPY_CHUNK, threads, storage, 42, false};
->>>>>>> 951b3da (Compute dense products by kernels of our own)
     if (hu_run_create(net->graph, &net->edges, &options, &net->run) != HU_OK)
         fail_msg("%s", hu_last_error());
     hu_run_init_parameters(net->run);
