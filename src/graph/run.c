@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "graph/layout.h"
 #include "graph/rescale.h"
+#include "graph/work.h"
 
 static hu_status make_array(size_t count, size_t bytes, void *array) {
     return hu_alloc_array(count, bytes, (void **)array);
@@ -66,6 +67,7 @@ static hu_status create_nodes(hu_run *run) {
         exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
         exec->info.by_dnn = run->options.by_dnn;
+        exec->kind = hu_work_of_op(node->op);
         exec->sums_whole = node->op->whole && node->op->whole(&exec->info);
         if (!node->op->create) continue;
         hu_status st = node->op->create(&exec->info, &exec->state);
@@ -105,6 +107,7 @@ static hu_status create_threads(hu_run *run) {
         HU_TRY(make_array(graph->value_count, sizeof *thread->value, &thread->value));
         HU_TRY(make_array(graph->use_count, sizeof *thread->contribution, &thread->contribution));
         HU_TRY(make_array(graph->node_count, sizeof *thread->aux, &thread->aux));
+        HU_TRY(make_array((size_t)hu_run_work_count(), sizeof(double), &thread->seconds));
         for (uint32_t n = 0; n < graph->node_count; n++) {
             place = point_arguments(&graph->node[n], &thread->call[n], place);
             thread->call[n].thread = (int)t;
@@ -189,6 +192,7 @@ void hu_run_free(hu_run *run) {
         hu_free(run->thread[t].value);
         hu_free(run->thread[t].contribution);
         hu_free(run->thread[t].aux);
+        hu_free(run->thread[t].seconds);
     }
     release_slots(run->value, run->graph->value_count);
     release_slots(run->grad_sum, run->graph->value_count);

@@ -18,7 +18,7 @@ typedef struct hu_run_options {
     uint64_t seed;
     bool apart;     /* no node runs in the visits of another: the plain way, for comparison */
     bool recompute; /* cheap results are made again in the backward pass instead of kept */
-    bool by_dnn; /* dense products by oneDNN */
+    bool by_dnn;    /* dense products by oneDNN */
 } hu_run_options;
 
 /* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,
@@ -33,6 +33,7 @@ typedef struct hu_pass_options {
     bool training; /* batch statistics, dropout, counting; forward updates running statistics */
     bool count_products; /* also count what the accumulators of products meet (slower) */
     bool use_masters;    /* parameters are read unrounded (evaluation) */
+    bool timed;          /* add up what the time is spent on, see hu_run_work_seconds */
     bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
                   counts nothing else and leaves running statistics alone */
     int64_t samples;      /* 1 .. batch */
@@ -66,6 +67,7 @@ typedef struct hu_exec {
     int64_t span;    /* chunks whose parameter gradients are added one after the other */
     bool sums_whole; /* parameter gradients by the op's accumulate (graph/whole.h) */
 
+    int kind;              /* index of its op in hu_op_table */
     bool is_lazy;          /* forward: runs in the visits of who reads its output */
     bool is_pulled;        /* backward: runs in the visits of who made its input */
     uint32_t backward_in;  /* region of its backward part, itself if its own; HU_NONE: none */
@@ -97,6 +99,7 @@ typedef struct hu_thread {
     hu_seen *value, *contribution; /* [value_count], [use_count] */
     hu_seen *aux;                  /* [node_count] of nodes whose aux does not outlive the visit */
     uint64_t visits;
+    double *seconds; /* [hu_run_work_count()] of passes that were timed */
     hu_gemm_counts product_counts[HU_PRODUCT_ROLES]; /* of the node that runs */
 } hu_thread;
 
@@ -179,6 +182,14 @@ hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass);
  * multiple of 8), in scratch or in place. Borrowed: valid until the next backward pass. */
 const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
                                float *scratch);
+
+/* What the threads' time in the visits of the chunks was spent on, in passes with `timed`: the ops
+ * by name in the order of hu_op_table, then "round and pack", then "unpack"; seconds summed over
+ * threads since hu_run_create or the last hu_run_clear_work. */
+int hu_run_work_count(void);
+const char *hu_run_work_name(int work);
+double hu_run_work_seconds(const hu_run *run, int work);
+void hu_run_clear_work(hu_run *run);
 
 /* Bytes that survive from forward to backward: activations and masks. */
 uint64_t hu_run_saved_bytes(const hu_run *run);

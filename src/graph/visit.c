@@ -6,6 +6,7 @@
 #include "graph/fuse.h"
 #include "graph/rehearse.h"
 #include "graph/rescale.h"
+#include "graph/work.h"
 #include "kernel/fused/fused.h"
 
 int hu_thread_number(void) {
@@ -23,6 +24,16 @@ hu_visit hu_visit_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass
                       .bump = {thread->scratch, 0},
                       .number = ++thread->visits};
     return visit;
+}
+
+/* ---- time ---- */
+
+static void start_clock(hu_visit *visit) {
+    if (visit->run->pass.timed) visit->since = hu_work_clock();
+}
+
+static void stop_clock(hu_visit *visit, int work) {
+    if (visit->run->pass.timed) visit->thread->seconds[work] += hu_work_clock() - visit->since;
 }
 
 /* ---- scratch and buffers ---- */
@@ -45,7 +56,11 @@ static const float *read_rows(hu_visit *visit, const hu_slot *slot) {
     touch(visit, slot->buffer);
     float *scratch = slot->storage.trait->is_float32 ? NULL : take_rows(visit, slot);
     if (visit->run->is_rehearsal) return NULL;
-    return hu_storage_read(&slot->storage, slot->data, visit->first, visit->count, scratch);
+    start_clock(visit);
+    const float *x =
+        hu_storage_read(&slot->storage, slot->data, visit->first, visit->count, scratch);
+    stop_clock(visit, hu_op_count + HU_WORK_UNPACK);
+    return x;
 }
 
 /* Where an op writes rows of a slot: in place, where rows wait, or scratch. */
@@ -69,11 +84,13 @@ static bool settle(hu_visit *visit, const hu_slot *slot, bool is_stored, hu_tall
     if (run->is_rehearsal) return is_readable;
     if (tally && (waits || slot->history != HU_NONE)) hu_rescale_top(slot, tally, visit->count, x);
     if (waits) return is_readable;
+    start_clock(visit);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
     if (is_stored)
         hu_slot_store(slot, &run->context, visit->first, visit->count, x, counts);
     else
         hu_slot_round(slot, &run->context, visit->first, visit->count, x, counts);
+    stop_clock(visit, hu_op_count + HU_WORK_ROUND);
     return is_readable;
 }
 
@@ -99,6 +116,16 @@ static hu_op_call *call_of(hu_visit *visit, uint32_t n) {
     call->first = visit->first;
     call->count = visit->count;
     return call;
+}
+
+typedef void op_fn(const hu_op_call *call);
+
+/* Runs one of a node's functions, outside rehearsals. */
+static void run_op(hu_visit *visit, uint32_t n, op_fn *run, const hu_op_call *call) {
+    if (visit->run->is_rehearsal) return;
+    start_clock(visit);
+    run(call);
+    stop_clock(visit, visit->run->exec[n].kind);
 }
 
 /* Scratch of the op's own, behind all that was taken. */
@@ -169,7 +196,7 @@ static bool make(hu_visit *visit, uint32_t n, const float **rows) {
     point_aux(visit, n, call);
     call->out[0] = making_room(visit, node, call, is_stored);
     lend_scratch(visit, n, call);
-    if (!run->is_rehearsal) node->op->forward(call);
+    run_op(visit, n, node->op->forward, call);
     hu_tally *tally = is_first ? &visit->thread->tally[hu_tally_of_value(run, out)] : NULL;
     *rows = call->out[0];
     return settle(visit, &run->value[out], is_stored, tally, call->out[0]);
@@ -222,7 +249,7 @@ void hu_visit_forward(hu_visit *visit) {
     point_aux(visit, visit->region, call);
     for (int i = 0; i < node->n_out; i++) call->out[i] = hu_visit_room(visit, node->out[i]);
     lend_scratch(visit, visit->region, call);
-    if (!run->is_rehearsal) node->op->forward(call);
+    run_op(visit, visit->region, node->op->forward, call);
     for (int i = 0; i < node->n_out; i++) hu_visit_store(visit, node->out[i], call->out[i]);
     reduce_guests(visit);
 }
@@ -372,7 +399,7 @@ static void run_backward(hu_visit *visit, uint32_t n) {
     touch(visit, run->exec[n].dpartial);
     call->adds_dparam = visit->adds;
     lend_scratch(visit, n, call);
-    if (!run->is_rehearsal) node->op->backward(call);
+    run_op(visit, n, node->op->backward, call);
     for (int i = 0; i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i;
         hu_tally *tally = &visit->thread->tally[hu_tally_of_use(run, use)];
@@ -395,7 +422,10 @@ static void reduce(hu_visit *visit, uint32_t n) {
         call->dout[i] = gradient(visit, n, node->out[i], false, &is_own);
     point_partial(visit, n, call);
     lend_scratch(visit, n, call);
-    if (!run->is_rehearsal) node->op->reduce(call, visit->pass);
+    if (run->is_rehearsal) return;
+    start_clock(visit);
+    node->op->reduce(call, visit->pass);
+    stop_clock(visit, run->exec[n].kind);
 }
 
 static void reduce_guests(hu_visit *visit) {

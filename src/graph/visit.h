@@ -20,6 +20,7 @@ typedef struct hu_visit {
     bool adds;                   /* to that partial gradient */
     hu_bump bump;
     uint64_t number;
+    double since; /* start of the work that is timed */
 } hu_visit;
 
 /* Begins the visit of chunk c by a thread. */
