@@ -1,5 +1,6 @@
 /* halfulp bench kernel=step: the time of a training step beside the same step in float32,
- * alternating in one run. */
+ * alternating in one run; alone where the two are one and the same, or beside=none asks for it. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,17 +12,27 @@
 #include "cli/session.h"
 #include "report/table.h"
 
-enum { WARM_UP_STEPS = 2, IMAGES = 1024 };
+enum { WARM_UP_STEPS = 2, IMAGES = 1024, MOST = 2 };
 
-/* One of the two trainings that take turns. */
+/* One of the trainings that take turns. */
 typedef struct contestant {
     hu_config *config;
     hu_precision precision;
     hu_trainer *trainer;
     const char *name, *accumulator;
     double best_seconds;
+    double first_seconds; /* its planning and its first step */
     int64_t samples;
 } contestant;
+
+/* The training that was asked for is the last of them; the first is what others are divided by. */
+typedef struct step_contest {
+    contestant by[MOST];
+    int count;
+    bool has_reference;    /* false: one training that is not the plain one */
+    double common_seconds; /* from the start of the process to the first planning */
+    int64_t threads;
+} step_contest;
 
 /* Float32 everywhere, products in oneDNN's order. */
 static hu_status make_plain(hu_config *config) {
@@ -40,9 +51,27 @@ done:
     return st;
 }
 
+/* Is the training that was asked for the plain one already? */
+static hu_status is_plain(const hu_config *config, bool *plain) {
+    static const char *const lists[] = {"precision.rules", "accumulator.rules"};
+    hu_status st = HU_OK;
+    const char *precision, *accumulator;
+    const hu_keys *rules;
+    HU_TRY(hu_config_text(config, "precision.name", &precision));
+    HU_TRY(hu_config_text(config, "accumulator.name", &accumulator));
+    *plain = strcmp(precision, "fp32") == 0 && strcmp(accumulator, "fp32") == 0;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        HU_TRY(hu_config_list(config, lists[i], &rules));
+        *plain = *plain && hu_keys_count(rules) == 0;
+    }
+done:
+    return st;
+}
+
 static hu_status enter(const hu_config *config, hu_dataset *dataset, bool plain, contestant *c) {
     hu_status st = HU_OK;
     hu_train_options options;
+    double start = hu_seconds_now();
     HU_TRY(hu_options_copy(config, &c->config));
     if (plain) HU_TRY(make_plain(c->config));
     HU_TRY(hu_options_train(c->config, dataset, &c->precision, &options));
@@ -50,6 +79,25 @@ static hu_status enter(const hu_config *config, hu_dataset *dataset, bool plain,
     HU_TRY(hu_config_text(c->config, "precision.name", &c->name));
     HU_TRY(hu_config_text(c->config, "accumulator.name", &c->accumulator));
     c->best_seconds = 1e30;
+    c->first_seconds = hu_seconds_now() - start;
+done:
+    return st;
+}
+
+/* One training or two, as bench.beside says. */
+static hu_status enter_all(hu_config *config, hu_dataset *dataset, step_contest *contest) {
+    hu_status st = HU_OK;
+    const char *beside;
+    bool plain;
+    HU_TRY(hu_config_text(config, "bench.beside", &beside));
+    HU_TRY(is_plain(config, &plain));
+    contest->has_reference = plain || strcmp(beside, "none") != 0;
+    contest->common_seconds = hu_seconds_since_start();
+    if (!plain && contest->has_reference)
+        HU_TRY(enter(config, dataset, true, &contest->by[contest->count++]));
+    contestant *asked = &contest->by[contest->count++];
+    HU_TRY(enter(config, dataset, false, asked));
+    HU_TRY(hu_config_i64(asked->config, "run.threads", &contest->threads));
 done:
     return st;
 }
@@ -60,45 +108,72 @@ static void leave(contestant *c) {
     hu_config_free(c->config);
 }
 
-static hu_status take_turn(contestant *c, bool counts) {
+static hu_status take_turn(contestant *c, int64_t turn) {
     hu_step_report report;
     double start = hu_seconds_now();
     hu_status st = hu_trainer_step(c->trainer, &report);
     double seconds = hu_seconds_now() - start;
     c->samples = report.samples;
-    if (counts && seconds < c->best_seconds) c->best_seconds = seconds;
+    if (turn == 0) c->first_seconds += seconds;
+    if (turn >= WARM_UP_STEPS && seconds < c->best_seconds) c->best_seconds = seconds;
     return st;
 }
 
-static json_t *row_json(const contestant *c, const contestant *reference, int64_t threads) {
-    hu_ledger ledger = hu_trainer_ledger(c->trainer);
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:s, s:o, s:o, s:I, s:o}", "precision", c->name,
-                     "accumulator", c->accumulator, "threads", (json_int_t)threads,
-                     "seconds_per_step", hu_json_number(c->best_seconds), "images_per_second",
-                     hu_json_number((double)c->samples / c->best_seconds), "reference", "fp32",
-                     "reference_seconds_per_step", hu_json_number(reference->best_seconds), "ratio",
-                     hu_json_number(c->best_seconds / reference->best_seconds), "peak_rss_bytes",
-                     (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger));
+static double ratio_of(const step_contest *contest, const contestant *c) {
+    return contest->has_reference ? c->best_seconds / contest->by[0].best_seconds : NAN;
 }
 
-static hu_status print_rows(const contestant *both, int64_t threads) {
-    static const char *const titles[] = {"precision", "accumulator", "seconds/step",
-                                         "images/s",  "to fp32",     "saved MiB"};
+static json_t *row_json(const step_contest *contest, const contestant *c) {
+    bool has_reference = contest->has_reference;
+    hu_ledger ledger = hu_trainer_ledger(c->trainer);
+    return json_pack(
+        "{s:s, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o}", "precision", c->name,
+        "accumulator", c->accumulator, "threads", (json_int_t)contest->threads, "seconds_per_step",
+        hu_json_number(c->best_seconds), "images_per_second",
+        hu_json_number((double)c->samples / c->best_seconds), "seconds_to_first_step",
+        hu_json_number(contest->common_seconds + c->first_seconds), "reference",
+        has_reference ? "fp32" : "none", "reference_seconds_per_step",
+        has_reference ? hu_json_number(contest->by[0].best_seconds) : json_null(), "ratio",
+        has_reference ? hu_json_number(ratio_of(contest, c)) : json_null(), "peak_rss_bytes",
+        (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger));
+}
+
+static hu_status print_json(const step_contest *contest) {
+    json_t *rows = json_array();
+    for (int i = 0; rows && i < contest->count; i++)
+        json_array_append_new(rows, row_json(contest, &contest->by[i]));
+    return hu_json_print(json_pack("{s:s, s:o}", "kernel", "step", "rows", rows));
+}
+
+static hu_status add_row(hu_table *table, const step_contest *contest, const contestant *c) {
+    hu_status st = HU_OK;
+    hu_ledger ledger = hu_trainer_ledger(c->trainer);
+    HU_TRY(hu_table_cell(table, "%s", c->name));
+    HU_TRY(hu_table_cell(table, "%s", c->accumulator));
+    HU_TRY(hu_table_cell(table, "%.4f", c->best_seconds));
+    HU_TRY(hu_table_cell(table, "%.0f", (double)c->samples / c->best_seconds));
+    if (contest->has_reference)
+        HU_TRY(hu_table_cell(table, "%.3f", ratio_of(contest, c)));
+    else
+        HU_TRY(hu_table_cell(table, "-"));
+    HU_TRY(hu_table_cell(table, "%.1f", (double)ledger.saved / 1048576.0));
+    HU_TRY(hu_table_cell(table, "%.2f", contest->common_seconds + c->first_seconds));
+done:
+    return st;
+}
+
+static hu_status print_rows(const step_contest *contest) {
+    static const char *const titles[] = {"precision", "accumulator", "seconds/step", "images/s",
+                                         "to fp32",   "saved MiB",   "start to step"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     char *text = NULL;
-    HU_TRY(hu_table_create(titles, 6, &table));
-    for (int i = 0; i < 2; i++) {
-        hu_ledger ledger = hu_trainer_ledger(both[i].trainer);
-        HU_TRY(hu_table_cell(table, "%s", both[i].name));
-        HU_TRY(hu_table_cell(table, "%s", both[i].accumulator));
-        HU_TRY(hu_table_cell(table, "%.4f", both[i].best_seconds));
-        HU_TRY(hu_table_cell(table, "%.0f", (double)both[i].samples / both[i].best_seconds));
-        HU_TRY(hu_table_cell(table, "%.3f", both[i].best_seconds / both[0].best_seconds));
-        HU_TRY(hu_table_cell(table, "%.1f", (double)ledger.saved / 1048576.0));
-    }
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int i = 0; i < contest->count; i++) HU_TRY(add_row(table, contest, &contest->by[i]));
     HU_TRY(hu_table_print(table, &text));
-    printf("%sbest of alternating steps, %lld threads\n", text, (long long)threads);
+    printf("%sbest of %s steps, %lld threads, at most %.0f MiB resident\n", text,
+           contest->count > 1 ? "alternating" : "the", (long long)contest->threads,
+           (double)hu_peak_rss_bytes() / 1048576.0);
 done:
     hu_free(text);
     hu_table_free(table);
@@ -108,27 +183,20 @@ done:
 hu_status hu_bench_step(hu_config *config) {
     hu_status st = HU_OK;
     hu_dataset *dataset = NULL;
-    contestant both[2] = {{0}};
+    step_contest contest = {0};
     const hu_data_limits limits = {IMAGES, 16};
-    int64_t repeat, threads;
+    int64_t repeat;
     HU_TRY(hu_config_i64(config, "run.repeat", &repeat));
     if (hu_config_given(config, "data.name"))
         HU_TRY(hu_options_dataset(config, &dataset));
     else
         HU_TRY(hu_dataset_open("glyphs", &limits, &dataset));
-    HU_TRY(enter(config, dataset, true, &both[0]));
-    HU_TRY(enter(config, dataset, false, &both[1]));
+    HU_TRY(enter_all(config, dataset, &contest));
     for (int64_t i = 0; i < repeat + WARM_UP_STEPS; i++)
-        for (int k = 0; k < 2; k++) HU_TRY(take_turn(&both[k], i >= WARM_UP_STEPS));
-    HU_TRY(hu_config_i64(both[1].config, "run.threads", &threads));
-    if (hu_config_flag(config, "json", NULL))
-        st = hu_json_print(json_pack("{s:s, s:[o, o]}", "kernel", "step", "rows",
-                                     row_json(&both[0], &both[0], threads),
-                                     row_json(&both[1], &both[0], threads)));
-    else
-        st = print_rows(both, threads);
+        for (int k = 0; k < contest.count; k++) HU_TRY(take_turn(&contest.by[k], i));
+    st = hu_config_flag(config, "json", NULL) ? print_json(&contest) : print_rows(&contest);
 done:
-    for (int k = 0; k < 2; k++) leave(&both[k]);
+    for (int k = 0; k < contest.count; k++) leave(&contest.by[k]);
     hu_dataset_close(dataset);
     return st;
 }

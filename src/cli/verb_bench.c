@@ -9,9 +9,9 @@
 
 /* Keys that each kernel reads. */
 #define OF_ALL "bench.kernel", "run.repeat", "run.threads", "run.quiet"
-static const char *const step_keys[] = {OF_ALL,          "model.*",     "data.*", "precision.*",
-                                        "accumulator.*", "optimizer.*", "lr.*",   "scaler.*",
-                                        "eval.*",        "run.*",       NULL};
+static const char *const step_keys[] = {OF_ALL,        "bench.beside",  "model.*",     "data.*",
+                                        "precision.*", "accumulator.*", "optimizer.*", "lr.*",
+                                        "scaler.*",    "eval.*",        "run.*",       NULL};
 static const char *const round_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
 static const char *const pack_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
 static const char *const gemm_keys[] = {
@@ -50,7 +50,11 @@ const hu_verb hu_verb_bench = {
     .usage = "kernel=NAME [keys of that kernel] [repeat=N] [--json]",
     .details =
         "step   two trainings, one in float32, take turns step by step; the best of N turns of "
-        "each counts\n"
+        "each counts.\n"
+        "       beside=none: the training alone, as with precision=fp32; peak_rss_bytes is then "
+        "its own.\n"
+        "       seconds_to_first_step: from the start of the process, without the other "
+        "training's part\n"
         "round  rounding by format and mode (format= elements=), beside memcpy\n"
         "pack   packing into codes and back (format= elements=), beside memcpy of the float32 "
         "numbers\n"

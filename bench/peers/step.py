@@ -1,0 +1,227 @@
+#!/usr/bin/python3
+"""The same training step in halfulp and in PyTorch, taking turns in one run.
+
+Model, batch and optimizer are the same: ResNet-20 or ResNet-18 in the form for CIFAR (32x32x3, 10
+classes), batch 128, cross entropy, SGD with momentum 0.9. PyTorch runs in float32 with its best
+settings for this (channels_last, gradients set to None, multi-tensor SGD); its batch lies ready in
+memory, while halfulp draws and normalises its own in every step. Every second turn of torch with
+several threads tells its threads to wait as briefly as halfulp's do (GOMP_SPINCOUNT): which of the
+two is faster depends on how busy the machine is.
+
+Every turn is a process of its own; the best step of all turns of a contestant counts, and the
+largest resident memory that the system reports for a turn. Ratios: speedup = torch / halfulp
+seconds, rss_ratio = halfulp / torch memory.
+
+Needs torch in the Python that runs this script (Debian: python3-torch and /usr/bin/python3); says
+so and exits with 77 if it is missing.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+HERE = os.path.dirname(os.path.abspath(__file__))
+WARM_UP = 2  # steps that do not count, as in `halfulp bench kernel=step`
+STEPS = {"resnet20": 6, "resnet18": 2}
+CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
+MIB = 1048576
+
+
+def build(name):
+    """The model in torch: 3x3 stem, stages of basic blocks, global pooling, one linear layer."""
+    from torch import nn
+    from torch.nn import functional as F
+
+    class Block(nn.Module):
+        def __init__(self, fan_in, fan_out, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(fan_in, fan_out, 3, stride, 1, bias=False)
+            self.bn1 = nn.BatchNorm2d(fan_out)
+            self.conv2 = nn.Conv2d(fan_out, fan_out, 3, 1, 1, bias=False)
+            self.bn2 = nn.BatchNorm2d(fan_out)
+            self.shortcut = nn.Identity()
+            if stride != 1 or fan_in != fan_out:
+                self.shortcut = nn.Sequential(nn.Conv2d(fan_in, fan_out, 1, stride, bias=False),
+                                              nn.BatchNorm2d(fan_out))
+
+        def forward(self, x):
+            y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+            y = self.bn2(self.conv2(y))
+            return F.relu(y.add_(self.shortcut(x)), inplace=True)
+
+    class ResNet(nn.Module):
+        def __init__(self, channels, depth):
+            super().__init__()
+            self.conv1 = nn.Conv2d(3, channels[0], 3, 1, 1, bias=False)
+            self.bn1 = nn.BatchNorm2d(channels[0])
+            blocks, fan_in = [], channels[0]
+            for stage, fan_out in enumerate(channels):
+                for i in range(depth):
+                    blocks.append(Block(fan_in, fan_out, 2 if stage > 0 and i == 0 else 1))
+                    fan_in = fan_out
+            self.layers = nn.Sequential(*blocks)
+            self.fc = nn.Linear(fan_in, 10)
+
+        def forward(self, x):
+            x = self.layers(F.relu(self.bn1(self.conv1(x)), inplace=True))
+            return self.fc(x.mean((2, 3)))
+
+    return ResNet(*CHANNELS[name])
+
+
+def torch_turn(name, threads, batch, steps):
+    """One turn of torch, in this process: JSON on stdout."""
+    import time
+
+    import torch
+    from torch.nn import functional as F
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    model = build(name).to(memory_format=torch.channels_last).train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
+    images = torch.randn(batch, 3, 32, 32).contiguous(memory_format=torch.channels_last)
+    labels = torch.randint(0, 10, (batch,))
+    best = float("inf")
+    for i in range(WARM_UP + steps):
+        start = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        F.cross_entropy(model(images), labels).backward()
+        optimizer.step()
+        if i >= WARM_UP:
+            best = min(best, time.perf_counter() - start)
+    parameters = sum(p.numel() for p in model.parameters())
+    print(json.dumps({"seconds": best, "parameters": parameters}))
+
+
+def run_child(words, **environment):
+    """(stdout, largest resident bytes) of a process that must succeed."""
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(words, stdout=out, stdin=subprocess.DEVNULL,
+                                 env={**os.environ, **environment})
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            raise SystemExit(f"{' '.join(words)}: exit code {child.returncode}")
+        out.seek(0)
+        return out.read().decode(), usage.ru_maxrss * 1024
+
+
+def take_turn(who, name, threads, options, turn):
+    """{"seconds", "peak_rss_bytes"} of one turn of "torch" or of a precision of halfulp."""
+    steps = options.steps or STEPS[name]
+    if who == "torch":
+        words = [sys.executable, os.path.abspath(__file__), "--turn", name, str(threads),
+                 str(options.batch), str(steps)]
+        wait = {"GOMP_SPINCOUNT": "10000"} if turn % 2 and threads > 1 else {}
+        text, peak = run_child(words, **wait)
+        return {"seconds": json.loads(text)["seconds"], "peak_rss_bytes": peak}
+    words = [options.program, "bench", "kernel=step", f"model={name}", f"precision={who}",
+             f"threads={threads}", f"batch={options.batch}", f"repeat={steps}", "beside=none",
+             "lr=0.1", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "--json"]
+    words += options.key
+    text, peak = run_child(words)
+    row = json.loads(text)["rows"][-1]
+    return {"seconds": row["seconds_per_step"], "peak_rss_bytes": peak,
+            "seconds_to_first_step": row["seconds_to_first_step"]}
+
+
+def compare(name, threads, options):
+    """Rows of one model and number of threads, one for each precision."""
+    everybody = ["torch", *options.precisions]
+    turns = {who: [] for who in everybody}
+    for turn in range(options.repeats):
+        for who in everybody:
+            turns[who].append(take_turn(who, name, threads, options, turn))
+            if not options.quiet:
+                last = turns[who][-1]
+                print(f"{name} threads={threads} turn {turn + 1}/{options.repeats} {who}: "
+                      f"{last['seconds']:.4f} s/step, {last['peak_rss_bytes'] / MIB:.0f} MiB",
+                      file=sys.stderr, flush=True)
+    seconds = {who: min(t["seconds"] for t in turns[who]) for who in everybody}
+    peak = {who: max(t["peak_rss_bytes"] for t in turns[who]) for who in everybody}
+    return [{"model": name, "threads": threads, "batch": options.batch, "precision": who,
+             "seconds_per_step": seconds[who], "torch_seconds_per_step": seconds["torch"],
+             "speedup": seconds["torch"] / seconds[who],
+             "peak_rss_bytes": peak[who], "torch_peak_rss_bytes": peak["torch"],
+             "rss_ratio": peak[who] / peak["torch"],
+             "seconds_to_first_step": min(t["seconds_to_first_step"] for t in turns[who]),
+             "turns": [t["seconds"] for t in turns[who]],
+             "torch_turns": [t["seconds"] for t in turns["torch"]]} for who in options.precisions]
+
+
+def print_rows(rows):
+    print(f"{'model':<10}{'threads':>8}  {'precision':<12}{'s/step':>9}{'torch':>9}{'speedup':>9}"
+          f"{'MiB':>8}{'torch':>8}{'ratio':>8}{'first step':>12}")
+    for row in rows:
+        print(f"{row['model']:<10}{row['threads']:>8}  {row['precision']:<12}"
+              f"{row['seconds_per_step']:>9.4f}{row['torch_seconds_per_step']:>9.4f}"
+              f"{row['speedup']:>9.3f}{row['peak_rss_bytes'] / MIB:>8.0f}"
+              f"{row['torch_peak_rss_bytes'] / MIB:>8.0f}{row['rss_ratio']:>8.3f}"
+              f"{row['seconds_to_first_step']:>10.2f} s")
+    turns = len(rows[0]["turns"])
+    print(f"best of {turns} alternating turns, batch {rows[0]['batch']}; speedup = torch / halfulp, "
+          f"ratio = halfulp / torch")
+
+
+def torch_version():
+    """Asked of another process: this one stays small, because a child's memory counts from its
+    parent's."""
+    done = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def parse():
+    def names(text):
+        return text.split(",")
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    program = os.environ.get("HALFULP", os.path.join(HERE, "..", "..", "build", "halfulp"))
+    parser.add_argument("--models", type=names, default=["resnet20", "resnet18"])
+    parser.add_argument("--threads", type=lambda text: [int(t) for t in names(text)],
+                        default=[1, 2])
+    parser.add_argument("--precisions", type=names, default=["fp32", "hfp8"])
+    parser.add_argument("--repeats", type=int, default=5, help="turns of each (default 5)")
+    parser.add_argument("--steps", type=int, default=0, help="steps of a turn that count")
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--program", default=program, help="halfulp (default $HALFULP, build/)")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--quiet", action="store_true", help="no line for each turn")
+    parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
+    options = parser.parse_args()
+    unknown = [m for m in options.models if m not in CHANNELS]
+    if unknown:
+        parser.error(f"model {unknown[0]}: expected {' or '.join(CHANNELS)}")
+    if options.repeats < 1 or options.steps < 0 or options.batch < 1 or min(options.threads) < 1:
+        parser.error("repeats, batch and threads: expected at least 1")
+    if not os.access(options.program, os.X_OK):
+        parser.error(f"{options.program}: no program there; --program or HALFULP name it")
+    return options
+
+
+def main():
+    if sys.argv[1:2] == ["--turn"]:
+        torch_turn(sys.argv[2], *map(int, sys.argv[3:]))
+        return 0
+    options = parse()
+    version = torch_version()
+    if version is None:
+        print(f"skipped: {sys.executable} has no torch (Debian: apt-get install python3-torch, "
+              "then run this with /usr/bin/python3)", file=sys.stderr)
+        return SKIPPED
+    rows = [row for name in options.models for threads in options.threads
+            for row in compare(name, threads, options)]
+    if options.json:
+        print(json.dumps({"torch": version, "repeats": options.repeats, "rows": rows}, indent=1))
+    else:
+        print(f"torch {version}")
+        print_rows(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
