@@ -5,8 +5,17 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+
+# oneDNN 2 or 3; CMAKE_PREFIX_PATH, or DNNL_LIBRARY and DNNL_INCLUDE, choose one that is not the system's.
 find_library(DNNL_LIBRARY NAMES dnnl REQUIRED)
-find_path(DNNL_INCLUDE NAMES dnnl.h oneapi/dnnl/dnnl.h REQUIRED)
+cmake_path(GET DNNL_LIBRARY PARENT_PATH dnnl_folder)
+find_path(DNNL_INCLUDE NAMES oneapi/dnnl/dnnl.h HINTS ${dnnl_folder}/../include REQUIRED)
+file(STRINGS ${DNNL_INCLUDE}/oneapi/dnnl/dnnl_version.h dnnl_major REGEX "define DNNL_VERSION_MAJOR")
+string(REGEX MATCH "[0-9]+" dnnl_major "${dnnl_major}")
+if(NOT dnnl_major MATCHES "^[23]$")
+  message(FATAL_ERROR "${DNNL_INCLUDE}: found oneDNN ${dnnl_major}, expected version 2 or 3")
+endif()
+message(STATUS "oneDNN ${dnnl_major}: ${DNNL_LIBRARY}")
 
 add_library(halfulp-options INTERFACE)
 target_include_directories(halfulp-options INTERFACE

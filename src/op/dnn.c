@@ -1,28 +1,24 @@
-/* oneDNN 2.x behind op/dnn.h. Version 3 differs in "descriptions" (no op descriptors) and in memory
- * descriptors being pointers: those two sections and the struct members of type dnnl_memory_desc_t.
- */
+/* oneDNN behind op/dnn.h, version 2 or 3: what differs is behind op/dnn_api.h. */
 #include "op/dnn.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <oneapi/dnnl/dnnl.h>
-
 #include "base/checked.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
-
-#if DNNL_VERSION_MAJOR != 2
-#error "this adaptor speaks the C API of oneDNN 2.x"
-#endif
+#include "op/dnn_api.h"
 
 enum { ALIGNMENT = 64 };
 
 /* The primitives for one chunk length. UNPACK: weight gradient from its own layout to the plain
  * one. */
-enum { FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS, UNPACK, KINDS };
+enum {
+    FORWARD = HU_DNN_FORWARD,
+    BACKWARD_DATA = HU_DNN_DATA_GRADIENT,
+    BACKWARD_WEIGHTS = HU_DNN_WEIGHT_GRADIENT,
+    UNPACK,
+    KINDS
+};
 
 /* Memory objects of one thread: shells that every call points at its arrays. SCRATCHPAD + kind. */
 enum { INPUT, OUTPUT, BIAS_GRADIENT, PACKED_GRADIENT, GRADIENT, SCRATCHPAD };
@@ -34,7 +30,7 @@ typedef struct thread_memory {
 typedef struct length_plan {
     struct length_plan *next;
     int64_t count; /* samples */
-    dnnl_memory_desc_t input, output, packed_gradient;
+    hu_dnn_layout input, output, packed_gradient;
     dnnl_primitive_desc_t pd[KINDS];
     dnnl_primitive_t primitive[KINDS];                                   /* NULL: not needed */
     size_t scratchpad_bytes[2], packed_gradient_bytes, scratch_bytes[2]; /* [hu_pass] */
@@ -46,7 +42,7 @@ typedef struct length_plan {
 
 /* Plain weights -> the layout that FORWARD or BACKWARD_DATA reads, the same for all lengths. */
 typedef struct weight_packing {
-    dnnl_memory_desc_t layout; /* "any" until the first length has chosen */
+    hu_dnn_layout layout; /* "any" until the first length has chosen */
     size_t bytes, scratchpad_bytes;
     dnnl_primitive_desc_t pd;
     dnnl_primitive_t reorder; /* NULL: pass not needed */
@@ -59,9 +55,9 @@ struct hu_dnn {
     bool need_data, need_weights; /* gradients by oneDNN */
     int threads;
     dnnl_engine_t engine;
-    dnnl_primitive_attr_t attr;            /* user-managed scratchpad */
-    dnnl_stream_t *stream;                 /* [threads] */
-    dnnl_memory_desc_t weights, any, bias; /* plain weights; weights of free layout */
+    dnnl_primitive_attr_t attr;       /* user-managed scratchpad */
+    dnnl_stream_t *stream;            /* [threads] */
+    hu_dnn_layout weights, any, bias; /* plain weights; weights of free layout */
     dnnl_memory_t bias_memory;
     weight_packing packing[2]; /* [hu_pass] */
     length_plan *plans;        /* the last one is that of info->chunk */
@@ -74,123 +70,69 @@ static hu_status check(dnnl_status_t status, const char *what) {
                    "oneDNN cannot make %s: status %d", what, (int)status);
 }
 
-/* ---- instruction set ---- */
-
-static pthread_once_t cap_once = PTHREAD_ONCE_INIT;
-static bool cap_failed;
-
-/* oneDNN takes the cap only before its first primitive. */
-static void cap_isa(void) {
-    hu_isa isa = hu_cpu_isa();
-    if (isa == hu_cpu_isa_native()) return;
-    dnnl_cpu_isa_t cap = isa == HU_ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41;
-    dnnl_set_max_cpu_isa(cap);
-    cap_failed = ((unsigned)dnnl_get_effective_cpu_isa() & ~(unsigned)cap) != 0;
-}
-
-hu_status hu_dnn_check_isa(void) {
-    pthread_once(&cap_once, cap_isa);
-    if (!cap_failed) return HU_OK;
-    return hu_fail(HU_ERR_INTERNAL,
-                   "oneDNN was in use before HALFULP_MAX_ISA=%s could cap its instruction set",
-                   hu_isa_name(hu_cpu_isa()));
-}
-
 /* ---- descriptions ---- */
 
 static hu_status describe_data(const hu_product *p, int64_t count, int64_t h, int64_t w, int64_t c,
-                               dnnl_memory_desc_t *md) {
+                               hu_dnn_layout *layout) {
     dnnl_dims_t dims = {count, c, h, w}, strides = {h * w * c, 1, w * c, c};
-    return check(
-        dnnl_memory_desc_init_by_strides(md, p->is_linear ? 2 : 4, dims, dnnl_f32, strides),
-        "a layout of activations");
+    return check(hu_dnn_layout_strided(p->is_linear ? 2 : 4, dims, strides, layout),
+                 "a layout of activations");
 }
 
 /* [out_c, kernel_h, kernel_w, in_c / groups] in oneDNN's order of extents ([groups,] out, in, h,
- * w). */
-static hu_status describe_weights(const hu_product *p, dnnl_memory_desc_t *plain,
-                                  dnnl_memory_desc_t *any) {
+ * w); twice "any" for the packed ones. */
+static hu_status describe_weights(hu_dnn *dnn) {
+    const hu_product *p = &dnn->product;
     int64_t depth = p->in_c / p->groups, out = p->out_c / p->groups;
     int64_t row = p->kernel_w * depth, filter = p->kernel_h * row;
-    dnnl_dims_t dims = {p->groups, out, depth, p->kernel_h, p->kernel_w};
-    dnnl_dims_t strides = {out * filter, filter, 1, row, depth};
+    const int64_t dims[] = {p->groups, out, depth, p->kernel_h, p->kernel_w};
+    const int64_t strides[] = {out * filter, filter, 1, row, depth};
     int skip = p->groups == 1, ndims = p->is_linear ? 2 : 5 - skip;
-    dnnl_status_t status =
-        dnnl_memory_desc_init_by_strides(plain, ndims, dims + skip, dnnl_f32, strides + skip);
-    if (status == dnnl_success)
-        status =
-            dnnl_memory_desc_init_by_tag(any, ndims, dims + skip, dnnl_f32, dnnl_format_tag_any);
+    dnnl_dims_t extent = {0}, stride = {0};
+    memcpy(extent, dims + skip, (size_t)ndims * sizeof *dims);
+    memcpy(stride, strides + skip, (size_t)ndims * sizeof *strides);
+    dnnl_status_t status = hu_dnn_layout_strided(ndims, extent, stride, &dnn->weights);
+    hu_dnn_layout *free_ones[] = {&dnn->any, &dnn->packing[0].layout, &dnn->packing[1].layout};
+    for (size_t i = 0; status == dnnl_success && i < sizeof free_ones / sizeof *free_ones; i++)
+        status = hu_dnn_layout_any(ndims, extent, free_ones[i]);
     return check(status, "a layout of weights");
-}
-
-typedef union op_description {
-    dnnl_convolution_desc_t convolution;
-    dnnl_inner_product_desc_t inner_product;
-} op_description;
-
-typedef struct layouts {
-    const dnnl_memory_desc_t *input, *weights, *bias, *output;
-} layouts;
-
-static dnnl_status_t describe_linear(int kind, const layouts *l, dnnl_inner_product_desc_t *d) {
-    if (kind == FORWARD)
-        return dnnl_inner_product_forward_desc_init(d, dnnl_forward_training, l->input, l->weights,
-                                                    l->bias, l->output);
-    if (kind == BACKWARD_DATA)
-        return dnnl_inner_product_backward_data_desc_init(d, l->input, l->weights, l->output);
-    return dnnl_inner_product_backward_weights_desc_init(d, l->input, l->weights, l->bias,
-                                                         l->output);
-}
-
-static dnnl_status_t describe_conv(const hu_product *p, int kind, const layouts *l,
-                                   dnnl_convolution_desc_t *d) {
-    dnnl_dims_t stride = {p->stride_h, p->stride_w}, pad = {p->pad_h, p->pad_w};
-    dnnl_dims_t dilation = {p->dilation_h - 1, p->dilation_w - 1};
-    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
-    if (kind == FORWARD)
-        return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, l->input,
-                                                          l->weights, l->bias, l->output, stride,
-                                                          dilation, pad, pad);
-    if (kind == BACKWARD_DATA)
-        return dnnl_dilated_convolution_backward_data_desc_init(
-            d, alg, l->input, l->weights, l->output, stride, dilation, pad, pad);
-    return dnnl_dilated_convolution_backward_weights_desc_init(
-        d, alg, l->input, l->weights, l->bias, l->output, stride, dilation, pad, pad);
 }
 
 /* ---- shells and primitives ---- */
 
-static hu_status make_memory(const hu_dnn *dnn, const dnnl_memory_desc_t *md,
-                             dnnl_memory_t *memory) {
-    return check(dnnl_memory_create(memory, md, dnn->engine, DNNL_MEMORY_NONE), "a memory object");
+static hu_status make_memory(const hu_dnn *dnn, hu_dnn_view view, dnnl_memory_t *memory) {
+    return check(dnnl_memory_create(memory, view, dnn->engine, DNNL_MEMORY_NONE),
+                 "a memory object");
 }
 
-static const dnnl_memory_desc_t *scratchpad_of(const_dnnl_primitive_desc_t pd) {
+static hu_dnn_view scratchpad_of(const_dnnl_primitive_desc_t pd) {
     return dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 }
 
 /* Primitive FORWARD, BACKWARD_DATA or BACKWARD_WEIGHTS of a length. */
 static hu_status make_product(const hu_dnn *dnn, length_plan *plan, int kind,
-                              const dnnl_memory_desc_t *weights) {
+                              const hu_dnn_layout *weights) {
     static const char *const what[] = {"a forward product", "a data gradient", "a weight gradient"};
-    layouts l = {&plan->input, weights, dnn->product.has_bias ? &dnn->bias : NULL, &plan->output};
-    op_description d;
-    dnnl_status_t status = dnn->product.is_linear
-                               ? describe_linear(kind, &l, &d.inner_product)
-                               : describe_conv(&dnn->product, kind, &l, &d.convolution);
-    if (status == dnnl_success)
-        status = dnnl_primitive_desc_create(&plan->pd[kind], &d, dnn->attr, dnn->engine,
-                                            kind == FORWARD ? NULL : plan->pd[FORWARD]);
+    const hu_dnn_request request = {
+        .product = &dnn->product,
+        .input = hu_dnn_view_of(&plan->input),
+        .weights = hu_dnn_view_of(weights),
+        .bias = dnn->product.has_bias ? hu_dnn_view_of(&dnn->bias) : NULL,
+        .output = hu_dnn_view_of(&plan->output),
+        .engine = dnn->engine,
+        .attr = dnn->attr,
+        .forward = kind == HU_DNN_FORWARD ? NULL : plan->pd[FORWARD],
+    };
+    dnnl_status_t status = hu_dnn_describe(&request, (hu_dnn_kind)kind, &plan->pd[kind]);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&plan->primitive[kind], plan->pd[kind]);
     return check(status, what[kind]);
 }
 
-static hu_status make_reorder(const hu_dnn *dnn, const dnnl_memory_desc_t *from,
-                              const dnnl_memory_desc_t *to, dnnl_primitive_desc_t *pd,
-                              dnnl_primitive_t *primitive) {
-    dnnl_status_t status =
-        dnnl_reorder_primitive_desc_create(pd, from, dnn->engine, to, dnn->engine, dnn->attr);
+static hu_status make_reorder(const hu_dnn *dnn, const hu_dnn_layout *from, const hu_dnn_layout *to,
+                              dnnl_primitive_desc_t *pd, dnnl_primitive_t *primitive) {
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+        pd, hu_dnn_view_of(from), dnn->engine, hu_dnn_view_of(to), dnn->engine, dnn->attr);
     if (status == dnnl_success) status = dnnl_primitive_create(primitive, *pd);
     return check(status, "a change of layout");
 }
@@ -203,20 +145,33 @@ static void release_packing(weight_packing *packing) {
     dnnl_memory_destroy(packing->scratchpad);
     dnnl_primitive_destroy(packing->reorder);
     dnnl_primitive_desc_destroy(packing->pd);
+    hu_dnn_layout_release(&packing->layout);
     hu_free(packing->scratch);
+}
+
+static size_t layout_bytes(const hu_dnn_layout *layout) {
+    return dnnl_memory_desc_get_size(hu_dnn_view_of(layout));
+}
+
+/* Takes the layout that a primitive chose. */
+static hu_status replace_layout(const_dnnl_primitive_desc_t chosen_by, dnnl_query_t what,
+                                hu_dnn_layout *layout) {
+    hu_dnn_layout_release(layout);
+    return check(hu_dnn_layout_copy(dnnl_primitive_desc_query_md(chosen_by, what, 0), layout),
+                 "a copy of a layout");
 }
 
 /* Fixes the layout to the one that the primitive of info->chunk chose. */
 static hu_status make_packing(const hu_dnn *dnn, const_dnnl_primitive_desc_t chosen_by,
                               weight_packing *packing) {
     hu_status st;
-    packing->layout = *dnnl_primitive_desc_query_md(chosen_by, dnnl_query_weights_md, 0);
-    packing->bytes = dnnl_memory_desc_get_size(&packing->layout);
+    HU_TRY(replace_layout(chosen_by, dnnl_query_weights_md, &packing->layout));
+    packing->bytes = layout_bytes(&packing->layout);
     HU_TRY(make_reorder(dnn, &dnn->weights, &packing->layout, &packing->pd, &packing->reorder));
-    const dnnl_memory_desc_t *scratchpad = scratchpad_of(packing->pd);
+    hu_dnn_view scratchpad = scratchpad_of(packing->pd);
     HU_TRY(hu_alloc(dnnl_memory_desc_get_size(scratchpad), &packing->scratch));
-    HU_TRY(make_memory(dnn, &dnn->weights, &packing->plain));
-    HU_TRY(make_memory(dnn, &packing->layout, &packing->packed));
+    HU_TRY(make_memory(dnn, hu_dnn_view_of(&dnn->weights), &packing->plain));
+    HU_TRY(make_memory(dnn, hu_dnn_view_of(&packing->layout), &packing->packed));
     HU_TRY(
         check(dnnl_memory_create(&packing->scratchpad, scratchpad, dnn->engine, packing->scratch),
               "a scratchpad"));
@@ -234,20 +189,23 @@ static void release_plan(length_plan *plan) {
         dnnl_primitive_destroy(plan->primitive[k]);
         dnnl_primitive_desc_destroy(plan->pd[k]);
     }
+    hu_dnn_layout_release(&plan->input);
+    hu_dnn_layout_release(&plan->output);
+    hu_dnn_layout_release(&plan->packed_gradient);
     hu_free(plan->thread);
     hu_free(plan->spare);
     hu_free(plan);
 }
 
 static hu_status make_thread(const hu_dnn *dnn, const length_plan *plan, thread_memory *m) {
-    const dnnl_memory_desc_t *layout[SHELLS] = {&plan->input, &plan->output, &dnn->bias,
-                                                &plan->packed_gradient, &dnn->weights};
+    hu_dnn_view view[SHELLS] = {hu_dnn_view_of(&plan->input), hu_dnn_view_of(&plan->output),
+                                hu_dnn_view_of(&dnn->bias), NULL, hu_dnn_view_of(&dnn->weights)};
     hu_status st = HU_OK;
     for (int k = 0; k < KINDS; k++)
-        if (plan->pd[k]) layout[SCRATCHPAD + k] = scratchpad_of(plan->pd[k]);
-    if (!dnn->need_weights) layout[PACKED_GRADIENT] = NULL;
+        if (plan->pd[k]) view[SCRATCHPAD + k] = scratchpad_of(plan->pd[k]);
+    if (dnn->need_weights) view[PACKED_GRADIENT] = hu_dnn_view_of(&plan->packed_gradient);
     for (int i = 0; i < SHELLS; i++)
-        if (layout[i]) HU_TRY(make_memory(dnn, layout[i], &m->shell[i]));
+        if (view[i]) HU_TRY(make_memory(dnn, view[i], &m->shell[i]));
 done:
     return st;
 }
@@ -264,9 +222,10 @@ static hu_status make_primitives(hu_dnn *dnn, length_plan *plan) {
     }
     if (!dnn->need_weights) return HU_OK;
     HU_TRY(make_product(dnn, plan, BACKWARD_WEIGHTS, &dnn->any));
-    plan->packed_gradient =
-        *dnnl_primitive_desc_query_md(plan->pd[BACKWARD_WEIGHTS], dnnl_query_diff_weights_md, 0);
-    if (!dnnl_memory_desc_equal(&plan->packed_gradient, &dnn->weights))
+    HU_TRY(replace_layout(plan->pd[BACKWARD_WEIGHTS], dnnl_query_diff_weights_md,
+                          &plan->packed_gradient));
+    if (!dnnl_memory_desc_equal(hu_dnn_view_of(&plan->packed_gradient),
+                                hu_dnn_view_of(&dnn->weights)))
         HU_TRY(make_reorder(dnn, &plan->packed_gradient, &dnn->weights, &plan->pd[UNPACK],
                             &plan->primitive[UNPACK]));
 done:
@@ -284,9 +243,8 @@ static void measure(const hu_dnn *dnn, length_plan *plan) {
         if (bytes > plan->scratchpad_bytes[pass]) plan->scratchpad_bytes[pass] = bytes;
     }
     if (dnn->need_weights)
-        plan->packed_gradient_bytes =
-            hu_round_up(dnnl_memory_desc_get_size(&plan->packed_gradient), ALIGNMENT);
-    size_t bias_bytes = hu_round_up(dnnl_memory_desc_get_size(&dnn->bias), ALIGNMENT);
+        plan->packed_gradient_bytes = hu_round_up(layout_bytes(&plan->packed_gradient), ALIGNMENT);
+    size_t bias_bytes = hu_round_up(layout_bytes(&dnn->bias), ALIGNMENT);
     plan->scratch_bytes[HU_FORWARD] = plan->scratchpad_bytes[HU_FORWARD];
     plan->scratch_bytes[HU_BACKWARD] =
         plan->scratchpad_bytes[HU_BACKWARD] + plan->packed_gradient_bytes + bias_bytes;
@@ -351,6 +309,9 @@ void hu_dnn_release(hu_dnn *dnn) {
     }
     for (int pass = 0; pass < 2; pass++) release_packing(&dnn->packing[pass]);
     dnnl_memory_destroy(dnn->bias_memory);
+    hu_dnn_layout_release(&dnn->weights);
+    hu_dnn_layout_release(&dnn->any);
+    hu_dnn_layout_release(&dnn->bias);
     for (int t = 0; dnn->stream && t < dnn->threads; t++) dnnl_stream_destroy(dnn->stream[t]);
     hu_free(dnn->stream);
     dnnl_primitive_attr_destroy(dnn->attr);
@@ -376,13 +337,11 @@ done:
 }
 
 static hu_status make_layouts(hu_dnn *dnn) {
-    dnnl_dims_t channels = {dnn->product.out_c};
+    dnnl_dims_t channels = {dnn->product.out_c}, stride = {1};
     hu_status st;
-    HU_TRY(check(dnnl_memory_desc_init_by_tag(&dnn->bias, 1, channels, dnnl_f32, dnnl_a),
-                 "a layout of biases"));
-    HU_TRY(make_memory(dnn, &dnn->bias, &dnn->bias_memory));
-    HU_TRY(describe_weights(&dnn->product, &dnn->weights, &dnn->any));
-    dnn->packing[HU_FORWARD].layout = dnn->packing[HU_BACKWARD].layout = dnn->any;
+    HU_TRY(check(hu_dnn_layout_strided(1, channels, stride, &dnn->bias), "a layout of biases"));
+    HU_TRY(make_memory(dnn, hu_dnn_view_of(&dnn->bias), &dnn->bias_memory));
+    HU_TRY(describe_weights(dnn));
 done:
     return st;
 }
@@ -520,9 +479,4 @@ bool hu_dnn_weight_gradient(const hu_op_call *call) {
            point(e.shell[BIAS_GRADIENT], bias) &&
            execute(&e, BACKWARD_WEIGHTS, has_bias ? 5 : 4, args) &&
            (!unpack || unpack_gradient(&e, call->dparam[0]));
-}
-
-void hu_dnn_version(char *text, uint32_t capacity) {
-    const dnnl_version_t *version = dnnl_version();
-    snprintf(text, capacity, "%d.%d.%d", version->major, version->minor, version->patch);
 }

@@ -1,4 +1,4 @@
-/* op/dnn.h - products on oneDNN; dnn.c and dnn_sgemm.c are the only files that include it.
+/* op/dnn.h - products on oneDNN; dnn_api.h is the only file that includes its headers.
  *
  * Activations are plain [count, H, W, C]; weights are packed once per pass into the layout that the
  * primitives like. A primitive splits its work over the OpenMP threads it was made under, and its

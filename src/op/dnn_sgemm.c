@@ -1,9 +1,9 @@
 /* oneDNN's float32 matrix product: the reference of benchmarks, no part of a training. */
 #include <omp.h>
-#include <oneapi/dnnl/dnnl.h>
 
 #include "base/error.h"
 #include "op/dnn.h"
+#include "op/dnn_api.h"
 
 hu_status hu_dnn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
                        int threads) {

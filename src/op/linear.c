@@ -76,4 +76,5 @@ const hu_op hu_op_linear = {
     .whole = hu_product_whole,
     .accumulate = hu_product_accumulate,
     .macs = hu_product_node_macs,
+    .impl = hu_product_impl,
 };

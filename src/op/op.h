@@ -167,6 +167,9 @@ typedef struct hu_op {
 
     /* Multiply-accumulates of one sample, forward. NULL: 0. */
     int64_t (*macs)(const hu_node_info *info);
+    /* The library's name of what computes a pass ("jit:avx2"); one that begins with "ref" is slow.
+     * "" where our own kernels do, NULL: always. Borrowed: valid until release. */
+    const char *(*impl)(const hu_node_info *info, void *state, hu_pass pass);
 } hu_op;
 
 static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role) {

@@ -167,6 +167,12 @@ void hu_product_begin(const hu_op_call *call, hu_pass pass) {
         hu_dense_pack(by->conv, pass, call->param, call->info->n_params, call->workspace);
 }
 
+const char *hu_product_impl(const hu_node_info *info, void *state, hu_pass pass) {
+    const engines *by = state;
+    bool is_accumulated = pass == HU_FORWARD && hu_accumulates(info, HU_PRODUCT_FORWARD);
+    return by && by->dnn && !is_accumulated ? hu_dnn_impl(by->dnn, pass) : "";
+}
+
 /* ---- run ---- */
 
 /* One of oneDNN's products, which expects its own state. */

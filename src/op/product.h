@@ -54,5 +54,6 @@ void hu_product_run_backward(const hu_op_call *call);
 bool hu_product_whole(const hu_node_info *info);
 void hu_product_accumulate(const hu_op_call *call);
 int64_t hu_product_node_macs(const hu_node_info *info);
+const char *hu_product_impl(const hu_node_info *info, void *state, hu_pass pass);
 
 #endif

@@ -1,0 +1,65 @@
+/* op/dnn_api.h - where the C APIs of oneDNN 2 and 3 differ, under one set of names; dnn.c is
+ * written on top of it. dnn_api_2.c and dnn_api_3.c implement it, the one of the oneDNN that is
+ * compiled with; what is called alike in both versions is used as it is.
+ */
+#ifndef HU_OP_DNN_API_H
+#define HU_OP_DNN_API_H
+#include <oneapi/dnnl/dnnl.h>
+
+#include "op/product.h"
+
+#if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
+#error "halfulp speaks the C API of oneDNN 2 and 3"
+#endif
+
+/* A description of an array (its "memory descriptor") that we own: a struct in version 2, a pointer
+ * to an object in version 3. All zero: none. A view is what oneDNN's functions read; it is valid as
+ * long as its layout, or the primitive that it was asked of. */
+typedef dnnl_memory_desc_t hu_dnn_layout;
+#if DNNL_VERSION_MAJOR == 2
+typedef const dnnl_memory_desc_t *hu_dnn_view;
+#else
+typedef const_dnnl_memory_desc_t hu_dnn_view;
+#endif
+
+hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout);
+
+/* A float32 array with these strides in elements; one whose layout the primitive may choose; a copy
+ * of another description. *layout must hold none before. */
+dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims, const dnnl_dims_t strides,
+                                    hu_dnn_layout *layout);
+dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout);
+dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout);
+void hu_dnn_layout_release(hu_dnn_layout *layout);
+
+typedef enum hu_dnn_kind {
+    HU_DNN_FORWARD,
+    HU_DNN_DATA_GRADIENT,
+    HU_DNN_WEIGHT_GRADIENT
+} hu_dnn_kind;
+
+/* A product and the layouts of its arrays or of their gradients, as the kind asks. */
+typedef struct hu_dnn_request {
+    const hu_product *product;
+    hu_dnn_view input, weights, bias, output; /* bias NULL: none; unused by data gradients */
+    dnnl_engine_t engine;
+    const_dnnl_primitive_attr_t attr;
+    const_dnnl_primitive_desc_t forward; /* a gradient's forward product, NULL for the latter */
+} hu_dnn_request;
+
+/* Describes the primitive; owner destroys it. */
+dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_dnn_kind kind,
+                              dnnl_primitive_desc_t *pd);
+
+/* Strides, dilations (0: dense) and padding of a convolution in oneDNN's terms. */
+typedef struct hu_dnn_window {
+    dnnl_dims_t stride, dilation, pad;
+} hu_dnn_window;
+
+static inline hu_dnn_window hu_dnn_window_of(const hu_product *p) {
+    return (hu_dnn_window){.stride = {p->stride_h, p->stride_w},
+                           .dilation = {p->dilation_h - 1, p->dilation_w - 1},
+                           .pad = {p->pad_h, p->pad_w}};
+}
+
+#endif

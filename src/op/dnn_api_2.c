@@ -1,0 +1,70 @@
+/* oneDNN 2: memory descriptors are structs, and a primitive is described in two steps, by an "op
+ * descriptor" and by the implementation found for it. */
+#include "op/dnn_api.h"
+
+#if DNNL_VERSION_MAJOR == 2
+
+hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
+    return layout;
+}
+
+dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims, const dnnl_dims_t strides,
+                                    hu_dnn_layout *layout) {
+    return dnnl_memory_desc_init_by_strides(layout, ndims, dims, dnnl_f32, strides);
+}
+
+dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
+    return dnnl_memory_desc_init_by_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
+}
+
+dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
+    *layout = *other;
+    return dnnl_success;
+}
+
+void hu_dnn_layout_release(hu_dnn_layout *layout) {
+    *layout = (hu_dnn_layout){0};
+}
+
+typedef union op_description {
+    dnnl_convolution_desc_t convolution;
+    dnnl_inner_product_desc_t inner_product;
+} op_description;
+
+static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_dnn_kind kind,
+                                     dnnl_inner_product_desc_t *d) {
+    if (kind == HU_DNN_FORWARD)
+        return dnnl_inner_product_forward_desc_init(d, dnnl_forward_training, r->input, r->weights,
+                                                    r->bias, r->output);
+    if (kind == HU_DNN_DATA_GRADIENT)
+        return dnnl_inner_product_backward_data_desc_init(d, r->input, r->weights, r->output);
+    return dnnl_inner_product_backward_weights_desc_init(d, r->input, r->weights, r->bias,
+                                                         r->output);
+}
+
+static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_dnn_kind kind,
+                                   dnnl_convolution_desc_t *d) {
+    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
+    hu_dnn_window w = hu_dnn_window_of(r->product);
+    if (kind == HU_DNN_FORWARD)
+        return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, r->input,
+                                                          r->weights, r->bias, r->output, w.stride,
+                                                          w.dilation, w.pad, w.pad);
+    if (kind == HU_DNN_DATA_GRADIENT)
+        return dnnl_dilated_convolution_backward_data_desc_init(
+            d, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad);
+    return dnnl_dilated_convolution_backward_weights_desc_init(
+        d, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad, w.pad);
+}
+
+dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_dnn_kind kind,
+                              dnnl_primitive_desc_t *pd) {
+    op_description d;
+    dnnl_status_t status = request->product->is_linear
+                               ? describe_linear(request, kind, &d.inner_product)
+                               : describe_conv(request, kind, &d.convolution);
+    if (status != dnnl_success) return status;
+    return dnnl_primitive_desc_create(pd, &d, request->attr, request->engine, request->forward);
+}
+
+#endif
