@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/session.h"
+#include "cli/warnings.h"
 #include "report/table.h"
 
 enum { WARM_UP_STEPS = 2, IMAGES = 1024, MOST = 2 };
@@ -98,6 +99,7 @@ static hu_status enter_all(hu_config *config, hu_dataset *dataset, step_contest 
     contestant *asked = &contest->by[contest->count++];
     HU_TRY(enter(config, dataset, false, asked));
     HU_TRY(hu_config_i64(asked->config, "run.threads", &contest->threads));
+    hu_warnings_print(hu_trainer_run(asked->trainer));
 done:
     return st;
 }
@@ -142,7 +144,9 @@ static hu_status print_json(const step_contest *contest) {
     json_t *rows = json_array();
     for (int i = 0; rows && i < contest->count; i++)
         json_array_append_new(rows, row_json(contest, &contest->by[i]));
-    return hu_json_print(json_pack("{s:s, s:o}", "kernel", "step", "rows", rows));
+    const hu_run *asked = hu_trainer_run(contest->by[contest->count - 1].trainer);
+    return hu_json_print(json_pack("{s:s, s:o, s:o}", "kernel", "step", "rows", rows, "warnings",
+                                   hu_warnings_json(asked)));
 }
 
 static hu_status add_row(hu_table *table, const step_contest *contest, const contestant *c) {

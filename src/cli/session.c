@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 
 double hu_seconds_now(void) {
     struct timespec now;
@@ -116,6 +117,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                 (long long)options.batch, (long long)dataset->train.count);
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
     HU_TRY(hu_ledger_check(&ledger, &session->before));
+    hu_warnings_print(hu_trainer_run(session->trainer));
     HU_TRY(read_intervals(session));
     HU_TRY(open_folder(session, directory, resume));
     if (!session->is_quiet) hu_progress_memory(&ledger);
@@ -252,7 +254,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_config_text(session->config, "data.name", &data);
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:i, s:o, s:I, s:o, s:o, s:o, s:o, "
-        "s:s}",
+        "s:s, s:o}",
         "model", model, "precision", precision, "data", data, "parameters",
         (json_int_t)hu_graph_parameters(graph), "steps", (json_int_t)progress->step, "train_loss",
         hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
@@ -263,7 +265,8 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger), "weights_hash",
         hu_json_hash(hu_trainer_weights_hash(session->trainer)), "overflow_share",
         hu_json_number((double)progress->overflow / elements), "underflow_share",
-        hu_json_number((double)progress->underflow / elements), "run", session->folder.path);
+        hu_json_number((double)progress->underflow / elements), "run", session->folder.path,
+        "warnings", hu_warnings_json(hu_trainer_run(session->trainer)));
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;

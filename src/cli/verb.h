@@ -26,7 +26,8 @@ typedef struct hu_verb {
     X(resume)                                                                                      \
     X(doctor)                                                                                      \
     X(bench)                                                                                       \
-    X(gemm)
+    X(gemm)                                                                                        \
+    X(plan)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;
 HU_VERB_LIST(HU_VERB_DECLARE)

@@ -184,11 +184,34 @@ int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table 
     return all;
 }
 
-/* The gradient's edge; a value without consumers (the loss) counts as its gradient does. */
-static const hu_quantizer *gradient_quantizer(const hu_graph *graph, const hu_edge_table *edges,
-                                              hu_value_id v) {
+const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_table *edges,
+                                          hu_value_id v) {
     const hu_value_info *value = &graph->value[v];
     return value->use_count ? &edges->grad[value->uses[0]].quantizer : &edges->value[v].quantizer;
+}
+
+/* Bits of one row (a sample, or a parameter) in its format; a scale of a block has 8. */
+static int64_t row_bits(const hu_value_info *value, const hu_quantizer *quantizer) {
+    enum { FLOAT32_BITS = 32, SCALE_BITS = 8 };
+    if (!hu_quantizer_rounds(quantizer)) return FLOAT32_BITS * value->elements;
+    int64_t bits = (int64_t)hu_format_bits(&quantizer->format) * value->elements;
+    if (quantizer->kind != HU_QUANTIZER_BLOCK) return bits;
+    int64_t line = value->shape.rank ? value->shape.extent[value->shape.rank - 1] : 1;
+    int64_t blocks = (line + quantizer->block->length - 1) / quantizer->block->length;
+    return bits + SCALE_BITS * blocks * (value->elements / line);
+}
+
+int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *edges,
+                                    int64_t batch) {
+    int64_t bits = 0;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        if (!is_tensor(graph, edges, v)) continue;
+        int64_t rows = value->role == HU_VALUE_PARAMETER ? 1 : batch;
+        bits += rows * (row_bits(value, &edges->value[v].quantizer) +
+                        row_bits(value, hu_precision_gradient(graph, edges, v)));
+    }
+    return bits;
 }
 
 double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch) {
@@ -197,7 +220,7 @@ double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges,
         if (!is_tensor(graph, edges, v)) continue;
         int64_t elements = tensor_elements(&graph->value[v], batch);
         low += is_low(&edges->value[v].quantizer) ? elements : 0;
-        low += is_low(gradient_quantizer(graph, edges, v)) ? elements : 0;
+        low += is_low(hu_precision_gradient(graph, edges, v)) ? elements : 0;
     }
     return all > 0 ? (double)low / (double)all : 0.0;
 }

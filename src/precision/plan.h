@@ -86,6 +86,16 @@ int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table 
  */
 double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch);
 
+/* Bits of those elements in their formats: 32 where nothing is rounded; block formats with their
+ * scales. Source: Lee et al., model aggregate. */
+int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *edges,
+                                    int64_t batch);
+
+/* How the gradient of a value is rounded: that of its first consumer; the loss, which has none,
+ * counts as its gradient does. Borrowed: valid as long as the edges. */
+const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_table *edges,
+                                          hu_value_id v);
+
 /* The names of the table, for help and completion. */
 extern const char *const hu_precision_names[];
 extern const int hu_precision_name_count;

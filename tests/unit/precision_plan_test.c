@@ -364,6 +364,30 @@ static void test_low_ratio(void **state) {
     close_plan(&p);
 }
 
+/* 16 and 8 bits: 16 times the elements less half of the low ones (Lee et al.); 32 without rounding;
+ * a block of up to 32 has one scale of 8 bits. */
+static void test_aggregate(void **state) {
+    (void)state;
+    plan p;
+    const int64_t all = 543364500, parameters = 11173962;
+    make_plan(&p, "resnet18", "fp32", NULL, true);
+    assert_true(hu_precision_aggregate_bits(p.graph, &p.edges, 128) == 32 * all);
+    close_plan(&p);
+    make_plan(&p, "resnet18", "hfp8", NULL, true);
+    assert_true(hu_precision_aggregate_bits(p.graph, &p.edges, 128) ==
+                8 * (all - parameters) + 16 * parameters);
+    close_plan(&p);
+    const char *rules[] = {"layer1.0.relu1.out: mxfp8", "input: nvfp4", "fc.bias.grad: mxfp4",
+                           NULL};
+    make_plan(&p, "resnet18", "fp32", rules, true);
+    int64_t relu = 128 * 32 * 32 * 64, image = 128 * 32 * 32 * 3;
+    int64_t saved = relu * 24 - relu / 32 * 8; /* two blocks of 32 in each line of 64 */
+    saved += image * 28 - image / 3 * 8;       /* one short block in each line of 3 */
+    saved += 10 * 28 - 8;
+    assert_true(hu_precision_aggregate_bits(p.graph, &p.edges, 128) == 32 * all - saved);
+    close_plan(&p);
+}
+
 static void test_glob(void **state) {
     (void)state;
     static const struct {
@@ -419,6 +443,7 @@ int main(void) {
         cmocka_unit_test(test_failed_parse_is_zero),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_low_ratio),
+        cmocka_unit_test(test_aggregate),
         cmocka_unit_test(test_glob),
         cmocka_unit_test(test_schemes),
     };

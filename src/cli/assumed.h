@@ -1,0 +1,10 @@
+/* cli/assumed.h - the data that plan assumes where the user names none. */
+#ifndef HU_CLI_ASSUMED_H
+#define HU_CLI_ASSUMED_H
+#include <halfulp/data.h>
+
+/* Shapes without pixels: 10 classes, 28x28x1 images for cnn-s, 32x32x3 for the other models; the
+ * number of samples is a multiple of batch. To plan with, never to be read or closed. */
+hu_dataset hu_assumed_dataset(const char *model, int64_t batch);
+
+#endif

@@ -1,0 +1,170 @@
+#include "cli/plan_layer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/slow.h"
+#include "precision/plan.h"
+
+enum { SHAPE_BYTES = 128 };
+
+/* One row. Formats: of the output, of the first parameter and of the gradients of both; "-" where
+ * there is none. */
+typedef struct layer {
+    const char *name, *op;
+    const hu_shape *output;
+    int64_t parameters, macs;
+    char activation[HU_QUANTIZER_BYTES], weight[HU_QUANTIZER_BYTES];
+    char gradient[HU_QUANTIZER_BYTES], weight_gradient[HU_QUANTIZER_BYTES];
+} layer;
+
+const char *hu_grouped(int64_t number, char *text) {
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRId64, number), used = 0;
+    for (int i = 0; i < length; i++) {
+        bool begins_group = i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-';
+        if (begins_group) text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+    return text;
+}
+
+static bool is_row(const hu_node *node) {
+    return !node->op->is_view;
+}
+
+/* Numbers of the parameters; formats of the first that is trained. */
+static void describe_parameters(const hu_run *run, const hu_node *node, layer *row) {
+    strcpy(row->weight, "-");
+    strcpy(row->weight_gradient, "-");
+    for (int p = 0; p < node->n_params; p++) {
+        hu_value_id v = node->param[p];
+        const hu_value_info *value = &run->graph->value[v];
+        if (value->role != HU_VALUE_PARAMETER) continue;
+        row->parameters += value->elements;
+        if (row->weight[0] != '-') continue;
+        hu_quantizer_print(&run->edges->value[v].quantizer, row->weight, HU_QUANTIZER_BYTES);
+        hu_quantizer_print(hu_precision_gradient(run->graph, run->edges, v), row->weight_gradient,
+                           HU_QUANTIZER_BYTES);
+    }
+}
+
+static layer describe(const hu_run *run, uint32_t index) {
+    const hu_node *node = &run->graph->node[index];
+    const hu_node_info *info = &run->exec[index].info;
+    hu_value_id out = node->out[0];
+    layer row = {.name = node->name,
+                 .op = node->op->name,
+                 .output = &run->graph->value[out].shape,
+                 .macs = node->op->macs ? node->op->macs(info) : 0};
+    describe_parameters(run, node, &row);
+    hu_quantizer_print(&run->edges->value[out].quantizer, row.activation, HU_QUANTIZER_BYTES);
+    hu_quantizer_print(hu_precision_gradient(run->graph, run->edges, out), row.gradient,
+                       HU_QUANTIZER_BYTES);
+    return row;
+}
+
+/* Null for "-". */
+static json_t *format_json(const char *text) {
+    return strcmp(text, "-") == 0 ? json_null() : json_string(text);
+}
+
+static json_t *shape_json(const hu_shape *shape) {
+    json_t *list = json_array();
+    for (int i = 0; list && i < shape->rank; i++)
+        json_array_append_new(list, json_integer((json_int_t)shape->extent[i]));
+    return list;
+}
+
+static json_t *layer_json(const hu_run *run, uint32_t index) {
+    layer row = describe(run, index);
+    return json_pack(
+        "{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s}", "name", row.name, "op", row.op,
+        "output", shape_json(row.output), "parameters", (json_int_t)row.parameters, "macs",
+        (json_int_t)row.macs, "activation", row.activation, "gradient", row.gradient, "weight",
+        format_json(row.weight), "weight_gradient", format_json(row.weight_gradient), "forward_by",
+        hu_run_impl(run, index, HU_FORWARD), "backward_by", hu_run_impl(run, index, HU_BACKWARD));
+}
+
+json_t *hu_plan_layers_json(const hu_run *run) {
+    json_t *list = json_array();
+    for (uint32_t n = 0; list && n < run->graph->node_count; n++)
+        if (is_row(&run->graph->node[n])) json_array_append_new(list, layer_json(run, n));
+    return list;
+}
+
+/* A format's name up to its first parameter, with a star if there are any. */
+static hu_status format_cell(hu_table *table, const char *format) {
+    int length = (int)strcspn(format, ":");
+    return hu_table_cell(table, "%.*s%s", length, format, format[length] ? "*" : "");
+}
+
+/* Zeros are left out, so that the eye finds what counts. */
+static hu_status number_cell(hu_table *table, int64_t number) {
+    char text[HU_GROUPED_BYTES];
+    return hu_table_cell(table, "%s", number ? hu_grouped(number, text) : "");
+}
+
+static hu_status add_row(hu_table *table, const layer *row) {
+    hu_status st = HU_OK;
+    char shape[SHAPE_BYTES] = "";
+    if (row->output) hu_shape_print(row->output, shape, sizeof shape);
+    HU_TRY(hu_table_cell(table, "%s", row->name));
+    HU_TRY(hu_table_cell(table, "%s", row->op));
+    HU_TRY(hu_table_cell(table, "%s", shape));
+    HU_TRY(number_cell(table, row->parameters));
+    HU_TRY(number_cell(table, row->macs));
+    HU_TRY(format_cell(table, row->activation));
+    HU_TRY(format_cell(table, row->gradient));
+    HU_TRY(format_cell(table, row->weight));
+    HU_TRY(format_cell(table, row->weight_gradient));
+done:
+    return st;
+}
+
+hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
+    static const char *const titles[] = {"layer",      "op",       "output", "parameters", "MACs",
+                                         "activation", "gradient", "weight", "weight grad"};
+    hu_status st = HU_OK;
+    layer total = {.name = "total",
+                   .op = "",
+                   .parameters = hu_graph_parameters(run->graph),
+                   .macs = hu_graph_macs(run->graph)};
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
+    for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        if (!is_row(&run->graph->node[n])) continue;
+        layer row = describe(run, n);
+        HU_TRY(add_row(*table, &row));
+    }
+    HU_TRY(add_row(*table, &total));
+done:
+    if (st != HU_OK) {
+        hu_table_free(*table);
+        *table = NULL;
+    }
+    return st;
+}
+
+/* Adds a starred format that is not among the notes yet; the last ones may find no room. */
+static void add_note(const char *format, char *notes, size_t capacity) {
+    size_t used = strlen(notes), length = strlen(format);
+    if (!strchr(format, ':') || used + length + sizeof "  * \n" > capacity) return;
+    for (const char *at = notes; (at = strstr(at, format)) != NULL; at++)
+        if (at[length] == '\n') return;
+    snprintf(notes + used, capacity - used, "  * %s\n", format);
+}
+
+void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity) {
+    notes[0] = '\0';
+    for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        if (!is_row(&run->graph->node[n])) continue;
+        layer row = describe(run, n);
+        add_note(row.activation, notes, capacity);
+        add_note(row.gradient, notes, capacity);
+        add_note(row.weight, notes, capacity);
+        add_note(row.weight_gradient, notes, capacity);
+    }
+}

@@ -1,0 +1,26 @@
+/* cli/plan_layer.h - the rows of `plan`: what each node of a planned run computes, in which
+ * formats. */
+#ifndef HU_CLI_PLAN_LAYER_H
+#define HU_CLI_PLAN_LAYER_H
+#include <jansson.h>
+
+#include "graph/run.h"
+#include "report/table.h"
+
+enum { HU_GROUPED_BYTES = 32 };
+
+/* "1234567" as "1,234,567". text: room for HU_GROUPED_BYTES. Gives text. */
+const char *hu_grouped(int64_t number, char *text);
+
+/* Array of the nodes but views: name, op, output shape, parameters, macs of one sample, formats,
+ * and who computes it where oneDNN does. New reference. */
+json_t *hu_plan_layers_json(const hu_run *run);
+
+/* The same as rows of a new table, with starred short names of formats; owner frees with
+ * hu_table_free. */
+hu_status hu_plan_layers_table(const hu_run *run, hu_table **table);
+
+/* The full names behind the stars, a line each. */
+void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity);
+
+#endif

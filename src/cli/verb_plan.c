@@ -1,0 +1,233 @@
+/* halfulp plan: what a training would compute and hold, layer by layer and byte by byte, without
+ * training. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/assumed.h"
+#include "cli/json.h"
+#include "cli/keys_used.h"
+#include "cli/options.h"
+#include "cli/plan_layer.h"
+#include "cli/session.h"
+#include "cli/verb.h"
+#include "cli/warnings.h"
+
+/* The storages that are planned, one after the other; the first gives the layers. */
+static const struct {
+    const char *name;
+    hu_storage_mode mode;
+} storages[] = {{"packed", HU_STORAGE_PACKED}, {"float32", HU_STORAGE_FLOAT32}};
+
+enum { STORAGES = sizeof storages / sizeof *storages };
+
+typedef struct planning {
+    hu_config *config;
+    bool as_json;
+    hu_dataset assumed, *opened; /* opened: NULL without data= */
+    hu_precision precision;
+    hu_train_options options;
+    int64_t parameters, macs, tensor_elements, aggregate_bits;
+    double low_ratio;
+    json_t *layers, *warnings, *ledger[STORAGES];
+    char *table, notes[1024];
+} planning;
+
+static const hu_dataset *dataset_of(const planning *plan) {
+    return plan->opened ? plan->opened : &plan->assumed;
+}
+
+static hu_status resolve(planning *plan) {
+    hu_status st = HU_OK;
+    const char *model;
+    int64_t batch;
+    hu_config *config = plan->config;
+    HU_TRY(hu_config_text(config, "model.name", &model));
+    if (hu_config_given(config, "data.name")) {
+        HU_TRY(hu_options_dataset(config, &plan->opened));
+        return hu_options_train(config, plan->opened, &plan->precision, &plan->options);
+    }
+    plan->assumed = hu_assumed_dataset(model, 1); /* enough to find the recipe's batch */
+    HU_TRY(hu_options_train(config, &plan->assumed, &plan->precision, &plan->options));
+    batch = plan->options.batch;
+    plan->assumed = hu_assumed_dataset(model, batch);
+done:
+    return st;
+}
+
+static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    const hu_run *run = hu_trainer_run(trainer);
+    const hu_graph *graph = run->graph;
+    plan->parameters = hu_graph_parameters(graph);
+    plan->macs = hu_graph_macs(graph);
+    plan->tensor_elements = hu_precision_tensor_elements(graph, run->edges, plan->options.batch);
+    plan->aggregate_bits = hu_precision_aggregate_bits(graph, run->edges, plan->options.batch);
+    plan->low_ratio = hu_trainer_low_ratio(trainer);
+    plan->layers = hu_plan_layers_json(run);
+    plan->warnings = hu_warnings_json(run);
+    hu_warnings_print(run);
+    if (!plan->as_json) {
+        HU_TRY(hu_plan_layers_table(run, &table));
+        HU_TRY(hu_table_print(table, &plan->table));
+        hu_plan_format_notes(run, plan->notes, sizeof plan->notes);
+    }
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* Plans with one storage and keeps the numbers; the memory is given back before the next. */
+static hu_status plan_storage(planning *plan, int index) {
+    hu_status st = HU_OK;
+    hu_trainer *trainer = NULL;
+    hu_train_options options = plan->options;
+    options.storage = storages[index].mode;
+    HU_TRY(hu_trainer_create(&options, dataset_of(plan), &trainer));
+    hu_ledger ledger = hu_trainer_ledger(trainer);
+    plan->ledger[index] = hu_ledger_json(&ledger);
+    if (index == 0) HU_TRY(keep_layers(plan, trainer));
+done:
+    hu_trainer_free(trainer);
+    return st;
+}
+
+/* ---- output ---- */
+
+/* {role: {"packed": bytes, "float32": bytes}} */
+static json_t *memory_json(const planning *plan) {
+    json_t *roles = json_object();
+    const char *role;
+    json_t *bytes;
+    json_object_foreach(plan->ledger[0], role, bytes) {
+        json_t *both = json_object();
+        for (int s = 0; s < STORAGES; s++)
+            json_object_set(both, storages[s].name, json_object_get(plan->ledger[s], role));
+        json_object_set_new(roles, role, both);
+    }
+    return roles;
+}
+
+static hu_status print_json(const planning *plan) {
+    hu_status st = HU_OK;
+    const char *precision, *accumulator;
+    const hu_dataset *data = dataset_of(plan);
+    const hu_train_options *options = &plan->options;
+    HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
+    HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
+    st = hu_json_print(json_pack(
+        "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:I, s:I, s:I, s:o, s:I, s:o, s:O, "
+        "s:O}",
+        "model", options->model, "width", hu_json_number(options->width), "image",
+        (json_int_t)data->height, (json_int_t)data->width, (json_int_t)data->channels, "classes",
+        (json_int_t)data->classes, "precision", precision, "accumulator", accumulator, "batch",
+        (json_int_t)options->batch, "chunk", (json_int_t)options->chunk, "threads",
+        options->threads, "parameters", (json_int_t)plan->parameters, "macs",
+        (json_int_t)plan->macs, "tensor_elements", (json_int_t)plan->tensor_elements,
+        "low_precision_ratio", hu_json_number(plan->low_ratio), "model_aggregate_bits",
+        (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan), "layers", plan->layers,
+        "warnings", plan->warnings));
+done:
+    return st;
+}
+
+static hu_status memory_row(hu_table *table, const planning *plan, const char *role) {
+    const double mib = 1048576.0;
+    hu_status st = HU_OK;
+    double packed = (double)json_integer_value(json_object_get(plan->ledger[0], role));
+    double plain = (double)json_integer_value(json_object_get(plan->ledger[1], role));
+    HU_TRY(hu_table_cell(table, "%s", role));
+    HU_TRY(hu_table_cell(table, "%.2f", packed / mib));
+    HU_TRY(hu_table_cell(table, "%.2f", plain / mib));
+    if (plain > 0)
+        HU_TRY(hu_table_cell(table, "%.3f", packed / plain));
+    else
+        HU_TRY(hu_table_cell(table, "-"));
+done:
+    return st;
+}
+
+static hu_status print_memory(const planning *plan) {
+    static const char *const titles[] = {"memory in MiB", "packed", "float32", "ratio"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    char *text = NULL;
+    const char *role;
+    json_t *bytes;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    json_object_foreach(plan->ledger[0], role, bytes) HU_TRY(memory_row(table, plan, role));
+    HU_TRY(hu_table_print(table, &text));
+    printf("\n%sarena: the roles above it where it is fullest; saved: what waits for the backward "
+           "pass\n",
+           text);
+done:
+    hu_free(text);
+    hu_table_free(table);
+    return st;
+}
+
+static hu_status print_text(const planning *plan) {
+    hu_status st = HU_OK;
+    const char *precision;
+    char elements[HU_GROUPED_BYTES], aggregate[HU_GROUPED_BYTES];
+    const hu_dataset *data = dataset_of(plan);
+    HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
+    printf("%s, width %g, %lldx%lldx%lld images, %lld classes, batch %lld in chunks of %lld, %d "
+           "threads, precision %s\n\n%s%s\n",
+           plan->options.model, plan->options.width, (long long)data->height,
+           (long long)data->width, (long long)data->channels, (long long)data->classes,
+           (long long)plan->options.batch, (long long)plan->options.chunk, plan->options.threads,
+           precision, plan->table, plan->notes);
+    printf("MACs: of one sample, forward. All tensors of a batch and their gradients: %s elements, "
+           "%s bits,\n%.2f %% of the elements in at most 8 bits\n",
+           hu_grouped(plan->tensor_elements, elements), hu_grouped(plan->aggregate_bits, aggregate),
+           100.0 * plan->low_ratio);
+    HU_TRY(print_memory(plan));
+done:
+    return st;
+}
+
+static void forget(planning *plan) {
+    for (int s = 0; s < STORAGES; s++) json_decref(plan->ledger[s]);
+    json_decref(plan->layers);
+    json_decref(plan->warnings);
+    hu_free(plan->table);
+    hu_precision_free(&plan->precision);
+    hu_dataset_close(plan->opened);
+}
+
+static hu_status run_plan(hu_config *config, int *exit_code) {
+    static const char *const keys[] = {"model.*",     "data.*", "precision.*", "accumulator.*",
+                                       "optimizer.*", "lr.*",   "scaler.*",    "eval.*",
+                                       "run.*",       NULL};
+    hu_status st = HU_OK;
+    planning plan = {.config = config, .as_json = hu_config_flag(config, "json", NULL)};
+    (void)exit_code;
+    HU_TRY(hu_keys_used(config, "plan", keys));
+    HU_TRY(resolve(&plan));
+    for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(&plan, s));
+    st = plan.as_json ? print_json(&plan) : print_text(&plan);
+done:
+    forget(&plan);
+    return st;
+}
+
+static const char *const flags[] = {"json", NULL};
+
+const hu_verb hu_verb_plan = {
+    .name = "plan",
+    .help = "what a training would compute and hold in memory, without training",
+    .usage = "model=NAME [precision=...] [batch=N] [key=value ...] [--json]",
+    .details =
+        "Takes the keys of train and tells, layer by layer, shapes, parameters, multiply-"
+        "accumulates\n"
+        "and formats; then memory by role, with packed and with float32 storage. A training of "
+        "the\n"
+        "same keys has just these bytes. Without data=, images are 32x32x3 (cnn-s: 28x28x1) in\n"
+        "10 classes. A product that would run in a slow reference implementation is warned of.\n",
+    .flags = flags,
+    .max_subjects = 0,
+    .run = run_plan,
+};

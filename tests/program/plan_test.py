@@ -1,0 +1,105 @@
+"""`plan`: its numbers against the models' definitions, its bytes against those of real trainings."""
+import json
+
+import program
+
+
+def plan(*words, cwd):
+    """(JSON, stderr) of a plan that must succeed."""
+    code, out, err = program.call("plan", *words, "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"plan {' '.join(words)}: exit {code}: {err}")
+    return json.loads(out), err
+
+
+def numbers(checks, cwd):
+    """ResNet-18 for CIFAR: parameters, size of the tensor set (Lee et al.), multiply-accumulates."""
+    batch = 2
+    found, _ = plan("model=resnet18", "precision=hfp8", f"batch={batch}", "threads=1", cwd=cwd)
+    parameters, per_sample = 11173962, (543364500 - 2 * 11173962) // 128
+    elements = 2 * parameters + batch * per_sample
+    checks.same(found["parameters"], parameters, "parameters")
+    checks.same(found["macs"], 555422720, "macs")
+    checks.same(found["tensor_elements"], elements, "tensor elements")
+    ratio = (elements - parameters) / elements
+    checks.same(found["low_precision_ratio"], ratio, "low-precision ratio")
+    checks.same(found["model_aggregate_bits"], 8 * elements + 8 * parameters, "aggregate")
+    checks.same((found["image"], found["classes"]), ([32, 32, 3], 10), "assumed data")
+    checks.same(plan("model=cnn-s", cwd=cwd)[0]["image"], [28, 28, 1], "assumed data of cnn-s")
+
+
+def layers(checks, cwd):
+    """Rows add up, convolutions follow from their shapes, formats are those of the rules."""
+    found, err = plan("model=resnet20", "model.width=0.5", "precision=hfp8", "batch=4",
+                      "precision.rules=[layer1.0.relu1.out: bf16, fc.weight.grad: fp32]", cwd=cwd)
+    rows = {row["name"]: row for row in found["layers"]}
+    checks.same(len(rows), len(found["layers"]), "names are different")
+    for key in ("parameters", "macs"):
+        checks.same(sum(row[key] for row in found["layers"]), found[key], f"sum of {key}")
+    for row in found["layers"]:
+        if row["op"] == "conv2d":
+            height, width, _ = row["output"]
+            checks.same(row["macs"], height * width * row["parameters"], f"macs of {row['name']}")
+        checks.same(row["weight"] is None, row["parameters"] == 0, f"weight of {row['name']}")
+    checks.same(rows["layer2.0.conv1"]["output"], [16, 16, 16], "output shape")
+    checks.same(rows["layer1.0.relu1"]["activation"], "bf16", "a rule's format")
+    checks.same(rows["layer1.0.conv1"]["activation"], "fp(4,3,4)", "activation")
+    checks.same(rows["layer1.0.conv1"]["weight"], "fp(4,3,4)", "weight")
+    checks.that(rows["layer1.0.conv1"]["gradient"].startswith("e5m2:"), "gradient")
+    checks.that(rows["layer1.0.conv1"]["weight_gradient"].startswith("e6m9:"), "weight gradient")
+    checks.same(rows["fc.product"]["weight_gradient"], "float32", "gradient that is not rounded")
+    warnings = [line[len("warning: "):] for line in err.splitlines() if line.startswith("warning: ")]
+    checks.same(found["warnings"], warnings, "warnings on stderr and in the result")
+    slow = [row["name"] for row in found["layers"]
+            if row["forward_by"].startswith("ref") or row["backward_by"].startswith("ref")]
+    checks.same([text.split(":")[0] for text in found["warnings"]], slow, "slow layers are named")
+
+
+def bytes_are_those_of_a_training(checks, cwd):
+    """Predicted = measured, by role: `train` checks its ledger against the allocator itself."""
+    shared = ["data=glyphs", "data.limit=96", "data.test_limit=16", "batch=16", "steps=2"]
+    for case, words in enumerate((["model=cnn-s", "precision=hfp8", "threads=1"],
+                                  ["model=cnn-s", "precision=mxfp8", "threads=2", "run.chunk=5"],
+                                  ["model=cnn-s", "optimizer=adam", "optimizer.accumulate=2"],
+                                  ["model=cnn-s", "precision=hfp8", "accumulator=fmac8:1/6/9"],
+                                  ["model=resnet20", "model.width=0.5", "precision=hfp8",
+                                   "threads=2"],
+                                  ["model=resnet20", "model.width=0.5", "threads=1"])):
+        found, _ = plan(*shared, *words, cwd=cwd)
+        for storage in ("packed", "float32"):
+            run = program.train(*shared, *words, f"storage={storage}", cwd=cwd,
+                                run=f"run{case}{storage}")
+            planned = {role: both[storage] for role, both in found["memory_bytes"].items()}
+            checks.same(planned, run["ledger_bytes"], f"{words} storage={storage}")
+            checks.same(found["parameters"], run["parameters"], f"{words}: parameters")
+            checks.same(found["warnings"], run["warnings"], f"{words}: warnings")
+    sizes = found["memory_bytes"]["total"]
+    checks.that(sizes["packed"] == sizes["float32"], "fp32 is the same in both storages")
+    found, _ = plan("model=resnet20", "model.width=0.5", "precision=hfp8", "batch=16", cwd=cwd)
+    sizes = found["memory_bytes"]["activations"]
+    checks.that(sizes["packed"] < 0.3 * sizes["float32"], f"packed activations are small: {sizes}")
+
+
+def text(checks, cwd):
+    code, out, err = program.call("plan", "model=resnet20", "precision=hfp8", "batch=4", cwd=cwd)
+    checks.same((code, err), (0, ""), "exit code and stderr")
+    for part in ("layer1.0.conv1 ", "  32x32x16  ", "272,474", "* e5m2:specials=fin:ovf=inf\n",
+                 "memory in MiB", "activations"):
+        checks.same(part in out, True, f"{part!r} in the text")
+    checks.same(out.count("* e5m2:specials=fin:ovf=inf\n"), 1, "a format is explained once")
+    checks.same(max(len(line) for line in out.splitlines()) <= 120, True, "width of the text")
+
+
+def errors(checks, cwd):
+    for words, exit_code, part in [(["format=e4m3"], 2, "'bench.format', which plan"),
+                                   (["model=resnet19"], 2, "resnet18"),
+                                   (["precision=e4m3 xx"], 2, "e4m3"),
+                                   (["data=idx:/nowhere"], 3, "/nowhere"),
+                                   (["batch=0"], 2, "run.batch"),
+                                   (["extra"], 2, "extra")]:
+        code, out, err = program.call("plan", *words, "--json", cwd=cwd)
+        checks.same((code, out), (exit_code, ""), f"plan {words}: exit code and stdout ({err})")
+        checks.that(part in err, f"plan {words}: {err!r}")
+
+
+program.main(numbers, layers, bytes_are_those_of_a_training, text, errors)
