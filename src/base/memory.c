@@ -11,6 +11,7 @@ enum { ALIGNMENT = 64 };
 
 /* Stands in the 64 bytes in front of every block. */
 typedef struct block_header {
+    void *start; /* of what calloc gave */
     size_t bytes;
     hu_memory_role role;
 } block_header;
@@ -51,13 +52,13 @@ void hu_memory_assign(void *block, hu_memory_role role) {
 hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     *block = NULL;
     size_t total;
-    if (!hu_add_size(bytes, 2 * ALIGNMENT - 1, &total) || fault_strikes())
+    if (!hu_add_size(bytes, 2 * ALIGNMENT, &total) || fault_strikes())
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
-    total -= total % ALIGNMENT;
-    char *base = aligned_alloc(ALIGNMENT, total);
-    if (!base) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
-    memset(base, 0, total);
-    *(block_header *)(void *)base = (block_header){bytes, role};
+    /* Zeros without touching the pages of large blocks: a plan that never runs stays small. */
+    char *start = calloc(1, total);
+    if (!start) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
+    char *base = start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
+    *(block_header *)(void *)base = (block_header){start, bytes, role};
     atomic_fetch_add(&role_bytes[role], bytes);
     atomic_fetch_add(&live_blocks, 1);
     atomic_fetch_add(&allocations, 1);
@@ -77,7 +78,7 @@ hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block) {
 
 hu_status hu_realloc(void **block, size_t bytes) {
     void *grown;
-    block_header old = {0, HU_MEMORY_BOOKKEEPING};
+    block_header old = {NULL, 0, HU_MEMORY_BOOKKEEPING};
     if (*block) old = *header_of(*block);
     hu_status st = hu_alloc_for(old.role, bytes, &grown);
     if (st != HU_OK) return st;
@@ -105,7 +106,7 @@ void hu_free(void *block) {
     atomic_fetch_sub(&live_bytes, header.bytes);
     atomic_fetch_sub(&role_bytes[header.role], header.bytes);
     atomic_fetch_sub(&live_blocks, 1);
-    free(header_of(block));
+    free(header.start);
 }
 
 hu_memory_counts hu_memory_count(void) {
