@@ -1,0 +1,106 @@
+"""`bench kernel=step`: who runs beside whom, and the script that compares with PyTorch."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import program
+
+SMALL = ["model=cnn-s", "model.width=0.25", "batch=8", "threads=1", "repeat=2"]
+SCRIPT = os.path.join(os.environ.get("HALFULP_SOURCE", "."), "bench", "peers", "step.py")
+
+
+def bench(*words, cwd):
+    code, out, err = program.call("bench", "kernel=step", *SMALL, *words, "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"bench {' '.join(words)}: exit {code}: {err}")
+    return json.loads(out)["rows"]
+
+
+def contestants(checks, cwd):
+    """One training where the two would be one and the same, or where it is asked to run alone."""
+    for words, names, has_reference in (
+            (["precision=hfp8"], ["fp32", "hfp8"], True),
+            (["precision=hfp8", "beside=none"], ["hfp8"], False),
+            ([], ["fp32"], True),
+            (["beside=none"], ["fp32"], True),
+            (["accumulator=fmacs"], ["fp32", "fp32"], True),
+            (["precision.rules=fc.weight: e4m3"], ["fp32", "fp32"], True),
+            (["accumulator.rules=fc: fmacs", "beside=none"], ["fp32"], False)):
+        rows = bench(*words, cwd=cwd)
+        checks.same([row["precision"] for row in rows], names, f"{words}: rows")
+        for row in rows:
+            checks.same(row["reference"], "fp32" if has_reference else "none", f"{words}: name")
+            checks.same(row["ratio"] is not None, has_reference, f"{words}: has a ratio")
+            if has_reference:
+                ratio = row["seconds_per_step"] / row["reference_seconds_per_step"]
+                checks.that(abs(row["ratio"] / ratio - 1) < 1e-12, f"{words}: ratio {row}")
+            checks.that(abs(row["images_per_second"] * row["seconds_per_step"] / 8 - 1) < 1e-12,
+                        f"{words}: images per second of {row}")
+            checks.that(row["seconds_per_step"] < row["seconds_to_first_step"] < 60,
+                        f"{words}: start to first step of {row}")
+            checks.that(row["peak_rss_bytes"] > row["ledger_bytes"]["total"], f"{words}: memory")
+        checks.same(rows[0]["ratio"], 1.0 if has_reference else None, f"{words}: first ratio")
+
+
+def alone_is_smaller(checks, cwd):
+    """The peak of a training that runs alone is its own."""
+    words = ["model.width=2", "batch=128", "repeat=1", "precision=hfp8"]
+    both = bench(*words, cwd=cwd)[1]["peak_rss_bytes"]
+    alone = bench(*words, "beside=none", cwd=cwd)[0]["peak_rss_bytes"]
+    checks.that(alone < both - 8 * 2**20, f"peaks {alone} alone, {both} together")
+
+
+def text(checks, cwd):
+    code, out, _ = program.call("bench", "kernel=step", *SMALL, "precision=hfp8", "beside=none",
+                                cwd=cwd)
+    checks.that(code == 0 and "hfp8" in out and "MiB resident" in out, f"text: {code} {out}")
+    code, _, err = program.call("bench", "kernel=step", "beside=nobody", cwd=cwd)
+    checks.that(code == 2 and "bench.beside" in err, f"beside=nobody: {code} {err}")
+    code, _, err = program.call("bench", "kernel=round", "beside=none", cwd=cwd)
+    checks.that(code == 2 and "bench.beside" in err, f"round beside=none: {code} {err}")
+
+
+def call_script(*words, **environment):
+    return subprocess.run([sys.executable, SCRIPT, *words], stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600,
+                          env={**os.environ, "HALFULP": program.HALFULP, **environment})
+
+
+def peer(checks, cwd):
+    """Without torch it says so; with a stand-in for torch's turn its figures follow from the turns."""
+    with tempfile.TemporaryDirectory(dir=cwd) as folder:
+        with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
+            file.write("raise ImportError('none here')\n")
+        done = call_script("--models", "resnet20", PYTHONPATH=folder)
+        checks.same((done.returncode, done.stdout), (77, ""), "without torch: exit code, stdout")
+        checks.that("python3-torch" in done.stderr, f"without torch: {done.stderr}")
+    for words, part in ((["--models", "vgg"], "resnet20"), (["--repeats", "0"], "at least 1"),
+                        (["--program", "/nowhere"], "/nowhere")):
+        done = call_script(*words)
+        checks.same(done.returncode, 2, f"{words}: exit code")
+        checks.that(part in done.stderr, f"{words}: {done.stderr}")
+
+
+def peer_with_torch(checks, cwd):
+    """A short comparison, where torch is installed for the Python that runs this."""
+    if subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                      check=False).returncode != 0:
+        print("no torch in this Python: the comparison itself is not run")
+        return
+    done = call_script("--models", "resnet20", "--threads", "1", "--repeats", "2", "--steps", "1",
+                       "--batch", "4", "--precisions", "fp32,hfp8", "--quiet", "--json")
+    if not checks.same((done.returncode, done.stderr), (0, ""), "comparison: exit code, stderr"):
+        return
+    rows = json.loads(done.stdout)["rows"]
+    checks.same([row["precision"] for row in rows], ["fp32", "hfp8"], "comparison: rows")
+    for row in rows:
+        checks.same((row["batch"], len(row["turns"]), len(row["torch_turns"])), (4, 2, 2), "turns")
+        checks.same(row["seconds_per_step"], min(row["turns"]), "the best turn counts")
+        checks.same(row["torch_seconds_per_step"], min(row["torch_turns"]), "torch's too")
+        checks.same(row["speedup"], min(row["torch_turns"]) / min(row["turns"]), "speedup")
+        checks.that(0 < row["peak_rss_bytes"] < row["torch_peak_rss_bytes"], f"memory of {row}")
+
+
+program.main(contestants, alone_is_smaller, text, peer, peer_with_torch)
