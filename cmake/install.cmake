@@ -15,6 +15,8 @@ target_include_directories(halfulp-library INTERFACE $<INSTALL_INTERFACE:${CMAKE
 target_link_libraries(halfulp-library INTERFACE PkgConfig::XXHASH PkgConfig::ZLIB
   OpenMP::OpenMP_C m)
 
+# Finds a oneDNN that is not the system's where the build found it.
+set_target_properties(halfulp-program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS halfulp-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS halfulp-library EXPORT halfulp ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/halfulp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -53,6 +53,11 @@ def layers(checks, cwd):
     slow = [row["name"] for row in found["layers"]
             if row["forward_by"].startswith("ref") or row["backward_by"].startswith("ref")]
     checks.same([text.split(":")[0] for text in found["warnings"]], slow, "slow layers are named")
+    dense = {row["name"]: row["forward_by"] for row in found["layers"] if row["macs"]}
+    checks.same(set(dense.values()), {""}, "dense products are our own")
+    found, _ = plan("model=resnet20", "run.products=onednn", "batch=4", cwd=cwd)
+    named = [row["name"] for row in found["layers"] if row["forward_by"] and row["backward_by"]]
+    checks.same(named, list(dense), "products by oneDNN have names")
 
 
 def bytes_are_those_of_a_training(checks, cwd):
