@@ -13,7 +13,7 @@
 #include "cli/warnings.h"
 #include "report/table.h"
 
-enum { WARM_UP_STEPS = 2, IMAGES = 1024, MOST = 2 };
+enum { WARM_UP_STEPS = 2, WORK_STEPS = 3, IMAGES = 1024, MOST = 2 };
 
 /* One of the trainings that take turns. */
 typedef struct contestant {
@@ -24,6 +24,7 @@ typedef struct contestant {
     double best_seconds;
     double first_seconds; /* its planning and its first step */
     int64_t samples;
+    double work_step; /* mean seconds of the steps whose work was timed */
 } contestant;
 
 /* The training that was asked for is the last of them; the first is what others are divided by. */
@@ -121,6 +122,41 @@ static hu_status take_turn(contestant *c, int64_t turn) {
     return st;
 }
 
+/* Seconds of a step that a kind of work takes, per thread. */
+static double work_seconds(const step_contest *contest, const contestant *c, int work) {
+    double all = hu_run_work_seconds(hu_trainer_run(c->trainer), work);
+    return all / (double)(WORK_STEPS * contest->threads);
+}
+
+/* What a step's time is spent on: further steps, with a clock around every piece of work. */
+static hu_status time_work(contestant *c) {
+    hu_status st = HU_OK;
+    hu_step_report report;
+    hu_trainer_time_work(c->trainer, true);
+    double start = hu_seconds_now();
+    for (int i = 0; i < WORK_STEPS; i++) HU_TRY(hu_trainer_step(c->trainer, &report));
+    c->work_step = (hu_seconds_now() - start) / WORK_STEPS;
+done:
+    return st;
+}
+
+/* Waiting threads, loading, merging, the update: what is left of the step. */
+static double rest_seconds(const step_contest *contest, const contestant *c) {
+    double rest = c->work_step;
+    for (int w = 0; w < hu_run_work_count(); w++) rest -= work_seconds(contest, c, w);
+    return rest > 0 ? rest : 0;
+}
+
+static json_t *work_json(const step_contest *contest, const contestant *c) {
+    json_t *object = json_object();
+    for (int w = 0; object && w < hu_run_work_count(); w++)
+        if (work_seconds(contest, c, w) > 0)
+            json_object_set_new(object, hu_run_work_name(w),
+                                hu_json_number(work_seconds(contest, c, w)));
+    if (object) json_object_set_new(object, "rest", hu_json_number(rest_seconds(contest, c)));
+    return object;
+}
+
 static double ratio_of(const step_contest *contest, const contestant *c) {
     return contest->has_reference ? c->best_seconds / contest->by[0].best_seconds : NAN;
 }
@@ -128,16 +164,17 @@ static double ratio_of(const step_contest *contest, const contestant *c) {
 static json_t *row_json(const step_contest *contest, const contestant *c) {
     bool has_reference = contest->has_reference;
     hu_ledger ledger = hu_trainer_ledger(c->trainer);
-    return json_pack(
-        "{s:s, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o}", "precision", c->name,
-        "accumulator", c->accumulator, "threads", (json_int_t)contest->threads, "seconds_per_step",
-        hu_json_number(c->best_seconds), "images_per_second",
-        hu_json_number((double)c->samples / c->best_seconds), "seconds_to_first_step",
-        hu_json_number(contest->common_seconds + c->first_seconds), "reference",
-        has_reference ? "fp32" : "none", "reference_seconds_per_step",
-        has_reference ? hu_json_number(contest->by[0].best_seconds) : json_null(), "ratio",
-        has_reference ? hu_json_number(ratio_of(contest, c)) : json_null(), "peak_rss_bytes",
-        (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o, s:o}", "precision",
+                     c->name, "accumulator", c->accumulator, "threads",
+                     (json_int_t)contest->threads, "seconds_per_step",
+                     hu_json_number(c->best_seconds), "images_per_second",
+                     hu_json_number((double)c->samples / c->best_seconds), "seconds_to_first_step",
+                     hu_json_number(contest->common_seconds + c->first_seconds), "reference",
+                     has_reference ? "fp32" : "none", "reference_seconds_per_step",
+                     has_reference ? hu_json_number(contest->by[0].best_seconds) : json_null(),
+                     "ratio", has_reference ? hu_json_number(ratio_of(contest, c)) : json_null(),
+                     "peak_rss_bytes", (json_int_t)hu_peak_rss_bytes(), "ledger_bytes",
+                     hu_ledger_json(&ledger), "seconds_by_op", work_json(contest, c));
 }
 
 static hu_status print_json(const step_contest *contest) {
@@ -163,6 +200,49 @@ static hu_status add_row(hu_table *table, const step_contest *contest, const con
     HU_TRY(hu_table_cell(table, "%.1f", (double)ledger.saved / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.2f", contest->common_seconds + c->first_seconds));
 done:
+    return st;
+}
+
+static hu_status add_work_row(hu_table *table, const step_contest *contest, const char *name,
+                              double (*seconds)(const step_contest *, const contestant *, int),
+                              int work) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_table_cell(table, "%s", name));
+    for (int i = 0; i < contest->count; i++) {
+        double s = seconds(contest, &contest->by[i], work);
+        HU_TRY(hu_table_cell(table, "%.1f", 1e3 * s));
+        HU_TRY(hu_table_cell(table, "%.1f", 100 * s / contest->by[i].work_step));
+    }
+done:
+    return st;
+}
+
+static double rest_of(const step_contest *contest, const contestant *c, int work) {
+    (void)work;
+    return rest_seconds(contest, c);
+}
+
+static hu_status print_work(const step_contest *contest) {
+    hu_status st = HU_OK;
+    const char *titles[1 + 2 * MOST] = {"work"};
+    char milliseconds[MOST][64];
+    hu_table *table = NULL;
+    char *text = NULL;
+    for (int i = 0; i < contest->count; i++) {
+        snprintf(milliseconds[i], sizeof milliseconds[i], "%.48s ms", contest->by[i].name);
+        titles[1 + 2 * i] = milliseconds[i];
+        titles[2 + 2 * i] = "%";
+    }
+    HU_TRY(hu_table_create(titles, (size_t)(1 + 2 * contest->count), &table));
+    for (int w = 0; w < hu_run_work_count(); w++)
+        if (work_seconds(contest, &contest->by[contest->count - 1], w) > 0)
+            HU_TRY(add_work_row(table, contest, hu_run_work_name(w), work_seconds, w));
+    HU_TRY(add_work_row(table, contest, "rest", rest_of, 0));
+    HU_TRY(hu_table_print(table, &text));
+    printf("\n%smean of %d further steps, per thread\n", text, WORK_STEPS);
+done:
+    hu_free(text);
+    hu_table_free(table);
     return st;
 }
 
@@ -198,7 +278,10 @@ hu_status hu_bench_step(hu_config *config) {
     HU_TRY(enter_all(config, dataset, &contest));
     for (int64_t i = 0; i < repeat + WARM_UP_STEPS; i++)
         for (int k = 0; k < contest.count; k++) HU_TRY(take_turn(&contest.by[k], i));
-    st = hu_config_flag(config, "json", NULL) ? print_json(&contest) : print_rows(&contest);
+    for (int k = 0; k < contest.count; k++) HU_TRY(time_work(&contest.by[k]));
+    bool is_json = hu_config_flag(config, "json", NULL);
+    HU_TRY(is_json ? print_json(&contest) : print_rows(&contest));
+    if (!is_json) HU_TRY(print_work(&contest));
 done:
     for (int k = 0; k < contest.count; k++) leave(&contest.by[k]);
     hu_dataset_close(dataset);

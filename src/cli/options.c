@@ -279,10 +279,11 @@ static hu_status read_eval_weights(hu_config *config, const hu_precision *precis
     return st;
 }
 
-/* Samples of a chunk: small enough for the caches and for an even share of work, never a function
- * of the threads. */
+/* Samples of a chunk: small enough for the second cache (four images of 32x32x16 numbers are
+ * 256 KiB) and for an even share of work, never a function of the threads. */
 static int64_t usual_chunk(int64_t batch) {
-    return batch < 16 ? batch : 16;
+    enum { USUAL_CHUNK = 4 };
+    return batch < USUAL_CHUNK ? batch : USUAL_CHUNK;
 }
 
 static hu_status read_run(hu_config *config, hu_train_options *options) {

@@ -28,6 +28,7 @@ struct hu_trainer {
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
     int64_t steps_per_epoch;
     int64_t part; /* samples of one pass */
+    bool timed;   /* steps add up what their time is spent on */
     char culprit[512];
 };
 

@@ -240,7 +240,8 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     float inverse = hu_loss_scale_inverse(&trainer->scaler);
     report->lr = hu_schedule_lr(&trainer->options.schedule, report->step, trainer->steps_per_epoch,
                                 trainer->options.steps > 0 ? trainer->options.steps : 1);
-    hu_pass_options pass = {.training = true, .step = (uint64_t)report->step};
+    hu_pass_options pass = {
+        .training = true, .step = (uint64_t)report->step, .timed = trainer->timed};
     pass.seed_gradient = report->scale / (float)report->samples;
     pass.count_products =
         hu_accumulators_count(&trainer->options.precision.accumulators, report->step);

@@ -212,3 +212,8 @@ hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
     if (trainer->gradient_sum) optimizer += (uint64_t)trainer->run->trained * sizeof(float);
     return hu_ledger_of(trainer->run, optimizer);
 }
+
+void hu_trainer_time_work(hu_trainer *trainer, bool timed) {
+    trainer->timed = timed;
+    hu_run_clear_work(trainer->run);
+}

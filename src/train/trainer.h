@@ -78,6 +78,9 @@ void hu_trainer_free(hu_trainer *trainer);
  * good step, unless the update itself overflowed. */
 hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report);
 
+/* Lets later steps add up what their time is spent on (hu_run_work_seconds), or not. */
+void hu_trainer_time_work(hu_trainer *trainer, bool timed);
+
 /* Share of the test samples classified correctly (0..1), and their mean loss. */
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *loss);
 
