@@ -170,7 +170,28 @@ static void list_guests(hu_run *run) {
     }
 }
 
+/* True if the contributions of two inputs of a node that copies its gradient are the same bits. */
+static bool are_twins(const hu_run *run, uint32_t a, uint32_t b) {
+    const hu_quantizer *of_a = &run->grad[a].edge->quantizer;
+    const hu_quantizer *of_b = &run->grad[b].edge->quantizer;
+    bool draws = hu_quantizer_rounds(of_a) && of_a->rounding == HU_ROUND_STOCHASTIC;
+    return hu_use_is_stored(run, a) && hu_use_is_stored(run, b) && !draws &&
+           of_a->rounding == of_b->rounding && hu_quantizer_same_numbers(of_a, of_b) &&
+           !needs_maximum(&run->grad[a]) && run->grad[a].history == HU_NONE;
+}
+
+static void find_twins(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    if (run->options.apart || !node->op->copies_gradient || !node->needs_backward) return;
+    for (int i = 1; i < node->n_in; i++) {
+        uint32_t first = node->first_use, other = first + (uint32_t)i;
+        if (node->need_din[0] && node->need_din[i] && are_twins(run, first, other))
+            run->twin[other] = first;
+    }
+}
+
 void hu_fuse_plan(hu_run *run) {
+    for (uint32_t u = 0; u < run->graph->use_count; u++) run->twin[u] = u;
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         hu_exec *exec = &run->exec[n];
         exec->first_pushed = exec->next_pushed = HU_NONE;
@@ -181,6 +202,7 @@ void hu_fuse_plan(hu_run *run) {
     for (uint32_t n = run->graph->node_count; n-- > 0;) place_backward(run, n);
     for (uint32_t n = 0; n < run->graph->node_count && !run->options.apart; n++)
         run->exec[n].reduce_in[HU_FORWARD] = forward_reducer(run, n);
+    for (uint32_t n = 0; n < run->graph->node_count; n++) find_twins(run, n);
     list_guests(run);
 }
 

@@ -330,7 +330,7 @@ static void collect_gradients(hu_run *run, uint32_t n) {
     for (int i = 0; i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i;
         if (node->need_din[i])
-            collect(run, hu_tally_of_use(run, use), &run->grad[use], node->in[i], true);
+            collect(run, hu_tally_of_use(run, run->twin[use]), &run->grad[use], node->in[i], true);
     }
 }
 

@@ -112,6 +112,7 @@ typedef struct hu_run {
     hu_slot *grad_sum; /* [value_count] rounding only */
     hu_exec *exec;     /* [node_count] */
     uint32_t *made_in; /* [value_count] region whose forward visits make a lazy value first */
+    uint32_t *twin;    /* [use_count] use whose stored contribution is the same, or itself */
     bool *is_virtual;  /* [value_count] lazy and never stored: made again for every reader */
     float *parameters; /* masters, then buffers: one block */
     int64_t *offset;   /* [value_count] of parameters and buffers in that block */

@@ -290,6 +290,7 @@ static void run_backward(hu_visit *visit, uint32_t n);
 /* The rounded rows of one contribution: made in this visit, asked for, or stored. */
 static const float *contribution(hu_visit *visit, uint32_t use) {
     hu_run *run = visit->run;
+    use = run->twin[use];
     hu_seen *seen = &visit->thread->contribution[use];
     uint32_t reader = run->graph->use[use].node;
     if (!is_seen(visit, seen) && run->exec[reader].is_pulled && !hu_use_is_stored(run, use))
@@ -363,25 +364,48 @@ static void forget_contributions(hu_visit *visit, hu_value_id v) {
         forget(&visit->thread->contribution[value->uses[k]]);
 }
 
-/* Room for the gradients of the inputs; the first may take the place of the output's. */
-static void make_din_room(hu_visit *visit, uint32_t n, hu_op_call *call, bool may_overwrite) {
+/* The use at the end of a row of nodes that work in place, if its contribution is stored as
+ * float32: the first of them may write there at once. HU_NONE: there is none. */
+static uint32_t last_place(const hu_visit *visit, uint32_t use) {
+    const hu_run *run = visit->run;
+    while (!hu_use_is_stored(run, use)) {
+        hu_value_id v = run->graph->use[use].value;
+        const hu_value_info *value = &run->graph->value[v];
+        uint32_t p = value->producer;
+        const hu_node *node = &run->graph->node[p];
+        if (run->exec[p].is_pulled || p == visit->region || !node->op->in_place ||
+            !node->need_din[0] || count_contributions(run->graph, value) != 1 ||
+            hu_chunk_rounds_sum(run, v))
+            return HU_NONE;
+        use = node->first_use;
+    }
+    const hu_slot *slot = &run->grad[use];
+    bool is_place =
+        slot->storage.trait->is_float32 && !hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    return is_place ? use : HU_NONE;
+}
+
+/* Room for the gradient of one input; that of the first may take the place of the output's. */
+static float *din_room(hu_visit *visit, uint32_t n, int i, const hu_op_call *call,
+                       bool may_overwrite) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
-    for (int i = 0; i < node->n_in; i++) {
-        uint32_t use = node->first_use + (uint32_t)i;
-        const hu_slot *slot = &run->grad[use];
-        bool is_stored = hu_use_is_stored(run, use);
-        bool in_place = is_stored && slot->storage.trait->is_float32;
-        call->din[i] = NULL;
-        if (!node->need_din[i]) continue;
-        if (i == 0 && may_overwrite && !in_place && slot->waiting == HU_NONE) {
-            if (is_stored) touch(visit, slot->buffer);
-            forget_contributions(visit, node->out[0]);
-            call->din[i] = (float *)call->dout[0];
-        } else {
-            call->din[i] = room(visit, slot, is_stored);
-        }
-    }
+    uint32_t use = node->first_use + (uint32_t)i;
+    const hu_slot *slot = &run->grad[use];
+    bool is_stored = hu_use_is_stored(run, use);
+    uint32_t place = last_place(visit, use);
+    if (place != HU_NONE) return room(visit, &run->grad[place], true);
+    if (i > 0 || !may_overwrite || slot->waiting != HU_NONE ||
+        (is_stored && slot->storage.trait->is_float32))
+        return room(visit, slot, is_stored);
+    if (is_stored) touch(visit, slot->buffer);
+    forget_contributions(visit, node->out[0]);
+    return (float *)call->dout[0];
+}
+
+static bool is_made(const hu_run *run, const hu_node *node, int i) {
+    uint32_t use = node->first_use + (uint32_t)i;
+    return node->need_din[i] && run->twin[use] == use;
 }
 
 /* Runs a node of this region backward. */
@@ -394,7 +418,10 @@ static void run_backward(hu_visit *visit, uint32_t n) {
     for (int i = 0; i < node->n_out; i++)
         call->dout[i] = gradient(visit, n, node->out[i], true, &is_own);
     point_aux(visit, n, call);
-    make_din_room(visit, n, call, node->op->in_place && is_own);
+    for (int i = 0; i < node->n_in; i++)
+        call->din[i] = is_made(run, node, i)
+                           ? din_room(visit, n, i, call, node->op->in_place && is_own)
+                           : NULL;
     hu_point_dparams(run, n, hu_dparam_per_chunk(run, n) ? visit->partial : 0, call->dparam);
     touch(visit, run->exec[n].dpartial);
     call->adds_dparam = visit->adds;
@@ -403,7 +430,7 @@ static void run_backward(hu_visit *visit, uint32_t n) {
     for (int i = 0; i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i;
         hu_tally *tally = &visit->thread->tally[hu_tally_of_use(run, use)];
-        if (node->need_din[i] &&
+        if (is_made(run, node, i) &&
             settle(visit, &run->grad[use], hu_use_is_stored(run, use), tally, call->din[i]))
             note(visit, &visit->thread->contribution[use], call->din[i]);
     }

@@ -116,6 +116,8 @@ typedef struct hu_op {
     bool is_cheap;   /* doing it again on a chunk costs less than reading its result from memory; no
                         state, begin, workspace, and one output */
     bool in_place;   /* out[0] may be the array of in[0], and din[0] that of dout[0] */
+    bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
+                             for any of them */
 
     /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
     hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);
