@@ -19,15 +19,19 @@ typedef struct hu_conv_sweep {
     int64_t tap_source_row, tap_source_column, tap_panel_row, tap_panel_column;
 } hu_conv_sweep;
 
-/* Sums over images x rows x columns pixels of dy (`filters` neighbours, at most hu_conv_kernels'
- * places) times x (16 neighbours): dw[filter][width] = or += the sums. */
+/* Sums over images x rows x (before + columns + after) pixels of dy (`filters` neighbours, at most
+ * hu_conv_kernels' places) times x (16 neighbours): dw[filter][width] = or += the sums. At the
+ * columns before and after only the lanes take part whose mask, [column][16] with mask_column
+ * between columns, is all ones; the others are 0, and there x must be -0: the product is -0, which
+ * changes no sum. */
 typedef struct hu_conv_outer {
     const float *x, *dy;
+    const uint32_t *mask;
     float *dw;
-    int64_t images, rows, columns, filters, width;
+    int64_t images, rows, before, columns, after, filters, width;
     int64_t x_image, x_row, x_column;
     int64_t dy_image, dy_row, dy_column;
-    int64_t dw_filter;
+    int64_t dw_filter, mask_column;
     bool adds;
 } hu_conv_outer;
 

@@ -1,0 +1,39 @@
+/* kernel/conv/strip.h - a strip of the weight gradient: what its tiles read, in place or copied
+ * into panels where pixels are close together. */
+#ifndef HU_KERNEL_CONV_STRIP_H
+#define HU_KERNEL_CONV_STRIP_H
+#include "kernel/conv/plan.h"
+#include "kernel/conv/sweep.h"
+
+/* How x is read. PLACE: where it is. PANELS: [block of 16 channels][image][row modulo stride]
+ * [column modulo stride][row][column][16]: the pixels that a tap meets are neighbours. ROWS, for
+ * few channels: rows with their padding, where the taps of a kernel row and their channels lie side
+ * by side, 16 of these to a block. */
+typedef enum hu_conv_layout { HU_CONV_PLACE, HU_CONV_PANELS, HU_CONV_ROWS } hu_conv_layout;
+
+/* Output rows y0 .. y1-1 and input rows in0 .. in1-1 of some images. Steps are in floats. */
+typedef struct hu_conv_strip_view {
+    const hu_conv *conv;
+    const hu_conv_kernels *kernels;
+    hu_conv_layout layout;
+    int64_t images, y0, y1, in0, in1;
+    const float *x, *dy;
+    int64_t x_image, x_block, x_plane_row, x_plane_column; /* planes: rows, columns modulo stride */
+    int64_t x_row, x_column; /* from output row (column) to the next, in a plane */
+    bool copies_dy;
+    const uint32_t *masks; /* ROWS: [columns before and after][blocks][16] */
+    int64_t before, after; /* ROWS: output columns where not all taps lie inside the image */
+} hu_conv_strip_view;
+
+/* Lanes of one tap: channels, or with ROWS taps of a kernel row and their channels; taps along w.
+ */
+int64_t hu_conv_tap_lanes(const hu_conv *conv);
+int64_t hu_conv_tap_columns(const hu_conv *conv);
+
+/* Once for all strips of a call: layout and masks. Then for each strip, with images, y0, y1, in0
+ * and in1 set: places x and dy of its first image. */
+void hu_conv_view_begin(const hu_conv *conv, void *scratch, hu_conv_strip_view *view);
+void hu_conv_view_strip(hu_conv_strip_view *view, int64_t count, const float *x, const float *dy,
+                        void *scratch);
+
+#endif
