@@ -16,6 +16,7 @@ static const char *const round_keys[] = {OF_ALL, "bench.format", "bench.elements
 static const char *const pack_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
 static const char *const gemm_keys[] = {
     OF_ALL, "accumulator.name", "accumulator.semantics", "gemm.m", "gemm.n", "gemm.k", NULL};
+static const char *const conv_keys[] = {OF_ALL, "run.chunk", NULL};
 
 static const struct {
     const char *name;
@@ -60,7 +61,11 @@ const hu_verb hu_verb_bench = {
         "numbers\n"
         "gemm   products by accumulator (accumulator=LIST, m= n= k=; usual ones if not given) "
         "beside\n"
-        "       oneDNN's sgemm and the machine's peak\n",
+        "       oneDNN's sgemm and the machine's peak\n"
+        "conv   convolutions of ResNet-20 and ResNet-18 (run.chunk= samples a call, 4 if not "
+        "given), "
+        "one\n"
+        "       thread, beside oneDNN's and the machine's peak\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_bench,

@@ -8,7 +8,7 @@
 #include "kernel/conv/sweep.h"
 
 /* Terms of a block: its panel of 64 bytes a term stays in the L1 cache beside what it meets. */
-static const int64_t block_terms = 320;
+static const int64_t block_terms = 384;
 
 /* Floats of source images that are swept together: they stay in the L2 cache. */
 static const int64_t group_floats = 65536;
