@@ -36,7 +36,7 @@ typedef struct step_contest {
     int64_t threads;
 } step_contest;
 
-/* Float32 everywhere, products in oneDNN's order. */
+/* Float32 everywhere, products too. */
 static hu_status make_plain(hu_config *config) {
     static const char *const keys[][2] = {{"precision.name", "fp32"},
                                           {"precision.rules", ""},

@@ -8,7 +8,7 @@
 typedef struct hu_accumulator_rule {
     char *text;
     char *pattern;
-    bool chosen; /* false: float32 in oneDNN's order */
+    bool chosen; /* false: float32 in the order of kernel/conv/conv.h */
     hu_accumulator accumulator;
 } hu_accumulator_rule;
 
@@ -21,7 +21,7 @@ typedef struct hu_accumulators {
     int64_t count_every; /* steps between those that count subnormal accumulators; 0: none */
 } hu_accumulators;
 
-/* Reads "fp32" (float32 in oneDNN's order) or an accumulator as hu_accumulator_parse does; keeps
+/* Reads "fp32" (float32 without one) or an accumulator as hu_accumulator_parse does; keeps
  * the rules. Errors as there; *accumulators is then unchanged. */
 hu_status hu_accumulators_parse(const char *text, hu_semantics semantics,
                                 hu_accumulators *accumulators);
