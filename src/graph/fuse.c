@@ -19,8 +19,10 @@ static bool needs_maximum(const hu_slot *slot) {
 
 static bool is_reduced_by_reader(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
-    for (uint32_t k = 0; k < value->use_count; k++)
-        if (run->graph->node[run->graph->use[value->uses[k]].node].op->reduce) return true;
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_op *reader = run->graph->node[run->graph->use[value->uses[k]].node].op;
+        if (reader->reduce && !reader->reduces_behind) return true;
+    }
     return false;
 }
 
@@ -71,9 +73,10 @@ static void plan_forward(hu_run *run) {
     }
 }
 
-/* The region that makes the input of a batch norm reduces it too. */
+/* The region that makes the input of a batch norm reduces it too; a loss does so itself. */
 static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
+    if (node->op->reduces_behind) return n;
     uint32_t p = run->graph->value[node->in[0]].producer;
     bool can = node->op->is_cheap && node->op->reduce && p != HU_NONE && !run->exec[p].is_lazy;
     return can && !needs_maximum(&run->value[node->in[0]]) ? p : HU_NONE;

@@ -242,7 +242,7 @@ static void bias_forward(const hu_op_call *call) {
 static void bias_backward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
     int64_t n = call_elements(call, &call->info->in[0]);
-    if (call->din[0]) copy(call->din[0], call->dout[0], n);
+    if (call->din[0] && call->din[0] != call->dout[0]) copy(call->din[0], call->dout[0], n);
     if (!call->dparam || !call->dparam[0]) return;
     void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
     double *sum = after;
@@ -256,6 +256,8 @@ const hu_op hu_op_bias = {.name = "bias",
                           .attrs_bytes = sizeof(hu_bias_attrs),
                           .min_in = 1,
                           .max_in = 1,
+                          .is_cheap = true,
+                          .in_place = true,
                           .shape = bias_shape,
                           .params = bias_params,
                           .saves = HU_SAVE_NOTHING,

@@ -119,6 +119,8 @@ typedef struct hu_op {
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
 
+    bool reduces_behind; /* forward does not read what finish makes of the partial results */
+
     /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
     hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);
     /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */

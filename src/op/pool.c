@@ -61,21 +61,21 @@ static window window_at(const hu_pool_attrs *a, const hu_shape *in, int64_t oh, 
 }
 
 /* What is done at each output pixel: x and y point at the sample and at the pixel's channels
- * (values or gradients), taps at its index bytes. */
-typedef void pixel_fn(const hu_node_info *info, const window *w, float *x, float *y, uint8_t *taps);
+ * (values or gradients) of output pixel number `pixel`. */
+typedef void pixel_fn(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel);
 
 static void each_pixel(const hu_op_call *call, pixel_fn *pixel, float *x, float *y) {
     const hu_shape *in = &call->info->in[0], *out = &call->info->out[0];
     int64_t x_step = hu_shape_elements(in), channels = hu_channels(in), at = 0;
     for (int64_t n = 0; n < call->count; n++)
         for (int64_t oh = 0; oh < out->extent[0]; oh++)
-            for (int64_t ow = 0; ow < out->extent[1]; ow++, at += channels) {
+            for (int64_t ow = 0; ow < out->extent[1]; ow++, at++) {
                 window w = window_at(call->info->attrs, in, oh, ow);
-                pixel(call->info, &w, x + n * x_step, y + at, call->aux ? call->aux + at : NULL);
+                pixel(call, &w, x + n * x_step, y + at * channels, at);
             }
 }
 
-/* ---- max_pool: one index byte per output element names the tap ---- */
+/* ---- max_pool: 2, 4 or 8 bits per output element name the tap ---- */
 
 static hu_status max_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                            hu_shape *out) {
@@ -91,8 +91,41 @@ done:
     return st;
 }
 
+/* Indices per byte: as many as hold a power-of-two number of bits each. */
+static int64_t taps_per_byte(const hu_node_info *info) {
+    const hu_pool_attrs *a = info->attrs;
+    int64_t taps = a->kernel_h * a->kernel_w;
+    return taps <= 4 ? 4 : taps <= 16 ? 2 : 1;
+}
+
+/* Of the channels of one output pixel. */
+static int64_t tap_bytes(const hu_node_info *info) {
+    int64_t per_byte = taps_per_byte(info);
+    return (hu_channels(&info->out[0]) + per_byte - 1) / per_byte;
+}
+
 static size_t max_aux_bytes(const hu_node_info *info) {
-    return (size_t)hu_shape_elements(&info->out[0]);
+    int64_t pixels = hu_shape_elements(&info->out[0]) / hu_channels(&info->out[0]);
+    return (size_t)(pixels * tap_bytes(info));
+}
+
+/* Room for the indices of one output pixel, a byte each. */
+static size_t max_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)state, (void)pass;
+    return (size_t)(tap_bytes(info) * taps_per_byte(info));
+}
+
+static void pack_taps(int64_t bytes, int64_t per_byte, const uint8_t *taps, uint8_t *packed) {
+    for (int64_t i = 0; i < bytes; i++, taps += per_byte)
+        packed[i] = (uint8_t)(per_byte == 4   ? taps[0] | taps[1] << 2 | taps[2] << 4 | taps[3] << 6
+                              : per_byte == 2 ? taps[0] | taps[1] << 4
+                                              : taps[0]);
+}
+
+static void unpack_taps(int64_t bytes, int64_t per_byte, const uint8_t *packed, uint8_t *taps) {
+    const int bits = (int)(8 / per_byte), mask = (1 << bits) - 1;
+    for (int64_t i = 0; i < bytes; i++)
+        for (int64_t k = 0; k < per_byte; k++) *taps++ = (uint8_t)(packed[i] >> (k * bits) & mask);
 }
 
 /* The first largest tap, or the first NaN. */
@@ -105,9 +138,10 @@ static void max_tap(int64_t channels, const float *restrict x, uint8_t tap, floa
     }
 }
 
-static void max_pixel(const hu_node_info *info, const window *w, float *x, float *y,
-                      uint8_t *taps) {
+static void max_pixel(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel) {
+    const hu_node_info *info = call->info;
     const hu_pool_attrs *a = info->attrs;
+    uint8_t *taps = call->scratch;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
     for (int64_t h = w->h0; h < w->h1; h++)
         for (int64_t v = w->w0; v < w->w1; v++) {
@@ -115,11 +149,12 @@ static void max_pixel(const hu_node_info *info, const window *w, float *x, float
             uint8_t tap = (uint8_t)((h - w->top) * a->kernel_w + (v - w->left));
             if (h == w->h0 && v == w->w0) {
                 memcpy(y, from, (size_t)channels * sizeof *y);
-                memset(taps, tap, (size_t)channels);
+                memset(taps, tap, (size_t)(tap_bytes(info) * taps_per_byte(info)));
             } else {
                 max_tap(channels, from, tap, y, taps);
             }
         }
+    pack_taps(tap_bytes(info), taps_per_byte(info), taps, call->aux + pixel * tap_bytes(info));
 }
 
 /* Channels whose largest value was this tap get the gradient; adding 0 to the others changes no
@@ -133,10 +168,13 @@ static void add_where(int64_t channels, const uint8_t *restrict taps, uint8_t ta
     }
 }
 
-static void max_pixel_backward(const hu_node_info *info, const window *w, float *dx, float *dy,
-                               uint8_t *taps) {
+static void max_pixel_backward(const hu_op_call *call, const window *w, float *dx, float *dy,
+                               int64_t pixel) {
+    const hu_node_info *info = call->info;
     const hu_pool_attrs *a = info->attrs;
+    uint8_t *taps = call->scratch;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
+    unpack_taps(tap_bytes(info), taps_per_byte(info), call->aux + pixel * tap_bytes(info), taps);
     for (int64_t h = w->h0; h < w->h1; h++)
         for (int64_t v = w->w0; v < w->w1; v++) {
             int64_t tap = (h - w->top) * a->kernel_w + (v - w->left);
@@ -171,6 +209,7 @@ const hu_op hu_op_max_pool = {.name = "max_pool",
                               .shape = max_shape,
                               .saves = HU_SAVE_NOTHING,
                               .aux_bytes = max_aux_bytes,
+                              .scratch_bytes = max_scratch_bytes,
                               .forward = max_forward,
                               .backward = max_backward};
 
@@ -190,11 +229,11 @@ static float taps_inside(const window *w) {
     return (float)((w->h1 - w->h0) * (w->w1 - w->w0));
 }
 
-static void avg_pixel(const hu_node_info *info, const window *w, float *x, float *y,
-                      uint8_t *taps) {
+static void avg_pixel(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel) {
+    const hu_node_info *info = call->info;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
     float count = taps_inside(w);
-    (void)taps;
+    (void)pixel;
     memset(y, 0, (size_t)channels * sizeof *y);
     for (int64_t h = w->h0; h < w->h1; h++)
         for (int64_t v = w->w0; v < w->w1; v++)
@@ -207,10 +246,11 @@ static void accumulate_share(int64_t channels, const float *restrict dy, float c
     for (int64_t c = 0; c < channels; c++) dx[c] += dy[c] / count;
 }
 
-static void avg_pixel_backward(const hu_node_info *info, const window *w, float *dx, float *dy,
-                               uint8_t *taps) {
+static void avg_pixel_backward(const hu_op_call *call, const window *w, float *dx, float *dy,
+                               int64_t pixel) {
+    const hu_node_info *info = call->info;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
-    (void)taps;
+    (void)pixel;
     for (int64_t h = w->h0; h < w->h1; h++)
         for (int64_t v = w->w0; v < w->w1; v++)
             accumulate_share(channels, dy, taps_inside(w), dx + (h * width + v) * channels);
