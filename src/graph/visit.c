@@ -184,6 +184,51 @@ static float *making_room(hu_visit *visit, const hu_node *node, const hu_op_call
     return (float *)call->in[0];
 }
 
+/* A lazy node's call with its inputs. */
+static hu_op_call *load_inputs(hu_visit *visit, uint32_t n) {
+    const hu_node *node = &visit->run->graph->node[n];
+    hu_op_call *call = call_of(visit, n);
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_value(visit, node->in[i]);
+    return call;
+}
+
+/* True if a relu and the node before it run as one: nobody rounds, counts or reads what lies
+ * between them. Rehearsals go the longer way, which touches no less. */
+static bool joins_relu(const hu_run *run, const hu_node *node) {
+    hu_value_id in = node->in[0];
+    if (!node->op->is_relu || run->is_rehearsal || run->pass.scan || !overwrites_input(run, node))
+        return false;
+    const hu_op *before = run->graph->node[run->graph->value[in].producer].op;
+    return before->forward_relu && !hu_quantizer_rounds(&run->value[in].edge->quantizer) &&
+           run->graph->value[in].elements % 8 == 0;
+}
+
+/* The output of a relu and of the node before it. */
+static float *make_with_relu(hu_visit *visit, uint32_t n, bool is_stored) {
+    hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    uint32_t before = run->graph->value[node->in[0]].producer;
+    hu_op_call *relu = call_of(visit, n), *call = load_inputs(visit, before);
+    const hu_node *first = &run->graph->node[before];
+    const hu_slot *slot = &run->value[node->out[0]];
+    bool in_place = is_stored && slot->storage.trait->is_float32;
+    point_aux(visit, n, relu);
+    call->out[0] = in_place ? room(visit, slot, is_stored) : making_room(visit, first, call, false);
+    lend_scratch(visit, before, call);
+    start_clock(visit);
+    first->op->forward_relu(call, relu->aux);
+    stop_clock(visit, run->exec[before].kind);
+    return call->out[0];
+}
+
+/* True if rounding would change nothing and nobody counts. */
+static bool is_rounded(const hu_run *run, const hu_node *node) {
+    const hu_quantizer *in = &run->value[node->in[0]].edge->quantizer;
+    const hu_quantizer *out = &run->value[node->out[0]].edge->quantizer;
+    return node->op->picks && out->kind == HU_QUANTIZER_FLOAT && out->scale == HU_SCALE_NONE &&
+           hu_quantizer_same_numbers(in, out);
+}
+
 /* Runs a lazy node; true: *rows are its output, false: they must be read from storage. */
 static bool make(hu_visit *visit, uint32_t n, const float **rows) {
     hu_run *run = visit->run;
@@ -191,15 +236,20 @@ static bool make(hu_visit *visit, uint32_t n, const float **rows) {
     hu_value_id out = node->out[0];
     bool is_first = visit->pass == HU_FORWARD && run->made_in[out] == visit->region;
     bool is_stored = is_first && !run->is_virtual[out];
-    hu_op_call *call = call_of(visit, n);
-    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_value(visit, node->in[i]);
-    point_aux(visit, n, call);
-    call->out[0] = making_room(visit, node, call, is_stored);
-    lend_scratch(visit, n, call);
-    run_op(visit, n, node->op->forward, call);
+    float *y;
+    if (joins_relu(run, node)) {
+        y = make_with_relu(visit, n, is_stored);
+    } else {
+        hu_op_call *call = load_inputs(visit, n);
+        point_aux(visit, n, call);
+        y = call->out[0] = making_room(visit, node, call, is_stored);
+        lend_scratch(visit, n, call);
+        run_op(visit, n, node->op->forward, call);
+    }
+    *rows = y;
+    if (!is_first && is_rounded(run, node)) return true;
     hu_tally *tally = is_first ? &visit->thread->tally[hu_tally_of_value(run, out)] : NULL;
-    *rows = call->out[0];
-    return settle(visit, &run->value[out], is_stored, tally, call->out[0]);
+    return settle(visit, &run->value[out], is_stored, tally, y);
 }
 
 static bool is_made_here(const hu_visit *visit, hu_value_id v) {

@@ -34,11 +34,18 @@ static void add_forward(const hu_op_call *call) {
         hu_fused()->add(n, call->out[0], call->in[i], call->out[0]);
 }
 
+static void add_forward_relu(const hu_op_call *call, uint8_t *bits) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    const float *left = call->in[0];
+    for (int i = 1; i < call->info->n_in - 1; i++, left = call->out[0])
+        hu_fused()->add(n, left, call->in[i], call->out[0]);
+    hu_fused()->add_relu(n, left, call->in[call->info->n_in - 1], call->out[0], bits);
+}
+
 static void add_backward(const hu_op_call *call) {
     int64_t n = call_elements(call, &call->info->in[0]);
     for (int i = 0; i < call->info->n_in; i++)
-        if (call->din[i] && call->din[i] != call->dout[0])
-            copy(call->din[i], call->dout[0], n);
+        if (call->din[i] && call->din[i] != call->dout[0]) copy(call->din[i], call->dout[0], n);
 }
 
 const hu_op hu_op_add = {.name = "add",
@@ -50,6 +57,7 @@ const hu_op hu_op_add = {.name = "add",
                          .shape = add_shape,
                          .saves = HU_SAVE_NOTHING,
                          .forward = add_forward,
+                         .forward_relu = add_forward_relu,
                          .backward = add_backward};
 
 /* ---- mul: y = in0 * in1 ---- */

@@ -176,7 +176,12 @@ static void norm_finish(const hu_op_call *call, hu_pass pass) {
         finish_backward(call);
 }
 
-static void norm_forward(const hu_op_call *call) {
+/* The vectors that the forward pass needs, widened into the scratch. */
+typedef struct wide {
+    const float *center, *scale, *offset;
+} wide;
+
+static wide widen_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
     float *center = call->scratch, *scale = center + width, *offset = scale + width;
     float *narrow = offset + width;
@@ -185,8 +190,21 @@ static void norm_forward(const hu_op_call *call) {
     scale_of(call, narrow);
     hu_channel_widen(channels, narrow, scale);
     hu_channel_widen(channels, call->param[BETA], offset);
-    hu_fused()->normalise(pixels(call) * channels, width, call->in[0], center, scale, offset,
+    return (wide){center, scale, offset};
+}
+
+static void norm_forward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
+    wide w = widen_forward(call);
+    hu_fused()->normalise(pixels(call) * channels, width, call->in[0], w.center, w.scale, w.offset,
                           call->out[0]);
+}
+
+static void norm_forward_relu(const hu_op_call *call, uint8_t *bits) {
+    int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
+    wide w = widen_forward(call);
+    hu_fused()->normalise_relu(pixels(call) * channels, width, call->in[0], w.center, w.scale,
+                               w.offset, call->out[0], bits);
 }
 
 /* dx = gamma * invstd * (dy - mean(dy) - xhat * mean(dy * xhat)); constant statistics in eval. */
@@ -242,5 +260,6 @@ const hu_op hu_op_batch_norm = {.name = "batch_norm",
                                 .merge = norm_merge,
                                 .finish = norm_finish,
                                 .forward = norm_forward,
+                                .forward_relu = norm_forward_relu,
                                 .backward = norm_backward,
                                 .commit = norm_commit};

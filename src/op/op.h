@@ -116,6 +116,9 @@ typedef struct hu_op {
     bool is_cheap;   /* doing it again on a chunk costs less than reading its result from memory; no
                         state, begin, workspace, and one output */
     bool in_place;   /* out[0] may be the array of in[0], and din[0] that of dout[0] */
+    bool is_relu;
+    bool picks; /* every number of the output is one of input 0's or zero: on every grid that holds
+                   them */
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
 
@@ -154,6 +157,9 @@ typedef struct hu_op {
     void (*finish)(const hu_op_call *call, hu_pass pass);
 
     void (*forward)(const hu_op_call *call);
+    /* forward and a relu behind it, in one pass: out[0] is the relu's output, bits its aux bytes
+     * for samples whose elements are a multiple of 8. NULL: there is none. */
+    void (*forward_relu)(const hu_op_call *call, uint8_t *bits);
     void (*backward)(const hu_op_call *call);
     /* True: backward writes a partial dparam per chunk (summed in a fixed tree). False: finish
      * writes dparam. */
@@ -184,8 +190,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
 #define HU_OP_LIST(X)                                                                              \
     X(conv2d)                                                                                      \
     X(linear)                                                                                      \
-    X(bias) X(batch_norm) X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split) X(max_pool)          \
-        X(avg_pool) X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
+    X(bias)                                                                                        \
+    X(batch_norm) X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split) X(max_pool) X(avg_pool)      \
+        X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
 HU_OP_LIST(HU_OP_DECLARE)

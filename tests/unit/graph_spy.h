@@ -60,6 +60,7 @@ static inline const hu_op *spy_on(const hu_op *original, const char *name) {
     *s = (spy){.original = original, .op = *original, .name = name};
     s->op.forward = spy_forward;
     s->op.backward = spy_backward;
+    s->op.forward_relu = NULL;
     return &s->op;
 }
 

@@ -8,6 +8,9 @@ typedef struct hu_fused_kernels {
     /* y = (x - center) * scale + offset; the last three are [width], repeated along count. */
     void (*normalise)(int64_t count, int64_t width, const float *x, const float *center,
                       const float *scale, const float *offset, float *y);
+    /* The same, then relu as below; width a multiple of 8. */
+    void (*normalise_relu)(int64_t count, int64_t width, const float *x, const float *center,
+                           const float *scale, const float *offset, float *y, uint8_t *bits);
     /* dx = scale * ((dy - mean) - (x - center) * slope); vectors [width] as above. */
     void (*normalise_backward)(int64_t count, int64_t width, const float *dy, const float *x,
                                const float *center, const float *scale, const float *mean,
@@ -19,6 +22,8 @@ typedef struct hu_fused_kernels {
     void (*relu_backward)(int64_t count, const float *dy, const uint8_t *bits, float *dx);
     /* y = a + b */
     void (*add)(int64_t count, const float *a, const float *b, float *y);
+    /* The same, then relu as above. */
+    void (*add_relu)(int64_t count, const float *a, const float *b, float *y, uint8_t *bits);
 } hu_fused_kernels;
 
 extern const hu_fused_kernels hu_fused_kernels_scalar;
