@@ -8,6 +8,7 @@
 #include "graph/layout.h"
 #include "graph/rescale.h"
 #include "graph/work.h"
+#include "kernel/draw/draw.h"
 
 static hu_status make_array(size_t count, size_t bytes, void *array) {
     return hu_alloc_array(count, bytes, (void **)array);
@@ -215,26 +216,37 @@ void hu_run_free(hu_run *run) {
     hu_free(run);
 }
 
-static float initial(const hu_init *init, const hu_random_key *key, uint64_t index) {
+/* Initial numbers first .. first+count-1 of a parameter. */
+static void draw_initial(const hu_init *init, const hu_random_key *key, int64_t first,
+                         int64_t count, float *x) {
     switch (init->kind) {
     case HU_INIT_NORMAL:
-        return init->scale * hu_random_normal(key, index);
+        hu_draw_normals(key, (uint64_t)first, (size_t)count, x);
+        for (int64_t i = 0; i < count; i++) x[i] = init->scale * x[i];
+        break;
     case HU_INIT_UNIFORM:
-        return init->scale * (2.0f * hu_random_uniform(key, index) - 1.0f);
+        hu_draw_uniforms(key, (uint64_t)first, (size_t)count, x);
+        for (int64_t i = 0; i < count; i++) x[i] = init->scale * (2.0f * x[i] - 1.0f);
+        break;
     case HU_INIT_CONSTANT:
+        for (int64_t i = 0; i < count; i++) x[i] = init->scale;
         break;
     }
-    return init->scale;
 }
 
 void hu_run_init_parameters(hu_run *run) {
+    enum { BLOCK = 16384 };
     for (hu_value_id v = 0; v < run->graph->value_count; v++) {
         const hu_value_info *value = &run->graph->value[v];
         if (value->role != HU_VALUE_PARAMETER && value->role != HU_VALUE_BUFFER) continue;
         hu_random_key key = {run->options.seed, hu_stream_id("init", value->name), 0};
         float *x = run->parameters + run->offset[v];
-        for (int64_t i = 0; i < value->elements; i++)
-            x[i] = initial(&value->init, &key, (uint64_t)i);
+        int64_t elements = value->elements;
+#pragma omp parallel for num_threads(run->options.threads) if (elements > BLOCK) schedule(static)
+        for (int64_t first = 0; first < elements; first += BLOCK) {
+            int64_t left = elements - first;
+            draw_initial(&value->init, &key, first, left < BLOCK ? left : BLOCK, x + first);
+        }
     }
 }
 

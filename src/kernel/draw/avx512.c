@@ -1,0 +1,2 @@
+#define HU_RECORD hu_normals_avx512
+#include "kernel/draw/normals.inc"

@@ -1,0 +1,36 @@
+#include "kernel/draw/draw.h"
+
+#include "base/cpu.h"
+#include "kernel/round/round.h"
+
+enum { TURN = 512 };
+
+static hu_normals_fn *normals(void) {
+#if defined(__x86_64__)
+    static hu_normals_fn *const of_isa[HU_ISA_COUNT] = {[HU_ISA_SCALAR] = hu_normals_scalar,
+                                                        [HU_ISA_AVX2] = hu_normals_avx2,
+                                                        [HU_ISA_AVX512] = hu_normals_avx512};
+    return of_isa[hu_cpu_isa()];
+#else
+    return hu_normals_scalar;
+#endif
+}
+
+void hu_draw_normals(const hu_random_key *key, uint64_t first, size_t count, float *x) {
+    uint32_t words[2 * TURN];
+    hu_normals_fn *make = normals();
+    for (size_t done = 0; done < count; done += TURN) {
+        size_t n = count - done < TURN ? count - done : TURN;
+        hu_random_words_fast(key, 2 * (first + done), 2 * n, words);
+        make(n, words, x + done);
+    }
+}
+
+void hu_draw_uniforms(const hu_random_key *key, uint64_t first, size_t count, float *x) {
+    uint32_t words[TURN];
+    for (size_t done = 0; done < count; done += TURN) {
+        size_t n = count - done < TURN ? count - done : TURN;
+        hu_random_words_fast(key, first + done, n, words);
+        for (size_t i = 0; i < n; i++) x[done + i] = (float)(words[i] >> 8) * 0x1p-24f;
+    }
+}
