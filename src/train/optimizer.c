@@ -32,6 +32,7 @@ typedef struct coefficients {
     float eps;           /* adam, adamw */
     float beta2;         /* adam, adamw */
     float first, second; /* 1 - beta1, 1 - beta2 */
+    float unscale, clip; /* of the gradients */
 } coefficients;
 
 struct hu_optimizer {
@@ -132,46 +133,60 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
         .beta2 = (float)o->beta2,
         .first = (float)(1.0 - o->beta1),
         .second = (float)(1.0 - o->beta2),
+        .unscale = 1.0f,
+        .clip = 1.0f,
     };
 }
 
-static void apply_plain(const coefficients *k, int64_t n, float *restrict w,
+void hu_optimizer_scale_gradients(hu_optimizer *optimizer, float unscale, float clip) {
+    optimizer->now.unscale = unscale;
+    optimizer->now.clip = clip;
+}
+
+/* Each kernel works on copies of what it multiplies with, so that no store can change them. */
+static inline float true_gradient(const coefficients *k, float g) {
+    return g * k->unscale * k->clip;
+}
+
+static void apply_plain(const coefficients *shared, int64_t n, float *restrict w,
                         const float *restrict grad, bool decay) {
-    const float lr = k->lr, wd = k->decay;
+    const coefficients k = *shared;
     if (decay)
-        for (int64_t i = 0; i < n; i++) w[i] -= lr * (grad[i] + wd * w[i]);
+        for (int64_t i = 0; i < n; i++)
+            w[i] -= k.lr * (true_gradient(&k, grad[i]) + k.decay * w[i]);
     else
-        for (int64_t i = 0; i < n; i++) w[i] -= lr * grad[i];
+        for (int64_t i = 0; i < n; i++) w[i] -= k.lr * true_gradient(&k, grad[i]);
 }
 
-static void apply_momentum(const coefficients *k, int64_t n, float *restrict w,
+static void apply_momentum(const coefficients *shared, int64_t n, float *restrict w,
                            const float *restrict grad, float *restrict v, bool decay) {
-    const float lr = k->lr, wd = k->decay, mu = k->momentum;
+    const coefficients k = *shared;
     if (decay)
         for (int64_t i = 0; i < n; i++) {
-            v[i] = mu * v[i] + (grad[i] + wd * w[i]);
-            w[i] -= lr * v[i];
+            v[i] = k.momentum * v[i] + (true_gradient(&k, grad[i]) + k.decay * w[i]);
+            w[i] -= k.lr * v[i];
         }
     else
         for (int64_t i = 0; i < n; i++) {
-            v[i] = mu * v[i] + grad[i];
-            w[i] -= lr * v[i];
+            v[i] = k.momentum * v[i] + true_gradient(&k, grad[i]);
+            w[i] -= k.lr * v[i];
         }
 }
 
-static void apply_nesterov(const coefficients *k, int64_t n, float *restrict w,
+static void apply_nesterov(const coefficients *shared, int64_t n, float *restrict w,
                            const float *restrict grad, float *restrict v, bool decay) {
-    const float lr = k->lr, wd = k->decay, mu = k->momentum;
+    const coefficients k = *shared;
     if (decay)
         for (int64_t i = 0; i < n; i++) {
-            float g = grad[i] + wd * w[i];
-            v[i] = mu * v[i] + g;
-            w[i] -= lr * (g + mu * v[i]);
+            float g = true_gradient(&k, grad[i]) + k.decay * w[i];
+            v[i] = k.momentum * v[i] + g;
+            w[i] -= k.lr * (g + k.momentum * v[i]);
         }
     else
         for (int64_t i = 0; i < n; i++) {
-            v[i] = mu * v[i] + grad[i];
-            w[i] -= lr * (grad[i] + mu * v[i]);
+            float g = true_gradient(&k, grad[i]);
+            v[i] = k.momentum * v[i] + g;
+            w[i] -= k.lr * (g + k.momentum * v[i]);
         }
 }
 
@@ -189,9 +204,10 @@ static void apply_adam(const coefficients *shared, int64_t n, float *restrict w,
     const coefficients k = *shared;
     if (decay)
         for (int64_t i = 0; i < n; i++)
-            w[i] -= adam_move(&k, grad[i] + k.decay * w[i], m + i, s + i);
+            w[i] -= adam_move(&k, true_gradient(&k, grad[i]) + k.decay * w[i], m + i, s + i);
     else
-        for (int64_t i = 0; i < n; i++) w[i] -= adam_move(&k, grad[i], m + i, s + i);
+        for (int64_t i = 0; i < n; i++)
+            w[i] -= adam_move(&k, true_gradient(&k, grad[i]), m + i, s + i);
 }
 
 static void apply_adamw(const coefficients *shared, int64_t n, float *restrict w,
@@ -199,7 +215,8 @@ static void apply_adamw(const coefficients *shared, int64_t n, float *restrict w
                         bool decay) {
     const coefficients k = *shared;
     const float shrink = decay ? k.shrink : 1.0f;
-    for (int64_t i = 0; i < n; i++) w[i] = w[i] * shrink - adam_move(&k, grad[i], m + i, s + i);
+    for (int64_t i = 0; i < n; i++)
+        w[i] = w[i] * shrink - adam_move(&k, true_gradient(&k, grad[i]), m + i, s + i);
 }
 
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,

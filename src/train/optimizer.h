@@ -50,11 +50,15 @@ void hu_optimizer_free(hu_optimizer *optimizer);
  * skipped because of an overflow calls neither this nor apply, and leaves everything as it was. */
 void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr);
 
+/* What apply multiplies every gradient of this step with, one after the other: the inverse of the
+ * loss scale and the factor of clipping. Both are 1 after begin_step. */
+void hu_optimizer_scale_gradients(hu_optimizer *optimizer, float unscale, float clip);
+
 /* Updates elements offset .. offset+n-1. From several threads at once on disjoint ranges; every
  * element at most once between two begin_step. Never allocates.
  *
  *   master  [n] weights of the range, updated
- *   grad    [n] their gradients, already unscaled and clipped; not overlapping master
+ *   grad    [n] their gradients before the factors above; not overlapping master
  *   decay   whether weight decay applies to the range
  *
  * sgd:   g += wd w; v = mu v + g (v starts at 0, so v = g first); w -= lr (nesterov ? g + mu v : v)

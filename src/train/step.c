@@ -84,20 +84,38 @@ static double squared_norm(hu_trainer *trainer, float inverse_scale) {
     return total;
 }
 
-static void apply_update(hu_trainer *trainer, double lr, float inverse_scale, double norm) {
+/* Infinities and NaNs have all exponent bits set. */
+static bool has_nonfinite(const float *x, int64_t n) {
+    uint32_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        found |= (uint32_t)((bits & 0x7f800000u) == 0x7f800000u);
+    }
+    return found != 0;
+}
+
+/* Block by block, unscaled, clipped and applied to the masters while they are in cache. True if a
+ * master is not finite any more. */
+static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, double norm) {
     int64_t blocks = hu_gradient_block_count(trainer);
     double clip = trainer->options.clip_norm;
     float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
+    int broken = 0;
     hu_optimizer_begin_step(trainer->optimizer, lr);
-#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)
+    hu_optimizer_scale_gradients(trainer->optimizer, inverse_scale, shrink);
+#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)                    \
+    reduction(|                                                                                    \
+              : broken)
     for (int64_t b = 0; b < blocks; b++) {
-        float scratch[HU_GRADIENT_BLOCK], grad[HU_GRADIENT_BLOCK];
+        float scratch[HU_GRADIENT_BLOCK];
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        const float *g = block_gradient(trainer, &block, scratch);
-        for (int64_t i = 0; i < block.count; i++) grad[i] = g[i] * inverse_scale * shrink;
-        hu_optimizer_apply(trainer->optimizer, block.offset, block.count,
-                           trainer->run->parameters + block.offset, grad, true);
+        float *master = trainer->run->parameters + block.offset;
+        hu_optimizer_apply(trainer->optimizer, block.offset, block.count, master,
+                           block_gradient(trainer, &block, scratch), true);
+        broken |= has_nonfinite(master, block.count);
     }
+    return broken != 0;
 }
 
 /* Without masters the optimizer's result is stored in the weight format: small updates vanish. */
@@ -191,21 +209,12 @@ static void note_step(hu_trainer *trainer, const hu_step_report *report) {
     count_roundings(progress, trainer->edges.grad_sum, trainer->edges.value_count);
 }
 
-/* Infinities and NaNs have all exponent bits set. */
-static bool has_nonfinite(const float *x, int64_t n) {
-    uint32_t found = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        found |= (uint32_t)((bits & 0x7f800000u) == 0x7f800000u);
-    }
-    return found != 0;
-}
-
-/* An update can overflow although its gradients were finite: such weights must not be saved. */
-static hu_status check_update(hu_trainer *trainer, const hu_step_report *report) {
+/* An update can overflow although its gradients were finite: such weights must not be saved.
+ * broken: what the update found in the masters. */
+static hu_status check_update(hu_trainer *trainer, const hu_step_report *report, bool broken) {
     const hu_run *run = trainer->run;
-    if (!has_nonfinite(run->parameters, run->block)) return HU_OK;
+    if (!broken && !has_nonfinite(run->parameters + run->trained, run->block - run->trained))
+        return HU_OK;
     for (hu_value_id v = 0; v < trainer->graph->value_count; v++) {
         const hu_value_info *value = &trainer->graph->value[v];
         bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
@@ -216,6 +225,18 @@ static hu_status check_update(hu_trainer *trainer, const hu_step_report *report)
     }
     return hu_fail(HU_ERR_NONFINITE, "step %lld: %s (learning rate %g), training stops",
                    (long long)report->step, trainer->culprit, report->lr);
+}
+
+/* The optimizer's part of a step. True if a master is not finite behind it: what rounding has
+ * changed, and the masters of a skipped step, are looked at as a whole. */
+static bool update(hu_trainer *trainer, const hu_step_report *report, float inverse) {
+    const hu_run *run = trainer->run;
+    if (!report->skipped) {
+        bool broken = apply_update(trainer, report->lr, inverse, report->gradient_norm);
+        if (trainer->options.keep_masters) return broken;
+        hu_round_masters(trainer);
+    }
+    return has_nonfinite(run->parameters, run->trained);
 }
 
 /* What loss scaling makes of a step whose gradients were not finite. */
@@ -251,16 +272,12 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     double squares = stopped ? NAN : squared_norm(trainer, inverse);
     report->gradient_norm = sqrt(squares);
     report->skipped = !isfinite(squares);
-    if (report->skipped) {
-        hu_diagnose(trainer, &batch, &pass);
-    } else {
-        apply_update(trainer, report->lr, inverse, report->gradient_norm);
-        if (!trainer->options.keep_masters) hu_round_masters(trainer);
-    }
+    if (report->skipped) hu_diagnose(trainer, &batch, &pass);
+    bool broken = update(trainer, report, inverse);
     hu_rescale_end_step(trainer->run);
     note_step(trainer, report);
     HU_TRY(judge(trainer, report));
-    HU_TRY(check_update(trainer, report));
+    HU_TRY(check_update(trainer, report, broken));
 done:
     return st;
 }

@@ -166,6 +166,42 @@ static void any_split_gives_the_same_bits(void **state) {
     }
 }
 
+/* Factors are multiplied in one after the other, as if the gradients came with them. */
+static void factors_of_gradients_are_those_of_a_loop_before(void **state) {
+    (void)state;
+    const float unscale = 1.0f / 3.0f, clip = 0.7f;
+    for (int kind = 0; kind <= HU_OPTIMIZER_COUNT; kind++) {
+        bool nesterov = kind == HU_OPTIMIZER_COUNT;
+        for (int decay = 0; decay < 2; decay++) {
+            hu_optimizer_options options =
+                hu_optimizer_defaults(nesterov ? HU_OPTIMIZER_SGD : (hu_optimizer_kind)kind);
+            options.weight_decay = 0.01;
+            options.nesterov = nesterov;
+            hu_optimizer *inside = create(&options, ELEMENTS), *before = create(&options, ELEMENTS);
+            float a[ELEMENTS], b[ELEMENTS], g[ELEMENTS], ready[ELEMENTS];
+            fill(a, 1, 0);
+            memcpy(b, a, sizeof a);
+            for (int t = 0; t < 5; t++) {
+                fill(g, 2, (uint64_t)t);
+                for (int i = 0; i < ELEMENTS; i++) ready[i] = g[i] * unscale * clip;
+                hu_optimizer_begin_step(inside, 0.1);
+                hu_optimizer_scale_gradients(inside, unscale, clip);
+                hu_optimizer_apply(inside, 0, ELEMENTS, a, g, decay);
+                hu_optimizer_begin_step(before, 0.1);
+                hu_optimizer_apply(before, 0, ELEMENTS, b, ready, decay);
+            }
+            assert_memory_equal(a, b, sizeof a);
+            hu_optimizer_begin_step(inside, 0.1); /* forgets the factors */
+            hu_optimizer_apply(inside, 0, ELEMENTS, a, ready, decay);
+            hu_optimizer_begin_step(before, 0.1);
+            hu_optimizer_apply(before, 0, ELEMENTS, b, ready, decay);
+            assert_memory_equal(a, b, sizeof a);
+            hu_optimizer_free(inside);
+            hu_optimizer_free(before);
+        }
+    }
+}
+
 static void a_restored_state_goes_on_with_the_same_bits(void **state) {
     (void)state;
     for (int kind = 0; kind < HU_OPTIMIZER_COUNT; kind++) {
@@ -303,6 +339,7 @@ int main(void) {
         cmocka_unit_test(the_first_adam_step_has_the_length_of_the_rate),
         cmocka_unit_test(every_kind_follows_its_formulas_in_double),
         cmocka_unit_test(any_split_gives_the_same_bits),
+        cmocka_unit_test(factors_of_gradients_are_those_of_a_loop_before),
         cmocka_unit_test(a_restored_state_goes_on_with_the_same_bits),
         cmocka_unit_test(a_wrong_state_is_refused),
         cmocka_unit_test(no_decay_never_touches_the_weight),

@@ -262,6 +262,70 @@ static void test_culprit_in_a_later_part(void **state) {
     end(&f);
 }
 
+/* A momentum that throws one weight out of float32 although the gradients are finite. */
+static void spoil_momentum(fixture *f, const char *name, int64_t index) {
+    const char *block_name;
+    const void *data;
+    size_t bytes;
+    hu_optimizer *optimizer = f->trainer->optimizer;
+    assert_true(hu_optimizer_state(optimizer, 1, &block_name, &data, &bytes));
+    float *copy = malloc(bytes);
+    memcpy(copy, data, bytes);
+    copy[master(f, name) - f->trainer->run->parameters + index] = -3e38f;
+    assert_int_equal(hu_optimizer_restore(optimizer, 1, copy, bytes), HU_OK);
+    free(copy);
+}
+
+/* What an update breaks is named, wherever it is; the rounding of the masters may mend it. */
+static void test_broken_update(void **state) {
+    (void)state;
+    static const struct {
+        const char *precision, *name;
+        bool keep, stops;
+    } cases[] = {{"fp32", "fc.weight", true, true},
+                 {"hfp8", "fc.bias", true, true},
+                 {"fp16", "conv1.weight", true, true},
+                 {"fp16", "fc.weight", false, true},
+                 {"e4m3fn:ovf=sat", "fc.weight", false, false}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        fixture f;
+        hu_step_report report;
+        char expected[128];
+        prepare(&f, cases[c].precision);
+        f.options.schedule = hu_schedule_constant(2.0);
+        f.options.keep_masters = cases[c].keep;
+        begin(&f);
+        spoil_momentum(&f, cases[c].name, elements(&f, cases[c].name) - 1);
+        snprintf(expected, sizeof expected, "non-finite numbers in %s after the update",
+                 cases[c].name);
+        hu_status st = hu_trainer_step(f.trainer, &report);
+        assert_false(report.skipped);
+        assert_int_equal(st, cases[c].stops ? HU_ERR_NONFINITE : HU_OK);
+        assert_string_equal(report.culprit, cases[c].stops ? expected : "");
+        end(&f);
+    }
+}
+
+/* Running statistics are no part of the update, but what is saved must be finite; in a skipped step
+ * too. */
+static void test_broken_statistics(void **state) {
+    (void)state;
+    for (int skipped = 0; skipped < 2; skipped++) {
+        fixture f;
+        hu_step_report report;
+        prepare(&f, "fp16");
+        f.options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
+        begin(&f);
+        if (skipped) f.trainer->scaler.state.scale = 0x1p100f;
+        master(&f, "bn1.running_mean")[0] = NAN;
+        assert_int_equal(hu_trainer_step(f.trainer, &report), HU_ERR_NONFINITE);
+        assert_int_equal(report.skipped, skipped);
+        assert_string_equal(report.culprit,
+                            "non-finite numbers in bn1.running_mean after the update");
+        end(&f);
+    }
+}
+
 static void test_ledger_and_allocations(void **state) {
     (void)state;
     for (int64_t parts = 1; parts <= 3; parts++) {
@@ -367,6 +431,8 @@ int main(void) {
         cmocka_unit_test(test_masters),
         cmocka_unit_test(test_culprits),
         cmocka_unit_test(test_culprit_in_a_later_part),
+        cmocka_unit_test(test_broken_update),
+        cmocka_unit_test(test_broken_statistics),
         cmocka_unit_test(test_ledger_and_allocations),
         cmocka_unit_test(test_evaluation_disturbs_nothing),
         cmocka_unit_test(test_refusals),
