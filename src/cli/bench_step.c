@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cli/assumed.h"
 #include "cli/bench.h"
 #include "cli/json.h"
 #include "cli/options.h"
@@ -24,7 +25,9 @@ typedef struct contestant {
     double best_seconds;
     double first_seconds; /* its planning and its first step */
     int64_t samples;
-    double work_step; /* mean seconds of the steps whose work was timed */
+    uint64_t allocations;    /* in its steps behind the first */
+    int64_t resident_growth; /* bytes, in its steps behind the warm-up */
+    double work_step;        /* mean seconds of the steps whose work was timed */
 } contestant;
 
 /* The training that was asked for is the last of them; the first is what others are divided by. */
@@ -113,9 +116,13 @@ static void leave(contestant *c) {
 
 static hu_status take_turn(contestant *c, int64_t turn) {
     hu_step_report report;
+    int64_t resident = hu_resident_bytes();
+    uint64_t allocations = hu_memory_count().allocations;
     double start = hu_seconds_now();
     hu_status st = hu_trainer_step(c->trainer, &report);
     double seconds = hu_seconds_now() - start;
+    if (turn > 0) c->allocations += hu_memory_count().allocations - allocations;
+    if (turn >= WARM_UP_STEPS) c->resident_growth += hu_resident_bytes() - resident;
     c->samples = report.samples;
     if (turn == 0) c->first_seconds += seconds;
     if (turn >= WARM_UP_STEPS && seconds < c->best_seconds) c->best_seconds = seconds;
@@ -164,17 +171,18 @@ static double ratio_of(const step_contest *contest, const contestant *c) {
 static json_t *row_json(const step_contest *contest, const contestant *c) {
     bool has_reference = contest->has_reference;
     hu_ledger ledger = hu_trainer_ledger(c->trainer);
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:o, s:o}", "precision",
-                     c->name, "accumulator", c->accumulator, "threads",
-                     (json_int_t)contest->threads, "seconds_per_step",
-                     hu_json_number(c->best_seconds), "images_per_second",
-                     hu_json_number((double)c->samples / c->best_seconds), "seconds_to_first_step",
-                     hu_json_number(contest->common_seconds + c->first_seconds), "reference",
-                     has_reference ? "fp32" : "none", "reference_seconds_per_step",
-                     has_reference ? hu_json_number(contest->by[0].best_seconds) : json_null(),
-                     "ratio", has_reference ? hu_json_number(ratio_of(contest, c)) : json_null(),
-                     "peak_rss_bytes", (json_int_t)hu_peak_rss_bytes(), "ledger_bytes",
-                     hu_ledger_json(&ledger), "seconds_by_op", work_json(contest, c));
+    return json_pack(
+        "{s:s, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "precision",
+        c->name, "accumulator", c->accumulator, "threads", (json_int_t)contest->threads,
+        "seconds_per_step", hu_json_number(c->best_seconds), "images_per_second",
+        hu_json_number((double)c->samples / c->best_seconds), "seconds_to_first_step",
+        hu_json_number(contest->common_seconds + c->first_seconds), "reference",
+        has_reference ? "fp32" : "none", "reference_seconds_per_step",
+        has_reference ? hu_json_number(contest->by[0].best_seconds) : json_null(), "ratio",
+        has_reference ? hu_json_number(ratio_of(contest, c)) : json_null(), "peak_rss_bytes",
+        (json_int_t)hu_peak_rss_bytes(), "allocations_after_first_step", (json_int_t)c->allocations,
+        "resident_growth_bytes", (json_int_t)c->resident_growth, "ledger_bytes",
+        hu_ledger_json(&ledger), "seconds_by_op", work_json(contest, c));
 }
 
 static hu_status print_json(const step_contest *contest) {
@@ -269,12 +277,14 @@ hu_status hu_bench_step(hu_config *config) {
     hu_dataset *dataset = NULL;
     step_contest contest = {0};
     const hu_data_limits limits = {IMAGES, 16};
+    const char *model;
     int64_t repeat;
     HU_TRY(hu_config_i64(config, "run.repeat", &repeat));
+    HU_TRY(hu_config_text(config, "model.name", &model));
     if (hu_config_given(config, "data.name"))
         HU_TRY(hu_options_dataset(config, &dataset));
     else
-        HU_TRY(hu_dataset_open("glyphs", &limits, &dataset));
+        HU_TRY(hu_assumed_open(model, &limits, &dataset));
     HU_TRY(enter_all(config, dataset, &contest));
     for (int64_t i = 0; i < repeat + WARM_UP_STEPS; i++)
         for (int k = 0; k < contest.count; k++) HU_TRY(take_turn(&contest.by[k], i));

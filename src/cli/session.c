@@ -26,6 +26,17 @@ int64_t hu_peak_rss_bytes(void) {
     return (int64_t)usage.ru_maxrss * 1024;
 }
 
+int64_t hu_resident_bytes(void) {
+    static const char name[] = "Anonymous:";
+    char text[4096];
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file) fclose(file);
+    text[length] = '\0';
+    const char *field = strstr(text, name);
+    return field ? strtoll(field + sizeof name - 1, NULL, 10) * 1024 : 0;
+}
+
 double hu_seconds_since_start(void) {
     enum { FIELDS_BEFORE = 19 }; /* of /proc/PID/stat, between the name and the start time */
     char text[1024];

@@ -53,6 +53,10 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
 json_t *hu_ledger_json(const hu_ledger *ledger);
 int64_t hu_peak_rss_bytes(void);
 
+/* Bytes of the process's own pages (not those of files) in memory, counted one by one, which takes
+ * a millisecond; 0 if the system does not tell. */
+int64_t hu_resident_bytes(void);
+
 /* Seconds of a clock that only goes forward. */
 double hu_seconds_now(void);
 

@@ -40,8 +40,22 @@ def contestants(checks, cwd):
                         f"{words}: images per second of {row}")
             checks.that(row["seconds_per_step"] < row["seconds_to_first_step"] < 60,
                         f"{words}: start to first step of {row}")
+            checks.same(row["allocations_after_first_step"], 0, f"{words}: allocations")
+            checks.that(row["resident_growth_bytes"] <= 16384, f"{words}: growth of {row}")
             checks.that(row["peak_rss_bytes"] > row["ledger_bytes"]["total"], f"{words}: memory")
         checks.same(rows[0]["ratio"], 1.0 if has_reference else None, f"{words}: first ratio")
+
+
+def assumed_data(checks, cwd):
+    """Without data= the images have the shapes that plan assumes."""
+    for words in (["model=cnn-s"], ["model=cnn-s", "model.width=0.25", "precision=hfp8"],
+                  ["model=resnet20", "model.width=0.25", "precision=hfp8"]):
+        words = [*words, "batch=8", "threads=1"]
+        code, out, err = program.call("plan", *words, "--json", cwd=cwd)
+        checks.same((code, err), (0, ""), f"plan {words}")
+        planned = {role: both["packed"] for role, both in json.loads(out)["memory_bytes"].items()}
+        row = bench(*words, "repeat=1", "beside=none", cwd=cwd)[0]
+        checks.same(row["ledger_bytes"], planned, f"{words}: bytes of bench and of plan")
 
 
 def alone_is_smaller(checks, cwd):
@@ -103,4 +117,4 @@ def peer_with_torch(checks, cwd):
         checks.that(0 < row["peak_rss_bytes"] < row["torch_peak_rss_bytes"], f"memory of {row}")
 
 
-program.main(contestants, alone_is_smaller, text, peer, peer_with_torch)
+program.main(contestants, assumed_data, alone_is_smaller, text, peer, peer_with_torch)
