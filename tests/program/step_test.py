@@ -50,7 +50,7 @@ def assumed_data(checks, cwd):
     """Without data= the images have the shapes that plan assumes."""
     for words in (["model=cnn-s"], ["model=cnn-s", "model.width=0.25", "precision=hfp8"],
                   ["model=resnet20", "model.width=0.25", "precision=hfp8"]):
-        words = [*words, "batch=8", "threads=1"]
+        words = ["model.width=1", *words, "batch=8", "threads=1"]
         code, out, err = program.call("plan", *words, "--json", cwd=cwd)
         checks.same((code, err), (0, ""), f"plan {words}")
         planned = {role: both["packed"] for role, both in json.loads(out)["memory_bytes"].items()}
