@@ -230,6 +230,20 @@ done:
     return st;
 }
 
+hu_status hu_file_read_plain(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes) {
+    hu_status st = HU_OK;
+    image raw = {.limit = limit_bytes};
+    *data = NULL;
+    *bytes = 0;
+    HU_TRY(read_raw(path, &raw));
+    *data = raw.data;
+    *bytes = raw.size;
+    raw.data = NULL;
+done:
+    hu_free(raw.data);
+    return st;
+}
+
 static hu_status write_all(int descriptor, const char *path, const uint8_t *data, size_t bytes) {
     while (bytes > 0) {
         ssize_t put = write(descriptor, data, bytes < IO_BYTES ? bytes : IO_BYTES);

@@ -18,6 +18,9 @@
  * the gzip stream is damaged, truncated or followed by other bytes, HU_ERR_MEMORY. */
 hu_status hu_file_read(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes);
 
+/* The same without inflating: the contents as they stand on the disk, whatever they begin with. */
+hu_status hu_file_read_plain(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes);
+
 /* Whether path names something that exists (of any kind). */
 bool hu_file_exists(const char *path);
 
