@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <omp.h>
@@ -309,6 +310,29 @@ done:
     return st;
 }
 
+/* Where the training begins and in which order it sees the data. */
+static hu_status read_start(const hu_config *config, hu_train_options *options) {
+    hu_status st;
+    const char *hash;
+    bool shuffle;
+    char *end;
+    HU_TRY(hu_config_bool(config, "data.shuffle", &shuffle));
+    options->keep_order = !shuffle;
+    HU_TRY(hu_config_text(config, "model.init", &options->init));
+    HU_TRY(hu_config_text(config, "model.init_hash", &hash));
+    if (!options->init[0])
+        return hu_fail(HU_ERR_ARGUMENT, "model.init: found '', expected a file or none");
+    if (strcmp(options->init, "none") == 0) options->init = NULL;
+    if (!options->init || strcmp(hash, "auto") == 0) return HU_OK;
+    options->init_hash = strtoull(hash, &end, 16);
+    if (strlen(hash) == 16 && strspn(hash, "0123456789abcdef") == 16 && options->init_hash)
+        return HU_OK;
+    return hu_fail(HU_ERR_PARSE,
+                   "model.init_hash: found '%.40s', expected auto or 16 hexadecimal digits", hash);
+done:
+    return st;
+}
+
 hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_precision *precision,
                            hu_train_options *options) {
     hu_status st = HU_OK;
@@ -317,6 +341,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(apply_recipe(config));
     HU_TRY(hu_config_text(config, "model.name", &options->model));
     HU_TRY(hu_config_f64(config, "model.width", &options->width));
+    HU_TRY(read_start(config, options));
     HU_TRY(read_augment(config, dataset, &options->augment));
     HU_TRY(hu_config_i64(config, "run.batch", &options->batch));
     int64_t steps_per_epoch = (dataset->train.count + options->batch - 1) / options->batch;

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
+#include "train/weights.h"
 
 double hu_seconds_now(void) {
     struct timespec now;
@@ -73,6 +74,21 @@ done:
     return st;
 }
 
+/* The weights of model.init, whose hash becomes part of the configuration. */
+static hu_status import_weights(hu_session *session) {
+    hu_status st = HU_OK;
+    const char *path;
+    char hash[32];
+    HU_TRY(hu_config_text(session->config, "model.init", &path));
+    if (strcmp(path, "none") == 0) return HU_OK;
+    HU_TRY(hu_trainer_import(session->trainer, path));
+    snprintf(hash, sizeof hash, "%016llx",
+             (unsigned long long)hu_trainer_init_hash(session->trainer));
+    HU_TRY(hu_config_set(session->config, "model.init_hash", hash, "model.init"));
+done:
+    return st;
+}
+
 /* Loads the newest checkpoint of a folder; a run that was stopped before its first one starts
  * anew. */
 static hu_status load_newest(hu_session *session, const char *directory) {
@@ -83,7 +99,7 @@ static hu_status load_newest(hu_session *session, const char *directory) {
     st = hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning);
     if (st == HU_ERR_MISSING) {
         fprintf(stderr, "%s holds no checkpoint yet: starts from step 0\n", directory);
-        return HU_OK;
+        return import_weights(session);
     }
     HU_TRY(st);
     if (warning[0]) fprintf(stderr, "%s\n", warning);
@@ -107,6 +123,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
         HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
     } else {
         hu_ledger ledger = hu_trainer_ledger(session->trainer);
+        HU_TRY(import_weights(session));
         size_t state = (size_t)(ledger.parameters + ledger.optimizer);
         HU_TRY(hu_run_folder_create(directory, session->config, state, &session->folder));
     }

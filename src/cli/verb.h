@@ -24,6 +24,8 @@ typedef struct hu_verb {
     X(train)                                                                                       \
     X(eval)                                                                                        \
     X(resume)                                                                                      \
+    X(predict)                                                                                     \
+    X(export)                                                                                      \
     X(doctor)                                                                                      \
     X(bench)                                                                                       \
     X(gemm)                                                                                        \

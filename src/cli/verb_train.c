@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/saved_run.h"
 #include "cli/session.h"
 #include "cli/verb.h"
 
@@ -68,74 +68,32 @@ static hu_status run_train(hu_config *config, int *exit_code) {
     return st == HU_OK ? run_session(config, directory, false) : st;
 }
 
-/* Reads the folder's resolved configuration; what the user gave now wins over it. */
-static hu_status merge_saved(hu_config *config, const char *directory) {
-    hu_status st = HU_OK;
-    char *path = NULL;
-    hu_keys *saved = NULL, *given = NULL;
-    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "command line", &given));
-    HU_TRY(hu_options_given(config, given));
-    HU_TRY(hu_run_folder_config(directory, &path));
-    HU_TRY(hu_yaml_read(path, &saved));
-    HU_TRY(hu_config_merge(config, saved));
-    /* The folder names steps, which win over epochs. */
-    if (hu_keys_find(given, "run.epochs") && !hu_keys_find(given, "run.steps"))
-        HU_TRY(hu_keys_set_text(given, "run.steps", "auto", "command line"));
-    if (hu_keys_count(given) > 0) HU_TRY(hu_config_merge(config, given));
-done:
-    hu_keys_free(saved);
-    hu_keys_free(given);
-    hu_free(path);
-    return st;
-}
-
 static hu_status run_resume(hu_config *config, int *exit_code) {
     const char *directory = hu_config_subject(config, 0);
     (void)exit_code;
-    hu_status st = merge_saved(config, directory);
+    hu_status st = hu_saved_run_merge(config, directory);
     return st == HU_OK ? run_session(config, directory, true) : st;
 }
 
-static hu_status evaluate(hu_config *config, const char *directory) {
-    hu_status st = HU_OK;
-    hu_dataset *dataset = NULL;
-    hu_precision precision = {0};
-    hu_train_options options;
-    hu_trainer *trainer = NULL;
-    hu_checkpoint *checkpoint = NULL;
-    char path[4096], warning[1024];
+static hu_status run_eval(hu_config *config, int *exit_code) {
+    hu_status st;
+    hu_saved_run run = {0};
     double accuracy, loss;
-    HU_TRY(hu_options_dataset(config, &dataset));
-    HU_TRY(hu_options_train(config, dataset, &precision, &options));
-    HU_TRY(hu_trainer_create(&options, dataset, &trainer));
-    snprintf(path, sizeof path, "%s/checkpoint", directory);
-    HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));
-    if (warning[0]) fprintf(stderr, "%s\n", warning);
-    HU_TRY(hu_trainer_restore(trainer, checkpoint));
-    HU_TRY(hu_trainer_evaluate(trainer, &accuracy, &loss));
-    long long step = (long long)hu_trainer_progress(trainer)->step;
-    const char *weights = options.eval_masters ? "master" : "rounded";
+    (void)exit_code;
+    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &run));
+    HU_TRY(hu_trainer_evaluate(run.trainer, &accuracy, &loss));
+    const char *weights = run.options.eval_masters ? "master" : "rounded";
     if (hu_config_flag(config, "json", NULL))
         st = hu_json_print(json_pack(
-            "{s:s, s:I, s:o, s:o, s:s, s:o}", "run", directory, "step", (json_int_t)step,
+            "{s:s, s:I, s:o, s:o, s:s, s:o}", "run", run.directory, "step", (json_int_t)run.step,
             "test_accuracy", hu_json_number(accuracy), "test_loss", hu_json_number(loss), "weights",
-            weights, "weights_hash", hu_json_hash(hu_trainer_weights_hash(trainer))));
+            weights, "weights_hash", hu_json_hash(hu_trainer_weights_hash(run.trainer))));
     else
-        printf("step %lld: test accuracy %.2f %%  test loss %.4f  (%s weights)\n", step,
-               100.0 * accuracy, loss, weights);
+        printf("step %lld: test accuracy %.2f %%  test loss %.4f  (%s weights)\n",
+               (long long)run.step, 100.0 * accuracy, loss, weights);
 done:
-    hu_checkpoint_free(checkpoint);
-    hu_trainer_free(trainer);
-    hu_precision_free(&precision);
-    hu_dataset_close(dataset);
+    hu_saved_run_close(&run);
     return st;
-}
-
-static hu_status run_eval(hu_config *config, int *exit_code) {
-    const char *directory = hu_config_subject(config, 0);
-    (void)exit_code;
-    hu_status st = merge_saved(config, directory);
-    return st == HU_OK ? evaluate(config, directory) : st;
 }
 
 const hu_verb hu_verb_train = {
@@ -143,7 +101,8 @@ const hu_verb hu_verb_train = {
     .help = "train a model in a chosen precision",
     .usage = "[key=value ...] [--json]",
     .details = "Without keys: cnn-s on fashion-mnist in fp32, the recipe of the demo.\n"
-               "The run's folder holds metrics, checkpoints and the resolved configuration.\n",
+               "The run's folder holds metrics, checkpoints and the resolved configuration.\n"
+               "init=FILE starts from the weights of a safetensors file, see export.\n",
     .flags = json_flag,
     .max_subjects = 0,
     .run = run_train,
@@ -156,7 +115,7 @@ const hu_verb hu_verb_resume = {
     .details =
         "RUN is the folder of a run; its newest sound checkpoint is taken. Keys given now win\n"
         "over the run's and are noted in its folder: steps=N or epochs=N to train on, threads,\n"
-        "storage. The seed cannot change.\n",
+        "storage. The seed and the weights of init= cannot change.\n",
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,

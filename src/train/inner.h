@@ -25,6 +25,7 @@ struct hu_trainer {
     double *block_squares;      /* [blocks] partial sums of the squared norm */
     uint32_t *name_order;       /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
+    uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
     int64_t steps_per_epoch;
     int64_t part; /* samples of one pass */
@@ -47,6 +48,13 @@ hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index)
 typedef struct hu_step_batch {
     int64_t first, samples;
 } hu_step_batch;
+
+/* Part of an epoch of a loader that begins at sample `first`, as a hu_source. */
+typedef struct hu_batch_source {
+    const hu_loader *loader;
+    int64_t first;
+} hu_batch_source;
+void hu_fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels);
 
 /* Forward pass of the part of the batch that begins `done` samples into it; sets samples and
  * first_sample of the pass. */

@@ -43,6 +43,8 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
         snprintf(section, sizeof section, "optimizer.%s", name);
         HU_TRY(hu_checkpoint_add(writer, section, data, bytes));
     }
+    if (trainer->init_hash)
+        HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
     hu_rescale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
 done:
@@ -106,11 +108,34 @@ static bool is_possible(const hu_train_progress *p, int64_t batch) {
            p->last_accuracy_step <= p->step;
 }
 
+/* Hash of the weights that the run began with, 0 if they were drawn; it must be the one that the
+ * options name. */
+static hu_status read_init(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                           uint64_t *init) {
+    const void *data;
+    size_t bytes;
+    const hu_train_options *options = &trainer->options;
+    *init = 0;
+    hu_status st = hu_checkpoint_section(checkpoint, "init", &data, &bytes);
+    if (st != HU_OK && st != HU_ERR_MISSING) return st;
+    if (st == HU_OK && bytes != sizeof *init)
+        return wrong_size(checkpoint, "init", bytes, sizeof *init);
+    if (st == HU_OK) memcpy(init, data, bytes);
+    bool is_known = options->init_hash || !options->init;
+    if (!is_known || *init == options->init_hash) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "init: found weights of hash %016llx, expected %016llx, with which %s was begun "
+                   "(0: drawn)",
+                   (unsigned long long)options->init_hash, (unsigned long long)*init,
+                   hu_checkpoint_path(checkpoint));
+}
+
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     hu_status st = HU_OK;
     const void *place, *parameters, *scaler;
     hu_loss_scale restored = trainer->scaler;
     hu_train_position saved;
+    uint64_t init;
     size_t bytes = (size_t)trainer->run->block * sizeof(float);
     HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
     memcpy(&saved, place, sizeof saved);
@@ -134,6 +159,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
                        hu_checkpoint_path(checkpoint), (long long)saved.progress.step,
                        (long long)saved.progress.epoch_samples,
                        (long long)saved.progress.last_accuracy_step);
+    HU_TRY(read_init(trainer, checkpoint, &init));
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
     HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
@@ -142,6 +168,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     trainer->scaler = restored;
     memcpy(trainer->run->parameters, parameters, bytes);
     trainer->progress = saved.progress;
+    trainer->init_hash = init;
     trainer->loaded_epoch = -1;
 done:
     return st;

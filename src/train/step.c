@@ -38,13 +38,8 @@ static const float *block_gradient(const hu_trainer *trainer, const hu_gradient_
     return hu_run_param_grad(trainer->run, block->param, block->first, block->count, scratch);
 }
 
-typedef struct batch_source {
-    const hu_loader *loader;
-    int64_t first;
-} batch_source;
-
-static void fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels) {
-    const batch_source *batch = context;
+void hu_fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels) {
+    const hu_batch_source *batch = context;
     hu_loader_fill(batch->loader, batch->first + first, count, images, labels);
 }
 
@@ -143,8 +138,8 @@ static void count_roundings(hu_train_progress *progress, const hu_edge *edges, u
 
 hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
                           hu_pass_options *pass, hu_pass_result *result) {
-    batch_source place = {trainer->train_loader, batch->first + done};
-    hu_source source = {&place, fill_batch};
+    hu_batch_source place = {trainer->train_loader, batch->first + done};
+    hu_source source = {&place, hu_fill_batch};
     int64_t left = batch->samples - done;
     pass->first_sample = done;
     pass->samples = left < trainer->part ? left : trainer->part;
@@ -278,30 +273,6 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     note_step(trainer, report);
     HU_TRY(judge(trainer, report));
     HU_TRY(check_update(trainer, report, broken));
-done:
-    return st;
-}
-
-hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *loss) {
-    hu_status st = HU_OK;
-    int64_t count = hu_loader_count(trainer->test_loader), correct = 0;
-    double loss_sum = 0.0;
-    hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
-                            .step = (uint64_t)trainer->progress.step};
-    HU_TRY(hu_loader_begin_epoch(trainer->test_loader, 0));
-    if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step, false);
-    for (int64_t first = 0; first < count; first += trainer->part) {
-        batch_source batch = {trainer->test_loader, first};
-        hu_source source = {&batch, fill_batch};
-        hu_pass_result result;
-        pass.first_sample = first;
-        pass.samples = count - first < trainer->part ? count - first : trainer->part;
-        HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
-        correct += result.correct;
-        loss_sum += trainer->run->overflowed ? NAN : result.loss_sum;
-    }
-    *accuracy = (double)correct / (double)count;
-    *loss = loss_sum / (double)count;
 done:
     return st;
 }

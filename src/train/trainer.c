@@ -31,8 +31,8 @@ static hu_status plan_run(hu_trainer *trainer) {
                           .seed = options->seed};
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_precision_write(&options->precision, trainer->graph, signals, &trainer->edges));
-    HU_TRY(hu_accumulators_write(&options->precision.accumulators, trainer->graph,
-                                 &trainer->edges));
+    HU_TRY(
+        hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));
     hu_run_init_parameters(trainer->run);
 done:
@@ -41,7 +41,8 @@ done:
 
 static hu_status open_loaders(hu_trainer *trainer) {
     hu_status st = HU_OK;
-    hu_loader_settings train = {trainer->options.seed, true, trainer->options.augment};
+    hu_loader_settings train = {trainer->options.seed, !trainer->options.keep_order,
+                                trainer->options.augment};
     hu_loader_settings test = {trainer->options.seed, false, {0}};
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &train, &trainer->train_loader));
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &test, &trainer->test_loader));

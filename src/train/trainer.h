@@ -17,6 +17,9 @@ typedef struct hu_train_options {
     const char *model; /* Borrowed, as the precision: must outlive the trainer */
     double width;
     hu_augment augment;
+    bool keep_order;        /* training samples come in the order of the data set, not shuffled */
+    const char *init;       /* file whose weights the run began with, NULL: drawn. Borrowed */
+    uint64_t init_hash;     /* of these weights, see hu_trainer_init_hash; 0: not known */
     hu_precision precision; /* Borrowed: its rules must outlive the trainer */
     bool keep_masters; /* false: the weights live in their format: rounded at the start and after
                           each update, so that small updates vanish (Micikevicius et al.) */
@@ -84,6 +87,17 @@ void hu_trainer_time_work(hu_trainer *trainer, bool timed);
 /* Share of the test samples classified correctly (0..1), and their mean loss. */
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *loss);
 
+/* What the model says of one sample. */
+typedef struct hu_prediction {
+    int64_t label;
+    int64_t predicted;  /* class of the largest probability; -1 where a number was not finite */
+    double probability; /* of that class, after the roundings of the precision; NaN with -1 */
+} hu_prediction;
+
+/* predictions[count] of the first test samples, with the weights that evaluation uses; their
+ * classes are those that hu_trainer_evaluate counts. HU_ERR_ARGUMENT if there are fewer. */
+hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, hu_prediction *predictions);
+
 /* Notes an accuracy in the progress record. */
 void hu_trainer_note_accuracy(hu_trainer *trainer, double accuracy);
 
@@ -91,8 +105,10 @@ void hu_trainer_note_accuracy(hu_trainer *trainer, double accuracy);
  */
 hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 
-/* Takes the state of a checkpoint of the same model and seed; nothing is changed on failure.
- * HU_ERR_CORRUPT names the section, HU_ERR_ARGUMENT the two seeds if they differ. */
+/* Takes the state of a checkpoint of the same model, seed and initial weights; nothing is changed
+ * on failure. HU_ERR_CORRUPT names the section, HU_ERR_ARGUMENT the two seeds or hashes if they
+ * differ.
+ */
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 /* Borrowed views: valid as long as the trainer. */

@@ -1,0 +1,318 @@
+#include "train/weights.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "tensor/safetensors.h"
+#include "train/inner.h"
+
+static const char *const layout_names[] = {"torch", "halfulp"};
+
+hu_status hu_weight_layout_parse(const char *text, hu_weight_layout *layout) {
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(text, layout_names[i]) != 0) continue;
+        *layout = (hu_weight_layout)i;
+        return HU_OK;
+    }
+    return hu_fail(HU_ERR_UNKNOWN, "layout '%.100s', expected torch or halfulp", text);
+}
+
+/* How a tensor stands in a file: [outer, places, channels] here is [outer, channels, places] there,
+ * where a place is one of the kernel, or of the image that a linear layer reads as one vector. */
+typedef struct weight_view {
+    hu_shape shape; /* in the file */
+    int64_t outer, places, channels;
+} weight_view;
+
+static bool is_kept(const hu_value_info *value) {
+    return value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
+}
+
+static weight_view view_of(const hu_graph *graph, hu_value_id v, hu_weight_layout layout) {
+    const hu_value_info *value = &graph->value[v];
+    const hu_node *node = &graph->node[graph->use[value->uses[0]].node];
+    const int64_t *extent = value->shape.extent, *in = node->shapes[0].extent;
+    weight_view view = {value->shape, 1, 1, value->elements};
+    if (layout == HU_WEIGHTS_HALFULP) return view;
+    if (node->op == &hu_op_conv2d && value->shape.rank == 4) {
+        view.shape = (hu_shape){4, {extent[0], extent[3], extent[1], extent[2]}};
+        view.places = extent[1] * extent[2];
+        view.channels = extent[3];
+        view.outer = extent[0];
+    } else if (node->op == &hu_op_linear && value->shape.rank == 2 && node->shapes[0].rank == 3) {
+        view.places = in[0] * in[1];
+        view.channels = in[2];
+        view.outer = extent[0];
+    }
+    return view;
+}
+
+static void turn_out(const weight_view *view, const float *here, float *there) {
+    for (int64_t o = 0; o < view->outer; o++)
+        for (int64_t c = 0; c < view->channels; c++)
+            for (int64_t p = 0; p < view->places; p++)
+                *there++ = here[(o * view->places + p) * view->channels + c];
+}
+
+static void turn_in(const weight_view *view, const float *there, float *here) {
+    for (int64_t o = 0; o < view->outer; o++)
+        for (int64_t c = 0; c < view->channels; c++)
+            for (int64_t p = 0; p < view->places; p++)
+                here[(o * view->places + p) * view->channels + c] = *there++;
+}
+
+/* ---- out ---- */
+
+/* The working copy of a rounded parameter; of others the masters themselves. */
+static const float *rounded_values(const hu_run *run, hu_value_id v, float *scratch) {
+    const hu_slot *slot = &run->value[v];
+    if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER)
+        return run->parameters + run->offset[v];
+    return hu_storage_read(&slot->storage, slot->data, 0, 1, scratch);
+}
+
+/* block: all values in the layout of the file, each at its offset; scratch likewise. */
+static hu_status fill_block(hu_trainer *trainer, const hu_export_options *options, float *block,
+                            float *scratch) {
+    const hu_graph *graph = trainer->graph;
+    hu_run *run = trainer->run;
+    if (options->rounded) hu_run_round_parameters(run, (uint64_t)trainer->progress.step, false);
+    if (options->rounded && run->unencodable_parameter)
+        return hu_fail(HU_ERR_NONFINITE, "'%s' holds numbers that its format cannot encode",
+                       run->unencodable_parameter);
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (!is_kept(&graph->value[v])) continue;
+        weight_view view = view_of(graph, v, options->layout);
+        const float *values = run->parameters + run->offset[v];
+        if (options->rounded) values = rounded_values(run, v, scratch + run->offset[v]);
+        turn_out(&view, values, block + run->offset[v]);
+    }
+    return HU_OK;
+}
+
+static hu_status write_block(const hu_trainer *trainer, const char *path,
+                             const hu_export_options *options, const float *block,
+                             hu_export_report *report) {
+    const hu_graph *graph = trainer->graph;
+    hu_status st;
+    char step[32];
+    void *list;
+    *report = (hu_export_report){0};
+    snprintf(step, sizeof step, "%lld", (long long)trainer->progress.step);
+    const hu_safetensor_text metadata[] = {{"format", "pt"},
+                                           {"halfulp", HALFULP_VERSION},
+                                           {"layout", layout_names[options->layout]},
+                                           {"model", trainer->options.model},
+                                           {"step", step},
+                                           {"weights", options->rounded ? "rounded" : "master"}};
+    size_t first = options->layout == HU_WEIGHTS_TORCH ? 0 : 1; /* "pt" would not be true */
+    HU_TRY(hu_alloc_array(graph->value_count, sizeof(hu_safetensor_source), &list));
+    hu_safetensor_source *tensors = list;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (!is_kept(&graph->value[v])) continue;
+        tensors[report->tensors++] =
+            (hu_safetensor_source){graph->value[v].name, view_of(graph, v, options->layout).shape,
+                                   block + trainer->run->offset[v]};
+    }
+    report->elements = trainer->run->block;
+    st = hu_safetensors_write(path, tensors, report->tensors, metadata + first,
+                              sizeof metadata / sizeof *metadata - first, &report->bytes);
+    hu_free(list);
+done:
+    return st;
+}
+
+hu_status hu_trainer_export(hu_trainer *trainer, const char *path, const hu_export_options *options,
+                            hu_export_report *report) {
+    hu_status st;
+    void *block = NULL, *scratch = NULL;
+    size_t elements = (size_t)trainer->run->block;
+    HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
+    HU_TRY(hu_alloc_array(options->rounded ? elements : 0, sizeof(float), &scratch));
+    HU_TRY(fill_block(trainer, options, block, scratch));
+    HU_TRY(write_block(trainer, path, options, block, report));
+done:
+    hu_free(block);
+    hu_free(scratch);
+    return st;
+}
+
+/* ---- in ---- */
+
+enum { SHOWN = 4, LIST_BYTES = 1024 };
+
+/* What does not fit in one way: the first few by name, all by number. */
+typedef struct misfit {
+    const char *what;
+    char text[LIST_BYTES];
+    size_t count;
+} misfit;
+
+static void note(misfit *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(misfit *list, const char *format, ...) {
+    size_t used = strlen(list->text);
+    va_list args;
+    if (list->count++ >= SHOWN) return;
+    if (used) used += (size_t)snprintf(list->text + used, LIST_BYTES - used, ", ");
+    if (used >= LIST_BYTES) return;
+    va_start(args, format);
+    vsnprintf(list->text + used, LIST_BYTES - used, format, args);
+    va_end(args);
+}
+
+typedef struct import {
+    const char *path;
+    hu_safetensors *file;
+    hu_weight_layout layout;
+    const char **ours, **theirs; /* names for nearest ones */
+    size_t ours_count, theirs_count;
+    misfit missing, unexpected, shapes;
+} import;
+
+static hu_status list_names(const hu_graph *graph, import *in) {
+    hu_status st;
+    void *block;
+    HU_TRY(hu_alloc_array(graph->value_count, sizeof(char *), &block));
+    in->ours = block;
+    HU_TRY(hu_alloc_array(hu_safetensors_count(in->file), sizeof(char *), &block));
+    in->theirs = block;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (is_kept(&graph->value[v])) in->ours[in->ours_count++] = graph->value[v].name;
+    for (size_t i = 0; i < hu_safetensors_count(in->file); i++)
+        in->theirs[in->theirs_count++] = hu_safetensors_at(in->file, i)->name;
+done:
+    return st;
+}
+
+static void check_value(const hu_graph *graph, hu_value_id v, import *in) {
+    char nearest[256], found[176], expected[176];
+    const hu_value_info *value = &graph->value[v];
+    const hu_safetensor *tensor = hu_safetensors_find(in->file, value->name);
+    hu_shape shape = view_of(graph, v, in->layout).shape;
+    if (!tensor && value->role == HU_VALUE_PARAMETER) {
+        hu_nearest(value->name, in->theirs, in->theirs_count, nearest, sizeof nearest);
+        note(&in->missing, nearest[0] ? "'%s' (nearest: %s)" : "'%s'%s", value->name, nearest);
+    }
+    if (!tensor || hu_shape_equal(&tensor->shape, &shape)) return;
+    hu_shape_print(&tensor->shape, found, sizeof found);
+    hu_shape_print(&shape, expected, sizeof expected);
+    note(&in->shapes, "'%s' found %s, expected %s", value->name, found, expected);
+}
+
+/* torch counts the batches of a batch norm beside its running statistics. */
+static bool is_batch_count(const hu_graph *graph, const char *name) {
+    static const char counter[] = "num_batches_tracked";
+    char statistic[HU_NAME_BYTES];
+    size_t length = strlen(name), stem = length - (sizeof counter - 1);
+    if (length < sizeof counter || strcmp(name + stem, counter) != 0) return false;
+    int written = snprintf(statistic, sizeof statistic, "%.*srunning_mean", (int)stem, name);
+    return written < HU_NAME_BYTES && hu_graph_find(graph, statistic) != HU_NONE;
+}
+
+static void check_name(const hu_graph *graph, const char *name, import *in) {
+    char nearest[256];
+    hu_value_id v = hu_graph_find(graph, name);
+    if ((v != HU_NONE && is_kept(&graph->value[v])) || is_batch_count(graph, name)) return;
+    hu_nearest(name, in->ours, in->ours_count, nearest, sizeof nearest);
+    note(&in->unexpected, "'%.100s' (nearest: %s)", name, nearest);
+}
+
+static hu_status check_fit(const hu_trainer *trainer, import *in) {
+    const hu_graph *graph = trainer->graph;
+    char text[4 * LIST_BYTES] = "";
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (is_kept(&graph->value[v])) check_value(graph, v, in);
+    for (size_t i = 0; i < in->theirs_count; i++) check_name(graph, in->theirs[i], in);
+    const misfit *lists[] = {&in->missing, &in->unexpected, &in->shapes};
+    for (int i = 0; i < 3; i++) {
+        char more[40] = "";
+        size_t used = strlen(text);
+        if (lists[i]->count == 0) continue;
+        if (lists[i]->count > SHOWN)
+            snprintf(more, sizeof more, " and %zu more", lists[i]->count - SHOWN);
+        snprintf(text + used, sizeof text - used, "%s%s: %s%s", used ? "; " : "", lists[i]->what,
+                 lists[i]->text, more);
+    }
+    if (!text[0]) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "%s: found weights that do not fit model '%s': %s", in->path,
+                   trainer->options.model, text);
+}
+
+static hu_status read_layout(import *in) {
+    const char *text = hu_safetensors_metadata(in->file, "layout");
+    in->layout = HU_WEIGHTS_TORCH;
+    if (!text) return HU_OK;
+    hu_status st = hu_weight_layout_parse(text, &in->layout);
+    return st == HU_OK ? st : hu_fail_within(st, "%s: __metadata__: ", in->path);
+}
+
+/* block: a copy of all parameters and buffers, to be overwritten; scratch as large. */
+static hu_status read_block(const hu_trainer *trainer, const import *in, float *block,
+                            float *scratch) {
+    const hu_graph *graph = trainer->graph;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        const hu_safetensor *tensor = NULL;
+        if (is_kept(value)) tensor = hu_safetensors_find(in->file, value->name);
+        if (!tensor) continue;
+        hu_status st = hu_safetensors_read(in->file, tensor, scratch);
+        if (st != HU_OK) return st;
+        for (size_t i = 0; i < tensor->elements; i++)
+            if (!isfinite(scratch[i]))
+                return hu_fail(HU_ERR_NONFINITE,
+                               "%s: tensor '%s': found %g at element %zu, expected finite float32 "
+                               "numbers",
+                               in->path, value->name, (double)scratch[i], i);
+        weight_view view = view_of(graph, v, in->layout);
+        turn_in(&view, scratch, block + trainer->run->offset[v]);
+    }
+    return HU_OK;
+}
+
+static hu_status take_block(hu_trainer *trainer, const import *in, const float *block) {
+    size_t bytes = (size_t)trainer->run->block * sizeof *block;
+    uint64_t hash = XXH64(block, bytes, 0), expected = trainer->options.init_hash;
+    if (expected && hash != expected)
+        return hu_fail(HU_ERR_CORRUPT,
+                       "%s: found weights of hash %016llx, expected those of %016llx, with which "
+                       "the run was begun",
+                       in->path, (unsigned long long)hash, (unsigned long long)expected);
+    memcpy(trainer->run->parameters, block, bytes);
+    trainer->init_hash = hash;
+    if (!trainer->options.keep_masters) hu_round_masters(trainer);
+    return HU_OK;
+}
+
+hu_status hu_trainer_import(hu_trainer *trainer, const char *path) {
+    hu_status st;
+import in = {.path = path, .missing.what = "missing", .unexpected.what = "unexpected", .shapes.what = "of another shape" };
+    void *block = NULL, *scratch = NULL;
+    size_t elements = (size_t)trainer->run->block;
+    HU_TRY(hu_safetensors_open(path, &in.file));
+    HU_TRY(read_layout(&in));
+    HU_TRY(list_names(trainer->graph, &in));
+    HU_TRY(check_fit(trainer, &in));
+    HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
+    HU_TRY(hu_alloc_array(elements, sizeof(float), &scratch));
+    memcpy(block, trainer->run->parameters, elements * sizeof(float));
+    HU_TRY(read_block(trainer, &in, block, scratch));
+    HU_TRY(take_block(trainer, &in, block));
+done:
+    hu_safetensors_free(in.file);
+    hu_free(in.ours);
+    hu_free(in.theirs);
+    hu_free(block);
+    hu_free(scratch);
+    return st;
+}
+
+uint64_t hu_trainer_init_hash(const hu_trainer *trainer) {
+    return trainer->init_hash;
+}
