@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""A model is the model: every network of halfulp beside the same network in torch.
+
+Both get the same weights, the same batches and the same optimizer, and make ten steps in float32.
+Compared are the loss of each step, and every weight and running statistic afterwards:
+
+- apart: max|ours - torch's| / max|torch's| of a tensor, at most 1e-4
+- moves: the same over the largest change of the tensor in these steps, at most 1 %, so that it shows
+  if a weight moves wrongly by little
+
+Training is chaotic: a few of the millions of ReLUs meet numbers that rounding errors make positive
+here and negative there, and each step multiplies what follows from that. With freshly drawn weights
+and a rate of 0.01, torch's float32 is 0.5 % away from its own float64 after ten steps of resnet20.
+So the rate is small, and the weights are chosen so that gradients do not grow with depth. The weight
+decay is large so that it shows.
+
+    /usr/bin/python3 bench/peers/same_model.py [--halfulp=PROGRAM] [--verbose] [MODEL ...]
+
+Needs torch (Debian: python3-torch). Exit code 0: the same; 1: not; 77: no torch here.
+"""
+import argparse
+import json
+import math
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import OrderedDict
+
+try:
+    import torch
+    from torch import nn
+except ImportError as error:
+    print(f"skipped: torch is not here ({error}); Debian has it as python3-torch")
+    sys.exit(77)
+
+TOLERANCE, MOVE_TOLERANCE = 1e-4, 1e-2
+STEPS, BATCH, LR, MOMENTUM, DECAY, CLASSES = 10, 16, 1e-3, 0.9, 0.1, 10
+
+
+# ---- the models, as torch writes them ----
+
+def width_of(channels, width):
+    """Channels times the multiplier, as a multiple of 8 (of 4 up to 1/4), at least 9/10 of it."""
+    wanted, step = channels * width, 4 if width <= 0.25 else 8
+    rounded = max(step, int((wanted + step / 2) // step) * step)
+    return rounded + step if rounded < 0.9 * wanted else rounded
+
+
+def conv(channels_in, channels_out, kernel, stride=1):
+    return nn.Conv2d(channels_in, channels_out, kernel, stride, kernel // 2, bias=False)
+
+
+class SmallNet(nn.Module):
+    def __init__(self, channels_in, width):
+        super().__init__()
+        a, b, c = (width_of(n, width) for n in (16, 32, 64))
+        self.conv1, self.bn1 = conv(channels_in, a, 3), nn.BatchNorm2d(a)
+        self.conv2, self.bn2 = conv(a, b, 3), nn.BatchNorm2d(b)
+        self.conv3, self.bn3 = conv(b, c, 3), nn.BatchNorm2d(c)
+        self.fc = nn.Linear(c, CLASSES)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(nn.functional.max_pool2d(self.conv1(x), 2)))
+        x = torch.relu(self.bn2(nn.functional.max_pool2d(self.conv2(x), 2)))
+        x = torch.relu(self.bn3(self.conv3(x)))
+        return self.fc(x.mean((2, 3)))
+
+
+class Block(nn.Module):
+    def __init__(self, channels_in, channels, stride):
+        super().__init__()
+        self.conv1, self.bn1 = conv(channels_in, channels, 3, stride), nn.BatchNorm2d(channels)
+        self.conv2, self.bn2 = conv(channels, channels, 3), nn.BatchNorm2d(channels)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or channels_in != channels:
+            self.shortcut = nn.Sequential(OrderedDict(
+                conv=conv(channels_in, channels, 1, stride), bn=nn.BatchNorm2d(channels)))
+
+    def forward(self, x):
+        y = torch.relu(self.bn1(self.conv1(x)))
+        return torch.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
+
+
+class ResNet(nn.Module):
+    def __init__(self, channels_in, width, first, stages, blocks):
+        super().__init__()
+        channels = [width_of(first << s, width) for s in range(stages)]
+        self.conv1, self.bn1 = conv(channels_in, channels[0], 3), nn.BatchNorm2d(channels[0])
+        last = channels[0]
+        for s, c in enumerate(channels):
+            stage = nn.Sequential(*[Block(last if k == 0 else c, c, 2 if s > 0 and k == 0 else 1)
+                                    for k in range(blocks)])
+            setattr(self, f"layer{s + 1}", stage)
+            last = c
+        self.stages = stages
+        self.fc = nn.Linear(last, CLASSES)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        for s in range(self.stages):
+            x = getattr(self, f"layer{s + 1}")(x)
+        return self.fc(x.mean((2, 3)))
+
+
+def make_model(name, channels_in, width):
+    thin = {"resnet20": 3, "resnet38": 6, "resnet74": 12}
+    if name == "cnn-s":
+        return SmallNet(channels_in, width)
+    if name in thin:
+        return ResNet(channels_in, width, 16, 3, thin[name])
+    if name == "resnet18":
+        return ResNet(channels_in, width, 64, 4, 2)
+    raise SystemExit(f"{name}: halfulp has this model, this script does not: write it here")
+
+
+# ---- weights in files ----
+
+def write_safetensors(path, tensors):
+    """F32 tensors without metadata, in the order given."""
+    header, at = {}, 0
+    for name, tensor in tensors.items():
+        size = 4 * tensor.numel()
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            file.write(tensor.detach().contiguous().numpy().tobytes())
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    length = struct.unpack("<Q", data[:8])[0]
+    header, at, tensors = json.loads(bytes(data[8:8 + length])), 8 + length, {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        count = math.prod(entry["shape"])
+        tensors[name] = torch.frombuffer(data, dtype=torch.float32, count=count,
+                                         offset=at + entry["data_offsets"][0]).reshape(entry["shape"])
+    return tensors
+
+
+def state_of(model):
+    return {name: tensor for name, tensor in model.state_dict().items()
+            if not name.endswith("num_batches_tracked")}
+
+
+# ---- data both can read ----
+
+def make_data(folder, name, count):
+    """A data set of random images; its spec and the images [N,C,H,W] as the network gets them."""
+    os.makedirs(folder)
+    grey = name == "cnn-s"
+    shape = (count, 1, 28, 28) if grey else (count, 3, 32, 32)
+    labels = torch.randint(0, CLASSES, (count,))
+    # Smooth enough that the batches differ by more than noise: a few large squares, then noise.
+    base = torch.randint(0, 200, (*shape[:2], 4, 4)).float()
+    pixels = nn.functional.interpolate(base, size=shape[2:]) + 50 * torch.rand(shape)
+    pixels = pixels.to(torch.uint8)
+    if grey:
+        write_idx(folder, pixels, labels)
+        wide = pixels.double() / 255
+        mean, std = wide.mean(), wide.std(unbiased=False)
+        return f"idx:{folder}", ((wide - mean) / std).float(), labels
+    write_cifar(folder, pixels, labels)
+    mean = torch.tensor([0.4914, 0.4822, 0.4465]).double().reshape(1, 3, 1, 1)
+    std = torch.tensor([0.2023, 0.1994, 0.2010]).double().reshape(1, 3, 1, 1)
+    return f"cifar10:{folder}", ((pixels.double() / 255 - mean) / std).float(), labels
+
+
+def write_idx(folder, pixels, labels):
+    count, _, height, width = pixels.shape
+    for half in ("train", "t10k"):
+        with open(f"{folder}/{half}-images-idx3-ubyte", "wb") as file:
+            file.write(struct.pack(">BBBBIII", 0, 0, 8, 3, count, height, width))
+            file.write(pixels.numpy().tobytes())
+        with open(f"{folder}/{half}-labels-idx1-ubyte", "wb") as file:
+            file.write(struct.pack(">BBBBI", 0, 0, 8, 1, count))
+            file.write(labels.to(torch.uint8).numpy().tobytes())
+
+
+def write_cifar(folder, pixels, labels):
+    records = [bytes([int(label)]) + image.numpy().tobytes() for image, label in zip(pixels, labels)]
+    share = -(-len(records) // 5)
+    records += records[:5 * share - len(records)]  # data.limit leaves these out
+    for i in range(5):
+        with open(f"{folder}/data_batch_{i + 1}.bin", "wb") as file:
+            file.write(b"".join(records[i * share:(i + 1) * share]))
+    with open(f"{folder}/test_batch.bin", "wb") as file:
+        file.write(b"".join(records[:16]))
+
+
+# ---- steps here and there ----
+
+def steps_of_torch(model, images, labels, nesterov):
+    optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=MOMENTUM, weight_decay=DECAY,
+                                nesterov=nesterov)
+    losses = []
+    model.train()
+    for first in range(0, len(images), BATCH):
+        optimizer.zero_grad()
+        batch = slice(first, first + BATCH)
+        loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss))
+    return losses
+
+
+def call(program, *words):
+    done = subprocess.run([program, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"halfulp {' '.join(words)}: exit {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
+def steps_of_halfulp(options, folder, name, spec, count, nesterov):
+    run, out = f"{folder}/run", f"{folder}/after.safetensors"
+    call(options.halfulp, "train", f"model={name}", f"model.width={options.width}", f"data={spec}",
+         f"data.limit={count}", "data.test_limit=16", "data.augment=none", "data.shuffle=off",
+         "precision=fp32", f"batch={BATCH}", f"steps={STEPS}", f"lr={LR}",
+         "lr.schedule=constant", "lr.warmup=0", f"optimizer.momentum={MOMENTUM}",
+         f"optimizer.nesterov={'on' if nesterov else 'off'}", f"optimizer.weight_decay={DECAY}",
+         f"init={folder}/before.safetensors", "run.log_every=1", "quiet=on", f"run.dir={run}")
+    call(options.halfulp, "export", run, f"out={out}")
+    with open(f"{run}/metrics.jsonl", encoding="utf-8") as file:
+        losses = [json.loads(line)["loss"] for line in file]
+    return losses, read_safetensors(out)
+
+
+def distance(ours, theirs, scale):
+    """max|ours - theirs| / max|scale|."""
+    apart = float((ours.double() - theirs.double()).abs().max())
+    largest = float(scale.abs().max())
+    return apart / largest if largest > 0.0 else math.inf
+
+
+def start(model):
+    """Weights in whose neighbourhood training is tame: blocks add little to their shortcuts, so that
+    gradients do not grow with depth. No batch norm is a no-op."""
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.uniform_(module.bias, -0.5, 0.5)
+            nn.init.uniform_(module.running_mean, -1.0, 1.0)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    for module in model.modules():
+        if isinstance(module, Block):
+            nn.init.uniform_(module.bn2.weight, 0.05, 0.15)
+    return model
+
+
+def compare(options, name):
+    """Prints the worst distances of one model; whether they are small enough."""
+    count = BATCH * STEPS - BATCH // 2  # the last batch is a short one
+    nesterov = name == "cnn-s"
+    torch.manual_seed(1)
+    with tempfile.TemporaryDirectory() as folder:
+        spec, images, labels = make_data(f"{folder}/data", name, count)
+        model = start(make_model(name, images.shape[1], options.width))
+        before = {n: t.clone() for n, t in state_of(model).items()}
+        write_safetensors(f"{folder}/before.safetensors", before)
+        losses, ours = steps_of_halfulp(options, folder, name, spec, count, nesterov)
+    expected = steps_of_torch(model, images, labels, nesterov)
+    theirs = {n: t.clone() for n, t in state_of(model).items()}
+    if list(ours) != list(before) or len(losses) != STEPS:
+        raise SystemExit(f"{name}: found {len(losses)} losses and the tensors {list(ours)}, "
+                         f"expected {STEPS} and {list(before)}")
+    model.load_state_dict(ours)  # strict: every name and shape is torch's
+    steps = [abs(a - b) / abs(b) for a, b in zip(losses, expected)]
+    far, where = max((distance(ours[n], t, t), n) for n, t in theirs.items())
+    moves, mover = max((distance(ours[n], t, t - before[n]), n) for n, t in theirs.items())
+    if options.verbose:
+        for step, apart in enumerate(steps):
+            print(f"  step {step}: loss {expected[step]:.9f}, apart {apart:.1e}")
+    good = max(steps) < TOLERANCE and far < TOLERANCE and moves < MOVE_TOLERANCE
+    print(f"{name:9} {len(theirs):3} tensors, apart: losses {max(steps):.1e}, weights {far:.1e} "
+          f"({where}), moves {moves:.1e} ({mover})  {'same' if good else 'DIFFERENT'}", flush=True)
+    return good
+
+
+def listed_models(program):
+    """The models that the program lists in its help."""
+    text = call(program, "--help")
+    block = re.search(r"\nmodels:\n((?:  .*\n)+)", text)
+    return [line.split()[0] for line in block.group(1).splitlines()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", metavar="MODEL")
+    parser.add_argument("--halfulp", default=os.environ.get("HALFULP", "build/halfulp"))
+    parser.add_argument("--width", type=float, default=1.0)
+    parser.add_argument("--verbose", action="store_true", help="the loss of each step")
+    options = parser.parse_args()
+    torch.set_num_threads(os.cpu_count() or 1)
+    print(f"torch {torch.__version__}, {STEPS} steps of {BATCH} images, sgd, lr {LR}")
+    models = options.models or listed_models(options.halfulp)
+    sys.exit(0 if all([compare(options, name) for name in models]) else 1)
+
+
+if __name__ == "__main__":
+    main()

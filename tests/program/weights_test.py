@@ -1,0 +1,273 @@
+"""Weights out of a run and into one: export, init=, predict."""
+import csv
+import json
+import os
+import shutil
+import struct
+
+import program
+
+KEYS = ["model=cnn-s", "model.width=0.25", "quiet=on", *program.TINY]
+
+
+def read_file(path):
+    """(metadata, {name: (dtype, shape, bytes)}) of a safetensors file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    length = struct.unpack("<Q", data[:8])[0]
+    header, body = json.loads(data[8:8 + length]), data[8 + length:]
+    metadata = header.pop("__metadata__", {})
+    return metadata, {name: (entry["dtype"], entry["shape"], body[slice(*entry["data_offsets"])])
+                      for name, entry in header.items()}
+
+
+def write_file(path, tensors, metadata=None):
+    header, body = {}, b""
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape,
+                        "data_offsets": [len(body), len(body) + len(data)]}
+        body += data
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + body)
+
+
+def floats(tensor):
+    return struct.unpack(f"<{len(tensor[2]) // 4}f", tensor[2])
+
+
+def export(run, *words, cwd):
+    code, out, err = program.call("export", run, *words, "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"export {run} {words}: exit {code}: {err}")
+    return json.loads(out)
+
+
+def refused(checks, cwd, code, *says, words):
+    found, out, err = program.call(*words, cwd=cwd)
+    checks.same((found, out), (code, ""), f"{words}: exit code and output")
+    for text in says:
+        checks.that(text in err, f"{words}: {text!r} in {err!r}")
+    checks.that(err.count("\n") == 1, f"{words}: one line: {err!r}")
+
+
+def names_shapes_layouts(checks, cwd):
+    whole = program.train(*KEYS, "steps=3", cwd=cwd)
+    made = export("run", cwd=cwd)
+    checks.same(made["file"], "run/weights.safetensors", "where the weights go")
+    checks.same((made["step"], made["weights_hash"]), (3, whole["weights_hash"]), "what they are")
+    metadata, torch = read_file(f"{cwd}/{made['file']}")
+    checks.same((metadata["layout"], metadata["weights"], metadata["model"], metadata["step"],
+                 metadata["format"]), ("torch", "master", "cnn-s", "3", "pt"), "metadata")
+    checks.same(made["bytes"], os.path.getsize(f"{cwd}/{made['file']}"), "bytes")
+    checks.same(len(torch), made["tensors"], "tensors")
+    checks.same({name: tensor[1] for name, tensor in torch.items() if name[-1] != "r"
+                 and not name.startswith("bn")},
+                {"conv1.weight": [4, 3, 3, 3], "conv2.weight": [8, 4, 3, 3],
+                 "conv3.weight": [16, 8, 3, 3], "fc.weight": [10, 16], "fc.bias": [10]}, "shapes")
+    checks.same([name for name in torch if name.startswith("bn2")],
+                ["bn2.weight", "bn2.bias", "bn2.running_mean", "bn2.running_var"], "batch norm")
+    export("run", "layout=halfulp", "out=ours.safetensors", cwd=cwd)
+    metadata, ours = read_file(f"{cwd}/ours.safetensors")
+    checks.same((metadata["layout"], "format" in metadata), ("halfulp", False), "metadata of ours")
+    checks.same(ours["conv1.weight"][1], [4, 3, 3, 3], "shape of ours")
+    checks.same(ours["conv2.weight"][1], [8, 3, 3, 4], "shape of ours")
+    for name in ("conv2.weight", "conv3.weight"):
+        o, c, h, w = torch[name][1]
+        a, b = floats(torch[name]), floats(ours[name])
+        same = all(a[((i * c + j) * h + k) * w + m] == b[((i * h + k) * w + m) * c + j]
+                   for i in range(o) for j in range(c) for k in range(h) for m in range(w))
+        checks.that(same and len(set(a)) > 100, f"{name}: the two layouts hold the same numbers")
+    for name in set(torch) - {"conv1.weight", "conv2.weight", "conv3.weight"}:
+        checks.same(torch[name], ours[name], name)
+    for path in (made["file"], "ours.safetensors"):
+        again = program.train(*KEYS, "steps=0", f"init={path}", cwd=cwd, run=f"from-{path[0]}")
+        checks.same(again["weights_hash"], whole["weights_hash"], f"weights from {path}")
+        checks.same(again["test_accuracy"], whole["test_accuracy"], f"statistics from {path}")
+        export(f"from-{path[0]}", "out=again.safetensors", cwd=cwd)
+        checks.same(read_file(f"{cwd}/again.safetensors")[1], torch, f"{path}, once round")
+
+
+def rounded_weights(checks, cwd):
+    program.train(*KEYS, "steps=2", "precision=e4m3", cwd=cwd)
+    export("run", "out=master.safetensors", cwd=cwd)
+    export("run", "out=rounded.safetensors", "weights=rounded", cwd=cwd)
+    master = read_file(f"{cwd}/master.safetensors")[1]
+    metadata, rounded = read_file(f"{cwd}/rounded.safetensors")
+    checks.same(metadata["weights"], "rounded", "metadata")
+    values = floats(rounded["conv2.weight"])
+    checks.that(len(set(values)) < 200, "few different numbers are left")
+    near = all(abs(a - b) <= max(abs(a) / 16, 2.0 ** -10)
+               for a, b in zip(floats(master["conv2.weight"]), values))
+    checks.that(near and values != floats(master["conv2.weight"]), "each beside its master")
+    checks.same(rounded["bn1.running_mean"], master["bn1.running_mean"], "statistics stay")
+    program.train(*KEYS, "steps=0", "precision=e4m3", "master=off", "init=master.safetensors",
+                  cwd=cwd, run="nomaster")
+    export("nomaster", "out=nomaster.safetensors", cwd=cwd)
+    checks.same(read_file(f"{cwd}/nomaster.safetensors")[1], rounded,
+                "master=off: weights live in their format from the start")
+
+
+def other_types(checks, cwd):
+    program.train(*KEYS, "steps=1", cwd=cwd)
+    export("run", "out=a.safetensors", cwd=cwd)
+    _, tensors = read_file(f"{cwd}/a.safetensors")
+    wide, half = dict(tensors), dict(tensors)
+    for name, tensor in tensors.items():
+        values = floats(tensor)
+        wide[name] = ("F64", tensor[1], struct.pack(f"<{len(values)}d", *values))
+        half[name] = ("F16", tensor[1], struct.pack(f"<{len(values)}e", *values))
+    wide["bn1.num_batches_tracked"] = ("I64", [], bytes(8))
+    del half["bn1.running_var"]
+    write_file(f"{cwd}/wide.safetensors", wide)
+    write_file(f"{cwd}/half.safetensors", half)
+    for path in ("wide", "half"):
+        program.train(*KEYS, "steps=0", f"init={path}.safetensors", cwd=cwd, run=path)
+        export(path, f"out={path}.out", cwd=cwd)
+    checks.same(read_file(f"{cwd}/wide.out")[1], tensors, "from float64")
+    found = read_file(f"{cwd}/half.out")[1]
+    for name, tensor in half.items():
+        checks.same(floats(found[name]), struct.unpack(f"<{len(tensor[2]) // 2}e", tensor[2]),
+                    f"{name} from float16")
+    checks.same(set(floats(found["bn1.running_var"])), {1.0}, "statistics that are missing")
+
+
+def what_does_not_fit(checks, cwd):
+    program.train(*KEYS, "steps=0", cwd=cwd)
+    export("run", "out=a.safetensors", cwd=cwd)
+    _, good = read_file(f"{cwd}/a.safetensors")
+    train = ["train", *KEYS, "steps=1", "run.dir=new", "init=b.safetensors"]
+
+    def case(code, *says, metadata=None, **changes):
+        tensors = {name: changes.get(name.replace(".", "_"), tensor)
+                   for name, tensor in good.items()}
+        tensors.update({name[4:].replace("_", "."): tensor for name, tensor in changes.items()
+                        if name.startswith("new_")})
+        write_file(f"{cwd}/b.safetensors", {n: t for n, t in tensors.items() if t}, metadata)
+        refused(checks, cwd, code, *says, words=train)
+        checks.that(not os.path.exists(f"{cwd}/new/config.resolved.yaml"), "no run was begun")
+
+    bias = good["fc.bias"]
+    case(2, "missing: 'fc.bias' (nearest: ", "unexpected: 'fc2.bias' (nearest: 'fc.bias'",
+         fc_bias=None, new_fc2_bias=bias)
+    case(2, "of another shape: 'fc.bias' found 2x5, expected 10", fc_bias=("F32", [2, 5], bias[2]))
+    case(2, "of another shape: 'conv2.weight' found 8x4x3x3, expected 8x3x3x4",
+         metadata={"layout": "halfulp"})
+    case(2, "layout 'other'", metadata={"layout": "other"})
+    case(2, "'fc.bias': found dtype I32", fc_bias=("I32", [10], bias[2]))
+    case(4, "'fc.bias': found nan at element 3",
+         fc_bias=("F32", [10], bias[2][:12] + struct.pack("<f", float("nan")) + bias[2][16:]))
+    case(4, "'fc.bias': found inf", fc_bias=("F64", [10], struct.pack("<10d", *[1e300] * 10)))
+    write_file(f"{cwd}/b.safetensors", {"x": bias})
+    refused(checks, cwd, 2, "missing: ", " and 7 more", words=train)
+    with open(f"{cwd}/b.safetensors", "wb") as file:
+        file.write(bytes(8) + b"{}")
+    refused(checks, cwd, 3, "b.safetensors: offset 8: ", words=train)
+    refused(checks, cwd, 3, "none.safetensors", words=[*train[:-1], "init=none.safetensors"])
+    refused(checks, cwd, 2, "model.init", words=[*train[:-1], "init="])
+    refused(checks, cwd, 2, "eval.every", words=["export", "run", "eval.every=1"])
+    refused(checks, cwd, 2, "out.layout", words=["export", "run", "layout=other"])
+    refused(checks, cwd, 3, "missing/x", words=["export", "run", "out=missing/x"])
+
+
+def a_run_keeps_its_start(checks, cwd):
+    keys = [*KEYS, "run.checkpoint_every=1", "run.keep=9"]
+    program.train(*KEYS, "seed=5", "steps=2", cwd=cwd, run="first")
+    export("first", "out=a.safetensors", cwd=cwd)
+    drawn = program.train(*keys, "steps=4", cwd=cwd, run="drawn")
+    whole = program.train(*keys, "steps=4", "init=a.safetensors", cwd=cwd)
+    checks.that(whole["weights_hash"] != drawn["weights_hash"], "init= makes a difference")
+    program.copy_at(cwd, "run", "part", 2)
+    os.rename(f"{cwd}/a.safetensors", f"{cwd}/b.safetensors")
+    checks.same(program.resume("part", cwd=cwd)["weights_hash"], whole["weights_hash"],
+                "resume without the file")
+    refused(checks, cwd, 2, "model.init", "a.safetensors",
+            words=["resume", "run", "init=b.safetensors"])
+    refused(checks, cwd, 2, "model.init", "none", words=["resume", "drawn", "init=b.safetensors"])
+    with open(f"{cwd}/run/config.resolved.yaml") as file:
+        config = file.read()
+    hashes = [line.split()[1] for line in config.splitlines() if "init_hash:" in line]
+    checks.that(len(hashes) == 1 and len(hashes[0]) == 16, f"the hash is recorded: {hashes}")
+    with open(f"{cwd}/part/config.resolved.yaml", "w") as file:
+        file.write(config.replace(hashes[0], "0123456789abcdef"))
+    refused(checks, cwd, 2, "init: found", "0123456789abcdef", hashes[0], words=["eval", "part"])
+    shutil.copytree(f"{cwd}/run", f"{cwd}/early")
+    shutil.rmtree(f"{cwd}/early/checkpoint")
+    os.rename(f"{cwd}/b.safetensors", f"{cwd}/a.safetensors")
+    checks.same(program.resume("early", cwd=cwd)["weights_hash"], whole["weights_hash"],
+                "resume of a run that was stopped before its first checkpoint")
+    again = ["train", "config=run/config.resolved.yaml", "run.dir=again", "--json"]
+    code, out, _ = program.call(*again, cwd=cwd)
+    checks.same((code, json.loads(out)["weights_hash"]), (0, whole["weights_hash"]),
+                "the resolved configuration repeats the run")
+    export("drawn", "out=a.safetensors", cwd=cwd)
+    again[2] = "run.dir=other"
+    refused(checks, cwd, 3, "a.safetensors: found weights of hash", hashes[0], words=again)
+
+
+def predictions(checks, cwd):
+    keys = [*KEYS[:-2], "data.limit=400", "data.test_limit=50", "lr=0.3", "threads=2"]
+    whole = program.train(*keys, "model.width=0.5", "steps=120", cwd=cwd)
+    code, out, err = program.call("predict", "run", "count=0", "--json", cwd=cwd)
+    made = json.loads(out)
+    checks.same((code, err, made["samples"]), (0, "", 50), "all samples")
+    checks.same(made["accuracy"], whole["test_accuracy"], "accuracy as in the training")
+    checks.that(0.2 < made["accuracy"] < 1.0, f"accuracy {made['accuracy']}")
+    rows = made["predictions"]
+    checks.same(sum(row["predicted"] == row["label"] for row in rows), made["correct"], "correct")
+    checks.that(all(0.1 <= row["probability"] <= 1 for row in rows), "probabilities of the largest")
+    loss = json.loads(program.call("eval", "run", "--json", cwd=cwd)[1])["test_loss"]
+    checks.that(loss > 0 and len({row["probability"] for row in rows}) > 10, "probabilities differ")
+    code, out, _ = program.call("predict", "run", cwd=cwd)
+    lines = out.splitlines()
+    checks.same((code, len(lines)), (0, 14), "ten rows, titles, a blank line and a summary")
+    for line, row in zip(lines[2:12], rows):
+        checks.same(line.split()[:4], [str(row["sample"]), str(row["label"]), str(row["predicted"]),
+                                       f"{row['probability']:.4f}"], "a row of the table")
+    checks.that("of 10 test samples of glyphs" in lines[-1], lines[-1])
+    code, out, _ = program.call("predict", "run", "out=all.csv", cwd=cwd)
+    with open(f"{cwd}/all.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    checks.same((code, len(table), out.count("\n")), (0, 50, 1), "all rows go into the file")
+    checks.same([int(row["predicted"]) for row in table], [row["predicted"] for row in rows],
+                "rows of the file")
+    checks.same(json.loads(program.call("predict", "run", "count=7", "--json", cwd=cwd)[1])
+                ["predictions"], rows[:7], "fewer samples")
+    program.write_idx(f"{cwd}/idx", side=32)
+    refused(checks, cwd, 3, "made from another model", words=["predict", "run", "data=idx:idx"])
+    program.write_cifar(f"{cwd}/cifar")
+    code, out, _ = program.call("predict", "run", "data=cifar10:cifar", "--json", cwd=cwd)
+    checks.same((code, json.loads(out)["samples"]), (0, 10), "another data set")
+    refused(checks, cwd, 2, "run.seed", words=["predict", "run", "seed=3"])
+
+
+def predictions_in_other_precisions(checks, cwd):
+    for i, words in enumerate((["precision=e4m3fn:scale=current"], ["precision=mxfp8"],
+                               ["precision=1/6/9", "storage=dense", "optimizer.accumulate=2"])):
+        program.train(*KEYS, "steps=2", *words, cwd=cwd, run=f"run{i}")
+        code, out, err = program.call("predict", f"run{i}", "count=0", "--json", cwd=cwd)
+        if not checks.same(code, 0, f"{words}: {err}"):
+            continue
+        found = json.loads(program.call("eval", f"run{i}", "--json", cwd=cwd)[1])["test_accuracy"]
+        checks.same(json.loads(out)["accuracy"], found, f"{words}: accuracy of eval")
+
+
+def order_of_the_data(checks, cwd):
+    keys = [*KEYS, "data.augment=none", "steps=3", "data.limit=32"]
+    rows = {}
+    for shuffle in ("on", "off"):
+        for seed in (1, 2):
+            program.train(*keys, f"data.shuffle={shuffle}", "init=a.safetensors" if rows else "seed=1",
+                          f"seed={seed}", "batch=8", cwd=cwd, run=f"{shuffle}{seed}")
+            if not rows:
+                export("on1", "out=a.safetensors", cwd=cwd)
+            rows[shuffle, seed] = [row["loss"] for row in program.rows(cwd, f"{shuffle}{seed}")]
+    checks.same(rows["off", 1], rows["off", 2], "data.shuffle=off: the seed does not matter")
+    checks.that(rows["on", 2] != rows["off", 2], "data.shuffle=on: another order")
+
+
+program.main(names_shapes_layouts, rounded_weights, other_types, what_does_not_fit,
+             a_run_keeps_its_start, predictions, predictions_in_other_precisions,
+             order_of_the_data)
