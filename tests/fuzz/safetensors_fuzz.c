@@ -79,12 +79,12 @@ void fuzz_one(const uint8_t *data, size_t size) {
 }
 
 static const char *const headers[] = {
-    "{\"__metadata__\":{\"layout\":\"torch\",\"a\":\"b\\n\"},"
-    "\"conv1.weight\":{\"dtype\":\"F32\",\"shape\":[1,2,1,1],\"data_offsets\":[0,8]},"
-    "\"bn1.weight\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[8,12]},"
-    "\"bn1.num_batches_tracked\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[12,20]}}",
-    "{ \"b\" : {\"shape\":[0,3],\"data_offsets\":[8,8],\"dtype\":\"BF16\"},\n"
-    " \"\\u00e9\\ud83d\\ude00\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]} } ",
+    ("{\"__metadata__\":{\"layout\":\"torch\",\"a\":\"b\\n\"},"
+     "\"conv1.weight\":{\"dtype\":\"F32\",\"shape\":[1,2,1,1],\"data_offsets\":[0,8]},"
+     "\"bn1.weight\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[8,12]},"
+     "\"bn1.num_batches_tracked\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[12,20]}}"),
+    ("{ \"b\" : {\"shape\":[0,3],\"data_offsets\":[8,8],\"dtype\":\"BF16\"},\n"
+     " \"\\u00e9\\ud83d\\ude00\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8]} } "),
     "{\"q\":{\"dtype\":\"F4\",\"shape\":[2,1],\"data_offsets\":[0,1]}}",
     "{}",
 };
