@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/fate.h"
 #include "graph/slow.h"
 #include "precision/plan.h"
 
-enum { SHAPE_BYTES = 128 };
+enum { SHAPE_BYTES = 128, FATE_BYTES = 64 };
 
 /* One row. Formats: of the output, of the first parameter and of the gradients of both; "-" where
  * there is none. */
@@ -18,6 +19,7 @@ typedef struct layer {
     int64_t parameters, macs;
     char activation[HU_QUANTIZER_BYTES], weight[HU_QUANTIZER_BYTES];
     char gradient[HU_QUANTIZER_BYTES], weight_gradient[HU_QUANTIZER_BYTES];
+    char fate[FATE_BYTES];
 } layer;
 
 const char *hu_grouped(int64_t number, char *text) {
@@ -52,6 +54,14 @@ static void describe_parameters(const hu_run *run, const hu_node *node, layer *r
     }
 }
 
+/* "kept 8 bit, waits": what becomes of the output. */
+static void print_fate(const hu_run *run, hu_value_id out, char text[FATE_BYTES]) {
+    hu_fate fate = hu_run_fate(run, out);
+    bool is_kept = fate == HU_FATE_KEPT;
+    snprintf(text, FATE_BYTES, "%s%s%s%s", hu_fate_name(fate), is_kept ? " " : "",
+             is_kept ? hu_run_storage_name(run, out) : "", hu_run_waits(run, out) ? ", waits" : "");
+}
+
 static layer describe(const hu_run *run, uint32_t index) {
     const hu_node *node = &run->graph->node[index];
     const hu_node_info *info = &run->exec[index].info;
@@ -64,6 +74,7 @@ static layer describe(const hu_run *run, uint32_t index) {
     hu_quantizer_print(&run->edges->value[out].quantizer, row.activation, HU_QUANTIZER_BYTES);
     hu_quantizer_print(hu_precision_gradient(run->graph, run->edges, out), row.gradient,
                        HU_QUANTIZER_BYTES);
+    print_fate(run, out, row.fate);
     return row;
 }
 
@@ -81,12 +92,17 @@ static json_t *shape_json(const hu_shape *shape) {
 
 static json_t *layer_json(const hu_run *run, uint32_t index) {
     layer row = describe(run, index);
-    return json_pack(
-        "{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s}", "name", row.name, "op", row.op,
-        "output", shape_json(row.output), "parameters", (json_int_t)row.parameters, "macs",
-        (json_int_t)row.macs, "activation", row.activation, "gradient", row.gradient, "weight",
-        format_json(row.weight), "weight_gradient", format_json(row.weight_gradient), "forward_by",
-        hu_run_impl(run, index, HU_FORWARD), "backward_by", hu_run_impl(run, index, HU_BACKWARD));
+    hu_value_id out = run->graph->node[index].out[0];
+    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:s, s:s}",
+                     "name", row.name, "op", row.op, "output", shape_json(row.output), "parameters",
+                     (json_int_t)row.parameters, "macs", (json_int_t)row.macs, "activation",
+                     row.activation, "gradient", row.gradient, "weight", format_json(row.weight),
+                     "weight_gradient", format_json(row.weight_gradient), "output_is",
+                     hu_fate_name(hu_run_fate(run, out)), "output_storage",
+                     hu_run_storage_name(run, out), "waits_for_maximum", hu_run_waits(run, out),
+                     "gradient_waits_for_maximum", hu_run_gradient_waits(run, out), "forward_by",
+                     hu_run_impl(run, index, HU_FORWARD), "backward_by",
+                     hu_run_impl(run, index, HU_BACKWARD));
 }
 
 json_t *hu_plan_layers_json(const hu_run *run) {
@@ -121,13 +137,15 @@ static hu_status add_row(hu_table *table, const layer *row) {
     HU_TRY(format_cell(table, row->gradient));
     HU_TRY(format_cell(table, row->weight));
     HU_TRY(format_cell(table, row->weight_gradient));
+    HU_TRY(hu_table_cell(table, "%s", row->fate));
 done:
     return st;
 }
 
 hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
-    static const char *const titles[] = {"layer",      "op",       "output", "parameters", "MACs",
-                                         "activation", "gradient", "weight", "weight grad"};
+    static const char *const titles[] = {"layer",       "op",         "output",   "parameters",
+                                         "MACs",        "activation", "gradient", "weight",
+                                         "weight grad", "output is"};
     hu_status st = HU_OK;
     layer total = {.name = "total",
                    .op = "",

@@ -13,7 +13,7 @@ enum { HU_GROUPED_BYTES = 32 };
 const char *hu_grouped(int64_t number, char *text);
 
 /* Array of the nodes but views: name, op, output shape, parameters, macs of one sample, formats,
- * and who computes it where oneDNN does. New reference. */
+ * what becomes of the output, and who computes it where oneDNN does. New reference. */
 json_t *hu_plan_layers_json(const hu_run *run);
 
 /* The same as rows of a new table, with starred short names of formats; owner frees with

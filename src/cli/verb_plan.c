@@ -118,17 +118,17 @@ static hu_status print_json(const planning *plan) {
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
     st = hu_json_print(json_pack(
-        "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:I, s:I, s:I, s:o, s:I, s:o, s:O, "
-        "s:O}",
+        "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:o, s:I, "
+        "s:o, s:O, s:O}",
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)data->height, (json_int_t)data->width, (json_int_t)data->channels, "classes",
         (json_int_t)data->classes, "precision", precision, "accumulator", accumulator, "batch",
         (json_int_t)options->batch, "chunk", (json_int_t)options->chunk, "threads",
-        options->threads, "parameters", (json_int_t)plan->parameters, "macs",
-        (json_int_t)plan->macs, "tensor_elements", (json_int_t)plan->tensor_elements,
-        "low_precision_ratio", hu_json_number(plan->low_ratio), "model_aggregate_bits",
-        (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan), "layers", plan->layers,
-        "warnings", plan->warnings));
+        options->threads, "fuse", !options->apart, "recompute", options->recompute, "parameters",
+        (json_int_t)plan->parameters, "macs", (json_int_t)plan->macs, "tensor_elements",
+        (json_int_t)plan->tensor_elements, "low_precision_ratio", hu_json_number(plan->low_ratio),
+        "model_aggregate_bits", (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan),
+        "layers", plan->layers, "warnings", plan->warnings));
 done:
     return st;
 }
@@ -175,11 +175,17 @@ static hu_status print_text(const planning *plan) {
     const hu_dataset *data = dataset_of(plan);
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
     printf("%s, width %g, %lldx%lldx%lld images, %lld classes, batch %lld in chunks of %lld, %d "
-           "threads, precision %s\n\n%s%s\n",
+           "threads, precision %s%s%s\n\n%s%s\n",
            plan->options.model, plan->options.width, (long long)data->height,
            (long long)data->width, (long long)data->channels, (long long)data->classes,
            (long long)plan->options.batch, (long long)plan->options.chunk, plan->options.threads,
-           precision, plan->table, plan->notes);
+           precision, plan->options.apart ? ", fuse=off" : "",
+           plan->options.recompute ? "" : ", recompute=off", plan->table, plan->notes);
+    puts(
+        "output is kept: stored for the backward pass; passing: stored, but dead before it; again: "
+        "not stored, every\nreader makes it; none: not stored, made once. waits: its scale needs "
+        "the maximum of the whole tensor first, so\nthat it stands in float32 between two "
+        "loops.");
     printf("MACs: of one sample, forward. All tensors of a batch and their gradients: %s elements, "
            "%s bits,\n%.2f %% of the elements in at most 8 bits\n",
            hu_grouped(plan->tensor_elements, elements), hu_grouped(plan->aggregate_bits, aggregate),

@@ -60,6 +60,60 @@ def layers(checks, cwd):
     checks.same(named, list(dense), "products by oneDNN have names")
 
 
+def outputs(checks, cwd):
+    """What becomes of every layer's output follows from the model, the formats and two keys."""
+    shared = ["model=resnet20", "model.width=0.5", "batch=8", "threads=1"]
+
+    def fates(*words):
+        found, _ = plan(*shared, *words, cwd=cwd)
+        return found, {row["name"]: row for row in found["layers"]}
+
+    def counts(rows):
+        named = [row["output_is"] for row in rows.values()]
+        return {fate: named.count(fate) for fate in sorted(set(named))}
+
+    found, rows = fates("precision=hfp8")
+    checks.same((found["fuse"], found["recompute"]), (True, True), "keys")
+    for name, row in rows.items():
+        if row["op"] == "conv2d":
+            checks.same((row["output_is"], row["output_storage"]), ("kept", "8 bit"), name)
+        if row["op"] == "batch_norm":
+            checks.same(row["output_is"], "again", name)
+        checks.same((row["waits_for_maximum"], row["gradient_waits_for_maximum"]), (False, False),
+                    f"{name} waits")
+    checks.same(rows["layer2.1.relu1"]["output_is"], "again", "relu inside a block")
+    checks.same(rows["layer2.1.relu2"]["output_is"], "kept", "relu at the end of a block")
+
+    found, rows = fates("precision=hfp8", "recompute=off")
+    checks.same(found["recompute"], False, "recompute=off")
+    checks.same(rows["layer2.1.relu1"]["output_is"], "kept", "recompute=off: relu inside a block")
+    checks.same(rows["layer2.1.bn1"]["output_is"], "again", "recompute=off: one reader")
+
+    found, rows = fates("precision=hfp8", "fuse=off")
+    checks.same(found["fuse"], False, "fuse=off")
+    checks.that("again" not in counts(rows), f"fuse=off: everything is stored: {counts(rows)}")
+    checks.same(rows["layer2.1.bn1"]["output_is"], "passing", "fuse=off: bn")
+    checks.same(rows["layer2.1.relu1"]["output_is"], "kept", "fuse=off: relu")
+
+    _, rows = fates("precision=fp32")
+    checks.same(rows["layer2.1.conv1"]["output_storage"], "float32", "fp32 storage")
+    _, rows = fates("precision.rules=[layer2.1.bn1.out: e4m3fn:scale=current, "
+                    "layer3.0.relu1.out.grad: e5m2:scale=current]")
+    waiting = [name for name, row in rows.items() if row["waits_for_maximum"]]
+    checks.same(waiting, ["layer2.1.bn1"], "who waits for a maximum")
+    checks.that(rows["layer2.1.bn1"]["output_is"] in ("kept", "passing"), "it is stored")
+    waiting = [name for name, row in rows.items() if row["gradient_waits_for_maximum"]]
+    checks.same(waiting, ["layer3.0.relu1"], "whose gradient waits")
+    code, out, err = program.call("plan", *shared, "fuse=off", "recompute=off",
+                                  "precision.rules=layer2.1.bn1.out: e4m3fn:scale=current",
+                                  cwd=cwd)
+    checks.same((code, err), (0, ""), "exit code and stderr")
+    checks.that(", fuse=off, recompute=off\n" in out, f"the first line names the keys: {out[:200]}")
+    checks.that(", waits" in out and "kept float32" in out, "fates in the text")
+    code, out, _ = program.call("plan", *shared, cwd=cwd)
+    checks.that(code == 0 and "=off" not in out.splitlines()[0], "keys that are on are not named")
+
+
 def bytes_are_those_of_a_training(checks, cwd):
     """Predicted = measured, by role: `train` checks its ledger against the allocator itself."""
     shared = ["data=glyphs", "data.limit=96", "data.test_limit=16", "batch=16", "steps=2"]
@@ -92,7 +146,7 @@ def text(checks, cwd):
                  "memory in MiB", "activations"):
         checks.same(part in out, True, f"{part!r} in the text")
     checks.same(out.count("* e5m2:specials=fin:ovf=inf\n"), 1, "a format is explained once")
-    checks.same(max(len(line) for line in out.splitlines()) <= 120, True, "width of the text")
+    checks.same(max(len(line) for line in out.splitlines()) <= 132, True, "width of the text")
 
 
 def errors(checks, cwd):
@@ -107,4 +161,4 @@ def errors(checks, cwd):
         checks.that(part in err, f"plan {words}: {err!r}")
 
 
-program.main(numbers, layers, bytes_are_those_of_a_training, text, errors)
+program.main(numbers, layers, outputs, bytes_are_those_of_a_training, text, errors)
