@@ -241,7 +241,7 @@ static hu_status print_work(const step_contest *contest) {
         titles[1 + 2 * i] = milliseconds[i];
         titles[2 + 2 * i] = "%";
     }
-    HU_TRY(hu_table_create(titles, (size_t)(1 + 2 * contest->count), &table));
+    HU_TRY(hu_table_create(titles, 1 + 2 * contest->count, &table));
     for (int w = 0; w < hu_run_work_count(); w++)
         if (work_seconds(contest, &contest->by[contest->count - 1], w) > 0)
             HU_TRY(add_work_row(table, contest, hu_run_work_name(w), work_seconds, w));
