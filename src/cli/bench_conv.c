@@ -1,6 +1,7 @@
 /* halfulp bench kernel=conv: the three products of the convolutions of ResNet-20 and ResNet-18 by
- * kernel/conv and by oneDNN on the same samples, taking turns on one thread, beside the machine's
- * peak of multiply-adds. */
+ * kernel/conv, by oneDNN and, where it fits, by Winograd's algorithm on the same samples, taking
+ * turns on one thread, beside the machine's peak of multiply-adds. All rates count the
+ * multiply-adds of the definition. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static const shape shapes[] = {
     {"resnet18", 4, 512, 512, 3, 1, 3, false}};
 
 enum { SHAPES = sizeof shapes / sizeof *shapes };
-enum { OWN, ONEDNN, ENGINES };
+enum { OWN, ONEDNN, WINOGRAD, ENGINES };
 
 static const char *const role_names[HU_PRODUCT_ROLES] = {"forward", "input_grad", "weight_grad"};
 
@@ -90,7 +91,8 @@ static hu_status plan(node *n, int engine, int64_t samples) {
                                      .need_din = &n->needs_data,
                                      .chunk = samples,
                                      .threads = 1,
-                                     .by_dnn = engine == ONEDNN};
+                                     .by_dnn = engine == ONEDNN,
+                                     .by_winograd = engine == WINOGRAD};
     const hu_node_info *info = &n->info[engine];
     HU_TRY(hu_op_conv2d.create(info, &n->state[engine]));
     for (int pass = HU_FORWARD; pass <= HU_BACKWARD; pass++) {
@@ -207,6 +209,15 @@ static double gflops(double rate) {
     return 2e-9 * rate;
 }
 
+static bool has_winograd(const shape *s) {
+    enum { SIDE = 3, LEAST_CHANNELS = 8 };
+    return s->kernel == SIDE && s->stride == 1 && s->in_c >= LEAST_CHANNELS;
+}
+
+static json_t *winograd_json(const shape *s, double number) {
+    return has_winograd(s) ? hu_json_number(number) : json_null();
+}
+
 static hu_status print_json(const row *rows, int count, int64_t samples) {
     json_t *array = json_array();
     int failed = !array;
@@ -215,7 +226,8 @@ static hu_status print_json(const row *rows, int count, int64_t samples) {
         const shape *s = r->shape;
         failed = json_array_append_new(
             array,
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:o, s:o, s:o, s:o}",
+            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:o, s:o, s:o, s:o, "
+                      "s:o, s:o}",
                       "model", s->model, "product", role_names[r->role], "size",
                       (json_int_t)s->size, "in_channels", (json_int_t)s->in_c, "out_channels",
                       (json_int_t)s->out_c, "kernel", (json_int_t)s->kernel, "stride",
@@ -224,7 +236,9 @@ static hu_status print_json(const row *rows, int count, int64_t samples) {
                       "reference_gflops", hu_json_number(gflops(r->rate[ONEDNN])), "ratio",
                       hu_json_number(r->rate[OWN] / r->rate[ONEDNN]), "peak_gflops",
                       hu_json_number(gflops(r->peak)), "share_of_peak",
-                      hu_json_number(r->rate[OWN] / r->peak)));
+                      hu_json_number(r->rate[OWN] / r->peak), "winograd_gflops",
+                      winograd_json(s, gflops(r->rate[WINOGRAD])), "winograd_ratio",
+                      winograd_json(s, r->rate[WINOGRAD] / r->rate[OWN])));
     }
     if (failed) {
         json_decref(array);
@@ -247,6 +261,13 @@ static hu_status put_row(hu_table *table, const row *r) {
     HU_TRY(hu_table_cell(table, "%.1f", gflops(r->rate[ONEDNN])));
     HU_TRY(hu_table_cell(table, "%.2f", r->rate[OWN] / r->rate[ONEDNN]));
     HU_TRY(hu_table_cell(table, "%.3f", r->rate[OWN] / r->peak));
+    if (has_winograd(s)) {
+        HU_TRY(hu_table_cell(table, "%.1f", gflops(r->rate[WINOGRAD])));
+        HU_TRY(hu_table_cell(table, "%.2f", r->rate[WINOGRAD] / r->rate[OWN]));
+    } else {
+        HU_TRY(hu_table_cell(table, "-"));
+        HU_TRY(hu_table_cell(table, "-"));
+    }
 done:
     return st;
 }
@@ -268,14 +289,14 @@ static void print_totals(const row *rows, int count, const char *model) {
         if (r->peak > peak) peak = r->peak;
     }
     printf("%s, all products of a step: %.3f ms a sample (%.1f GFLOP/s, %.3f of peak), oneDNN "
-           "%.3f ms (%.1f GFLOP/s)\n",
+           "%.3f ms (%.1f GFLOP/s), with winograd %.3f ms\n",
            model, 1e3 * seconds[OWN], gflops(macs / seconds[OWN]), macs / seconds[OWN] / peak,
-           1e3 * seconds[ONEDNN], gflops(macs / seconds[ONEDNN]));
+           1e3 * seconds[ONEDNN], gflops(macs / seconds[ONEDNN]), 1e3 * seconds[WINOGRAD]);
 }
 
 static hu_status print_table(const row *rows, int count, int64_t samples) {
-    static const char *const titles[] = {"model",  "layer", "product", "GFLOP/s",
-                                         "oneDNN", "ratio", "of peak"};
+    static const char *const titles[] = {"model", "layer",   "product",  "GFLOP/s", "oneDNN",
+                                         "ratio", "of peak", "winograd", "to own"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     char *text = NULL;

@@ -305,6 +305,7 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     options->apart = !fused;
     HU_TRY(hu_config_text(config, "run.products", &products));
     options->by_dnn = strcmp(products, "onednn") == 0;
+    options->by_winograd = strcmp(products, "winograd") == 0;
     HU_TRY(hu_config_bool(config, "precision.master", &options->keep_masters));
 done:
     return st;

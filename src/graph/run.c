@@ -68,6 +68,7 @@ static hu_status create_nodes(hu_run *run) {
         exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
         exec->info.by_dnn = run->options.by_dnn;
+        exec->info.by_winograd = run->options.by_winograd;
         exec->kind = hu_work_of_op(node->op);
         exec->sums_whole = node->op->whole && node->op->whole(&exec->info);
         if (!node->op->create) continue;

@@ -19,6 +19,7 @@ typedef struct hu_run_options {
     bool apart;     /* no node runs in the visits of another: the plain way, for comparison */
     bool recompute; /* cheap results are made again in the backward pass instead of kept */
     bool by_dnn;    /* dense products by oneDNN */
+    bool by_winograd; /* or by Winograd's algorithm where it fits */
 } hu_run_options;
 
 /* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,

@@ -1,25 +1,43 @@
 #include "op/dense.h"
 
 #include "base/checked.h"
+#include "base/memory.h"
+#include "kernel/conv/winograd.h"
 #include "kernel/reduce/channel.h"
 
-hu_status hu_dense_create(const hu_product *p, hu_conv_plan **plan) {
-    const hu_conv conv = {.in_h = p->in_h,
-                          .in_w = p->in_w,
-                          .in_c = p->in_c,
-                          .out_h = p->out_h,
-                          .out_w = p->out_w,
-                          .out_c = p->out_c,
-                          .kernel_h = p->kernel_h,
-                          .kernel_w = p->kernel_w,
-                          .stride_h = p->stride_h,
-                          .stride_w = p->stride_w,
-                          .pad_h = p->pad_h,
-                          .pad_w = p->pad_w,
-                          .dilation_h = p->dilation_h,
-                          .dilation_w = p->dilation_w};
-    return hu_conv_plan_create(&conv, plan);
+hu_status hu_dense_create(const hu_product *p, bool by_winograd, hu_dense **dense) {
+    hu_status st = hu_alloc(sizeof **dense, (void **)dense);
+    if (st != HU_OK) return st;
+    hu_dense *made = *dense;
+    *made = (hu_dense){.conv = {.in_h = p->in_h,
+                                .in_w = p->in_w,
+                                .in_c = p->in_c,
+                                .out_h = p->out_h,
+                                .out_w = p->out_w,
+                                .out_c = p->out_c,
+                                .kernel_h = p->kernel_h,
+                                .kernel_w = p->kernel_w,
+                                .stride_h = p->stride_h,
+                                .stride_w = p->stride_w,
+                                .pad_h = p->pad_h,
+                                .pad_w = p->pad_w,
+                                .dilation_h = p->dilation_h,
+                                .dilation_w = p->dilation_w}};
+    if (by_winograd && hu_winograd_fits(&made->conv)) return HU_OK;
+    st = hu_conv_plan_create(&made->conv, &made->plan);
+    if (st == HU_OK) return st;
+    hu_dense_free(made);
+    *dense = NULL;
+    return st;
 }
+
+void hu_dense_free(hu_dense *dense) {
+    if (!dense) return;
+    hu_conv_plan_free(dense->plan);
+    hu_free(dense);
+}
+
+/* ---- sizes ---- */
 
 /* Sums in double [out_c] and what hu_channel_sums needs. */
 static size_t bias_scratch_bytes(const hu_product *p) {
@@ -27,25 +45,61 @@ static size_t bias_scratch_bytes(const hu_product *p) {
     return hu_channel_scratch_bytes(p->out_c) + (size_t)p->out_c * sizeof(double);
 }
 
-size_t hu_dense_scratch_bytes(const hu_product *p, const hu_conv_plan *plan, int64_t count) {
-    size_t weights = hu_conv_scratch_bytes(plan, count), bias = bias_scratch_bytes(p);
-    return weights > bias ? weights : bias;
+static size_t weight_scratch_bytes(const hu_dense *dense, int64_t count) {
+    return dense->plan ? hu_conv_scratch_bytes(dense->plan, count)
+                       : hu_winograd_weight_scratch_bytes(&dense->conv, count);
 }
 
-void hu_dense_pack(const hu_conv_plan *plan, hu_pass pass, const float *const *param, int n_params,
-                   void *packed) {
+size_t hu_dense_scratch_bytes(const hu_product *p, const hu_dense *dense, hu_product_role role,
+                              int64_t count) {
+    if (role == HU_PRODUCT_WEIGHT_GRAD) {
+        size_t weights = weight_scratch_bytes(dense, count), bias = bias_scratch_bytes(p);
+        return weights > bias ? weights : bias;
+    }
+    if (dense->plan) return 0;
+    return role == HU_PRODUCT_FORWARD ? hu_winograd_forward_scratch_bytes(&dense->conv)
+                                      : hu_winograd_data_scratch_bytes(&dense->conv);
+}
+
+size_t hu_dense_packed_bytes(const hu_dense *dense, hu_pass pass) {
+    const hu_conv_plan *plan = dense->plan;
     if (pass == HU_BACKWARD)
+        return plan ? hu_conv_data_packed_bytes(plan) : hu_winograd_data_packed_bytes(&dense->conv);
+    return plan ? hu_conv_forward_packed_bytes(plan)
+                : hu_winograd_forward_packed_bytes(&dense->conv);
+}
+
+/* ---- products ---- */
+
+void hu_dense_pack(const hu_dense *dense, hu_pass pass, const float *const *param, int n_params,
+                   void *packed) {
+    const hu_conv_plan *plan = dense->plan;
+    const float *bias = n_params > 1 ? param[1] : NULL;
+    if (plan && pass == HU_BACKWARD)
         hu_conv_pack_data(plan, param[0], packed);
+    else if (plan)
+        hu_conv_pack_forward(plan, param[0], bias, packed);
+    else if (pass == HU_BACKWARD)
+        hu_winograd_pack_data(&dense->conv, param[0], packed);
     else
-        hu_conv_pack_forward(plan, param[0], n_params > 1 ? param[1] : NULL, packed);
+        hu_winograd_pack_forward(&dense->conv, param[0], bias, packed);
 }
 
-void hu_dense_forward(const hu_op_call *call, const hu_conv_plan *plan) {
-    hu_conv_forward(plan, call->count, call->in[0], call->workspace, call->out[0]);
+void hu_dense_forward(const hu_op_call *call, const hu_dense *dense) {
+    if (dense->plan)
+        hu_conv_forward(dense->plan, call->count, call->in[0], call->workspace, call->out[0]);
+    else
+        hu_winograd_forward(&dense->conv, call->count, call->in[0], call->workspace, call->scratch,
+                            call->out[0]);
 }
 
-void hu_dense_data_gradient(const hu_op_call *call, const hu_conv_plan *plan) {
-    hu_conv_data_gradient(plan, call->count, call->dout[0], call->workspace, call->din[0]);
+void hu_dense_data_gradient(const hu_op_call *call, const hu_dense *dense) {
+    if (dense->plan)
+        hu_conv_data_gradient(dense->plan, call->count, call->dout[0], call->workspace,
+                              call->din[0]);
+    else
+        hu_winograd_data_gradient(&dense->conv, call->count, call->dout[0], call->workspace,
+                                  call->scratch, call->din[0]);
 }
 
 static void bias_gradient(const hu_op_call *call, const hu_product *p) {
@@ -57,9 +111,12 @@ static void bias_gradient(const hu_op_call *call, const hu_product *p) {
         to[c] = call->adds_dparam ? to[c] + (float)sum[c] : (float)sum[c];
 }
 
-void hu_dense_weight_gradient(const hu_op_call *call, const hu_product *p,
-                              const hu_conv_plan *plan) {
-    hu_conv_weight_gradient(plan, call->count, call->in[0], call->dout[0], call->adds_dparam,
-                            call->scratch, call->dparam[0]);
+void hu_dense_weight_gradient(const hu_op_call *call, const hu_product *p, const hu_dense *dense) {
+    if (dense->plan)
+        hu_conv_weight_gradient(dense->plan, call->count, call->in[0], call->dout[0],
+                                call->adds_dparam, call->scratch, call->dparam[0]);
+    else
+        hu_winograd_weight_gradient(&dense->conv, call->count, call->in[0], call->dout[0],
+                                    call->adds_dparam, call->scratch, call->dparam[0]);
     if (p->has_bias && call->dparam[1]) bias_gradient(call, p);
 }

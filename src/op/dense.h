@@ -1,25 +1,33 @@
 /* op/dense.h - products of conv2d and linear without groups by kernel/conv, in float32 and an order
- * of sums that is part of their definition (kernel/conv/conv.h). The bias gradient of a call is
- * summed as in the op bias. No call fails or allocates.
+ * of sums that is part of their definition (kernel/conv/conv.h, kernel/conv/winograd.h). The bias
+ * gradient of a call is summed as in the op bias. No call fails or allocates.
  */
 #ifndef HU_OP_DENSE_H
 #define HU_OP_DENSE_H
 #include "kernel/conv/conv.h"
 #include "op/product.h"
 
-/* HU_ERR_MEMORY; product->groups must be 1. Owner frees with hu_conv_plan_free. */
-hu_status hu_dense_create(const hu_product *product, hu_conv_plan **plan);
+typedef struct hu_dense {
+    hu_conv conv;
+    hu_conv_plan *plan; /* NULL: by Winograd's algorithm */
+} hu_dense;
 
-/* Scratch of the weight gradient of a call of up to count samples. */
-size_t hu_dense_scratch_bytes(const hu_product *product, const hu_conv_plan *plan, int64_t count);
+/* HU_ERR_MEMORY; product->groups must be 1. by_winograd: where it fits. Owner frees with
+ * hu_dense_free (NULL is allowed). */
+hu_status hu_dense_create(const hu_product *product, bool by_winograd, hu_dense **dense);
+void hu_dense_free(hu_dense *dense);
 
-/* packed: 64-byte aligned, as hu_dense_pack has left it; packed bytes are hu_conv_*_packed_bytes.
- */
-void hu_dense_pack(const hu_conv_plan *plan, hu_pass pass, const float *const *param, int n_params,
+/* Scratch of one of the products in a call of up to count samples. */
+size_t hu_dense_scratch_bytes(const hu_product *product, const hu_dense *dense,
+                              hu_product_role role, int64_t count);
+
+/* packed: 64-byte aligned, as hu_dense_pack has left it. */
+size_t hu_dense_packed_bytes(const hu_dense *dense, hu_pass pass);
+void hu_dense_pack(const hu_dense *dense, hu_pass pass, const float *const *param, int n_params,
                    void *packed);
-void hu_dense_forward(const hu_op_call *call, const hu_conv_plan *plan);
-void hu_dense_data_gradient(const hu_op_call *call, const hu_conv_plan *plan);
+void hu_dense_forward(const hu_op_call *call, const hu_dense *dense);
+void hu_dense_data_gradient(const hu_op_call *call, const hu_dense *dense);
 void hu_dense_weight_gradient(const hu_op_call *call, const hu_product *product,
-                              const hu_conv_plan *plan);
+                              const hu_dense *dense);
 
 #endif

@@ -74,6 +74,7 @@ typedef struct hu_node_info {
     const hu_accumulation *accumulation; /* of products; NULL: nothing chosen */
     bool by_dnn; /* products without a chosen accumulator by oneDNN, in its order; otherwise only
                     those with groups */
+    bool by_winograd; /* otherwise, where it fits, by kernel/conv/winograd.h */
 } hu_node_info;
 
 /* One call on samples first .. first+count-1 of the batch. All sample pointers point at sample

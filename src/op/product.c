@@ -13,7 +13,7 @@ enum { ALIGNMENT = 64 };
 
 /* Who computes the products without a chosen accumulator: one of the two, or NULL both. */
 typedef struct engines {
-    hu_conv_plan *conv;
+    hu_dense *dense;
     hu_dnn *dnn;
 } engines;
 
@@ -70,8 +70,9 @@ hu_status hu_product_create(const hu_node_info *info, void **state) {
     if (st != HU_OK) return st;
     engines *made = block;
     *made = (engines){0};
-    st = product.groups == 1 && !info->by_dnn ? hu_dense_create(&product, &made->conv)
-                                              : create_dnn(info, &product, &made->dnn);
+    st = product.groups == 1 && !info->by_dnn
+             ? hu_dense_create(&product, info->by_winograd, &made->dense)
+             : create_dnn(info, &product, &made->dnn);
     if (st == HU_OK)
         *state = made;
     else
@@ -92,7 +93,7 @@ hu_status hu_product_prepare(const hu_node_info *info, void *state, int64_t coun
 void hu_product_release(void *state) {
     engines *by = state;
     if (!by) return;
-    hu_conv_plan_free(by->conv);
+    hu_dense_free(by->dense);
     hu_dnn_release(by->dnn);
     hu_free(by);
 }
@@ -107,14 +108,28 @@ static size_t dnn_scratch_bytes(const hu_node_info *info, const hu_dnn *dnn, hu_
     return hu_round_up(bytes, ALIGNMENT) + elements * sizeof(float);
 }
 
+/* The products of a pass take turns in the same scratch. */
+static size_t dense_scratch_bytes(const hu_node_info *info, const hu_product *product,
+                                  const hu_dense *dense, hu_pass pass) {
+    size_t most = 0;
+    for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
+        bool is_forward = role == HU_PRODUCT_FORWARD;
+        if (is_forward != (pass == HU_FORWARD) || hu_accumulates(info, (hu_product_role)role))
+            continue;
+        size_t bytes = hu_dense_scratch_bytes(product, dense, (hu_product_role)role, info->chunk);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
 size_t hu_product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     hu_product product = hu_product_of(info);
     const engines *by = state;
     size_t accumulated = hu_accumulate_scratch_bytes(info, &product, pass), bytes = 0;
     if (by && by->dnn)
         bytes = dnn_scratch_bytes(info, by->dnn, pass);
-    else if (by && pass == HU_BACKWARD && !hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD))
-        bytes = hu_dense_scratch_bytes(&product, by->conv, info->chunk);
+    else if (by)
+        bytes = dense_scratch_bytes(info, &product, by->dense, pass);
     return accumulated > bytes ? accumulated : bytes;
 }
 
@@ -122,8 +137,8 @@ static size_t packed_bytes(const hu_node_info *info, const engines *by, hu_pass 
     if (!by) return 0;
     if (by->dnn) return hu_dnn_packed_bytes(by->dnn, pass);
     if (pass == HU_BACKWARD)
-        return needs_data_gradient(info) ? hu_conv_data_packed_bytes(by->conv) : 0;
-    return hu_accumulates(info, HU_PRODUCT_FORWARD) ? 0 : hu_conv_forward_packed_bytes(by->conv);
+        return needs_data_gradient(info) ? hu_dense_packed_bytes(by->dense, pass) : 0;
+    return hu_accumulates(info, HU_PRODUCT_FORWARD) ? 0 : hu_dense_packed_bytes(by->dense, pass);
 }
 
 /* Workspace: the packed weights and behind them, in the forward pass by oneDNN, the bias
@@ -164,7 +179,7 @@ void hu_product_begin(const hu_op_call *call, hu_pass pass) {
     if (by->dnn)
         pack_for_dnn(call, pass, by->dnn, bytes);
     else
-        hu_dense_pack(by->conv, pass, call->param, call->info->n_params, call->workspace);
+        hu_dense_pack(by->dense, pass, call->param, call->info->n_params, call->workspace);
 }
 
 const char *hu_product_impl(const hu_node_info *info, void *state, hu_pass pass) {
@@ -189,7 +204,7 @@ static bool forward(const hu_op_call *call, const hu_product *product) {
     const engines *by = call->state;
     if (hu_accumulates(call->info, HU_PRODUCT_FORWARD)) return hu_accumulate_forward(call, product);
     if (by->dnn) return run_dnn(call, by->dnn, hu_dnn_forward);
-    hu_dense_forward(call, by->conv);
+    hu_dense_forward(call, by->dense);
     return true;
 }
 
@@ -204,7 +219,7 @@ static bool data_gradient(const hu_op_call *call, const hu_product *product) {
     if (hu_accumulates(call->info, HU_PRODUCT_INPUT_GRAD))
         return hu_accumulate_input_grad(call, product);
     if (by->dnn) return run_dnn(call, by->dnn, hu_dnn_data_gradient);
-    hu_dense_data_gradient(call, by->conv);
+    hu_dense_data_gradient(call, by->dense);
     return true;
 }
 
@@ -232,7 +247,7 @@ static bool weight_gradient(const hu_op_call *call, const hu_product *product) {
     if (by->dnn)
         return call->adds_dparam ? add_dnn_gradient(call, by->dnn)
                                  : run_dnn(call, by->dnn, hu_dnn_weight_gradient);
-    hu_dense_weight_gradient(call, product, by->conv);
+    hu_dense_weight_gradient(call, product, by->dense);
     return true;
 }
 

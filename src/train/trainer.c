@@ -28,6 +28,7 @@ static hu_status plan_run(hu_trainer *trainer) {
                           .apart = options->apart,
                           .recompute = options->recompute,
                           .by_dnn = options->by_dnn,
+                          .by_winograd = options->by_winograd,
                           .seed = options->seed};
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_precision_write(&options->precision, trainer->graph, signals, &trainer->edges));

@@ -38,6 +38,7 @@ typedef struct hu_train_options {
     bool apart;     /* every node in loops of its own, see graph/fuse.h */
     bool recompute; /* cheap results are made again in the backward pass */
     bool by_dnn; /* products without a chosen accumulator by oneDNN */
+    bool by_winograd; /* or by Winograd's algorithm where it fits */
 } hu_train_options;
 
 /* Numbers that a run carries from step to step and that are not weights. */

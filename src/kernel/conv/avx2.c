@@ -10,3 +10,6 @@ enum { LANES = 8, PLACES = 6 };
 
 #define HU_RECORD hu_conv_kernels_avx2
 #include "kernel/conv/body.inc"
+
+#define HU_WINOGRAD_RECORD hu_winograd_kernels_avx2
+#include "kernel/conv/winograd.inc"

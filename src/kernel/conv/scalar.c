@@ -16,3 +16,6 @@ static inline vector spread(const float *x) {
 
 #define HU_RECORD hu_conv_kernels_scalar
 #include "kernel/conv/body.inc"
+
+#define HU_WINOGRAD_RECORD hu_winograd_kernels_scalar
+#include "kernel/conv/winograd.inc"

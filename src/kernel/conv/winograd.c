@@ -1,0 +1,163 @@
+/* kernel/conv/winograd.c - forward product and data gradient: a block of tiles at a time is
+ * transformed, multiplied and transformed back. */
+#include "kernel/conv/winograd.h"
+
+#include <string.h>
+
+#include "base/cpu.h"
+#include "kernel/conv/plan.h"
+#include "kernel/conv/winograd_sweep.h"
+
+enum {
+    LEAST_CHANNELS = 8,
+    SIDE = 3,
+    TAPS = SIDE * SIDE,
+    POINTS = HU_WINOGRAD_POINTS,
+    BLOCK = 24,   /* tiles: a multiple of what kernels multiply at once */
+    SKEW = 16,    /* floats between points, lest all fall into the same sets of a cache */
+    MULTIPLE = 8, /* channels of a transformed tile */
+};
+
+const hu_winograd_kernels *hu_winograd_kernels_of_isa(void) {
+#if defined(__x86_64__)
+    static const hu_winograd_kernels *const of_isa[HU_ISA_COUNT] = {
+        [HU_ISA_SCALAR] = &hu_winograd_kernels_scalar,
+        [HU_ISA_AVX2] = &hu_winograd_kernels_avx2,
+        [HU_ISA_AVX512] = &hu_winograd_kernels_avx512};
+    return of_isa[hu_cpu_isa()];
+#else
+    return &hu_winograd_kernels_scalar;
+#endif
+}
+
+bool hu_winograd_fits(const hu_conv *c) {
+    return c->kernel_h == SIDE && c->kernel_w == SIDE && c->stride_h == 1 && c->stride_w == 1 &&
+           c->dilation_h == 1 && c->dilation_w == 1 && c->pad_h < SIDE && c->pad_w < SIDE &&
+           c->in_c >= LEAST_CHANNELS && c->out_c >= LEAST_CHANNELS;
+}
+
+/* ---- transformed weights: [block of 16][16 points][depth][16], behind them the bias ---- */
+
+static int64_t block_floats(int64_t depth) {
+    return POINTS * depth * HU_CONV_WIDTH;
+}
+
+static size_t packed_bytes(int64_t depth, int64_t width) {
+    return (size_t)(hu_conv_blocks(width) * (block_floats(depth) + HU_CONV_WIDTH)) * sizeof(float);
+}
+
+size_t hu_winograd_forward_packed_bytes(const hu_conv *c) {
+    return packed_bytes(c->in_c, c->out_c);
+}
+
+size_t hu_winograd_data_packed_bytes(const hu_conv *c) {
+    return packed_bytes(c->out_c, c->in_c);
+}
+
+/* G w, with `from` and `to` so far from one number to the next. */
+static void transform_line(const float *w, int64_t from, float *u, int64_t to) {
+    float ends = w[0] + w[2 * from];
+    u[0] = w[0];
+    u[to] = 0.5f * (ends + w[from]);
+    u[2 * to] = 0.5f * (ends - w[from]);
+    u[3 * to] = w[2 * from];
+}
+
+/* G w G^T of one filter's channel, to points `step` apart. */
+static void transform_taps(const float w[TAPS], float *u, int64_t step) {
+    float lines[4 * SIDE];
+    for (int j = 0; j < SIDE; j++) transform_line(w + j, SIDE, lines + j, SIDE);
+    for (int i = 0; i < 4; i++) transform_line(lines + i * SIDE, 1, u + 4 * i * step, step);
+}
+
+/* Tap t of channel i meeting channel k is weights[k * of_k + i * of_i + t * of_tap]; a negative
+ * of_tap begins at the last tap. */
+typedef struct weight_view {
+    const float *first;
+    int64_t of_k, of_i, of_tap;
+} weight_view;
+
+static void pack(const weight_view *v, int64_t depth, int64_t width, const float *bias,
+                 float *packed) {
+    int64_t blocks = hu_conv_blocks(width), step = depth * HU_CONV_WIDTH;
+    float *end = packed + blocks * block_floats(depth), taps[TAPS];
+    for (int64_t b = 0; b < blocks; b++, packed += block_floats(depth))
+        for (int64_t k = 0; k < depth; k++)
+            for (int64_t lane = 0; lane < HU_CONV_WIDTH; lane++) {
+                int64_t i = b * HU_CONV_WIDTH + lane;
+                const float *from = v->first + k * v->of_k + i * v->of_i;
+                for (int t = 0; t < TAPS; t++) taps[t] = i < width ? from[t * v->of_tap] : 0;
+                transform_taps(taps, packed + k * HU_CONV_WIDTH + lane, step);
+            }
+    memset(end, 0, (size_t)(blocks * HU_CONV_WIDTH) * sizeof *end);
+    if (bias) memcpy(end, bias, (size_t)width * sizeof *end);
+}
+
+void hu_winograd_pack_forward(const hu_conv *c, const float *weights, const float *bias,
+                              float *packed) {
+    const weight_view v = {weights, 1, TAPS * c->in_c, c->in_c};
+    pack(&v, c->in_c, c->out_c, bias, packed);
+}
+
+void hu_winograd_pack_data(const hu_conv *c, const float *weights, float *packed) {
+    const weight_view v = {weights + (TAPS - 1) * c->in_c, TAPS * c->in_c, 1, -c->in_c};
+    pack(&v, c->out_c, c->in_c, NULL, packed);
+}
+
+/* ---- products ---- */
+
+static int64_t padded(int64_t channels) {
+    return (channels + MULTIPLE - 1) / MULTIPLE * MULTIPLE;
+}
+
+/* Scratch: transformed tiles, and the products of a block of channels. */
+static int64_t tile_floats(int64_t depth) {
+    return POINTS * (BLOCK * padded(depth) + SKEW);
+}
+
+static size_t scratch_bytes(int64_t depth) {
+    return (size_t)(tile_floats(depth) + POINTS * (BLOCK * HU_CONV_WIDTH + SKEW)) * sizeof(float);
+}
+
+size_t hu_winograd_forward_scratch_bytes(const hu_conv *c) {
+    return scratch_bytes(c->in_c);
+}
+
+size_t hu_winograd_data_scratch_bytes(const hu_conv *c) {
+    return scratch_bytes(c->out_c);
+}
+
+/* To images [h][w][width]. */
+static void gather(const hu_winograd_source *s, int64_t count, const float *packed, void *scratch,
+                   int64_t h, int64_t w, int64_t width, float *y) {
+    const hu_winograd_kernels *kernels = hu_winograd_kernels_of_isa();
+    int64_t depth = s->channels, tile = padded(depth);
+    const float *bias = packed + hu_conv_blocks(width) * block_floats(depth);
+    const hu_winograd_points v = {scratch, BLOCK * tile + SKEW, tile};
+    const hu_winograd_points m = {v.at + tile_floats(depth), BLOCK * HU_CONV_WIDTH + SKEW,
+                                  HU_CONV_WIDTH};
+    hu_winograd_tiles t = {.rows = (h + 1) / 2, .columns = (w + 1) / 2};
+    for (int64_t all = count * t.rows * t.columns; t.first < all; t.first += t.count) {
+        t.count = all - t.first < BLOCK ? all - t.first : BLOCK;
+        kernels->input(s, &t, &v);
+        for (int64_t b = 0; b < hu_conv_blocks(width); b++) {
+            int64_t first = b * HU_CONV_WIDTH, left = width - first;
+            kernels->multiply(&v, packed + b * block_floats(depth), t.count, depth, &m);
+            kernels->output(&m, bias + first, &t, h, w, width,
+                            left < HU_CONV_WIDTH ? left : HU_CONV_WIDTH, y + first);
+        }
+    }
+}
+
+void hu_winograd_forward(const hu_conv *c, int64_t count, const float *x, const float *packed,
+                         void *scratch, float *y) {
+    const hu_winograd_source s = {x, c->in_h, c->in_w, c->in_c, c->pad_h, c->pad_w};
+    gather(&s, count, packed, scratch, c->out_h, c->out_w, c->out_c, y);
+}
+
+void hu_winograd_data_gradient(const hu_conv *c, int64_t count, const float *dy,
+                               const float *packed, void *scratch, float *dx) {
+    const hu_winograd_source s = {
+        dy, c->out_h, c->out_w, c->out_c, SIDE - 1 - c->pad_h, SIDE - 1 - c->pad_w};
+    gather(&s, count, packed, scratch, c->in_h, c->in_w, c->in_c, dx);
+}
