@@ -62,6 +62,19 @@ def resnet(precision):
     return test
 
 
+def winograd(checks, cwd):
+    """Fewer multiplications give other bits than the definition, but always the same ones."""
+    keys = ["model=resnet20", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=3"]
+    variants = [["products=winograd", *words] for words in (
+        ["threads=1"], ["threads=2", "run.fuse=false"], ["threads=3", "storage=float32"])]
+    made, rows = compare(checks, cwd, "bf16", keys, variants)
+    own = program.train("precision=bf16", *keys, "threads=2", cwd=cwd, run="own")
+    checks.that(own["weights_hash"] != made["weights_hash"], "winograd: it is another sum")
+    losses = [(float.fromhex(a["loss"]), float.fromhex(b["loss"]))
+              for a, b in zip(rows, program.rows(cwd, "own"))]
+    checks.that(all(abs(a - b) < 0.05 * b for a, b in losses), f"winograd: losses {losses}")
+
+
 def parts(checks, cwd):
     """Sums over threads outside the passes: the norm of the gradient, the parts of a batch."""
     keys = ["model=cnn-s", *SMALL, "optimizer=adam", "lr=0.01", "optimizer.clip_norm=0.1",
@@ -91,4 +104,4 @@ def overflow(precision, more):
 
 
 program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]]),
-             *(overflow(*case) for case in OVERFLOWS), parts, fashion)
+             *(overflow(*case) for case in OVERFLOWS), winograd, parts, fashion)

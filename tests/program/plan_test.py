@@ -123,6 +123,8 @@ def bytes_are_those_of_a_training(checks, cwd):
                                   ["model=cnn-s", "precision=hfp8", "accumulator=fmac8:1/6/9"],
                                   ["model=resnet20", "model.width=0.5", "precision=hfp8",
                                    "threads=2"],
+                                  ["model=resnet20", "model.width=0.5", "threads=2",
+                                   "products=winograd"],
                                   ["model=resnet20", "model.width=0.5", "threads=1"])):
         found, _ = plan(*shared, *words, cwd=cwd)
         for storage in ("packed", "float32"):
