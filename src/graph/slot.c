@@ -101,6 +101,13 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
     hu_storage_write(&slot->storage, slot->data, first, rows, x);
 }
 
+void hu_slot_keep(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                  const float *x, bool stores, hu_round_counts *counts) {
+    if (counts && !context->scan)
+        hu_count_members(&slot->rounder, (size_t)(rows * slot->elements), x, counts);
+    if (stores) hu_storage_write(&slot->storage, slot->data, first, rows, x);
+}
+
 void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, const float *x,
                        hu_round_counts *counts) {
     enum { PART = 4096 };

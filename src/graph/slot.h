@@ -48,6 +48,11 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
 void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
                    float *x, hu_round_counts *counts);
 
+/* Counts and stores rows that are on the slot's grid already, as if they were rounded; stores: false
+ * only counts. Only for number formats without a scale. */
+void hu_slot_keep(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                  const float *x, bool stores, hu_round_counts *counts);
+
 /* Rounds the one row of a parameter from x, which stays as it is, counts, and stores it. */
 void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, const float *x,
                        hu_round_counts *counts);

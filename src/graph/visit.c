@@ -76,8 +76,8 @@ static float *room(hu_visit *visit, const hu_slot *slot, bool is_stored) {
 
 /* Rounds rows that an op wrote to their room, and stores them. True: they can be read there in this
  * visit; false: they must be read from storage, or wait. tally NULL: counted before. */
-static bool settle(hu_visit *visit, const hu_slot *slot, bool is_stored, hu_tally *tally,
-                   float *x) {
+static bool settle(hu_visit *visit, const hu_slot *slot, bool is_stored, bool is_member,
+                   hu_tally *tally, float *x) {
     hu_run *run = visit->run;
     bool waits = hu_quantizer_needs_maximum(&slot->edge->quantizer);
     bool is_readable = !waits && !(is_stored && hu_storage_is_blocks(&slot->storage));
@@ -86,7 +86,9 @@ static bool settle(hu_visit *visit, const hu_slot *slot, bool is_stored, hu_tall
     if (waits) return is_readable;
     start_clock(visit);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
-    if (is_stored)
+    if (is_member)
+        hu_slot_keep(slot, &run->context, visit->first, visit->count, x, is_stored, counts);
+    else if (is_stored)
         hu_slot_store(slot, &run->context, visit->first, visit->count, x, counts);
     else
         hu_slot_round(slot, &run->context, visit->first, visit->count, x, counts);
@@ -221,12 +223,15 @@ static float *make_with_relu(hu_visit *visit, uint32_t n, bool is_stored) {
     return call->out[0];
 }
 
-/* True if rounding would change nothing and nobody counts. */
-static bool is_rounded(const hu_run *run, const hu_node *node) {
-    const hu_quantizer *in = &run->value[node->in[0]].edge->quantizer;
-    const hu_quantizer *out = &run->value[node->out[0]].edge->quantizer;
-    return node->op->picks && out->kind == HU_QUANTIZER_FLOAT && out->scale == HU_SCALE_NONE &&
-           hu_quantizer_same_numbers(in, out);
+/* True if what one quantizer has rounded, and an op has picked from, the other leaves as it is. */
+static bool keeps_members(const hu_run *run, const hu_quantizer *from, const hu_quantizer *to) {
+    return !run->options.apart && to->kind == HU_QUANTIZER_FLOAT && to->scale == HU_SCALE_NONE &&
+           hu_quantizer_same_numbers(from, to);
+}
+
+static bool makes_members(const hu_run *run, const hu_node *node) {
+    return node->op->picks && keeps_members(run, &run->value[node->in[0]].edge->quantizer,
+                                            &run->value[node->out[0]].edge->quantizer);
 }
 
 /* Runs a lazy node; true: *rows are its output, false: they must be read from storage. */
@@ -247,9 +252,8 @@ static bool make(hu_visit *visit, uint32_t n, const float **rows) {
         run_op(visit, n, node->op->forward, call);
     }
     *rows = y;
-    if (!is_first && is_rounded(run, node)) return true;
     hu_tally *tally = is_first ? &visit->thread->tally[hu_tally_of_value(run, out)] : NULL;
-    return settle(visit, &run->value[out], is_stored, tally, y);
+    return settle(visit, &run->value[out], is_stored, makes_members(run, node), tally, y);
 }
 
 static bool is_made_here(const hu_visit *visit, hu_value_id v) {
@@ -278,7 +282,7 @@ float *hu_visit_room(hu_visit *visit, hu_value_id v) {
 
 void hu_visit_store(hu_visit *visit, hu_value_id v, float *x) {
     hu_tally *tally = &visit->thread->tally[hu_tally_of_value(visit->run, v)];
-    if (settle(visit, &visit->run->value[v], true, tally, x))
+    if (settle(visit, &visit->run->value[v], true, false, tally, x))
         note(visit, &visit->thread->value[v], x);
 }
 
@@ -459,6 +463,19 @@ static bool is_made(const hu_run *run, const hu_node *node, int i) {
     return node->need_din[i] && run->twin[use] == use;
 }
 
+/* True if the gradient of an input is made of numbers that its own rounding leaves as they are. */
+static bool makes_member_gradient(const hu_run *run, const hu_node *node, uint32_t use) {
+    hu_value_id out = node->out[0];
+    const hu_value_info *value = &run->graph->value[out];
+    const hu_quantizer *to = &run->grad[use].edge->quantizer;
+    if (!node->op->picks_gradient) return false;
+    if (hu_chunk_rounds_sum(run, out))
+        return keeps_members(run, &run->grad_sum[out].edge->quantizer, to);
+    if (count_contributions(run->graph, value) != 1) return false;
+    uint32_t only = contribution_at(run->graph, value, 0);
+    return keeps_members(run, &run->grad[only].edge->quantizer, to);
+}
+
 /* Runs a node of this region backward. */
 static void run_backward(hu_visit *visit, uint32_t n) {
     hu_run *run = visit->run;
@@ -482,7 +499,8 @@ static void run_backward(hu_visit *visit, uint32_t n) {
         uint32_t use = node->first_use + (uint32_t)i;
         hu_tally *tally = &visit->thread->tally[hu_tally_of_use(run, use)];
         if (is_made(run, node, i) &&
-            settle(visit, &run->grad[use], hu_use_is_stored(run, use), tally, call->din[i]))
+            settle(visit, &run->grad[use], hu_use_is_stored(run, use),
+                   makes_member_gradient(run, node, use), tally, call->din[i]))
             note(visit, &visit->thread->contribution[use], call->din[i]);
     }
 }

@@ -120,6 +120,7 @@ typedef struct hu_op {
     bool is_relu;
     bool picks; /* every number of the output is one of input 0's or zero: on every grid that holds
                    them */
+    bool picks_gradient; /* the same of the gradients: those of the inputs are of output 0's */
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
 

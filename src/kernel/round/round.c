@@ -167,7 +167,12 @@ void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more) {
 }
 
 void hu_scan_f32(size_t n, const float *x, hu_round_counts *counts) {
-    scans[hu_cpu_isa()](n, x, counts);
+    scans[hu_cpu_isa()](n, x, 0x00800000u, counts);
+}
+
+void hu_count_members(const hu_rounder *rounder, size_t n, const float *x,
+                      hu_round_counts *counts) {
+    scans[hu_cpu_isa()](n, x, rounder->min_normal_bits, counts);
 }
 
 void hu_random_words_fast(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words) {

@@ -97,11 +97,15 @@ static inline void hu_rounder_run(const hu_rounder *rounder, size_t n, const flo
  * subnormals, underflow untouched. */
 void hu_scan_f32(size_t n, const float *x, hu_round_counts *counts);
 
+/* Counts x[n], numbers that the rounder leaves as they are, as rounding them again would. */
+void hu_count_members(const hu_rounder *rounder, size_t n, const float *x, hu_round_counts *counts);
+
 /* words[i] = word first + i of the sequence, as hu_random_words, several blocks at once. */
 void hu_random_words_fast(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);
 
 /* Table for tests and benchmarks: variant 0..hu_round_variant_count()-1 of round.list. */
-typedef void hu_scan_fn(size_t n, const float *x, hu_round_counts *counts);
+typedef void hu_scan_fn(size_t n, const float *x, uint32_t min_normal_bits,
+                        hu_round_counts *counts);
 typedef void hu_words_fn(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);
 typedef struct hu_round_variant {
     const char *name;
