@@ -149,8 +149,18 @@ static void apply_history(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t in
     hu_slot_set_scale(slot, top);
 }
 
+/* Where a format stops a step, which tensors came before depends on how nodes are joined: only what
+ * could not be encoded itself is noted, so that its scale can grow. */
+static bool counts_in_history(const hu_run *run, const hu_slot *slot) {
+    return !run->overflowed || hu_edge_unencodable(&slot->edge->quantizer, &slot->edge->counts);
+}
+
 static void end_step(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, void *context) {
     if (slot->history == HU_NONE || slot->top == HU_NONE) return;
+    if (!counts_in_history(run, slot)) {
+        slot->top = HU_NONE;
+        return;
+    }
     uint32_t *maxima = run->history + slot->history;
     size_t kept = (size_t)slot->edge->quantizer.history - 1;
     memmove(maxima + 1, maxima, kept * sizeof *maxima);

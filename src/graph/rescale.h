@@ -30,8 +30,9 @@ void hu_rescale_sums(hu_run *run, uint32_t node);
  * to the history. */
 void hu_rescale_row(hu_slot *slot, const float *x, bool noted);
 
-/* The end of a training step: its maxima enter the history and set the next step's scales. What the
- * step has stored in tensors with delayed scales must not be read any more. */
+/* The end of a training step: its maxima enter the history and set the next step's scales; of a
+ * step that a format stopped only those of what could not be encoded. What the step has stored in
+ * tensors with delayed scales must not be read any more. */
 void hu_rescale_end_step(hu_run *run);
 
 /* The history as bytes of a checkpoint; *bytes = 0: there is none. Borrowed: valid as long as the
