@@ -6,7 +6,7 @@
 #include "graph/rescale.h"
 #include "graph_spy.h"
 
-enum { GRAPHS = 240, MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5, STEPS = 2 };
+enum { GRAPHS = 150, MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5, STEPS = 3 };
 
 /* ---- a random graph ---- */
 
@@ -425,16 +425,13 @@ static bool run_part(record *r, const world *w, hu_run *run, const hu_pass_optio
     return !run->overflowed;
 }
 
-/* A batch and a shorter one, as parts of one step; and the batch again as a scan. */
-static bool run_step(record *r, const world *w, hu_run *run, uint64_t step) {
+/* A batch and a shorter one, as parts of one step; and the shorter one again as a scan. */
+static bool run_parts(record *r, const world *w, hu_run *run, uint64_t step) {
     hu_pass_options pass = {.training = true,
                             .samples = w->batch,
                             .step = step,
                             .count_products = w->counts_products,
                             .seed_gradient = w->seed_gradient};
-    hu_edge_table_clear((hu_edge_table *)&w->edges);
-    memset(run->arena, POISON, run->arena_bytes);
-    hu_run_round_parameters(run, step, true);
     if (!run_part(r, w, run, &pass)) return false;
     pass.first_sample = w->batch;
     pass.samples = w->tail;
@@ -443,11 +440,25 @@ static bool run_step(record *r, const world *w, hu_run *run, uint64_t step) {
     pass.scan = true;
     if (!run_part(r, w, run, &pass)) return false;
     put_counts(r, w);
+    return true;
+}
+
+/* A step and an evaluation. False: a format stopped the step. */
+static bool run_step(record *r, const world *w, hu_run *run, uint64_t step) {
+    const void *history;
+    size_t bytes;
+    hu_pass_options pass = {.samples = w->tail, .step = step, .use_masters = step % 2};
+    hu_edge_table_clear((hu_edge_table *)&w->edges);
+    memset(run->arena, POISON, run->arena_bytes);
+    hu_run_round_parameters(run, step, true);
+    bool goes_on = run_parts(r, w, run, step);
     hu_rescale_end_step(run);
-    pass = (hu_pass_options){.samples = w->tail, .step = step, .use_masters = step % 2};
+    hu_rescale_history(run, &history, &bytes);
+    if (bytes) put(r, "history", "scales", history, bytes);
     memset(run->arena, POISON, run->arena_bytes);
     hu_run_round_parameters(run, step, false);
-    return run_part(r, w, run, &pass);
+    run_part(r, w, run, &pass);
+    return goes_on;
 }
 
 /* Variants: 0 apart, 1 joined, 2 joined and made again. True: no step overflowed. */
@@ -469,7 +480,7 @@ static bool run_variant(record *r, world *w, int variant) {
         fail_msg("seed %llu: %s", (unsigned long long)w->seed, hu_last_error());
     assert_int_equal(hu_run_reserve(run, w->tail), HU_OK);
     hu_run_init_parameters(run);
-    for (uint64_t step = 0; goes_on && step < STEPS; step++) goes_on = run_step(r, w, run, step);
+    for (uint64_t step = 0; step < STEPS; step++) goes_on = run_step(r, w, run, step) && goes_on;
     if (variant > 0 && r->at != r->size)
         fail_msg("seed %llu, variant %d: ends early", (unsigned long long)w->seed, variant);
     hu_run_free(run);
