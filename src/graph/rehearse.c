@@ -44,7 +44,7 @@ void hu_rehearse_member(hu_run *run, uint32_t region, uint32_t n, hu_pass pass) 
     if (run->rehearsal == HU_OK && !is_member(members, n)) run->rehearsal = insert(members, n);
 }
 
-/* A region with a chunk of full length and, as the last, that of the batch. */
+/* One visit of a region, to a chunk of full length. */
 static void walk(hu_run *run, uint32_t n, hu_pass pass, void (*step)(hu_visit *)) {
     hu_visit visit = hu_visit_begin(run, &run->thread[0], n, pass, 0);
     step(&visit);

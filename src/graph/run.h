@@ -2,8 +2,8 @@
  * that allocate nothing.
  *
  * The batch is cut into chunks of a fixed size; a chunk is one thread's work, and everything that
- * sums over the batch is a partial result per chunk, merged in a tree over the chunk index: threads
- * do not change bits.
+ * sums over the batch is a partial result per chunk, or per span of chunks that one thread takes in
+ * order, merged in a tree over their index: threads do not change bits.
  */
 #ifndef HU_GRAPH_RUN_H
 #define HU_GRAPH_RUN_H
@@ -125,7 +125,6 @@ typedef struct hu_run {
     size_t arena_bytes, scratch_bytes;
     hu_thread *thread;
     void **pointers;   /* argument arrays of all calls */
-    float **dparam;    /* [HU_MAX_PARAMS] scratch of finish */
     uint32_t *history; /* maxima of earlier steps, see rescale.c; NULL: no scale is delayed */
     uint32_t history_words;
     bool is_rehearsal; /* the plan walks through the passes (graph/rehearse.h): nothing is computed

@@ -163,8 +163,8 @@ typedef struct hu_op {
      * for samples whose elements are a multiple of 8. NULL: there is none. */
     void (*forward_relu)(const hu_op_call *call, uint8_t *bits);
     void (*backward)(const hu_op_call *call);
-    /* True: backward writes a partial dparam per chunk (summed in a fixed tree). False: finish
-     * writes dparam. */
+    /* True: backward writes a partial dparam per chunk, or adds to that of the chunks before it
+     * (adds_dparam). False: finish writes dparam. */
     bool dparam_per_chunk;
     /* Parameter gradients whose order of summation runs through the whole batch. Where whole(info)
      * says so (NULL: nowhere), backward leaves dparam alone and accumulate is called for all chunks
