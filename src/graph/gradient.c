@@ -104,11 +104,10 @@ static void load_saved(hu_visit *visit, uint32_t n, hu_op_call *call) {
     if (hu_visit_makes_aux(visit->run, n)) (void)hu_visit_value(visit, node->out[0]);
 }
 
-/* Rows of a twin are those of two uses: the other one reads them from storage again. */
 static void forget_contributions(hu_visit *visit, hu_value_id v) {
     const hu_value_info *value = &visit->run->graph->value[v];
     for (uint32_t k = 0; k < value->use_count; k++)
-        hu_forget(&visit->thread->contribution[visit->run->twin[value->uses[k]]]);
+        hu_forget(&visit->thread->contribution[value->uses[k]]);
 }
 
 /* The use at the end of a row of nodes that work in place, if its contribution is stored as

@@ -77,7 +77,8 @@ static hu_op_call *load_inputs(hu_visit *visit, uint32_t n) {
 }
 
 /* True if a relu and the node before it run as one: nobody rounds, counts or reads what lies
- * between them. Rehearsals go the longer way, which touches no less. */
+ * between them. Rehearsals go the longer way, which touches no less, nor takes less scratch: the
+ * relu's bits are taken before the other node lends any. */
 static bool joins_relu(const hu_run *run, const hu_node *node) {
     hu_value_id in = node->in[0];
     if (!node->op->is_relu || run->is_rehearsal || run->pass.scan || !overwrites_input(run, node))
@@ -127,8 +128,8 @@ static bool make(hu_visit *visit, uint32_t n, const float **rows) {
     if (joins_relu(run, node)) {
         y = make_with_relu(visit, n, is_stored);
     } else {
+        hu_visit_point_aux(visit, n, hu_visit_call(visit, n));
         hu_op_call *call = load_inputs(visit, n);
-        hu_visit_point_aux(visit, n, call);
         y = call->out[0] = making_room(visit, node, call, is_stored);
         hu_visit_lend_scratch(visit, n, call);
         hu_visit_run_op(visit, n, node->op->forward, call);
