@@ -60,6 +60,18 @@ static hu_status create_dnn(const hu_node_info *info, const hu_product *product,
     return st;
 }
 
+/* oneDNN 2.6 computes wrong weight gradients of strided 1x1 convolutions with fewer channels than a
+ * vector has lanes; 16: also those of processors with AVX-512. */
+static bool is_wrong_in_dnn(const hu_product *p) {
+    enum { MOST_LANES = 16 };
+    return p->kernel_h == 1 && p->kernel_w == 1 && (p->stride_h > 1 || p->stride_w > 1) &&
+           p->in_c < MOST_LANES;
+}
+
+static bool is_by_dnn(const hu_node_info *info, const hu_product *p) {
+    return p->groups > 1 || (info->by_dnn && !is_wrong_in_dnn(p));
+}
+
 hu_status hu_product_create(const hu_node_info *info, void **state) {
     hu_product product = hu_product_of(info);
     void *block;
@@ -70,9 +82,8 @@ hu_status hu_product_create(const hu_node_info *info, void **state) {
     if (st != HU_OK) return st;
     engines *made = block;
     *made = (engines){0};
-    st = product.groups == 1 && !info->by_dnn
-             ? hu_dense_create(&product, info->by_winograd, &made->dense)
-             : create_dnn(info, &product, &made->dnn);
+    st = is_by_dnn(info, &product) ? create_dnn(info, &product, &made->dnn)
+                                   : hu_dense_create(&product, info->by_winograd, &made->dense);
     if (st == HU_OK)
         *state = made;
     else

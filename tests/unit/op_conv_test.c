@@ -63,6 +63,8 @@ static void odd_channels_equal_the_reference(void **state) {
     check_conv(attrs(10, 1, 1, 0, 1, 1, true), 4, 4, 13);
     check_conv(attrs(7, 3, 1, 2, 1, 1, false), 6, 6, 5);
     check_conv(attrs(1, 2, 1, 0, 1, 1, true), 3, 3, 1);
+    check_conv(attrs(4, 1, 2, 0, 1, 1, false), 12, 12, 3);
+    check_conv(attrs(5, 1, 3, 0, 1, 1, true), 24, 24, 7);
 }
 
 static void groups_equal_the_reference(void **state) {
