@@ -64,6 +64,16 @@ const float *hu_visit_gradient_sum(hu_visit *visit, hu_value_id v) {
     return sum;
 }
 
+/* True if the stored rows of a contribution are those of another use too. */
+static bool has_twin(const hu_run *run, uint32_t use) {
+    const hu_node *node = &run->graph->node[run->graph->use[use].node];
+    for (int i = 0; i < node->n_in; i++) {
+        uint32_t other = node->first_use + (uint32_t)i;
+        if (other != use && run->twin[other] == run->twin[use]) return true;
+    }
+    return false;
+}
+
 const float *hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, bool counts,
                                bool *is_own) {
     hu_run *run = visit->run;
@@ -78,7 +88,8 @@ const float *hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, bool 
     if (count_contributions(run->graph, value) == 1 && !rounds) {
         uint32_t only = contribution_at(run->graph, value, 0);
         const hu_slot *slot = &run->grad[only];
-        *is_own = !hu_use_is_stored(run, only) || !slot->storage.trait->is_float32;
+        bool is_copy = !hu_use_is_stored(run, only) || !slot->storage.trait->is_float32;
+        *is_own = is_copy && !has_twin(run, only);
         return contribution(visit, only);
     }
     const float *sum = hu_visit_gradient_sum(visit, v);
