@@ -1,4 +1,5 @@
-"""Threads and storage change no bit of a training, in any precision, with and without overflow."""
+"""Threads, storage, joined layers and recomputing change no bit of a training, in any precision, with
+and without overflow."""
 import os
 
 import program
@@ -46,6 +47,7 @@ def cnn(precision):
     def test(checks, cwd):
         variants = variants_of([(1, "packed"), (1, "float32"), (1, "dense"), (2, "packed"),
                                 (3, "float32"), (7, "dense")])
+        variants += [["threads=2", "fuse=off"], ["threads=3", "recompute=off"]]
         made, rows = compare(checks, cwd, precision, ["model=cnn-s", *SMALL], variants)
         checks.same(len(rows), 6, f"{precision}: a row per step")
         checks.that(len({row["loss"] for row in rows}) > 3, f"{precision}: the losses move")
@@ -58,7 +60,8 @@ def resnet(precision):
         keys = ["model=resnet20", "model.width=0.25", *SMALL[:3], "batch=24", "run.chunk=8",
                 "run.log_every=1", "steps=3"]
         compare(checks, cwd, precision, keys,
-                variants_of([(1, "packed"), (3, "dense"), (2, "float32")]))
+                variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
+                [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
     return test
 
 
@@ -95,7 +98,8 @@ def overflow(precision, more):
     def test(checks, cwd):
         keys = ["model=cnn-s", *more, *SMALL]
         made, rows = compare(checks, cwd, precision, keys,
-                             variants_of([(1, "packed"), (1, "float32"), (3, "dense")]))
+                             variants_of([(1, "packed"), (1, "float32"), (3, "dense")]) +
+                             [["threads=2", "fuse=off"], ["threads=2", "recompute=off"]])
         name = f"{precision} {' '.join(more)}"
         checks.that(0 < made["skipped_steps"] < 6, f"{name}: {made['skipped_steps']} skipped steps")
         checks.same(sum(row["skipped"] == "1" for row in rows), made["skipped_steps"],
