@@ -12,7 +12,10 @@ static hu_status create_edges(uint32_t count, hu_edge **edges) {
 
 hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     hu_status st = HU_OK;
-    *edges = (hu_edge_table){.value_count = graph->value_count, .use_count = graph->use_count};
+    enum { USUAL_LOW_BITS = 8 };
+    *edges = (hu_edge_table){.value_count = graph->value_count,
+                             .use_count = graph->use_count,
+                             .low_bits = USUAL_LOW_BITS};
     HU_TRY(create_edges(edges->value_count, &edges->value));
     HU_TRY(create_edges(edges->use_count, &edges->grad));
     HU_TRY(create_edges(edges->value_count, &edges->grad_sum));

@@ -18,8 +18,6 @@ typedef struct named_precision {
 
 #define ROLES(act, act_grad, weight, weight_grad)                                                  \
     { act, act_grad, weight, weight_grad }
-#define LEE_LOW ROLES("fp(4,3,4)", "fp(5,2,0)", "fp(4,3,4)", "fp(6,9,0)")
-#define LEE_HIGH SAME("fp(6,9,0)")
 #define SAME(format) ROLES(format, format, format, format)
 
 /* X(name, scheme, formats by role, scaling, growth interval of an epoch, evaluation with masters).
@@ -30,10 +28,7 @@ typedef struct named_precision {
     X("bf16", MICIKEVICIUS, SAME("bf16"), NONE, false, false)                                      \
     X("1/6/9/d", POPESCU, SAME("1/6/9/d"), NONE, false, false)                                     \
     X("1/6/9/n", POPESCU, SAME("1/6/9/n"), NONE, false, false)                                     \
-    X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false)                                       \
-    X("high", LEE, LEE_HIGH, DYNAMIC, true, true)                                                  \
-    X("hfp8", LEE, LEE_LOW, DYNAMIC, true, true)                                                   \
-    X("uniform", LEE, LEE_LOW, DYNAMIC, true, true)
+    X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false)
 
 static const named_precision table[] = {
 #define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters)                               \
@@ -47,8 +42,14 @@ const char *const hu_precision_names[] = {
 #define PRECISION_NAME(name, scheme, formats, scaler, epoch, masters) name,
     PRECISION_LIST(PRECISION_NAME)
 #undef PRECISION_NAME
-};
-const int hu_precision_name_count = TABLE_COUNT;
+        "high",
+    "uniform",
+    "hfp8",
+    "operator",
+    "operator-out",
+    "demote:0.6",
+    "listed"};
+const int hu_precision_name_count = sizeof hu_precision_names / sizeof *hu_precision_names;
 
 static const char *const scheme_names[] = {"lee", "popescu", "micikevicius"};
 
@@ -79,7 +80,7 @@ static hu_status use_row(const named_precision *row, hu_precision *precision) {
 }
 
 /* "w=F,act=F,grad=F,wgrad=F" in any order; commas inside parentheses belong to the format. */
-static hu_status parse_roles(const char *text, hu_precision *precision) {
+static hu_status parse_roles(const char *text, hu_rounding usual, hu_quantizer *roles) {
     static const struct {
         const char *key;
         hu_role role;
@@ -103,7 +104,7 @@ static hu_status parse_roles(const char *text, hu_precision *precision) {
                            (int)(at - text) + 1);
         memcpy(part, at + skip, length - skip);
         part[length - skip] = '\0';
-        hu_status st = hu_quantizer_parse(part, precision->rounding, &precision->role[role]);
+        hu_status st = hu_quantizer_parse(part, usual, &roles[role]);
         if (st != HU_OK)
             return hu_fail_within(st, "precision '%s', column %d: ", text, (int)(at - text) + 1);
         at += length;
@@ -111,9 +112,12 @@ static hu_status parse_roles(const char *text, hu_precision *precision) {
             return hu_fail(HU_ERR_PARSE, "precision '%s': expected another role after the comma",
                            text);
     }
-    precision->scheme = HU_SCHEME_LEE;
-    precision->eval_masters = true;
     return HU_OK;
+}
+
+static bool names_roles(const char *text) {
+    return strncmp(text, "w=", 2) == 0 || strncmp(text, "act=", 4) == 0 ||
+           strncmp(text, "grad=", 5) == 0 || strncmp(text, "wgrad=", 6) == 0;
 }
 
 static hu_status unknown(const char *text) {
@@ -126,13 +130,28 @@ static hu_status unknown(const char *text) {
         nearest, reason);
 }
 
+/* An assignment trains like Lee et al.: dynamic loss scaling that grows after an epoch, evaluation
+ * with the masters. */
+static hu_status use_assignment(hu_precision *precision) {
+    precision->scheme = HU_SCHEME_LEE;
+    precision->scaler = HU_SCALER_DYNAMIC;
+    precision->scaler_epoch_interval = precision->eval_masters = true;
+    memcpy(precision->role, precision->high, sizeof precision->role);
+    return HU_OK;
+}
+
 static hu_status parse_name(const char *text, hu_precision *precision) {
     hu_status st = HU_OK;
+    bool found;
     for (int i = 0; i < TABLE_COUNT; i++)
         if (strcmp(text, table[i].name) == 0) return use_row(&table[i], precision);
-    if (strchr(text, '=') && (strncmp(text, "w=", 2) == 0 || strncmp(text, "act=", 4) == 0 ||
-                              strncmp(text, "grad=", 5) == 0 || strncmp(text, "wgrad=", 6) == 0))
-        return parse_roles(text, precision);
+    if (names_roles(text)) {
+        precision->scheme = HU_SCHEME_LEE;
+        precision->eval_masters = true;
+        return parse_roles(text, precision->rounding, precision->role);
+    }
+    st = hu_assignment_parse(text, &precision->assignment, &found);
+    if (st != HU_OK || found) return st == HU_OK ? use_assignment(precision) : st;
     hu_quantizer everywhere;
     st = hu_quantizer_parse(text, precision->rounding, &everywhere);
     if (st == HU_ERR_UNKNOWN || (st == HU_ERR_PARSE && !strchr(text, ':'))) return unknown(text);
@@ -142,11 +161,91 @@ static hu_status parse_name(const char *text, hu_precision *precision) {
     return HU_OK;
 }
 
+/* Lee et al.: 16 bits with 6 of exponent; 8 bits with another split forward and backward. */
+static hu_status use_lee_candidates(hu_precision *precision) {
+    return hu_precision_set_candidates(precision, "fp(6,9,0)",
+                                       "w=fp(4,3,4),act=fp(4,3,4),grad=fp(5,2,0)");
+}
+
+/* "NAME" or "NAME+promote". */
+static hu_status parse_parts(const char *text, hu_precision *precision) {
+    static const char promote[] = "+promote";
+    enum { PROMOTE = sizeof promote - 1 };
+    char name[HU_SPEC_BYTES];
+    size_t length = strlen(text);
+    if (length >= PROMOTE && strcmp(text + length - PROMOTE, promote) == 0) {
+        precision->promotes = true;
+        length -= PROMOTE;
+    }
+    if (length >= sizeof name)
+        return hu_fail(HU_ERR_PARSE,
+                       "precision '%.40s...': found %zu characters, expected at most %d", text,
+                       length, HU_SPEC_BYTES - 1);
+    memcpy(name, text, length);
+    name[length] = '\0';
+    if (strcmp(name, "promote") == 0)
+        return hu_fail(HU_ERR_PARSE, "precision 'promote': expected what is to be promoted before "
+                                     "it, as in uniform+promote or demote:0.6+promote");
+    return parse_name(name, precision);
+}
+
 hu_status hu_precision_parse(const char *text, hu_precision *precision) {
-    *precision = (hu_precision){0};
+    enum { PER_CENT = 100 };
+    *precision = (hu_precision){.promote_at = 1.0 / PER_CENT};
     snprintf(precision->name, sizeof precision->name, "%s", text);
-    hu_status st = parse_name(text, precision);
+    hu_status st = use_lee_candidates(precision);
+    if (st == HU_OK) st = parse_parts(text, precision);
     if (st != HU_OK) *precision = (hu_precision){0};
+    return st;
+}
+
+/* FORMAT stands for all roles that a candidate of this kind has. */
+static hu_status parse_candidate(const char *key, const char *text, hu_rounding usual, bool is_low,
+                                 hu_quantizer *roles) {
+    hu_quantizer parsed[HU_ROLE_COUNT] = {0};
+    hu_status st;
+    if (names_roles(text)) {
+        st = parse_roles(text, usual, parsed);
+    } else {
+        st = hu_quantizer_parse(text, usual, &parsed[HU_ROLE_ACT]);
+        parsed[HU_ROLE_ACT_GRAD] = parsed[HU_ROLE_WEIGHT] = parsed[HU_ROLE_ACT];
+        if (!is_low) parsed[HU_ROLE_WEIGHT_GRAD] = parsed[HU_ROLE_ACT];
+    }
+    if (st != HU_OK) return hu_fail_within(st, "%s: ", key);
+    memcpy(roles, parsed, sizeof parsed);
+    return HU_OK;
+}
+
+static uint32_t quantizer_bits(const hu_quantizer *quantizer) {
+    enum { FLOAT32_BITS = 32 };
+    return hu_quantizer_rounds(quantizer) ? hu_format_bits(&quantizer->format) : FLOAT32_BITS;
+}
+
+hu_status hu_precision_set_candidates(hu_precision *precision, const char *high, const char *low) {
+    hu_status st = HU_OK;
+    hu_rounding usual = precision->rounding;
+    if (high) HU_TRY(parse_candidate("precision.high", high, usual, false, precision->high));
+    if (low) HU_TRY(parse_candidate("precision.low", low, usual, true, precision->low));
+    if (precision->assignment.kind) HU_TRY(use_assignment(precision));
+    for (int r = 0; r < HU_ROLE_COUNT; r++) {
+        const hu_quantizer *narrow = &precision->low[r], *wide = &precision->high[r];
+        if (!hu_quantizer_rounds(narrow) || quantizer_bits(narrow) < quantizer_bits(wide)) continue;
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.low: found %u bits for %s, expected fewer than the %u of "
+                       "precision.high",
+                       quantizer_bits(narrow), hu_role_names[r], quantizer_bits(wide));
+    }
+done:
+    return st;
+}
+
+hu_status hu_precision_add_listed(hu_precision *precision, const char *text) {
+    void *array = precision->listed;
+    hu_status st = hu_realloc(&array, (precision->listed_count + 1) * sizeof *precision->listed);
+    if (st != HU_OK) return st;
+    precision->listed = array;
+    st = hu_strdup(text, &precision->listed[precision->listed_count]);
+    precision->listed_count += st == HU_OK;
     return st;
 }
 
@@ -176,7 +275,9 @@ done:
 
 void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding) {
     precision->rounding = rounding;
-    for (int r = 0; r < HU_ROLE_COUNT; r++) precision->role[r].rounding = rounding;
+    for (int r = 0; r < HU_ROLE_COUNT; r++)
+        precision->role[r].rounding = precision->high[r].rounding = precision->low[r].rounding =
+            rounding;
 }
 
 void hu_precision_free(hu_precision *precision) {
@@ -184,8 +285,12 @@ void hu_precision_free(hu_precision *precision) {
         hu_free(precision->rules[r].text);
         hu_free(precision->rules[r].pattern);
     }
+    for (uint32_t i = 0; i < precision->listed_count; i++) hu_free(precision->listed[i]);
     hu_free(precision->rules);
+    hu_free(precision->listed);
     hu_accumulators_free(&precision->accumulators);
     precision->rules = NULL;
     precision->rule_count = 0;
+    precision->listed = NULL;
+    precision->listed_count = 0;
 }

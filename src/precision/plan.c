@@ -8,64 +8,19 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 
-static const char *const role_names[] = {"act", "act.grad", "weight", "weight.grad"};
-
-bool hu_glob_match(const char *pattern, const char *name) {
-    const char *star = NULL, *resume = NULL;
-    while (*name) {
-        if (*pattern == '*') {
-            star = pattern++;
-            resume = name;
-        } else if (*pattern == '?' || *pattern == *name) {
-            pattern++;
-            name++;
-        } else if (star) {
-            pattern = star + 1;
-            name = ++resume;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*') pattern++;
-    return *pattern == '\0';
-}
-
-static const hu_op *producer_op(const hu_graph *graph, hu_value_id v) {
-    uint32_t producer = graph->value[v].producer;
-    return producer == HU_NONE ? NULL : graph->node[producer].op;
-}
-
-/* A product whose only reader adds the bias: inside one layer, not a tensor of its own for most
- * schemes. */
-static bool is_inner_product(const hu_graph *graph, hu_value_id v) {
-    const hu_op *op = producer_op(graph, v);
-    const hu_value_info *value = &graph->value[v];
-    return op && op->is_product && value->use_count == 1 &&
-           graph->node[graph->use[value->uses[0]].node].op == &hu_op_bias;
-}
-
 static bool is_loss_part(const hu_graph *graph, hu_value_id v) {
-    const hu_op *op = producer_op(graph, v);
+    const hu_op *op = hu_producer_op(graph, v);
     return op == &hu_op_nll || op == &hu_op_log_softmax;
 }
 
 /* Is this activation a rounding point of the scheme? Views, labels and running statistics never
  * are. */
 static bool rounds_value(hu_scheme scheme, const hu_graph *graph, hu_value_id v) {
-    const hu_op *op = producer_op(graph, v);
+    const hu_op *op = hu_producer_op(graph, v);
     bool is_number = v != graph->label && graph->value[v].role != HU_VALUE_BUFFER;
     if (!is_number || (op && op->is_view)) return false;
-    if (scheme != HU_SCHEME_POPESCU && is_inner_product(graph, v)) return false;
+    if (scheme != HU_SCHEME_POPESCU && hu_is_inner_product(graph, v)) return false;
     return scheme == HU_SCHEME_LEE || !is_loss_part(graph, v);
-}
-
-/* Views hold the numbers of their input, labels are no numbers, an inner product that is not
- * rounded is part of its layer: none of them is a tensor of the assignment. */
-static bool is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v) {
-    const hu_op *op = producer_op(graph, v);
-    if (graph->value[v].role == HU_VALUE_BUFFER || v == graph->label) return false;
-    if (op && op->is_view) return false;
-    return !is_inner_product(graph, v) || hu_quantizer_rounds(&edges->value[v].quantizer);
 }
 
 /* Lee et al.: forward formats without infinities saturate, backward ones signal by an infinity;
@@ -103,7 +58,7 @@ static void write_points(const hu_precision *precision, const hu_graph *graph, b
 
 /* Does the pattern mean this tensor, by role or by name? */
 static bool matches(const char *pattern, hu_role role, const char *name) {
-    return strcmp(pattern, role_names[role]) == 0 || hu_glob_match(pattern, name);
+    return strcmp(pattern, hu_role_names[role]) == 0 || hu_glob_match(pattern, name);
 }
 
 /* A pattern that stands for many tensors moves formats, not rounding points; a tensor that is named
@@ -144,7 +99,7 @@ static hu_status no_match(const hu_precision_rule *rule, const hu_graph *graph) 
     size_t count = 0;
     hu_status st = hu_alloc_array(graph->value_count + HU_ROLE_COUNT, sizeof(char *), &names);
     if (st != HU_OK) return st;
-    for (int r = 0; r < HU_ROLE_COUNT; r++) ((const char **)names)[count++] = role_names[r];
+    for (int r = 0; r < HU_ROLE_COUNT; r++) ((const char **)names)[count++] = hu_role_names[r];
     for (hu_value_id v = 0; v < graph->value_count; v++)
         if (graph->value[v].role != HU_VALUE_BUFFER && v != graph->label)
             ((const char **)names)[count++] = graph->value[v].name;
@@ -154,9 +109,64 @@ static hu_status no_match(const hu_precision_rule *rule, const hu_graph *graph) 
                    nearest);
 }
 
-hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, bool signals,
-                             hu_edge_table *edges) {
+/* Moves one tensor, or its gradient, to the low candidate where the scheme rounds it. */
+static void lower(const hu_precision *precision, const hu_graph *graph, hu_value_id v, bool signals,
+                  const hu_low_set *low, hu_edge_table *edges) {
+    const hu_value_info *value = &graph->value[v];
+    bool is_param = value->role == HU_VALUE_PARAMETER;
+    const hu_quantizer *here = &precision->low[is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT];
+    const hu_quantizer *there = &precision->low[is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD];
+    if (!is_param && !rounds_value(precision->scheme, graph, v)) return;
+    if (low->value[v] && hu_quantizer_rounds(here)) edges->value[v].quantizer = *here;
+    if (!low->gradient[v] || !hu_quantizer_rounds(there)) return;
+    hu_quantizer grad = in_direction(there, true, signals);
+    for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
+    if (precision->scheme != HU_SCHEME_LEE && !is_param) edges->grad_sum[v].quantizer = grad;
+}
+
+static uint32_t widest(const hu_quantizer role[HU_ROLE_COUNT]) {
+    uint32_t bits = 0;
+    for (int r = 0; r < HU_ROLE_COUNT; r++)
+        if (hu_quantizer_rounds(&role[r]) && hu_format_bits(&role[r].format) > bits)
+            bits = hu_format_bits(&role[r].format);
+    return bits;
+}
+
+static hu_status assign(const hu_precision *precision, const hu_graph *graph, int64_t batch,
+                        bool signals, hu_edge_table *edges) {
+    hu_status st = HU_OK;
+    hu_tensor_groups groups = {0};
+    hu_low_set low = {0};
+    void *block = NULL;
+    if (!precision->assignment.kind) return HU_OK;
+    HU_TRY(hu_tensor_groups_create(graph, edges, batch, &groups));
+    HU_TRY(hu_alloc_array(2 * (size_t)graph->value_count, sizeof(bool), &block));
+    memset(block, 0, 2 * (size_t)graph->value_count * sizeof(bool));
+    low = (hu_low_set){block, (bool *)block + graph->value_count};
+    hu_assignment_task task = {.assignment = &precision->assignment,
+                               .graph = graph,
+                               .edges = edges,
+                               .groups = &groups,
+                               .high = precision->high,
+                               .low = precision->low,
+                               .batch = batch,
+                               .listed = (const char *const *)precision->listed,
+                               .listed_count = precision->listed_count};
+    HU_TRY(precision->assignment.kind->choose(&task, &low));
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        lower(precision, graph, v, signals, &low, edges);
+    edges->low_bits = widest(precision->low);
+done:
+    hu_tensor_groups_free(&groups);
+    hu_free(block);
+    return st;
+}
+
+hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
+                             bool signals, hu_edge_table *edges) {
+    hu_status st;
     write_points(precision, graph, signals, edges);
+    HU_TRY(assign(precision, graph, batch, signals, edges));
     for (uint32_t r = 0; r < precision->rule_count; r++) {
         const hu_precision_rule *rule = &precision->rules[r];
         uint32_t matched = 0;
@@ -164,63 +174,6 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
             matched += apply_to_value(precision, rule, graph, v, signals, edges);
         if (matched == 0) return no_match(rule, graph);
     }
-    return HU_OK;
-}
-
-static bool is_low(const hu_quantizer *quantizer) {
-    return hu_quantizer_rounds(quantizer) && hu_format_bits(&quantizer->format) <= 8;
-}
-
-/* Elements of a tensor for a batch; its gradient has as many. */
-static int64_t tensor_elements(const hu_value_info *value, int64_t batch) {
-    return value->elements * (value->role == HU_VALUE_PARAMETER ? 1 : batch);
-}
-
-int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
-                                     int64_t batch) {
-    int64_t all = 0;
-    for (hu_value_id v = 0; v < graph->value_count; v++)
-        if (is_tensor(graph, edges, v)) all += 2 * tensor_elements(&graph->value[v], batch);
-    return all;
-}
-
-const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_table *edges,
-                                          hu_value_id v) {
-    const hu_value_info *value = &graph->value[v];
-    return value->use_count ? &edges->grad[value->uses[0]].quantizer : &edges->value[v].quantizer;
-}
-
-/* Bits of one row (a sample, or a parameter) in its format; a scale of a block has 8. */
-static int64_t row_bits(const hu_value_info *value, const hu_quantizer *quantizer) {
-    enum { FLOAT32_BITS = 32, SCALE_BITS = 8 };
-    if (!hu_quantizer_rounds(quantizer)) return FLOAT32_BITS * value->elements;
-    int64_t bits = (int64_t)hu_format_bits(&quantizer->format) * value->elements;
-    if (quantizer->kind != HU_QUANTIZER_BLOCK) return bits;
-    int64_t line = value->shape.rank ? value->shape.extent[value->shape.rank - 1] : 1;
-    int64_t blocks = (line + quantizer->block->length - 1) / quantizer->block->length;
-    return bits + SCALE_BITS * blocks * (value->elements / line);
-}
-
-int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *edges,
-                                    int64_t batch) {
-    int64_t bits = 0;
-    for (hu_value_id v = 0; v < graph->value_count; v++) {
-        const hu_value_info *value = &graph->value[v];
-        if (!is_tensor(graph, edges, v)) continue;
-        int64_t rows = value->role == HU_VALUE_PARAMETER ? 1 : batch;
-        bits += rows * (row_bits(value, &edges->value[v].quantizer) +
-                        row_bits(value, hu_precision_gradient(graph, edges, v)));
-    }
-    return bits;
-}
-
-double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch) {
-    int64_t low = 0, all = hu_precision_tensor_elements(graph, edges, batch);
-    for (hu_value_id v = 0; v < graph->value_count; v++) {
-        if (!is_tensor(graph, edges, v)) continue;
-        int64_t elements = tensor_elements(&graph->value[v], batch);
-        low += is_low(&edges->value[v].quantizer) ? elements : 0;
-        low += is_low(hu_precision_gradient(graph, edges, v)) ? elements : 0;
-    }
-    return all > 0 ? (double)low / (double)all : 0.0;
+done:
+    return st;
 }

@@ -4,6 +4,8 @@
 #define HU_PRECISION_PLAN_H
 #include "graph/edge.h"
 #include "precision/accumulate.h"
+#include "precision/assign.h"
+#include "precision/tensor_set.h"
 
 /* Where rounding happens. */
 typedef enum hu_scheme {
@@ -13,14 +15,6 @@ typedef enum hu_scheme {
     HU_SCHEME_MICIKEVICIUS, /* storage format of everything; products with their bias in float32 */
     HU_SCHEME_COUNT
 } hu_scheme;
-
-typedef enum hu_role {
-    HU_ROLE_ACT,
-    HU_ROLE_ACT_GRAD,
-    HU_ROLE_WEIGHT,
-    HU_ROLE_WEIGHT_GRAD,
-    HU_ROLE_COUNT
-} hu_role;
 
 typedef enum hu_scaler_default { HU_SCALER_NONE, HU_SCALER_DYNAMIC } hu_scaler_default;
 
@@ -46,18 +40,36 @@ typedef struct hu_precision {
                                  */
     bool eval_masters;          /* evaluate with unrounded weights */
     hu_accumulators accumulators;
+
+    hu_assignment assignment; /* which tensors go low; role[] is the high candidate then */
+    hu_quantizer high[HU_ROLE_COUNT], low[HU_ROLE_COUNT]; /* the candidates */
+    char **listed; /* [listed_count] tensors that assignment "listed" makes low */
+    uint32_t listed_count;
+    bool promotes;     /* forward tensors that overflow go high for good (precision/promote.h) */
+    double promote_at; /* from this share of overflows on */
 } hu_precision;
 
-/* Reads a precision: a name of the table (fp32, fp16, bf16, 1/6/9/d, 1/6/9/n, high, hfp8 =
- * uniform), any number format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left
- * out stays float32). A format may be followed by a rounding mode: "act=e4m3 sr". Errors:
- * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column; on failure *precision
- * is zero. */
+/* Reads a precision: a name of the table (fp32, fp16, bf16, 1/6/9/d, 1/6/9/n), an assignment
+ * (high, uniform = hfp8, operator, operator-out, demote:R, listed: precision/assign.h), any number
+ * format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays float32).
+ * A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any of them:
+ * forward tensors that overflow go to the high candidate while training. Errors: HU_ERR_UNKNOWN
+ * with the nearest names, HU_ERR_PARSE with the column, HU_ERR_ARGUMENT for a ratio out of range;
+ * on failure *precision is zero. */
 hu_status hu_precision_parse(const char *text, hu_precision *precision);
 void hu_precision_free(hu_precision *precision);
 
 /* One rounding mode for all roles, and for the rules added afterwards that name none. */
 void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding);
+
+/* The candidates that assignments and promotion choose from; NULL leaves one as it is. Both are
+ * FORMAT or "w=F,act=F,grad=F,wgrad=F"; without wgrad, gradients of parameters stay high. At the
+ * start they are those of Lee et al.: fp(6,9,0); fp(4,3,4) forward and fp(5,2,0) backward.
+ * HU_ERR_ARGUMENT: a low format that is not narrower than the high one. */
+hu_status hu_precision_set_candidates(hu_precision *precision, const char *high, const char *low);
+
+/* Adds a tensor name, glob, role or "group:N" to what "listed" makes low. */
+hu_status hu_precision_add_listed(hu_precision *precision, const char *text);
 
 /* Adds "PATTERN: FORMAT [MODE]". The pattern is a role (act, act.grad, weight, weight.grad) or a
  * glob (* and ?) over tensor names ("layer1.*", "conv1.weight.grad"); fp32 means not rounded. Roles
@@ -69,38 +81,16 @@ hu_status hu_precision_add_rule(hu_precision *precision, const char *text);
 hu_status hu_scheme_parse(const char *text, hu_scheme *scheme);
 const char *hu_scheme_name(hu_scheme scheme);
 
-/* Writes the precision into the edge table. signals: loss scaling is on, so that backward
+/* Writes the precision into the edge table. batch: samples of a step, by which assignments weigh
+ * activations against parameters. signals: loss scaling is on, so that backward
  * formats that saturate tell of an overflow by an infinity (Lee et al., released code). A rule that
- * matches nothing: HU_ERR_UNKNOWN with the three nearest tensor names. */
-hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, bool signals,
-                             hu_edge_table *edges);
-
-/* Elements of all tensors that carry a precision: activations (the images and the loss per sample
- * included) of a batch, parameters, and a gradient of the same size for each, whether or not it is
- * ever computed. Labels, views and products inside a layer that are not rounded are none. Source:
- * Lee et al., size of the tensor set. */
-int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
-                                     int64_t batch);
-
-/* Share of those elements that are kept in at most 8 bits. Source: Lee et al., low-precision ratio.
- */
-double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch);
-
-/* Bits of those elements in their formats: 32 where nothing is rounded; block formats with their
- * scales. Source: Lee et al., model aggregate. */
-int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *edges,
-                                    int64_t batch);
-
-/* How the gradient of a value is rounded: that of its first consumer; the loss, which has none,
- * counts as its gradient does. Borrowed: valid as long as the edges. */
-const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_table *edges,
-                                          hu_value_id v);
+ * matches nothing: HU_ERR_UNKNOWN with the three nearest tensor names; a memory budget that no
+ * choice meets: HU_ERR_ARGUMENT with the least. */
+hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
+                             bool signals, hu_edge_table *edges);
 
 /* The names of the table, for help and completion. */
 extern const char *const hu_precision_names[];
 extern const int hu_precision_name_count;
-
-/* True if name matches the glob pattern (* any run, ? any one character). */
-bool hu_glob_match(const char *pattern, const char *name);
 
 #endif

@@ -31,7 +31,8 @@ static hu_status plan_run(hu_trainer *trainer) {
                           .by_winograd = options->by_winograd,
                           .seed = options->seed};
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
-    HU_TRY(hu_precision_write(&options->precision, trainer->graph, signals, &trainer->edges));
+    HU_TRY(hu_precision_write(&options->precision, trainer->graph, options->batch, signals,
+                              &trainer->edges));
     HU_TRY(
         hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));

@@ -1,0 +1,20 @@
+/* precision/role.h - what a tensor is for, as far as formats care. */
+#ifndef HU_PRECISION_ROLE_H
+#define HU_PRECISION_ROLE_H
+#include <stdbool.h>
+
+typedef enum hu_role {
+    HU_ROLE_ACT,
+    HU_ROLE_ACT_GRAD,
+    HU_ROLE_WEIGHT,
+    HU_ROLE_WEIGHT_GRAD,
+    HU_ROLE_COUNT
+} hu_role;
+
+/* "act", "act.grad", "weight", "weight.grad": how rules call them. */
+extern const char *const hu_role_names[HU_ROLE_COUNT];
+
+/* True if name matches the glob pattern (* any run, ? any one character). */
+bool hu_glob_match(const char *pattern, const char *name);
+
+#endif

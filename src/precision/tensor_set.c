@@ -1,0 +1,67 @@
+#include "precision/tensor_set.h"
+
+bool hu_is_inner_product(const hu_graph *graph, hu_value_id v) {
+    const hu_op *op = hu_producer_op(graph, v);
+    const hu_value_info *value = &graph->value[v];
+    return op && op->is_product && value->use_count == 1 &&
+           graph->node[graph->use[value->uses[0]].node].op == &hu_op_bias;
+}
+
+bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v) {
+    const hu_op *op = hu_producer_op(graph, v);
+    if (graph->value[v].role == HU_VALUE_BUFFER || v == graph->label) return false;
+    if (op && op->is_view) return false;
+    return !hu_is_inner_product(graph, v) || hu_quantizer_rounds(&edges->value[v].quantizer);
+}
+
+static bool is_low(const hu_edge_table *edges, const hu_quantizer *quantizer) {
+    return hu_quantizer_rounds(quantizer) && hu_format_bits(&quantizer->format) <= edges->low_bits;
+}
+
+int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
+                                     int64_t batch) {
+    int64_t all = 0;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (hu_is_tensor(graph, edges, v)) all += 2 * hu_tensor_elements(&graph->value[v], batch);
+    return all;
+}
+
+const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_table *edges,
+                                          hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    return value->use_count ? &edges->grad[value->uses[0]].quantizer : &edges->value[v].quantizer;
+}
+
+int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer, int64_t batch) {
+    enum { FLOAT32_BITS = 32, SCALE_BITS = 8 };
+    int64_t elements = hu_tensor_elements(value, batch);
+    if (!hu_quantizer_rounds(quantizer)) return FLOAT32_BITS * elements;
+    int64_t bits = (int64_t)hu_format_bits(&quantizer->format) * elements;
+    if (quantizer->kind != HU_QUANTIZER_BLOCK) return bits;
+    int64_t line = value->shape.rank ? value->shape.extent[value->shape.rank - 1] : 1;
+    int64_t blocks = (line + quantizer->block->length - 1) / quantizer->block->length;
+    return bits + SCALE_BITS * blocks * (elements / line);
+}
+
+int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *edges,
+                                    int64_t batch) {
+    int64_t bits = 0;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        if (!hu_is_tensor(graph, edges, v)) continue;
+        bits += hu_tensor_bits(value, &edges->value[v].quantizer, batch) +
+                hu_tensor_bits(value, hu_precision_gradient(graph, edges, v), batch);
+    }
+    return bits;
+}
+
+double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch) {
+    int64_t low = 0, all = hu_precision_tensor_elements(graph, edges, batch);
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (!hu_is_tensor(graph, edges, v)) continue;
+        int64_t elements = hu_tensor_elements(&graph->value[v], batch);
+        low += is_low(edges, &edges->value[v].quantizer) ? elements : 0;
+        low += is_low(edges, hu_precision_gradient(graph, edges, v)) ? elements : 0;
+    }
+    return all > 0 ? (double)low / (double)all : 0.0;
+}

@@ -1,0 +1,51 @@
+/* precision/tensor_set.h - the tensors that carry a precision, and their sizes.
+ *
+ * These are the activations (the images and the loss per sample included), the parameters, and a
+ * gradient of the same size for each, whether or not it is ever computed. Activations count for the
+ * whole batch. Labels, views and products inside a layer that are not rounded are none. Source: Lee
+ * et al., the set TS.
+ */
+#ifndef HU_PRECISION_TENSOR_SET_H
+#define HU_PRECISION_TENSOR_SET_H
+#include "graph/edge.h"
+
+/* What made the value, NULL for inputs and parameters. */
+static inline const hu_op *hu_producer_op(const hu_graph *graph, hu_value_id v) {
+    uint32_t producer = graph->value[v].producer;
+    return producer == HU_NONE ? NULL : graph->node[producer].op;
+}
+
+/* A product whose only reader adds the bias: inside one layer, not a tensor of its own for most
+ * schemes. */
+bool hu_is_inner_product(const hu_graph *graph, hu_value_id v);
+
+/* Is v, and so its gradient, a tensor of the set? */
+bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v);
+
+/* Elements of a value for a batch; its gradient has as many. */
+static inline int64_t hu_tensor_elements(const hu_value_info *value, int64_t batch) {
+    return value->elements * (value->role == HU_VALUE_PARAMETER ? 1 : batch);
+}
+
+/* Bits of a value for a batch in the quantizer's format: 32 each where nothing is rounded; block
+ * formats with their scales. */
+int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer, int64_t batch);
+
+/* Elements of the whole set. */
+int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
+                                     int64_t batch);
+
+/* Share of those elements whose format has at most edges->low_bits bits. Source: Lee et al.,
+ * low-precision ratio. */
+double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch);
+
+/* Bits of the whole set. Source: Lee et al., model aggregate. */
+int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *edges,
+                                    int64_t batch);
+
+/* How the gradient of a value is rounded: that of its first consumer; the loss, which has none,
+ * counts as its gradient does. Borrowed: valid as long as the edges. */
+const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_table *edges,
+                                          hu_value_id v);
+
+#endif
