@@ -198,6 +198,46 @@ static hu_status merge_file(hu_config *config, const char *path) {
     return st;
 }
 
+/* Path of the plan file that a word names ("precision=plan.yaml"), NULL if it names none. */
+static const char *plan_path(const char *word) {
+    static const char *const keys[] = {"precision=", "precision.name="};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        size_t length = strlen(keys[k]);
+        if (strncmp(word, keys[k], length) != 0) continue;
+        const char *end = strrchr(word, '.');
+        bool is_yaml = end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
+        return is_yaml ? word + length : NULL;
+    }
+    return NULL;
+}
+
+/* A plan file: a map "precision" of the keys precision.*, and "evidence", which is for people. */
+static hu_status merge_plan(hu_config *config, const char *path) {
+    hu_status st = HU_OK;
+    hu_keys *file = NULL, *plan = NULL, *copy;
+    HU_TRY(hu_yaml_read(path, &file));
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, path, &plan));
+    for (size_t i = 0; i < hu_keys_count(file); i++) {
+        const hu_keys *part = hu_keys_at(file, i);
+        if (strcmp(hu_keys_name(part), "evidence") == 0) continue;
+        if (strcmp(hu_keys_name(part), "precision") != 0 || hu_keys_kind_of(part) != HU_KEYS_MAP)
+            HU_TRY(hu_fail(HU_ERR_PARSE,
+                           "%s: found the key '%s', expected a plan: a map 'precision' of name, "
+                           "low_tensors and other precision keys, and 'evidence'",
+                           hu_keys_origin(part), hu_keys_name(part)));
+        HU_TRY(hu_keys_copy(part, &copy));
+        HU_TRY(hu_keys_put(plan, "precision", copy));
+    }
+    if (!hu_keys_find(plan, "precision.name"))
+        HU_TRY(
+            hu_fail(HU_ERR_PARSE, "%s: found no 'precision: name:', expected a plan file", path));
+    HU_TRY(hu_config_merge(config, plan));
+done:
+    hu_keys_free(file);
+    hu_keys_free(plan);
+    return st;
+}
+
 static hu_status take_flag(hu_config *config, const hu_config_request *request, int index) {
     const char *word = request->argv[index];
     const char *text = word + strspn(word, "-");
@@ -266,7 +306,10 @@ static hu_status read_words(hu_config *config, const hu_config_request *request)
         if (strncmp(request->argv[i], "config=", 7) == 0)
             st = merge_file(config, request->argv[i] + 7);
     for (int i = 1; i < request->argc && st == HU_OK; i++)
-        if (i != request->verb_index) st = take_word(config, request, i);
+        if (plan_path(request->argv[i])) st = merge_plan(config, plan_path(request->argv[i]));
+    for (int i = 1; i < request->argc && st == HU_OK; i++)
+        if (i != request->verb_index && !plan_path(request->argv[i]))
+            st = take_word(config, request, i);
     return st;
 }
 

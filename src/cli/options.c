@@ -182,12 +182,34 @@ done:
     return st;
 }
 
+/* What only assignments and promotion have. A list without "listed" would be dead words. */
+static hu_status read_assignment(const hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const char *high, *low;
+    const hu_keys *list;
+    HU_TRY(hu_config_text(config, "precision.high", &high));
+    HU_TRY(hu_config_text(config, "precision.low", &low));
+    HU_TRY(hu_precision_set_candidates(precision, high, low));
+    HU_TRY(hu_config_f64(config, "precision.promote_at", &precision->promote_at));
+    HU_TRY(hu_config_list(config, "precision.low_tensors", &list));
+    for (size_t i = 0; i < hu_keys_count(list); i++)
+        HU_TRY(hu_precision_add_listed(precision, hu_keys_value(hu_keys_at(list, i))));
+    if (precision->listed_count > 0 && precision->assignment.kind != &hu_assignment_listed)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.low_tensors: found %u with precision '%s', expected them with "
+                       "precision=listed",
+                       precision->listed_count, precision->name);
+done:
+    return st;
+}
+
 static hu_status read_precision(hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     const char *name, *scheme, *rounding;
     const hu_keys *rules;
     HU_TRY(hu_config_text(config, "precision.name", &name));
     HU_TRY(hu_precision_parse(name, precision));
+    HU_TRY(read_assignment(config, precision));
     HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
     HU_TRY(hu_config_text(config, "precision.rounding", &rounding));

@@ -19,9 +19,18 @@
 #include "cli/json.h"
 #include "op/dnn.h"
 
-static const char *const titles[] = {
-    "step",       "epoch",   "loss",          "batch_accuracy",    "lr",
-    "loss_scale", "skipped", "gradient_norm", "images_per_second", "test_accuracy"};
+static const char *const titles[] = {"step",
+                                     "epoch",
+                                     "loss",
+                                     "batch_accuracy",
+                                     "lr",
+                                     "loss_scale",
+                                     "skipped",
+                                     "gradient_norm",
+                                     "images_per_second",
+                                     "test_accuracy",
+                                     "low_precision_ratio",
+                                     "promoted"};
 enum { COLUMNS = sizeof titles / sizeof *titles, LINES_LIMIT = 1 << 30 };
 
 /* A name for a new folder: model, precision and time, with what a file name should not hold
@@ -246,6 +255,8 @@ static hu_status csv_row(hu_run_folder *folder, const hu_step_report *report, do
     HU_TRY(hu_csv_cell(csv, "%.17g", report->gradient_norm));
     HU_TRY(hu_csv_cell(csv, "%.1f", rate));
     HU_TRY(accuracy < 0.0 ? hu_csv_cell(csv, "%s", "") : hu_csv_cell(csv, "%.17g", accuracy));
+    HU_TRY(hu_csv_cell(csv, "%.17g", report->low_ratio));
+    HU_TRY(hu_csv_cell(csv, "%u", report->promoted));
 done:
     return st;
 }
@@ -255,11 +266,13 @@ hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report,
     char *line = NULL;
     hu_status st = csv_row(folder, report, rate, accuracy);
     if (st != HU_OK) return st;
-    json_t *row = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b}", "step", (json_int_t)report->step,
-                            "epoch", (json_int_t)report->epoch, "loss",
-                            hu_json_number(report->loss), "lr", hu_json_number(report->lr),
-                            "loss_scale", hu_json_number((double)report->scale), "gradient_norm",
-                            hu_json_number(report->gradient_norm), "skipped", report->skipped);
+    json_t *row =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:I}", "step", (json_int_t)report->step,
+                  "epoch", (json_int_t)report->epoch, "loss", hu_json_number(report->loss), "lr",
+                  hu_json_number(report->lr), "loss_scale", hu_json_number((double)report->scale),
+                  "gradient_norm", hu_json_number(report->gradient_norm), "skipped",
+                  report->skipped, "low_precision_ratio", hu_json_number(report->low_ratio),
+                  "promoted", (json_int_t)report->promoted);
     if (row && accuracy >= 0.0) json_object_set_new(row, "test_accuracy", hu_json_number(accuracy));
     if (row && report->culprit[0])
         json_object_set_new(row, "culprit", json_string(report->culprit));
@@ -271,6 +284,29 @@ hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report,
         return hu_fail(HU_ERR_IO, "%s/metrics.jsonl: cannot write: %s", folder->path,
                        strerror(errno));
     return HU_OK;
+}
+
+hu_status hu_run_folder_promotions(hu_run_folder *folder, const hu_step_report *report,
+                                   const hu_run *run) {
+    json_t *list = json_array();
+    char from[HU_QUANTIZER_BYTES], to[HU_QUANTIZER_BYTES], *line = NULL;
+    for (uint32_t p = 0; list && p < report->promotions; p++) {
+        const hu_promotion *promotion = &report->promotion[p];
+        hu_quantizer_print(&promotion->from, from, sizeof from);
+        hu_quantizer_print(&promotion->to, to, sizeof to);
+        json_array_append_new(list,
+                              json_pack("[s, s, s, o]", run->graph->value[promotion->value].name,
+                                        from, to, hu_json_number(promotion->overflow_share)));
+    }
+    hu_status st = hu_json_line(
+        json_pack("{s:I, s:o}", "step", (json_int_t)report->step, "promoted", list), &line);
+    if (st == HU_OK) st = hu_recorder_line(folder->numerics, line);
+    hu_free(line);
+    return st;
+}
+
+hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, const char *text) {
+    return write_text(folder->path, name, text);
 }
 
 hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {

@@ -24,8 +24,8 @@ typedef struct hu_run_folder {
 hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
                                hu_run_folder *folder);
 
-/* Opens an existing folder for going on at a step: rows of that step and later ones are dropped, and
- * config.resolved.yaml becomes what the run goes on with. */
+/* Opens an existing folder for going on at a step: rows of that step and later ones are dropped,
+ * and config.resolved.yaml becomes what the run goes on with. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
                                hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
@@ -33,6 +33,13 @@ void hu_run_folder_close(hu_run_folder *folder);
 /* One row of metrics.csv and metrics.jsonl. accuracy < 0: not evaluated at this step. */
 hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report, double rate,
                             double accuracy);
+
+/* One line {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]} of numerics.jsonl. */
+hu_status hu_run_folder_promotions(hu_run_folder *folder, const hu_step_report *report,
+                                   const hu_run *run);
+
+/* Writes (or replaces) a small file of the folder. */
+hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, const char *text);
 
 /* Saves the trainer's state durably. */
 hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/plan_groups.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "train/weights.h"
@@ -115,6 +117,19 @@ done:
     return st;
 }
 
+/* plan.json: what the training began with. */
+static hu_status write_plan(const hu_session *session) {
+    char *text = NULL;
+    const hu_run *run = hu_trainer_run(session->trainer);
+    hu_ledger ledger = hu_trainer_ledger(session->trainer);
+    json_t *plan = hu_plan_json(run->graph, run->edges, run->options.batch);
+    if (plan) json_object_set_new(plan, "memory_bytes", hu_ledger_json(&ledger));
+    hu_status st = hu_json_line(plan, &text);
+    if (st == HU_OK) st = hu_run_folder_text(&session->folder, "plan.json", text);
+    hu_free(text);
+    return st;
+}
+
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
@@ -128,6 +143,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
         HU_TRY(hu_run_folder_create(directory, session->config, state, &session->folder));
     }
     session->start_step = progress->step;
+    HU_TRY(write_plan(session));
 done:
     return st;
 }
@@ -196,6 +212,7 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     const hu_run *run = hu_trainer_run(session->trainer);
     if (is_logged || run->pass.count_products) /* before the evaluation adds its counts */
         HU_TRY(hu_recorder_step(session->folder.numerics, report->step, run->graph, run->edges));
+    if (report->promotions > 0) HU_TRY(hu_run_folder_promotions(&session->folder, report, run));
     HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
     if (is_logged) HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
     if (done == session->steps || is_multiple(done, session->checkpoint_every))
@@ -288,8 +305,9 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
         "best_accuracy", hu_json_number(result->best_accuracy), "low_precision_ratio",
         hu_json_number(progress->ratio_sum / steps), "skipped_steps",
-        (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted", 0,
-        "images_per_second", hu_json_number(result->images_per_second), "peak_rss_bytes",
+        (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted",
+        (int)hu_trainer_promoted(session->trainer), "images_per_second",
+        hu_json_number(result->images_per_second), "peak_rss_bytes",
         (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger), "weights_hash",
         hu_json_hash(hu_trainer_weights_hash(session->trainer)), "overflow_share",
         hu_json_number((double)progress->overflow / elements), "underflow_share",

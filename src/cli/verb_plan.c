@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "cli/keys_used.h"
 #include "cli/options.h"
+#include "cli/plan_groups.h"
 #include "cli/plan_layer.h"
 #include "cli/session.h"
 #include "cli/verb.h"
@@ -30,8 +31,8 @@ typedef struct planning {
     hu_train_options options;
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
-    json_t *layers, *warnings, *ledger[STORAGES];
-    char *table, notes[1024];
+    json_t *layers, *groups, *warnings, *ledger[STORAGES];
+    char *table, *group_table, notes[1024];
 } planning;
 
 static const hu_dataset *dataset_of(const planning *plan) {
@@ -58,7 +59,7 @@ done:
 
 static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     hu_status st = HU_OK;
-    hu_table *table = NULL;
+    hu_table *table = NULL, *groups = NULL;
     const hu_run *run = hu_trainer_run(trainer);
     const hu_graph *graph = run->graph;
     plan->parameters = hu_graph_parameters(graph);
@@ -68,14 +69,20 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     plan->low_ratio = hu_trainer_low_ratio(trainer);
     plan->layers = hu_plan_layers_json(run);
     plan->warnings = hu_warnings_json(run);
+    json_t *all = hu_plan_json(graph, run->edges, plan->options.batch);
+    plan->groups = json_incref(json_object_get(all, "groups"));
+    json_decref(all);
     hu_warnings_print(run);
     if (!plan->as_json) {
         HU_TRY(hu_plan_layers_table(run, &table));
         HU_TRY(hu_table_print(table, &plan->table));
+        HU_TRY(hu_plan_groups_table(graph, run->edges, plan->options.batch, &groups));
+        HU_TRY(hu_table_print(groups, &plan->group_table));
         hu_plan_format_notes(run, plan->notes, sizeof plan->notes);
     }
 done:
     hu_table_free(table);
+    hu_table_free(groups);
     return st;
 }
 
@@ -119,7 +126,7 @@ static hu_status print_json(const planning *plan) {
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
     st = hu_json_print(json_pack(
         "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:o, s:I, "
-        "s:o, s:O, s:O}",
+        "s:o, s:O, s:O, s:O}",
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)data->height, (json_int_t)data->width, (json_int_t)data->channels, "classes",
         (json_int_t)data->classes, "precision", precision, "accumulator", accumulator, "batch",
@@ -128,7 +135,7 @@ static hu_status print_json(const planning *plan) {
         (json_int_t)plan->parameters, "macs", (json_int_t)plan->macs, "tensor_elements",
         (json_int_t)plan->tensor_elements, "low_precision_ratio", hu_json_number(plan->low_ratio),
         "model_aggregate_bits", (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan),
-        "layers", plan->layers, "warnings", plan->warnings));
+        "groups", plan->groups, "layers", plan->layers, "warnings", plan->warnings));
 done:
     return st;
 }
@@ -187,9 +194,13 @@ static hu_status print_text(const planning *plan) {
         "the maximum of the whole tensor first, so\nthat it stands in float32 between two "
         "loops.");
     printf("MACs: of one sample, forward. All tensors of a batch and their gradients: %s elements, "
-           "%s bits,\n%.2f %% of the elements in at most 8 bits\n",
+           "%s bits,\n%.2f %% of the elements in low precision\n",
            hu_grouped(plan->tensor_elements, elements), hu_grouped(plan->aggregate_bits, aggregate),
            100.0 * plan->low_ratio);
+    printf("\n%sgroups: tensors between two products, with their gradients; by size: place in the "
+           "order "
+           "of demotion\n",
+           plan->group_table);
     HU_TRY(print_memory(plan));
 done:
     return st;
@@ -198,8 +209,10 @@ done:
 static void forget(planning *plan) {
     for (int s = 0; s < STORAGES; s++) json_decref(plan->ledger[s]);
     json_decref(plan->layers);
+    json_decref(plan->groups);
     json_decref(plan->warnings);
     hu_free(plan->table);
+    hu_free(plan->group_table);
     hu_precision_free(&plan->precision);
     hu_dataset_close(plan->opened);
 }

@@ -1,6 +1,7 @@
 #include "graph/run.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -175,6 +176,34 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_ru
     run = NULL;
 done:
     hu_run_free(run);
+    return st;
+}
+
+/* Copies what a run carries from step to step into another of the same graph. */
+static hu_status carry_over(hu_run *to, const float *parameters, const uint32_t *history,
+                            size_t history_words) {
+    memcpy(to->parameters, parameters, (size_t)to->block * sizeof *parameters);
+    return hu_rescale_restore(to, history, history_words * sizeof *history);
+}
+
+hu_status hu_run_replan(hu_run **run) {
+    hu_run *old = *run;
+    const hu_graph *graph = old->graph;
+    hu_edge_table *edges = old->edges;
+    hu_run_options options = old->options;
+    float *parameters = old->parameters;
+    uint32_t *history = old->history;
+    size_t words = old->history ? old->history_words : 0;
+    old->parameters = NULL;
+    old->history = NULL;
+    hu_run_free(old); /* first, so that two arenas never stand side by side */
+    hu_status st = hu_run_create(graph, edges, &options, run);
+    if (st == HU_OK) st = carry_over(*run, parameters, history, words);
+    hu_free(parameters);
+    hu_free(history);
+    if (st == HU_OK) return HU_OK;
+    hu_run_free(*run);
+    *run = NULL;
     return st;
 }
 

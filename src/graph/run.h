@@ -16,9 +16,9 @@ typedef struct hu_run_options {
     int threads;
     hu_storage_mode storage;
     uint64_t seed;
-    bool apart;     /* no node runs in the visits of another: the plain way, for comparison */
-    bool recompute; /* cheap results are made again in the backward pass instead of kept */
-    bool by_dnn;    /* dense products by oneDNN */
+    bool apart;       /* no node runs in the visits of another: the plain way, for comparison */
+    bool recompute;   /* cheap results are made again in the backward pass instead of kept */
+    bool by_dnn;      /* dense products by oneDNN */
     bool by_winograd; /* or by Winograd's algorithm where it fits */
 } hu_run_options;
 
@@ -159,6 +159,12 @@ static inline uint32_t hu_tally_count(const hu_run *run) {
 hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_run_options *options,
                         hu_run **run);
 void hu_run_free(hu_run *run);
+
+/* Plans again for edges whose quantizers have changed: parameters, buffers and the maxima of
+ * delayed scales stay (these start anew if other tensors have such scales now); everything that
+ * lives in the arena is lost, and times begin at zero. On failure *run is NULL and its parameters
+ * are lost. */
+hu_status hu_run_replan(hu_run **run);
 
 /* Initial parameters: f(seed, name), independent of formats. */
 void hu_run_init_parameters(hu_run *run);

@@ -102,6 +102,13 @@ hu_status hu_recorder_step(hu_recorder *recorder, int64_t step, const hu_graph *
     return HU_OK;
 }
 
+hu_status hu_recorder_line(hu_recorder *recorder, const char *line) {
+    fprintf(recorder->file, "%s\n", line);
+    if (fflush(recorder->file) != 0 || ferror(recorder->file))
+        return hu_fail(HU_ERR_IO, "%s: cannot write: %s", recorder->path, strerror(errno));
+    return HU_OK;
+}
+
 hu_status hu_recorder_close(hu_recorder *recorder) {
     hu_status st = HU_OK;
     if (!recorder) return HU_OK;

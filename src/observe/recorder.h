@@ -16,6 +16,9 @@ hu_status hu_recorder_open(const char *path, hu_recorder **recorder);
 hu_status hu_recorder_step(hu_recorder *recorder, int64_t step, const hu_graph *graph,
                            const hu_edge_table *edges);
 
+/* Writes a line of another kind, an object whose first key is "step". HU_ERR_IO. */
+hu_status hu_recorder_line(hu_recorder *recorder, const char *line);
+
 /* Closes; NULL is allowed. HU_ERR_IO if something could not be written. */
 hu_status hu_recorder_close(hu_recorder *recorder);
 

@@ -221,12 +221,23 @@ static uint32_t quantizer_bits(const hu_quantizer *quantizer) {
     return hu_quantizer_rounds(quantizer) ? hu_format_bits(&quantizer->format) : FLOAT32_BITS;
 }
 
+uint32_t hu_widest_role(const hu_quantizer role[HU_ROLE_COUNT]) {
+    uint32_t bits = 0;
+    for (int r = 0; r < HU_ROLE_COUNT; r++)
+        if (hu_quantizer_rounds(&role[r]) && hu_format_bits(&role[r].format) > bits)
+            bits = hu_format_bits(&role[r].format);
+    return bits;
+}
+
 hu_status hu_precision_set_candidates(hu_precision *precision, const char *high, const char *low) {
     hu_status st = HU_OK;
     hu_rounding usual = precision->rounding;
     if (high) HU_TRY(parse_candidate("precision.high", high, usual, false, precision->high));
     if (low) HU_TRY(parse_candidate("precision.low", low, usual, true, precision->low));
     if (precision->assignment.kind) HU_TRY(use_assignment(precision));
+    if (hu_widest_role(precision->low) == 0)
+        return hu_fail(HU_ERR_ARGUMENT, "precision.low: found '%s', expected fewer than 32 bits",
+                       low);
     for (int r = 0; r < HU_ROLE_COUNT; r++) {
         const hu_quantizer *narrow = &precision->low[r], *wide = &precision->high[r];
         if (!hu_quantizer_rounds(narrow) || quantizer_bits(narrow) < quantizer_bits(wide)) continue;

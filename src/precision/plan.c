@@ -124,14 +124,6 @@ static void lower(const hu_precision *precision, const hu_graph *graph, hu_value
     if (precision->scheme != HU_SCHEME_LEE && !is_param) edges->grad_sum[v].quantizer = grad;
 }
 
-static uint32_t widest(const hu_quantizer role[HU_ROLE_COUNT]) {
-    uint32_t bits = 0;
-    for (int r = 0; r < HU_ROLE_COUNT; r++)
-        if (hu_quantizer_rounds(&role[r]) && hu_format_bits(&role[r].format) > bits)
-            bits = hu_format_bits(&role[r].format);
-    return bits;
-}
-
 static hu_status assign(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                         bool signals, hu_edge_table *edges) {
     hu_status st = HU_OK;
@@ -155,7 +147,7 @@ static hu_status assign(const hu_precision *precision, const hu_graph *graph, in
     HU_TRY(precision->assignment.kind->choose(&task, &low));
     for (hu_value_id v = 0; v < graph->value_count; v++)
         lower(precision, graph, v, signals, &low, edges);
-    edges->low_bits = widest(precision->low);
+    edges->low_bits = hu_widest_role(precision->low);
 done:
     hu_tensor_groups_free(&groups);
     hu_free(block);

@@ -68,6 +68,9 @@ void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding);
  * HU_ERR_ARGUMENT: a low format that is not narrower than the high one. */
 hu_status hu_precision_set_candidates(hu_precision *precision, const char *high, const char *low);
 
+/* Bits of the widest format among the roles that round, 0 if none does. */
+uint32_t hu_widest_role(const hu_quantizer role[HU_ROLE_COUNT]);
+
 /* Adds a tensor name, glob, role or "group:N" to what "listed" makes low. */
 hu_status hu_precision_add_listed(hu_precision *precision, const char *text);
 

@@ -17,11 +17,11 @@ uint32_t hu_precision_overflowing(const hu_precision *precision, const hu_graph 
         const hu_edge *edge = &edges->value[v];
         const hu_round_counts *counts = &edge->counts;
         uint64_t beyond = counts->overflow + counts->nan;
-        if (!beyond || !is_narrower(&edge->quantizer, high_of(precision, &graph->value[v])))
-            continue;
+        const hu_quantizer *high = high_of(precision, &graph->value[v]);
+        if (!beyond || !is_narrower(&edge->quantizer, high)) continue;
         double share = (double)beyond / (double)counts->elements;
         if (share >= precision->promote_at)
-            promotions[count++] = (hu_promotion){v, edge->quantizer, share};
+            promotions[count++] = (hu_promotion){v, edge->quantizer, *high, share};
     }
     return count;
 }

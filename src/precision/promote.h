@@ -11,7 +11,7 @@
 /* One promoted tensor. */
 typedef struct hu_promotion {
     hu_value_id value;
-    hu_quantizer from;
+    hu_quantizer from, to;
     double overflow_share; /* of the elements rounded in the step; NaNs count as overflows */
 } hu_promotion;
 

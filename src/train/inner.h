@@ -28,8 +28,12 @@ struct hu_trainer {
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
     int64_t steps_per_epoch;
-    int64_t part; /* samples of one pass */
-    bool timed;   /* steps add up what their time is spent on */
+    int64_t part;            /* samples of one pass */
+    bool timed;              /* steps add up what their time is spent on */
+    hu_promotion *promotion; /* [value_count] of the latest step; NULL: nothing is ever promoted */
+    uint32_t *promoted;      /* [promoted_count] value ids in order, of room for all values */
+    uint32_t promoted_count;
+    bool must_replan; /* some of them are not in the plan yet */
     char culprit[512];
 };
 
@@ -60,6 +64,25 @@ void hu_fill_batch(void *context, int64_t first, int64_t count, float *images, f
  * first_sample of the pass. */
 hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
                           hu_pass_options *pass, hu_pass_result *result);
+
+/* Room for promotions if the precision promotes. */
+hu_status hu_create_promotions(hu_trainer *trainer);
+
+/* The end of a step: finds the tensors that go high and notes them for the next step. */
+void hu_note_promotions(hu_trainer *trainer, hu_step_report *report);
+
+/* Before a pass: gives promoted tensors their format and plans again. */
+hu_status hu_apply_promotions(hu_trainer *trainer);
+
+/* Takes over the promotions of a checkpoint, ids[count], in place of those so far; the caller has
+ * checked them. */
+hu_status hu_restore_promotions(hu_trainer *trainer, const uint32_t *ids, uint32_t count);
+
+/* Makes what passes of every size that will occur need, so that steps allocate nothing. */
+hu_status hu_reserve_sizes(hu_trainer *trainer);
+
+/* Writes the precision into the edges. */
+hu_status hu_write_edges(hu_trainer *trainer);
 
 /* Rounds the masters themselves to the formats of the weights. */
 void hu_round_masters(hu_trainer *trainer);

@@ -189,7 +189,7 @@ static hu_status locate(hu_trainer *trainer, hu_step_batch *batch, hu_step_repor
     return hu_loader_begin_epoch(trainer->train_loader, report->epoch);
 }
 
-static void note_step(hu_trainer *trainer, const hu_step_report *report) {
+static void note_step(hu_trainer *trainer, hu_step_report *report) {
     hu_train_progress *progress = &trainer->progress;
     progress->step = report->step + 1;
     if (isfinite(report->loss)) {
@@ -198,7 +198,8 @@ static void note_step(hu_trainer *trainer, const hu_step_report *report) {
     }
     if (progress->epoch_samples > 0)
         progress->last_epoch_loss = progress->epoch_loss / (double)progress->epoch_samples;
-    progress->ratio_sum += hu_trainer_low_ratio(trainer);
+    report->low_ratio = hu_trainer_low_ratio(trainer);
+    progress->ratio_sum += report->low_ratio;
     count_roundings(progress, trainer->edges.value, trainer->edges.value_count);
     count_roundings(progress, trainer->edges.grad, trainer->edges.use_count);
     count_roundings(progress, trainer->edges.grad_sum, trainer->edges.value_count);
@@ -252,6 +253,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
         (hu_step_report){.step = trainer->progress.step, .scale = trainer->scaler.state.scale};
     report->culprit = trainer->culprit;
     trainer->culprit[0] = '\0';
+    HU_TRY(hu_apply_promotions(trainer));
     HU_TRY(locate(trainer, &batch, report));
     float inverse = hu_loss_scale_inverse(&trainer->scaler);
     report->lr = hu_schedule_lr(&trainer->options.schedule, report->step, trainer->steps_per_epoch,
@@ -271,6 +273,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     bool broken = update(trainer, report, inverse);
     hu_rescale_end_step(trainer->run);
     note_step(trainer, report);
+    hu_note_promotions(trainer, report);
     HU_TRY(judge(trainer, report));
     HU_TRY(check_update(trainer, report, broken));
 done:

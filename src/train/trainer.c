@@ -17,10 +17,18 @@ static hu_status build_graph(hu_trainer *trainer) {
     return hu_model_build(&model, &trainer->graph);
 }
 
+hu_status hu_write_edges(hu_trainer *trainer) {
+    const hu_train_options *options = &trainer->options;
+    bool signals = options->scaler.kind != HU_LOSS_SCALE_NONE;
+    hu_status st = hu_precision_write(&options->precision, trainer->graph, options->batch, signals,
+                                      &trainer->edges);
+    if (st != HU_OK) return st;
+    return hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges);
+}
+
 static hu_status plan_run(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     hu_status st = HU_OK;
-    bool signals = options->scaler.kind != HU_LOSS_SCALE_NONE;
     hu_run_options run = {.batch = trainer->part,
                           .chunk = options->chunk,
                           .threads = options->threads,
@@ -31,10 +39,7 @@ static hu_status plan_run(hu_trainer *trainer) {
                           .by_winograd = options->by_winograd,
                           .seed = options->seed};
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
-    HU_TRY(hu_precision_write(&options->precision, trainer->graph, options->batch, signals,
-                              &trainer->edges));
-    HU_TRY(
-        hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges));
+    HU_TRY(hu_write_edges(trainer));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));
     hu_run_init_parameters(trainer->run);
 done:
@@ -52,9 +57,7 @@ done:
     return st;
 }
 
-/* Makes the primitives of every batch size that will occur, so that later steps allocate nothing.
- */
-static hu_status reserve_sizes(hu_trainer *trainer) {
+hu_status hu_reserve_sizes(hu_trainer *trainer) {
     hu_status st = HU_OK;
     int64_t batch = trainer->options.batch, part = trainer->part;
     int64_t last = hu_loader_count(trainer->train_loader) % batch;
@@ -139,7 +142,8 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(plan_run(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
-    HU_TRY(reserve_sizes(trainer));
+    HU_TRY(hu_create_promotions(trainer));
+    HU_TRY(hu_reserve_sizes(trainer));
     if (!options->keep_masters) hu_round_masters(trainer);
     *result = trainer;
     block = NULL;
@@ -159,6 +163,8 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_free(trainer->gradient_sum);
     hu_free(trainer->block_squares);
     hu_free(trainer->name_order);
+    hu_free(trainer->promotion);
+    hu_free(trainer->promoted);
     hu_free(trainer);
 }
 

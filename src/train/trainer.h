@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "observe/ledger.h"
 #include "precision/plan.h"
+#include "precision/promote.h"
 #include "train/checkpoint.h"
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
@@ -35,9 +36,9 @@ typedef struct hu_train_options {
     int threads;
     int64_t chunk;
     hu_storage_mode storage;
-    bool apart;     /* every node in loops of its own, see graph/fuse.h */
-    bool recompute; /* cheap results are made again in the backward pass */
-    bool by_dnn; /* products without a chosen accumulator by oneDNN */
+    bool apart;       /* every node in loops of its own, see graph/fuse.h */
+    bool recompute;   /* cheap results are made again in the backward pass */
+    bool by_dnn;      /* products without a chosen accumulator by oneDNN */
     bool by_winograd; /* or by Winograd's algorithm where it fits */
 } hu_train_options;
 
@@ -63,6 +64,11 @@ typedef struct hu_step_report {
     float scale;          /* loss scale used */
     double gradient_norm; /* of the unscaled gradient; NaN if not finite */
     bool skipped;
+    const hu_promotion *promotion; /* [promotions] tensors that go high from the next step on.
+                                      Borrowed: valid until the next step */
+    uint32_t promotions;
+    double low_ratio;    /* low-precision ratio of the step */
+    uint32_t promoted;   /* tensors promoted so far, these included */
     const char *culprit; /* where a non-finite number first appeared, "" if none. Borrowed: valid
                             until the next step */
 } hu_step_report;
@@ -112,7 +118,11 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
  */
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
-/* Borrowed views: valid as long as the trainer. */
+/* Tensors promoted so far. */
+uint32_t hu_trainer_promoted(const hu_trainer *trainer);
+
+/* Borrowed views: valid as long as the trainer; the run until a step or evaluation that follows a
+ * promotion. */
 const hu_train_progress *hu_trainer_progress(const hu_trainer *trainer);
 const hu_graph *hu_trainer_graph(const hu_trainer *trainer);
 const hu_run *hu_trainer_run(const hu_trainer *trainer);

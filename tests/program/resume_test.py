@@ -15,13 +15,15 @@ CASES = {
     "stochastic rounding, loss scaling that overflows and grows":
         ["precision=w=e4m3,act=e5m2 sr,grad=e5m2 sr,wgrad=fp16", "scaler=dynamic",
          "scaler.init=1e10", "scaler.backoff=0.03", "scaler.interval=3", "scaler.growth=64"],
+    "promotion": ["precision=uniform+promote", "precision.promote_at=0.002",
+                  "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"],
     "adam": ["optimizer=adam", "lr=0.002", "precision=1/6/9"],
     "accumulated parts": ["optimizer.accumulate=2", "precision=bf16", "optimizer.clip_norm=0.5"],
     "adamw without masters": ["optimizer=adamw", "lr=0.002", "precision=fp16", "master=off"],
 }
 EVERY = {"sgd in fp32": range(1, STEPS), "adam": (1, 11, 12, 13, 29),
          "stochastic rounding, loss scaling that overflows and grows": range(1, STEPS, 3),
-         "accumulated parts": (5, 12, 24), "adamw without masters": (6, 24)}
+         "promotion": (1, 5, 6, 7, 9, 10, 13, 21), "accumulated parts": (5, 12, 24), "adamw without masters": (6, 24)}
 
 
 def lines(cwd, run, name):
@@ -34,7 +36,7 @@ def same_end(checks, cwd, step, words, whole, name):
     program.copy_at(cwd, "run", run, step)
     made = program.resume(run, *words, cwd=cwd)
     for key in ("weights_hash", "steps", "train_loss", "test_accuracy", "best_accuracy",
-                "skipped_steps", "low_precision_ratio", "overflow_share", "underflow_share"):
+                "skipped_steps", "promoted", "low_precision_ratio", "overflow_share", "underflow_share"):
         checks.same(made[key], whole[key], f"{name}, from step {step} {words}: {key}")
     checks.that(program.rows(cwd, run) == program.rows(cwd, "run"),
                 f"{name}, from step {step} {words}: rows of metrics.csv")
@@ -53,6 +55,9 @@ def case(name):
                         f"{name}: {whole['skipped_steps']} skipped steps")
             scales = [float(row["loss_scale"]) for row in program.rows(cwd)]
             checks.that(any(a < b for a, b in zip(scales, scales[1:])), f"{name}: the scale grows")
+        if name == "promotion":
+            checks.that(whole["promoted"] > 3 and whole["low_precision_ratio"] < 0.95,
+                        f"{name}: {whole['promoted']} tensors")
         for step in EVERY[name]:
             same_end(checks, cwd, step, [], whole, name)
         same_end(checks, cwd, 7, ["threads=3"], whole, name)
