@@ -19,21 +19,40 @@ static hu_value_id apply(hu_builder *b, const hu_op *op, const char *name, const
     return out[0];
 }
 
-hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64_t out_channels,
-                          int64_t kernel, int64_t stride) {
-    float deviation = sqrtf(2.0f / (float)(kernel * kernel * out_channels));
-    hu_conv_attrs attrs = {.out_channels = out_channels,
-                           .kernel_h = kernel,
-                           .kernel_w = kernel,
-                           .stride_h = stride,
-                           .stride_w = stride,
-                           .pad_h = (kernel - 1) / 2,
-                           .pad_w = (kernel - 1) / 2,
+hu_value_id hu_build_conv_as(hu_builder *b, const char *name, hu_value_id in,
+                             const hu_conv_form *form) {
+    int64_t groups = form->groups ? form->groups : 1;
+    hu_conv_attrs attrs = {.out_channels = form->channels,
+                           .kernel_h = form->kernel,
+                           .kernel_w = form->kernel,
+                           .stride_h = form->stride,
+                           .stride_w = form->stride,
+                           .pad_h = (form->kernel - 1) / 2,
+                           .pad_w = (form->kernel - 1) / 2,
                            .dilation_h = 1,
                            .dilation_w = 1,
-                           .groups = 1,
-                           .weight_init = {HU_INIT_NORMAL, deviation}};
+                           .groups = groups,
+                           .has_bias = form->has_bias,
+                           .weight_init = form->weight,
+                           .bias_init = form->bias};
     return apply(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
+}
+
+hu_init hu_init_fan_out(int64_t kernel, int64_t out_channels) {
+    return (hu_init){HU_INIT_NORMAL, sqrtf(2.0f / (float)(kernel * kernel * out_channels))};
+}
+
+hu_init hu_init_usual(int64_t fan_in) {
+    return (hu_init){HU_INIT_UNIFORM, 1.0f / sqrtf((float)fan_in)};
+}
+
+hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64_t out_channels,
+                          int64_t kernel, int64_t stride) {
+    hu_conv_form form = {.channels = out_channels,
+                         .kernel = kernel,
+                         .stride = stride,
+                         .weight = hu_init_fan_out(kernel, out_channels)};
+    return hu_build_conv_as(b, name, in, &form);
 }
 
 hu_value_id hu_build_batch_norm(hu_builder *b, const char *name, hu_value_id in) {
@@ -48,6 +67,29 @@ hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in) {
 hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right) {
     hu_value_id in[] = {left, right};
     return apply(b, &hu_op_add, name, NULL, NULL, 2, in);
+}
+
+hu_value_id hu_build_concat(hu_builder *b, const char *name, int n, const hu_value_id *in) {
+    return apply(b, &hu_op_concat, name, NULL, NULL, n, in);
+}
+
+hu_value_id hu_build_interleave(hu_builder *b, const char *name, hu_value_id left,
+                                hu_value_id right) {
+    hu_value_id in[] = {left, right};
+    return apply(b, &hu_op_interleave, name, NULL, NULL, 2, in);
+}
+
+void hu_build_halves(hu_builder *b, const char *name, hu_value_id in, hu_value_id half[2]) {
+    hu_split_attrs attrs = {.first = hu_build_channels(b, in) / 2};
+    hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE, HU_NONE};
+    if (b->status == HU_OK)
+        b->status = hu_graph_apply(b->graph, &hu_op_split, name, NULL, &attrs, 1, &in, out);
+    half[0] = out[0];
+    half[1] = out[1];
+}
+
+hu_value_id hu_build_flatten(hu_builder *b, const char *name, hu_value_id in) {
+    return apply(b, &hu_op_flatten, name, NULL, NULL, 1, &in);
 }
 
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,

@@ -12,6 +12,21 @@ typedef struct hu_builder {
 /* Channels (last extent) of a value. */
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value);
 
+/* Square convolution, padded by (kernel-1)/2. groups 0: one. */
+typedef struct hu_conv_form {
+    int64_t channels, kernel, stride, groups;
+    bool has_bias;
+    hu_init weight, bias;
+} hu_conv_form;
+
+hu_value_id hu_build_conv_as(hu_builder *b, const char *name, hu_value_id in,
+                             const hu_conv_form *form);
+
+/* N(0, sqrt(2 / (k^2 c_out))): Kaiming, fan out; and U(-1/sqrt(fan_in), 1/sqrt(fan_in)), what
+ * frameworks give convolutions (fan_in = k^2 c_in / groups), linear layers and their biases. */
+hu_init hu_init_fan_out(int64_t kernel, int64_t out_channels);
+hu_init hu_init_usual(int64_t fan_in);
+
 /* Square convolution without bias, padded by (kernel-1)/2; weights N(0, sqrt(2 / (k^2 c_out)))
  * (Kaiming, fan out). */
 hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64_t out_channels,
@@ -19,6 +34,17 @@ hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64
 hu_value_id hu_build_batch_norm(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right);
+
+/* Channels behind each other; and in turns, of two values of the same shape: a concatenation with
+ * the channel shuffle of two groups behind it. */
+hu_value_id hu_build_concat(hu_builder *b, const char *name, int n, const hu_value_id *in);
+hu_value_id hu_build_interleave(hu_builder *b, const char *name, hu_value_id left,
+                                hu_value_id right);
+
+/* The first and the last half of the channels, two tensors. */
+void hu_build_halves(hu_builder *b, const char *name, hu_value_id in, hu_value_id half[2]);
+hu_value_id hu_build_flatten(hu_builder *b, const char *name, hu_value_id in);
+
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
                               int64_t stride);
 hu_value_id hu_build_global_pool(hu_builder *b, const char *name, hu_value_id in);

@@ -9,7 +9,10 @@
     X(resnet20, "resnet20", "residual network, 3 stages of 3 blocks, 16-32-64 channels")           \
     X(resnet38, "resnet38", "residual network, 3 stages of 6 blocks, 16-32-64 channels")           \
     X(resnet74, "resnet74", "residual network, 3 stages of 12 blocks, 16-32-64 channels")          \
-    X(resnet18, "resnet18", "residual network, 4 stages of 2 blocks, 64-512 channels")
+    X(resnet18, "resnet18", "residual network, 4 stages of 2 blocks, 64-512 channels")             \
+    X(squeezenet, "squeezenet", "8 fire modules, convolutions with bias, no linear layer")         \
+    X(shufflenet_v2, "shufflenet-v2", "16 units of depthwise convolutions and channel shuffles")   \
+    X(mobilenet_v2, "mobilenet-v2", "17 inverted residual blocks of depthwise convolutions")
 
 #define HU_MODEL_DECLARE(identifier, name, help)                                                   \
     hu_status hu_model_##identifier(const hu_model_options *options, hu_graph *graph);

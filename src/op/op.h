@@ -120,7 +120,7 @@ typedef struct hu_op {
     bool is_relu;
     bool picks; /* every number of the output is one of input 0's or zero: on every grid that holds
                    them */
-    bool picks_gradient; /* the same of the gradients: those of the inputs are of output 0's */
+    bool picks_gradient;  /* the same of the gradients: those of the inputs are of output 0's */
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
 
@@ -193,7 +193,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(conv2d)                                                                                      \
     X(linear)                                                                                      \
     X(bias)                                                                                        \
-    X(batch_norm) X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split) X(max_pool) X(avg_pool)      \
+    X(batch_norm)                                                                                  \
+    X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool)      \
         X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;

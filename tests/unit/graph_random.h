@@ -73,7 +73,8 @@ static inline hu_value_id add_conv(world *w, hu_value_id v) {
     static const int64_t widths[] = {3, 4, 8, 17};
     int64_t kernel = 1 + 2 * (int64_t)draw(w, 2), in = channels_of(w, v);
     int64_t out = draw(w, 2) ? in : widths[draw(w, 4)], stride = draw(w, 5) ? 1 : 2;
-    int64_t groups = draw(w, 6) == 0 && in % 2 == 0 && out % 2 == 0 ? 2 : 1;
+    bool is_depthwise = in == out && draw(w, 3) == 0;
+    int64_t groups = draw(w, 6) == 0 && in % 2 == 0 && out % 2 == 0 ? 2 : is_depthwise ? in : 1;
     hu_conv_attrs conv = {out,
                           kernel,
                           kernel,
@@ -103,7 +104,8 @@ static inline void add_joining(world *w, const hu_op *op, hu_value_id v) {
     int64_t channels = channels_of(w, v) * n;
     for (int i = 0; i < n; i++) in[i] = pick_like(w, v);
     in[draw(w, (uint64_t)n)] = v;
-    if (op == &hu_op_concat && channels > MOST_CHANNELS) return;
+    bool grows = op == &hu_op_concat || op == &hu_op_interleave;
+    if (grows && channels > MOST_CHANNELS) return;
     apply(w, op, NULL, n, in);
 }
 
@@ -131,7 +133,7 @@ static inline void add_block(world *w, hu_value_id v) {
     if (draw(w, 3)) add_relu(w, pair[0]);
 }
 
-/* Two parts; or two halves that meet again, one of them normalised. */
+/* Two parts; or two halves that meet again, one of them normalised, sometimes shuffled. */
 static inline void add_split(world *w, hu_value_id v) {
     int64_t channels = channels_of(w, v);
     bool meets = channels % 2 == 0 && draw(w, 2);
@@ -142,7 +144,7 @@ static inline void add_split(world *w, hu_value_id v) {
     if (!meets) return;
     pair[1] = add_norm(w, pair[0] + 1);
     if (draw(w, 2)) swap(pair);
-    apply(w, &hu_op_add, NULL, 2, pair);
+    apply(w, draw(w, 2) ? &hu_op_add : &hu_op_interleave, NULL, 2, pair);
 }
 
 static inline void add_element_wise(world *w, hu_value_id v) {
@@ -186,7 +188,7 @@ static inline void add_something(world *w) {
         add_joining(w, &hu_op_mul, v);
         break;
     case 4:
-        add_joining(w, &hu_op_concat, v);
+        add_joining(w, draw(w, 2) ? &hu_op_concat : &hu_op_interleave, v);
         break;
     case 5:
     case 6:

@@ -64,6 +64,99 @@ static void test_resnet18(void **state) {
     }
 }
 
+/* Parameters for 10 and 100 classes; multiply-accumulates for 10. */
+typedef struct published {
+    const char *name;
+    double width;
+    int64_t parameters[2], macs;
+} published;
+
+static void test_small_networks(void **state) {
+    (void)state;
+    static const published table[] = {
+        {"squeezenet", 1, {734986, 781156}, 52543488},
+        {"squeezenet", .5, {232202, 278372}, 14516224},
+        {"squeezenet", .25, {84778, 130948}, 4349952},
+        {"squeezenet", .1, {36482, 82652}, 1497088},
+        {"shufflenet-v2", 1, {1263854, 1356104}, 45002112},
+        {"shufflenet-v2", .5, {433034, 525284}, 13715712},
+        {"shufflenet-v2", .25, {180222, 272472}, 5265536},
+        {"shufflenet-v2", .1, {74302, 166552}, 2194048},
+        {"mobilenet-v2", 1, {2296922, 2412212}, 91154944},
+        {"mobilenet-v2", .5, {715834, 831124}, 28796416},
+        {"mobilenet-v2", .25, {254050, 369340}, 8942592},
+        {"mobilenet-v2", .1, {89226, 204516}, 3057280},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        for (int c = 0; c < 2; c++) {
+            hu_graph *graph = build(table[i].name, table[i].width, cifar, c ? 100 : 10);
+            assert_int_equal(hu_graph_parameters(graph), table[i].parameters[c]);
+            if (c == 0) assert_int_equal(hu_graph_macs(graph), table[i].macs);
+            hu_graph_free(graph);
+        }
+}
+
+static int64_t channels_of(const hu_graph *graph, const char *name) {
+    hu_value_id v = hu_graph_find(graph, name);
+    if (v == HU_NONE) fail_msg("no value '%s'", name);
+    return graph->value[v].shape.extent[graph->value[v].shape.rank - 1];
+}
+
+/* Channels at the widths 1, .5, .25, .1. */
+static void check_widths(const char *model, const char *value, const int64_t expected[4]) {
+    static const double widths[] = {1, .5, .25, .1};
+    for (int w = 0; w < 4; w++) {
+        hu_graph *graph = build(model, widths[w], cifar, 10);
+        assert_int_equal(channels_of(graph, value), expected[w]);
+        hu_graph_free(graph);
+    }
+}
+
+static void test_small_network_widths(void **state) {
+    (void)state;
+    check_widths("shufflenet-v2", "relu1.out", (const int64_t[]){24, 24, 24, 24});
+    check_widths("shufflenet-v2", "layer1.3.cat.out", (const int64_t[]){116, 56, 28, 12});
+    check_widths("shufflenet-v2", "layer2.7.cat.out", (const int64_t[]){232, 112, 56, 24});
+    check_widths("shufflenet-v2", "layer3.3.cat.out", (const int64_t[]){464, 224, 112, 48});
+    check_widths("shufflenet-v2", "relu2.out", (const int64_t[]){1024, 1024, 1024, 1024});
+    check_widths("squeezenet", "conv1.out", (const int64_t[]){96, 48, 24, 12});
+    check_widths("squeezenet", "fire2.relu.out", (const int64_t[]){128, 64, 32, 16});
+    check_widths("squeezenet", "fire5.relu.out", (const int64_t[]){256, 128, 64, 24});
+    check_widths("squeezenet", "fire6.squeeze.relu.out", (const int64_t[]){48, 24, 12, 8});
+    check_widths("squeezenet", "fire7.relu.out", (const int64_t[]){384, 192, 96, 40});
+    check_widths("squeezenet", "fire8.relu.out", (const int64_t[]){512, 256, 128, 48});
+    check_widths("squeezenet", "fire9.relu.out", (const int64_t[]){512, 512, 512, 512});
+    check_widths("mobilenet-v2", "relu2.out", (const int64_t[]){1280, 1280, 1280, 1280});
+    check_widths("mobilenet-v2", "layer7.0.add.out", (const int64_t[]){320, 160, 80, 32});
+}
+
+/* Convolutions and linear layers in the order in which they run: the image's group and one each. */
+static int count_products(const hu_graph *graph) {
+    int products = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) products += graph->node[n].op->is_product;
+    return products;
+}
+
+static void test_groups_of_small_networks(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int products;
+    } table[] = {{"resnet18", 21}, {"mobilenet-v2", 58}, {"shufflenet-v2", 57}, {"squeezenet", 26}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        hu_graph *graph = build(table[i].name, 1, cifar, 10);
+        assert_int_equal(count_products(graph), table[i].products);
+        hu_graph_free(graph);
+    }
+    hu_graph *graph = build("shufflenet-v2", 1, cifar, 10);
+    assert_int_equal(channels_of(graph, "layer1.1.split.out0"), 58);
+    assert_int_equal(channels_of(graph, "layer1.1.split.out1"), 58);
+    hu_graph_free(graph);
+    graph = build("squeezenet", 1, cifar, 10);
+    assert_int_equal(channels_of(graph, "fire2.expand3x3.conv.bias"), 64);
+    hu_graph_free(graph);
+}
+
 static void check_channels(double width, const int64_t expected[4]) {
     hu_graph *graph = build("resnet18", width, cifar, 10);
     for (int s = 0; s < 4; s++) {
@@ -144,6 +237,9 @@ int main(void) {
         cmocka_unit_test(test_thin_residual_networks),
         cmocka_unit_test(test_resnet18),
         cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_small_networks),
+        cmocka_unit_test(test_small_network_widths),
+        cmocka_unit_test(test_groups_of_small_networks),
         cmocka_unit_test(test_structure),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_model_builds),

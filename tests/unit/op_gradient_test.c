@@ -84,6 +84,8 @@ static const gradient_case cases[] = {
     {&hu_op_add, NULL, NORMAL, 3, {SHAPE(9), SHAPE(9), SHAPE(9)}, false, 0.02f},
     {&hu_op_mul, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_concat, NULL, NORMAL, 3, {SHAPE(2, 2, 3), SHAPE(2, 2, 1), SHAPE(2, 2, 4)}, false, .02f},
+    {&hu_op_interleave, NULL, NORMAL, 2, {SHAPE(2, 2, 5), SHAPE(2, 2, 5)}, false, .02f},
+    {&hu_op_interleave, NULL, NORMAL, 3, {SHAPE(3, 2), SHAPE(3, 2), SHAPE(3, 2)}, false, .02f},
     {&hu_op_split, &split, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
     {&hu_op_max_pool, &pool2, SPACED, 1, {SHAPE(4, 5, 3)}, false, 0.01f},
     {&hu_op_max_pool, &pool3, SPACED, 1, {SHAPE(5, 4, 2)}, false, 0.01f},

@@ -345,6 +345,27 @@ static void test_signals(void **state) {
     }
 }
 
+/* Sizes of the tensor sets at batch 128. MobileNet-v2: Lee et al.; the others counted layer by
+ * layer: halves of a split and a concatenation with its shuffle are tensors, biases parameters. */
+static void test_tensor_sets(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        int64_t all, parameters;
+    } table[] = {{"mobilenet-v2", 1313287604, 2296922},
+                 {"shufflenet-v2", 520922844, 1263854},
+                 {"squeezenet", 356459284, 734986}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        plan p;
+        int64_t all = table[i].all;
+        make_plan(&p, table[i].model, "hfp8", NULL, true);
+        assert_int_equal(hu_precision_tensor_elements(p.graph, &p.edges, 128), all);
+        double ratio = hu_precision_low_ratio(p.graph, &p.edges, 128);
+        assert_true(ratio == (double)(all - table[i].parameters) / (double)all);
+        close_plan(&p);
+    }
+}
+
 /* ResNet-18, 10 classes, batch 128: the size of the tensor set, and everything low but the
  * gradients of the parameters (Lee et al.). */
 static void test_low_ratio(void **state) {
@@ -452,6 +473,7 @@ int main(void) {
         cmocka_unit_test(test_failed_parse_is_zero),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_low_ratio),
+        cmocka_unit_test(test_tensor_sets),
         cmocka_unit_test(test_aggregate),
         cmocka_unit_test(test_glob),
         cmocka_unit_test(test_schemes),
