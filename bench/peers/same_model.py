@@ -36,6 +36,8 @@ except ImportError as error:
     print(f"skipped: torch is not here ({error}); Debian has it as python3-torch")
     sys.exit(77)
 
+import small_models
+
 TOLERANCE, MOVE_TOLERANCE = 1e-4, 1e-2
 STEPS, BATCH, LR, MOMENTUM, DECAY, CLASSES = 10, 16, 1e-3, 0.9, 0.1, 10
 
@@ -113,6 +115,8 @@ def make_model(name, channels_in, width):
         return ResNet(channels_in, width, 16, 3, thin[name])
     if name == "resnet18":
         return ResNet(channels_in, width, 64, 4, 2)
+    if name in small_models.MODELS:
+        return small_models.MODELS[name](channels_in, width, CLASSES)
     raise SystemExit(f"{name}: halfulp has this model, this script does not: write it here")
 
 
@@ -244,13 +248,16 @@ def distance(ours, theirs, scale):
 
 def start(model):
     """Weights in whose neighbourhood training is tame: blocks add little to their shortcuts, so that
-    gradients do not grow with depth. No batch norm is a no-op."""
+    gradients do not grow with depth; where there are no such blocks, most ReLUs stay far from their
+    bends. No batch norm is a no-op."""
+    is_sharp = not any(isinstance(module, (Block, SmallNet)) for module in model.modules())
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
-            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            mode = "fan_out" if module.bias is None else "fan_in"
+            nn.init.kaiming_normal_(module.weight, mode=mode, nonlinearity="relu")
         if isinstance(module, nn.BatchNorm2d):
             nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.uniform_(module.bias, -0.5, 0.5)
+            nn.init.uniform_(module.bias, *((1.0, 3.0) if is_sharp else (-0.5, 0.5)))
             nn.init.uniform_(module.running_mean, -1.0, 1.0)
             nn.init.uniform_(module.running_var, 0.5, 1.5)
     for module in model.modules():
@@ -283,7 +290,7 @@ def compare(options, name):
         for step, apart in enumerate(steps):
             print(f"  step {step}: loss {expected[step]:.9f}, apart {apart:.1e}")
     good = max(steps) < TOLERANCE and far < TOLERANCE and moves < MOVE_TOLERANCE
-    print(f"{name:9} {len(theirs):3} tensors, apart: losses {max(steps):.1e}, weights {far:.1e} "
+    print(f"{name:13} {len(theirs):3} tensors, apart: losses {max(steps):.1e}, weights {far:.1e} "
           f"({where}), moves {moves:.1e} ({mover})  {'same' if good else 'DIFFERENT'}", flush=True)
     return good
 

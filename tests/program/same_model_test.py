@@ -1,4 +1,4 @@
-"""cnn-s and resnet20 are torch's: bench/peers/same_model.py says so, where torch is installed."""
+"""The models are torch's: bench/peers/same_model.py says so, where torch is installed."""
 import os
 import subprocess
 import sys
@@ -9,6 +9,8 @@ SOURCE = os.environ.get("HALFULP_SOURCE",
                         os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 SCRIPT = os.path.join(SOURCE, "bench", "peers", "same_model.py")
 SKIPPED = 77
+RUNS = (["cnn-s", "resnet20"],
+        ["squeezenet", "shufflenet-v2", "mobilenet-v2", "--width=0.25"])
 
 
 def call(python, *words):
@@ -18,14 +20,23 @@ def call(python, *words):
     return done.returncode, done.stdout
 
 
+def compare(python):
+    for words in RUNS:
+        code, out = call(python, *words)
+        print(out, end="")
+        models = [word for word in words if not word.startswith("--")]
+        if code != 0 or out.count(" same\n") != len(models):
+            return code or 1
+    return 0
+
+
 def main():
     for python in ("/usr/bin/python3", sys.executable):
         if not os.path.exists(python):
             continue
-        code, out = call(python, "cnn-s", "resnet20")
-        print(out, end="")
+        code = compare(python)
         if code != SKIPPED:
-            sys.exit(0 if code == 0 and out.count(" same\n") == 2 else 1)
+            sys.exit(code)
 
 
 main()
