@@ -23,7 +23,7 @@ typedef struct hu_round_counts {
     uint64_t nan;       /* NaN inputs */
     int32_t max_exponent; /* largest floor(log2 |x|) of the finite nonzero inputs; HU_NO_EXPONENT if
                              none */
-    int32_t reserved;
+    int32_t min_exponent; /* smallest of them; HU_NO_EXPONENT if none */
 } hu_round_counts;
 
 enum { HU_NO_EXPONENT = -1000 };

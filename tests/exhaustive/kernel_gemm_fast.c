@@ -88,7 +88,8 @@ static hu_status run_carried(words *w, const hu_gemm_task *whole, bool has_scrat
 static int same_counts(const hu_round_counts *x, const hu_round_counts *y) {
     return x->elements == y->elements && x->overflow == y->overflow &&
            x->underflow == y->underflow && x->subnormal == y->subnormal && x->zero == y->zero &&
-           x->nan == y->nan && x->max_exponent == y->max_exponent;
+           x->nan == y->nan && x->max_exponent == y->max_exponent &&
+           x->min_exponent == y->min_exponent;
 }
 
 static void show(const trial *t, const run *way, uint64_t index, const float *c) {

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,11 @@ static hu_round_counts recount(const hu_format *format, hu_rounding rounding, si
         c.underflow += expected[i] == 0 && x != 0;
         c.subnormal += before > 0 && before < min_normal;
         c.overflow += !isnan(x) && goes_beyond(format, rounding, x, words[i]);
-        if (isfinite(x) && x != 0 && ilogbf(x) > c.max_exponent) c.max_exponent = ilogbf(x);
+        if (!isfinite(x) || x == 0) continue;
+        int exponent = ilogbf(x);
+        if (exponent > c.max_exponent) c.max_exponent = exponent;
+        bool is_less = c.min_exponent == HU_NO_EXPONENT || exponent < c.min_exponent;
+        if (is_less) c.min_exponent = exponent;
     }
     return c;
 }
@@ -124,12 +129,13 @@ static void assert_counts_equal(const hu_round_counts *a, const hu_round_counts 
     if (memcmp(a, b, sizeof *a) == 0) return;
     const hu_round_counts *both[2] = {a, b};
     for (int i = 0; i < 2; i++)
-        print_error("%s: overflow %llu underflow %llu subnormal %llu zero %llu nan %llu exponent "
-                    "%d of %llu\n",
+        print_error("%s: overflow %llu underflow %llu subnormal %llu zero %llu nan %llu exponents "
+                    "%d..%d of %llu\n",
                     what, (unsigned long long)both[i]->overflow,
                     (unsigned long long)both[i]->underflow, (unsigned long long)both[i]->subnormal,
                     (unsigned long long)both[i]->zero, (unsigned long long)both[i]->nan,
-                    both[i]->max_exponent, (unsigned long long)both[i]->elements);
+                    both[i]->min_exponent, both[i]->max_exponent,
+                    (unsigned long long)both[i]->elements);
     fail();
 }
 

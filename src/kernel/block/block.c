@@ -192,7 +192,7 @@ static void make_elements(const hu_blocker *b, const hu_block_part *part, const 
     own.zero -= loss.nan;
     own.nan += loss.nan;
     own.underflow += loss.vanished;
-    own.max_exponent = HU_NO_EXPONENT;
+    own.max_exponent = own.min_exponent = HU_NO_EXPONENT;
     hu_round_counts_add(counts, &own);
 }
 

@@ -18,8 +18,8 @@
  * i serves element i. A quotient v / d below 2^-126 that is not 0 rounds as 2^-126 does.
  *
  * Counts are of the elements in their format: overflow, underflow, subnormal, zero; nan = elements
- * of blocks whose scale is NaN; max_exponent of the unscaled numbers. Thread-safe: a prepared
- * hu_blocker is read only.
+ * of blocks whose scale is NaN; max_exponent of the unscaled numbers, no min_exponent. Thread-safe:
+ * a prepared hu_blocker is read only.
  */
 #ifndef HU_KERNEL_BLOCK_BLOCK_H
 #define HU_KERNEL_BLOCK_BLOCK_H

@@ -1,6 +1,7 @@
 /* kernel/round/round.c - from a format and a mode to a kernel and its constants. */
 #include "kernel/round/round.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -153,7 +154,7 @@ hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *form
 }
 
 void hu_round_counts_clear(hu_round_counts *counts) {
-    *counts = (hu_round_counts){.max_exponent = HU_NO_EXPONENT};
+    *counts = (hu_round_counts){.max_exponent = HU_NO_EXPONENT, .min_exponent = HU_NO_EXPONENT};
 }
 
 void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more) {
@@ -164,6 +165,10 @@ void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more) {
     total->zero += more->zero;
     total->nan += more->nan;
     if (more->max_exponent > total->max_exponent) total->max_exponent = more->max_exponent;
+    bool is_first = total->min_exponent == HU_NO_EXPONENT;
+    bool has_one = more->min_exponent != HU_NO_EXPONENT;
+    if (has_one && (is_first || more->min_exponent < total->min_exponent))
+        total->min_exponent = more->min_exponent;
 }
 
 void hu_scan_f32(size_t n, const float *x, hu_round_counts *counts) {

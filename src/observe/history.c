@@ -1,0 +1,182 @@
+/* Opening the files of a run folder and taking them apart line by line. */
+#include "observe/history.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "observe/history_inner.h"
+
+enum { FILE_LIMIT = 1 << 30 };
+
+hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
+    char message[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return hu_fail(HU_ERR_CORRUPT, "%s/%s, line %zu: %s", place->folder, place->file, place->line,
+                   message);
+}
+
+hu_status hu_history_grow(void **array, size_t count, size_t *capacity, size_t element_bytes) {
+    if (count < *capacity) return HU_OK;
+    size_t more = *capacity ? 2 * *capacity : 64;
+    hu_status st = hu_realloc(array, more * element_bytes);
+    if (st == HU_OK) *capacity = more;
+    return st;
+}
+
+uint32_t hu_names_find(const hu_names *names, const char *name) {
+    for (uint32_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0) return i;
+    return HU_NAMES_NONE;
+}
+
+hu_status hu_names_intern(hu_names *names, const char *name, uint32_t hint, uint32_t *number) {
+    hu_status st = HU_OK;
+    bool is_hinted = hint < names->count && strcmp(names->name[hint], name) == 0;
+    size_t capacity = names->capacity;
+    void *block = names->name;
+    *number = is_hinted ? hint : hu_names_find(names, name);
+    if (*number != HU_NAMES_NONE) return HU_OK;
+    HU_TRY(hu_history_grow(&block, names->count, &capacity, sizeof *names->name));
+    names->name = block;
+    names->capacity = (uint32_t)capacity;
+    HU_TRY(hu_strdup(name, &names->name[names->count]));
+    *number = names->count++;
+done:
+    return st;
+}
+
+typedef hu_status line_fn(hu_history *history, const hu_place *place, const json_t *line);
+
+static hu_status read_line(hu_history *history, const hu_place *place, const char *text,
+                           size_t bytes, line_fn *take) {
+    json_error_t error;
+    json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!line) return hu_place_fail(place, "column %d: no JSON: %s", error.column, error.text);
+    hu_status st = json_is_object(line) ? take(history, place, line)
+                                        : hu_place_fail(place, "found no object, expected {...}");
+    json_decref(line);
+    return st;
+}
+
+static void warn_incomplete(hu_history *history, const hu_place *place) {
+    size_t used = strlen(history->warning);
+    snprintf(history->warning + used, sizeof history->warning - used,
+             "%s%s: line %zu has no end and is left out", used ? "; " : "", place->file,
+             place->line);
+}
+
+/* A last line without an end is what an interrupted write leaves. */
+static hu_status read_lines(hu_history *history, const char *name, bool may_miss, line_fn *take) {
+    hu_status st = HU_OK;
+    hu_place place = {history->folder, name, 0};
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    HU_TRY(hu_path_join(history->folder, name, &path));
+    if (may_miss && !hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
+    for (size_t at = 0; at < bytes;) {
+        const uint8_t *end = memchr(data + at, '\n', bytes - at);
+        place.line++;
+        if (!end) {
+            warn_incomplete(history, &place);
+            break;
+        }
+        size_t length = (size_t)(end - (data + at));
+        HU_TRY(read_line(history, &place, (const char *)data + at, length, take));
+        at += length + 1;
+    }
+done:
+    hu_free(data);
+    hu_free(path);
+    return st;
+}
+
+static hu_status read_plan(hu_history *history) {
+    hu_status st = HU_OK;
+    hu_place place = {history->folder, "plan.json", 1};
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    json_error_t error;
+    json_t *object = NULL;
+    HU_TRY(hu_path_join(history->folder, place.file, &path));
+    if (!hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
+    object = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
+    place.line = object || error.line < 1 ? 1 : (size_t)error.line;
+    if (!object) HU_TRY(hu_place_fail(&place, "column %d: %s", error.column, error.text));
+    HU_TRY(hu_history_plan(&place, object, &history->plan));
+done:
+    json_decref(object);
+    hu_free(data);
+    hu_free(path);
+    return st;
+}
+
+static hu_status check_folder(const char *folder) {
+    char *path = NULL;
+    hu_status st = hu_path_join(folder, "config.resolved.yaml", &path);
+    if (st == HU_OK && !hu_file_exists(path))
+        st = hu_fail(HU_ERR_MISSING, "%s: no run folder (config.resolved.yaml is not there)",
+                     folder);
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_history_read(const char *folder, hu_history **result) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    *result = NULL;
+    HU_TRY(check_folder(folder));
+    HU_TRY(hu_alloc(sizeof(hu_history), &block));
+    hu_history *history = block;
+    HU_TRY(hu_strdup(folder, &history->folder));
+    HU_TRY(read_lines(history, "metrics.jsonl", false, hu_history_metrics));
+    HU_TRY(read_lines(history, "numerics.jsonl", false, hu_history_numerics));
+    HU_TRY(read_lines(history, "histograms.jsonl", true, hu_history_histogram));
+    HU_TRY(read_plan(history));
+    *result = history;
+    block = NULL;
+done:
+    hu_history_free(block);
+    return st;
+}
+
+static void free_names(hu_names *names) {
+    for (uint32_t i = 0; i < names->count; i++) hu_free(names->name[i]);
+    hu_free(names->name);
+}
+
+void hu_history_free(hu_history *history) {
+    if (!history) return;
+    for (size_t i = 0; i < history->metrics_count; i++) hu_free(history->metrics[i].culprit);
+    for (size_t i = 0; i < history->numerics_count; i++) {
+        hu_free(history->numerics[i].tensor);
+        hu_free(history->numerics[i].product);
+    }
+    for (size_t i = 0; i < history->event_count; i++) hu_free(history->events[i].kind);
+    for (size_t i = 0; i < history->histogram_count; i++) {
+        for (uint32_t k = 0; k < history->histograms[i].count; k++)
+            hu_free(history->histograms[i].tensor[k].exponents.bin);
+        hu_free(history->histograms[i].tensor);
+    }
+    free_names(&history->tensors);
+    free_names(&history->formats);
+    free_names(&history->products);
+    hu_history_plan_free(history->plan);
+    hu_free(history->metrics);
+    hu_free(history->numerics);
+    hu_free(history->events);
+    hu_free(history->promotions);
+    hu_free(history->histograms);
+    hu_free(history->folder);
+    hu_free(history);
+}
