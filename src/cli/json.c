@@ -29,12 +29,24 @@ hu_status hu_json_print(json_t *object) {
     return HU_OK;
 }
 
-hu_status hu_json_line(json_t *object, char **line) {
-    *line = NULL;
-    char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+static hu_status dump(json_t *object, size_t layout, const char *end, char **text) {
+    *text = NULL;
+    char *made = object ? json_dumps(object, layout | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(object);
-    if (!text) return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
-    hu_status st = hu_strdup(text, line);
-    free(text);
+    if (!made) return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    void *block;
+    size_t bytes = strlen(made) + strlen(end) + 1;
+    hu_status st = hu_alloc(bytes, &block);
+    if (st == HU_OK) snprintf(block, bytes, "%s%s", made, end);
+    if (st == HU_OK) *text = block;
+    free(made);
     return st;
+}
+
+hu_status hu_json_line(json_t *object, char **line) {
+    return dump(object, JSON_COMPACT, "", line);
+}
+
+hu_status hu_json_text(json_t *object, char **text) {
+    return dump(object, JSON_INDENT(2), "\n", text);
 }

@@ -20,4 +20,7 @@ hu_status hu_json_print(json_t *object);
 /* The same on one line into a new string; owner frees with hu_free. For metrics.jsonl. */
 hu_status hu_json_line(json_t *object, char **line);
 
+/* The same as hu_json_print writes it, into a new string; owner frees with hu_free. */
+hu_status hu_json_text(json_t *object, char **text);
+
 #endif

@@ -123,14 +123,12 @@ done:
     return st;
 }
 
-/* Two processes in one folder would mix their rows and checkpoints. The lock ends with the process,
- * however that ends. */
-static hu_status lock_folder(hu_run_folder *folder) {
-    folder->lock = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder->lock < 0)
-        return hu_fail(HU_ERR_IO, "%s: cannot open: %s", folder->path, strerror(errno));
-    if (flock(folder->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
-    return hu_fail(HU_ERR_IO, "%s: another process is training in this folder", folder->path);
+hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor) {
+    *descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*descriptor < 0)
+        return hu_fail(HU_ERR_IO, "%s: cannot open: %s", directory, strerror(errno));
+    if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
+    return hu_fail(HU_ERR_IO, "%s: another process is %s in this folder", directory, doing);
 }
 
 static hu_status open_folder(const char *directory, const hu_config *config,
@@ -141,7 +139,8 @@ static hu_status open_folder(const char *directory, const hu_config *config,
     HU_TRY(hu_config_i64(config, "run.keep", &keep));
     folder->keep = (int)keep;
     HU_TRY(make_directory(directory, config, &folder->path));
-    HU_TRY(lock_folder(folder));
+    /* Two processes in one folder would mix their rows and checkpoints. */
+    HU_TRY(hu_folder_lock(folder->path, "training", &folder->lock));
     HU_TRY(hu_path_join(folder->path, "checkpoint", &folder->checkpoints));
 done:
     return st;
@@ -217,10 +216,20 @@ done:
     return st;
 }
 
+static hu_status drop_result(const char *directory) {
+    char *path = NULL;
+    hu_status st = hu_path_join(directory, "result.json", &path);
+    if (st == HU_OK && unlink(path) != 0 && errno != ENOENT)
+        st = hu_fail(HU_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+    hu_free(path);
+    return st;
+}
+
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
                                hu_run_folder *folder) {
     hu_status st = HU_OK;
     HU_TRY(open_folder(directory, config, folder));
+    HU_TRY(drop_result(directory));
     HU_TRY(trim_lines(directory, "metrics.csv", step));
     HU_TRY(trim_lines(directory, "metrics.jsonl", step));
     HU_TRY(trim_lines(directory, "numerics.jsonl", step));
@@ -317,6 +326,14 @@ hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
     HU_TRY(hu_checkpoint_finish(writer, folder->checkpoints, folder->keep));
 done:
     hu_checkpoint_writer_free(writer);
+    return st;
+}
+
+hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result) {
+    char *text = NULL;
+    hu_status st = hu_json_text(result, &text);
+    if (st == HU_OK) st = write_text(folder->path, "result.json", text);
+    hu_free(text);
     return st;
 }
 

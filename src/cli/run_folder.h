@@ -1,7 +1,8 @@
 /* cli/run_folder.h - the folder of a run: config.resolved.yaml metrics.csv metrics.jsonl
- * numerics.jsonl env.json checkpoint/. */
+ * numerics.jsonl env.json checkpoint/ and, when the run has ended, result.json. */
 #ifndef HU_CLI_RUN_FOLDER_H
 #define HU_CLI_RUN_FOLDER_H
+#include <jansson.h>
 #include <stdio.h>
 
 #include "cli/config.h"
@@ -24,8 +25,8 @@ typedef struct hu_run_folder {
 hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
                                hu_run_folder *folder);
 
-/* Opens an existing folder for going on at a step: rows of that step and later ones are dropped,
- * and config.resolved.yaml becomes what the run goes on with. */
+/* Opens an existing folder for going on at a step: rows of that step and later ones and the result
+ * are dropped, and config.resolved.yaml becomes what the run goes on with. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
                                hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
@@ -43,6 +44,13 @@ hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, cons
 
 /* Saves the trainer's state durably. */
 hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);
+
+/* Writes result.json and drops the reference; NULL is HU_ERR_MEMORY. */
+hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result);
+
+/* Holds a folder against other processes until the descriptor is closed or this one ends.
+ * HU_ERR_IO; doing says what the other does: "training". */
+hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor);
 
 /* Path of the resolved configuration; owner frees. */
 hu_status hu_run_folder_config(const char *directory, char **path);

@@ -299,7 +299,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_config_text(session->config, "data.name", &data);
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:i, s:o, s:I, s:o, s:o, s:o, s:o, "
-        "s:s, s:o}",
+        "s:s, s:o, s:o}",
         "model", model, "precision", precision, "data", data, "parameters",
         (json_int_t)hu_graph_parameters(graph), "steps", (json_int_t)progress->step, "train_loss",
         hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
@@ -312,8 +312,13 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         hu_json_hash(hu_trainer_weights_hash(session->trainer)), "overflow_share",
         hu_json_number((double)progress->overflow / elements), "underflow_share",
         hu_json_number((double)progress->underflow / elements), "run", session->folder.path,
-        "warnings", hu_warnings_json(hu_trainer_run(session->trainer)));
+        "warnings", hu_warnings_json(hu_trainer_run(session->trainer)), "train_seconds",
+        hu_json_number(session->train_seconds));
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;
+}
+
+hu_status hu_session_keep(const hu_session *session, const hu_session_result *result) {
+    return hu_run_folder_result(&session->folder, hu_session_json(session, result));
 }

@@ -49,6 +49,9 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result);
 /* The JSON object of `train --json`. New reference. */
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result);
 
+/* Writes that object to result.json of the run's folder, which says that the run has ended. */
+hu_status hu_session_keep(const hu_session *session, const hu_session_result *result);
+
 /* Bytes of memory by role, as JSON; and the most memory the process has had. */
 json_t *hu_ledger_json(const hu_ledger *ledger);
 int64_t hu_peak_rss_bytes(void);

@@ -29,7 +29,8 @@ typedef struct hu_verb {
     X(doctor)                                                                                      \
     X(bench)                                                                                       \
     X(gemm)                                                                                        \
-    X(plan)
+    X(plan)                                                                                        \
+    X(compare)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;
 HU_VERB_LIST(HU_VERB_DECLARE)

@@ -40,11 +40,12 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     hu_session session = {0};
     hu_session_result result;
     const volatile sig_atomic_t *flag;
+    HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_options_dataset(config, &dataset));
     HU_TRY(hu_session_open(config, dataset, directory, resume, &session));
-    HU_TRY(hu_interrupt_install(&flag));
     session.interrupted = flag;
     HU_TRY(hu_session_run(&session, &result));
+    HU_TRY(hu_session_keep(&session, &result));
     HU_TRY(report(&session, &result, hu_config_flag(config, "json", NULL)));
 done:
     hu_session_close(&session);

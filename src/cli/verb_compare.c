@@ -1,0 +1,265 @@
+/* halfulp compare: the same training in many precisions, with paired seeds. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "cli/compare.h"
+#include "cli/interrupt.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/run_folder.h"
+#include "cli/verb.h"
+
+enum { MAX_ROWS = 100000 };
+
+static hu_status read_precisions(const hu_config *config, hu_keys **list) {
+    const hu_keys *given;
+    const char *text;
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_list(config, "compare.precisions", &given));
+    HU_TRY(hu_config_text(config, "precision.name", &text));
+    bool is_list = hu_keys_count(given) > 0;
+    bool is_text = hu_config_given(config, "precision.name");
+    if (is_list == is_text)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "compare: found %s, expected precision=A,B,... or compare.precisions",
+                       is_list ? "both precision and compare.precisions" : "no precision");
+    if (is_list)
+        st = hu_keys_copy(given, list);
+    else
+        st = hu_compare_split(text, "precision", list);
+    if (st == HU_OK && hu_keys_count(*list) == 0)
+        st = hu_fail(HU_ERR_ARGUMENT, "compare: found an empty list of precisions");
+done:
+    return st;
+}
+
+/* Every precision is known, and none stands there twice. */
+static hu_status check_precisions(const hu_keys *list) {
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < hu_keys_count(list) && st == HU_OK; i++) {
+        hu_precision parsed = {0};
+        const char *name = hu_keys_value(hu_keys_at(list, i));
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(hu_keys_value(hu_keys_at(list, k)), name) == 0)
+                return hu_fail(HU_ERR_ARGUMENT, "compare: found the precision '%.100s' twice",
+                               name);
+        st = hu_precision_parse(name, &parsed);
+        hu_precision_free(&parsed);
+    }
+    return st;
+}
+
+static hu_status check_seeds(const hu_config *config, hu_keys **seeds) {
+    hu_status st = HU_OK;
+    const hu_keys *given;
+    int64_t seed, other;
+    HU_TRY(hu_config_list(config, "compare.seeds", &given));
+    if (hu_config_given(config, "run.seed"))
+        return hu_fail(HU_ERR_ARGUMENT, "compare: found seed, expected seeds=A,B,...");
+    for (size_t i = 0; i < hu_keys_count(given); i++) {
+        HU_TRY(hu_keys_as_i64(hu_keys_at(given, i), &seed));
+        if (seed < 0 || seed > 9007199254740991)
+            return hu_keys_fail(hu_keys_at(given, i), "a seed from 0 to 9007199254740991");
+        for (size_t k = 0; k < i; k++) {
+            HU_TRY(hu_keys_as_i64(hu_keys_at(given, k), &other));
+            if (seed == other) return hu_keys_fail(hu_keys_at(given, i), "a seed only once");
+        }
+    }
+    if (hu_keys_count(given) == 0)
+        return hu_fail(HU_ERR_ARGUMENT, "compare: found an empty list of seeds");
+    HU_TRY(hu_keys_copy(given, seeds));
+done:
+    return st;
+}
+
+/* What the user gave beside the precisions, the seeds and what does not change a training. */
+static hu_status read_common(const hu_config *config, hu_keys **common) {
+    hu_status st = HU_OK;
+    hu_keys *copy;
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "compare", common));
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const char *key = hu_config_keys[i].name;
+        if (!hu_config_given(config, key) || hu_job_key_is_free(key)) continue;
+        if (strcmp(key, "precision.name") == 0 || strcmp(key, "run.seed") == 0) continue;
+        HU_TRY(hu_keys_copy(hu_keys_find(hu_config_tree(config), key), &copy));
+        HU_TRY(hu_keys_set(*common, key, copy));
+    }
+done:
+    return st;
+}
+
+/* run.dir, or a name made of the common keys, so that the same command finds its folder again. */
+static hu_status name_directory(const hu_config *config, hu_compare *compare) {
+    hu_status st = HU_OK;
+    const char *given, *model;
+    char *yaml = NULL;
+    HU_TRY(hu_config_text(config, "run.dir", &given));
+    HU_TRY(hu_config_text(config, "model.name", &model));
+    if (strlen(given) >= sizeof compare->directory || !*given)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "run.dir: found %zu characters, expected 1 to %zu",
+                       strlen(given), sizeof compare->directory - 1));
+    snprintf(compare->directory, sizeof compare->directory, "%s", given);
+    if (strcmp(given, "auto") == 0) {
+        HU_TRY(hu_keys_print(compare->common, &yaml));
+        snprintf(compare->directory, sizeof compare->directory, "runs/compare-%.60s-%08x", model,
+                 (unsigned)(XXH64(yaml, strlen(yaml), 0) >> 32));
+    }
+done:
+    hu_free(yaml);
+    return st;
+}
+
+static hu_status make_job(const hu_compare *compare, const char *precision, const char *seed,
+                          hu_job *job) {
+    char name[200];
+    hu_status st;
+    snprintf(job->label, sizeof job->label, "%.200s seed %.30s", precision, seed);
+    snprintf(name, sizeof name, "%.150s-s%s", precision, seed);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-_.=+", *c)) *c = '_';
+    snprintf(job->directory, sizeof job->directory, "%s/%s", compare->directory, name);
+    HU_TRY(hu_job_word(job, "precision.name", precision));
+    HU_TRY(hu_job_word(job, "run.seed", seed));
+done:
+    return st;
+}
+
+static hu_status make_jobs(hu_compare *compare) {
+    hu_status st = HU_OK;
+    void *block;
+    size_t seeds = hu_keys_count(compare->seeds), rows = hu_keys_count(compare->precisions) * seeds;
+    if (rows > MAX_ROWS)
+        return hu_fail(HU_ERR_LIMIT, "compare: found %zu rows, expected at most %d", rows,
+                       MAX_ROWS);
+    HU_TRY(hu_alloc_array(rows, sizeof *compare->job, &block));
+    compare->job = block;
+    compare->count = (int)rows;
+    for (size_t i = 0; i < rows; i++) {
+        hu_job *job = &compare->job[i];
+        HU_TRY(make_job(compare, hu_keys_value(hu_keys_at(compare->precisions, i / seeds)),
+                        hu_keys_value(hu_keys_at(compare->seeds, i % seeds)), job));
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(compare->job[k].directory, job->directory) == 0)
+                HU_TRY(hu_fail(HU_ERR_ARGUMENT, "compare: '%s' and '%s' need the same folder %s",
+                               compare->job[k].label, job->label, job->directory));
+    }
+done:
+    return st;
+}
+
+static hu_status keep(void *context) {
+    const hu_compare *compare = context;
+    json_t *object = NULL;
+    char *text = NULL, *path = NULL;
+    hu_status st;
+    HU_TRY(hu_compare_json(compare, &object));
+    HU_TRY(hu_json_text(object, &text));
+    HU_TRY(hu_path_join(compare->directory, "compare.json", &path));
+    HU_TRY(hu_file_replace(path, text, strlen(text)));
+done:
+    hu_free(text);
+    hu_free(path);
+    return st;
+}
+
+static hu_status read_options(const hu_config *config, hu_compare *compare, hu_jobs *jobs) {
+    hu_status st = HU_OK;
+    int64_t parallel, threads;
+    *jobs = (hu_jobs){.directory = compare->directory, .common = compare->common};
+    HU_TRY(hu_config_i64(config, "compare.parallel", &parallel));
+    jobs->parallel = (int)parallel;
+    threads = omp_get_num_procs() / parallel > 0 ? omp_get_num_procs() / parallel : 1;
+    if (!hu_config_is_auto(config, "run.threads"))
+        HU_TRY(hu_config_i64(config, "run.threads", &threads));
+    jobs->threads = (int)threads;
+    if (!hu_config_is_auto(config, "run.quiet"))
+        HU_TRY(hu_config_bool(config, "run.quiet", &jobs->is_quiet));
+    HU_TRY(hu_interrupt_install(&jobs->interrupted));
+    jobs->after = keep;
+    jobs->context = compare;
+done:
+    return st;
+}
+
+static hu_status run_rows(const hu_config *config, hu_compare *compare) {
+    hu_status st = HU_OK;
+    hu_jobs jobs;
+    int lock = -1, done = 0;
+    HU_TRY(read_options(config, compare, &jobs));
+    HU_TRY(hu_directory_create(compare->directory));
+    HU_TRY(hu_folder_lock(compare->directory, "comparing", &lock));
+    HU_TRY(hu_jobs_look(&jobs, compare->job, compare->count));
+    for (int i = 0; i < compare->count; i++) done += compare->job[i].state == HU_JOB_DONE;
+    if (!jobs.is_quiet)
+        fprintf(stderr, "%s: %d rows, %d of them finished before\n", compare->directory,
+                compare->count, done);
+    HU_TRY(hu_jobs_run(&jobs, compare->job, compare->count));
+    HU_TRY(keep(compare));
+done:
+    if (lock >= 0) close(lock);
+    return st;
+}
+
+static hu_status print(const hu_config *config, const hu_compare *compare) {
+    hu_status st = HU_OK;
+    char *text = NULL;
+    json_t *object = NULL;
+    if (hu_config_flag(config, "json", NULL)) {
+        HU_TRY(hu_compare_json(compare, &object));
+        return hu_json_print(object);
+    }
+    HU_TRY(hu_compare_print(compare, &text));
+    fputs(text, stdout);
+    printf("rows and compare.json: %s/\n", compare->directory);
+done:
+    hu_free(text);
+    return st;
+}
+
+static hu_status run_compare(hu_config *config, int *exit_code) {
+    hu_status st = HU_OK;
+    hu_compare compare = {0};
+    HU_TRY(read_precisions(config, &compare.precisions));
+    HU_TRY(check_precisions(compare.precisions));
+    HU_TRY(check_seeds(config, &compare.seeds));
+    HU_TRY(read_common(config, &compare.common));
+    HU_TRY(name_directory(config, &compare));
+    HU_TRY(make_jobs(&compare));
+    HU_TRY(run_rows(config, &compare));
+    HU_TRY(print(config, &compare));
+    for (int i = 0; i < compare.count; i++)
+        if (compare.job[i].state == HU_JOB_FAILED) *exit_code = 1;
+done:
+    hu_jobs_free(compare.job, compare.count);
+    hu_free(compare.job);
+    hu_keys_free(compare.precisions);
+    hu_keys_free(compare.seeds);
+    hu_keys_free(compare.common);
+    return st;
+}
+
+static const char *const flags[] = {"json", NULL};
+
+const hu_verb hu_verb_compare = {
+    .name = "compare",
+    .help = "the same training in many precisions and seeds: one table",
+    .usage = "precision=A,B,... [seeds=1,2,...] [key=value ...] [--json]",
+    .details =
+        "Any key of train. Each row is a process of its own in the folder DIR/PRECISION-sSEED;\n"
+        "run.dir=DIR names the whole (auto: a folder below runs/ named after the other keys).\n"
+        "The same command goes on where it was stopped; finished rows are only read. Commas in\n"
+        "w=F,act=F and in fp(4,3,4) do not split; 'A;B;C' splits at semicolons only. parallel=N\n"
+        "runs N rows at once. * marks the front: no other precision is as good in both accuracy\n"
+        "and memory (means over the seeds) and better in one. Diverged rows are rows.\n",
+    .flags = flags,
+    .max_subjects = 0,
+    .run = run_compare,
+};

@@ -1,0 +1,209 @@
+"""compare trains the same job in many precisions and seeds; it can be stopped and gone on with."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import program
+from program import TINY
+
+LIST = "fp32,hfp8,w=e4m3,act=e5m2,fp(4,3,4)"
+NAMES = ["fp32", "hfp8", "w=e4m3,act=e5m2", "fp(4,3,4)"]
+KEYS = {"precision": str, "seed": int, "test_accuracy": float, "low_precision_ratio": float,
+        "memory_bytes": int, "peak_rss_bytes": int, "seconds": float, "promoted": int,
+        "skipped_steps": int, "weights_hash": str, "ledger_bytes": dict, "run": str}
+
+
+def compare(checks, *words, cwd, code=0):
+    found, out, err = program.call("compare", *words, "--json", cwd=cwd)
+    checks.same(found, code, f"compare {words}: exit code ({err})")
+    return json.loads(out) if out else {}
+
+
+def front(means):
+    """Indices of the means that no other beats, straight from the definition."""
+    found = []
+    for i, mine in enumerate(means):
+        beaten = any(other["test_accuracy"] >= mine["test_accuracy"]
+                     and other["memory_bytes"] <= mine["memory_bytes"]
+                     and (other["test_accuracy"] > mine["test_accuracy"]
+                          or other["memory_bytes"] < mine["memory_bytes"]) for other in means)
+        if not beaten:
+            found.append(i)
+    return found
+
+
+def rows_and_front(checks, cwd):
+    made = compare(checks, f"precision={LIST}", "seeds=1,2", *TINY, "epochs=2", "run.dir=c",
+                   "parallel=2", cwd=cwd)
+    rows = made["rows"]
+    checks.same([(row["precision"], row["seed"]) for row in rows],
+                [(name, seed) for name in NAMES for seed in (1, 2)], "rows of compare")
+    for row in rows:
+        for key, kind in KEYS.items():
+            checks.same(type(row.get(key)), kind, f"{row['precision']}: type of {key}")
+        checks.same(row["memory_bytes"], row["ledger_bytes"]["total"], "memory is the ledger's")
+    means = [{key: (a[key] + b[key]) / 2 for key in ("test_accuracy", "memory_bytes")}
+             for a, b in zip(rows[0::2], rows[1::2])]
+    best = front(means)
+    checks.same(made["pareto"], [2 * i + k for i in best for k in (0, 1)], "rows of the front")
+    checks.same([i for i, mean in enumerate(made["precisions"]) if mean["pareto"]], best,
+                "precisions of the front")
+    for mean, expected in zip(made["precisions"], means):
+        checks.same(mean["test_accuracy"], expected["test_accuracy"], "mean over the seeds")
+    alone = program.train(*TINY, "epochs=2", "precision=hfp8", "seed=2", cwd=cwd)
+    checks.same(rows[3]["weights_hash"], alone["weights_hash"], "a row is what train makes of it")
+    with open(f"{cwd}/c/compare.json") as file:
+        checks.same(json.load(file), made, "compare.json is the result")
+    again = compare(checks, f"precision={LIST}", "seeds=1,2", *TINY, "epochs=2", "run.dir=c",
+                    cwd=cwd)
+    checks.same(again, made, "finished rows are read, not trained again")
+    more = compare(checks, "precision=hfp8", "seeds=2,3", *TINY, "epochs=2", "run.dir=c", cwd=cwd)
+    checks.same(more["rows"][0], rows[3], "another list over the same folder takes what is there")
+    code, out, err = program.call("compare", f"precision={LIST}", "seeds=1,2", *TINY, "epochs=2",
+                                  "run.dir=c", cwd=cwd)
+    checks.same(code, 0, f"compare as a table: {err}")
+    for text in (*NAMES, "accuracy", "peak RSS", "memory by role", "activations", " *", "2 of 2"):
+        checks.that(text in out, f"the table holds {text!r}: {out}")
+
+
+def folder_by_itself(checks, cwd):
+    first = compare(checks, "precision=fp32", *TINY, "steps=2", cwd=cwd)
+    second = compare(checks, "precision=fp32,fp16", "threads=2", *TINY[:-1], "steps=2", cwd=cwd)
+    checks.same(second["run"], first["run"], "the same job finds its folder without run.dir")
+    checks.same(second["rows"][0]["seconds"], first["rows"][0]["seconds"], "and its finished row")
+    other = compare(checks, "precision=fp32", *TINY, "steps=3", cwd=cwd)
+    checks.that(other["run"] != first["run"], "another job has another folder")
+    with open(f"{cwd}/c.yaml", "w") as file:
+        file.write("compare:\n  precisions:\n    - fp32\n    - w=e4m3,act=e4m3\n  seeds: [4, 5]\n"
+                   "steps: 1\n")
+    made = compare(checks, "config=c.yaml", *TINY, cwd=cwd)
+    checks.same([(row["precision"], row["seed"]) for row in made["rows"]],
+                [("fp32", 4), ("fp32", 5), ("w=e4m3,act=e4m3", 4), ("w=e4m3,act=e4m3", 5)],
+                "lists from YAML")
+    made = compare(checks, "precision=w=e4m3,act=e5m2,w=e5m2,act=e4m3,fp16", *TINY, "steps=1",
+                   cwd=cwd)
+    checks.same([row["precision"] for row in made["rows"]],
+                ["w=e4m3,act=e5m2", "w=e5m2,act=e4m3", "fp16"], "roles that come again")
+    made = compare(checks, "precision=w=e4m3,act=e5m2; fp16", *TINY, "steps=1", cwd=cwd)
+    checks.same([row["precision"] for row in made["rows"]], ["w=e4m3,act=e5m2", "fp16"],
+                "semicolons")
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def wait_for(path, process):
+    while process.poll() is None and not os.path.exists(path):
+        time.sleep(0.01)
+
+
+def has_rows(path, count):
+    if not os.path.exists(path):
+        return False
+    with open(path) as file:
+        return len(file.readlines()) > count
+
+
+def interrupted(checks, cwd):
+    keys = ["precision=fp32,hfp8", *TINY, "steps=60", "run.checkpoint_every=10"]
+    whole = compare(checks, *keys, "run.dir=whole", cwd=cwd)
+    process = program.start("compare", *keys, "run.dir=c", cwd=cwd)
+    while process.poll() is None and not has_rows(f"{cwd}/c/hfp8-s1/metrics.csv", 3):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    checks.same(process.wait(60), 130, "Ctrl-C: exit code")
+    checks.that(not os.path.exists(f"{cwd}/c/hfp8-s1/result.json"), "the row was stopped")
+    saved = program.checkpoints(f"{cwd}/c", "hfp8-s1")
+    checks.that(saved, "the row has saved a checkpoint")
+    before = os.stat(f"{cwd}/c/fp32-s1/result.json").st_mtime_ns
+    made = compare(checks, *keys, "run.dir=c", cwd=cwd)
+    checks.same(os.stat(f"{cwd}/c/fp32-s1/result.json").st_mtime_ns, before,
+                "the finished row is not trained again")
+    checks.same([row["weights_hash"] for row in made["rows"]],
+                [row["weights_hash"] for row in whole["rows"]], "the stopped row ends with the same bits")
+    with open(f"{cwd}/c/hfp8-s1/log.txt") as file:
+        checks.that("goes on from" in file.read(), "and went on from its checkpoint")
+
+
+def killed(checks, cwd):
+    keys = ["precision=fp32,hfp8", *TINY, "steps=200", "run.checkpoint_every=1000", "run.dir=c"]
+    process = subprocess.Popen([program.HALFULP, "compare", *keys, "--json"], cwd=cwd,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    while process.poll() is None and not has_rows(f"{cwd}/c/fp32-s1/metrics.csv", 1):
+        time.sleep(0.005)
+    for child in children(process.pid):
+        os.kill(child, signal.SIGKILL)
+    out, _ = process.communicate(timeout=300)
+    checks.same(process.returncode, 1, "a crashed row: exit code")
+    rows = json.loads(out)["rows"]
+    checks.that("signal 9" in rows[0].get("failed", ""), f"the row says how it ended: {rows[0]}")
+    checks.same(rows[1]["state"], "done", "the next row went on")
+    made = compare(checks, *keys, cwd=cwd)
+    checks.same([row["state"] for row in made["rows"]], ["done", "done"], "the same command mends it")
+
+
+def diverged(checks, cwd):
+    keys = [*TINY, "lr=1e6", "lr.schedule=constant", "lr.warmup=0", "steps=20", "run.dir=c"]
+    made = compare(checks, "precision=fp32", *keys, cwd=cwd)
+    checks.that("step" in made["rows"][0].get("diverged", ""), f"a diverged row is a row: {made}")
+    checks.same((made["precisions"][0]["diverged"], made["pareto"]), (1, []), "and on no front")
+    again = compare(checks, "precision=fp32", *keys, cwd=cwd)
+    checks.same(again, made, "a diverged row is finished")
+
+
+def bad(checks, cwd, words, code, *texts, folder=None):
+    found, out, err = program.call("compare", *words, *TINY, "steps=2", cwd=cwd)
+    checks.same(found, code, f"compare {words}: exit code ({err})")
+    checks.same(out, "", f"compare {words}: no result")
+    for text in texts:
+        checks.that(text in err, f"compare {words}: {text!r} in {err!r}")
+    if folder:
+        checks.that(not os.path.exists(f"{cwd}/{folder}"), f"compare {words}: nothing was begun")
+
+
+def bad_input(checks, cwd):
+    for name in ("fp23", "demote:1.5", "w=fp99"):
+        bad(checks, cwd, [f"precision=fp32,{name}", "run.dir=x"], 2, name.split("=")[-1], folder="x")
+    bad(checks, cwd, ["run.dir=x"], 2, "precision", folder="x")
+    bad(checks, cwd, ["precision=fp32,fp32", "run.dir=x"], 2, "twice", folder="x")
+    bad(checks, cwd, ["precision=", "run.dir=x"], 2, "empty", folder="x")
+    bad(checks, cwd, ["precision=fp32", "seeds=1,1", "run.dir=x"], 2, "once", folder="x")
+    bad(checks, cwd, ["precision=fp32", "seeds=a", "run.dir=x"], 2, "seeds", "'a'", folder="x")
+    bad(checks, cwd, ["precision=fp32", "seeds=-1", "run.dir=x"], 2, "seeds", folder="x")
+    bad(checks, cwd, ["precision=fp32", "seed=3", "run.dir=x"], 2, "seeds=", folder="x")
+    bad(checks, cwd, ["precision=fp32", "parallel=0", "run.dir=x"], 2, "parallel", folder="x")
+    bad(checks, cwd, ["precision=fp32", "model=resnet21", "run.dir=y"], 2, "resnet21", "fp32 seed 1")
+    with open(f"{cwd}/file", "w") as file:
+        file.write("no folder")
+    bad(checks, cwd, ["precision=fp32", "run.dir=file/c"], 5, "file/c")
+    compare(checks, "precision=fp32", *TINY, "steps=2", "run.dir=c", cwd=cwd)
+    bad(checks, cwd, ["precision=fp32", "lr=0.7", "run.dir=c"], 2, "lr.base", "0.7", "run.dir=NEW")
+    bad(checks, cwd, ["precision=fp32", "data.augment=flip", "run.dir=c"], 2, "data.augment")
+    os.truncate(f"{cwd}/c/fp32-s1/result.json", 40)
+    bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json")
+    with open(f"{cwd}/c/fp32-s1/result.json", "w") as file:
+        file.write("{}")
+    bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json", "test_accuracy")
+
+
+def result_file(checks, cwd):
+    made = program.train(*TINY, "steps=2", cwd=cwd)
+    with open(f"{cwd}/run/result.json") as file:
+        kept = json.load(file)
+    del made["peak_rss_bytes"], kept["peak_rss_bytes"]
+    checks.same(kept, made, "result.json is what train prints")
+    process = program.start("resume", "run", "steps=2000", *TINY[3:], cwd=cwd)
+    while process.poll() is None and os.path.exists(f"{cwd}/run/result.json"):
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    checks.same(process.wait(60), 130, "resume stopped")
+    checks.that(not os.path.exists(f"{cwd}/run/result.json"), "a run that goes on has no result")
+
+
+if __name__ == "__main__":
+    program.main(rows_and_front, folder_by_itself, interrupted, killed, diverged, bad_input,
+                 result_file)
