@@ -1,5 +1,6 @@
 #include <time.h>
 
+#include "base/clock.h"
 #include "cli/bench.h"
 #include "cli/session.h"
 

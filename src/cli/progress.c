@@ -1,10 +1,11 @@
 #include "cli/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
-static struct timespec last;
+#include "base/clock.h"
+
+static double last; /* seconds */
 static int line_is_open;
 
 void hu_progress_memory(const hu_ledger *ledger) {
@@ -18,11 +19,8 @@ void hu_progress_memory(const hu_ledger *ledger) {
 }
 
 static int is_due(int is_last) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    double passed =
-        (double)(now.tv_sec - last.tv_sec) + 1e-9 * (double)(now.tv_nsec - last.tv_nsec);
-    if (passed < (isatty(STDERR_FILENO) ? 0.2 : 5.0) && !is_last) return 0;
+    double now = hu_seconds_now();
+    if (now - last < (isatty(STDERR_FILENO) ? 0.2 : 5.0) && !is_last) return 0;
     last = now;
     return 1;
 }

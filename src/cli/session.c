@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/json.h"
@@ -16,12 +17,6 @@
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "train/weights.h"
-
-double hu_seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 int64_t hu_peak_rss_bytes(void) {
     struct rusage usage;

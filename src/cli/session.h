@@ -60,9 +60,6 @@ int64_t hu_peak_rss_bytes(void);
  * a millisecond; 0 if the system does not tell. */
 int64_t hu_resident_bytes(void);
 
-/* Seconds of a clock that only goes forward. */
-double hu_seconds_now(void);
-
 /* Seconds since the system made this process, in steps of its clock tick (usually 0.01); what came
  * before main, loading and the program's restart of itself, is in it. NaN if /proc cannot be read.
  */

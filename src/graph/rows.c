@@ -1,5 +1,7 @@
 #include "graph/rows.h"
 
+#include "base/clock.h"
+
 #include "graph/rehearse.h"
 #include "graph/rescale.h"
 #include "graph/work.h"
@@ -7,11 +9,11 @@
 /* ---- time ---- */
 
 void hu_work_start(hu_visit *visit) {
-    if (visit->run->pass.timed) visit->since = hu_work_clock();
+    if (visit->run->pass.timed) visit->since = hu_seconds_now();
 }
 
 void hu_work_stop(hu_visit *visit, int work) {
-    if (visit->run->pass.timed) visit->thread->seconds[work] += hu_work_clock() - visit->since;
+    if (visit->run->pass.timed) visit->thread->seconds[work] += hu_seconds_now() - visit->since;
 }
 
 /* ---- scratch and buffers ---- */

@@ -1,13 +1,6 @@
 #include "graph/work.h"
 
 #include <string.h>
-#include <time.h>
-
-double hu_work_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 int hu_work_of_op(const hu_op *op) {
     int i = 0;

@@ -6,9 +6,6 @@
 /* Work that is no op's, behind those of hu_op_table. */
 enum { HU_WORK_ROUND, HU_WORK_UNPACK, HU_WORK_OTHERS };
 
-/* Seconds of a steady clock. */
-double hu_work_clock(void);
-
 /* Index of an op, by name: a copy of a record counts as the record. */
 int hu_work_of_op(const hu_op *op);
 
