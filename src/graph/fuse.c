@@ -48,8 +48,7 @@ static bool is_saved(const hu_run *run, hu_value_id v) {
     for (uint32_t k = 0; k < value->use_count; k++) {
         const hu_use *use = &run->graph->use[value->uses[k]];
         const hu_node *reader = &run->graph->node[use->node];
-        if (reader->needs_backward && use->index < 16 && (reader->op->saves >> use->index & 1u))
-            return true;
+        if (reader->needs_backward && hu_saves_input(reader->op, use->index)) return true;
     }
     return false;
 }

@@ -101,8 +101,7 @@ const float *hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, bool 
 }
 
 const float *hu_visit_saved(hu_visit *visit, const hu_node *node, int i) {
-    bool is_saved = i < 16 && (node->op->saves >> i & 1u);
-    return is_saved ? hu_visit_value(visit, node->in[i]) : NULL;
+    return hu_saves_input(node->op, i) ? hu_visit_value(visit, node->in[i]) : NULL;
 }
 
 static void load_saved(hu_visit *visit, uint32_t n, hu_op_call *call) {

@@ -1,8 +1,5 @@
 #include "graph/rehearse.h"
 
-#include <string.h>
-
-#include "base/error.h"
 #include "base/memory.h"
 #include "graph/fuse.h"
 #include "graph/visit.h"
@@ -110,9 +107,12 @@ static void keep_until_update(hu_run *run) {
 
 /* What no step has used needs no memory. */
 static void drop_unused(hu_run *run) {
-    for (uint32_t b = 0; b < run->buffer_count; b++)
-        if (run->buffers[b].last < run->buffers[b].first)
-            run->buffers[b].bytes = (size_t)(run->buffers[b].first = run->buffers[b].last = 0);
+    for (uint32_t b = 0; b < run->buffer_count; b++) {
+        hu_buffer *buffer = &run->buffers[b];
+        if (buffer->last >= buffer->first) continue;
+        buffer->first = buffer->last = 0;
+        buffer->bytes = 0;
+    }
 }
 
 hu_status hu_rehearse(hu_run *run) {

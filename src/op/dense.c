@@ -39,10 +39,8 @@ void hu_dense_free(hu_dense *dense) {
 
 /* ---- sizes ---- */
 
-/* Sums in double [out_c] and what hu_channel_sums needs. */
 static size_t bias_scratch_bytes(const hu_product *p) {
-    if (!p->has_bias) return 0;
-    return hu_channel_scratch_bytes(p->out_c) + (size_t)p->out_c * sizeof(double);
+    return p->has_bias ? hu_channel_total_scratch_bytes(p->out_c) : 0;
 }
 
 static size_t weight_scratch_bytes(const hu_dense *dense, int64_t count) {
@@ -102,15 +100,6 @@ void hu_dense_data_gradient(const hu_op_call *call, const hu_dense *dense) {
                                   call->scratch, call->din[0]);
 }
 
-static void bias_gradient(const hu_op_call *call, const hu_product *p) {
-    void *behind = (char *)call->scratch + hu_channel_scratch_bytes(p->out_c);
-    double *sum = behind;
-    float *to = call->dparam[1];
-    hu_channel_sums(call->count * p->out_h * p->out_w, p->out_c, call->dout[0], call->scratch, sum);
-    for (int64_t c = 0; c < p->out_c; c++)
-        to[c] = call->adds_dparam ? to[c] + (float)sum[c] : (float)sum[c];
-}
-
 void hu_dense_weight_gradient(const hu_op_call *call, const hu_product *p, const hu_dense *dense) {
     if (dense->plan)
         hu_conv_weight_gradient(dense->plan, call->count, call->in[0], call->dout[0],
@@ -118,5 +107,7 @@ void hu_dense_weight_gradient(const hu_op_call *call, const hu_product *p, const
     else
         hu_winograd_weight_gradient(&dense->conv, call->count, call->in[0], call->dout[0],
                                     call->adds_dparam, call->scratch, call->dparam[0]);
-    if (p->has_bias && call->dparam[1]) bias_gradient(call, p);
+    if (p->has_bias && call->dparam[1])
+        hu_channel_totals(call->count * p->out_h * p->out_w, p->out_c, call->dout[0],
+                          call->adds_dparam, call->scratch, call->dparam[1]);
 }

@@ -232,12 +232,9 @@ static hu_status bias_params(const void *attrs, const hu_shape *in, hu_param_dec
     return HU_OK;
 }
 
-/* Sums in double [C] and what hu_channel_sums needs. */
 static size_t bias_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
-    int64_t channels = hu_channels(&info->in[0]);
     (void)state;
-    if (pass == HU_FORWARD) return 0;
-    return hu_channel_scratch_bytes(channels) + (size_t)channels * sizeof(double);
+    return pass == HU_FORWARD ? 0 : hu_channel_total_scratch_bytes(hu_channels(&info->in[0]));
 }
 
 static void bias_forward(const hu_op_call *call) {
@@ -253,12 +250,8 @@ static void bias_backward(const hu_op_call *call) {
     int64_t n = call_elements(call, &call->info->in[0]);
     if (call->din[0] && call->din[0] != call->dout[0]) copy(call->din[0], call->dout[0], n);
     if (!call->dparam || !call->dparam[0]) return;
-    void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
-    double *sum = after;
-    hu_channel_sums(n / channels, channels, call->dout[0], call->scratch, sum);
-    float *to = call->dparam[0];
-    for (int64_t c = 0; c < channels; c++)
-        to[c] = call->adds_dparam ? to[c] + (float)sum[c] : (float)sum[c];
+    hu_channel_totals(n / channels, channels, call->dout[0], call->adds_dparam, call->scratch,
+                      call->dparam[0]);
 }
 
 const hu_op hu_op_bias = {.name = "bias",

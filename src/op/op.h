@@ -184,6 +184,12 @@ typedef struct hu_op {
     const char *(*impl)(const hu_node_info *info, void *state, hu_pass pass);
 } hu_op;
 
+/* Must input i still be there in the backward pass? */
+static inline bool hu_saves_input(const hu_op *op, int i) {
+    enum { INPUT_BITS = 16 };
+    return i < INPUT_BITS && (op->saves >> i & 1u);
+}
+
 static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role) {
     return info->accumulation && info->accumulation->chosen[role];
 }
@@ -194,7 +200,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(linear)                                                                                      \
     X(bias)                                                                                        \
     X(batch_norm)                                                                                  \
-    X(relu) X(sigmoid) X(add) X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool)      \
+    X(relu)                                                                                        \
+    X(sigmoid) X(add) X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool)              \
         X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;

@@ -221,24 +221,30 @@ static void place_x(hu_conv_strip_view *v, const float *x) {
 
 /* ---- dy ---- */
 
-/* n neighbours of each pixel, side by side; the usual n by copies of fixed length. */
+/* n neighbours of each pixel, side by side. */
+static inline __attribute__((always_inline)) void copy_n(int64_t pixels, int64_t n, int64_t step,
+                                                         const float *from, float *to) {
+    for (int64_t k = 0; k < pixels; k++)
+        memcpy(to + n * k, from + k * step, (size_t)n * sizeof *to);
+}
+
+/* The usual n as constants, so that they are copied without a call. */
 static void copy_filters(int64_t pixels, int64_t n, int64_t step, const float *from, float *to) {
     switch (n) {
     case 4:
-        for (int64_t k = 0; k < pixels; k++) memcpy(to + 4 * k, from + k * step, 4 * sizeof *to);
+        copy_n(pixels, 4, step, from, to);
         break;
     case 5:
-        for (int64_t k = 0; k < pixels; k++) memcpy(to + 5 * k, from + k * step, 5 * sizeof *to);
+        copy_n(pixels, 5, step, from, to);
         break;
     case 6:
-        for (int64_t k = 0; k < pixels; k++) memcpy(to + 6 * k, from + k * step, 6 * sizeof *to);
+        copy_n(pixels, 6, step, from, to);
         break;
     case 8:
-        for (int64_t k = 0; k < pixels; k++) memcpy(to + 8 * k, from + k * step, 8 * sizeof *to);
+        copy_n(pixels, 8, step, from, to);
         break;
     default:
-        for (int64_t k = 0; k < pixels; k++)
-            for (int64_t i = 0; i < n; i++) to[n * k + i] = from[k * step + i];
+        copy_n(pixels, n, step, from, to);
     }
 }
 

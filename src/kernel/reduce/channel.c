@@ -148,6 +148,18 @@ static void fold_moments(const layout *l, int64_t channels, double *mean, double
     }
 }
 
+size_t hu_channel_total_scratch_bytes(int64_t channels) {
+    return hu_channel_scratch_bytes(channels) + (size_t)channels * sizeof(double);
+}
+
+void hu_channel_totals(int64_t rows, int64_t channels, const float *x, bool adds, void *scratch,
+                       float *to) {
+    void *behind = (char *)scratch + hu_channel_scratch_bytes(channels);
+    double *sum = behind;
+    hu_channel_sums(rows, channels, x, scratch, sum);
+    for (int64_t c = 0; c < channels; c++) to[c] = adds ? to[c] + (float)sum[c] : (float)sum[c];
+}
+
 void hu_channel_moments(int64_t rows, int64_t channels, const float *x, void *scratch, double *mean,
                         double *m2) {
     const hu_reduce_kernels *k = kernels();

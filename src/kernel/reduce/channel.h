@@ -7,6 +7,7 @@
  */
 #ifndef HU_KERNEL_REDUCE_CHANNEL_H
 #define HU_KERNEL_REDUCE_CHANNEL_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,12 @@ size_t hu_channel_scratch_bytes(int64_t channels);
 
 /* sum[c] = sum of x[., c]. */
 void hu_channel_sums(int64_t rows, int64_t channels, const float *x, void *scratch, double *sum);
+
+/* to[c] = sum of x[., c] rounded once, or added to what is there. scratch:
+ * hu_channel_total_scratch_bytes(channels) bytes. */
+void hu_channel_totals(int64_t rows, int64_t channels, const float *x, bool adds, void *scratch,
+                       float *to);
+size_t hu_channel_total_scratch_bytes(int64_t channels);
 
 /* mean[c], and m2[c] = sum of (x[., c] - mean[c])^2; rows >= 1. */
 void hu_channel_moments(int64_t rows, int64_t channels, const float *x, void *scratch, double *mean,
