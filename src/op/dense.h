@@ -1,18 +1,24 @@
-/* op/dense.h - products of conv2d and linear without groups by kernel/conv, in float32 and an order
- * of sums that is part of their definition (kernel/conv/conv.h, kernel/conv/winograd.h). The bias
- * gradient of a call is summed as in the op bias. No call fails or allocates.
+/* op/dense.h - products of conv2d and linear, without groups or depthwise, by kernel/conv, in
+ * float32 and an order of sums that is part of their definition (kernel/conv/conv.h,
+ * kernel/conv/depthwise.h, kernel/conv/winograd.h). The bias gradient of a call is summed as in the
+ * op bias. No call fails or allocates.
  */
 #ifndef HU_OP_DENSE_H
 #define HU_OP_DENSE_H
 #include "kernel/conv/conv.h"
+#include "kernel/conv/depthwise.h"
 #include "op/product.h"
 
 typedef struct hu_dense {
     hu_conv conv;
-    hu_conv_plan *plan; /* NULL: by Winograd's algorithm */
+    hu_depthwise *depthwise; /* of a depthwise convolution */
+    hu_conv_plan *plan;      /* of another; both NULL: by Winograd's algorithm */
 } hu_dense;
 
-/* HU_ERR_MEMORY; product->groups must be 1. by_winograd: where it fits. Owner frees with
+/* True if kernel/conv can compute the product: one group, or as many as channels on both sides. */
+bool hu_dense_can(const hu_product *product);
+
+/* HU_ERR_MEMORY, HU_ERR_LIMIT; hu_dense_can must hold. by_winograd: where it fits. Owner frees with
  * hu_dense_free (NULL is allowed). */
 hu_status hu_dense_create(const hu_product *product, bool by_winograd, hu_dense **dense);
 void hu_dense_free(hu_dense *dense);

@@ -73,7 +73,7 @@ typedef struct hu_node_info {
 
     const hu_accumulation *accumulation; /* of products; NULL: nothing chosen */
     bool by_dnn; /* products without a chosen accumulator by oneDNN, in its order; otherwise only
-                    those with groups */
+                    those with groups that are not depthwise */
     bool by_winograd; /* otherwise, where it fits, by kernel/conv/winograd.h */
 } hu_node_info;
 

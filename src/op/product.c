@@ -69,7 +69,7 @@ static bool is_wrong_in_dnn(const hu_product *p) {
 }
 
 static bool is_by_dnn(const hu_node_info *info, const hu_product *p) {
-    return p->groups > 1 || (info->by_dnn && !is_wrong_in_dnn(p));
+    return !hu_dense_can(p) || (info->by_dnn && !is_wrong_in_dnn(p));
 }
 
 hu_status hu_product_create(const hu_node_info *info, void **state) {

@@ -40,9 +40,9 @@ static inline int64_t hu_product_macs(const hu_product *p) {
 }
 
 /* The record functions that conv2d and linear share; their state holds what computes the products
- * without a chosen accumulator: kernel/conv (op/dense.h), or oneDNN (op/dnn.h) for groups and where
- * info->by_dnn; NULL where all have one (op/accumulate.h). If a product fails in a pass (out of
- * memory), what it was to write is filled with NaN. */
+ * without a chosen accumulator: kernel/conv (op/dense.h), or oneDNN (op/dnn.h) for other groups and
+ * where info->by_dnn; NULL where all have one (op/accumulate.h). If a product fails in a pass (out
+ * of memory), what it was to write is filled with NaN. */
 hu_status hu_product_create(const hu_node_info *info, void **state);
 hu_status hu_product_prepare(const hu_node_info *info, void *state, int64_t count);
 void hu_product_release(void *state);
