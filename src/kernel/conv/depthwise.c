@@ -10,7 +10,11 @@
 #include "base/memory.h"
 #include "kernel/conv/depthwise_sweep.h"
 
-enum { ALIGNMENT = 64, MOST_JOINED = 64 /* channels of lines that run over a row */ };
+enum {
+    ALIGNMENT = 64,
+    MOST_JOINED = 64, /* channels of lines that run over a row */
+    ROWS = 4          /* of a sweep */
+};
 
 struct hu_depthwise {
     hu_conv conv;
@@ -84,18 +88,18 @@ void hu_depthwise_pack(const hu_depthwise *p, const float *weights, const float 
 
 /* ---- forward and data gradient ---- */
 
-/* The places of one run of rows and one of columns, of one image. */
+/* The places of one run of rows, and of those the given ones, and one run of columns. */
 static void sweep_runs(const hu_depthwise *p, const hu_conv_gather *g, const hu_conv_run *rows,
-                       const hu_conv_run *columns, const float *source, const float *packed,
-                       float *target) {
+                       int64_t first, int64_t count, const hu_conv_run *columns,
+                       const float *source, const float *packed, float *target) {
     int64_t c = p->conv.in_c, source_row = g->source_w * c, target_row = g->target_w * c;
-    const float *weights = packed + p->line * (1 + rows->tap * g->kernel_w + columns->tap);
+    int64_t from = rows->source + first * rows->source_step, to = rows->first + first * rows->step;
     hu_depthwise_sweep s = {
-        .source = source + rows->source * source_row + columns->source * c,
+        .source = source + from * source_row + columns->source * c,
         .start = packed,
-        .weights = weights,
-        .target = target + rows->first * target_row + columns->first * c,
-        .rows = rows->count,
+        .weights = packed + p->line * (1 + rows->tap * g->kernel_w + columns->tap),
+        .target = target + to * target_row + columns->first * c,
+        .rows = count,
         .columns = columns->count,
         .length = c,
         .period = p->period,
@@ -118,14 +122,25 @@ static void sweep_runs(const hu_depthwise *p, const hu_conv_gather *g, const hu_
     kernels()->sweep(&s);
 }
 
+/* Few rows at a time: the runs of columns then read them from the L1 cache. */
+static void gather_image(const hu_depthwise *p, const hu_conv_gather *g, const float *source,
+                         const float *packed, float *target) {
+    for (int64_t r = 0; r < g->rows.count; r++) {
+        const hu_conv_run *rows = &g->rows.runs[r];
+        for (int64_t first = 0; first < rows->count; first += ROWS) {
+            int64_t count = rows->count - first < ROWS ? rows->count - first : ROWS;
+            for (int64_t c = 0; c < g->columns.count; c++)
+                sweep_runs(p, g, rows, first, count, &g->columns.runs[c], source, packed, target);
+        }
+    }
+}
+
 static void gather(const hu_depthwise *p, const hu_conv_gather *g, int64_t count,
                    const float *source, const float *packed, float *target) {
     int64_t source_image = g->source_h * g->source_w * p->conv.in_c;
     int64_t target_image = g->target_h * g->target_w * p->conv.in_c;
     for (int64_t n = 0; n < count; n++, source += source_image, target += target_image)
-        for (int64_t r = 0; r < g->rows.count; r++)
-            for (int64_t c = 0; c < g->columns.count; c++)
-                sweep_runs(p, g, &g->rows.runs[r], &g->columns.runs[c], source, packed, target);
+        gather_image(p, g, source, packed, target);
 }
 
 void hu_depthwise_forward(const hu_depthwise *p, int64_t count, const float *x, const float *packed,
