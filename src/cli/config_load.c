@@ -8,7 +8,7 @@
 #include "base/words.h"
 #include "cli/config.h"
 
-enum { MAX_SUBJECTS = 8, MAX_FLAGS = 16, NAME_BYTES = 300, NEAREST_BYTES = 256 };
+enum { MAX_SUBJECTS = 1024, MAX_FLAGS = 16, NAME_BYTES = 300, NEAREST_BYTES = 256 };
 
 struct hu_config {
     hu_keys *tree;
@@ -198,7 +198,8 @@ static hu_status merge_file(hu_config *config, const char *path) {
     return st;
 }
 
-/* Path of the plan file that a word names ("precision=plan.yaml"), NULL if it names none. */
+/* Path of the plan file that a word names ("precision=plan.yaml"), NULL if it names none: also
+ * where compare names several. */
 static const char *plan_path(const char *word) {
     static const char *const keys[] = {"precision=", "precision.name="};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
@@ -206,7 +207,7 @@ static const char *plan_path(const char *word) {
         if (strncmp(word, keys[k], length) != 0) continue;
         const char *end = strrchr(word, '.');
         bool is_yaml = end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
-        return is_yaml ? word + length : NULL;
+        return is_yaml && !strpbrk(word, ",;") ? word + length : NULL;
     }
     return NULL;
 }
@@ -290,7 +291,8 @@ static hu_status take_word(hu_config *config, const hu_config_request *request, 
     const char *word = request->argv[index];
     const char *equals = strchr(word, '=');
     if (word[0] == '-' && word[1]) return take_flag(config, request, index);
-    bool is_subject = !equals || (config->subjects == 0 && !names_key(word, equals));
+    bool takes_paths = config->subjects == 0 || request->max_subjects > 1; /* may hold a '=' */
+    bool is_subject = !equals || (takes_paths && !names_key(word, equals));
     if (is_subject && config->subjects < request->max_subjects && config->subjects < MAX_SUBJECTS) {
         config->subject[config->subjects++] = word;
         return HU_OK;
@@ -300,6 +302,16 @@ static hu_status take_word(hu_config *config, const hu_config_request *request, 
                    word);
 }
 
+/* "-o FILE" is out=FILE. */
+static hu_status take_output(hu_config *config, const char *path, int index) {
+    char word[4200];
+    int length = snprintf(word, sizeof word, "out=%s", path);
+    if (length < 0 || (size_t)length >= sizeof word)
+        return hu_fail(HU_ERR_PARSE, "argument %d: found a path of %zu bytes, expected fewer",
+                       index, strlen(path));
+    return take_pair(config, word, word + 3, index);
+}
+
 static hu_status read_words(hu_config *config, const hu_config_request *request) {
     hu_status st = HU_OK;
     for (int i = 1; i < request->argc && st == HU_OK; i++)
@@ -307,9 +319,12 @@ static hu_status read_words(hu_config *config, const hu_config_request *request)
             st = merge_file(config, request->argv[i] + 7);
     for (int i = 1; i < request->argc && st == HU_OK; i++)
         if (plan_path(request->argv[i])) st = merge_plan(config, plan_path(request->argv[i]));
-    for (int i = 1; i < request->argc && st == HU_OK; i++)
-        if (i != request->verb_index && !plan_path(request->argv[i]))
-            st = take_word(config, request, i);
+    for (int i = 1; i < request->argc && st == HU_OK; i++) {
+        if (i == request->verb_index || plan_path(request->argv[i])) continue;
+        bool is_output = strcmp(request->argv[i], "-o") == 0 && i + 1 < request->argc;
+        if (is_output) i++;
+        st = is_output ? take_output(config, request->argv[i], i) : take_word(config, request, i);
+    }
     return st;
 }
 

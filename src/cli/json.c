@@ -47,6 +47,6 @@ hu_status hu_json_line(json_t *object, char **line) {
     return dump(object, JSON_COMPACT, "", line);
 }
 
-hu_status hu_json_text(json_t *object, char **text) {
+hu_status hu_json_pretty(json_t *object, char **text) {
     return dump(object, JSON_INDENT(2), "\n", text);
 }

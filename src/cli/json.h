@@ -21,6 +21,6 @@ hu_status hu_json_print(json_t *object);
 hu_status hu_json_line(json_t *object, char **line);
 
 /* The same as hu_json_print writes it, into a new string; owner frees with hu_free. */
-hu_status hu_json_text(json_t *object, char **text);
+hu_status hu_json_pretty(json_t *object, char **text);
 
 #endif

@@ -331,7 +331,7 @@ done:
 
 hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result) {
     char *text = NULL;
-    hu_status st = hu_json_text(result, &text);
+    hu_status st = hu_json_pretty(result, &text);
     if (st == HU_OK) st = write_text(folder->path, "result.json", text);
     hu_free(text);
     return st;

@@ -30,7 +30,8 @@ typedef struct hu_verb {
     X(bench)                                                                                       \
     X(gemm)                                                                                        \
     X(plan)                                                                                        \
-    X(compare)
+    X(compare)                                                                                     \
+    X(report)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;
 HU_VERB_LIST(HU_VERB_DECLARE)

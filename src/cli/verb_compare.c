@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "cli/compare.h"
 #include "cli/interrupt.h"
+#include "cli/job_folder.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/run_folder.h"
@@ -41,6 +42,13 @@ done:
     return st;
 }
 
+static hu_status check_plan(const char *path) {
+    hu_keys *plan;
+    hu_status st = hu_yaml_read(path, &plan);
+    if (st == HU_OK) hu_keys_free(plan);
+    return st;
+}
+
 /* Every precision is known, and none stands there twice. */
 static hu_status check_precisions(const hu_keys *list) {
     hu_status st = HU_OK;
@@ -51,7 +59,7 @@ static hu_status check_precisions(const hu_keys *list) {
             if (strcmp(hu_keys_value(hu_keys_at(list, k)), name) == 0)
                 return hu_fail(HU_ERR_ARGUMENT, "compare: found the precision '%.100s' twice",
                                name);
-        st = hu_precision_parse(name, &parsed);
+        st = hu_is_plan_path(name) ? check_plan(name) : hu_precision_parse(name, &parsed);
         hu_precision_free(&parsed);
     }
     return st;
@@ -161,7 +169,7 @@ static hu_status keep(void *context) {
     char *text = NULL, *path = NULL;
     hu_status st;
     HU_TRY(hu_compare_json(compare, &object));
-    HU_TRY(hu_json_text(object, &text));
+    HU_TRY(hu_json_pretty(object, &text));
     HU_TRY(hu_path_join(compare->directory, "compare.json", &path));
     HU_TRY(hu_file_replace(path, text, strlen(text)));
 done:
