@@ -11,6 +11,7 @@ typedef struct hu_report_run {
     char *folder;
     char *precision; /* precision.name */
     char label[200]; /* tells it from the other runs */
+    char name[200];  /* the same without the seed */
     char family[96]; /* "demote+promote" of "demote:0.6+promote": one colour */
     int64_t seed;
     int number;        /* of its precision among the report's */

@@ -29,7 +29,7 @@ static void free_curve(curve *c) {
 static hu_status make_curve(const hu_report_run *run, bool of_accuracy, curve *c) {
     const hu_history *history = run->history;
     hu_status st;
-    *c = (curve){.line = {.label = run->label, .series = run->number, .ended = (double)NAN}};
+    *c = (curve){.line = {.label = run->name, .series = run->number, .ended = (double)NAN}};
     HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->x));
     HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->y));
     double *x = c->x, *y = c->y;
@@ -62,14 +62,14 @@ static hu_status add_skipped(const hu_report_run *run, curve *c) {
     for (size_t i = 0; i < history->metrics_count; i++, tips += TIP) {
         const hu_metrics_record *row = &history->metrics[i];
         if (!row->skipped) continue;
-        snprintf(tips, TIP, "%.80s: step %lld skipped, loss scale %g%s%.60s", run->label,
+        snprintf(tips, TIP, "%.80s: step %lld skipped, loss scale %g%s%.60s", run->name,
                  (long long)row->step, row->loss_scale, row->culprit ? ", first in " : "",
                  row->culprit ? row->culprit : "");
         c->line.skipped[c->line.skipped_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
     }
     for (size_t i = 0; i < history->promotion_count; i++, tips += TIP) {
         const hu_promotion_record *row = &history->promotions[i];
-        snprintf(tips, TIP, "%.60s: %.60s promoted from %.30s to %.30s at step %lld", run->label,
+        snprintf(tips, TIP, "%.60s: %.60s promoted from %.30s to %.30s at step %lld", run->name,
                  history->tensors.name[row->tensor], history->formats.name[row->from],
                  history->formats.name[row->to], (long long)row->step);
         c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
@@ -103,7 +103,7 @@ static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
         st = make_curve(run, of_accuracy, &all[count]);
         if (st == HU_OK && !of_accuracy) st = add_skipped(run, &all[count]);
         line[count] = all[count].line;
-        item[count] = (hu_legend_item){run->label, run->number};
+        item[count] = (hu_legend_item){run->name, run->number};
         points += line[count].count;
         if (line[count].count < least) least = line[count].count;
         count++;

@@ -125,7 +125,7 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
         if (parse_format(candidates[i], &format)) ruler[i] = range_of(candidates[i], &format);
     }
     if (count > 0) {
-        snprintf(label, sizeof label, "%s: exponents of %s at step %lld", run->label,
+        snprintf(label, sizeof label, "%s: exponents of %s at step %lld", run->name,
                  role_names[role], (long long)record->step);
         snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
                  role_names[role] + 1, (long long)record->step);
@@ -160,7 +160,7 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
     for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
         const hu_report_run *run = &report->run[i];
         if (!has_histograms(run)) continue;
-        if (all > 1) hu_html_details(page, run->label, shown == 0);
+        if (all > 1) hu_html_details(page, run->name, shown == 0);
         const hu_histogram_record *last =
             &run->history->histograms[run->history->histogram_count - 1];
         for (int role = 0; role < ROLES; role++) draw_panel(page, run, last, role);

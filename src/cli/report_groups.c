@@ -129,13 +129,13 @@ void hu_report_groups(hu_page *page, const hu_report *report) {
     for (size_t i = 0; i < report->count; i++) all += has_groups(&report->run[i]);
     if (all == 0) return;
     hu_html_section(page, "groups", "Bits of every group",
-                    "Groups of tensors between two matrix products, in execution order; darker is "
-                    "wider. Promotions show as a change to the right.");
+                    "Groups of tensors between two matrix products, in execution order; a "
+                    "stronger colour is wider. Promotions show as a change to the right.");
     for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
         const hu_report_run *run = &report->run[i];
         if (!has_groups(run)) continue;
         if (all > 1) {
-            snprintf(text, sizeof text, "%s: low-precision ratio %.3f at the start", run->label,
+            snprintf(text, sizeof text, "%s: low-precision ratio %.3f at the start", run->name,
                      run->history->plan->low_precision_ratio);
             hu_html_details(page, text, all <= 3 || run->history->promotion_count > 0);
         }

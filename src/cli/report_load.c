@@ -63,7 +63,7 @@ static void read_files(hu_report_run *run) {
         note(run, "result.json cannot be read", hu_last_error());
     else if (!run->result)
         note(run, "no result.json", "the training has not ended, or is of an older version");
-    if (hu_history_read(run->folder, &run->history) != HU_OK) {
+    if (hu_history_read_some(run->folder, &run->history) != HU_OK) {
         note(run, "no curves and histograms", hu_last_error());
         return;
     }
@@ -204,7 +204,8 @@ void hu_report_number(hu_report *report) {
         if (is_same)
             snprintf(run->label + used, sizeof run->label - used, " (%.60s)",
                      base_name(run->folder));
-        else if (is_seed)
+        snprintf(run->name, sizeof run->name, "%s", run->label);
+        if (!is_same && is_seed)
             snprintf(run->label + used, sizeof run->label - used, " seed %lld",
                      (long long)run->seed);
     }

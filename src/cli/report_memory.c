@@ -46,7 +46,7 @@ static hu_status draw(hu_page *page, const hu_report *report, const char *const 
             double bytes = hu_json_real(ledger, roles[r]);
             part[r] = bytes > 0.0 ? bytes / 1048576.0 : 0.0;
         }
-        ((hu_chart_bar *)bars)[count++] = (hu_chart_bar){run->label, part};
+        ((hu_chart_bar *)bars)[count++] = (hu_chart_bar){run->name, part};
     }
     hu_chart_bars(page, bars, count, roles, parts, "MiB");
 done:

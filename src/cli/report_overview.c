@@ -93,7 +93,7 @@ static hu_status summarise(const hu_report *report, summary **all) {
 }
 
 static const char *name_of(const summary *s) {
-    return s->runs > 1 ? s->run->precision : s->run->label;
+    return s->run->name;
 }
 
 static void tell(const summary *s, double x, const char *what, char *tip, size_t capacity) {
@@ -169,7 +169,7 @@ static void put_row(hu_page *page, const summary *s) {
     hu_html_row(page, s->is_front);
     hu_html_cell(page, text);
     number_cell(page, "2", s->accuracy);
-    snprintf(text, sizeof text, "%.2f to %.2f", s->least, s->most);
+    snprintf(text, sizeof text, "%.2f–%.2f", s->least, s->most);
     hu_html_cell(page, s->done > 1 ? text : "-");
     number_cell(page, "2", s->best);
     number_cell(page, "3", s->low_ratio);
@@ -181,14 +181,12 @@ static void put_row(hu_page *page, const summary *s) {
     number_cell(page, "1", s->skipped);
     snprintf(text, sizeof text, "%d of %d", s->done, s->runs);
     hu_html_cell(page, text);
-    snprintf(text, sizeof text, "%d", s->diverged);
-    hu_html_cell(page, text);
 }
 
 static void put_table(hu_page *page, const summary *all, int count) {
-    static const char *const titles[] = {
-        "precision", "accuracy %", "range",    "best %",  "low ratio", "aggregate", "memory",
-        "RSS",       "images/s",   "promoted", "skipped", "ended",     "diverged"};
+    static const char *const titles[] = {"precision", "accuracy %", "range",   "best %",
+                                         "low ratio", "aggregate",  "memory",  "RSS",
+                                         "images/s",  "promoted",   "skipped", "ended"};
     hu_html_table(page, titles, sizeof titles / sizeof *titles);
     for (int i = 0; i < count; i++) put_row(page, &all[i]);
     hu_html_table_end(page);

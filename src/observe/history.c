@@ -131,7 +131,36 @@ static hu_status check_folder(const char *folder) {
     return st;
 }
 
-hu_status hu_history_read(const char *folder, hu_history **result) {
+/* Takes a file's failure as a warning: what it would have told is left out. */
+static hu_status forgive(hu_history *history, hu_status status) {
+    size_t used = strlen(history->warning);
+    if (status == HU_OK || status == HU_ERR_MEMORY) return status;
+    snprintf(history->warning + used, sizeof history->warning - used, "%s%s", used ? "; " : "",
+             hu_last_error());
+    return HU_OK;
+}
+
+/* is_lenient: only a folder that is no run at all is a failure. */
+static hu_status read_all(hu_history *history, bool is_lenient) {
+    hu_status st = HU_OK;
+    static const struct {
+        const char *name;
+        bool may_miss;
+        line_fn *take;
+    } files[] = {{"metrics.jsonl", false, hu_history_metrics},
+                 {"numerics.jsonl", false, hu_history_numerics},
+                 {"histograms.jsonl", true, hu_history_histogram}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        st = read_lines(history, files[i].name, files[i].may_miss, files[i].take);
+        HU_TRY(is_lenient ? forgive(history, st) : st);
+    }
+    st = read_plan(history);
+    if (is_lenient) st = forgive(history, st);
+done:
+    return st;
+}
+
+static hu_status read_folder(const char *folder, bool is_lenient, hu_history **result) {
     hu_status st = HU_OK;
     void *block = NULL;
     *result = NULL;
@@ -139,15 +168,20 @@ hu_status hu_history_read(const char *folder, hu_history **result) {
     HU_TRY(hu_alloc(sizeof(hu_history), &block));
     hu_history *history = block;
     HU_TRY(hu_strdup(folder, &history->folder));
-    HU_TRY(read_lines(history, "metrics.jsonl", false, hu_history_metrics));
-    HU_TRY(read_lines(history, "numerics.jsonl", false, hu_history_numerics));
-    HU_TRY(read_lines(history, "histograms.jsonl", true, hu_history_histogram));
-    HU_TRY(read_plan(history));
+    HU_TRY(read_all(history, is_lenient));
     *result = history;
     block = NULL;
 done:
     hu_history_free(block);
     return st;
+}
+
+hu_status hu_history_read(const char *folder, hu_history **history) {
+    return read_folder(folder, false, history);
+}
+
+hu_status hu_history_read_some(const char *folder, hu_history **history) {
+    return read_folder(folder, true, history);
 }
 
 static void free_names(hu_names *names) {

@@ -109,7 +109,7 @@ typedef struct hu_history {
     size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity,
         histogram_capacity;
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
-    char warning[512];    /* "", or which files end in the middle of a line (it is left out) */
+    char warning[1024];   /* "", or which files end in the middle of a line (it is left out) */
 } hu_history;
 
 /* Reads the folder; owner frees with hu_history_free. HU_ERR_MISSING: no run folder, or a file that
@@ -117,6 +117,10 @@ typedef struct hu_history {
  * line has other columns than this version writes. histograms.jsonl and plan.json may be missing.
  */
 hu_status hu_history_read(const char *folder, hu_history **history);
+
+/* The same for what there is: files that are missing, damaged or of another version are named in
+ * the warning, their lines up to there are taken. */
+hu_status hu_history_read_some(const char *folder, hu_history **history);
 void hu_history_free(hu_history *history);
 
 /* Number of a name in a list, HU_NAMES_NONE if it is not there. */

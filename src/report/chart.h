@@ -32,6 +32,7 @@ typedef struct hu_chart_point {
     bool is_absent; /* has an x but no y (diverged): marked at the bottom */
 } hu_chart_point;
 
+/* front_title: what the dashed line is, NULL: there is none. */
 void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, const char *x_title,
                      const char *y_title, const char *front_title);
 

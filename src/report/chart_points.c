@@ -2,6 +2,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/chart.h"
@@ -17,6 +18,7 @@ typedef struct box {
 typedef struct layout {
     hu_frame frame;
     hu_scale x, y;
+    double least; /* y below it stand at the bottom */
     box taken[MAX_BOXES];
     size_t boxes;
 } layout;
@@ -39,24 +41,52 @@ static bool is_free(const layout *plot, const box *wanted) {
     return true;
 }
 
+static int descending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The lowest y drawn to scale. Few points far below the rest would flatten it: they stand at the
+ * bottom, with their number. */
+static double least_drawn(const hu_chart_point *point, size_t count) {
+    double y[MAX_BOXES];
+    size_t n = 0;
+    for (size_t i = 0; i < count && n < MAX_BOXES; i++)
+        if (!point[i].is_absent) y[n++] = point[i].y;
+    if (n == 0) return 0.0;
+    qsort(y, n, sizeof *y, descending);
+    double spread = fmax(5.0 * (y[0] - y[n / 2]), 2.0);
+    while (n > 1 && y[n - 1] < y[0] - spread) n--;
+    return y[n - 1];
+}
+
+static bool is_below(const layout *plot, const hu_chart_point *point) {
+    return !point->is_absent && point->y < plot->least;
+}
+
 static layout make_layout(const hu_chart_point *point, size_t count) {
     double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
+    layout plot = {.frame = {58, HU_CHART_WIDTH - 16, 30, HEIGHT - 44},
+                   .least = least_drawn(point, count)};
+    bool has_low = false;
     for (size_t i = 0; i < count; i++) {
         x_low = fmin(x_low, point[i].x);
         x_high = fmax(x_high, point[i].x);
-        if (point[i].is_absent) continue;
+        has_low = has_low || point[i].is_absent || is_below(&plot, &point[i]);
+        if (point[i].is_absent || is_below(&plot, &point[i])) continue;
         y_low = fmin(y_low, fmin(point[i].y, point[i].least));
         y_high = fmax(y_high, fmax(point[i].y, point[i].most));
     }
-    layout plot = {.frame = {58, HU_CHART_WIDTH - 16, 30, HEIGHT - 44}};
-    double pad = 0.04 * (x_high - x_low);
-    plot.x = hu_scale_fit(x_low - pad, x_high + pad, plot.frame.left, plot.frame.right);
-    plot.y = hu_scale_fit(y_low, y_high, plot.frame.bottom, plot.frame.top);
+    double x_pad = 0.05 * (x_high - x_low), y_pad = 0.06 * (y_high - y_low);
+    y_low -= has_low ? 4.0 * y_pad : y_pad;
+    plot.x = hu_scale_exact(x_low - x_pad, x_high + x_pad, plot.frame.left, plot.frame.right);
+    plot.y = hu_scale_exact(y_low, y_high + y_pad, plot.frame.bottom, plot.frame.top);
     return plot;
 }
 
 static double y_of(const layout *plot, const hu_chart_point *point) {
-    return point->is_absent ? plot->frame.bottom - 8 : hu_scale_at(&plot->y, point->y);
+    bool is_low = point->is_absent || is_below(plot, point);
+    return is_low ? plot->frame.bottom - 9 : hu_scale_at(&plot->y, point->y);
 }
 
 /* The front from small to large x: nothing lies left of and above the staircase. */
@@ -82,27 +112,38 @@ static void draw_front(hu_page *page, const layout *plot, const hu_chart_point *
     hu_svg_path_end(page, false, NULL);
 }
 
-static void draw_point(hu_page *page, layout *plot, const hu_chart_point *point) {
+/* The range over seeds; the places of range and mark are taken. */
+static void draw_range(hu_page *page, layout *plot, const hu_chart_point *point) {
     char style[64], name[96];
     double x = hu_scale_at(&plot->x, point->x), y = y_of(plot, point);
+    bool is_low = point->is_absent || is_below(plot, point);
+    take(plot, (box){x - 7, y - 7, 14, 14});
+    if (!isfinite(point->least) || !isfinite(point->most) || is_low) return;
+    double low = hu_scale_at(&plot->y, point->least), high = hu_scale_at(&plot->y, point->most);
     hu_series_class(point->series, style, sizeof style);
-    if (isfinite(point->least) && isfinite(point->most) && !point->is_absent) {
-        double low = hu_scale_at(&plot->y, point->least);
-        double high = hu_scale_at(&plot->y, point->most);
-        snprintf(name, sizeof name, "range %s", style);
-        hu_svg_line(page, x, low, x, high, name);
-        if (low - high > 4.0) take(plot, (box){x - 1, high, 2, low - high});
-    }
+    snprintf(name, sizeof name, "range %s", style);
+    hu_svg_line(page, x, low, x, high, name);
+    if (low - high > 4.0) take(plot, (box){x - 2, high, 4, low - high});
+}
+
+static void draw_mark(hu_page *page, const layout *plot, const hu_chart_point *point) {
+    char style[64], name[96];
+    int shape = point->is_absent ? 4 : is_below(plot, point) ? 5 : point->series;
+    hu_series_class(point->series, style, sizeof style);
     snprintf(name, sizeof name, "mark %s%s", style, point->is_absent ? " absent" : "");
-    hu_svg_mark(page, point->is_absent ? 4 : point->series, x, y, point->is_front ? 6.5 : 5.0, name,
-                point->tip);
-    take(plot, (box){x - 6, y - 6, 12, 12});
+    hu_svg_mark(page, shape, hu_scale_at(&plot->x, point->x), y_of(plot, point),
+                point->is_front ? 6.5 : 5.0, name, point->tip);
 }
 
 /* Right, left, above, below, then the corners; no name where all of these are taken. */
 static void draw_name(hu_page *page, layout *plot, const hu_chart_point *point) {
     double x = hu_scale_at(&plot->x, point->x), y = y_of(plot, point);
-    double width = hu_svg_text_width(point->label), height = 14.0;
+    char text[128];
+    if (is_below(plot, point))
+        snprintf(text, sizeof text, "%.90s %.1f", point->label, point->y);
+    else
+        snprintf(text, sizeof text, "%.90s%s", point->label, point->is_absent ? " diverged" : "");
+    double width = hu_svg_text_width(text), height = 14.0;
     const double dx[PLACES] = {10, -width - 10, -width / 2, -width / 2,
                                8,  8,           -width - 8, -width - 8};
     const double dy[PLACES] = {-7, -7, -22, 9, -19, 6, -19, 6};
@@ -110,8 +151,7 @@ static void draw_name(hu_page *page, layout *plot, const hu_chart_point *point) 
         box wanted = {x + dx[i], y + dy[i], width, height};
         if (!is_free(plot, &wanted)) continue;
         take(plot, wanted);
-        hu_svg_text(page, wanted.x, wanted.y + 11, point->is_front ? "name strong" : "name",
-                    point->label);
+        hu_svg_text(page, wanted.x, wanted.y + 11, point->is_front ? "name strong" : "name", text);
         return;
     }
 }
@@ -122,11 +162,15 @@ void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, c
     hu_svg_begin(page, HU_CHART_WIDTH, HEIGHT, HU_CHART_LEAST, y_title);
     hu_axes_draw(page, &plot.frame, &plot.x, x_title, &plot.y, y_title);
     draw_front(page, &plot, point, count);
-    for (size_t i = 0; i < count; i++) draw_point(page, &plot, &point[i]);
+    for (size_t i = 0; i < count; i++) draw_range(page, &plot, &point[i]);
     for (int front = 1; front >= 0; front--)
         for (size_t i = 0; i < count; i++)
             if (point[i].is_front == (front == 1)) draw_name(page, &plot, &point[i]);
-    hu_svg_line(page, HU_CHART_WIDTH - 200, 9, HU_CHART_WIDTH - 172, 9, "front");
-    hu_svg_text(page, HU_CHART_WIDTH - 166, 13, "name", front_title);
+    for (size_t i = 0; i < count; i++) draw_mark(page, &plot, &point[i]);
+    if (front_title) {
+        double x = HU_CHART_WIDTH - 20 - hu_svg_text_width(front_title);
+        hu_svg_line(page, x - 36, 9, x - 8, 9, "front");
+        hu_svg_text(page, HU_CHART_WIDTH - 16, 13, "name end", front_title);
+    }
     hu_svg_end(page);
 }

@@ -116,11 +116,11 @@ double hu_svg_text_width(const char *text) {
     double width = 0.0;
     for (; *text; text++) {
         if (strchr(".,:;'|!iljt/()[] ", *text))
-            width += 3.6;
+            width += 4.0;
         else if (strchr("mwMW%+=", *text))
-            width += 9.3;
+            width += 10.2;
         else if (((unsigned char)*text & 0xc0) != 0x80)
-            width += 6.7;
+            width += 7.2;
     }
     return width;
 }
