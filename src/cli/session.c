@@ -117,7 +117,7 @@ static hu_status write_plan(const hu_session *session) {
     char *text = NULL;
     const hu_run *run = hu_trainer_run(session->trainer);
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
-    json_t *plan = hu_plan_json(run->graph, run->edges, run->options.batch);
+    json_t *plan = hu_plan_json(run->graph, run->edges, hu_trainer_batch(session->trainer));
     if (plan) json_object_set_new(plan, "memory_bytes", hu_ledger_json(&ledger));
     hu_status st = hu_json_line(plan, &text);
     if (st == HU_OK) st = hu_run_folder_text(&session->folder, "plan.json", text);
@@ -293,14 +293,17 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_config_text(session->config, "precision.name", &precision);
     hu_config_text(session->config, "data.name", &data);
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:i, s:o, s:I, s:o, s:o, s:o, s:o, "
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:I, s:o, s:o, s:o, "
+        "s:o, "
         "s:s, s:o, s:o}",
         "model", model, "precision", precision, "data", data, "parameters",
         (json_int_t)hu_graph_parameters(graph), "steps", (json_int_t)progress->step, "train_loss",
         hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
         "best_accuracy", hu_json_number(result->best_accuracy), "low_precision_ratio",
-        hu_json_number(progress->ratio_sum / steps), "skipped_steps",
-        (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted",
+        hu_json_number(progress->ratio_sum / steps), "model_aggregate_bits",
+        (json_int_t)hu_precision_aggregate_bits(graph, hu_trainer_run(session->trainer)->edges,
+                                                hu_trainer_batch(session->trainer)),
+        "skipped_steps", (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted",
         (int)hu_trainer_promoted(session->trainer), "images_per_second",
         hu_json_number(result->images_per_second), "peak_rss_bytes",
         (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger), "weights_hash",

@@ -1,18 +1,15 @@
 /* halfulp compare: the same training in many precisions, with paired seeds. */
 #include <ctype.h>
-#include <inttypes.h>
-#include <omp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "cli/compare.h"
-#include "cli/interrupt.h"
 #include "cli/job_folder.h"
+#include "cli/jobs_setup.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/run_folder.h"
@@ -62,66 +59,6 @@ static hu_status check_precisions(const hu_keys *list) {
         st = hu_is_plan_path(name) ? check_plan(name) : hu_precision_parse(name, &parsed);
         hu_precision_free(&parsed);
     }
-    return st;
-}
-
-static hu_status check_seeds(const hu_config *config, hu_keys **seeds) {
-    hu_status st = HU_OK;
-    const hu_keys *given;
-    int64_t seed, other;
-    HU_TRY(hu_config_list(config, "compare.seeds", &given));
-    if (hu_config_given(config, "run.seed"))
-        return hu_fail(HU_ERR_ARGUMENT, "compare: found seed, expected seeds=A,B,...");
-    for (size_t i = 0; i < hu_keys_count(given); i++) {
-        HU_TRY(hu_keys_as_i64(hu_keys_at(given, i), &seed));
-        if (seed < 0 || seed > 9007199254740991)
-            return hu_keys_fail(hu_keys_at(given, i), "a seed from 0 to 9007199254740991");
-        for (size_t k = 0; k < i; k++) {
-            HU_TRY(hu_keys_as_i64(hu_keys_at(given, k), &other));
-            if (seed == other) return hu_keys_fail(hu_keys_at(given, i), "a seed only once");
-        }
-    }
-    if (hu_keys_count(given) == 0)
-        return hu_fail(HU_ERR_ARGUMENT, "compare: found an empty list of seeds");
-    HU_TRY(hu_keys_copy(given, seeds));
-done:
-    return st;
-}
-
-/* What the user gave beside the precisions, the seeds and what does not change a training. */
-static hu_status read_common(const hu_config *config, hu_keys **common) {
-    hu_status st = HU_OK;
-    hu_keys *copy;
-    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "compare", common));
-    for (size_t i = 0; i < hu_config_key_count; i++) {
-        const char *key = hu_config_keys[i].name;
-        if (!hu_config_given(config, key) || hu_job_key_is_free(key)) continue;
-        if (strcmp(key, "precision.name") == 0 || strcmp(key, "run.seed") == 0) continue;
-        HU_TRY(hu_keys_copy(hu_keys_find(hu_config_tree(config), key), &copy));
-        HU_TRY(hu_keys_set(*common, key, copy));
-    }
-done:
-    return st;
-}
-
-/* run.dir, or a name made of the common keys, so that the same command finds its folder again. */
-static hu_status name_directory(const hu_config *config, hu_compare *compare) {
-    hu_status st = HU_OK;
-    const char *given, *model;
-    char *yaml = NULL;
-    HU_TRY(hu_config_text(config, "run.dir", &given));
-    HU_TRY(hu_config_text(config, "model.name", &model));
-    if (strlen(given) >= sizeof compare->directory || !*given)
-        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "run.dir: found %zu characters, expected 1 to %zu",
-                       strlen(given), sizeof compare->directory - 1));
-    snprintf(compare->directory, sizeof compare->directory, "%s", given);
-    if (strcmp(given, "auto") == 0) {
-        HU_TRY(hu_keys_print(compare->common, &yaml));
-        snprintf(compare->directory, sizeof compare->directory, "runs/compare-%.60s-%08x", model,
-                 (unsigned)(XXH64(yaml, strlen(yaml), 0) >> 32));
-    }
-done:
-    hu_free(yaml);
     return st;
 }
 
@@ -178,30 +115,13 @@ done:
     return st;
 }
 
-static hu_status read_options(const hu_config *config, hu_compare *compare, hu_jobs *jobs) {
-    hu_status st = HU_OK;
-    int64_t parallel, threads;
-    *jobs = (hu_jobs){.directory = compare->directory, .common = compare->common};
-    HU_TRY(hu_config_i64(config, "compare.parallel", &parallel));
-    jobs->parallel = (int)parallel;
-    threads = omp_get_num_procs() / parallel > 0 ? omp_get_num_procs() / parallel : 1;
-    if (!hu_config_is_auto(config, "run.threads"))
-        HU_TRY(hu_config_i64(config, "run.threads", &threads));
-    jobs->threads = (int)threads;
-    if (!hu_config_is_auto(config, "run.quiet"))
-        HU_TRY(hu_config_bool(config, "run.quiet", &jobs->is_quiet));
-    HU_TRY(hu_interrupt_install(&jobs->interrupted));
-    jobs->after = keep;
-    jobs->context = compare;
-done:
-    return st;
-}
-
 static hu_status run_rows(const hu_config *config, hu_compare *compare) {
     hu_status st = HU_OK;
     hu_jobs jobs;
     int lock = -1, done = 0;
-    HU_TRY(read_options(config, compare, &jobs));
+    HU_TRY(hu_jobs_options(config, compare->directory, compare->common, &jobs));
+    jobs.after = keep;
+    jobs.context = compare;
     HU_TRY(hu_directory_create(compare->directory));
     HU_TRY(hu_folder_lock(compare->directory, "comparing", &lock));
     HU_TRY(hu_jobs_look(&jobs, compare->job, compare->count));
@@ -237,9 +157,10 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
     hu_compare compare = {0};
     HU_TRY(read_precisions(config, &compare.precisions));
     HU_TRY(check_precisions(compare.precisions));
-    HU_TRY(check_seeds(config, &compare.seeds));
-    HU_TRY(read_common(config, &compare.common));
-    HU_TRY(name_directory(config, &compare));
+    HU_TRY(hu_jobs_seeds(config, "compare", &compare.seeds));
+    HU_TRY(hu_jobs_common(config, "compare", &compare.common));
+    HU_TRY(hu_jobs_directory(config, compare.common, "compare", compare.directory,
+                             sizeof compare.directory));
     HU_TRY(make_jobs(&compare));
     HU_TRY(run_rows(config, &compare));
     HU_TRY(print(config, &compare));

@@ -25,8 +25,7 @@ hu_status hu_assignment_parse(const char *text, hu_assignment *assignment, bool 
         assignment->kind = kind;
         if (kind->parse) return kind->parse(argument, assignment);
         if (!argument) return HU_OK;
-        return hu_fail(HU_ERR_PARSE, "precision '%s': found an argument, expected '%s'", text,
-                       kind->name);
+        return hu_fail(HU_ERR_PARSE, "found ':%s', expected '%s' alone", argument, kind->name);
     }
     return HU_OK;
 }
@@ -57,12 +56,12 @@ static const hu_quantizer *candidate(const hu_assignment_task *task, hu_role rol
     return is_low && hu_quantizer_rounds(low) ? low : &task->high[role];
 }
 
-int64_t hu_candidate_bits(const hu_assignment_task *task, hu_value_id v, const hu_low_set *low) {
+int64_t hu_candidate_bits(const hu_assignment_task *task, hu_value_id v, bool value_low,
+                          bool gradient_low) {
     const hu_value_info *value = &task->graph->value[v];
     bool is_param = value->role == HU_VALUE_PARAMETER;
-    const hu_quantizer *here =
-        candidate(task, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, low->value[v]);
+    const hu_quantizer *here = candidate(task, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value_low);
     const hu_quantizer *gradient =
-        candidate(task, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, low->gradient[v]);
+        candidate(task, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, gradient_low);
     return hu_tensor_bits(value, here, task->batch) + hu_tensor_bits(value, gradient, task->batch);
 }

@@ -74,7 +74,8 @@ extern const int hu_assignment_count;
  * HU_ERR_ARGUMENT: the argument, with what was expected. */
 hu_status hu_assignment_parse(const char *text, hu_assignment *assignment, bool *found);
 
-/* Bits that a value, or its gradient, occupies in one of two candidates. */
-int64_t hu_candidate_bits(const hu_assignment_task *task, hu_value_id v, const hu_low_set *low);
+/* Bits that a value and its gradient occupy, each in one of its two candidates. */
+int64_t hu_candidate_bits(const hu_assignment_task *task, hu_value_id v, bool value_low,
+                          bool gradient_low);
 
 #endif

@@ -25,13 +25,13 @@ static hu_status parse_order(const char *text, hu_assignment *assignment) {
     const char *digits = has_seed ? text + sizeof random : "";
     assignment->seed = strtoull(digits, &end, 10);
     if (*digits && strspn(digits, "0123456789") == strlen(digits)) return HU_OK;
-    return hu_fail(HU_ERR_PARSE, "demote: found the order '%s', expected %s", text, expected);
+    return hu_fail(HU_ERR_PARSE, "found the order '%s', expected %s", text, expected);
 }
 
 static hu_status parse(const char *argument, hu_assignment *assignment) {
     static const char memory[] = "memory=";
     char *end;
-    if (!argument) return hu_fail(HU_ERR_PARSE, "demote: found no ratio, expected %s", expected);
+    if (!argument) return hu_fail(HU_ERR_PARSE, "found no ratio, expected %s", expected);
     const char *number = argument;
     if (strncmp(argument, memory, sizeof memory - 1) == 0) {
         assignment->by_memory = true;
@@ -39,10 +39,9 @@ static hu_status parse(const char *argument, hu_assignment *assignment) {
     }
     assignment->target = strtod(number, &end);
     bool is_number = end != number && (*end == '\0' || *end == ':') && *number != ' ';
-    if (!is_number)
-        return hu_fail(HU_ERR_PARSE, "demote: found '%s', expected %s", argument, expected);
+    if (!is_number) return hu_fail(HU_ERR_PARSE, "found '%s', expected %s", argument, expected);
     if (!(assignment->target >= 0.0 && assignment->target <= 1.0))
-        return hu_fail(HU_ERR_ARGUMENT, "demote: found %g, expected a number within 0..1",
+        return hu_fail(HU_ERR_ARGUMENT, "found %g, expected a number within 0..1",
                        assignment->target);
     return *end ? parse_order(end + 1, assignment) : HU_OK;
 }
@@ -62,9 +61,9 @@ static int64_t demote(const hu_assignment_task *task, uint32_t group, hu_low_set
     int64_t change = 0;
     for (hu_value_id v = 0; v < task->graph->value_count; v++) {
         if (task->groups->of_value[v] != group) continue;
-        change -= hu_candidate_bits(task, v, low);
+        change -= hu_candidate_bits(task, v, low->value[v], low->gradient[v]);
         low->value[v] = low->gradient[v] = true;
-        change += hu_candidate_bits(task, v, low);
+        change += hu_candidate_bits(task, v, low->value[v], low->gradient[v]);
     }
     return change;
 }
@@ -72,7 +71,8 @@ static int64_t demote(const hu_assignment_task *task, uint32_t group, hu_low_set
 static int64_t all_bits(const hu_assignment_task *task, const hu_low_set *low) {
     int64_t bits = 0;
     for (hu_value_id v = 0; v < task->graph->value_count; v++)
-        if (task->groups->of_value[v] != HU_NONE) bits += hu_candidate_bits(task, v, low);
+        if (task->groups->of_value[v] != HU_NONE)
+            bits += hu_candidate_bits(task, v, low->value[v], low->gradient[v]);
     return bits;
 }
 

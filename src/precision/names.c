@@ -151,7 +151,8 @@ static hu_status parse_name(const char *text, hu_precision *precision) {
         return parse_roles(text, precision->rounding, precision->role);
     }
     st = hu_assignment_parse(text, &precision->assignment, &found);
-    if (st != HU_OK || found) return st == HU_OK ? use_assignment(precision) : st;
+    if (st != HU_OK) return hu_fail_within(st, "precision '%s': ", text);
+    if (found) return use_assignment(precision);
     hu_quantizer everywhere;
     st = hu_quantizer_parse(text, precision->rounding, &everywhere);
     if (st == HU_ERR_UNKNOWN || (st == HU_ERR_PARSE && !strchr(text, ':'))) return unknown(text);

@@ -188,6 +188,10 @@ int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer) {
     return trainer->steps_per_epoch;
 }
 
+int64_t hu_trainer_batch(const hu_trainer *trainer) {
+    return trainer->options.batch;
+}
+
 double hu_trainer_low_ratio(const hu_trainer *trainer) {
     return hu_precision_low_ratio(trainer->graph, &trainer->edges, trainer->options.batch);
 }

@@ -128,6 +128,7 @@ const hu_graph *hu_trainer_graph(const hu_trainer *trainer);
 const hu_run *hu_trainer_run(const hu_trainer *trainer);
 const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer);
 int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer);
+int64_t hu_trainer_batch(const hu_trainer *trainer); /* samples of one update */
 
 /* XXH64 over the bits of the master weights in name order. */
 uint64_t hu_trainer_weights_hash(const hu_trainer *trainer);

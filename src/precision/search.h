@@ -1,0 +1,45 @@
+/* precision/search.h - candidates of a search: sets of groups that are low, made by going through
+ * the groups in several orders until a budget is met. Nothing is trained here.
+ */
+#ifndef HU_PRECISION_SEARCH_H
+#define HU_PRECISION_SEARCH_H
+#include "precision/plan.h"
+
+/* What is known of every group before the search. */
+typedef struct hu_search_groups {
+    uint32_t count;
+    int64_t *elements;          /* [count] */
+    int64_t *high_bits, *saved; /* [count] bits with the group high; fewer of them when it is low */
+    double
+        *loss; /* [count] share of the elements that the low formats would lose, 0..1; 0: unknown */
+    int64_t all_high;  /* bits with every group high */
+    int64_t all_plain; /* 32 bits for every element */
+} hu_search_groups;
+
+/* Ways through the groups. */
+typedef enum hu_search_order {
+    HU_SEARCH_SIZE,   /* largest first: plain demotion */
+    HU_SEARCH_LOSS,   /* what the low formats hold best first */
+    HU_SEARCH_TRADE,  /* largest first, the quarter with the most loss last */
+    HU_SEARCH_ENDS,   /* largest first, what the first and the last product read and write last */
+    HU_SEARCH_RANDOM, /* drawn */
+    HU_SEARCH_ORDERS
+} hu_search_order;
+
+/* "size", "loss", ... */
+const char *hu_search_order_name(hu_search_order order);
+
+/* Bits of all groups with both candidates of the precision, which must be of the kind "high".
+ * Owner frees. */
+hu_status hu_search_groups_create(const hu_precision *precision, const hu_graph *graph,
+                                  int64_t batch, hu_search_groups *groups);
+void hu_search_groups_free(hu_search_groups *groups);
+
+/* Marks groups low in the order until the bits are at most `most`, then, if trims, takes back those
+ * that are not needed for it, the one with the most loss first. low: [count] room. Gives the bits
+ * that are left, which exceed `most` where even all groups low do not meet it. seed: of a random
+ * order. HU_ERR_MEMORY. */
+hu_status hu_search_fill(const hu_search_groups *groups, hu_search_order order, uint64_t seed,
+                         int64_t most, bool trims, bool *low, int64_t *bits);
+
+#endif
