@@ -31,6 +31,7 @@ typedef struct hu_verb {
     X(gemm)                                                                                        \
     X(plan)                                                                                        \
     X(compare)                                                                                     \
+    X(assign)                                                                                      \
     X(report)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;
