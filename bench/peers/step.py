@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """The same training step in halfulp and in PyTorch, taking turns in one run.
 
-Model, batch and optimizer are the same: ResNet-20 or ResNet-18 in the form for CIFAR (32x32x3, 10
-classes), batch 128, cross entropy, SGD with momentum 0.9. PyTorch runs in float32 with its best
+Model, batch and optimizer are the same: a network in the form for CIFAR (32x32x3, 10 classes; `--width`
+is its width multiplier), batch 128, cross entropy, SGD with momentum 0.9. PyTorch runs in float32 with its best
 settings for this (channels_last, gradients set to None, multi-tensor SGD); its batch lies ready in
 memory, while halfulp draws and normalises its own in every step. Every second turn of torch with
 several threads tells its threads to wait as briefly as halfulp's do (GOMP_SPINCOUNT): which of the
@@ -25,13 +25,17 @@ import tempfile
 SKIPPED = 77
 HERE = os.path.dirname(os.path.abspath(__file__))
 WARM_UP = 2  # steps that do not count, as in `halfulp bench kernel=step`
-STEPS = {"resnet20": 6, "resnet18": 2}
+STEPS = {"resnet20": 6, "resnet18": 2}  # others: 3
+SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
 MIB = 1048576
 
 
-def build(name):
-    """The model in torch: 3x3 stem, stages of basic blocks, global pooling, one linear layer."""
+def build(name, width):
+    """The model in torch; ResNets: 3x3 stem, stages of basic blocks, global pooling, linear layer."""
+    if name in SMALL:
+        import small_models
+        return small_models.MODELS[name](3, width, 10)
     from torch import nn
     from torch.nn import functional as F
 
@@ -72,7 +76,7 @@ def build(name):
     return ResNet(*CHANNELS[name])
 
 
-def torch_turn(name, threads, batch, steps):
+def torch_turn(name, width, threads, batch, steps):
     """One turn of torch, in this process: JSON on stdout."""
     import time
 
@@ -81,7 +85,7 @@ def torch_turn(name, threads, batch, steps):
 
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    model = build(name).to(memory_format=torch.channels_last).train()
+    model = build(name, width).to(memory_format=torch.channels_last).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
     images = torch.randn(batch, 3, 32, 32).contiguous(memory_format=torch.channels_last)
     labels = torch.randint(0, 10, (batch,))
@@ -112,14 +116,15 @@ def run_child(words, **environment):
 
 def take_turn(who, name, threads, options, turn):
     """{"seconds", "peak_rss_bytes"} of one turn of "torch" or of a precision of halfulp."""
-    steps = options.steps or STEPS[name]
+    steps = options.steps or STEPS.get(name, 3)
     if who == "torch":
-        words = [sys.executable, os.path.abspath(__file__), "--turn", name, str(threads),
-                 str(options.batch), str(steps)]
+        words = [sys.executable, os.path.abspath(__file__), "--turn", name, str(options.width),
+                 str(threads), str(options.batch), str(steps)]
         wait = {"GOMP_SPINCOUNT": "10000"} if turn % 2 and threads > 1 else {}
         text, peak = run_child(words, **wait)
         return {"seconds": json.loads(text)["seconds"], "peak_rss_bytes": peak}
-    words = [options.program, "bench", "kernel=step", f"model={name}", f"precision={who}",
+    words = [options.program, "bench", "kernel=step", f"model={name}",
+             f"model.width={options.width}", f"precision={who}",
              f"threads={threads}", f"batch={options.batch}", f"repeat={steps}", "beside=none",
              "lr=0.1", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "--json"]
     words += options.key
@@ -154,10 +159,10 @@ def compare(name, threads, options):
 
 
 def print_rows(rows):
-    print(f"{'model':<10}{'threads':>8}  {'precision':<12}{'s/step':>9}{'torch':>9}{'speedup':>9}"
+    print(f"{'model':<14}{'threads':>8}  {'precision':<12}{'s/step':>9}{'torch':>9}{'speedup':>9}"
           f"{'MiB':>8}{'torch':>8}{'ratio':>8}{'first step':>12}")
     for row in rows:
-        print(f"{row['model']:<10}{row['threads']:>8}  {row['precision']:<12}"
+        print(f"{row['model']:<14}{row['threads']:>8}  {row['precision']:<12}"
               f"{row['seconds_per_step']:>9.4f}{row['torch_seconds_per_step']:>9.4f}"
               f"{row['speedup']:>9.3f}{row['peak_rss_bytes'] / MIB:>8.0f}"
               f"{row['torch_peak_rss_bytes'] / MIB:>8.0f}{row['rss_ratio']:>8.3f}"
@@ -187,15 +192,19 @@ def parse():
     parser.add_argument("--precisions", type=names, default=["fp32", "hfp8"])
     parser.add_argument("--repeats", type=int, default=5, help="turns of each (default 5)")
     parser.add_argument("--steps", type=int, default=0, help="steps of a turn that count")
+    parser.add_argument("--width", type=float, default=1, help="of models other than ResNets")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--program", default=program, help="halfulp (default $HALFULP, build/)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="no line for each turn")
     parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
     options = parser.parse_args()
-    unknown = [m for m in options.models if m not in CHANNELS]
+    known = [*CHANNELS, *SMALL]
+    unknown = [m for m in options.models if m not in known]
     if unknown:
-        parser.error(f"model {unknown[0]}: expected {' or '.join(CHANNELS)}")
+        parser.error(f"model {unknown[0]}: expected {' or '.join(known)}")
+    if options.width != 1 and not set(options.models) <= set(SMALL):
+        parser.error("the ResNets of this script have width 1")
     if options.repeats < 1 or options.steps < 0 or options.batch < 1 or min(options.threads) < 1:
         parser.error("repeats, batch and threads: expected at least 1")
     if not os.access(options.program, os.X_OK):
@@ -205,7 +214,7 @@ def parse():
 
 def main():
     if sys.argv[1:2] == ["--turn"]:
-        torch_turn(sys.argv[2], *map(int, sys.argv[3:]))
+        torch_turn(sys.argv[2], float(sys.argv[3]), *map(int, sys.argv[4:]))
         return 0
     options = parse()
     version = torch_version()
