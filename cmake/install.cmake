@@ -13,7 +13,7 @@ set_target_properties(halfulp-library PROPERTIES
   OUTPUT_NAME halfulp EXPORT_NAME halfulp LINKER_LANGUAGE C)
 target_include_directories(halfulp-library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(halfulp-library INTERFACE PkgConfig::XXHASH PkgConfig::ZLIB
-  OpenMP::OpenMP_C m)
+  PkgConfig::JPEG PkgConfig::PNG   OpenMP::OpenMP_C m)
 
 # Finds a oneDNN that is not the system's where the build found it.
 set_target_properties(halfulp-program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)

@@ -13,15 +13,16 @@ enum { HU_CHANNELS_MAX = 3 };
 
 /* Random changes of a training image, applied in this order. All zero: none. */
 typedef struct hu_augment {
-    int64_t pad;    /* black border in pixels, out of which an image of the old size is cut */
-    bool flip;      /* mirrored left to right with probability 1/2 */
+    int64_t pad; /* border in pixels, out of which an image of the old size is cut: what is stored
+                    around the image, black beyond */
+    bool flip;   /* mirrored left to right with probability 1/2 */
     int64_t cutout; /* side in pixels of a square inside the image set to 0 after normalisation */
 } hu_augment;
 
 /* One half of a data set. Borrowed: valid until the data set is closed. */
 typedef struct hu_split {
     int64_t count;
-    const uint8_t *pixels; /* [count, height, width, channels] */
+    const uint8_t *pixels; /* [count, height + 2 margin, width + 2 margin, channels] */
     const int32_t *labels; /* [count], each in 0..classes-1 */
 } hu_split;
 
@@ -29,6 +30,7 @@ typedef struct hu_split {
 typedef struct hu_dataset {
     char *name; /* the spec it was opened by */
     int64_t height, width, channels, classes;
+    int64_t margin; /* pixels stored around each image, of which only random crops see some */
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* per channel, of pixels in 0..1 */
     hu_augment augment;                                /* usual for this data */
     hu_split train, test;
@@ -42,8 +44,8 @@ typedef struct hu_data_limits {
 
 /* Opens a data set by name.
  *
- *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs. Without ":DIR" the
- *            files of a named set are sought in the folder of its name under $HALFULP_DATA, or
+ *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | folder:DIR. Without
+ * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
  *   dataset  owner frees with hu_dataset_close; NULL on failure
@@ -53,6 +55,33 @@ typedef struct hu_data_limits {
  * for negative limits; HU_ERR_IO, HU_ERR_LIMIT, HU_ERR_MEMORY.
  * Proof: tests/unit/data_idx_test.c, data_cifar_test.c, data_glyphs_test.c. */
 hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset);
+
+/* What is made of a folder of images, and which of its classes and training images are used. All
+ * zero: the usual. */
+typedef struct hu_image_choice {
+    int64_t size;        /* shorter side after resizing, in pixels; 0: 64 */
+    int64_t crop;        /* side of the square that a network sees; 0: size */
+    int64_t classes;     /* number of classes drawn at random; 0: all */
+    int64_t part, parts; /* part 1..parts of each class's training images; parts 0: all */
+    uint64_t seed;       /* of classes and parts */
+} hu_image_choice;
+
+/* hu_dataset_open with a choice (NULL: the usual), for a spec of images in files:
+ *
+ *   folder:DIR  DIR/train/CLASS/FILE and DIR/val/CLASS/FILE (or DIR/test), files ending in .jpg,
+ * .jpeg or .png in any case. Classes are numbered in the order of their names; samples take turns:
+ * the first of each class by name, then the second, and so on
+ *
+ * Images are decoded once and kept as bytes: 3 (size)^2 per image. Grey ones get three equal
+ * channels, CMYK is converted, 16 bits become 8, transparency is dropped; the shorter side is
+ * resized to size (bilinear, over all pixels that a target pixel covers) and the middle kept. JPEGs
+ * of more than twice that are decoded at 1/2, 1/4 or 1/8 of their size.
+ *
+ * As hu_dataset_open; HU_ERR_CORRUPT names the first file that is damaged, HU_ERR_MEMORY the need
+ * where the images do not fit, HU_ERR_ARGUMENT a choice that does not fit the data.
+ * Proof: tests/unit/data_image_test.c, data_folder_test.c. */
+hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
+                                 const hu_image_choice *choice, hu_dataset **dataset);
 
 /* Frees a data set; NULL is allowed. */
 void hu_dataset_close(hu_dataset *dataset);

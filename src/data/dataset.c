@@ -72,6 +72,18 @@ static const hu_data_kind kinds[] = {
      .std = {0.25f, 0.25f, 0.25f},
      .available = hu_glyphs_available,
      .open = hu_glyphs_open},
+    {.name = "folder",
+     .usage = "folder:DIR",
+     .help = "JPEG and PNG images in DIR/train/CLASS and DIR/val/CLASS, see data.size to "
+             "data.class_seed",
+     .advice = "the folder must hold train/CLASS/*.jpg (.jpeg, .png) and the same in val or test",
+     .has_directory = true,
+     .needs_directory = true,
+     .mean = {0.485f, 0.456f, 0.406f},
+     .std = {0.229f, 0.224f, 0.225f},
+     .augment = {.flip = true},
+     .available = hu_folder_available,
+     .open_images = hu_folder_open},
 };
 
 enum {
@@ -147,18 +159,42 @@ static void measure(hu_dataset *dataset) {
 static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     memcpy(dataset->mean, kind->mean, sizeof kind->mean);
     memcpy(dataset->std, kind->std, sizeof kind->std);
+    hu_augment own = dataset->augment;
     dataset->augment = kind->augment;
+    if (own.pad) dataset->augment.pad = own.pad;
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 
+static bool is_usual(const hu_image_choice *c) {
+    return c->size == 0 && c->crop == 0 && c->classes == 0 && c->parts == 0;
+}
+
+static hu_status open_kind(const hu_data_kind *kind, const char *directory,
+                           const hu_data_limits *limits, const hu_image_choice *choice,
+                           hu_dataset *dataset) {
+    if (kind->open_images) return kind->open_images(kind, directory, limits, choice, dataset);
+    if (!is_usual(choice))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: sizes, classes and parts can be chosen of folder:DIR only",
+                       dataset->name);
+    return kind->open(kind, directory, limits, dataset);
+}
+
 hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset) {
+    return hu_dataset_open_images(spec, limits, NULL, dataset);
+}
+
+hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
+                                 const hu_image_choice *choice, hu_dataset **dataset) {
     static const hu_data_limits all = {0, 0};
+    static const hu_image_choice usual = {.size = 0};
     hu_status st = HU_OK;
     const hu_data_kind *kind;
     char *directory = NULL;
     void *block = NULL;
     *dataset = NULL;
     if (!limits) limits = &all;
+    if (!choice) choice = &usual;
     if (limits->train < 0 || limits->test < 0)
         return hu_fail(HU_ERR_ARGUMENT, "data limit: found %lld, expected 0 or more",
                        (long long)(limits->train < 0 ? limits->train : limits->test));
@@ -167,7 +203,7 @@ hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dat
     HU_TRY(hu_alloc(sizeof **dataset, &block));
     hu_dataset *opened = block;
     HU_TRY(hu_strdup(spec, &opened->name));
-    HU_TRY(kind->open(kind, directory, limits, opened));
+    HU_TRY(open_kind(kind, directory, limits, choice, opened));
     for (size_t i = 0; i < OWNED; i++) hu_memory_assign(opened->owned[i], HU_MEMORY_DATA);
     take_constants(kind, opened);
     *dataset = opened;

@@ -21,6 +21,11 @@ typedef struct hu_data_kind {
      * was put into owned is freed by the caller, also on failure. */
     hu_status (*open)(const struct hu_data_kind *kind, const char *directory,
                       const hu_data_limits *limits, hu_dataset *dataset);
+
+    /* Instead of open: of kinds that hu_image_choice is for. */
+    hu_status (*open_images)(const struct hu_data_kind *kind, const char *directory,
+                             const hu_data_limits *limits, const hu_image_choice *choice,
+                             hu_dataset *dataset);
 } hu_data_kind;
 
 /* The smaller of count and limit, 0 being no limit. */
@@ -39,5 +44,10 @@ hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
 bool hu_glyphs_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, hu_dataset *dataset);
+
+bool hu_folder_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
+                         const hu_data_limits *limits, const hu_image_choice *choice,
+                         hu_dataset *dataset);
 
 #endif

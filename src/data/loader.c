@@ -142,17 +142,18 @@ static void black(const hu_loader *loader, int64_t count, float *values) {
     look_up_any(loader, pixel, 0, count, values);
 }
 
-/* One row of the result from one row of the image, black where the crop leaves it. */
+/* One row of the result from one row of what is stored, black where the crop leaves it. */
 static void fill_row(const hu_loader *loader, const change *made, const uint8_t *row, float *out) {
     int64_t width = loader->dataset->width, channels = loader->dataset->channels;
-    /* Before the mirror, target columns low..high-1 lie inside the image. */
-    int64_t low = made->shift_x < 0 ? -made->shift_x : 0;
-    int64_t high = made->shift_x > 0 ? width - made->shift_x : width;
+    int64_t margin = loader->dataset->margin, shift = made->shift_x;
+    /* Before the mirror, target columns low..high-1 lie inside of what is stored. */
+    int64_t low = shift < -margin ? -margin - shift : 0;
+    int64_t high = shift > margin ? width + margin - shift : width;
     low = low < width ? low : width;
     high = high > low ? high : low;
     int64_t left = made->flip ? width - high : low; /* black columns before and behind */
     int64_t right = made->flip ? low : width - high;
-    int64_t inside = high - low, first = (made->flip ? high - 1 : low) + made->shift_x;
+    int64_t inside = high - low, first = (made->flip ? high - 1 : low) + shift + margin;
     black(loader, left, out);
     if (inside > 0)
         look_up_any(loader, row + first * channels, made->flip ? -1 : 1, inside,
@@ -169,18 +170,19 @@ static void cut_out(const hu_dataset *d, const change *made, int64_t side, float
 
 static void fill_image(const hu_loader *loader, int64_t index, float *image) {
     const hu_dataset *d = loader->dataset;
-    int64_t row = d->width * d->channels;
-    const uint8_t *pixels = loader->split->pixels + index * d->height * row;
+    int64_t row = d->width * d->channels, stored_row = (d->width + 2 * d->margin) * d->channels;
+    int64_t stored_rows = d->height + 2 * d->margin;
+    const uint8_t *pixels = loader->split->pixels + index * stored_rows * stored_row;
     change made = choose(loader, index);
-    if (!made.shift_x && !made.shift_y && !made.flip) {
+    if (!made.shift_x && !made.shift_y && !made.flip && !d->margin) {
         look_up_any(loader, pixels, 1, d->height * d->width, image);
     } else {
         for (int64_t y = 0; y < d->height; y++) {
-            int64_t source = y + made.shift_y;
-            if (source < 0 || source >= d->height)
+            int64_t source = y + made.shift_y + d->margin;
+            if (source < 0 || source >= stored_rows)
                 black(loader, d->width, image + y * row);
             else
-                fill_row(loader, &made, pixels + source * row, image + y * row);
+                fill_row(loader, &made, pixels + source * stored_row, image + y * row);
         }
     }
     cut_out(d, &made, loader->settings.augment.cutout, image);

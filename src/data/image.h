@@ -1,0 +1,42 @@
+/* data/image.h - one picture: from the bytes of a file to a small square of red, green and blue. */
+#ifndef HU_DATA_IMAGE_H
+#define HU_DATA_IMAGE_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+enum {
+    HU_IMAGE_CHANNELS = 3,
+    HU_IMAGE_PIXELS_MAX = 1 << 27, /* of a file that is decoded */
+    HU_IMAGE_FILE_MAX = 1 << 29    /* bytes of a file */
+};
+
+typedef struct hu_image {
+    int64_t width, height;
+    uint8_t *pixels; /* [height, width, 3]; owner frees with hu_free */
+} hu_image;
+
+/* Decodes a JPEG or PNG, told apart by their first bytes. name: of the file, for messages. side:
+ * the shorter side that is wanted; JPEGs may be decoded at 1/2, 1/4 or 1/8 of their size as long as
+ * twice that much is left. HU_ERR_CORRUPT, HU_ERR_LIMIT for more than HU_IMAGE_PIXELS_MAX pixels,
+ * HU_ERR_MEMORY; the image is then empty. */
+hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
+                          hu_image *image);
+
+/* The two formats. */
+hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
+                               hu_image *image);
+hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t bytes, hu_image *image);
+
+/* Checks a size and makes room for pixels of so many bytes each. */
+hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size_t pixel_bytes,
+                           hu_image *image);
+
+/* Resizes the image so that its shorter side becomes `side` (the other is rounded down) and puts
+ * the middle side x side pixels into square [side, side, 3]. Bilinear, the triangle as wide as the
+ * pixels that a target pixel covers; weights of 22 bits, columns first, rounded to bytes in
+ * between: the numbers of Pillow's resize and torchvision's CenterCrop. HU_ERR_MEMORY. */
+hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square);
+
+#endif

@@ -1,0 +1,23 @@
+/* data/image_list.h - which files a folder of images gives to which half, in which order. */
+#ifndef HU_DATA_IMAGE_LIST_H
+#define HU_DATA_IMAGE_LIST_H
+#include <halfulp/data.h>
+
+/* One half: files and their classes, class by class in turns. */
+typedef struct hu_image_list {
+    char **path;    /* [count] */
+    int32_t *label; /* [count] */
+    int64_t count;
+} hu_image_list;
+
+/* Lists DIR/train and DIR/val (DIR/test if there is no val). classes: how many there are.
+ * HU_ERR_MISSING if a folder is not there, HU_ERR_CORRUPT for a class without images or a test
+ * class that the training half does not have, HU_ERR_ARGUMENT for a choice of more classes than
+ * there are, or of parts without an image; HU_ERR_IO, HU_ERR_MEMORY. Owner frees both with
+ * hu_image_list_free, also on failure. */
+hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits,
+                             const hu_image_choice *choice, hu_image_list *train,
+                             hu_image_list *test, int64_t *classes);
+void hu_image_list_free(hu_image_list *list);
+
+#endif
