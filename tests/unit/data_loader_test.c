@@ -193,6 +193,52 @@ static void a_crop_may_leave_the_image_entirely(void **state) {
     hu_loader_close(loader);
 }
 
+/* Whether the image is a window of stored image `index` no more than pad from the middle (margin
+ * 2); marks which. */
+static bool find_window(const hu_dataset *d, int64_t index, const float *image, int64_t pad,
+                        bool seen[2][7][7]) {
+    for (int flip = 0; flip < (pad ? 2 : 1); flip++)
+        for (int64_t dy = -pad; dy <= pad; dy++)
+            for (int64_t dx = -pad; dx <= pad; dx++) {
+                bool same = true;
+                for (int64_t y = 0; same && y < d->height; y++)
+                    for (int64_t x = 0; same && x < d->width; x++)
+                        for (int64_t c = 0; same && c < 3; c++) {
+                            int64_t from = (flip ? d->width - 1 - x : x) + dx + d->margin;
+                            float v = value_of(d, index, y + dy + d->margin, from, c);
+                            same = image[(y * d->width + x) * 3 + c] == v;
+                        }
+                if (!same) continue;
+                seen[flip][dy + 3][dx + 3] = true;
+                return true;
+            }
+    return false;
+}
+
+/* Windows of what is stored around the image; its middle without a crop. */
+static void crops_reach_into_the_margin(void **state) {
+    (void)state;
+    enum { MARGIN = 2, H = HEIGHT - 2 * MARGIN, W = WIDTH - 2 * MARGIN };
+    hu_dataset d = sample(3);
+    d.margin = MARGIN;
+    d.height = H;
+    d.width = W;
+    bool seen[2][2 * MARGIN + 3][2 * MARGIN + 3] = {{{false}}};
+    for (int64_t pad = 0; pad <= MARGIN + 1; pad++) {
+        hu_loader *loader = make(&d, (hu_loader_settings){5, false, {.pad = pad, .flip = pad > 0}});
+        for (int64_t epoch = 0; epoch < 20; epoch++) {
+            assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
+            hu_loader_fill(loader, 0, COUNT, images, classes_of);
+            for (int64_t i = 0; i < COUNT; i++)
+                assert_true(find_window(&d, i, images + i * H * W * 3, pad, seen));
+        }
+        hu_loader_close(loader);
+    }
+    for (int flip = 0; flip < 2; flip++)
+        for (int y = 0; y < 2 * MARGIN + 3; y++)
+            for (int x = 0; x < 2 * MARGIN + 3; x++) assert_true(seen[flip][y][x]);
+}
+
 static void the_cutout_is_a_whole_square_of_zeros_anywhere(void **state) {
     (void)state;
     enum { CUT = 5, XS = WIDTH - CUT + 1, YS = HEIGHT - CUT + 1 };
@@ -263,6 +309,7 @@ int main(void) {
         cmocka_unit_test(a_change_belongs_to_the_image_not_to_its_place),
         cmocka_unit_test(crops_and_mirrors_are_exactly_the_possible_ones),
         cmocka_unit_test(a_crop_may_leave_the_image_entirely),
+        cmocka_unit_test(crops_reach_into_the_margin),
         cmocka_unit_test(the_cutout_is_a_whole_square_of_zeros_anywhere),
         cmocka_unit_test(settings_that_do_not_fit_are_refused),
         cmocka_unit_test(only_creation_allocates),

@@ -1,0 +1,89 @@
+/* JPEG and PNG files: an input is a file; its first byte chooses the side that is wanted. */
+#include "fuzz.h"
+
+#include <png.h>
+#include <stdlib.h>
+#include <string.h>
+#include <turbojpeg.h>
+
+#include "base/memory.h"
+#include "data/image.h"
+
+enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16 };
+
+void fuzz_one(const uint8_t *data, size_t size) {
+    fuzz_cursor cursor = {data, size, 0};
+    int64_t side = 1 + fuzz_u8(&cursor) % SIDE_MAX;
+    size_t bytes = size;
+    const uint8_t *file = fuzz_take(&cursor, &bytes);
+    uint8_t square[SIDE_MAX * SIDE_MAX * HU_IMAGE_CHANNELS];
+    hu_image image;
+    hu_status st = hu_image_decode("file", file, bytes, side, &image);
+    FUZZ_CHECK((st == HU_OK) == (image.pixels != NULL));
+    if (st != HU_OK) {
+        FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_LIMIT || fuzz_was_fault(st));
+        FUZZ_CHECK(fuzz_was_fault(st) || strstr(hu_last_error(), "file") != NULL);
+        return;
+    }
+    (void)FUZZ_DONE(hu_image_shrink(&image, side, square));
+    hu_free(image.pixels);
+}
+
+static void fill(uint8_t *pixels) {
+    for (int i = 0; i < WIDTH * HEIGHT * 4; i++) pixels[i] = (uint8_t)(i * 7 + i / 50 * 31);
+}
+
+static void put_jpeg(int format, int sampling, int flags, hu_byte_writer *seed) {
+    uint8_t pixels[WIDTH * HEIGHT * 4];
+    unsigned char *made = NULL;
+    unsigned long bytes = 0;
+    tjhandle encoder = tjInitCompress();
+    fill(pixels);
+    FUZZ_CHECK(tjCompress2(encoder, pixels, WIDTH, 0, HEIGHT, format, &made, &bytes, sampling, 80,
+                           flags) == 0);
+    FUZZ_CHECK(hu_write_bytes(seed, made, bytes) == HU_OK);
+    tjFree(made);
+    tjDestroy(encoder);
+}
+
+static void put_png(uint32_t format, hu_byte_writer *seed) {
+    uint8_t pixels[WIDTH * HEIGHT * 4];
+    static uint8_t made[4 * sizeof pixels];
+    size_t bytes = sizeof made;
+    png_image png = {
+        .version = PNG_IMAGE_VERSION, .width = WIDTH, .height = HEIGHT, .format = format};
+    fill(pixels);
+    FUZZ_CHECK(png_image_write_to_memory(&png, made, &bytes, 0, pixels, 0, NULL));
+    FUZZ_CHECK(hu_write_bytes(seed, made, bytes) == HU_OK);
+}
+
+bool fuzz_seed(size_t index, hu_byte_writer *seed) {
+    static const uint8_t side = 3;
+    FUZZ_CHECK(hu_write_bytes(seed, &side, 1) == HU_OK);
+    switch (index) {
+    case 0:
+        put_jpeg(TJPF_RGB, TJSAMP_420, 0, seed);
+        return true;
+    case 1:
+        put_jpeg(TJPF_GRAY, TJSAMP_GRAY, 0, seed);
+        return true;
+    case 2:
+        put_jpeg(TJPF_CMYK, TJSAMP_444, 0, seed);
+        return true;
+    case 3:
+        put_jpeg(TJPF_RGB, TJSAMP_422, TJFLAG_PROGRESSIVE, seed);
+        return true;
+    case 4:
+        put_png(PNG_FORMAT_RGB, seed);
+        return true;
+    case 5:
+        put_png(PNG_FORMAT_GRAY, seed);
+        return true;
+    case 6:
+        put_png(PNG_FORMAT_RGBA, seed);
+        return true;
+    default:
+        hu_writer_free(seed);
+        return false;
+    }
+}

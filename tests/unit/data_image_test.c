@@ -1,0 +1,285 @@
+/* Pictures from bytes: JPEG and PNG of every kind, damaged ones, and their resizing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <png.h>
+#include <stdlib.h>
+#include <string.h>
+#include <turbojpeg.h>
+#include <zlib.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "data/image.h"
+
+enum { MOST = 1 << 20 };
+
+static uint8_t file[MOST], pixels[MOST];
+static size_t file_bytes;
+
+static uint8_t pattern(int64_t x, int64_t y, int64_t c) {
+    return (uint8_t)(x * 37 + y * 91 + c * 53 + (x * y) % 29 * 7);
+}
+
+static void draw(int64_t width, int64_t height, int channels) {
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++)
+            for (int c = 0; c < channels; c++)
+                pixels[(y * width + x) * channels + c] = pattern(x, y, c);
+}
+
+static void write_png(int width, int height, uint32_t format, const void *data) {
+    png_image png = {.version = PNG_IMAGE_VERSION,
+                     .width = (png_uint_32)width,
+                     .height = (png_uint_32)height,
+                     .format = format};
+    file_bytes = sizeof file;
+    assert_true(png_image_write_to_memory(&png, file, &file_bytes, 0, data, 0, NULL));
+}
+
+static void write_jpeg(int width, int height, int format, int sampling, int quality) {
+    tjhandle encoder = tjInitCompress();
+    unsigned char *made = NULL;
+    unsigned long bytes = 0;
+    assert_int_equal(
+        tjCompress2(encoder, pixels, width, 0, height, format, &made, &bytes, sampling, quality, 0),
+        0);
+    assert_true(bytes <= sizeof file);
+    memcpy(file, made, bytes);
+    file_bytes = bytes;
+    tjFree(made);
+    tjDestroy(encoder);
+}
+
+static hu_image decode(int64_t side) {
+    hu_image image;
+    if (hu_image_decode("picture", file, file_bytes, side, &image) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    return image;
+}
+
+static void png_gives_the_bytes_back(void **state) {
+    (void)state;
+    draw(13, 9, 3);
+    write_png(13, 9, PNG_FORMAT_RGB, pixels);
+    hu_image image = decode(4);
+    assert_true(image.width == 13 && image.height == 9);
+    assert_memory_equal(image.pixels, pixels, 13 * 9 * 3);
+    hu_free(image.pixels);
+    draw(13, 9, 1);
+    write_png(13, 9, PNG_FORMAT_GRAY, pixels);
+    image = decode(4);
+    for (int i = 0; i < 13 * 9; i++)
+        for (int c = 0; c < 3; c++) assert_int_equal(image.pixels[3 * i + c], pixels[i]);
+    hu_free(image.pixels);
+}
+
+static void transparency_is_dropped(void **state) {
+    (void)state;
+    draw(6, 5, 4);
+    write_png(6, 5, PNG_FORMAT_RGBA, pixels);
+    hu_image image = decode(4);
+    for (int i = 0; i < 6 * 5; i++) assert_memory_equal(image.pixels + 3 * i, pixels + 4 * i, 3);
+    hu_free(image.pixels);
+}
+
+/* 16 bits: written by the full interface, whose numbers are as dark as those of 8 bits. */
+static void take(png_structp png, png_bytep data, size_t bytes) {
+    (void)png;
+    memcpy(file + file_bytes, data, bytes);
+    file_bytes += bytes;
+}
+
+static void sixteen_bits_become_eight(void **state) {
+    (void)state;
+    uint8_t row[8 * 6];
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png_create_info_struct(png);
+    file_bytes = 0;
+    png_set_write_fn(png, NULL, take, NULL);
+    png_set_IHDR(png, info, 8, 2, 16, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png, info);
+    for (int i = 0; i < 8 * 3; i++) row[2 * i] = row[2 * i + 1] = (uint8_t)(11 * i);
+    for (int y = 0; y < 2; y++) png_write_row(png, row);
+    png_write_end(png, NULL);
+    png_destroy_write_struct(&png, &info);
+    hu_image image = decode(2);
+    for (int i = 0; i < 2 * 8 * 3; i++)
+        assert_int_equal(image.pixels[i], (uint8_t)(11 * (i % (8 * 3))));
+    hu_free(image.pixels);
+}
+
+static void flat(int width, int height, int channels, const uint8_t *colour) {
+    for (int i = 0; i < width * height; i++)
+        memcpy(pixels + i * channels, colour, (size_t)channels);
+}
+
+static void expect_flat(const hu_image *image, const int *colour) {
+    for (int64_t i = 0; i < image->width * image->height; i++)
+        for (int c = 0; c < 3; c++)
+            assert_in_range(image->pixels[3 * i + c] + 1000, colour[c] + 1000 - 3,
+                            colour[c] + 1000 + 3);
+}
+
+static void jpegs_of_all_colour_spaces(void **state) {
+    (void)state;
+    static const uint8_t colour[] = {200, 90, 30}, grey[] = {77}, inks[] = {200, 100, 50, 128};
+    static const int expected[] = {200, 90, 30}, same[] = {77, 77, 77},
+                     mixed[] = {200 * 128 / 255, 100 * 128 / 255, 50 * 128 / 255};
+    flat(20, 12, 3, colour);
+    write_jpeg(20, 12, TJPF_RGB, TJSAMP_420, 95);
+    hu_image image = decode(12);
+    assert_true(image.width == 20 && image.height == 12);
+    expect_flat(&image, expected);
+    hu_free(image.pixels);
+    flat(20, 12, 1, grey);
+    write_jpeg(20, 12, TJPF_GRAY, TJSAMP_GRAY, 95);
+    image = decode(12);
+    expect_flat(&image, same);
+    hu_free(image.pixels);
+    flat(20, 12, 4, inks);
+    write_jpeg(20, 12, TJPF_CMYK, TJSAMP_444, 95);
+    image = decode(12);
+    expect_flat(&image, mixed);
+    hu_free(image.pixels);
+}
+
+static void large_jpegs_are_decoded_smaller(void **state) {
+    (void)state;
+    static const struct {
+        int64_t side, width, height;
+    } table[] = {{100, 400, 300}, {75, 200, 150}, {76, 400, 300}, {20, 100, 75}, {10, 50, 38}};
+    draw(400, 300, 3);
+    write_jpeg(400, 300, TJPF_RGB, TJSAMP_444, 80);
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        hu_image image = decode(table[i].side);
+        assert_int_equal(image.width, table[i].width);
+        assert_int_equal(image.height, table[i].height);
+        hu_free(image.pixels);
+    }
+}
+
+static hu_status try_decode(const uint8_t *data, size_t bytes) {
+    uint64_t blocks = hu_memory_count().live_blocks;
+    uint8_t *copy = malloc(bytes ? bytes : 1); /* so that reading behind it is seen */
+    hu_image image;
+    if (bytes) memcpy(copy, data, bytes);
+    hu_status st = hu_image_decode("picture", copy, bytes, 8, &image);
+    free(copy);
+    if (st == HU_OK) {
+        assert_true(image.width > 0 && image.height > 0);
+        hu_free(image.pixels);
+    } else {
+        assert_true(st == HU_ERR_CORRUPT || st == HU_ERR_LIMIT);
+        assert_null(image.pixels);
+        assert_non_null(strstr(hu_last_error(), "picture"));
+    }
+    assert_int_equal(hu_memory_count().live_blocks, blocks);
+    return st;
+}
+
+/* Every cut is noticed, up to the very end: of a PNG where the last chunk begins (12 bytes). */
+static void cut_files_are_refused(void **state) {
+    (void)state;
+    draw(30, 22, 3);
+    write_jpeg(30, 22, TJPF_RGB, TJSAMP_422, 90);
+    for (size_t bytes = 0; bytes + 2 < file_bytes; bytes++)
+        assert_int_not_equal(try_decode(file, bytes), HU_OK);
+    write_png(30, 22, PNG_FORMAT_RGB, pixels);
+    for (size_t bytes = 0; bytes + 16 < file_bytes; bytes++)
+        assert_int_not_equal(try_decode(file, bytes), HU_OK);
+}
+
+static void changed_files_do_no_harm(void **state) {
+    (void)state;
+    hu_random_key key = {.seed = 3, .stream = 1};
+    for (int kind = 0; kind < 2; kind++) {
+        draw(30, 22, 3);
+        if (kind)
+            write_jpeg(30, 22, TJPF_RGB, TJSAMP_420, 90);
+        else
+            write_png(30, 22, PNG_FORMAT_RGB, pixels);
+        for (uint64_t turn = 0; turn < 3000; turn++) {
+            uint32_t word = hu_random_word(&key, 2 * turn),
+                     bits = hu_random_word(&key, 2 * turn + 1);
+            size_t at = word % file_bytes;
+            uint8_t old = file[at];
+            file[at] ^= (uint8_t)(1 + bits % 255);
+            try_decode(file, file_bytes);
+            if (turn % 4 != 0) file[at] = old; /* now and then the damage stays */
+            if (turn % 64 == 63) file[turn % file_bytes] = (uint8_t)bits;
+        }
+    }
+}
+
+static void other_files_are_refused(void **state) {
+    (void)state;
+    static const uint8_t gif[] = "GIF89a", zeros[64];
+    assert_int_equal(try_decode(gif, sizeof gif), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "0x47"));
+    assert_int_equal(try_decode(zeros, sizeof zeros), HU_ERR_CORRUPT);
+    assert_int_equal(try_decode(zeros, 0), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "empty"));
+    /* A picture of 60,000 x 60,000 pixels, said by its header alone. */
+    draw(8, 8, 3);
+    write_jpeg(8, 8, TJPF_RGB, TJSAMP_444, 90);
+    for (size_t i = 0; i + 8 < file_bytes; i++) {
+        if (file[i] != 0xff || file[i + 1] != 0xc0) continue;
+        file[i + 5] = file[i + 7] = 60000 >> 8;
+        file[i + 6] = file[i + 8] = 60000 & 0xff;
+        break;
+    }
+    assert_int_equal(try_decode(file, file_bytes), HU_ERR_LIMIT);
+}
+
+/* The first numbers and the CRC-32 of all as Pillow 9.4 gives them: resize(..., BILINEAR), crop. */
+static void resizing_is_pillows(void **state) {
+    (void)state;
+    static const struct {
+        int64_t width, height, side;
+        uint8_t first[6];
+        uint32_t crc;
+    } table[] = {{13, 9, 5, {124, 138, 141, 114, 144, 155}, 1687163623},
+                 {5, 7, 8, {41, 94, 147, 59, 112, 165}, 1453784252},
+                 {640, 17, 6, {131, 91, 105, 106, 137, 149}, 248478106}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        int64_t side = table[i].side;
+        uint8_t square[8 * 8 * 3];
+        draw(table[i].width, table[i].height, 3);
+        hu_image image = {table[i].width, table[i].height, pixels};
+        assert_int_equal(hu_image_shrink(&image, side, square), HU_OK);
+        assert_memory_equal(square, table[i].first, sizeof table[i].first);
+        assert_int_equal(crc32(0, square, (unsigned)(side * side * 3)), table[i].crc);
+    }
+}
+
+static void the_same_size_changes_nothing(void **state) {
+    (void)state;
+    uint8_t square[8 * 8 * 3];
+    draw(8, 8, 3);
+    hu_image image = {8, 8, pixels};
+    assert_int_equal(hu_image_shrink(&image, 8, square), HU_OK);
+    assert_memory_equal(square, pixels, sizeof square);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(png_gives_the_bytes_back),
+        cmocka_unit_test(transparency_is_dropped),
+        cmocka_unit_test(sixteen_bits_become_eight),
+        cmocka_unit_test(jpegs_of_all_colour_spaces),
+        cmocka_unit_test(large_jpegs_are_decoded_smaller),
+        cmocka_unit_test(cut_files_are_refused),
+        cmocka_unit_test(changed_files_do_no_harm),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(resizing_is_pillows),
+        cmocka_unit_test(the_same_size_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
