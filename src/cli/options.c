@@ -360,6 +360,7 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     bool fused;
     HU_TRY(hu_config_bool(config, "run.fuse", &fused));
     HU_TRY(hu_config_bool(config, "run.recompute", &options->recompute));
+    HU_TRY(hu_config_i64(config, "run.histogram_every", &options->histogram_every));
     options->apart = !fused;
     HU_TRY(hu_config_text(config, "run.products", &products));
     options->by_dnn = strcmp(products, "onednn") == 0;

@@ -115,9 +115,6 @@ static hu_status open_streams(hu_run_folder *folder) {
     folder->metrics_lines = fopen(path, "a");
     if (!folder->metrics_lines)
         HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot open: %s", path, strerror(errno)));
-    hu_free(path);
-    HU_TRY(hu_path_join(folder->path, "numerics.jsonl", &path));
-    HU_TRY(hu_recorder_open(path, &folder->numerics));
 done:
     hu_free(path);
     return st;
@@ -233,6 +230,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, i
     HU_TRY(trim_lines(directory, "metrics.csv", step));
     HU_TRY(trim_lines(directory, "metrics.jsonl", step));
     HU_TRY(trim_lines(directory, "numerics.jsonl", step));
+    HU_TRY(trim_lines(directory, "histograms.jsonl", step));
     HU_TRY(write_config(folder, config));
     HU_TRY(open_streams(folder));
 done:
@@ -318,11 +316,30 @@ hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, cons
     return write_text(folder->path, name, text);
 }
 
+hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const void *state,
+                               size_t bytes) {
+    hu_status st = HU_OK;
+    char *numerics = NULL, *histograms = NULL;
+    HU_TRY(hu_path_join(folder->path, "numerics.jsonl", &numerics));
+    HU_TRY(hu_path_join(folder->path, "histograms.jsonl", &histograms));
+    HU_TRY(hu_recorder_open(numerics, run->histogram ? histograms : NULL, run->graph, run->edges,
+                            &folder->numerics));
+    if (state) HU_TRY(hu_recorder_restore(folder->numerics, state, bytes));
+done:
+    hu_free(numerics);
+    hu_free(histograms);
+    return st;
+}
+
 hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
     hu_status st = HU_OK;
+    const void *state;
+    size_t bytes;
     hu_checkpoint_writer *writer = NULL;
     HU_TRY(hu_checkpoint_begin(hu_trainer_progress(trainer)->step, &writer));
     HU_TRY(hu_trainer_save(trainer, writer));
+    hu_recorder_state(folder->numerics, &state, &bytes);
+    HU_TRY(hu_checkpoint_add(writer, HU_RECORDER_SECTION, state, bytes));
     HU_TRY(hu_checkpoint_finish(writer, folder->checkpoints, folder->keep));
 done:
     hu_checkpoint_writer_free(writer);

@@ -42,7 +42,14 @@ hu_status hu_run_folder_promotions(hu_run_folder *folder, const hu_step_report *
 /* Writes (or replaces) a small file of the folder. */
 hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, const char *text);
 
-/* Saves the trainer's state durably. */
+#define HU_RECORDER_SECTION "recorder" /* of a checkpoint */
+
+/* Opens numerics.jsonl, and histograms.jsonl if the run can record, before the first step. state:
+ * what a checkpoint's section holds, NULL: nothing was noted yet. */
+hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const void *state,
+                               size_t bytes);
+
+/* Saves the trainer's state durably, with that of the recorder. */
 hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);
 
 /* Writes result.json and drops the reference; NULL is HU_ERR_MEMORY. */

@@ -86,9 +86,20 @@ done:
     return st;
 }
 
+/* The recorder's section of a checkpoint; older ones have none. Owner frees. */
+static hu_status copy_record(const hu_checkpoint *checkpoint, void **copy, size_t *bytes) {
+    const void *data;
+    *copy = NULL;
+    if (hu_checkpoint_section(checkpoint, HU_RECORDER_SECTION, &data, bytes) != HU_OK) return HU_OK;
+    hu_status st = hu_alloc(*bytes, copy);
+    if (st == HU_OK) memcpy(*copy, data, *bytes);
+    return st;
+}
+
 /* Loads the newest checkpoint of a folder; a run that was stopped before its first one starts
  * anew. */
-static hu_status load_newest(hu_session *session, const char *directory) {
+static hu_status load_newest(hu_session *session, const char *directory, void **record,
+                             size_t *bytes) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     char warning[1024], path[4096];
@@ -101,6 +112,7 @@ static hu_status load_newest(hu_session *session, const char *directory) {
     HU_TRY(st);
     if (warning[0]) fprintf(stderr, "%s\n", warning);
     HU_TRY(hu_trainer_restore(session->trainer, checkpoint));
+    HU_TRY(copy_record(checkpoint, record, bytes));
     int64_t step = hu_trainer_progress(session->trainer)->step;
     if (step > session->steps)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "%s has done %lld steps already, asked for %lld", directory,
@@ -127,9 +139,11 @@ static hu_status write_plan(const hu_session *session) {
 
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
     hu_status st = HU_OK;
+    void *record = NULL;
+    size_t bytes = 0;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     if (resume) {
-        HU_TRY(load_newest(session, directory));
+        HU_TRY(load_newest(session, directory, &record, &bytes));
         HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
     } else {
         hu_ledger ledger = hu_trainer_ledger(session->trainer);
@@ -137,9 +151,11 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
         size_t state = (size_t)(ledger.parameters + ledger.optimizer);
         HU_TRY(hu_run_folder_create(directory, session->config, state, &session->folder));
     }
+    HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));
     session->start_step = progress->step;
     HU_TRY(write_plan(session));
 done:
+    hu_free(record);
     return st;
 }
 
@@ -205,8 +221,11 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     bool is_logged =
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
-    if (is_logged || run->pass.count_products) /* before the evaluation adds its counts */
-        HU_TRY(hu_recorder_step(session->folder.numerics, report->step, run->graph, run->edges));
+    hu_recorder *recorder = session->folder.numerics;
+    bool has_row = is_logged || run->pass.count_products || report->promotions > 0;
+    hu_step_end end = report->skipped ? HU_STEP_SKIPPED : HU_STEP_DONE;
+    HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
+    if (has_row) HU_TRY(hu_recorder_row(recorder));
     if (report->promotions > 0) HU_TRY(hu_run_folder_promotions(&session->folder, report, run));
     HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
     if (is_logged) HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
@@ -226,6 +245,9 @@ static hu_status one_step(hu_session *session, hu_session_result *result) {
     if (st == HU_ERR_NONFINITE) {
         result->has_diverged = true;
         snprintf(result->reason, sizeof result->reason, "%s", hu_last_error());
+        st = hu_recorder_note(session->folder.numerics, hu_trainer_run(session->trainer),
+                              report.step, report.skipped ? HU_STEP_SKIPPED : HU_STEP_BROKEN);
+        if (st != HU_OK) return st;
         return hu_run_folder_row(&session->folder, &report, rate_of(session), -1.0);
     }
     if (st == HU_OK) st = after_step(session, &report, result);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "graph/fuse.h"
+#include "graph/record.h"
 #include "graph/rows.h"
 #include "kernel/fused/fused.h"
 
@@ -94,6 +95,10 @@ const float *hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, bool 
     }
     const float *sum = hu_visit_gradient_sum(visit, v);
     hu_tally *tally = counts ? &visit->thread->tally[hu_tally_of_sum(run, v)] : NULL;
+    int64_t elements = visit->count * value->elements;
+    if (tally && run->records) hu_record_rows(run, hu_tally_of_sum(run, v), elements, sum);
+    if (!rounds && tally && run->context.scan && !run->is_rehearsal)
+        hu_scan_f32((size_t)elements, sum, &tally->counts);
     if (rounds && !run->is_rehearsal)
         hu_slot_round(&run->grad_sum[v], &run->context, visit->first, visit->count, (float *)sum,
                       tally ? &tally->counts : NULL);

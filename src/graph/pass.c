@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "graph/fuse.h"
+#include "graph/record.h"
 #include "graph/rescale.h"
 #include "graph/visit.h"
 #include "graph/whole.h"
@@ -290,6 +291,8 @@ static void store_dparams(hu_run *run, uint32_t n) {
         hu_slot *slot = &run->grad[node->first_use + (uint32_t)(node->n_in + j)];
         if (!dparam[j]) continue;
         hu_round_counts_clear(&counts);
+        hu_record_whole(run, hu_tally_of_use(run, node->first_use + (uint32_t)(node->n_in + j)),
+                        slot->elements, dparam[j]);
         hu_rescale_row(slot, dparam[j], run->pass.training && !run->pass.scan);
         hu_slot_store_row(slot, &run->context, dparam[j], &counts);
         settle(run, slot->edge, &counts, node->param[j], true);

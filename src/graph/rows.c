@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 
+#include "graph/record.h"
 #include "graph/rehearse.h"
 #include "graph/rescale.h"
 #include "graph/work.h"
@@ -59,6 +60,9 @@ bool hu_visit_settle(hu_visit *visit, const hu_slot *slot, bool is_stored, bool 
     bool waits = hu_quantizer_needs_maximum(&slot->edge->quantizer);
     bool is_readable = !waits && !(is_stored && hu_storage_is_blocks(&slot->storage));
     if (run->is_rehearsal) return is_readable;
+    if (tally && run->records)
+        hu_record_rows(run, (uint32_t)(tally - visit->thread->tally), visit->count * slot->elements,
+                       x);
     if (tally && (waits || slot->history != HU_NONE)) hu_rescale_top(slot, tally, visit->count, x);
     if (waits) return is_readable;
     hu_work_start(visit);

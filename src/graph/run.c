@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "graph/layout.h"
+#include "graph/record.h"
 #include "graph/rescale.h"
 #include "graph/work.h"
 #include "kernel/draw/draw.h"
@@ -193,15 +194,19 @@ hu_status hu_run_replan(hu_run **run) {
     hu_run_options options = old->options;
     float *parameters = old->parameters;
     uint32_t *history = old->history;
+    hu_histogram *histogram = old->histogram;
     size_t words = old->history ? old->history_words : 0;
     old->parameters = NULL;
     old->history = NULL;
+    old->histogram = NULL;
     hu_run_free(old); /* first, so that two arenas never stand side by side */
     hu_status st = hu_run_create(graph, edges, &options, run);
     if (st == HU_OK) st = carry_over(*run, parameters, history, words);
     hu_free(parameters);
     hu_free(history);
+    if (st == HU_OK) (*run)->histogram = histogram;
     if (st == HU_OK) return HU_OK;
+    hu_free(histogram);
     hu_run_free(*run);
     *run = NULL;
     return st;
@@ -241,6 +246,7 @@ void hu_run_free(hu_run *run) {
     hu_free(run->offset);
     hu_free(run->buffers);
     hu_free(run->history);
+    hu_free(run->histogram);
     hu_free(run->parameters);
     hu_free(run->arena);
     hu_free(run);
@@ -297,6 +303,7 @@ void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
     run->context.first_row = 0;
     run->context.scan = false;
     run->unencodable_parameter = NULL;
+    if (counted) hu_record_parameters(run);
     for (hu_value_id v = 0; v < run->graph->value_count; v++) {
         hu_slot *slot = &run->value[v];
         if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;

@@ -9,6 +9,7 @@
 #define HU_GRAPH_RUN_H
 #include "graph/memory_plan.h"
 #include "graph/slot.h"
+#include "kernel/histogram/histogram.h"
 
 typedef struct hu_run_options {
     int64_t batch; /* largest number of samples of a pass */
@@ -127,6 +128,9 @@ typedef struct hu_run {
     void **pointers;   /* argument arrays of all calls */
     uint32_t *history; /* maxima of earlier steps, see rescale.c; NULL: no scale is delayed */
     uint32_t history_words;
+    hu_histogram *histogram;  /* [hu_tally_count] see graph/record.h; NULL: never recorded */
+    uint64_t record_step;     /* what it holds is of this step */
+    bool has_record, records; /* it holds a step; passes record now */
     bool is_rehearsal; /* the plan walks through the passes (graph/rehearse.h): nothing is computed
                         */
     int32_t time;      /* of the rehearsal */

@@ -81,7 +81,8 @@ static hu_op_call *load_inputs(hu_visit *visit, uint32_t n) {
  * relu's bits are taken before the other node lends any. */
 static bool joins_relu(const hu_run *run, const hu_node *node) {
     hu_value_id in = node->in[0];
-    if (!node->op->is_relu || run->is_rehearsal || run->pass.scan || !overwrites_input(run, node))
+    if (!node->op->is_relu || run->is_rehearsal || run->pass.scan || run->records ||
+        !overwrites_input(run, node))
         return false;
     const hu_op *before = run->graph->node[run->graph->value[in].producer].op;
     return before->forward_relu && !hu_quantizer_rounds(&run->value[in].edge->quantizer) &&

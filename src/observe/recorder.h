@@ -1,20 +1,49 @@
-/* observe/recorder.h - what happened to every rounded tensor, step by step: numerics.jsonl of a run
- * folder. */
+/* observe/recorder.h - the flight recorder of a training: what happened to every tensor, step by
+ * step: numerics.jsonl and histograms.jsonl of a run folder (docs/run-folder.md).
+ *
+ * Every step is noted in memory; a row holds the sums since the row before. The last steps are also
+ * kept one by one, so that those before a skipped step can be told apart. What is in memory goes
+ * into checkpoints: a resumed training writes the same lines.
+ */
 #ifndef HU_OBSERVE_RECORDER_H
 #define HU_OBSERVE_RECORDER_H
-#include "graph/edge.h"
+#include "graph/run.h"
 
 typedef struct hu_recorder hu_recorder;
 
-/* Opens path for appending; owner closes. HU_ERR_IO. */
-hu_status hu_recorder_open(const char *path, hu_recorder **recorder);
+/* Share of a tensor's numbers from which an event counts: of those that overflow, and of the
+ * nonzero ones that vanish. */
+#define HU_EVENT_SATURATION 0.01
+#define HU_EVENT_UNDERFLOW 0.5
 
-/* Writes one line: {"step": N, "tensors": [[name, format, elements, overflow, underflow, subnormal,
- * zero, nan, max_exponent], ...]} with every tensor that was rounded in the step (max_exponent null
- * if all were zero), and "products": [[LAYER.product, accumulator, values, subnormal, overflow],
- * ...] of the products with a chosen accumulator if the step counted them. */
-hu_status hu_recorder_step(hu_recorder *recorder, int64_t step, const hu_graph *graph,
-                           const hu_edge_table *edges);
+/* Opens both files for appending; histograms may be NULL. Graph and edges are borrowed. Owner
+ * closes. HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_recorder_open(const char *numerics, const char *histograms, const hu_graph *graph,
+                           const hu_edge_table *edges, hu_recorder **recorder);
+
+/* How a step ended. */
+typedef enum hu_step_end {
+    HU_STEP_DONE,
+    HU_STEP_SKIPPED, /* its gradients were not finite */
+    HU_STEP_BROKEN   /* its update was not */
+} hu_step_end;
+
+/* Notes the step that the run has just done. Events are written at once, and the histograms if the
+ * step was recorded; of a step that was not done, the steps kept in memory as rows of their own. */
+hu_status hu_recorder_note(hu_recorder *recorder, const hu_run *run, int64_t step, hu_step_end end);
+
+/* Writes a line of another kind into numerics.jsonl, an object whose first key is "step".
+ * HU_ERR_IO.
+ */
+hu_status hu_recorder_line(hu_recorder *recorder, const char *line);
+
+/* Writes the sums since the last row, if any step was noted since. */
+hu_status hu_recorder_row(hu_recorder *recorder);
+
+/* What the next rows depend on, for a checkpoint; and back. HU_ERR_CORRUPT if it is of another
+ * graph. Borrowed: valid until the recorder changes. */
+void hu_recorder_state(const hu_recorder *recorder, const void **data, size_t *bytes);
+hu_status hu_recorder_restore(hu_recorder *recorder, const void *data, size_t bytes);
 
 /* Writes a line of another kind, an object whose first key is "step". HU_ERR_IO. */
 hu_status hu_recorder_line(hu_recorder *recorder, const char *line);

@@ -2,6 +2,7 @@
  * only. */
 #ifndef HU_TRAIN_INNER_H
 #define HU_TRAIN_INNER_H
+#include "observe/walk.h"
 #include "train/trainer.h"
 
 /* Section "position" of a checkpoint, in the machine's own byte order like all sections. */
@@ -20,6 +21,7 @@ struct hu_trainer {
     hu_optimizer *optimizer;
     hu_loss_scale scaler;
     hu_train_progress progress;
+    hu_walk walk;
     hu_train_position position; /* what the checkpoint being written borrows */
     float *gradient_sum;        /* [trained] of accumulated parts, NULL if accumulate is 1 */
     double *block_squares;      /* [blocks] partial sums of the squared norm */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/record.h"
 #include "graph/rescale.h"
 #include "train/inner.h"
 
@@ -263,9 +264,13 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     pass.seed_gradient = report->scale / (float)report->samples;
     pass.count_products =
         hu_accumulators_count(&trainer->options.precision.accumulators, report->step);
+    int64_t every = trainer->options.histogram_every;
     hu_edge_table_clear(&trainer->edges);
+    if (every > 0 && report->step % every == 0) hu_record_begin(trainer->run, pass.step);
     hu_run_round_parameters(trainer->run, pass.step, true);
-    HU_TRY(run_parts(trainer, &batch, &pass, report, &stopped));
+    st = run_parts(trainer, &batch, &pass, report, &stopped);
+    hu_record_end(trainer->run);
+    HU_TRY(st);
     double squares = stopped ? NAN : squared_norm(trainer, inverse);
     report->gradient_norm = sqrt(squares);
     report->skipped = !isfinite(squares);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/record.h"
 #include "train/inner.h"
 
 static hu_status build_graph(hu_trainer *trainer) {
@@ -41,6 +42,7 @@ static hu_status plan_run(hu_trainer *trainer) {
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));
+    if (options->histogram_every > 0) HU_TRY(hu_record_create(trainer->run));
     hu_run_init_parameters(trainer->run);
 done:
     return st;
@@ -139,6 +141,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     int64_t count = hu_loader_count(trainer->train_loader);
     trainer->steps_per_epoch = (count + options->batch - 1) / options->batch;
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
+    HU_TRY(hu_walk_create(trainer->graph, &trainer->walk));
     HU_TRY(plan_run(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
@@ -154,6 +157,7 @@ done:
 
 void hu_trainer_free(hu_trainer *trainer) {
     if (!trainer) return;
+    hu_walk_free(&trainer->walk);
     hu_run_free(trainer->run);
     hu_edge_table_free(&trainer->edges);
     hu_graph_free(trainer->graph);

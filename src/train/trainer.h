@@ -36,10 +36,11 @@ typedef struct hu_train_options {
     int threads;
     int64_t chunk;
     hu_storage_mode storage;
-    bool apart;       /* every node in loops of its own, see graph/fuse.h */
-    bool recompute;   /* cheap results are made again in the backward pass */
-    bool by_dnn;      /* products without a chosen accumulator by oneDNN */
-    bool by_winograd; /* or by Winograd's algorithm where it fits */
+    bool apart;              /* every node in loops of its own, see graph/fuse.h */
+    bool recompute;          /* cheap results are made again in the backward pass */
+    bool by_dnn;             /* products without a chosen accumulator by oneDNN */
+    bool by_winograd;        /* or by Winograd's algorithm where it fits */
+    int64_t histogram_every; /* steps between those whose exponents are recorded; 0: none */
 } hu_train_options;
 
 /* Numbers that a run carries from step to step and that are not weights. */

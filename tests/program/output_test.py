@@ -13,7 +13,7 @@ KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "tes
         "images_per_second": float, "peak_rss_bytes": int, "ledger_bytes": dict,
         "weights_hash": str}
 FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
-         "checkpoint"}
+         "checkpoint", "histograms.jsonl", "plan.json", "result.json"}
 
 
 def train_json(checks, cwd):
@@ -40,8 +40,9 @@ def train_json(checks, cwd):
     with open(f"{cwd}/{made['run']}/numerics.jsonl") as file:
         steps = [json.loads(line) for line in file]
     elements = {tensor[0]: tensor[2] for tensor in steps[-1]["tensors"]}
-    checks.same(elements["conv1.weight"], 3 * 16 * 9, "a weight is counted once a step")
-    checks.same(elements["fc.out"], 32 * 10, "evaluation is not counted with the step")
+    count = steps[-1]["steps"]
+    checks.same(elements["conv1.weight"], count * 3 * 16 * 9, "a weight is counted once a step")
+    checks.same(elements["fc.out"], count * 32 * 10, "evaluation is not counted with the step")
     again = program.train(*TINY, "steps=3", "precision=hfp8", cwd=cwd, run="named")
     checks.same(again["weights_hash"], made["weights_hash"], "the same run again")
 

@@ -397,6 +397,7 @@ static void test_counts(void **state) {
     assert_int_equal(grad_edge(&net, "conv.weight", 0)->counts.elements, 72);
     uint64_t unrounded = SPY_BATCH * SPY_CLASSES; /* fc.product.out */
     unrounded += SPY_BATCH * SPY_CLASSES + 4;     /* its gradient, that of bn.bias */
+    unrounded += SPY_BATCH * 64;                  /* the sum where two gradients meet */
     assert_int_equal(all_counts(&net), counted + unrounded);
     network_close(&net);
 }

@@ -1,0 +1,32 @@
+/* kernel/histogram/histogram.h - how many numbers have which exponent.
+ * Thread-safe: no state but the histogram that is given. */
+#ifndef HU_KERNEL_HISTOGRAM_H
+#define HU_KERNEL_HISTOGRAM_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cpu.h"
+
+enum {
+    HU_HISTOGRAM_LEAST = -149, /* exponent of bin 0: the least binary32 subnormal */
+    HU_HISTOGRAM_BINS = 277,   /* up to exponent 127 */
+    HU_HISTOGRAM_FIELDS = 256
+};
+
+typedef struct hu_histogram {
+    uint64_t elements, zero, nan, infinite; /* elements: all of them */
+    uint64_t bin[HU_HISTOGRAM_BINS];        /* floor(log2 |x|) = HU_HISTOGRAM_LEAST + i */
+} hu_histogram;
+
+/* Adds x[n]. The same counts on every instruction set.
+ * Proof: tests/unit/kernel_histogram_test.c. */
+void hu_histogram_add(size_t n, const float *x, hu_histogram *histogram);
+
+/* total becomes both together; safe from several threads on one total. */
+void hu_histogram_merge(hu_histogram *total, const hu_histogram *more);
+
+/* For tests: field[e] += number of x[n] with the exponent field e; n < 2^31. NULL: not compiled. */
+typedef void hu_fields_fn(size_t n, const float *x, uint32_t field[HU_HISTOGRAM_FIELDS]);
+hu_fields_fn *hu_histogram_fields(hu_isa isa);
+
+#endif

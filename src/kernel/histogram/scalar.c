@@ -1,0 +1,2 @@
+#define HU_FIELDS hu_fields_scalar
+#include "kernel/histogram/fields.inc"
