@@ -7,6 +7,9 @@ pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libturbojpeg)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+find_program(PROTOC_C NAMES protoc-c REQUIRED)
 
 # oneDNN 2 or 3; CMAKE_PREFIX_PATH, or DNNL_LIBRARY and DNNL_INCLUDE, choose one that is not the system's.
 find_library(DNNL_LIBRARY NAMES dnnl REQUIRED)

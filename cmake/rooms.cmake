@@ -35,7 +35,17 @@ halfulp_room(base LIBRARIES PkgConfig::XXHASH PkgConfig::ZLIB)
 halfulp_room(format BELOW base)
 halfulp_room(kernel BELOW format base)
 halfulp_room(tensor BELOW kernel format base)
-halfulp_room(report BELOW base)
+# TensorBoard's messages in C, made from their schema; what protoc-c writes is not under our warnings.
+set(schema ${CMAKE_BINARY_DIR}/schema)
+add_custom_command(OUTPUT ${schema}/tensorboard.pb-c.c ${schema}/tensorboard.pb-c.h
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${schema}
+  COMMAND ${PROTOC_C} --proto_path=${CMAKE_SOURCE_DIR}/src/report --c_out=${schema} tensorboard.proto
+  DEPENDS src/report/tensorboard.proto VERBATIM)
+add_library(halfulp-schema STATIC ${schema}/tensorboard.pb-c.c)
+target_include_directories(halfulp-schema SYSTEM PUBLIC ${schema})
+target_link_libraries(halfulp-schema PUBLIC PkgConfig::PROTOBUF_C)
+
+halfulp_room(report BELOW base LIBRARIES halfulp-schema PkgConfig::ISAL)
 halfulp_room(data BELOW tensor base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG)
 halfulp_room(op BELOW tensor kernel base LIBRARIES ${DNNL_LIBRARY})
 halfulp_room(graph BELOW op tensor kernel format base)
