@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "cli/board.h"
 #include "cli/json.h"
 #include "op/dnn.h"
 
@@ -172,6 +173,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, s
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
     HU_TRY(open_streams(folder));
+    HU_TRY(hu_tensorboard_open(folder->path, 0, &folder->board));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
@@ -233,6 +235,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, i
     HU_TRY(trim_lines(directory, "histograms.jsonl", step));
     HU_TRY(write_config(folder, config));
     HU_TRY(open_streams(folder));
+    HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);
     return st;
@@ -241,6 +244,7 @@ done:
 void hu_run_folder_close(hu_run_folder *folder) {
     hu_csv_close(folder->metrics);
     hu_recorder_close(folder->numerics);
+    hu_tensorboard_close(folder->board);
     if (folder->metrics_lines) fclose(folder->metrics_lines);
     if (folder->path && folder->lock >= 0) close(folder->lock);
     hu_free(folder->path);
@@ -272,6 +276,7 @@ hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report,
                             double accuracy) {
     char *line = NULL;
     hu_status st = csv_row(folder, report, rate, accuracy);
+    if (st == HU_OK) st = hu_board_row(folder->board, report, rate, accuracy);
     if (st != HU_OK) return st;
     json_t *row =
         json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:I}", "step", (json_int_t)report->step,

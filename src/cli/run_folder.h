@@ -8,6 +8,7 @@
 #include "cli/config.h"
 #include "observe/recorder.h"
 #include "report/csv.h"
+#include "report/tensorboard.h"
 #include "train/trainer.h"
 
 typedef struct hu_run_folder {
@@ -16,6 +17,7 @@ typedef struct hu_run_folder {
     hu_csv *metrics;
     FILE *metrics_lines;
     hu_recorder *numerics;
+    hu_tensorboard *board;
     int keep;
     int lock; /* descriptor of the folder, held while this process trains in it */
 } hu_run_folder;

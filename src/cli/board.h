@@ -1,0 +1,11 @@
+/* cli/board.h - what a run tells TensorBoard: its metrics, and the exponents of its tensors. */
+#ifndef HU_CLI_BOARD_H
+#define HU_CLI_BOARD_H
+#include "report/tensorboard.h"
+#include "train/trainer.h"
+
+/* The numbers of one row of metrics.csv, under the names of its columns; accuracy < 0: none. */
+hu_status hu_board_row(hu_tensorboard *board, const hu_step_report *report, double rate,
+                       double accuracy);
+
+#endif
