@@ -43,6 +43,10 @@ hu_status hu_report_html(const hu_report *report, const char *title, char **html
 /* Report of the folder's own runs, written to FOLDER/report.html. */
 hu_status hu_report_write(const char *folder);
 
+/* The same at the end of a training, which does not fail with it: says on stderr what is wrong.
+ * false: there is no report. */
+bool hu_report_try(const char *folder);
+
 /* The sections. */
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);

@@ -111,7 +111,7 @@ static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
     if (st == HU_OK && points > 1) {
         hu_html_heading(page, of_accuracy ? "Test accuracy" : "Training loss");
         hu_legend_draw(page, item, count, HU_LEGEND_LINES);
-        double smooth = of_accuracy || points / count < 60 ? 0.0 : 0.9;
+        double smooth = of_accuracy || points / count < 60 ? 0.0 : 0.8;
         hu_chart_lines(page, line, count, smooth, of_accuracy ? (double)NAN : top_of(all, count),
                        "step", of_accuracy ? "test accuracy, %" : "loss");
     }

@@ -122,7 +122,14 @@ static bool has_groups(const hu_report_run *run) {
            run->history->plan->group_count > 0;
 }
 
-/* A run is worth a picture if its groups differ or change. */
+/* Groups that differ or change. */
+static bool is_mixed(const hu_report_run *run) {
+    const hu_plan_record *plan = run->history->plan;
+    for (uint32_t g = 1; g < plan->group_count; g++)
+        if (strcmp(plan->group[g].precision, plan->group[0].precision) != 0) return true;
+    return run->history->promotion_count > 0;
+}
+
 void hu_report_groups(hu_page *page, const hu_report *report) {
     int shown = 0, all = 0;
     char text[256];
@@ -137,7 +144,7 @@ void hu_report_groups(hu_page *page, const hu_report *report) {
         if (all > 1) {
             snprintf(text, sizeof text, "%s: low-precision ratio %.3f at the start", run->name,
                      run->history->plan->low_precision_ratio);
-            hu_html_details(page, text, all <= 3 || run->history->promotion_count > 0);
+            hu_html_details(page, text, all <= 3 || is_mixed(run));
         }
         draw_run(page, run);
         if (all > 1) hu_html_details_end(page);

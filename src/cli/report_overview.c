@@ -181,6 +181,7 @@ static void put_row(hu_page *page, const summary *s) {
     number_cell(page, "1", s->skipped);
     snprintf(text, sizeof text, "%d of %d", s->done, s->runs);
     hu_html_cell(page, text);
+    hu_html_row_end(page);
 }
 
 static void put_table(hu_page *page, const summary *all, int count) {

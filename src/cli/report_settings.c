@@ -56,6 +56,7 @@ static void put_differences(hu_page *page, const hu_report *report) {
             hu_html_cell(page, text);
         }
         hu_html_cell(page, report->run[i].folder);
+        hu_html_row_end(page);
     }
     hu_html_table_end(page);
 }
@@ -72,6 +73,7 @@ static void put_shared(hu_page *page, const hu_report *report) {
         hu_html_row(page, false);
         hu_html_cell(page, key);
         hu_html_cell(page, text);
+        hu_html_row_end(page);
     }
     hu_html_table_end(page);
     hu_html_details_end(page);

@@ -12,6 +12,7 @@
 #include "cli/jobs_setup.h"
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/report.h"
 #include "cli/run_folder.h"
 #include "cli/verb.h"
 
@@ -136,7 +137,7 @@ done:
     return st;
 }
 
-static hu_status print(const hu_config *config, const hu_compare *compare) {
+static hu_status print(const hu_config *config, const hu_compare *compare, bool has_report) {
     hu_status st = HU_OK;
     char *text = NULL;
     json_t *object = NULL;
@@ -147,6 +148,7 @@ static hu_status print(const hu_config *config, const hu_compare *compare) {
     HU_TRY(hu_compare_print(compare, &text));
     fputs(text, stdout);
     printf("rows and compare.json: %s/\n", compare->directory);
+    if (has_report) printf("report: %s/report.html\n", compare->directory);
 done:
     hu_free(text);
     return st;
@@ -163,7 +165,8 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
                              sizeof compare.directory));
     HU_TRY(make_jobs(&compare));
     HU_TRY(run_rows(config, &compare));
-    HU_TRY(print(config, &compare));
+    bool has_report = hu_report_try(compare.directory);
+    HU_TRY(print(config, &compare, has_report));
     for (int i = 0; i < compare.count; i++)
         if (compare.job[i].state == HU_JOB_FAILED) *exit_code = 1;
 done:

@@ -13,6 +13,8 @@
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/report.h"
+#include "cli/run_folder.h"
 #include "cli/session.h"
 #include "cli/verb.h"
 #include "report/table.h"
@@ -135,23 +137,37 @@ done:
 
 static json_t *row_json(int r, const demo_row *row) {
     json_t *object = json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision, "scaler",
-        rows[r].scaler, "test_accuracy", hu_json_number(row->result.test_accuracy), "ledger_bytes",
-        hu_ledger_json(&row->ledger), "overflow_share", hu_json_number(row->overflow),
-        "underflow_share", hu_json_number(row->underflow), "skipped_steps",
-        (json_int_t)row->skipped, "images_per_second",
-        hu_json_number(row->result.images_per_second), "weights_hash", hu_json_hash(row->hash));
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision, "run",
+        rows[r].folder, "scaler", rows[r].scaler, "test_accuracy",
+        hu_json_number(row->result.test_accuracy), "ledger_bytes", hu_ledger_json(&row->ledger),
+        "overflow_share", hu_json_number(row->overflow), "underflow_share",
+        hu_json_number(row->underflow), "skipped_steps", (json_int_t)row->skipped,
+        "images_per_second", hu_json_number(row->result.images_per_second), "weights_hash",
+        hu_json_hash(row->hash));
     if (object && row->result.has_diverged)
         json_object_set_new(object, "diverged", json_string(row->result.reason));
     return object;
 }
 
-static hu_status print_json(const demo_row *all, const char *folder, const char *data,
-                            double seconds) {
+static json_t *demo_json(const demo_row *all, const char *folder, const char *data,
+                         double seconds) {
     json_t *list = json_array();
     for (int r = 0; r < ROWS; r++) json_array_append_new(list, row_json(r, &all[r]));
-    return hu_json_print(json_pack("{s:o, s:s, s:s, s:o}", "rows", list, "run", folder, "data",
-                                   data, "seconds", hu_json_number(seconds)));
+    return json_pack("{s:o, s:s, s:s, s:o}", "rows", list, "run", folder, "data", data, "seconds",
+                     hu_json_number(seconds));
+}
+
+/* demo.json: the order of the rows for the report. */
+static hu_status keep(json_t *object, const char *folder) {
+    char *text = NULL, *path = NULL;
+    hu_status st;
+    HU_TRY(hu_json_pretty(object, &text));
+    HU_TRY(hu_path_join(folder, "demo.json", &path));
+    HU_TRY(hu_file_replace(path, text, strlen(text)));
+done:
+    hu_free(text);
+    hu_free(path);
+    return st;
 }
 
 static void print_notes(const demo_row *all, const hu_dataset *dataset, const char *folder,
@@ -205,11 +221,14 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
         HU_TRY(run_row(config, dataset, r, folder, &all[r]));
     }
     double seconds = hu_seconds_now() - start;
+    HU_TRY(keep(demo_json(all, folder, dataset->name, seconds), folder));
+    bool has_report = hu_report_try(folder);
     if (hu_config_flag(config, "json", NULL))
-        st = print_json(all, folder, dataset->name, seconds);
+        st = hu_json_print(demo_json(all, folder, dataset->name, seconds));
     else {
         HU_TRY(print_table(all));
         print_notes(all, dataset, folder, seconds);
+        if (has_report) printf("report: %s/report.html\n", folder);
     }
 done:
     hu_dataset_close(dataset);

@@ -81,6 +81,12 @@ done:
     return st;
 }
 
+bool hu_report_try(const char *folder) {
+    hu_status st = hu_report_write(folder);
+    if (st != HU_OK) fprintf(stderr, "no report: %s\n", hu_last_error());
+    return st == HU_OK;
+}
+
 static hu_status path_of(const hu_config *config, char **path) {
     const char *out;
     hu_status st = hu_config_text(config, "out.file", &out);

@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/report.h"
 #include "cli/saved_run.h"
 #include "cli/session.h"
 #include "cli/verb.h"
@@ -46,6 +47,7 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     session.interrupted = flag;
     HU_TRY(hu_session_run(&session, &result));
     HU_TRY(hu_session_keep(&session, &result));
+    hu_report_try(session.folder.path);
     HU_TRY(report(&session, &result, hu_config_flag(config, "json", NULL)));
 done:
     hu_session_close(&session);

@@ -8,8 +8,8 @@
 
 enum {
     NAME_WIDTH = 168,
-    PLOT_RIGHT = 500,
-    COLUMN = 50,
+    PLOT_RIGHT = 492,
+    COLUMN = 52,
     ROW = 17,
     RIDGE = 27, /* of the highest bin: reaches into the row above */
     RULER = 15,
@@ -142,7 +142,7 @@ static void draw_exponents(hu_page *page, const panel *p, double bottom) {
         if (ticks.at[i] != floor(ticks.at[i])) continue;
         double x = hu_scale_at(&p->x, ticks.at[i]);
         hu_svg_line(page, x, 14, x, bottom, "grid");
-        hu_svg_format(page, x, bottom + 15, "tick middle", "2^%.0f", ticks.at[i]);
+        hu_svg_power(page, x, bottom + 15, "tick middle", (int)ticks.at[i]);
     }
 }
 

@@ -11,9 +11,9 @@ static void element(hu_page *page, const char *tag, const char *class_name, cons
 }
 
 void hu_html_begin(hu_page *page, const char *title, const char *subtitle) {
-    hu_page_put(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                      "<meta name=\"color-scheme\" content=\"light dark\">\n");
+    hu_page_put(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+                      "<meta name=\"color-scheme\" content=\"light dark\"/>\n");
     element(page, "title", "", title);
     hu_page_put(page, "<style>\n");
     for (const char *part = hu_html_style; *part; part += strcspn(part, "\n") + 1)
@@ -52,7 +52,7 @@ void hu_html_note(hu_page *page, const char *text) {
 }
 
 void hu_html_details(hu_page *page, const char *summary, bool is_open) {
-    hu_page_put(page, "<details%s>\n", is_open ? " open" : "");
+    hu_page_put(page, "<details%s>\n", is_open ? " open=\"open\"" : "");
     element(page, "summary", "", summary);
 }
 
@@ -80,6 +80,10 @@ void hu_html_cell(hu_page *page, const char *text) {
     hu_page_put(page, "<td%s>", is_number ? " class=\"n\"" : "");
     hu_page_text(page, text);
     hu_page_put(page, "</td>");
+}
+
+void hu_html_row_end(hu_page *page) {
+    hu_page_put(page, "</tr>\n");
 }
 
 void hu_html_table_end(hu_page *page) {

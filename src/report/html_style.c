@@ -30,7 +30,7 @@ const char hu_html_style[] =
     ".scroll>svg{width:100%;margin:.6rem 0}\n"
     "table{border-collapse:collapse;font-size:.8125rem;font-variant-numeric:tabular-nums;"
     "margin:.6rem 0;min-width:100%}\n"
-    "th,td{text-align:left;padding:.35rem .75rem .35rem 0;border-bottom:1px solid var(--faint);"
+    "th,td{text-align:left;padding:.35rem .6rem .35rem 0;border-bottom:1px solid var(--faint);"
     "white-space:nowrap;vertical-align:top}\n"
     "th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right}td:last-child,"
     "th:last-child{padding-right:0}\n"

@@ -68,6 +68,17 @@ void hu_svg_format(hu_page *page, double x, double y, const char *class_name, co
     hu_svg_text(page, x, y, class_name, text);
 }
 
+void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent) {
+    static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    char digits[16], text[TEXT_BYTES] = "2";
+    snprintf(digits, sizeof digits, "%d", exponent);
+    for (const char *c = digits; *c; c++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s", *c == '-' ? "⁻" : raised[*c - '0']);
+    }
+    hu_svg_text(page, x, y, class_name, text);
+}
+
 /* Corners in units of the radius; areas are about that of the circle. */
 static const struct {
     int count;

@@ -36,6 +36,9 @@ void hu_svg_path(hu_page *page, const char *class_name);
 void hu_svg_point(hu_page *page, bool is_new, double x, double y);
 void hu_svg_path_end(hu_page *page, bool is_closed, const char *tip);
 
+/* "2" with a raised exponent: "2⁻¹⁰". */
+void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent);
+
 /* Rough width of a text in the pictures' small type, in pixels. */
 double hu_svg_text_width(const char *text);
 
