@@ -1,0 +1,201 @@
+"""report draws run folders into one page: well-formed, self-contained, every text escaped."""
+import json
+import os
+import re
+import shutil
+import xml.etree.ElementTree as xml
+
+import program
+from program import TINY
+
+SVG = "{http://www.w3.org/2000/svg}"
+SECTIONS = ["results", "curves", "exponents", "groups", "memory", "settings"]
+
+
+def page(checks, path):
+    """The page as a tree; a text that was not escaped would break it."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    checks.that(text.startswith("<!doctype html>\n"), f"{path}: doctype")
+    for outside in ("http:", "https:", "<script", "src=", "@import", "url("):
+        checks.that(outside not in text, f"{path}: holds {outside!r}: not self-contained")
+    checks.that("prefers-color-scheme:dark" in text, f"{path}: has a dark scheme")
+    checks.that(not re.search(r'[xydrMLh][12]?="?-?(nan|inf)|[ML]-?(nan|inf)', text),
+                f"{path}: places are numbers")
+    return xml.fromstring(text.removeprefix("<!doctype html>\n"))
+
+
+def texts(tree):
+    return [part for part in tree.itertext()]
+
+
+def section(tree, name):
+    return next((part for part in tree.iter("section") if part.get("id") == name), None)
+
+
+def marks(part, kind):
+    return [at for at in part.iter() if kind in (at.get("class") or "").split()]
+
+
+def report(checks, *words, cwd, code=0):
+    found, out, err = program.call("report", *words, cwd=cwd)
+    checks.same(found, code, f"report {words}: exit code ({err})")
+    return out, err
+
+
+def one_run(checks, cwd):
+    program.train(*TINY, "steps=6", "precision=demote:0.6+promote", "run.histogram_every=2", cwd=cwd)
+    checks.that(os.path.exists(f"{cwd}/run/report.html"), "train ends with a report")
+    os.remove(f"{cwd}/run/report.html")
+    out, _ = report(checks, "run", cwd=cwd)
+    checks.same(out, "report run/report.html (1 run)\n", "report says where")
+    tree = page(checks, f"{cwd}/run/report.html")
+    checks.same([part.get("id") for part in tree.iter("section")], SECTIONS, "sections of one run")
+    ridges = section(tree, "exponents")
+    names = [at.text for at in marks(ridges, "name")]
+    for tensor in ("conv1.out", "conv1.out.grad", "conv1.weight", "conv1.weight.grad"):
+        checks.that(tensor in names, f"a ridge of {tensor}: {names}")
+    for text in ("fp16", "1/6/9", "e5m2", "e4m3fn", "as trained"):
+        checks.that(text in texts(ridges), f"{text} in the exponents")
+    with open(f"{cwd}/run/plan.json") as file:
+        groups = json.load(file)["groups"]
+    rows = [text for text in texts(section(tree, "groups")) if re.fullmatch(r"group \d+", text)]
+    checks.same(rows, [f"group {group['id']}" for group in groups], "a row for every group")
+    with open(f"{cwd}/run/result.json") as file:
+        result = json.load(file)
+    cells = [cell.text for cell in section(tree, "results").iter("td")]
+    checks.same(cells[1], f"{100 * result['test_accuracy']:.2f}", "accuracy in the table")
+    total = f"{result['ledger_bytes']['total'] / 2 ** 20:.1f}"
+    checks.that(total in cells, f"memory {total} in {cells}")
+    checks.that(total in texts(section(tree, "memory")), "memory at the bar")
+
+
+def lost_shares(checks, cwd):
+    """The printed shares against a count of the histogram, where no bin is cut by a threshold."""
+    program.train(*TINY, "steps=3", "run.histogram_every=1", cwd=cwd)
+    with open(f"{cwd}/run/histograms.jsonl") as file:
+        tensors = {tensor[0]: tensor for tensor in json.loads(file.readlines()[-1])["tensors"]}
+    report(checks, "run", cwd=cwd)
+    tree = page(checks, f"{cwd}/run/report.html")
+    found = {}
+    for svg in section(tree, "exponents").iter("svg"):
+        row = None
+        for at in svg.iter("text"):
+            classes = (at.get("class") or "").split()
+            if "name" in classes:
+                row = found.setdefault(at.text, [])
+            elif row is not None and classes and classes[0].startswith("lost"):
+                row.append(at.text)
+    checks.that(len(found) > 20, f"ridges: {len(found)}")
+    lowest = {"fp16": -25, "1/6/9": -40, "e5m2": -17, "e4m3fn": -10}
+    for name, shares in found.items():
+        _, elements, _, _, first, bins = tensors[name]
+        checks.same(shares[0], "-", f"{name} was not rounded")
+        for (candidate, vanish), share in zip(lowest.items(), shares[1:]):
+            if first + len(bins) > 8:  # may reach the top of e4m3fn
+                continue
+            lost = 100 * sum(count for i, count in enumerate(bins) if first + i < vanish) / elements
+            text = "0" if lost == 0 else "<0.1" if lost < 0.05 else \
+                f"{lost:.1f}" if lost < 9.95 else f"{lost:.0f}"
+            checks.same(share, text, f"{name}: lost in {candidate}")
+
+
+def many_runs(checks, cwd):
+    found, _, err = program.call("compare", "precision=fp32,hfp8,demote:0.3,demote:0.6", "seeds=1,2",
+                                 *TINY, "steps=4", "run.dir=c", "run.histogram_every=2", cwd=cwd)
+    checks.same(found, 0, f"compare: {err}")
+    checks.that(os.path.exists(f"{cwd}/c/report.html"), "compare ends with a report")
+    report(checks, "c", "-o", "here.html", cwd=cwd)
+    tree = page(checks, f"{cwd}/here.html")
+    checks.same([part.get("id") for part in tree.iter("section")], ["pareto", *SECTIONS], "sections")
+    with open(f"{cwd}/c/compare.json") as file:
+        made = json.load(file)
+    rows = [[cell.text for cell in row.iter("td")] for row in section(tree, "results").iter("tr")]
+    expected = [mean["precision"] + (" *" if mean["pareto"] else "") for mean in made["precisions"]]
+    checks.same([row[0] for row in rows if row], expected, "rows and front of the table")
+    points = [at for at in marks(section(tree, "pareto"), "mark") if at.find("title") is not None]
+    checks.same(len(points), 8, "each precision has a point in both pictures")
+    checks.same(len(marks(section(tree, "pareto"), "range")), 8, "with its range over the seeds")
+    legend = [at for at in texts(next(section(tree, "pareto").iter("ul"))) if at.strip()]
+    checks.same(legend, ["fp32", "hfp8", "demote"], "colours go by family")
+    for run in ("c/fp32-s1", "c/demote_0.6-s2"):
+        checks.that(run in texts(section(tree, "settings")), f"{run} is named")
+    out, _ = report(checks, "c/fp32-s1", "c/hfp8-s1/", "--json", "out=two.html", cwd=cwd)
+    made = json.loads(out)
+    checks.same(([run["label"] for run in made["runs"]], made["report"]),
+                (["fp32", "hfp8"], "two.html"), "the JSON of report")
+
+
+def hostile_names(checks, cwd):
+    """A data set whose path is markup, and control characters in files."""
+    folder = "<b>&\"'"
+    program.write_idx(f"{cwd}/{folder}")
+    keys = [f"data=idx:{folder}", "threads=1", "batch=32", "steps=2", "run.log_every=1"]
+    code, _, err = program.call("train", *keys, "run.dir=a=<i>&b", cwd=cwd)
+    checks.same(code, 0, f"train: {err}")
+    report(checks, "a=<i>&b", "out=p.html", cwd=cwd)
+    tree = page(checks, f"{cwd}/p.html")
+    checks.that(any(folder in text for text in texts(tree)), "the name is there, as a text")
+    with open(f"{cwd}/a=<i>&b/result.json") as file:
+        result = json.load(file)
+    result["diverged"] = "step 1: </p><script>\u0001\u001b[31m"
+    with open(f"{cwd}/a=<i>&b/result.json", "w") as file:
+        json.dump(result, file)
+    report(checks, "a=<i>&b", "out=p.html", cwd=cwd)
+    checks.that(any("</p><script>??[31m" in text for text in texts(page(checks, f"{cwd}/p.html"))),
+                "control characters are replaced")
+
+
+def what_is_missing(checks, cwd):
+    program.train(*TINY, "steps=4", "run.histogram_every=2", cwd=cwd)
+    for name, kept in (("histograms.jsonl", "curves"), ("plan.json", "exponents"),
+                       ("result.json", "groups"), ("numerics.jsonl", "curves")):
+        shutil.copytree(f"{cwd}/run", f"{cwd}/copy")
+        os.remove(f"{cwd}/copy/{name}")
+        _, err = report(checks, "copy", cwd=cwd)
+        tree = page(checks, f"{cwd}/copy/report.html")
+        checks.that(section(tree, kept) is not None, f"without {name}: {kept} are there")
+        note = [at for at in marks(tree, "note") if "lacks" in (at.text or "")]
+        checks.that(note and "lacks" in err, f"without {name}: the page and stderr say so: {err}")
+        shutil.rmtree(f"{cwd}/copy")
+    for name, line in (("numerics.jsonl", '{"step": 0, "tensors": [["a", "b", 1]]}\n'),
+                       ("metrics.jsonl", "no JSON\n"), ("histograms.jsonl", '{"step": 1}\n'),
+                       ("plan.json", "{}"), ("result.json", "[1, 2")):
+        shutil.copytree(f"{cwd}/run", f"{cwd}/copy")
+        with open(f"{cwd}/copy/{name}", "w") as file:
+            file.write(line)
+        _, err = report(checks, "copy", cwd=cwd)
+        checks.that(name in err, f"a damaged {name} is named: {err}")
+        page(checks, f"{cwd}/copy/report.html")
+        shutil.rmtree(f"{cwd}/copy")
+
+
+def diverged(checks, cwd):
+    program.call("compare", "precision=fp32,e4m3fn:ovf=sat", *TINY, "lr=1e6",
+                 "lr.schedule=constant", "lr.warmup=0", "steps=20", "run.dir=c", cwd=cwd)
+    tree = page(checks, f"{cwd}/c/report.html")
+    checks.that(any("diverged" in text for text in texts(section(tree, "results"))), "says why")
+    checks.same(len(marks(section(tree, "pareto"), "absent")), 2, "marked without an accuracy")
+
+
+def bad_input(checks, cwd):
+    def bad(words, code, *needles):
+        _, err = report(checks, *words, cwd=cwd, code=code)
+        for needle in needles:
+            checks.that(needle in err, f"report {words}: {needle!r} in {err!r}")
+    bad([], 2, "RUN")
+    bad(["nowhere"], 3, "nowhere", "config.resolved.yaml")
+    os.mkdir(f"{cwd}/empty")
+    bad(["empty"], 3, "empty", "found no run")
+    program.train(*TINY, "steps=2", cwd=cwd)
+    bad(["run", "out=nowhere/r.html"], 3, "nowhere")
+    bad(["run", "empty"], 3, "empty")
+    checks.that(not os.path.exists(f"{cwd}/report.html"), "a failed report writes nothing")
+    with open(f"{cwd}/run/config.resolved.yaml", "w") as file:
+        file.write("precision: {name: [1,\n")
+    bad(["run"], 2, "config.resolved.yaml")
+
+
+if __name__ == "__main__":
+    program.main(one_run, lost_shares, many_runs, hostile_names, what_is_missing, diverged,
+                 bad_input)
