@@ -1,5 +1,7 @@
 #include "cli/board.h"
 
+#include <stdio.h>
+
 hu_status hu_board_row(hu_tensorboard *board, const hu_step_report *report, double rate,
                        double accuracy) {
     const hu_scalar row[] = {
@@ -16,4 +18,12 @@ hu_status hu_board_row(hu_tensorboard *board, const hu_step_report *report, doub
     };
     size_t count = sizeof row / sizeof *row;
     return hu_tensorboard_scalars(board, report->step, row, accuracy < 0.0 ? count - 1 : count);
+}
+
+hu_status hu_board_exponents(void *board, int64_t step, const char *name, int32_t first,
+                             const uint64_t *bin, size_t count) {
+    char tag[512];
+    if (count == 0) return HU_OK;
+    snprintf(tag, sizeof tag, "exponents/%s", name);
+    return hu_tensorboard_exponents(board, step, tag, first, bin, count);
 }

@@ -329,6 +329,7 @@ hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const v
     HU_TRY(hu_path_join(folder->path, "histograms.jsonl", &histograms));
     HU_TRY(hu_recorder_open(numerics, run->histogram ? histograms : NULL, run->graph, run->edges,
                             &folder->numerics));
+    hu_recorder_watch(folder->numerics, hu_board_exponents, folder->board);
     if (state) HU_TRY(hu_recorder_restore(folder->numerics, state, bytes));
 done:
     hu_free(numerics);

@@ -54,6 +54,8 @@ struct hu_recorder {
     entry *ring[RING]; /* oldest first */
     uint8_t *befallen; /* [walk.count] */
     bool is_first;     /* element of the list that is being written */
+    hu_exponents_fn *seen;
+    void *seen_context;
 };
 
 /* ---- opening ---- */
@@ -368,7 +370,12 @@ done:
 
 /* ---- histograms ---- */
 
-static void write_histogram(hu_recorder *r, uint32_t i, const hu_histogram *x) {
+void hu_recorder_watch(hu_recorder *recorder, hu_exponents_fn *seen, void *context) {
+    recorder->seen = seen;
+    recorder->seen_context = context;
+}
+
+static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const hu_histogram *x) {
     char name[HU_TENSOR_NAME_BYTES];
     int32_t first = 0, end = HU_HISTOGRAM_BINS;
     while (first < end && x->bin[first] == 0) first++;
@@ -380,18 +387,24 @@ static void write_histogram(hu_recorder *r, uint32_t i, const hu_histogram *x) {
     for (int32_t b = first; b < end; b++)
         fprintf(r->histograms, b > first ? ",%" PRIu64 : "%" PRIu64, x->bin[b]);
     fputs("]]", r->histograms);
+    if (!r->seen) return HU_OK;
+    return r->seen(r->seen_context, step, name, HU_HISTOGRAM_LEAST + first, x->bin + first,
+                   (size_t)(end - first));
 }
 
 static hu_status write_histograms(hu_recorder *r, int64_t step) {
     hu_histogram x;
+    hu_status st = HU_OK;
     if (!r->histograms || !r->run->has_record || r->run->record_step != (uint64_t)step)
         return HU_OK;
     r->is_first = true;
     fprintf(r->histograms, "{\"step\": %" PRId64 ", \"tensors\": [", step);
     for (uint32_t i = 0; i < r->walk.count; i++)
-        if (recorded(r, r->walk.tensor[i], step, &x)) write_histogram(r, i, &x);
+        if (recorded(r, r->walk.tensor[i], step, &x)) HU_TRY(write_histogram(r, i, step, &x));
     fputs("]", r->histograms);
-    return finish_line(r->histograms, r->histogram_path);
+    st = finish_line(r->histograms, r->histogram_path);
+done:
+    return st;
 }
 
 /* ---- steps ---- */

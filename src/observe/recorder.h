@@ -32,6 +32,12 @@ typedef enum hu_step_end {
  * step was recorded; of a step that was not done, the steps kept in memory as rows of their own. */
 hu_status hu_recorder_note(hu_recorder *recorder, const hu_run *run, int64_t step, hu_step_end end);
 
+/* Who else sees the histograms: called for each that is written, with the bins from the least to
+ * the largest exponent that occurs; count = 0: the tensor holds no number but zeros. */
+typedef hu_status hu_exponents_fn(void *context, int64_t step, const char *name, int32_t first,
+                                  const uint64_t *bin, size_t count);
+void hu_recorder_watch(hu_recorder *recorder, hu_exponents_fn *seen, void *context);
+
 /* Writes a line of another kind into numerics.jsonl, an object whose first key is "step".
  * HU_ERR_IO.
  */
