@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/file_names.h"
 #include "data/image.h"
 #include "data/image_list.h"
 #include "data/kind.h"
-#include "data/names.h"
 
 enum { USUAL_SIZE = 64, LARGEST_SIZE = 4096, PAD_SHARE = 8, MOST_PARTS = 1000000 };
 

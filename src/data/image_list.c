@@ -6,11 +6,11 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "data/file_names.h"
 #include "data/kind.h"
-#include "data/names.h"
 
 /* The files of one class, in order, as paths. */
-typedef hu_names class_files;
+typedef hu_file_names class_files;
 
 void hu_image_list_free(hu_image_list *list) {
     for (int64_t i = 0; i < list->count; i++) hu_free(list->path[i]);
@@ -37,7 +37,7 @@ done:
 }
 
 /* Keeps the marked names. */
-static void keep(hu_names *names, const bool *marks) {
+static void keep(hu_file_names *names, const bool *marks) {
     size_t kept = 0;
     for (size_t i = 0; i < names->count; i++) {
         if (marks[i])
@@ -49,7 +49,7 @@ static void keep(hu_names *names, const bool *marks) {
 }
 
 static hu_status choose_classes(const char *directory, const hu_image_choice *choice,
-                                hu_names *names) {
+                                hu_file_names *names) {
     const hu_random_key key = {choice->seed, hu_stream_id("image classes", ""), 0};
     bool *marks = NULL;
     if (choice->classes == 0) return HU_OK;
@@ -64,7 +64,7 @@ static hu_status choose_classes(const char *directory, const hu_image_choice *ch
 
 /* Parts differ by at most one image, and together they are the class. */
 static hu_status choose_part(const char *folder, const char *class_name,
-                             const hu_image_choice *choice, hu_names *files) {
+                             const hu_image_choice *choice, hu_file_names *files) {
     const hu_random_key key = {choice->seed, hu_stream_id("image part", class_name), 0};
     bool *marks = NULL;
     if (choice->parts == 0) return HU_OK;
@@ -85,9 +85,9 @@ static hu_status list_class(const char *half, const char *class_name, const hu_i
                             class_files *files) {
     hu_status st;
     char *folder = NULL, *path;
-    hu_names names = {0};
+    hu_file_names names = {0};
     HU_TRY(hu_path_join(half, class_name, &folder));
-    HU_TRY(hu_names_of_images(folder, &names));
+    HU_TRY(hu_file_names_of_images(folder, &names));
     if (names.count == 0) {
         st = hu_fail(HU_ERR_CORRUPT, "%s: found no image (.jpg, .jpeg, .png)", folder);
         goto done;
@@ -95,12 +95,12 @@ static hu_status list_class(const char *half, const char *class_name, const hu_i
     if (choice) HU_TRY(choose_part(folder, class_name, choice, &names));
     for (size_t i = 0; i < names.count; i++) {
         HU_TRY(hu_path_join(folder, names.name[i], &path));
-        st = hu_names_add(files, path);
+        st = hu_file_names_add(files, path);
         hu_free(path);
         if (st != HU_OK) goto done;
     }
 done:
-    hu_names_free(&names);
+    hu_file_names_free(&names);
     hu_free(folder);
     return st;
 }
@@ -127,7 +127,7 @@ done:
 }
 
 /* choice: of parts, NULL: all. present: which of the classes this half has; NULL: all. */
-static hu_status list_half(const char *half, const hu_names *classes, const bool *present,
+static hu_status list_half(const char *half, const hu_file_names *classes, const bool *present,
                            int64_t limit, const hu_image_choice *choice, hu_image_list *list) {
     hu_status st;
     void *block = NULL;
@@ -144,37 +144,39 @@ static hu_status list_half(const char *half, const hu_names *classes, const bool
     }
     HU_TRY(take_turns(files, classes->count, total, limit, list));
 done:
-    for (size_t c = 0; block && c < classes->count; c++) hu_names_free(&((class_files *)block)[c]);
+    for (size_t c = 0; block && c < classes->count; c++)
+        hu_file_names_free(&((class_files *)block)[c]);
     hu_free(block);
     return st;
 }
 
 /* Which of the chosen classes the test half has; one that the training half (`all`) lacks is an
  * error. */
-static hu_status match_classes(const char *half, const hu_names *all, const hu_names *chosen,
-                               bool **present) {
+static hu_status match_classes(const char *half, const hu_file_names *all,
+                               const hu_file_names *chosen, bool **present) {
     hu_status st;
-    hu_names names = {0};
+    hu_file_names names = {0};
     void *block;
-    HU_TRY(hu_names_of_folders(half, &names));
+    HU_TRY(hu_file_names_of_folders(half, &names));
     HU_TRY(hu_alloc_array(chosen->count, sizeof **present, &block));
     *present = block;
     for (size_t i = 0; i < names.count; i++) {
-        long at = hu_names_find(chosen, names.name[i]);
+        long at = hu_file_names_find(chosen, names.name[i]);
         if (at >= 0) (*present)[at] = true;
-        if (hu_names_find(all, names.name[i]) >= 0) continue;
+        if (hu_file_names_find(all, names.name[i]) >= 0) continue;
         st = hu_fail(HU_ERR_CORRUPT, "%s/%s: found a class that the training half does not have",
                      half, names.name[i]);
         goto done;
     }
 done:
-    hu_names_free(&names);
+    hu_file_names_free(&names);
     return st;
 }
 
-static hu_status copy_names(const hu_names *from, hu_names *to) {
+static hu_status copy_names(const hu_file_names *from, hu_file_names *to) {
     hu_status st = HU_OK;
-    for (size_t i = 0; st == HU_OK && i < from->count; i++) st = hu_names_add(to, from->name[i]);
+    for (size_t i = 0; st == HU_OK && i < from->count; i++)
+        st = hu_file_names_add(to, from->name[i]);
     return st;
 }
 
@@ -191,12 +193,12 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
                              hu_image_list *test, int64_t *classes) {
     hu_status st;
     char *halves[2] = {NULL, NULL};
-    hu_names all = {0}, chosen = {0};
+    hu_file_names all = {0}, chosen = {0};
     bool *present = NULL;
     *train = *test = (hu_image_list){0};
     HU_TRY(hu_path_join(directory, "train", &halves[0]));
     HU_TRY(find_test(directory, &halves[1]));
-    HU_TRY(hu_names_of_folders(halves[0], &all));
+    HU_TRY(hu_file_names_of_folders(halves[0], &all));
     HU_TRY(copy_names(&all, &chosen));
     HU_TRY(choose_classes(halves[0], choice, &chosen));
     if (chosen.count < 2) {
@@ -211,8 +213,8 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
 done:
     hu_free(halves[0]);
     hu_free(halves[1]);
-    hu_names_free(&all);
-    hu_names_free(&chosen);
+    hu_file_names_free(&all);
+    hu_file_names_free(&chosen);
     hu_free(present);
     return st;
 }

@@ -27,7 +27,13 @@ static inline void draw(uint8_t *pixels, int32_t *labels, int64_t count, uint64_
 
 static inline void prepare(fixture *f, const char *precision) {
     static char name[] = "drawn";
-    *f = (fixture){.data = {name, SIDE, SIDE, 1, CLASSES, {0.2f}, {0.25f}, {0}, {0}, {0}, {0}}};
+    *f = (fixture){.data = {.name = name,
+                            .height = SIDE,
+                            .width = SIDE,
+                            .channels = 1,
+                            .classes = CLASSES,
+                            .mean = {0.2f},
+                            .std = {0.25f}}};
     draw(f->train_pixels, f->train_labels, TRAIN, 1);
     draw(f->test_pixels, f->test_labels, TEST, 2);
     f->data.train = (hu_split){TRAIN, f->train_pixels, f->train_labels};

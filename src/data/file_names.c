@@ -1,4 +1,4 @@
-#include "data/names.h"
+#include "data/file_names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-hu_status hu_names_add(hu_names *names, const char *name) {
+hu_status hu_file_names_add(hu_file_names *names, const char *name) {
     hu_status st = HU_OK;
     if (names->count == names->capacity) {
         size_t capacity = names->capacity ? 2 * names->capacity : 16;
@@ -26,17 +26,17 @@ done:
     return st;
 }
 
-void hu_names_free(hu_names *names) {
+void hu_file_names_free(hu_file_names *names) {
     for (size_t i = 0; i < names->count; i++) hu_free(names->name[i]);
     hu_free(names->name);
-    *names = (hu_names){0};
+    *names = (hu_file_names){0};
 }
 
 static int compare(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-long hu_names_find(const hu_names *names, const char *name) {
+long hu_file_names_find(const hu_file_names *names, const char *name) {
     if (names->count == 0) return -1;
     char **found = bsearch(&name, names->name, names->count, sizeof *names->name, compare);
     return found ? (long)(found - names->name) : -1;
@@ -58,18 +58,18 @@ static bool is_image(const char *name) {
 }
 
 static hu_status add_entry(const char *directory, const char *name, bool wants_folders,
-                           hu_names *names) {
+                           hu_file_names *names) {
     char *path;
     if (name[0] == '.' || (!wants_folders && !is_image(name))) return HU_OK;
     hu_status st = hu_path_join(directory, name, &path);
-    if (st == HU_OK && hu_is_folder(path) == wants_folders) st = hu_names_add(names, name);
+    if (st == HU_OK && hu_is_folder(path) == wants_folders) st = hu_file_names_add(names, name);
     hu_free(path);
     return st;
 }
 
-static hu_status list(const char *directory, bool wants_folders, hu_names *names) {
+static hu_status list(const char *directory, bool wants_folders, hu_file_names *names) {
     hu_status st = HU_OK;
-    *names = (hu_names){0};
+    *names = (hu_file_names){0};
     DIR *stream = opendir(directory);
     if (!stream)
         return hu_fail(errno == ENOENT || errno == ENOTDIR ? HU_ERR_MISSING : HU_ERR_IO, "%s: %s",
@@ -79,16 +79,16 @@ static hu_status list(const char *directory, bool wants_folders, hu_names *names
     if (st == HU_OK && errno != 0) st = hu_fail(HU_ERR_IO, "%s: %s", directory, strerror(errno));
     closedir(stream);
     if (st != HU_OK)
-        hu_names_free(names);
+        hu_file_names_free(names);
     else if (names->count > 0)
         qsort(names->name, names->count, sizeof *names->name, compare);
     return st;
 }
 
-hu_status hu_names_of_folders(const char *directory, hu_names *names) {
+hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names) {
     return list(directory, true, names);
 }
 
-hu_status hu_names_of_images(const char *directory, hu_names *names) {
+hu_status hu_file_names_of_images(const char *directory, hu_file_names *names) {
     return list(directory, false, names);
 }
