@@ -47,6 +47,8 @@ static hu_status decode(const char *name, const uint8_t *data, size_t bytes, int
     if (tjDecompressHeader3(decoder, data, bytes, &width, &height, &sampling, &space) != 0 &&
         is_damage(decoder))
         return fail(name, decoder);
+    if (width < 1 || height < 1) /* tables alone */
+        return hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: found no picture", name);
     bool has_inks = space == TJCS_CMYK || space == TJCS_YCCK;
     tjscalingfactor factor = scale_for(width, height, side);
     hu_status st = hu_image_reserve(name, width, height, 0, image); /* of the whole picture */

@@ -65,6 +65,17 @@ def resnet(precision):
     return test
 
 
+def small(model, precision):
+    """Halves, shuffles, depthwise convolutions and biases."""
+    def test(checks, cwd):
+        keys = [f"model={model}", "model.width=0.1", *SMALL[:3], "batch=24", "run.chunk=8",
+                "run.log_every=1", "steps=2"]
+        compare(checks, cwd, precision, keys,
+                variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
+                [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
+    return test
+
+
 def winograd(checks, cwd):
     """Fewer multiplications give other bits than the definition, but always the same ones."""
     keys = ["model=resnet20", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=3"]
@@ -108,4 +119,6 @@ def overflow(precision, more):
 
 
 program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]]),
+             small("squeezenet", "hfp8"), small("shufflenet-v2", "hfp8"),
+             small("shufflenet-v2", "1/6/9/d"), small("mobilenet-v2", "fp16"),
              *(overflow(*case) for case in OVERFLOWS), winograd, parts, fashion)

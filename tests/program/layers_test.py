@@ -30,6 +30,8 @@ PUBLIC = {"status": "base", "random": "base", "round": "kernel", "gemm": "kernel
 # Header from outside (pattern) -> the only files, or rooms ("cli/"), that may include it.
 CONFINED = {
     r"(oneapi/dnnl/)?dnnl.*\.h": ["op/dnn_api.h"],
+    r"turbojpeg\.h": ["data/image_jpeg.c"],
+    r"png\.h": ["data/image_png.c"],
     r"yaml\.h": ["cli/config.c"],
     r"mpi\.h": ["comm/mpi.c"],
     r"jansson\.h": ["cli/", "observe/history_inner.h"],

@@ -1,0 +1,119 @@
+"""Folders of images: training on them, choices, and what is wrong with them."""
+import base64
+import json
+import os
+import struct
+import zlib
+
+import program
+
+JPEG = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZG"
+    "NywtQFdBRkxOUlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09P"
+    "T09PT09PT09PT09PT09PT09PT09PT09PT0//wAARCAAQABgDASIAAhEBAxEB/8QAFwAAAwEAAAAAAAAAAAAAAAAA"
+    "AAQFBv/EABgQAAMBAQAAAAAAAAAAAAAAAAADBWFi/8QAFgEBAQEAAAAAAAAAAAAAAAAABAIG/8QAGxEAAQUBAQAA"
+    "AAAAAAAAAAAAAAMEBSExAiL/2gAMAwEAAhEDEQA/AMgmfyPpn8lxM/B9M/CFHoVlIZZCTP5A1iZ+AC6e3pqEZDzp"
+    "/9k=")
+CLASSES, EACH, TESTS = ["cat", "dog", "eel"], 10, 4
+KEYS = ["model=cnn-s", "model.width=0.25", "data.size=16", "batch=6", "threads=2", "quiet=on"]
+
+
+def png(width, height, colour, depth=8):
+    """A flat picture: [r, g, b] of 0..255; depth 16 writes each byte twice."""
+    pixel = bytes(b for value in colour for b in [value] * (depth // 8))
+    rows = (b"\0" + pixel * width) * height
+
+    def chunk(kind, data):
+        crc = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
+    head = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) +
+            chunk(b"IEND", b""))
+
+
+def put(cwd, path, data):
+    path = os.path.join(cwd, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def make_tree(cwd):
+    """Classes that differ in colour; every fifth training image a JPEG, one of 16 bits."""
+    for number, name in enumerate(CLASSES):
+        for i in range(EACH):
+            colour = [250 - 100 * number, 20 + 5 * i, 100 * number]
+            is_jpeg = i % 5 == 4
+            data = JPEG if is_jpeg else png(17 + i, 20, colour, 16 if i == 1 else 8)
+            put(cwd, f"images/train/{name}/{i:02}.{'JPEG' if is_jpeg else 'png'}", data)
+        for i in range(TESTS):
+            put(cwd, f"images/val/{name}/{i}.png", png(16, 16, [250 - 100 * number, 40, 100 * number]))
+
+
+def trains(checks, cwd):
+    make_tree(cwd)
+    made = program.train(*KEYS, "data=folder:images", "epochs=8", "data.augment=none", cwd=cwd)
+    checks.same(made["steps"], 8 * 5, "steps of 30 images in batches of 6")
+    checks.that(made["test_accuracy"] > 0.6, f"colours are learnt: {made['test_accuracy']}")
+    again = program.train(*KEYS, "data=folder:images", "epochs=8", "data.augment=none", "threads=1",
+                          cwd=cwd, run="again")
+    checks.same(again["weights_hash"], made["weights_hash"], "one thread, the same weights")
+
+
+def chooses(checks, cwd):
+    make_tree(cwd)
+    words = [*KEYS, "data=folder:images", "epochs=1"]
+    part = program.train(*words, "data.part=1/5", cwd=cwd, run="part")
+    checks.same(part["steps"], 1, "a fifth of 10 images of 3 classes")
+    two = program.train(*words, "data.classes=2", cwd=cwd, run="two")
+    checks.same(two["steps"], -(-20 // 6), "two classes")
+    seeds = {program.train(*words, "data.part=1/2", f"data.class_seed={seed}", "data.shuffle=off",
+                           "data.augment=none", cwd=cwd, run=f"seed{seed}")["weights_hash"]
+             for seed in range(4)}
+    checks.that(len(seeds) > 1, "another seed, another part")
+    crop = program.train(*words, "data.size=20", "data.crop=16", cwd=cwd, run="crop")
+    checks.that(crop["weights_hash"] != two["weights_hash"], "crops of larger images")
+    code, out, _ = program.call("resume", "two", "epochs=2", "--json", cwd=cwd)
+    checks.same(code, 0, "a run on two classes goes on")
+    checks.same(json.loads(out)["steps"], 8, "steps after two epochs")
+
+
+def fails(checks, cwd, code, parts, *words):
+    found, out, err = program.call("train", *KEYS, "data=folder:images", "steps=1", *words, cwd=cwd)
+    checks.same(found, code, f"{words}: exit code ({err.strip()})")
+    for part in parts:
+        checks.that(part in err, f"{words}: '{part}' is in: {err.strip()}")
+    checks.same(out, "", f"{words}: nothing on stdout")
+
+
+def bad_choices(checks, cwd):
+    make_tree(cwd)
+    for words, part in ((["data.part=0/3"], "1 <= I <= N"), (["data.part=4/3"], "1 <= I <= N"),
+                        (["data.part=1"], "1 <= I <= N"), (["data.part=1/3x"], "1 <= I <= N"),
+                        (["data.classes=4"], "found 3"), (["data.part=1/50"], "has none"),
+                        (["data.crop=17"], "crop"), (["data.crop=15"], "even"),
+                        (["data.size=5000"], "data.size"), (["data.size=-1"], "data.size")):
+        fails(checks, cwd, 2, [part], *words)
+    code, _, err = program.call("train", "data=glyphs", "data.size=32", "steps=1", cwd=cwd)
+    checks.same(code, 2, f"glyphs have their size: {err.strip()}")
+
+
+def bad_files(checks, cwd):
+    make_tree(cwd)
+    sound = png(9, 9, [1, 2, 3])
+    for data, part in ((b"", "empty"), (b"text", "expected a JPEG or PNG"), (JPEG[:-40], "damaged JPEG"),
+                       (JPEG[:100], "damaged JPEG"), (sound[:-30], "damaged PNG"),
+                       (sound[:40], "damaged PNG"), (b"\xff\xd8\xff\xe0", "damaged JPEG")):
+        put(cwd, "images/train/dog/03.png", data)
+        fails(checks, cwd, 3, ["images/train/dog/03.png", part])
+    put(cwd, "images/train/dog/03.png", sound)
+    os.makedirs(os.path.join(cwd, "images/train/empty"))
+    fails(checks, cwd, 3, ["images/train/empty", "no image"])
+    os.rmdir(os.path.join(cwd, "images/train/empty"))
+    put(cwd, "images/val/fox/0.png", sound)
+    fails(checks, cwd, 3, ["images/val/fox", "class"])
+    fails(checks, cwd, 3, ["nowhere", "train/CLASS"], "data=folder:nowhere")
+    fails(checks, cwd, 3, ["train/CLASS"], "data=folder:images/train")
+
+
+program.main(trains, chooses, bad_choices, bad_files)
