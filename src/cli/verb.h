@@ -32,7 +32,9 @@ typedef struct hu_verb {
     X(plan)                                                                                        \
     X(compare)                                                                                     \
     X(assign)                                                                                      \
-    X(report)
+    X(report)                                                                                      \
+    X(why)                                                                                         \
+    X(stats)
 
 #define HU_VERB_DECLARE(name) extern const hu_verb hu_verb_##name;
 HU_VERB_LIST(HU_VERB_DECLARE)

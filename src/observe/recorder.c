@@ -423,6 +423,8 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
         entries[i] = (entry){c, share(c.overflow, c.elements), share(c.underflow, c.elements),
                              share(c.subnormal, c.elements)};
         if (may_be_zero(r, i)) events &= ~(1u << EVENT_ZERO);
+        if (end == HU_STEP_SKIPPED && r->walk.tensor[i].kind != HU_TENSOR_VALUE)
+            events &= (1u << EVENT_NAN) | (1u << EVENT_INFINITY) | (1u << EVENT_OVERFLOW);
         if (!(events & ~(unsigned)r->befallen[i])) continue;
         hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
         write_events(r, i, step, &c, events, format);

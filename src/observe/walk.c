@@ -123,6 +123,15 @@ static void add_gradients(list *sources, const hu_node *node) {
     }
 }
 
+/* Running statistics follow what their node reads. */
+static void add_statistics(list *sources, const hu_value_info *value) {
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_node *node =
+            &sources->walk->graph->node[sources->walk->graph->use[value->uses[k]].node];
+        for (int i = 0; i < node->n_in; i++) add(sources, HU_TENSOR_VALUE, node->in[i]);
+    }
+}
+
 uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *source) {
     const hu_graph *graph = walk->graph;
     hu_tensor tensor = walk->tensor[place];
@@ -131,6 +140,8 @@ uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uin
     if (tensor.kind == HU_TENSOR_SUM) add(&sources, HU_TENSOR_GRADIENT, tensor.value);
     if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE)
         add_reads(&sources, &graph->node[value->producer]);
+    if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)
+        add_statistics(&sources, value);
     for (int turn = 0; tensor.kind == HU_TENSOR_GRADIENT && turn < 2; turn++)
         for (uint32_t k = 0; k < value->use_count; k++) {
             const hu_node *node = &graph->node[graph->use[value->uses[k]].node];

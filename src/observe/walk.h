@@ -41,7 +41,8 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
                                  hu_tensor tensor);
 
 /* What a tensor is made of, as places in the walk: at most room of them are written, all are
- * counted. Of a forward value: inputs and parameters of its node; of a gradient: the gradients that
+ * counted. Of a forward value: inputs and parameters of its node
+ * (of running statistics: its inputs); of a gradient: the gradients that
  * its consumers' backward parts read, then the forward values that they read; of a sum: its
  * gradient. */
 uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *sources);

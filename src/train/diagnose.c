@@ -1,4 +1,5 @@
 /* Finding the tensor in which a non-finite number first appeared. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -39,7 +40,7 @@ static void describe(hu_trainer *trainer, hu_tensor tensor, const hu_round_count
 }
 
 /* In the order in which the passes make the tensors. */
-static bool find(hu_trainer *trainer) {
+static void find(hu_trainer *trainer) {
     const hu_walk *walk = &trainer->walk;
     for (uint32_t i = 0; i < walk->count; i++) {
         hu_tensor tensor = walk->tensor[i];
@@ -52,9 +53,8 @@ static bool find(hu_trainer *trainer) {
             describe_labels(trainer, &counts);
         else
             describe(trainer, tensor, &counts);
-        return true;
+        return;
     }
-    return false;
 }
 
 /* Counts the masters of parameters that are not rounded. */
@@ -70,20 +70,20 @@ static void scan_masters(hu_trainer *trainer) {
     }
 }
 
-/* The step once more, up to the pass that meets a non-finite number. */
+/* The passes of the step once more, as far as they went. */
 static hu_status scan(hu_trainer *trainer, const hu_step_batch *batch,
                       const hu_pass_options *pass) {
     hu_status st = HU_OK;
+    const hu_run *run = trainer->run;
     hu_pass_options again = *pass;
     hu_pass_result result;
-    bool is_found = false;
+    bool stopped = false;
     again.scan = true;
-    for (int64_t done = 0; done < batch->samples && !is_found; done += again.samples) {
+    for (int64_t done = 0; done < batch->samples && !stopped; done += again.samples) {
         HU_TRY(hu_forward_part(trainer, batch, done, &again, &result));
-        is_found = find(trainer) || trainer->run->overflowed;
-        if (is_found) break;
-        HU_TRY(hu_run_backward(trainer->run, &again));
-        is_found = find(trainer) || trainer->run->overflowed;
+        stopped = run->overflowed || !isfinite(result.loss_sum);
+        if (!stopped) HU_TRY(hu_run_backward(trainer->run, &again));
+        stopped = stopped || run->overflowed;
     }
 done:
     return st;
@@ -96,4 +96,5 @@ void hu_diagnose(hu_trainer *trainer, const hu_step_batch *batch, const hu_pass_
     scan_masters(trainer);
     (void)scan(trainer, batch, pass);
     hu_record_end(trainer->run);
+    find(trainer);
 }

@@ -1,0 +1,336 @@
+/* halfulp stats: the range that a run's numbers needed. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "cli/candidates.h"
+#include "cli/json.h"
+#include "cli/keys_used.h"
+#include "cli/saved_graph.h"
+#include "cli/verb.h"
+#include "observe/range.h"
+#include "report/table.h"
+
+static const char usual_formats[] = "fp16,1/6/9";
+static const char *const part_names[] = {"input", "weight", "gradient"};
+
+typedef struct statistics {
+    const char *folder;
+    hu_history *history;
+    hu_graph *graph;
+    hu_walk walk;
+    hu_candidates candidates;
+    hu_range_table tables[HU_CANDIDATES_MOST + 1]; /* of the run itself, then of the candidates */
+    hu_pooled pooled[HU_POOLS];
+    hu_format fp16;
+    int32_t top_gradient; /* exponent, of the unscaled loss */
+    int64_t top_step;
+} statistics;
+
+static const char *table_name(const statistics *s, int index) {
+    return index ? s->candidates.name[index - 1] : "as counted";
+}
+
+static hu_status open_run(hu_config *config, statistics *s) {
+    hu_status st = HU_OK;
+    const char *formats;
+    HU_TRY(hu_history_read(s->folder, &s->history));
+    HU_TRY(hu_saved_graph_open(config, s->folder, &s->graph));
+    HU_TRY(hu_config_text(config, "bench.format", &formats));
+    HU_TRY(hu_candidates_parse(formats[0] ? formats : usual_formats, &s->candidates));
+    HU_TRY(hu_format_parse("fp16", &s->fp16));
+    HU_TRY(hu_walk_create(s->graph, &s->walk));
+    for (int t = 0; t <= s->candidates.count; t++)
+        HU_TRY(hu_range_create(s->history, s->graph, t ? &s->candidates.format[t - 1] : NULL,
+                               &s->tables[t]));
+    hu_range_pool(s->history, &s->walk, s->pooled);
+    s->top_gradient = hu_range_top_gradient(s->history, &s->walk, &s->top_step);
+done:
+    return st;
+}
+
+static void close_run(statistics *s) {
+    for (int t = 0; t <= s->candidates.count; t++) hu_range_free(&s->tables[t]);
+    hu_walk_free(&s->walk);
+    hu_graph_free(s->graph);
+    hu_history_free(s->history);
+}
+
+/* ---- JSON ---- */
+
+static json_t *share_json(const hu_range_share *share, const char *tensor) {
+    if (!share->is_there) return json_null();
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I}", "tensor", tensor, "subnormal",
+                     hu_json_number(share->subnormal), "underflow",
+                     hu_json_number(share->underflow), "overflow", hu_json_number(share->overflow),
+                     "zero", hu_json_number(share->zero), "step", (json_int_t)share->step);
+}
+
+static json_t *layer_json(const hu_range_layer *layer) {
+    json_t *object = json_pack("{s:s}", "layer", layer->name);
+    for (int part = 0; part < HU_RANGE_PARTS; part++)
+        json_object_set_new(object, part_names[part],
+                            share_json(&layer->share[part], layer->tensor[part]));
+    json_object_set_new(object, "accumulators",
+                        isnan(layer->accumulators) ? json_null()
+                                                   : hu_json_number(layer->accumulators));
+    return object;
+}
+
+static json_t *most_json(const hu_range_table *table, hu_range_part part) {
+    uint32_t layer;
+    hu_range_part where;
+    hu_range_share most = hu_range_most(table, part, &layer, &where);
+    return share_json(&most, most.is_there ? table->layer[layer].tensor[where] : "");
+}
+
+static json_t *table_json(const statistics *s, int index) {
+    const hu_range_table *table = &s->tables[index];
+    json_t *layers = json_array(), *most = json_object();
+    double accumulators = NAN;
+    for (uint32_t l = 0; l < table->count; l++) {
+        json_array_append_new(layers, layer_json(&table->layer[l]));
+        if (!(accumulators >= table->layer[l].accumulators))
+            accumulators = table->layer[l].accumulators;
+    }
+    for (int part = 0; part < HU_RANGE_PARTS; part++)
+        json_object_set_new(most, part_names[part], most_json(table, (hu_range_part)part));
+    json_object_set_new(most, "all", most_json(table, HU_RANGE_PARTS));
+    json_object_set_new(most, "accumulators",
+                        isnan(accumulators) ? json_null() : hu_json_number(accumulators));
+    return json_pack("{s:s, s:s, s:o, s:o}", "format", table_name(s, index), "source",
+                     index ? "histograms" : "counts", "most", most, "layers", layers);
+}
+
+static json_t *pool_json(const hu_pooled *pooled) {
+    json_t *bins = json_object();
+    for (int b = 0; b < 277; b++) {
+        char name[8];
+        if (pooled->bin[b] == 0.0) continue;
+        snprintf(name, sizeof name, "%d", b - 149);
+        json_object_set_new(bins, name, hu_json_number(pooled->bin[b] / pooled->elements));
+    }
+    double elements = pooled->elements > 0.0 ? pooled->elements : 1.0;
+    return json_pack("{s:o, s:o, s:o, s:o}", "elements", hu_json_number(pooled->elements), "zero",
+                     hu_json_number(pooled->zero / elements), "nonfinite",
+                     hu_json_number(pooled->nonfinite / elements), "exponents", bins);
+}
+
+static json_t *scale_json(const statistics *s) {
+    if (s->top_gradient == HU_NO_EXPONENT) return json_null();
+    int32_t k = hu_exponents_scale(s->top_gradient, &s->fp16);
+    return json_pack("{s:s, s:i, s:o, s:i, s:I}", "format", "fp16", "exponent", (int)k, "scale",
+                     hu_json_number(ldexp(1.0, k)), "largest_gradient_exponent",
+                     (int)s->top_gradient, "step", (json_int_t)s->top_step);
+}
+
+static json_t *to_json(const statistics *s) {
+    json_t *formats = json_array(), *pools = json_object();
+    for (int t = 0; t <= s->candidates.count; t++) json_array_append_new(formats, table_json(s, t));
+    for (int p = 0; p < HU_POOLS; p++)
+        json_object_set_new(pools, hu_pool_name((hu_pool)p), pool_json(&s->pooled[p]));
+    json_t *object = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "run", s->folder, "rows",
+                               (json_int_t)s->history->numerics_count, "histograms",
+                               (json_int_t)s->history->histogram_count, "formats", formats,
+                               "exponents", pools, "loss_scale", scale_json(s));
+    if (object && s->history->warning[0])
+        json_object_set_new(object, "warning", json_string(s->history->warning));
+    return object;
+}
+
+/* ---- text ---- */
+
+static hu_status share_cell(hu_table *table, const hu_range_share *share) {
+    return share->is_there ? hu_table_cell(table, "%.4f", share->subnormal)
+                           : hu_table_cell(table, "-");
+}
+
+static hu_status print_table(hu_table *table) {
+    char *text;
+    hu_status st = hu_table_print(table, &text);
+    if (st != HU_OK) return st;
+    fputs(text, stdout);
+    hu_free(text);
+    return HU_OK;
+}
+
+/* Largest subnormal share of each layer: three columns for each way of counting. */
+static hu_status print_layers(const statistics *s) {
+    enum { MOST = 32 };
+    hu_status st = HU_OK;
+    char titles[MOST][HU_CANDIDATE_BYTES + 16];
+    const char *title[MOST];
+    hu_table *table = NULL;
+    int shown = s->candidates.count < 9 ? s->candidates.count : 9, columns = 0;
+    snprintf(titles[columns++], sizeof titles[0], "layer");
+    for (int t = 0; t <= shown; t++)
+        for (int part = 0; part < HU_RANGE_PARTS; part++)
+            snprintf(titles[columns++], sizeof titles[0], part ? "%s" : "%s (%s)", part_names[part],
+                     table_name(s, t));
+    for (int c = 0; c < columns; c++) title[c] = titles[c];
+    HU_TRY(hu_table_create(title, columns, &table));
+    for (uint32_t l = 0; l <= s->tables[0].count; l++) {
+        bool is_last = l == s->tables[0].count;
+        HU_TRY(hu_table_cell(table, "%s", is_last ? "most" : s->tables[0].layer[l].name));
+        for (int t = 0; t <= shown; t++)
+            for (int part = 0; part < HU_RANGE_PARTS; part++) {
+                uint32_t layer;
+                hu_range_part where;
+                hu_range_share most =
+                    hu_range_most(&s->tables[t], (hu_range_part)part, &layer, &where);
+                HU_TRY(share_cell(table, is_last ? &most : &s->tables[t].layer[l].share[part]));
+            }
+    }
+    HU_TRY(print_table(table));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+static hu_status print_most(const statistics *s) {
+    static const char *const titles[] = {"format",    "subnormal", "tensor", "step",
+                                         "underflow", "overflow",  "zero"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int t = 0; t <= s->candidates.count; t++) {
+        uint32_t layer;
+        hu_range_part where;
+        hu_range_share most = hu_range_most(&s->tables[t], HU_RANGE_PARTS, &layer, &where);
+        HU_TRY(hu_table_cell(table, "%s", table_name(s, t)));
+        HU_TRY(share_cell(table, &most));
+        HU_TRY(hu_table_cell(table, "%s",
+                             most.subnormal > 0.0 ? s->tables[t].layer[layer].tensor[where] : "-"));
+        HU_TRY(hu_table_cell(table, "%lld", (long long)most.step));
+        HU_TRY(hu_table_cell(table, "%.4f", most.underflow));
+        HU_TRY(hu_table_cell(table, "%.4f", most.overflow));
+        HU_TRY(hu_table_cell(table, "%.4f", most.zero));
+    }
+    HU_TRY(print_table(table));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+static double sum_of(const hu_pooled *pooled, int from, int to) {
+    double sum = 0.0;
+    for (int e = from < -149 ? -149 : from; e <= to && e <= 127; e++) sum += pooled->bin[e + 149];
+    return sum;
+}
+
+/* Ranges of exponents with the places where fp16 ends. */
+static hu_status print_exponents(const statistics *s) {
+    static const struct {
+        const char *name;
+        int from, to;
+    } ranges[] = {{"2^16 and more", 16, 127},
+                  {"2^8 .. 2^15", 8, 15},
+                  {"2^0 .. 2^7", 0, 7},
+                  {"2^-8 .. 2^-1", -8, -1},
+                  {"2^-14 .. 2^-9", -14, -9},
+                  {"2^-24 .. 2^-15 (fp16: subnormal)", -24, -15},
+                  {"2^-39 .. 2^-25 (fp16: vanish)", -39, -25},
+                  {"below 2^-39", -149, -40}};
+    static const char *const titles[] = {"% of all", "activations", "weights",
+                                         "activation gradients", "weight gradients"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (size_t r = 0; r < sizeof ranges / sizeof *ranges + 2; r++) {
+        bool is_zero = r == sizeof ranges / sizeof *ranges;
+        bool is_range = r < sizeof ranges / sizeof *ranges;
+        HU_TRY(hu_table_cell(table, "%s",
+                             is_range  ? ranges[r].name
+                             : is_zero ? "zero"
+                                       : "infinite, NaN"));
+        for (int p = 0; p < HU_POOLS; p++) {
+            const hu_pooled *pooled = &s->pooled[p];
+            double count = is_range  ? sum_of(pooled, ranges[r].from, ranges[r].to)
+                           : is_zero ? pooled->zero
+                                     : pooled->nonfinite;
+            if (pooled->elements > 0.0)
+                HU_TRY(hu_table_cell(table, "%.3f", 100.0 * count / pooled->elements));
+            else
+                HU_TRY(hu_table_cell(table, "-"));
+        }
+    }
+    HU_TRY(print_table(table));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+static void print_accumulators(const statistics *s) {
+    double most = NAN;
+    const char *where = "";
+    for (uint32_t l = 0; l < s->tables[0].count; l++) {
+        if (!(s->tables[0].layer[l].accumulators > most) && !isnan(most)) continue;
+        if (isnan(s->tables[0].layer[l].accumulators)) continue;
+        most = s->tables[0].layer[l].accumulators;
+        where = s->tables[0].layer[l].name;
+    }
+    if (!isnan(most)) printf("\nSubnormal accumulators: at most %.4f (%s).\n", most, where);
+}
+
+static hu_status print_text(const statistics *s) {
+    hu_status st = HU_OK;
+    puts("Largest share of subnormal numbers in one step, of each layer's input, weight and "
+         "gradient of its output:\n");
+    HU_TRY(print_layers(s));
+    puts("\nThe largest of all layers, and the largest shares that became zero, overflowed, and "
+         "were zero:\n");
+    HU_TRY(print_most(s));
+    printf(
+        "\nas counted: every step, in the run's own formats ('-': not rounded). Formats: from "
+        "%zu histograms of the numbers\nbefore rounding; a bin that a format's end cuts is taken "
+        "to be spread evenly.\n",
+        s->history->histogram_count);
+    print_accumulators(s);
+    puts("\nExponents of all tensors and all histograms together (gradients as scaled):\n");
+    HU_TRY(print_exponents(s));
+    if (s->top_gradient != HU_NO_EXPONENT)
+        printf("\nLargest gradient of the unscaled loss: 2^%d (step %lld). Largest loss scale that "
+               "keeps it below 65504: 2^%d = %g.\n",
+               (int)s->top_gradient, (long long)s->top_step,
+               (int)hu_exponents_scale(s->top_gradient, &s->fp16),
+               ldexp(1.0, hu_exponents_scale(s->top_gradient, &s->fp16)));
+    if (s->history->warning[0]) printf("\n(%s)\n", s->history->warning);
+done:
+    return st;
+}
+
+static hu_status run_stats(hu_config *config, int *exit_code) {
+    static const char *const keys[] = {"bench.format", NULL};
+    hu_status st = HU_OK;
+    void *block = NULL;
+    (void)exit_code;
+    HU_TRY(hu_keys_used(config, "stats", keys));
+    HU_TRY(hu_alloc(sizeof(statistics), &block));
+    statistics *s = block;
+    s->folder = hu_config_subject(config, 0);
+    HU_TRY(open_run(config, s));
+    st = hu_config_flag(config, "json", NULL) ? hu_json_print(to_json(s)) : print_text(s);
+done:
+    if (block) close_run(block);
+    hu_free(block);
+    return st;
+}
+
+static const char *const flags[] = {"json", NULL};
+
+const hu_verb hu_verb_stats = {
+    .name = "stats",
+    .help = "which range the numbers of a run needed: subnormal, vanished, lost in other formats",
+    .usage = "RUN [format=F,...] [--json]",
+    .details =
+        "The tables of the range study (Popescu et al.): the largest share of subnormal numbers\n"
+        "of every layer's input, weight and gradient, as the run counted them in its own formats,\n"
+        "and as its histograms say of the formats of format= (fp16,1/6/9). Then exponents of all\n"
+        "tensors by kind, and the largest loss scale that would not overflow fp16.\n",
+    .flags = flags,
+    .min_subjects = 1,
+    .max_subjects = 1,
+    .run = run_stats,
+};

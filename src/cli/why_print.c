@@ -1,0 +1,264 @@
+/* The words of `why`. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/why_facts.h"
+
+static double percent(uint64_t count, uint64_t elements) {
+    return elements ? 100.0 * (double)count / (double)elements : 0.0;
+}
+
+static bool number_format(const char *text, hu_format *format) {
+    hu_quantizer quantizer;
+    if (hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &quantizer) != HU_OK) return false;
+    *format = quantizer.format;
+    return quantizer.kind == HU_QUANTIZER_FLOAT;
+}
+
+static void print_range(const char *name) {
+    hu_format format;
+    if (!number_format(name, &format)) return;
+    hu_format_limits limits = hu_format_limits_of(&format);
+    printf("%s holds numbers up to %.6g (below 2^%d), normal ones from 2^%d, the smallest is "
+           "2^%.0f.\n",
+           name, limits.max_finite, limits.emax + 1, limits.emin, log2(limits.min_subnormal));
+}
+
+static void print_exponents(const hu_round_counts *c) {
+    if (c->max_exponent == HU_NO_EXPONENT) {
+        printf("no nonzero finite numbers");
+        return;
+    }
+    if (c->min_exponent == HU_NO_EXPONENT)
+        printf("magnitudes up to 2^%d", c->max_exponent);
+    else
+        printf("magnitudes 2^%d .. 2^%d", c->min_exponent, c->max_exponent);
+}
+
+/* "12.5 % of its 4096 numbers ..." */
+static void print_loss(const hu_death *death, const hu_round_counts *c, const char *format) {
+    unsigned long long n = c->elements;
+    switch (death->kind) {
+    case HU_DEATH_NAN:
+        printf("%.3g %% of its %llu numbers are NaN", percent(c->nan, n), n);
+        break;
+    case HU_DEATH_INFINITY:
+        printf("%.3g %% of its %llu numbers are infinite: beyond float32, 2^128",
+               percent(c->overflow, n), n);
+        break;
+    case HU_DEATH_OVERFLOW:
+        printf("%.3g %% of its %llu numbers are too large for %s and became infinite",
+               percent(c->overflow, n), n, format);
+        break;
+    case HU_DEATH_SATURATION:
+        printf("%.3g %% of its %llu numbers are too large for %s", percent(c->overflow, n), n,
+               format);
+        break;
+    case HU_DEATH_UNDERFLOW:
+        printf("%.3g %% of its %llu numbers are too small for %s and became zero",
+               percent(c->underflow, n), n, format);
+        break;
+    case HU_DEATH_ZERO:
+        printf("all of its %llu numbers are zero", n);
+        break;
+    case HU_DEATH_UPDATE:
+        printf("%llu of its %llu numbers are infinite or NaN behind the update",
+               (unsigned long long)c->overflow, n);
+        break;
+    default:
+        break;
+    }
+    if (c->nan && death->kind != HU_DEATH_NAN) printf(", %llu are NaN", (unsigned long long)c->nan);
+    if (death->kind == HU_DEATH_ZERO) return;
+    printf(" (");
+    print_exponents(c);
+    printf(")");
+}
+
+static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
+    char name[HU_TENSOR_NAME_BYTES];
+    hu_condition condition = hu_why_condition(&x->why, place, step);
+    if (!condition.record && x->walk.tensor[place].kind == HU_TENSOR_SUM) return;
+    printf("  %-34s ", hu_fact_name(x, place, name));
+    if (!condition.record) {
+        puts("not counted in that step");
+        return;
+    }
+    const hu_round_counts *c = &condition.record->counts;
+    printf("%-12s ", x->history->formats.name[condition.record->format]);
+    print_exponents(c);
+    if (c->overflow) printf(", %.3g %% overflowed", percent(c->overflow, c->elements));
+    if (c->underflow) printf(", %.3g %% vanished", percent(c->underflow, c->elements));
+    if (c->nan) printf(", %.3g %% NaN", percent(c->nan, c->elements));
+    if (c->zero) printf(", %.3g %% zero", percent(c->zero, c->elements));
+    puts("");
+}
+
+static void print_role(const hu_explaining *x, const hu_death *death) {
+    enum { ROOM = 64 };
+    uint32_t source[ROOM], count = hu_walk_sources(&x->walk, death->place, ROOM, source);
+    const hu_value_info *value = &x->graph->value[x->walk.tensor[death->place].value];
+    switch (death->role) {
+    case HU_ROLE_PRODUCED:
+        if (death->kind != HU_DEATH_UPDATE)
+            puts("It produced them itself; what it is made of was alive:");
+        else if (value->role == HU_VALUE_BUFFER)
+            puts("The statistics of the batch were beyond float32; they are of:");
+        else
+            puts("The gradient was finite, but not the weights behind the update: a lower learning "
+                 "rate\nmakes smaller ones.");
+        break;
+    case HU_ROLE_PASSED:
+        puts("It only passed on what it got:");
+        break;
+    case HU_ROLE_GIVEN:
+        if (value->role == HU_VALUE_INPUT)
+            puts("The data set has them.");
+        else
+            puts(death->step == 0 ? "The training began with such weights (see model.init)."
+                                  : "The weights have become so by their updates.");
+        break;
+    default:
+        puts("Whether it produced them is not known: not all that it is made of is rounded, and\n"
+             "such tensors are counted every run.histogram_every steps and in skipped steps only:");
+    }
+    for (uint32_t i = 0; i < count && i < ROOM; i++) print_source(x, source[i], death->step);
+}
+
+static void print_fits(const hu_explaining *x, const hu_death *death) {
+    bool is_any = false;
+    if (death->kind == HU_DEATH_NAN || death->kind == HU_DEATH_UPDATE) return;
+    printf("Formats that would have held it:");
+    for (int f = 0; f < x->candidates.count; f++) {
+        if (!hu_fact_fit(x, death->place, death->step, f).holds) continue;
+        printf("%s %s", is_any ? "," : "", x->candidates.name[f]);
+        is_any = true;
+    }
+    puts(is_any ? "" : " none of those tried");
+    for (int f = 0; f < x->candidates.count; f++) {
+        hu_fit fit = hu_fact_fit(x, death->place, death->step, f);
+        if (fit.holds || !fit.has_shares) continue;
+        printf("  %-12s would have lost %.3g %% by overflow, %.3g %% by underflow\n",
+               x->candidates.name[f], 100.0 * fit.lost.overflow.share,
+               100.0 * fit.lost.underflow.share);
+    }
+}
+
+/* One thing to try. */
+static void print_advice(const hu_explaining *x, const hu_death *death, const char *format) {
+    char name[HU_TENSOR_NAME_BYTES];
+    const char *best = NULL;
+    uint32_t bits = 64;
+    bool is_gradient = x->walk.tensor[death->place].kind != HU_TENSOR_VALUE;
+    for (int f = 0; f < x->candidates.count; f++) {
+        uint32_t width = hu_format_bits(&x->candidates.format[f]);
+        if (width >= bits || !hu_fact_fit(x, death->place, death->step, f).holds) continue;
+        best = x->candidates.name[f];
+        bits = width;
+    }
+    bool rounds = strcmp(format, "float32") != 0;
+    if (rounds && best && death->kind != HU_DEATH_NAN)
+        printf("To try: precision.rules=\"['%s: %s']\"%s\n", hu_fact_name(x, death->place, name),
+               best,
+               is_gradient && death->kind == HU_DEATH_UNDERFLOW ? ", or scaler=dynamic"
+               : is_gradient ? ", or a smaller loss scale (scaler.init=)"
+                             : "");
+    else if (!rounds && death->kind == HU_DEATH_INFINITY)
+        puts("To try: a lower learning rate, or smaller initial weights; float32 has no more "
+             "range.");
+}
+
+static void print_death(const hu_explaining *x, const hu_death *death) {
+    char name[HU_TENSOR_NAME_BYTES], maker[512];
+    const char *format;
+    hu_round_counts c = hu_fact_counts(x, death, &format);
+    printf("%s, step %lld: ", hu_fact_name(x, death->place, name), (long long)death->step);
+    print_loss(death, &c, format);
+    printf(".\n");
+    print_range(format);
+    hu_fact_maker(x, death->place, maker, sizeof maker);
+    printf("%c%s.\n", maker[0] >= 'a' && maker[0] <= 'z' ? maker[0] - 'a' + 'A' : maker[0],
+           maker + 1);
+    print_role(x, death);
+    if (death->spread)
+        printf("From there they reached %u tensors that were made behind it in the same step.\n",
+               death->spread);
+    print_fits(x, death);
+    print_advice(x, death, format);
+}
+
+static void print_closest(const hu_explaining *x) {
+    hu_closest c = hu_fact_closest(x);
+    if (!c.overflow_tensor) {
+        puts("No tensor is rounded.");
+        return;
+    }
+    printf("Closest to overflow: %s (%s), whose largest number was %d binades below the largest of "
+           "its format (by step %lld).\n",
+           c.overflow_tensor, c.overflow_format, (int)c.headroom, (long long)c.overflow_step);
+    if (c.underflow_tensor)
+        printf("Lost most by underflow: %s (%s), %.3g %% of its numbers in one step (by step "
+               "%lld).\n",
+               c.underflow_tensor, c.underflow_format, 100.0 * c.underflow_share,
+               (long long)c.underflow_step);
+    else
+        puts("No number became zero by rounding.");
+}
+
+/* Deaths beside the one that was explained. */
+static void print_others(const hu_explaining *x) {
+    enum { SHOWN = 5 };
+    int shown = 0, more = 0;
+    hu_death death;
+    for (size_t e = 0; e < x->history->event_count; e++) {
+        const hu_event_record *event = &x->history->events[e];
+        if (!hu_why_is_death(&x->why, event, &death)) continue;
+        if (death.place == x->why.death.place && death.kind == x->why.death.kind) continue;
+        if (shown == SHOWN) {
+            more++;
+            continue;
+        }
+        if (shown++ == 0) puts("\nOther tensors of which much was lost:");
+        printf("  step %-6lld %-34s %-10s %.3g %%\n", (long long)event->step,
+               x->history->tensors.name[event->tensor], event->kind,
+               percent(event->count, event->elements));
+    }
+    if (more) printf("  and %d more\n", more);
+}
+
+static void print_asked(const hu_explaining *x, uint32_t place) {
+    int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
+    hu_death death = {.place = place, .step = step, .role = hu_why_role(&x->why, place, step)};
+    char name[HU_TENSOR_NAME_BYTES];
+    hu_condition condition = hu_why_condition(&x->why, place, step);
+    printf("\n%s at step %lld: %s.\n", hu_fact_name(x, place, name), (long long)step,
+           !condition.record                 ? "not counted in that step"
+           : condition.kind == HU_DEATH_NONE ? "alive"
+                                             : hu_death_kind_name(condition.kind));
+    if (condition.record) print_source(x, place, step);
+    if (condition.kind != HU_DEATH_NONE) print_role(x, &death);
+}
+
+void hu_why_print(const hu_explaining *x, uint32_t asked) {
+    const hu_why *why = &x->why;
+    long long last = (long long)hu_fact_last_step(x);
+    if (why->verdict == HU_VERDICT_DIVERGED)
+        printf("%s diverged at step %lld.", x->folder, last);
+    else if (why->verdict == HU_VERDICT_HURT)
+        printf("%s went on to step %lld, but numbers died on the way.", x->folder, last);
+    else
+        printf("%s: nothing died up to step %lld.", x->folder, last);
+    if (why->skipped && why->verdict != HU_VERDICT_DIVERGED)
+        printf(" %zu steps were skipped, which loss scaling does to find its scale.", why->skipped);
+    puts("\n");
+    if (why->death.place != HU_NONE) print_death(x, &why->death);
+    if (why->end.place != HU_NONE) {
+        puts("\nThe training ended later with:");
+        print_death(x, &why->end);
+    }
+    if (why->verdict == HU_VERDICT_FINE) print_closest(x);
+    print_others(x);
+    if (asked != HU_NONE) print_asked(x, asked);
+    if (x->history->warning[0]) printf("\n(%s)\n", x->history->warning);
+}
