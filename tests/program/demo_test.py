@@ -22,8 +22,14 @@ def six_rows(checks, cwd):
         for key, kind in KEYS.items():
             checks.same(type(row.get(key)), kind, f"{row['precision']}: type of {key}")
     checks.same((made["run"], made["data"]), ("demo", "glyphs"), "folder and data of the demo")
-    folders = sorted(os.listdir(f"{cwd}/demo"))
+    folders = sorted(name for name in os.listdir(f"{cwd}/demo") if os.path.isdir(f"{cwd}/demo/{name}"))
     checks.same(len(folders), 6, f"a run folder for every row: {folders}")
+    checks.same([row["run"] for row in rows if os.path.exists(f"{cwd}/demo/{row['run']}/result.json")],
+                [row["run"] for row in rows], "each row names its folder")
+    with open(f"{cwd}/demo/report.html", encoding="utf-8") as file:
+        page = file.read()
+    for precision in PRECISIONS:
+        checks.that(f">{precision}<" in page, f"the report has a row {precision}")
     saved = {row["precision"]: row["ledger_bytes"]["saved"] for row in rows}
     checks.that(saved["hfp8"] < saved["fp16"] < saved["fp32"], f"fewer bits, less memory: {saved}")
     starts = {program.rows(f"{cwd}/demo", folder)[0]["lr"] for folder in folders}
@@ -38,7 +44,8 @@ def table(checks, cwd):
     checks.same(code, 0, f"demo: exit code ({err})")
     for text in ("fp32", "fp16, dynamic loss scale", "1/6/9, no scaling", "hfp8 everywhere",
                  "e4m3fn:ovf=sat everywhere",
-                 "e4m3fn:scale=current everywhere", "test accuracy", "to fp32", "overflow", "images/s"):
+                 "e4m3fn:scale=current everywhere", "test accuracy", "to fp32", "overflow", "images/s",
+                 "report: demo/report.html"):
         checks.that(text in out, f"the table holds {text!r}: {out}")
     code, _, err = program.call("demo", *TINY, "precision=fp16", cwd=cwd)
     checks.that(code == 2 and "precision" in err, f"demo chooses precisions itself: {code} {err!r}")

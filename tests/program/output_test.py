@@ -13,7 +13,8 @@ KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "tes
         "images_per_second": float, "peak_rss_bytes": int, "ledger_bytes": dict,
         "weights_hash": str}
 FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
-         "checkpoint", "histograms.jsonl", "plan.json", "result.json"}
+         "checkpoint", "histograms.jsonl", "plan.json", "result.json",
+         "events.out.tfevents", "report.html"}
 
 
 def train_json(checks, cwd):
@@ -30,7 +31,9 @@ def train_json(checks, cwd):
     checks.that(made["peak_rss_bytes"] > made["ledger_bytes"]["total"] > 0, "peak RSS and ledger")
     runs = os.listdir(f"{cwd}/runs")
     checks.same([f"runs/{run}" for run in runs], [made["run"]], "a run has a folder of its own")
-    checks.same(set(os.listdir(f"{cwd}/{made['run']}")), FILES, "files of a run folder")
+    files = {name if "tfevents" not in name else "events.out.tfevents"
+             for name in os.listdir(f"{cwd}/{made['run']}")}
+    checks.same(files, FILES, "files of a run folder")
     with open(f"{cwd}/{made['run']}/metrics.jsonl") as file:
         lines = [json.loads(line) for line in file]
     table = program.rows(cwd, made["run"])
