@@ -11,7 +11,7 @@
 #include "report/chart.h"
 #include "report/html.h"
 
-enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120, NAME_BYTES = 64 };
+enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120, NAME_BYTES = 128 };
 
 static const char *const candidates[HU_RIDGE_CANDIDATES] = {"fp16", "1/6/9", "e5m2", "e4m3fn"};
 
@@ -43,6 +43,7 @@ double hu_report_bits(const char *format) {
 /* --- roles -------------------------------------------------------------------------------------*/
 
 enum { ACT, ACT_GRAD, WEIGHT, WEIGHT_GRAD, ROLES };
+static const char *const role_ends[ROLES] = {".out", ".out.grad", ".weight", ".weight.grad"};
 static const char *const role_names[ROLES] = {"activations", "gradients of activations", "weights",
                                               "gradients of weights"};
 
@@ -51,14 +52,19 @@ static bool ends_with(const char *text, const char *end) {
     return length >= more && strcmp(text + length - more, end) == 0;
 }
 
-/* Weights of products and activations; biases and norms are many, small and alike. -1: not shown.
- */
+/* Activations and weights; biases are many, small and alike. -1: not shown. */
 static int role_of(const char *name) {
-    if (ends_with(name, ".weight")) return WEIGHT;
-    if (ends_with(name, ".weight.grad")) return WEIGHT_GRAD;
-    if (ends_with(name, ".out.grad")) return ACT_GRAD;
-    if (ends_with(name, ".out") || strcmp(name, "input") == 0) return ACT;
+    if (strcmp(name, "input") == 0) return ACT;
+    for (int role = ROLES - 1; role >= 0; role--)
+        if (ends_with(name, role_ends[role])) return role;
     return -1;
+}
+
+/* The tensor's name without what its panel says already. */
+static void short_name(const char *full, int role, char *name, size_t capacity) {
+    size_t length = strlen(full);
+    if (ends_with(full, role_ends[role])) length -= strlen(role_ends[role]);
+    snprintf(name, capacity, "%.*s", (int)length, full);
 }
 
 /* --- one panel ---------------------------------------------------------------------------------*/
@@ -82,12 +88,10 @@ static double lost_in(const hu_exponents *exponents, const hu_format *format) {
 }
 
 static void make_ridge(const hu_history *history, const hu_tensor_exponents *tensor, int64_t step,
-                       char *name, hu_chart_ridge *ridge) {
+                       const char *name, hu_chart_ridge *ridge) {
     const hu_exponents *exponents = &tensor->exponents;
-    const char *full = history->tensors.name[tensor->tensor];
     const char *own = format_at(history, tensor->tensor, step);
     hu_format format;
-    snprintf(name, NAME_BYTES, "%s", full);
     *ridge = (hu_chart_ridge){
         .name = name, .first = exponents->first, .bin = exponents->bin, .count = exponents->count};
     if (exponents->elements > 0)
@@ -116,8 +120,9 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
         if (tensor->exponents.count == 0) continue;
         left_out += count == MAX_RIDGES;
         if (count == MAX_RIDGES) continue;
-        make_ridge(run->history, tensor, record->step, (char *)names + NAME_BYTES * count,
-                   (hu_chart_ridge *)block + count);
+        char *name = (char *)names + NAME_BYTES * count;
+        short_name(run->history->tensors.name[tensor->tensor], role, name, NAME_BYTES);
+        make_ridge(run->history, tensor, record->step, name, (hu_chart_ridge *)block + count);
         count++;
     }
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) {

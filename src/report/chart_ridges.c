@@ -13,7 +13,8 @@ enum {
     ROW = 17,
     RIDGE = 27, /* of the highest bin: reaches into the row above */
     RULER = 15,
-    LEAST_BITS = 12
+    LEAST_BITS = 12,
+    MANY = 25 /* rows from which the columns are named below too */
 };
 
 typedef struct panel {
@@ -104,11 +105,20 @@ static double column(int i) {
     return PLOT_RIGHT + COLUMN * (i + 1) + 2.0;
 }
 
+/* The end of a long name tells more than its beginning. */
+static void draw_name(hu_page *page, double y, const char *name) {
+    char text[160];
+    const char *shown = name;
+    while (*shown && hu_svg_text_width(shown) > NAME_WIDTH - 26) shown++;
+    snprintf(text, sizeof text, "%s%.140s", shown == name ? "" : "…", shown);
+    hu_svg_text(page, NAME_WIDTH - 8, y, "name end", text);
+}
+
 static void draw_row(hu_page *page, const panel *p, const hu_chart_ridge *ridge, double base,
                      const hu_chart_range *candidate, int series) {
     char name[64];
     snprintf(name, sizeof name, "ridge c%d", series % HU_SERIES_COLOURS);
-    hu_svg_text(page, NAME_WIDTH - 8, base - 2, "name end", ridge->name);
+    draw_name(page, base - 2, ridge->name);
     if (ridge->has_range) {
         draw_part(page, p, ridge, base, ridge->range.vanish, ridge->range.top, name);
         draw_part(page, p, ridge, base, -INFINITY, ridge->range.vanish, "lostpart");
@@ -121,6 +131,12 @@ static void draw_row(hu_page *page, const panel *p, const hu_chart_ridge *ridge,
         if (candidate[i].name) put_share(page, column(i + 1), base - 2, ridge->candidate[i]);
 }
 
+static void draw_columns(hu_page *page, double y, const hu_chart_range *candidate) {
+    hu_svg_text(page, column(0), y, "tick end", "as trained");
+    for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
+        if (candidate[i].name) hu_svg_text(page, column(i + 1), y, "tick end", candidate[i].name);
+}
+
 /* The candidates' ranges as bars on top, and the heads of the columns. */
 static void draw_head(hu_page *page, const panel *p, const hu_chart_range *candidate) {
     double y = 18;
@@ -128,10 +144,9 @@ static void draw_head(hu_page *page, const panel *p, const hu_chart_range *candi
         if (!candidate[i].name) continue;
         hu_svg_text(page, NAME_WIDTH - 8, y + 9, "tick end", candidate[i].name);
         draw_range(page, p, &candidate[i], y, RULER - 5);
-        hu_svg_text(page, column(i + 1), p->top - 10, "tick end", candidate[i].name);
         y += RULER;
     }
-    hu_svg_text(page, column(0), p->top - 10, "tick end", "as trained");
+    draw_columns(page, p->top - 10, candidate);
     hu_svg_text(page, PLOT_RIGHT + 12, 12, "title", "% lost if rounded to");
     hu_svg_text(page, 2, 12, "title", "range of");
 }
@@ -159,6 +174,7 @@ void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
         if (ridge[i].has_range) draw_range(page, &p, &ridge[i].range, base - ROW + 3, ROW - 3);
     }
     draw_head(page, &p, candidate);
+    if (count > MANY) draw_columns(page, bottom + 15, candidate);
     for (size_t i = 0; i < count; i++)
         draw_row(page, &p, &ridge[i], p.top + ROW * (double)(i + 1), candidate, series);
     hu_svg_end(page);

@@ -52,9 +52,10 @@ def one_run(checks, cwd):
     tree = page(checks, f"{cwd}/run/report.html")
     checks.same([part.get("id") for part in tree.iter("section")], SECTIONS, "sections of one run")
     ridges = section(tree, "exponents")
-    names = [at.text for at in marks(ridges, "name")]
-    for tensor in ("conv1.out", "conv1.out.grad", "conv1.weight", "conv1.weight.grad"):
-        checks.that(tensor in names, f"a ridge of {tensor}: {names}")
+    panels = [[at.text for at in marks(svg, "name")] for svg in ridges.iter("svg")]
+    checks.same(len(panels), 4, "a picture for activations, weights and the gradients of each")
+    for names in panels:
+        checks.that("conv1" in names and "fc" in names, f"ridges of conv1 and fc: {names}")
     for text in ("fp16", "1/6/9", "e5m2", "e4m3fn", "as trained"):
         checks.that(text in texts(ridges), f"{text} in the exponents")
     with open(f"{cwd}/run/plan.json") as file:
@@ -78,12 +79,13 @@ def lost_shares(checks, cwd):
     report(checks, "run", cwd=cwd)
     tree = page(checks, f"{cwd}/run/report.html")
     found = {}
-    for svg in section(tree, "exponents").iter("svg"):
+    for end, svg in zip((".out", ".out.grad", ".weight", ".weight.grad"),
+                        section(tree, "exponents").iter("svg")):
         row = None
         for at in svg.iter("text"):
             classes = (at.get("class") or "").split()
             if "name" in classes:
-                row = found.setdefault(at.text, [])
+                row = found.setdefault(at.text if at.text == "input" else at.text + end, [])
             elif row is not None and classes and classes[0].startswith("lost"):
                 row.append(at.text)
     checks.that(len(found) > 20, f"ridges: {len(found)}")
