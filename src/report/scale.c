@@ -7,11 +7,11 @@
 static double round_step(double span, int wanted) {
     double raw = span / wanted, power = pow(10.0, floor(log10(raw)));
     double part = raw / power;
-    return power * (part <= 1.0 ? 1.0 : part <= 2.0 ? 2.0 : part <= 5.0 ? 5.0 : 10.0);
+    return power * (part < 1.4 ? 1.0 : part < 3.2 ? 2.0 : part < 7.1 ? 5.0 : 10.0);
 }
 
 hu_scale hu_scale_exact(double low, double high, double from, double to) {
-    if (!isfinite(low) || !isfinite(high)) low = 0.0, high = 1.0;
+    if (!isfinite(low) || !isfinite(high) || high < low) low = 0.0, high = 1.0;
     if (!(high > low)) {
         double spread = fabs(low) > 0.0 ? 0.05 * fabs(low) : 0.5;
         low -= spread;
