@@ -95,7 +95,7 @@ static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
     curve all[MAX_LINES];
     hu_chart_line line[MAX_LINES];
     hu_legend_item item[MAX_LINES];
-    size_t count = 0, points = 0, least = SIZE_MAX;
+    size_t count = 0, points = 0, most = 0;
     hu_status st = HU_OK;
     for (size_t i = 0; i < report->count && count < MAX_LINES && st == HU_OK; i++) {
         const hu_report_run *run = &report->run[i];
@@ -105,10 +105,10 @@ static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
         line[count] = all[count].line;
         item[count] = (hu_legend_item){run->name, run->number};
         points += line[count].count;
-        if (line[count].count < least) least = line[count].count;
+        if (line[count].count > most) most = line[count].count;
         count++;
     }
-    if (st == HU_OK && points > 1) {
+    if (st == HU_OK && most > 1) {
         hu_html_heading(page, of_accuracy ? "Test accuracy" : "Training loss");
         hu_legend_draw(page, item, count, HU_LEGEND_LINES);
         double smooth = of_accuracy || points / count < 60 ? 0.0 : 0.8;

@@ -83,7 +83,12 @@ static void name_rows(const hu_history *history, work *w) {
     }
 }
 
-/* Whether the plan alone tells what the whole run was: no numerics lines, nothing rounded. */
+static bool has_spans(const hu_chart_row *row, uint32_t count) {
+    for (uint32_t g = 0; g < count; g++)
+        if (row[g].count > 0) return true;
+    return false;
+}
+
 static void draw_run(hu_page *page, const hu_report_run *run) {
     const hu_history *history = run->history;
     work w = {0};
@@ -110,7 +115,10 @@ static void draw_run(hu_page *page, const hu_report_run *run) {
             add_span(&row[g], 0.0, last, 32.0);
         else if (row[g].count > 0)
             row[g].span[row[g].count - 1].to = last;
-    hu_chart_heat(page, row, history->plan->group_count, last);
+    if (has_spans(row, history->plan->group_count))
+        hu_chart_heat(page, row, history->plan->group_count, last);
+    else
+        hu_html_note(page, "numerics.jsonl does not tell the formats of this run's tensors.");
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     void *blocks[] = {w.group_of, w.format_bits, w.bits, w.elements, w.row, w.span, w.note};

@@ -156,17 +156,15 @@ hu_status hu_report_add(hu_report *report, const char *folder) {
     return st;
 }
 
-/* "demote:0.6+promote" -> "demote+promote": what stands behind the colon is a number to vary. */
+/* "demote:0.6:increasing+promote" -> "demote:increasing+promote": numbers to vary do not part a
+ * family. */
 static void name_family(hu_report_run *run) {
     const char *colon = strchr(run->precision, ':');
-    const char *plus = strrchr(run->precision, '+');
     bool is_number = colon && (isdigit((unsigned char)colon[1]) || colon[1] == '.' ||
                                strncmp(colon, ":memory=", 8) == 0);
-    if (is_number)
-        snprintf(run->family, sizeof run->family, "%.*s%s", (int)(colon - run->precision),
-                 run->precision, plus && plus > colon ? plus : "");
-    else
-        snprintf(run->family, sizeof run->family, "%s", run->precision);
+    int head = (int)(is_number ? colon - run->precision : 0);
+    const char *tail = is_number ? colon + 1 + strcspn(colon + 1, ":+") : run->precision;
+    snprintf(run->family, sizeof run->family, "%.*s%s", head, run->precision, tail);
 }
 
 static bool same_settings(const hu_report_run *a, const hu_report_run *b) {

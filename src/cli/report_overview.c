@@ -56,7 +56,7 @@ static void divide(summary *s) {
 }
 
 static bool is_sound(const summary *s) {
-    return s->done > 0 && s->diverged == 0 && isfinite(s->accuracy) && isfinite(s->memory);
+    return s->done > 0 && s->done == s->runs && isfinite(s->accuracy) && isfinite(s->memory);
 }
 
 static void mark_front(summary *all, int count) {

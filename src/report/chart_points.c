@@ -13,6 +13,7 @@ enum { HEIGHT = 430, PLACES = 8, MAX_BOXES = 256 };
 
 typedef struct box {
     double x, y, width, height;
+    bool is_range; /* a thin line, which a name may cross if need be */
 } box;
 
 typedef struct layout {
@@ -32,12 +33,13 @@ static void take(layout *plot, box made) {
     if (plot->boxes < MAX_BOXES) plot->taken[plot->boxes++] = made;
 }
 
-static bool is_free(const layout *plot, const box *wanted) {
+static bool is_free(const layout *plot, const box *wanted, bool may_cross) {
     const hu_frame *frame = &plot->frame;
     if (wanted->x < frame->left || wanted->x + wanted->width > frame->right + 10) return false;
     if (wanted->y < frame->top - 12 || wanted->y + wanted->height > frame->bottom) return false;
     for (size_t i = 0; i < plot->boxes; i++)
-        if (overlaps(wanted, &plot->taken[i])) return false;
+        if (!(may_cross && plot->taken[i].is_range) && overlaps(wanted, &plot->taken[i]))
+            return false;
     return true;
 }
 
@@ -117,13 +119,13 @@ static void draw_range(hu_page *page, layout *plot, const hu_chart_point *point)
     char style[64], name[96];
     double x = hu_scale_at(&plot->x, point->x), y = y_of(plot, point);
     bool is_low = point->is_absent || is_below(plot, point);
-    take(plot, (box){x - 7, y - 7, 14, 14});
+    take(plot, (box){x - 7, y - 7, 14, 14, false});
     if (!isfinite(point->least) || !isfinite(point->most) || is_low) return;
     double low = hu_scale_at(&plot->y, point->least), high = hu_scale_at(&plot->y, point->most);
     hu_series_class(point->series, style, sizeof style);
     snprintf(name, sizeof name, "range %s", style);
     hu_svg_line(page, x, low, x, high, name);
-    if (low - high > 4.0) take(plot, (box){x - 2, high, 4, low - high});
+    if (low - high > 4.0) take(plot, (box){x - 2, high, 4, low - high, true});
 }
 
 static void draw_mark(hu_page *page, const layout *plot, const hu_chart_point *point) {
@@ -135,25 +137,60 @@ static void draw_mark(hu_page *page, const layout *plot, const hu_chart_point *p
                 point->is_front ? 6.5 : 5.0, name, point->tip);
 }
 
+static bool coincide(const layout *plot, const hu_chart_point *a, const hu_chart_point *b) {
+    double dx = hu_scale_at(&plot->x, a->x) - hu_scale_at(&plot->x, b->x);
+    double dy = y_of(plot, a) - y_of(plot, b);
+    return a->is_front == b->is_front && dx * dx + dy * dy < 9.0;
+}
+
+/* Names of the point and of those that lie on it; "" if an earlier one has named it. */
+static void make_text(const layout *plot, const hu_chart_point *point, size_t count, size_t own,
+                      char *text, size_t capacity) {
+    text[0] = '\0';
+    for (size_t i = 0; i < own; i++)
+        if (coincide(plot, &point[i], &point[own])) return;
+    for (size_t i = own; i < count; i++) {
+        size_t used = strlen(text);
+        if (!coincide(plot, &point[i], &point[own]) || used + 2 > capacity) continue;
+        snprintf(text + used, capacity - used, "%s%.60s", used ? ", " : "", point[i].label);
+        used = strlen(text);
+        if (is_below(plot, &point[i]))
+            snprintf(text + used, capacity - used, " %.1f", point[i].y);
+        else if (point[i].is_absent)
+            snprintf(text + used, capacity - used, " diverged");
+    }
+}
+
 /* Right, left, above, below, then the corners; no name where all of these are taken. */
-static void draw_name(hu_page *page, layout *plot, const hu_chart_point *point) {
+static void draw_name(hu_page *page, layout *plot, const hu_chart_point *point, const char *text) {
     double x = hu_scale_at(&plot->x, point->x), y = y_of(plot, point);
-    char text[128];
-    if (is_below(plot, point))
-        snprintf(text, sizeof text, "%.90s %.1f", point->label, point->y);
-    else
-        snprintf(text, sizeof text, "%.90s%s", point->label, point->is_absent ? " diverged" : "");
-    double width = hu_svg_text_width(text), height = 14.0;
+    double width = hu_svg_text_width(text) * (point->is_front ? 1.06 : 1.0), height = 14.0;
     const double dx[PLACES] = {10, -width - 10, -width / 2, -width / 2,
                                8,  8,           -width - 8, -width - 8};
     const double dy[PLACES] = {-7, -7, -22, 9, -19, 6, -19, 6};
-    for (int i = 0; i < PLACES; i++) {
-        box wanted = {x + dx[i], y + dy[i], width, height};
-        if (!is_free(plot, &wanted)) continue;
+    char name[32];
+    for (int i = 0; *text && i < 2 * PLACES; i++) {
+        box wanted = {x + dx[i % PLACES], y + dy[i % PLACES], width, height, false};
+        if (!is_free(plot, &wanted, i >= PLACES)) continue;
         take(plot, wanted);
-        hu_svg_text(page, wanted.x, wanted.y + 11, point->is_front ? "name strong" : "name", text);
+        double side = dx[i % PLACES] > 0.0 ? 0.0 : dx[i % PLACES] < -width ? 1.0 : 0.5;
+        snprintf(name, sizeof name, "name%s%s", point->is_front ? " strong" : "",
+                 side == 0.0   ? ""
+                 : side == 1.0 ? " end"
+                               : " middle");
+        hu_svg_text(page, wanted.x + side * width, wanted.y + 11, name, text);
         return;
     }
+}
+
+static void draw_names(hu_page *page, layout *plot, const hu_chart_point *point, size_t count) {
+    char text[200];
+    for (int front = 1; front >= 0; front--)
+        for (size_t i = 0; i < count; i++) {
+            if (point[i].is_front != (front == 1)) continue;
+            make_text(plot, point, count, i, text, sizeof text);
+            draw_name(page, plot, &point[i], text);
+        }
 }
 
 void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, const char *x_title,
@@ -163,9 +200,7 @@ void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, c
     hu_axes_draw(page, &plot.frame, &plot.x, x_title, &plot.y, y_title);
     draw_front(page, &plot, point, count);
     for (size_t i = 0; i < count; i++) draw_range(page, &plot, &point[i]);
-    for (int front = 1; front >= 0; front--)
-        for (size_t i = 0; i < count; i++)
-            if (point[i].is_front == (front == 1)) draw_name(page, &plot, &point[i]);
+    draw_names(page, &plot, point, count);
     for (size_t i = 0; i < count; i++) draw_mark(page, &plot, &point[i]);
     if (front_title) {
         double x = HU_CHART_WIDTH - 20 - hu_svg_text_width(front_title);
