@@ -59,33 +59,77 @@ static uint32_t gradient_bits(const plan *p, const char *name) {
     return hu_format_bits(&hu_precision_gradient(p->graph, &p->edges, v)->format);
 }
 
-/* Lee et al.: 22 groups, 543,364,500 elements; the five largest, and the shares of the ten. */
-static void test_resnet18_groups(void **state) {
-    static const struct {
+/* The figures of Lee et al.'s released code: groups, all elements, the largest groups, and the
+ * shares of the first ten in the order of demotion. */
+typedef struct group_table {
+    const char *model;
+    uint32_t groups;
+    int64_t all;
+    struct {
         uint32_t id;
         int64_t elements;
-    } rows[] = {{5, 67272960}, {3, 67182848}, {1, 50405632},
-                {2, 50405632}, {4, 50405632}, {10, 34210304}};
-    static const double shares[] = {.1238, .2475, .3402, .4330, .5257,
-                                    .5887, .6510, .6979, .7447, .7804};
+    } largest[6];
+    double shares[10];
+} group_table;
+
+static const group_table tables[] = {
+    {"resnet18",
+     22,
+     543364500,
+     {{5, 67272960}, {3, 67182848}, {1, 50405632}, {2, 50405632}, {4, 50405632}, {10, 34210304}},
+     {.1238, .2475, .3402, .4330, .5257, .5887, .6510, .6979, .7447, .7804}},
+    {"mobilenet-v2",
+     59,
+     1313287604,
+     {{11, 113253696}, {10, 113249376}, {13, 113249376}, {7, 75502464}, {6, 75499584}, {17, 0}},
+     {.0862, .1725, .2587, .3162, .3737, .4024, .4312, .4599, .4887, .5174}}};
+
+static void check_table(const group_table *table) {
+    plan p;
+    uint32_t order[64];
+    double sum = 0.0;
+    make_plan(&p, table->model, "high");
+    assert_int_equal(p.groups.count, table->groups);
+    assert_int_equal(p.groups.all, table->all);
+    hu_groups_by_size(&p.groups, false, order);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(order[i], table->largest[i].id);
+        if (table->largest[i].elements)
+            assert_int_equal(p.groups.elements[order[i]], table->largest[i].elements);
+    }
+    for (size_t i = 0; i < 10; i++) {
+        sum += hu_group_share(&p.groups, order[i]);
+        assert_true(fabs(sum - table->shares[i]) < 5e-5);
+    }
+    close_plan(&p);
+}
+
+static void test_groups_of_the_paper(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) check_table(&tables[i]);
+}
+
+static uint32_t group_of(const plan *p, const char *name) {
+    hu_value_id v = hu_graph_find(p->graph, name);
+    if (v == HU_NONE) fail_msg("no tensor '%s'", name);
+    return p->groups.of_value[v];
+}
+
+/* The ends: images with the first weights; the last product's output, but not its weights. */
+static void test_ends(void **state) {
     (void)state;
     plan p;
-    uint32_t order[22];
-    double sum = 0.0;
     make_plan(&p, "resnet18", "high");
-    assert_int_equal(p.groups.count, 22);
-    assert_int_equal(p.groups.all, 543364500);
-    hu_groups_by_size(&p.groups, false, order);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(order[i], rows[i].id);
-        assert_int_equal(p.groups.elements[order[i]], rows[i].elements);
-    }
     assert_int_equal(p.groups.elements[0], 789888);
     assert_int_equal(p.groups.elements[21], 5376);
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        sum += hu_group_share(&p.groups, order[i]);
-        assert_true(fabs(sum - shares[i]) < 5e-5);
-    }
+    assert_int_equal(group_of(&p, "input"), 0);
+    assert_int_equal(group_of(&p, "conv1.weight"), 0);
+    assert_int_equal(group_of(&p, "bn1.weight"), 1);
+    assert_int_equal(group_of(&p, "layer2.0.shortcut.conv.weight"), 5); /* the block's input */
+    assert_int_equal(group_of(&p, "pool.out"), 20);
+    assert_int_equal(group_of(&p, "fc.weight"), 20);
+    assert_int_equal(group_of(&p, "fc.bias"), 20);
+    assert_int_equal(group_of(&p, "fc.out"), 21);
     close_plan(&p);
 }
 
@@ -307,7 +351,8 @@ static void test_texts(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_resnet18_groups),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_groups_of_the_paper),
+                                       cmocka_unit_test(test_ends),
                                        cmocka_unit_test(test_demotion),
                                        cmocka_unit_test(test_random_order),
                                        cmocka_unit_test(test_memory_budget),
