@@ -11,31 +11,51 @@
 
 enum { MAX_RUNS_SHOWN = 12, NOTE_BYTES = 80 };
 
-/* group_of[tensor]: row, or HU_NAMES_NONE. */
+static void map_tensor(const hu_history *history, const char *name, uint32_t g,
+                       uint32_t *group_of) {
+    uint32_t t = hu_names_find(&history->tensors, name);
+    if (t != HU_NAMES_NONE) group_of[t] = g;
+}
+
+/* group_of[tensor]: row, or HU_NAMES_NONE. A gradient is in the group of its tensor. */
 static void map_tensors(const hu_history *history, uint32_t *group_of) {
+    char gradient[512];
     for (uint32_t t = 0; t < history->tensors.count; t++) group_of[t] = HU_NAMES_NONE;
     for (uint32_t g = 0; g < history->plan->group_count; g++) {
         const hu_plan_group *group = &history->plan->group[g];
         for (uint32_t k = 0; k < group->tensor_count; k++) {
-            uint32_t t = hu_names_find(&history->tensors, group->tensor[k]);
-            if (t != HU_NAMES_NONE) group_of[t] = g;
+            snprintf(gradient, sizeof gradient, "%s.grad", group->tensor[k]);
+            map_tensor(history, group->tensor[k], g, group_of);
+            map_tensor(history, gradient, g, group_of);
         }
     }
 }
 
-/* Mean bits of every group in a record; 0 where it does not tell. */
+/* What the latest record said of a tensor; elements 0: nothing yet. */
+typedef struct latest {
+    double elements, bits;
+} latest;
+
+/* Mean bits of every group after a record; 0 where nothing is known. Tensors that a record leaves
+ * out (those that are not rounded are not in all) count as in the one before. */
 static void bits_of(const hu_history *history, const hu_numerics_record *record,
-                    const uint32_t *group_of, const double *format_bits, double *bits,
-                    double *elements) {
+                    const uint32_t *group_of, const double *format_bits, latest *known,
+                    double *bits, double *elements) {
     uint32_t groups = history->plan->group_count;
     for (uint32_t g = 0; g < groups; g++) bits[g] = elements[g] = 0.0;
     for (uint32_t k = 0; k < record->tensor_count; k++) {
         const hu_tensor_record *tensor = &record->tensor[k];
-        uint32_t g = group_of[tensor->tensor];
-        double each = (double)tensor->counts.elements / (double)(record->steps ? record->steps : 1);
-        if (g == HU_NAMES_NONE || format_bits[tensor->format] <= 0.0) continue;
-        bits[g] += each * format_bits[tensor->format];
-        elements[g] += each;
+        double steps = record->steps ? (double)record->steps : 1.0;
+        double bits_each = format_bits[tensor->format];
+        if (known[tensor->tensor].elements <= 0.0)
+            known[tensor->tensor].elements = (double)tensor->counts.elements / steps;
+        known[tensor->tensor].bits = bits_each;
+    }
+    for (uint32_t t = 0; t < history->tensors.count; t++) {
+        uint32_t g = group_of[t];
+        if (g == HU_NAMES_NONE || known[t].bits <= 0.0) continue;
+        bits[g] += known[t].elements * known[t].bits;
+        elements[g] += known[t].elements;
     }
     for (uint32_t g = 0; g < groups; g++) bits[g] = elements[g] > 0.0 ? bits[g] / elements[g] : 0.0;
 }
@@ -52,7 +72,7 @@ static void add_span(hu_chart_row *row, double from, double to, double bits) {
 }
 
 typedef struct work {
-    void *group_of, *format_bits, *bits, *elements, *row, *span, *note;
+    void *group_of, *format_bits, *known, *bits, *elements, *row, *span, *note;
 } work;
 
 static hu_status allocate(const hu_history *history, work *w) {
@@ -60,6 +80,7 @@ static hu_status allocate(const hu_history *history, work *w) {
     size_t groups = history->plan->group_count, spans = history->numerics_count + 1;
     HU_TRY(hu_alloc_array((size_t)history->tensors.count + 1, sizeof(uint32_t), &w->group_of));
     HU_TRY(hu_alloc_array((size_t)history->formats.count + 1, sizeof(double), &w->format_bits));
+    HU_TRY(hu_alloc_array((size_t)history->tensors.count + 1, sizeof(latest), &w->known));
     HU_TRY(hu_alloc_array(groups, sizeof(double), &w->bits));
     HU_TRY(hu_alloc_array(groups, sizeof(double), &w->elements));
     HU_TRY(hu_alloc_array(groups, sizeof(hu_chart_row), &w->row));
@@ -106,7 +127,7 @@ static void draw_run(hu_page *page, const hu_report_run *run) {
     for (size_t i = 0; i < history->numerics_count; i++) {
         double from = i ? (double)history->numerics[i - 1].step + 1.0 : 0.0;
         if (history->numerics[i].tensor_count == 0) continue;
-        bits_of(history, &history->numerics[i], w.group_of, format_bits, bits, w.elements);
+        bits_of(history, &history->numerics[i], w.group_of, format_bits, w.known, bits, w.elements);
         for (uint32_t g = 0; g < history->plan->group_count; g++)
             add_span(&row[g], from, (double)history->numerics[i].step + 1.0, bits[g]);
     }
@@ -121,7 +142,8 @@ static void draw_run(hu_page *page, const hu_report_run *run) {
         hu_html_note(page, "numerics.jsonl does not tell the formats of this run's tensors.");
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
-    void *blocks[] = {w.group_of, w.format_bits, w.bits, w.elements, w.row, w.span, w.note};
+    void *blocks[] = {w.group_of, w.format_bits, w.known, w.bits,
+                      w.elements, w.row,         w.span,  w.note};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) hu_free(blocks[i]);
 }
 
