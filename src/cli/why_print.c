@@ -48,7 +48,7 @@ static void print_loss(const hu_death *death, const hu_round_counts *c, const ch
                percent(c->overflow, n), n);
         break;
     case HU_DEATH_OVERFLOW:
-        printf("%.3g %% of its %llu numbers are too large for %s and became infinite",
+        printf("%.3g %% of its %llu numbers are too large for %s and became infinite or NaN",
                percent(c->overflow, n), n, format);
         break;
     case HU_DEATH_SATURATION:

@@ -111,7 +111,10 @@ static void add(list *sources, hu_tensor_kind kind, hu_value_id v) {
 
 static void add_reads(list *sources, const hu_node *node) {
     for (int i = 0; i < node->n_in; i++) add(sources, HU_TENSOR_VALUE, node->in[i]);
-    for (int j = 0; j < node->n_params; j++) add(sources, HU_TENSOR_VALUE, node->param[j]);
+    for (int j = 0; j < node->n_params; j++) {
+        bool is_buffer = sources->walk->graph->value[node->param[j]].role == HU_VALUE_BUFFER;
+        if (!is_buffer) add(sources, HU_TENSOR_VALUE, node->param[j]);
+    }
 }
 
 /* The gradients that the backward part of a node reads. */

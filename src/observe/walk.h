@@ -41,7 +41,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
                                  hu_tensor tensor);
 
 /* What a tensor is made of, as places in the walk: at most room of them are written, all are
- * counted. Of a forward value: inputs and parameters of its node
+ * counted. Of a forward value: inputs and trained parameters of its node
  * (of running statistics: its inputs); of a gradient: the gradients that
  * its consumers' backward parts read, then the forward values that they read; of a sum: its
  * gradient. */

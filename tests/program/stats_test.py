@@ -1,0 +1,172 @@
+"""Statistics: the same for all ways to run a training, none lost between rows, and the tables made of them."""
+import json
+import math
+import os
+import shutil
+
+import program
+from program import call
+
+SMALL = ["data=glyphs", "data.limit=96", "data.test_limit=16", "batch=32", "steps=7",
+         "run.histogram_every=3", "run.log_every=2"]
+FILES = ("numerics.jsonl", "histograms.jsonl")
+
+
+def text(cwd, run, name):
+    with open(f"{cwd}/{run}/{name}") as file:
+        return file.read()
+
+
+def lines(cwd, run, name):
+    return [json.loads(line) for line in text(cwd, run, name).splitlines()]
+
+
+def stats(cwd, run, *words):
+    code, out, err = call("stats", run, *words, "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"stats {run}: exit {code}: {err}")
+    return json.loads(out)
+
+
+WAYS = [["threads=1"], ["threads=2"], ["threads=7"], ["run.storage=float32"],
+        ["run.storage=dense"], ["run.fuse=off"], ["run.recompute=off", "threads=2"]]
+
+
+def ways(checks, cwd):
+    """Counts and histograms do not depend on how a training is run."""
+    for number, keys in enumerate([["model=cnn-s"], ["model=cnn-s", "precision=fp16"],
+                                   ["model=resnet20", "model.width=0.5", "precision=hfp8"],
+                                   ["model=cnn-s", "precision=e4m3fn:scale=current",
+                                    "optimizer.accumulate=2"]]):
+        first = None
+        for way, words in enumerate(WAYS):
+            run = f"run{number}-{way}"
+            program.train(*keys, *SMALL, *words, cwd=cwd, run=run)
+            found = [text(cwd, run, name) for name in FILES]
+            first = first or found
+            for name, one, other in zip(FILES, found, first):
+                checks.that(one == other, f"{keys} {words}: {name}")
+        checks.that(len(first[1].splitlines()) == 3, "histograms of steps 0, 3 and 6")
+
+
+def none_lost(checks, cwd):
+    """Rows are sums of the steps between them; histograms agree with the counts of their step."""
+    keys = ["model=cnn-s", "precision=hfp8", *SMALL[:-1]]
+    program.train(*keys, "run.log_every=1", cwd=cwd, run="every")
+    program.train(*keys, "run.log_every=3", cwd=cwd, run="some")
+    every = [line for line in lines(cwd, "every", "numerics.jsonl") if "tensors" in line]
+    some = [line for line in lines(cwd, "some", "numerics.jsonl") if "tensors" in line]
+    checks.same([line["steps"] for line in every], [1] * 7, "a row each")
+    checks.same(sum(line["steps"] for line in some), 7, "no step is lost")
+    checks.same(some[-1]["step"], 6, "nor the last one")
+    sums = [{}, {}]
+    most = [{}, {}]
+    for which, rows in enumerate((every, some)):
+        for tensor in (tensor for row in rows for tensor in row["tensors"]):
+            counts = sums[which].setdefault(tensor[0], [0] * 6)
+            for i in range(6):
+                counts[i] += tensor[2 + i]
+            share = most[which].setdefault(tensor[0], [0.0] * 3)
+            for i in range(3):
+                share[i] = max(share[i], tensor[10 + i])
+    checks.same(sums[0], sums[1], "sums")
+    checks.same(most[0], most[1], "largest shares of a step")
+    by_step = {row["step"]: {tensor[0]: tensor for tensor in row["tensors"]} for row in every}
+    compared = 0
+    for line in lines(cwd, "every", "histograms.jsonl"):
+        for name, elements, zero, nonfinite, first, bins in line["tensors"]:
+            counted = by_step[line["step"]].get(name)
+            checks.same(zero + nonfinite + sum(bins), elements, f"{name}: bins")
+            if counted is None or counted[1] == "float32":
+                continue
+            compared += 1
+            found = [elements, zero + counted[4], first + len(bins) - 1, first]
+            expected = [counted[2], counted[6], counted[8], counted[9]]
+            checks.same(found[:2] + (found[2:] if bins else [None, None]), expected, name)
+    checks.that(compared > 50, "tensors in both")
+
+
+def resumed(checks, cwd):
+    """A resumed training writes the lines of one that was not interrupted, wherever it was cut."""
+    keys = ["model=cnn-s", "precision=fp16", "scaler.init=1e7", *SMALL, "run.checkpoint_every=1",
+            "run.keep=9"]
+    program.train(*keys, cwd=cwd, run="whole")
+    for step in range(1, 7):
+        run = f"from{step}"
+        program.copy_at(cwd, "whole", run, step)
+        os.remove(f"{cwd}/{run}/result.json")
+        program.resume(run, cwd=cwd)
+        for name in FILES:
+            checks.that(text(cwd, run, name) == text(cwd, "whole", name), f"step {step}: {name}")
+    shutil.rmtree(f"{cwd}/whole/checkpoint")
+
+
+def share_below(limit, x):
+    """Share of |x| < limit and share below it of a bin that it cuts, of one histogram."""
+    name, elements, zero, nonfinite, first, bins = x
+    total = 0.0
+    for i, count in enumerate(bins):
+        low = 2.0 ** (first + i)
+        total += count * min(1.0, max(0.0, (limit - low) / low))
+    return total / elements
+
+
+def tables(checks, cwd):
+    """The tables against the files, computed in another way."""
+    keys = ["model=resnet20", "model.width=0.5", "precision=fp16", "scaler=constant",
+            "scaler.init=1", *SMALL]
+    program.train(*keys, cwd=cwd)
+    found = stats(cwd, "run", "format=fp16,1/6/9/n,fp(4,3,4)")
+    checks.same([table["format"] for table in found["formats"]],
+                ["as counted", "fp16", "1/6/9/n", "fp(4,3,4)"], "formats")
+    rows = [line for line in lines(cwd, "run", "numerics.jsonl") if "tensors" in line]
+    counted = {}
+    for tensor in (tensor for row in rows for tensor in row["tensors"]):
+        if tensor[1] != "float32":
+            counted[tensor[0]] = max(counted.get(tensor[0], 0.0), tensor[12])
+    layers = {row["layer"]: row for row in found["formats"][0]["layers"]}
+    checks.same(len(layers), 22, "convolutions and the linear layer")
+    for name, row in layers.items():
+        if name != "fc":
+            checks.same(row["input"]["subnormal"], counted[row["input"]["tensor"]], f"{name} input")
+            checks.same(row["weight"]["subnormal"], counted[f"{name}.weight"], f"{name} weight")
+            checks.same(row["gradient"]["subnormal"], counted[f"{name}.out.grad"], f"{name} grad")
+    most = max(row[part]["subnormal"] for row in layers.values()
+               for part in ("input", "weight", "gradient") if row[part])
+    checks.same(found["formats"][0]["most"]["all"]["subnormal"], most, "the largest of all")
+    histograms = {}
+    for line in lines(cwd, "run", "histograms.jsonl"):
+        for tensor in line["tensors"]:
+            histograms.setdefault(tensor[0], []).append(tensor)
+    for table, emin, man, flushes in ((found["formats"][1], -14, 10, False),
+                                      (found["formats"][2], -30, 9, True),
+                                      (found["formats"][3], -10, 3, False)):
+        normal, vanish = 2.0 ** emin * (1 - 2.0 ** (-man - 1)), 2.0 ** (emin - man - 1)
+        for row in table["layers"]:
+            tensors = histograms[row["gradient"]["tensor"]]
+            subnormal = max(share_below(normal, x) - share_below(vanish, x) for x in tensors)
+            underflow = max(share_below(normal if flushes else vanish, x) for x in tensors)
+            for key, wanted in (("subnormal", subnormal), ("underflow", underflow)):
+                checks.that(math.isclose(row["gradient"][key], wanted, rel_tol=1e-9, abs_tol=1e-12),
+                            f"{table['format']} {row['layer']} {key}: {row['gradient'][key]}, "
+                            f"expected {wanted}")
+    scale = found["loss_scale"]
+    largest = max(tensor[8] for row in rows for tensor in row["tensors"]
+                  if tensor[0].endswith(".grad") and tensor[8] is not None)
+    checks.same((scale["largest_gradient_exponent"], scale["exponent"]), (largest, 15 - largest),
+                "loss scale")
+    pools = found["exponents"]
+    for name, pool in pools.items():
+        total = pool["zero"] + pool["nonfinite"] + sum(pool["exponents"].values())
+        checks.that(abs(total - 1.0) < 1e-9, f"{name}: shares add up to {total}")
+    code, out, _ = call("stats", "run", cwd=cwd)
+    checks.that(code == 0 and "layer2.0.shortcut.conv" in out and "fp16: subnormal" in out, "text")
+    program.train("model=cnn-s", *SMALL, "run.histogram_every=0", cwd=cwd, run="none")
+    checks.that(not os.path.exists(f"{cwd}/none/histograms.jsonl"), "none asked for, none written")
+    none = stats(cwd, "none")
+    checks.same((none["histograms"], none["formats"][0]["most"]["all"], none["loss_scale"]),
+                (0, None, None), "nothing to tell of float32 without histograms")
+
+
+if __name__ == "__main__":
+    program.main(ways, none_lost, resumed, tables)

@@ -1,0 +1,206 @@
+"""`why`: planted failures, each of which must be named: tensor, step, cause, and whether it was made or got there."""
+import array
+import json
+import os
+import struct
+
+import program
+from program import call
+
+SMALL = ["data=glyphs", "data.limit=32", "data.test_limit=8", "batch=16", "steps=2", "threads=1",
+         "run.quiet=on"]
+
+
+def edit(path, tensor, change):
+    """Changes the float32 numbers of one tensor of a safetensors file."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    first, end = (8 + length + at for at in header[tensor]["data_offsets"])
+    numbers = array.array("f", bytes(data[first:end]))
+    data[first:end] = array.array("f", [change(i, x) for i, x in enumerate(numbers)]).tobytes()
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def weights(cwd, model, tensor, change):
+    """The key for a model that begins with one changed tensor."""
+    name = f"base-{'-'.join(model).replace('=', '').replace('.', '')}"
+    if not os.path.exists(f"{cwd}/{name}"):
+        program.train(*model, *SMALL[:4], "steps=0", cwd=cwd, run=name)
+    path = f"{cwd}/{name}.safetensors"
+    code, _, err = call("export", name, f"out={path}", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"export: {err}")
+    edit(path, tensor, change)
+    return f"init={path}"
+
+
+def why(cwd, run, *words):
+    code, out, err = call("why", run, *words, "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"why {run}: exit {code}: {err}")
+    return json.loads(out)
+
+
+CNN, R20 = ["model=cnn-s"], ["model=resnet20", "model.width=0.5"]
+OVER, UNDER = "e5m2:bias=70", "e2m3:bias=-40"  # at most 2^-55, at least 2^38
+SATURATES = "e2m3:bias=60"
+NAN = "e4m3fn:bias=70:ovf=nan"
+NO_SCALE = "scaler=none"
+
+
+def rule(tensor, text):
+    return f"precision.rules=[\"{tensor}: {text}\"]"
+
+
+# name: keys of the training (a tuple: changed weights), tensor, kinds, role
+PLANTED = {
+    "activation to zero": (R20 + [rule("layer2.0.conv1.out", UNDER)],
+                           "layer2.0.conv1.out", {"underflow", "zero"}, "produced"),
+    "activation saturates": (R20 + [rule("layer1.1.conv2.out", SATURATES)],
+                             "layer1.1.conv2.out", {"saturation"}, "produced"),
+    "activation to infinity": (R20 + [rule("layer3.1.bn1.out", OVER)],
+                               "layer3.1.bn1.out", {"overflow"}, "produced"),
+    "activation to infinity in cnn": (CNN + ["precision=e4m3fn", rule("conv2.out", OVER)],
+                                      "conv2.out", {"overflow"}, "produced"),
+    "input to infinity": (CNN + [rule("input", OVER)], "input", {"overflow"}, "given"),
+    "input to zero": (CNN + ["precision=fp16", rule("input", UNDER)], "input",
+                      {"underflow", "zero"}, "given"),
+    "logits to infinity": (R20 + [rule("fc.out", OVER)], "fc.out", {"overflow"}, "produced"),
+    "weight to zero": (R20 + ["precision=1/6/9", rule("layer2.1.conv2.weight", UNDER)],
+                       "layer2.1.conv2.weight", {"underflow", "zero"}, "given"),
+    "weight saturates": (CNN + ["precision=hfp8", rule("conv2.weight", SATURATES)],
+                         "conv2.weight", {"saturation"}, "given"),
+    "input to NaN": (R20 + [rule("input", NAN)], "input", {"overflow"}, "given"),
+    "weight to NaN": (CNN + [rule("conv1.weight", NAN)], "conv1.weight", {"overflow"}, "given"),
+    "weight to NaN in 8 bits": (R20 + ["precision=hfp8", rule("layer2.0.conv2.weight", NAN)],
+                                "layer2.0.conv2.weight", {"overflow"}, "given"),
+    "activation to NaN": (R20 + ["precision=fp16", rule("layer1.2.relu1.out", NAN)],
+                          "layer1.2.relu1.out", {"overflow"}, "produced"),
+    "huge batch norm in fp16": (R20 + ["precision=fp16", ("layer1.0.bn2.weight",
+                                                          lambda i, x: 3e38 if i == 3 else x)],
+                                "layer1.0.bn2.weight", {"overflow"}, "given"),
+    "huge batch norm in float32": (R20 + [("layer1.0.bn2.weight",
+                                           lambda i, x: 3e38 if i == 3 else x)],
+                                   "layer1.0.bn2.out", {"infinity"}, "produced"),
+    "huge bias in bf16": (CNN + ["precision=bf16",
+                                 ("fc.bias", lambda i, x: 3.4e38 if i == 3 else x)],
+                          "fc.bias", {"overflow"}, "given"),
+    "huge weights in fp16": (CNN + ["precision=fp16", ("conv2.weight", lambda i, x: x * 1e30)],
+                             "conv2.weight", {"overflow"}, "given"),
+    "tiny weights in fp16": (CNN + ["precision=fp16", ("conv2.weight", lambda i, x: x * 1e-30)],
+                             "conv2.weight", {"underflow", "zero"}, "given"),
+    "huge weights in float32": (R20 + [("layer2.2.conv1.weight",
+                                        lambda i, x: max(-3e38, min(3e38, x * 1e40)))],
+                                "layer2.2.conv1.out", {"infinity"}, "produced"),
+    "zero weights": (CNN + [("conv2.weight", lambda i, x: 0.0)], "conv2.weight", {"zero"}, "given"),
+    "gradient to zero": (R20 + [rule("layer2.0.conv2.out.grad", UNDER)],
+                         "layer2.0.conv2.out.grad", {"underflow", "zero"}, "produced"),
+    "gradient to infinity": (R20 + [rule("layer1.0.conv1.out.grad", OVER), NO_SCALE],
+                             "layer1.0.conv1.out.grad", {"overflow"}, "produced"),
+    "gradient saturates": (CNN + [rule("conv2.out.grad", SATURATES)], "conv2.out.grad",
+                           {"saturation"}, "produced"),
+    "gradient of a fork": (R20 + [rule("layer1.1.relu2.out.grad", OVER), NO_SCALE],
+                           "layer1.1.relu2.out.grad", {"overflow"}, "produced"),
+    "weight gradient to infinity": (R20 + [rule("layer3.0.conv1.weight.grad", OVER), NO_SCALE],
+                                    "layer3.0.conv1.weight.grad", {"overflow"}, "produced"),
+    "weight gradient to zero": (CNN + ["precision=bf16", rule("conv2.weight.grad", UNDER)],
+                                "conv2.weight.grad", {"underflow", "zero"}, "produced"),
+    "loss scale too large": (R20 + ["precision=fp16", "scaler=constant", "scaler.init=1e30"],
+                             "fc.out.grad", {"overflow"}, "produced"),
+    "accumulator overflows": (CNN + [f"accumulator.rules=[\"conv2.forward: fmac:{OVER}\"]"],
+                              "conv2.out", {"infinity"}, "produced"),
+    "fire module": (["model=squeezenet", "model.width=0.25", rule("fire3.squeeze.bn.out", OVER)],
+                    "fire3.squeeze.bn.out", {"overflow"}, "produced"),
+}
+
+
+def keys_of(cwd, words):
+    model = [word for word in words if isinstance(word, str) and word.startswith("model")]
+    return [weights(cwd, model, *word) if isinstance(word, tuple) else word for word in words]
+
+
+def planted(checks, cwd):
+    named = 0
+    for number, (name, (words, tensor, kinds, role)) in enumerate(PLANTED.items()):
+        run = f"run{number}"
+        code, _, err = call("train", *keys_of(cwd, words), *SMALL, f"run.dir={run}", cwd=cwd)
+        found = why(cwd, run)
+        death = found["death"] or {"tensor": None, "kind": None, "step": None, "role": None}
+        right = checks.that(
+            death["tensor"] == tensor and death["kind"] in kinds and death["step"] == 0 and
+            death["role"] == role and found["verdict"] in ("hurt", "diverged"),
+            f"{name}: {found['verdict']}, {death['tensor']} {death['kind']} at {death['step']}, "
+            f"{death['role']}; expected {tensor} {kinds} at 0, {role}; training: {err[-300:]}")
+        named += right
+        if code != 0 and death["kind"] in ("overflow", "infinity", "nan"):
+            checks.that(tensor in err, f"{name}: training says {err!r}, why {tensor}")
+        code, out, _ = call("why", run, cwd=cwd)
+        checks.that(code == 0 and f"{tensor}, step 0: " in out, f"{name}: in words: {out!r}")
+    print(f"why named the right tensor in {named} of {len(PLANTED)} planted failures")
+    checks.that(len(PLANTED) >= 20, "at least 20 plants")
+
+
+def later(checks, cwd):
+    """A death in the middle of a training, and what holds the numbers."""
+    program.train(*R20, *SMALL, cwd=cwd)
+    code, _, _ = call("resume", "run", "steps=8", "precision.rules=[\"layer3.0.bn1.out: "
+                      "e5m2:bias=40\"]", cwd=cwd)
+    found = why(cwd, "run", "format=fp16,e5m2:bias=40,e2m1", "layer3.0.conv2.out")
+    death = found["death"]
+    checks.same((death["tensor"], death["step"], found["verdict"]),
+                ("layer3.0.bn1.out", 2, "diverged"), "the step of a death")
+    checks.that(code != 0, "the training says so too")
+    holds = {fit["format"]: fit["holds"] for fit in death["formats"]}
+    checks.same(holds, {"fp16": True, "e5m2:bias=40": False, "e2m1": False}, "what holds it")
+    checks.same(found["asked"]["role"], "passed on", "a tensor behind it")
+    checks.same([source["tensor"] for source in death["inputs"]],
+                ["layer3.0.conv1.out", "layer3.0.bn1.weight", "layer3.0.bn1.bias"], "its inputs")
+    checks.same({source["state"] for source in death["inputs"]}, {"alive"}, "are alive")
+    checks.that(death["spread"] > 5, "and it spread")
+
+
+def alive(checks, cwd):
+    """Runs that ended well, with and without steps that loss scaling skipped."""
+    program.train(*CNN, "precision=fp16", "scaler.init=1e9", *SMALL[:4], "steps=30", cwd=cwd)
+    found = why(cwd, "run")
+    checks.same((found["verdict"], found["death"]), ("fine", None), "nothing died")
+    checks.that(found["skipped_steps"] > 0, "though steps were skipped")
+    checks.that(found["closest"]["overflow_tensor"] is not None, "the closest one is named")
+    _, out, _ = call("why", "run", cwd=cwd)
+    checks.that("nothing died" in out and "loss scaling does to find its scale" in out, out)
+    program.train(*CNN, *SMALL, cwd=cwd, run="plain")
+    checks.same(why(cwd, "plain")["verdict"], "fine", "without rounding")
+
+
+def bad_folders(checks, cwd):
+    program.train(*CNN, *SMALL, cwd=cwd)
+    code, _, err = call("why", "nothing", cwd=cwd)
+    checks.that(code == 3 and "no run folder" in err, err)
+    code, _, err = call("why", "run", "conv1.uot", cwd=cwd)
+    checks.that(code == 2 and "conv1.out" in err, err)
+    code, _, err = call("why", "run", "format=fp17", cwd=cwd)
+    checks.that(code == 2 and "fp16" in err, err)
+    code, _, err = call("why", "run", "lr=3", cwd=cwd)
+    checks.that(code == 2 and "lr.base" in err, err)
+    path = f"{cwd}/run/numerics.jsonl"
+    with open(path) as file:
+        text = file.read()
+    with open(path, "w") as file:
+        file.write(text[:-20])
+    code, out, _ = call("why", "run", cwd=cwd)
+    checks.that(code == 0 and "has no end and is left out" in out, f"a cut line: {out}")
+    with open(path, "w") as file:
+        file.write("{}\n" + text)
+    for verb in ("why", "stats"):
+        code, _, err = call(verb, "run", cwd=cwd)
+        checks.that(code == 3 and "numerics.jsonl, line 1: step" in err, f"{verb}: {err}")
+    os.remove(path)
+    code, _, err = call("stats", "run", cwd=cwd)
+    checks.that(code == 3 and "numerics.jsonl" in err, err)
+
+
+if __name__ == "__main__":
+    program.main(planted, later, alive, bad_folders)
