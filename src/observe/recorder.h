@@ -51,9 +51,6 @@ hu_status hu_recorder_row(hu_recorder *recorder);
 void hu_recorder_state(const hu_recorder *recorder, const void **data, size_t *bytes);
 hu_status hu_recorder_restore(hu_recorder *recorder, const void *data, size_t bytes);
 
-/* Writes a line of another kind, an object whose first key is "step". HU_ERR_IO. */
-hu_status hu_recorder_line(hu_recorder *recorder, const char *line);
-
 /* Closes; NULL is allowed. HU_ERR_IO if something could not be written. */
 hu_status hu_recorder_close(hu_recorder *recorder);
 
