@@ -5,12 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cpu.h"
-
 enum {
     HU_HISTOGRAM_LEAST = -149, /* exponent of bin 0: the least binary32 subnormal */
-    HU_HISTOGRAM_BINS = 277,   /* up to exponent 127 */
-    HU_HISTOGRAM_FIELDS = 256
+    HU_HISTOGRAM_BINS = 277    /* up to exponent 127 */
 };
 
 typedef struct hu_histogram {
@@ -18,15 +15,10 @@ typedef struct hu_histogram {
     uint64_t bin[HU_HISTOGRAM_BINS];        /* floor(log2 |x|) = HU_HISTOGRAM_LEAST + i */
 } hu_histogram;
 
-/* Adds x[n]. The same counts on every instruction set.
- * Proof: tests/unit/kernel_histogram_test.c. */
+/* Adds x[n]. Proof: tests/unit/kernel_histogram_test.c. */
 void hu_histogram_add(size_t n, const float *x, hu_histogram *histogram);
 
 /* total becomes both together; safe from several threads on one total. */
 void hu_histogram_merge(hu_histogram *total, const hu_histogram *more);
-
-/* For tests: field[e] += number of x[n] with the exponent field e; n < 2^31. NULL: not compiled. */
-typedef void hu_fields_fn(size_t n, const float *x, uint32_t field[HU_HISTOGRAM_FIELDS]);
-hu_fields_fn *hu_histogram_fields(hu_isa isa);
 
 #endif

@@ -1,2 +1,0 @@
-#define HU_FIELDS hu_fields_avx512
-#include "kernel/histogram/fields.inc"

@@ -1,2 +1,0 @@
-#define HU_FIELDS hu_fields_scalar
-#include "kernel/histogram/fields.inc"
