@@ -1,12 +1,18 @@
 #include "cli/interrupt.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "base/error.h"
 
 static volatile sig_atomic_t was_interrupted;
+static const char parent_variable[] = "HALFULP_PARENT";
 
 static void on_signal(int number) {
     (void)number;
@@ -17,13 +23,37 @@ static void on_signal(int number) {
     (void)ignored;
 }
 
+/* A closed terminal; nohup has it ignored already. */
+static int catch_hangup(const struct sigaction *action) {
+    struct sigaction before;
+    if (sigaction(SIGHUP, NULL, &before) != 0) return -1;
+    return before.sa_handler == SIG_IGN ? 0 : sigaction(SIGHUP, action, NULL);
+}
+
 hu_status hu_interrupt_install(const volatile sig_atomic_t **flag) {
     struct sigaction action = {0};
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     *flag = &was_interrupted;
-    if (sigaction(SIGINT, &action, NULL) == 0 && sigaction(SIGTERM, &action, NULL) == 0)
+    if (sigaction(SIGINT, &action, NULL) == 0 && sigaction(SIGTERM, &action, NULL) == 0 &&
+        catch_hangup(&action) == 0)
         return HU_OK;
     return hu_fail(HU_ERR_INTERNAL, "cannot catch signals: %s", strerror(errno));
+}
+
+void hu_interrupt_mark_children(void) {
+    char text[32];
+    snprintf(text, sizeof text, "%ld", (long)getpid());
+    setenv(parent_variable, text, 1);
+}
+
+void hu_interrupt_with_parent(void) {
+#ifdef __linux__
+    const char *text = getenv(parent_variable);
+    pid_t parent = text ? (pid_t)strtol(text, NULL, 10) : 0;
+    if (!text || parent != getppid()) return;
+    prctl(PR_SET_PDEATHSIG, SIGINT);
+    if (parent != getppid()) _exit(130); /* it ended before it could be watched */
+#endif
 }

@@ -5,8 +5,15 @@
 
 #include <halfulp/status.h>
 
-/* Catches SIGINT and SIGTERM from now on: the first sets the flag, a second ends the process with
- * 130 at once. *flag is 0 until then; poll it between steps. Borrowed: valid for ever. */
+/* Catches SIGINT, SIGTERM and SIGHUP from now on: the first sets the flag, a second ends the
+ * process with 130 at once. *flag is 0 until then; poll it between steps. Borrowed: valid for ever.
+ */
 hu_status hu_interrupt_install(const volatile sig_atomic_t **flag);
+
+/* Processes started from now on are interrupted when this one ends, however it ends. */
+void hu_interrupt_mark_children(void);
+
+/* What main does first: arranges that, in a process started so. */
+void hu_interrupt_with_parent(void);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/config.h"
+#include "cli/interrupt.h"
 #include "cli/job_folder.h"
 #include "cli/session.h"
 
@@ -106,16 +107,22 @@ static hu_status start(const hu_jobs *jobs, hu_job *job) {
     return spawn(words, job);
 }
 
+/* "row 3 of 20: ", or nothing for a job that is alone. */
+static void say_place(int number, int count) {
+    if (count > 1) fprintf(stderr, "row %d of %d: ", number, count);
+}
+
 static void say_start(const hu_jobs *jobs, const hu_job *job, int number, int count) {
     if (jobs->is_quiet) return;
-    fprintf(stderr, "row %d of %d: %s%s\n", number, count, job->label,
-            job->state == HU_JOB_STOPPED ? " (goes on)" : "");
+    say_place(number, count);
+    fprintf(stderr, "%s%s\n", job->label, job->state == HU_JOB_STOPPED ? " (goes on)" : "");
 }
 
 static void say_end(const hu_jobs *jobs, const hu_job *job, int number, int count) {
     if (jobs->is_quiet) return;
-    fprintf(stderr, "%srow %d of %d: %s: ", isatty(STDERR_FILENO) ? "\r\033[K" : "", number, count,
-            job->label);
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+    say_place(number, count);
+    fprintf(stderr, "%s: ", job->label);
     if (job->state == HU_JOB_FAILED)
         fprintf(stderr, "failed: %s\n", job->failure);
     else if (job->state == HU_JOB_STOPPED)
@@ -161,8 +168,9 @@ static void say_step(const hu_jobs *jobs, const hu_job *job, int number, int cou
     if (jobs->is_quiet || !isatty(STDERR_FILENO) || now - last < 1.0) return;
     last = now;
     if (!hu_job_folder_step(job, &step)) return;
-    fprintf(stderr, "\r\033[Krow %d of %d: %s: step %lld, %.0f s", number, count, job->label, step,
-            job->seconds + now - job->started);
+    fprintf(stderr, "\r\033[K");
+    say_place(number, count);
+    fprintf(stderr, "%s: step %lld, %.0f s", job->label, step, job->seconds + now - job->started);
     fflush(stderr);
 }
 
@@ -227,6 +235,7 @@ hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count) {
     const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
     int next = 0, running = 0;
     HU_TRY(write_common(jobs));
+    hu_interrupt_mark_children();
     while (next < count || running > 0) {
         bool is_stopped = jobs->interrupted && *jobs->interrupted;
         for (; !is_stopped && next < count && running < jobs->parallel; next++) {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "cli/config.h"
+#include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "kernel/block/block.h"
 #include "model/model.h"
@@ -130,6 +131,7 @@ static void give_memory_back(void) {
 int main(int argc, char **argv) {
     wait_briefly(argv);
     give_memory_back();
+    hu_interrupt_with_parent();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, reported as such */
     int exit_code = 0;
     hu_status st = HU_OK;

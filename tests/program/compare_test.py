@@ -146,6 +146,29 @@ def killed(checks, cwd):
     checks.same([row["state"] for row in made["rows"]], ["done", "done"], "the same command mends it")
 
 
+def wait_until(condition, seconds=60):
+    end = time.time() + seconds
+    while time.time() < end and not condition():
+        time.sleep(0.01)
+    return condition()
+
+
+def orphaned(checks, cwd):
+    """However compare ends, its rows save and stop, and the same command goes on."""
+    keys = ["precision=fp32", *TINY, "steps=3000", "run.checkpoint_every=100000"]
+    for number in (signal.SIGKILL, signal.SIGHUP):
+        folder = f"c{number}"
+        process = program.start("compare", *keys, f"run.dir={folder}", cwd=cwd)
+        wait_until(lambda: process.poll() is not None
+                   or has_rows(f"{cwd}/{folder}/fp32-s1/metrics.csv", 3))
+        row, = children(process.pid)
+        process.send_signal(number)
+        process.wait(60)
+        checks.that(wait_until(lambda: not os.path.exists(f"/proc/{row}")), f"{number}: the row ends")
+        checks.that(program.checkpoints(f"{cwd}/{folder}", "fp32-s1"), f"{number}: and has saved")
+        checks.that(not os.path.exists(f"{cwd}/{folder}/fp32-s1/result.json"), "before its end")
+
+
 def diverged(checks, cwd):
     keys = [*TINY, "lr=1e6", "lr.schedule=constant", "lr.warmup=0", "steps=20", "run.dir=c"]
     made = compare(checks, "precision=fp32", *keys, cwd=cwd)
@@ -205,5 +228,5 @@ def result_file(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(rows_and_front, folder_by_itself, interrupted, killed, diverged, bad_input,
+    program.main(rows_and_front, folder_by_itself, interrupted, killed, orphaned, diverged, bad_input,
                  result_file)
