@@ -51,6 +51,7 @@ bool hu_report_try(const char *folder);
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_exponents(hu_page *page, const hu_report *report);
+void hu_report_losses(hu_page *page, const hu_report *report);
 void hu_report_groups(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
 void hu_report_settings(hu_page *page, const hu_report *report);

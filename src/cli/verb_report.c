@@ -40,6 +40,7 @@ hu_status hu_report_html(const hu_report *report, const char *title, char **html
     hu_report_overview(&page, report);
     hu_report_curves(&page, report);
     hu_report_exponents(&page, report);
+    hu_report_losses(&page, report);
     hu_report_groups(&page, report);
     hu_report_memory(&page, report);
     hu_report_settings(&page, report);

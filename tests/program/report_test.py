@@ -9,7 +9,7 @@ import program
 from program import TINY
 
 SVG = "{http://www.w3.org/2000/svg}"
-SECTIONS = ["results", "curves", "exponents", "groups", "memory", "settings"]
+SECTIONS = ["results", "curves", "exponents", "losses", "groups", "memory", "settings"]
 
 
 def page(checks, path):
@@ -100,6 +100,35 @@ def lost_shares(checks, cwd):
             text = "0" if lost == 0 else "<0.1" if lost < 0.05 else \
                 f"{lost:.1f}" if lost < 9.95 else f"{lost:.0f}"
             checks.same(share, text, f"{name}: lost in {candidate}")
+
+
+def losses(checks, cwd):
+    """The table against sums over numerics.jsonl."""
+    program.train(*TINY, "steps=5", "precision=e4m3fn:ovf=sat", cwd=cwd)
+    tensors = {}
+    with open(f"{cwd}/run/numerics.jsonl") as file:
+        for line in map(json.loads, file):
+            for name, form, elements, overflow, underflow, subnormal, *_ in line.get("tensors", []):
+                if form != "float32":
+                    sums = tensors.setdefault(name, [0, 0, 0, 0])
+                    for i, count in enumerate((elements, overflow, underflow, subnormal)):
+                        sums[i] += count
+    report(checks, "run", cwd=cwd)
+    part = section(page(checks, f"{cwd}/run/report.html"), "losses")
+    rows = [[cell.text for cell in row.iter("td")] for row in part.iter("tr")][1:]
+    checks.that(3 < len(rows) <= 12, f"rows: {len(rows)}")
+
+    def share(count, elements):
+        value = 100 * count / elements
+        return "0" if value == 0 else f"{value:.0e}" if value < 0.001 else f"{value:.3f}"
+    for row in rows:
+        elements, overflow, underflow, subnormal = tensors[row[0]]
+        checks.same([row[2], row[4], row[6]],
+                    [share(count, elements) for count in (overflow, underflow, subnormal)], row[0])
+    order = [(tensors[row[0]][1] + tensors[row[0]][2]) / tensors[row[0]][0] for row in rows]
+    checks.same(order, sorted(order, reverse=True), "those that lost most first")
+    lost = {name: (sums[1] + sums[2]) / sums[0] for name, sums in tensors.items()}
+    checks.same(order[0], max(lost.values()), "the first lost most of all")
 
 
 def many_runs(checks, cwd):
@@ -199,5 +228,5 @@ def bad_input(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_run, lost_shares, many_runs, hostile_names, what_is_missing, diverged,
+    program.main(one_run, lost_shares, losses, many_runs, hostile_names, what_is_missing, diverged,
                  bad_input)
