@@ -166,6 +166,17 @@ static bool was_skipped(const hu_history *history, int64_t step) {
     return row && row->skipped;
 }
 
+/* Whether the tensor was given a wider format for what it lost. */
+static bool was_promoted(const hu_history *history, const hu_event_record *event) {
+    for (size_t p = 0; p < history->promotion_count; p++) {
+        const hu_promotion_record *promotion = &history->promotions[p];
+        if (promotion->tensor == event->tensor && promotion->step >= event->step &&
+            promotion->step <= event->step + 1)
+            return true;
+    }
+    return false;
+}
+
 bool hu_why_is_death(const hu_why *why, const hu_event_record *event, hu_death *death) {
     hu_death_kind kind = kind_named(event->kind);
     uint32_t place = why->place[event->tensor];
@@ -173,7 +184,7 @@ bool hu_why_is_death(const hu_why *why, const hu_event_record *event, hu_death *
     if (place == HU_NONE) return false;
     switch (kind) {
     case HU_DEATH_SATURATION:
-        return true;
+        return !was_promoted(why->history, event);
     case HU_DEATH_UNDERFLOW:
     case HU_DEATH_ZERO:
         return !hu_why_is_vector(why, place);

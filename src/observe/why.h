@@ -4,8 +4,9 @@
  * A run that diverged died of non-finite numbers: the tensor that had them first in its last
  * skipped steps. Other deaths are tensors of which much was lost: saturation (1 % of the numbers or
  * more rounded beyond the largest finite one), underflow (half of the nonzero numbers or more
- * became zero), zero (all of them are). Parameters of one dimension, biases and the like, are small
- * enough to vanish without harm: their losses do not count.
+ * became zero), zero (all of them are). Tensors that were promoted for it are alive. Parameters of
+ * one dimension, biases and the like, are small enough to vanish without harm: their losses do not
+ * count.
  */
 #ifndef HU_OBSERVE_WHY_H
 #define HU_OBSERVE_WHY_H
