@@ -167,9 +167,16 @@ static void name_family(hu_report_run *run) {
     snprintf(run->family, sizeof run->family, "%.*s%s", head, run->precision, tail);
 }
 
+/* Runs that differ in nothing but the seed and what does not change a training. */
 static bool same_settings(const hu_report_run *a, const hu_report_run *b) {
-    return strcmp(a->precision, b->precision) == 0 &&
-           strcmp(text_of(a->config, "model.name", ""), text_of(b->config, "model.name", "")) == 0;
+    if (strcmp(a->precision, b->precision) != 0) return false;
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const char *key = hu_config_keys[i].name;
+        const hu_keys *x = hu_keys_find(a->config, key), *y = hu_keys_find(b->config, key);
+        if (hu_job_key_is_free(key) || strcmp(key, "run.seed") == 0) continue;
+        if (x && y && !hu_keys_equal(x, y)) return false;
+    }
+    return true;
 }
 
 void hu_report_number(hu_report *report) {
@@ -179,7 +186,7 @@ void hu_report_number(hu_report *report) {
         name_family(run);
         run->number = run->family_number = -1;
         for (size_t k = 0; k < i; k++) {
-            if (same_settings(run, &report->run[k]) && report->run[k].seed != run->seed)
+            if (report->run[k].seed != run->seed && same_settings(run, &report->run[k]))
                 run->number = report->run[k].number;
             if (strcmp(run->family, report->run[k].family) == 0)
                 run->family_number = report->run[k].family_number;

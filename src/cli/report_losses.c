@@ -48,7 +48,7 @@ static void share_cell(hu_page *page, double count, double elements) {
     char text[32];
     double share = elements > 0.0 ? 100.0 * count / elements : 0.0;
     snprintf(text, sizeof text, share <= 0.0 ? "%.0f" : share < 0.001 ? "%.0e" : "%.3f", share);
-    hu_html_cell(page, text);
+    hu_html_number(page, text);
 }
 
 /* The earliest event of a tensor, "" if nothing befell it. */
@@ -64,22 +64,22 @@ static void first_event(const hu_history *history, uint32_t tensor, char *text, 
 
 static void put_row(hu_page *page, const hu_history *history, const tally *t) {
     char text[96];
+    first_event(history, t->tensor, text, sizeof text);
     hu_html_row(page, false);
-    hu_html_cell(page, history->tensors.name[t->tensor]);
-    hu_html_cell(page, history->formats.name[t->format]);
+    hu_html_text(page, history->tensors.name[t->tensor]);
+    hu_html_text(page, history->formats.name[t->format]);
+    hu_html_text(page, text);
     share_cell(page, t->overflow, t->elements);
     share_cell(page, t->most_overflow, 1.0);
     share_cell(page, t->underflow, t->elements);
     share_cell(page, t->most_underflow, 1.0);
     share_cell(page, t->subnormal, t->elements);
-    first_event(history, t->tensor, text, sizeof text);
-    hu_html_cell(page, text[0] ? text : "-");
     hu_html_row_end(page);
 }
 
 static void put_run(hu_page *page, const hu_history *history) {
-    static const char *const titles[] = {"tensor",      "format",     "overflow %",  "worst step",
-                                         "underflow %", "worst step", "subnormal %", "first event"};
+    static const char *const titles[] = {"tensor",     "format",      "first event", "overflow %",
+                                         "worst step", "underflow %", "worst step",  "subnormal %"};
     void *block;
     hu_status st = hu_alloc_array((size_t)history->tensors.count + 1, sizeof(tally), &block);
     if (st != HU_OK) {
@@ -92,7 +92,7 @@ static void put_run(hu_page *page, const hu_history *history) {
     for (size_t i = 0; i < history->numerics_count; i++)
         add_record(history, &history->numerics[i], all);
     qsort(all, count, sizeof *all, by_loss);
-    hu_html_table(page, titles, sizeof titles / sizeof *titles);
+    hu_html_table(page, titles, sizeof titles / sizeof *titles, 3);
     for (uint32_t t = 0; t < count && t < MAX_ROWS && lost_of(&all[t]) > 0.0; t++)
         put_row(page, history, &all[t]);
     hu_html_table_end(page);

@@ -156,21 +156,21 @@ static void draw_families(hu_page *page, const hu_report *report) {
 static void number_cell(hu_page *page, const char *format, double value) {
     char text[64];
     if (isnan(value)) {
-        hu_html_cell(page, "-");
+        hu_html_number(page, "-");
         return;
     }
     snprintf(text, sizeof text, "%.*f", format[0] - '0', value);
-    hu_html_cell(page, text);
+    hu_html_number(page, text);
 }
 
 static void put_row(hu_page *page, const summary *s) {
     char text[220];
     snprintf(text, sizeof text, "%.200s%s", name_of(s), s->is_front ? " *" : "");
     hu_html_row(page, s->is_front);
-    hu_html_cell(page, text);
+    hu_html_text(page, text);
     number_cell(page, "2", s->accuracy);
     snprintf(text, sizeof text, "%.2f–%.2f", s->least, s->most);
-    hu_html_cell(page, s->done > 1 ? text : "-");
+    hu_html_number(page, s->done > 1 ? text : "-");
     number_cell(page, "2", s->best);
     number_cell(page, "3", s->low_ratio);
     number_cell(page, "1", s->aggregate);
@@ -180,7 +180,7 @@ static void put_row(hu_page *page, const summary *s) {
     number_cell(page, "1", s->promoted);
     number_cell(page, "1", s->skipped);
     snprintf(text, sizeof text, "%d of %d", s->done, s->runs);
-    hu_html_cell(page, text);
+    hu_html_number(page, text);
     hu_html_row_end(page);
 }
 
@@ -188,7 +188,7 @@ static void put_table(hu_page *page, const summary *all, int count) {
     static const char *const titles[] = {"precision", "accuracy %", "range",   "best %",
                                          "low ratio", "aggregate",  "memory",  "RSS",
                                          "images/s",  "promoted",   "skipped", "ended"};
-    hu_html_table(page, titles, sizeof titles / sizeof *titles);
+    hu_html_table(page, titles, sizeof titles / sizeof *titles, 1);
     for (int i = 0; i < count; i++) put_row(page, &all[i]);
     hu_html_table_end(page);
 }

@@ -47,15 +47,15 @@ static void put_differences(hu_page *page, const hu_report *report) {
             titles[columns++] = hu_config_keys[i].name;
     titles[columns++] = "folder";
     hu_html_heading(page, "What differs");
-    hu_html_table(page, titles, columns);
+    hu_html_table(page, titles, columns, columns);
     for (size_t i = 0; i < report->count; i++) {
         hu_html_row(page, false);
-        hu_html_cell(page, report->run[i].label);
+        hu_html_text(page, report->run[i].label);
         for (size_t c = 1; c + 1 < columns; c++) {
             print_value(report->run[i].config, titles[c], text, sizeof text);
-            hu_html_cell(page, text);
+            hu_html_text(page, text);
         }
-        hu_html_cell(page, report->run[i].folder);
+        hu_html_text(page, report->run[i].folder);
         hu_html_row_end(page);
     }
     hu_html_table_end(page);
@@ -65,14 +65,14 @@ static void put_shared(hu_page *page, const hu_report *report) {
     static const char *const titles[] = {"key", "value"};
     char text[VALUE_BYTES];
     hu_html_details(page, "All settings that the runs share", false);
-    hu_html_table(page, titles, 2);
+    hu_html_table(page, titles, 2, 2);
     for (size_t i = 0; i < hu_config_key_count; i++) {
         const char *key = hu_config_keys[i].name;
         if (hu_job_key_is_free(key) || differs(report, key)) continue;
         print_value(report->run[0].config, key, text, sizeof text);
         hu_html_row(page, false);
-        hu_html_cell(page, key);
-        hu_html_cell(page, text);
+        hu_html_text(page, key);
+        hu_html_text(page, text);
         hu_html_row_end(page);
     }
     hu_html_table_end(page);

@@ -1,6 +1,5 @@
 #include "report/html.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static void element(hu_page *page, const char *tag, const char *class_name, const char *text) {
@@ -60,10 +59,10 @@ void hu_html_details_end(hu_page *page) {
     hu_page_put(page, "</details>\n");
 }
 
-void hu_html_table(hu_page *page, const char *const *titles, size_t columns) {
+void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts) {
     hu_page_put(page, "<div class=\"scroll\"><table>\n<thead><tr>");
     for (size_t i = 0; i < columns; i++) {
-        hu_page_put(page, "<th scope=\"col\"%s>", i ? " class=\"n\"" : "");
+        hu_page_put(page, "<th scope=\"col\"%s>", i < texts ? "" : " class=\"n\"");
         hu_page_text(page, titles[i]);
         hu_page_put(page, "</th>");
     }
@@ -74,10 +73,14 @@ void hu_html_row(hu_page *page, bool is_strong) {
     hu_page_put(page, "<tr%s>", is_strong ? " class=\"strong\"" : "");
 }
 
-void hu_html_cell(hu_page *page, const char *text) {
-    const char *sign = text + (*text == '-' || *text == '+');
-    bool is_number = isdigit((unsigned char)*sign) || strcmp(text, "-") == 0;
-    hu_page_put(page, "<td%s>", is_number ? " class=\"n\"" : "");
+void hu_html_text(hu_page *page, const char *text) {
+    hu_page_put(page, "<td>");
+    hu_page_text(page, text);
+    hu_page_put(page, "</td>");
+}
+
+void hu_html_number(hu_page *page, const char *text) {
+    hu_page_put(page, "<td class=\"n\">");
     hu_page_text(page, text);
     hu_page_put(page, "</td>");
 }

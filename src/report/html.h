@@ -23,11 +23,12 @@ void hu_html_note(hu_page *page, const char *text);
 void hu_html_details(hu_page *page, const char *summary, bool is_open);
 void hu_html_details_end(hu_page *page);
 
-/* A table: titles, then rows, each begun, its cells, ended; then the end. A cell that begins like a
- * number stands to the right. is_strong: the row is set off. */
-void hu_html_table(hu_page *page, const char *const *titles, size_t columns);
+/* A table: titles, then rows, each begun, its cells, ended; then the end. The first `texts` columns
+ * stand to the left, the others, which are numbers, to the right. is_strong: the row is set off. */
+void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts);
 void hu_html_row(hu_page *page, bool is_strong);
-void hu_html_cell(hu_page *page, const char *text);
+void hu_html_text(hu_page *page, const char *text);
+void hu_html_number(hu_page *page, const char *text);
 void hu_html_row_end(hu_page *page);
 void hu_html_table_end(hu_page *page);
 

@@ -123,7 +123,7 @@ def losses(checks, cwd):
         return "0" if value == 0 else f"{value:.0e}" if value < 0.001 else f"{value:.3f}"
     for row in rows:
         elements, overflow, underflow, subnormal = tensors[row[0]]
-        checks.same([row[2], row[4], row[6]],
+        checks.same([row[3], row[5], row[7]],
                     [share(count, elements) for count in (overflow, underflow, subnormal)], row[0])
     order = [(tensors[row[0]][1] + tensors[row[0]][2]) / tensors[row[0]][0] for row in rows]
     checks.same(order, sorted(order, reverse=True), "those that lost most first")
