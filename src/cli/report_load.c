@@ -77,8 +77,6 @@ static hu_status add_run(hu_report *report, const char *folder) {
     hu_status st;
     HU_TRY(new_run(report, &run));
     HU_TRY(hu_strdup(folder, &run->folder));
-    size_t length = strlen(run->folder);
-    while (length > 1 && run->folder[length - 1] == '/') run->folder[--length] = '\0';
     HU_TRY(read_config(run));
     read_files(run);
 done:
@@ -107,7 +105,13 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Subfolders that are runs, by name. */
+static bool is_added(const hu_report *report, const char *folder) {
+    for (size_t i = 0; i < report->count; i++)
+        if (strcmp(report->run[i].folder, folder) == 0) return true;
+    return false;
+}
+
+/* Subfolders that are runs and not there yet, by name: rows of other lists over the same folder. */
 static hu_status add_found(hu_report *report, const char *folder) {
     hu_status st = HU_OK;
     char *names[1024], path[2048];
@@ -115,7 +119,9 @@ static hu_status add_found(hu_report *report, const char *folder) {
     DIR *directory = opendir(folder);
     for (struct dirent *entry; directory && count < 1024 && (entry = readdir(directory));) {
         snprintf(path, sizeof path, "%.1700s/%.300s", folder, entry->d_name);
-        if (entry->d_name[0] == '.' || !has_file(path, "config.resolved.yaml")) continue;
+        if (entry->d_name[0] == '.' || !has_file(path, "config.resolved.yaml") ||
+            is_added(report, path))
+            continue;
         st = hu_strdup(entry->d_name, &names[count]);
         if (st != HU_OK) break;
         count++;
@@ -143,10 +149,14 @@ static json_t *read_list(const char *folder) {
 
 hu_status hu_report_add(hu_report *report, const char *folder) {
     size_t before = report->count;
+    char plain[2048]; /* without slashes at its end */
+    snprintf(plain, sizeof plain, "%.2000s", folder);
+    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = '\0';
+    folder = plain;
     if (has_file(folder, "config.resolved.yaml")) return add_run(report, folder);
     json_t *list = read_list(folder);
-    hu_status st = list ? add_listed(report, folder, json_object_get(list, "rows"))
-                        : add_found(report, folder);
+    hu_status st = add_listed(report, folder, json_object_get(list, "rows"));
+    if (st == HU_OK) st = add_found(report, folder);
     json_decref(list);
     if (st == HU_OK && report->count == before)
         st = hu_fail(HU_ERR_MISSING,

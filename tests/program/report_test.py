@@ -151,6 +151,12 @@ def many_runs(checks, cwd):
     checks.same(legend, ["fp32", "hfp8", "demote"], "colours go by family")
     for run in ("c/fp32-s1", "c/demote_0.6-s2"):
         checks.that(run in texts(section(tree, "settings")), f"{run} is named")
+    program.call("compare", "precision=fp16", *TINY, "steps=4", "run.dir=c", "run.histogram_every=2",
+                 cwd=cwd)
+    out, _ = report(checks, "c/", "--json", cwd=cwd)
+    checks.same([run["label"] for run in json.loads(out)["runs"]],
+                ["fp16"] + [f"{name} seed {seed}" for name in ("demote:0.3", "demote:0.6", "fp32", "hfp8")
+                            for seed in (1, 2)], "rows of all lists over the folder")
     out, _ = report(checks, "c/fp32-s1", "c/hfp8-s1/", "--json", "out=two.html", cwd=cwd)
     made = json.loads(out)
     checks.same(([run["label"] for run in made["runs"]], made["report"]),
