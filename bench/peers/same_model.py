@@ -255,9 +255,11 @@ def start(model):
         if isinstance(module, nn.Conv2d):
             mode = "fan_out" if module.bias is None else "fan_in"
             nn.init.kaiming_normal_(module.weight, mode=mode, nonlinearity="relu")
+            if module.out_channels == CLASSES:
+                nn.init.normal_(module.weight, std=0.01)
         if isinstance(module, nn.BatchNorm2d):
             nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.uniform_(module.bias, *((1.0, 3.0) if is_sharp else (-0.5, 0.5)))
+            nn.init.uniform_(module.bias, *((2.0, 4.0) if is_sharp else (-0.5, 0.5)))
             nn.init.uniform_(module.running_mean, -1.0, 1.0)
             nn.init.uniform_(module.running_var, 0.5, 1.5)
     for module in model.modules():
