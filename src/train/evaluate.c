@@ -35,7 +35,7 @@ done:
 }
 
 typedef struct sums {
-    const hu_run *run;
+    const hu_trainer *trainer; /* whose run may be planned anew before the first part */
     int64_t correct;
     double loss;
 } sums;
@@ -45,12 +45,12 @@ static hu_status add_part(void *context, int64_t first, int64_t samples,
     sums *total = context;
     (void)first, (void)samples;
     total->correct += result->correct;
-    total->loss += total->run->overflowed ? NAN : result->loss_sum;
+    total->loss += total->trainer->run->overflowed ? NAN : result->loss_sum;
     return HU_OK;
 }
 
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *loss) {
-    sums total = {.run = trainer->run};
+    sums total = {.trainer = trainer};
     int64_t count = hu_loader_count(trainer->test_loader);
     hu_status st = visit_parts(trainer, count, add_part, &total);
     *accuracy = (double)total.correct / (double)count;
