@@ -42,6 +42,7 @@ static void place_slot(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index
     const uint32_t key[3] = {kind, index, words};
     XXH64_update(&p->hash, key, sizeof key);
     slot->history = p->words;
+    slot->maxima = words;
     p->words += words;
 }
 
@@ -145,7 +146,7 @@ static void apply_history(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t in
     if (slot->history == HU_NONE) return;
     const uint32_t *maxima = run->history + slot->history;
     uint32_t top = 0;
-    for (int32_t i = 0; i < slot->edge->quantizer.history; i++) top = larger(top, maxima[i]);
+    for (uint32_t i = 0; i < slot->maxima; i++) top = larger(top, maxima[i]);
     hu_slot_set_scale(slot, top);
 }
 
@@ -162,8 +163,7 @@ static void end_step(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, 
         return;
     }
     uint32_t *maxima = run->history + slot->history;
-    size_t kept = (size_t)slot->edge->quantizer.history - 1;
-    memmove(maxima + 1, maxima, kept * sizeof *maxima);
+    memmove(maxima + 1, maxima, (slot->maxima - 1) * sizeof *maxima);
     maxima[0] = slot->top;
     slot->top = HU_NONE;
     apply_history(run, slot, kind, index, context);
@@ -191,4 +191,23 @@ hu_status hu_rescale_restore(hu_run *run, const void *data, size_t bytes) {
                            i - HEAD);
     visit(run, apply_history, NULL);
     return HU_OK;
+}
+
+static void carry(hu_run *run, const hu_slot *slots, uint32_t count, const hu_slot *from,
+                  const uint32_t *history) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (slots[i].history == HU_NONE || from[i].history == HU_NONE) continue;
+        size_t maxima = slots[i].maxima < from[i].maxima ? slots[i].maxima : from[i].maxima;
+        memcpy(run->history + slots[i].history, history + from[i].history,
+               maxima * sizeof *history);
+    }
+}
+
+void hu_rescale_carry(hu_run *run, const hu_run *from) {
+    const hu_graph *graph = run->graph;
+    if (!run->history || !from->history) return;
+    carry(run, run->value, graph->value_count, from->value, from->history);
+    carry(run, run->grad_sum, graph->value_count, from->grad_sum, from->history);
+    carry(run, run->grad, graph->use_count, from->grad, from->history);
+    visit(run, apply_history, NULL);
 }

@@ -43,4 +43,8 @@ void hu_rescale_history(const hu_run *run, const void **data, size_t *bytes);
  * is empty. HU_ERR_CORRUPT: a maximum is no finite number. */
 hu_status hu_rescale_restore(hu_run *run, const void *data, size_t bytes);
 
+/* Takes over the maxima of every tensor that has a delayed scale in both runs of the same graph,
+ * the newest ones where it keeps fewer now: they are magnitudes, whatever the format. */
+void hu_rescale_carry(hu_run *run, const hu_run *from);
+
 #endif

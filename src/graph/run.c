@@ -180,40 +180,53 @@ done:
     return st;
 }
 
-/* Copies what a run carries from step to step into another of the same graph. */
-static hu_status carry_over(hu_run *to, const float *parameters, const uint32_t *history,
-                            size_t history_words) {
-    memcpy(to->parameters, parameters, (size_t)to->block * sizeof *parameters);
-    return hu_rescale_restore(to, history, history_words * sizeof *history);
-}
-
-hu_status hu_run_replan(hu_run **run) {
-    hu_run *old = *run;
-    const hu_graph *graph = old->graph;
-    hu_edge_table *edges = old->edges;
-    hu_run_options options = old->options;
-    float *parameters = old->parameters;
-    uint32_t *history = old->history;
-    hu_histogram *histogram = old->histogram;
-    size_t words = old->history ? old->history_words : 0;
-    old->parameters = NULL;
-    old->history = NULL;
-    old->histogram = NULL;
-    hu_run_free(old); /* first, so that two arenas never stand side by side */
-    hu_status st = hu_run_create(graph, edges, &options, run);
-    if (st == HU_OK) st = carry_over(*run, parameters, history, words);
-    hu_free(parameters);
-    hu_free(history);
-    if (st == HU_OK) (*run)->histogram = histogram;
-    if (st == HU_OK) return HU_OK;
-    hu_free(histogram);
-    hu_run_free(*run);
-    *run = NULL;
-    return st;
+/* Takes out of a run what goes from step to step. */
+static hu_run take_state(hu_run *run) {
+    hu_run state = {.graph = run->graph,
+                    .parameters = run->parameters,
+                    .value = run->value,
+                    .grad_sum = run->grad_sum,
+                    .grad = run->grad,
+                    .history = run->history,
+                    .histogram = run->histogram};
+    run->parameters = NULL;
+    run->value = run->grad_sum = run->grad = NULL;
+    run->history = NULL;
+    run->histogram = NULL;
+    return state;
 }
 
 static void release_slots(hu_slot *slots, uint32_t count) {
     for (uint32_t i = 0; slots && i < count; i++) hu_slot_release(&slots[i]);
+    hu_free(slots);
+}
+
+/* What take_state takes. */
+static void free_state(hu_run *run) {
+    release_slots(run->value, run->graph->value_count);
+    release_slots(run->grad_sum, run->graph->value_count);
+    release_slots(run->grad, run->graph->use_count);
+    hu_free(run->history);
+    hu_free(run->histogram);
+    hu_free(run->parameters);
+}
+
+hu_status hu_run_replan(hu_run **run) {
+    hu_run *old = *run;
+    hu_edge_table *edges = old->edges;
+    hu_run_options options = old->options;
+    hu_run state = take_state(old);
+    hu_run_free(old); /* first, so that two arenas never stand side by side */
+    hu_status st = hu_run_create(state.graph, edges, &options, run);
+    if (st == HU_OK) {
+        memcpy((*run)->parameters, state.parameters,
+               (size_t)(*run)->block * sizeof *state.parameters);
+        hu_rescale_carry(*run, &state);
+        (*run)->histogram = state.histogram;
+        state.histogram = NULL;
+    }
+    free_state(&state);
+    return st;
 }
 
 void hu_run_free(hu_run *run) {
@@ -231,23 +244,15 @@ void hu_run_free(hu_run *run) {
         hu_free(run->thread[t].aux);
         hu_free(run->thread[t].seconds);
     }
-    release_slots(run->value, run->graph->value_count);
-    release_slots(run->grad_sum, run->graph->value_count);
-    release_slots(run->grad, run->graph->use_count);
+    free_state(run);
     hu_free(run->thread);
     hu_free(run->pointers);
-    hu_free(run->value);
-    hu_free(run->grad);
-    hu_free(run->grad_sum);
     hu_free(run->exec);
     hu_free(run->made_in);
     hu_free(run->twin);
     hu_free(run->is_virtual);
     hu_free(run->offset);
     hu_free(run->buffers);
-    hu_free(run->history);
-    hu_free(run->histogram);
-    hu_free(run->parameters);
     hu_free(run->arena);
     hu_free(run);
 }

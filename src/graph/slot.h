@@ -16,6 +16,7 @@ typedef struct hu_slot {
     uint32_t buffer;     /* index of the run's buffer, HU_NONE: no memory of its own */
     uint32_t waiting;    /* buffer of the rows that wait, in float32, for the tensor's maximum */
     uint32_t history;    /* place of its maxima in the run's, HU_NONE: keeps none */
+    uint32_t maxima;     /* how many these are */
     uint32_t top;        /* largest magnitude seen in this step (bits), HU_NONE: none yet */
     unsigned char *data;
     float *rows; /* of the waiting buffer */

@@ -31,6 +31,8 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     const void *data;
     size_t bytes;
     char section[64];
+    HU_TRY(
+        hu_apply_promotions(trainer)); /* so that the history of scales is that of the next step */
     trainer->position = (hu_train_position){.graph = graph_fingerprint(trainer->graph),
                                             .seed = trainer->options.seed,
                                             .progress = trainer->progress};
