@@ -20,8 +20,12 @@ static void clear_tallies(hu_run *run) {
  * rounded cannot be encoded. */
 static void settle(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
                    bool in_gradient) {
+    uint32_t producer = run->graph->value[value].producer;
+    bool is_inner = !in_gradient && producer != HU_NONE;
     if (run->pass.training) hu_round_counts_add(&edge->counts, counts);
-    if (run->overflowed || !hu_edge_unencodable(&edge->quantizer, counts)) return;
+    if (!hu_edge_unencodable(&edge->quantizer, counts)) return;
+    if (run->overflowed && !(is_inner && producer < run->counted_nodes)) return;
+    if (!in_gradient) run->counted_nodes = is_inner ? producer + 1 : 0;
     run->overflowed = true;
     run->overflow_name = run->graph->value[value].name;
     run->overflow_in_gradient = in_gradient;
@@ -138,7 +142,7 @@ static void finish_guests(hu_run *run, uint32_t n, hu_pass pass) {
 /* Counts of what the region made, in the order of the nodes, up to the first that overflowed. */
 static void collect_forward(hu_run *run, uint32_t n) {
     const hu_members *members = &run->exec[n].members[HU_FORWARD];
-    for (uint32_t k = 0; k < members->count && !run->overflowed; k++) {
+    for (uint32_t k = 0; k < members->count && members->node[k] < run->counted_nodes; k++) {
         uint32_t m = members->node[k];
         const hu_node *node = &run->graph->node[m];
         bool is_made_here = m == n || (run->exec[m].is_lazy && run->made_in[node->out[0]] == n);
@@ -231,6 +235,19 @@ static hu_status start_pass(hu_run *run, const hu_pass_options *pass) {
     return HU_OK;
 }
 
+/* Behind the last region that counts what the pass must count. Where a format stopped it, what
+ * stands before that node and is made in later regions: so counts do not depend on how nodes are
+ * joined. */
+static uint32_t forward_end(const hu_run *run) {
+    uint32_t end = 0;
+    if (!run->overflowed) return run->graph->node_count;
+    for (uint32_t m = 0; m < run->counted_nodes; m++) {
+        uint32_t region = run->made_in[run->graph->node[m].out[0]];
+        if (run->exec[m].is_lazy && region != HU_NONE && region >= end) end = region + 1;
+    }
+    return end;
+}
+
 hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_source *source,
                          hu_pass_result *result) {
     hu_status st = start_pass(run, pass);
@@ -239,8 +256,9 @@ hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_sour
     run->overflowed = run->unencodable_parameter && !pass->use_masters;
     run->overflow_name = run->overflowed ? run->unencodable_parameter : NULL;
     run->overflow_in_gradient = false;
+    run->counted_nodes = run->overflowed ? 0 : run->graph->node_count;
     load_batch(run, source);
-    for (uint32_t n = 0; n < run->graph->node_count && !run->overflowed; n++) forward_node(run, n);
+    for (uint32_t n = 0; n < forward_end(run); n++) forward_node(run, n);
     if (run->overflowed) return HU_OK;
     const double *stats = hu_buffer_data(run, run->exec[run->graph->loss_node].stats);
     result->loss_sum = stats[HU_NLL_LOSS_SUM];

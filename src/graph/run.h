@@ -142,6 +142,8 @@ typedef struct hu_run {
     const char *overflow_name;         /* the tensor; Borrowed: valid as long as the graph */
     const char *unencodable_parameter; /* found when the masters were rounded, or NULL */
     bool overflow_in_gradient;
+    uint32_t counted_nodes; /* of the forward pass: the first ones, whose outputs are all counted;
+                               where a format stopped it, up to what it could not encode */
 } hu_run;
 
 /* Index of a tensor's tally: forward values, contributions by use, gradient sums by value. */
@@ -165,9 +167,8 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_ru
 void hu_run_free(hu_run *run);
 
 /* Plans again for edges whose quantizers have changed: parameters, buffers and the maxima of
- * delayed scales stay (these start anew if other tensors have such scales now); everything that
- * lives in the arena is lost, and times begin at zero. On failure *run is NULL and its parameters
- * are lost. */
+ * delayed scales stay; everything that lives in the arena is lost, and times begin at zero. On
+ * failure *run is NULL and its parameters are lost. */
 hu_status hu_run_replan(hu_run **run);
 
 /* Initial parameters: f(seed, name), independent of formats. */

@@ -33,6 +33,7 @@ struct hu_trainer {
     int64_t part;            /* samples of one pass */
     bool timed;              /* steps add up what their time is spent on */
     hu_promotion *promotion; /* [value_count] of the latest step; NULL: nothing is ever promoted */
+    uint32_t counted_nodes;  /* of the step's last forward pass, see graph/run.h */
     uint32_t *promoted;      /* [promoted_count] value ids in order, of room for all values */
     uint32_t promoted_count;
     bool must_replan; /* some of them are not in the plan yet */

@@ -21,14 +21,23 @@ uint32_t hu_trainer_promoted(const hu_trainer *trainer) {
     return trainer->promoted_count;
 }
 
+/* Where a format stopped the forward pass, what lies behind is counted in part or not at all. */
+static bool is_counted(const hu_trainer *trainer, hu_value_id v) {
+    uint32_t producer = trainer->graph->value[v].producer;
+    return producer == HU_NONE || producer < trainer->counted_nodes;
+}
+
 void hu_note_promotions(hu_trainer *trainer, hu_step_report *report) {
     report->promoted = trainer->promoted_count;
     if (!trainer->promotion) return;
     report->promotion = trainer->promotion;
-    report->promotions = hu_precision_overflowing(&trainer->options.precision, trainer->graph,
-                                                  &trainer->edges, trainer->promotion);
-    for (uint32_t p = 0; p < report->promotions; p++)
+    uint32_t found = hu_precision_overflowing(&trainer->options.precision, trainer->graph,
+                                              &trainer->edges, trainer->promotion);
+    for (uint32_t p = 0; p < found; p++) {
+        if (!is_counted(trainer, trainer->promotion[p].value)) continue;
+        trainer->promotion[report->promotions++] = trainer->promotion[p];
         trainer->promoted[trainer->promoted_count++] = trainer->promotion[p].value;
+    }
     report->promoted = trainer->promoted_count;
     trainer->must_replan = trainer->must_replan || report->promotions > 0;
 }

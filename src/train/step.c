@@ -161,6 +161,7 @@ static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_p
         HU_TRY(hu_forward_part(trainer, batch, done, pass, &result));
         loss += run->overflowed ? NAN : result.loss_sum;
         report->correct += result.correct;
+        trainer->counted_nodes = run->counted_nodes;
         *stopped = run->overflowed || !isfinite(result.loss_sum);
         if (!*stopped) HU_TRY(hu_run_backward(trainer->run, pass));
         *stopped = *stopped || run->overflowed;
