@@ -34,6 +34,13 @@ static hu_quantizer in_direction(const hu_quantizer *quantizer, bool backward, b
     return result;
 }
 
+/* Nothing is rounded. */
+static void clear_points(hu_edge_table *edges) {
+    for (uint32_t v = 0; v < edges->value_count; v++)
+        edges->value[v].quantizer = edges->grad_sum[v].quantizer = (hu_quantizer){0};
+    for (uint32_t u = 0; u < edges->use_count; u++) edges->grad[u].quantizer = (hu_quantizer){0};
+}
+
 static void write_points(const hu_precision *precision, const hu_graph *graph, bool signals,
                          hu_edge_table *edges) {
     hu_quantizer act = precision->role[HU_ROLE_ACT], weight = precision->role[HU_ROLE_WEIGHT];
@@ -157,6 +164,7 @@ done:
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges) {
     hu_status st;
+    clear_points(edges);
     write_points(precision, graph, signals, edges);
     HU_TRY(assign(precision, graph, batch, signals, edges));
     for (uint32_t r = 0; r < precision->rule_count; r++) {

@@ -350,16 +350,43 @@ static void test_texts(void **state) {
     }
 }
 
+static void assert_same(const hu_edge *a, const hu_edge *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        assert_memory_equal(&a[i].quantizer, &b[i].quantizer, sizeof a[i].quantizer);
+}
+
+/* What a table held before leaves no trace, although rules make tensors of what was none. */
+static void test_written_again(void **state) {
+    (void)state;
+    plan p;
+    hu_edge_table fresh;
+    open_plan(&p, "resnet20", "demote:0.5");
+    assert_int_equal(hu_precision_add_rule(&p.precision, "fc.product.out: e4m3"), HU_OK);
+    assert_int_equal(hu_edge_table_create(p.graph, &fresh), HU_OK);
+    assert_int_equal(hu_precision_write(&p.precision, p.graph, BATCH, true, &fresh), HU_OK);
+    assert_int_equal(hu_precision_write(&p.precision, p.graph, BATCH, true, &p.edges), HU_OK);
+    for (hu_value_id v = 0; v < p.graph->value_count; v++) p.edges.value[v].quantizer.history = 7;
+    assert_int_equal(hu_precision_write(&p.precision, p.graph, BATCH, true, &p.edges), HU_OK);
+    assert_same(p.edges.value, fresh.value, fresh.value_count);
+    assert_same(p.edges.grad, fresh.grad, fresh.use_count);
+    assert_same(p.edges.grad_sum, fresh.grad_sum, fresh.value_count);
+    hu_edge_table_free(&fresh);
+    close_plan(&p);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_groups_of_the_paper),
-                                       cmocka_unit_test(test_ends),
-                                       cmocka_unit_test(test_demotion),
-                                       cmocka_unit_test(test_random_order),
-                                       cmocka_unit_test(test_memory_budget),
-                                       cmocka_unit_test(test_operator),
-                                       cmocka_unit_test(test_listed),
-                                       cmocka_unit_test(test_candidates),
-                                       cmocka_unit_test(test_promotion),
-                                       cmocka_unit_test(test_texts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups_of_the_paper),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_demotion),
+        cmocka_unit_test(test_random_order),
+        cmocka_unit_test(test_memory_budget),
+        cmocka_unit_test(test_operator),
+        cmocka_unit_test(test_listed),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_promotion),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_written_again),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
