@@ -159,6 +159,8 @@ static json_t *row_json(const char *precision, const char *seed, const hu_job *j
         "steps",         "skipped_steps", "promoted",          "model_aggregate_bits",
         "ledger_bytes",  "parameters",    "images_per_second", "peak_rss_bytes",
         "weights_hash",  "diverged"};
+    static const char *const always[] = {"test_accuracy", "low_precision_ratio", "memory_bytes",
+                                         "peak_rss_bytes"};
     static const char *const states[] = {"not begun", "stopped", "running", "done", "failed"};
     json_int_t number = strtoll(seed, NULL, 10);
     json_t *row = json_pack("{s:s, s:I, s:s, s:s, s:o}", "precision", precision, "seed", number,
@@ -170,6 +172,8 @@ static json_t *row_json(const char *precision, const char *seed, const hu_job *j
     }
     json_t *total = json_object_get(json_object_get(job->result, "ledger_bytes"), "total");
     if (row && total) json_object_set(row, "memory_bytes", total);
+    for (size_t i = 0; row && i < sizeof always / sizeof *always; i++)
+        if (!json_object_get(row, always[i])) json_object_set_new(row, always[i], json_null());
     if (row && job->state == HU_JOB_FAILED)
         json_object_set_new(row, "failed", json_string(job->failure));
     return row;

@@ -54,6 +54,13 @@ hu_status hu_yaml_parse(const char *text, size_t bytes, const char *name, hu_key
  * larger. */
 hu_status hu_yaml_read(const char *path, hu_keys **tree);
 
+/* Whether a precision is the path of a plan file. */
+bool hu_is_plan_path(const char *text);
+
+/* Reads a plan file: a map "precision" of the keys precision.*, the name among them; "evidence",
+ * which is for people, is left out. HU_ERR_PARSE: another file. Owner frees. */
+hu_status hu_plan_read(const char *path, hu_keys **plan);
+
 /* What the words of a command line may hold beside keys. */
 typedef struct hu_config_request {
     int argc; /* as main got them; words 0 and verb_index are skipped */

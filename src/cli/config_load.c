@@ -10,6 +10,8 @@
 
 enum { MAX_SUBJECTS = 1024, MAX_FLAGS = 16, NAME_BYTES = 300, NEAREST_BYTES = 256 };
 
+static const char evidence[] = "evidence"; /* key of plan files that is for people */
+
 struct hu_config {
     hu_keys *tree;
     bool *given; /* [hu_config_key_count] */
@@ -164,6 +166,7 @@ static hu_status merge_map(hu_config *config, const char *name, const hu_keys *m
     for (size_t i = 0; i < hu_keys_count(map) && st == HU_OK; i++) {
         const hu_keys *node = hu_keys_at(map, i);
         char full[NAME_BYTES];
+        if (!*name && strcmp(hu_keys_name(node), evidence) == 0) continue;
         snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", hu_keys_name(node));
         bool is_map = hu_keys_kind_of(node) == HU_KEYS_MAP;
         if (is_namespace(full) && is_map)
@@ -198,6 +201,11 @@ static hu_status merge_file(hu_config *config, const char *path) {
     return st;
 }
 
+bool hu_is_plan_path(const char *text) {
+    const char *end = strrchr(text, '.');
+    return end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
+}
+
 /* Path of the plan file that a word names ("precision=plan.yaml"), NULL if it names none: also
  * where compare names several. */
 static const char *plan_path(const char *word) {
@@ -205,36 +213,44 @@ static const char *plan_path(const char *word) {
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         size_t length = strlen(keys[k]);
         if (strncmp(word, keys[k], length) != 0) continue;
-        const char *end = strrchr(word, '.');
-        bool is_yaml = end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
-        return is_yaml && !strpbrk(word, ",;") ? word + length : NULL;
+        return hu_is_plan_path(word) && !strpbrk(word, ",;") ? word + length : NULL;
     }
     return NULL;
 }
 
-/* A plan file: a map "precision" of the keys precision.*, and "evidence", which is for people. */
-static hu_status merge_plan(hu_config *config, const char *path) {
+hu_status hu_plan_read(const char *path, hu_keys **plan) {
     hu_status st = HU_OK;
-    hu_keys *file = NULL, *plan = NULL, *copy;
+    hu_keys *file = NULL, *copy;
+    *plan = NULL;
     HU_TRY(hu_yaml_read(path, &file));
-    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, path, &plan));
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, path, plan));
     for (size_t i = 0; i < hu_keys_count(file); i++) {
         const hu_keys *part = hu_keys_at(file, i);
-        if (strcmp(hu_keys_name(part), "evidence") == 0) continue;
+        if (strcmp(hu_keys_name(part), evidence) == 0) continue;
         if (strcmp(hu_keys_name(part), "precision") != 0 || hu_keys_kind_of(part) != HU_KEYS_MAP)
             HU_TRY(hu_fail(HU_ERR_PARSE,
                            "%s: found the key '%s', expected a plan: a map 'precision' of name, "
                            "low_tensors and other precision keys, and 'evidence'",
                            hu_keys_origin(part), hu_keys_name(part)));
         HU_TRY(hu_keys_copy(part, &copy));
-        HU_TRY(hu_keys_put(plan, "precision", copy));
+        HU_TRY(hu_keys_put(*plan, "precision", copy));
     }
-    if (!hu_keys_find(plan, "precision.name"))
+    if (!hu_keys_find(*plan, "precision.name"))
         HU_TRY(
             hu_fail(HU_ERR_PARSE, "%s: found no 'precision: name:', expected a plan file", path));
-    HU_TRY(hu_config_merge(config, plan));
 done:
     hu_keys_free(file);
+    if (st != HU_OK) {
+        hu_keys_free(*plan);
+        *plan = NULL;
+    }
+    return st;
+}
+
+static hu_status merge_plan(hu_config *config, const char *path) {
+    hu_keys *plan;
+    hu_status st = hu_plan_read(path, &plan);
+    if (st == HU_OK) st = hu_config_merge(config, plan);
     hu_keys_free(plan);
     return st;
 }

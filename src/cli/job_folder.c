@@ -95,34 +95,30 @@ static hu_status check_node(const char *directory, const hu_keys *saved, const c
                    directory, key);
 }
 
-/* The keys of a plan file that stands in place of a precision. */
-static hu_status check_plan(const char *directory, const hu_keys *saved, const char *path) {
+/* The keys of a plan file that stands in place of a precision; the common ones win. */
+static hu_status check_plan(const char *directory, const hu_keys *common, const hu_keys *saved,
+                            const char *path) {
     hu_keys *plan = NULL;
     char key[128];
-    hu_status st = hu_yaml_read(path, &plan);
+    hu_status st = hu_plan_read(path, &plan);
     const hu_keys *map = st == HU_OK ? hu_keys_find(plan, "precision") : NULL;
     for (size_t i = 0; map && i < hu_keys_count(map) && st == HU_OK; i++) {
         const hu_keys *node = hu_keys_at(map, i);
         snprintf(key, sizeof key, "precision.%s", hu_keys_name(node));
-        st = check_node(directory, saved, key, node);
+        if (!hu_keys_find(common, key)) st = check_node(directory, saved, key, node);
     }
     hu_keys_free(plan);
     return st;
 }
 
-bool hu_is_plan_path(const char *text) {
-    const char *end = strrchr(text, '.');
-    return end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
-}
-
-static hu_status check_words(const hu_job *job, const hu_keys *saved) {
+static hu_status check_words(const hu_job *job, const hu_keys *common, const hu_keys *saved) {
     hu_status st = HU_OK;
     char key[128];
     for (int i = 0; i < job->words && st == HU_OK; i++) {
         const char *equals = strchr(job->word[i], '=');
         snprintf(key, sizeof key, "%.*s", (int)(equals - job->word[i]), job->word[i]);
         bool is_plan = strcmp(key, "precision.name") == 0 && hu_is_plan_path(equals + 1);
-        st = is_plan ? check_plan(job->directory, saved, equals + 1)
+        st = is_plan ? check_plan(job->directory, common, saved, equals + 1)
                      : check_text(job->directory, saved, key, equals + 1);
     }
     return st;
@@ -144,7 +140,7 @@ static hu_status check_config(const hu_job *job, const hu_keys *common, const ch
         if (node && !hu_job_key_is_free(key) && !is_in_words(job, key))
             st = check_node(job->directory, saved, key, node);
     }
-    if (st == HU_OK) st = check_words(job, saved);
+    if (st == HU_OK) st = check_words(job, common, saved);
     hu_keys_free(saved);
     return st;
 }

@@ -7,9 +7,6 @@
  * configuration is not the job's, HU_ERR_CORRUPT if the result cannot be read. */
 hu_status hu_job_folder_look(const hu_keys *common, hu_job *job);
 
-/* Whether a precision is the path of a plan file. */
-bool hu_is_plan_path(const char *text);
-
 /* Keeps the seconds for the next process. */
 hu_status hu_job_folder_note(const hu_job *job);
 

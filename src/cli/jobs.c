@@ -79,8 +79,24 @@ done:
     return st;
 }
 
+/* The words of a new training. A plan file is read as a configuration before the common one, so
+ * that the keys of the command win, as beside `train precision=PLAN.yaml`. plan: room for its word.
+ */
+static int train_words(hu_job *job, char *config, char plan[HU_JOB_WORD_BYTES], char **words) {
+    static const char key[] = "precision.name=";
+    int n = 0;
+    for (int i = 0; i < job->words; i++) {
+        const char *path = job->word[i] + sizeof key - 1;
+        bool is_plan = strncmp(job->word[i], key, sizeof key - 1) == 0 && hu_is_plan_path(path);
+        if (is_plan) snprintf(plan, HU_JOB_WORD_BYTES, "config=%s", path);
+        words[n++] = is_plan ? plan : job->word[i];
+    }
+    words[n++] = config;
+    return n;
+}
+
 static hu_status start(const hu_jobs *jobs, hu_job *job) {
-    char config[1100], folder[1100], threads[64];
+    char config[1100], folder[1100], threads[64], plan[HU_JOB_WORD_BYTES];
     char quiet[] = "run.quiet=on", json[] = "--json", name[] = "halfulp";
     char train[] = "train", resume[] = "resume";
     char *words[MAX_WORDS];
@@ -96,8 +112,7 @@ static hu_status start(const hu_jobs *jobs, hu_job *job) {
         words[n++] = job->directory;
     } else {
         words[n++] = train;
-        words[n++] = config;
-        for (int i = 0; i < job->words; i++) words[n++] = job->word[i];
+        n += train_words(job, config, plan, words + n);
         words[n++] = folder;
     }
     words[n++] = threads;

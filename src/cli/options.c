@@ -244,6 +244,11 @@ static hu_status read_precision(hu_config *config, hu_precision *precision) {
     const char *name, *scheme, *rounding;
     const hu_keys *rules;
     HU_TRY(hu_config_text(config, "precision.name", &name));
+    if (hu_is_plan_path(name))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.name: found the plan file '%s' inside of a file, expected it on "
+                       "the command line: precision=%s or config=%s",
+                       name, name, name);
     HU_TRY(hu_precision_parse(name, precision));
     HU_TRY(read_assignment(config, precision));
     HU_TRY(hu_config_text(config, "precision.scheme", &scheme));

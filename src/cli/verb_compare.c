@@ -42,8 +42,8 @@ done:
 
 static hu_status check_plan(const char *path) {
     hu_keys *plan;
-    hu_status st = hu_yaml_read(path, &plan);
-    if (st == HU_OK) hu_keys_free(plan);
+    hu_status st = hu_plan_read(path, &plan);
+    hu_keys_free(plan);
     return st;
 }
 

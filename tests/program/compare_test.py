@@ -227,6 +227,32 @@ def result_file(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/run/result.json"), "a run that goes on has no result")
 
 
+def plan_files(checks, cwd):
+    """A plan is a row; the keys of the command win over its own, now and when it goes on."""
+    with open(f"{cwd}/mine.yaml", "w") as file:
+        file.write("precision:\n  name: listed+promote\n  low_tensors: [group:1]\n"
+                   "  promote_at: 0.01\n  rules: ['fc.out: e5m2']\nevidence: [mine]\n")
+    words = ["precision=fp32,mine.yaml", "precision.promote_at=0.05", *TINY, "epochs=1",
+             "run.dir=plans"]
+    rows = compare(checks, *words, cwd=cwd).get("rows", [{}, {}])
+    checks.same([row.get("precision") for row in rows], ["fp32", "mine.yaml"], "names of the rows")
+    config = open(f"{cwd}/plans/mine.yaml-s1/config.resolved.yaml").read()
+    checks.that("promote_at: 0.05" in config and "group:1" in config and "fc.out" in config,
+                f"the command's promote_at, the plan's tensors and rules: {config}")
+    train = program.train("precision=mine.yaml", "precision.promote_at=0.05", *TINY, "epochs=1",
+                          "seed=1", cwd=cwd, run="alone")
+    checks.same(rows[1].get("weights_hash"), train["weights_hash"], "compare and train")
+    again = compare(checks, *words, cwd=cwd).get("rows")
+    checks.same(again, rows, "the same command again")
+    with open(f"{cwd}/other.yaml", "w") as file:
+        file.write("model: resnet20\n")
+    bad(checks, cwd, ["precision=fp32,other.yaml", *TINY], 2, "expected a plan")
+    with open(f"{cwd}/names.yaml", "w") as file:
+        file.write("precision:\n  name: mine.yaml\n")
+    code, _, err = program.call("train", "config=names.yaml", *TINY, "steps=1", cwd=cwd)
+    checks.that(code == 2 and "precision=mine.yaml" in err, f"plan inside of a file: {err}")
+
+
 if __name__ == "__main__":
-    program.main(rows_and_front, folder_by_itself, interrupted, killed, orphaned, diverged, bad_input,
-                 result_file)
+    program.main(rows_and_front, plan_files, folder_by_itself, interrupted, killed, orphaned,
+                 diverged, bad_input, result_file)
