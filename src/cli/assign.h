@@ -50,7 +50,7 @@ typedef struct hu_assign {
     double high_accuracy, high_bits;   /* everything high, full length */
     hu_assign_candidate *candidate;
     uint32_t count, capacity;
-    int trainings, trained_before;
+    int trainings;
 } hu_assign;
 
 /* Steps of a rung: half of the next one's, the last is the whole training. */

@@ -75,11 +75,24 @@ static const hu_assign_candidate *plain_of(const hu_assign *assign) {
     return NULL;
 }
 
+/* Text as YAML between apostrophes; what has no room is left out. */
+static const char *quoted(const char *text, char *room, size_t capacity) {
+    size_t used = 0;
+    room[used++] = '\'';
+    for (; *text && used + 4 < capacity; text++) {
+        if (*text == '\'') room[used++] = '\'';
+        room[used++] = *text;
+    }
+    room[used++] = '\'';
+    room[used] = '\0';
+    return room;
+}
+
 static void print_evidence(const hu_assign *assign, int best, char *text, size_t capacity) {
     const hu_assign_candidate *c = best < 0 ? NULL : &assign->candidate[best];
     const hu_assign_candidate *plain = plain_of(assign);
     int last = assign->rungs - 1;
-    char demotion[160] = "";
+    char demotion[160] = "", folder[600];
     if (plain)
         snprintf(demotion, sizeof demotion, "  plain_demotion: %.2f %% at %.4f\n",
                  PERCENT * plain->accuracy[last], hu_assign_share(assign, plain->bits_used[last]));
@@ -96,7 +109,7 @@ static void print_evidence(const hu_assign *assign, int best, char *text, size_t
              PERCENT * assign->reference[last], PERCENT * assign->high_accuracy,
              hu_assign_share(assign, assign->high_bits), demotion,
              c ? hu_search_order_name(c->order) : "none", c && c->is_trimmed ? ", trimmed" : "",
-             assign->directory);
+             quoted(assign->directory, folder, sizeof folder));
 }
 
 static hu_status candidate_row(const hu_assign *assign, const hu_assign_candidate *c, bool is_best,

@@ -73,7 +73,6 @@ static hu_status train(hu_assign *assign, const char *name, const char *precisio
         HU_TRY(make_job(assign, name, precision, rung, hu_keys_value(hu_keys_at(assign->seeds, s)),
                         &job[s]));
     HU_TRY(hu_jobs_look(&assign->jobs, job, (int)seeds));
-    for (size_t s = 0; s < seeds; s++) assign->trained_before += job[s].state == HU_JOB_DONE;
     assign->trainings += (int)seeds;
     HU_TRY(hu_jobs_run(&assign->jobs, job, (int)seeds));
     HU_TRY(check_failures(job, seeds));

@@ -61,6 +61,22 @@ def wide_budget(checks, cwd):
     checks.same((made["chosen"], made["candidates"]), ("high", []), "everything high fits")
 
 
+def rules_stay(checks, cwd):
+    made = search(checks, cwd, "budget=memory:0.5", "run.dir=it's: here", "assign.rungs=1",
+                  "assign.random=0", "steps=2", "precision.rules=conv2.out: e4m3",
+                  "precision.rounding=rz")
+    _, out, err = program.call("plan", *KEYS[:4], f"precision={made['plan']}", "batch=32",
+                               "--json", cwd=cwd)
+    found = json.loads(out) if out else {}
+    with open(f"{cwd}/it's: here/{made['chosen']}-2-s1/plan.json") as file:
+        trained = json.load(file)
+    checks.same(found.get("model_aggregate_bits"), trained["model_aggregate_bits"],
+                f"the plan says all that was trained {err}")
+    with open(f"{cwd}/{made['plan']}") as file:
+        text = file.read()
+    checks.that("conv2.out" in text and "rz" in text, f"rules and rounding in the plan: {text}")
+
+
 def interrupted(checks, cwd):
     words = ["assign", *KEYS, "budget=memory:0.4", "assign.random=1"]
     child = subprocess.Popen([program.HALFULP, *words, "run.dir=i"], cwd=cwd,
@@ -94,4 +110,4 @@ def bad_input(checks, cwd):
         checks.that(found == code and text in err, f"{words}: exit {found}, {err.strip()!r}")
 
 
-program.main(memory, accuracy, wide_budget, interrupted, bad_input)
+program.main(memory, accuracy, wide_budget, rules_stay, interrupted, bad_input)
