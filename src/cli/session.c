@@ -124,24 +124,22 @@ done:
     return st;
 }
 
-/* plan.json: what the training began with. */
-static hu_status write_plan(const hu_session *session) {
-    char *text = NULL;
+/* plan.json: what a training begins with, promotions of a checkpoint not yet made. Owner frees. */
+static hu_status make_plan(const hu_session *session, char **text) {
     const hu_run *run = hu_trainer_run(session->trainer);
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
     json_t *plan = hu_plan_json(run->graph, run->edges, hu_trainer_batch(session->trainer));
     if (plan) json_object_set_new(plan, "memory_bytes", hu_ledger_json(&ledger));
-    hu_status st = hu_json_line(plan, &text);
-    if (st == HU_OK) st = hu_run_folder_text(&session->folder, "plan.json", text);
-    hu_free(text);
-    return st;
+    return hu_json_line(plan, text);
 }
 
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
     hu_status st = HU_OK;
     void *record = NULL;
+    char *plan = NULL;
     size_t bytes = 0;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    HU_TRY(make_plan(session, &plan));
     if (resume) {
         HU_TRY(load_newest(session, directory, &record, &bytes));
         HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
@@ -153,9 +151,10 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     }
     HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));
     session->start_step = progress->step;
-    HU_TRY(write_plan(session));
+    HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
 done:
     hu_free(record);
+    hu_free(plan);
     return st;
 }
 

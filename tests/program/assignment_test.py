@@ -84,6 +84,25 @@ def promotion(checks, cwd):
                     (made["weights_hash"], made["promoted"]), f"{words}: same bits")
 
 
+def resumed(checks, cwd):
+    words = [*KEYS, *OVERFLOWING, "precision=uniform+promote", "lr.schedule=constant"]
+    whole = program.train(*words, cwd=cwd, run="whole")
+    program.train(*words, "steps=7", cwd=cwd, run="part")
+    with open(f"{cwd}/part/plan.json") as file:
+        plan = file.read()
+    code, out, err = program.call("resume", "part", "steps=16", "--json", cwd=cwd)
+    checks.same(code, 0, f"resume: {err}")
+    part = json.loads(out)
+    for key in ("weights_hash", "promoted", "low_precision_ratio", "model_aggregate_bits",
+                "overflow_share"):
+        checks.same(part[key], whole[key], f"resumed: {key}")
+    with open(f"{cwd}/part/plan.json") as file:
+        checks.same(file.read(), plan, "plan.json says what the training began with")
+    with open(f"{cwd}/whole/plan.json") as file:
+        checks.same(json.load(file)["low_precision_ratio"],
+                    json.loads(plan)["low_precision_ratio"], "and so without a stop")
+
+
 def bad_input(checks, cwd):
     with open(f"{cwd}/no-name.yaml", "w") as file:
         file.write("precision:\n  low_tensors: [fc.weight]\n")
@@ -107,4 +126,5 @@ def bad_input(checks, cwd):
         checks.that(found == code and text in err, f"{words}: exit {found}, {err.strip()!r}")
 
 
-program.main(groups_of_resnet18, memory_falls_with_the_ratio, plan_file, promotion, bad_input)
+program.main(groups_of_resnet18, memory_falls_with_the_ratio, plan_file, promotion, resumed,
+             bad_input)
