@@ -38,9 +38,9 @@ static const job jobs[] = {
 enum { JOBS = sizeof jobs / sizeof *jobs };
 
 /* Ways of running that must not matter. */
-enum { APART = 1, KEEP = 2, ONE_THREAD = 4, FLOAT32 = 8, DENSE = 16, VARIANTS = 6 };
-static const int variants[VARIANTS] = {0,       APART,         KEEP | ONE_THREAD,
-                                       FLOAT32, DENSE | APART, ONE_THREAD | APART | KEEP};
+enum { APART = 1, KEEP = 2, THREADS = 4, FLOAT32 = 8, DENSE = 16, VARIANTS = 6 };
+static const int variants[VARIANTS] = {
+    0, APART | THREADS, KEEP, FLOAT32 | THREADS, DENSE | APART, APART | KEEP};
 
 static void open_job(fixture *f, const job *j, int variant, int64_t accumulate) {
     prepare(f, j->precision);
@@ -56,7 +56,7 @@ static void open_job(fixture *f, const job *j, int variant, int64_t accumulate) 
     f->options.histogram_every = variant & KEEP ? 2 : 0;
     f->options.apart = variant & APART;
     f->options.recompute = !(variant & KEEP);
-    f->options.threads = variant & ONE_THREAD ? 1 : 2;
+    f->options.threads = variant & THREADS ? 2 : 1;
     f->options.storage = variant & FLOAT32 ? HU_STORAGE_FLOAT32
                          : variant & DENSE ? HU_STORAGE_DENSE
                                            : HU_STORAGE_PACKED;
