@@ -160,10 +160,11 @@ const hu_verb hu_verb_assign = {
         "bits; accuracy:-1: the smallest that loses at most one percentage point. float32 is\n"
         "trained first; its exponent histograms say what each group of tensors would lose in\n"
         "precision.low. Sets of groups in several orders are trained briefly, the better half\n"
-        "twice as long, and so on (assign.rungs), the last ones in full and with all seeds. Plain\n"
-        "demotion stays in the race. Every training is a folder below run.dir; the same command\n"
-        "goes on where it was stopped. The result is run.dir/plan.yaml: precision=PLAN.yaml.\n"
-        "Exit code 1: nothing met the budget, the plan is everything high.\n",
+        "twice as long, and so on (assign.rungs), the last ones in full and with all seeds; under\n"
+        "a memory plain demotion stays in the race to its end. Every training is a folder below\n"
+        "run.dir; the same command goes on where it was stopped. The result is run.dir/plan.yaml,\n"
+        "to be used as precision=PLAN.yaml. Exit code 1: nothing met the budget, the plan is\n"
+        "everything high.\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_assign,

@@ -1,5 +1,6 @@
 /* Demotion by group: the largest groups go low first, until the low-precision ratio or the memory
  * asked for is reached. Source: Lee et al., algorithm 1. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,9 @@ static hu_status parse_order(const char *text, hu_assignment *assignment) {
     if (strcmp(text, random) == 0) return HU_OK;
     bool has_seed = strncmp(text, random, sizeof random - 1) == 0 && text[sizeof random - 1] == ':';
     const char *digits = has_seed ? text + sizeof random : "";
+    errno = 0;
     assignment->seed = strtoull(digits, &end, 10);
-    if (*digits && strspn(digits, "0123456789") == strlen(digits)) return HU_OK;
+    if (*digits && errno == 0 && strspn(digits, "0123456789") == strlen(digits)) return HU_OK;
     return hu_fail(HU_ERR_PARSE, "found the order '%s', expected %s", text, expected);
 }
 

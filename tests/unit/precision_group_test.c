@@ -333,6 +333,7 @@ static void test_texts(void **state) {
                 {"demote:nan", HU_ERR_ARGUMENT},
                 {"demote:0.5:upwards", HU_ERR_PARSE},
                 {"demote:0.5:random:x", HU_ERR_PARSE},
+                {"demote:0.5:random:99999999999999999999", HU_ERR_PARSE},
                 {"demote:memory=2", HU_ERR_ARGUMENT},
                 {"operator:1", HU_ERR_PARSE},
                 {"promote", HU_ERR_PARSE},
