@@ -19,7 +19,7 @@ static void add_quantizer(const hu_edge_table *edges, const hu_quantizer *quanti
                           group_sum *sum) {
     if (!hu_quantizer_rounds(quantizer))
         sum->plain++;
-    else if (hu_format_bits(&quantizer->format) <= edges->low_bits)
+    else if (hu_is_low(edges, quantizer))
         sum->low++;
     else
         sum->high++;

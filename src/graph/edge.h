@@ -28,8 +28,8 @@ typedef struct hu_edge_table {
     hu_edge *grad;     /* [use_count] contributions; of parameters: the parameter's gradient */
     hu_edge *grad_sum; /* [value_count] */
     uint32_t value_count, use_count;
-    uint32_t low_bits; /* tensors of at most so many bits count as low precision; 8 unless an assignment
-                     says otherwise */
+    uint32_t low_bits; /* tensors of at most so many bits count as low precision; 8 unless an
+                     assignment says otherwise */
 
     hu_node_products *products; /* [node_count]; nothing is chosen but for conv2d and linear */
     uint32_t node_count;

@@ -40,6 +40,12 @@ static inline bool hu_quantizer_rounds(const hu_quantizer *quantizer) {
     return quantizer->kind != HU_QUANTIZER_NONE;
 }
 
+/* Bits of one number in the format, without scales of blocks; 32 where nothing is rounded. */
+static inline uint32_t hu_quantizer_bits(const hu_quantizer *quantizer) {
+    enum { FLOAT32_BITS = 32 };
+    return hu_quantizer_rounds(quantizer) ? hu_format_bits(&quantizer->format) : FLOAT32_BITS;
+}
+
 /* True if the whole tensor must be there before its first number can be rounded. */
 bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer);
 

@@ -38,7 +38,6 @@ hu_status hu_tensor_groups_create(const hu_graph *graph, const hu_edge_table *ed
     place_values(graph, groups->of_value, &groups->count);
     HU_TRY(hu_alloc_array(groups->count, sizeof *groups->elements, &block));
     groups->elements = block;
-    for (uint32_t g = 0; g < groups->count; g++) groups->elements[g] = 0;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!hu_is_tensor(graph, edges, v)) {
             groups->of_value[v] = HU_NONE;

@@ -217,11 +217,6 @@ static hu_status parse_candidate(const char *key, const char *text, hu_rounding 
     return HU_OK;
 }
 
-static uint32_t quantizer_bits(const hu_quantizer *quantizer) {
-    enum { FLOAT32_BITS = 32 };
-    return hu_quantizer_rounds(quantizer) ? hu_format_bits(&quantizer->format) : FLOAT32_BITS;
-}
-
 uint32_t hu_widest_role(const hu_quantizer role[HU_ROLE_COUNT]) {
     uint32_t bits = 0;
     for (int r = 0; r < HU_ROLE_COUNT; r++)
@@ -241,11 +236,12 @@ hu_status hu_precision_set_candidates(hu_precision *precision, const char *high,
                        low);
     for (int r = 0; r < HU_ROLE_COUNT; r++) {
         const hu_quantizer *narrow = &precision->low[r], *wide = &precision->high[r];
-        if (!hu_quantizer_rounds(narrow) || quantizer_bits(narrow) < quantizer_bits(wide)) continue;
+        if (!hu_quantizer_rounds(narrow) || hu_quantizer_bits(narrow) < hu_quantizer_bits(wide))
+            continue;
         return hu_fail(HU_ERR_ARGUMENT,
                        "precision.low: found %u bits for %s, expected fewer than the %u of "
                        "precision.high",
-                       quantizer_bits(narrow), hu_role_names[r], quantizer_bits(wide));
+                       hu_quantizer_bits(narrow), hu_role_names[r], hu_quantizer_bits(wide));
     }
 done:
     return st;

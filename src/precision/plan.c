@@ -140,7 +140,6 @@ static hu_status assign(const hu_precision *precision, const hu_graph *graph, in
     if (!precision->assignment.kind) return HU_OK;
     HU_TRY(hu_tensor_groups_create(graph, edges, batch, &groups));
     HU_TRY(hu_alloc_array(2 * (size_t)graph->value_count, sizeof(bool), &block));
-    memset(block, 0, 2 * (size_t)graph->value_count * sizeof(bool));
     low = (hu_low_set){block, (bool *)block + graph->value_count};
     hu_assignment_task task = {.assignment = &precision->assignment,
                                .graph = graph,

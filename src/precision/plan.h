@@ -84,8 +84,8 @@ hu_status hu_precision_add_rule(hu_precision *precision, const char *text);
 hu_status hu_scheme_parse(const char *text, hu_scheme *scheme);
 const char *hu_scheme_name(hu_scheme scheme);
 
-/* Writes the precision into the edge table, over what it held. batch: samples of a step, by which assignments weigh
- * activations against parameters. signals: loss scaling is on, so that backward
+/* Writes the precision into the edge table, over what it held. batch: samples of a step, by which
+ * assignments weigh activations against parameters. signals: loss scaling is on, so that backward
  * formats that saturate tell of an overflow by an infinity (Lee et al., released code). A rule that
  * matches nothing: HU_ERR_UNKNOWN with the three nearest tensor names; a memory budget that no
  * choice meets: HU_ERR_ARGUMENT with the least. */

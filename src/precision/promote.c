@@ -4,12 +4,6 @@ static const hu_quantizer *high_of(const hu_precision *precision, const hu_value
     return &precision->high[value->role == HU_VALUE_PARAMETER ? HU_ROLE_WEIGHT : HU_ROLE_ACT];
 }
 
-static bool is_narrower(const hu_quantizer *quantizer, const hu_quantizer *high) {
-    if (!hu_quantizer_rounds(quantizer)) return false;
-    return !hu_quantizer_rounds(high) ||
-           hu_format_bits(&quantizer->format) < hu_format_bits(&high->format);
-}
-
 uint32_t hu_precision_overflowing(const hu_precision *precision, const hu_graph *graph,
                                   const hu_edge_table *edges, hu_promotion *promotions) {
     uint32_t count = 0;
@@ -18,7 +12,7 @@ uint32_t hu_precision_overflowing(const hu_precision *precision, const hu_graph 
         const hu_round_counts *counts = &edge->counts;
         uint64_t beyond = counts->overflow + counts->nan;
         const hu_quantizer *high = high_of(precision, &graph->value[v]);
-        if (!beyond || !is_narrower(&edge->quantizer, high)) continue;
+        if (!beyond || hu_quantizer_bits(&edge->quantizer) >= hu_quantizer_bits(high)) continue;
         double share = (double)beyond / (double)counts->elements;
         if (share >= precision->promote_at)
             promotions[count++] = (hu_promotion){v, edge->quantizer, *high, share};

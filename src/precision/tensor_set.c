@@ -14,8 +14,8 @@ bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id
     return !hu_is_inner_product(graph, v) || hu_quantizer_rounds(&edges->value[v].quantizer);
 }
 
-static bool is_low(const hu_edge_table *edges, const hu_quantizer *quantizer) {
-    return hu_quantizer_rounds(quantizer) && hu_format_bits(&quantizer->format) <= edges->low_bits;
+bool hu_is_low(const hu_edge_table *edges, const hu_quantizer *quantizer) {
+    return hu_quantizer_rounds(quantizer) && hu_quantizer_bits(quantizer) <= edges->low_bits;
 }
 
 int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
@@ -33,10 +33,9 @@ const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_t
 }
 
 int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer, int64_t batch) {
-    enum { FLOAT32_BITS = 32, SCALE_BITS = 8 };
+    enum { SCALE_BITS = 8 };
     int64_t elements = hu_tensor_elements(value, batch);
-    if (!hu_quantizer_rounds(quantizer)) return FLOAT32_BITS * elements;
-    int64_t bits = (int64_t)hu_format_bits(&quantizer->format) * elements;
+    int64_t bits = (int64_t)hu_quantizer_bits(quantizer) * elements;
     if (quantizer->kind != HU_QUANTIZER_BLOCK) return bits;
     int64_t line = value->shape.rank ? value->shape.extent[value->shape.rank - 1] : 1;
     int64_t blocks = (line + quantizer->block->length - 1) / quantizer->block->length;
@@ -60,8 +59,8 @@ double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges,
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!hu_is_tensor(graph, edges, v)) continue;
         int64_t elements = hu_tensor_elements(&graph->value[v], batch);
-        low += is_low(edges, &edges->value[v].quantizer) ? elements : 0;
-        low += is_low(edges, hu_precision_gradient(graph, edges, v)) ? elements : 0;
+        low += hu_is_low(edges, &edges->value[v].quantizer) ? elements : 0;
+        low += hu_is_low(edges, hu_precision_gradient(graph, edges, v)) ? elements : 0;
     }
     return all > 0 ? (double)low / (double)all : 0.0;
 }

@@ -22,6 +22,9 @@ bool hu_is_inner_product(const hu_graph *graph, hu_value_id v);
 /* Is v, and so its gradient, a tensor of the set? */
 bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v);
 
+/* Does a tensor that is rounded so count as low precision? */
+bool hu_is_low(const hu_edge_table *edges, const hu_quantizer *quantizer);
+
 /* Elements of a value for a batch; its gradient has as many. */
 static inline int64_t hu_tensor_elements(const hu_value_info *value, int64_t batch) {
     return value->elements * (value->role == HU_VALUE_PARAMETER ? 1 : batch);
