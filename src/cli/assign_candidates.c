@@ -57,8 +57,7 @@ static int32_t gradient_shift(const hu_assign *assign, const hu_history *history
 
 /* Adds the largest loss of each tensor over the steps, weighted by its elements. worst: [2 *
  * value_count]. */
-static void add_losses(hu_assign *assign, const hu_history *history,
-                       const hu_tensor_groups *tensors, double *worst) {
+static void add_losses(hu_assign *assign, const hu_history *history, double *worst) {
     const hu_graph *graph = assign->graph;
     int32_t shift = gradient_shift(assign, history);
     for (size_t h = 0; h < history->histogram_count; h++)
@@ -73,11 +72,11 @@ static void add_losses(hu_assign *assign, const hu_history *history,
             *here = fmax(*here, lost.overflow.share + lost.underflow.share);
         }
     for (hu_value_id v = 0; v < graph->value_count; v++) {
-        uint32_t g = tensors->of_value[v];
+        uint32_t g = assign->groups.tensors.of_value[v];
         if (g == HU_NONE) continue;
         double elements = (double)hu_tensor_elements(&graph->value[v], assign->batch);
-        assign->groups.loss[g] +=
-            (worst[2 * v] + worst[2 * v + 1]) * elements / (double)assign->groups.elements[g];
+        assign->groups.loss[g] += (worst[2 * v] + worst[2 * v + 1]) * elements /
+                                  (double)assign->groups.tensors.elements[g];
     }
 }
 
@@ -85,24 +84,16 @@ hu_status hu_assign_measure_loss(hu_assign *assign) {
     hu_status st = HU_OK;
     char folder[1024];
     hu_history *history = NULL;
-    hu_tensor_groups tensors = {0};
-    hu_edge_table edges = {0};
     void *worst = NULL;
     size_t values = 2 * (size_t)assign->graph->value_count;
     snprintf(folder, sizeof folder, "%s/fp32-%lld-s%s", assign->directory, (long long)assign->steps,
              hu_keys_value(hu_keys_at(assign->seeds, 0)));
     HU_TRY(hu_history_read_some(folder, &history));
     assign->knows_loss = history->histogram_count > 0;
-    HU_TRY(hu_edge_table_create(assign->graph, &edges));
-    HU_TRY(hu_precision_write(&assign->precision, assign->graph, assign->batch, false, &edges));
-    HU_TRY(hu_tensor_groups_create(assign->graph, &edges, assign->batch, &tensors));
     HU_TRY(hu_alloc_array(values, sizeof(double), &worst));
-    for (size_t i = 0; i < values; i++) ((double *)worst)[i] = 0.0;
-    add_losses(assign, history, &tensors, worst);
+    add_losses(assign, history, worst);
 done:
     hu_history_free(history);
-    hu_tensor_groups_free(&tensors);
-    hu_edge_table_free(&edges);
     hu_free(worst);
     return st;
 }
@@ -112,13 +103,13 @@ done:
 /* "group:1, group:4, ...": groups by number. */
 static hu_status list_groups(const hu_assign *assign, const hu_assign_candidate *c, char **text) {
     enum { ITEM_BYTES = 20 };
-    size_t used = 0, capacity = (size_t)assign->groups.count * ITEM_BYTES + 1;
+    size_t used = 0, capacity = (size_t)assign->groups.tensors.count * ITEM_BYTES + 1;
     void *block;
     hu_status st = hu_alloc(capacity, &block);
     if (st != HU_OK) return st;
     *text = block;
     (*text)[0] = '\0';
-    for (uint32_t g = 0; g < assign->groups.count; g++)
+    for (uint32_t g = 0; g < assign->groups.tensors.count; g++)
         if (c->low[g])
             used +=
                 (size_t)snprintf(*text + used, capacity - used, "%sgroup:%u", used ? ", " : "", g);
@@ -137,7 +128,7 @@ static hu_status put_low_groups(const hu_assign *assign, const hu_assign_candida
     hu_keys *list = NULL, *item;
     char text[24];
     HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, "assign", &list));
-    for (uint32_t g = 0; g < assign->groups.count; g++) {
+    for (uint32_t g = 0; g < assign->groups.tensors.count; g++) {
         if (!c->low[g]) continue;
         snprintf(text, sizeof text, "group:%u", g);
         HU_TRY(hu_keys_create(HU_KEYS_TEXT, text, "assign", &item));
@@ -197,7 +188,7 @@ done:
 
 static bool is_known(const hu_assign *assign, const bool *low) {
     for (uint32_t i = 0; i < assign->count; i++)
-        if (memcmp(assign->candidate[i].low, low, assign->groups.count * sizeof *low) == 0)
+        if (memcmp(assign->candidate[i].low, low, assign->groups.tensors.count * sizeof *low) == 0)
             return true;
     return false;
 }
@@ -221,10 +212,10 @@ static hu_status add_candidate(hu_assign *assign, hu_search_order order, uint64_
                              .seed = seed,
                              .is_trimmed = trims,
                              .is_plain = order == HU_SEARCH_SIZE && !trims};
-    HU_TRY(hu_alloc_array(assign->groups.count, sizeof(bool), &low));
+    HU_TRY(hu_alloc_array(assign->groups.tensors.count, sizeof(bool), &low));
     c.low = low;
     HU_TRY(hu_search_fill(&assign->groups, order, seed, (int64_t)most, trims, c.low, &c.bits));
-    for (uint32_t g = 0; g < assign->groups.count; g++) c.groups_low += c.low[g];
+    for (uint32_t g = 0; g < assign->groups.tensors.count; g++) c.groups_low += c.low[g];
     bool is_new = (double)c.bits <= most && c.groups_low > 0 && !is_known(assign, c.low);
     if (!is_new || assign->count == assign->capacity) goto done;
     HU_TRY(name_candidate(assign, &c));
@@ -252,7 +243,7 @@ done:
 
 static int64_t least_bits(const hu_search_groups *groups) {
     int64_t bits = groups->all_high;
-    for (uint32_t g = 0; g < groups->count; g++)
+    for (uint32_t g = 0; g < groups->tensors.count; g++)
         bits -= groups->saved[g] > 0 ? groups->saved[g] : 0;
     return bits;
 }

@@ -24,7 +24,7 @@ static json_t *rungs_json(const hu_assign *assign, const hu_assign_candidate *c)
 
 static json_t *low_json(const hu_assign *assign, const hu_assign_candidate *c) {
     json_t *list = json_array();
-    for (uint32_t g = 0; list && g < assign->groups.count; g++)
+    for (uint32_t g = 0; list && g < assign->groups.tensors.count; g++)
         if (c->low[g]) json_array_append_new(list, json_integer(g));
     return list;
 }
@@ -40,7 +40,7 @@ static json_t *candidate_json(const hu_assign *assign, const hu_assign_candidate
 
 static json_t *losses_json(const hu_assign *assign) {
     json_t *list = json_array();
-    for (uint32_t g = 0; list && assign->knows_loss && g < assign->groups.count; g++)
+    for (uint32_t g = 0; list && assign->knows_loss && g < assign->groups.tensors.count; g++)
         json_array_append_new(list, hu_json_number(assign->groups.loss[g]));
     return list;
 }
@@ -118,7 +118,7 @@ static hu_status candidate_row(const hu_assign *assign, const hu_assign_candidat
     HU_TRY(hu_table_cell(table, "%s%s", c->name, is_best ? " *" : ""));
     HU_TRY(hu_table_cell(table, "%s%s%s", hu_search_order_name(c->order),
                          c->is_trimmed ? ", trimmed" : "", c->is_plain ? " (demotion)" : ""));
-    HU_TRY(hu_table_cell(table, "%u of %u", c->groups_low, assign->groups.count));
+    HU_TRY(hu_table_cell(table, "%u of %u", c->groups_low, assign->groups.tensors.count));
     HU_TRY(hu_table_cell(table, "%.4f", hu_assign_share(assign, (double)c->bits)));
     for (int r = 0; r < assign->rungs; r++) {
         if (r >= c->rungs)

@@ -68,7 +68,6 @@ static hu_status train(hu_assign *assign, const char *name, const char *precisio
     hu_job *job = NULL;
     HU_TRY(hu_alloc_array(seeds, sizeof *job, &block));
     job = block;
-    for (size_t s = 0; s < seeds; s++) job[s] = (hu_job){0};
     for (size_t s = 0; s < seeds; s++)
         HU_TRY(make_job(assign, name, precision, rung, hu_keys_value(hu_keys_at(assign->seeds, s)),
                         &job[s]));

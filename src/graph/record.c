@@ -24,8 +24,8 @@ void hu_record_end(hu_run *run) {
 }
 
 void hu_record_rows(hu_run *run, uint32_t tally, int64_t n, const float *x) {
-    hu_histogram rows = {0};
     if (!run->records) return;
+    hu_histogram rows = {0};
     hu_histogram_add((size_t)n, x, &rows);
     hu_histogram_merge(&run->histogram[tally], &rows);
 }

@@ -121,8 +121,9 @@ done:
     return st;
 }
 
-static hu_status finish_line(FILE *file, const char *path) {
-    fputs("}\n", file);
+/* The rest of a line, and out with it. */
+static hu_status end_line(FILE *file, const char *path, const char *rest) {
+    fprintf(file, "%s\n", rest);
     if (fflush(file) != 0 || ferror(file))
         return hu_fail(HU_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
     return HU_OK;
@@ -137,8 +138,8 @@ static const char *separator(hu_recorder *r) {
 /* ---- counts of the present step ---- */
 
 static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_histogram *x) {
-    *x = (hu_histogram){0};
     if (!r->run->has_record || r->run->record_step != (uint64_t)step) return false;
+    *x = (hu_histogram){0};
     if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(r->run, tensor.value, x);
     if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(r->run, tensor.value, x);
     return hu_record_gradient(r->run, tensor.value, x);
@@ -323,7 +324,7 @@ static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool ski
     for (uint32_t i = 0; i < r->walk.count; i++) write_entry(r, i, &entries[i]);
     fputs("]", r->numerics);
     if (with_products) write_products(r);
-    return finish_line(r->numerics, r->path);
+    return end_line(r->numerics, r->path, "}");
 }
 
 /* Adds the oldest kept step to the sums. */
@@ -402,7 +403,7 @@ static hu_status write_histograms(hu_recorder *r, int64_t step) {
     for (uint32_t i = 0; i < r->walk.count; i++)
         if (recorded(r, r->walk.tensor[i], step, &x)) HU_TRY(write_histogram(r, i, step, &x));
     fputs("]", r->histograms);
-    st = finish_line(r->histograms, r->histogram_path);
+    st = end_line(r->histograms, r->histogram_path, "}");
 done:
     return st;
 }
@@ -432,7 +433,7 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
     if (end == HU_STEP_BROKEN) write_broken(r, step);
     if (r->is_first) return HU_OK;
     fputs("]", r->numerics);
-    return finish_line(r->numerics, r->path);
+    return end_line(r->numerics, r->path, "}");
 }
 
 hu_status hu_recorder_note(hu_recorder *r, const hu_run *run, int64_t step, hu_step_end end) {
@@ -446,10 +447,7 @@ done:
 }
 
 hu_status hu_recorder_line(hu_recorder *r, const char *line) {
-    fprintf(r->numerics, "%s\n", line);
-    if (fflush(r->numerics) != 0 || ferror(r->numerics))
-        return hu_fail(HU_ERR_IO, "%s: cannot write: %s", r->path, strerror(errno));
-    return HU_OK;
+    return end_line(r->numerics, r->path, line);
 }
 
 /* ---- checkpoints ---- */

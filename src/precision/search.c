@@ -11,32 +11,12 @@ const char *hu_search_order_name(hu_search_order order) {
     return names[order];
 }
 
-static hu_status make_arrays(uint32_t count, hu_search_groups *groups) {
-    hu_status st = HU_OK;
-    void *block;
-    HU_TRY(hu_alloc_array(count, sizeof(int64_t), &block));
-    groups->elements = block;
-    HU_TRY(hu_alloc_array(count, sizeof(int64_t), &block));
-    groups->high_bits = block;
-    HU_TRY(hu_alloc_array(count, sizeof(int64_t), &block));
-    groups->saved = block;
-    HU_TRY(hu_alloc_array(count, sizeof(double), &block));
-    groups->loss = block;
-    groups->count = count;
-    for (uint32_t g = 0; g < count; g++) {
-        groups->elements[g] = groups->high_bits[g] = groups->saved[g] = 0;
-        groups->loss[g] = 0.0;
-    }
-done:
-    return st;
-}
-
 static void add_bits(const hu_assignment_task *task, hu_search_groups *groups) {
     for (hu_value_id v = 0; v < task->graph->value_count; v++) {
         uint32_t g = task->groups->of_value[v];
         if (g == HU_NONE) continue;
         int64_t high = hu_candidate_bits(task, v, false, false);
-        groups->high_bits[g] += high;
+        groups->all_high += high;
         groups->saved[g] += high - hu_candidate_bits(task, v, true, true);
     }
 }
@@ -46,32 +26,31 @@ hu_status hu_search_groups_create(const hu_precision *precision, const hu_graph 
     enum { FLOAT32_BITS = 32 };
     hu_status st;
     hu_edge_table edges = {0};
-    hu_tensor_groups tensors = {0};
+    void *block;
     *groups = (hu_search_groups){0};
     HU_TRY(hu_edge_table_create(graph, &edges));
     HU_TRY(hu_precision_write(precision, graph, batch, false, &edges));
-    HU_TRY(hu_tensor_groups_create(graph, &edges, batch, &tensors));
-    HU_TRY(make_arrays(tensors.count, groups));
+    HU_TRY(hu_tensor_groups_create(graph, &edges, batch, &groups->tensors));
+    HU_TRY(hu_alloc_array(groups->tensors.count, sizeof *groups->saved, &block));
+    groups->saved = block;
+    HU_TRY(hu_alloc_array(groups->tensors.count, sizeof *groups->loss, &block));
+    groups->loss = block;
     hu_assignment_task task = {.graph = graph,
                                .edges = &edges,
-                               .groups = &tensors,
+                               .groups = &groups->tensors,
                                .high = precision->high,
                                .low = precision->low,
                                .batch = batch};
     add_bits(&task, groups);
-    memcpy(groups->elements, tensors.elements, tensors.count * sizeof *tensors.elements);
-    groups->all_plain = FLOAT32_BITS * tensors.all;
-    for (uint32_t g = 0; g < groups->count; g++) groups->all_high += groups->high_bits[g];
+    groups->all_plain = FLOAT32_BITS * groups->tensors.all;
 done:
-    hu_tensor_groups_free(&tensors);
     hu_edge_table_free(&edges);
     if (st != HU_OK) hu_search_groups_free(groups);
     return st;
 }
 
 void hu_search_groups_free(hu_search_groups *groups) {
-    hu_free(groups->elements);
-    hu_free(groups->high_bits);
+    hu_tensor_groups_free(&groups->tensors);
     hu_free(groups->saved);
     hu_free(groups->loss);
     *groups = (hu_search_groups){0};
@@ -80,7 +59,8 @@ void hu_search_groups_free(hu_search_groups *groups) {
 /* How many groups lose more than this one. */
 static uint32_t rank_of_loss(const hu_search_groups *groups, uint32_t group) {
     uint32_t rank = 0;
-    for (uint32_t g = 0; g < groups->count; g++) rank += groups->loss[g] > groups->loss[group];
+    for (uint32_t g = 0; g < groups->tensors.count; g++)
+        rank += groups->loss[g] > groups->loss[group];
     return rank;
 }
 
@@ -88,8 +68,9 @@ static uint32_t rank_of_loss(const hu_search_groups *groups, uint32_t group) {
 static bool is_late(const hu_search_groups *groups, hu_search_order order, uint32_t group) {
     enum { PART = 4, ENDS = 2 };
     if (order == HU_SEARCH_TRADE)
-        return groups->loss[group] > 0.0 && rank_of_loss(groups, group) < groups->count / PART;
-    if (order == HU_SEARCH_ENDS) return group < ENDS || group + ENDS >= groups->count;
+        return groups->loss[group] > 0.0 &&
+               rank_of_loss(groups, group) < groups->tensors.count / PART;
+    if (order == HU_SEARCH_ENDS) return group < ENDS || group + ENDS >= groups->tensors.count;
     return false;
 }
 
@@ -99,8 +80,8 @@ static bool comes_before(const hu_search_groups *groups, hu_search_order order, 
     if (a_late != b_late) return b_late;
     if (order == HU_SEARCH_LOSS && groups->loss[a] != groups->loss[b])
         return groups->loss[a] < groups->loss[b];
-    if (groups->elements[a] != groups->elements[b])
-        return groups->elements[a] > groups->elements[b];
+    if (groups->tensors.elements[a] != groups->tensors.elements[b])
+        return groups->tensors.elements[a] > groups->tensors.elements[b];
     return a < b;
 }
 
@@ -108,10 +89,10 @@ static void make_order(const hu_search_groups *groups, hu_search_order order, ui
                        uint32_t *sequence) {
     if (order == HU_SEARCH_RANDOM) {
         hu_random_key key = {seed, hu_stream_id("assign", ""), 0};
-        hu_random_permutation(&key, groups->count, sequence);
+        hu_random_permutation(&key, groups->tensors.count, sequence);
         return;
     }
-    for (uint32_t g = 0; g < groups->count; g++) {
+    for (uint32_t g = 0; g < groups->tensors.count; g++) {
         uint32_t at = g;
         for (; at > 0 && comes_before(groups, order, g, sequence[at - 1]); at--)
             sequence[at] = sequence[at - 1];
@@ -122,11 +103,11 @@ static void make_order(const hu_search_groups *groups, hu_search_order order, ui
 /* The low group with the most loss (of equals the largest) that the budget does not need. */
 static uint32_t find_needless(const hu_search_groups *groups, int64_t spare, const bool *low) {
     uint32_t best = HU_NONE;
-    for (uint32_t g = 0; g < groups->count; g++) {
+    for (uint32_t g = 0; g < groups->tensors.count; g++) {
         if (!low[g] || groups->saved[g] > spare) continue;
-        bool is_worse =
-            best == HU_NONE || groups->loss[g] > groups->loss[best] ||
-            (groups->loss[g] == groups->loss[best] && groups->elements[g] > groups->elements[best]);
+        bool is_worse = best == HU_NONE || groups->loss[g] > groups->loss[best] ||
+                        (groups->loss[g] == groups->loss[best] &&
+                         groups->tensors.elements[g] > groups->tensors.elements[best]);
         if (is_worse) best = g;
     }
     return best;
@@ -135,13 +116,13 @@ static uint32_t find_needless(const hu_search_groups *groups, int64_t spare, con
 hu_status hu_search_fill(const hu_search_groups *groups, hu_search_order order, uint64_t seed,
                          int64_t most, bool trims, bool *low, int64_t *bits) {
     void *block;
-    hu_status st = hu_alloc_array(groups->count, sizeof(uint32_t), &block);
+    hu_status st = hu_alloc_array(groups->tensors.count, sizeof(uint32_t), &block);
     if (st != HU_OK) return st;
     uint32_t *sequence = block, needless;
     int64_t left = groups->all_high;
     make_order(groups, order, seed, sequence);
-    memset(low, 0, groups->count * sizeof *low);
-    for (uint32_t i = 0; i < groups->count && left > most; i++) {
+    memset(low, 0, groups->tensors.count * sizeof *low);
+    for (uint32_t i = 0; i < groups->tensors.count && left > most; i++) {
         low[sequence[i]] = true;
         left -= groups->saved[sequence[i]];
     }

@@ -7,11 +7,10 @@
 
 /* What is known of every group before the search. */
 typedef struct hu_search_groups {
-    uint32_t count;
-    int64_t *elements;          /* [count] */
-    int64_t *high_bits, *saved; /* [count] bits with the group high; fewer of them when it is low */
-    double
-        *loss; /* [count] share of the elements that the low formats would lose, 0..1; 0: unknown */
+    hu_tensor_groups tensors;
+    int64_t *saved; /* [tensors.count] bits that the group takes less when it is low */
+    double *loss; /* [tensors.count] share of the elements that the low formats would lose, 0..1; 0:
+                     unknown */
     int64_t all_high;  /* bits with every group high */
     int64_t all_plain; /* 32 bits for every element */
 } hu_search_groups;
@@ -36,9 +35,9 @@ hu_status hu_search_groups_create(const hu_precision *precision, const hu_graph 
 void hu_search_groups_free(hu_search_groups *groups);
 
 /* Marks groups low in the order until the bits are at most `most`, then, if trims, takes back those
- * that are not needed for it, the one with the most loss first. low: [count] room. Gives the bits
- * that are left, which exceed `most` where even all groups low do not meet it. seed: of a random
- * order. HU_ERR_MEMORY. */
+ * that are not needed for it, the one with the most loss first. low: [tensors.count] room. Gives
+ * the bits that are left, which exceed `most` where even all groups low do not meet it. seed: of a
+ * random order. HU_ERR_MEMORY. */
 hu_status hu_search_fill(const hu_search_groups *groups, hu_search_order order, uint64_t seed,
                          int64_t most, bool trims, bool *low, int64_t *bits);
 

@@ -25,7 +25,7 @@ static void open_fixture(fixture *f, const char *model) {
     assert_int_equal(hu_model_build(&options, &f->graph), HU_OK);
     assert_int_equal(hu_precision_parse("high", &f->precision), HU_OK);
     assert_int_equal(hu_search_groups_create(&f->precision, f->graph, BATCH, &f->groups), HU_OK);
-    assert_true(f->groups.count <= MOST_GROUPS);
+    assert_true(f->groups.tensors.count <= MOST_GROUPS);
 }
 
 static void close_fixture(fixture *f) {
@@ -40,7 +40,7 @@ static int64_t bits_of_plan(const fixture *f, const bool *low) {
     hu_edge_table edges;
     char item[32];
     assert_int_equal(hu_precision_parse("listed", &listed), HU_OK);
-    for (uint32_t g = 0; g < f->groups.count; g++) {
+    for (uint32_t g = 0; g < f->groups.tensors.count; g++) {
         snprintf(item, sizeof item, "group:%u", g);
         if (low[g]) assert_int_equal(hu_precision_add_listed(&listed, item), HU_OK);
     }
@@ -69,7 +69,7 @@ static void test_bits(void **state) {
                     HU_OK);
                 assert_true(bits <= most);
                 assert_int_equal(bits, bits_of_plan(&f, low));
-                for (uint32_t g = 0; trims && g < f.groups.count; g++)
+                for (uint32_t g = 0; trims && g < f.groups.tensors.count; g++)
                     if (low[g]) assert_true(bits + f.groups.saved[g] > most);
             }
     close_fixture(&f);
@@ -87,7 +87,7 @@ static void test_orders(void **state) {
     f.groups.loss[3] = 0.1;
     hu_search_fill(&f.groups, HU_SEARCH_TRADE, 0, most, false, low, &bits);
     assert_true(!low[5] && !low[3] && low[1]);
-    for (uint32_t g = 0; g < f.groups.count; g++) f.groups.loss[g] = g == 14 ? 0.001 : 0.2;
+    for (uint32_t g = 0; g < f.groups.tensors.count; g++) f.groups.loss[g] = g == 14 ? 0.001 : 0.2;
     hu_search_fill(&f.groups, HU_SEARCH_LOSS, 0, most, false, low, &bits);
     assert_true(low[14] && !low[5]);
     hu_search_fill(&f.groups, HU_SEARCH_ENDS, 0, f.groups.all_plain / 100 * 26, false, low, &bits);
@@ -104,7 +104,7 @@ static void test_impossible(void **state) {
     int64_t bits, most = f.groups.all_plain / 5;
     hu_search_fill(&f.groups, HU_SEARCH_SIZE, 0, most, true, low, &bits);
     assert_true(bits > most);
-    for (uint32_t g = 0; g < f.groups.count; g++) assert_true(low[g]);
+    for (uint32_t g = 0; g < f.groups.tensors.count; g++) assert_true(low[g]);
     close_fixture(&f);
 }
 
