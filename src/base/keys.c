@@ -88,14 +88,10 @@ static hu_status check_room(const hu_keys *parent, hu_keys_kind kind, const hu_k
 }
 
 static hu_status reserve_child(hu_keys *parent) {
-    if (parent->count < parent->capacity) return HU_OK;
-    size_t capacity = parent->capacity ? 2 * parent->capacity : 4;
     void *block = parent->child;
-    hu_status st = hu_realloc(&block, capacity * sizeof *parent->child);
-    if (st != HU_OK) return st;
+    hu_status st = hu_grow(&block, parent->count, &parent->capacity, sizeof *parent->child);
     parent->child = block;
-    parent->capacity = capacity;
-    return HU_OK;
+    return st;
 }
 
 hu_status hu_keys_append(hu_keys *list, hu_keys *child) {

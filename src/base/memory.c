@@ -88,6 +88,18 @@ hu_status hu_realloc(void **block, size_t bytes) {
     return HU_OK;
 }
 
+hu_status hu_grow(void **array, size_t count, size_t *capacity, size_t element_bytes) {
+    enum { FIRST = 16 };
+    if (count < *capacity) return HU_OK;
+    size_t bytes, more = *capacity ? 2 * *capacity : FIRST;
+    if (!hu_mul_size(more, element_bytes, &bytes))
+        return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu elements of %zu bytes", more,
+                       element_bytes);
+    hu_status st = hu_realloc(array, bytes);
+    if (st == HU_OK) *capacity = more;
+    return st;
+}
+
 hu_status hu_strndup(const char *text, size_t length, char **copy) {
     void *block;
     hu_status st = hu_alloc(length + 1, &block);

@@ -38,6 +38,10 @@ hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block);
  * is untouched. */
 hu_status hu_realloc(void **block, size_t bytes);
 
+/* Makes room for one more element behind count: grows *array, of *capacity elements, to twice as
+ * many where it is full; what is new is zero. On failure both stay as they are. */
+hu_status hu_grow(void **array, size_t count, size_t *capacity, size_t element_bytes);
+
 /* Copy of a string / of its first length bytes plus a final zero. */
 hu_status hu_strdup(const char *text, char **copy);
 hu_status hu_strndup(const char *text, size_t length, char **copy);

@@ -13,6 +13,7 @@
 #include "cli/fmt_block.h"
 #include "cli/json.h"
 #include "cli/plain_format.h"
+#include "cli/show.h"
 #include "cli/verb.h"
 #include "graph/quantizer.h"
 #include "report/table.h"
@@ -43,15 +44,6 @@ static json_t *format_json(const char *name, const hu_format *format) {
     if (!failed) return object;
     json_decref(object);
     return NULL;
-}
-
-static hu_status print_text(hu_table *table) {
-    char *text;
-    hu_status st = hu_table_print(table, &text);
-    if (st != HU_OK) return st;
-    fputs(text, stdout);
-    hu_free(text);
-    return HU_OK;
 }
 
 /* "1.5 x 2^-14" or the like is what people compare; the exact power is printed beside the number.
@@ -90,7 +82,7 @@ static hu_status print_limits(const char *name, const hu_format *format) {
            name, hu_format_bits(format), format->exp_bits, format->man_bits, (int)format->bias,
            specials_names[format->specials], format->subnormals ? "kept" : "flushed",
            overflow_names[format->overflow], (unsigned long long)limits.codes);
-    st = print_text(table);
+    st = hu_show_table(table);
 done:
     hu_table_free(table);
     return st;
@@ -124,7 +116,7 @@ static hu_status print_list(void) {
     hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, &table);
     if (st != HU_OK) return st;
     for (uint32_t i = 0; i < hu_format_named_count(); i++) HU_TRY(add_list_row(table, i));
-    HU_TRY(print_text(table));
+    HU_TRY(hu_show_table(table));
     st = hu_fmt_block_list();
 done:
     hu_table_free(table);

@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "cli/keys_used.h"
 #include "cli/saved_graph.h"
+#include "cli/show.h"
 #include "cli/verb.h"
 #include "observe/range.h"
 #include "report/table.h"
@@ -147,15 +148,6 @@ static hu_status share_cell(hu_table *table, const hu_range_share *share) {
                            : hu_table_cell(table, "-");
 }
 
-static hu_status print_table(hu_table *table) {
-    char *text;
-    hu_status st = hu_table_print(table, &text);
-    if (st != HU_OK) return st;
-    fputs(text, stdout);
-    hu_free(text);
-    return HU_OK;
-}
-
 /* Largest subnormal share of each layer: three columns for each way of counting. */
 static hu_status print_layers(const statistics *s) {
     enum { MOST = 32 };
@@ -183,7 +175,7 @@ static hu_status print_layers(const statistics *s) {
                 HU_TRY(share_cell(table, is_last ? &most : &s->tables[t].layer[l].share[part]));
             }
     }
-    HU_TRY(print_table(table));
+    HU_TRY(hu_show_table(table));
 done:
     hu_table_free(table);
     return st;
@@ -208,7 +200,7 @@ static hu_status print_most(const statistics *s) {
         HU_TRY(hu_table_cell(table, "%.4f", most.overflow));
         HU_TRY(hu_table_cell(table, "%.4f", most.zero));
     }
-    HU_TRY(print_table(table));
+    HU_TRY(hu_show_table(table));
 done:
     hu_table_free(table);
     return st;
@@ -256,7 +248,7 @@ static hu_status print_exponents(const statistics *s) {
                 HU_TRY(hu_table_cell(table, "-"));
         }
     }
-    HU_TRY(print_table(table));
+    HU_TRY(hu_show_table(table));
 done:
     hu_table_free(table);
     return st;

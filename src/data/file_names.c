@@ -13,13 +13,9 @@
 
 hu_status hu_file_names_add(hu_file_names *names, const char *name) {
     hu_status st = HU_OK;
-    if (names->count == names->capacity) {
-        size_t capacity = names->capacity ? 2 * names->capacity : 16;
-        void *block = names->name;
-        HU_TRY(hu_realloc(&block, capacity * sizeof *names->name));
-        names->name = block;
-        names->capacity = capacity;
-    }
+    void *block = names->name;
+    HU_TRY(hu_grow(&block, names->count, &names->capacity, sizeof *names->name));
+    names->name = block;
     HU_TRY(hu_strdup(name, &names->name[names->count]));
     names->count++;
 done:

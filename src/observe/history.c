@@ -22,14 +22,6 @@ hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
                    message);
 }
 
-hu_status hu_history_grow(void **array, size_t count, size_t *capacity, size_t element_bytes) {
-    if (count < *capacity) return HU_OK;
-    size_t more = *capacity ? 2 * *capacity : 64;
-    hu_status st = hu_realloc(array, more * element_bytes);
-    if (st == HU_OK) *capacity = more;
-    return st;
-}
-
 uint32_t hu_names_find(const hu_names *names, const char *name) {
     for (uint32_t i = 0; i < names->count; i++)
         if (strcmp(names->name[i], name) == 0) return i;
@@ -43,7 +35,7 @@ hu_status hu_names_intern(hu_names *names, const char *name, uint32_t hint, uint
     void *block = names->name;
     *number = is_hinted ? hint : hu_names_find(names, name);
     if (*number != HU_NAMES_NONE) return HU_OK;
-    HU_TRY(hu_history_grow(&block, names->count, &capacity, sizeof *names->name));
+    HU_TRY(hu_grow(&block, names->count, &capacity, sizeof *names->name));
     names->name = block;
     names->capacity = (uint32_t)capacity;
     HU_TRY(hu_strdup(name, &names->name[names->count]));

@@ -15,9 +15,6 @@ typedef struct hu_place {
 hu_status hu_place_fail(const hu_place *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Room for one more element behind count; the new element is zero. */
-hu_status hu_history_grow(void **array, size_t count, size_t *capacity, size_t element_bytes);
-
 /* Number of a name, which is put into the list if it is new. hint: where it may stand. */
 hu_status hu_names_intern(hu_names *names, const char *name, uint32_t hint, uint32_t *number);
 

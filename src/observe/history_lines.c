@@ -117,8 +117,8 @@ static hu_status optional_number(const hu_place *place, const json_t *line, cons
 hu_status hu_history_metrics(hu_history *history, const hu_place *place, const json_t *line) {
     hu_status st = HU_OK;
     void *block = history->metrics;
-    HU_TRY(hu_history_grow(&block, history->metrics_count, &history->metrics_capacity,
-                           sizeof *history->metrics));
+    HU_TRY(hu_grow(&block, history->metrics_count, &history->metrics_capacity,
+                   sizeof *history->metrics));
     history->metrics = block;
     hu_metrics_record *record = &history->metrics[history->metrics_count];
     *record = (hu_metrics_record){.skipped = json_is_true(json_object_get(line, "skipped"))};
@@ -222,8 +222,8 @@ static hu_status read_counts(hu_history *history, const hu_place *place, const j
     hu_status st = HU_OK;
     void *block = history->numerics;
     const json_t *steps = json_object_get(line, "steps");
-    HU_TRY(hu_history_grow(&block, history->numerics_count, &history->numerics_capacity,
-                           sizeof *history->numerics));
+    HU_TRY(hu_grow(&block, history->numerics_count, &history->numerics_capacity,
+                   sizeof *history->numerics));
     history->numerics = block;
     hu_numerics_record *record = &history->numerics[history->numerics_count++];
     *record = (hu_numerics_record){.step = step};
@@ -250,8 +250,8 @@ static hu_status read_events(hu_history *history, const hu_place *place, const j
     for (size_t i = 0; i < count; i++) {
         void *block = history->events;
         HU_TRY(row_of(place, rows, i, "event", EVENT_COLUMNS, &row));
-        HU_TRY(hu_history_grow(&block, history->event_count, &history->event_capacity,
-                               sizeof *history->events));
+        HU_TRY(hu_grow(&block, history->event_count, &history->event_capacity,
+                       sizeof *history->events));
         history->events = block;
         hu_event_record *event = &history->events[history->event_count++];
         *event = (hu_event_record){.step = step};
@@ -275,8 +275,8 @@ static hu_status read_promotions(hu_history *history, const hu_place *place, con
     for (size_t i = 0; i < count; i++) {
         void *block = history->promotions;
         HU_TRY(row_of(place, rows, i, "promotion", PROMOTION_COLUMNS, &row));
-        HU_TRY(hu_history_grow(&block, history->promotion_count, &history->promotion_capacity,
-                               sizeof *history->promotions));
+        HU_TRY(hu_grow(&block, history->promotion_count, &history->promotion_capacity,
+                       sizeof *history->promotions));
         history->promotions = block;
         hu_promotion_record *promotion = &history->promotions[history->promotion_count++];
         *promotion = (hu_promotion_record){.step = step};
@@ -339,8 +339,8 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
     uint32_t hint = 0;
     void *block = history->histograms;
     const json_t *row, *rows = json_object_get(line, "tensors");
-    HU_TRY(hu_history_grow(&block, history->histogram_count, &history->histogram_capacity,
-                           sizeof *history->histograms));
+    HU_TRY(hu_grow(&block, history->histogram_count, &history->histogram_capacity,
+                   sizeof *history->histograms));
     history->histograms = block;
     hu_histogram_record *record = &history->histograms[history->histogram_count++];
     *record = (hu_histogram_record){0};

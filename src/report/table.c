@@ -19,15 +19,11 @@ struct hu_table {
 };
 
 static hu_status add_cell(hu_table *table, const char *text) {
-    if (table->count == table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 32;
-        void *block = table->cell;
-        hu_status st = hu_realloc(&block, capacity * sizeof *table->cell);
-        if (st != HU_OK) return st;
-        table->cell = block;
-        table->capacity = capacity;
-    }
-    hu_status st = hu_strdup(text, &table->cell[table->count]);
+    void *block = table->cell;
+    hu_status st = hu_grow(&block, table->count, &table->capacity, sizeof *table->cell);
+    if (st != HU_OK) return st;
+    table->cell = block;
+    st = hu_strdup(text, &table->cell[table->count]);
     if (st == HU_OK) table->count++;
     return st;
 }
