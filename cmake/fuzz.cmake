@@ -1,9 +1,6 @@
 # tests/fuzz/<name>_fuzz.c: with HALFULP_FUZZ (clang) libFuzzer programs, see tests/fuzz/run.sh;
 # otherwise tests that replay changed examples and hostile inputs.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*_fuzz.c)
-file(GLOB config_sources CONFIGURE_DEPENDS src/cli/config*.c)
-add_library(fuzz-config STATIC EXCLUDE_FROM_ALL ${config_sources})
-target_link_libraries(fuzz-config PUBLIC halfulp-base PkgConfig::YAML)
 
 if(HALFULP_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
@@ -17,7 +14,7 @@ foreach(source ${fuzz_sources})
   get_filename_component(target ${source} NAME_WE)
   string(REPLACE "_fuzz" "" name ${target})
   add_executable(${target} ${source} tests/fuzz/harness.c)
-  target_link_libraries(${target} PRIVATE fuzz-config halfulp-train PkgConfig::XXHASH PkgConfig::ZLIB)
+  target_link_libraries(${target} PRIVATE halfulp-config halfulp-train PkgConfig::XXHASH PkgConfig::ZLIB)
   if(HALFULP_FUZZ)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzz ${target})

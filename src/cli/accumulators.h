@@ -4,7 +4,7 @@
 #define HU_CLI_ACCUMULATORS_H
 #include <halfulp/gemm.h>
 
-#include "cli/config.h"
+#include "config/config.h"
 
 enum { HU_ACCUMULATORS_MOST = 64 };
 

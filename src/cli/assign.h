@@ -2,8 +2,8 @@
  */
 #ifndef HU_CLI_ASSIGN_H
 #define HU_CLI_ASSIGN_H
-#include "cli/config.h"
 #include "cli/jobs.h"
+#include "config/config.h"
 #include "precision/search.h"
 
 enum { HU_ASSIGN_RUNGS = 6 };

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "cli/assign.h"
 #include "cli/json.h"
-#include "report/table.h"
+#include "show/table.h"
 
 enum { PERCENT = 100 };
 

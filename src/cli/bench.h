@@ -2,7 +2,7 @@
  * word in the key bench.kernel and the keys it reads in verb_bench.c. */
 #ifndef HU_CLI_BENCH_H
 #define HU_CLI_BENCH_H
-#include "cli/config.h"
+#include "config/config.h"
 
 /* X(name): hu_status hu_bench_<name>(hu_config *config), which measures and prints its rows. */
 #define HU_BENCH_LIST(X) X(step) X(round) X(pack) X(gemm) X(conv)

@@ -13,7 +13,7 @@
 #include "cli/json.h"
 #include "kernel/peak/peak.h"
 #include "op/product.h"
-#include "report/table.h"
+#include "show/table.h"
 
 enum { USUAL_SAMPLES = 4, MOST_TURNS = 1000, PEAK_MACS = 2000000 };
 

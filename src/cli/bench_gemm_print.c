@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/bench_gemm.h"
-#include "report/table.h"
+#include "show/table.h"
 
 static json_t *row_json(const hu_bench_gemm_row *row) {
     return json_pack(

@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "cli/bench.h"
 #include "cli/json.h"
-#include "report/table.h"
+#include "show/table.h"
 
 enum {
     CACHED_ELEMENTS = 4096,

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/config.h"
+#include "config/config.h"
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
 

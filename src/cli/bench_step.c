@@ -13,7 +13,7 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "cli/warnings.h"
-#include "report/table.h"
+#include "show/table.h"
 
 enum { WARM_UP_STEPS = 2, WORK_STEPS = 3, IMAGES = 1024, MOST = 2 };
 

@@ -2,7 +2,7 @@
 #ifndef HU_CLI_BOARD_H
 #define HU_CLI_BOARD_H
 #include "observe/recorder.h"
-#include "report/tensorboard.h"
+#include "show/tensorboard.h"
 #include "train/trainer.h"
 
 /* The numbers of one row of metrics.csv, under the names of its columns; accuracy < 0: none. */

@@ -2,8 +2,8 @@
  * beats in both accuracy and memory. */
 #ifndef HU_CLI_COMPARE_H
 #define HU_CLI_COMPARE_H
-#include "cli/config.h"
 #include "cli/jobs.h"
+#include "config/config.h"
 
 typedef struct hu_compare {
     hu_keys *precisions, *seeds; /* lists of texts */

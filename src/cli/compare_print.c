@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/compare.h"
-#include "report/table.h"
+#include "show/table.h"
 
 enum { ROLES = 32 };
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "report/table.h"
+#include "show/table.h"
 
 enum { NAME_BYTES = 80 };
 

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/config.h"
 #include "cli/json.h"
+#include "config/config.h"
 
 enum { RESULT_LIMIT = 1 << 24, TAIL_BYTES = 4096 };
 

@@ -15,10 +15,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/config.h"
 #include "cli/interrupt.h"
 #include "cli/job_folder.h"
 #include "cli/session.h"
+#include "config/config.h"
 
 extern char **environ;
 

@@ -1,8 +1,8 @@
 /* cli/jobs_setup.h - what compare and assign read of the configuration for their jobs. */
 #ifndef HU_CLI_JOBS_SETUP_H
 #define HU_CLI_JOBS_SETUP_H
-#include "cli/config.h"
 #include "cli/jobs.h"
+#include "config/config.h"
 
 /* The seeds that every job is trained with, as a list of texts; owner frees. HU_ERR_ARGUMENT: seed
  * was given, or none; HU_ERR_PARSE: no seed, or one twice. */

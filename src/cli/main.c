@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "cli/config.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "config/config.h"
 #include "kernel/block/block.h"
 #include "model/model.h"
 #include "precision/plan.h"

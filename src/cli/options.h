@@ -2,7 +2,7 @@
  * open. */
 #ifndef HU_CLI_OPTIONS_H
 #define HU_CLI_OPTIONS_H
-#include "cli/config.h"
+#include "config/config.h"
 #include "train/trainer.h"
 
 /* Opens the data set that the configuration names; where the default set is not installed and the

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/quantizer.h"
+#include "tensor/quantizer.h"
 
 hu_status hu_plain_format_parse(const char *text, hu_format *format) {
     hu_quantizer quantizer, other;

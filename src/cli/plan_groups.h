@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "precision/group.h"
-#include "report/table.h"
+#include "show/table.h"
 
 /* {"tensor_elements", "low_precision_ratio", "model_aggregate_bits", "groups": [{"id", "elements",
  * "share", "precision": "low" | "high" | "mixed" | "float32", "bits", "tensors": [names]}]} in

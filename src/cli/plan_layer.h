@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "graph/run.h"
-#include "report/table.h"
+#include "show/table.h"
 
 enum { HU_GROUPED_BYTES = 32 };
 

@@ -5,7 +5,7 @@
 
 #include "base/keys.h"
 #include "observe/history.h"
-#include "report/page.h"
+#include "show/page.h"
 
 typedef struct hu_report_run {
     char *folder;

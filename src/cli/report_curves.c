@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/report.h"
-#include "report/chart.h"
-#include "report/html.h"
+#include "show/chart.h"
+#include "show/html.h"
 
 enum { TIP = 220, MAX_LINES = 24 };
 

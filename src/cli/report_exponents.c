@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/report.h"
-#include "report/chart.h"
-#include "report/html.h"
+#include "show/chart.h"
+#include "show/html.h"
 
 enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120, NAME_BYTES = 128 };
 

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/report.h"
-#include "report/chart.h"
-#include "report/html.h"
+#include "show/chart.h"
+#include "show/html.h"
 
 enum { MAX_RUNS_SHOWN = 12, NOTE_BYTES = 80 };
 

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/config.h"
 #include "cli/job_folder.h"
 #include "cli/report.h"
+#include "config/config.h"
 
 enum { MAX_RUNS = 10000 };
 

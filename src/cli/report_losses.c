@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/report.h"
-#include "report/html.h"
+#include "show/html.h"
 
 enum { MAX_RUNS_SHOWN = 8, MAX_ROWS = 12 };
 

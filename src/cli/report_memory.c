@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "cli/jobs.h"
 #include "cli/report.h"
-#include "report/chart.h"
-#include "report/html.h"
+#include "show/chart.h"
+#include "show/html.h"
 
 enum { MAX_ROLES = 16 };
 

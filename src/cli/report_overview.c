@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "cli/jobs.h"
 #include "cli/report.h"
-#include "report/chart.h"
-#include "report/html.h"
+#include "show/chart.h"
+#include "show/html.h"
 
 static const double mib = 1024.0 * 1024.0;
 

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/config.h"
 #include "cli/jobs.h"
 #include "cli/report.h"
-#include "report/html.h"
+#include "config/config.h"
+#include "show/html.h"
 
 enum { VALUE_BYTES = 160, MAX_COLUMNS = 12 };
 

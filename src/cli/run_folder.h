@@ -5,10 +5,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/config.h"
+#include "config/config.h"
 #include "observe/recorder.h"
-#include "report/csv.h"
-#include "report/tensorboard.h"
+#include "show/csv.h"
+#include "show/tensorboard.h"
 #include "train/trainer.h"
 
 typedef struct hu_run_folder {

@@ -1,7 +1,7 @@
 /* cli/saved_graph.h - the graph of a run's model, without its data, weights or memory. */
 #ifndef HU_CLI_SAVED_GRAPH_H
 #define HU_CLI_SAVED_GRAPH_H
-#include "cli/config.h"
+#include "config/config.h"
 #include "graph/graph.h"
 
 /* Merges the folder's configuration as hu_saved_run_merge and builds its model for images of the

@@ -1,7 +1,7 @@
 /* cli/saved_run.h - a run's folder read again: its configuration, and its newest checkpoint. */
 #ifndef HU_CLI_SAVED_RUN_H
 #define HU_CLI_SAVED_RUN_H
-#include "cli/config.h"
+#include "config/config.h"
 #include "train/trainer.h"
 
 typedef struct hu_saved_run {

@@ -5,8 +5,8 @@
 #include <jansson.h>
 #include <signal.h>
 
-#include "cli/config.h"
 #include "cli/run_folder.h"
+#include "config/config.h"
 #include "train/trainer.h"
 
 typedef struct hu_session {

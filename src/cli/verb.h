@@ -1,7 +1,7 @@
 /* cli/verb.h - the table of verbs. A verb is one file verb_<name>.c and one line here. */
 #ifndef HU_CLI_VERB_H
 #define HU_CLI_VERB_H
-#include "cli/config.h"
+#include "config/config.h"
 
 typedef struct hu_verb {
     const char *name;

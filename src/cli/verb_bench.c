@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "cli/bench.h"
-#include "cli/keys_used.h"
 #include "cli/verb.h"
+#include "config/used.h"
 
 /* Keys that each kernel reads. */
 #define OF_ALL "bench.kernel", "run.repeat", "run.threads", "run.quiet"

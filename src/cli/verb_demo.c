@@ -17,7 +17,7 @@
 #include "cli/run_folder.h"
 #include "cli/session.h"
 #include "cli/verb.h"
-#include "report/table.h"
+#include "show/table.h"
 
 /* The rows of the demo: all start from the same weights and see the same batches. */
 static const struct {

@@ -6,9 +6,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/json.h"
-#include "cli/keys_used.h"
 #include "cli/saved_run.h"
 #include "cli/verb.h"
+#include "config/used.h"
 #include "train/weights.h"
 
 static const char *const flags[] = {"json", NULL};

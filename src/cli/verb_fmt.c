@@ -15,8 +15,8 @@
 #include "cli/plain_format.h"
 #include "cli/show.h"
 #include "cli/verb.h"
-#include "graph/quantizer.h"
-#include "report/table.h"
+#include "show/table.h"
+#include "tensor/quantizer.h"
 
 enum { LINE_BYTES = 512, NAME_BYTES = 80 };
 

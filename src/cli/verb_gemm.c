@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "cli/accumulators.h"
 #include "cli/json.h"
-#include "cli/keys_used.h"
 #include "cli/plain_format.h"
 #include "cli/verb.h"
-#include "report/table.h"
+#include "config/used.h"
+#include "show/table.h"
 
 enum { NAME_BYTES = 96, FORMAT_BYTES = 64 };
 

@@ -7,13 +7,13 @@
 #include "base/memory.h"
 #include "cli/assumed.h"
 #include "cli/json.h"
-#include "cli/keys_used.h"
 #include "cli/options.h"
 #include "cli/plan_groups.h"
 #include "cli/plan_layer.h"
 #include "cli/session.h"
 #include "cli/verb.h"
 #include "cli/warnings.h"
+#include "config/used.h"
 
 /* The storages that are planned, one after the other; the first gives the layers. */
 static const struct {

@@ -8,10 +8,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/json.h"
-#include "cli/keys_used.h"
 #include "cli/saved_run.h"
 #include "cli/verb.h"
-#include "report/table.h"
+#include "config/used.h"
+#include "show/table.h"
 
 enum { USUAL_COUNT = 10 };
 

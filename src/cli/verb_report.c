@@ -9,7 +9,7 @@
 #include "cli/json.h"
 #include "cli/report.h"
 #include "cli/verb.h"
-#include "report/html.h"
+#include "show/html.h"
 
 enum { MAX_SUBJECTS = 1024 };
 

@@ -7,12 +7,12 @@
 #include "base/memory.h"
 #include "cli/candidates.h"
 #include "cli/json.h"
-#include "cli/keys_used.h"
 #include "cli/saved_graph.h"
 #include "cli/show.h"
 #include "cli/verb.h"
+#include "config/used.h"
 #include "observe/range.h"
-#include "report/table.h"
+#include "show/table.h"
 
 static const char usual_formats[] = "fp16,1/6/9";
 static const char *const part_names[] = {"input", "weight", "gradient"};

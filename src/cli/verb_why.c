@@ -6,10 +6,10 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "cli/json.h"
-#include "cli/keys_used.h"
 #include "cli/saved_graph.h"
 #include "cli/verb.h"
 #include "cli/why_facts.h"
+#include "config/used.h"
 
 static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
 

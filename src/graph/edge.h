@@ -10,7 +10,7 @@
 #include <halfulp/round.h>
 
 #include "graph/graph.h"
-#include "graph/quantizer.h"
+#include "tensor/quantizer.h"
 
 typedef struct hu_edge {
     hu_quantizer quantizer;

@@ -11,7 +11,7 @@
 #include <halfulp/round.h>
 #include <halfulp/status.h>
 
-#include "observe/exponents.h"
+#include "tensor/exponents.h"
 
 /* A list of different texts in the order in which they were met. */
 typedef struct hu_names {

@@ -4,8 +4,8 @@
  */
 #ifndef HU_OBSERVE_RANGE_H
 #define HU_OBSERVE_RANGE_H
+#include "graph/walk.h"
 #include "observe/history.h"
-#include "observe/walk.h"
 
 typedef enum hu_range_part {
     HU_RANGE_INPUT,

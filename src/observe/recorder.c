@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "graph/record.h"
-#include "observe/walk.h"
+#include "graph/walk.h"
 
 /* Steps kept one by one. */
 enum { RING = 4 };

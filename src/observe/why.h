@@ -10,8 +10,8 @@
  */
 #ifndef HU_OBSERVE_WHY_H
 #define HU_OBSERVE_WHY_H
+#include "graph/walk.h"
 #include "observe/history.h"
-#include "observe/walk.h"
 
 typedef enum hu_death_kind {
     HU_DEATH_NONE,

@@ -2,7 +2,7 @@
  * only. */
 #ifndef HU_TRAIN_INNER_H
 #define HU_TRAIN_INNER_H
-#include "observe/walk.h"
+#include "graph/walk.h"
 #include "train/trainer.h"
 
 /* Section "position" of a checkpoint, in the machine's own byte order like all sections. */

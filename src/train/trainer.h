@@ -9,7 +9,7 @@
 #include "observe/ledger.h"
 #include "precision/plan.h"
 #include "precision/promote.h"
-#include "train/checkpoint.h"
+#include "store/checkpoint.h"
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"

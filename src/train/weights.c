@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "tensor/safetensors.h"
+#include "store/safetensors.h"
 #include "train/inner.h"
 
 static const char *const layout_names[] = {"torch", "halfulp"};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/config.h"
+#include "config/config.h"
 
 enum { WORDS_MAX = 40 };
 

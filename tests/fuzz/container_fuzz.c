@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-#include "train/container.h"
+#include "store/container.h"
 
 enum { SIZE_AT = 16, TABLE_AT = 32, COUNT_AT = 12, ENTRY_BYTES = HU_CONTAINER_NAME_BYTES + 24 };
 

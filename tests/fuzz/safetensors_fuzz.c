@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "tensor/safetensors.h"
+#include "store/safetensors.h"
 
 static void check_tensor(const hu_safetensors *file, const hu_safetensor *tensor, size_t *next) {
     FUZZ_CHECK(tensor->name[0] && tensor->begin == *next && tensor->end >= tensor->begin);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cli/config.h"
+#include "config/config.h"
 
 /* Every accessor on every node; kinds and levels are what they say. */
 static void visit(const hu_keys *node, int level) {

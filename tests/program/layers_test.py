@@ -11,14 +11,17 @@ SOURCE = Path(os.environ.get("HALFULP_SOURCE", Path(__file__).resolve().parents[
 # From the top; rooms on one line do not see each other.
 STOREYS = [
     ["cli"],
+    ["sweep", "bench"],
+    ["session", "report", "explain"],
+    ["journal"],
     ["train"],
-    ["precision"],
-    ["model", "observe"],
+    ["layout", "model"],
+    ["engine", "precision", "task", "observe"],
     ["graph"],
-    ["op", "data"],
-    ["comm", "tensor", "report"],
+    ["op", "comm", "store"],
+    ["product", "tensor", "data", "config"],
     ["kernel"],
-    ["format"],
+    ["format", "show"],
     ["base"],
 ]
 HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}
@@ -32,12 +35,12 @@ CONFINED = {
     r"(oneapi/dnnl/)?dnnl.*\.h": ["op/dnn_api.h"],
     r"turbojpeg\.h": ["data/image_jpeg.c"],
     r"png\.h": ["data/image_png.c"],
-    r"yaml\.h": ["cli/config.c"],
+    r"yaml\.h": ["config/yaml.c"],
     r"mpi\.h": ["comm/mpi.c"],
-    r"jansson\.h": ["cli/", "observe/history_inner.h"],
+    r"jansson\.h": ["show/json.h", "cli/", "observe/history_inner.h"],
     r"mpfr\.h": [],
     r"Random123/.*": ["base/rng.c"],
-    r"isa-l.*\.h|.*\.pb-c\.h|protobuf-c.*": ["report/tensorboard.c"],
+    r"isa-l.*\.h|.*\.pb-c\.h|protobuf-c.*": ["show/tensorboard.c"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)

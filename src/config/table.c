@@ -1,0 +1,110 @@
+/* The table of configuration keys, and what each key takes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "config/config.h"
+
+const hu_config_key hu_config_keys[] = {
+#define X(name, short_form, type, least, most, preset, words, help)                                \
+    {name, short_form, HU_CONFIG_##type, (double)(least), (double)(most), preset, words, help},
+#include "config/keys.list"
+#undef X
+};
+
+enum { KEY_COUNT = sizeof hu_config_keys / sizeof *hu_config_keys, NEAREST_BYTES = 256 };
+
+const size_t hu_config_key_count = KEY_COUNT;
+
+const hu_config_key *hu_config_key_find(const char *name) {
+    for (size_t i = 0; i < KEY_COUNT && *name; i++)
+        if (strcmp(hu_config_keys[i].name, name) == 0 ||
+            strcmp(hu_config_keys[i].short_form, name) == 0)
+            return &hu_config_keys[i];
+    return NULL;
+}
+
+/* Full names of which the user gave the last part only: "clip_norm". */
+static size_t list_without_namespace(const char *name, const char **names) {
+    size_t count = 0;
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        const char *dot = strchr(hu_config_keys[i].name, '.');
+        if (dot && strcmp(dot + 1, name) == 0) names[count++] = hu_config_keys[i].name;
+    }
+    return count;
+}
+
+static size_t list_all(const char **names) {
+    size_t count = 0;
+    for (size_t i = 0; i < KEY_COUNT; i++) {
+        names[count++] = hu_config_keys[i].name;
+        if (*hu_config_keys[i].short_form) names[count++] = hu_config_keys[i].short_form;
+    }
+    names[count++] = "config";
+    return count;
+}
+
+hu_status hu_config_key_unknown(const char *origin, const char *name) {
+    const char *names[2 * KEY_COUNT + 1];
+    size_t count = list_without_namespace(name, names);
+    if (count == 0) count = list_all(names);
+    char nearest[NEAREST_BYTES];
+    hu_nearest(name, names, count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "%s: unknown key '%.100s', expected a known one; nearest: %s",
+                   origin, name, nearest);
+}
+
+static bool is_auto(const hu_keys *node) {
+    return hu_keys_kind_of(node) == HU_KEYS_TEXT && strcmp(hu_keys_value(node), "auto") == 0;
+}
+
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+    while (*words) {
+        size_t span = strcspn(words, " ");
+        if (span == length && memcmp(words, word, span) == 0) return true;
+        words += span + (words[span] == ' ');
+    }
+    return false;
+}
+
+static hu_status check_int(const hu_config_key *key, const hu_keys *node) {
+    int64_t value;
+    hu_status st = hu_keys_as_i64(node, &value);
+    if (st != HU_OK) return st;
+    if ((double)value < key->least || (double)value > key->most)
+        return hu_keys_fail(node, "an integer from %.0f to %.0f", key->least, key->most);
+    return HU_OK;
+}
+
+static hu_status check_real(const hu_config_key *key, const hu_keys *node) {
+    double value;
+    hu_status st = hu_keys_as_f64(node, &value);
+    if (st != HU_OK) return st;
+    if (value < key->least || value > key->most)
+        return hu_keys_fail(node, "a number from %g to %g", key->least, key->most);
+    return HU_OK;
+}
+
+hu_status hu_config_key_check(const hu_config_key *key, const hu_keys *node) {
+    const char *text;
+    bool flag;
+    if (key->type == HU_CONFIG_LIST)
+        return hu_keys_kind_of(node) == HU_KEYS_LIST ? HU_OK : hu_keys_fail(node, "a list");
+    if (strcmp(key->preset, "auto") == 0 && is_auto(node)) return HU_OK;
+    switch (key->type) {
+    case HU_CONFIG_INT:
+        return check_int(key, node);
+    case HU_CONFIG_REAL:
+        return check_real(key, node);
+    case HU_CONFIG_BOOL:
+        return hu_keys_as_bool(node, &flag);
+    case HU_CONFIG_CHOICE:
+        if (!has_word(key->words, hu_keys_value(node)) || !*hu_keys_value(node))
+            return hu_keys_fail(node, "one of: %s", key->words);
+        return HU_OK;
+    default:
+        return hu_keys_as_text(node, &text);
+    }
+}

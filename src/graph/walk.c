@@ -1,0 +1,158 @@
+#include "graph/walk.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/layout.h"
+
+static void put(hu_walk *walk, hu_tensor_kind kind, hu_value_id v) {
+    if (walk->place[kind][v] != HU_NONE) return;
+    walk->place[kind][v] = walk->count;
+    walk->tensor[walk->count++] = (hu_tensor){kind, v};
+}
+
+/* The node of the lowest number whose backward part brings a gradient of the value. */
+static uint32_t last_to_bring(const hu_graph *graph, hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    for (uint32_t k = 0; k < value->use_count; k++)
+        if (hu_use_has_gradient(graph, value->uses[k])) return graph->use[value->uses[k]].node;
+    return HU_NONE;
+}
+
+static void walk_forward(hu_walk *walk) {
+    const hu_graph *graph = walk->graph;
+    put(walk, HU_TENSOR_VALUE, graph->image);
+    put(walk, HU_TENSOR_VALUE, graph->label);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const hu_node *node = &graph->node[n];
+        for (int j = 0; j < node->n_params; j++) put(walk, HU_TENSOR_VALUE, node->param[j]);
+        for (int i = 0; i < node->n_out; i++) put(walk, HU_TENSOR_VALUE, node->out[i]);
+    }
+}
+
+static void walk_backward(hu_walk *walk) {
+    const hu_graph *graph = walk->graph;
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        const hu_node *node = &graph->node[n];
+        if (!node->needs_backward) continue;
+        for (int i = 0; i < node->n_out && n != graph->loss_node; i++)
+            put(walk, HU_TENSOR_SUM, node->out[i]);
+        for (int k = 0; k < node->n_in + node->n_params; k++) {
+            hu_value_id v = graph->use[node->first_use + (uint32_t)k].value;
+            if (last_to_bring(graph, v) == n) put(walk, HU_TENSOR_GRADIENT, v);
+        }
+    }
+}
+
+hu_status hu_walk_create(const hu_graph *graph, hu_walk *walk) {
+    hu_status st = HU_OK;
+    void *block;
+    *walk = (hu_walk){.graph = graph};
+    HU_TRY(hu_alloc_array(3 * (size_t)graph->value_count, sizeof *walk->tensor, &block));
+    walk->tensor = block;
+    for (int kind = 0; kind < 3; kind++) {
+        HU_TRY(hu_alloc_array(graph->value_count, sizeof(uint32_t), &block));
+        walk->place[kind] = block;
+        for (hu_value_id v = 0; v < graph->value_count; v++) walk->place[kind][v] = HU_NONE;
+    }
+    walk_forward(walk);
+    walk_backward(walk);
+done:
+    if (st != HU_OK) hu_walk_free(walk);
+    return st;
+}
+
+void hu_walk_free(hu_walk *walk) {
+    hu_free(walk->tensor);
+    for (int kind = 0; kind < 3; kind++) hu_free(walk->place[kind]);
+    *walk = (hu_walk){0};
+}
+
+void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
+    static const char *const suffix[] = {"", ".grad", ".grad.sum"};
+    snprintf(name, HU_TENSOR_NAME_BYTES, "%s%s", graph->value[tensor.value].name,
+             suffix[tensor.kind]);
+}
+
+const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_table *edges,
+                                        hu_tensor tensor) {
+    if (tensor.kind == HU_TENSOR_VALUE) return &edges->value[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_SUM) return &edges->grad_sum[tensor.value].quantizer;
+    return &edges->grad[graph->value[tensor.value].uses[0]].quantizer;
+}
+
+hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edges,
+                                 hu_tensor tensor) {
+    const hu_value_info *value = &graph->value[tensor.value];
+    hu_round_counts counts;
+    if (tensor.kind == HU_TENSOR_VALUE) return edges->value[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_SUM) return edges->grad_sum[tensor.value].counts;
+    hu_round_counts_clear(&counts);
+    for (uint32_t k = 0; k < value->use_count; k++)
+        hu_round_counts_add(&counts, &edges->grad[value->uses[k]].counts);
+    return counts;
+}
+
+/* ---- what a tensor is made of ---- */
+
+typedef struct list {
+    const hu_walk *walk;
+    uint32_t *source;
+    uint32_t room, count;
+} list;
+
+static void add(list *sources, hu_tensor_kind kind, hu_value_id v) {
+    uint32_t place = sources->walk->place[kind][v];
+    if (place == HU_NONE) return;
+    if (sources->count < sources->room) sources->source[sources->count] = place;
+    sources->count++;
+}
+
+static void add_reads(list *sources, const hu_node *node) {
+    for (int i = 0; i < node->n_in; i++) add(sources, HU_TENSOR_VALUE, node->in[i]);
+    for (int j = 0; j < node->n_params; j++) {
+        bool is_buffer = sources->walk->graph->value[node->param[j]].role == HU_VALUE_BUFFER;
+        if (!is_buffer) add(sources, HU_TENSOR_VALUE, node->param[j]);
+    }
+}
+
+/* The gradients that the backward part of a node reads. */
+static void add_gradients(list *sources, const hu_node *node) {
+    for (int i = 0; i < node->n_out; i++) {
+        bool has_sum = sources->walk->place[HU_TENSOR_SUM][node->out[i]] != HU_NONE;
+        add(sources, HU_TENSOR_GRADIENT, node->out[i]);
+        if (has_sum) add(sources, HU_TENSOR_SUM, node->out[i]);
+    }
+}
+
+/* Running statistics follow what their node reads. */
+static void add_statistics(list *sources, const hu_value_info *value) {
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_node *node =
+            &sources->walk->graph->node[sources->walk->graph->use[value->uses[k]].node];
+        for (int i = 0; i < node->n_in; i++) add(sources, HU_TENSOR_VALUE, node->in[i]);
+    }
+}
+
+uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *source) {
+    const hu_graph *graph = walk->graph;
+    hu_tensor tensor = walk->tensor[place];
+    const hu_value_info *value = &graph->value[tensor.value];
+    list sources = {walk, source, room, 0};
+    if (tensor.kind == HU_TENSOR_SUM) add(&sources, HU_TENSOR_GRADIENT, tensor.value);
+    if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE)
+        add_reads(&sources, &graph->node[value->producer]);
+    if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)
+        add_statistics(&sources, value);
+    for (int turn = 0; tensor.kind == HU_TENSOR_GRADIENT && turn < 2; turn++)
+        for (uint32_t k = 0; k < value->use_count; k++) {
+            const hu_node *node = &graph->node[graph->use[value->uses[k]].node];
+            if (!hu_use_has_gradient(graph, value->uses[k])) continue;
+            if (turn == 0)
+                add_gradients(&sources, node);
+            else
+                add_reads(&sources, node);
+        }
+    return sources.count;
+}

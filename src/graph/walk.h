@@ -1,0 +1,50 @@
+/* graph/walk.h - the tensors of a training step in the order in which they are made, each after
+ * all that it is made of: forward values, then gradients. The same order serves the message of a
+ * skipped step and `why`.
+ *
+ * The gradient of a value stands behind its last consumer's backward part; its sum is where several
+ * contributions are added, or one is rounded again.
+ */
+#ifndef HU_GRAPH_WALK_H
+#define HU_GRAPH_WALK_H
+#include "graph/edge.h"
+
+typedef enum hu_tensor_kind { HU_TENSOR_VALUE, HU_TENSOR_GRADIENT, HU_TENSOR_SUM } hu_tensor_kind;
+
+typedef struct hu_tensor {
+    hu_tensor_kind kind;
+    hu_value_id value;
+} hu_tensor;
+
+typedef struct hu_walk {
+    const hu_graph *graph; /* borrowed */
+    hu_tensor *tensor;     /* [count] */
+    uint32_t count;
+    uint32_t *place[3]; /* [kind][value_count] where a tensor stands, HU_NONE if it is not made */
+} hu_walk;
+
+/* Owner frees with hu_walk_free. */
+hu_status hu_walk_create(const hu_graph *graph, hu_walk *walk);
+void hu_walk_free(hu_walk *walk);
+
+enum { HU_TENSOR_NAME_BYTES = HU_NAME_BYTES + 16 };
+
+/* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum". */
+void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name);
+
+/* How a tensor is rounded (of a gradient: by its first consumer). Borrowed: from edges. */
+const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_table *edges,
+                                        hu_tensor tensor);
+
+/* Counts of the present step; of a gradient: those of all consumers together. */
+hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edges,
+                                 hu_tensor tensor);
+
+/* What a tensor is made of, as places in the walk: at most room of them are written, all are
+ * counted. Of a forward value: inputs and trained parameters of its node
+ * (of running statistics: its inputs); of a gradient: the gradients that
+ * its consumers' backward parts read, then the forward values that they read; of a sum: its
+ * gradient. */
+uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *sources);
+
+#endif

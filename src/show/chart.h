@@ -1,0 +1,117 @@
+/* show/chart.h - the report's pictures, each from plain numbers. A series number chooses colour,
+ * mark and dashes. Texts are borrowed for the call. */
+#ifndef HU_SHOW_CHART_H
+#define HU_SHOW_CHART_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "show/page.h"
+
+enum { HU_SERIES_COLOURS = 8, HU_CHART_WIDTH = 760, HU_CHART_LEAST = 560 };
+
+/* "c3" or "c3 d1": classes of a series' colour and dashes. */
+void hu_series_class(int series, char *text, size_t capacity);
+
+/* Names with their colours and marks, as text that wraps. */
+typedef struct hu_legend_item {
+    const char *name;
+    int series;
+} hu_legend_item;
+enum { HU_LEGEND_MARKS, HU_LEGEND_LINES, HU_LEGEND_AREAS };
+void hu_legend_draw(hu_page *page, const hu_legend_item *item, size_t count, int kind);
+
+/* --- points: one number against another -------------------------------------------------------*/
+
+typedef struct hu_chart_point {
+    const char *label, *tip;
+    double x, y;
+    double least, most; /* range of y; NaN: none */
+    int series;
+    bool is_front;  /* the dashed line joins these */
+    bool is_absent; /* has an x but no y (diverged): marked at the bottom */
+} hu_chart_point;
+
+/* front_title: what the dashed line is, NULL: there is none. */
+void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, const char *x_title,
+                     const char *y_title, const char *front_title);
+
+/* --- lines over steps
+ * ---------------------------------------------------------------------------*/
+
+typedef struct hu_chart_mark {
+    double x;
+    const char *tip;
+} hu_chart_mark;
+
+typedef struct hu_chart_line {
+    const char *label;
+    int series;
+    const double *x, *y; /* [count]; y that are not finite leave gaps */
+    size_t count;
+    bool has_marks; /* a mark at every point */
+    hu_chart_mark *skipped, *promoted;
+    size_t skipped_count, promoted_count;
+    double ended; /* x where it diverged; NaN: it did not */
+} hu_chart_line;
+
+/* smooth: weight of the past in the running mean that is drawn, 0: none. top: largest y shown, NaN:
+ * all. */
+void hu_chart_lines(hu_page *page, const hu_chart_line *line, size_t count, double smooth,
+                    double top, const char *x_title, const char *y_title);
+
+/* --- exponent histograms
+ * ------------------------------------------------------------------------*/
+
+/* Where a format's numbers are, as log2: smallest kept, smallest normal, overflow. */
+typedef struct hu_chart_range {
+    const char *name;
+    double vanish, normal, top;
+} hu_chart_range;
+
+enum { HU_RIDGE_CANDIDATES = 4 };
+
+typedef struct hu_chart_ridge {
+    const char *name;
+    int first;           /* exponent of bin 0 */
+    const uint64_t *bin; /* [count] */
+    uint32_t count;
+    bool has_range; /* whether it was rounded */
+    hu_chart_range range;
+    double lost; /* share lost in that format */
+    double candidate[HU_RIDGE_CANDIDATES];
+    double zero; /* share of zeros */
+} hu_chart_ridge;
+
+/* candidate: formats drawn above the ridges, with a column each. */
+void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
+                     const hu_chart_range *candidate, int series, const char *label);
+
+/* --- bits of groups over steps
+ * ------------------------------------------------------------------*/
+
+typedef struct hu_chart_span {
+    double from, to; /* steps */
+    double bits;
+} hu_chart_span;
+
+typedef struct hu_chart_row {
+    const char *label, *note; /* note: right of the row */
+    hu_chart_span *span;
+    size_t count;
+} hu_chart_row;
+
+void hu_chart_heat(hu_page *page, const hu_chart_row *row, size_t count, double steps);
+
+/* --- stacked bars
+ * -------------------------------------------------------------------------------*/
+
+typedef struct hu_chart_bar {
+    const char *label;
+    const double *part; /* [parts] */
+} hu_chart_bar;
+
+void hu_chart_bars(hu_page *page, const hu_chart_bar *bar, size_t count, const char *const *part,
+                   size_t parts, const char *unit);
+
+#endif

@@ -1,0 +1,145 @@
+/* Curves over steps, with rows of ticks below for skipped steps and promotions. */
+#include <math.h>
+#include <stdio.h>
+
+#include "show/chart.h"
+#include "show/scale.h"
+#include "show/svg.h"
+
+enum { PLOT_HEIGHT = 300, ROW = 15, MAX_POINTS = 500, MAX_TICKS = 1200 };
+
+typedef struct plot {
+    hu_frame frame;
+    hu_scale x, y;
+} plot;
+
+static size_t strip_rows(const hu_chart_line *line, size_t count) {
+    size_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += line[i].skipped_count > 0 || line[i].promoted_count > 0;
+    return rows;
+}
+
+static plot make_plot(const hu_chart_line *line, size_t count, double top) {
+    double x_high = 1.0, y_low = INFINITY, y_high = -INFINITY;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < line[i].count; k++) {
+            x_high = fmax(x_high, line[i].x[k]);
+            if (!isfinite(line[i].y[k])) continue;
+            y_low = fmin(y_low, line[i].y[k]);
+            y_high = fmax(y_high, line[i].y[k]);
+        }
+    if (isfinite(top)) y_high = fmin(y_high, top);
+    plot made = {.frame = {58, HU_CHART_WIDTH - 16, 26, PLOT_HEIGHT - 44}};
+    made.x = hu_scale_exact(0.0, x_high, made.frame.left, made.frame.right);
+    made.y = hu_scale_fit(fmin(y_low, y_high), y_high, made.frame.bottom, made.frame.top);
+    return made;
+}
+
+static double clamped(const plot *p, double value) {
+    return hu_scale_at(&p->y, fmin(fmax(value, p->y.low), p->y.high));
+}
+
+/* Every nth point, each the mean of those it stands for, so that a long run stays a small file. */
+static void draw_curve(hu_page *page, const plot *p, const hu_chart_line *line, double smooth,
+                       const char *name) {
+    size_t every = line->count / MAX_POINTS + 1;
+    bool is_new = true;
+    double mean = NAN;
+    hu_svg_path(page, name);
+    for (size_t k = 0; k < line->count; k += every) {
+        double sum = 0.0, place = 0.0;
+        int used = 0;
+        for (size_t j = k; j < line->count && j < k + every; j++) {
+            if (!isfinite(line->y[j])) continue;
+            mean = isnan(mean) ? line->y[j] : smooth * mean + (1.0 - smooth) * line->y[j];
+            sum += mean;
+            place += line->x[j];
+            used++;
+        }
+        if (used == 0) continue;
+        hu_svg_point(page, is_new, hu_scale_at(&p->x, place / used), clamped(p, sum / used));
+        is_new = false;
+    }
+    hu_svg_path_end(page, false, line->label);
+}
+
+static void draw_marks(hu_page *page, const plot *p, const hu_chart_line *line, const char *style) {
+    char name[96], tip[256];
+    snprintf(name, sizeof name, "mark %s", style);
+    for (size_t k = 0; line->has_marks && k < line->count; k++) {
+        if (!isfinite(line->y[k])) continue;
+        snprintf(tip, sizeof tip, "%.150s: %.4g at %.0f", line->label, line->y[k], line->x[k]);
+        hu_svg_mark(page, line->series, hu_scale_at(&p->x, line->x[k]), clamped(p, line->y[k]), 3.2,
+                    name, tip);
+    }
+}
+
+/* Where a run diverged: a cross at the height it had. */
+static void draw_end(hu_page *page, const plot *p, const hu_chart_line *line, const char *style) {
+    char name[96], tip[256];
+    double height = p->y.high;
+    if (isnan(line->ended)) return;
+    for (size_t k = 0; k < line->count; k++)
+        if (isfinite(line->y[k])) height = line->y[k];
+    snprintf(name, sizeof name, "mark %s", style);
+    snprintf(tip, sizeof tip, "%.150s diverged at step %.0f", line->label, line->ended);
+    hu_svg_mark(page, 4, hu_scale_at(&p->x, line->ended), clamped(p, height), 6.5, name, tip);
+}
+
+static void draw_line(hu_page *page, const plot *p, const hu_chart_line *line, double smooth,
+                      bool is_alone) {
+    char style[64], name[96];
+    hu_series_class(line->series, style, sizeof style);
+    if (is_alone && smooth > 0.0) {
+        snprintf(name, sizeof name, "raw %s", style);
+        draw_curve(page, p, line, 0.0, name);
+    }
+    snprintf(name, sizeof name, "line %s", style);
+    draw_curve(page, p, line, smooth, name);
+    draw_marks(page, p, line, style);
+    draw_end(page, p, line, style);
+}
+
+/* A tick for every skipped step, a triangle for every promotion, in the run's own row. */
+static void draw_strip(hu_page *page, const plot *p, const hu_chart_line *line, double y) {
+    char style[64], name[96];
+    hu_series_class(line->series, style, sizeof style);
+    hu_svg_line(page, p->frame.left, y + 5, p->frame.right, y + 5, "grid");
+    snprintf(name, sizeof name, "skip %s", style);
+    size_t every = line->skipped_count / MAX_TICKS + 1;
+    for (size_t k = 0; k < line->skipped_count; k += every) {
+        double x = hu_scale_at(&p->x, line->skipped[k].x);
+        hu_svg_rect(page, x - 0.75, y, 1.5, 10, name, line->skipped[k].tip);
+    }
+    snprintf(name, sizeof name, "mark %s", style);
+    every = line->promoted_count / MAX_TICKS + 1;
+    for (size_t k = 0; k < line->promoted_count; k += every)
+        hu_svg_mark(page, 2, hu_scale_at(&p->x, line->promoted[k].x), y + 5, 4.0, name,
+                    line->promoted[k].tip);
+}
+
+static void draw_strips(hu_page *page, const plot *p, const hu_chart_line *line, size_t count) {
+    double y = PLOT_HEIGHT + 16;
+    if (strip_rows(line, count) == 0) return;
+    hu_svg_text(page, 2, PLOT_HEIGHT + 6, "title", "| skipped steps   ▲ promotions");
+    for (size_t i = 0; i < count; i++) {
+        if (line[i].skipped_count == 0 && line[i].promoted_count == 0) continue;
+        hu_svg_format(page, p->frame.left - 8, y + 9, "tick end", "%zu",
+                      line[i].skipped_count + line[i].promoted_count);
+        draw_strip(page, p, &line[i], y);
+        y += ROW;
+    }
+}
+
+void hu_chart_lines(hu_page *page, const hu_chart_line *line, size_t count, double smooth,
+                    double top, const char *x_title, const char *y_title) {
+    plot p = make_plot(line, count, top);
+    size_t rows = strip_rows(line, count);
+    double height = PLOT_HEIGHT + (rows ? 22.0 + ROW * (double)rows : 0.0);
+    hu_svg_begin(page, HU_CHART_WIDTH, height, HU_CHART_LEAST, y_title);
+    hu_axes_draw(page, &p.frame, &p.x, x_title, &p.y, y_title);
+    for (size_t i = count; i-- > 0;) draw_line(page, &p, &line[i], smooth, count <= 2);
+    draw_strips(page, &p, line, count);
+    hu_svg_end(page);
+}

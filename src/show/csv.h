@@ -1,0 +1,20 @@
+/* show/csv.h - a CSV file that grows row by row (metrics.csv). */
+#ifndef HU_SHOW_CSV_H
+#define HU_SHOW_CSV_H
+#include <halfulp/status.h>
+
+typedef struct hu_csv hu_csv;
+
+/* Opens path for appending. An empty or new file gets the line of titles; a file that has it
+ * already is continued, behind its last whole row: one that a crash has torn is removed; any other
+ * first line is HU_ERR_CORRUPT. columns from 1. HU_ERR_IO otherwise. Owner closes. */
+hu_status hu_csv_open(const char *path, const char *const *titles, int columns, hu_csv **csv);
+
+/* Puts the next cell (printf form). After the last column the row is written and flushed, so that a
+ * crash costs at most the row being made. Cells with commas, quotes or line ends are quoted. */
+hu_status hu_csv_cell(hu_csv *csv, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Closes; NULL is allowed. HU_ERR_IO if something could not be written. */
+hu_status hu_csv_close(hu_csv *csv);
+
+#endif

@@ -1,0 +1,94 @@
+#include "show/html.h"
+
+#include <string.h>
+
+static void element(hu_page *page, const char *tag, const char *class_name, const char *text) {
+    hu_page_put(page, "<%s%s%s%s>", tag, *class_name ? " class=\"" : "", class_name,
+                *class_name ? "\"" : "");
+    hu_page_text(page, text);
+    hu_page_put(page, "</%s>\n", tag);
+}
+
+void hu_html_begin(hu_page *page, const char *title, const char *subtitle) {
+    hu_page_put(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+                      "<meta name=\"color-scheme\" content=\"light dark\"/>\n");
+    element(page, "title", "", title);
+    hu_page_put(page, "<style>\n");
+    for (const char *part = hu_html_style; *part; part += strcspn(part, "\n") + 1)
+        hu_page_put(page, "%.*s\n", (int)strcspn(part, "\n"), part);
+    hu_page_put(page, "</style>\n</head>\n<body>\n<main>\n<header>\n");
+    element(page, "h1", "", title);
+    element(page, "p", "lead", subtitle);
+    hu_page_put(page, "</header>\n");
+}
+
+void hu_html_end(hu_page *page, const char *maker) {
+    element(page, "footer", "", maker);
+    hu_page_put(page, "</main>\n</body>\n</html>\n");
+}
+
+void hu_html_section(hu_page *page, const char *id, const char *title, const char *lead) {
+    hu_page_put(page, "<section id=\"%s\">\n", id);
+    element(page, "h2", "", title);
+    if (*lead) element(page, "p", "lead", lead);
+}
+
+void hu_html_section_end(hu_page *page) {
+    hu_page_put(page, "</section>\n");
+}
+
+void hu_html_heading(hu_page *page, const char *title) {
+    element(page, "h3", "", title);
+}
+
+void hu_html_paragraph(hu_page *page, const char *text) {
+    element(page, "p", "", text);
+}
+
+void hu_html_note(hu_page *page, const char *text) {
+    element(page, "p", "note", text);
+}
+
+void hu_html_details(hu_page *page, const char *summary, bool is_open) {
+    hu_page_put(page, "<details%s>\n", is_open ? " open=\"open\"" : "");
+    element(page, "summary", "", summary);
+}
+
+void hu_html_details_end(hu_page *page) {
+    hu_page_put(page, "</details>\n");
+}
+
+void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts) {
+    hu_page_put(page, "<div class=\"scroll\"><table>\n<thead><tr>");
+    for (size_t i = 0; i < columns; i++) {
+        hu_page_put(page, "<th scope=\"col\"%s>", i < texts ? "" : " class=\"n\"");
+        hu_page_text(page, titles[i]);
+        hu_page_put(page, "</th>");
+    }
+    hu_page_put(page, "</tr></thead>\n<tbody>\n");
+}
+
+void hu_html_row(hu_page *page, bool is_strong) {
+    hu_page_put(page, "<tr%s>", is_strong ? " class=\"strong\"" : "");
+}
+
+void hu_html_text(hu_page *page, const char *text) {
+    hu_page_put(page, "<td>");
+    hu_page_text(page, text);
+    hu_page_put(page, "</td>");
+}
+
+void hu_html_number(hu_page *page, const char *text) {
+    hu_page_put(page, "<td class=\"n\">");
+    hu_page_text(page, text);
+    hu_page_put(page, "</td>");
+}
+
+void hu_html_row_end(hu_page *page) {
+    hu_page_put(page, "</tr>\n");
+}
+
+void hu_html_table_end(hu_page *page) {
+    hu_page_put(page, "</tbody>\n</table></div>\n");
+}

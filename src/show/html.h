@@ -1,0 +1,38 @@
+/* show/html.h - the frame of the report: head with its style, sections, tables, notes. */
+#ifndef HU_SHOW_HTML_H
+#define HU_SHOW_HTML_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "show/page.h"
+
+/* Everything from the doctype to the first heading. Light or dark as the reader's system is. */
+void hu_html_begin(hu_page *page, const char *title, const char *subtitle);
+void hu_html_end(hu_page *page, const char *maker);
+
+/* A section with its heading and a sentence of introduction ("": none). */
+void hu_html_section(hu_page *page, const char *id, const char *title, const char *lead);
+void hu_html_section_end(hu_page *page);
+
+/* A smaller heading; a paragraph; a note about what is missing. */
+void hu_html_heading(hu_page *page, const char *title);
+void hu_html_paragraph(hu_page *page, const char *text);
+void hu_html_note(hu_page *page, const char *text);
+
+/* What opens by a click, without scripts. */
+void hu_html_details(hu_page *page, const char *summary, bool is_open);
+void hu_html_details_end(hu_page *page);
+
+/* A table: titles, then rows, each begun, its cells, ended; then the end. The first `texts` columns
+ * stand to the left, the others, which are numbers, to the right. is_strong: the row is set off. */
+void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts);
+void hu_html_row(hu_page *page, bool is_strong);
+void hu_html_text(hu_page *page, const char *text);
+void hu_html_number(hu_page *page, const char *text);
+void hu_html_row_end(hu_page *page);
+void hu_html_table_end(hu_page *page);
+
+/* The style sheet. */
+extern const char hu_html_style[];
+
+#endif

@@ -1,0 +1,24 @@
+/* show/page.h - text of an HTML page under construction. The first failure is kept and ends all
+ * further writing, so that the writers of charts need not ask. */
+#ifndef HU_SHOW_PAGE_H
+#define HU_SHOW_PAGE_H
+#include "base/bytes.h"
+
+/* Start with {0}. */
+typedef struct hu_page {
+    hu_byte_writer out;
+    hu_status status;
+} hu_page;
+
+/* Markup of our own (printf form). Texts from outside go through hu_page_text. */
+void hu_page_put(hu_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Any text as the contents of an element or a quoted attribute: markup is escaped, what is not
+ * UTF-8 or not printable is replaced. */
+void hu_page_text(hu_page *page, const char *text);
+
+/* The whole text, or the first failure; frees the page. Owner frees *text with hu_free. */
+hu_status hu_page_finish(hu_page *page, char **text);
+void hu_page_free(hu_page *page);
+
+#endif

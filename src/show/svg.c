@@ -1,0 +1,137 @@
+#include "show/svg.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 512 };
+
+void hu_svg_begin(hu_page *page, double width, double height, double least_width,
+                  const char *label) {
+    hu_page_put(page,
+                "<div class=\"scroll\"><svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
+                "style=\"min-width:%.0fpx\" role=\"img\" aria-label=\"",
+                width, height, width, least_width);
+    hu_page_text(page, label);
+    hu_page_put(page, "\">\n");
+}
+
+void hu_svg_end(hu_page *page) {
+    hu_page_put(page, "</svg></div>\n");
+}
+
+void hu_svg_group(hu_page *page, const char *class_name) {
+    hu_page_put(page, "<g class=\"%s\">", class_name);
+}
+
+void hu_svg_group_end(hu_page *page) {
+    hu_page_put(page, "</g>\n");
+}
+
+void hu_svg_line(hu_page *page, double x1, double y1, double x2, double y2,
+                 const char *class_name) {
+    hu_page_put(page, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1,
+                y1, x2, y2, class_name);
+}
+
+/* The end of an element, with its tip inside. */
+static void end_shape(hu_page *page, const char *element, const char *tip) {
+    if (!tip || !*tip) {
+        hu_page_put(page, "/>\n");
+        return;
+    }
+    hu_page_put(page, "><title>");
+    hu_page_text(page, tip);
+    hu_page_put(page, "</title></%s>\n", element);
+}
+
+void hu_svg_rect(hu_page *page, double x, double y, double width, double height,
+                 const char *class_name, const char *tip) {
+    hu_page_put(page, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" class=\"%s\"", x,
+                y, width, height, class_name);
+    end_shape(page, "rect", tip);
+}
+
+void hu_svg_text(hu_page *page, double x, double y, const char *class_name, const char *text) {
+    hu_page_put(page, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class_name);
+    hu_page_text(page, text);
+    hu_page_put(page, "</text>\n");
+}
+
+void hu_svg_format(hu_page *page, double x, double y, const char *class_name, const char *format,
+                   ...) {
+    char text[TEXT_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    hu_svg_text(page, x, y, class_name, text);
+}
+
+void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent) {
+    static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    char digits[16], text[TEXT_BYTES] = "2";
+    snprintf(digits, sizeof digits, "%d", exponent);
+    for (const char *c = digits; *c; c++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s", *c == '-' ? "⁻" : raised[*c - '0']);
+    }
+    hu_svg_text(page, x, y, class_name, text);
+}
+
+/* Corners in units of the radius; areas are about that of the circle. */
+static const struct {
+    int count;
+    double x[12], y[12];
+} shapes[] = {
+    {0, {0}, {0}},
+    {4, {-0.88, 0.88, 0.88, -0.88}, {-0.88, -0.88, 0.88, 0.88}},
+    {3, {-1.15, 0.0, 1.15}, {0.85, -1.15, 0.85}},
+    {4, {-1.2, 0.0, 1.2, 0.0}, {0.0, -1.2, 0.0, 1.2}},
+    {12,
+     {-1.1, -0.7, 0.0, 0.7, 1.1, 0.4, 1.1, 0.7, 0.0, -0.7, -1.1, -0.4},
+     {-0.7, -1.1, -0.4, -1.1, -0.7, 0.0, 0.7, 1.1, 0.4, 1.1, 0.7, 0.0}},
+    {3, {-1.15, 0.0, 1.15}, {-0.85, 1.15, -0.85}},
+};
+enum { SHAPES = sizeof shapes / sizeof *shapes };
+
+void hu_svg_mark(hu_page *page, int shape, double x, double y, double radius,
+                 const char *class_name, const char *tip) {
+    int s = shape % SHAPES;
+    if (s == 0) {
+        hu_page_put(page, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"%s\"", x, y, radius,
+                    class_name);
+        end_shape(page, "circle", tip);
+        return;
+    }
+    hu_svg_path(page, class_name);
+    for (int i = 0; i < shapes[s].count; i++)
+        hu_svg_point(page, i == 0, x + radius * shapes[s].x[i], y + radius * shapes[s].y[i]);
+    hu_svg_path_end(page, true, tip);
+}
+
+void hu_svg_path(hu_page *page, const char *class_name) {
+    hu_page_put(page, "<path class=\"%s\" d=\"", class_name);
+}
+
+void hu_svg_point(hu_page *page, bool is_new, double x, double y) {
+    hu_page_put(page, "%c%.1f %.1f", is_new ? 'M' : 'L', x, y);
+}
+
+void hu_svg_path_end(hu_page *page, bool is_closed, const char *tip) {
+    hu_page_put(page, is_closed ? "Z\"" : "\"");
+    end_shape(page, "path", tip);
+}
+
+double hu_svg_text_width(const char *text) {
+    double width = 0.0;
+    for (; *text; text++) {
+        if (strchr(".,:;'|!iljt/()[] ", *text))
+            width += 4.0;
+        else if (strchr("mwMW%+=", *text))
+            width += 10.2;
+        else if (((unsigned char)*text & 0xc0) != 0x80)
+            width += 7.2;
+    }
+    return width;
+}

@@ -1,0 +1,45 @@
+/* show/svg.h - shapes of an inline SVG picture. Colours, fonts and strokes are CSS classes
+ * (report/style.c), so that the page's light or dark scheme reaches them. Lengths in pixels of the
+ * picture, y downward; numbers must be finite. A tip is what the mouse shows, NULL: none. */
+#ifndef HU_SHOW_SVG_H
+#define HU_SHOW_SVG_H
+#include <stdbool.h>
+
+#include "show/page.h"
+
+/* Opens a picture that shrinks with the page but not below least_width; label: what it shows, for
+ * those who cannot see it. */
+void hu_svg_begin(hu_page *page, double width, double height, double least_width,
+                  const char *label);
+void hu_svg_end(hu_page *page);
+
+/* A group with a class, for what belongs together. */
+void hu_svg_group(hu_page *page, const char *class_name);
+void hu_svg_group_end(hu_page *page);
+
+void hu_svg_line(hu_page *page, double x1, double y1, double x2, double y2, const char *class_name);
+void hu_svg_rect(hu_page *page, double x, double y, double width, double height,
+                 const char *class_name, const char *tip);
+
+/* Text at its baseline; the class says "end" or "middle" where x is not its start. */
+void hu_svg_text(hu_page *page, double x, double y, const char *class_name, const char *text);
+void hu_svg_format(hu_page *page, double x, double y, const char *class_name, const char *format,
+                   ...) __attribute__((format(printf, 5, 6)));
+
+/* A mark around a point: 0 circle, 1 square, 2 triangle, 3 diamond, 4 cross, 5 triangle downward;
+ * other numbers begin again. */
+void hu_svg_mark(hu_page *page, int shape, double x, double y, double radius,
+                 const char *class_name, const char *tip);
+
+/* A path: begin, then points, then end. is_new starts a new piece. */
+void hu_svg_path(hu_page *page, const char *class_name);
+void hu_svg_point(hu_page *page, bool is_new, double x, double y);
+void hu_svg_path_end(hu_page *page, bool is_closed, const char *tip);
+
+/* "2" with a raised exponent: "2⁻¹⁰". */
+void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent);
+
+/* Rough width of a text in the pictures' small type, in pixels. */
+double hu_svg_text_width(const char *text);
+
+#endif

@@ -1,0 +1,148 @@
+#include "show/table.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { MAX_COLUMNS = 32, CELL_BYTES = 512 };
+
+struct hu_table {
+    int columns;
+    size_t count, capacity; /* cells, titles included */
+    char **cell;
+};
+
+static hu_status add_cell(hu_table *table, const char *text) {
+    void *block = table->cell;
+    hu_status st = hu_grow(&block, table->count, &table->capacity, sizeof *table->cell);
+    if (st != HU_OK) return st;
+    table->cell = block;
+    st = hu_strdup(text, &table->cell[table->count]);
+    if (st == HU_OK) table->count++;
+    return st;
+}
+
+hu_status hu_table_create(const char *const *titles, int columns, hu_table **table) {
+    hu_status st;
+    void *block;
+    *table = NULL;
+    if (columns < 1 || columns > MAX_COLUMNS)
+        return hu_fail(HU_ERR_ARGUMENT, "table of %d columns, expected 1 to %d", columns,
+                       MAX_COLUMNS);
+    st = hu_alloc(sizeof(hu_table), &block);
+    if (st != HU_OK) return st;
+    *table = block;
+    (*table)->columns = columns;
+    for (int i = 0; i < columns; i++) HU_TRY(add_cell(*table, titles[i]));
+    return HU_OK;
+done:
+    hu_table_free(*table);
+    *table = NULL;
+    return st;
+}
+
+void hu_table_free(hu_table *table) {
+    if (!table) return;
+    for (size_t i = 0; i < table->count; i++) hu_free(table->cell[i]);
+    hu_free(table->cell);
+    hu_free(table);
+}
+
+hu_status hu_table_cell(hu_table *table, const char *format, ...) {
+    char text[CELL_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return add_cell(table, text);
+}
+
+/* Characters on the screen: UTF-8 sequences count as one. */
+static size_t width_of(const char *text) {
+    size_t width = 0;
+    for (; *text; text++) width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+static bool looks_numeric(const char *text) {
+    if (*text == '+' || *text == '-') text++;
+    if (*text == '.') text++;
+    return isdigit((unsigned char)*text) || strncmp(text, "nan", 3) == 0 ||
+           strncmp(text, "inf", 3) == 0;
+}
+
+typedef struct column_layout {
+    size_t width;
+    bool is_right;
+} column_layout;
+
+static column_layout layout_of(const hu_table *table, int column) {
+    column_layout layout = {0, false};
+    bool is_numeric = true;
+    size_t columns = (size_t)table->columns;
+    for (size_t i = (size_t)column; i < table->count; i += columns) {
+        const char *text = table->cell[i];
+        size_t width = width_of(text);
+        if (width > layout.width) layout.width = width;
+        if (i < columns || !*text || strcmp(text, "-") == 0) continue;
+        layout.is_right = true;
+        is_numeric = is_numeric && looks_numeric(text);
+    }
+    layout.is_right = layout.is_right && is_numeric;
+    return layout;
+}
+
+static hu_status write_repeated(hu_byte_writer *out, char letter, size_t count) {
+    hu_status st = HU_OK;
+    while (count-- > 0 && st == HU_OK) st = hu_write_u8(out, (uint8_t)letter);
+    return st;
+}
+
+static hu_status write_row(const hu_table *table, const column_layout *layout, size_t first,
+                           hu_byte_writer *out) {
+    hu_status st = HU_OK;
+    size_t owed = 0; /* blanks not yet written, so that none end the line */
+    for (int c = 0; c < table->columns && first + (size_t)c < table->count; c++) {
+        const char *text = table->cell[first + (size_t)c];
+        size_t gap = layout[c].width - width_of(text);
+        if (c > 0) owed += 2;
+        if (layout[c].is_right) owed += gap;
+        if (*text) {
+            HU_TRY(write_repeated(out, ' ', owed));
+            HU_TRY(hu_write_bytes(out, text, strlen(text)));
+            owed = 0;
+        }
+        if (!layout[c].is_right) owed += gap;
+    }
+    HU_TRY(hu_write_u8(out, '\n'));
+done:
+    return st;
+}
+
+hu_status hu_table_print(const hu_table *table, char **text) {
+    hu_status st;
+    hu_byte_writer out = {0};
+    column_layout layout[MAX_COLUMNS] = {0};
+    size_t columns = (size_t)table->columns;
+    *text = NULL;
+    for (int c = 0; c < table->columns; c++) layout[c] = layout_of(table, c);
+    HU_TRY(write_row(table, layout, 0, &out));
+    for (size_t c = 0; c < columns; c++) {
+        if (c > 0) HU_TRY(write_repeated(&out, ' ', 2));
+        HU_TRY(write_repeated(&out, '-', layout[c].width));
+    }
+    HU_TRY(hu_write_u8(&out, '\n'));
+    for (size_t first = columns; first < table->count; first += columns)
+        HU_TRY(write_row(table, layout, first, &out));
+    HU_TRY(hu_write_u8(&out, 0));
+    HU_TRY(hu_strdup((const char *)out.data, text));
+done:
+    hu_writer_free(&out);
+    return st;
+}

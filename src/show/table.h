@@ -1,0 +1,22 @@
+/* show/table.h - text tables with aligned columns, for people. */
+#ifndef HU_SHOW_TABLE_H
+#define HU_SHOW_TABLE_H
+#include <halfulp/status.h>
+
+typedef struct hu_table hu_table;
+
+/* A table whose first row is titles[columns] (copied); columns from 1 to 32. Owner frees with
+ * hu_table_free. */
+hu_status hu_table_create(const char *const *titles, int columns, hu_table **table);
+void hu_table_free(hu_table *table);
+
+/* Puts the next cell (printf form), row by row, left to right. */
+hu_status hu_table_cell(hu_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The whole text: titles, a line of dashes, rows; columns two blanks apart. A column whose cells
+ * (all but "" and "-") begin like numbers is aligned right, others left; no blanks at line ends.
+ * Owner frees *text with hu_free. Proof: tests/unit/report_table_test.c. */
+hu_status hu_table_print(const hu_table *table, char **text);
+
+#endif

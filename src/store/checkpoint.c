@@ -1,0 +1,376 @@
+#include "store/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "store/container.h"
+
+enum { FILE_NAME_BYTES = 40, PROBE_BLOCK_BYTES = 1 << 20 };
+
+static void file_name(int64_t step, char name[FILE_NAME_BYTES]) {
+    snprintf(name, FILE_NAME_BYTES, "step-%012lld.hulp", (long long)step);
+}
+
+/* Whether text begins with the name of a checkpoint file; rest is what follows it. */
+static bool parse_file_name(const char *text, int64_t *step, const char **rest) {
+    char expected[FILE_NAME_BYTES];
+    if (strncmp(text, "step-", 5) != 0 || text[5] < '0' || text[5] > '9') return false;
+    errno = 0;
+    *step = strtoll(text + 5, NULL, 10);
+    if (errno != 0) return false;
+    file_name(*step, expected);
+    *rest = text + strlen(expected);
+    return strncmp(text, expected, strlen(expected)) == 0;
+}
+
+/* Steps of the checkpoint files of a directory, latest first. */
+typedef struct listing {
+    int64_t *steps;
+    size_t count;
+} listing;
+
+static hu_status append(listing *list, int64_t step) {
+    void *block = list->steps;
+    size_t bytes;
+    if (!hu_mul_size(list->count + 1, sizeof step, &bytes))
+        return hu_fail(HU_ERR_MEMORY, "too many checkpoints");
+    hu_status st = hu_realloc(&block, bytes);
+    if (st != HU_OK) return st;
+    list->steps = block;
+    list->steps[list->count++] = step;
+    return HU_OK;
+}
+
+static int compare_descending(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Owner frees list->steps, also on failure. */
+static hu_status list_directory(const char *directory, listing *list) {
+    hu_status st = HU_OK;
+    int64_t step;
+    const char *rest;
+    *list = (listing){0};
+    DIR *stream = opendir(directory);
+    if (!stream)
+        return hu_fail(errno == ENOENT ? HU_ERR_MISSING : HU_ERR_IO, "%s: cannot list: %s",
+                       directory, strerror(errno));
+    for (const struct dirent *entry; (entry = readdir(stream));)
+        if (parse_file_name(entry->d_name, &step, &rest) && *rest == '\0')
+            HU_TRY(append(list, step));
+    if (list->count > 1) qsort(list->steps, list->count, sizeof *list->steps, compare_descending);
+done:
+    closedir(stream);
+    return st;
+}
+
+/* Whether name is a temporary file, NAME.PID-N.tmp, whose process is gone (or is this one, which
+ * saves nothing while it opens). */
+static bool is_left_over(const char *name) {
+    int64_t step;
+    const char *rest;
+    char *end;
+    if (!parse_file_name(name, &step, &rest)) {
+        if (strncmp(name, "probe.hulp", 10) != 0) return false;
+        rest = name + 10;
+    }
+    size_t length = strlen(rest);
+    if (rest[0] != '.' || length < 4 || strcmp(rest + length - 4, ".tmp") != 0) return false;
+    long process = strtol(rest + 1, &end, 10);
+    if (end == rest + 1 || *end != '-' || process <= 0) return false;
+    return process == (long)getpid() || (kill((pid_t)process, 0) != 0 && errno == ESRCH);
+}
+
+static void remove_file(const char *directory, const char *name) {
+    char *path;
+    if (hu_path_join(directory, name, &path) != HU_OK) return;
+    (void)unlink(path);
+    hu_free(path);
+}
+
+/* A file that cannot be removed does no harm to any reader. */
+static void remove_left_overs(const char *directory) {
+    DIR *stream = opendir(directory);
+    if (!stream) return;
+    for (const struct dirent *entry; (entry = readdir(stream));)
+        if (is_left_over(entry->d_name)) remove_file(directory, entry->d_name);
+    closedir(stream);
+}
+
+static void remove_old(const char *directory, int64_t newest, int keep) {
+    listing list;
+    char name[FILE_NAME_BYTES];
+    int kept = 0;
+    if (keep < HU_CHECKPOINT_KEEP) keep = HU_CHECKPOINT_KEEP;
+    if (list_directory(directory, &list) == HU_OK)
+        for (size_t i = 0; i < list.count; i++) {
+            if (list.steps[i] > newest || kept++ < keep) continue;
+            file_name(list.steps[i], name);
+            remove_file(directory, name);
+        }
+    hu_free(list.steps);
+}
+
+struct hu_checkpoint_writer {
+    int64_t step;
+    hu_section *sections; /* names are owned, data is borrowed */
+    size_t count;
+};
+
+hu_status hu_checkpoint_begin(int64_t step, hu_checkpoint_writer **writer) {
+    void *block;
+    *writer = NULL;
+    hu_status st = hu_alloc(sizeof **writer, &block);
+    if (st != HU_OK) return st;
+    *writer = block;
+    (*writer)->step = step;
+    return HU_OK;
+}
+
+hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, const void *data,
+                            size_t bytes) {
+    hu_status st = HU_OK;
+    char *copy = NULL;
+    void *block = writer->sections;
+    size_t needed;
+    HU_TRY(hu_strdup(name, &copy));
+    if (!hu_mul_size(writer->count + 1, sizeof(hu_section), &needed))
+        HU_TRY(hu_fail(HU_ERR_MEMORY, "too many checkpoint sections"));
+    HU_TRY(hu_realloc(&block, needed));
+    writer->sections = block;
+    writer->sections[writer->count++] = (hu_section){copy, data, bytes};
+    copy = NULL;
+done:
+    hu_free(copy);
+    return st;
+}
+
+void hu_checkpoint_writer_free(hu_checkpoint_writer *writer) {
+    if (!writer) return;
+    for (size_t i = 0; i < writer->count; i++) hu_free((void *)(uintptr_t)writer->sections[i].name);
+    hu_free(writer->sections);
+    hu_free(writer);
+}
+
+/* The file as pieces: the header, then padding and data of every section. */
+static hu_status write_file(const hu_checkpoint_writer *writer, const char *path) {
+    static const uint8_t zeros[HU_CONTAINER_ALIGNMENT];
+    hu_status st = HU_OK;
+    hu_byte_writer header = {0};
+    void *block = NULL;
+    size_t count = 0, offset;
+    HU_TRY(hu_container_write_header(writer->step, writer->sections, writer->count, &header));
+    HU_TRY(hu_alloc_array(2 * writer->count + 1, sizeof(hu_file_part), &block));
+    hu_file_part *parts = block;
+    parts[count++] = (hu_file_part){header.data, header.size};
+    offset = header.size;
+    for (size_t i = 0; i < writer->count; i++) {
+        const hu_section *section = &writer->sections[i];
+        size_t padding = hu_container_padding(offset);
+        parts[count++] = (hu_file_part){zeros, padding};
+        parts[count++] = (hu_file_part){section->data, section->bytes};
+        offset += padding + section->bytes; /* fits: the header said so */
+    }
+    HU_TRY(hu_file_replace_parts(path, parts, count));
+done:
+    hu_free(block);
+    hu_writer_free(&header);
+    return st;
+}
+
+hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *directory,
+                               int keep) {
+    hu_status st = HU_OK;
+    char name[FILE_NAME_BYTES];
+    char *path = NULL;
+    HU_TRY(hu_directory_create(directory));
+    file_name(writer->step, name);
+    HU_TRY(hu_path_join(directory, name, &path));
+    HU_TRY(write_file(writer, path));
+    remove_old(directory, writer->step, keep);
+done:
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_checkpoint_probe(const char *directory, size_t bytes) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    void *zeros = NULL, *block = NULL;
+    size_t count = bytes / PROBE_BLOCK_BYTES + 1;
+    HU_TRY(hu_directory_create(directory));
+    remove_left_overs(directory);
+    HU_TRY(hu_path_join(directory, "probe.hulp", &path));
+    HU_TRY(hu_alloc(PROBE_BLOCK_BYTES, &zeros));
+    HU_TRY(hu_alloc_array(count, sizeof(hu_file_part), &block));
+    hu_file_part *parts = block;
+    for (size_t i = 0; i < count; i++) parts[i] = (hu_file_part){zeros, PROBE_BLOCK_BYTES};
+    parts[count - 1].bytes = bytes % PROBE_BLOCK_BYTES;
+    HU_TRY(hu_file_replace_parts(path, parts, count));
+    if (unlink(path) != 0) st = hu_fail(HU_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+done:
+    if (st != HU_OK) st = hu_fail_within(st, "checkpoint directory %s: trial save: ", directory);
+    hu_free(block);
+    hu_free(zeros);
+    hu_free(path);
+    return st;
+}
+
+struct hu_checkpoint {
+    char *path;
+    uint8_t *data;
+    size_t bytes;
+    hu_container container;
+};
+
+/* The whole file, never more than its size: a gzip stream in its place may not inflate beyond it.
+ */
+static hu_status read_file(const char *path, uint8_t **data, size_t *bytes) {
+    struct stat info;
+    *data = NULL;
+    if (stat(path, &info) != 0)
+        return hu_fail(errno == ENOENT || errno == ENOTDIR ? HU_ERR_MISSING : HU_ERR_IO,
+                       "%s: cannot open: %s", path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return hu_fail(HU_ERR_IO, "%s: found no regular file, expected a checkpoint", path);
+    hu_status st = hu_file_read(path, (size_t)info.st_size, data, bytes);
+    if (st != HU_ERR_LIMIT) return st;
+    return hu_fail(HU_ERR_CORRUPT, "%s: offset 0: magic: found a gzip stream, expected 'HULPCKPT'",
+                   path);
+}
+
+hu_status hu_checkpoint_open(const char *path, hu_checkpoint **checkpoint) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    hu_checkpoint *opened = NULL;
+    *checkpoint = NULL;
+    HU_TRY(hu_alloc(sizeof *opened, &block));
+    opened = block;
+    HU_TRY(hu_strdup(path, &opened->path));
+    HU_TRY(read_file(path, &opened->data, &opened->bytes));
+    HU_TRY(hu_container_parse(opened->path, opened->data, opened->bytes, &opened->container));
+    *checkpoint = opened;
+    opened = NULL;
+done:
+    hu_checkpoint_free(opened);
+    return st;
+}
+
+void hu_checkpoint_free(hu_checkpoint *checkpoint) {
+    if (!checkpoint) return;
+    hu_container_free(&checkpoint->container);
+    hu_free(checkpoint->data);
+    hu_free(checkpoint->path);
+    hu_free(checkpoint);
+}
+
+/* Opens the file of a step, and checks that it is of that step. */
+static hu_status open_step(const char *directory, int64_t step, hu_checkpoint **checkpoint) {
+    hu_status st = HU_OK;
+    char name[FILE_NAME_BYTES];
+    char *path = NULL;
+    file_name(step, name);
+    HU_TRY(hu_path_join(directory, name, &path));
+    HU_TRY(hu_checkpoint_open(path, checkpoint));
+    int64_t found = (*checkpoint)->container.step;
+    if (found == step) goto done;
+    hu_checkpoint_free(*checkpoint);
+    *checkpoint = NULL;
+    st = hu_fail(HU_ERR_CORRUPT, "%s: offset 24: step: found %lld, expected %lld (its name)", path,
+                 (long long)found, (long long)step);
+done:
+    hu_free(path);
+    return st;
+}
+
+/* Adds a line to a text of capacity bytes, cut short if it does not fit. */
+static void append_line(char *text, size_t capacity, const char *line) {
+    size_t used = strlen(text);
+    if (used + 1 < capacity)
+        snprintf(text + used, capacity - used, "%s%s", used > 0 ? "\n" : "", line);
+}
+
+/* Opens the first sound file; the failure of the others goes to warning, that of the newest to
+ * newest_status and newest_error. */
+static hu_status open_first_sound(const char *directory, const listing *list,
+                                  hu_checkpoint **checkpoint, char *warning, size_t capacity) {
+    char newest_error[1024] = "";
+    hu_status newest = HU_ERR_MISSING;
+    for (size_t i = 0; i < list->count; i++) {
+        hu_status st = open_step(directory, list->steps[i], checkpoint);
+        if (st == HU_OK || st == HU_ERR_MEMORY) return st;
+        append_line(warning, capacity, hu_last_error());
+        if (i > 0) continue;
+        newest = st;
+        snprintf(newest_error, sizeof newest_error, "%s", hu_last_error());
+    }
+    if (list->count == 0)
+        return hu_fail(HU_ERR_MISSING, "%s: found no checkpoint, expected a file step-*.hulp",
+                       directory);
+    return hu_fail(newest, "%s (and no older checkpoint of %zu is sound)", newest_error,
+                   list->count - 1);
+}
+
+hu_status hu_checkpoint_open_newest(const char *directory, hu_checkpoint **checkpoint,
+                                    char *warning, size_t capacity) {
+    hu_status st = HU_OK;
+    listing list = {0};
+    char line[64];
+    *checkpoint = NULL;
+    if (capacity > 0) warning[0] = '\0';
+    HU_TRY(list_directory(directory, &list));
+    remove_left_overs(directory);
+    HU_TRY(open_first_sound(directory, &list, checkpoint, warning, capacity));
+    if (capacity > 0 && warning[0]) {
+        snprintf(line, sizeof line, "using the checkpoint of step %lld instead",
+                 (long long)(*checkpoint)->container.step);
+        append_line(warning, capacity, line);
+    }
+done:
+    hu_free(list.steps);
+    return st;
+}
+
+const char *hu_checkpoint_path(const hu_checkpoint *checkpoint) {
+    return checkpoint->path;
+}
+
+int64_t hu_checkpoint_step(const hu_checkpoint *checkpoint) {
+    return checkpoint->container.step;
+}
+
+size_t hu_checkpoint_sections(const hu_checkpoint *checkpoint) {
+    return checkpoint->container.count;
+}
+
+const char *hu_checkpoint_section_name(const hu_checkpoint *checkpoint, size_t index) {
+    return checkpoint->container.sections[index].name;
+}
+
+hu_status hu_checkpoint_section(const hu_checkpoint *checkpoint, const char *name,
+                                const void **data, size_t *bytes) {
+    const hu_container *container = &checkpoint->container;
+    *data = NULL;
+    *bytes = 0;
+    for (size_t i = 0; i < container->count; i++) {
+        if (strcmp(container->sections[i].name, name) != 0) continue;
+        *data = container->sections[i].data;
+        *bytes = container->sections[i].bytes;
+        return HU_OK;
+    }
+    return hu_fail(HU_ERR_MISSING, "%s: section '%s': found none, expected one", checkpoint->path,
+                   name);
+}

@@ -1,0 +1,66 @@
+/* store/checkpoint.h - checkpoint files in a directory: DIRECTORY/step-000000012000.hulp.
+ *
+ * A file is there whole or not at all (store/container.h has its bytes); the newest is found by
+ * looking at the directory, there is no link that could dangle. */
+#ifndef HU_STORE_CHECKPOINT_H
+#define HU_STORE_CHECKPOINT_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+enum { HU_CHECKPOINT_KEEP = 2 }; /* files kept by default */
+
+typedef struct hu_checkpoint_writer hu_checkpoint_writer;
+
+/* An empty checkpoint of a step >= 0; owner frees with hu_checkpoint_writer_free. */
+hu_status hu_checkpoint_begin(int64_t step, hu_checkpoint_writer **writer);
+
+/* Adds a section. name is copied (1..63 printable characters, unique, checked by finish); data is
+ * not: it must stay as it is until finish. */
+hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, const void *data,
+                            size_t bytes);
+
+/* Writes the file (durably: temporary file, fsync, rename, fsync of the directory) and only then
+ * removes older ones: of the files whose step is not above the written one, the keep newest stay
+ * (keep < 2 counts as 2). Files of later steps are never removed, and a removal that fails is tried
+ * again at the next save. The directory is made if it is missing. On failure nothing old is lost
+ * and no temporary file stays: HU_ERR_IO (with "no space" when the disk is full), HU_ERR_ARGUMENT
+ * for sections that cannot be, HU_ERR_MEMORY. */
+hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *directory, int keep);
+void hu_checkpoint_writer_free(hu_checkpoint_writer *writer);
+
+/* Saves and removes a dummy of so many bytes, so that a full disk or missing rights show before the
+ * first step and not after hours; also removes what interrupted saves left. Makes the directory.
+ * HU_ERR_IO. */
+hu_status hu_checkpoint_probe(const char *directory, size_t bytes);
+
+/* A checkpoint in memory, checked in full. */
+typedef struct hu_checkpoint hu_checkpoint;
+
+/* HU_ERR_CORRUPT (file, offset, field, found, expected), HU_ERR_VERSION, HU_ERR_MISSING, HU_ERR_IO,
+ * HU_ERR_MEMORY. The file is only read. Owner frees with hu_checkpoint_free. */
+hu_status hu_checkpoint_open(const char *path, hu_checkpoint **checkpoint);
+
+/* Opens the file of the latest step that is sound, and removes what interrupted saves left.
+ *
+ *   warning  [capacity] "" or, if later files had to be passed over, which and why
+ *
+ * HU_ERR_MISSING if the directory holds no checkpoint; the status and message of the newest file if
+ * none is sound. */
+hu_status hu_checkpoint_open_newest(const char *directory, hu_checkpoint **checkpoint,
+                                    char *warning, size_t capacity);
+void hu_checkpoint_free(hu_checkpoint *checkpoint);
+
+/* Borrowed: valid until the checkpoint is freed. */
+const char *hu_checkpoint_path(const hu_checkpoint *checkpoint);
+int64_t hu_checkpoint_step(const hu_checkpoint *checkpoint);
+size_t hu_checkpoint_sections(const hu_checkpoint *checkpoint);
+const char *hu_checkpoint_section_name(const hu_checkpoint *checkpoint, size_t index);
+
+/* The bytes of a section, aligned to 64 bytes. HU_ERR_MISSING (with the file) if there is none of
+ * that name; data and bytes are then NULL and 0. Borrowed: valid until the checkpoint is freed. */
+hu_status hu_checkpoint_section(const hu_checkpoint *checkpoint, const char *name,
+                                const void **data, size_t *bytes);
+
+#endif

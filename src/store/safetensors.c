@@ -1,0 +1,364 @@
+/* Reading and writing safetensors files; the header's grammar is in safetensors_header.c. */
+#include "store/safetensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <halfulp/format.h>
+
+#include "base/bits.h"
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/keys.h"
+#include "base/memory.h"
+#include "store/safetensors_header.h"
+
+enum { LENGTH_BYTES = 8, ALIGNMENT = 8 };
+
+struct hu_safetensors {
+    char *file;          /* name for messages */
+    uint8_t *owned;      /* the file's bytes, NULL if the caller keeps them */
+    const uint8_t *data; /* behind the header */
+    size_t bytes;        /* of data */
+    hu_safetensors_header header;
+    const hu_safetensor **by_name; /* [header.count] */
+};
+
+static int compare_names(const void *left, const void *right) {
+    const hu_safetensor *const *a = left, *const *b = right;
+    return strcmp((*a)->name, (*b)->name);
+}
+
+static int compare_texts(const void *left, const void *right) {
+    const hu_safetensor_text *a = left, *b = right;
+    return strcmp(a->name, b->name);
+}
+
+/* In the order of the data; arrays without bytes before the one that begins at their place. */
+static int compare_places(const void *left, const void *right) {
+    const hu_safetensor *a = left, *b = right;
+    if (a->begin != b->begin) return a->begin < b->begin ? -1 : 1;
+    if (a->end != b->end) return a->end < b->end ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* Elements by the shape, and that the bytes are as many as these need. */
+static hu_status check_length(const hu_safetensors *file, hu_safetensor *tensor) {
+    char shape[176];
+    size_t bits, elements = 1;
+    bool fits = true;
+    for (int i = 0; i < tensor->shape.rank; i++)
+        fits = fits && hu_mul_size(elements, (size_t)tensor->shape.extent[i], &elements);
+    fits = fits && hu_mul_size(elements, (size_t)tensor->dtype->bits, &bits);
+    hu_shape_print(&tensor->shape, shape, sizeof shape);
+    if (!fits || bits % 8 != 0)
+        return hu_fail(HU_ERR_CORRUPT,
+                       "%s: tensor '%.100s': found shape %s of %s, expected a whole number of "
+                       "bytes below 2^64",
+                       file->file, tensor->name, shape, tensor->dtype->name);
+    tensor->elements = elements;
+    if (tensor->end > file->bytes || tensor->begin > tensor->end)
+        return hu_fail(HU_ERR_CORRUPT,
+                       "%s: tensor '%.100s': found data_offsets %zu to %zu, expected them inside "
+                       "the %zu bytes of data",
+                       file->file, tensor->name, tensor->begin, tensor->end, file->bytes);
+    if (tensor->end - tensor->begin == bits / 8) return HU_OK;
+    return hu_fail(HU_ERR_CORRUPT,
+                   "%s: tensor '%.100s': found %zu bytes of data, expected %zu (%s of %s)",
+                   file->file, tensor->name, tensor->end - tensor->begin, bits / 8, shape,
+                   tensor->dtype->name);
+}
+
+/* The arrays must follow one another from the first byte of the data to the last. */
+static hu_status check_tiling(hu_safetensors *file) {
+    size_t next = 0;
+    hu_safetensors_header *header = &file->header;
+    if (header->count > 1)
+        qsort(header->tensors, header->count, sizeof *header->tensors, compare_places);
+    for (size_t i = 0; i < header->count; i++) {
+        const hu_safetensor *tensor = &header->tensors[i];
+        if (tensor->begin != next)
+            return hu_fail(HU_ERR_CORRUPT,
+                           "%s: tensor '%.100s': found data from %zu on, expected from %zu on, "
+                           "where the one before it ends",
+                           file->file, tensor->name, tensor->begin, next);
+        next = tensor->end;
+    }
+    if (next == file->bytes) return HU_OK;
+    return hu_fail(HU_ERR_CORRUPT, "%s: found %zu bytes behind the last tensor, expected none",
+                   file->file, file->bytes - next);
+}
+
+static hu_status second_name(const hu_safetensors *file, const char *what, const char *name) {
+    return hu_fail(HU_ERR_CORRUPT, "%s: %s '%.100s': found it a second time, expected it once",
+                   file->file, what, name);
+}
+
+static hu_status index_names(hu_safetensors *file) {
+    void *block;
+    hu_safetensors_header *header = &file->header;
+    hu_status st = hu_alloc_array(header->count, sizeof *file->by_name, &block);
+    if (st != HU_OK) return st;
+    file->by_name = block;
+    for (size_t i = 0; i < header->count; i++) file->by_name[i] = &header->tensors[i];
+    if (header->count > 1)
+        qsort(file->by_name, header->count, sizeof *file->by_name, compare_names);
+    for (size_t i = 1; i < header->count; i++)
+        if (compare_names(&file->by_name[i - 1], &file->by_name[i]) == 0)
+            return second_name(file, "tensor", file->by_name[i]->name);
+    if (header->metadata_count > 1)
+        qsort(header->metadata, header->metadata_count, sizeof *header->metadata, compare_texts);
+    for (size_t i = 1; i < header->metadata_count; i++)
+        if (compare_texts(&header->metadata[i - 1], &header->metadata[i]) == 0)
+            return second_name(file, "__metadata__", header->metadata[i].name);
+    return HU_OK;
+}
+
+/* Length of the header, bounded by the file and by the format. */
+static hu_status read_length(hu_byte_reader *reader, size_t *length) {
+    uint64_t said;
+    hu_status st = hu_read_u64_le(reader, "header length", &said);
+    if (st != HU_OK) return st;
+    size_t left = hu_reader_left(reader);
+    size_t most = left < HU_SAFETENSORS_HEADER_BYTES ? left : HU_SAFETENSORS_HEADER_BYTES;
+    *length = (size_t)said;
+    if (said <= most) return HU_OK;
+    return hu_reader_fail(reader, 0, "header length", "found %llu, expected at most %zu%s",
+                          (unsigned long long)said, most,
+                          most == left ? " (what follows in the file)" : "");
+}
+
+hu_status hu_safetensors_parse(const char *name, const uint8_t *data, size_t bytes,
+                               hu_safetensors **result) {
+    hu_status st;
+    void *block = NULL;
+    hu_safetensors *file = NULL;
+    hu_byte_reader reader = {name, data, bytes, 0};
+    const uint8_t *text;
+    size_t length;
+    *result = NULL;
+    HU_TRY(hu_alloc(sizeof *file, &block));
+    file = block;
+    HU_TRY(hu_strdup(name, &file->file));
+    HU_TRY(read_length(&reader, &length));
+    HU_TRY(hu_read_span(&reader, "header", length, &text));
+    HU_TRY(hu_safetensors_header_parse(name, text, length, LENGTH_BYTES, &file->header));
+    file->data = text + length;
+    file->bytes = hu_reader_left(&reader);
+    for (size_t i = 0; i < file->header.count; i++)
+        HU_TRY(check_length(file, &file->header.tensors[i]));
+    HU_TRY(check_tiling(file));
+    HU_TRY(index_names(file));
+    *result = file;
+    file = NULL;
+done:
+    hu_safetensors_free(file);
+    return st;
+}
+
+hu_status hu_safetensors_open(const char *path, hu_safetensors **result) {
+    uint8_t *data;
+    size_t bytes;
+    *result = NULL;
+    hu_status st = hu_file_read_plain(path, HU_SAFETENSORS_FILE_BYTES, &data, &bytes);
+    if (st != HU_OK) return st;
+    st = hu_safetensors_parse(path, data, bytes, result);
+    if (st == HU_OK)
+        (*result)->owned = data;
+    else
+        hu_free(data);
+    return st;
+}
+
+void hu_safetensors_free(hu_safetensors *file) {
+    if (!file) return;
+    hu_safetensors_header_free(&file->header);
+    hu_free(file->by_name);
+    hu_free(file->owned);
+    hu_free(file->file);
+    hu_free(file);
+}
+
+size_t hu_safetensors_count(const hu_safetensors *file) {
+    return file->header.count;
+}
+
+const hu_safetensor *hu_safetensors_at(const hu_safetensors *file, size_t index) {
+    return &file->header.tensors[index];
+}
+
+const hu_safetensor *hu_safetensors_find(const hu_safetensors *file, const char *name) {
+    hu_safetensor wanted = {.name = name};
+    const hu_safetensor *key = &wanted;
+    size_t count = file->header.count;
+    const hu_safetensor **hit =
+        count ? bsearch(&key, file->by_name, count, sizeof key, compare_names) : NULL;
+    return hit ? *hit : NULL;
+}
+
+const char *hu_safetensors_metadata(const hu_safetensors *file, const char *name) {
+    hu_safetensor_text key = {.name = name};
+    size_t count = file->header.metadata_count;
+    const hu_safetensor_text *hit =
+        count ? bsearch(&key, file->header.metadata, count, sizeof key, compare_texts) : NULL;
+    return hit ? hit->text : NULL;
+}
+
+/* F16 or BF16: the top bits of a float32, or a format of ours. */
+static hu_status read_halves(hu_byte_reader *reader, const char *name, bool is_brain, size_t count,
+                             float *values) {
+    hu_status st = HU_OK;
+    hu_format half;
+    uint16_t code;
+    HU_TRY(hu_format_parse("fp16", &half));
+    for (size_t i = 0; i < count; i++) {
+        HU_TRY(hu_read_u16_le(reader, name, &code));
+        if (is_brain)
+            values[i] = hu_f32_of_bits((uint32_t)code << 16);
+        else
+            HU_TRY(hu_format_decode(&half, code, &values[i]));
+    }
+done:
+    return st;
+}
+
+static hu_status read_doubles(hu_byte_reader *reader, const char *name, size_t count,
+                              float *values) {
+    hu_status st = HU_OK;
+    double value;
+    for (size_t i = 0; i < count && st == HU_OK; i++) {
+        st = hu_read_f64_le(reader, name, &value);
+        values[i] = (float)value;
+    }
+    return st;
+}
+
+hu_status hu_safetensors_read(const hu_safetensors *file, const hu_safetensor *tensor,
+                              float *values) {
+    hu_byte_reader reader = {file->file, file->data, tensor->end, tensor->begin};
+    const char *dtype = tensor->dtype->name;
+    if (!tensor->dtype->is_read)
+        return hu_fail(HU_ERR_UNSUPPORTED,
+                       "%s: tensor '%.100s': found dtype %s, expected F32, F16, BF16 or F64",
+                       file->file, tensor->name, dtype);
+    if (strcmp(dtype, "F32") == 0)
+        return hu_read_f32s_le(&reader, tensor->name, tensor->elements, values);
+    if (strcmp(dtype, "F64") == 0)
+        return read_doubles(&reader, tensor->name, tensor->elements, values);
+    return read_halves(&reader, tensor->name, dtype[0] == 'B', tensor->elements, values);
+}
+
+/* ---- writing ---- */
+
+static hu_status put_text(hu_byte_writer *out, const char *text) {
+    return hu_write_bytes(out, text, strlen(text));
+}
+
+/* A JSON string; only what JSON requires is escaped. */
+static hu_status put_string(hu_byte_writer *out, const char *text) {
+    hu_status st;
+    char escape[8];
+    HU_TRY(put_text(out, "\""));
+    for (; *text; text++) {
+        uint8_t c = (uint8_t)*text;
+        if (c < 0x20)
+            snprintf(escape, sizeof escape, "\\u%04x", c);
+        else
+            snprintf(escape, sizeof escape, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+        HU_TRY(put_text(out, escape));
+    }
+    HU_TRY(put_text(out, "\""));
+done:
+    return st;
+}
+
+static hu_status put_metadata(hu_byte_writer *out, const hu_safetensor_text *texts, size_t count) {
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < count; i++) {
+        HU_TRY(put_text(out, i ? "," : "\"__metadata__\":{"));
+        HU_TRY(put_string(out, texts[i].name));
+        HU_TRY(put_text(out, ":"));
+        HU_TRY(put_string(out, texts[i].text));
+    }
+    if (count) HU_TRY(put_text(out, "}"));
+done:
+    return st;
+}
+
+/* One entry; *begin moves behind its data. */
+static hu_status put_entry(hu_byte_writer *out, const hu_safetensor_source *tensor, size_t *begin) {
+    hu_status st;
+    char text[64];
+    size_t bytes, end;
+    if (!hu_mul_size((size_t)hu_shape_elements(&tensor->shape), sizeof(float), &bytes) ||
+        !hu_add_size(*begin, bytes, &end))
+        return hu_fail(HU_ERR_SHAPE, "tensor '%s': its bytes do not fit 64 bits", tensor->name);
+    HU_TRY(put_string(out, tensor->name));
+    HU_TRY(put_text(out, ":{\"dtype\":\"F32\",\"shape\":["));
+    for (int i = 0; i < tensor->shape.rank; i++) {
+        snprintf(text, sizeof text, i ? ",%lld" : "%lld", (long long)tensor->shape.extent[i]);
+        HU_TRY(put_text(out, text));
+    }
+    snprintf(text, sizeof text, "],\"data_offsets\":[%zu,%zu]}", *begin, end);
+    HU_TRY(put_text(out, text));
+    *begin = end;
+done:
+    return st;
+}
+
+static hu_status check_source(const hu_safetensor_source *tensors, size_t index) {
+    const char *name = tensors[index].name;
+    hu_status st = hu_shape_check(&tensors[index].shape);
+    if (st != HU_OK) return hu_fail_within(st, "tensor '%s': ", name);
+    bool is_second = false;
+    for (size_t i = 0; i < index; i++) is_second |= strcmp(tensors[i].name, name) == 0;
+    if (!name[0] || is_second || strcmp(name, "__metadata__") == 0 || !hu_text_is_utf8(name))
+        return hu_fail(HU_ERR_ARGUMENT, "tensor '%s': found %s, expected a name of its own", name,
+                       is_second ? "the name a second time" : "what cannot be a name");
+    return HU_OK;
+}
+
+hu_status hu_safetensors_print(const hu_safetensor_source *tensors, size_t count,
+                               const hu_safetensor_text *metadata, size_t texts, uint8_t **data,
+                               size_t *bytes) {
+    hu_status st = HU_OK;
+    hu_byte_writer out = {0};
+    size_t begin = 0;
+    *data = NULL;
+    *bytes = 0;
+    for (size_t i = 0; i < count; i++) HU_TRY(check_source(tensors, i));
+    HU_TRY(hu_write_u64(&out, 0));
+    HU_TRY(put_text(&out, "{"));
+    HU_TRY(put_metadata(&out, metadata, texts));
+    for (size_t i = 0; i < count; i++) {
+        if (i || texts) HU_TRY(put_text(&out, ","));
+        HU_TRY(put_entry(&out, &tensors[i], &begin));
+    }
+    HU_TRY(put_text(&out, "}"));
+    while (out.size % ALIGNMENT) HU_TRY(put_text(&out, " "));
+    hu_writer_patch_u64(&out, 0, out.size - LENGTH_BYTES);
+    HU_TRY(hu_writer_reserve(&out, begin));
+    for (size_t i = 0; i < count; i++)
+        HU_TRY(
+            hu_write_f32s(&out, tensors[i].values, (size_t)hu_shape_elements(&tensors[i].shape)));
+    *data = out.data;
+    *bytes = out.size;
+    out.data = NULL;
+done:
+    hu_writer_free(&out);
+    return st;
+}
+
+hu_status hu_safetensors_write(const char *path, const hu_safetensor_source *tensors, size_t count,
+                               const hu_safetensor_text *metadata, size_t texts, size_t *bytes) {
+    uint8_t *data;
+    size_t size;
+    hu_status st = hu_safetensors_print(tensors, count, metadata, texts, &data, &size);
+    if (st == HU_OK) st = hu_file_replace(path, data, size);
+    hu_free(data);
+    if (bytes) *bytes = st == HU_OK ? size : 0;
+    return st;
+}

@@ -1,0 +1,71 @@
+#include "tensor/exponents.h"
+
+#include <halfulp/round.h>
+#include <math.h>
+
+/* Numbers beyond `low`, up to `high`; on which side the two ends themselves are is not asked. */
+typedef struct interval {
+    double low, high;
+} interval;
+
+static void add_bin(hu_lost_share *share, interval range, int32_t exponent, double count) {
+    double from = ldexp(1.0, exponent), to = 2.0 * from;
+    if (to <= range.low || from > range.high) return;
+    share->most += count;
+    if (from > range.low && to <= range.high) {
+        share->least += count;
+        share->share += count;
+        return;
+    }
+    double left = fmax(from, range.low), right = fmin(to, range.high);
+    share->share += right > left ? count * ((right - left) / from) : 0.0;
+}
+
+static hu_lost_share share_in(const hu_exponents *x, interval range, int32_t shift) {
+    hu_lost_share share = {0};
+    double elements = x->elements ? (double)x->elements : 1.0;
+    for (uint32_t i = 0; i < x->count; i++)
+        if (x->bin[i]) add_bin(&share, range, x->first + (int32_t)i + shift, (double)x->bin[i]);
+    share.share /= elements;
+    share.least /= elements;
+    share.most /= elements;
+    return share;
+}
+
+static void add_nonfinite(const hu_exponents *x, hu_lost_share *share) {
+    double more = x->elements ? (double)x->nonfinite / (double)x->elements : 0.0;
+    share->share += more;
+    share->least += more;
+    share->most += more;
+}
+
+hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format, int32_t shift) {
+    const hu_format_limits limits = hu_format_limits_of(format);
+    double vanishing = ldexp(1.0, limits.emin - format->man_bits - 1);
+    double normal = ldexp(1.0, limits.emin) * (1.0 - ldexp(1.0, -format->man_bits - 1));
+    hu_lost lost = {0};
+    if (format->man_bits == 0) normal = vanishing;
+    lost.overflow = share_in(exponents, (interval){limits.overflow_threshold, HUGE_VAL}, shift);
+    add_nonfinite(exponents, &lost.overflow);
+    lost.underflow =
+        share_in(exponents, (interval){0.0, format->subnormals ? vanishing : normal}, shift);
+    if (normal > vanishing)
+        lost.subnormal = share_in(exponents, (interval){vanishing, normal}, shift);
+    return lost;
+}
+
+int32_t hu_exponents_top(const hu_exponents *exponents) {
+    for (uint32_t i = exponents->count; i-- > 0;)
+        if (exponents->bin[i]) return exponents->first + (int32_t)i;
+    return HU_NO_EXPONENT;
+}
+
+int32_t hu_exponents_bottom(const hu_exponents *exponents) {
+    for (uint32_t i = 0; i < exponents->count; i++)
+        if (exponents->bin[i]) return exponents->first + (int32_t)i;
+    return HU_NO_EXPONENT;
+}
+
+int32_t hu_exponents_scale(int32_t top, const hu_format *format) {
+    return hu_format_limits_of(format).emax - top;
+}

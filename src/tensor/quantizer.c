@@ -1,0 +1,207 @@
+#include "tensor/quantizer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer) {
+    switch (quantizer->kind) {
+    case HU_QUANTIZER_FLOAT:
+        return quantizer->scale == HU_SCALE_CURRENT || quantizer->scale == HU_SCALE_BIAS;
+    case HU_QUANTIZER_BLOCK:
+        return hu_block_needs_tensor_scale(quantizer->block);
+    default:
+        return false;
+    }
+}
+
+bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b) {
+    if (a->kind != b->kind) return false;
+    if (a->kind == HU_QUANTIZER_BLOCK) return hu_block_format_equal(a->block, b->block);
+    return hu_format_equal(&a->format, &b->format) && a->scale == b->scale &&
+           a->history == b->history;
+}
+
+static bool is_float32(const hu_format *format) {
+    return format->exp_bits == 8 && format->man_bits == 23 && format->bias == 127 &&
+           format->subnormals && format->overflow == HU_OVERFLOW_INF;
+}
+
+/* The texts of one quantizer: "FORMAT:scale=VALUE:MORE MODE" taken apart. */
+typedef struct parts {
+    char format[HU_QUANTIZER_BYTES]; /* without the scale */
+    char scale[HU_QUANTIZER_BYTES];
+    char mode[16];
+    int column; /* of the scale's value, from 1 */
+    bool has_scale;
+} parts;
+
+static bool begins(const char *text, const char *word) {
+    return strncasecmp(text, word, strlen(word)) == 0;
+}
+
+/* Moves ":scale=VALUE" out of the format. */
+static hu_status cut_scale(const char *text, parts *p) {
+    static const char key[] = ":scale=";
+    char *at = p->format;
+    while ((at = strchr(at, ':')) != NULL) {
+        if (!begins(at, key)) {
+            at++;
+            continue;
+        }
+        char *value = at + sizeof key - 1;
+        size_t length = strcspn(value, ":");
+        if (p->has_scale)
+            return hu_fail(HU_ERR_PARSE, "format '%s': 'scale=' is given twice", text);
+        p->column = (int)(value - p->format) + 1;
+        p->has_scale = true;
+        memcpy(p->scale, value, length);
+        p->scale[length] = '\0';
+        for (char *c = p->scale; *c; c++) *c = (char)tolower((unsigned char)*c);
+        memmove(at, value + length, strlen(value + length) + 1);
+    }
+    return HU_OK;
+}
+
+/* True if the format says itself what becomes of what is too large. */
+static bool says_overflow(const char *format) {
+    for (const char *at = format; (at = strchr(at, ':')) != NULL; at++)
+        if (begins(at, ":ovf=")) return true;
+    return false;
+}
+
+static hu_status take_apart(const char *text, parts *p) {
+    const char *space = strrchr(text, ' ');
+    *p = (parts){0};
+    if (strlen(text) >= sizeof p->format)
+        return hu_fail(HU_ERR_PARSE, "format '%.40s...' is longer than %zu characters", text,
+                       sizeof p->format - 1);
+    strcpy(p->format, text);
+    if (space && !strchr(space, ')') && strlen(space + 1) < sizeof p->mode) {
+        strcpy(p->mode, space + 1);
+        p->format[space - text] = '\0';
+    }
+    return cut_scale(text, p);
+}
+
+/* Whole text as a number in least..most. */
+static bool read_whole(const char *text, long least, long most, int32_t *number) {
+    char *end;
+    bool has_digit = isdigit((unsigned char)text[text[0] == '-' || text[0] == '+']);
+    long value = strtol(text, &end, 10);
+    if (!has_digit || *end || value < least || value > most) return false;
+    *number = (int32_t)value;
+    return true;
+}
+
+static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quantizer) {
+    int32_t k;
+    quantizer->scale = HU_SCALE_NONE;
+    if (strcmp(p->scale, "current") == 0) {
+        quantizer->scale = HU_SCALE_CURRENT;
+    } else if (strcmp(p->scale, "bias") == 0) {
+        quantizer->scale = HU_SCALE_BIAS;
+    } else if (strncmp(p->scale, "delayed", 7) == 0) {
+        quantizer->scale = HU_SCALE_DELAYED;
+        quantizer->history = HU_HISTORY_USUAL;
+        if (p->scale[7] && !read_whole(p->scale + 7, 1, HU_HISTORY_MOST, &quantizer->history))
+            return hu_fail(HU_ERR_PARSE,
+                           "format '%s', column %d: found 'delayed%.20s', expected a number of "
+                           "steps 1..%d behind delayed",
+                           text, p->column, p->scale + 7, HU_HISTORY_MOST);
+    } else if (strncmp(p->scale, "2^", 2) == 0 && read_whole(p->scale + 2, -300, 300, &k)) {
+        quantizer->format = hu_format_scaled(&quantizer->format, k);
+        hu_status st = hu_format_check(&quantizer->format);
+        if (st != HU_OK)
+            return hu_fail_within(st, "format '%s', column %d: scale %s: ", text, p->column,
+                                  p->scale);
+        return HU_OK;
+    } else {
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%s', column %d: found '%.20s', expected current, delayed, "
+                       "delayedH (H steps), bias or 2^K",
+                       text, p->column, p->scale);
+    }
+    if (!says_overflow(p->format)) quantizer->format.overflow = HU_OVERFLOW_SAT;
+    return HU_OK;
+}
+
+/* The nearest names of number formats and block formats together. */
+static hu_status unknown(const char *name) {
+    const char *names[256];
+    char nearest[256];
+    size_t count = 0;
+    const char *format;
+    const hu_block_format *block;
+    for (uint32_t i = 0; count < 256 && (format = hu_format_named(i, NULL, NULL)) != NULL; i++)
+        names[count++] = format;
+    for (size_t i = 0; count < 256 && (block = hu_block_format_at(i)) != NULL; i++)
+        names[count++] = block->name;
+    hu_nearest(name, names, count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
+}
+
+static hu_status read_block(const char *text, const parts *p, hu_quantizer *quantizer) {
+    if (p->has_scale)
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%s', column %d: found a scale, expected none: the blocks of %s "
+                       "have their own",
+                       text, p->column, quantizer->block->name);
+    quantizer->kind = HU_QUANTIZER_BLOCK;
+    quantizer->format = quantizer->block->element;
+    return HU_OK;
+}
+
+static hu_status read_float(const char *text, const parts *p, hu_quantizer *quantizer) {
+    hu_status st = hu_format_parse(p->format, &quantizer->format);
+    if (st == HU_ERR_UNKNOWN) return unknown(p->format);
+    if (st != HU_OK) return st;
+    bool passes = is_float32(&quantizer->format);
+    quantizer->kind = passes ? HU_QUANTIZER_NONE : HU_QUANTIZER_FLOAT;
+    if (!p->has_scale) return HU_OK;
+    if (passes)
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%s', column %d: found a scale, expected none: fp32 is not rounded",
+                       text, p->column);
+    return read_scale(text, p, quantizer);
+}
+
+hu_status hu_quantizer_parse(const char *text, hu_rounding usual, hu_quantizer *quantizer) {
+    hu_status st = HU_OK;
+    parts p;
+    hu_quantizer made = {.rounding = usual};
+    *quantizer = (hu_quantizer){0};
+    HU_TRY(take_apart(text, &p));
+    made.block = hu_block_format_find(p.format);
+    st = made.block ? read_block(text, &p, &made) : read_float(text, &p, &made);
+    if (st != HU_OK) return st;
+    if (p.mode[0]) HU_TRY(hu_rounding_parse(p.mode, &made.rounding));
+    *quantizer = made;
+done:
+    return st;
+}
+
+void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capacity) {
+    static const char *const rules[] = {[HU_SCALE_NONE] = "",
+                                        [HU_SCALE_CURRENT] = ":scale=current",
+                                        [HU_SCALE_DELAYED] = ":scale=delayed",
+                                        [HU_SCALE_BIAS] = ":scale=bias"};
+    static const char *const overflows[] = {":ovf=inf", "", ":ovf=nan"};
+    char format[96] = "";
+    if (quantizer->kind == HU_QUANTIZER_FLOAT) hu_format_print(&quantizer->format, format, 80);
+    if (quantizer->scale != HU_SCALE_NONE && !says_overflow(format))
+        strcat(format, overflows[quantizer->format.overflow]);
+    if (quantizer->kind == HU_QUANTIZER_NONE)
+        snprintf(text, capacity, "float32");
+    else if (quantizer->kind == HU_QUANTIZER_BLOCK)
+        snprintf(text, capacity, "%s", quantizer->block->name);
+    else if (quantizer->scale == HU_SCALE_DELAYED)
+        snprintf(text, capacity, "%s:scale=delayed%d", format, (int)quantizer->history);
+    else
+        snprintf(text, capacity, "%s%s", format, rules[quantizer->scale]);
+}

@@ -1,0 +1,64 @@
+/* tensor/quantizer.h - how the numbers of one edge are rounded: not at all, to a format, or in
+ * blocks.
+ *
+ * Text: FORMAT [MODE]. FORMAT is a block format (mxfp8, nvfp4, ...), or any number format, which
+ * may be followed by one of
+ *
+ *   :scale=current   power of two from the largest magnitude of the tensor itself
+ *   :scale=delayedH  from that of the H steps before (16 if left out, at most HU_HISTORY_MOST)
+ *   :scale=bias      Lee et al.'s dynamic bias
+ *   :scale=2^K       fixed: the same as a bias lowered by K
+ *
+ * With a scale from maxima, what is too large saturates unless the format says ovf=. MODE is a
+ * rounding mode. fp32 is no rounding.
+ */
+#ifndef HU_TENSOR_QUANTIZER_H
+#define HU_TENSOR_QUANTIZER_H
+#include <stdbool.h>
+
+#include "kernel/block/block.h"
+#include "kernel/block/scale.h"
+
+typedef enum hu_quantizer_kind {
+    HU_QUANTIZER_NONE, /* float32 passes through */
+    HU_QUANTIZER_FLOAT,
+    HU_QUANTIZER_BLOCK
+} hu_quantizer_kind;
+
+enum { HU_HISTORY_USUAL = 16, HU_HISTORY_MOST = 1024, HU_QUANTIZER_BYTES = 128 };
+
+typedef struct hu_quantizer {
+    hu_quantizer_kind kind;
+    hu_rounding rounding;
+    hu_format format;             /* FLOAT: of the numbers for k = 0; BLOCK: of the elements */
+    hu_scale_rule scale;          /* FLOAT */
+    int32_t history;              /* steps looked back; DELAYED only, else 0 */
+    const hu_block_format *block; /* BLOCK. Borrowed: valid for ever */
+} hu_quantizer;
+
+static inline bool hu_quantizer_rounds(const hu_quantizer *quantizer) {
+    return quantizer->kind != HU_QUANTIZER_NONE;
+}
+
+/* Bits of one number in the format, without scales of blocks; 32 where nothing is rounded. */
+static inline uint32_t hu_quantizer_bits(const hu_quantizer *quantizer) {
+    enum { FLOAT32_BITS = 32 };
+    return hu_quantizer_rounds(quantizer) ? hu_format_bits(&quantizer->format) : FLOAT32_BITS;
+}
+
+/* True if the whole tensor must be there before its first number can be rounded. */
+bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer);
+
+/* True if what one has rounded stays as it is under the other (modes do not matter). */
+bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b);
+
+/* Reads a text as above; usual: the mode where none is named. HU_ERR_UNKNOWN with the nearest names
+ * of formats, HU_ERR_PARSE with the column, HU_ERR_FORMAT. */
+hu_status hu_quantizer_parse(const char *text, hu_rounding usual, hu_quantizer *quantizer);
+
+/* Writes FORMAT, at most capacity - 1 characters (HU_QUANTIZER_BYTES are enough); "float32" for
+ * none.
+ */
+void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capacity);
+
+#endif
