@@ -1,10 +1,10 @@
-/* Finding the tensor in which a non-finite number first appeared. */
+#include "train/diagnose.h"
+
 #include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "graph/record.h"
-#include "train/inner.h"
 
 static void describe_labels(hu_trainer *trainer, const hu_round_counts *counts) {
     snprintf(trainer->culprit, sizeof trainer->culprit,

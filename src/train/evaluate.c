@@ -4,7 +4,9 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "train/inner.h"
+#include "train/adapt.h"
+#include "train/part.h"
+#include "train/trainer.h"
 
 /* Called behind the forward pass of each part: samples first .. of the test half. */
 typedef hu_status (*part_visitor)(void *context, int64_t first, int64_t samples,
@@ -67,7 +69,7 @@ typedef struct prediction_sink {
 
 /* Of log-probabilities: the first largest, as the loss counts correct answers; none if one is NaN.
  */
-static hu_prediction judge_row(const float *row, int64_t classes, int64_t label) {
+static hu_prediction predict_row(const float *row, int64_t classes, int64_t label) {
     hu_prediction made = {label, 0, 0.0};
     for (int64_t c = 0; c < classes; c++) {
         if (isnan(row[c])) return (hu_prediction){label, -1, NAN};
@@ -78,8 +80,8 @@ static hu_prediction judge_row(const float *row, int64_t classes, int64_t label)
 }
 
 /* The loss node is the last to run, so that what it read is still in its place. */
-static hu_status take_part(void *context, int64_t first, int64_t samples,
-                           const hu_pass_result *result) {
+static hu_status add_predictions(void *context, int64_t first, int64_t samples,
+                                 const hu_pass_result *result) {
     prediction_sink *sink = context;
     const hu_run *run = sink->trainer->run;
     const hu_graph *graph = run->graph;
@@ -93,7 +95,7 @@ static hu_status take_part(void *context, int64_t first, int64_t samples,
         int64_t label = sink->trainer->dataset->test
                             .labels[hu_loader_index(sink->trainer->test_loader, first + i)];
         hu_prediction made = {label, -1, NAN};
-        if (rows) made = judge_row(rows + i * classes, classes, label);
+        if (rows) made = predict_row(rows + i * classes, classes, label);
         correct += made.predicted == label;
         if (first + i < sink->count) sink->predictions[first + i] = made;
     }
@@ -113,7 +115,7 @@ hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, hu_prediction *
                        (long long)hu_loader_count(trainer->test_loader));
     HU_TRY(hu_alloc_array((size_t)trainer->part * classes, sizeof(float), &scratch));
     prediction_sink sink = {trainer, count, scratch, predictions};
-    HU_TRY(visit_parts(trainer, count, take_part, &sink));
+    HU_TRY(visit_parts(trainer, count, add_predictions, &sink));
 done:
     hu_free(scratch);
     return st;

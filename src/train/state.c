@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
-
 #include "base/error.h"
+#include "base/hash.h"
 #include "graph/rescale.h"
-#include "train/inner.h"
+#include "train/adapt.h"
+#include "train/trainer.h"
 
 /* Names and shapes of all parameters and buffers: a checkpoint fits only the graph it was made
  * from. */
@@ -31,8 +31,8 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     const void *data;
     size_t bytes;
     char section[64];
-    HU_TRY(
-        hu_apply_promotions(trainer)); /* so that the history of scales is that of the next step */
+    /* The history of scales that is saved must be the one that the next step begins with. */
+    HU_TRY(hu_apply_promotions(trainer));
     trainer->position = (hu_train_position){.graph = graph_fingerprint(trainer->graph),
                                             .seed = trainer->options.seed,
                                             .progress = trainer->progress};

@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "store/safetensors.h"
 #include "train/inner.h"
+#include "train/update.h"
 
 static const char *const layout_names[] = {"torch", "halfulp"};
 
@@ -167,16 +168,16 @@ static void note(misfit *list, const char *format, ...) {
     va_end(args);
 }
 
-typedef struct import {
+typedef struct weight_import {
     const char *path;
     hu_safetensors *file;
     hu_weight_layout layout;
     const char **ours, **theirs; /* names for nearest ones */
     size_t ours_count, theirs_count;
     misfit missing, unexpected, shapes;
-} import;
+} weight_import;
 
-static hu_status list_names(const hu_graph *graph, import *in) {
+static hu_status list_names(const hu_graph *graph, weight_import *in) {
     hu_status st;
     void *block;
     HU_TRY(hu_alloc_array(graph->value_count, sizeof(char *), &block));
@@ -191,7 +192,7 @@ done:
     return st;
 }
 
-static void check_value(const hu_graph *graph, hu_value_id v, import *in) {
+static void check_value(const hu_graph *graph, hu_value_id v, weight_import *in) {
     char nearest[256], found[176], expected[176];
     const hu_value_info *value = &graph->value[v];
     const hu_safetensor *tensor = hu_safetensors_find(in->file, value->name);
@@ -216,7 +217,7 @@ static bool is_batch_count(const hu_graph *graph, const char *name) {
     return written < HU_NAME_BYTES && hu_graph_find(graph, statistic) != HU_NONE;
 }
 
-static void check_name(const hu_graph *graph, const char *name, import *in) {
+static void check_name(const hu_graph *graph, const char *name, weight_import *in) {
     char nearest[256];
     hu_value_id v = hu_graph_find(graph, name);
     if ((v != HU_NONE && is_kept(&graph->value[v])) || is_batch_count(graph, name)) return;
@@ -224,7 +225,7 @@ static void check_name(const hu_graph *graph, const char *name, import *in) {
     note(&in->unexpected, "'%.100s' (nearest: %s)", name, nearest);
 }
 
-static hu_status check_fit(const hu_trainer *trainer, import *in) {
+static hu_status check_fit(const hu_trainer *trainer, weight_import *in) {
     const hu_graph *graph = trainer->graph;
     char text[4 * LIST_BYTES] = "";
     for (hu_value_id v = 0; v < graph->value_count; v++)
@@ -245,7 +246,7 @@ static hu_status check_fit(const hu_trainer *trainer, import *in) {
                    trainer->options.model, text);
 }
 
-static hu_status read_layout(import *in) {
+static hu_status read_layout(weight_import *in) {
     const char *text = hu_safetensors_metadata(in->file, "layout");
     in->layout = HU_WEIGHTS_TORCH;
     if (!text) return HU_OK;
@@ -254,7 +255,7 @@ static hu_status read_layout(import *in) {
 }
 
 /* block: a copy of all parameters and buffers, to be overwritten; scratch as large. */
-static hu_status read_block(const hu_trainer *trainer, const import *in, float *block,
+static hu_status read_block(const hu_trainer *trainer, const weight_import *in, float *block,
                             float *scratch) {
     const hu_graph *graph = trainer->graph;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
@@ -276,7 +277,7 @@ static hu_status read_block(const hu_trainer *trainer, const import *in, float *
     return HU_OK;
 }
 
-static hu_status take_block(hu_trainer *trainer, const import *in, const float *block) {
+static hu_status take_block(hu_trainer *trainer, const weight_import *in, const float *block) {
     size_t bytes = (size_t)trainer->run->block * sizeof *block;
     uint64_t hash = XXH64(block, bytes, 0), expected = trainer->options.init_hash;
     if (expected && hash != expected)
@@ -292,7 +293,10 @@ static hu_status take_block(hu_trainer *trainer, const import *in, const float *
 
 hu_status hu_trainer_import(hu_trainer *trainer, const char *path) {
     hu_status st;
-import in = {.path = path, .missing.what = "missing", .unexpected.what = "unexpected", .shapes.what = "of another shape" };
+    weight_import in = {.path = path,
+                        .missing.what = "missing",
+                        .unexpected.what = "unexpected",
+                        .shapes.what = "of another shape"};
     void *block = NULL, *scratch = NULL;
     size_t elements = (size_t)trainer->run->block;
     HU_TRY(hu_safetensors_open(path, &in.file));

@@ -1,9 +1,10 @@
-/* Promotion on overflow while training: found after a step, planned before the next pass. */
+#include "train/adapt.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "train/inner.h"
+#include "train/prepare.h"
 
 hu_status hu_create_promotions(hu_trainer *trainer) {
     hu_status st = HU_OK;
@@ -17,17 +18,13 @@ done:
     return st;
 }
 
-uint32_t hu_trainer_promoted(const hu_trainer *trainer) {
-    return trainer->promoted_count;
-}
-
 /* Where a format stopped the forward pass, what lies behind is counted in part or not at all. */
 static bool is_counted(const hu_trainer *trainer, hu_value_id v) {
     uint32_t producer = trainer->graph->value[v].producer;
     return producer == HU_NONE || producer < trainer->counted_nodes;
 }
 
-void hu_note_promotions(hu_trainer *trainer, hu_step_report *report) {
+void hu_find_promotions(hu_trainer *trainer, hu_step_report *report) {
     report->promoted = trainer->promoted_count;
     if (!trainer->promotion) return;
     report->promotion = trainer->promotion;

@@ -1,0 +1,80 @@
+/* train/options.h - what a training is asked to do, and what it tells of itself. */
+#ifndef HU_TRAIN_OPTIONS_H
+#define HU_TRAIN_OPTIONS_H
+#include <halfulp/data.h>
+
+#include "graph/run.h"
+#include "precision/plan.h"
+#include "precision/promote.h"
+#include "train/loss_scale.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+typedef struct hu_train_options {
+    const char *model; /* Borrowed, as the precision: must outlive the trainer */
+    double width;
+    hu_augment augment;
+    bool keep_order;        /* training samples come in the order of the data set, not shuffled */
+    const char *init;       /* file whose weights the run began with, NULL: drawn. Borrowed */
+    uint64_t init_hash;     /* of these weights, see hu_trainer_init_hash; 0: not known */
+    hu_precision precision; /* Borrowed: its rules must outlive the trainer */
+    bool keep_masters; /* false: the weights live in their format: rounded at the start and after
+                          each update, so that small updates vanish (Micikevicius et al.) */
+    bool eval_masters; /* evaluate with unrounded weights */
+    hu_optimizer_options optimizer;
+    hu_schedule schedule;
+    double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
+    int64_t accumulate; /* parts of a batch that run one after the other, their gradients added */
+    hu_loss_scale_options scaler;
+    int64_t batch; /* samples of one update */
+    int64_t steps; /* updates of the whole training */
+    uint64_t seed;
+    int threads;
+    int64_t chunk;
+    hu_storage_mode storage;
+    bool apart;              /* every node in loops of its own, see graph/fuse.h */
+    bool recompute;          /* cheap results are made again in the backward pass */
+    bool by_dnn;             /* products without a chosen accumulator by oneDNN */
+    bool by_winograd;        /* or by Winograd's algorithm where it fits */
+    int64_t histogram_every; /* steps between those whose exponents are recorded; 0: none */
+} hu_train_options;
+
+/* Numbers that a run carries from step to step and that are not weights. */
+typedef struct hu_train_progress {
+    int64_t step;      /* updates done, skipped ones included */
+    double epoch_loss; /* sum over samples of the present epoch */
+    int64_t epoch_samples;
+    double last_epoch_loss; /* mean over the samples of the latest epoch that were seen so far */
+    double ratio_sum;       /* low-precision ratio, summed over steps */
+    double last_accuracy, best_accuracy;
+    int64_t last_accuracy_step;                        /* -1: not yet evaluated */
+    uint64_t elements, overflow, underflow, subnormal; /* all roundings so far */
+} hu_train_progress;
+
+typedef struct hu_step_report {
+    int64_t step; /* number of the step, from 0 */
+    int64_t epoch;
+    int64_t samples;
+    double loss; /* mean over the batch, before the loss op's own rounding */
+    int64_t correct;
+    double lr;
+    float scale;          /* loss scale used */
+    double gradient_norm; /* of the unscaled gradient; NaN if not finite */
+    bool skipped;
+    const hu_promotion *promotion; /* [promotions] tensors that go high from the next step on.
+                                      Borrowed: valid until the next step */
+    uint32_t promotions;
+    double low_ratio;    /* low-precision ratio of the step */
+    uint32_t promoted;   /* tensors promoted so far, these included */
+    const char *culprit; /* where a non-finite number first appeared, "" if none. Borrowed: valid
+                            until the next step */
+} hu_step_report;
+
+/* What the model says of one sample. */
+typedef struct hu_prediction {
+    int64_t label;
+    int64_t predicted;  /* class of the largest probability; -1 where a number was not finite */
+    double probability; /* of that class, after the roundings of the precision; NaN with -1 */
+} hu_prediction;
+
+#endif

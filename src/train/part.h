@@ -1,0 +1,25 @@
+/* train/part.h - the samples of a step and the forward passes over their parts.
+ *
+ * A part is what one pass runs: the whole batch, or one of optimizer.accumulate pieces of it. */
+#ifndef HU_TRAIN_PART_H
+#define HU_TRAIN_PART_H
+#include "train/inner.h"
+
+/* The samples of one step: places in the present epoch. */
+typedef struct hu_step_batch {
+    int64_t first, samples;
+} hu_step_batch;
+
+/* Part of an epoch of a loader that begins at sample `first`, as a hu_source. */
+typedef struct hu_batch_source {
+    const hu_loader *loader;
+    int64_t first;
+} hu_batch_source;
+void hu_fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels);
+
+/* Forward pass of the part of the batch that begins `done` samples into it; sets samples and
+ * first_sample of the pass. */
+hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
+                          hu_pass_options *pass, hu_pass_result *result);
+
+#endif

@@ -1,0 +1,68 @@
+#include "train/prepare.h"
+
+#include "base/error.h"
+#include "graph/record.h"
+#include "model/model.h"
+
+hu_status hu_prepare_graph(hu_trainer *trainer) {
+    const hu_dataset *data = trainer->dataset;
+    hu_model_options model = {.name = trainer->options.model,
+                              .width = trainer->options.width,
+                              .image = {3, {data->height, data->width, data->channels}},
+                              .classes = data->classes};
+    return hu_model_build(&model, &trainer->graph);
+}
+
+hu_status hu_write_edges(hu_trainer *trainer) {
+    const hu_train_options *options = &trainer->options;
+    bool signals = options->scaler.kind != HU_LOSS_SCALE_NONE;
+    hu_status st = hu_precision_write(&options->precision, trainer->graph, options->batch, signals,
+                                      &trainer->edges);
+    if (st != HU_OK) return st;
+    return hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges);
+}
+
+hu_status hu_prepare_run(hu_trainer *trainer) {
+    const hu_train_options *options = &trainer->options;
+    hu_status st = HU_OK;
+    hu_run_options run = {.batch = trainer->part,
+                          .chunk = options->chunk,
+                          .threads = options->threads,
+                          .storage = options->storage,
+                          .apart = options->apart,
+                          .recompute = options->recompute,
+                          .by_dnn = options->by_dnn,
+                          .by_winograd = options->by_winograd,
+                          .seed = options->seed};
+    HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
+    HU_TRY(hu_write_edges(trainer));
+    HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));
+    if (options->histogram_every > 0) HU_TRY(hu_record_create(trainer->run));
+    hu_run_init_parameters(trainer->run);
+done:
+    return st;
+}
+
+hu_status hu_prepare_loaders(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    hu_loader_settings train = {trainer->options.seed, !trainer->options.keep_order,
+                                trainer->options.augment};
+    hu_loader_settings test = {trainer->options.seed, false, {0}};
+    HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &train, &trainer->train_loader));
+    HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &test, &trainer->test_loader));
+done:
+    return st;
+}
+
+hu_status hu_reserve_sizes(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    int64_t batch = trainer->options.batch, part = trainer->part;
+    int64_t last = hu_loader_count(trainer->train_loader) % batch;
+    int64_t test_last = hu_loader_count(trainer->test_loader) % part;
+    HU_TRY(hu_run_reserve(trainer->run, part));
+    HU_TRY(hu_run_reserve(trainer->run, batch % part));
+    HU_TRY(hu_run_reserve(trainer->run, last % part));
+    HU_TRY(hu_run_reserve(trainer->run, test_last));
+done:
+    return st;
+}

@@ -1,0 +1,134 @@
+#include "train/update.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "graph/rescale.h"
+
+int64_t hu_gradient_block_count(const hu_trainer *trainer) {
+    int64_t blocks = 0;
+    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
+        int64_t elements = trainer->graph->value[trainer->name_order[p]].elements;
+        blocks += (elements + HU_GRADIENT_BLOCK - 1) / HU_GRADIENT_BLOCK;
+    }
+    return blocks;
+}
+
+hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index) {
+    for (uint32_t p = 0;; p++) {
+        hu_value_id v = trainer->name_order[p];
+        int64_t elements = trainer->graph->value[v].elements;
+        int64_t blocks = (elements + HU_GRADIENT_BLOCK - 1) / HU_GRADIENT_BLOCK;
+        if (index >= blocks) {
+            index -= blocks;
+            continue;
+        }
+        int64_t first = index * HU_GRADIENT_BLOCK, left = elements - first;
+        return (hu_gradient_block){v, first, left < HU_GRADIENT_BLOCK ? left : HU_GRADIENT_BLOCK,
+                                   trainer->run->offset[v] + first};
+    }
+}
+
+/* The scaled gradient of a block: of the one pass, or the sum over the parts. */
+static const float *block_gradient(const hu_trainer *trainer, const hu_gradient_block *block,
+                                   float *scratch) {
+    if (trainer->gradient_sum) return trainer->gradient_sum + block->offset;
+    return hu_run_param_grad(trainer->run, block->param, block->first, block->count, scratch);
+}
+
+double hu_gradient_squares(hu_trainer *trainer, float inverse_scale) {
+    int64_t blocks = hu_gradient_block_count(trainer);
+    double total = 0.0;
+#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        float scratch[HU_GRADIENT_BLOCK];
+        hu_gradient_block block = hu_gradient_block_at(trainer, b);
+        const float *g = block_gradient(trainer, &block, scratch);
+        double sum = 0.0, poison = 0.0;
+        for (int64_t i = 0; i < block.count; i++) {
+            double unscaled = (double)(g[i] * inverse_scale);
+            sum += unscaled * unscaled;
+            poison += (double)g[i] * 0.0; /* NaN if g is infinite or NaN, whatever the scale */
+        }
+        trainer->block_squares[b] = sum + poison;
+    }
+    for (int64_t b = 0; b < blocks; b++) total += trainer->block_squares[b];
+    return total;
+}
+
+/* Infinities and NaNs have all exponent bits set. */
+static bool has_nonfinite(const float *x, int64_t n) {
+    uint32_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        found |= (uint32_t)((bits & 0x7f800000u) == 0x7f800000u);
+    }
+    return found != 0;
+}
+
+/* Every block is unscaled, clipped, applied to its masters and looked at while it is in cache. True
+ * if a master is not finite any more. */
+static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, double norm) {
+    int64_t blocks = hu_gradient_block_count(trainer);
+    double clip = trainer->options.clip_norm;
+    float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
+    int nonfinite = 0;
+    hu_optimizer_begin_step(trainer->optimizer, lr);
+    hu_optimizer_scale_gradients(trainer->optimizer, inverse_scale, shrink);
+#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)                    \
+    reduction(|                                                                                    \
+              : nonfinite)
+    for (int64_t b = 0; b < blocks; b++) {
+        float scratch[HU_GRADIENT_BLOCK];
+        hu_gradient_block block = hu_gradient_block_at(trainer, b);
+        float *master = trainer->run->parameters + block.offset;
+        hu_optimizer_apply(trainer->optimizer, block.offset, block.count, master,
+                           block_gradient(trainer, &block, scratch), true);
+        nonfinite |= has_nonfinite(master, block.count);
+    }
+    return nonfinite != 0;
+}
+
+void hu_round_masters(hu_trainer *trainer) {
+    hu_slot_context context = trainer->run->context;
+    context.first_row = 0;
+    context.scan = false;
+    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
+        hu_value_id v = trainer->name_order[p];
+        float *x = trainer->run->parameters + trainer->run->offset[v];
+        hu_rescale_row(&trainer->run->value[v], x, false);
+        hu_slot_round(&trainer->run->value[v], &context, 0, 1, x, NULL);
+    }
+}
+
+hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
+                          bool masters_nonfinite) {
+    const hu_run *run = trainer->run;
+    if (!masters_nonfinite &&
+        !has_nonfinite(run->parameters + run->trained, run->block - run->trained))
+        return HU_OK;
+    for (hu_value_id v = 0; v < trainer->graph->value_count; v++) {
+        const hu_value_info *value = &trainer->graph->value[v];
+        bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
+        if (!is_kept || !has_nonfinite(run->parameters + run->offset[v], value->elements)) continue;
+        snprintf(trainer->culprit, sizeof trainer->culprit,
+                 "non-finite numbers in %s after the update", value->name);
+        break;
+    }
+    return hu_fail(HU_ERR_NONFINITE, "step %lld: %s (learning rate %g), training stops",
+                   (long long)report->step, trainer->culprit, report->lr);
+}
+
+bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float inverse_scale) {
+    const hu_run *run = trainer->run;
+    if (!report->skipped) {
+        bool nonfinite = apply_update(trainer, report->lr, inverse_scale, report->gradient_norm);
+        if (trainer->options.keep_masters) return nonfinite;
+        hu_round_masters(trainer);
+    }
+    /* Rounding has changed the masters since the update looked at them, and a skipped step has not
+     * looked at them at all. */
+    return has_nonfinite(run->parameters, run->trained);
+}
