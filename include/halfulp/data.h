@@ -1,5 +1,5 @@
-/* halfulp/data.h - labelled images: opening data sets and filling batches.
- * Layer 3 (depends on base). A data set is read-only once opened and may be shared by threads.
+/* halfulp/data.h - data sets of named fields: opening them and filling batches.
+ * A data set is read-only once opened and may be shared by threads.
  */
 #ifndef HALFULP_DATA_H
 #define HALFULP_DATA_H
@@ -9,33 +9,66 @@
 
 #include <halfulp/status.h>
 
-enum { HU_CHANNELS_MAX = 3 };
+enum { HU_CHANNELS_MAX = 3, HU_FIELDS_MAX = 8, HU_FIELD_RANK_MAX = 4, HU_FIELD_NAME_BYTES = 24 };
 
-/* Random changes of a training image, applied in this order. All zero: none. */
+/* A class number that means "not counted": what lies outside a label map, pixels that nobody has
+ * labelled. In label maps of bytes it is stored as HU_UNLABELLED_BYTE. */
+enum { HU_UNLABELLED = -1, HU_UNLABELLED_BYTE = 255 };
+
+/* Random changes of a training sample, applied in this order. All zero: none. Spatial fields of one
+ * sample move together. */
 typedef struct hu_augment {
     int64_t pad; /* border in pixels, out of which an image of the old size is cut: what is stored
                     around the image, black beyond */
     bool flip;   /* mirrored left to right with probability 1/2 */
-    int64_t cutout; /* side in pixels of a square inside the image set to 0 after normalisation */
+    int64_t cutout; /* side in pixels of a square inside the image set to 0 after normalisation;
+                       only fields that are read as HU_READ_NORMALISED lose it */
 } hu_augment;
+
+typedef enum hu_field_type { HU_FIELD_U8, HU_FIELD_I32, HU_FIELD_F32 } hu_field_type;
+
+/* One named array that every sample has: "image", "label", "mask". */
+typedef struct hu_field {
+    char name[HU_FIELD_NAME_BYTES];
+    hu_field_type type;
+    int rank;                          /* 0: one number */
+    int64_t extent[HU_FIELD_RANK_MAX]; /* of one sample; of the longest one where ragged */
+    bool is_ragged;                    /* the first extent differs from sample to sample */
+    bool is_spatial;                   /* [height, width, ...]: random crops and flips move it */
+    int64_t classes; /* above 0: whole numbers 0..classes-1, or unlabelled. 0: quantities */
+    int64_t margin;  /* pixels stored around each sample, of which only random crops see some */
+    float mean[HU_CHANNELS_MAX],
+        std[HU_CHANNELS_MAX]; /* of bytes / 255, per channel; std 0: none */
+} hu_field;
 
 /* One half of a data set. Borrowed: valid until the data set is closed. */
 typedef struct hu_split {
     int64_t count;
-    const uint8_t *pixels; /* [count, height + 2 margin, width + 2 margin, channels] */
-    const int32_t *labels; /* [count], each in 0..classes-1 */
+    const void *rows[HU_FIELDS_MAX]; /* [count, extent + 2 margin in the first two, ...] by field */
+    const int32_t *length[HU_FIELDS_MAX]; /* [count] of ragged fields, else NULL */
 } hu_split;
 
-/* A data set in memory, pixels kept as bytes. */
+/* A data set in memory, in the type of its fields. */
 typedef struct hu_dataset {
     char *name; /* the spec it was opened by */
-    int64_t height, width, channels, classes;
-    int64_t margin; /* pixels stored around each image, of which only random crops see some */
-    float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* per channel, of pixels in 0..1 */
-    hu_augment augment;                                /* usual for this data */
+    hu_field field[HU_FIELDS_MAX];
+    int field_count;
+    hu_augment augment; /* usual for this data */
     hu_split train, test;
-    void *owned[4]; /* private: memory behind the splits */
+    void *owned[2 * HU_FIELDS_MAX]; /* private: memory behind the splits */
 } hu_dataset;
+
+/* Number of the field of a name, -1 if the data set has none. */
+int hu_dataset_find(const hu_dataset *dataset, const char *name);
+
+/* Numbers of one sample of a field, without margins. */
+int64_t hu_field_elements(const hu_field *field);
+
+/* The fields of labelled images: bytes "image" [height, width, channels] as number 0 and class
+ * numbers "label" as number 1. */
+enum { HU_FIELD_IMAGE, HU_FIELD_LABEL };
+void hu_dataset_set_images(hu_dataset *dataset, int64_t height, int64_t width, int64_t channels,
+                           int64_t classes);
 
 /* How many samples of each half to use, from the front; 0 = all, larger than there are = all. */
 typedef struct hu_data_limits {
@@ -111,7 +144,8 @@ typedef struct hu_loader hu_loader;
  *
  *   loader  owner frees with hu_loader_close; NULL on failure
  *
- * HU_ERR_ARGUMENT if pad is negative or above 4,096 or cutout does not fit into the image;
+ * HU_ERR_ARGUMENT if pad is negative or above 4,096, cutout does not fit into the smallest spatial
+ * field, or spatial fields of different sizes are to move;
  * HU_ERR_MEMORY. The only call that allocates.
  * Proof: tests/unit/data_loader_test.c. */
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
@@ -131,14 +165,25 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch);
 /* Index in the split of sample number position (0..count-1) of this epoch. */
 int64_t hu_loader_index(const hu_loader *loader, int64_t position);
 
-/* Fills samples first..first+count-1 of this epoch (inside 0..hu_loader_count).
+/* How the numbers of a field are read. */
+typedef enum hu_reading {
+    HU_READ_PLAIN,      /* as they are; unlabelled bytes become HU_UNLABELLED */
+    HU_READ_NORMALISED, /* bytes: (byte / 255 - mean) / std of the channel */
+    HU_READ_UNIT        /* bytes: byte / 255 */
+} hu_reading;
+
+/* Fills one field of samples first..first+count-1 of this epoch (inside 0..hu_loader_count).
  *
- *   images  [count, height, width, channels], (pixel/255 - mean)/std after augmentation
- *   labels  [count], class numbers
+ *   field  its number in the data set
+ *   rows   [count, extents of the field], after augmentation of spatial fields
  *
  * Safe from several threads at once. Never allocates. Augmentation of a sample is a function of
- * (seed, epoch, index in the split). */
-void hu_loader_fill(const hu_loader *loader, int64_t first, int64_t count, float *images,
-                    float *labels);
+ * (seed, epoch, index in the split), the same for all its fields. Ragged samples are followed by
+ * zeros, class numbers by HU_UNLABELLED. */
+void hu_loader_fill(const hu_loader *loader, int field, hu_reading reading, int64_t first,
+                    int64_t count, float *rows);
+
+/* Length of sample number position of a ragged field; its first extent otherwise. */
+int64_t hu_loader_length(const hu_loader *loader, int field, int64_t position);
 
 #endif

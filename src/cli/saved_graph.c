@@ -13,8 +13,9 @@ hu_status hu_saved_graph_open(hu_config *config, const char *directory, hu_graph
     HU_TRY(hu_config_text(config, "model.name", &model.name));
     HU_TRY(hu_config_f64(config, "model.width", &model.width));
     hu_dataset data = hu_assumed_dataset(model.name, 1);
-    model.image = (hu_shape){3, {data.height, data.width, data.channels}};
-    model.classes = data.classes;
+    const int64_t *image = data.field[HU_FIELD_IMAGE].extent;
+    model.image = (hu_shape){3, {image[0], image[1], image[2]}};
+    model.classes = data.field[HU_FIELD_LABEL].classes;
     HU_TRY(hu_model_build(&model, graph));
 done:
     return st;

@@ -121,6 +121,7 @@ static hu_status print_json(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision, *accumulator;
     const hu_dataset *data = dataset_of(plan);
+    const int64_t *image = data->field[HU_FIELD_IMAGE].extent;
     const hu_train_options *options = &plan->options;
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
@@ -128,14 +129,15 @@ static hu_status print_json(const planning *plan) {
         "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:o, s:I, "
         "s:o, s:O, s:O, s:O}",
         "model", options->model, "width", hu_json_number(options->width), "image",
-        (json_int_t)data->height, (json_int_t)data->width, (json_int_t)data->channels, "classes",
-        (json_int_t)data->classes, "precision", precision, "accumulator", accumulator, "batch",
-        (json_int_t)options->batch, "chunk", (json_int_t)options->chunk, "threads",
-        options->threads, "fuse", !options->apart, "recompute", options->recompute, "parameters",
-        (json_int_t)plan->parameters, "macs", (json_int_t)plan->macs, "tensor_elements",
-        (json_int_t)plan->tensor_elements, "low_precision_ratio", hu_json_number(plan->low_ratio),
-        "model_aggregate_bits", (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan),
-        "groups", plan->groups, "layers", plan->layers, "warnings", plan->warnings));
+        (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
+        (json_int_t)data->field[HU_FIELD_LABEL].classes, "precision", precision, "accumulator",
+        accumulator, "batch", (json_int_t)options->batch, "chunk", (json_int_t)options->chunk,
+        "threads", options->threads, "fuse", !options->apart, "recompute", options->recompute,
+        "parameters", (json_int_t)plan->parameters, "macs", (json_int_t)plan->macs,
+        "tensor_elements", (json_int_t)plan->tensor_elements, "low_precision_ratio",
+        hu_json_number(plan->low_ratio), "model_aggregate_bits", (json_int_t)plan->aggregate_bits,
+        "memory_bytes", memory_json(plan), "groups", plan->groups, "layers", plan->layers,
+        "warnings", plan->warnings));
 done:
     return st;
 }
@@ -180,11 +182,12 @@ static hu_status print_text(const planning *plan) {
     const char *precision;
     char elements[HU_GROUPED_BYTES], aggregate[HU_GROUPED_BYTES];
     const hu_dataset *data = dataset_of(plan);
+    const int64_t *image = data->field[HU_FIELD_IMAGE].extent;
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
     printf("%s, width %g, %lldx%lldx%lld images, %lld classes, batch %lld in chunks of %lld, %d "
            "threads, precision %s%s%s\n\n%s%s\n",
-           plan->options.model, plan->options.width, (long long)data->height,
-           (long long)data->width, (long long)data->channels, (long long)data->classes,
+           plan->options.model, plan->options.width, (long long)image[0], (long long)image[1],
+           (long long)image[2], (long long)data->field[HU_FIELD_LABEL].classes,
            (long long)plan->options.batch, (long long)plan->options.chunk, plan->options.threads,
            precision, plan->options.apart ? ", fuse=off" : "",
            plan->options.recompute ? "" : ", recompute=off", plan->table, plan->notes);

@@ -161,8 +161,8 @@ static hu_status open_half(const layout *version, const char *directory, const c
     split->count = hu_limited(files.total, limit);
     HU_TRY(hu_alloc_array((size_t)split->count, PIXELS, &owned[0]));
     HU_TRY(hu_alloc_array((size_t)split->count, sizeof(int32_t), &owned[1]));
-    split->pixels = owned[0];
-    split->labels = owned[1];
+    split->rows[HU_FIELD_IMAGE] = owned[0];
+    split->rows[HU_FIELD_LABEL] = owned[1];
     int64_t done_records = 0;
     for (size_t i = 0; i < FILES_MAX && files.paths[i] && done_records < split->count; i++) {
         int64_t left = split->count - done_records;
@@ -180,9 +180,7 @@ done:
 hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
                         const hu_data_limits *limits, hu_dataset *dataset) {
     const layout *version = layout_of(kind);
-    dataset->height = dataset->width = SIDE;
-    dataset->channels = CHANNELS;
-    dataset->classes = kind->classes;
+    hu_dataset_set_images(dataset, SIDE, SIDE, CHANNELS, kind->classes);
     hu_status st = open_half(version, directory, version->train, version->train_records_max,
                              limits->train, dataset->owned, &dataset->train);
     if (st == HU_OK)

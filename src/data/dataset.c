@@ -99,6 +99,30 @@ const char *hu_data_kind_help(size_t index) {
     return index < KINDS ? kinds[index].help : NULL;
 }
 
+int hu_dataset_find(const hu_dataset *dataset, const char *name) {
+    for (int f = 0; f < dataset->field_count; f++)
+        if (strcmp(dataset->field[f].name, name) == 0) return f;
+    return -1;
+}
+
+int64_t hu_field_elements(const hu_field *field) {
+    int64_t elements = 1;
+    for (int i = 0; i < field->rank; i++) elements *= field->extent[i];
+    return elements;
+}
+
+void hu_dataset_set_images(hu_dataset *dataset, int64_t height, int64_t width, int64_t channels,
+                           int64_t classes) {
+    dataset->field[HU_FIELD_IMAGE] = (hu_field){.name = "image",
+                                                .type = HU_FIELD_U8,
+                                                .rank = 3,
+                                                .extent = {height, width, channels},
+                                                .is_spatial = true};
+    dataset->field[HU_FIELD_LABEL] =
+        (hu_field){.name = "label", .type = HU_FIELD_I32, .classes = classes};
+    dataset->field_count = HU_FIELD_LABEL + 1;
+}
+
 static hu_status find_kind(const char *spec, const hu_data_kind **kind) {
     size_t length = strcspn(spec, ":");
     const char *names[KINDS];
@@ -140,25 +164,29 @@ bool hu_dataset_available(const char *spec) {
 
 /* Mean and deviation per channel from exact integer sums over the training half. */
 static void measure(hu_dataset *dataset) {
-    size_t pixels = (size_t)(dataset->train.count * dataset->height * dataset->width);
-    size_t channels = (size_t)dataset->channels;
+    hu_field *image = &dataset->field[HU_FIELD_IMAGE];
+    const uint8_t *bytes = dataset->train.rows[HU_FIELD_IMAGE];
+    size_t channels = (size_t)image->extent[2];
+    size_t pixels = (size_t)(dataset->train.count * image->extent[0] * image->extent[1]);
     for (size_t c = 0; c < channels; c++) {
         uint64_t sum = 0, squares = 0;
         for (size_t i = 0; i < pixels; i++) {
-            uint64_t value = dataset->train.pixels[i * channels + c];
+            uint64_t value = bytes[i * channels + c];
             sum += value;
             squares += value * value;
         }
         double mean = (double)sum / (double)pixels;
         double variance = (double)squares / (double)pixels - mean * mean;
-        dataset->mean[c] = (float)(mean / 255);
-        dataset->std[c] = variance > 0 ? (float)(sqrt(variance) / 255) : 1.0f;
+        image->mean[c] = (float)(mean / 255);
+        image->std[c] = variance > 0 ? (float)(sqrt(variance) / 255) : 1.0f;
     }
 }
 
 static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
-    memcpy(dataset->mean, kind->mean, sizeof kind->mean);
-    memcpy(dataset->std, kind->std, sizeof kind->std);
+    hu_field *image = &dataset->field[HU_FIELD_IMAGE];
+    if (image->std[0] > 0.0f) return; /* a kind made of another kind has taken them over */
+    memcpy(image->mean, kind->mean, sizeof kind->mean);
+    memcpy(image->std, kind->std, sizeof kind->std);
     hu_augment own = dataset->augment;
     dataset->augment = kind->augment;
     if (own.pad) dataset->augment.pad = own.pad;

@@ -174,16 +174,14 @@ static hu_status draw_half(const char *half, int64_t count, void **owned, hu_spl
         labels[i] = (int32_t)(i % CLASSES);
         draw_glyph(stream, i, labels[i], pixels + (size_t)i * PIXELS);
     }
-    *split = (hu_split){count, pixels, labels};
+    *split = (hu_split){.count = count, .rows = {pixels, labels}};
     return HU_OK;
 }
 
 hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, hu_dataset *dataset) {
     (void)directory;
-    dataset->height = dataset->width = SIDE;
-    dataset->channels = CHANNELS;
-    dataset->classes = kind->classes;
+    hu_dataset_set_images(dataset, SIDE, SIDE, CHANNELS, kind->classes);
     hu_status st =
         draw_half("train", hu_limited(TRAIN_COUNT, limits->train), dataset->owned, &dataset->train);
     if (st != HU_OK) return st;

@@ -83,8 +83,7 @@ static hu_status keep_part(void **image, const uint8_t **part, size_t whole, siz
     return HU_OK;
 }
 
-/* dataset->height and width: expected, or 0 for whatever the file says. count: images in the file.
- */
+/* Extents of the field: expected, or 0 for whatever the file says. count: images in the file. */
 static hu_status read_images(const char *path, int64_t limit, hu_dataset *dataset, void **owned,
                              hu_split *split, int64_t *count) {
     uint8_t *data;
@@ -96,15 +95,16 @@ static hu_status read_images(const char *path, int64_t limit, hu_dataset *datase
     hu_byte_reader reader = {path, data, bytes, 0};
     HU_TRY(read_magic(&reader, IMAGE_MAGIC));
     HU_TRY(read_extent(&reader, "number of images", INT32_MAX, 0, count));
-    HU_TRY(read_extent(&reader, "height", EXTENT_MAX, dataset->height, &dataset->height));
-    HU_TRY(read_extent(&reader, "width", EXTENT_MAX, dataset->width, &dataset->width));
-    size_t image_bytes = (size_t)(dataset->height * dataset->width);
+    int64_t *extent = dataset->field[HU_FIELD_IMAGE].extent;
+    HU_TRY(read_extent(&reader, "height", EXTENT_MAX, extent[0], &extent[0]));
+    HU_TRY(read_extent(&reader, "width", EXTENT_MAX, extent[1], &extent[1]));
+    size_t image_bytes = (size_t)(extent[0] * extent[1]);
     size_t total = (size_t)*count * image_bytes; /* < 2^55 */
     HU_TRY(hu_read_span(&reader, "pixels", total, &pixels));
     HU_TRY(hu_read_end(&reader));
     split->count = hu_limited(*count, limit);
     HU_TRY(keep_part(owned, &pixels, total, (size_t)split->count * image_bytes));
-    split->pixels = pixels;
+    split->rows[HU_FIELD_IMAGE] = pixels;
 done:
     return st;
 }
@@ -136,7 +136,7 @@ static hu_status read_labels(const char *path, int64_t images, int64_t classes, 
     HU_TRY(hu_read_span(&reader, "labels", (size_t)count, &labels));
     HU_TRY(hu_read_end(&reader));
     HU_TRY(hu_alloc_array((size_t)split->count, sizeof(int32_t), owned));
-    split->labels = *owned;
+    split->rows[HU_FIELD_LABEL] = *owned;
     HU_TRY(widen_labels(&reader, labels, count, classes, *owned, split->count, highest));
 done:
     hu_free(data);
@@ -151,8 +151,9 @@ static hu_status open_half(const char *directory, const char *const *names, int6
     HU_TRY(find_file(directory, names, "images-idx3-ubyte", &images));
     HU_TRY(find_file(directory, names, "labels-idx1-ubyte", &labels));
     HU_TRY(read_images(images, limit, dataset, &owned[0], split, &count));
-    HU_TRY(read_labels(labels, count, dataset->classes, &owned[1], split, &highest));
-    if (!dataset->classes) dataset->classes = highest + 1;
+    int64_t *classes = &dataset->field[HU_FIELD_LABEL].classes;
+    HU_TRY(read_labels(labels, count, *classes, &owned[1], split, &highest));
+    if (!*classes) *classes = highest + 1;
 done:
     hu_free(images);
     hu_free(labels);
@@ -161,10 +162,7 @@ done:
 
 hu_status hu_idx_open(const hu_data_kind *kind, const char *directory, const hu_data_limits *limits,
                       hu_dataset *dataset) {
-    dataset->height = kind->height;
-    dataset->width = kind->width;
-    dataset->channels = 1;
-    dataset->classes = kind->classes;
+    hu_dataset_set_images(dataset, kind->height, kind->width, 1, kind->classes);
     hu_status st =
         open_half(directory, train_names, limits->train, dataset, dataset->owned, &dataset->train);
     if (st == HU_OK)

@@ -43,10 +43,10 @@ static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
                        "part 1 to %lld",
                        (long long)c->classes, (long long)c->part, (long long)c->parts,
                        (long long)c->parts);
-    dataset->height = dataset->width = crop;
-    dataset->channels = HU_IMAGE_CHANNELS;
-    dataset->margin = (size - crop) / 2;
-    dataset->augment.pad = dataset->margin ? dataset->margin : size / PAD_SHARE;
+    int64_t margin = (size - crop) / 2;
+    hu_dataset_set_images(dataset, crop, crop, HU_IMAGE_CHANNELS, 0);
+    dataset->field[HU_FIELD_IMAGE].margin = margin;
+    dataset->augment.pad = margin ? margin : size / PAD_SHARE;
     return HU_OK;
 }
 
@@ -128,7 +128,7 @@ static hu_status open_half(hu_image_list *list, int64_t side, void **owned, hu_s
     HU_TRY(load_all(list, side, owned[0]));
     owned[1] = list->label;
     list->label = NULL;
-    *split = (hu_split){list->count, owned[0], owned[1]};
+    *split = (hu_split){.count = list->count, .rows = {owned[0], owned[1]}};
 done:
     return st;
 }
@@ -139,8 +139,10 @@ hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
     hu_status st;
     hu_image_list train = {0}, test = {0};
     HU_TRY(check_choice(choice, dataset));
-    HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test, &dataset->classes));
-    int64_t side = dataset->height + 2 * dataset->margin;
+    const hu_field *image = &dataset->field[HU_FIELD_IMAGE];
+    HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test,
+                              &dataset->field[HU_FIELD_LABEL].classes));
+    int64_t side = image->extent[0] + 2 * image->margin;
     HU_TRY(check_memory(train.count + test.count, (size_t)(side * side * HU_IMAGE_CHANNELS)));
     HU_TRY(open_half(&train, side, dataset->owned, &dataset->train));
     HU_TRY(open_half(&test, side, dataset->owned + 2, &dataset->test));

@@ -1,3 +1,4 @@
+/* Samples of one half of a data set, field by field, in the order of an epoch. */
 #include <assert.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "data/spatial.h"
 
 enum { PAD_MAX = 4096 };
 
@@ -14,27 +16,64 @@ struct hu_loader {
     const hu_split *split;
     hu_loader_settings settings;
     hu_random_key augment_key;
-    uint32_t *order; /* [count] or NULL for file order */
-    float normalised[256][HU_CHANNELS_MAX];
+    uint32_t *order;                         /* [count] or NULL for file order */
+    const hu_field *moving;                  /* a spatial field, NULL: there is none */
+    hu_byte_table normalised[HU_FIELDS_MAX]; /* of spatial fields of bytes */
+    hu_byte_table unit, plain, classes;
 };
 
-/* What the random words of one sample decide. */
-typedef struct change {
-    int64_t shift_x, shift_y; /* source pixel = target pixel + shift, in -pad..pad */
-    bool flip;
-    int64_t cut_x, cut_y; /* corner of the cutout */
-} change;
-
-/* In the order of torchvision's ToTensor and Normalize: divide, subtract, divide, in float. */
-static void fill_table(hu_loader *loader) {
-    const hu_dataset *d = loader->dataset;
-    for (int value = 0; value < 256; value++)
-        for (int64_t c = 0; c < d->channels; c++)
-            loader->normalised[value][c] = ((float)value / 255.0f - d->mean[c]) / d->std[c];
+/* What every byte means. In the order of torchvision's ToTensor and Normalize: divide, subtract,
+ * divide, in float. */
+static void fill_tables(hu_loader *loader) {
+    for (int byte = 0; byte < HU_BYTES; byte++)
+        for (int c = 0; c < HU_CHANNELS_MAX; c++) {
+            float unit = (float)byte / 255.0f;
+            for (int f = 0; f < loader->dataset->field_count; f++) {
+                const hu_field *field = &loader->dataset->field[f];
+                loader->normalised[f].value[byte][c] =
+                    field->std[c] > 0.0f ? (unit - field->mean[c]) / field->std[c] : unit;
+            }
+            loader->unit.value[byte][c] = unit;
+            loader->plain.value[byte][c] = (float)byte;
+            loader->classes.value[byte][c] =
+                byte == HU_UNLABELLED_BYTE ? (float)HU_UNLABELLED : (float)byte;
+        }
+    for (int c = 0; c < HU_CHANNELS_MAX; c++) {
+        for (int f = 0; f < HU_FIELDS_MAX; f++)
+            loader->normalised[f].outside[c] = loader->normalised[f].value[0][c];
+        loader->classes.outside[c] = (float)HU_UNLABELLED;
+    }
 }
 
-static hu_status check_augment(const hu_dataset *dataset, const hu_augment *augment) {
-    int64_t side = dataset->height < dataset->width ? dataset->height : dataset->width;
+static bool moves(const hu_augment *augment) {
+    return augment->pad > 0 || augment->flip;
+}
+
+/* Spatial fields that move together must lie on the same pixels. */
+static hu_status check_spatial(const hu_dataset *dataset, const hu_augment *augment,
+                               const hu_field **moving) {
+    *moving = NULL;
+    for (int f = 0; f < dataset->field_count; f++) {
+        const hu_field *field = &dataset->field[f];
+        if (!field->is_spatial) continue;
+        if (!*moving) *moving = field;
+        bool is_same =
+            field->extent[0] == (*moving)->extent[0] && field->extent[1] == (*moving)->extent[1];
+        if (!is_same && moves(augment))
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "random crops and flips: found '%s' of %lld x %lld pixels, expected "
+                           "%lld x %lld as '%s' has",
+                           field->name, (long long)field->extent[0], (long long)field->extent[1],
+                           (long long)(*moving)->extent[0], (long long)(*moving)->extent[1],
+                           (*moving)->name);
+    }
+    return HU_OK;
+}
+
+static hu_status check_augment(const hu_field *moving, const hu_augment *augment) {
+    int64_t side = 0;
+    if (moving)
+        side = moving->extent[0] < moving->extent[1] ? moving->extent[0] : moving->extent[1];
     if (augment->pad < 0 || augment->pad > PAD_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "pad: found %lld, expected 0..%d", (long long)augment->pad,
                        PAD_MAX);
@@ -49,16 +88,19 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     hu_status st = HU_OK;
     void *block = NULL, *order = NULL;
     *loader = NULL;
-    HU_TRY(check_augment(dataset, &settings->augment));
+    const hu_field *moving;
+    HU_TRY(check_spatial(dataset, &settings->augment, &moving));
+    HU_TRY(check_augment(moving, &settings->augment));
     HU_TRY(hu_alloc(sizeof **loader, &block));
     hu_loader *made = block;
     made->dataset = dataset;
     made->split = half == HU_HALF_TRAIN ? &dataset->train : &dataset->test;
     made->settings = *settings;
+    made->moving = moving;
     if (settings->shuffle)
         HU_TRY(hu_alloc_array((size_t)made->split->count, sizeof *made->order, &order));
     made->order = order;
-    fill_table(made);
+    fill_tables(made);
     HU_TRY(hu_loader_begin_epoch(made, 0));
     *loader = made;
     block = NULL;
@@ -97,104 +139,78 @@ static int64_t below(uint32_t word, int64_t bound) {
     return (int64_t)((uint64_t)word * (uint64_t)bound >> 32);
 }
 
-static change choose(const hu_loader *loader, int64_t index) {
-    const hu_dataset *d = loader->dataset;
+/* The change of a sample: the same for all its fields. */
+static hu_change choose(const hu_loader *loader, int64_t index) {
     const hu_augment *a = &loader->settings.augment;
     uint32_t words[4];
-    change made = {0};
-    if (!a->pad && !a->flip && !a->cutout) return made;
+    hu_change made = {0};
+    if (!loader->moving || (!moves(a) && !a->cutout)) return made;
     hu_random_block(&loader->augment_key, (uint64_t)index, words);
     made.shift_x = below(words[0], 2 * a->pad + 1) - a->pad;
     made.shift_y = below(words[1], 2 * a->pad + 1) - a->pad;
     made.flip = a->flip && words[2] >> 31;
-    made.cut_x = below(words[3] << 16, d->width - a->cutout + 1);
-    made.cut_y = below(words[3] & 0xffff0000u, d->height - a->cutout + 1);
+    made.cut_x = below(words[3] << 16, loader->moving->extent[1] - a->cutout + 1);
+    made.cut_y = below(words[3] & 0xffff0000u, loader->moving->extent[0] - a->cutout + 1);
     return made;
 }
 
-/* Looks up count pixels of a fixed number of channels; step is +1, or -1 to mirror. */
-static inline __attribute__((always_inline)) void look_up(const hu_loader *loader,
-                                                          const uint8_t *pixels, int64_t step,
-                                                          int64_t count, int64_t channels,
-                                                          float *values) {
-    for (int64_t x = 0; x < count; x++)
-        for (int64_t c = 0; c < channels; c++)
-            values[channels * x + c] = loader->normalised[pixels[channels * step * x + c]][c];
+static const hu_byte_table *table_of(const hu_loader *loader, int f, hu_reading reading) {
+    if (reading == HU_READ_NORMALISED) return &loader->normalised[f];
+    if (reading == HU_READ_UNIT) return &loader->unit;
+    return loader->dataset->field[f].classes > 0 ? &loader->classes : &loader->plain;
 }
 
-static void look_up_any(const hu_loader *loader, const uint8_t *pixels, int64_t step, int64_t count,
-                        float *values) {
-    switch (loader->dataset->channels) {
-    case 1:
-        look_up(loader, pixels, step, count, 1, values);
-        break;
-    case 2:
-        look_up(loader, pixels, step, count, 2, values);
-        break;
-    default:
-        look_up(loader, pixels, step, count, 3, values);
-        break;
-    }
+static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int64_t index,
+                         float *sample) {
+    const hu_field *field = &loader->dataset->field[f];
+    hu_change change = choose(loader, index);
+    change.cut = reading == HU_READ_NORMALISED ? loader->settings.augment.cutout : 0;
+    hu_spatial_fill(field, table_of(loader, f, reading), &change,
+                    hu_spatial_sample(field, loader->split->rows[f], index), sample);
 }
 
-static void black(const hu_loader *loader, int64_t count, float *values) {
-    static const uint8_t pixel[HU_CHANNELS_MAX];
-    look_up_any(loader, pixel, 0, count, values);
+int64_t hu_loader_length(const hu_loader *loader, int f, int64_t position) {
+    const hu_field *field = &loader->dataset->field[f];
+    if (!field->is_ragged) return field->rank > 0 ? field->extent[0] : 1;
+    return loader->split->length[f][hu_loader_index(loader, position)];
 }
 
-/* One row of the result from one row of what is stored, black where the crop leaves it. */
-static void fill_row(const hu_loader *loader, const change *made, const uint8_t *row, float *out) {
-    int64_t width = loader->dataset->width, channels = loader->dataset->channels;
-    int64_t margin = loader->dataset->margin, shift = made->shift_x;
-    /* Before the mirror, target columns low..high-1 lie inside of what is stored. */
-    int64_t low = shift < -margin ? -margin - shift : 0;
-    int64_t high = shift > margin ? width + margin - shift : width;
-    low = low < width ? low : width;
-    high = high > low ? high : low;
-    int64_t left = made->flip ? width - high : low; /* black columns before and behind */
-    int64_t right = made->flip ? low : width - high;
-    int64_t inside = high - low, first = (made->flip ? high - 1 : low) + shift + margin;
-    black(loader, left, out);
-    if (inside > 0)
-        look_up_any(loader, row + first * channels, made->flip ? -1 : 1, inside,
-                    out + left * channels);
-    black(loader, right, out + (width - right) * channels);
+/* Numbers of a sample that are there; behind them come zeros, or unlabelled rows. */
+static int64_t real_elements(const hu_loader *loader, int f, int64_t position) {
+    const hu_field *field = &loader->dataset->field[f];
+    int64_t elements = hu_field_elements(field);
+    if (!field->is_ragged) return elements;
+    return elements / field->extent[0] * hu_loader_length(loader, f, position);
 }
 
-static void cut_out(const hu_dataset *d, const change *made, int64_t side, float *image) {
-    for (int64_t y = made->cut_y; y < made->cut_y + side; y++) {
-        float *row = image + (y * d->width + made->cut_x) * d->channels;
-        for (int64_t i = 0; i < side * d->channels; i++) row[i] = 0.0f;
-    }
+static float number_at(const hu_loader *loader, int f, hu_reading reading, int64_t place) {
+    const hu_field *field = &loader->dataset->field[f];
+    const void *rows = loader->split->rows[f];
+    if (field->type == HU_FIELD_I32) return (float)((const int32_t *)rows)[place];
+    if (field->type == HU_FIELD_F32) return ((const float *)rows)[place];
+    return table_of(loader, f, reading)->value[((const uint8_t *)rows)[place]][0];
 }
 
-static void fill_image(const hu_loader *loader, int64_t index, float *image) {
-    const hu_dataset *d = loader->dataset;
-    int64_t row = d->width * d->channels, stored_row = (d->width + 2 * d->margin) * d->channels;
-    int64_t stored_rows = d->height + 2 * d->margin;
-    const uint8_t *pixels = loader->split->pixels + index * stored_rows * stored_row;
-    change made = choose(loader, index);
-    if (!made.shift_x && !made.shift_y && !made.flip && !d->margin) {
-        look_up_any(loader, pixels, 1, d->height * d->width, image);
-    } else {
-        for (int64_t y = 0; y < d->height; y++) {
-            int64_t source = y + made.shift_y + d->margin;
-            if (source < 0 || source >= stored_rows)
-                black(loader, d->width, image + y * row);
-            else
-                fill_row(loader, &made, pixels + source * stored_row, image + y * row);
-        }
-    }
-    cut_out(d, &made, loader->settings.augment.cutout, image);
+static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64_t position,
+                       float *sample) {
+    const hu_field *field = &loader->dataset->field[f];
+    int64_t elements = hu_field_elements(field), real = real_elements(loader, f, position);
+    int64_t first = hu_loader_index(loader, position) * elements;
+    float padding = field->classes > 0 ? (float)HU_UNLABELLED : 0.0f;
+    for (int64_t i = 0; i < real; i++) sample[i] = number_at(loader, f, reading, first + i);
+    for (int64_t i = real; i < elements; i++) sample[i] = padding;
 }
 
-void hu_loader_fill(const hu_loader *loader, int64_t first, int64_t count, float *images,
-                    float *labels) {
-    const hu_dataset *d = loader->dataset;
+void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t first,
+                    int64_t count, float *rows) {
+    const hu_field *field = &loader->dataset->field[f];
+    int64_t elements = hu_field_elements(field);
     assert(first >= 0 && count >= 0 && count <= loader->split->count - first);
     for (int64_t i = 0; i < count; i++) {
-        int64_t index = hu_loader_index(loader, first + i);
-        labels[i] = (float)loader->split->labels[index];
-        fill_image(loader, index, images + i * d->height * d->width * d->channels);
+        float *sample = rows + i * elements;
+        if (field->is_spatial)
+            fill_spatial(loader, f, reading, hu_loader_index(loader, first + i), sample);
+        else
+            fill_plain(loader, f, reading, first + i, sample);
     }
 }

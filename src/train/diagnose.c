@@ -10,7 +10,8 @@ static void describe_labels(hu_trainer *trainer, const hu_round_counts *counts) 
     snprintf(trainer->culprit, sizeof trainer->culprit,
              "%s: %llu of %llu are not one of the classes 0..%lld",
              trainer->graph->value[trainer->graph->label].name, (unsigned long long)counts->nan,
-             (unsigned long long)counts->elements, (long long)trainer->dataset->classes - 1);
+             (unsigned long long)counts->elements,
+             (long long)trainer->dataset->field[HU_FIELD_LABEL].classes - 1);
 }
 
 static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {

@@ -92,8 +92,8 @@ static hu_status add_predictions(void *context, int64_t first, int64_t samples,
     if (!run->overflowed)
         rows = hu_storage_read(&slot->storage, slot->data, 0, samples, sink->scratch);
     for (int64_t i = 0; i < samples; i++) {
-        int64_t label = sink->trainer->dataset->test
-                            .labels[hu_loader_index(sink->trainer->test_loader, first + i)];
+        const int32_t *labels = sink->trainer->dataset->test.rows[HU_FIELD_LABEL];
+        int64_t label = labels[hu_loader_index(sink->trainer->test_loader, first + i)];
         hu_prediction made = {label, -1, NAN};
         if (rows) made = predict_row(rows + i * classes, classes, label);
         correct += made.predicted == label;

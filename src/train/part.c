@@ -2,7 +2,9 @@
 
 void hu_fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels) {
     const hu_batch_source *batch = context;
-    hu_loader_fill(batch->loader, batch->first + first, count, images, labels);
+    first += batch->first;
+    hu_loader_fill(batch->loader, HU_FIELD_IMAGE, HU_READ_NORMALISED, first, count, images);
+    hu_loader_fill(batch->loader, HU_FIELD_LABEL, HU_READ_PLAIN, first, count, labels);
 }
 
 hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,

@@ -5,11 +5,12 @@
 #include "model/model.h"
 
 hu_status hu_prepare_graph(hu_trainer *trainer) {
-    const hu_dataset *data = trainer->dataset;
+    const hu_field *field = trainer->dataset->field;
+    const int64_t *image = field[HU_FIELD_IMAGE].extent;
     hu_model_options model = {.name = trainer->options.model,
                               .width = trainer->options.width,
-                              .image = {3, {data->height, data->width, data->channels}},
-                              .classes = data->classes};
+                              .image = {3, {image[0], image[1], image[2]}},
+                              .classes = field[HU_FIELD_LABEL].classes};
     return hu_model_build(&model, &trainer->graph);
 }
 

@@ -1,5 +1,6 @@
 /* CIFAR files out of a short description: version, two limits, and per file the number of records,
  * the bytes at its end that are missing or too many, and the labels; the pixels are drawn. */
+#include "../unit/split.h"
 #include "fuzz.h"
 
 #include <stdio.h>
@@ -55,14 +56,16 @@ static void put_file(fuzz_cursor *cursor, const version *v, int index, bool is_t
 static void check_set(const hu_dataset *set, const written *all, const hu_data_limits *limits) {
     const hu_split *splits[] = {&set->train, &set->test};
     int64_t most[] = {limits->train, limits->test};
-    FUZZ_CHECK(set->height == 32 && set->width == 32 && set->channels == 3);
+    FUZZ_CHECK(set->field[HU_FIELD_IMAGE].extent[0] == 32 &&
+               set->field[HU_FIELD_IMAGE].extent[1] == 32 &&
+               set->field[HU_FIELD_IMAGE].extent[2] == 3);
     for (int half = 0; half < 2; half++) {
         int64_t count = all->count[half];
         if (most[half] > 0 && most[half] < count) count = most[half];
         FUZZ_CHECK(splits[half]->count == count);
         for (int64_t i = 0; i < count; i++) {
-            FUZZ_CHECK(splits[half]->labels[i] == all->labels[i + (half ? all->count[0] : 0)]);
-            const uint8_t *pixels = splits[half]->pixels + i * PIXELS;
+            FUZZ_CHECK(labels_of(splits[half])[i] == all->labels[i + (half ? all->count[0] : 0)]);
+            const uint8_t *pixels = pixels_of(splits[half]) + i * PIXELS;
             FUZZ_CHECK((uint8_t)(pixels[3] - pixels[0]) == 1 && pixels[1] == pixels[0]);
         }
     }

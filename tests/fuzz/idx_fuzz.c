@@ -1,4 +1,5 @@
 /* Data sets in IDX files: kind, two limits, three lengths, and the bytes of four files. */
+#include "../unit/split.h"
 #include "fuzz.h"
 
 #include <math.h>
@@ -9,24 +10,31 @@
 #include <halfulp/data.h>
 
 static void check_split(const hu_dataset *set, const hu_split *split, int64_t limit) {
-    size_t bytes = (size_t)(split->count * set->height * set->width), sum = 0;
+    size_t bytes = (size_t)(split->count * set->field[HU_FIELD_IMAGE].extent[0] *
+                            set->field[HU_FIELD_IMAGE].extent[1]),
+           sum = 0;
     FUZZ_CHECK(split->count >= 1 && (limit == 0 || split->count <= limit));
-    for (size_t i = 0; i < bytes; i++) sum += split->pixels[i];
+    for (size_t i = 0; i < bytes; i++) sum += pixels_of(split)[i];
     FUZZ_CHECK(sum <= 255 * bytes);
     for (int64_t i = 0; i < split->count; i++)
-        FUZZ_CHECK(split->labels[i] >= 0 && split->labels[i] < set->classes);
+        FUZZ_CHECK(labels_of(split)[i] >= 0 &&
+                   labels_of(split)[i] < set->field[HU_FIELD_LABEL].classes);
 }
 
 static void check_loader(const hu_dataset *set) {
     const hu_loader_settings settings = {.seed = 1, .shuffle = true, .augment = set->augment};
     hu_loader *loader;
-    float label, *image = calloc((size_t)(set->height * set->width), sizeof *image);
+    float label, *image = calloc((size_t)(set->field[HU_FIELD_IMAGE].extent[0] *
+                                          set->field[HU_FIELD_IMAGE].extent[1]),
+                                 sizeof *image);
     FUZZ_CHECK(image != NULL);
     if (FUZZ_DONE(hu_loader_create(set, HU_HALF_TRAIN, &settings, &loader))) {
         FUZZ_CHECK(hu_loader_begin_epoch(loader, 1) == HU_OK);
-        hu_loader_fill(loader, 0, 1, image, &label);
-        for (int64_t i = 0; i < set->height * set->width; i++) FUZZ_CHECK(isfinite(image[i]));
-        FUZZ_CHECK(label >= 0 && label < (float)set->classes);
+        fill_both(loader, 0, 1, image, &label);
+        for (int64_t i = 0;
+             i < set->field[HU_FIELD_IMAGE].extent[0] * set->field[HU_FIELD_IMAGE].extent[1]; i++)
+            FUZZ_CHECK(isfinite(image[i]));
+        FUZZ_CHECK(label >= 0 && label < (float)set->field[HU_FIELD_LABEL].classes);
         hu_loader_close(loader);
     }
     free(image);
@@ -56,8 +64,12 @@ void fuzz_one(const uint8_t *data, size_t size) {
         FUZZ_CHECK(hu_last_error()[0] != '\0');
         return;
     }
-    FUZZ_CHECK(set->height >= 1 && set->width >= 1 && set->channels == 1 && set->classes >= 1);
-    FUZZ_CHECK(isfinite(set->mean[0]) && set->std[0] > 0 && isfinite(set->std[0]));
+    FUZZ_CHECK(
+        set->field[HU_FIELD_IMAGE].extent[0] >= 1 && set->field[HU_FIELD_IMAGE].extent[1] >= 1 &&
+        set->field[HU_FIELD_IMAGE].extent[2] == 1 && set->field[HU_FIELD_LABEL].classes >= 1);
+    FUZZ_CHECK(isfinite(set->field[HU_FIELD_IMAGE].mean[0]) &&
+               set->field[HU_FIELD_IMAGE].std[0] > 0 &&
+               isfinite(set->field[HU_FIELD_IMAGE].std[0]));
     check_split(set, &set->train, limits.train);
     check_split(set, &set->test, limits.test);
     check_loader(set);

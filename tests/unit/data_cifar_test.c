@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data_files.h"
+#include "split.h"
 
 enum { PIXELS = 3072, RECORDS = 3 };
 
@@ -49,10 +50,10 @@ static void expect_split(const hu_split *split, int first_salt, int classes, int
     assert_int_equal(split->count, count);
     for (int n = 0; n < count; n++) {
         int salt = first_salt + n / RECORDS, i = n % RECORDS;
-        assert_int_equal(split->labels[n], label_of(salt, i, classes));
+        assert_int_equal(labels_of(split)[n], label_of(salt, i, classes));
         for (int k = 0; k < 1024; k++)
             for (int c = 0; c < 3; c++)
-                assert_int_equal(split->pixels[n * PIXELS + 3 * k + c], pixel_of(salt, i, c, k));
+                assert_int_equal(pixels_of(split)[n * PIXELS + 3 * k + c], pixel_of(salt, i, c, k));
     }
 }
 
@@ -76,17 +77,19 @@ static void planes_become_interleaved_pixels(void **state) {
     assert_int_equal(hu_dataset_open(spec("cifar10"), NULL, &d), HU_OK);
     expect_split(&d->train, 0, 10, 5 * RECORDS);
     expect_split(&d->test, 5, 10, RECORDS);
-    assert_int_equal(d->classes, 10);
-    assert_int_equal(d->channels, 3);
+    assert_int_equal(d->field[HU_FIELD_LABEL].classes, 10);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[2], 3);
     assert_int_equal(d->augment.pad, 4);
     assert_true(d->augment.flip);
-    assert_true(d->mean[2] == 0.4465f && d->std[0] == 0.2023f);
+    assert_true(d->field[HU_FIELD_IMAGE].mean[2] == 0.4465f &&
+                d->field[HU_FIELD_IMAGE].std[0] == 0.2023f);
     hu_dataset_close(d);
     assert_int_equal(hu_dataset_open(spec("cifar100"), NULL, &d), HU_OK);
     expect_split(&d->train, 0, 100, RECORDS);
     expect_split(&d->test, 1, 100, RECORDS);
-    assert_int_equal(d->classes, 100);
-    assert_true(d->mean[0] == 0.5074f && d->std[2] == 0.2025f);
+    assert_int_equal(d->field[HU_FIELD_LABEL].classes, 100);
+    assert_true(d->field[HU_FIELD_IMAGE].mean[0] == 0.5074f &&
+                d->field[HU_FIELD_IMAGE].std[2] == 0.2025f);
     hu_dataset_close(d);
 }
 
@@ -203,8 +206,8 @@ static void cifar10_is_what_its_author_describes(void **state) {
     assert_int_equal(d->train.count, 50000);
     assert_int_equal(d->test.count, 10000);
     int train[10] = {0}, test[10] = {0};
-    for (int i = 0; i < 50000; i++) train[d->train.labels[i]]++;
-    for (int i = 0; i < 10000; i++) test[d->test.labels[i]]++;
+    for (int i = 0; i < 50000; i++) train[labels_of(&d->train)[i]]++;
+    for (int i = 0; i < 10000; i++) test[labels_of(&d->test)[i]]++;
     for (int k = 0; k < 10; k++) assert_true(train[k] == 5000 && test[k] == 1000);
     hu_dataset_close(d);
 }

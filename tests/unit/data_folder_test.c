@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "data_files.h"
+#include "split.h"
 
 enum { CLASSES = 5, EACH = 12, TESTS = 3, SIDE = 8 };
 
@@ -67,20 +68,22 @@ static hu_dataset *open_choice(hu_image_choice choice, hu_data_limits limits) {
 }
 
 static const uint8_t *first_pixel(const hu_dataset *d, const hu_split *split, int64_t i) {
-    int64_t side = d->height + 2 * d->margin;
-    return split->pixels + i * side * side * 3;
+    int64_t side = d->field[HU_FIELD_IMAGE].extent[0] + 2 * d->field[HU_FIELD_IMAGE].margin;
+    return pixels_of(split) + i * side * side * 3;
 }
 
 static void classes_take_turns(void **state) {
     (void)state;
     hu_dataset *d = open_choice((hu_image_choice){.size = SIDE}, (hu_data_limits){0, 0});
-    assert_true(d->classes == CLASSES && d->height == SIDE && d->width == SIDE && d->margin == 0);
-    assert_true(d->channels == 3 && d->augment.flip && d->augment.pad == 1);
+    assert_true(d->field[HU_FIELD_LABEL].classes == CLASSES &&
+                d->field[HU_FIELD_IMAGE].extent[0] == SIDE &&
+                d->field[HU_FIELD_IMAGE].extent[1] == SIDE && d->field[HU_FIELD_IMAGE].margin == 0);
+    assert_true(d->field[HU_FIELD_IMAGE].extent[2] == 3 && d->augment.flip && d->augment.pad == 1);
     assert_int_equal(d->train.count, CLASSES * EACH);
     assert_int_equal(d->test.count, CLASSES * TESTS);
     for (int64_t i = 0; i < d->train.count; i++) {
         const uint8_t *pixel = first_pixel(d, &d->train, i);
-        assert_int_equal(d->train.labels[i], i % CLASSES);
+        assert_int_equal(labels_of(&d->train)[i], i % CLASSES);
         assert_int_equal(pixel[0], 10 * (i % CLASSES));
         assert_int_equal(pixel[1], 10 * (i / CLASSES));
         assert_int_equal(pixel[2], 200);
@@ -95,10 +98,12 @@ static void classes_take_turns(void **state) {
 static void what_is_cropped_away_is_stored(void **state) {
     (void)state;
     hu_dataset *d = open_choice((hu_image_choice){.size = 12, .crop = 8}, (hu_data_limits){5, 5});
-    assert_true(d->height == 8 && d->width == 8 && d->margin == 2 && d->augment.pad == 2);
+    assert_true(d->field[HU_FIELD_IMAGE].extent[0] == 8 &&
+                d->field[HU_FIELD_IMAGE].extent[1] == 8 && d->field[HU_FIELD_IMAGE].margin == 2 &&
+                d->augment.pad == 2);
     hu_dataset_close(d);
     assert_int_equal(hu_dataset_open(spec(), NULL, &d), HU_OK);
-    assert_true(d->height == 64 && d->augment.pad == 8);
+    assert_true(d->field[HU_FIELD_IMAGE].extent[0] == 64 && d->augment.pad == 8);
     hu_dataset_close(d);
 }
 
@@ -113,7 +118,7 @@ static void parts_are_a_partition(void **state) {
         assert_true(d->train.count >= 2 * CLASSES && d->train.count <= 3 * CLASSES);
         assert_int_equal(d->test.count, CLASSES * TESTS);
         for (int64_t i = 0; i < d->train.count; i++)
-            seen[d->train.labels[i]][first_pixel(d, &d->train, i)[1] / 10]++;
+            seen[labels_of(&d->train)[i]][first_pixel(d, &d->train, i)[1] / 10]++;
         hu_dataset_close(d);
     }
     for (int c = 0; c < CLASSES; c++)
@@ -129,7 +134,7 @@ static void classes_are_drawn_by_their_seed(void **state) {
         uint8_t colour[3];
         hu_dataset *d = open_choice((hu_image_choice){.size = SIDE, .classes = 3, .seed = seed},
                                     (hu_data_limits){0, 0});
-        assert_int_equal(d->classes, 3);
+        assert_int_equal(d->field[HU_FIELD_LABEL].classes, 3);
         assert_int_equal(d->train.count, 3 * EACH);
         assert_int_equal(d->test.count, 3 * TESTS);
         for (int64_t i = 0; i < 3; i++) {

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "data_files.h"
+#include "split.h"
 
 enum { PIXELS = 3072, TRAIN = 10000, TEST = 2000, CLASSES = 10, SMALL = 16, FEATURES = 256 };
 
@@ -24,23 +25,24 @@ static void the_set_has_its_sizes_and_every_class_equally_often(void **state) {
     assert_int_equal(hu_memory_live(HU_MEMORY_DATA) - before, (TRAIN + TEST) * (PIXELS + 4));
     assert_int_equal(d->train.count, TRAIN);
     assert_int_equal(d->test.count, TEST);
-    assert_int_equal(d->height, 32);
-    assert_int_equal(d->width, 32);
-    assert_int_equal(d->channels, 3);
-    assert_int_equal(d->classes, CLASSES);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[0], 32);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[1], 32);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[2], 3);
+    assert_int_equal(d->field[HU_FIELD_LABEL].classes, CLASSES);
     int train[CLASSES] = {0}, test[CLASSES] = {0};
-    for (int i = 0; i < TRAIN; i++) train[d->train.labels[i]]++;
-    for (int i = 0; i < TEST; i++) test[d->test.labels[i]]++;
+    for (int i = 0; i < TRAIN; i++) train[labels_of(&d->train)[i]]++;
+    for (int i = 0; i < TEST; i++) test[labels_of(&d->test)[i]]++;
     for (int k = 0; k < CLASSES; k++) assert_true(train[k] == 1000 && test[k] == 200);
     double sum = 0, squares = 0, n = (double)TRAIN * PIXELS;
     for (int64_t i = 0; i < (int64_t)TRAIN * PIXELS; i++) {
-        double v = d->train.pixels[i] / 255.0;
+        double v = pixels_of(&d->train)[i] / 255.0;
         sum += v;
         squares += v * v;
     }
     double mean = sum / n, deviation = sqrt(squares / n - mean * mean);
-    assert_true(fabs(mean - (double)d->mean[0]) < 0.05);
-    assert_true(deviation > 0.5 * (double)d->std[0] && deviation < 1.5 * (double)d->std[0]);
+    assert_true(fabs(mean - (double)d->field[HU_FIELD_IMAGE].mean[0]) < 0.05);
+    assert_true(deviation > 0.5 * (double)d->field[HU_FIELD_IMAGE].std[0] &&
+                deviation < 1.5 * (double)d->field[HU_FIELD_IMAGE].std[0]);
     hu_dataset_close(d);
 }
 
@@ -53,9 +55,9 @@ static void no_two_images_are_equal(void **state) {
     (void)state;
     static uint64_t hashes[TRAIN + TEST];
     hu_dataset *d = open_glyphs(0, 0);
-    for (int i = 0; i < TRAIN; i++) hashes[i] = XXH64(d->train.pixels + i * PIXELS, PIXELS, 0);
+    for (int i = 0; i < TRAIN; i++) hashes[i] = XXH64(pixels_of(&d->train) + i * PIXELS, PIXELS, 0);
     for (int i = 0; i < TEST; i++)
-        hashes[TRAIN + i] = XXH64(d->test.pixels + i * PIXELS, PIXELS, 0);
+        hashes[TRAIN + i] = XXH64(pixels_of(&d->test) + i * PIXELS, PIXELS, 0);
     qsort(hashes, TRAIN + TEST, sizeof hashes[0], by_hash);
     for (int i = 1; i < TRAIN + TEST; i++) assert_true(hashes[i] != hashes[i - 1]);
     hu_dataset_close(d);
@@ -71,8 +73,8 @@ static void limits_and_threads_change_no_image(void **state) {
     omp_set_num_threads(threads);
     assert_int_equal(one->train.count, 300);
     assert_int_equal(five->train.count, 217);
-    assert_memory_equal(one->train.pixels, five->train.pixels, 217 * PIXELS);
-    assert_memory_equal(one->test.pixels, five->test.pixels, 70 * PIXELS);
+    assert_memory_equal(pixels_of(&one->train), pixels_of(&five->train), 217 * PIXELS);
+    assert_memory_equal(pixels_of(&one->test), pixels_of(&five->test), 70 * PIXELS);
     hu_dataset_close(one);
     hu_dataset_close(five);
 }
@@ -81,8 +83,8 @@ static void limits_and_threads_change_no_image(void **state) {
 static void the_bytes_are_those_of_the_first_release(void **state) {
     (void)state;
     hu_dataset *d = open_glyphs(500, 500);
-    assert_true(XXH64(d->train.pixels, 500 * PIXELS, 0) == UINT64_C(0xd41475a1e24a763a));
-    assert_true(XXH64(d->test.pixels, 500 * PIXELS, 0) == UINT64_C(0x903f29cd0ccda91f));
+    assert_true(XXH64(pixels_of(&d->train), 500 * PIXELS, 0) == UINT64_C(0xd41475a1e24a763a));
+    assert_true(XXH64(pixels_of(&d->test), 500 * PIXELS, 0) == UINT64_C(0x903f29cd0ccda91f));
     hu_dataset_close(d);
 }
 
@@ -118,7 +120,7 @@ static double accuracy(const hu_dataset *d, const float *known, int count, int t
     for (int t = 0; t < tests; t++) {
         float features[FEATURES], most = -2;
         int nearest = 0;
-        describe(d->test.pixels + t * PIXELS, features);
+        describe(pixels_of(&d->test) + t * PIXELS, features);
         for (int i = 0; i < count; i++) {
             float s = similarity(features, known + (size_t)i * FEATURES);
             if (s > most) {
@@ -126,7 +128,7 @@ static double accuracy(const hu_dataset *d, const float *known, int count, int t
                 nearest = i;
             }
         }
-        right += nearest % CLASSES == d->test.labels[t];
+        right += nearest % CLASSES == labels_of(&d->test)[t];
     }
     return (double)right / tests;
 }
@@ -138,7 +140,7 @@ static void the_task_can_be_learned_but_not_by_templates(void **state) {
     static float known[TRAIN * FEATURES], means[CLASSES * FEATURES];
     hu_dataset *d = open_glyphs(0, 0);
     for (int i = 0; i < TRAIN; i++) {
-        describe(d->train.pixels + i * PIXELS, known + i * FEATURES);
+        describe(pixels_of(&d->train) + i * PIXELS, known + i * FEATURES);
         for (int f = 0; f < FEATURES; f++)
             means[i % CLASSES * FEATURES + f] += known[i * FEATURES + f] / 1000;
     }

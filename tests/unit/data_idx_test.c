@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data_files.h"
+#include "split.h"
 
 enum { TRAIN = 23, TEST = 9, HEIGHT = 5, WIDTH = 4, IMAGE = HEIGHT * WIDTH, CLASSES = 7 };
 
@@ -67,15 +68,15 @@ static void expect_sound(void) {
     assert_int_equal(hu_dataset_open(spec(), NULL, &d), HU_OK);
     assert_int_equal(d->train.count, TRAIN);
     assert_int_equal(d->test.count, TEST);
-    assert_int_equal(d->height, HEIGHT);
-    assert_int_equal(d->width, WIDTH);
-    assert_int_equal(d->channels, 1);
-    assert_int_equal(d->classes, CLASSES);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[0], HEIGHT);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[1], WIDTH);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[2], 1);
+    assert_int_equal(d->field[HU_FIELD_LABEL].classes, CLASSES);
     build();
-    assert_memory_equal(d->train.pixels, files[0].data + HEADER_IMAGES, TRAIN * IMAGE);
-    assert_memory_equal(d->test.pixels, files[2].data + HEADER_IMAGES, TEST * IMAGE);
-    for (int i = 0; i < TRAIN; i++) assert_int_equal(d->train.labels[i], i % CLASSES);
-    for (int i = 0; i < TEST; i++) assert_int_equal(d->test.labels[i], i % CLASSES);
+    assert_memory_equal(pixels_of(&d->train), files[0].data + HEADER_IMAGES, TRAIN * IMAGE);
+    assert_memory_equal(pixels_of(&d->test), files[2].data + HEADER_IMAGES, TEST * IMAGE);
+    for (int i = 0; i < TRAIN; i++) assert_int_equal(labels_of(&d->train)[i], i % CLASSES);
+    for (int i = 0; i < TEST; i++) assert_int_equal(labels_of(&d->test)[i], i % CLASSES);
     hu_dataset_close(d);
 }
 
@@ -119,18 +120,20 @@ static void normalisation_is_measured_on_the_training_half(void **state) {
     hu_dataset *d;
     assert_int_equal(hu_dataset_open(spec(), NULL, &d), HU_OK);
     double sum = 0, squares = 0, n = TRAIN * IMAGE;
-    for (int i = 0; i < TRAIN * IMAGE; i++) sum += d->train.pixels[i] / 255.0;
+    for (int i = 0; i < TRAIN * IMAGE; i++) sum += pixels_of(&d->train)[i] / 255.0;
     for (int i = 0; i < TRAIN * IMAGE; i++)
-        squares += (d->train.pixels[i] / 255.0 - sum / n) * (d->train.pixels[i] / 255.0 - sum / n);
-    assert_true(fabs((double)d->mean[0] - sum / n) < 1e-7);
-    assert_true(fabs((double)d->std[0] - sqrt(squares / n)) < 1e-7);
+        squares += (pixels_of(&d->train)[i] / 255.0 - sum / n) *
+                   (pixels_of(&d->train)[i] / 255.0 - sum / n);
+    assert_true(fabs((double)d->field[HU_FIELD_IMAGE].mean[0] - sum / n) < 1e-7);
+    assert_true(fabs((double)d->field[HU_FIELD_IMAGE].std[0] - sqrt(squares / n)) < 1e-7);
     assert_int_equal(d->augment.pad, 0);
     assert_false(d->augment.flip);
     hu_dataset_close(d);
     memset(files[0].data + HEADER_IMAGES, 9, TRAIN * IMAGE);
     put_file(0);
     assert_int_equal(hu_dataset_open(spec(), NULL, &d), HU_OK);
-    assert_true(d->std[0] == 1.0f); /* a constant set must not divide by zero */
+    assert_true(d->field[HU_FIELD_IMAGE].std[0] ==
+                1.0f); /* a constant set must not divide by zero */
     hu_dataset_close(d);
 }
 
@@ -142,8 +145,8 @@ static void limits_take_samples_from_the_front(void **state) {
     assert_int_equal(hu_dataset_open(spec(), &limits, &d), HU_OK);
     assert_int_equal(d->train.count, 11);
     assert_int_equal(d->test.count, TEST);
-    assert_int_equal(d->classes, CLASSES);
-    assert_memory_equal(d->train.pixels, files[0].data + HEADER_IMAGES, 11 * IMAGE);
+    assert_int_equal(d->field[HU_FIELD_LABEL].classes, CLASSES);
+    assert_memory_equal(pixels_of(&d->train), files[0].data + HEADER_IMAGES, 11 * IMAGE);
     hu_dataset_close(d);
     limits.test = -1;
     assert_int_equal(hu_dataset_open(spec(), &limits, &d), HU_ERR_ARGUMENT);
@@ -252,7 +255,8 @@ static void random_damage_is_refused_or_changes_nothing_but_pixels_and_labels(vo
         assert_int_equal(in_header && st != HU_ERR_CORRUPT, 0);
         if (st == HU_OK) {
             assert_int_equal(d->train.count, TRAIN);
-            for (int k = 0; k < TEST; k++) assert_true(d->test.labels[k] < d->classes);
+            for (int k = 0; k < TEST; k++)
+                assert_true(labels_of(&d->test)[k] < d->field[HU_FIELD_LABEL].classes);
         } else {
             assert_int_equal(st, HU_ERR_CORRUPT);
             assert_non_null(strstr(hu_last_error(), folder));
@@ -329,20 +333,23 @@ static void fashion_mnist_is_what_its_authors_describe(void **state) {
     assert_int_equal(hu_dataset_open("fashion-mnist", NULL, &d), HU_OK);
     assert_int_equal(d->train.count, 60000);
     assert_int_equal(d->test.count, 10000);
-    assert_int_equal(d->height * d->width * d->channels, 784);
-    assert_int_equal(d->classes, 10);
+    assert_int_equal(d->field[HU_FIELD_IMAGE].extent[0] * d->field[HU_FIELD_IMAGE].extent[1] *
+                         d->field[HU_FIELD_IMAGE].extent[2],
+                     784);
+    assert_int_equal(d->field[HU_FIELD_LABEL].classes, 10);
     int counts[10] = {0};
     double sum = 0, squares = 0, n = 60000.0 * 784;
-    for (int i = 0; i < 60000; i++) counts[d->train.labels[i]]++;
+    for (int i = 0; i < 60000; i++) counts[labels_of(&d->train)[i]]++;
     for (int k = 0; k < 10; k++) assert_int_equal(counts[k], 6000);
     for (int i = 0; i < 60000 * 784; i++) {
-        double v = d->train.pixels[i] / 255.0;
+        double v = pixels_of(&d->train)[i] / 255.0;
         sum += v;
         squares += v * v;
     }
-    assert_true(fabs(sum / n - (double)d->mean[0]) < 1e-4);
-    assert_true(fabs(sqrt(squares / n - sum / n * sum / n) - (double)d->std[0]) < 1e-4);
-    assert_int_equal(d->train.labels[0], 9); /* the first training image is an ankle boot */
+    assert_true(fabs(sum / n - (double)d->field[HU_FIELD_IMAGE].mean[0]) < 1e-4);
+    assert_true(fabs(sqrt(squares / n - sum / n * sum / n) -
+                     (double)d->field[HU_FIELD_IMAGE].std[0]) < 1e-4);
+    assert_int_equal(labels_of(&d->train)[0], 9); /* the first training image is an ankle boot */
     hu_dataset_close(d);
 }
 

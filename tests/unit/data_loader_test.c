@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data_files.h"
+#include "split.h"
 
 enum { COUNT = 101, HEIGHT = 7, WIDTH = 9, MOST = HEIGHT * WIDTH * 3 };
 
@@ -17,14 +18,13 @@ static hu_dataset sample(int64_t channels) {
     hu_random_key key = {9, hu_stream_id("test", "loader"), 0};
     for (uint64_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)hu_random_word(&key, i);
     for (int i = 0; i < COUNT; i++) labels[i] = i % 10;
-    return (hu_dataset){.height = HEIGHT,
-                        .width = WIDTH,
-                        .channels = channels,
-                        .classes = 10,
-                        .mean = {0.4f, 0.5f, 0.6f},
-                        .std = {0.2f, 0.3f, 0.25f},
-                        .train = {COUNT, pixels, labels},
-                        .test = {50, pixels, labels}};
+    hu_dataset made = {.train = {.count = COUNT, .rows = {pixels, labels}},
+                       .test = {.count = 50, .rows = {pixels, labels}}};
+    hu_dataset_set_images(&made, HEIGHT, WIDTH, channels, 10);
+    hu_field *image = &made.field[HU_FIELD_IMAGE];
+    memcpy(image->mean, (float[]){0.4f, 0.5f, 0.6f}, sizeof image->mean);
+    memcpy(image->std, (float[]){0.2f, 0.3f, 0.25f}, sizeof image->std);
+    return made;
 }
 
 static hu_loader *make(const hu_dataset *d, hu_loader_settings settings) {
@@ -36,8 +36,10 @@ static hu_loader *make(const hu_dataset *d, hu_loader_settings settings) {
 static float value_of(const hu_dataset *d, int64_t index, int64_t y, int64_t x, int64_t c) {
     bool inside = y >= 0 && y < HEIGHT && x >= 0 && x < WIDTH;
     uint8_t byte = 0;
-    if (inside) byte = pixels[((index * HEIGHT + y) * WIDTH + x) * d->channels + c];
-    return ((float)byte / 255.0f - d->mean[c]) / d->std[c];
+    if (inside)
+        byte = pixels[((index * HEIGHT + y) * WIDTH + x) * d->field[HU_FIELD_IMAGE].extent[2] + c];
+    return ((float)byte / 255.0f - d->field[HU_FIELD_IMAGE].mean[c]) /
+           d->field[HU_FIELD_IMAGE].std[c];
 }
 
 /* The straightforward definition: shift, mirror, cut. */
@@ -45,11 +47,12 @@ static bool is_change(const hu_dataset *d, int64_t index, const float *image, in
                       int64_t dy, bool flip, int64_t cut_x, int64_t cut_y, int64_t cut) {
     for (int64_t y = 0; y < HEIGHT; y++)
         for (int64_t x = 0; x < WIDTH; x++)
-            for (int64_t c = 0; c < d->channels; c++) {
+            for (int64_t c = 0; c < d->field[HU_FIELD_IMAGE].extent[2]; c++) {
                 float v = value_of(d, index, y + dy, (flip ? WIDTH - 1 - x : x) + dx, c);
                 bool in_x = x >= cut_x && x < cut_x + cut, in_y = y >= cut_y && y < cut_y + cut;
                 if (in_x && in_y) v = 0.0f;
-                if (image[(y * WIDTH + x) * d->channels + c] != v) return false;
+                if (image[(y * WIDTH + x) * d->field[HU_FIELD_IMAGE].extent[2] + c] != v)
+                    return false;
             }
     return true;
 }
@@ -60,7 +63,7 @@ static void without_changes_pixels_are_normalised_in_file_order(void **state) {
         hu_dataset d = sample(channels);
         hu_loader *loader = make(&d, (hu_loader_settings){.seed = 1});
         assert_int_equal(hu_loader_count(loader), COUNT);
-        hu_loader_fill(loader, 0, COUNT, images, classes_of);
+        fill_both(loader, 0, COUNT, images, classes_of);
         int64_t size = HEIGHT * WIDTH * channels;
         for (int64_t i = 0; i < COUNT; i++) {
             assert_int_equal(hu_loader_index(loader, i), i);
@@ -79,14 +82,14 @@ static void batches_calls_and_threads_give_the_same_samples(void **state) {
     hu_dataset d = sample(3);
     hu_loader *loader = make(&d, every_change);
     assert_int_equal(hu_loader_begin_epoch(loader, 5), HU_OK);
-    hu_loader_fill(loader, 0, COUNT, images, classes_of);
+    fill_both(loader, 0, COUNT, images, classes_of);
     for (int64_t batch = 1; batch <= COUNT; batch += batch < 8 ? 1 : 31) {
         memset(again, 0, sizeof again);
         int64_t batches = (COUNT + batch - 1) / batch;
 #pragma omp parallel for num_threads(4) schedule(dynamic)
         for (int64_t b = batches - 1; b >= 0; b--) {
             int64_t first = b * batch, count = first + batch > COUNT ? COUNT - first : batch;
-            hu_loader_fill(loader, first, count, again + first * MOST, classes_again + first);
+            fill_both(loader, first, count, again + first * MOST, classes_again + first);
         }
         assert_memory_equal(images, again, sizeof images);
         assert_memory_equal(classes_of, classes_again, sizeof classes_of);
@@ -98,13 +101,13 @@ static void an_epoch_does_not_depend_on_the_ones_before(void **state) {
     (void)state;
     hu_dataset d = sample(3);
     hu_loader *a = make(&d, every_change), *b = make(&d, every_change);
-    hu_loader_fill(a, 0, COUNT, images, classes_of);
+    fill_both(a, 0, COUNT, images, classes_of);
     assert_int_equal(hu_loader_begin_epoch(a, 1), HU_OK);
     assert_int_equal(hu_loader_begin_epoch(b, 7), HU_OK);
     assert_int_equal(hu_loader_begin_epoch(b, 0), HU_OK); /* as after a resume */
-    hu_loader_fill(b, 0, COUNT, again, classes_again);
+    fill_both(b, 0, COUNT, again, classes_again);
     assert_memory_equal(images, again, sizeof images);
-    hu_loader_fill(a, 0, COUNT, again, classes_again);
+    fill_both(a, 0, COUNT, again, classes_again);
     assert_memory_not_equal(images, again, sizeof images);
     assert_int_equal(hu_loader_begin_epoch(a, -1), HU_ERR_ARGUMENT);
     hu_loader_close(a);
@@ -120,7 +123,7 @@ static void the_order_is_the_permutation_of_seed_and_epoch(void **state) {
         uint32_t order[COUNT];
         hu_random_permutation(&key, COUNT, order);
         assert_int_equal(hu_loader_begin_epoch(loader, (int64_t)epoch), HU_OK);
-        hu_loader_fill(loader, 0, COUNT, images, classes_of);
+        fill_both(loader, 0, COUNT, images, classes_of);
         for (int64_t i = 0; i < COUNT; i++) {
             assert_int_equal(hu_loader_index(loader, i), order[i]);
             assert_true(classes_of[i] == (float)labels[order[i]]);
@@ -137,8 +140,8 @@ static void a_change_belongs_to_the_image_not_to_its_place(void **state) {
     hu_loader_settings plain = every_change;
     plain.shuffle = false;
     hu_loader *shuffled = make(&d, every_change), *in_order = make(&d, plain);
-    hu_loader_fill(shuffled, 0, COUNT, images, classes_of);
-    hu_loader_fill(in_order, 0, COUNT, again, classes_again);
+    fill_both(shuffled, 0, COUNT, images, classes_of);
+    fill_both(in_order, 0, COUNT, again, classes_again);
     for (int64_t i = 0; i < COUNT; i++)
         assert_memory_equal(images + i * MOST, again + hu_loader_index(shuffled, i) * MOST,
                             MOST * sizeof(float));
@@ -157,7 +160,7 @@ static void crops_and_mirrors_are_exactly_the_possible_ones(void **state) {
         int seen[SIDE][SIDE][2] = {0};
         for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
             assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
-            hu_loader_fill(loader, 0, COUNT, images, classes_of);
+            fill_both(loader, 0, COUNT, images, classes_of);
             for (int64_t i = 0; i < COUNT; i++) {
                 int matches = 0;
                 for (int k = 0; k < SIDE * SIDE * 2; k++) {
@@ -185,7 +188,7 @@ static void a_crop_may_leave_the_image_entirely(void **state) {
     hu_dataset d = sample(3);
     hu_loader *loader =
         make(&d, (hu_loader_settings){.seed = 3, .augment = {.pad = 40, .flip = true}});
-    hu_loader_fill(loader, 0, COUNT, images, classes_of);
+    fill_both(loader, 0, COUNT, images, classes_of);
     int black = 0;
     for (int64_t i = 0; i < COUNT; i++)
         black += is_change(&d, i, images + i * MOST, 1000, 0, false, 0, 0, 0);
@@ -201,12 +204,14 @@ static bool find_window(const hu_dataset *d, int64_t index, const float *image, 
         for (int64_t dy = -pad; dy <= pad; dy++)
             for (int64_t dx = -pad; dx <= pad; dx++) {
                 bool same = true;
-                for (int64_t y = 0; same && y < d->height; y++)
-                    for (int64_t x = 0; same && x < d->width; x++)
+                for (int64_t y = 0; same && y < d->field[HU_FIELD_IMAGE].extent[0]; y++)
+                    for (int64_t x = 0; same && x < d->field[HU_FIELD_IMAGE].extent[1]; x++)
                         for (int64_t c = 0; same && c < 3; c++) {
-                            int64_t from = (flip ? d->width - 1 - x : x) + dx + d->margin;
-                            float v = value_of(d, index, y + dy + d->margin, from, c);
-                            same = image[(y * d->width + x) * 3 + c] == v;
+                            int64_t from = (flip ? d->field[HU_FIELD_IMAGE].extent[1] - 1 - x : x) +
+                                           dx + d->field[HU_FIELD_IMAGE].margin;
+                            float v = value_of(d, index, y + dy + d->field[HU_FIELD_IMAGE].margin,
+                                               from, c);
+                            same = image[(y * d->field[HU_FIELD_IMAGE].extent[1] + x) * 3 + c] == v;
                         }
                 if (!same) continue;
                 seen[flip][dy + 3][dx + 3] = true;
@@ -220,15 +225,15 @@ static void crops_reach_into_the_margin(void **state) {
     (void)state;
     enum { MARGIN = 2, H = HEIGHT - 2 * MARGIN, W = WIDTH - 2 * MARGIN };
     hu_dataset d = sample(3);
-    d.margin = MARGIN;
-    d.height = H;
-    d.width = W;
+    d.field[HU_FIELD_IMAGE].margin = MARGIN;
+    d.field[HU_FIELD_IMAGE].extent[0] = H;
+    d.field[HU_FIELD_IMAGE].extent[1] = W;
     bool seen[2][2 * MARGIN + 3][2 * MARGIN + 3] = {{{false}}};
     for (int64_t pad = 0; pad <= MARGIN + 1; pad++) {
         hu_loader *loader = make(&d, (hu_loader_settings){5, false, {.pad = pad, .flip = pad > 0}});
         for (int64_t epoch = 0; epoch < 20; epoch++) {
             assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
-            hu_loader_fill(loader, 0, COUNT, images, classes_of);
+            fill_both(loader, 0, COUNT, images, classes_of);
             for (int64_t i = 0; i < COUNT; i++)
                 assert_true(find_window(&d, i, images + i * H * W * 3, pad, seen));
         }
@@ -247,7 +252,7 @@ static void the_cutout_is_a_whole_square_of_zeros_anywhere(void **state) {
     int seen[YS][XS] = {0};
     for (int64_t epoch = 0; epoch < 5; epoch++) {
         assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
-        hu_loader_fill(loader, 0, COUNT, images, classes_of);
+        fill_both(loader, 0, COUNT, images, classes_of);
         for (int64_t i = 0; i < COUNT; i++) {
             int matches = 0;
             for (int k = 0; k < XS * YS; k++) {
@@ -262,7 +267,7 @@ static void the_cutout_is_a_whole_square_of_zeros_anywhere(void **state) {
     for (int k = 0; k < XS * YS; k++) assert_true(seen[k / XS][k % XS] > 10); /* 34 expected */
     hu_loader_close(loader);
     loader = make(&d, (hu_loader_settings){.seed = 4, .augment = {.cutout = HEIGHT}});
-    hu_loader_fill(loader, 0, COUNT, images, classes_of);
+    fill_both(loader, 0, COUNT, images, classes_of);
     hu_loader_close(loader);
 }
 
@@ -294,7 +299,7 @@ static void only_creation_allocates(void **state) {
     assert_int_equal(hu_loader_count(loader), 50);
     uint64_t calls = hu_memory_count().allocations;
     assert_int_equal(hu_loader_begin_epoch(loader, 3), HU_OK);
-    hu_loader_fill(loader, 0, 50, images, classes_of);
+    fill_both(loader, 0, 50, images, classes_of);
     assert_int_equal(hu_memory_count().allocations, calls);
     hu_loader_close(loader);
     hu_loader_close(NULL);

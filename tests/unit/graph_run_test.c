@@ -437,12 +437,13 @@ static void test_options(void **state) {
     static const struct {
         hu_run_options options;
         hu_status expected;
-    } rows[] = {{{0, 4, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
-                {{8, 0, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
-                {{8, 4, 0, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
-                {{INT64_MAX, 4, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT},
-                {{8, INT64_MAX, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT},
-                {{8, 4, INT32_MAX, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT}};
+    } rows[] = {
+        {{0, 4, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
+        {{8, 0, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
+        {{8, 4, 0, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
+        {{INT64_MAX, 4, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT},
+        {{8, INT64_MAX, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT},
+        {{8, 4, INT32_MAX, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         assert_int_equal(hu_run_create(net.graph, &net.edges, &rows[r].options, &run),
                          rows[r].expected);
@@ -459,8 +460,8 @@ static void test_options(void **state) {
 static void test_no_memory(void **state) {
     (void)state;
     network net = {0};
-    hu_run_options options = {SPY_BATCH, SPY_CHUNK, 2, HU_STORAGE_PACKED, 1, false, false, false,
-                              false};
+    hu_run_options options = {SPY_BATCH, SPY_CHUNK, 2,    HU_STORAGE_PACKED, 1, false,
+                              false,     false,     false};
     network_graph(&net, true);
     lee_edges(&net);
     uint64_t live = hu_memory_count().live_blocks;

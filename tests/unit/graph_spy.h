@@ -316,8 +316,7 @@ static inline void hand_backward(by_hand *h, network *net, uint32_t n, float see
         uint32_t use = node->first_use + (uint32_t)(node->n_in + p);
         if (d->dparam[p])
             hand_round(&edges[use].quantizer, hand_line(&net->graph->value[node->param[p]].shape),
-                       drive_param_elements(d, p), d->dparam[p],
-                       h->contribution[use]);
+                       drive_param_elements(d, p), d->dparam[p], h->contribution[use]);
     }
 }
 

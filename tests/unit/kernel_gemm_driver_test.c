@@ -303,8 +303,7 @@ static void assert_counts(const char *what, const hu_round_counts *found,
     if (found->elements != wanted->elements || found->overflow != wanted->overflow ||
         found->underflow != wanted->underflow || found->subnormal != wanted->subnormal ||
         found->zero != wanted->zero || found->nan != wanted->nan ||
-        found->max_exponent != wanted->max_exponent ||
-        found->min_exponent != wanted->min_exponent)
+        found->max_exponent != wanted->max_exponent || found->min_exponent != wanted->min_exponent)
         fail_msg("%s: other counts than of a pass of its own: %llu elements, expected %llu", what,
                  (unsigned long long)found->elements, (unsigned long long)wanted->elements);
 }

@@ -1,9 +1,9 @@
 /* A trainer on a handful of drawn images. */
 #ifndef HU_TEST_TRAIN_FIXTURE_H
 #define HU_TEST_TRAIN_FIXTURE_H
+#include "store_checkpoint_fixture.h"
 #include "train/inner.h"
 #include "train/trainer.h"
-#include "store_checkpoint_fixture.h"
 
 enum { SIDE = 8, PIXELS = SIDE * SIDE, TRAIN = 40, TEST = 20, CLASSES = 3, BATCH = 16 };
 
@@ -28,17 +28,14 @@ static inline void draw(uint8_t *pixels, int32_t *labels, int64_t count, uint64_
 
 static inline void prepare(fixture *f, const char *precision) {
     static char name[] = "drawn";
-    *f = (fixture){.data = {.name = name,
-                            .height = SIDE,
-                            .width = SIDE,
-                            .channels = 1,
-                            .classes = CLASSES,
-                            .mean = {0.2f},
-                            .std = {0.25f}}};
+    *f = (fixture){.data = {.name = name}};
+    hu_dataset_set_images(&f->data, SIDE, SIDE, 1, CLASSES);
+    f->data.field[HU_FIELD_IMAGE].mean[0] = 0.2f;
+    f->data.field[HU_FIELD_IMAGE].std[0] = 0.25f;
     draw(f->train_pixels, f->train_labels, TRAIN, 1);
     draw(f->test_pixels, f->test_labels, TEST, 2);
-    f->data.train = (hu_split){TRAIN, f->train_pixels, f->train_labels};
-    f->data.test = (hu_split){TEST, f->test_pixels, f->test_labels};
+    f->data.train = (hu_split){.count = TRAIN, .rows = {f->train_pixels, f->train_labels}};
+    f->data.test = (hu_split){.count = TEST, .rows = {f->test_pixels, f->test_labels}};
     f->options = (hu_train_options){.model = "cnn-s",
                                     .width = 0.25,
                                     .keep_masters = true,

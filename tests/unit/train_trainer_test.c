@@ -226,7 +226,7 @@ static void expect_culprit(const char *precision, void (*spoil_data)(fixture *),
 }
 
 static void spoil_mean(fixture *f) {
-    f->data.mean[0] = NAN;
+    f->data.field[HU_FIELD_IMAGE].mean[0] = NAN;
 }
 static void spoil_label(fixture *f) {
     for (int s = 0; s < TRAIN; s++) f->train_labels[s] = CLASSES + 4;

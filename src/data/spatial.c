@@ -1,0 +1,96 @@
+#include "data/spatial.h"
+
+/* Extents of a field, channels 1 where it has none. */
+typedef struct extents {
+    int64_t height, width, channels, margin;
+} extents;
+
+static extents extents_of(const hu_field *field) {
+    int64_t channels = field->rank > 2 ? field->extent[2] : 1;
+    return (extents){field->extent[0], field->extent[1], channels, field->margin};
+}
+
+const uint8_t *hu_spatial_sample(const hu_field *field, const void *rows, int64_t index) {
+    extents e = extents_of(field);
+    int64_t bytes = (e.height + 2 * e.margin) * (e.width + 2 * e.margin) * e.channels;
+    return (const uint8_t *)rows + index * bytes;
+}
+
+/* Looks up count pixels of a fixed number of channels; step is +1, or -1 to mirror. */
+static inline __attribute__((always_inline)) void look_up(const hu_byte_table *table,
+                                                          const uint8_t *pixels, int64_t step,
+                                                          int64_t count, int64_t channels,
+                                                          float *values) {
+    for (int64_t x = 0; x < count; x++)
+        for (int64_t c = 0; c < channels; c++)
+            values[channels * x + c] = table->value[pixels[channels * step * x + c]][c];
+}
+
+static void look_up_any(const hu_byte_table *table, const uint8_t *pixels, int64_t step,
+                        int64_t count, int64_t channels, float *values) {
+    switch (channels) {
+    case 1:
+        look_up(table, pixels, step, count, 1, values);
+        break;
+    case 2:
+        look_up(table, pixels, step, count, 2, values);
+        break;
+    default:
+        look_up(table, pixels, step, count, 3, values);
+        break;
+    }
+}
+
+static void outside(const hu_byte_table *table, int64_t count, int64_t channels, float *values) {
+    for (int64_t x = 0; x < count; x++)
+        for (int64_t c = 0; c < channels; c++) values[channels * x + c] = table->outside[c];
+}
+
+/* One row of the result from one row of what is stored. */
+static void fill_row(const extents *e, const hu_byte_table *table, const hu_change *change,
+                     const uint8_t *row, float *out) {
+    int64_t shift = change->shift_x;
+    /* Before the mirror, target columns low..high-1 lie inside of what is stored. */
+    int64_t low = shift < -e->margin ? -e->margin - shift : 0;
+    int64_t high = shift > e->margin ? e->width + e->margin - shift : e->width;
+    low = low < e->width ? low : e->width;
+    high = high > low ? high : low;
+    int64_t left = change->flip ? e->width - high : low; /* columns outside, before and behind */
+    int64_t right = change->flip ? low : e->width - high;
+    int64_t inside = high - low, first = (change->flip ? high - 1 : low) + shift + e->margin;
+    outside(table, left, e->channels, out);
+    if (inside > 0)
+        look_up_any(table, row + first * e->channels, change->flip ? -1 : 1, inside, e->channels,
+                    out + left * e->channels);
+    outside(table, right, e->channels, out + (e->width - right) * e->channels);
+}
+
+static void cut_out(const extents *e, const hu_change *change, float *sample) {
+    for (int64_t y = change->cut_y; y < change->cut_y + change->cut; y++) {
+        float *row = sample + (y * e->width + change->cut_x) * e->channels;
+        for (int64_t i = 0; i < change->cut * e->channels; i++) row[i] = 0.0f;
+    }
+}
+
+static void fill_moved(const extents *e, const hu_byte_table *table, const hu_change *change,
+                       const uint8_t *bytes, float *sample) {
+    int64_t row = e->width * e->channels, stored_row = (e->width + 2 * e->margin) * e->channels;
+    int64_t stored_rows = e->height + 2 * e->margin;
+    for (int64_t y = 0; y < e->height; y++) {
+        int64_t source = y + change->shift_y + e->margin;
+        if (source < 0 || source >= stored_rows)
+            outside(table, e->width, e->channels, sample + y * row);
+        else
+            fill_row(e, table, change, bytes + source * stored_row, sample + y * row);
+    }
+}
+
+void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu_change *change,
+                     const uint8_t *bytes, float *sample) {
+    extents e = extents_of(field);
+    if (!change->shift_x && !change->shift_y && !change->flip && !e.margin)
+        look_up_any(table, bytes, 1, e.height * e.width, e.channels, sample);
+    else
+        fill_moved(&e, table, change, bytes, sample);
+    cut_out(&e, change, sample);
+}

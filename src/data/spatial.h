@@ -1,0 +1,29 @@
+/* data/spatial.h - one sample of a spatial field of bytes [height, width, channels]: cropped,
+ * mirrored, looked up. */
+#ifndef HU_DATA_SPATIAL_H
+#define HU_DATA_SPATIAL_H
+#include <halfulp/data.h>
+
+enum { HU_BYTES = 256 };
+
+/* What a byte of each channel means, and what lies outside of what is stored. */
+typedef struct hu_byte_table {
+    float value[HU_BYTES][HU_CHANNELS_MAX];
+    float outside[HU_CHANNELS_MAX];
+} hu_byte_table;
+
+/* What the random words of one sample decide. */
+typedef struct hu_change {
+    int64_t shift_x, shift_y; /* source pixel = target pixel + shift, in -pad..pad */
+    bool flip;
+    int64_t cut_x, cut_y, cut; /* corner and side of the square that becomes 0 */
+} hu_change;
+
+/* Bytes of a sample, with its margins. */
+const uint8_t *hu_spatial_sample(const hu_field *field, const void *rows, int64_t index);
+
+/* sample [height, width, channels] from the bytes of one sample. */
+void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu_change *change,
+                     const uint8_t *bytes, float *sample);
+
+#endif
