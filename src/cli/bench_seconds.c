@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "cli/bench.h"
-#include "cli/session.h"
 
 double hu_bench_seconds(int threads) {
     struct timespec now;

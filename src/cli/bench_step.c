@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "cli/assumed.h"
 #include "cli/bench.h"
 #include "cli/json.h"

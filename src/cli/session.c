@@ -4,52 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/plan_groups.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "train/weights.h"
-
-int64_t hu_peak_rss_bytes(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (int64_t)usage.ru_maxrss * 1024;
-}
-
-int64_t hu_resident_bytes(void) {
-    static const char name[] = "Anonymous:";
-    char text[4096];
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
-    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file) fclose(file);
-    text[length] = '\0';
-    const char *field = strstr(text, name);
-    return field ? strtoll(field + sizeof name - 1, NULL, 10) * 1024 : 0;
-}
-
-double hu_seconds_since_start(void) {
-    enum { FIELDS_BEFORE = 19 }; /* of /proc/PID/stat, between the name and the start time */
-    char text[1024];
-    struct timespec now;
-    FILE *file = fopen("/proc/self/stat", "r");
-    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file) fclose(file);
-    text[length] = '\0';
-    const char *at = strrchr(text, ')'); /* ends the name, which may hold anything */
-    for (int i = 0; at && i <= FIELDS_BEFORE; i++) at = strchr(at + 1, ' ');
-    if (!at) return NAN;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    double ticks = strtod(at, NULL);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - ticks / (double)sysconf(_SC_CLK_TCK);
-}
 
 static hu_status read_intervals(hu_session *session) {
     hu_status st = HU_OK;

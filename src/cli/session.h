@@ -52,17 +52,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
 /* Writes that object to result.json of the run's folder, which says that the run has ended. */
 hu_status hu_session_keep(const hu_session *session, const hu_session_result *result);
 
-/* Bytes of memory by role, as JSON; and the most memory the process has had. */
+/* Bytes of memory by role, as JSON. New reference. */
 json_t *hu_ledger_json(const hu_ledger *ledger);
-int64_t hu_peak_rss_bytes(void);
-
-/* Bytes of the process's own pages (not those of files) in memory, counted one by one, which takes
- * a millisecond; 0 if the system does not tell. */
-int64_t hu_resident_bytes(void);
-
-/* Seconds since the system made this process, in steps of its clock tick (usually 0.01); what came
- * before main, loading and the program's restart of itself, is in it. NaN if /proc cannot be read.
- */
-double hu_seconds_since_start(void);
 
 #endif
