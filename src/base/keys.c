@@ -1,5 +1,6 @@
 #include "base/keys.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,6 +229,21 @@ void hu_keys_path(const hu_keys *node, char *text, size_t capacity) {
                        : snprintf(text + used, capacity - used, "[%zu]", place_in_parent(step));
         used += wrote > 0 ? (size_t)wrote : 0;
     }
+}
+
+hu_status hu_keys_fail(const hu_keys *node, const char *expected, ...) {
+    enum { PATH_BYTES = 256, EXPECTED_BYTES = 512 };
+    char path[PATH_BYTES], what[EXPECTED_BYTES];
+    va_list args;
+    va_start(args, expected);
+    vsnprintf(what, sizeof what, expected, args);
+    va_end(args);
+    hu_keys_path(node, path, sizeof path);
+    if (hu_keys_kind_of(node) != HU_KEYS_TEXT)
+        return hu_fail(HU_ERR_PARSE, "%s: key '%s': found a %s, expected %s", hu_keys_origin(node),
+                       path, hu_keys_kind_of(node) == HU_KEYS_MAP ? "map" : "list", what);
+    return hu_fail(HU_ERR_PARSE, "%s: key '%s': found '%.200s', expected %s", hu_keys_origin(node),
+                   path, hu_keys_value(node), what);
 }
 
 bool hu_keys_equal(const hu_keys *a, const hu_keys *b) {

@@ -2,30 +2,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
 #include "base/keys.h"
-
-enum { PATH_BYTES = 256, EXPECTED_BYTES = 512 };
-
-hu_status hu_keys_fail(const hu_keys *node, const char *expected, ...) {
-    char path[PATH_BYTES], what[EXPECTED_BYTES];
-    va_list args;
-    va_start(args, expected);
-    vsnprintf(what, sizeof what, expected, args);
-    va_end(args);
-    hu_keys_path(node, path, sizeof path);
-    if (hu_keys_kind_of(node) != HU_KEYS_TEXT)
-        return hu_fail(HU_ERR_PARSE, "%s: key '%s': found a %s, expected %s", hu_keys_origin(node),
-                       path, hu_keys_kind_of(node) == HU_KEYS_MAP ? "map" : "list", what);
-    return hu_fail(HU_ERR_PARSE, "%s: key '%s': found '%.200s', expected %s", hu_keys_origin(node),
-                   path, hu_keys_value(node), what);
-}
 
 hu_status hu_keys_as_text(const hu_keys *node, const char **value) {
     *value = "";
