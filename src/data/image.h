@@ -17,14 +17,7 @@ typedef struct hu_image {
     uint8_t *pixels; /* [height, width, 3]; owner frees with hu_free */
 } hu_image;
 
-/* Decodes a JPEG or PNG, told apart by their first bytes. name: of the file, for messages. side:
- * the shorter side that is wanted; JPEGs may be decoded at 1/2, 1/4 or 1/8 of their size as long as
- * twice that much is left. HU_ERR_CORRUPT, HU_ERR_LIMIT for more than HU_IMAGE_PIXELS_MAX pixels,
- * HU_ERR_MEMORY; the image is then empty. */
-hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
-                          hu_image *image);
-
-/* The two formats. */
+/* Each decodes one format; image_decode.h tells the formats apart and says more. */
 hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                                hu_image *image);
 hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t bytes, hu_image *image);

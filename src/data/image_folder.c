@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/file_names.h"
-#include "data/image.h"
+#include "data/image_decode.h"
 #include "data/image_list.h"
 #include "data/kind.h"
 

@@ -7,7 +7,7 @@
 #include <turbojpeg.h>
 
 #include "base/memory.h"
-#include "data/image.h"
+#include "data/image_decode.h"
 
 enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16 };
 

@@ -15,7 +15,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "data/image.h"
+#include "data/image_decode.h"
 
 enum { MOST = 1 << 20 };
 

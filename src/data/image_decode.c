@@ -1,0 +1,18 @@
+#include "data/image_decode.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
+                          hu_image *image) {
+    static const uint8_t jpeg[] = {0xff, 0xd8, 0xff}, png[] = {0x89, 'P', 'N', 'G'};
+    *image = (hu_image){0};
+    if (bytes == 0) return hu_fail(HU_ERR_CORRUPT, "%s: found an empty file", name);
+    if (bytes >= sizeof jpeg && memcmp(data, jpeg, sizeof jpeg) == 0)
+        return hu_image_decode_jpeg(name, data, bytes, side, image);
+    if (bytes >= sizeof png && memcmp(data, png, sizeof png) == 0)
+        return hu_image_decode_png(name, data, bytes, image);
+    return hu_fail(HU_ERR_CORRUPT, "%s: offset 0: found byte 0x%02x, expected a JPEG or PNG file",
+                   name, data[0]);
+}
