@@ -87,12 +87,22 @@ static size_t nll_partial_count(const hu_node_info *info, hu_pass pass) {
     return pass == HU_FORWARD ? HU_NLL_STATS : 0;
 }
 
-/* -1 for what is not one of 0..classes-1. */
-static int64_t label_of(const hu_op_call *call, int64_t sample) {
-    float label = call->in[1][sample];
-    int64_t classes = hu_channels(&call->info->in[0]);
+/* The class that a label names; -1 for what is not one of 0..classes-1. */
+static int64_t class_of(float label, int64_t classes) {
     if (!(label >= 0 && (double)label < (double)classes)) return -1;
     return (float)(int64_t)label == label ? (int64_t)label : -1;
+}
+
+static int64_t label_of(const hu_op_call *call, int64_t sample) {
+    return class_of(call->in[1][sample], hu_channels(&call->info->in[0]));
+}
+
+static int64_t nll_check_target(const hu_node_info *info, int64_t count, const float *target,
+                                hu_round_counts *counts) {
+    counts->elements += (uint64_t)count;
+    for (int64_t s = 0; s < count; s++)
+        counts->nan += class_of(target[s], hu_channels(&info->in[0])) < 0;
+    return count;
 }
 
 static float loss_of(const hu_op_call *call, int64_t sample) {
@@ -145,6 +155,8 @@ const hu_op hu_op_nll = {.name = "nll",
                          .min_in = 2,
                          .max_in = 2,
                          .reduces_behind = true,
+                         .is_loss = true,
+                         .check_target = nll_check_target,
                          .shape = nll_shape,
                          .saves = HU_SAVE_INPUT_1,
                          .stats_count = nll_stats_count,

@@ -13,6 +13,7 @@
 
 #include <halfulp/gemm.h>
 #include <halfulp/random.h>
+#include <halfulp/round.h>
 #include <halfulp/status.h>
 #include <halfulp/tensor.h>
 
@@ -126,6 +127,17 @@ typedef struct hu_op {
 
     bool reduces_behind; /* forward does not read what finish makes of the partial results */
 
+    /* A loss: in[0] is the prediction, in[1] the target, out[0] one number per sample: the sum over
+     * the sample's units (the rows of a row loss, or the one unit that a sample is). The stats of
+     * the forward pass begin with HU_LOSS_STATS sums over the batch. dout[0] is the weight of one
+     * unit: loss scale x weight of the loss / units of the whole batch. */
+    bool is_loss;
+    /* Looks at the targets of count samples: adds the elements to counts, those that the loss
+     * cannot use as NaN, and gives the number of units that take part in the loss. Only losses have
+     * it. */
+    int64_t (*check_target)(const hu_node_info *info, int64_t count, const float *target,
+                            hu_round_counts *counts);
+
     /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
     hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);
     /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */
@@ -201,8 +213,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(bias)                                                                                        \
     X(batch_norm)                                                                                  \
     X(relu)                                                                                        \
-    X(sigmoid) X(add) X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool)              \
-        X(global_avg_pool) X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
+    X(sigmoid)                                                                                     \
+    X(add) X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool)      \
+        X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
 HU_OP_LIST(HU_OP_DECLARE)
@@ -256,9 +269,16 @@ typedef struct hu_dropout_attrs {
     float probability; /* of dropping; kept elements are scaled by 1/(1-p) */
 } hu_dropout_attrs;
 
+/* Stats of a loss's forward pass, sums over the batch in double: the losses before any rounding,
+ * and what the loss's own metric needs (row losses: rows whose largest entry is the target). */
+enum { HU_LOSS_SUM, HU_LOSS_METRIC, HU_LOSS_STATS };
+
 /* nll: inputs [classes] log-probabilities and [] labels (as float32); output [] loss of the sample.
- * forward stats: 0 = sum of the losses over the batch, 1 = number of samples whose largest entry is
- * the label. */
-enum { HU_NLL_LOSS_SUM, HU_NLL_CORRECT, HU_NLL_STATS };
+ */
+enum {
+    HU_NLL_LOSS_SUM = HU_LOSS_SUM,
+    HU_NLL_CORRECT = HU_LOSS_METRIC,
+    HU_NLL_STATS = HU_LOSS_STATS
+};
 
 #endif
