@@ -1,8 +1,8 @@
 /* cli/fmt_block.h - block formats as the verb fmt shows them. */
 #ifndef HU_CLI_FMT_BLOCK_H
 #define HU_CLI_FMT_BLOCK_H
-#include "cli/json.h"
 #include "kernel/block/block.h"
+#include "show/json.h"
 
 /* Element format, block and scale of a block format, as text on stdout. */
 hu_status hu_fmt_block_print(const hu_block_format *block);

@@ -22,18 +22,6 @@ typedef struct layer {
     char fate[FATE_BYTES];
 } layer;
 
-const char *hu_grouped(int64_t number, char *text) {
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%" PRId64, number), used = 0;
-    for (int i = 0; i < length; i++) {
-        bool begins_group = i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-';
-        if (begins_group) text[used++] = ',';
-        text[used++] = digits[i];
-    }
-    text[used] = '\0';
-    return text;
-}
-
 static bool is_row(const hu_node *node) {
     return !node->op->is_view;
 }

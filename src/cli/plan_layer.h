@@ -2,15 +2,10 @@
  * formats. */
 #ifndef HU_CLI_PLAN_LAYER_H
 #define HU_CLI_PLAN_LAYER_H
-#include <jansson.h>
 
 #include "graph/run.h"
+#include "show/json.h"
 #include "show/table.h"
-
-enum { HU_GROUPED_BYTES = 32 };
-
-/* "1234567" as "1,234,567". text: room for HU_GROUPED_BYTES. Gives text. */
-const char *hu_grouped(int64_t number, char *text);
 
 /* Array of the nodes but views: name, op, output shape, parameters, macs of one sample, formats,
  * what becomes of the output, and who computes it where oneDNN does. New reference. */

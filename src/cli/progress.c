@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 static double last; /* seconds */
 static int line_is_open;
 
-void hu_progress_memory(const hu_ledger *ledger) {
+static void print_plan(void *context, const hu_ledger *ledger) {
+    (void)context;
     const double mib = 1024.0 * 1024.0;
     fprintf(stderr, "memory: arena %.1f MiB (", (double)ledger->arena_bytes / mib);
     for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++)
@@ -25,19 +27,41 @@ static int is_due(int is_last) {
     return 1;
 }
 
-void hu_progress_step(const hu_session *session, const hu_step_report *report, double rate) {
+static void print_step(void *context, const hu_step_news *news) {
+    const hu_step_report *report = news->report;
     int64_t done = report->step + 1;
-    if (!is_due(done == session->steps)) return;
-    double left =
-        rate > 0.0 ? (double)(session->steps - done) * (double)report->samples / rate : 0.0;
+    double rate = news->rate;
+    (void)context;
+    if (!is_due(done == news->steps)) return;
+    double left = rate > 0.0 ? (double)(news->steps - done) * (double)report->samples / rate : 0.0;
     int minutes = (int)(left / 60.0), is_terminal = isatty(STDERR_FILENO);
     fprintf(
         stderr, "%sstep %lld/%lld  loss %.4f  accuracy %.1f %%  %.0f images/s  %d:%02d left%s%s",
-        is_terminal ? "\r\033[K" : "", (long long)done, (long long)session->steps, report->loss,
+        is_terminal ? "\r\033[K" : "", (long long)done, (long long)news->steps, report->loss,
         100.0 * (double)report->correct / (double)report->samples, rate, minutes,
         (int)left - 60 * minutes, report->skipped ? "  (skipped)" : "", is_terminal ? "" : "\n");
     fflush(stderr);
     line_is_open = is_terminal;
+}
+
+static void print_message(void *context, const char *text) {
+    (void)context;
+    fprintf(stderr, "%s\n", text);
+}
+
+const hu_listener hu_progress_messages = {.on_message = print_message};
+
+hu_status hu_progress_listener(const hu_config *config, hu_listener *listener) {
+    hu_status st = HU_OK;
+    bool is_quiet = !isatty(STDERR_FILENO);
+    *listener = hu_progress_messages;
+    if (!hu_config_is_auto(config, "run.quiet"))
+        HU_TRY(hu_config_bool(config, "run.quiet", &is_quiet));
+    if (is_quiet) return HU_OK;
+    listener->on_plan = print_plan;
+    listener->on_step = print_step;
+done:
+    return st;
 }
 
 void hu_progress_end(void) {

@@ -1,16 +1,18 @@
 /* cli/progress.h - what a person sees on stderr while a training runs. */
 #ifndef HU_CLI_PROGRESS_H
 #define HU_CLI_PROGRESS_H
-#include "cli/session.h"
+#include "config/config.h"
+#include "session/listener.h"
 
-/* The memory plan, one line, before step 1. */
-void hu_progress_memory(const hu_ledger *ledger);
+/* The program's listener. Messages are lines. Unless run.quiet is on (auto: stderr is no terminal)
+ * the memory plan is a line, and the steps are a line that overwrites itself, at most five times a
+ * second: step, loss, accuracy, rate, time left. */
+hu_status hu_progress_listener(const hu_config *config, hu_listener *listener);
 
-/* A line that overwrites itself, at most five times a second: step, loss, accuracy, rate, time
- * left. */
-void hu_progress_step(const hu_session *session, const hu_step_report *report, double rate);
+/* Messages alone, for verbs that do not train. */
+extern const hu_listener hu_progress_messages;
 
-/* Ends the line. */
+/* Ends the line of the steps. */
 void hu_progress_end(void);
 
 #endif

@@ -9,12 +9,15 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/assign.h"
-#include "cli/jobs_setup.h"
-#include "cli/json.h"
-#include "cli/options.h"
-#include "cli/run_folder.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
+#include "journal/folder.h"
+#include "session/data.h"
+#include "session/options.h"
+#include "show/stdout.h"
+#include "sweep/assign.h"
+#include "sweep/jobs_setup.h"
 
 /* "memory:0.35" or "accuracy:-1.0". */
 static hu_status read_budget(const hu_config *config, hu_assign *assign) {
@@ -44,7 +47,7 @@ static hu_status read_training(hu_assign *assign) {
     hu_config *copy = NULL;
     HU_TRY(hu_options_copy(assign->config, &copy));
     HU_TRY(hu_config_set(copy, "precision.name", "high", "assign"));
-    HU_TRY(hu_options_dataset(copy, &dataset));
+    HU_TRY(hu_session_dataset(copy, &hu_progress_messages, &dataset));
     HU_TRY(hu_options_train(copy, dataset, &assign->precision, &options));
     const int64_t *image = dataset->field[HU_FIELD_IMAGE].extent;
     hu_model_options model = {.name = options.model,
@@ -85,6 +88,8 @@ static hu_status read_options(hu_assign *assign) {
     HU_TRY(hu_jobs_directory(config, assign->common, "assign", assign->directory,
                              sizeof assign->directory));
     HU_TRY(hu_jobs_options(config, assign->directory, assign->common, &assign->jobs));
+    HU_TRY(hu_interrupt_install(&assign->jobs.interrupted));
+    hu_interrupt_mark_children();
     snprintf(plans, sizeof plans, "%s/plans", assign->directory);
     HU_TRY(hu_directory_create(assign->directory));
     HU_TRY(hu_directory_create(plans));

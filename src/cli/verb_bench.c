@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cli/bench.h"
+#include "bench/bench.h"
 #include "cli/verb.h"
 #include "config/used.h"
 

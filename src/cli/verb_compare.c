@@ -7,14 +7,16 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/compare.h"
-#include "cli/job_folder.h"
-#include "cli/jobs_setup.h"
-#include "cli/json.h"
-#include "cli/options.h"
-#include "cli/report.h"
-#include "cli/run_folder.h"
+#include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "journal/folder.h"
+#include "report/report.h"
+#include "session/options.h"
+#include "show/json.h"
+#include "show/stdout.h"
+#include "sweep/compare.h"
+#include "sweep/job_folder.h"
+#include "sweep/jobs_setup.h"
 
 enum { MAX_ROWS = 100000 };
 
@@ -121,6 +123,8 @@ static hu_status run_rows(const hu_config *config, hu_compare *compare) {
     hu_jobs jobs;
     int lock = -1, done = 0;
     HU_TRY(hu_jobs_options(config, compare->directory, compare->common, &jobs));
+    HU_TRY(hu_interrupt_install(&jobs.interrupted));
+    hu_interrupt_mark_children();
     jobs.after = keep;
     jobs.context = compare;
     HU_TRY(hu_directory_create(compare->directory));

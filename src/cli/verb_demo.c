@@ -11,12 +11,16 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/interrupt.h"
-#include "cli/json.h"
-#include "cli/options.h"
-#include "cli/report.h"
-#include "cli/run_folder.h"
-#include "cli/session.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
+#include "journal/folder.h"
+#include "journal/plan.h"
+#include "report/report.h"
+#include "session/data.h"
+#include "session/options.h"
+#include "session/session.h"
+#include "show/json.h"
+#include "show/stdout.h"
 #include "show/table.h"
 
 /* The rows of the demo: all start from the same weights and see the same batches. */
@@ -67,14 +71,18 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     hu_status st = HU_OK;
     hu_config *own = NULL;
     hu_session session = {0};
+    hu_listener listener;
     const volatile sig_atomic_t *flag;
     char directory[512];
     snprintf(directory, sizeof directory, "%s/%s", folder, rows[r].folder);
     HU_TRY(configure(config, r, &own));
-    HU_TRY(hu_session_open(own, dataset, directory, false, &session));
+    HU_TRY(hu_progress_listener(own, &listener));
+    HU_TRY(hu_session_open(own, dataset, directory, false, &listener, &session));
     HU_TRY(hu_interrupt_install(&flag));
     session.interrupted = flag;
-    HU_TRY(hu_session_run(&session, &row->result));
+    st = hu_session_run(&session, &row->result);
+    hu_progress_end();
+    HU_TRY(st);
     HU_TRY(hu_session_keep(&session, &row->result));
     const hu_train_progress *progress = hu_trainer_progress(session.trainer);
     row->ledger = hu_trainer_ledger(session.trainer);
@@ -215,7 +223,7 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
     if (hu_config_given(config, "precision.name") || hu_config_given(config, "scaler.name"))
         return hu_fail(HU_ERR_ARGUMENT, "demo chooses precision and scaler itself; use `train`");
     HU_TRY(claim_folder(config, folder, sizeof folder));
-    HU_TRY(hu_options_dataset(config, &dataset));
+    HU_TRY(hu_session_dataset(config, &hu_progress_messages, &dataset));
     for (int r = 0; r < ROWS; r++) {
         fprintf(stderr, "%d/%d %s\n", r + 1, ROWS, rows[r].label);
         HU_TRY(run_row(config, dataset, r, folder, &all[r]));

@@ -20,9 +20,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "cli/json.h"
 #include "cli/verb.h"
 #include "op/dnn.h"
+#include "show/stdout.h"
 
 enum { VALUES = 4096, TEXT_BYTES = 512 };
 

@@ -5,10 +5,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/json.h"
-#include "cli/saved_run.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
+#include "session/saved_run.h"
+#include "show/json.h"
+#include "show/stdout.h"
 #include "train/weights.h"
 
 static const char *const flags[] = {"json", NULL};
@@ -63,7 +65,7 @@ static hu_status run_export(hu_config *config, int *exit_code) {
     char *path = NULL;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "export", used));
-    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &run));
+    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(read_options(config, &options));
     HU_TRY(choose_file(config, run.directory, &path));
     HU_TRY(hu_trainer_export(run.trainer, path, &options, &made));

@@ -11,10 +11,9 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cli/fmt_block.h"
-#include "cli/json.h"
-#include "cli/plain_format.h"
-#include "cli/show.h"
 #include "cli/verb.h"
+#include "show/json.h"
+#include "show/stdout.h"
 #include "show/table.h"
 #include "tensor/quantizer.h"
 

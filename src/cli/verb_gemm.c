@@ -7,12 +7,13 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/accumulators.h"
-#include "cli/json.h"
-#include "cli/plain_format.h"
+#include "bench/accumulators.h"
 #include "cli/verb.h"
 #include "config/used.h"
+#include "show/json.h"
+#include "show/stdout.h"
 #include "show/table.h"
+#include "tensor/quantizer.h"
 
 enum { NAME_BYTES = 96, FORMAT_BYTES = 64 };
 

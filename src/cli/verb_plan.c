@@ -5,15 +5,18 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/assumed.h"
-#include "cli/json.h"
-#include "cli/options.h"
-#include "cli/plan_groups.h"
 #include "cli/plan_layer.h"
-#include "cli/session.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
-#include "cli/warnings.h"
 #include "config/used.h"
+#include "journal/plan.h"
+#include "session/assumed.h"
+#include "session/data.h"
+#include "session/options.h"
+#include "session/session.h"
+#include "session/warnings.h"
+#include "show/json.h"
+#include "show/stdout.h"
 
 /* The storages that are planned, one after the other; the first gives the layers. */
 static const struct {
@@ -46,7 +49,7 @@ static hu_status resolve(planning *plan) {
     hu_config *config = plan->config;
     HU_TRY(hu_config_text(config, "model.name", &model));
     if (hu_config_given(config, "data.name")) {
-        HU_TRY(hu_options_dataset(config, &plan->opened));
+        HU_TRY(hu_session_dataset(config, &hu_progress_messages, &plan->opened));
         return hu_options_train(config, plan->opened, &plan->precision, &plan->options);
     }
     plan->assumed = hu_assumed_dataset(model, 1); /* enough to find the recipe's batch */
@@ -72,7 +75,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     json_t *all = hu_plan_json(graph, run->edges, plan->options.batch);
     plan->groups = json_incref(json_object_get(all, "groups"));
     json_decref(all);
-    hu_warnings_print(run);
+    hu_warnings_tell(run, &hu_progress_messages);
     if (!plan->as_json) {
         HU_TRY(hu_plan_layers_table(run, &table));
         HU_TRY(hu_table_print(table, &plan->table));

@@ -7,10 +7,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cli/json.h"
-#include "cli/saved_run.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
+#include "session/saved_run.h"
+#include "show/json.h"
+#include "show/stdout.h"
 #include "show/table.h"
 
 enum { USUAL_COUNT = 10 };
@@ -139,7 +141,7 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     answers made = {0};
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "predict", used));
-    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &run));
+    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
     HU_TRY(predict(&run, &made));
     HU_TRY(report(config, &run, &made));

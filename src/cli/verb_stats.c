@@ -5,13 +5,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/candidates.h"
-#include "cli/json.h"
-#include "cli/saved_graph.h"
-#include "cli/show.h"
 #include "cli/verb.h"
 #include "config/used.h"
-#include "observe/range.h"
+#include "explain/candidates.h"
+#include "explain/range.h"
+#include "session/saved_graph.h"
+#include "show/json.h"
+#include "show/stdout.h"
 #include "show/table.h"
 
 static const char usual_formats[] = "fp16,1/6/9";

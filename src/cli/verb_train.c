@@ -4,12 +4,14 @@
 
 #include "base/error.h"
 #include "cli/interrupt.h"
-#include "cli/json.h"
-#include "cli/options.h"
-#include "cli/report.h"
-#include "cli/saved_run.h"
-#include "cli/session.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
+#include "report/report.h"
+#include "session/data.h"
+#include "session/saved_run.h"
+#include "session/session.h"
+#include "show/json.h"
+#include "show/stdout.h"
 
 static const char *const json_flag[] = {"json", NULL};
 
@@ -40,12 +42,16 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     hu_dataset *dataset = NULL;
     hu_session session = {0};
     hu_session_result result;
+    hu_listener listener;
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_interrupt_install(&flag));
-    HU_TRY(hu_options_dataset(config, &dataset));
-    HU_TRY(hu_session_open(config, dataset, directory, resume, &session));
+    HU_TRY(hu_progress_listener(config, &listener));
+    HU_TRY(hu_session_dataset(config, &listener, &dataset));
+    HU_TRY(hu_session_open(config, dataset, directory, resume, &listener, &session));
     session.interrupted = flag;
-    HU_TRY(hu_session_run(&session, &result));
+    st = hu_session_run(&session, &result);
+    hu_progress_end();
+    HU_TRY(st);
     HU_TRY(hu_session_keep(&session, &result));
     hu_report_try(session.folder.path);
     HU_TRY(report(&session, &result, hu_config_flag(config, "json", NULL)));
@@ -83,7 +89,7 @@ static hu_status run_eval(hu_config *config, int *exit_code) {
     hu_saved_run run = {0};
     double accuracy, loss;
     (void)exit_code;
-    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &run));
+    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(hu_trainer_evaluate(run.trainer, &accuracy, &loss));
     const char *weights = run.options.eval_masters ? "master" : "rounded";
     if (hu_config_flag(config, "json", NULL))

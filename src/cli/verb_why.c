@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "cli/json.h"
-#include "cli/saved_graph.h"
 #include "cli/verb.h"
-#include "cli/why_facts.h"
+#include "cli/why_print.h"
 #include "config/used.h"
+#include "session/saved_graph.h"
+#include "show/stdout.h"
 
 static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
 

@@ -27,3 +27,15 @@ hu_status hu_keys_used(const hu_config *config, const char *reader, const char *
     }
     return HU_OK;
 }
+
+bool hu_config_key_is_free(const char *key) {
+    static const char *const names[] = {"run.dir",  "run.threads",          "run.quiet",
+                                        "run.keep", "run.checkpoint_every", "run.repeat"};
+    static const char *const spaces[] = {"compare.", "assign.", "report.",
+                                         "out.",     "bench.",  "gemm."};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(key, names[i]) == 0) return true;
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (strncmp(key, spaces[i], strlen(spaces[i])) == 0) return true;
+    return false;
+}

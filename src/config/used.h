@@ -7,4 +7,7 @@
  * "gemm.*" for all of a namespace, NULL at the end. reader stands in the message: "gemm". */
 hu_status hu_keys_used(const hu_config *config, const char *reader, const char *const *used);
 
+/* Whether the program may differ in this key and yet train the same: threads, quiet, ... */
+bool hu_config_key_is_free(const char *key);
+
 #endif

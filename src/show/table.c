@@ -1,5 +1,7 @@
 #include "show/table.h"
 
+#include <inttypes.h>
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -145,4 +147,16 @@ hu_status hu_table_print(const hu_table *table, char **text) {
 done:
     hu_writer_free(&out);
     return st;
+}
+
+const char *hu_grouped(int64_t number, char *text) {
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%" PRId64, number), used = 0;
+    for (int i = 0; i < length; i++) {
+        bool begins_group = i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-';
+        if (begins_group) text[used++] = ',';
+        text[used++] = digits[i];
+    }
+    text[used] = '\0';
+    return text;
 }

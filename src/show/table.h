@@ -1,6 +1,8 @@
 /* show/table.h - text tables with aligned columns, for people. */
 #ifndef HU_SHOW_TABLE_H
 #define HU_SHOW_TABLE_H
+#include <stdint.h>
+
 #include <halfulp/status.h>
 
 typedef struct hu_table hu_table;
@@ -18,5 +20,10 @@ hu_status hu_table_cell(hu_table *table, const char *format, ...)
  * (all but "" and "-") begin like numbers is aligned right, others left; no blanks at line ends.
  * Owner frees *text with hu_free. Proof: tests/unit/report_table_test.c. */
 hu_status hu_table_print(const hu_table *table, char **text);
+
+enum { HU_GROUPED_BYTES = 32 };
+
+/* "1234567" as "1,234,567". text: room for HU_GROUPED_BYTES. Gives text. */
+const char *hu_grouped(int64_t number, char *text);
 
 #endif

@@ -61,4 +61,8 @@ hu_status hu_quantizer_parse(const char *text, hu_rounding usual, hu_quantizer *
  */
 void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capacity);
 
+/* Reads a number format; a fixed scale (e4m3fn:scale=2^3) is one, with another bias. Errors as
+ * hu_format_parse; HU_ERR_PARSE that says so for block formats, other scales and rounding modes. */
+hu_status hu_plain_format_parse(const char *text, hu_format *format);
+
 #endif

@@ -1,0 +1,88 @@
+/* bench kernel=gemm: the micro-kernels alone, beside the peak of one core. */
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/gemm.h"
+#include "kernel/gemm/kernel.h"
+#include "kernel/peak/peak.h"
+
+enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40 };
+
+/* Vector instructions for 1 multiply-add in each lane, loads apart, and those of them that
+ * multiply: rounding is and, max, fma, fnma. Source: counted in the kernels. */
+static const struct {
+    double all, multiplying;
+} instructions[HU_MAC_COUNT] = {
+    [HU_MAC_FMACS] = {1, 1},       [HU_MAC_MACS] = {6, 3},   [HU_MAC_FMAC] = {5, 3},
+    [HU_MAC_MAC] = {10, 5},        [HU_MAC_FMAC_K] = {5, 3}, [HU_MAC_KAHAN] = {20, 9},
+    [HU_MAC_KAHAN_CPD] = {25, 11},
+};
+
+/* With 512-bit vectors the two ports that multiply are all there are; with shorter ones other work
+ * has ports of its own. */
+static double instructions_of(const hu_accumulator *accumulator) {
+    if (hu_cpu_isa() != HU_ISA_AVX512) return instructions[accumulator->mac].multiplying;
+    bool has_blocks = accumulator->mac == HU_MAC_FMAC_K; /* one more for each block */
+    return instructions[accumulator->mac].all +
+           (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
+}
+
+typedef struct tile_memory {
+    _Alignas(64) float a[MOST_FLOATS * 2], b[MOST_FLOATS * 2], sum[MOST_FLOATS], extra[MOST_FLOATS];
+} tile_memory;
+
+static void fill(float *x, int count, int step) {
+    for (int i = 0; i < count; i++) x[i] = (float)(i * step % 17 - 8) / 8.0f;
+}
+
+static double best_rate(const hu_gemm_kernel *kernel, const hu_gemm_tile *tile) {
+    double best = 1e30;
+    for (int turn = 0; turn < TURNS; turn++) {
+        double start = hu_bench_seconds(1);
+        for (int run = 0; run < RUNS; run++) kernel->run(tile);
+        double seconds = hu_bench_seconds(1) - start;
+        if (seconds < best) best = seconds;
+    }
+    return 1e-9 * (double)(kernel->rows * kernel->columns * TERMS) * RUNS / best;
+}
+
+static double best_peak(void) {
+    double best = 0.0;
+    float sink;
+    for (int turn = 0; turn < TURNS; turn++) {
+        double start = hu_bench_seconds(1);
+        uint64_t done = hu_peak_run(5000000, &sink);
+        double rate = 1e-9 * (double)done / (hu_bench_seconds(1) - start);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+bool hu_bench_tile(const hu_accumulator *accumulator, hu_bench_tile_row *row) {
+    tile_memory memory;
+    hu_gemm_constants constants;
+    hu_gemm_kernel kernel =
+        hu_gemm_kernel_of(hu_cpu_isa(), accumulator->mac, HU_GEMM_F32, HU_GEMM_FAST, HU_GEMM_WIDE);
+    if (!kernel.run || kernel.rows * TERMS > 2 * MOST_FLOATS ||
+        kernel.columns * TERMS > 2 * MOST_FLOATS || kernel.rows * kernel.columns > MOST_FLOATS)
+        return false;
+    fill(memory.a, kernel.rows * TERMS, 5);
+    fill(memory.b, kernel.columns * TERMS, 3);
+    memset(memory.sum, 0, sizeof memory.sum);
+    memset(memory.extra, 0, sizeof memory.extra);
+    hu_gemm_constants_init(accumulator, &constants);
+    const hu_gemm_tile tile = {.k = TERMS,
+                               .a = memory.a,
+                               .b = memory.b,
+                               .sum = memory.sum,
+                               .extra = memory.extra,
+                               .ld = kernel.columns,
+                               .constants = &constants};
+    *row = (hu_bench_tile_row){.rows = kernel.rows,
+                               .columns = kernel.columns,
+                               .instructions = instructions_of(accumulator),
+                               .rate = best_rate(&kernel, &tile),
+                               .peak = best_peak()};
+    hu_accumulator_mode_text(accumulator, row->mode, sizeof row->mode);
+    return true;
+}

@@ -1,0 +1,190 @@
+/* Passes over arrays beside memcpy. */
+#include "bench/rate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "bench/bench.h"
+#include "show/json.h"
+#include "show/stdout.h"
+#include "show/table.h"
+
+enum {
+    CACHED_ELEMENTS = 4096,
+    MEMORY_ELEMENTS = 1 << 26,
+    CACHED_TURNS = 200,
+    MEMORY_TURNS = 8,
+    TURN_ELEMENTS = 1 << 20, /* a turn makes several passes over small arrays */
+    PATTERN = 1 << 16,       /* different numbers; longer arrays repeat them */
+    SHARE_UNIT = 1024
+};
+
+typedef struct arrays {
+    float *pattern[2]; /* by hu_rate_data */
+    float *x, *y;
+    int held; /* what x holds: a hu_rate_data, or -1 */
+} arrays;
+
+/* Gaussian numbers of standard deviation 0.06, as in activations and weights; random bits. */
+static hu_status make_arrays(const hu_rate_set *set, arrays *a) {
+    hu_status st = HU_OK;
+    const hu_random_key key = {1, hu_stream_id("bench", "rate"), 0};
+    for (int i = 0; i < 2; i++)
+        HU_TRY(hu_alloc_array(PATTERN, sizeof(float), (void **)&a->pattern[i]));
+    HU_TRY(hu_alloc_array(set->elements, sizeof *a->x, (void **)&a->x));
+    HU_TRY(hu_alloc_array(set->elements, sizeof *a->y, (void **)&a->y));
+    for (size_t i = 0; i < PATTERN; i++) {
+        a->pattern[HU_RATE_GAUSSIAN][i] = 0.06f * hu_random_normal(&key, i);
+        a->pattern[HU_RATE_BITS][i] = hu_f32_of_bits(hu_random_word(&key, i));
+    }
+done:
+    return st;
+}
+
+static void free_arrays(arrays *a) {
+    for (int i = 0; i < 2; i++) hu_free(a->pattern[i]);
+    hu_free(a->x);
+    hu_free(a->y);
+}
+
+/* The same place for all kinds of data: where an array lies has its effect too. */
+static void hold(arrays *a, size_t n, hu_rate_data data) {
+    if (a->held == (int)data) return;
+    for (size_t at = 0; at < n; at += PATTERN)
+        memcpy(a->x + at, a->pattern[data], (n - at < PATTERN ? n - at : PATTERN) * sizeof *a->x);
+    a->held = (int)data;
+}
+
+/* The share of thread number t, so many times over; row NULL: memcpy. */
+static void run_share(const hu_rate_set *set, const hu_rate_row *row, const arrays *a, int t,
+                      size_t passes) {
+    size_t n = set->elements, threads = (size_t)set->threads;
+    size_t share = (n / threads + SHARE_UNIT - 1) / SHARE_UNIT * SHARE_UNIT;
+    size_t first = (size_t)t * share, end = t + 1 == set->threads ? n : first + share;
+    if (end > n) end = n;
+    for (size_t i = 0; i < passes && first < end; i++) {
+        if (row)
+            row->pass(row, first, end - first, a->x, a->y);
+        else
+            memcpy(a->y + first, a->x + first, (end - first) * sizeof(float));
+        __asm__ volatile("" ::"r"(a->y) : "memory"); /* every pass counts */
+    }
+}
+
+/* Seconds of one pass, from a turn of several. */
+static double take_turn(const hu_rate_set *set, const hu_rate_row *row, arrays *a) {
+    size_t passes = set->elements < TURN_ELEMENTS ? TURN_ELEMENTS / set->elements : 1;
+    hold(a, set->elements, row ? row->data : HU_RATE_GAUSSIAN);
+    double start = hu_bench_seconds(set->threads);
+    if (set->threads == 1) {
+        run_share(set, row, a, 0, passes);
+    } else {
+#pragma omp parallel for num_threads(set->threads) schedule(static, 1)
+        for (int t = 0; t < set->threads; t++) run_share(set, row, a, t, passes);
+    }
+    return (hu_bench_seconds(set->threads) - start) / (double)passes;
+}
+
+hu_status hu_rate_measure(hu_rate_set *set) {
+    arrays a = {.held = -1};
+    hu_status st = make_arrays(set, &a);
+    set->memcpy_seconds = 1e30;
+    for (int i = 0; i < set->count; i++) set->rows[i].best_seconds = 1e30;
+    for (int64_t turn = 0; st == HU_OK && turn < set->repeat; turn++) {
+        double seconds = take_turn(set, NULL, &a);
+        if (seconds < set->memcpy_seconds) set->memcpy_seconds = seconds;
+        for (int i = 0; i < set->count; i++) {
+            seconds = take_turn(set, &set->rows[i], &a);
+            if (seconds < set->rows[i].best_seconds) set->rows[i].best_seconds = seconds;
+        }
+    }
+    free_arrays(&a);
+    return st;
+}
+
+static double rate(const hu_rate_set *set, double seconds) {
+    return (double)set->elements / seconds * 1e-9;
+}
+
+static const char *data_name(hu_rate_data data) {
+    static const char *const names[] = {"gaussian", "bits"};
+    return names[data];
+}
+
+static json_t *row_json(const hu_rate_set *set, const hu_rate_row *row) {
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:I, s:i, s:o, s:s, s:o, s:o}", "format", row->format, "mode",
+        row->mode, "data", data_name(row->data), "counters", (int)row->has_counters, "elements",
+        (json_int_t)set->elements, "threads", set->threads, "gelements_per_second",
+        hu_json_number(rate(set, row->best_seconds)), "reference", "memcpy",
+        "reference_gelements_per_second", hu_json_number(rate(set, set->memcpy_seconds)), "ratio",
+        hu_json_number(set->memcpy_seconds / row->best_seconds));
+}
+
+static hu_status print_json(const char *kernel, const hu_rate_set *sets, int count) {
+    json_t *rows = json_array();
+    for (int s = 0; s < count; s++)
+        for (int i = 0; i < sets[s].count; i++)
+            json_array_append_new(rows, row_json(&sets[s], &sets[s].rows[i]));
+    return hu_json_print(json_pack("{s:s, s:o}", "kernel", kernel, "rows", rows));
+}
+
+static hu_status print_table(const hu_rate_set *sets, int count) {
+    static const char *const titles[] = {"format",   "mode",    "data",     "counters",
+                                         "elements", "Gelem/s", "to memcpy"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    char *text = NULL;
+    HU_TRY(hu_table_create(titles, 7, &table));
+    for (int s = 0; s < count; s++)
+        for (int i = 0; i < sets[s].count; i++) {
+            const hu_rate_row *row = &sets[s].rows[i];
+            HU_TRY(hu_table_cell(table, "%s", row->format));
+            HU_TRY(hu_table_cell(table, "%s", row->mode));
+            HU_TRY(hu_table_cell(table, "%s", data_name(row->data)));
+            HU_TRY(hu_table_cell(table, "%s", row->has_counters ? "all" : "none"));
+            HU_TRY(hu_table_cell(table, "%zu", sets[s].elements));
+            HU_TRY(hu_table_cell(table, "%.3f", rate(&sets[s], row->best_seconds)));
+            HU_TRY(hu_table_cell(table, "%.3f", sets[s].memcpy_seconds / row->best_seconds));
+        }
+    HU_TRY(hu_table_print(table, &text));
+    printf("%s", text);
+    for (int s = 0; s < count; s++)
+        printf("memcpy of %zu float32: %.3f Gelem/s; best of %lld turns, %d threads\n",
+               sets[s].elements, rate(&sets[s], sets[s].memcpy_seconds), (long long)sets[s].repeat,
+               sets[s].threads);
+done:
+    hu_free(text);
+    hu_table_free(table);
+    return st;
+}
+
+hu_status hu_rate_print(const char *kernel, const hu_rate_set *sets, int count, bool is_json) {
+    return is_json ? print_json(kernel, sets, count) : print_table(sets, count);
+}
+
+hu_status hu_rate_request(const hu_config *config, hu_rate_set sets[2], int *count,
+                          const char **format) {
+    hu_status st = HU_OK;
+    int64_t elements, repeat, threads = 1;
+    HU_TRY(hu_config_text(config, "bench.format", format));
+    if (!**format) *format = NULL;
+    HU_TRY(hu_config_i64(config, "bench.elements", &elements));
+    HU_TRY(hu_config_i64(config, "run.repeat", &repeat));
+    if (!hu_config_is_auto(config, "run.threads"))
+        HU_TRY(hu_config_i64(config, "run.threads", &threads));
+    *count = elements ? 1 : 2;
+    for (int s = 0; s < *count; s++) {
+        memset(&sets[s], 0, sizeof sets[s]);
+        sets[s].elements = elements ? (size_t)elements : s ? MEMORY_ELEMENTS : CACHED_ELEMENTS;
+        sets[s].threads = (int)threads;
+        sets[s].repeat = sets[s].elements < TURN_ELEMENTS ? CACHED_TURNS : MEMORY_TURNS;
+        if (hu_config_given(config, "run.repeat")) sets[s].repeat = repeat;
+    }
+done:
+    return st;
+}

@@ -1,0 +1,288 @@
+#include "explain/facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/layout.h"
+#include "show/json.h"
+
+const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {
+    hu_tensor_name(x->graph, x->walk.tensor[place], text);
+    return text;
+}
+
+static size_t append(char *text, size_t capacity, size_t used, const char *separator,
+                     const hu_node *node) {
+    if (used >= capacity) return used;
+    int more =
+        snprintf(text + used, capacity - used, "%s%s (%s)", separator, node->name, node->op->name);
+    return used + (more > 0 ? (size_t)more : 0);
+}
+
+const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, size_t capacity) {
+    hu_tensor tensor = x->walk.tensor[place];
+    const hu_value_info *value = &x->graph->value[tensor.value];
+    size_t used = 0;
+    text[0] = '\0';
+    if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE) {
+        append(text, capacity, 0, "made by ", &x->graph->node[value->producer]);
+    } else if (tensor.kind == HU_TENSOR_VALUE) {
+        snprintf(text, capacity, "%s",
+                 value->role == HU_VALUE_INPUT    ? "from the data set"
+                 : value->role == HU_VALUE_BUFFER ? "running statistics"
+                                                  : "a parameter");
+    } else if (tensor.kind == HU_TENSOR_SUM) {
+        snprintf(text, capacity, "the sum of the gradients that %u readers bring",
+                 value->use_count);
+    } else {
+        for (uint32_t k = 0; k < value->use_count; k++) {
+            if (!hu_use_has_gradient(x->graph, value->uses[k])) continue;
+            const char *separator = used ? " and of " : "made by the backward part of ";
+            used = append(text, capacity, used, separator,
+                          &x->graph->node[x->graph->use[value->uses[k]].node]);
+        }
+    }
+    return text;
+}
+
+/* The event that a loss was found by; it has the counts of its own step. */
+static const hu_event_record *event_of(const hu_explaining *x, const hu_death *death) {
+    hu_death found;
+    for (size_t e = 0; e < x->history->event_count; e++) {
+        const hu_event_record *event = &x->history->events[e];
+        bool is_update =
+            strcmp(event->kind, "update") == 0 && x->why.place[event->tensor] == death->place;
+        if (death->kind == HU_DEATH_UPDATE && is_update) return event;
+        if (hu_why_is_death(&x->why, event, &found) && found.kind == death->kind &&
+            found.step == death->step && found.place == death->place)
+            return event;
+    }
+    return NULL;
+}
+
+hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, const char **format) {
+    hu_condition condition = hu_why_condition(&x->why, death->place, death->step);
+    const hu_event_record *event = event_of(x, death);
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    *format = "float32";
+    if (condition.record) {
+        counts = condition.record->counts;
+        *format = x->history->formats.name[condition.record->format];
+    }
+    if (!event) return counts;
+    *format = x->history->formats.name[event->format];
+    counts.elements = event->elements;
+    counts.overflow = counts.underflow = counts.nan = counts.zero = 0;
+    switch (death->kind) {
+    case HU_DEATH_UNDERFLOW:
+        counts.underflow = counts.zero = event->count;
+        break;
+    case HU_DEATH_ZERO:
+        counts.zero = event->count;
+        break;
+    case HU_DEATH_NAN:
+        counts.nan = event->count;
+        break;
+    default:
+        counts.overflow = event->count;
+    }
+    return counts;
+}
+
+hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int candidate) {
+    hu_fit fit = {0};
+    int64_t recorded;
+    const hu_format *format = &x->candidates.format[candidate];
+    const hu_exponents *exponents = hu_why_exponents(&x->why, place, step, &recorded);
+    hu_condition condition = hu_why_condition(&x->why, place, step);
+    const hu_format_limits limits = hu_format_limits_of(format);
+    if (exponents && (recorded == step || !condition.record)) {
+        fit.has_shares = true;
+        fit.lost = hu_exponents_lost(exponents, format, 0);
+        fit.holds = fit.lost.overflow.share < 1e-6 && fit.lost.underflow.share <= 0.01;
+        return fit;
+    }
+    if (!condition.record || condition.record->counts.nan) return fit;
+    const hu_round_counts *c = &condition.record->counts;
+    int32_t least = format->subnormals ? limits.emin - format->man_bits : limits.emin;
+    fit.holds = c->max_exponent <= limits.emax &&
+                (c->min_exponent == HU_NO_EXPONENT || c->min_exponent >= least);
+    if (!x->why.rounds[condition.record->format] && c->overflow) fit.holds = false;
+    return fit;
+}
+
+int64_t hu_fact_last_step(const hu_explaining *x) {
+    int64_t last = -1;
+    for (size_t r = 0; r < x->history->numerics_count; r++)
+        if (x->history->numerics[r].step > last) last = x->history->numerics[r].step;
+    return last;
+}
+
+static void compare_overflow(const hu_explaining *x, const hu_tensor_record *record, int64_t step,
+                             hu_closest *closest) {
+    hu_quantizer quantizer;
+    const char *name = x->history->formats.name[record->format];
+    if (record->counts.max_exponent == HU_NO_EXPONENT) return;
+    if (hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer) != HU_OK) return;
+    if (quantizer.kind != HU_QUANTIZER_FLOAT || quantizer.scale != HU_SCALE_NONE) return;
+    int32_t headroom = hu_format_limits_of(&quantizer.format).emax - record->counts.max_exponent;
+    if (closest->overflow_tensor && headroom >= closest->headroom) return;
+    closest->overflow_tensor = x->history->tensors.name[record->tensor];
+    closest->overflow_format = name;
+    closest->headroom = headroom;
+    closest->overflow_step = step;
+}
+
+hu_closest hu_fact_closest(const hu_explaining *x) {
+    hu_closest closest = {.underflow_share = 0.0};
+    for (size_t r = 0; r < x->history->numerics_count; r++) {
+        const hu_numerics_record *row = &x->history->numerics[r];
+        for (uint32_t i = 0; i < row->tensor_count && !row->skipped; i++) {
+            const hu_tensor_record *record = &row->tensor[i];
+            if (!x->why.rounds[record->format]) continue;
+            compare_overflow(x, record, row->step, &closest);
+            uint32_t place = x->why.place[record->tensor];
+            if (place == HU_NONE || hu_why_is_vector(&x->why, place)) continue;
+            if (record->most_underflow <= closest.underflow_share) continue;
+            closest.underflow_tensor = x->history->tensors.name[record->tensor];
+            closest.underflow_format = x->history->formats.name[record->format];
+            closest.underflow_share = record->most_underflow;
+            closest.underflow_step = row->step;
+        }
+    }
+    return closest;
+}
+
+/* ---- JSON ---- */
+
+static json_t *exponent_json(int32_t exponent) {
+    return exponent == HU_NO_EXPONENT ? json_null() : json_integer(exponent);
+}
+
+static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t step) {
+    char name[HU_TENSOR_NAME_BYTES];
+    hu_condition condition = hu_why_condition(&x->why, place, step);
+    const hu_tensor_record *record = condition.record;
+    json_t *object = json_pack("{s:s}", "tensor", hu_fact_name(x, place, name));
+    if (!record) {
+        json_object_set_new(object, "state", json_string("not counted"));
+        return object;
+    }
+    const hu_round_counts *c = &record->counts;
+    const char *state =
+        condition.kind == HU_DEATH_NONE ? "alive" : hu_death_kind_name(condition.kind);
+    json_object_update_missing_new(
+        object, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "state", state,
+                          "format", x->history->formats.name[record->format], "elements",
+                          (json_int_t)c->elements, "overflow", (json_int_t)c->overflow, "underflow",
+                          (json_int_t)c->underflow, "subnormal", (json_int_t)c->subnormal, "zero",
+                          (json_int_t)c->zero, "nan", (json_int_t)c->nan, "max_exponent",
+                          exponent_json(c->max_exponent), "min_exponent",
+                          exponent_json(c->min_exponent), "one_step", condition.step == step));
+    return object;
+}
+
+static json_t *sources_json(const hu_explaining *x, uint32_t place, int64_t step) {
+    enum { ROOM = 64 };
+    uint32_t source[ROOM], count = hu_walk_sources(&x->walk, place, ROOM, source);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count && i < ROOM; i++) {
+        hu_condition condition = hu_why_condition(&x->why, source[i], step);
+        if (condition.record || x->walk.tensor[source[i]].kind != HU_TENSOR_SUM)
+            json_array_append_new(list, condition_json(x, source[i], step));
+    }
+    return list;
+}
+
+static json_t *fits_json(const hu_explaining *x, uint32_t place, int64_t step) {
+    json_t *list = json_array();
+    for (int f = 0; f < x->candidates.count; f++) {
+        hu_fit fit = hu_fact_fit(x, place, step, f);
+        json_t *object =
+            json_pack("{s:s, s:b}", "format", x->candidates.name[f], "holds", fit.holds);
+        json_object_set_new(object, "overflow",
+                            fit.has_shares ? hu_json_number(fit.lost.overflow.share) : json_null());
+        json_object_set_new(object, "underflow",
+                            fit.has_shares ? hu_json_number(fit.lost.underflow.share)
+                                           : json_null());
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
+static const char *role_name(hu_death_role role) {
+    static const char *const names[] = {"given", "produced", "passed on", "unknown"};
+    return names[role];
+}
+
+static json_t *death_json(const hu_explaining *x, const hu_death *death) {
+    char name[HU_TENSOR_NAME_BYTES], maker[512];
+    const char *format;
+    if (death->place == HU_NONE) return json_null();
+    hu_round_counts c = hu_fact_counts(x, death, &format);
+    return json_pack(
+        "{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o}",
+        "tensor", hu_fact_name(x, death->place, name), "step", (json_int_t)death->step, "kind",
+        hu_death_kind_name(death->kind), "role", role_name(death->role), "maker",
+        hu_fact_maker(x, death->place, maker, sizeof maker), "format", format, "elements",
+        (json_int_t)c.elements, "overflow", (json_int_t)c.overflow, "underflow",
+        (json_int_t)c.underflow, "zero", (json_int_t)c.zero, "nan", (json_int_t)c.nan,
+        "max_exponent", exponent_json(c.max_exponent), "min_exponent",
+        exponent_json(c.min_exponent), "spread", (json_int_t)death->spread, "inputs",
+        sources_json(x, death->place, death->step), "formats",
+        fits_json(x, death->place, death->step));
+}
+
+static json_t *text_or_null(const char *text) {
+    return text ? json_string(text) : json_null();
+}
+
+static json_t *closest_json(const hu_explaining *x) {
+    hu_closest c = hu_fact_closest(x);
+    return json_pack(
+        "{s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:I}", "overflow_tensor",
+        text_or_null(c.overflow_tensor), "overflow_format", text_or_null(c.overflow_format),
+        "headroom", (int)c.headroom, "overflow_step", (json_int_t)c.overflow_step,
+        "underflow_tensor", text_or_null(c.underflow_tensor), "underflow_format",
+        text_or_null(c.underflow_format), "underflow_share", hu_json_number(c.underflow_share),
+        "underflow_step", (json_int_t)c.underflow_step);
+}
+
+static json_t *events_json(const hu_explaining *x) {
+    json_t *list = json_array();
+    hu_death death;
+    for (size_t e = 0; e < x->history->event_count; e++) {
+        const hu_event_record *event = &x->history->events[e];
+        if (!hu_why_is_death(&x->why, event, &death)) continue;
+        json_array_append_new(
+            list, json_pack("{s:I, s:s, s:s, s:I, s:I}", "step", (json_int_t)event->step, "tensor",
+                            x->history->tensors.name[event->tensor], "kind", event->kind, "count",
+                            (json_int_t)event->count, "elements", (json_int_t)event->elements));
+    }
+    return list;
+}
+
+static json_t *asked_json(const hu_explaining *x, uint32_t place) {
+    int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
+    json_t *object = condition_json(x, place, step);
+    hu_death_role role = hu_why_role(&x->why, place, step);
+    json_object_set_new(object, "step", json_integer((json_int_t)step));
+    json_object_set_new(object, "role", json_string(role_name(role)));
+    json_object_set_new(object, "inputs", sources_json(x, place, step));
+    json_object_set_new(object, "formats", fits_json(x, place, step));
+    return object;
+}
+
+json_t *hu_why_json(const hu_explaining *x, uint32_t asked) {
+    static const char *const verdicts[] = {"fine", "hurt", "diverged"};
+    json_t *object = json_pack(
+        "{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "run", x->folder, "verdict",
+        verdicts[x->why.verdict], "last_step", (json_int_t)hu_fact_last_step(x), "skipped_steps",
+        (json_int_t)x->why.skipped, "death", death_json(x, &x->why.death), "end",
+        death_json(x, &x->why.end), "closest", closest_json(x), "losses", events_json(x));
+    if (object && x->history->warning[0])
+        json_object_set_new(object, "warning", json_string(x->history->warning));
+    if (object && asked != HU_NONE) json_object_set_new(object, "asked", asked_json(x, asked));
+    return object;
+}

@@ -1,0 +1,55 @@
+/* explain/facts.h - the facts that `why` tells of a death, for its text and its JSON. */
+#ifndef HU_EXPLAIN_FACTS_H
+#define HU_EXPLAIN_FACTS_H
+
+#include "explain/candidates.h"
+#include "explain/why.h"
+#include "show/json.h"
+
+typedef struct hu_explaining {
+    const char *folder;
+    hu_history *history;
+    hu_graph *graph;
+    hu_walk walk;
+    hu_why why;
+    hu_candidates candidates;
+} hu_explaining;
+
+/* What a candidate format would have lost of a tensor. */
+typedef struct hu_fit {
+    bool holds;      /* nothing overflows, and at most 1 % vanishes */
+    bool has_shares; /* from a histogram; else only exponents are known */
+    hu_lost lost;
+} hu_fit;
+
+/* Name of the tensor at a place. text: room for HU_TENSOR_NAME_BYTES. Gives text. */
+const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text);
+
+/* "made by conv1 (conv2d)", "made by the backward part of ...". Gives text. */
+const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, size_t capacity);
+
+/* The counts that a death is told with: of its own step. *format: name. */
+hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, const char **format);
+
+/* How the candidate fits the numbers that a tensor had at a step. */
+hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int candidate);
+
+/* Steps that the records reach. */
+int64_t hu_fact_last_step(const hu_explaining *x);
+
+/* The rounded tensors nearest to a death in the whole run: the one whose largest number came
+ * nearest to the end of its format, and the one that lost the largest share by underflow. */
+typedef struct hu_closest {
+    const char *overflow_tensor, *overflow_format; /* NULL: none */
+    int32_t headroom;                              /* binades below the format's largest */
+    int64_t overflow_step;
+    const char *underflow_tensor, *underflow_format;
+    double underflow_share;
+    int64_t underflow_step;
+} hu_closest;
+hu_closest hu_fact_closest(const hu_explaining *x);
+
+/* The whole as JSON; NULL if out of memory. asked: place of the tensor that the user named, or
+ * HU_NONE. New reference. */
+json_t *hu_why_json(const hu_explaining *x, uint32_t asked);
+#endif

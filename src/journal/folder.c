@@ -1,0 +1,397 @@
+#include "journal/folder.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "journal/board.h"
+#include "op/dnn.h"
+#include "show/json.h"
+
+static const char *const titles[] = {"step",
+                                     "epoch",
+                                     "loss",
+                                     "batch_accuracy",
+                                     "lr",
+                                     "loss_scale",
+                                     "skipped",
+                                     "gradient_norm",
+                                     "images_per_second",
+                                     "test_accuracy",
+                                     "low_precision_ratio",
+                                     "promoted"};
+enum { COLUMNS = sizeof titles / sizeof *titles, LINES_LIMIT = 1 << 30, RESULT_LIMIT = 1 << 24 };
+
+/* A name for a new folder: model, precision and time, with what a file name should not hold
+ * replaced. */
+static hu_status name_folder(const hu_config *config, char *path, size_t capacity) {
+    const char *model, *precision;
+    time_t now = time(NULL);
+    struct tm local;
+    char stamp[32];
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_text(config, "model.name", &model));
+    HU_TRY(hu_config_text(config, "precision.name", &precision));
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    snprintf(path, capacity, "runs/%.40s-%.60s-%s", model, precision, stamp);
+    for (char *c = path + strlen("runs/"); *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-_.=", *c)) *c = '_';
+done:
+    return st;
+}
+
+static hu_status make_directory(const char *directory, const hu_config *config, char **path) {
+    hu_status st = HU_OK;
+    char base[256], name[300];
+    if (directory) {
+        HU_TRY(hu_directory_create(directory));
+        return hu_strdup(directory, path);
+    }
+    HU_TRY(name_folder(config, base, sizeof base));
+    HU_TRY(hu_directory_create("runs"));
+    for (int i = 0; i < 10000; i++) {
+        if (i == 0)
+            snprintf(name, sizeof name, "%s", base);
+        else
+            snprintf(name, sizeof name, "%s-%d", base, i);
+        if (mkdir(name, 0777) == 0) return hu_strdup(name, path);
+        if (errno != EEXIST) break;
+    }
+    return hu_fail(HU_ERR_IO, "%s: cannot make the folder: %s", name, strerror(errno));
+done:
+    return st;
+}
+
+static hu_status write_text(const char *directory, const char *name, const char *text) {
+    char *path = NULL;
+    hu_status st = hu_path_join(directory, name, &path);
+    if (st == HU_OK) st = hu_file_replace(path, text, strlen(text));
+    hu_free(path);
+    return st;
+}
+
+static hu_status write_config(const hu_run_folder *folder, const hu_config *config) {
+    char *yaml = NULL;
+    hu_status st = hu_keys_print(hu_config_tree(config), &yaml);
+    if (st == HU_OK) st = write_text(folder->path, "config.resolved.yaml", yaml);
+    hu_free(yaml);
+    return st;
+}
+
+static hu_status write_env(const hu_run_folder *folder) {
+    char *line = NULL;
+    const char *cap = getenv("HALFULP_MAX_ISA");
+    char onednn[32];
+    hu_dnn_version(onednn, sizeof onednn);
+    hu_status st =
+        hu_json_line(json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "halfulp", HALFULP_VERSION,
+                               "compiler", __VERSION__, "onednn", onednn, "isa",
+                               hu_isa_name(hu_cpu_isa()), "HALFULP_MAX_ISA", cap ? cap : "not set",
+                               "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN)),
+                     &line);
+    if (st == HU_OK) st = write_text(folder->path, "env.json", line);
+    hu_free(line);
+    return st;
+}
+
+static hu_status open_streams(hu_run_folder *folder) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    HU_TRY(hu_path_join(folder->path, "metrics.csv", &path));
+    HU_TRY(hu_csv_open(path, titles, COLUMNS, &folder->metrics));
+    hu_free(path);
+    HU_TRY(hu_path_join(folder->path, "metrics.jsonl", &path));
+    folder->metrics_lines = fopen(path, "a");
+    if (!folder->metrics_lines)
+        HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot open: %s", path, strerror(errno)));
+done:
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor) {
+    *descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*descriptor < 0)
+        return hu_fail(HU_ERR_IO, "%s: cannot open: %s", directory, strerror(errno));
+    if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
+    return hu_fail(HU_ERR_IO, "%s: another process is %s in this folder", directory, doing);
+}
+
+static hu_status open_folder(const char *directory, const hu_config *config,
+                             hu_run_folder *folder) {
+    hu_status st = HU_OK;
+    int64_t keep;
+    *folder = (hu_run_folder){.lock = -1};
+    HU_TRY(hu_config_i64(config, "run.keep", &keep));
+    folder->keep = (int)keep;
+    HU_TRY(make_directory(directory, config, &folder->path));
+    /* Two processes in one folder would mix their rows and checkpoints. */
+    HU_TRY(hu_folder_lock(folder->path, "training", &folder->lock));
+    HU_TRY(hu_path_join(folder->path, "checkpoint", &folder->checkpoints));
+done:
+    return st;
+}
+
+/* Room for what lies there at one time: two checkpoints and the next one being written. */
+static hu_status check_space(const char *directory, size_t state_bytes) {
+    struct statvfs disk;
+    if (statvfs(directory, &disk) != 0) return HU_OK;
+    double available = (double)disk.f_bavail * (double)disk.f_frsize;
+    double needed = (HU_CHECKPOINT_KEEP + 1) * (double)state_bytes;
+    if (available >= needed) return HU_OK;
+    return hu_fail(HU_ERR_IO,
+                   "%s: the disk is too full for checkpoints: found %.0f bytes free, expected at "
+                   "least %.0f",
+                   directory, available, needed);
+}
+
+hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
+                               hu_run_folder *folder) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    HU_TRY(open_folder(directory, config, folder));
+    HU_TRY(hu_path_join(folder->path, "config.resolved.yaml", &path));
+    if (hu_file_exists(path))
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "%s holds a run already; `halfulp resume %s` goes on with it, "
+                       "run.dir=NEW makes another",
+                       folder->path, folder->path));
+    HU_TRY(hu_checkpoint_probe(folder->checkpoints, state_bytes));
+    HU_TRY(check_space(folder->path, state_bytes));
+    HU_TRY(write_config(folder, config));
+    HU_TRY(write_env(folder));
+    HU_TRY(open_streams(folder));
+    HU_TRY(hu_tensorboard_open(folder->path, 0, &folder->board));
+done:
+    hu_free(path);
+    if (st != HU_OK) hu_run_folder_close(folder);
+    return st;
+}
+
+/* The step that a line of a metrics file begins with: 12,... or {"step":12,... with or without a
+ * blank; -1 for the line of titles. */
+static long long line_step(const char *line) {
+    static const char key[] = "{\"step\":";
+    if (strncmp(line, key, sizeof key - 1) == 0) line += sizeof key - 1;
+    line += *line == ' ';
+    return isdigit((unsigned char)*line) ? strtoll(line, NULL, 10) : -1;
+}
+
+/* Keeps the lines of steps below `step`; a last line without an end is dropped. */
+static hu_status trim_lines(const char *directory, const char *name, int64_t step) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes, kept = 0;
+    HU_TRY(hu_path_join(directory, name, &path));
+    if (!hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_read(path, LINES_LIMIT, &data, &bytes));
+    for (size_t at = 0; at < bytes;) {
+        const uint8_t *end = memchr(data + at, '\n', bytes - at);
+        if (!end) break;
+        size_t length = (size_t)(end - (data + at)) + 1;
+        if (line_step((const char *)data + at) < step) {
+            memmove(data + kept, data + at, length);
+            kept += length;
+        }
+        at += length;
+    }
+    if (kept != bytes) HU_TRY(hu_file_replace(path, data, kept));
+done:
+    hu_free(path);
+    hu_free(data);
+    return st;
+}
+
+static hu_status drop_result(const char *directory) {
+    char *path = NULL;
+    hu_status st = hu_path_join(directory, "result.json", &path);
+    if (st == HU_OK && unlink(path) != 0 && errno != ENOENT)
+        st = hu_fail(HU_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
+                               hu_run_folder *folder) {
+    hu_status st = HU_OK;
+    HU_TRY(open_folder(directory, config, folder));
+    HU_TRY(drop_result(directory));
+    HU_TRY(trim_lines(directory, "metrics.csv", step));
+    HU_TRY(trim_lines(directory, "metrics.jsonl", step));
+    HU_TRY(trim_lines(directory, "numerics.jsonl", step));
+    HU_TRY(trim_lines(directory, "histograms.jsonl", step));
+    HU_TRY(write_config(folder, config));
+    HU_TRY(open_streams(folder));
+    HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
+done:
+    if (st != HU_OK) hu_run_folder_close(folder);
+    return st;
+}
+
+void hu_run_folder_close(hu_run_folder *folder) {
+    hu_csv_close(folder->metrics);
+    hu_recorder_close(folder->numerics);
+    hu_tensorboard_close(folder->board);
+    if (folder->metrics_lines) fclose(folder->metrics_lines);
+    if (folder->path && folder->lock >= 0) close(folder->lock);
+    hu_free(folder->path);
+    hu_free(folder->checkpoints);
+    *folder = (hu_run_folder){.lock = -1};
+}
+
+static hu_status csv_row(hu_run_folder *folder, const hu_step_report *report, double rate,
+                         double accuracy) {
+    hu_status st = HU_OK;
+    hu_csv *csv = folder->metrics;
+    HU_TRY(hu_csv_cell(csv, "%lld", (long long)report->step));
+    HU_TRY(hu_csv_cell(csv, "%lld", (long long)report->epoch));
+    HU_TRY(hu_csv_cell(csv, "%.17g", report->loss));
+    HU_TRY(hu_csv_cell(csv, "%.17g", (double)report->correct / (double)report->samples));
+    HU_TRY(hu_csv_cell(csv, "%.17g", report->lr));
+    HU_TRY(hu_csv_cell(csv, "%.9g", (double)report->scale));
+    HU_TRY(hu_csv_cell(csv, "%d", report->skipped));
+    HU_TRY(hu_csv_cell(csv, "%.17g", report->gradient_norm));
+    HU_TRY(hu_csv_cell(csv, "%.1f", rate));
+    HU_TRY(accuracy < 0.0 ? hu_csv_cell(csv, "%s", "") : hu_csv_cell(csv, "%.17g", accuracy));
+    HU_TRY(hu_csv_cell(csv, "%.17g", report->low_ratio));
+    HU_TRY(hu_csv_cell(csv, "%u", report->promoted));
+done:
+    return st;
+}
+
+hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report, double rate,
+                            double accuracy) {
+    char *line = NULL;
+    hu_status st = csv_row(folder, report, rate, accuracy);
+    if (st == HU_OK) st = hu_board_row(folder->board, report, rate, accuracy);
+    if (st != HU_OK) return st;
+    json_t *row =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:I}", "step", (json_int_t)report->step,
+                  "epoch", (json_int_t)report->epoch, "loss", hu_json_number(report->loss), "lr",
+                  hu_json_number(report->lr), "loss_scale", hu_json_number((double)report->scale),
+                  "gradient_norm", hu_json_number(report->gradient_norm), "skipped",
+                  report->skipped, "low_precision_ratio", hu_json_number(report->low_ratio),
+                  "promoted", (json_int_t)report->promoted);
+    if (row && accuracy >= 0.0) json_object_set_new(row, "test_accuracy", hu_json_number(accuracy));
+    if (row && report->culprit[0])
+        json_object_set_new(row, "culprit", json_string(report->culprit));
+    st = hu_json_line(row, &line);
+    if (st != HU_OK) return st;
+    fprintf(folder->metrics_lines, "%s\n", line);
+    hu_free(line);
+    if (fflush(folder->metrics_lines) != 0)
+        return hu_fail(HU_ERR_IO, "%s/metrics.jsonl: cannot write: %s", folder->path,
+                       strerror(errno));
+    return HU_OK;
+}
+
+hu_status hu_run_folder_promotions(hu_run_folder *folder, const hu_step_report *report,
+                                   const hu_run *run) {
+    json_t *list = json_array();
+    char from[HU_QUANTIZER_BYTES], to[HU_QUANTIZER_BYTES], *line = NULL;
+    for (uint32_t p = 0; list && p < report->promotions; p++) {
+        const hu_promotion *promotion = &report->promotion[p];
+        hu_quantizer_print(&promotion->from, from, sizeof from);
+        hu_quantizer_print(&promotion->to, to, sizeof to);
+        json_array_append_new(list,
+                              json_pack("[s, s, s, o]", run->graph->value[promotion->value].name,
+                                        from, to, hu_json_number(promotion->overflow_share)));
+    }
+    hu_status st = hu_json_line(
+        json_pack("{s:I, s:o}", "step", (json_int_t)report->step, "promoted", list), &line);
+    if (st == HU_OK) st = hu_recorder_line(folder->numerics, line);
+    hu_free(line);
+    return st;
+}
+
+hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, const char *text) {
+    return write_text(folder->path, name, text);
+}
+
+hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const void *state,
+                               size_t bytes) {
+    hu_status st = HU_OK;
+    char *numerics = NULL, *histograms = NULL;
+    HU_TRY(hu_path_join(folder->path, "numerics.jsonl", &numerics));
+    HU_TRY(hu_path_join(folder->path, "histograms.jsonl", &histograms));
+    HU_TRY(hu_recorder_open(numerics, run->histogram ? histograms : NULL, run->graph, run->edges,
+                            &folder->numerics));
+    hu_recorder_watch(folder->numerics, hu_board_exponents, folder->board);
+    if (state) HU_TRY(hu_recorder_restore(folder->numerics, state, bytes));
+done:
+    hu_free(numerics);
+    hu_free(histograms);
+    return st;
+}
+
+hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    const void *state;
+    size_t bytes;
+    hu_checkpoint_writer *writer = NULL;
+    HU_TRY(hu_checkpoint_begin(hu_trainer_progress(trainer)->step, &writer));
+    HU_TRY(hu_trainer_save(trainer, writer));
+    hu_recorder_state(folder->numerics, &state, &bytes);
+    HU_TRY(hu_checkpoint_add(writer, HU_RECORDER_SECTION, state, bytes));
+    HU_TRY(hu_checkpoint_finish(writer, folder->checkpoints, folder->keep));
+done:
+    hu_checkpoint_writer_free(writer);
+    return st;
+}
+
+hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result) {
+    char *text = NULL;
+    hu_status st = hu_json_pretty(result, &text);
+    if (st == HU_OK) st = write_text(folder->path, "result.json", text);
+    hu_free(text);
+    return st;
+}
+
+hu_status hu_run_folder_config(const char *directory, char **path) {
+    hu_status st = hu_path_join(directory, "config.resolved.yaml", path);
+    if (st != HU_OK || hu_file_exists(*path)) return st;
+    st =
+        hu_fail(HU_ERR_MISSING, "%s: no run folder (config.resolved.yaml is not there)", directory);
+    hu_free(*path);
+    *path = NULL;
+    return st;
+}
+
+hu_status hu_result_read(const char *directory, json_t **result) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes;
+    json_error_t error;
+    *result = NULL;
+    HU_TRY(hu_path_join(directory, "result.json", &path));
+    if (!hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_read(path, RESULT_LIMIT, &data, &bytes));
+    *result = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!*result) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: line %d: %s", path, error.line, error.text));
+    if (!json_object_get(*result, "test_accuracy") || !json_object_get(*result, "ledger_bytes"))
+        st = hu_fail(
+            HU_ERR_CORRUPT,
+            "%s: found no test_accuracy or ledger_bytes, expected the result of a training", path);
+done:
+    if (st != HU_OK) {
+        json_decref(*result);
+        *result = NULL;
+    }
+    hu_free(path);
+    hu_free(data);
+    return st;
+}

@@ -1,0 +1,71 @@
+/* journal/folder.h - the folder of a run: config.resolved.yaml metrics.csv metrics.jsonl
+ * numerics.jsonl env.json checkpoint/ and, when the run has ended, result.json. */
+#ifndef HU_JOURNAL_FOLDER_H
+#define HU_JOURNAL_FOLDER_H
+#include <stdio.h>
+
+#include "config/config.h"
+#include "journal/recorder.h"
+#include "show/csv.h"
+#include "show/json.h"
+#include "show/tensorboard.h"
+#include "train/trainer.h"
+
+typedef struct hu_run_folder {
+    char *path;
+    char *checkpoints; /* path/checkpoint */
+    hu_csv *metrics;
+    FILE *metrics_lines;
+    hu_recorder *numerics;
+    hu_tensorboard *board;
+    int keep;
+    int lock; /* descriptor of the folder, held while this process trains in it */
+} hu_run_folder;
+
+/* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a
+ * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. */
+hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
+                               hu_run_folder *folder);
+
+/* Opens an existing folder for going on at a step: rows of that step and later ones and the result
+ * are dropped, and config.resolved.yaml becomes what the run goes on with. */
+hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
+                               hu_run_folder *folder);
+void hu_run_folder_close(hu_run_folder *folder);
+
+/* One row of metrics.csv and metrics.jsonl. accuracy < 0: not evaluated at this step. */
+hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report, double rate,
+                            double accuracy);
+
+/* One line {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]} of numerics.jsonl. */
+hu_status hu_run_folder_promotions(hu_run_folder *folder, const hu_step_report *report,
+                                   const hu_run *run);
+
+/* Writes (or replaces) a small file of the folder. */
+hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, const char *text);
+
+#define HU_RECORDER_SECTION "recorder" /* of a checkpoint */
+
+/* Opens numerics.jsonl, and histograms.jsonl if the run can record, before the first step. state:
+ * what a checkpoint's section holds, NULL: nothing was noted yet. */
+hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const void *state,
+                               size_t bytes);
+
+/* Saves the trainer's state durably, with that of the recorder. */
+hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);
+
+/* Writes result.json and drops the reference; NULL is HU_ERR_MEMORY. */
+hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result);
+
+/* Holds a folder against other processes until the descriptor is closed or this one ends.
+ * HU_ERR_IO; doing says what the other does: "training". */
+hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor);
+
+/* Path of the resolved configuration; owner frees. */
+hu_status hu_run_folder_config(const char *directory, char **path);
+
+/* Result of a run folder: the JSON object in result.json. NULL if there is none (HU_OK). New
+ * reference. */
+hu_status hu_result_read(const char *directory, json_t **result);
+
+#endif

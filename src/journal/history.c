@@ -1,0 +1,172 @@
+/* Opening the files of a run folder and taking them apart line by line. */
+#include "journal/history.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "journal/history_inner.h"
+#include "journal/history_lines.h"
+#include "journal/history_plan.h"
+
+enum { FILE_LIMIT = 1 << 30 };
+
+typedef hu_status line_fn(hu_history *history, const hu_place *place, const json_t *line);
+
+static hu_status read_line(hu_history *history, const hu_place *place, const char *text,
+                           size_t bytes, line_fn *take) {
+    json_error_t error;
+    json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!line) return hu_place_fail(place, "column %d: no JSON: %s", error.column, error.text);
+    hu_status st = json_is_object(line) ? take(history, place, line)
+                                        : hu_place_fail(place, "found no object, expected {...}");
+    json_decref(line);
+    return st;
+}
+
+static void warn_incomplete(hu_history *history, const hu_place *place) {
+    size_t used = strlen(history->warning);
+    snprintf(history->warning + used, sizeof history->warning - used,
+             "%s%s: line %zu has no end and is left out", used ? "; " : "", place->file,
+             place->line);
+}
+
+/* A last line without an end is what an interrupted write leaves. */
+static hu_status read_lines(hu_history *history, const char *name, bool may_miss, line_fn *take) {
+    hu_status st = HU_OK;
+    hu_place place = {history->folder, name, 0};
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    HU_TRY(hu_path_join(history->folder, name, &path));
+    if (may_miss && !hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
+    for (size_t at = 0; at < bytes;) {
+        const uint8_t *end = memchr(data + at, '\n', bytes - at);
+        place.line++;
+        if (!end) {
+            warn_incomplete(history, &place);
+            break;
+        }
+        size_t length = (size_t)(end - (data + at));
+        HU_TRY(read_line(history, &place, (const char *)data + at, length, take));
+        at += length + 1;
+    }
+done:
+    hu_free(data);
+    hu_free(path);
+    return st;
+}
+
+static hu_status read_plan(hu_history *history) {
+    hu_status st = HU_OK;
+    hu_place place = {history->folder, "plan.json", 1};
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    json_error_t error;
+    json_t *object = NULL;
+    HU_TRY(hu_path_join(history->folder, place.file, &path));
+    if (!hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
+    object = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
+    place.line = object || error.line < 1 ? 1 : (size_t)error.line;
+    if (!object) HU_TRY(hu_place_fail(&place, "column %d: %s", error.column, error.text));
+    HU_TRY(hu_history_plan(&place, object, &history->plan));
+done:
+    json_decref(object);
+    hu_free(data);
+    hu_free(path);
+    return st;
+}
+
+static hu_status check_folder(const char *folder) {
+    char *path = NULL;
+    hu_status st = hu_path_join(folder, "config.resolved.yaml", &path);
+    if (st == HU_OK && !hu_file_exists(path))
+        st = hu_fail(HU_ERR_MISSING, "%s: no run folder (config.resolved.yaml is not there)",
+                     folder);
+    hu_free(path);
+    return st;
+}
+
+/* Takes a file's failure as a warning: what it would have told is left out. */
+static hu_status forgive(hu_history *history, hu_status status) {
+    size_t used = strlen(history->warning);
+    if (status == HU_OK || status == HU_ERR_MEMORY) return status;
+    snprintf(history->warning + used, sizeof history->warning - used, "%s%s", used ? "; " : "",
+             hu_last_error());
+    return HU_OK;
+}
+
+/* is_lenient: only a folder that is no run at all is a failure. */
+static hu_status read_all(hu_history *history, bool is_lenient) {
+    hu_status st = HU_OK;
+    static const struct {
+        const char *name;
+        bool may_miss;
+        line_fn *take;
+    } files[] = {{"metrics.jsonl", false, hu_history_metrics},
+                 {"numerics.jsonl", false, hu_history_numerics},
+                 {"histograms.jsonl", true, hu_history_histogram}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        st = read_lines(history, files[i].name, files[i].may_miss, files[i].take);
+        HU_TRY(is_lenient ? forgive(history, st) : st);
+    }
+    st = read_plan(history);
+    if (is_lenient) st = forgive(history, st);
+done:
+    return st;
+}
+
+static hu_status read_folder(const char *folder, bool is_lenient, hu_history **result) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    *result = NULL;
+    HU_TRY(check_folder(folder));
+    HU_TRY(hu_alloc(sizeof(hu_history), &block));
+    hu_history *history = block;
+    HU_TRY(hu_strdup(folder, &history->folder));
+    HU_TRY(read_all(history, is_lenient));
+    *result = history;
+    block = NULL;
+done:
+    hu_history_free(block);
+    return st;
+}
+
+hu_status hu_history_read(const char *folder, hu_history **history) {
+    return read_folder(folder, false, history);
+}
+
+hu_status hu_history_read_some(const char *folder, hu_history **history) {
+    return read_folder(folder, true, history);
+}
+
+void hu_history_free(hu_history *history) {
+    if (!history) return;
+    for (size_t i = 0; i < history->metrics_count; i++) hu_free(history->metrics[i].culprit);
+    for (size_t i = 0; i < history->numerics_count; i++) {
+        hu_free(history->numerics[i].tensor);
+        hu_free(history->numerics[i].product);
+    }
+    for (size_t i = 0; i < history->event_count; i++) hu_free(history->events[i].kind);
+    for (size_t i = 0; i < history->histogram_count; i++) {
+        for (uint32_t k = 0; k < history->histograms[i].count; k++)
+            hu_free(history->histograms[i].tensor[k].exponents.bin);
+        hu_free(history->histograms[i].tensor);
+    }
+    hu_names_free(&history->tensors);
+    hu_names_free(&history->formats);
+    hu_names_free(&history->products);
+    hu_history_plan_free(history->plan);
+    hu_free(history->metrics);
+    hu_free(history->numerics);
+    hu_free(history->events);
+    hu_free(history->promotions);
+    hu_free(history->histograms);
+    hu_free(history->folder);
+    hu_free(history);
+}

@@ -1,0 +1,18 @@
+/* journal/history.h - what a run folder tells of its training, read back into plain structures:
+ * metrics.jsonl, numerics.jsonl, histograms.jsonl and plan.json (docs/run-folder.md).
+ */
+#ifndef HU_JOURNAL_HISTORY_H
+#define HU_JOURNAL_HISTORY_H
+#include "journal/records.h"
+
+/* Reads the folder; owner frees with hu_history_free. HU_ERR_MISSING: no run folder, or a file that
+ * every run has is not there; HU_ERR_CORRUPT with file, line, found and expected; HU_ERR_VERSION: a
+ * line has other columns than this version writes. histograms.jsonl and plan.json may be missing.
+ */
+hu_status hu_history_read(const char *folder, hu_history **history);
+
+/* The same for what there is: files that are missing, damaged or of another version are named in
+ * the warning, their lines up to there are taken. */
+hu_status hu_history_read_some(const char *folder, hu_history **history);
+void hu_history_free(hu_history *history);
+#endif

@@ -1,0 +1,91 @@
+#include "journal/history_inner.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
+    char message[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return hu_fail(HU_ERR_CORRUPT, "%s/%s, line %zu: %s", place->folder, place->file, place->line,
+                   message);
+}
+
+static const char *type_of(const json_t *value) {
+    if (!value) return "nothing";
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "a list";
+    case JSON_STRING:
+        return "a text";
+    case JSON_INTEGER:
+        return "an integer";
+    case JSON_REAL:
+        return "a number";
+    case JSON_NULL:
+        return "null";
+    default:
+        return "true or false";
+    }
+}
+
+hu_status hu_json_i64(const hu_place *place, const json_t *value, const char *what,
+                      int64_t *number) {
+    *number = 0;
+    if (!json_is_integer(value))
+        return hu_place_fail(place, "%s: found %s, expected an integer", what, type_of(value));
+    *number = json_integer_value(value);
+    return HU_OK;
+}
+
+hu_status hu_json_u64(const hu_place *place, const json_t *value, const char *what,
+                      uint64_t *number) {
+    int64_t whole;
+    hu_status st = hu_json_i64(place, value, what, &whole);
+    if (st != HU_OK) return st;
+    if (whole < 0)
+        return hu_place_fail(place, "%s: found %lld, expected at least 0", what, (long long)whole);
+    *number = (uint64_t)whole;
+    return HU_OK;
+}
+
+/* Infinities and NaNs stand as texts. */
+hu_status hu_json_f64(const hu_place *place, const json_t *value, const char *what,
+                      double *number) {
+    const char *text = json_string_value(value);
+    if (json_is_number(value))
+        *number = json_number_value(value);
+    else if (text && strcmp(text, "nan") == 0)
+        *number = NAN;
+    else if (text && strcmp(text, "inf") == 0)
+        *number = HUGE_VAL;
+    else if (text && strcmp(text, "-inf") == 0)
+        *number = -HUGE_VAL;
+    else
+        return hu_place_fail(place, "%s: found %s, expected a number", what, type_of(value));
+    return HU_OK;
+}
+
+hu_status hu_json_text(const hu_place *place, const json_t *value, const char *what,
+                       const char **text) {
+    *text = json_string_value(value);
+    if (*text) return HU_OK;
+    return hu_place_fail(place, "%s: found %s, expected a text", what, type_of(value));
+}
+
+hu_status hu_json_list(const hu_place *place, const json_t *value, const char *what,
+                       size_t *count) {
+    *count = 0;
+    if (!json_is_array(value))
+        return hu_place_fail(place, "%s: found %s, expected a list", what, type_of(value));
+    *count = json_array_size(value);
+    return HU_OK;
+}

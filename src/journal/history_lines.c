@@ -1,0 +1,292 @@
+#include "journal/history_lines.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "journal/history_inner.h"
+
+/* ---- rows ---- */
+
+/* A list inside of a list, of so many columns. */
+static hu_status row_of(const hu_place *place, const json_t *rows, size_t index, const char *what,
+                        size_t columns, const json_t **row) {
+    size_t found;
+    *row = json_array_get(rows, index);
+    hu_status st = hu_json_list(place, *row, what, &found);
+    if (st != HU_OK || found == columns) return st;
+    return hu_fail(HU_ERR_VERSION,
+                   "%s/%s, line %zu: %s number %zu has %zu columns, expected %zu: another version "
+                   "of halfulp wrote this folder",
+                   place->folder, place->file, place->line, what, index, found, columns);
+}
+
+static hu_status name_at(const hu_place *place, const json_t *row, size_t column, const char *what,
+                         uint32_t hint, hu_names *names, uint32_t *number) {
+    const char *text;
+    hu_status st = hu_json_text(place, json_array_get(row, column), what, &text);
+    return st == HU_OK ? hu_names_intern(names, text, hint, number) : st;
+}
+
+static hu_status make_array(size_t count, size_t bytes, void *array) {
+    return hu_alloc_array(count, bytes, (void **)array);
+}
+
+/* ---- metrics.jsonl ---- */
+
+static hu_status optional_number(const hu_place *place, const json_t *line, const char *key,
+                                 double *number) {
+    const json_t *value = json_object_get(line, key);
+    *number = NAN;
+    return value ? hu_json_f64(place, value, key, number) : HU_OK;
+}
+
+hu_status hu_history_metrics(hu_history *history, const hu_place *place, const json_t *line) {
+    hu_status st = HU_OK;
+    void *block = history->metrics;
+    HU_TRY(hu_grow(&block, history->metrics_count, &history->metrics_capacity,
+                   sizeof *history->metrics));
+    history->metrics = block;
+    hu_metrics_record *record = &history->metrics[history->metrics_count];
+    *record = (hu_metrics_record){.skipped = json_is_true(json_object_get(line, "skipped"))};
+    history->metrics_count++;
+    HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &record->step));
+    HU_TRY(hu_json_i64(place, json_object_get(line, "epoch"), "epoch", &record->epoch));
+    HU_TRY(hu_json_f64(place, json_object_get(line, "loss"), "loss", &record->loss));
+    HU_TRY(optional_number(place, line, "lr", &record->lr));
+    HU_TRY(optional_number(place, line, "loss_scale", &record->loss_scale));
+    HU_TRY(optional_number(place, line, "gradient_norm", &record->gradient_norm));
+    HU_TRY(optional_number(place, line, "test_accuracy", &record->test_accuracy));
+    HU_TRY(optional_number(place, line, "low_precision_ratio", &record->low_precision_ratio));
+    HU_TRY(optional_number(place, line, "promoted", &record->promoted));
+    const char *culprit = json_string_value(json_object_get(line, "culprit"));
+    if (culprit) HU_TRY(hu_strdup(culprit, &record->culprit));
+done:
+    return st;
+}
+
+/* ---- numerics.jsonl ---- */
+
+static hu_status read_exponent(const hu_place *place, const json_t *value, const char *what,
+                               int32_t *exponent) {
+    int64_t whole;
+    *exponent = HU_NO_EXPONENT;
+    if (json_is_null(value)) return HU_OK;
+    hu_status st = hu_json_i64(place, value, what, &whole);
+    if (st != HU_OK) return st;
+    if (whole < -149 || whole > 127)
+        return hu_place_fail(place, "%s: found %lld, expected -149..127", what, (long long)whole);
+    *exponent = (int32_t)whole;
+    return HU_OK;
+}
+
+enum { TENSOR_COLUMNS = 13, PRODUCT_COLUMNS = 5, EVENT_COLUMNS = 5, PROMOTION_COLUMNS = 4 };
+
+static hu_status read_tensor(hu_history *history, const hu_place *place, const json_t *row,
+                             uint32_t hint, hu_tensor_record *record) {
+    hu_status st = HU_OK;
+    hu_round_counts *c = &record->counts;
+    HU_TRY(name_at(place, row, 0, "tensor", hint, &history->tensors, &record->tensor));
+    HU_TRY(name_at(place, row, 1, "format", 0, &history->formats, &record->format));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 2), "elements", &c->elements));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 3), "overflow", &c->overflow));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 4), "underflow", &c->underflow));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 5), "subnormal", &c->subnormal));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 6), "zero", &c->zero));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 7), "nan", &c->nan));
+    HU_TRY(read_exponent(place, json_array_get(row, 8), "max_exponent", &c->max_exponent));
+    HU_TRY(read_exponent(place, json_array_get(row, 9), "min_exponent", &c->min_exponent));
+    HU_TRY(hu_json_f64(place, json_array_get(row, 10), "most_overflow", &record->most_overflow));
+    HU_TRY(hu_json_f64(place, json_array_get(row, 11), "most_underflow", &record->most_underflow));
+    HU_TRY(hu_json_f64(place, json_array_get(row, 12), "most_subnormal", &record->most_subnormal));
+done:
+    return st;
+}
+
+static hu_status read_tensors(hu_history *history, const hu_place *place, const json_t *rows,
+                              hu_numerics_record *record) {
+    hu_status st = HU_OK;
+    size_t count;
+    uint32_t hint = 0;
+    const json_t *row;
+    HU_TRY(hu_json_list(place, rows, "tensors", &count));
+    HU_TRY(make_array(count, sizeof *record->tensor, &record->tensor));
+    for (size_t i = 0; i < count; i++) {
+        HU_TRY(row_of(place, rows, i, "tensor", TENSOR_COLUMNS, &row));
+        HU_TRY(read_tensor(history, place, row, hint, &record->tensor[i]));
+        hint = record->tensor[i].tensor + 1;
+        record->tensor_count++;
+    }
+done:
+    return st;
+}
+
+static hu_status read_products(hu_history *history, const hu_place *place, const json_t *rows,
+                               hu_numerics_record *record) {
+    hu_status st = HU_OK;
+    size_t count;
+    const json_t *row;
+    if (!rows) return HU_OK;
+    HU_TRY(hu_json_list(place, rows, "products", &count));
+    HU_TRY(make_array(count, sizeof *record->product, &record->product));
+    for (size_t i = 0; i < count; i++) {
+        hu_product_record *product = &record->product[i];
+        HU_TRY(row_of(place, rows, i, "product", PRODUCT_COLUMNS, &row));
+        HU_TRY(
+            name_at(place, row, 0, "product", (uint32_t)i, &history->products, &product->product));
+        HU_TRY(name_at(place, row, 1, "accumulator", 0, &history->formats, &product->accumulator));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 2), "values", &product->values));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "subnormal", &product->subnormal));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 4), "overflow", &product->overflow));
+        record->product_count++;
+    }
+done:
+    return st;
+}
+
+static hu_status read_counts(hu_history *history, const hu_place *place, const json_t *line,
+                             int64_t step) {
+    hu_status st = HU_OK;
+    void *block = history->numerics;
+    const json_t *steps = json_object_get(line, "steps");
+    HU_TRY(hu_grow(&block, history->numerics_count, &history->numerics_capacity,
+                   sizeof *history->numerics));
+    history->numerics = block;
+    hu_numerics_record *record = &history->numerics[history->numerics_count++];
+    *record = (hu_numerics_record){.step = step};
+    record->skipped = json_is_true(json_object_get(line, "skipped"));
+    if (!steps)
+        return hu_fail(HU_ERR_VERSION,
+                       "%s/%s, line %zu: found no \"steps\": another version of halfulp wrote this "
+                       "folder",
+                       place->folder, place->file, place->line);
+    HU_TRY(hu_json_i64(place, steps, "steps", &record->steps));
+    HU_TRY(read_tensors(history, place, json_object_get(line, "tensors"), record));
+    HU_TRY(read_products(history, place, json_object_get(line, "products"), record));
+done:
+    return st;
+}
+
+static hu_status read_events(hu_history *history, const hu_place *place, const json_t *rows,
+                             int64_t step) {
+    hu_status st = HU_OK;
+    size_t count;
+    const json_t *row;
+    const char *kind;
+    HU_TRY(hu_json_list(place, rows, "events", &count));
+    for (size_t i = 0; i < count; i++) {
+        void *block = history->events;
+        HU_TRY(row_of(place, rows, i, "event", EVENT_COLUMNS, &row));
+        HU_TRY(hu_grow(&block, history->event_count, &history->event_capacity,
+                       sizeof *history->events));
+        history->events = block;
+        hu_event_record *event = &history->events[history->event_count++];
+        *event = (hu_event_record){.step = step};
+        HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &event->tensor));
+        HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
+        HU_TRY(hu_strdup(kind, &event->kind));
+        HU_TRY(name_at(place, row, 2, "format", 0, &history->formats, &event->format));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "count", &event->count));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 4), "elements", &event->elements));
+    }
+done:
+    return st;
+}
+
+static hu_status read_promotions(hu_history *history, const hu_place *place, const json_t *rows,
+                                 int64_t step) {
+    hu_status st = HU_OK;
+    size_t count;
+    const json_t *row;
+    HU_TRY(hu_json_list(place, rows, "promoted", &count));
+    for (size_t i = 0; i < count; i++) {
+        void *block = history->promotions;
+        HU_TRY(row_of(place, rows, i, "promotion", PROMOTION_COLUMNS, &row));
+        HU_TRY(hu_grow(&block, history->promotion_count, &history->promotion_capacity,
+                       sizeof *history->promotions));
+        history->promotions = block;
+        hu_promotion_record *promotion = &history->promotions[history->promotion_count++];
+        *promotion = (hu_promotion_record){.step = step};
+        HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &promotion->tensor));
+        HU_TRY(name_at(place, row, 1, "format", 0, &history->formats, &promotion->from));
+        HU_TRY(name_at(place, row, 2, "format", 0, &history->formats, &promotion->to));
+        HU_TRY(hu_json_f64(place, json_array_get(row, 3), "overflow_share",
+                           &promotion->overflow_share));
+    }
+done:
+    return st;
+}
+
+hu_status hu_history_numerics(hu_history *history, const hu_place *place, const json_t *line) {
+    hu_status st = HU_OK;
+    int64_t step = 0;
+    const json_t *events = json_object_get(line, "events");
+    const json_t *promoted = json_object_get(line, "promoted");
+    HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &step));
+    if (events) HU_TRY(read_events(history, place, events, step));
+    if (promoted) HU_TRY(read_promotions(history, place, promoted, step));
+    if (json_object_get(line, "tensors") || (!events && !promoted))
+        HU_TRY(read_counts(history, place, line, step));
+done:
+    return st;
+}
+
+/* ---- histograms.jsonl ---- */
+
+enum { HISTOGRAM_COLUMNS = 6, LEAST_EXPONENT = -149, MOST_BINS = 277 };
+
+static hu_status read_bins(const hu_place *place, const json_t *row, hu_exponents *exponents) {
+    hu_status st = HU_OK;
+    const json_t *bins = json_array_get(row, 5);
+    uint64_t sum = exponents->zero + exponents->nonfinite;
+    int64_t first = 0;
+    size_t count;
+    HU_TRY(hu_json_i64(place, json_array_get(row, 4), "first_exponent", &first));
+    HU_TRY(hu_json_list(place, bins, "bins", &count));
+    if (first < LEAST_EXPONENT || count > MOST_BINS || first + (int64_t)count > 128)
+        return hu_place_fail(place, "%zu bins from exponent %lld, expected all in -149..127", count,
+                             (long long)first);
+    HU_TRY(make_array(count, sizeof *exponents->bin, &exponents->bin));
+    exponents->first = (int32_t)first;
+    exponents->count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        HU_TRY(hu_json_u64(place, json_array_get(bins, i), "bin", &exponents->bin[i]));
+        sum += exponents->bin[i];
+    }
+    if (sum != exponents->elements)
+        return hu_place_fail(place, "bins add up to %llu, expected %llu elements",
+                             (unsigned long long)sum, (unsigned long long)exponents->elements);
+done:
+    return st;
+}
+
+hu_status hu_history_histogram(hu_history *history, const hu_place *place, const json_t *line) {
+    hu_status st = HU_OK;
+    size_t count;
+    uint32_t hint = 0;
+    void *block = history->histograms;
+    const json_t *row, *rows = json_object_get(line, "tensors");
+    HU_TRY(hu_grow(&block, history->histogram_count, &history->histogram_capacity,
+                   sizeof *history->histograms));
+    history->histograms = block;
+    hu_histogram_record *record = &history->histograms[history->histogram_count++];
+    *record = (hu_histogram_record){0};
+    HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &record->step));
+    HU_TRY(hu_json_list(place, rows, "tensors", &count));
+    HU_TRY(make_array(count, sizeof *record->tensor, &record->tensor));
+    for (size_t i = 0; i < count; i++) {
+        hu_exponents *exponents = &record->tensor[i].exponents;
+        HU_TRY(row_of(place, rows, i, "tensor", HISTOGRAM_COLUMNS, &row));
+        record->count++;
+        HU_TRY(
+            name_at(place, row, 0, "tensor", hint, &history->tensors, &record->tensor[i].tensor));
+        hint = record->tensor[i].tensor + 1;
+        HU_TRY(hu_json_u64(place, json_array_get(row, 1), "elements", &exponents->elements));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 2), "zero", &exponents->zero));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "nonfinite", &exponents->nonfinite));
+        HU_TRY(read_bins(place, row, exponents));
+    }
+done:
+    return st;
+}

@@ -1,0 +1,25 @@
+/* journal/names.h - a list of different texts, each known by its number. */
+#ifndef HU_JOURNAL_NAMES_H
+#define HU_JOURNAL_NAMES_H
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+#define HU_NAMES_NONE UINT32_MAX
+
+/* A list of different texts in the order in which they were met. */
+typedef struct hu_names {
+    char **name; /* [count] */
+    uint32_t count, capacity;
+} hu_names;
+
+/* Number of a name in a list, HU_NAMES_NONE if it is not there. */
+uint32_t hu_names_find(const hu_names *names, const char *name);
+
+/* Number of a name, which is put into the list if it is new. hint: where it may stand. */
+hu_status hu_names_intern(hu_names *names, const char *name, uint32_t hint, uint32_t *number);
+
+/* Frees the texts; the struct itself is the caller's. */
+void hu_names_free(hu_names *names);
+
+#endif

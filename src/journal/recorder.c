@@ -1,0 +1,487 @@
+#include "journal/recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "graph/record.h"
+#include "graph/walk.h"
+
+/* Steps kept one by one. */
+enum { RING = 4 };
+
+enum {
+    EVENT_NAN,
+    EVENT_INFINITY,
+    EVENT_OVERFLOW,
+    EVENT_SATURATION,
+    EVENT_UNDERFLOW,
+    EVENT_ZERO,
+    EVENT_UPDATE,
+    EVENTS
+};
+static const char *const event_name[EVENTS] = {"nan",       "infinity", "overflow", "saturation",
+                                               "underflow", "zero",     "update"};
+
+/* One tensor in some steps. */
+typedef struct entry {
+    hu_round_counts counts;
+    double most_overflow, most_underflow, most_subnormal;
+} entry;
+
+/* Head of the state; behind it the entries of the sums, those of the kept steps, and what has
+ * befallen each tensor, one bit per event. All in one block, which is what checkpoints hold. */
+typedef struct book {
+    uint64_t fingerprint;
+    int64_t pending_steps, pending_last; /* steps in the sums, and the last of them */
+    int64_t ring_step[RING];
+    int64_t ring_count;
+} book;
+
+struct hu_recorder {
+    FILE *numerics, *histograms;
+    char *path, *histogram_path;
+    const hu_edge_table *edges; /* borrowed, as the graph of the walk */
+    const hu_run *run;          /* of the step that is being noted; it may be planned anew */
+    hu_walk walk;
+    book *book;
+    size_t book_bytes;
+    entry *pending;    /* [walk.count] */
+    entry *ring[RING]; /* oldest first */
+    uint8_t *befallen; /* [walk.count] */
+    bool is_first;     /* element of the list that is being written */
+    hu_exponents_fn *seen;
+    void *seen_context;
+};
+
+/* ---- opening ---- */
+
+static hu_status make_book(hu_recorder *r) {
+    void *block;
+    size_t entries = (RING + 1) * (size_t)r->walk.count;
+    r->book_bytes = sizeof(book) + entries * sizeof(entry) + r->walk.count;
+    hu_status st = hu_alloc(r->book_bytes, &block);
+    if (st != HU_OK) return st;
+    r->book = block;
+    r->pending = (entry *)(void *)(r->book + 1);
+    for (int i = 0; i < RING; i++)
+        r->ring[i] = r->pending + (size_t)(i + 1) * (size_t)r->walk.count;
+    r->befallen = (uint8_t *)(r->pending + entries);
+    return HU_OK;
+}
+
+static uint64_t fingerprint_of(const hu_walk *walk) {
+    char name[HU_TENSOR_NAME_BYTES];
+    XXH64_state_t state;
+    XXH64_reset(&state, sizeof(entry));
+    for (uint32_t i = 0; i < walk->count; i++) {
+        hu_tensor_name(walk->graph, walk->tensor[i], name);
+        XXH64_update(&state, name, strlen(name) + 1);
+    }
+    return XXH64_digest(&state);
+}
+
+static void clear_entries(hu_recorder *r, entry *entries) {
+    for (uint32_t i = 0; i < r->walk.count; i++) {
+        entries[i] = (entry){0};
+        hu_round_counts_clear(&entries[i].counts);
+    }
+}
+
+static hu_status open_file(const char *path, FILE **file) {
+    *file = fopen(path, "a");
+    if (*file) return HU_OK;
+    return hu_fail(HU_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+}
+
+hu_status hu_recorder_open(const char *numerics, const char *histograms, const hu_graph *graph,
+                           const hu_edge_table *edges, hu_recorder **result) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    *result = NULL;
+    HU_TRY(hu_alloc(sizeof(hu_recorder), &block));
+    hu_recorder *r = block;
+    r->edges = edges;
+    HU_TRY(hu_strdup(numerics, &r->path));
+    if (histograms) HU_TRY(hu_strdup(histograms, &r->histogram_path));
+    HU_TRY(hu_walk_create(graph, &r->walk));
+    HU_TRY(make_book(r));
+    r->book->fingerprint = fingerprint_of(&r->walk);
+    clear_entries(r, r->pending);
+    HU_TRY(open_file(numerics, &r->numerics));
+    if (histograms) HU_TRY(open_file(histograms, &r->histograms));
+    *result = r;
+    block = NULL;
+done:
+    hu_recorder_close(block);
+    return st;
+}
+
+/* The rest of a line, and out with it. */
+static hu_status end_line(FILE *file, const char *path, const char *rest) {
+    fprintf(file, "%s\n", rest);
+    if (fflush(file) != 0 || ferror(file))
+        return hu_fail(HU_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
+    return HU_OK;
+}
+
+static const char *separator(hu_recorder *r) {
+    const char *text = r->is_first ? "" : ", ";
+    r->is_first = false;
+    return text;
+}
+
+/* ---- counts of the present step ---- */
+
+static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_histogram *x) {
+    if (!r->run->has_record || r->run->record_step != (uint64_t)step) return false;
+    *x = (hu_histogram){0};
+    if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(r->run, tensor.value, x);
+    if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(r->run, tensor.value, x);
+    return hu_record_gradient(r->run, tensor.value, x);
+}
+
+/* Counts of numbers that are not rounded. */
+static hu_round_counts counts_of(const hu_histogram *x) {
+    enum { NORMAL = -126 - HU_HISTOGRAM_LEAST };
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    counts.elements = x->elements;
+    counts.overflow = x->infinite;
+    counts.nan = x->nan;
+    counts.zero = x->zero;
+    for (int32_t i = 0; i < HU_HISTOGRAM_BINS; i++) {
+        if (x->bin[i] == 0) continue;
+        if (i < NORMAL) counts.subnormal += x->bin[i];
+        if (counts.min_exponent == HU_NO_EXPONENT) counts.min_exponent = HU_HISTOGRAM_LEAST + i;
+        counts.max_exponent = HU_HISTOGRAM_LEAST + i;
+    }
+    return counts;
+}
+
+static const hu_quantizer *quantizer_of(const hu_recorder *r, uint32_t i) {
+    return hu_tensor_quantizer(r->walk.graph, r->edges, r->walk.tensor[i]);
+}
+
+/* Tensors that are not rounded are counted only in steps that were looked at again, and by their
+ * histograms. */
+static hu_round_counts present_counts(const hu_recorder *r, uint32_t i, int64_t step,
+                                      hu_step_end end) {
+    hu_histogram x;
+    hu_tensor tensor = r->walk.tensor[i];
+    hu_round_counts counts = hu_tensor_counts(r->walk.graph, r->edges, tensor);
+    bool is_counted = hu_quantizer_rounds(quantizer_of(r, i)) || end == HU_STEP_SKIPPED;
+    if (is_counted && counts.elements > 0) return counts;
+    hu_round_counts_clear(&counts);
+    if (!hu_quantizer_rounds(quantizer_of(r, i)) && recorded(r, tensor, step, &x))
+        counts = counts_of(&x);
+    return counts;
+}
+
+/* ---- events ---- */
+
+static unsigned events_of(const hu_round_counts *c, bool rounds) {
+    unsigned events = 0;
+    double elements = (double)c->elements;
+    uint64_t nonzero = c->elements - c->nan - (c->zero - c->underflow);
+    if (c->elements == 0) return 0;
+    if (c->nan) events |= 1u << EVENT_NAN;
+    if (c->overflow) events |= 1u << (rounds ? EVENT_OVERFLOW : EVENT_INFINITY);
+    if (rounds && (double)c->overflow >= HU_EVENT_SATURATION * elements)
+        events |= 1u << EVENT_SATURATION;
+    if (c->underflow && (double)c->underflow >= HU_EVENT_UNDERFLOW * (double)nonzero)
+        events |= 1u << EVENT_UNDERFLOW;
+    if (c->zero == c->elements) events |= 1u << EVENT_ZERO;
+    return events;
+}
+
+static uint64_t event_count(const hu_round_counts *c, int event) {
+    switch (event) {
+    case EVENT_NAN:
+        return c->nan;
+    case EVENT_UNDERFLOW:
+        return c->underflow;
+    case EVENT_ZERO:
+        return c->zero;
+    case EVENT_UPDATE:
+        return c->overflow + c->nan;
+    default:
+        return c->overflow;
+    }
+}
+
+/* Biases begin as zeros. */
+static bool may_be_zero(const hu_recorder *r, uint32_t i) {
+    hu_tensor tensor = r->walk.tensor[i];
+    const hu_value_info *value = &r->walk.graph->value[tensor.value];
+    return tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_PARAMETER &&
+           value->shape.rank < 2;
+}
+
+/* Writes those of the tensor's events that are new. */
+static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_round_counts *c,
+                         unsigned events, const char *format) {
+    char name[HU_TENSOR_NAME_BYTES];
+    events &= ~(unsigned)r->befallen[i];
+    if (events == 0) return;
+    r->befallen[i] = (uint8_t)(r->befallen[i] | events);
+    hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
+    for (int e = 0; e < EVENTS; e++) {
+        if (!(events >> e & 1u)) continue;
+        if (r->is_first) fprintf(r->numerics, "{\"step\": %" PRId64 ", \"events\": [", step);
+        fprintf(r->numerics, "%s[\"%s\", \"%s\", \"%s\", %" PRIu64 ", %" PRIu64 "]", separator(r),
+                name, event_name[e], format, event_count(c, e), c->elements);
+    }
+}
+
+/* Parameters that the update has left infinite or NaN. */
+static void write_broken(hu_recorder *r, int64_t step) {
+    for (uint32_t i = 0; i < r->walk.count; i++) {
+        hu_tensor tensor = r->walk.tensor[i];
+        const hu_value_info *value = &r->walk.graph->value[tensor.value];
+        bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
+        hu_round_counts counts;
+        if (tensor.kind != HU_TENSOR_VALUE || !is_kept) continue;
+        hu_round_counts_clear(&counts);
+        hu_scan_f32((size_t)value->elements, r->run->parameters + r->run->offset[tensor.value],
+                    &counts);
+        if (counts.overflow + counts.nan)
+            write_events(r, i, step, &counts, 1u << EVENT_UPDATE, "float32");
+    }
+}
+
+/* ---- rows ---- */
+
+static double share(uint64_t count, uint64_t elements) {
+    return elements ? (double)count / (double)elements : 0.0;
+}
+
+static void raise_to(double *most, double value) {
+    if (value > *most) *most = value;
+}
+
+static void add_entry(entry *total, const entry *more) {
+    hu_round_counts_add(&total->counts, &more->counts);
+    raise_to(&total->most_overflow, more->most_overflow);
+    raise_to(&total->most_underflow, more->most_underflow);
+    raise_to(&total->most_subnormal, more->most_subnormal);
+}
+
+static void write_exponent(hu_recorder *r, int32_t exponent) {
+    if (exponent == HU_NO_EXPONENT)
+        fputs(", null", r->numerics);
+    else
+        fprintf(r->numerics, ", %d", exponent);
+}
+
+static void write_entry(hu_recorder *r, uint32_t i, const entry *e) {
+    const hu_round_counts *c = &e->counts;
+    char format[HU_QUANTIZER_BYTES], name[HU_TENSOR_NAME_BYTES];
+    if (c->elements == 0) return;
+    hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
+    hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
+    fprintf(r->numerics,
+            "%s[\"%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+            ", %" PRIu64,
+            separator(r), name, format, c->elements, c->overflow, c->underflow, c->subnormal,
+            c->zero, c->nan);
+    write_exponent(r, c->max_exponent);
+    write_exponent(r, c->min_exponent);
+    fprintf(r->numerics, ", %.9g, %.9g, %.9g]", e->most_overflow, e->most_underflow,
+            e->most_subnormal);
+}
+
+/* Products with a chosen accumulator, in a step that counted. */
+static void write_products(hu_recorder *r) {
+    const hu_edge_table *edges = r->edges;
+    r->is_first = true;
+    for (uint32_t n = 0; n < edges->node_count; n++)
+        for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
+            const hu_node_products *products = &edges->products[n];
+            const hu_gemm_counts *c = &products->counts[role];
+            char layer[HU_NAME_BYTES], text[128] = "";
+            if (c->values == 0) continue;
+            hu_graph_layer_name(r->walk.graph, &r->walk.graph->node[n], layer);
+            hu_accumulator_print(&products->accumulation.accumulator[role], text, sizeof text);
+            if (r->is_first) fputs(", \"products\": [", r->numerics);
+            fprintf(r->numerics, "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+                    separator(r), layer, hu_product_role_name((hu_product_role)role), text,
+                    c->values, c->subnormal, c->overflow);
+        }
+    if (!r->is_first) fputs("]", r->numerics);
+}
+
+static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool skipped,
+                           const entry *entries, bool with_products) {
+    r->is_first = true;
+    fprintf(r->numerics, "{\"step\": %" PRId64 ", \"steps\": %" PRId64 ", ", step, steps);
+    if (skipped) fputs("\"skipped\": true, ", r->numerics);
+    fputs("\"tensors\": [", r->numerics);
+    for (uint32_t i = 0; i < r->walk.count; i++) write_entry(r, i, &entries[i]);
+    fputs("]", r->numerics);
+    if (with_products) write_products(r);
+    return end_line(r->numerics, r->path, "}");
+}
+
+/* Adds the oldest kept step to the sums. */
+static void retire(hu_recorder *r) {
+    book *b = r->book;
+    for (uint32_t i = 0; i < r->walk.count; i++) add_entry(&r->pending[i], &r->ring[0][i]);
+    b->pending_steps++;
+    b->pending_last = b->ring_step[0];
+    b->ring_count--;
+    size_t kept = (size_t)b->ring_count * r->walk.count;
+    memmove(r->ring[0], r->ring[1], kept * sizeof(entry));
+    memmove(b->ring_step, b->ring_step + 1, (size_t)b->ring_count * sizeof *b->ring_step);
+}
+
+static void clear_pending(hu_recorder *r) {
+    clear_entries(r, r->pending);
+    r->book->pending_steps = 0;
+}
+
+hu_status hu_recorder_row(hu_recorder *r) {
+    while (r->book->ring_count > 0) retire(r);
+    if (r->book->pending_steps == 0) return HU_OK;
+    hu_status st =
+        write_row(r, r->book->pending_last, r->book->pending_steps, false, r->pending, true);
+    clear_pending(r);
+    return st;
+}
+
+/* Rows up to a step that was not done: the kept steps one by one. */
+static hu_status write_steps(hu_recorder *r) {
+    hu_status st = HU_OK;
+    book *b = r->book;
+    if (b->pending_steps > 0)
+        HU_TRY(write_row(r, b->pending_last, b->pending_steps, false, r->pending, false));
+    clear_pending(r);
+    for (int64_t i = 0; i < b->ring_count; i++) {
+        bool is_last = i == b->ring_count - 1;
+        HU_TRY(write_row(r, b->ring_step[i], 1, is_last, r->ring[i], is_last));
+    }
+    b->ring_count = 0;
+done:
+    return st;
+}
+
+/* ---- histograms ---- */
+
+void hu_recorder_watch(hu_recorder *recorder, hu_exponents_fn *seen, void *context) {
+    recorder->seen = seen;
+    recorder->seen_context = context;
+}
+
+static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const hu_histogram *x) {
+    char name[HU_TENSOR_NAME_BYTES];
+    int32_t first = 0, end = HU_HISTOGRAM_BINS;
+    while (first < end && x->bin[first] == 0) first++;
+    while (end > first && x->bin[end - 1] == 0) end--;
+    hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
+    fprintf(r->histograms, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %d, [", separator(r),
+            name, x->elements, x->zero, x->nan + x->infinite,
+            first < end ? HU_HISTOGRAM_LEAST + first : 0);
+    for (int32_t b = first; b < end; b++)
+        fprintf(r->histograms, b > first ? ",%" PRIu64 : "%" PRIu64, x->bin[b]);
+    fputs("]]", r->histograms);
+    if (!r->seen) return HU_OK;
+    return r->seen(r->seen_context, step, name, HU_HISTOGRAM_LEAST + first, x->bin + first,
+                   (size_t)(end - first));
+}
+
+static hu_status write_histograms(hu_recorder *r, int64_t step) {
+    hu_histogram x;
+    hu_status st = HU_OK;
+    if (!r->histograms || !r->run->has_record || r->run->record_step != (uint64_t)step)
+        return HU_OK;
+    r->is_first = true;
+    fprintf(r->histograms, "{\"step\": %" PRId64 ", \"tensors\": [", step);
+    for (uint32_t i = 0; i < r->walk.count; i++)
+        if (recorded(r, r->walk.tensor[i], step, &x)) HU_TRY(write_histogram(r, i, step, &x));
+    fputs("]", r->histograms);
+    st = end_line(r->histograms, r->histogram_path, "}");
+done:
+    return st;
+}
+
+/* ---- steps ---- */
+
+/* Puts the present step behind the kept ones, and writes what is new. */
+static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
+    book *b = r->book;
+    char format[HU_QUANTIZER_BYTES];
+    if (b->ring_count == RING) retire(r);
+    entry *entries = r->ring[b->ring_count];
+    b->ring_step[b->ring_count++] = step;
+    r->is_first = true;
+    for (uint32_t i = 0; i < r->walk.count; i++) {
+        hu_round_counts c = present_counts(r, i, step, end);
+        unsigned events = events_of(&c, hu_quantizer_rounds(quantizer_of(r, i)));
+        entries[i] = (entry){c, share(c.overflow, c.elements), share(c.underflow, c.elements),
+                             share(c.subnormal, c.elements)};
+        if (may_be_zero(r, i)) events &= ~(1u << EVENT_ZERO);
+        if (end == HU_STEP_SKIPPED && r->walk.tensor[i].kind != HU_TENSOR_VALUE)
+            events &= (1u << EVENT_NAN) | (1u << EVENT_INFINITY) | (1u << EVENT_OVERFLOW);
+        if (!(events & ~(unsigned)r->befallen[i])) continue;
+        hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
+        write_events(r, i, step, &c, events, format);
+    }
+    if (end == HU_STEP_BROKEN) write_broken(r, step);
+    if (r->is_first) return HU_OK;
+    fputs("]", r->numerics);
+    return end_line(r->numerics, r->path, "}");
+}
+
+hu_status hu_recorder_note(hu_recorder *r, const hu_run *run, int64_t step, hu_step_end end) {
+    hu_status st = HU_OK;
+    r->run = run;
+    HU_TRY(note_tensors(r, step, end));
+    HU_TRY(write_histograms(r, step));
+    if (end != HU_STEP_DONE) HU_TRY(write_steps(r));
+done:
+    return st;
+}
+
+hu_status hu_recorder_line(hu_recorder *r, const char *line) {
+    return end_line(r->numerics, r->path, line);
+}
+
+/* ---- checkpoints ---- */
+
+void hu_recorder_state(const hu_recorder *r, const void **data, size_t *bytes) {
+    *data = r->book;
+    *bytes = r->book_bytes;
+}
+
+hu_status hu_recorder_restore(hu_recorder *r, const void *data, size_t bytes) {
+    book head;
+    if (bytes >= sizeof head) memcpy(&head, data, sizeof head);
+    if (bytes != r->book_bytes || head.fingerprint != r->book->fingerprint)
+        return hu_fail(HU_ERR_CORRUPT, "the counts of the steps before are of another graph");
+    if (head.ring_count < 0 || head.ring_count > RING || head.pending_steps < 0)
+        return hu_fail(HU_ERR_CORRUPT,
+                       "the counts of the steps before: %lld steps kept, %lld in "
+                       "sums",
+                       (long long)head.ring_count, (long long)head.pending_steps);
+    memcpy(r->book, data, bytes);
+    return HU_OK;
+}
+
+hu_status hu_recorder_close(hu_recorder *r) {
+    hu_status st = HU_OK;
+    if (!r) return HU_OK;
+    if (r->numerics && fclose(r->numerics) != 0)
+        st = hu_fail(HU_ERR_IO, "%s: cannot write: %s", r->path, strerror(errno));
+    if (r->histograms && fclose(r->histograms) != 0)
+        st = hu_fail(HU_ERR_IO, "%s: cannot write: %s", r->histogram_path, strerror(errno));
+    hu_walk_free(&r->walk);
+    hu_free(r->book);
+    hu_free(r->path);
+    hu_free(r->histogram_path);
+    hu_free(r);
+    return st;
+}

@@ -1,0 +1,108 @@
+/* journal/records.h - what the files of a run folder hold, as plain structures.
+ *
+ * Tensors and formats are numbers here: places in the lists of names. Counts of a record are sums
+ * over its steps.
+ */
+#ifndef HU_JOURNAL_RECORDS_H
+#define HU_JOURNAL_RECORDS_H
+#include <stdbool.h>
+
+#include <halfulp/round.h>
+
+#include "journal/names.h"
+#include "tensor/exponents.h"
+
+/* One line of metrics.jsonl; NaN where the line does not have the number. */
+typedef struct hu_metrics_record {
+    int64_t step, epoch;
+    double loss, lr, loss_scale, gradient_norm, test_accuracy;
+    double low_precision_ratio, promoted;
+    bool skipped;
+    char *culprit; /* NULL: none */
+} hu_metrics_record;
+
+/* What rounding did to one tensor in the steps of a record. */
+typedef struct hu_tensor_record {
+    uint32_t tensor, format; /* of hu_history.tensors, .formats */
+    hu_round_counts counts;
+    double most_overflow, most_underflow, most_subnormal; /* largest share of a single step */
+} hu_tensor_record;
+
+/* Products with a chosen accumulator. */
+typedef struct hu_product_record {
+    uint32_t product, accumulator; /* of hu_history.products, .formats */
+    uint64_t values, subnormal, overflow;
+} hu_product_record;
+
+typedef struct hu_numerics_record {
+    int64_t step;  /* the last one */
+    int64_t steps; /* how many steps the counts are of */
+    bool skipped;  /* the step's update was left out, or the run ended with it */
+    uint32_t tensor_count, product_count;
+    hu_tensor_record *tensor;
+    hu_product_record *product;
+} hu_numerics_record;
+
+/* The first time that something befell a tensor. */
+typedef struct hu_event_record {
+    int64_t step;
+    uint32_t tensor, format;
+    char *kind; /* "nan", "infinity", "overflow", "underflow", "zero" */
+    uint64_t count, elements;
+} hu_event_record;
+
+typedef struct hu_promotion_record {
+    int64_t step;
+    uint32_t tensor, from, to; /* formats */
+    double overflow_share;
+} hu_promotion_record;
+
+typedef struct hu_tensor_exponents {
+    uint32_t tensor;
+    hu_exponents exponents;
+} hu_tensor_exponents;
+
+typedef struct hu_histogram_record {
+    int64_t step;
+    uint32_t count;
+    hu_tensor_exponents *tensor;
+} hu_histogram_record;
+
+typedef struct hu_plan_group {
+    int64_t id, elements;
+    double share;
+    char *precision; /* "low", "high", "mixed", "float32" */
+    char **tensor;   /* [tensor_count] names */
+    uint32_t tensor_count;
+} hu_plan_group;
+
+typedef struct hu_plan_memory {
+    char *role;
+    uint64_t bytes;
+} hu_plan_memory;
+
+typedef struct hu_plan_record {
+    int64_t tensor_elements, model_aggregate_bits;
+    double low_precision_ratio;
+    hu_plan_memory *memory;
+    uint32_t memory_count;
+    hu_plan_group *group;
+    uint32_t group_count;
+} hu_plan_record;
+
+typedef struct hu_history {
+    char *folder;
+    hu_names tensors, formats, products;
+    hu_metrics_record *metrics;
+    hu_numerics_record *numerics;
+    hu_event_record *events;
+    hu_promotion_record *promotions;
+    hu_histogram_record *histograms;
+    size_t metrics_count, numerics_count, event_count, promotion_count, histogram_count;
+    size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity,
+        histogram_capacity;
+    hu_plan_record *plan; /* NULL: the folder has no plan.json */
+    char warning[1024];   /* "", or which files end in the middle of a line (it is left out) */
+} hu_history;
+
+#endif

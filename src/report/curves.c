@@ -1,0 +1,140 @@
+/* Loss and accuracy over the steps, with skipped steps and promotions. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "report/report.h"
+#include "show/chart.h"
+#include "show/html.h"
+
+enum { TIP = 220, MAX_LINES = 24 };
+
+/* A line with the memory that it stands on. */
+typedef struct curve {
+    hu_chart_line line;
+    void *x, *y, *skipped, *promoted, *tips;
+} curve;
+
+static void free_curve(curve *c) {
+    hu_free(c->x);
+    hu_free(c->y);
+    hu_free(c->skipped);
+    hu_free(c->promoted);
+    hu_free(c->tips);
+}
+
+static hu_status make_curve(const hu_report_run *run, bool of_accuracy, curve *c) {
+    const hu_history *history = run->history;
+    hu_status st;
+    *c = (curve){.line = {.label = run->name, .series = run->number, .ended = (double)NAN}};
+    HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->x));
+    HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->y));
+    double *x = c->x, *y = c->y;
+    size_t n = 0;
+    for (size_t i = 0; i < history->metrics_count; i++) {
+        const hu_metrics_record *row = &history->metrics[i];
+        double value = of_accuracy ? 100.0 * row->test_accuracy : row->loss;
+        if (of_accuracy && isnan(value)) continue;
+        x[n] = (double)row->step + 1.0;
+        y[n++] = value;
+    }
+    c->line.x = x;
+    c->line.y = y;
+    c->line.count = n;
+    c->line.has_marks = of_accuracy && n <= 40;
+done:
+    return st;
+}
+
+static hu_status add_skipped(const hu_report_run *run, curve *c) {
+    const hu_history *history = run->history;
+    hu_status st;
+    char *tips;
+    HU_TRY(hu_alloc_array(history->metrics_count + history->promotion_count + 1, TIP, &c->tips));
+    HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(hu_chart_mark), &c->skipped));
+    HU_TRY(hu_alloc_array(history->promotion_count + 1, sizeof(hu_chart_mark), &c->promoted));
+    tips = c->tips;
+    c->line.skipped = c->skipped;
+    c->line.promoted = c->promoted;
+    for (size_t i = 0; i < history->metrics_count; i++, tips += TIP) {
+        const hu_metrics_record *row = &history->metrics[i];
+        if (!row->skipped) continue;
+        snprintf(tips, TIP, "%.80s: step %lld skipped, loss scale %g%s%.60s", run->name,
+                 (long long)row->step, row->loss_scale, row->culprit ? ", first in " : "",
+                 row->culprit ? row->culprit : "");
+        c->line.skipped[c->line.skipped_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
+    }
+    for (size_t i = 0; i < history->promotion_count; i++, tips += TIP) {
+        const hu_promotion_record *row = &history->promotions[i];
+        snprintf(tips, TIP, "%.60s: %.60s promoted from %.30s to %.30s at step %lld", run->name,
+                 history->tensors.name[row->tensor], history->formats.name[row->from],
+                 history->formats.name[row->to], (long long)row->step);
+        c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
+    }
+    if (json_object_get(run->result, "diverged") && history->metrics_count > 0)
+        c->line.ended = (double)history->metrics[history->metrics_count - 1].step + 1.0;
+done:
+    return st;
+}
+
+/* Losses of runs that blow up would flatten all others: what is drawn ends at a little above the
+ * largest first loss. */
+static double top_of(const curve *all, size_t count) {
+    double first = (double)NAN;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < all[i].line.count && k < 3; k++)
+            if (isfinite(all[i].line.y[k]) && all[i].line.y[k] < 1e3)
+                first = fmax(first, all[i].line.y[k]);
+    return isfinite(first) ? 1.25 * first : first;
+}
+
+static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
+    curve all[MAX_LINES];
+    hu_chart_line line[MAX_LINES];
+    hu_legend_item item[MAX_LINES];
+    size_t count = 0, points = 0, most = 0;
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < report->count && count < MAX_LINES && st == HU_OK; i++) {
+        const hu_report_run *run = &report->run[i];
+        if (!run->is_first || !run->history || run->history->metrics_count == 0) continue;
+        st = make_curve(run, of_accuracy, &all[count]);
+        if (st == HU_OK && !of_accuracy) st = add_skipped(run, &all[count]);
+        line[count] = all[count].line;
+        item[count] = (hu_legend_item){run->name, run->number};
+        points += line[count].count;
+        if (line[count].count > most) most = line[count].count;
+        count++;
+    }
+    if (st == HU_OK && most > 1) {
+        hu_html_heading(page, of_accuracy ? "Test accuracy" : "Training loss");
+        hu_legend_draw(page, item, count, HU_LEGEND_LINES);
+        double smooth = of_accuracy || points / count < 60 ? 0.0 : 0.8;
+        hu_chart_lines(page, line, count, smooth, of_accuracy ? (double)NAN : top_of(all, count),
+                       "step", of_accuracy ? "test accuracy, %" : "loss");
+    }
+    if (st != HU_OK && page->status == HU_OK) page->status = st;
+    for (size_t i = 0; i < count; i++) free_curve(&all[i]);
+}
+
+void hu_report_curves(hu_page *page, const hu_report *report) {
+    size_t shown = 0, all = 0;
+    char text[256];
+    for (size_t i = 0; i < report->count; i++) {
+        all += report->run[i].is_first;
+        shown += report->run[i].is_first && report->run[i].history &&
+                 report->run[i].history->metrics_count > 0;
+    }
+    if (shown == 0) return;
+    hu_html_section(page, "curves", "Training",
+                    report->count > all ? "The first seed of each precision." : "");
+    draw(page, report, false);
+    draw(page, report, true);
+    if (shown > MAX_LINES) {
+        snprintf(text, sizeof text, "The first %d of %zu runs are drawn.", MAX_LINES, shown);
+        hu_html_note(page, text);
+    }
+    hu_html_section_end(page);
+}

@@ -1,0 +1,180 @@
+/* Exponent histograms as ridges, by role. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <halfulp/format.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "report/report.h"
+#include "show/chart.h"
+#include "show/html.h"
+
+enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120, NAME_BYTES = 128 };
+
+static const char *const candidates[HU_RIDGE_CANDIDATES] = {"fp16", "1/6/9", "e5m2", "e4m3fn"};
+
+static hu_chart_range range_of(const char *name, const hu_format *format) {
+    hu_format_limits limits = hu_format_limits_of(format);
+    return (hu_chart_range){name, log2(limits.underflow_threshold), limits.emin,
+                            log2(limits.overflow_threshold)};
+}
+
+/* "e4m3fn:scale=current" -> the format without its scale, whose range depends on the tensor. */
+static bool parse_format(const char *text, hu_format *format) {
+    return hu_format_parse(text, format) == HU_OK;
+}
+
+double hu_report_bits(const char *format) {
+    char text[128];
+    hu_format parsed;
+    if (strcmp(format, "float32") == 0) return 32.0;
+    snprintf(text, sizeof text, "%.120s", format);
+    char *scale = strstr(text, ":scale");
+    if (scale) *scale = '\0';
+    if (parse_format(text, &parsed)) return hu_format_bits(&parsed);
+    if (strncmp(text, "mxfp8", 5) == 0 || strcmp(text, "mxint8") == 0) return 8.25;
+    if (strncmp(text, "mxfp6", 5) == 0) return 6.25;
+    if (strncmp(text, "mxfp4", 5) == 0) return 4.25;
+    return strcmp(text, "nvfp4") == 0 ? 4.5 : 0.0;
+}
+
+/* --- roles -------------------------------------------------------------------------------------*/
+
+enum { ACT, ACT_GRAD, WEIGHT, WEIGHT_GRAD, ROLES };
+static const char *const role_ends[ROLES] = {".out", ".out.grad", ".weight", ".weight.grad"};
+static const char *const role_names[ROLES] = {"activations", "gradients of activations", "weights",
+                                              "gradients of weights"};
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), more = strlen(end);
+    return length >= more && strcmp(text + length - more, end) == 0;
+}
+
+/* Activations and weights; biases are many, small and alike. -1: not shown. */
+static int role_of(const char *name) {
+    if (strcmp(name, "input") == 0) return ACT;
+    for (int role = ROLES - 1; role >= 0; role--)
+        if (ends_with(name, role_ends[role])) return role;
+    return -1;
+}
+
+/* The tensor's name without what its panel says already. */
+static void short_name(const char *full, int role, char *name, size_t capacity) {
+    size_t length = strlen(full);
+    if (ends_with(full, role_ends[role])) length -= strlen(role_ends[role]);
+    snprintf(name, capacity, "%.*s", (int)length, full);
+}
+
+/* --- one panel ---------------------------------------------------------------------------------*/
+
+/* Format of a tensor in the latest record at or before the step; NULL: it was not rounded. */
+static const char *format_at(const hu_history *history, uint32_t tensor, int64_t step) {
+    const char *found = NULL;
+    for (size_t i = 0; i < history->numerics_count; i++) {
+        const hu_numerics_record *record = &history->numerics[i];
+        if (record->step > step && found) break;
+        for (uint32_t k = 0; k < record->tensor_count; k++)
+            if (record->tensor[k].tensor == tensor)
+                found = history->formats.name[record->tensor[k].format];
+    }
+    return found && strcmp(found, "float32") != 0 ? found : NULL;
+}
+
+static double lost_in(const hu_exponents *exponents, const hu_format *format) {
+    hu_lost lost = hu_exponents_lost(exponents, format, 0);
+    return lost.overflow.share + lost.underflow.share;
+}
+
+static void make_ridge(const hu_history *history, const hu_tensor_exponents *tensor, int64_t step,
+                       const char *name, hu_chart_ridge *ridge) {
+    const hu_exponents *exponents = &tensor->exponents;
+    const char *own = format_at(history, tensor->tensor, step);
+    hu_format format;
+    *ridge = (hu_chart_ridge){
+        .name = name, .first = exponents->first, .bin = exponents->bin, .count = exponents->count};
+    if (exponents->elements > 0)
+        ridge->zero = (double)exponents->zero / (double)exponents->elements;
+    if (own && parse_format(own, &format)) {
+        ridge->has_range = true;
+        ridge->range = range_of(own, &format);
+        ridge->lost = lost_in(exponents, &format);
+    }
+    for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
+        if (parse_format(candidates[i], &format)) ridge->candidate[i] = lost_in(exponents, &format);
+}
+
+static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogram_record *record,
+                       int role) {
+    void *block = NULL, *names = NULL;
+    size_t count = 0, left_out = 0;
+    hu_chart_range ruler[HU_RIDGE_CANDIDATES] = {0};
+    char label[300];
+    hu_status st;
+    HU_TRY(hu_alloc_array(MAX_RIDGES, sizeof(hu_chart_ridge), &block));
+    HU_TRY(hu_alloc_array(MAX_RIDGES, NAME_BYTES, &names));
+    for (uint32_t i = 0; i < record->count; i++) {
+        const hu_tensor_exponents *tensor = &record->tensor[i];
+        if (role_of(run->history->tensors.name[tensor->tensor]) != role) continue;
+        if (tensor->exponents.count == 0) continue;
+        left_out += count == MAX_RIDGES;
+        if (count == MAX_RIDGES) continue;
+        char *name = (char *)names + NAME_BYTES * count;
+        short_name(run->history->tensors.name[tensor->tensor], role, name, NAME_BYTES);
+        make_ridge(run->history, tensor, record->step, name, (hu_chart_ridge *)block + count);
+        count++;
+    }
+    for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) {
+        hu_format format;
+        if (parse_format(candidates[i], &format)) ruler[i] = range_of(candidates[i], &format);
+    }
+    if (count > 0) {
+        snprintf(label, sizeof label, "%s: exponents of %s at step %lld", run->name,
+                 role_names[role], (long long)record->step);
+        snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
+                 role_names[role] + 1, (long long)record->step);
+        hu_html_heading(page, label);
+        hu_chart_ridges(page, block, count, ruler, role, label);
+    }
+    if (left_out > 0) {
+        snprintf(label, sizeof label, "%zu more tensors are in histograms.jsonl.", left_out);
+        hu_html_note(page, label);
+    }
+done:
+    if (st != HU_OK && page->status == HU_OK) page->status = st;
+    hu_free(block);
+    hu_free(names);
+}
+
+static bool has_histograms(const hu_report_run *run) {
+    return run->is_first && run->history && run->history->histogram_count > 0;
+}
+
+void hu_report_exponents(hu_page *page, const hu_report *report) {
+    int shown = 0, all = 0;
+    char text[256];
+    for (size_t i = 0; i < report->count; i++) all += has_histograms(&report->run[i]);
+    if (all == 0) return;
+    hu_html_section(
+        page, "exponents", "Where the numbers are",
+        "Exponents of every tensor's numbers before rounding, each ridge as high as its "
+        "fullest binade. Shaded: what the tensor's format holds, lighter where only "
+        "subnormal numbers are left; red is lost to overflow or to zero. The columns "
+        "say how many of the numbers (in %) a format would lose.");
+    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
+        const hu_report_run *run = &report->run[i];
+        if (!has_histograms(run)) continue;
+        if (all > 1) hu_html_details(page, run->name, shown == 0);
+        const hu_histogram_record *last =
+            &run->history->histograms[run->history->histogram_count - 1];
+        for (int role = 0; role < ROLES; role++) draw_panel(page, run, last, role);
+        if (all > 1) hu_html_details_end(page);
+        shown++;
+    }
+    if (shown < all) {
+        snprintf(text, sizeof text, "The first %d of %d runs are drawn.", shown, all);
+        hu_html_note(page, text);
+    }
+    hu_html_section_end(page);
+}

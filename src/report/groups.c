@@ -1,0 +1,188 @@
+/* Bits of the groups over the steps, from the plan and the formats that the tensors had. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "report/report.h"
+#include "show/chart.h"
+#include "show/html.h"
+
+enum { MAX_RUNS_SHOWN = 12, NOTE_BYTES = 80 };
+
+static void map_tensor(const hu_history *history, const char *name, uint32_t g,
+                       uint32_t *group_of) {
+    uint32_t t = hu_names_find(&history->tensors, name);
+    if (t != HU_NAMES_NONE) group_of[t] = g;
+}
+
+/* group_of[tensor]: row, or HU_NAMES_NONE. A gradient is in the group of its tensor. */
+static void map_tensors(const hu_history *history, uint32_t *group_of) {
+    char gradient[512];
+    for (uint32_t t = 0; t < history->tensors.count; t++) group_of[t] = HU_NAMES_NONE;
+    for (uint32_t g = 0; g < history->plan->group_count; g++) {
+        const hu_plan_group *group = &history->plan->group[g];
+        for (uint32_t k = 0; k < group->tensor_count; k++) {
+            snprintf(gradient, sizeof gradient, "%s.grad", group->tensor[k]);
+            map_tensor(history, group->tensor[k], g, group_of);
+            map_tensor(history, gradient, g, group_of);
+        }
+    }
+}
+
+/* What the latest record said of a tensor; elements 0: nothing yet. */
+typedef struct latest {
+    double elements, bits;
+} latest;
+
+/* Mean bits of every group after a record; 0 where nothing is known. Tensors that a record leaves
+ * out (those that are not rounded are not in all) count as in the one before. */
+static void bits_of(const hu_history *history, const hu_numerics_record *record,
+                    const uint32_t *group_of, const double *format_bits, latest *known,
+                    double *bits, double *elements) {
+    uint32_t groups = history->plan->group_count;
+    for (uint32_t g = 0; g < groups; g++) bits[g] = elements[g] = 0.0;
+    for (uint32_t k = 0; k < record->tensor_count; k++) {
+        const hu_tensor_record *tensor = &record->tensor[k];
+        double steps = record->steps ? (double)record->steps : 1.0;
+        double bits_each = format_bits[tensor->format];
+        if (known[tensor->tensor].elements <= 0.0)
+            known[tensor->tensor].elements = (double)tensor->counts.elements / steps;
+        known[tensor->tensor].bits = bits_each;
+    }
+    for (uint32_t t = 0; t < history->tensors.count; t++) {
+        uint32_t g = group_of[t];
+        if (g == HU_NAMES_NONE || known[t].bits <= 0.0) continue;
+        bits[g] += known[t].elements * known[t].bits;
+        elements[g] += known[t].elements;
+    }
+    for (uint32_t g = 0; g < groups; g++) bits[g] = elements[g] > 0.0 ? bits[g] / elements[g] : 0.0;
+}
+
+static void add_span(hu_chart_row *row, double from, double to, double bits) {
+    hu_chart_span *last = row->count ? &row->span[row->count - 1] : NULL;
+    if (bits <= 0.0) return;
+    if (last && fabs(last->bits - bits) < 0.05) {
+        last->to = to;
+        return;
+    }
+    if (last) last->to = from;
+    row->span[row->count++] = (hu_chart_span){from, to, bits};
+}
+
+typedef struct work {
+    void *group_of, *format_bits, *known, *bits, *elements, *row, *span, *note;
+} work;
+
+static hu_status allocate(const hu_history *history, work *w) {
+    hu_status st;
+    size_t groups = history->plan->group_count, spans = history->numerics_count + 1;
+    HU_TRY(hu_alloc_array((size_t)history->tensors.count + 1, sizeof(uint32_t), &w->group_of));
+    HU_TRY(hu_alloc_array((size_t)history->formats.count + 1, sizeof(double), &w->format_bits));
+    HU_TRY(hu_alloc_array((size_t)history->tensors.count + 1, sizeof(latest), &w->known));
+    HU_TRY(hu_alloc_array(groups, sizeof(double), &w->bits));
+    HU_TRY(hu_alloc_array(groups, sizeof(double), &w->elements));
+    HU_TRY(hu_alloc_array(groups, sizeof(hu_chart_row), &w->row));
+    HU_TRY(hu_alloc_array(groups, spans * sizeof(hu_chart_span), &w->span));
+    HU_TRY(hu_alloc_array(groups, (size_t)NOTE_BYTES * 2, &w->note));
+done:
+    return st;
+}
+
+static void name_rows(const hu_history *history, work *w) {
+    hu_chart_row *row = w->row;
+    for (uint32_t g = 0; g < history->plan->group_count; g++) {
+        const hu_plan_group *group = &history->plan->group[g];
+        char *label = (char *)w->note + (size_t)NOTE_BYTES * 2 * g, *note = label + NOTE_BYTES;
+        snprintf(label, NOTE_BYTES, "group %lld", (long long)group->id);
+        snprintf(note, NOTE_BYTES, "%.2f %%  %.20s", 100.0 * group->share, group->precision);
+        row[g] =
+            (hu_chart_row){.label = label,
+                           .note = note,
+                           .span = (hu_chart_span *)w->span + (history->numerics_count + 1) * g};
+    }
+}
+
+static bool has_spans(const hu_chart_row *row, uint32_t count) {
+    for (uint32_t g = 0; g < count; g++)
+        if (row[g].count > 0) return true;
+    return false;
+}
+
+static void draw_run(hu_page *page, const hu_report_run *run) {
+    const hu_history *history = run->history;
+    work w = {0};
+    double last = 1.0;
+    hu_status st;
+    HU_TRY(allocate(history, &w));
+    double *format_bits = w.format_bits, *bits = w.bits;
+    hu_chart_row *row = w.row;
+    map_tensors(history, w.group_of);
+    name_rows(history, &w);
+    for (uint32_t f = 0; f < history->formats.count; f++)
+        format_bits[f] = hu_report_bits(history->formats.name[f]);
+    if (history->metrics_count > 0)
+        last = (double)history->metrics[history->metrics_count - 1].step + 1.0;
+    for (size_t i = 0; i < history->numerics_count; i++) {
+        double from = i ? (double)history->numerics[i - 1].step + 1.0 : 0.0;
+        if (history->numerics[i].tensor_count == 0) continue;
+        bits_of(history, &history->numerics[i], w.group_of, format_bits, w.known, bits, w.elements);
+        for (uint32_t g = 0; g < history->plan->group_count; g++)
+            add_span(&row[g], from, (double)history->numerics[i].step + 1.0, bits[g]);
+    }
+    for (uint32_t g = 0; g < history->plan->group_count; g++)
+        if (row[g].count == 0 && strcmp(history->plan->group[g].precision, "float32") == 0)
+            add_span(&row[g], 0.0, last, 32.0);
+        else if (row[g].count > 0)
+            row[g].span[row[g].count - 1].to = last;
+    if (has_spans(row, history->plan->group_count))
+        hu_chart_heat(page, row, history->plan->group_count, last);
+    else
+        hu_html_note(page, "numerics.jsonl does not tell the formats of this run's tensors.");
+done:
+    if (st != HU_OK && page->status == HU_OK) page->status = st;
+    void *blocks[] = {w.group_of, w.format_bits, w.known, w.bits,
+                      w.elements, w.row,         w.span,  w.note};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) hu_free(blocks[i]);
+}
+
+static bool has_groups(const hu_report_run *run) {
+    return run->is_first && run->history && run->history->plan &&
+           run->history->plan->group_count > 0;
+}
+
+/* Groups that differ or change. */
+static bool is_mixed(const hu_report_run *run) {
+    const hu_plan_record *plan = run->history->plan;
+    for (uint32_t g = 1; g < plan->group_count; g++)
+        if (strcmp(plan->group[g].precision, plan->group[0].precision) != 0) return true;
+    return run->history->promotion_count > 0;
+}
+
+void hu_report_groups(hu_page *page, const hu_report *report) {
+    int shown = 0, all = 0;
+    char text[256];
+    for (size_t i = 0; i < report->count; i++) all += has_groups(&report->run[i]);
+    if (all == 0) return;
+    hu_html_section(page, "groups", "Bits of every group",
+                    "Groups of tensors between two matrix products, in execution order; a "
+                    "stronger colour is wider. Promotions show as a change to the right.");
+    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
+        const hu_report_run *run = &report->run[i];
+        if (!has_groups(run)) continue;
+        if (all > 1) {
+            snprintf(text, sizeof text, "%s: low-precision ratio %.3f at the start", run->name,
+                     run->history->plan->low_precision_ratio);
+            hu_html_details(page, text, all <= 3 || is_mixed(run));
+        }
+        draw_run(page, run);
+        if (all > 1) hu_html_details_end(page);
+        shown++;
+    }
+    if (shown < all) {
+        snprintf(text, sizeof text, "The first %d of %d runs are drawn.", shown, all);
+        hu_html_note(page, text);
+    }
+    hu_html_section_end(page);
+}

@@ -1,0 +1,237 @@
+/* Run folders -> what the report shows of them. */
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "config/config.h"
+#include "config/used.h"
+#include "journal/folder.h"
+#include "report/report.h"
+
+enum { MAX_RUNS = 10000 };
+
+static void note(hu_report_run *run, const char *what, const char *why) {
+    size_t used = strlen(run->missing);
+    snprintf(run->missing + used, sizeof run->missing - used, "%s%s%s%s", used ? "; " : "", what,
+             *why ? ": " : "", why);
+}
+
+static bool has_file(const char *folder, const char *name) {
+    char path[2048];
+    snprintf(path, sizeof path, "%.1900s/%.100s", folder, name);
+    return hu_file_exists(path);
+}
+
+static hu_status new_run(hu_report *report, hu_report_run **run) {
+    if (report->count == MAX_RUNS)
+        return hu_fail(HU_ERR_LIMIT, "report: found more than %d runs", MAX_RUNS);
+    void *block = report->run;
+    hu_status st = hu_grow(&block, report->count, &report->capacity, sizeof *report->run);
+    if (st != HU_OK) return st;
+    report->run = block;
+    *run = &report->run[report->count++];
+    **run = (hu_report_run){0};
+    return HU_OK;
+}
+
+static const char *text_of(const hu_keys *config, const char *key, const char *preset) {
+    const hu_keys *node = hu_keys_find(config, key);
+    return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : preset;
+}
+
+static hu_status read_config(hu_report_run *run) {
+    char path[2048];
+    snprintf(path, sizeof path, "%.2000s/config.resolved.yaml", run->folder);
+    hu_status st = hu_yaml_read(path, &run->config);
+    if (st != HU_OK) return st;
+    run->seed = strtoll(text_of(run->config, "run.seed", "1"), NULL, 10);
+    return hu_strdup(text_of(run->config, "precision.name", "?"), &run->precision);
+}
+
+/* Files that could not be read leave their sections out and are named on the page. */
+static void read_files(hu_report_run *run) {
+    if (hu_result_read(run->folder, &run->result) != HU_OK)
+        note(run, "result.json cannot be read", hu_last_error());
+    else if (!run->result)
+        note(run, "no result.json", "the training has not ended, or is of an older version");
+    if (hu_history_read_some(run->folder, &run->history) != HU_OK) {
+        note(run, "no curves and histograms", hu_last_error());
+        return;
+    }
+    if (run->history->warning[0]) note(run, run->history->warning, "");
+    if (!run->history->plan) note(run, "no plan.json", "no groups");
+    if (run->history->histogram_count == 0) note(run, "no histograms", "");
+}
+
+static hu_status add_run(hu_report *report, const char *folder) {
+    hu_report_run *run = NULL;
+    hu_status st;
+    HU_TRY(new_run(report, &run));
+    HU_TRY(hu_strdup(folder, &run->folder));
+    HU_TRY(read_config(run));
+    read_files(run);
+done:
+    return st;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The rows in the order of the list that compare or demo left. */
+static hu_status add_listed(hu_report *report, const char *folder, const json_t *rows) {
+    char path[2048];
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < json_array_size(rows) && st == HU_OK; i++) {
+        const char *run = json_string_value(json_object_get(json_array_get(rows, i), "run"));
+        if (!run) continue;
+        snprintf(path, sizeof path, "%.1700s/%.300s", folder, base_name(run));
+        if (has_file(path, "config.resolved.yaml")) st = add_run(report, path);
+    }
+    return st;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_added(const hu_report *report, const char *folder) {
+    for (size_t i = 0; i < report->count; i++)
+        if (strcmp(report->run[i].folder, folder) == 0) return true;
+    return false;
+}
+
+/* Subfolders that are runs and not there yet, by name: rows of other lists over the same folder. */
+static hu_status add_found(hu_report *report, const char *folder) {
+    hu_status st = HU_OK;
+    char *names[1024], path[2048];
+    size_t count = 0;
+    DIR *directory = opendir(folder);
+    for (struct dirent *entry; directory && count < 1024 && (entry = readdir(directory));) {
+        snprintf(path, sizeof path, "%.1700s/%.300s", folder, entry->d_name);
+        if (entry->d_name[0] == '.' || !has_file(path, "config.resolved.yaml") ||
+            is_added(report, path))
+            continue;
+        st = hu_strdup(entry->d_name, &names[count]);
+        if (st != HU_OK) break;
+        count++;
+    }
+    if (directory) closedir(directory);
+    qsort(names, count, sizeof *names, by_name);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "%.1700s/%.300s", folder, names[i]);
+        if (st == HU_OK) st = add_run(report, path);
+        hu_free(names[i]);
+    }
+    return st;
+}
+
+static json_t *read_list(const char *folder) {
+    static const char *const names[] = {"compare.json", "demo.json"};
+    char path[2048];
+    json_t *list = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !list; i++) {
+        snprintf(path, sizeof path, "%.1700s/%.300s", folder, names[i]);
+        list = json_load_file(path, 0, NULL);
+    }
+    return list;
+}
+
+hu_status hu_report_add(hu_report *report, const char *folder) {
+    size_t before = report->count;
+    char plain[2048]; /* without slashes at its end */
+    snprintf(plain, sizeof plain, "%.2000s", folder);
+    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = '\0';
+    folder = plain;
+    if (has_file(folder, "config.resolved.yaml")) return add_run(report, folder);
+    json_t *list = read_list(folder);
+    hu_status st = add_listed(report, folder, json_object_get(list, "rows"));
+    if (st == HU_OK) st = add_found(report, folder);
+    json_decref(list);
+    if (st == HU_OK && report->count == before)
+        st = hu_fail(HU_ERR_MISSING,
+                     "%s: found no run, expected the folder of a run (with config.resolved.yaml), "
+                     "of a comparison or of a demo",
+                     folder);
+    return st;
+}
+
+/* "demote:0.6:increasing+promote" -> "demote:increasing+promote": numbers to vary do not part a
+ * family. */
+static void name_family(hu_report_run *run) {
+    const char *colon = strchr(run->precision, ':');
+    bool is_number = colon && (isdigit((unsigned char)colon[1]) || colon[1] == '.' ||
+                               strncmp(colon, ":memory=", 8) == 0);
+    int head = (int)(is_number ? colon - run->precision : 0);
+    const char *tail = is_number ? colon + 1 + strcspn(colon + 1, ":+") : run->precision;
+    snprintf(run->family, sizeof run->family, "%.*s%s", head, run->precision, tail);
+}
+
+/* Runs that differ in nothing but the seed and what does not change a training. */
+static bool same_settings(const hu_report_run *a, const hu_report_run *b) {
+    if (strcmp(a->precision, b->precision) != 0) return false;
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const char *key = hu_config_keys[i].name;
+        const hu_keys *x = hu_keys_find(a->config, key), *y = hu_keys_find(b->config, key);
+        if (hu_config_key_is_free(key) || strcmp(key, "run.seed") == 0) continue;
+        if (x && y && !hu_keys_equal(x, y)) return false;
+    }
+    return true;
+}
+
+void hu_report_number(hu_report *report) {
+    report->precisions = report->families = 0;
+    for (size_t i = 0; i < report->count; i++) {
+        hu_report_run *run = &report->run[i];
+        name_family(run);
+        run->number = run->family_number = -1;
+        for (size_t k = 0; k < i; k++) {
+            if (report->run[k].seed != run->seed && same_settings(run, &report->run[k]))
+                run->number = report->run[k].number;
+            if (strcmp(run->family, report->run[k].family) == 0)
+                run->family_number = report->run[k].family_number;
+        }
+        run->is_first = run->number < 0;
+        if (run->number < 0) run->number = report->precisions++;
+        if (run->family_number < 0) run->family_number = report->families++;
+    }
+    for (size_t i = 0; i < report->count; i++) {
+        hu_report_run *run = &report->run[i];
+        bool is_same = false, is_seed = false;
+        for (size_t k = 0; k < report->count; k++) {
+            const hu_report_run *other = &report->run[k];
+            if (k == i || strcmp(other->precision, run->precision) != 0) continue;
+            is_seed = is_seed || other->seed != run->seed;
+            is_same = is_same || other->number != run->number;
+        }
+        snprintf(run->label, sizeof run->label, "%.120s", run->precision);
+        size_t used = strlen(run->label);
+        if (is_same)
+            snprintf(run->label + used, sizeof run->label - used, " (%.60s)",
+                     base_name(run->folder));
+        snprintf(run->name, sizeof run->name, "%s", run->label);
+        if (!is_same && is_seed)
+            snprintf(run->label + used, sizeof run->label - used, " seed %lld",
+                     (long long)run->seed);
+    }
+}
+
+void hu_report_free(hu_report *report) {
+    for (size_t i = 0; i < report->count; i++) {
+        hu_report_run *run = &report->run[i];
+        hu_free(run->folder);
+        hu_free(run->precision);
+        hu_keys_free(run->config);
+        json_decref(run->result);
+        hu_history_free(run->history);
+    }
+    hu_free(report->run);
+    *report = (hu_report){0};
+}

@@ -1,0 +1,136 @@
+/* What rounding lost: the tensors with the largest shares of overflow and underflow. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "report/report.h"
+#include "show/html.h"
+
+enum { MAX_RUNS_SHOWN = 8, MAX_ROWS = 12 };
+
+/* One tensor over the whole run. */
+typedef struct tally {
+    uint32_t tensor, format; /* the last format */
+    double elements, overflow, underflow, subnormal, nan;
+    double most_overflow, most_underflow;
+} tally;
+
+static double lost_of(const tally *t) {
+    return t->elements > 0.0 ? (t->overflow + t->underflow + t->nan) / t->elements : 0.0;
+}
+
+static int by_loss(const void *a, const void *b) {
+    double x = lost_of(a), y = lost_of(b);
+    return x != y ? (x < y) - (x > y)
+                  : (int)(((const tally *)a)->tensor > ((const tally *)b)->tensor) * 2 - 1;
+}
+
+static void add_record(const hu_history *history, const hu_numerics_record *record, tally *all) {
+    for (uint32_t k = 0; k < record->tensor_count; k++) {
+        const hu_tensor_record *row = &record->tensor[k];
+        tally *t = &all[row->tensor];
+        if (strcmp(history->formats.name[row->format], "float32") == 0) continue;
+        t->format = row->format;
+        t->elements += (double)row->counts.elements;
+        t->overflow += (double)row->counts.overflow;
+        t->underflow += (double)row->counts.underflow;
+        t->subnormal += (double)row->counts.subnormal;
+        t->nan += (double)row->counts.nan;
+        t->most_overflow = fmax(t->most_overflow, row->most_overflow);
+        t->most_underflow = fmax(t->most_underflow, row->most_underflow);
+    }
+}
+
+static void share_cell(hu_page *page, double count, double elements) {
+    char text[32];
+    double share = elements > 0.0 ? 100.0 * count / elements : 0.0;
+    snprintf(text, sizeof text, share <= 0.0 ? "%.0f" : share < 0.001 ? "%.0e" : "%.3f", share);
+    hu_html_number(page, text);
+}
+
+/* The earliest event of a tensor, "" if nothing befell it. */
+static void first_event(const hu_history *history, uint32_t tensor, char *text, size_t capacity) {
+    const hu_event_record *first = NULL;
+    for (size_t i = 0; i < history->event_count; i++) {
+        const hu_event_record *event = &history->events[i];
+        if (event->tensor == tensor && (!first || event->step < first->step)) first = event;
+    }
+    text[0] = '\0';
+    if (first) snprintf(text, capacity, "%.40s at step %lld", first->kind, (long long)first->step);
+}
+
+static void put_row(hu_page *page, const hu_history *history, const tally *t) {
+    char text[96];
+    first_event(history, t->tensor, text, sizeof text);
+    hu_html_row(page, false);
+    hu_html_text(page, history->tensors.name[t->tensor]);
+    hu_html_text(page, history->formats.name[t->format]);
+    hu_html_text(page, text);
+    share_cell(page, t->overflow, t->elements);
+    share_cell(page, t->most_overflow, 1.0);
+    share_cell(page, t->underflow, t->elements);
+    share_cell(page, t->most_underflow, 1.0);
+    share_cell(page, t->subnormal, t->elements);
+    hu_html_row_end(page);
+}
+
+static void put_run(hu_page *page, const hu_history *history) {
+    static const char *const titles[] = {"tensor",     "format",      "first event", "overflow %",
+                                         "worst step", "underflow %", "worst step",  "subnormal %"};
+    void *block;
+    hu_status st = hu_alloc_array((size_t)history->tensors.count + 1, sizeof(tally), &block);
+    if (st != HU_OK) {
+        if (page->status == HU_OK) page->status = st;
+        return;
+    }
+    tally *all = block;
+    uint32_t count = history->tensors.count;
+    for (uint32_t t = 0; t < count; t++) all[t].tensor = t;
+    for (size_t i = 0; i < history->numerics_count; i++)
+        add_record(history, &history->numerics[i], all);
+    qsort(all, count, sizeof *all, by_loss);
+    hu_html_table(page, titles, sizeof titles / sizeof *titles, 3);
+    for (uint32_t t = 0; t < count && t < MAX_ROWS && lost_of(&all[t]) > 0.0; t++)
+        put_row(page, history, &all[t]);
+    hu_html_table_end(page);
+    hu_free(block);
+}
+
+static bool has_losses(const hu_report_run *run) {
+    if (!run->is_first || !run->history) return false;
+    for (size_t i = 0; i < run->history->numerics_count; i++) {
+        const hu_numerics_record *record = &run->history->numerics[i];
+        for (uint32_t k = 0; k < record->tensor_count; k++) {
+            const hu_round_counts *counts = &record->tensor[k].counts;
+            if (counts->overflow + counts->underflow + counts->nan > 0) return true;
+        }
+    }
+    return false;
+}
+
+void hu_report_losses(hu_page *page, const hu_report *report) {
+    int shown = 0, all = 0;
+    char text[256];
+    for (size_t i = 0; i < report->count; i++) all += has_losses(&report->run[i]);
+    if (all == 0) return;
+    snprintf(text, sizeof text,
+             "The up to %d tensors that lost most to rounding, over all steps, and in the worst "
+             "single one; shares of all of a tensor's numbers.",
+             MAX_ROWS);
+    hu_html_section(page, "losses", "What rounding lost", text);
+    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
+        if (!has_losses(&report->run[i])) continue;
+        if (all > 1) hu_html_details(page, report->run[i].name, all <= 2);
+        put_run(page, report->run[i].history);
+        if (all > 1) hu_html_details_end(page);
+        shown++;
+    }
+    if (shown < all) {
+        snprintf(text, sizeof text, "The first %d of %d runs are shown.", shown, all);
+        hu_html_note(page, text);
+    }
+    hu_html_section_end(page);
+}

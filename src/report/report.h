@@ -1,0 +1,62 @@
+/* report/report.h - run folders read for the report, and the sections of its page. */
+#ifndef HU_REPORT_REPORT_H
+#define HU_REPORT_REPORT_H
+
+#include "base/keys.h"
+#include "journal/history.h"
+#include "show/json.h"
+#include "show/page.h"
+
+typedef struct hu_report_run {
+    char *folder;
+    char *precision; /* precision.name */
+    char label[200]; /* tells it from the other runs */
+    char name[200];  /* the same without the seed */
+    char family[96]; /* "demote+promote" of "demote:0.6+promote": one colour */
+    int64_t seed;
+    int number;        /* of its precision among the report's */
+    int family_number; /* of its family */
+    bool is_first;     /* of the seeds of its precision */
+    hu_keys *config;   /* resolved */
+    json_t *result;    /* NULL: not ended, or of an older version */
+    hu_history *history;
+    char missing[1024]; /* what the folder lacks; "": nothing */
+} hu_report_run;
+
+typedef struct hu_report {
+    hu_report_run *run;
+    size_t count, capacity;
+    int precisions, families;
+} hu_report;
+
+/* Adds a run folder, or all runs of the folder of a comparison or a demo. HU_ERR_MISSING if it is
+ * none of these. What a run lacks is noted in it. */
+hu_status hu_report_add(hu_report *report, const char *folder);
+
+/* Numbers, labels and colours, when all are added. */
+void hu_report_number(hu_report *report);
+void hu_report_free(hu_report *report);
+
+/* Numbers the runs and writes the whole page to a file. */
+hu_status hu_report_page(hu_report *report, const char *path);
+
+/* Report of the folder's own runs, written to FOLDER/report.html. */
+hu_status hu_report_write(const char *folder);
+
+/* The same at the end of a training, which does not fail with it: says on stderr what is wrong.
+ * false: there is no report. */
+bool hu_report_try(const char *folder);
+
+/* The sections. */
+void hu_report_overview(hu_page *page, const hu_report *report);
+void hu_report_curves(hu_page *page, const hu_report *report);
+void hu_report_exponents(hu_page *page, const hu_report *report);
+void hu_report_losses(hu_page *page, const hu_report *report);
+void hu_report_groups(hu_page *page, const hu_report *report);
+void hu_report_memory(hu_page *page, const hu_report *report);
+void hu_report_settings(hu_page *page, const hu_report *report);
+
+/* Bits of a number in a format as the files name it; 32 for float32, 0 if it is not known. */
+double hu_report_bits(const char *format);
+
+#endif

@@ -1,0 +1,49 @@
+#include "session/assumed.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+enum { GREEN = 1 };
+
+hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
+    enum { SAMPLES = 50000, GREY_SIDE = 28, COLOUR_SIDE = 32, COLOURS = 3, CLASSES = 10 };
+    bool is_grey = strcmp(model, "cnn-s") == 0;
+    int64_t side = is_grey ? GREY_SIDE : COLOUR_SIDE, batches = SAMPLES / batch;
+    hu_dataset assumed = {.train = {.count = batch * (batches ? batches : 1)},
+                          .test = {.count = batch}};
+    hu_dataset_set_images(&assumed, side, side, is_grey ? 1 : COLOURS, CLASSES);
+    for (int c = 0; c < HU_CHANNELS_MAX; c++) {
+        assumed.field[HU_FIELD_IMAGE].mean[c] = 0.5f;
+        assumed.field[HU_FIELD_IMAGE].std[c] = 0.25f;
+    }
+    return assumed;
+}
+
+/* from, to: height, width, channels. Moves the middle of one channel of every image to the front of
+ * the pixels, place by place: none is overwritten before it is read. */
+static void take_middle(const int64_t *from, const int64_t *to, int64_t count, uint8_t *pixels) {
+    int64_t top = (from[0] - to[0]) / 2, left = (from[1] - to[1]) / 2;
+    uint8_t *next = pixels;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t y = 0; y < to[0]; y++)
+            for (int64_t x = 0; x < to[1]; x++) {
+                int64_t place = (i * from[0] + top + y) * from[1] + left + x;
+                *next++ = pixels[place * from[2] + GREEN];
+            }
+}
+
+hu_status hu_assumed_open(const char *model, const hu_data_limits *limits, hu_dataset **dataset) {
+    hu_status st = HU_OK;
+    const hu_dataset assumed = hu_assumed_dataset(model, 1);
+    HU_TRY(hu_dataset_open("glyphs", limits, dataset));
+    hu_dataset *opened = *dataset;
+    int64_t *from = opened->field[HU_FIELD_IMAGE].extent;
+    const int64_t *to = assumed.field[HU_FIELD_IMAGE].extent;
+    if (from[2] == to[2]) return HU_OK;
+    take_middle(from, to, opened->train.count, opened->owned[0]);
+    take_middle(from, to, opened->test.count, opened->owned[2]);
+    memcpy(from, to, sizeof opened->field[HU_FIELD_IMAGE].extent);
+done:
+    return st;
+}

@@ -1,0 +1,14 @@
+/* session/assumed.h - the data that plan and bench assume where the user names none. */
+#ifndef HU_SESSION_ASSUMED_H
+#define HU_SESSION_ASSUMED_H
+#include <halfulp/data.h>
+
+/* Shapes without pixels: 10 classes, 28x28x1 images for cnn-s, 32x32x3 for the other models; the
+ * number of samples is a multiple of batch. To plan with, never to be read or closed. */
+hu_dataset hu_assumed_dataset(const char *model, int64_t batch);
+
+/* The same shapes with pixels: drawn digits, for cnn-s what is in the middle of their green. Owner
+ * frees with hu_dataset_close. */
+hu_status hu_assumed_open(const char *model, const hu_data_limits *limits, hu_dataset **dataset);
+
+#endif

@@ -1,0 +1,25 @@
+/* session/listener.h - who hears of a training while it runs. The library itself never prints. */
+#ifndef HU_SESSION_LISTENER_H
+#define HU_SESSION_LISTENER_H
+#include "train/trainer.h"
+
+/* A step that has just ended. */
+typedef struct hu_step_news {
+    const hu_step_report *report;
+    int64_t steps; /* of the whole training */
+    double rate;   /* samples a second, of this process so far */
+} hu_step_news;
+
+/* A function that is NULL, or a listener that is NULL, does not hear. */
+typedef struct hu_listener {
+    void *context;
+    void (*on_plan)(void *context, const hu_ledger *ledger); /* before the first step */
+    void (*on_step)(void *context, const hu_step_news *news);
+    void (*on_message)(void *context, const char *text); /* one sentence, without a newline */
+} hu_listener;
+
+/* Gives a message to the listener, if it hears. */
+void hu_listener_tell(const hu_listener *listener, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

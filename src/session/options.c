@@ -1,0 +1,338 @@
+#include "session/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "base/error.h"
+#include "session/recipe.h"
+
+/* One key: auto takes the data set's own number. */
+static hu_status set_number(hu_config *config, const char *key, int64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return hu_config_set(config, key, text, "recipe");
+}
+
+/* data.augment: auto, none, or names of what is switched on at its usual strength; sub-keys win. */
+static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_augment *augment) {
+    hu_status st = HU_OK;
+    hu_augment usual = dataset->augment;
+    const hu_keys *list;
+    HU_TRY(hu_config_list(config, "data.augment", &list));
+    for (size_t i = 0; i < hu_keys_count(list); i++) {
+        const char *word = hu_keys_value(hu_keys_at(list, i));
+        if (strcmp(word, "auto") == 0) continue;
+        if (i == 0) usual = (hu_augment){0};
+        if (strcmp(word, "crop") == 0)
+            usual.pad = dataset->augment.pad ? dataset->augment.pad : 4;
+        else if (strcmp(word, "flip") == 0)
+            usual.flip = true;
+        else if (strcmp(word, "cutout") == 0)
+            usual.cutout = 8;
+        else if (strcmp(word, "none") != 0)
+            return hu_keys_fail(hu_keys_at(list, i), "auto, none, crop, flip or cutout");
+    }
+    HU_TRY(set_number(config, "data.pad", usual.pad));
+    HU_TRY(hu_config_set(config, "data.flip", usual.flip ? "on" : "off", "recipe"));
+    HU_TRY(set_number(config, "data.cutout", usual.cutout));
+    HU_TRY(hu_config_i64(config, "data.pad", &augment->pad));
+    HU_TRY(hu_config_bool(config, "data.flip", &augment->flip));
+    HU_TRY(hu_config_i64(config, "data.cutout", &augment->cutout));
+done:
+    return st;
+}
+
+static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
+    hu_status st = HU_OK;
+    const char *name;
+    hu_optimizer_options *optimizer = &options->optimizer;
+    HU_TRY(hu_config_text(config, "optimizer.name", &name));
+    HU_TRY(hu_optimizer_parse(name, &optimizer->kind));
+    HU_TRY(hu_config_f64(config, "optimizer.weight_decay", &optimizer->weight_decay));
+    HU_TRY(hu_config_f64(config, "optimizer.momentum", &optimizer->momentum));
+    HU_TRY(hu_config_bool(config, "optimizer.nesterov", &optimizer->nesterov));
+    HU_TRY(hu_config_f64(config, "optimizer.beta1", &optimizer->beta1));
+    HU_TRY(hu_config_f64(config, "optimizer.beta2", &optimizer->beta2));
+    HU_TRY(hu_config_f64(config, "optimizer.eps", &optimizer->eps));
+    HU_TRY(hu_config_f64(config, "optimizer.clip_norm", &options->clip_norm));
+    HU_TRY(hu_config_i64(config, "optimizer.accumulate", &options->accumulate));
+done:
+    return st;
+}
+
+/* Items of a list key joined by commas, for the parsers of milestones and knots. */
+static hu_status join_list(const hu_config *config, const char *key, char *text, size_t capacity) {
+    const hu_keys *list;
+    size_t used = 0;
+    hu_status st = hu_config_list(config, key, &list);
+    text[0] = '\0';
+    for (size_t i = 0; st == HU_OK && i < hu_keys_count(list); i++) {
+        const char *item = hu_keys_value(hu_keys_at(list, i));
+        if (strcmp(item, "auto") == 0) continue;
+        int written = snprintf(text + used, capacity - used, "%s%s", used ? "," : "", item);
+        if (written < 0 || (size_t)written >= capacity - used)
+            return hu_fail(HU_ERR_LIMIT, "%s: the list is longer than %zu characters", key,
+                           capacity);
+        used += (size_t)written;
+    }
+    return st;
+}
+
+static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
+    hu_status st = HU_OK;
+    const char *kind, *unit;
+    char list[1024];
+    *schedule = hu_schedule_constant(0.0);
+    HU_TRY(hu_config_text(config, "lr.schedule", &kind));
+    HU_TRY(hu_schedule_parse(kind, &schedule->kind));
+    HU_TRY(hu_config_text(config, "lr.per", &unit));
+    HU_TRY(hu_schedule_parse_unit(unit, &schedule->unit));
+    HU_TRY(hu_config_f64(config, "lr.base", &schedule->lr));
+    HU_TRY(hu_config_f64(config, "lr.floor", &schedule->floor));
+    HU_TRY(hu_config_f64(config, "lr.factor", &schedule->factor));
+    HU_TRY(hu_config_f64(config, "lr.warmup", &schedule->warmup));
+    schedule->warmup_unit = HU_UNIT_EPOCH;
+    HU_TRY(hu_config_f64(config, "lr.warmup_start", &schedule->warmup_start));
+    HU_TRY(join_list(config, "lr.milestones", list, sizeof list));
+    if (list[0]) HU_TRY(hu_schedule_parse_milestones(list, schedule));
+    HU_TRY(join_list(config, "lr.knots", list, sizeof list));
+    if (list[0]) HU_TRY(hu_schedule_parse_knots(list, schedule));
+done:
+    return st;
+}
+
+/* What only assignments and promotion have. A list without "listed" would be dead words. */
+static hu_status read_assignment(const hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const char *high, *low;
+    const hu_keys *list;
+    HU_TRY(hu_config_text(config, "precision.high", &high));
+    HU_TRY(hu_config_text(config, "precision.low", &low));
+    HU_TRY(hu_precision_set_candidates(precision, high, low));
+    HU_TRY(hu_config_f64(config, "precision.promote_at", &precision->promote_at));
+    HU_TRY(hu_config_list(config, "precision.low_tensors", &list));
+    for (size_t i = 0; i < hu_keys_count(list); i++)
+        HU_TRY(hu_precision_add_listed(precision, hu_keys_value(hu_keys_at(list, i))));
+    if (precision->listed_count > 0 && precision->assignment.kind != &hu_assignment_listed)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.low_tensors: found %u with precision '%s', expected them with "
+                       "precision=listed",
+                       precision->listed_count, precision->name);
+done:
+    return st;
+}
+
+static hu_status read_precision(hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const char *name, *scheme, *rounding;
+    const hu_keys *rules;
+    HU_TRY(hu_config_text(config, "precision.name", &name));
+    if (hu_is_plan_path(name))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.name: found the plan file '%s' inside of a file, expected it on "
+                       "the command line: precision=%s or config=%s",
+                       name, name, name);
+    HU_TRY(hu_precision_parse(name, precision));
+    HU_TRY(read_assignment(config, precision));
+    HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
+    if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
+    HU_TRY(hu_config_text(config, "precision.rounding", &rounding));
+    if (strcmp(rounding, "auto") != 0) {
+        hu_rounding mode;
+        HU_TRY(hu_rounding_parse(rounding, &mode));
+        hu_precision_set_rounding(precision, mode);
+    }
+    HU_TRY(hu_config_list(config, "precision.rules", &rules));
+    for (size_t i = 0; i < hu_keys_count(rules); i++)
+        HU_TRY(hu_precision_add_rule(precision, hu_keys_value(hu_keys_at(rules, i))));
+done:
+    return st;
+}
+
+static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulators) {
+    hu_status st = HU_OK;
+    const char *name, *word;
+    const hu_keys *rules;
+    hu_semantics semantics;
+    HU_TRY(hu_config_text(config, "accumulator.semantics", &word));
+    HU_TRY(hu_semantics_parse(word, &semantics));
+    HU_TRY(hu_config_text(config, "accumulator.name", &name));
+    HU_TRY(hu_accumulators_parse(name, semantics, accumulators));
+    HU_TRY(hu_config_list(config, "accumulator.rules", &rules));
+    for (size_t i = 0; i < hu_keys_count(rules); i++)
+        HU_TRY(
+            hu_accumulators_add_rule(accumulators, hu_keys_value(hu_keys_at(rules, i)), semantics));
+    HU_TRY(hu_config_i64(config, "accumulator.count_every", &accumulators->count_every));
+done:
+    return st;
+}
+
+static hu_status read_scaler(hu_config *config, const hu_precision *precision,
+                             int64_t steps_per_epoch, hu_loss_scale_options *scaler) {
+    hu_status st = HU_OK;
+    const char *name;
+    double init, growth, backoff, least, most;
+    int64_t interval, stop_after;
+    bool dynamic = precision->scaler == HU_SCALER_DYNAMIC;
+    HU_TRY(hu_config_text(config, "scaler.name", &name));
+    if (strcmp(name, "auto") == 0) name = dynamic ? "dynamic" : "none";
+    HU_TRY(hu_config_set(config, "scaler.name", name, "precision"));
+    HU_TRY(hu_loss_scale_parse(name, &scaler->kind));
+    *scaler = hu_loss_scale_defaults(scaler->kind);
+    HU_TRY(hu_config_set(config, "scaler.init", scaler->kind == HU_LOSS_SCALE_NONE ? "1" : "65536",
+                         "precision"));
+    HU_TRY(set_number(config, "scaler.interval",
+                      precision->scaler_epoch_interval ? steps_per_epoch : 2000));
+    HU_TRY(set_number(config, "scaler.stop_after", 20));
+    HU_TRY(hu_config_f64(config, "scaler.init", &init));
+    HU_TRY(hu_config_f64(config, "scaler.growth", &growth));
+    HU_TRY(hu_config_f64(config, "scaler.backoff", &backoff));
+    HU_TRY(hu_config_f64(config, "scaler.min", &least));
+    HU_TRY(hu_config_f64(config, "scaler.max", &most));
+    HU_TRY(hu_config_i64(config, "scaler.interval", &interval));
+    HU_TRY(hu_config_i64(config, "scaler.stop_after", &stop_after));
+    *scaler =
+        (hu_loss_scale_options){.kind = scaler->kind,
+                                .init = scaler->kind == HU_LOSS_SCALE_NONE ? 1.0f : (float)init,
+                                .growth = (float)growth,
+                                .backoff = (float)backoff,
+                                .interval = (int32_t)interval,
+                                .min = (float)least,
+                                .max = most > 3.3e38 ? 0.0f : (float)most,
+                                .max_consecutive_skips = (int32_t)stop_after};
+done:
+    return st;
+}
+
+/* steps wins over epochs if the user gave it. */
+static hu_status read_length(hu_config *config, int64_t steps_per_epoch, int64_t *steps) {
+    double epochs;
+    hu_status st = HU_OK;
+    if (!hu_config_is_auto(config, "run.steps")) return hu_config_i64(config, "run.steps", steps);
+    HU_TRY(hu_config_f64(config, "run.epochs", &epochs));
+    *steps = (int64_t)ceil(epochs * (double)steps_per_epoch);
+    HU_TRY(set_number(config, "run.steps", *steps));
+done:
+    return st;
+}
+
+static hu_status read_eval_weights(hu_config *config, const hu_precision *precision,
+                                   bool *masters) {
+    const char *name;
+    hu_status st = hu_config_set(config, "eval.weights",
+                                 precision->eval_masters ? "master" : "rounded", "precision");
+    if (st == HU_OK) st = hu_config_text(config, "eval.weights", &name);
+    if (st == HU_OK) *masters = strcmp(name, "master") == 0;
+    return st;
+}
+
+/* Samples of a chunk: small enough for the second cache (four images of 32x32x16 numbers are
+ * 256 KiB) and for an even share of work, never a function of the threads. */
+static int64_t usual_chunk(int64_t batch) {
+    enum { USUAL_CHUNK = 4 };
+    return batch < USUAL_CHUNK ? batch : USUAL_CHUNK;
+}
+
+static hu_status read_run(hu_config *config, hu_train_options *options) {
+    hu_status st = HU_OK;
+    const char *storage, *products;
+    int64_t threads;
+    HU_TRY(set_number(config, "run.threads", omp_get_num_procs()));
+    HU_TRY(hu_config_u64(config, "run.seed", &options->seed));
+    HU_TRY(hu_config_i64(config, "run.threads", &threads));
+    options->threads = (int)threads;
+    HU_TRY(set_number(config, "run.chunk", usual_chunk(options->batch)));
+    HU_TRY(hu_config_i64(config, "run.chunk", &options->chunk));
+    HU_TRY(hu_config_text(config, "run.storage", &storage));
+    HU_TRY(hu_storage_mode_parse(storage, &options->storage));
+    bool fused;
+    HU_TRY(hu_config_bool(config, "run.fuse", &fused));
+    HU_TRY(hu_config_bool(config, "run.recompute", &options->recompute));
+    HU_TRY(hu_config_i64(config, "run.histogram_every", &options->histogram_every));
+    options->apart = !fused;
+    HU_TRY(hu_config_text(config, "run.products", &products));
+    options->by_dnn = strcmp(products, "onednn") == 0;
+    options->by_winograd = strcmp(products, "winograd") == 0;
+    HU_TRY(hu_config_bool(config, "precision.master", &options->keep_masters));
+done:
+    return st;
+}
+
+/* Where the training begins and in which order it sees the data. */
+static hu_status read_start(const hu_config *config, hu_train_options *options) {
+    hu_status st;
+    const char *hash;
+    bool shuffle;
+    char *end;
+    HU_TRY(hu_config_bool(config, "data.shuffle", &shuffle));
+    options->keep_order = !shuffle;
+    HU_TRY(hu_config_text(config, "model.init", &options->init));
+    HU_TRY(hu_config_text(config, "model.init_hash", &hash));
+    if (!options->init[0])
+        return hu_fail(HU_ERR_ARGUMENT, "model.init: found '', expected a file or none");
+    if (strcmp(options->init, "none") == 0) options->init = NULL;
+    if (!options->init || strcmp(hash, "auto") == 0) return HU_OK;
+    options->init_hash = strtoull(hash, &end, 16);
+    if (strlen(hash) == 16 && strspn(hash, "0123456789abcdef") == 16 && options->init_hash)
+        return HU_OK;
+    return hu_fail(HU_ERR_PARSE,
+                   "model.init_hash: found '%.40s', expected auto or 16 hexadecimal digits", hash);
+done:
+    return st;
+}
+
+hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_precision *precision,
+                           hu_train_options *options) {
+    hu_status st = HU_OK;
+    *options = (hu_train_options){0};
+    *precision = (hu_precision){0};
+    HU_TRY(hu_recipe_apply(config));
+    HU_TRY(hu_config_text(config, "model.name", &options->model));
+    HU_TRY(hu_config_f64(config, "model.width", &options->width));
+    HU_TRY(read_start(config, options));
+    HU_TRY(read_augment(config, dataset, &options->augment));
+    HU_TRY(hu_config_i64(config, "run.batch", &options->batch));
+    int64_t steps_per_epoch = (dataset->train.count + options->batch - 1) / options->batch;
+    HU_TRY(read_precision(config, precision));
+    HU_TRY(read_accumulators(config, &precision->accumulators));
+    HU_TRY(read_optimizer(config, options));
+    HU_TRY(read_schedule(config, &options->schedule));
+    HU_TRY(read_scaler(config, precision, steps_per_epoch, &options->scaler));
+    HU_TRY(read_length(config, steps_per_epoch, &options->steps));
+    HU_TRY(read_eval_weights(config, precision, &options->eval_masters));
+    HU_TRY(read_run(config, options));
+    options->precision = *precision;
+done:
+    if (st != HU_OK) hu_precision_free(precision);
+    return st;
+}
+
+hu_status hu_options_given(const hu_config *config, hu_keys *given) {
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const char *name = hu_config_keys[i].name;
+        hu_keys *copy;
+        if (!hu_config_given(config, name)) continue;
+        hu_status st = hu_keys_copy(hu_keys_find(hu_config_tree(config), name), &copy);
+        if (st == HU_OK) st = hu_keys_set(given, name, copy);
+        if (st != HU_OK) return st;
+    }
+    return HU_OK;
+}
+
+hu_status hu_options_copy(const hu_config *config, hu_config **copy) {
+    static const char *const no_flags[] = {NULL};
+    hu_config_request nothing = {.flags = no_flags};
+    hu_status st = HU_OK;
+    hu_keys *given = NULL;
+    HU_TRY(hu_config_load(&nothing, copy));
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "command line", &given));
+    HU_TRY(hu_options_given(config, given));
+    if (hu_keys_count(given) > 0) HU_TRY(hu_config_merge(*copy, given));
+done:
+    hu_keys_free(given);
+    return st;
+}

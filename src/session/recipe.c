@@ -1,0 +1,67 @@
+#include "session/recipe.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "precision/role.h"
+
+/* What a model and data set are trained with unless the user says otherwise. The first row that
+ * matches counts. */
+typedef struct recipe {
+    const char *model, *data; /* glob patterns */
+    const char *batch, *epochs, *lr, *schedule, *warmup, *momentum, *nesterov, *weight_decay;
+} recipe;
+
+static const recipe recipes[] = {
+    {"cnn-s", "*", "64", "1.45", "0.15", "cosine", "0.2", "0.9", "on", "0.0005"},
+    {"squeezenet", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"shufflenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"mobilenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"resnet18", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"*", "*", "128", "5", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
+};
+
+/* Momentum, decay and rate: the rows are written for SGD, the adams take their customary values. */
+static hu_status take_update(hu_config *config, const recipe *row) {
+    hu_status st = HU_OK;
+    const char *optimizer;
+    double momentum;
+    HU_TRY(hu_config_text(config, "optimizer.name", &optimizer));
+    bool is_sgd = strcmp(optimizer, "sgd") == 0, is_adamw = strcmp(optimizer, "adamw") == 0;
+    HU_TRY(hu_config_set(config, "lr.base", is_sgd ? row->lr : "0.001", "recipe"));
+    HU_TRY(hu_config_set(config, "optimizer.momentum", row->momentum, "recipe"));
+    HU_TRY(hu_config_f64(config, "optimizer.momentum", &momentum));
+    HU_TRY(hu_config_set(config, "optimizer.nesterov", momentum > 0.0 ? row->nesterov : "off",
+                         "recipe"));
+    HU_TRY(hu_config_set(config, "optimizer.weight_decay", is_adamw ? "0.01" : row->weight_decay,
+                         "recipe"));
+done:
+    return st;
+}
+
+static hu_status take_recipe(hu_config *config, const recipe *row) {
+    hu_status st = HU_OK;
+    const char *schedule;
+    HU_TRY(hu_config_set(config, "run.batch", row->batch, "recipe"));
+    HU_TRY(hu_config_set(config, "run.epochs", row->epochs, "recipe"));
+    HU_TRY(take_update(config, row));
+    HU_TRY(hu_config_set(config, "lr.schedule", row->schedule, "recipe"));
+    HU_TRY(hu_config_set(config, "lr.warmup", row->warmup, "recipe"));
+    HU_TRY(hu_config_text(config, "lr.schedule", &schedule));
+    bool by_epoch = strcmp(schedule, "step") == 0 || strcmp(schedule, "piecewise") == 0;
+    HU_TRY(hu_config_set(config, "lr.per", by_epoch ? "epoch" : "step", "recipe"));
+done:
+    return st;
+}
+
+hu_status hu_recipe_apply(hu_config *config) {
+    const char *model, *data;
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_text(config, "model.name", &model));
+    HU_TRY(hu_config_text(config, "data.name", &data));
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
+        if (hu_glob_match(recipes[i].model, model) && hu_glob_match(recipes[i].data, data))
+            return take_recipe(config, &recipes[i]);
+done:
+    return st;
+}

@@ -1,0 +1,27 @@
+/* session/saved_run.h - a run's folder read again: its configuration, and its newest checkpoint. */
+#ifndef HU_SESSION_SAVED_RUN_H
+#define HU_SESSION_SAVED_RUN_H
+#include "config/config.h"
+#include "session/listener.h"
+#include "train/trainer.h"
+
+typedef struct hu_saved_run {
+    const char *directory; /* borrowed */
+    hu_dataset *dataset;
+    hu_precision precision;
+    hu_train_options options;
+    hu_trainer *trainer;
+    int64_t step; /* of the checkpoint */
+} hu_saved_run;
+
+/* Reads the folder's resolved configuration; what the user gave now wins over it, but for
+ * model.init, which a run keeps: HU_ERR_ARGUMENT. */
+hu_status hu_saved_run_merge(hu_config *config, const char *directory);
+
+/* Merges, makes the trainer and restores the newest sound checkpoint into it; a damaged later one
+ * is named to the listener. Owner closes. */
+hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_listener *listener,
+                            hu_saved_run *run);
+void hu_saved_run_close(hu_saved_run *run);
+
+#endif

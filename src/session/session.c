@@ -1,0 +1,294 @@
+#include "session/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "journal/plan.h"
+#include "session/options.h"
+#include "session/warnings.h"
+#include "show/json.h"
+#include "train/weights.h"
+
+static hu_status read_intervals(hu_session *session) {
+    hu_status st = HU_OK;
+    char text[32];
+    hu_config *config = session->config;
+    int64_t per_epoch = hu_trainer_steps_per_epoch(session->trainer);
+    snprintf(text, sizeof text, "%lld", (long long)per_epoch);
+    HU_TRY(hu_config_set(config, "run.checkpoint_every", text, "recipe"));
+    HU_TRY(hu_config_set(config, "run.log_every", "10", "recipe"));
+    HU_TRY(hu_config_i64(config, "run.checkpoint_every", &session->checkpoint_every));
+    HU_TRY(hu_config_i64(config, "run.log_every", &session->log_every));
+    HU_TRY(hu_config_i64(config, "eval.every", &session->eval_every));
+done:
+    return st;
+}
+
+/* The weights of model.init, whose hash becomes part of the configuration. */
+static hu_status import_weights(hu_session *session) {
+    hu_status st = HU_OK;
+    const char *path;
+    char hash[32];
+    HU_TRY(hu_config_text(session->config, "model.init", &path));
+    if (strcmp(path, "none") == 0) return HU_OK;
+    HU_TRY(hu_trainer_import(session->trainer, path));
+    snprintf(hash, sizeof hash, "%016llx",
+             (unsigned long long)hu_trainer_init_hash(session->trainer));
+    HU_TRY(hu_config_set(session->config, "model.init_hash", hash, "model.init"));
+done:
+    return st;
+}
+
+/* The recorder's section of a checkpoint; older ones have none. Owner frees. */
+static hu_status copy_record(const hu_checkpoint *checkpoint, void **copy, size_t *bytes) {
+    const void *data;
+    *copy = NULL;
+    if (hu_checkpoint_section(checkpoint, HU_RECORDER_SECTION, &data, bytes) != HU_OK) return HU_OK;
+    hu_status st = hu_alloc(*bytes, copy);
+    if (st == HU_OK) memcpy(*copy, data, *bytes);
+    return st;
+}
+
+/* Loads the newest checkpoint of a folder; a run that was stopped before its first one starts
+ * anew. */
+static hu_status load_newest(hu_session *session, const char *directory, void **record,
+                             size_t *bytes) {
+    hu_status st = HU_OK;
+    hu_checkpoint *checkpoint = NULL;
+    char warning[1024], path[4096];
+    snprintf(path, sizeof path, "%s/checkpoint", directory);
+    st = hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning);
+    if (st == HU_ERR_MISSING) {
+        hu_listener_tell(session->listener, "%s holds no checkpoint yet: starts from step 0",
+                         directory);
+        return import_weights(session);
+    }
+    HU_TRY(st);
+    if (warning[0]) hu_listener_tell(session->listener, "%s", warning);
+    HU_TRY(hu_trainer_restore(session->trainer, checkpoint));
+    HU_TRY(copy_record(checkpoint, record, bytes));
+    int64_t step = hu_trainer_progress(session->trainer)->step;
+    if (step > session->steps)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "%s has done %lld steps already, asked for %lld", directory,
+                       (long long)step, (long long)session->steps));
+    if (step == session->steps)
+        hu_listener_tell(session->listener, "%s is finished", directory);
+    else
+        hu_listener_tell(session->listener, "goes on from %s", hu_checkpoint_path(checkpoint));
+done:
+    hu_checkpoint_free(checkpoint);
+    return st;
+}
+
+/* plan.json: what a training begins with, promotions of a checkpoint not yet made. Owner frees. */
+static hu_status make_plan(const hu_session *session, char **text) {
+    const hu_run *run = hu_trainer_run(session->trainer);
+    hu_ledger ledger = hu_trainer_ledger(session->trainer);
+    json_t *plan = hu_plan_json(run->graph, run->edges, hu_trainer_batch(session->trainer));
+    if (plan) json_object_set_new(plan, "memory_bytes", hu_ledger_json(&ledger));
+    return hu_json_line(plan, text);
+}
+
+static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
+    hu_status st = HU_OK;
+    void *record = NULL;
+    char *plan = NULL;
+    size_t bytes = 0;
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    HU_TRY(make_plan(session, &plan));
+    if (resume) {
+        HU_TRY(load_newest(session, directory, &record, &bytes));
+        HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
+    } else {
+        hu_ledger ledger = hu_trainer_ledger(session->trainer);
+        HU_TRY(import_weights(session));
+        size_t state = (size_t)(ledger.parameters + ledger.optimizer);
+        HU_TRY(hu_run_folder_create(directory, session->config, state, &session->folder));
+    }
+    HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));
+    session->start_step = progress->step;
+    HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
+done:
+    hu_free(record);
+    hu_free(plan);
+    return st;
+}
+
+hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
+                          bool resume, const hu_listener *listener, hu_session *session) {
+    hu_status st = HU_OK;
+    hu_train_options options;
+    *session = (hu_session){
+        .config = config, .dataset = dataset, .listener = listener, .before = hu_ledger_now()};
+    HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
+    HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));
+    session->steps = options.steps;
+    if (options.batch > dataset->train.count)
+        hu_listener_tell(listener,
+                         "batch %lld is larger than the %lld training samples: a step takes all",
+                         (long long)options.batch, (long long)dataset->train.count);
+    hu_ledger ledger = hu_trainer_ledger(session->trainer);
+    HU_TRY(hu_ledger_check(&ledger, &session->before));
+    hu_warnings_tell(hu_trainer_run(session->trainer), listener);
+    HU_TRY(read_intervals(session));
+    HU_TRY(open_folder(session, directory, resume));
+    if (listener && listener->on_plan) listener->on_plan(listener->context, &ledger);
+done:
+    if (st != HU_OK) hu_session_close(session);
+    return st;
+}
+
+void hu_session_close(hu_session *session) {
+    hu_trainer_free(session->trainer);
+    hu_run_folder_close(&session->folder);
+    hu_precision_free(&session->precision);
+    *session = (hu_session){0};
+}
+
+static bool is_multiple(int64_t step, int64_t every) {
+    return every > 0 && step % every == 0;
+}
+
+static bool is_evaluated(const hu_session *session) {
+    int64_t step = hu_trainer_progress(session->trainer)->step;
+    int64_t every = session->eval_every * hu_trainer_steps_per_epoch(session->trainer);
+    return step >= session->steps || is_multiple(step, every);
+}
+
+/* Evaluates at the ends of epochs and of the training; *accuracy stays negative otherwise. */
+static hu_status maybe_evaluate(hu_session *session, double *accuracy, double *loss) {
+    *accuracy = -1.0;
+    if (!is_evaluated(session)) return HU_OK;
+    hu_status st = hu_trainer_evaluate(session->trainer, accuracy, loss);
+    if (st == HU_OK) hu_trainer_note_accuracy(session->trainer, *accuracy);
+    return st;
+}
+
+static double rate_of(const hu_session *session) {
+    return session->train_seconds > 0.0 ? (double)session->train_samples / session->train_seconds
+                                        : 0.0;
+}
+
+/* Rows and checkpoint after a good step. */
+static hu_status after_step(hu_session *session, const hu_step_report *report,
+                            hu_session_result *result) {
+    hu_status st = HU_OK;
+    double accuracy;
+    int64_t done = report->step + 1;
+    bool is_logged =
+        is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
+    const hu_run *run = hu_trainer_run(session->trainer);
+    hu_recorder *recorder = session->folder.numerics;
+    bool has_row = is_logged || run->pass.count_products || report->promotions > 0;
+    hu_step_end end = report->skipped ? HU_STEP_SKIPPED : HU_STEP_DONE;
+    HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
+    if (has_row) HU_TRY(hu_recorder_row(recorder));
+    if (report->promotions > 0) HU_TRY(hu_run_folder_promotions(&session->folder, report, run));
+    HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
+    if (is_logged) HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
+    if (done == session->steps || is_multiple(done, session->checkpoint_every))
+        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+done:
+    return st;
+}
+
+static void tell_step(const hu_session *session, const hu_step_report *report) {
+    const hu_listener *listener = session->listener;
+    hu_step_news news = {report, session->steps, rate_of(session)};
+    if (listener && listener->on_step) listener->on_step(listener->context, &news);
+}
+
+static hu_status one_step(hu_session *session, hu_session_result *result) {
+    hu_step_report report;
+    double start = hu_seconds_now();
+    hu_status st = hu_trainer_step(session->trainer, &report);
+    session->train_seconds += hu_seconds_now() - start;
+    session->train_samples += report.samples;
+    tell_step(session, &report);
+    if (st == HU_ERR_NONFINITE) {
+        result->has_diverged = true;
+        snprintf(result->reason, sizeof result->reason, "%s", hu_last_error());
+        st = hu_recorder_note(session->folder.numerics, hu_trainer_run(session->trainer),
+                              report.step, report.skipped ? HU_STEP_SKIPPED : HU_STEP_BROKEN);
+        if (st != HU_OK) return st;
+        return hu_run_folder_row(&session->folder, &report, rate_of(session), -1.0);
+    }
+    if (st == HU_OK) st = after_step(session, &report, result);
+    return st;
+}
+
+static bool is_interrupted(const hu_session *session) {
+    return session->interrupted && *session->interrupted;
+}
+
+hu_status hu_session_run(hu_session *session, hu_session_result *result) {
+    hu_status st = HU_OK;
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    *result = (hu_session_result){
+        .train_loss = NAN, .test_accuracy = NAN, .test_loss = NAN, .best_accuracy = NAN};
+    if (progress->step >= session->steps && progress->last_accuracy_step < 0) {
+        double accuracy;
+        HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
+        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+    }
+    while (progress->step < session->steps && !result->has_diverged) {
+        HU_TRY(one_step(session, result));
+        if (!is_interrupted(session) || progress->step >= session->steps) continue;
+        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+        HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
+                       "after step %lld; `halfulp resume %s` goes on from there",
+                       (long long)progress->step, session->folder.path));
+    }
+    if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
+    if (progress->last_accuracy_step >= 0) {
+        result->test_accuracy = progress->last_accuracy;
+        result->best_accuracy = progress->best_accuracy;
+    }
+    result->images_per_second = rate_of(session);
+done:
+    return st;
+}
+
+json_t *hu_session_json(const hu_session *session, const hu_session_result *result) {
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    const hu_graph *graph = hu_trainer_graph(session->trainer);
+    const char *model = "", *precision = "", *data = "";
+    hu_ledger ledger = hu_trainer_ledger(session->trainer);
+    double elements = progress->elements ? (double)progress->elements : 1.0;
+    double steps = progress->step ? (double)progress->step : 1.0;
+    hu_config_text(session->config, "model.name", &model);
+    hu_config_text(session->config, "precision.name", &precision);
+    hu_config_text(session->config, "data.name", &data);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:I, s:o, s:o, s:o, "
+        "s:o, "
+        "s:s, s:o, s:o}",
+        "model", model, "precision", precision, "data", data, "parameters",
+        (json_int_t)hu_graph_parameters(graph), "steps", (json_int_t)progress->step, "train_loss",
+        hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
+        "best_accuracy", hu_json_number(result->best_accuracy), "low_precision_ratio",
+        hu_json_number(progress->ratio_sum / steps), "model_aggregate_bits",
+        (json_int_t)hu_precision_aggregate_bits(graph, hu_trainer_run(session->trainer)->edges,
+                                                hu_trainer_batch(session->trainer)),
+        "skipped_steps", (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted",
+        (int)hu_trainer_promoted(session->trainer), "images_per_second",
+        hu_json_number(result->images_per_second), "peak_rss_bytes",
+        (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger), "weights_hash",
+        hu_json_hash(hu_trainer_weights_hash(session->trainer)), "overflow_share",
+        hu_json_number((double)progress->overflow / elements), "underflow_share",
+        hu_json_number((double)progress->underflow / elements), "run", session->folder.path,
+        "warnings", hu_warnings_json(hu_trainer_run(session->trainer)), "train_seconds",
+        hu_json_number(session->train_seconds));
+    if (object && result->has_diverged)
+        json_object_set_new(object, "diverged", json_string(result->reason));
+    return object;
+}
+
+hu_status hu_session_keep(const hu_session *session, const hu_session_result *result) {
+    return hu_run_folder_result(&session->folder, hu_session_json(session, result));
+}

@@ -1,0 +1,57 @@
+/* session/session.h - one training run with its folder: progress lines, metrics, checkpoints,
+ * evaluation. */
+#ifndef HU_SESSION_SESSION_H
+#define HU_SESSION_SESSION_H
+#include <signal.h>
+
+#include "config/config.h"
+#include "journal/folder.h"
+#include "session/listener.h"
+#include "show/json.h"
+#include "train/trainer.h"
+
+typedef struct hu_session {
+    hu_config *config;           /* borrowed */
+    hu_dataset *dataset;         /* borrowed */
+    const hu_listener *listener; /* borrowed; NULL: nobody listens */
+    hu_precision precision;
+    hu_trainer *trainer;
+    hu_run_folder folder;
+    hu_ledger before;   /* what the allocator counted before the trainer was made */
+    int64_t steps;      /* of the whole training */
+    int64_t eval_every; /* epochs; 0: only at the end */
+    int64_t checkpoint_every, log_every;
+    int64_t start_step;
+    double train_seconds; /* inside steps of this process */
+    int64_t train_samples;
+    const volatile sig_atomic_t *interrupted; /* NULL: not watched */
+} hu_session;
+
+/* What a finished (or diverged) run is reported as; NaN where there was no step or no evaluation.
+ */
+typedef struct hu_session_result {
+    double train_loss, test_accuracy, test_loss, best_accuracy;
+    double images_per_second;
+    bool has_diverged;
+    char reason[1024]; /* of the divergence */
+} hu_session_result;
+
+/* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one
+ * below runs/), checks the ledger and tells the listener
+ * the memory plan. resume: the folder exists;
+ * its newest checkpoint is loaded, or the run starts anew if it was stopped before the first. */
+hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
+                          bool resume, const hu_listener *listener, hu_session *session);
+void hu_session_close(hu_session *session);
+
+/* Trains to the end. Divergence is not a failure here: result says so. HU_ERR_INTERRUPTED after a
+ * checkpoint. */
+hu_status hu_session_run(hu_session *session, hu_session_result *result);
+
+/* The JSON object of `train --json`. New reference. */
+json_t *hu_session_json(const hu_session *session, const hu_session_result *result);
+
+/* Writes that object to result.json of the run's folder, which says that the run has ended. */
+hu_status hu_session_keep(const hu_session *session, const hu_session_result *result);
+
+#endif

@@ -1,0 +1,54 @@
+#include "show/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+json_t *hu_json_number(double value) {
+    if (isnan(value)) return json_string("nan");
+    if (isinf(value)) return json_string(value > 0 ? "inf" : "-inf");
+    return json_real(value);
+}
+
+json_t *hu_json_hash(uint64_t hash) {
+    return json_sprintf("%016" PRIx64, hash);
+}
+
+double hu_json_real(const json_t *object, const char *path) {
+    char name[64];
+    while (object && *path) {
+        size_t length = strcspn(path, ".");
+        snprintf(name, sizeof name, "%.*s", (int)length, path);
+        object = json_object_get(object, name);
+        path += length + (path[length] == '.');
+    }
+    return json_is_number(object) ? json_number_value(object) : (double)NAN;
+}
+
+static hu_status dump(json_t *object, size_t layout, const char *end, char **text) {
+    *text = NULL;
+    char *made = object ? json_dumps(object, layout | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    if (!made) return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    void *block;
+    size_t bytes = strlen(made) + strlen(end) + 1;
+    hu_status st = hu_alloc(bytes, &block);
+    if (st == HU_OK) snprintf(block, bytes, "%s%s", made, end);
+    if (st == HU_OK) *text = block;
+    free(made);
+    return st;
+}
+
+hu_status hu_json_line(json_t *object, char **line) {
+    return dump(object, JSON_COMPACT, "", line);
+}
+
+hu_status hu_json_pretty(json_t *object, char **text) {
+    return dump(object, JSON_INDENT(2), "\n", text);
+}

@@ -1,0 +1,26 @@
+#include "show/stdout.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+hu_status hu_show_table(const hu_table *table) {
+    char *text;
+    hu_status st = hu_table_print(table, &text);
+    if (st != HU_OK) return st;
+    fputs(text, stdout);
+    hu_free(text);
+    return HU_OK;
+}
+
+hu_status hu_json_print(json_t *object) {
+    if (!object) return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+    json_decref(object);
+    if (failed) return hu_fail(HU_ERR_IO, "cannot write JSON: %s", strerror(errno));
+    putchar('\n');
+    return HU_OK;
+}

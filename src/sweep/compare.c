@@ -1,0 +1,224 @@
+#include "sweep/compare.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/words.h"
+#include "show/json.h"
+
+/* Length of NAME in "NAME=..."; 0 if the word is of another form. */
+static size_t name_length(const char *word, size_t length) {
+    size_t n = 0;
+    while (n < length && (isalpha((unsigned char)word[n]) || word[n] == '_')) n++;
+    return n > 0 && n < length && word[n] == '=' ? n : 0;
+}
+
+static bool is_role(const char *word, size_t length) {
+    static const char *const roles[] = {"w", "act", "grad", "wgrad"};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strlen(roles[i]) == length && memcmp(roles[i], word, length) == 0) return true;
+    return false;
+}
+
+/* Whether the item so far names the role already: "w=e4m3,act=e5m2" has w and act. */
+static bool has_role(const char *item, const char *word, size_t length) {
+    for (const char *at = item; *at;) {
+        if (strncmp(at, word, length) == 0 && at[length] == '=') return true;
+        size_t span = hu_word_length(at);
+        at += span + (at[span] == ',');
+        at += strspn(at, " ");
+    }
+    return false;
+}
+
+/* Whether a word goes on with the item before it. */
+static bool continues(const char *item, const char *word, size_t length) {
+    size_t name = name_length(word, length), first = name_length(item, strlen(item));
+    if (!*item || name == 0) return false;
+    if (!is_role(word, name)) return true;
+    return first > 0 && is_role(item, first) && !has_role(item, word, name);
+}
+
+static hu_status append(hu_keys *list, const char *origin, const char *item) {
+    hu_keys *node;
+    hu_status st = hu_keys_create(HU_KEYS_TEXT, item, origin, &node);
+    return st == HU_OK ? hu_keys_append(list, node) : st;
+}
+
+static size_t part_length(const char *text, bool by_semicolon) {
+    return by_semicolon ? strcspn(text, ";") : hu_word_length(text);
+}
+
+hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list) {
+    hu_status st;
+    char item[512] = "";
+    bool by_semicolon = strchr(text, ';') != NULL;
+    HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, origin, list));
+    while (*text) {
+        size_t length = part_length(text += strspn(text, " "), by_semicolon), used = strlen(item);
+        const char *end = text + length;
+        while (length > 0 && text[length - 1] == ' ') length--;
+        if (used + length + 2 > sizeof item)
+            HU_TRY(hu_fail(HU_ERR_LIMIT, "%s: a precision has more than %zu characters", origin,
+                           sizeof item));
+        bool is_more = !by_semicolon && continues(item, text, length);
+        if (*item && !is_more) HU_TRY(append(*list, origin, item));
+        if (!is_more) used = 0;
+        snprintf(item + used, sizeof item - used, "%s%.*s", used ? "," : "", (int)length, text);
+        text = end + (*end != '\0');
+    }
+    if (*item) HU_TRY(append(*list, origin, item));
+    return HU_OK;
+done:
+    hu_keys_free(*list);
+    *list = NULL;
+    return st;
+}
+
+static void add(double *sum, double value) {
+    *sum += value;
+}
+
+static void take_row(const hu_job *job, hu_compare_mean *mean) {
+    const json_t *result = job->result;
+    double accuracy = hu_json_real(result, "test_accuracy");
+    mean->rows++;
+    mean->failed += job->state == HU_JOB_FAILED;
+    if (job->state != HU_JOB_DONE) return;
+    if (json_object_get(result, "diverged")) {
+        mean->diverged++;
+        return;
+    }
+    mean->done++;
+    mean->least = fmin(mean->least, accuracy);
+    mean->most = fmax(mean->most, accuracy);
+    add(&mean->accuracy, accuracy);
+    add(&mean->best, hu_json_real(result, "best_accuracy"));
+    add(&mean->low_ratio, hu_json_real(result, "low_precision_ratio"));
+    add(&mean->aggregate_bits, hu_json_real(result, "model_aggregate_bits"));
+    add(&mean->memory_bytes, hu_json_real(result, "ledger_bytes.total"));
+    add(&mean->peak_rss_bytes, hu_json_real(result, "peak_rss_bytes"));
+    add(&mean->promoted, hu_json_real(result, "promoted"));
+    add(&mean->skipped, hu_json_real(result, "skipped_steps"));
+    add(&mean->seconds, job->seconds);
+}
+
+static void divide(hu_compare_mean *mean) {
+    double *sums[] = {&mean->accuracy,       &mean->best,         &mean->low_ratio,
+                      &mean->aggregate_bits, &mean->memory_bytes, &mean->peak_rss_bytes,
+                      &mean->promoted,       &mean->skipped,      &mean->seconds};
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        *sums[i] = mean->done ? *sums[i] / mean->done : (double)NAN;
+}
+
+/* A precision that diverged or failed with any seed, or is not finished, is on no front. */
+static bool is_sound(const hu_compare_mean *mean) {
+    return mean->done > 0 && mean->done == mean->rows;
+}
+
+static bool beats(const hu_compare_mean *a, const hu_compare_mean *b) {
+    bool as_good = a->accuracy >= b->accuracy && a->memory_bytes <= b->memory_bytes;
+    return as_good && (a->accuracy > b->accuracy || a->memory_bytes < b->memory_bytes);
+}
+
+static void mark_front(hu_compare_mean *mean, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        mean[i].is_front = is_sound(&mean[i]);
+        for (size_t k = 0; k < count; k++)
+            if (is_sound(&mean[k]) && beats(&mean[k], &mean[i])) mean[i].is_front = false;
+    }
+}
+
+hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
+    void *block;
+    size_t count = hu_keys_count(compare->precisions), seeds = hu_keys_count(compare->seeds);
+    *means = NULL;
+    hu_status st = hu_alloc_array(count, sizeof **means, &block);
+    if (st != HU_OK) return st;
+    hu_compare_mean *made = block;
+    for (size_t i = 0; i < count; i++) {
+        made[i] = (hu_compare_mean){.precision = hu_keys_value(hu_keys_at(compare->precisions, i)),
+                                    .least = (double)NAN,
+                                    .most = (double)NAN};
+        for (size_t k = 0; k < seeds; k++) take_row(&compare->job[i * seeds + k], &made[i]);
+        divide(&made[i]);
+    }
+    mark_front(made, count);
+    *means = made;
+    return HU_OK;
+}
+
+static json_t *row_json(const char *precision, const char *seed, const hu_job *job) {
+    static const char *const keys[] = {
+        "test_accuracy", "best_accuracy", "train_loss",        "low_precision_ratio",
+        "steps",         "skipped_steps", "promoted",          "model_aggregate_bits",
+        "ledger_bytes",  "parameters",    "images_per_second", "peak_rss_bytes",
+        "weights_hash",  "diverged"};
+    static const char *const always[] = {"test_accuracy", "low_precision_ratio", "memory_bytes",
+                                         "peak_rss_bytes"};
+    static const char *const states[] = {"not begun", "stopped", "running", "done", "failed"};
+    json_int_t number = strtoll(seed, NULL, 10);
+    json_t *row = json_pack("{s:s, s:I, s:s, s:s, s:o}", "precision", precision, "seed", number,
+                            "run", job->directory, "state", states[job->state], "seconds",
+                            hu_json_number(job->seconds));
+    for (size_t i = 0; row && job->result && i < sizeof keys / sizeof *keys; i++) {
+        json_t *value = json_object_get(job->result, keys[i]);
+        if (value) json_object_set(row, keys[i], value);
+    }
+    json_t *total = json_object_get(json_object_get(job->result, "ledger_bytes"), "total");
+    if (row && total) json_object_set(row, "memory_bytes", total);
+    for (size_t i = 0; row && i < sizeof always / sizeof *always; i++)
+        if (!json_object_get(row, always[i])) json_object_set_new(row, always[i], json_null());
+    if (row && job->state == HU_JOB_FAILED)
+        json_object_set_new(row, "failed", json_string(job->failure));
+    return row;
+}
+
+static json_t *mean_json(const hu_compare_mean *mean) {
+    return json_pack(
+        "{s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
+        "precision", mean->precision, "rows", mean->rows, "done", mean->done, "diverged",
+        mean->diverged, "failed", mean->failed, "test_accuracy", hu_json_number(mean->accuracy),
+        "test_accuracy_least", hu_json_number(mean->least), "test_accuracy_most",
+        hu_json_number(mean->most), "best_accuracy", hu_json_number(mean->best),
+        "low_precision_ratio", hu_json_number(mean->low_ratio), "model_aggregate_bits",
+        hu_json_number(mean->aggregate_bits), "memory_bytes", hu_json_number(mean->memory_bytes),
+        "peak_rss_bytes", hu_json_number(mean->peak_rss_bytes), "seconds",
+        hu_json_number(mean->seconds), "promoted", hu_json_number(mean->promoted), "skipped_steps",
+        hu_json_number(mean->skipped), "pareto", mean->is_front);
+}
+
+static json_t *common_text(const hu_keys *common, const char *key, const char *preset) {
+    const hu_keys *node = hu_keys_find(common, key);
+    return json_string(node ? hu_keys_value(node) : preset);
+}
+
+hu_status hu_compare_json(const hu_compare *compare, json_t **object) {
+    hu_compare_mean *means;
+    size_t seeds = hu_keys_count(compare->seeds);
+    json_t *rows = json_array(), *list = json_array(), *front = json_array();
+    hu_status st = hu_compare_means(compare, &means);
+    for (size_t i = 0; st == HU_OK && i < hu_keys_count(compare->precisions); i++) {
+        json_array_append_new(list, mean_json(&means[i]));
+        for (size_t k = 0; k < seeds; k++) {
+            const char *seed = hu_keys_value(hu_keys_at(compare->seeds, k));
+            json_array_append_new(rows,
+                                  row_json(means[i].precision, seed, &compare->job[i * seeds + k]));
+            if (means[i].is_front)
+                json_array_append_new(front, json_integer((json_int_t)(i * seeds + k)));
+        }
+    }
+    hu_free(means);
+    *object =
+        json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "kind", "compare", "halfulp",
+                  HALFULP_VERSION, "model", common_text(compare->common, "model.name", "cnn-s"),
+                  "data", common_text(compare->common, "data.name", "fashion-mnist"), "run",
+                  compare->directory, "rows", rows, "precisions", list, "pareto", front);
+    if (st == HU_OK && !*object) st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    return st;
+}

@@ -1,0 +1,39 @@
+/* sweep/compare.h - the rows of a comparison, their means over seeds, and which of these nothing
+ * beats in both accuracy and memory. */
+#ifndef HU_SWEEP_COMPARE_H
+#define HU_SWEEP_COMPARE_H
+#include "config/config.h"
+#include "sweep/jobs.h"
+
+typedef struct hu_compare {
+    hu_keys *precisions, *seeds; /* lists of texts */
+    hu_keys *common;             /* the keys that all rows share */
+    char directory[512];
+    hu_job *job; /* [precisions][seeds] */
+    int count;
+} hu_compare;
+
+/* Means of the rows of one precision that ended well; NaN where there are none. */
+typedef struct hu_compare_mean {
+    const char *precision; /* borrowed */
+    int rows, done, diverged, failed;
+    double accuracy, least, most, best; /* test accuracy: mean, range; mean of the best epochs */
+    double low_ratio, aggregate_bits, memory_bytes, peak_rss_bytes, seconds, promoted, skipped;
+    bool is_front; /* no other precision is as good in both and better in one */
+} hu_compare_mean;
+
+/* Splits "fp32,fp(4,3,4),w=e4m3,act=e5m2,demote:0.6" into precisions: at commas outside
+ * parentheses, but w=, act=, grad=, wgrad= stay together until one comes again; other NAME=VALUE
+ * words belong to what is before them. Only at semicolons if there are any. Owner frees. */
+hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list);
+
+/* Mean of every precision: array of precisions; owner frees with hu_free. */
+hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means);
+
+/* The object of `compare --json`. New reference. */
+hu_status hu_compare_json(const hu_compare *compare, json_t **object);
+
+/* The tables for people. Owner frees with hu_free. */
+hu_status hu_compare_print(const hu_compare *compare, char **text);
+
+#endif

@@ -1,0 +1,153 @@
+/* The tables of compare. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "show/table.h"
+#include "sweep/compare.h"
+
+enum { ROLES = 32 };
+
+static const double mib = 1024.0 * 1024.0;
+
+/* "-" where there is no number. */
+static hu_status number(hu_table *table, const char *unit, int digits, double value) {
+    if (isnan(value)) return hu_table_cell(table, "-");
+    return hu_table_cell(table, "%.*f%s", digits, value, unit);
+}
+
+static hu_status put_range(hu_table *table, const hu_compare_mean *mean) {
+    if (mean->done < 2) return hu_table_cell(table, "-");
+    return hu_table_cell(table, "%.2f..%.2f", 100.0 * mean->least, 100.0 * mean->most);
+}
+
+static hu_status put_mean(hu_table *table, const hu_compare_mean *mean) {
+    hu_status st;
+    HU_TRY(hu_table_cell(table, "%s%s", mean->precision, mean->is_front ? " *" : ""));
+    HU_TRY(number(table, " %", 2, 100.0 * mean->accuracy));
+    HU_TRY(put_range(table, mean));
+    HU_TRY(number(table, " %", 2, 100.0 * mean->best));
+    HU_TRY(number(table, "", 3, mean->low_ratio));
+    HU_TRY(number(table, " MiB", 1, mean->aggregate_bits / 8.0 / mib));
+    HU_TRY(number(table, " MiB", 1, mean->memory_bytes / mib));
+    HU_TRY(number(table, " MiB", 1, mean->peak_rss_bytes / mib));
+    HU_TRY(number(table, "", 0, mean->seconds));
+    HU_TRY(number(table, "", 1, mean->promoted));
+    HU_TRY(number(table, "", 1, mean->skipped));
+    HU_TRY(hu_table_cell(table, "%d of %d", mean->done, mean->rows));
+    HU_TRY(hu_table_cell(table, "%d", mean->diverged));
+done:
+    return st;
+}
+
+static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means, char **text) {
+    static const char *const titles[] = {
+        "precision", "accuracy", "range",    "best",    "low ratio", "aggregate", "memory",
+        "peak RSS",  "seconds",  "promoted", "skipped", "runs",      "diverged"};
+    hu_status st;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
+        HU_TRY(put_mean(table, &means[i]));
+    HU_TRY(hu_table_print(table, text));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* Ledger of the first seed of each precision that has one. */
+static const json_t *ledger_of(const hu_compare *compare, size_t precision) {
+    size_t seeds = hu_keys_count(compare->seeds);
+    for (size_t k = 0; k < seeds; k++) {
+        const json_t *ledger =
+            json_object_get(compare->job[precision * seeds + k].result, "ledger_bytes");
+        if (ledger) return ledger;
+    }
+    return NULL;
+}
+
+static bool is_sum(const char *role) {
+    return strcmp(role, "arena") == 0 || strcmp(role, "saved") == 0 || strcmp(role, "total") == 0;
+}
+
+/* Names of the roles that take memory anywhere, sums last. */
+static int list_roles(const hu_compare *compare, const char **roles) {
+    int count = 1;
+    roles[0] = "precision";
+    for (size_t i = 0; i < hu_keys_count(compare->precisions); i++) {
+        json_t *ledger = (json_t *)(uintptr_t)ledger_of(compare, i);
+        for (void *at = json_object_iter(ledger); at; at = json_object_iter_next(ledger, at)) {
+            const char *role = json_object_iter_key(at);
+            bool is_known = json_number_value(json_object_iter_value(at)) <= 0.0 || is_sum(role);
+            for (int r = 1; r < count; r++) is_known = is_known || strcmp(roles[r], role) == 0;
+            if (!is_known && count < ROLES - 2) roles[count++] = role;
+        }
+    }
+    roles[count++] = "saved";
+    roles[count++] = "total";
+    return count;
+}
+
+static hu_status add_ledgers(const hu_compare *compare, char **text) {
+    const char *roles[ROLES];
+    int count = list_roles(compare, roles);
+    hu_status st;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(roles, count, &table));
+    for (size_t i = 0; i < hu_keys_count(compare->precisions); i++) {
+        const json_t *ledger = ledger_of(compare, i);
+        if (!ledger) continue;
+        HU_TRY(hu_table_cell(table, "%s", hu_keys_value(hu_keys_at(compare->precisions, i))));
+        for (int r = 1; r < count; r++)
+            HU_TRY(hu_table_cell(table, "%.2f", hu_json_real(ledger, roles[r]) / mib));
+    }
+    HU_TRY(hu_table_print(table, text));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+static size_t put_endings(const hu_compare *compare, char *text, size_t capacity) {
+    size_t used = 0;
+    for (int i = 0; i < compare->count && used < capacity; i++) {
+        const hu_job *job = &compare->job[i];
+        const json_t *why = json_object_get(job->result, "diverged");
+        int wrote = 0;
+        if (why)
+            wrote = snprintf(text + used, capacity - used, "%s diverged: %s\n", job->label,
+                             json_string_value(why));
+        else if (job->state == HU_JOB_FAILED)
+            wrote =
+                snprintf(text + used, capacity - used, "%s failed: %s\n", job->label, job->failure);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return used;
+}
+
+hu_status hu_compare_print(const hu_compare *compare, char **text) {
+    static const char notes[] =
+        "* on the front of accuracy against memory. low ratio: mean over the steps; aggregate: all "
+        "tensors of one\nbatch in their formats; memory: arena, masters and optimizer; peak RSS: "
+        "of the whole process.\n";
+    hu_status st;
+    hu_compare_mean *means = NULL;
+    char *results = NULL, *ledgers = NULL;
+    void *block = NULL;
+    HU_TRY(hu_compare_means(compare, &means));
+    HU_TRY(add_means(compare, means, &results));
+    HU_TRY(add_ledgers(compare, &ledgers));
+    size_t capacity =
+        strlen(results) + strlen(ledgers) + sizeof notes + 100 + (size_t)compare->count * 1500;
+    HU_TRY(hu_alloc(capacity, &block));
+    *text = block;
+    int head = snprintf(*text, capacity, "%s\n%s\nmemory by role in MiB (first seed)\n%s\n",
+                        results, notes, ledgers);
+    put_endings(compare, *text + head, capacity - (size_t)head);
+done:
+    hu_free(means);
+    hu_free(results);
+    hu_free(ledgers);
+    return st;
+}

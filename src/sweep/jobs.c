@@ -1,0 +1,274 @@
+#include "sweep/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "config/config.h"
+#include "sweep/job_folder.h"
+
+extern char **environ;
+
+enum { MAX_WORDS = HU_JOB_WORDS + 10, POLL_NANOSECONDS = 50000000 };
+
+hu_status hu_job_word(hu_job *job, const char *key, const char *value) {
+    if (job->words == HU_JOB_WORDS || strlen(key) + strlen(value) + 2 > HU_JOB_WORD_BYTES)
+        return hu_fail(HU_ERR_LIMIT, "%s: found '%.100s' of %zu bytes, expected less", key, value,
+                       strlen(value));
+    snprintf(job->word[job->words++], HU_JOB_WORD_BYTES, "%s=%s", key, value);
+    return HU_OK;
+}
+
+hu_status hu_jobs_look(const hu_jobs *jobs, hu_job *job, int count) {
+    hu_status st = HU_OK;
+    for (int i = 0; i < count && st == HU_OK; i++) st = hu_job_folder_look(jobs->common, &job[i]);
+    return st;
+}
+
+void hu_jobs_free(hu_job *job, int count) {
+    for (int i = 0; job && i < count; i++) json_decref(job[i].result);
+}
+
+static hu_status open_files(const hu_job *job, posix_spawn_file_actions_t *files) {
+    char path[1100];
+    snprintf(path, sizeof path, "%s/log.txt", job->directory);
+    int failed = posix_spawn_file_actions_addopen(files, 0, "/dev/null", O_RDONLY, 0);
+    if (!failed) failed = posix_spawn_file_actions_addopen(files, 1, "/dev/null", O_WRONLY, 0);
+    if (!failed)
+        failed =
+            posix_spawn_file_actions_addopen(files, 2, path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    return failed ? hu_fail(HU_ERR_MEMORY, "%s: out of memory", path) : HU_OK;
+}
+
+/* A process group of its own: Ctrl-C in the terminal reaches this process, which passes it on
+ * once; the second one would stop a training without a checkpoint. */
+static hu_status spawn(char **words, hu_job *job) {
+    hu_status st = HU_OK;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    if (posix_spawn_file_actions_init(&files) != 0)
+        return hu_fail(HU_ERR_MEMORY, "%s: out of memory", job->directory);
+    if (posix_spawnattr_init(&attributes) != 0) {
+        posix_spawn_file_actions_destroy(&files);
+        return hu_fail(HU_ERR_MEMORY, "%s: out of memory", job->directory);
+    }
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    HU_TRY(open_files(job, &files));
+    int failed = posix_spawn(&job->pid, "/proc/self/exe", &files, &attributes, words, environ);
+    if (failed)
+        HU_TRY(
+            hu_fail(HU_ERR_IO, "%s: cannot start a process: %s", job->directory, strerror(failed)));
+    job->state = HU_JOB_RUNNING;
+    job->started = hu_seconds_now();
+done:
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return st;
+}
+
+/* The words of a new training. A plan file is read as a configuration before the common one, so
+ * that the keys of the command win, as beside `train precision=PLAN.yaml`. plan: room for its word.
+ */
+static int train_words(hu_job *job, char *config, char plan[HU_JOB_WORD_BYTES], char **words) {
+    static const char key[] = "precision.name=";
+    int n = 0;
+    for (int i = 0; i < job->words; i++) {
+        const char *path = job->word[i] + sizeof key - 1;
+        bool is_plan = strncmp(job->word[i], key, sizeof key - 1) == 0 && hu_is_plan_path(path);
+        if (is_plan) snprintf(plan, HU_JOB_WORD_BYTES, "config=%s", path);
+        words[n++] = is_plan ? plan : job->word[i];
+    }
+    words[n++] = config;
+    return n;
+}
+
+static hu_status start(const hu_jobs *jobs, hu_job *job) {
+    char config[1100], folder[1100], threads[64], plan[HU_JOB_WORD_BYTES];
+    char quiet[] = "run.quiet=on", json[] = "--json", name[] = "halfulp";
+    char train[] = "train", resume[] = "resume";
+    char *words[MAX_WORDS];
+    int n = 0;
+    hu_status st = hu_directory_create(job->directory);
+    if (st != HU_OK) return st;
+    snprintf(config, sizeof config, "config=%s/common.yaml", jobs->directory);
+    snprintf(folder, sizeof folder, "run.dir=%s", job->directory);
+    snprintf(threads, sizeof threads, "run.threads=%d", jobs->threads);
+    words[n++] = name;
+    if (job->state == HU_JOB_STOPPED) {
+        words[n++] = resume;
+        words[n++] = job->directory;
+    } else {
+        words[n++] = train;
+        n += train_words(job, config, plan, words + n);
+        words[n++] = folder;
+    }
+    words[n++] = threads;
+    words[n++] = quiet;
+    words[n++] = json;
+    words[n] = NULL;
+    return spawn(words, job);
+}
+
+/* "row 3 of 20: ", or nothing for a job that is alone. */
+static void say_place(int number, int count) {
+    if (count > 1) fprintf(stderr, "row %d of %d: ", number, count);
+}
+
+static void say_start(const hu_jobs *jobs, const hu_job *job, int number, int count) {
+    if (jobs->is_quiet) return;
+    say_place(number, count);
+    fprintf(stderr, "%s%s\n", job->label, job->state == HU_JOB_STOPPED ? " (goes on)" : "");
+}
+
+static void say_end(const hu_jobs *jobs, const hu_job *job, int number, int count) {
+    if (jobs->is_quiet) return;
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+    say_place(number, count);
+    fprintf(stderr, "%s: ", job->label);
+    if (job->state == HU_JOB_FAILED)
+        fprintf(stderr, "failed: %s\n", job->failure);
+    else if (job->state == HU_JOB_STOPPED)
+        fprintf(stderr, "stopped\n");
+    else if (json_object_get(job->result, "diverged"))
+        fprintf(stderr, "diverged after %.0f s\n", job->seconds);
+    else
+        fprintf(stderr, "accuracy %.2f %%, %.0f s\n",
+                100.0 * hu_json_real(job->result, "test_accuracy"), job->seconds);
+}
+
+/* What the end of a process means. usage and data errors concern the command, not the row. */
+static hu_status judge(const hu_jobs *jobs, hu_job *job, int code) {
+    hu_status st = HU_OK;
+    job->seconds += hu_seconds_now() - job->started;
+    HU_TRY(hu_job_folder_note(job));
+    if (WIFEXITED(code) && (WEXITSTATUS(code) == 0 || WEXITSTATUS(code) == 4)) {
+        double seconds = job->seconds;
+        HU_TRY(hu_job_folder_look(jobs->common, job));
+        job->seconds = seconds;
+        if (job->state == HU_JOB_DONE) return HU_OK;
+    } else if ((WIFEXITED(code) && WEXITSTATUS(code) == 130) ||
+               (WIFSIGNALED(code) && WTERMSIG(code) == SIGINT)) {
+        job->state = HU_JOB_STOPPED;
+        return HU_OK;
+    }
+    job->state = HU_JOB_FAILED;
+    hu_job_folder_message(job, job->failure, sizeof job->failure);
+    if (WIFEXITED(code) && (WEXITSTATUS(code) == 2 || WEXITSTATUS(code) == 3))
+        return hu_fail(WEXITSTATUS(code) == 2 ? HU_ERR_ARGUMENT : HU_ERR_CORRUPT, "%s: %s",
+                       job->label, job->failure);
+    if (WIFSIGNALED(code))
+        snprintf(job->failure, sizeof job->failure, "ended by signal %d (%s)", WTERMSIG(code),
+                 strsignal(WTERMSIG(code)));
+done:
+    return st;
+}
+
+static void say_step(const hu_jobs *jobs, const hu_job *job, int number, int count) {
+    static double last;
+    long long step;
+    double now = hu_seconds_now();
+    if (jobs->is_quiet || !isatty(STDERR_FILENO) || now - last < 1.0) return;
+    last = now;
+    if (!hu_job_folder_step(job, &step)) return;
+    fprintf(stderr, "\r\033[K");
+    say_place(number, count);
+    fprintf(stderr, "%s: step %lld, %.0f s", job->label, step, job->seconds + now - job->started);
+    fflush(stderr);
+}
+
+/* Takes up what has ended; *running counts what has not. */
+static hu_status reap(const hu_jobs *jobs, hu_job *job, int count, int *running) {
+    hu_status st = HU_OK;
+    *running = 0;
+    for (int i = 0; i < count; i++) {
+        int code;
+        if (job[i].state != HU_JOB_RUNNING) continue;
+        pid_t ended = waitpid(job[i].pid, &code, WNOHANG);
+        if (ended == 0 || (ended < 0 && errno == EINTR)) {
+            say_step(jobs, &job[i], i + 1, count);
+            ++*running;
+            continue;
+        }
+        hu_status judged = ended < 0
+                               ? hu_fail(HU_ERR_INTERNAL, "lost a process: %s", strerror(errno))
+                               : judge(jobs, &job[i], code);
+        if (ended < 0) job[i].state = HU_JOB_FAILED;
+        say_end(jobs, &job[i], i + 1, count);
+        if (st == HU_OK) st = judged;
+        if (st == HU_OK && jobs->after) st = jobs->after(jobs->context);
+    }
+    return st;
+}
+
+static void pass_on(const hu_job *job, int count, int number) {
+    for (int i = 0; i < count; i++)
+        if (job[i].state == HU_JOB_RUNNING) kill(job[i].pid, number);
+}
+
+/* Waits until all that run have saved and stopped. */
+static void stop_all(const hu_jobs *jobs, hu_job *job, int count) {
+    const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
+    int running;
+    pass_on(job, count, SIGINT);
+    while (reap(jobs, job, count, &running), running > 0) nanosleep(&pause, NULL);
+}
+
+static int count_left(const hu_job *job, int count) {
+    int left = 0;
+    for (int i = 0; i < count; i++) left += job[i].state != HU_JOB_DONE;
+    return left;
+}
+
+static hu_status write_common(const hu_jobs *jobs) {
+    char *yaml = NULL, *path = NULL;
+    hu_status st;
+    HU_TRY(hu_keys_print(jobs->common, &yaml));
+    HU_TRY(hu_path_join(jobs->directory, "common.yaml", &path));
+    HU_TRY(hu_file_replace(path, yaml, strlen(yaml)));
+done:
+    hu_free(yaml);
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count) {
+    hu_status st = HU_OK;
+    char message[1024];
+    const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
+    int next = 0, running = 0;
+    HU_TRY(write_common(jobs));
+    while (next < count || running > 0) {
+        bool is_stopped = jobs->interrupted && *jobs->interrupted;
+        for (; !is_stopped && next < count && running < jobs->parallel; next++) {
+            if (job[next].state == HU_JOB_DONE) continue;
+            say_start(jobs, &job[next], next + 1, count);
+            HU_TRY(start(jobs, &job[next]));
+            running++;
+        }
+        if (running > 0 && !is_stopped) nanosleep(&pause, NULL);
+        if (is_stopped) stop_all(jobs, job, count);
+        HU_TRY(reap(jobs, job, count, &running));
+        if (is_stopped)
+            HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
+                           "%d of %d rows are left; the same command goes on with them (%s)",
+                           count_left(job, count), count, jobs->directory));
+    }
+done:
+    if (st != HU_OK && st != HU_ERR_INTERRUPTED) {
+        snprintf(message, sizeof message, "%s", hu_last_error());
+        stop_all(jobs, job, count);
+        hu_fail(st, "%s", message);
+    }
+    return st;
+}

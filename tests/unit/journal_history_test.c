@@ -1,0 +1,223 @@
+/* Reading run folders: whole, cut off, damaged, of another version. */
+#include "journal/history.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[64];
+
+static const char *path_of(const char *name) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void write_file(const char *name, const char *text) {
+    FILE *file = fopen(path_of(name), "w");
+    assert_non_null(file);
+    assert_int_equal(fputs(text, file) >= 0, 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+static const char metrics[] =
+    "{\"step\":0,\"epoch\":0,\"loss\":2.5,\"lr\":0.1,\"loss_scale\":1.0,\"gradient_norm\":3.5,"
+    "\"skipped\":false}\n"
+    "{\"step\":9,\"epoch\":1,\"loss\":\"nan\",\"lr\":0.1,\"loss_scale\":65536.0,"
+    "\"gradient_norm\":\"nan\",\"skipped\":true,\"test_accuracy\":0.5,\"culprit\":\"here\"}\n";
+static const char row[] =
+    "{\"step\": 9, \"steps\": 10, \"skipped\": true, \"tensors\": [[\"conv1.out\", \"e5m2\", 100, "
+    "1, 2, 3, 4, 5, 6, -7, 0.25, 0.5, 0.75], [\"fc.out.grad\", \"fp16\", 100, 0, 0, 0, 100, 0, "
+    "null, null, 0.0, 0.0, 0.0]], \"products\": [[\"conv1.forward\", \"fmac:fp16\", 50, 2, 1]]}\n";
+static const char more[] =
+    "{\"step\": 9, \"events\": [[\"conv1.out\", \"overflow\", \"e5m2\", 1, 100]]}\n"
+    "{\"step\": 9, \"promoted\": [[\"conv1.out\", \"e5m2\", \"1/6/9\", 0.01]]}\n";
+static const char histogram[] =
+    "{\"step\": 0, \"tensors\": [[\"conv1.out\", 10, 3, 1, -149, [1, 0, 5]], "
+    "[\"input\", 4, 4, 0, 0, []]]}\n";
+static const char plan[] =
+    "{\"tensor_elements\": 1000, \"low_precision_ratio\": 0.5, \"model_aggregate_bits\": 12000, "
+    "\"memory_bytes\": {\"activation\": 64, \"gradient\": 32},\n \"groups\": [{\"id\": 3, "
+    "\"elements\": 700, \"share\": 0.7, \"precision\": \"low\", \"tensors\": [\"a\", \"b\"]}]}\n";
+
+static int set_up(void **state) {
+    (void)state;
+    strcpy(folder, "/tmp/history-XXXXXX");
+    if (!mkdtemp(folder)) return 1;
+    write_file("config.resolved.yaml", "model:\n  name: cnn-s\n");
+    write_file("metrics.jsonl", metrics);
+    write_file("numerics.jsonl", row);
+    FILE *file = fopen(path_of("numerics.jsonl"), "a");
+    fputs(more, file);
+    fclose(file);
+    write_file("histograms.jsonl", histogram);
+    write_file("plan.json", plan);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    static const char *const names[] = {"config.resolved.yaml", "metrics.jsonl", "numerics.jsonl",
+                                        "histograms.jsonl", "plan.json"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(path_of(names[i]));
+    return rmdir(folder);
+}
+
+static hu_history *read_whole(void) {
+    hu_history *history;
+    assert_int_equal(hu_history_read(folder, &history), HU_OK);
+    return history;
+}
+
+static void all_that_stands_there_is_read(void **state) {
+    (void)state;
+    hu_history *h = read_whole();
+    assert_string_equal(h->warning, "");
+    assert_int_equal(h->metrics_count, 2);
+    assert_true(h->metrics[0].loss == 2.5 && h->metrics[1].loss_scale == 65536.0);
+    assert_true(isnan(h->metrics[1].loss) && isnan(h->metrics[0].test_accuracy));
+    assert_true(h->metrics[1].skipped && h->metrics[1].test_accuracy == 0.5);
+    assert_string_equal(h->metrics[1].culprit, "here");
+    assert_null(h->metrics[0].culprit);
+    assert_int_equal(h->numerics_count, 1);
+    const hu_numerics_record *record = h->numerics;
+    assert_true(record->step == 9 && record->steps == 10 && record->skipped);
+    assert_int_equal(record->tensor_count, 2);
+    const hu_tensor_record *t = record->tensor;
+    assert_string_equal(h->tensors.name[t[0].tensor], "conv1.out");
+    assert_string_equal(h->formats.name[t[1].format], "fp16");
+    assert_int_equal(t[0].counts.elements, 100);
+    assert_int_equal(t[0].counts.overflow, 1);
+    assert_int_equal(t[0].counts.underflow, 2);
+    assert_int_equal(t[0].counts.subnormal, 3);
+    assert_int_equal(t[0].counts.zero, 4);
+    assert_int_equal(t[0].counts.nan, 5);
+    assert_int_equal(t[0].counts.max_exponent, 6);
+    assert_int_equal(t[0].counts.min_exponent, -7);
+    assert_true(t[0].most_overflow == 0.25 && t[0].most_underflow == 0.5);
+    assert_true(t[0].most_subnormal == 0.75);
+    assert_int_equal(t[1].counts.max_exponent, HU_NO_EXPONENT);
+    assert_int_equal(record->product_count, 1);
+    assert_string_equal(h->products.name[record->product[0].product], "conv1.forward");
+    assert_int_equal(record->product[0].subnormal, 2);
+    assert_int_equal(h->event_count, 1);
+    assert_string_equal(h->events[0].kind, "overflow");
+    assert_int_equal(h->events[0].tensor, hu_names_find(&h->tensors, "conv1.out"));
+    assert_int_equal(h->promotion_count, 1);
+    assert_string_equal(h->formats.name[h->promotions[0].to], "1/6/9");
+    assert_int_equal(h->histogram_count, 1);
+    assert_int_equal(h->histograms[0].tensor[0].exponents.bin[2], 5);
+    assert_int_equal(h->histograms[0].tensor[0].exponents.first, -149);
+    assert_int_equal(h->histograms[0].tensor[1].exponents.zero, 4);
+    assert_non_null(h->plan);
+    assert_int_equal(h->plan->memory[1].bytes, 32);
+    assert_string_equal(h->plan->group[0].tensor[1], "b");
+    hu_history_free(h);
+}
+
+static void optional_files_may_miss(void **state) {
+    (void)state;
+    unlink(path_of("plan.json"));
+    unlink(path_of("histograms.jsonl"));
+    hu_history *h = read_whole();
+    assert_null(h->plan);
+    assert_int_equal(h->histogram_count, 0);
+    hu_history_free(h);
+    unlink(path_of("numerics.jsonl"));
+    assert_int_equal(hu_history_read(folder, &h), HU_ERR_MISSING);
+    assert_non_null(strstr(hu_last_error(), "numerics.jsonl"));
+    assert_null(h);
+}
+
+static void no_folder_is_an_error(void **state) {
+    hu_history *h;
+    (void)state;
+    assert_int_equal(hu_history_read("/tmp/no-such-run", &h), HU_ERR_MISSING);
+    assert_non_null(strstr(hu_last_error(), "/tmp/no-such-run: no run folder"));
+}
+
+/* Every length of an interrupted write: the whole lines are there, the rest is named. */
+static void a_cut_line_is_left_out(void **state) {
+    char text[sizeof row];
+    (void)state;
+    for (size_t length = 0; length < sizeof row; length++) {
+        memcpy(text, row, length);
+        text[length] = '\0';
+        write_file("numerics.jsonl", text);
+        hu_history *h = read_whole();
+        bool is_whole = length == sizeof row - 1;
+        assert_int_equal(h->numerics_count, is_whole);
+        bool is_cut = length > 0 && !is_whole;
+        if (is_cut)
+            assert_string_equal(h->warning, "numerics.jsonl: line 1 has no end and is left out");
+        else
+            assert_string_equal(h->warning, "");
+        hu_history_free(h);
+    }
+}
+
+static void fails_with(const char *name, const char *text, hu_status status, const char *words) {
+    hu_history *h;
+    write_file(name, text);
+    hu_status st = hu_history_read(folder, &h);
+    if (st != status || !strstr(hu_last_error(), words))
+        fail_msg("%s: %s: status %d, '%s', expected %d with '%s'", name, text, (int)st,
+                 hu_last_error(), (int)status, words);
+    assert_null(h);
+}
+
+static void damage_is_named_with_its_line(void **state) {
+    (void)state;
+    fails_with("numerics.jsonl", "\n", HU_ERR_CORRUPT, "numerics.jsonl, line 1: ");
+    fails_with("numerics.jsonl", "[1]\n", HU_ERR_CORRUPT, "found no object");
+    fails_with("numerics.jsonl", "{\"step\": 1, \"tensors\": []\n", HU_ERR_CORRUPT, "line 1");
+    fails_with("numerics.jsonl", "{\"tensors\": []}\n", HU_ERR_CORRUPT, "step: found nothing");
+    fails_with("numerics.jsonl", "{\"step\": 1, \"tensors\": []}\n", HU_ERR_VERSION, "steps");
+    fails_with("numerics.jsonl", "{\"step\": 1, \"steps\": 1, \"tensors\": [[\"a\", \"b\", 3]]}\n",
+               HU_ERR_VERSION, "has 3 columns, expected 13");
+    fails_with("numerics.jsonl",
+               "{\"step\": 1, \"steps\": 1, \"tensors\": [[\"a\", \"b\", -3, 0, 0, 0, 0, 0, null, "
+               "null, 0, 0, 0]]}\n",
+               HU_ERR_CORRUPT, "elements: found -3");
+    fails_with("numerics.jsonl",
+               "{\"step\": 1, \"steps\": 1, \"tensors\": [[\"a\", \"b\", 3, 0, 0, 0, 0, 0, 128, "
+               "null, 0, 0, 0]]}\n",
+               HU_ERR_CORRUPT, "max_exponent: found 128");
+    fails_with("numerics.jsonl",
+               "{\"step\": 0, \"steps\": 1, \"tensors\": []}\n{\"step\": 1, \"events\": [7]}\n",
+               HU_ERR_CORRUPT, "line 2: event: found an integer, expected a list");
+    write_file("numerics.jsonl", row);
+    fails_with("histograms.jsonl", "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, 0, [2]]]}\n",
+               HU_ERR_CORRUPT, "bins add up to 4, expected 3");
+    fails_with("histograms.jsonl", "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, 128, [1]]]}\n",
+               HU_ERR_CORRUPT, "expected all in -149..127");
+    fails_with("histograms.jsonl",
+               "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, -9223372036854775807, [1]]]}\n",
+               HU_ERR_CORRUPT, "expected all in -149..127");
+    write_file("histograms.jsonl", histogram);
+    fails_with("metrics.jsonl", "{\"step\": 0, \"epoch\": 0, \"loss\": \"big\"}\n", HU_ERR_CORRUPT,
+               "loss: found a text, expected a number");
+    write_file("metrics.jsonl", metrics);
+    fails_with("plan.json", "{\n\"tensor_elements\": }\n", HU_ERR_CORRUPT, "plan.json, line 2");
+    fails_with("plan.json", "{\"tensor_elements\": \"x\"}", HU_ERR_CORRUPT, "found a text");
+    fails_with("plan.json", "7", HU_ERR_CORRUPT, "plan.json");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_that_stands_there_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(optional_files_may_miss, set_up, tear_down),
+        cmocka_unit_test(no_folder_is_an_error),
+        cmocka_unit_test_setup_teardown(a_cut_line_is_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(damage_is_named_with_its_line, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
