@@ -50,9 +50,9 @@ def start(*words, cwd):
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def train(*words, cwd, run="run"):
+def train(*words, cwd, run="run", **more):
     """The JSON result of a training that must succeed."""
-    code, out, err = call("train", *words, f"run.dir={run}", "--json", cwd=cwd)
+    code, out, err = call("train", *words, f"run.dir={run}", "--json", cwd=cwd, **more)
     if code != 0:
         raise SystemExit(f"train {' '.join(map(str, words))}: exit {code}: {err}")
     return json.loads(out)

@@ -1,0 +1,173 @@
+"""Short trainings end in the recorded weights, rows of metrics.csv and bytes of memory.
+
+hashes.json holds them. Weights and rows depend neither on threads nor on instruction set and
+compiler; memory depends on the number of threads, which a job names. No product of these jobs is
+oneDNN's. Of the C library's functions only pow (adam) and cos (cosine schedule) touch a result.
+
+A change that is meant to change numbers records the table anew, with a program that is trusted:
+
+    HALFULP=build/halfulp python3 tests/program/hashes_test.py --record
+"""
+import json
+import os
+import sys
+import tempfile
+import zlib
+
+import program
+
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hashes.json")
+# Columns of metrics.csv as they were when the table was first recorded: others may join them.
+COLUMNS = ["step", "epoch", "loss", "batch_accuracy", "lr", "loss_scale", "skipped",
+           "gradient_norm", "test_accuracy", "low_precision_ratio", "promoted"]
+RESULTS = ["weights_hash", "steps", "skipped_steps", "promoted", "model_aggregate_bits"]
+SHARES = ["overflow_share", "underflow_share"]
+
+# data.limit is no multiple of the batch and the batch none of the chunk: short chunks and batches.
+DATA = ["data=glyphs", "data.limit=88", "data.test_limit=24", "run.log_every=1", "run.quiet=on",
+        "lr.warmup=0", "lr.schedule=linear", "threads=1"]
+CNN = ["model=cnn-s", *DATA, "batch=48", "run.chunk=5", "steps=8"]
+DEEP = [*DATA, "batch=24", "run.chunk=8", "steps=5"]
+RESNET20 = ["model=resnet20", "model.width=0.25", *DEEP]
+RESNET18 = ["model=resnet18", "model.width=0.05", *DEEP]
+SQUEEZENET = ["model=squeezenet", "model.width=0.1", *DEEP]
+SHUFFLENET = ["model=shufflenet-v2", "model.width=0.1", *DEEP]
+MOBILENET = ["model=mobilenet-v2", "model.width=0.1", *DEEP]
+PROMOTING = ["model=cnn-s", *DATA, "data.limit=200", "batch=17", "run.chunk=8", "steps=16",
+             "precision=uniform+promote", "precision.promote_at=0.002",
+             "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"]
+NARROW = [*CNN, "model.width=0.25", "batch=24", "steps=5", "precision=1/6/9"]
+
+JOBS = {
+    # Models and schemes.
+    "cnn-s fp32": [*CNN, "precision=fp32"],
+    "cnn-s fp16, scaled loss": [*CNN, "precision=fp16", "scaler=dynamic", "threads=3"],
+    "cnn-s bf16, nesterov, step schedule":
+        [*CNN, "precision=bf16", "optimizer.nesterov=on", "optimizer.momentum=0.9",
+         "lr.schedule=step", "lr.milestones=[1, 2]"],
+    "cnn-s 1/6/9/n, recompute=off": [*CNN, "precision=1/6/9/n", "recompute=off", "threads=2"],
+    "cnn-s hfp8, fuse=off": [*CNN, "precision=hfp8", "fuse=off", "threads=2"],
+    "cnn-s stochastic rounding":
+        [*CNN, "precision=w=e4m3,act=e5m2 sr,grad=e5m2 sr,wgrad=fp16", "scaler=constant",
+         "scaler.init=256"],
+    "cnn-s popescu, rna, rules":
+        [*CNN, "precision=fp(5,3,2)", "precision.scheme=popescu", "precision.rounding=rna",
+         "precision.rules=[fc.*: fp32, conv2.out: e5m2]", "scaler=constant"],
+    "resnet20 fp32": [*RESNET20, "precision=fp32"],
+    "resnet20 fp16": [*RESNET20, "precision=fp16", "threads=2"],
+    "resnet20 1/6/9/d, cosine schedule":
+        [*RESNET20, "precision=1/6/9/d", "lr.schedule=cosine", "seed=5", "eval.weights=rounded"],
+    "resnet20 hfp8, fuse=off, recompute=off":
+        [*RESNET20, "precision=hfp8", "fuse=off", "recompute=off"],
+    "resnet20 operator": [*RESNET20, "precision=operator"],
+    "resnet20 winograd":
+        ["model=resnet20", *DEEP, "precision=bf16", "products=winograd", "batch=12", "run.chunk=5",
+         "steps=3"],
+    "resnet18 demote:0.5": [*RESNET18, "precision=demote:0.5"],
+    "resnet18 demote:memory=0.4, storage=dense":
+        [*RESNET18, "precision=demote:memory=0.4", "storage=dense", "threads=2"],
+    "squeezenet uniform": [*SQUEEZENET, "precision=uniform"],
+    "squeezenet bf16, recompute=off": [*SQUEEZENET, "precision=bf16", "recompute=off"],
+    "shufflenet-v2 1/6/9/d": [*SHUFFLENET, "precision=1/6/9/d"],
+    "shufflenet-v2 hfp8, storage=float32": [*SHUFFLENET, "precision=hfp8", "storage=float32"],
+    "mobilenet-v2 fp16": [*MOBILENET, "precision=fp16", "scaler.init=1024", "threads=2"],
+    "mobilenet-v2 operator-out": [*MOBILENET, "precision=operator-out"],
+    # Formats with scales.
+    "cnn-s scale=current": [*CNN, "precision=e4m3fn:scale=current"],
+    "cnn-s scale=delayed": [*CNN, "precision=e4m3fn:scale=delayed3", "threads=2"],
+    "cnn-s scale=bias": [*CNN, "precision=fp(4,3,4):scale=bias"],
+    "resnet20 mxfp8": [*RESNET20, "precision=mxfp8"],
+    "resnet20 nvfp4, stochastic rounding": [*RESNET20, "precision=nvfp4 sr", "threads=2"],
+    "cnn-s mxfp4, mxfp8, mxfp8e5m2": [*CNN, "precision=w=mxfp4,act=mxfp8,grad=mxfp8e5m2"],
+    # Accumulators.
+    "fmac8:1/6/9": [*NARROW, "accumulator=fmac8:1/6/9"],
+    "fmac8:1/6/9, f32fma": [*NARROW, "accumulator=fmac8:1/6/9", "accumulator.semantics=f32fma",
+                            "threads=2"],
+    "kahan:1/6/9": [*NARROW, "accumulator=kahan:1/6/9"],
+    "accumulators by rules":
+        [*NARROW, "accumulator=fmacs", "accumulator.count_every=2",
+         "accumulator.rules=[fc: fp32, 'conv2.weight_grad: mac:fp16']"],
+    # Updates and data.
+    "accumulated parts": [*RESNET20, "precision=bf16", "optimizer.accumulate=3", "threads=2"],
+    "adam, clipped": [*CNN, "precision=bf16", "optimizer=adam", "lr=0.01",
+                      "optimizer.clip_norm=0.1", "optimizer.accumulate=2"],
+    "adamw without masters": [*CNN, "precision=fp16", "optimizer=adamw", "lr=0.002", "master=off"],
+    "sgd without masters, stochastic rounding":
+        [*CNN, "precision=bf16 sr", "master=off", "optimizer.weight_decay=0.001", "steps=9"],
+    "augmented": [*CNN, "precision=hfp8", "data.augment=[crop, flip, cutout]", "data.pad=3",
+                  "data.cutout=9"],
+    # Overflows, promotion, resuming.
+    "skipped steps, fp16": [*CNN, "precision=fp16", "scaler.init=1e9", "scaler.backoff=0.01"],
+    "skipped steps, e4m3fn, accumulated parts":
+        [*CNN, "precision=e4m3fn", "scaler=dynamic", "scaler.init=1e6", "scaler.backoff=0.01",
+         "optimizer.accumulate=2", "threads=2"],
+    "promotion": PROMOTING,
+    "promotion, resumed": [*PROMOTING, "steps=7", "lr.schedule=constant"],
+    "scale=delayed, adam, resumed":
+        [*CNN, "precision=e5m2:scale=delayed4", "optimizer=adam", "lr=0.002", "steps=3",
+         "lr.schedule=constant"],
+    "skipped steps, resumed":
+        [*CNN, "precision=hfp8", "scaler.init=1e20", "scaler.backoff=1e-6", "scaler.interval=2",
+         "steps=2", "lr.schedule=constant"],
+}
+# The scratch of a product with an accumulator depends on the instruction set (its bits do not, says
+# accumulator_test): such jobs take the one that every machine has.
+SCALAR = {"env": {**os.environ, "HALFULP_MAX_ISA": "scalar"}}
+# What a second process adds to a job.
+RESUMED = {"promotion, resumed": ["steps=16"], "scale=delayed, adam, resumed": ["steps=7"],
+           "skipped steps, resumed": ["steps=6", "threads=2"]}
+
+
+def canonical(rows):
+    """The rows as one text."""
+    return "\n".join(",".join(row[column] for column in COLUMNS) for row in rows)
+
+
+def run(name, cwd):
+    """What the table holds of a job."""
+    words = JOBS[name]
+    accumulates = any(word.startswith("accumulator=") for word in words)
+    made = program.train(*words, cwd=cwd, **(SCALAR if accumulates else {}))
+    if name in RESUMED:
+        made = program.resume("run", *RESUMED[name], cwd=cwd)
+    found = {key: made[key] for key in RESULTS}
+    found.update((key, float(made[key]).hex()) for key in SHARES)
+    found["rows_crc32"] = f"{zlib.crc32(canonical(program.rows(cwd)).encode()):08x}"
+    found["ledger_bytes"] = made["ledger_bytes"]
+    return found
+
+
+def job(name):
+    def test(checks, cwd):
+        found = run(name, cwd)
+        for key, expected in table.get(name, {}).items():
+            checks.same(found[key], expected, f"{name}: {key}")
+    return test
+
+
+def worth_keeping(checks, _):
+    """The table has every job, and the jobs do what they are there for."""
+    checks.same(list(table), list(JOBS), "jobs of hashes.json")
+    checks.same(len({row["weights_hash"] for row in table.values()}), len(JOBS), "different hashes")
+    for name, row in table.items():
+        skipped, promoted = row["skipped_steps"], row["promoted"]
+        checks.same(skipped > 0, "skipped" in name, f"{name}: {skipped} skipped steps")
+        checks.that(skipped < row["steps"] - 1, f"{name}: {skipped} skipped steps")
+        checks.same(promoted > 2, "promotion" in name, f"{name}: {promoted} promoted tensors")
+
+
+def record():
+    made = {}
+    for name in JOBS:
+        with tempfile.TemporaryDirectory() as cwd:
+            made[name] = run(name, cwd)
+    with open(TABLE, "w", encoding="utf-8") as file:
+        file.write(json.dumps(made, indent=1) + "\n")
+
+
+if sys.argv[1:] == ["--record"]:
+    record()
+else:
+    with open(TABLE, encoding="utf-8") as recorded:
+        table = json.load(recorded)
+    program.main(worth_keeping, *map(job, JOBS))
