@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Prints the figures of the house, each with the bar it is held to, and what misses it.
+
+usage: tools/house.py [--check]     with --check, exit code 1 if a bar is missed
+
+docs/architecture.md says what the house is; tests/program/layers_test.py holds its walls.
+"""
+import os
+import re
+import statistics
+import sys
+from pathlib import Path
+
+SOURCE = Path(os.environ.get("HALFULP_SOURCE", Path(__file__).resolve().parents[1]))
+
+# From the top; rooms on one line do not see each other.
+STOREYS = [
+    ["cli"],
+    ["sweep", "bench"],
+    ["session", "report", "explain"],
+    ["journal"],
+    ["train"],
+    ["layout", "model"],
+    ["engine", "precision", "task", "observe"],
+    ["graph"],
+    ["op", "comm", "store"],
+    ["product", "tensor", "data", "config"],
+    ["kernel"],
+    ["format", "show"],
+    ["base"],
+]
+HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}
+
+# Public headers whose name is not their room's.
+PUBLIC = {"status": "base", "random": "base", "round": "kernel", "gemm": "kernel",
+          "halfulp": "cli"}
+
+CODE = (".c", ".h", ".inc", ".list")
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)
+COMMENT_OR_TEXT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+                             re.DOTALL)
+# From the first line of a function's head, at column 0, to the brace at column 0 that ends it.
+FUNCTION = re.compile(r"^[A-Za-z_](?:(?!\n\n)[^;{}])*\)[^;{}()=]*\{\n.*?^\}",
+                      re.MULTILINE | re.DOTALL)
+
+
+def texts(folder, endings=CODE):
+    """(name below the folder, text) of the files with these endings."""
+    for path in sorted((SOURCE / folder).rglob("*")):
+        if path.suffix in endings:
+            yield path.relative_to(SOURCE / folder).as_posix(), path.read_text(encoding="utf-8")
+
+
+def sources():
+    return texts("src")
+
+
+def room_of_header(name):
+    """Room of an included header of ours, None for one from outside."""
+    if name.startswith("halfulp/"):
+        stem = Path(name).stem
+        return PUBLIC.get(stem, stem)
+    first = name.split("/")[0]
+    return first if "/" in name and (SOURCE / "src" / first).is_dir() else None
+
+
+def wrong_arrows():
+    """Includes that go upward or sideways."""
+    wrong = []
+    for name, text in sources():
+        room = name.split("/")[0]
+        for _, header in INCLUDE.findall(text):
+            other = room_of_header(header)
+            if other is None or other == room:
+                continue
+            if other not in HEIGHT or room not in HEIGHT:
+                wrong.append(f"{name}: {header}: no storey is known for {other} or {room}")
+            elif HEIGHT[other] >= HEIGHT[room]:
+                wrong.append(f"{name}: {header}: {room} may not see {other}")
+    return wrong
+
+
+def circles():
+    """Sets of files that include each other in a circle; room/x stands for x.c, x.h and x.inc."""
+    seen_by = {}
+    for name, text in sources():
+        node = os.path.splitext(name)[0]
+        seen = {os.path.splitext(header)[0] for _, header in INCLUDE.findall(text)}
+        seen_by.setdefault(node, set()).update(seen - {node})
+    reach = {}
+    for start in seen_by:
+        reach[start], waiting = set(), [start]
+        while waiting:
+            new = seen_by.get(waiting.pop(), set()) - reach[start]
+            reach[start] |= new
+            waiting += new
+    found = {frozenset(other for other in reach[node] if node in reach.get(other, ()))
+             for node in reach if node in reach[node]}
+    return sorted(found, key=sorted)
+
+
+def comment_lines(text):
+    """How many lines hold nothing but comment, and how many are not blank."""
+    def mark(match):
+        word = match.group(0)
+        return re.sub(r"[^\n]+", "\0", word) if word.startswith("/") else word
+    lines = [line.strip() for line in COMMENT_OR_TEXT.sub(mark, text).splitlines()]
+    return sum(1 for line in lines if line and not line.strip(" \t\0")), sum(map(bool, lines))
+
+
+def function_lengths():
+    """Lines of every function of src/, head and last brace included."""
+    return sorted(match.group(0).count("\n") + 1 for name, text in sources()
+                  if not name.endswith(".list") for match in FUNCTION.finditer(text))
+
+
+def figures():
+    """(name, value, bar, whether it is met, details)."""
+    lines, rooms = {}, {}
+    for name, text in texts("src", (*CODE, ".proto")):
+        lines[name] = text.count("\n")
+        room = name.split("/")[0]
+        rooms[room] = rooms.get(room, 0) + lines[name]
+    total = sum(lines.values())
+    yield "lines of src", total, "", True, ()
+    for room, count in sorted(rooms.items(), key=lambda item: -item[1]):
+        share = 100 * count / total
+        bar = "" if room == "kernel" else "<= 8 %"
+        yield f"share of {room}", f"{share:.1f} %", bar, not bar or share <= 8, ()
+    yield "lines of cli", rooms["cli"], "< 4000", rooms["cli"] < 4000, ()
+
+    known = circles()
+    yield ("circles of files", len(known), "0", not known,
+           [f"{len(circle)} files: {' '.join(sorted(circle))}" for circle in known])
+    wrong = wrong_arrows()
+    yield "upward or sideways includes", len(wrong), "0", not wrong, wrong
+
+    counts = [comment_lines(text) for folder in ("src", "include") for _, text in texts(folder)]
+    share = 100 * sum(only for only, _ in counts) / sum(lines for _, lines in counts)
+    yield "comment-only lines", f"{share:.1f} %", ">= 12 %", share >= 12, ()
+    long = {}
+    for folder in ("src", "include", "tests"):
+        for name, text in texts(folder):
+            count = sum(len(line) > 100 for line in text.splitlines())
+            if count:
+                long[f"{folder}/{name}"] = count
+    longest = sorted(long, key=long.get, reverse=True)
+    yield ("lines over 100 columns", sum(long.values()), "0", not long,
+           [f"{long[name]} in {name}" for name in longest])
+
+    lengths = function_lengths()
+    middle, p90 = statistics.median(lengths), lengths[len(lengths) * 9 // 10]
+    yield "functions", len(lengths), "", True, ()
+    yield "function length, median", f"{middle:g}", "<= 10", middle <= 10, ()
+    yield "function length, p90", p90, "<= 25", p90 <= 25, ()
+    yield "function length, max", lengths[-1], "<= 80", lengths[-1] <= 80, ()
+    middle, longest = statistics.median(lines.values()), max(lines, key=lines.get)
+    yield "file length, median", f"{middle:g}", "<= 200", middle <= 200, ()
+    yield "file length, max", lines[longest], "<= 500", lines[longest] <= 500, [longest]
+
+
+def main():
+    missed = 0
+    for name, value, bar, met, details in figures():
+        missed += not met
+        verdict = "" if not bar else "met" if met else "MISSED"
+        print(f"{name:<28} {value:>8}  {bar:<8} {verdict}".rstrip())
+        for detail in details:
+            print(f"    {detail}")
+    return 1 if missed and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
