@@ -77,7 +77,8 @@ typedef struct hu_data_limits {
 
 /* Opens a data set by name.
  *
- *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | folder:DIR. Without
+ *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | folder:DIR |
+ *            ink:SPEC. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything

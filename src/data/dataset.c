@@ -84,6 +84,15 @@ static const hu_data_kind kinds[] = {
      .augment = {.flip = true},
      .available = hu_folder_available,
      .open_images = hu_folder_open},
+    {.name = "ink",
+     .usage = "ink:SPEC",
+     .help = "the grey images of another data set with a label map each: ground, or ink of class "
+             "1 + label",
+     .advice = "",
+     .has_directory = true,
+     .needs_directory = true,
+     .available = hu_ink_available,
+     .open = hu_ink_open},
 };
 
 enum {

@@ -45,6 +45,10 @@ bool hu_glyphs_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, hu_dataset *dataset);
 
+bool hu_ink_available(const hu_data_kind *kind, const char *spec);
+hu_status hu_ink_open(const hu_data_kind *kind, const char *spec, const hu_data_limits *limits,
+                      hu_dataset *dataset);
+
 bool hu_folder_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, const hu_image_choice *choice,
