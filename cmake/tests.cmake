@@ -12,8 +12,8 @@ foreach(source ${unit_tests})
   string(REGEX REPLACE "_.*" "" room ${test})
   add_executable(${test} ${source})
   target_link_libraries(${test} PRIVATE halfulp-${room} PkgConfig::CMOCKA ${MPFR_LIBRARY} ${GMP_LIBRARY})
-  if(room MATCHES "^(engine|precision|task)$") # their tests take graphs of real models
-    target_link_libraries(${test} PRIVATE halfulp-model)
+  if(room MATCHES "^(engine|precision|task)$") # their tests take graphs of real models, and the keys
+    target_link_libraries(${test} PRIVATE halfulp-model halfulp-config)
   endif()
   target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${test} COMMAND ${test})

@@ -298,22 +298,33 @@ hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report,
     return HU_OK;
 }
 
-hu_status hu_run_folder_promotions(hu_run_folder *folder, const hu_step_report *report,
-                                   const hu_run *run) {
+/* The line of one adaptation, whose events stand together in the report. */
+static hu_status write_events(hu_run_folder *folder, int64_t step, const hu_adapt_event *event,
+                              uint32_t count, const hu_run *run) {
     json_t *list = json_array();
     char from[HU_QUANTIZER_BYTES], to[HU_QUANTIZER_BYTES], *line = NULL;
-    for (uint32_t p = 0; list && p < report->promotions; p++) {
-        const hu_promotion *promotion = &report->promotion[p];
-        hu_quantizer_print(&promotion->from, from, sizeof from);
-        hu_quantizer_print(&promotion->to, to, sizeof to);
+    for (uint32_t e = 0; list && e < count; e++) {
+        hu_quantizer_print(&event[e].from, from, sizeof from);
+        hu_quantizer_print(&event[e].to, to, sizeof to);
         json_array_append_new(list,
-                              json_pack("[s, s, s, o]", run->graph->value[promotion->value].name,
-                                        from, to, hu_json_number(promotion->overflow_share)));
+                              json_pack("[s, s, s, o]", run->graph->value[event[e].value].name,
+                                        from, to, hu_json_number(event[e].share)));
     }
     hu_status st = hu_json_line(
-        json_pack("{s:I, s:o}", "step", (json_int_t)report->step, "promoted", list), &line);
+        json_pack("{s:I, s:o}", "step", (json_int_t)step, event->by->section, list), &line);
     if (st == HU_OK) st = hu_recorder_line(folder->numerics, line);
     hu_free(line);
+    return st;
+}
+
+hu_status hu_run_folder_events(hu_run_folder *folder, const hu_step_report *report,
+                               const hu_run *run) {
+    hu_status st = HU_OK;
+    for (uint32_t first = 0, end; first < report->events && st == HU_OK; first = end) {
+        const hu_adapt_event *event = &report->event[first];
+        for (end = first; end < report->events && report->event[end].by == event->by;) end++;
+        st = write_events(folder, report->step, event, end - first, run);
+    }
     return st;
 }
 

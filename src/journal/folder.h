@@ -37,9 +37,10 @@ void hu_run_folder_close(hu_run_folder *folder);
 hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report, double rate,
                             double accuracy);
 
-/* One line {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]} of numerics.jsonl. */
-hu_status hu_run_folder_promotions(hu_run_folder *folder, const hu_step_report *report,
-                                   const hu_run *run);
+/* For every adaptation of which the report has events one line of numerics.jsonl, for promotion
+ * {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]}. */
+hu_status hu_run_folder_events(hu_run_folder *folder, const hu_step_report *report,
+                               const hu_run *run);
 
 /* Writes (or replaces) a small file of the folder. */
 hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, const char *text);

@@ -45,7 +45,7 @@ typedef struct hu_precision {
     hu_quantizer high[HU_ROLE_COUNT], low[HU_ROLE_COUNT]; /* the candidates */
     char **listed; /* [listed_count] tensors that assignment "listed" makes low */
     uint32_t listed_count;
-    bool promotes;     /* forward tensors that overflow go high for good (precision/promote.h) */
+    bool promotes;     /* forward tensors that overflow go high for good (precision/adapt_promote.c) */
     double promote_at; /* from this share of overflows on */
 } hu_precision;
 

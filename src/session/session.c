@@ -184,11 +184,11 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
     hu_recorder *recorder = session->folder.numerics;
-    bool has_row = is_logged || run->pass.count_products || report->promotions > 0;
+    bool has_row = is_logged || run->pass.count_products || report->events > 0;
     hu_step_end end = report->skipped ? HU_STEP_SKIPPED : HU_STEP_DONE;
     HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
     if (has_row) HU_TRY(hu_recorder_row(recorder));
-    if (report->promotions > 0) HU_TRY(hu_run_folder_promotions(&session->folder, report, run));
+    if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
     if (is_logged) HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
     if (done == session->steps || is_multiple(done, session->checkpoint_every))

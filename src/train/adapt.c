@@ -1,64 +1,105 @@
 #include "train/adapt.h"
 
-#include <string.h>
-
 #include "base/error.h"
-#include "base/memory.h"
 #include "train/prepare.h"
 
-hu_status hu_create_promotions(hu_trainer *trainer) {
+static hu_adapt_moment moment_of(hu_trainer *trainer) {
+    return (hu_adapt_moment){.graph = trainer->graph,
+                             .edges = &trainer->edges,
+                             .precision = &trainer->options.precision,
+                             .counted_nodes = trainer->counted_nodes,
+                             .event = trainer->adaptations.event};
+}
+
+static hu_status plan_again(hu_trainer *trainer) {
     hu_status st = HU_OK;
-    void *block;
-    if (!trainer->options.precision.promotes) return HU_OK;
-    HU_TRY(hu_alloc_array(trainer->graph->value_count, sizeof *trainer->promoted, &block));
-    trainer->promoted = block;
-    HU_TRY(hu_alloc_array(trainer->graph->value_count, sizeof *trainer->promotion, &block));
-    trainer->promotion = block;
-done:
-    return st;
-}
-
-/* Where a format stopped the forward pass, what lies behind is counted in part or not at all. */
-static bool is_counted(const hu_trainer *trainer, hu_value_id v) {
-    uint32_t producer = trainer->graph->value[v].producer;
-    return producer == HU_NONE || producer < trainer->counted_nodes;
-}
-
-void hu_find_promotions(hu_trainer *trainer, hu_step_report *report) {
-    report->promoted = trainer->promoted_count;
-    if (!trainer->promotion) return;
-    report->promotion = trainer->promotion;
-    uint32_t found = hu_precision_overflowing(&trainer->options.precision, trainer->graph,
-                                              &trainer->edges, trainer->promotion);
-    for (uint32_t p = 0; p < found; p++) {
-        if (!is_counted(trainer, trainer->promotion[p].value)) continue;
-        trainer->promotion[report->promotions++] = trainer->promotion[p];
-        trainer->promoted[trainer->promoted_count++] = trainer->promotion[p].value;
-    }
-    report->promoted = trainer->promoted_count;
-    trainer->must_replan = trainer->must_replan || report->promotions > 0;
-}
-
-hu_status hu_apply_promotions(hu_trainer *trainer) {
-    hu_status st = HU_OK;
-    if (!trainer->must_replan) return HU_OK;
-    for (uint32_t p = 0; p < trainer->promoted_count; p++)
-        hu_precision_promote(&trainer->options.precision, trainer->graph, trainer->promoted[p],
-                             &trainer->edges);
     HU_TRY(hu_run_replan(&trainer->run));
     HU_TRY(hu_reserve_sizes(trainer));
-    trainer->must_replan = false;
 done:
     return st;
 }
 
-hu_status hu_restore_promotions(hu_trainer *trainer, const uint32_t *ids, uint32_t count) {
+hu_status hu_adapt_before(hu_trainer *trainer) {
+    hu_adapt_moment moment = moment_of(trainer);
+    hu_adapt_before_step(&trainer->adaptations, &moment);
+    return moment.rewritten ? plan_again(trainer) : HU_OK;
+}
+
+void hu_adapt_after(hu_trainer *trainer, hu_step_report *report) {
+    hu_adapt_moment moment = moment_of(trainer);
+    hu_adapt_after_step(&trainer->adaptations, &moment);
+    report->promoted = hu_adapt_changed(&trainer->adaptations);
+    report->event = moment.event;
+    report->events = moment.event_count;
+}
+
+hu_status hu_adapt_save(const hu_trainer *trainer, hu_checkpoint_writer *writer) {
     hu_status st = HU_OK;
-    trainer->must_replan = count > 0 || trainer->promoted_count > 0;
-    if (trainer->promoted_count > 0) HU_TRY(hu_write_edges(trainer));
-    if (count > 0) memcpy(trainer->promoted, ids, count * sizeof *ids);
-    trainer->promoted_count = count;
-    HU_TRY(hu_apply_promotions(trainer));
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++) {
+        const hu_adaptation *adaptation = hu_adaptation_table[a];
+        const void *data;
+        size_t bytes = 0;
+        if (trainer->adaptations.state[a] && adaptation->save)
+            adaptation->save(trainer->adaptations.state[a], &data, &bytes);
+        if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, adaptation->section, data, bytes));
+    }
+done:
+    return st;
+}
+
+/* The section of an adaptation, 0 bytes if there is none. */
+static hu_status find_section(const hu_checkpoint *checkpoint, const hu_adaptation *adaptation,
+                              const void **data, size_t *bytes) {
+    *bytes = 0;
+    if (!adaptation->save) return HU_OK;
+    hu_status st = hu_checkpoint_section(checkpoint, adaptation->section, data, bytes);
+    return st == HU_ERR_MISSING ? HU_OK : st;
+}
+
+static hu_status check_section(const hu_trainer *trainer, const hu_checkpoint *checkpoint, int a) {
+    hu_status st = HU_OK;
+    const hu_adaptation *adaptation = hu_adaptation_table[a];
+    const void *state = trainer->adaptations.state[a], *data;
+    const char *path = hu_checkpoint_path(checkpoint);
+    size_t bytes;
+    HU_TRY(find_section(checkpoint, adaptation, &data, &bytes));
+    if (bytes == 0) return HU_OK;
+    if (!state)
+        return hu_fail(HU_ERR_ARGUMENT, "%s: made with %s, found precision '%s' without", path,
+                       adaptation->asked, trainer->options.precision.name);
+    st = adaptation->check(state, trainer->graph, data, bytes);
+    if (st != HU_OK) return hu_fail_within(st, "%s: section '%s': ", path, adaptation->section);
+done:
+    return st;
+}
+
+hu_status hu_adapt_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    hu_status st = HU_OK;
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++) HU_TRY(check_section(trainer, checkpoint, a));
+done:
+    return st;
+}
+
+hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    hu_status st = HU_OK;
+    bool any = false;
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++) {
+        const hu_adaptation *adaptation = hu_adaptation_table[a];
+        void *state = trainer->adaptations.state[a];
+        const void *data = NULL;
+        size_t bytes;
+        HU_TRY(find_section(checkpoint, adaptation, &data, &bytes));
+        if (state && adaptation->restore) adaptation->restore(state, data, bytes);
+        any = any || state;
+    }
+    if (!any) return HU_OK;
+    /* The present table may hold what the checkpoint's training has not done, so that it is written
+     * from its beginning. */
+    HU_TRY(hu_write_edges(trainer));
+    hu_adapt_moment moment = moment_of(trainer);
+    moment.rewritten = true;
+    hu_adapt_before_step(&trainer->adaptations, &moment);
+    HU_TRY(plan_again(trainer));
 done:
     return st;
 }

@@ -1,19 +1,24 @@
-/* train/adapt.h - promotion on overflow: found after a step, planned before the next pass. */
+/* train/adapt.h - where the adaptations of a training (precision/adapt.h) meet its steps. */
 #ifndef HU_TRAIN_ADAPT_H
 #define HU_TRAIN_ADAPT_H
+#include "store/checkpoint.h"
 #include "train/inner.h"
 
-/* Room for promotions if the precision promotes. */
-hu_status hu_create_promotions(hu_trainer *trainer);
+/* Before a pass: lets the adaptations change the edges, and plans again if they did. */
+hu_status hu_adapt_before(hu_trainer *trainer);
 
-/* The end of a step: finds the tensors that go high, for the next step. */
-void hu_find_promotions(hu_trainer *trainer, hu_step_report *report);
+/* The end of a step: what its counts ask for comes true before the next pass; the report lists it.
+ */
+void hu_adapt_after(hu_trainer *trainer, hu_step_report *report);
 
-/* Before a pass: gives promoted tensors their format and plans again. */
-hu_status hu_apply_promotions(hu_trainer *trainer);
+/* Adds a section for each adaptation that has a state. */
+hu_status hu_adapt_save(const hu_trainer *trainer, hu_checkpoint_writer *writer);
 
-/* Takes over the promotions of a checkpoint, ids[count], in place of those so far; the caller has
- * checked them. */
-hu_status hu_restore_promotions(hu_trainer *trainer, const uint32_t *ids, uint32_t count);
+/* Whether the sections of a checkpoint fit the adaptations of this training: HU_ERR_ARGUMENT if one
+ * was made by an adaptation that this training does without, HU_ERR_CORRUPT. Changes nothing. */
+hu_status hu_adapt_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint);
+
+/* Takes the states of a checkpoint that was checked, and plans for them. */
+hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 #endif

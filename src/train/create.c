@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "train/adapt.h"
 #include "train/prepare.h"
 #include "train/trainer.h"
 #include "train/update.h"
@@ -81,7 +80,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
-    HU_TRY(hu_create_promotions(trainer));
+    HU_TRY(hu_adaptations_create(&options->precision, trainer->graph, &trainer->adaptations));
     HU_TRY(hu_reserve_sizes(trainer));
     if (!options->keep_masters) hu_round_masters(trainer);
     *result = trainer;
@@ -103,7 +102,6 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_free(trainer->gradient_sum);
     hu_free(trainer->block_squares);
     hu_free(trainer->name_order);
-    hu_free(trainer->promotion);
-    hu_free(trainer->promoted);
+    hu_adaptations_free(&trainer->adaptations);
     hu_free(trainer);
 }

@@ -2,6 +2,7 @@
 #ifndef HU_TRAIN_INNER_H
 #define HU_TRAIN_INNER_H
 #include "graph/walk.h"
+#include "precision/adapt.h"
 #include "train/options.h"
 
 /* Section "position" of a checkpoint, in the machine's own byte order like all sections. */
@@ -29,13 +30,10 @@ typedef struct hu_trainer {
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
     int64_t steps_per_epoch;
-    int64_t part;            /* samples of one pass */
-    bool timed;              /* steps add up what their time is spent on */
-    hu_promotion *promotion; /* [value_count] of the latest step; NULL: nothing is ever promoted */
-    uint32_t counted_nodes;  /* of the step's last forward pass, see graph/run.h */
-    uint32_t *promoted;      /* [promoted_count] value ids in order, of room for all values */
-    uint32_t promoted_count;
-    bool must_replan; /* some of them are not in the plan yet */
+    int64_t part; /* samples of one pass */
+    bool timed;   /* steps add up what their time is spent on */
+    hu_adaptations adaptations;
+    uint32_t counted_nodes; /* of the step's last forward pass, see graph/run.h */
     char culprit[512];
 } hu_trainer;
 

@@ -4,8 +4,8 @@
 #include <halfulp/data.h>
 
 #include "graph/run.h"
+#include "precision/adapt.h"
 #include "precision/plan.h"
-#include "precision/promote.h"
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -61,11 +61,11 @@ typedef struct hu_step_report {
     float scale;          /* loss scale used */
     double gradient_norm; /* of the unscaled gradient; NaN if not finite */
     bool skipped;
-    const hu_promotion *promotion; /* [promotions] tensors that go high from the next step on.
-                                      Borrowed: valid until the next step */
-    uint32_t promotions;
+    const hu_adapt_event *event; /* [events] what adaptations found: it comes true before the next
+                                    pass. Borrowed: valid until the next step */
+    uint32_t events;
     double low_ratio;    /* low-precision ratio of the step */
-    uint32_t promoted;   /* tensors promoted so far, these included */
+    uint32_t promoted;   /* tensors promoted so far, those of this step included */
     const char *culprit; /* where a non-finite number first appeared, "" if none. Borrowed: valid
                             until the next step */
 } hu_step_report;

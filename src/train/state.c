@@ -32,7 +32,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     size_t bytes;
     char section[64];
     /* The history of scales that is saved must be the one that the next step begins with. */
-    HU_TRY(hu_apply_promotions(trainer));
+    HU_TRY(hu_adapt_before(trainer));
     trainer->position = (hu_train_position){.graph = graph_fingerprint(trainer->graph),
                                             .seed = trainer->options.seed,
                                             .progress = trainer->progress};
@@ -47,9 +47,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     }
     if (trainer->init_hash)
         HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
-    if (trainer->promoted_count > 0)
-        HU_TRY(hu_checkpoint_add(writer, "promoted", trainer->promoted,
-                                 trainer->promoted_count * sizeof *trainer->promoted));
+    HU_TRY(hu_adapt_save(trainer, writer));
     hu_rescale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
 done:
@@ -105,36 +103,6 @@ static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *check
     return HU_OK;
 }
 
-/* Promoted tensors as value ids: each a forward value or parameter, none twice. A run that does not
- * promote cannot go on with them. */
-static hu_status read_promotions(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
-                                 const uint32_t **ids, uint32_t *count) {
-    const void *data;
-    size_t bytes;
-    const hu_graph *graph = trainer->graph;
-    const char *path = hu_checkpoint_path(checkpoint);
-    hu_status st = hu_checkpoint_section(checkpoint, "promoted", &data, &bytes);
-    *ids = data;
-    *count = (uint32_t)(bytes / sizeof **ids);
-    if (st == HU_ERR_MISSING) return HU_OK;
-    if (st != HU_OK) return st;
-    if (!trainer->promoted)
-        return hu_fail(HU_ERR_ARGUMENT, "%s: made with +promote, found precision '%s' without",
-                       path, trainer->options.precision.name);
-    if (bytes % sizeof **ids != 0 || *count > graph->value_count)
-        return wrong_size(checkpoint, "promoted", bytes, graph->value_count * sizeof **ids);
-    for (uint32_t p = 0; p < *count; p++) {
-        hu_value_id v = (*ids)[p];
-        bool is_known =
-            v < graph->value_count && v != graph->label && graph->value[v].role != HU_VALUE_BUFFER;
-        for (uint32_t q = 0; q < p; q++) is_known = is_known && (*ids)[q] != (*ids)[p];
-        if (!is_known)
-            return hu_fail(HU_ERR_CORRUPT, "%s: section 'promoted': found tensor %u at place %u",
-                           path, v, p);
-    }
-    return HU_OK;
-}
-
 /* Counters of a file that no run wrote could overflow the arithmetic of the next step. */
 static bool is_possible(const hu_train_progress *p, int64_t batch) {
     int64_t most = INT64_MAX / 4 / (batch > 0 ? batch : 1);
@@ -170,8 +138,6 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     const void *place, *parameters, *scaler;
     hu_loss_scale restored = trainer->scaler;
     hu_train_position saved;
-    const uint32_t *promoted;
-    uint32_t promoted_count;
     uint64_t init;
     size_t bytes = (size_t)trainer->run->block * sizeof(float);
     HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
@@ -200,8 +166,8 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
     HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
-    HU_TRY(read_promotions(trainer, checkpoint, &promoted, &promoted_count));
-    HU_TRY(hu_restore_promotions(trainer, promoted, promoted_count));
+    HU_TRY(hu_adapt_check(trainer, checkpoint));
+    HU_TRY(hu_adapt_restore(trainer, checkpoint));
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
     trainer->scaler = restored;

@@ -126,7 +126,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     report->culprit = trainer->culprit;
     trainer->culprit[0] = '\0';
     /* A new plan loses what lies in the arena, so that it comes before the first rounding. */
-    HU_TRY(hu_apply_promotions(trainer));
+    HU_TRY(hu_adapt_before(trainer));
     HU_TRY(find_batch(trainer, &batch, report));
     /* The scale of this step, taken before its end changes it. */
     float inverse = hu_loss_scale_inverse(&trainer->scaler);
@@ -143,9 +143,10 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     bool masters_nonfinite = hu_update_masters(trainer, report, inverse);
     /* Delayed scales take over the maxima of the step, those of the rounded masters included. */
     hu_rescale_end_step(trainer->run);
-    /* The ratio of the step is that of the formats that it ran in: before promotion. */
+    /* The ratio of the step is that of the formats that it ran in: before adaptations look at the
+     * counts. */
     add_progress(trainer, report);
-    hu_find_promotions(trainer, report);
+    hu_adapt_after(trainer, report);
     /* The errors come last, so that the report is complete also for the step that ends a run. */
     HU_TRY(update_loss_scale(trainer, report));
     HU_TRY(hu_check_update(trainer, report, masters_nonfinite));

@@ -22,7 +22,7 @@ const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer) {
 }
 
 uint32_t hu_trainer_promoted(const hu_trainer *trainer) {
-    return trainer->promoted_count;
+    return hu_adapt_changed(&trainer->adaptations);
 }
 
 int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer) {

@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "model/model.h"
 #include "precision/plan.h"
-#include "precision/promote.h"
 
 enum { BATCH = 128 };
 
@@ -295,31 +294,6 @@ static void test_candidates(void **state) {
     hu_precision_free(&precision);
 }
 
-/* Tensors go high from the share on, and only forward ones. */
-static void test_promotion(void **state) {
-    (void)state;
-    plan p;
-    make_plan(&p, "resnet20", "uniform+promote");
-    hu_promotion promotions[512];
-    hu_value_id conv = hu_graph_find(p.graph, "conv1.out"), bn = hu_graph_find(p.graph, "bn1.out");
-    assert_true(p.graph->value_count <= 512);
-    p.edges.value[conv].counts.elements = p.edges.value[bn].counts.elements = 1000;
-    p.edges.value[conv].counts.overflow = 6;
-    p.edges.value[conv].counts.nan = 4;
-    p.edges.value[bn].counts.overflow = 9;
-    p.edges.grad[p.graph->value[bn].uses[0]].counts.elements = 10;
-    p.edges.grad[p.graph->value[bn].uses[0]].counts.overflow = 10;
-    uint32_t count = hu_precision_overflowing(&p.precision, p.graph, &p.edges, promotions);
-    assert_int_equal(count, 1);
-    assert_int_equal(promotions[0].value, conv);
-    assert_true(promotions[0].overflow_share == 0.01);
-    hu_precision_promote(&p.precision, p.graph, conv, &p.edges);
-    assert_int_equal(bits_of(&p, "conv1.out"), 16);
-    assert_int_equal(gradient_bits(&p, "conv1.out"), 8);
-    assert_int_equal(hu_precision_overflowing(&p.precision, p.graph, &p.edges, promotions), 0);
-    close_plan(&p);
-}
-
 static void test_texts(void **state) {
     static const struct {
         const char *text;
@@ -384,7 +358,6 @@ int main(void) {
         cmocka_unit_test(test_operator),
         cmocka_unit_test(test_listed),
         cmocka_unit_test(test_candidates),
-        cmocka_unit_test(test_promotion),
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_written_again),
     };

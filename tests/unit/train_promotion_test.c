@@ -166,7 +166,7 @@ static void delayed_scales_outlive_promotions(void **state) {
     assert_true(graph->value_count <= TENSORS);
     for (int s = 0; s < STEPS && compared == 0; s++) {
         assert_int_equal(hu_trainer_step(f.trainer, &report), HU_OK);
-        if (report.promotions == 0) continue;
+        if (report.events == 0) continue;
         for (int planned = 0; planned < 2; planned++) {
             const hu_run *run = f.trainer->run;
             for (hu_value_id v = 0; v < graph->value_count; v++) {

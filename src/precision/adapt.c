@@ -1,0 +1,54 @@
+#include "precision/adapt.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+const hu_adaptation *const hu_adaptation_table[HU_ADAPTATION_COUNT] = {
+#define ADAPTATION_ROW(identifier) &hu_adaptation_##identifier,
+    HU_ADAPTATION_LIST(ADAPTATION_ROW)
+#undef ADAPTATION_ROW
+};
+
+hu_status hu_adaptations_create(const hu_precision *precision, const hu_graph *graph,
+                                hu_adaptations *adaptations) {
+    hu_status st = HU_OK;
+    size_t events = 0;
+    void *block;
+    *adaptations = (hu_adaptations){0};
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++) {
+        HU_TRY(hu_adaptation_table[a]->create(precision, graph, &adaptations->state[a]));
+        if (adaptations->state[a]) events += hu_adaptation_table[a]->most_events(graph);
+    }
+    HU_TRY(hu_alloc_array(events, sizeof *adaptations->event, &block));
+    adaptations->event = block;
+done:
+    if (st != HU_OK) hu_adaptations_free(adaptations);
+    return st;
+}
+
+void hu_adaptations_free(hu_adaptations *adaptations) {
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++)
+        if (adaptations->state[a]) hu_adaptation_table[a]->free(adaptations->state[a]);
+    hu_free(adaptations->event);
+    *adaptations = (hu_adaptations){0};
+}
+
+void hu_adapt_before_step(hu_adaptations *adaptations, hu_adapt_moment *moment) {
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++)
+        if (adaptations->state[a] && hu_adaptation_table[a]->before_step)
+            hu_adaptation_table[a]->before_step(adaptations->state[a], moment);
+}
+
+void hu_adapt_after_step(hu_adaptations *adaptations, hu_adapt_moment *moment) {
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++)
+        if (adaptations->state[a] && hu_adaptation_table[a]->after_step)
+            hu_adaptation_table[a]->after_step(adaptations->state[a], moment);
+}
+
+uint32_t hu_adapt_changed(const hu_adaptations *adaptations) {
+    uint32_t count = 0;
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++)
+        if (adaptations->state[a] && hu_adaptation_table[a]->changed)
+            count += hu_adaptation_table[a]->changed(adaptations->state[a]);
+    return count;
+}

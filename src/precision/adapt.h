@@ -1,0 +1,93 @@
+/* precision/adapt.h - adaptations: what changes the edge table while a training runs.
+ *
+ * An adaptation is one file and one line of the list. A trainer calls those that its precision asks
+ * for at two moments, in the order of the list: before the passes of a step, where they may change
+ * quantizers, and at the end of a step, where its counts are known. Between the two moments no
+ * quantizer changes. docs/add-an-adaptation.md shows how to add one.
+ */
+#ifndef HU_PRECISION_ADAPT_H
+#define HU_PRECISION_ADAPT_H
+#include "precision/plan.h"
+
+typedef struct hu_adaptation hu_adaptation;
+
+/* Something that an adaptation did or decided: for the journal, and for pictures. */
+typedef struct hu_adapt_event {
+    const hu_adaptation *by; /* Borrowed: valid for ever */
+    hu_value_id value;       /* whose forward format changes */
+    hu_quantizer from, to;   /* of the value */
+    double share;            /* of its elements, what asked for the change */
+} hu_adapt_event;
+
+/* What an adaptation sees, and may change, at one of its moments. Borrowed for the call. */
+typedef struct hu_adapt_moment {
+    const hu_graph *graph;
+    hu_edge_table *edges;
+    const hu_precision *precision; /* of the present step */
+    uint32_t counted_nodes; /* after a step: the nodes whose outputs it counted completely, see
+                               engine counts in graph/run.h */
+    bool rewritten;         /* before a step: the table differs from that of the pass before; an
+                               adaptation that changes it says so here, and sees what those before
+                               it in the list said */
+    hu_adapt_event *event;  /* [event_count] of this step, room for hu_adapt_most_events */
+    uint32_t event_count;
+} hu_adapt_moment;
+
+struct hu_adaptation {
+    const char *name;
+    const char *help;
+    const char *keys;    /* names of the keys that it reads, separated by spaces */
+    const char *asked;   /* how a user asks for it, for messages: "+promote" */
+    const char *section; /* of its state in a checkpoint; of its list in numerics.jsonl */
+    /* State for a training, NULL if the precision does not ask for the adaptation. Owner frees. */
+    hu_status (*create)(const hu_precision *precision, const hu_graph *graph, void **state);
+    void (*free)(void *state);
+    /* Events of one step at most. */
+    uint32_t (*most_events)(const hu_graph *graph);
+    /* The two moments. Neither allocates. NULL: nothing to do. */
+    void (*before_step)(void *state, hu_adapt_moment *moment);
+    void (*after_step)(void *state, hu_adapt_moment *moment);
+    /* The state as bytes, 0 of them if nothing has happened yet. Borrowed: valid until the next
+     * moment. NULL: there is none, all follows from the number of the step. */
+    void (*save)(const void *state, const void **data, size_t *bytes);
+    /* HU_ERR_CORRUPT unless the bytes are what save gave for such a graph; changes nothing. */
+    hu_status (*check)(const void *state, const hu_graph *graph, const void *data, size_t bytes);
+    /* Takes bytes that passed check in place of the present state; 0 bytes: the first state. The
+     * next moment before a step is told that the table was rewritten. */
+    void (*restore)(void *state, const void *data, size_t bytes);
+    /* Tensors that it has changed for good: the column "promoted". NULL: it never does. */
+    uint32_t (*changed)(const void *state);
+};
+
+/* X(identifier). The one list; its order is that of the calls. */
+#define HU_ADAPTATION_LIST(X) X(promote)
+
+#define HU_ADAPTATION_COUNT_ONE(identifier) +1
+enum { HU_ADAPTATION_COUNT = 0 HU_ADAPTATION_LIST(HU_ADAPTATION_COUNT_ONE) };
+#undef HU_ADAPTATION_COUNT_ONE
+
+#define HU_ADAPTATION_DECLARE(identifier) extern const hu_adaptation hu_adaptation_##identifier;
+HU_ADAPTATION_LIST(HU_ADAPTATION_DECLARE)
+#undef HU_ADAPTATION_DECLARE
+
+extern const hu_adaptation *const hu_adaptation_table[HU_ADAPTATION_COUNT];
+
+/* The adaptations of one training with their states, in the order of the table. */
+typedef struct hu_adaptations {
+    void *state[HU_ADAPTATION_COUNT]; /* NULL: not asked for */
+    hu_adapt_event *event;            /* [most_events] */
+} hu_adaptations;
+
+/* States and room for events, for what the precision asks for. Owner frees. */
+hu_status hu_adaptations_create(const hu_precision *precision, const hu_graph *graph,
+                                hu_adaptations *adaptations);
+void hu_adaptations_free(hu_adaptations *adaptations);
+
+/* The two moments, for all of them. */
+void hu_adapt_before_step(hu_adaptations *adaptations, hu_adapt_moment *moment);
+void hu_adapt_after_step(hu_adaptations *adaptations, hu_adapt_moment *moment);
+
+/* Tensors that were changed for good, by all of them. */
+uint32_t hu_adapt_changed(const hu_adaptations *adaptations);
+
+#endif
