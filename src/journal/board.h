@@ -1,13 +1,9 @@
-/* journal/board.h - what a run tells TensorBoard: its metrics, and the exponents of its tensors. */
+/* journal/board.h - what a run tells TensorBoard beside its metrics: the exponents of its tensors.
+ */
 #ifndef HU_JOURNAL_BOARD_H
 #define HU_JOURNAL_BOARD_H
 #include "journal/recorder.h"
 #include "show/tensorboard.h"
-#include "train/trainer.h"
-
-/* The numbers of one row of metrics.csv, under the names of its columns; accuracy < 0: none. */
-hu_status hu_board_row(hu_tensorboard *board, const hu_step_report *report, double rate,
-                       double accuracy);
 
 /* The exponents of one tensor, as "exponents/NAME"; board is the context of hu_recorder_watch. */
 hu_status hu_board_exponents(void *board, int64_t step, const char *name, int32_t first,

@@ -20,19 +20,7 @@
 #include "op/dnn.h"
 #include "show/json.h"
 
-static const char *const titles[] = {"step",
-                                     "epoch",
-                                     "loss",
-                                     "batch_accuracy",
-                                     "lr",
-                                     "loss_scale",
-                                     "skipped",
-                                     "gradient_norm",
-                                     "images_per_second",
-                                     "test_accuracy",
-                                     "low_precision_ratio",
-                                     "promoted"};
-enum { COLUMNS = sizeof titles / sizeof *titles, LINES_LIMIT = 1 << 30, RESULT_LIMIT = 1 << 24 };
+enum { LINES_LIMIT = 1 << 30, RESULT_LIMIT = 1 << 24 };
 
 /* A name for a new folder: model, precision and time, with what a file name should not hold
  * replaced. */
@@ -106,18 +94,12 @@ static hu_status write_env(const hu_run_folder *folder) {
     return st;
 }
 
-static hu_status open_streams(hu_run_folder *folder) {
+/* step: events from there on are cut off. */
+static hu_status open_metrics(hu_run_folder *folder, int64_t step) {
     hu_status st = HU_OK;
-    char *path = NULL;
-    HU_TRY(hu_path_join(folder->path, "metrics.csv", &path));
-    HU_TRY(hu_csv_open(path, titles, COLUMNS, &folder->metrics));
-    hu_free(path);
-    HU_TRY(hu_path_join(folder->path, "metrics.jsonl", &path));
-    folder->metrics_lines = fopen(path, "a");
-    if (!folder->metrics_lines)
-        HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot open: %s", path, strerror(errno)));
+    HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
+    HU_TRY(hu_metrics_open(folder->path, folder->board, &folder->metrics));
 done:
-    hu_free(path);
     return st;
 }
 
@@ -172,8 +154,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, s
     HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
-    HU_TRY(open_streams(folder));
-    HU_TRY(hu_tensorboard_open(folder->path, 0, &folder->board));
+    HU_TRY(open_metrics(folder, 0));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
@@ -234,68 +215,20 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, i
     HU_TRY(trim_lines(directory, "numerics.jsonl", step));
     HU_TRY(trim_lines(directory, "histograms.jsonl", step));
     HU_TRY(write_config(folder, config));
-    HU_TRY(open_streams(folder));
-    HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
+    HU_TRY(open_metrics(folder, step));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);
     return st;
 }
 
 void hu_run_folder_close(hu_run_folder *folder) {
-    hu_csv_close(folder->metrics);
+    hu_metrics_close(folder->metrics);
     hu_recorder_close(folder->numerics);
     hu_tensorboard_close(folder->board);
-    if (folder->metrics_lines) fclose(folder->metrics_lines);
     if (folder->path && folder->lock >= 0) close(folder->lock);
     hu_free(folder->path);
     hu_free(folder->checkpoints);
     *folder = (hu_run_folder){.lock = -1};
-}
-
-static hu_status csv_row(hu_run_folder *folder, const hu_step_report *report, double rate,
-                         double accuracy) {
-    hu_status st = HU_OK;
-    hu_csv *csv = folder->metrics;
-    HU_TRY(hu_csv_cell(csv, "%lld", (long long)report->step));
-    HU_TRY(hu_csv_cell(csv, "%lld", (long long)report->epoch));
-    HU_TRY(hu_csv_cell(csv, "%.17g", report->loss));
-    HU_TRY(hu_csv_cell(csv, "%.17g", (double)report->correct / (double)report->samples));
-    HU_TRY(hu_csv_cell(csv, "%.17g", report->lr));
-    HU_TRY(hu_csv_cell(csv, "%.9g", (double)report->scale));
-    HU_TRY(hu_csv_cell(csv, "%d", report->skipped));
-    HU_TRY(hu_csv_cell(csv, "%.17g", report->gradient_norm));
-    HU_TRY(hu_csv_cell(csv, "%.1f", rate));
-    HU_TRY(accuracy < 0.0 ? hu_csv_cell(csv, "%s", "") : hu_csv_cell(csv, "%.17g", accuracy));
-    HU_TRY(hu_csv_cell(csv, "%.17g", report->low_ratio));
-    HU_TRY(hu_csv_cell(csv, "%u", report->promoted));
-done:
-    return st;
-}
-
-hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report, double rate,
-                            double accuracy) {
-    char *line = NULL;
-    hu_status st = csv_row(folder, report, rate, accuracy);
-    if (st == HU_OK) st = hu_board_row(folder->board, report, rate, accuracy);
-    if (st != HU_OK) return st;
-    json_t *row =
-        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:I}", "step", (json_int_t)report->step,
-                  "epoch", (json_int_t)report->epoch, "loss", hu_json_number(report->loss), "lr",
-                  hu_json_number(report->lr), "loss_scale", hu_json_number((double)report->scale),
-                  "gradient_norm", hu_json_number(report->gradient_norm), "skipped",
-                  report->skipped, "low_precision_ratio", hu_json_number(report->low_ratio),
-                  "promoted", (json_int_t)report->promoted);
-    if (row && accuracy >= 0.0) json_object_set_new(row, "test_accuracy", hu_json_number(accuracy));
-    if (row && report->culprit[0])
-        json_object_set_new(row, "culprit", json_string(report->culprit));
-    st = hu_json_line(row, &line);
-    if (st != HU_OK) return st;
-    fprintf(folder->metrics_lines, "%s\n", line);
-    hu_free(line);
-    if (fflush(folder->metrics_lines) != 0)
-        return hu_fail(HU_ERR_IO, "%s/metrics.jsonl: cannot write: %s", folder->path,
-                       strerror(errno));
-    return HU_OK;
 }
 
 /* The line of one adaptation, whose events stand together in the report. */

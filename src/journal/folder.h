@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "config/config.h"
+#include "journal/metrics.h"
 #include "journal/recorder.h"
-#include "show/csv.h"
 #include "show/json.h"
 #include "show/tensorboard.h"
 #include "train/trainer.h"
@@ -14,8 +14,7 @@
 typedef struct hu_run_folder {
     char *path;
     char *checkpoints; /* path/checkpoint */
-    hu_csv *metrics;
-    FILE *metrics_lines;
+    hu_metrics *metrics;
     hu_recorder *numerics;
     hu_tensorboard *board;
     int keep;
@@ -32,10 +31,6 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, s
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
                                hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
-
-/* One row of metrics.csv and metrics.jsonl. accuracy < 0: not evaluated at this step. */
-hu_status hu_run_folder_row(hu_run_folder *folder, const hu_step_report *report, double rate,
-                            double accuracy);
 
 /* For every adaptation of which the report has events one line of numerics.jsonl, for promotion
  * {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]}. */

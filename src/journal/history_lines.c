@@ -35,11 +35,21 @@ static hu_status make_array(size_t count, size_t bytes, void *array) {
 
 /* ---- metrics.jsonl ---- */
 
-static hu_status optional_number(const hu_place *place, const json_t *line, const char *key,
-                                 double *number) {
-    const json_t *value = json_object_get(line, key);
-    *number = NAN;
-    return value ? hu_json_f64(place, value, key, number) : HU_OK;
+static hu_status read_column(const hu_place *place, const json_t *line, const hu_column *column,
+                             hu_metrics_record *record) {
+    const json_t *value = json_object_get(line, column->name);
+    void *member = (char *)record + column->offset;
+    bool is_needed = column->place > 0 && column->place <= HU_COLUMNS_ALWAYS;
+    switch (column->kind) {
+    case HU_COLUMN_WHOLE:
+        return value || is_needed ? hu_json_i64(place, value, column->name, member) : HU_OK;
+    case HU_COLUMN_FLAG:
+        *(bool *)member = json_is_true(value);
+        return HU_OK;
+    default:
+        *(double *)member = NAN;
+        return value || is_needed ? hu_json_f64(place, value, column->name, member) : HU_OK;
+    }
 }
 
 hu_status hu_history_metrics(hu_history *history, const hu_place *place, const json_t *line) {
@@ -49,17 +59,9 @@ hu_status hu_history_metrics(hu_history *history, const hu_place *place, const j
                    sizeof *history->metrics));
     history->metrics = block;
     hu_metrics_record *record = &history->metrics[history->metrics_count];
-    *record = (hu_metrics_record){.skipped = json_is_true(json_object_get(line, "skipped"))};
+    *record = (hu_metrics_record){.culprit = NULL};
     history->metrics_count++;
-    HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &record->step));
-    HU_TRY(hu_json_i64(place, json_object_get(line, "epoch"), "epoch", &record->epoch));
-    HU_TRY(hu_json_f64(place, json_object_get(line, "loss"), "loss", &record->loss));
-    HU_TRY(optional_number(place, line, "lr", &record->lr));
-    HU_TRY(optional_number(place, line, "loss_scale", &record->loss_scale));
-    HU_TRY(optional_number(place, line, "gradient_norm", &record->gradient_norm));
-    HU_TRY(optional_number(place, line, "test_accuracy", &record->test_accuracy));
-    HU_TRY(optional_number(place, line, "low_precision_ratio", &record->low_precision_ratio));
-    HU_TRY(optional_number(place, line, "promoted", &record->promoted));
+    for (int c = 0; c < HU_COLUMNS; c++) HU_TRY(read_column(place, line, &hu_columns[c], record));
     const char *culprit = json_string_value(json_object_get(line, "culprit"));
     if (culprit) HU_TRY(hu_strdup(culprit, &record->culprit));
 done:

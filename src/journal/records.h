@@ -9,17 +9,9 @@
 
 #include <halfulp/round.h>
 
+#include "journal/columns.h"
 #include "journal/names.h"
 #include "tensor/exponents.h"
-
-/* One line of metrics.jsonl; NaN where the line does not have the number. */
-typedef struct hu_metrics_record {
-    int64_t step, epoch;
-    double loss, lr, loss_scale, gradient_norm, test_accuracy;
-    double low_precision_ratio, promoted;
-    bool skipped;
-    char *culprit; /* NULL: none */
-} hu_metrics_record;
 
 /* What rounding did to one tensor in the steps of a record. */
 typedef struct hu_tensor_record {

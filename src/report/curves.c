@@ -1,4 +1,4 @@
-/* Loss and accuracy over the steps, with skipped steps and promotions. */
+/* Columns of the metrics over the steps, with skipped steps and promotions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "show/chart.h"
 #include "show/html.h"
 
-enum { TIP = 220, MAX_LINES = 24 };
+enum { TIP = 220, MAX_LINES = 24, PERCENT = 100 };
 
 /* A line with the memory that it stands on. */
 typedef struct curve {
@@ -26,9 +26,10 @@ static void free_curve(curve *c) {
     hu_free(c->tips);
 }
 
-static hu_status make_curve(const hu_report_run *run, bool of_accuracy, curve *c) {
+static hu_status make_curve(const hu_report_run *run, const hu_column *column, curve *c) {
     const hu_history *history = run->history;
     hu_status st;
+    bool is_test = column->kind == HU_COLUMN_TEST;
     *c = (curve){.line = {.label = run->name, .series = run->number, .ended = (double)NAN}};
     HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->x));
     HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->y));
@@ -36,15 +37,15 @@ static hu_status make_curve(const hu_report_run *run, bool of_accuracy, curve *c
     size_t n = 0;
     for (size_t i = 0; i < history->metrics_count; i++) {
         const hu_metrics_record *row = &history->metrics[i];
-        double value = of_accuracy ? 100.0 * row->test_accuracy : row->loss;
-        if (of_accuracy && isnan(value)) continue;
+        double value = hu_column_of(column, row);
+        if (is_test && isnan(value)) continue;
         x[n] = (double)row->step + 1.0;
-        y[n++] = value;
+        y[n++] = is_test ? PERCENT * value : value;
     }
     c->line.x = x;
     c->line.y = y;
     c->line.count = n;
-    c->line.has_marks = of_accuracy && n <= 40;
+    c->line.has_marks = is_test && n <= 40;
 done:
     return st;
 }
@@ -91,7 +92,8 @@ static double top_of(const curve *all, size_t count) {
     return isfinite(first) ? 1.25 * first : first;
 }
 
-static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
+static void draw(hu_page *page, const hu_report *report, const hu_column *column) {
+    bool is_test = column->kind == HU_COLUMN_TEST;
     curve all[MAX_LINES];
     hu_chart_line line[MAX_LINES];
     hu_legend_item item[MAX_LINES];
@@ -100,8 +102,8 @@ static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
     for (size_t i = 0; i < report->count && count < MAX_LINES && st == HU_OK; i++) {
         const hu_report_run *run = &report->run[i];
         if (!run->is_first || !run->history || run->history->metrics_count == 0) continue;
-        st = make_curve(run, of_accuracy, &all[count]);
-        if (st == HU_OK && !of_accuracy) st = add_skipped(run, &all[count]);
+        st = make_curve(run, column, &all[count]);
+        if (st == HU_OK && !is_test) st = add_skipped(run, &all[count]);
         line[count] = all[count].line;
         item[count] = (hu_legend_item){run->name, run->number};
         points += line[count].count;
@@ -109,11 +111,11 @@ static void draw(hu_page *page, const hu_report *report, bool of_accuracy) {
         count++;
     }
     if (st == HU_OK && most > 1) {
-        hu_html_heading(page, of_accuracy ? "Test accuracy" : "Training loss");
+        hu_html_heading(page, column->curve);
         hu_legend_draw(page, item, count, HU_LEGEND_LINES);
-        double smooth = of_accuracy || points / count < 60 ? 0.0 : 0.8;
-        hu_chart_lines(page, line, count, smooth, of_accuracy ? (double)NAN : top_of(all, count),
-                       "step", of_accuracy ? "test accuracy, %" : "loss");
+        double smooth = is_test || points / count < 60 ? 0.0 : 0.8;
+        hu_chart_lines(page, line, count, smooth, is_test ? (double)NAN : top_of(all, count),
+                       "step", is_test ? "test accuracy, %" : column->name);
     }
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     for (size_t i = 0; i < count; i++) free_curve(&all[i]);
@@ -130,8 +132,8 @@ void hu_report_curves(hu_page *page, const hu_report *report) {
     if (shown == 0) return;
     hu_html_section(page, "curves", "Training",
                     report->count > all ? "The first seed of each precision." : "");
-    draw(page, report, false);
-    draw(page, report, true);
+    for (int c = 0; c < HU_COLUMNS; c++)
+        if (hu_columns[c].curve) draw(page, report, &hu_columns[c]);
     if (shown > MAX_LINES) {
         snprintf(text, sizeof text, "The first %d of %zu runs are drawn.", MAX_LINES, shown);
         hu_html_note(page, text);

@@ -160,9 +160,9 @@ static bool is_evaluated(const hu_session *session) {
     return step >= session->steps || is_multiple(step, every);
 }
 
-/* Evaluates at the ends of epochs and of the training; *accuracy stays negative otherwise. */
+/* Evaluates at the ends of epochs and of the training; *accuracy is NaN otherwise. */
 static hu_status maybe_evaluate(hu_session *session, double *accuracy, double *loss) {
-    *accuracy = -1.0;
+    *accuracy = NAN;
     if (!is_evaluated(session)) return HU_OK;
     hu_status st = hu_trainer_evaluate(session->trainer, accuracy, loss);
     if (st == HU_OK) hu_trainer_note_accuracy(session->trainer, *accuracy);
@@ -172,6 +172,12 @@ static hu_status maybe_evaluate(hu_session *session, double *accuracy, double *l
 static double rate_of(const hu_session *session) {
     return session->train_seconds > 0.0 ? (double)session->train_samples / session->train_seconds
                                         : 0.0;
+}
+
+/* test: NaN where there was no evaluation. */
+static hu_status write_row(const hu_session *session, const hu_step_report *report, double test) {
+    hu_metrics_row row = {report, rate_of(session), test};
+    return hu_metrics_write(session->folder.metrics, &row);
 }
 
 /* Rows and checkpoint after a good step. */
@@ -190,7 +196,7 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     if (has_row) HU_TRY(hu_recorder_row(recorder));
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
-    if (is_logged) HU_TRY(hu_run_folder_row(&session->folder, report, rate_of(session), accuracy));
+    if (is_logged) HU_TRY(write_row(session, report, accuracy));
     if (done == session->steps || is_multiple(done, session->checkpoint_every))
         HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
 done:
@@ -216,7 +222,7 @@ static hu_status one_step(hu_session *session, hu_session_result *result) {
         st = hu_recorder_note(session->folder.numerics, hu_trainer_run(session->trainer),
                               report.step, report.skipped ? HU_STEP_SKIPPED : HU_STEP_BROKEN);
         if (st != HU_OK) return st;
-        return hu_run_folder_row(&session->folder, &report, rate_of(session), -1.0);
+        return write_row(session, &report, NAN);
     }
     if (st == HU_OK) st = after_step(session, &report, result);
     return st;

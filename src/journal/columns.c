@@ -1,0 +1,35 @@
+#include "journal/columns.h"
+
+double hu_batch_metric(const hu_step_report *report) {
+    return (double)report->correct / (double)report->samples;
+}
+
+#define VALUE(name, kind, cell, place, board, curve, value)                                        \
+    static double name##_of(const hu_metrics_row *row) {                                           \
+        return (double)(value);                                                                    \
+    }
+HU_METRICS_COLUMNS(VALUE)
+#undef VALUE
+
+const hu_column hu_columns[] = {
+#define ROW(name, kind, cell, place, board, curve, value)                                          \
+    {#name,     HU_COLUMN_##kind,                                                                  \
+     cell,      place,                                                                             \
+     board,     curve,                                                                             \
+     name##_of, offsetof(hu_metrics_record, name)},
+    HU_METRICS_COLUMNS(ROW)
+#undef ROW
+};
+
+const hu_column *hu_column_at(int place) {
+    for (int c = 0; c < HU_COLUMNS; c++)
+        if (hu_columns[c].place == place) return &hu_columns[c];
+    return NULL;
+}
+
+double hu_column_of(const hu_column *column, const hu_metrics_record *record) {
+    const char *member = (const char *)record + column->offset;
+    if (column->kind == HU_COLUMN_WHOLE) return (double)*(const int64_t *)(const void *)member;
+    if (column->kind == HU_COLUMN_FLAG) return *(const bool *)(const void *)member;
+    return *(const double *)(const void *)member;
+}

@@ -1,0 +1,91 @@
+/* journal/columns.h - the columns of a run's metrics: one list for metrics.csv, metrics.jsonl and
+ * TensorBoard, and for the folder read back. A column is one line. */
+#ifndef HU_JOURNAL_COLUMNS_H
+#define HU_JOURNAL_COLUMNS_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "train/trainer.h"
+
+/* What a row is made of. */
+typedef struct hu_metrics_row {
+    const hu_step_report *report;
+    double rate; /* samples a second, of this process so far */
+    double test; /* metric over the test samples, NaN: not evaluated at this step */
+} hu_metrics_row;
+
+typedef enum hu_column_kind {
+    HU_COLUMN_WHOLE, /* int64_t; 0 where a line has none */
+    HU_COLUMN_REAL,  /* double; NaN where a line has none */
+    HU_COLUMN_FLAG,  /* bool; false where a line has none */
+    HU_COLUMN_TEST   /* double that only rows with an evaluation have */
+} hu_column_kind;
+
+/* X(name, KIND, cell, place, board, curve, value)
+ *   name   title in metrics.csv, key in metrics.jsonl, tag in TensorBoard, member of
+ *          hu_metrics_record
+ *   cell   printf form of a double in metrics.csv
+ *   place  in a line of metrics.jsonl, from 1 on; 0: not there
+ *   board  1: TensorBoard gets it
+ *   curve  heading of its curve in the report; NULL: none
+ *   value  of const hu_metrics_row *row */
+/* clang-format off */
+#define HU_METRICS_COLUMNS(X)                                                                      \
+    X(step,                WHOLE, "%.17g",  1, 0, NULL,            row->report->step)              \
+    X(epoch,               WHOLE, "%.17g",  2, 0, NULL,            row->report->epoch)             \
+    X(loss,                REAL,  "%.17g",  3, 1, "Training loss", row->report->loss)              \
+    X(batch_accuracy,      REAL,  "%.17g",  0, 1, NULL,            hu_batch_metric(row->report))   \
+    X(lr,                  REAL,  "%.17g",  4, 1, NULL,            row->report->lr)                \
+    X(loss_scale,          REAL,  "%.9g",   5, 1, NULL,            row->report->scale)             \
+    X(skipped,             FLAG,  "%.0f",   7, 1, NULL,            row->report->skipped)           \
+    X(gradient_norm,       REAL,  "%.17g",  6, 1, NULL,            row->report->gradient_norm)     \
+    X(images_per_second,   REAL,  "%.1f",   0, 1, NULL,            row->rate)                      \
+    X(test_accuracy,       TEST,  "%.17g", 10, 1, "Test accuracy", row->test)                      \
+    X(low_precision_ratio, REAL,  "%.17g",  8, 1, NULL,            row->report->low_ratio)         \
+    X(promoted,            WHOLE, "%.17g",  9, 1, NULL,            row->report->promoted)
+/* clang-format on */
+
+typedef int64_t hu_column_WHOLE;
+typedef double hu_column_REAL;
+typedef bool hu_column_FLAG;
+typedef double hu_column_TEST;
+
+/* One line of metrics.jsonl; of what the line does not have, NaN or 0. */
+typedef struct hu_metrics_record {
+#define HU_COLUMN_MEMBER(name, kind, cell, place, board, curve, value) hu_column_##kind name;
+    HU_METRICS_COLUMNS(HU_COLUMN_MEMBER)
+#undef HU_COLUMN_MEMBER
+    char *culprit; /* the tensor in which a non-finite number was first found; NULL: none */
+} hu_metrics_record;
+
+enum {
+#define HU_COLUMN_COUNT_ONE(...) +1
+    HU_COLUMNS = 0 HU_METRICS_COLUMNS(HU_COLUMN_COUNT_ONE),
+#undef HU_COLUMN_COUNT_ONE
+    HU_COLUMNS_ALWAYS = 3 /* places 1 to 3 of a line stand in those of every version */
+};
+
+typedef struct hu_column {
+    const char *name;
+    hu_column_kind kind;
+    const char *cell;
+    int place;
+    bool on_board;
+    const char *curve;
+    double (*value)(const hu_metrics_row *row);
+    size_t offset; /* in hu_metrics_record */
+} hu_column;
+
+/* [HU_COLUMNS] in the order of metrics.csv. */
+extern const hu_column hu_columns[];
+
+/* The column at a place of metrics.jsonl, from 1 on; NULL behind the last one. */
+const hu_column *hu_column_at(int place);
+
+/* The column's number in a record that was read. */
+double hu_column_of(const hu_column *column, const hu_metrics_record *record);
+
+/* Share of the batch that was classified correctly. */
+double hu_batch_metric(const hu_step_report *report);
+
+#endif

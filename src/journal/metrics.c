@@ -1,0 +1,132 @@
+#include "journal/metrics.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "show/csv.h"
+#include "show/json.h"
+
+struct hu_metrics {
+    const char *folder; /* borrowed: the opener's */
+    hu_csv *csv;
+    FILE *lines;
+    hu_tensorboard *board;
+};
+
+static hu_status open_csv(hu_metrics *metrics) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    const char *titles[HU_COLUMNS];
+    for (int c = 0; c < HU_COLUMNS; c++) titles[c] = hu_columns[c].name;
+    HU_TRY(hu_path_join(metrics->folder, "metrics.csv", &path));
+    HU_TRY(hu_csv_open(path, titles, HU_COLUMNS, &metrics->csv));
+done:
+    hu_free(path);
+    return st;
+}
+
+static hu_status open_lines(hu_metrics *metrics) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    HU_TRY(hu_path_join(metrics->folder, "metrics.jsonl", &path));
+    metrics->lines = fopen(path, "a");
+    if (!metrics->lines) st = hu_fail(HU_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+done:
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_metrics_open(const char *folder, hu_tensorboard *board, hu_metrics **metrics) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    *metrics = NULL;
+    HU_TRY(hu_alloc(sizeof **metrics, &block));
+    *metrics = block;
+    **metrics = (hu_metrics){.folder = folder, .board = board};
+    HU_TRY(open_csv(*metrics));
+    HU_TRY(open_lines(*metrics));
+done:
+    if (st != HU_OK) {
+        hu_metrics_close(*metrics);
+        *metrics = NULL;
+    }
+    return st;
+}
+
+void hu_metrics_close(hu_metrics *metrics) {
+    if (!metrics) return;
+    hu_csv_close(metrics->csv);
+    if (metrics->lines) fclose(metrics->lines);
+    hu_free(metrics);
+}
+
+static bool is_absent(const hu_column *column, double value) {
+    return column->kind == HU_COLUMN_TEST && isnan(value);
+}
+
+static hu_status write_cells(hu_csv *csv, const hu_metrics_row *row) {
+    hu_status st = HU_OK;
+    char cell[64];
+    for (int c = 0; c < HU_COLUMNS && st == HU_OK; c++) {
+        double value = hu_columns[c].value(row);
+        int length = snprintf(cell, sizeof cell, hu_columns[c].cell, value);
+        st = is_absent(&hu_columns[c], value) || length < 0 ? hu_csv_cell(csv, "%s", "")
+                                                            : hu_csv_cell(csv, "%s", cell);
+    }
+    return st;
+}
+
+static json_t *value_json(const hu_column *column, double value) {
+    if (column->kind == HU_COLUMN_WHOLE) return json_integer((json_int_t)value);
+    if (column->kind == HU_COLUMN_FLAG) return json_boolean(value != 0.0);
+    return hu_json_number(value);
+}
+
+static hu_status write_line(hu_metrics *metrics, const hu_metrics_row *row) {
+    char *line = NULL;
+    const hu_column *column;
+    json_t *object = json_object();
+    for (int place = 1; object && (column = hu_column_at(place)) != NULL; place++) {
+        double value = column->value(row);
+        if (!is_absent(column, value))
+            json_object_set_new(object, column->name, value_json(column, value));
+    }
+    if (object && row->report->culprit[0])
+        json_object_set_new(object, "culprit", json_string(row->report->culprit));
+    hu_status st = hu_json_line(object, &line);
+    if (st != HU_OK) return st;
+    fprintf(metrics->lines, "%s\n", line);
+    hu_free(line);
+    if (fflush(metrics->lines) == 0) return HU_OK;
+    return hu_fail(HU_ERR_IO, "%s/metrics.jsonl: cannot write: %s", metrics->folder,
+                   strerror(errno));
+}
+
+/* The metric of an evaluation comes last: it is left out where there is none. */
+static hu_status write_board(hu_tensorboard *board, const hu_metrics_row *row) {
+    hu_scalar scalar[HU_COLUMNS];
+    size_t count = 0;
+    for (int turn = 0; turn < 2; turn++)
+        for (int c = 0; c < HU_COLUMNS; c++) {
+            const hu_column *column = &hu_columns[c];
+            double value = column->value(row);
+            bool is_turn = (column->kind == HU_COLUMN_TEST) == (turn == 1);
+            if (!column->on_board || !is_turn || is_absent(column, value)) continue;
+            scalar[count++] = (hu_scalar){column->name, value};
+        }
+    return hu_tensorboard_scalars(board, row->report->step, scalar, count);
+}
+
+hu_status hu_metrics_write(hu_metrics *metrics, const hu_metrics_row *row) {
+    hu_status st = HU_OK;
+    HU_TRY(write_cells(metrics->csv, row));
+    if (metrics->board) HU_TRY(write_board(metrics->board, row));
+    HU_TRY(write_line(metrics, row));
+done:
+    return st;
+}
