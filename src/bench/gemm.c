@@ -9,7 +9,7 @@
 #include "bench/bench.h"
 #include "kernel/peak/peak.h"
 #include "kernel/round/round.h"
-#include "op/dnn.h"
+#include "product/dnn.h"
 
 enum { MOST_CONTESTANTS = HU_ACCUMULATORS_MOST + 4, MOST_TURNS = 40, ROUND_CHUNK = 16384 };
 

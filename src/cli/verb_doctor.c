@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cli/verb.h"
-#include "op/dnn.h"
+#include "product/dnn.h"
 #include "show/stdout.h"
 
 enum { VALUES = 4096, TEXT_BYTES = 512 };

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "journal/board.h"
-#include "op/dnn.h"
+#include "product/dnn.h"
 #include "show/json.h"
 
 enum { LINES_LIMIT = 1 << 30, RESULT_LIMIT = 1 << 24 };

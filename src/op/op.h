@@ -17,6 +17,8 @@
 #include <halfulp/status.h>
 #include <halfulp/tensor.h>
 
+#include "product/geometry.h"
+
 enum { HU_MAX_PARAMS = 8, HU_MAX_OUTPUTS = 8 };
 
 typedef enum hu_pass { HU_FORWARD, HU_BACKWARD } hu_pass;
@@ -45,20 +47,6 @@ typedef struct hu_param_decl {
     hu_init init;
     bool trained; /* false: a buffer, changed only by commit, kept in float32, never rounded */
 } hu_param_decl;
-
-/* The three products of conv2d and linear. */
-typedef enum hu_product_role {
-    HU_PRODUCT_FORWARD,
-    HU_PRODUCT_INPUT_GRAD,
-    HU_PRODUCT_WEIGHT_GRAD,
-    HU_PRODUCT_ROLES
-} hu_product_role;
-
-/* What the products of a node accumulate in. */
-typedef struct hu_accumulation {
-    bool chosen[HU_PRODUCT_ROLES]; /* false: float32 in the order of kernel/conv/conv.h */
-    hu_accumulator accumulator[HU_PRODUCT_ROLES];
-} hu_accumulation;
 
 /* The fixed facts of one node. Borrowed arrays: valid as long as the graph. */
 typedef struct hu_node_info {
@@ -214,8 +202,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(batch_norm)                                                                                  \
     X(relu)                                                                                        \
     X(sigmoid)                                                                                     \
-    X(add) X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool)      \
-        X(flatten) X(dropout) X(log_softmax) X(nll) X(mean)
+    X(add)                                                                                         \
+    X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten)  \
+        X(dropout) X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
 HU_OP_LIST(HU_OP_DECLARE)

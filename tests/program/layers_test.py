@@ -13,7 +13,7 @@ from house import HEIGHT, INCLUDE, circles, sources, wrong_arrows  # noqa: E402
 
 # Header from outside (pattern) -> the only files, or rooms ("cli/"), that may include it.
 CONFINED = {
-    r"(oneapi/dnnl/)?dnnl.*\.h": ["op/dnn_api.h"],
+    r"(oneapi/dnnl/)?dnnl.*\.h": ["product/dnn_api.h"],
     r"turbojpeg\.h": ["data/image_jpeg.c"],
     r"png\.h": ["data/image_png.c"],
     r"yaml\.h": ["config/yaml.c"],

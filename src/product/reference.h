@@ -1,9 +1,9 @@
-/* op/reference.h - the definition of conv2d and linear in plain loops with float64 sums; the oracle
- * of their tests.
+/* product/reference.h - the definition of conv2d and linear in plain loops with float64 sums; the
+ * oracle of their tests.
  */
-#ifndef HU_OP_REFERENCE_H
-#define HU_OP_REFERENCE_H
-#include "op/product.h"
+#ifndef HU_PRODUCT_REFERENCE_H
+#define HU_PRODUCT_REFERENCE_H
+#include "product/geometry.h"
 
 /* A sum of products and the sum of their magnitudes, which bounds the error of any float32 order of
  * the same sum. */

@@ -4,8 +4,8 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "op/dnn.h"
-#include "op/dnn_api.h"
+#include "product/dnn.h"
+#include "product/dnn_api.h"
 
 static pthread_once_t cap_once = PTHREAD_ONCE_INIT;
 static bool cap_failed;

@@ -2,8 +2,8 @@
 #include <omp.h>
 
 #include "base/error.h"
-#include "op/dnn.h"
-#include "op/dnn_api.h"
+#include "product/dnn.h"
+#include "product/dnn_api.h"
 
 hu_status hu_dnn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
                        int threads) {

@@ -1,13 +1,13 @@
-/* op/dense.h - products of conv2d and linear, without groups or depthwise, by kernel/conv, in
- * float32 and an order of sums that is part of their definition (kernel/conv/conv.h,
- * kernel/conv/depthwise.h, kernel/conv/winograd.h). The bias gradient of a call is summed as in the
- * op bias. No call fails or allocates.
+/* product/dense.h - products without groups or depthwise, by kernel/conv, in float32 and an order
+ * of sums that is part of their definition (kernel/conv/conv.h, kernel/conv/depthwise.h,
+ * kernel/conv/winograd.h). The bias gradient of a call is summed as in the op bias. No call fails
+ * or allocates.
  */
-#ifndef HU_OP_DENSE_H
-#define HU_OP_DENSE_H
+#ifndef HU_PRODUCT_DENSE_H
+#define HU_PRODUCT_DENSE_H
 #include "kernel/conv/conv.h"
 #include "kernel/conv/depthwise.h"
-#include "op/product.h"
+#include "product/call.h"
 
 typedef struct hu_dense {
     hu_conv conv;
@@ -27,13 +27,14 @@ void hu_dense_free(hu_dense *dense);
 size_t hu_dense_scratch_bytes(const hu_product *product, const hu_dense *dense,
                               hu_product_role role, int64_t count);
 
-/* packed: 64-byte aligned, as hu_dense_pack has left it. */
-size_t hu_dense_packed_bytes(const hu_dense *dense, hu_pass pass);
-void hu_dense_pack(const hu_dense *dense, hu_pass pass, const float *const *param, int n_params,
+/* FORWARD and INPUT_GRAD read packed weights, as hu_dense_pack has left them for this role; 64-byte
+ * aligned. bias NULL: none. */
+size_t hu_dense_packed_bytes(const hu_dense *dense, hu_product_role role);
+void hu_dense_pack(const hu_dense *dense, hu_product_role role, const float *w, const float *bias,
                    void *packed);
-void hu_dense_forward(const hu_op_call *call, const hu_dense *dense);
-void hu_dense_data_gradient(const hu_op_call *call, const hu_dense *dense);
-void hu_dense_weight_gradient(const hu_op_call *call, const hu_product *product,
-                              const hu_dense *dense);
+
+/* product: the one that dense was created for. */
+void hu_dense_run(const hu_dense *dense, const hu_product *product, hu_product_role role,
+                  const hu_product_call *call);
 
 #endif

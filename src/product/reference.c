@@ -1,4 +1,4 @@
-#include "op/reference.h"
+#include "product/reference.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "op/dense.h"
+#include "product/dense.h"
 
 #include "base/checked.h"
 #include "base/memory.h"
@@ -71,10 +71,11 @@ size_t hu_dense_scratch_bytes(const hu_product *p, const hu_dense *dense, hu_pro
                                       : hu_winograd_data_scratch_bytes(&dense->conv);
 }
 
-size_t hu_dense_packed_bytes(const hu_dense *dense, hu_pass pass) {
+size_t hu_dense_packed_bytes(const hu_dense *dense, hu_product_role role) {
     const hu_conv_plan *plan = dense->plan;
+    if (role == HU_PRODUCT_WEIGHT_GRAD) return 0;
     if (dense->depthwise) return hu_depthwise_packed_bytes(dense->depthwise);
-    if (pass == HU_BACKWARD)
+    if (role == HU_PRODUCT_INPUT_GRAD)
         return plan ? hu_conv_data_packed_bytes(plan) : hu_winograd_data_packed_bytes(&dense->conv);
     return plan ? hu_conv_forward_packed_bytes(plan)
                 : hu_winograd_forward_packed_bytes(&dense->conv);
@@ -82,56 +83,67 @@ size_t hu_dense_packed_bytes(const hu_dense *dense, hu_pass pass) {
 
 /* ---- products ---- */
 
-void hu_dense_pack(const hu_dense *dense, hu_pass pass, const float *const *param, int n_params,
+void hu_dense_pack(const hu_dense *dense, hu_product_role role, const float *w, const float *bias,
                    void *packed) {
     const hu_conv_plan *plan = dense->plan;
-    const float *bias = n_params > 1 ? param[1] : NULL;
+    bool is_forward = role == HU_PRODUCT_FORWARD;
     if (dense->depthwise)
-        hu_depthwise_pack(dense->depthwise, param[0], pass == HU_FORWARD ? bias : NULL, packed);
-    else if (plan && pass == HU_BACKWARD)
-        hu_conv_pack_data(plan, param[0], packed);
+        hu_depthwise_pack(dense->depthwise, w, is_forward ? bias : NULL, packed);
+    else if (plan && is_forward)
+        hu_conv_pack_forward(plan, w, bias, packed);
     else if (plan)
-        hu_conv_pack_forward(plan, param[0], bias, packed);
-    else if (pass == HU_BACKWARD)
-        hu_winograd_pack_data(&dense->conv, param[0], packed);
+        hu_conv_pack_data(plan, w, packed);
+    else if (is_forward)
+        hu_winograd_pack_forward(&dense->conv, w, bias, packed);
     else
-        hu_winograd_pack_forward(&dense->conv, param[0], bias, packed);
+        hu_winograd_pack_data(&dense->conv, w, packed);
 }
 
-void hu_dense_forward(const hu_op_call *call, const hu_dense *dense) {
+/* x, packed w and bias -> y */
+static void forward(const hu_dense *dense, const hu_product_call *call) {
     if (dense->depthwise)
-        hu_depthwise_forward(dense->depthwise, call->count, call->in[0], call->workspace,
-                             call->out[0]);
+        hu_depthwise_forward(dense->depthwise, call->count, call->x, call->packed, call->y);
     else if (dense->plan)
-        hu_conv_forward(dense->plan, call->count, call->in[0], call->workspace, call->out[0]);
+        hu_conv_forward(dense->plan, call->count, call->x, call->packed, call->y);
     else
-        hu_winograd_forward(&dense->conv, call->count, call->in[0], call->workspace, call->scratch,
-                            call->out[0]);
+        hu_winograd_forward(&dense->conv, call->count, call->x, call->packed, call->scratch,
+                            call->y);
 }
 
-void hu_dense_data_gradient(const hu_op_call *call, const hu_dense *dense) {
+/* dy, packed w -> dx */
+static void input_gradient(const hu_dense *dense, const hu_product_call *call) {
     if (dense->depthwise)
-        hu_depthwise_data_gradient(dense->depthwise, call->count, call->dout[0], call->workspace,
-                                   call->din[0]);
+        hu_depthwise_data_gradient(dense->depthwise, call->count, call->dy, call->packed, call->dx);
     else if (dense->plan)
-        hu_conv_data_gradient(dense->plan, call->count, call->dout[0], call->workspace,
-                              call->din[0]);
+        hu_conv_data_gradient(dense->plan, call->count, call->dy, call->packed, call->dx);
     else
-        hu_winograd_data_gradient(&dense->conv, call->count, call->dout[0], call->workspace,
-                                  call->scratch, call->din[0]);
+        hu_winograd_data_gradient(&dense->conv, call->count, call->dy, call->packed, call->scratch,
+                                  call->dx);
 }
 
-void hu_dense_weight_gradient(const hu_op_call *call, const hu_product *p, const hu_dense *dense) {
+/* x, dy -> dw, db */
+static void weight_gradient(const hu_dense *dense, const hu_product *p,
+                            const hu_product_call *call) {
     if (dense->depthwise)
-        hu_depthwise_weight_gradient(dense->depthwise, call->count, call->in[0], call->dout[0],
-                                     call->adds_dparam, call->scratch, call->dparam[0]);
+        hu_depthwise_weight_gradient(dense->depthwise, call->count, call->x, call->dy, call->adds,
+                                     call->scratch, call->dw);
     else if (dense->plan)
-        hu_conv_weight_gradient(dense->plan, call->count, call->in[0], call->dout[0],
-                                call->adds_dparam, call->scratch, call->dparam[0]);
+        hu_conv_weight_gradient(dense->plan, call->count, call->x, call->dy, call->adds,
+                                call->scratch, call->dw);
     else
-        hu_winograd_weight_gradient(&dense->conv, call->count, call->in[0], call->dout[0],
-                                    call->adds_dparam, call->scratch, call->dparam[0]);
-    if (p->has_bias && call->dparam[1])
-        hu_channel_totals(call->count * p->out_h * p->out_w, p->out_c, call->dout[0],
-                          call->adds_dparam, call->scratch, call->dparam[1]);
+        hu_winograd_weight_gradient(&dense->conv, call->count, call->x, call->dy, call->adds,
+                                    call->scratch, call->dw);
+    if (p->has_bias && call->db)
+        hu_channel_totals(call->count * p->out_h * p->out_w, p->out_c, call->dy, call->adds,
+                          call->scratch, call->db);
+}
+
+void hu_dense_run(const hu_dense *dense, const hu_product *product, hu_product_role role,
+                  const hu_product_call *call) {
+    if (role == HU_PRODUCT_FORWARD)
+        forward(dense, call);
+    else if (role == HU_PRODUCT_INPUT_GRAD)
+        input_gradient(dense, call);
+    else
+        weight_gradient(dense, product, call);
 }

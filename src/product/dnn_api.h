@@ -1,12 +1,12 @@
-/* op/dnn_api.h - where the C APIs of oneDNN 2 and 3 differ, under one set of names; dnn.c is
+/* product/dnn_api.h - where the C APIs of oneDNN 2 and 3 differ, under one set of names; dnn.c is
  * written on top of it. dnn_api_2.c and dnn_api_3.c implement it, the one of the oneDNN that is
  * compiled with; what is called alike in both versions is used as it is.
  */
-#ifndef HU_OP_DNN_API_H
-#define HU_OP_DNN_API_H
+#ifndef HU_PRODUCT_DNN_API_H
+#define HU_PRODUCT_DNN_API_H
 #include <oneapi/dnnl/dnnl.h>
 
-#include "op/product.h"
+#include "product/geometry.h"
 
 #if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
 #error "halfulp speaks the C API of oneDNN 2 and 3"
@@ -32,13 +32,7 @@ dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout
 dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout);
 void hu_dnn_layout_release(hu_dnn_layout *layout);
 
-typedef enum hu_dnn_kind {
-    HU_DNN_FORWARD,
-    HU_DNN_DATA_GRADIENT,
-    HU_DNN_WEIGHT_GRADIENT
-} hu_dnn_kind;
-
-/* A product and the layouts of its arrays or of their gradients, as the kind asks. */
+/* A product and the layouts of its arrays or of their gradients, as the role asks. */
 typedef struct hu_dnn_request {
     const hu_product *product;
     hu_dnn_view input, weights, bias, output; /* bias NULL: none; unused by data gradients */
@@ -48,7 +42,7 @@ typedef struct hu_dnn_request {
 } hu_dnn_request;
 
 /* Describes the primitive; owner destroys it. */
-dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_dnn_kind kind,
+dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
                               dnnl_primitive_desc_t *pd);
 
 /* Strides, dilations (0: dense) and padding of a convolution in oneDNN's terms. */

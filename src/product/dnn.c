@@ -1,21 +1,28 @@
-/* oneDNN behind op/dnn.h, version 2 or 3: what differs is behind op/dnn_api.h. */
-#include "op/dnn.h"
+/* oneDNN behind product/dnn.h, version 2 or 3: what differs is behind product/dnn_api.h. */
+#include "product/dnn.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "op/dnn_api.h"
+#include "product/dnn_api.h"
 
 enum { ALIGNMENT = 64 };
+
+/* Both gradients share what they need. */
+enum side { ON_FORWARD, ON_BACKWARD, SIDES };
+
+static enum side side_of(int role) {
+    return role == HU_PRODUCT_FORWARD ? ON_FORWARD : ON_BACKWARD;
+}
 
 /* The primitives for one chunk length. UNPACK: weight gradient from its own layout to the plain
  * one. */
 enum {
-    FORWARD = HU_DNN_FORWARD,
-    BACKWARD_DATA = HU_DNN_DATA_GRADIENT,
-    BACKWARD_WEIGHTS = HU_DNN_WEIGHT_GRADIENT,
+    FORWARD = HU_PRODUCT_FORWARD,
+    BACKWARD_DATA = HU_PRODUCT_INPUT_GRAD,
+    BACKWARD_WEIGHTS = HU_PRODUCT_WEIGHT_GRAD,
     UNPACK,
     KINDS
 };
@@ -32,8 +39,8 @@ typedef struct length_plan {
     int64_t count; /* samples */
     hu_dnn_layout input, output, packed_gradient;
     dnnl_primitive_desc_t pd[KINDS];
-    dnnl_primitive_t primitive[KINDS];                                   /* NULL: not needed */
-    size_t scratchpad_bytes[2], packed_gradient_bytes, scratch_bytes[2]; /* [hu_pass] */
+    dnnl_primitive_t primitive[KINDS]; /* NULL: not needed */
+    size_t scratchpad_bytes[SIDES], packed_gradient_bytes, scratch_bytes[SIDES];
     void *spare; /* [threads][spare_bytes] scratch of a length that needs more than the chunk's */
     size_t spare_bytes;
     int threads;
@@ -59,9 +66,9 @@ struct hu_dnn {
     dnnl_stream_t *stream;            /* [threads] */
     hu_dnn_layout weights, any, bias; /* plain weights; weights of free layout */
     dnnl_memory_t bias_memory;
-    weight_packing packing[2]; /* [hu_pass] */
-    length_plan *plans;        /* the last one is that of info->chunk */
-    size_t scratch_bytes[2];   /* [hu_pass] of info->chunk */
+    weight_packing packing[SIDES];
+    length_plan *plans;          /* the last one is that of facts->chunk */
+    size_t scratch_bytes[SIDES]; /* of facts->chunk */
 };
 
 static hu_status check(dnnl_status_t status, const char *what) {
@@ -121,9 +128,9 @@ static hu_status make_product(const hu_dnn *dnn, length_plan *plan, int kind,
         .output = hu_dnn_view_of(&plan->output),
         .engine = dnn->engine,
         .attr = dnn->attr,
-        .forward = kind == HU_DNN_FORWARD ? NULL : plan->pd[FORWARD],
+        .forward = kind == FORWARD ? NULL : plan->pd[FORWARD],
     };
-    dnnl_status_t status = hu_dnn_describe(&request, (hu_dnn_kind)kind, &plan->pd[kind]);
+    dnnl_status_t status = hu_dnn_describe(&request, (hu_product_role)kind, &plan->pd[kind]);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&plan->primitive[kind], plan->pd[kind]);
     return check(status, what[kind]);
@@ -161,7 +168,7 @@ static hu_status replace_layout(const_dnnl_primitive_desc_t chosen_by, dnnl_quer
                  "a copy of a layout");
 }
 
-/* Fixes the layout to the one that the primitive of info->chunk chose. */
+/* Fixes the layout to the one that the primitive of facts->chunk chose. */
 static hu_status make_packing(const hu_dnn *dnn, const_dnnl_primitive_desc_t chosen_by,
                               weight_packing *packing) {
     hu_status st;
@@ -212,7 +219,7 @@ done:
 
 /* "any" in dnn->packing is replaced by what the primitives of the first length choose. */
 static hu_status make_primitives(hu_dnn *dnn, length_plan *plan) {
-    weight_packing *forward = &dnn->packing[HU_FORWARD], *backward = &dnn->packing[HU_BACKWARD];
+    weight_packing *forward = &dnn->packing[ON_FORWARD], *backward = &dnn->packing[ON_BACKWARD];
     hu_status st;
     HU_TRY(make_product(dnn, plan, FORWARD, &forward->layout));
     if (!forward->reorder) HU_TRY(make_packing(dnn, plan->pd[FORWARD], forward));
@@ -237,20 +244,20 @@ done:
 static void measure(const hu_dnn *dnn, length_plan *plan) {
     for (int k = 0; k < KINDS; k++) {
         if (!plan->pd[k]) continue;
-        hu_pass pass = k == FORWARD ? HU_FORWARD : HU_BACKWARD;
+        enum side side = side_of(k);
         size_t bytes =
             hu_round_up(dnnl_memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
-        if (bytes > plan->scratchpad_bytes[pass]) plan->scratchpad_bytes[pass] = bytes;
+        if (bytes > plan->scratchpad_bytes[side]) plan->scratchpad_bytes[side] = bytes;
     }
     if (dnn->need_weights)
         plan->packed_gradient_bytes = hu_round_up(layout_bytes(&plan->packed_gradient), ALIGNMENT);
     size_t bias_bytes = hu_round_up(layout_bytes(&dnn->bias), ALIGNMENT);
-    plan->scratch_bytes[HU_FORWARD] = plan->scratchpad_bytes[HU_FORWARD];
-    plan->scratch_bytes[HU_BACKWARD] =
-        plan->scratchpad_bytes[HU_BACKWARD] + plan->packed_gradient_bytes + bias_bytes;
+    plan->scratch_bytes[ON_FORWARD] = plan->scratchpad_bytes[ON_FORWARD];
+    plan->scratch_bytes[ON_BACKWARD] =
+        plan->scratchpad_bytes[ON_BACKWARD] + plan->packed_gradient_bytes + bias_bytes;
 }
 
-/* The caller's scratch was measured for info->chunk; a length that needs more gets its own. */
+/* The caller's scratch was measured for facts->chunk; a length that needs more gets its own. */
 static hu_status make_spare(const hu_dnn *dnn, length_plan *plan) {
     const size_t *need = plan->scratch_bytes, *have = dnn->scratch_bytes;
     if (!dnn->plans || (need[0] <= have[0] && need[1] <= have[1])) return HU_OK;
@@ -307,7 +314,7 @@ void hu_dnn_release(hu_dnn *dnn) {
         release_plan(dnn->plans);
         dnn->plans = next;
     }
-    for (int pass = 0; pass < 2; pass++) release_packing(&dnn->packing[pass]);
+    for (int side = 0; side < SIDES; side++) release_packing(&dnn->packing[side]);
     dnnl_memory_destroy(dnn->bias_memory);
     hu_dnn_layout_release(&dnn->weights);
     hu_dnn_layout_release(&dnn->any);
@@ -346,20 +353,21 @@ done:
     return st;
 }
 
-hu_status hu_dnn_create(const hu_node_info *info, const hu_product *product, hu_dnn **made) {
+hu_status hu_dnn_create(const hu_product_facts *facts, hu_dnn **made) {
     void *block = NULL;
     hu_status st;
     *made = NULL;
     HU_TRY(hu_dnn_check_isa());
     HU_TRY(hu_alloc(sizeof(hu_dnn), &block));
     hu_dnn *dnn = block;
-    dnn->product = *product;
-    dnn->need_data = info->need_din[0] && !hu_accumulates(info, HU_PRODUCT_INPUT_GRAD);
-    dnn->need_weights = !hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD);
-    dnn->threads = info->threads;
+    dnn->product = facts->geometry;
+    dnn->need_data = facts->needs[HU_PRODUCT_INPUT_GRAD] &&
+                     !hu_product_is_accumulated(facts, HU_PRODUCT_INPUT_GRAD);
+    dnn->need_weights = !hu_product_is_accumulated(facts, HU_PRODUCT_WEIGHT_GRAD);
+    dnn->threads = facts->threads;
     HU_TRY(make_engine(dnn));
     HU_TRY(make_layouts(dnn));
-    HU_TRY(add_plan(dnn, info->chunk));
+    HU_TRY(add_plan(dnn, facts->chunk));
     *made = dnn;
 done:
     if (st != HU_OK) hu_dnn_release(block);
@@ -370,25 +378,21 @@ hu_status hu_dnn_prepare(hu_dnn *dnn, int64_t count) {
     return find_plan(dnn, count) ? HU_OK : add_plan(dnn, count);
 }
 
-size_t hu_dnn_scratch_bytes(const hu_dnn *dnn, hu_pass pass) {
-    return dnn->scratch_bytes[pass];
+size_t hu_dnn_scratch_bytes(const hu_dnn *dnn, hu_product_role role) {
+    return dnn->scratch_bytes[side_of(role)];
 }
 
-size_t hu_dnn_packed_bytes(const hu_dnn *dnn, hu_pass pass) {
-    return dnn->packing[pass].bytes;
+size_t hu_dnn_packed_bytes(const hu_dnn *dnn, hu_product_role role) {
+    return role == HU_PRODUCT_WEIGHT_GRAD ? 0 : dnn->packing[side_of(role)].bytes;
 }
 
-const char *hu_dnn_impl(const hu_dnn *dnn, hu_pass pass) {
+const char *hu_dnn_impl(const hu_dnn *dnn, hu_product_role role) {
     const length_plan *plan = dnn->plans;
-    const char *name[KINDS] = {"", "", "", ""};
+    const char *name = "";
     while (plan->next) plan = plan->next;
-    for (int k = 0; k < KINDS; k++)
-        if (plan->pd[k])
-            dnnl_primitive_desc_query(plan->pd[k], dnnl_query_impl_info_str, 0, (void *)&name[k]);
-    if (pass == HU_FORWARD) return name[FORWARD];
-    bool slow_data = strncmp(name[BACKWARD_DATA], "ref", 3) == 0;
-    bool slow_weights = strncmp(name[BACKWARD_WEIGHTS], "ref", 3) == 0;
-    return slow_data && !slow_weights ? name[BACKWARD_DATA] : name[BACKWARD_WEIGHTS];
+    if (plan->pd[role])
+        dnnl_primitive_desc_query(plan->pd[role], dnnl_query_impl_info_str, 0, (void *)&name);
+    return name;
 }
 
 /* ---- run ---- */
@@ -398,8 +402,9 @@ static bool point(dnnl_memory_t memory, const void *data) {
     return dnnl_memory_set_data_handle(memory, (void *)data) == dnnl_success;
 }
 
-bool hu_dnn_pack(hu_dnn *dnn, hu_pass pass, const float *weights, const float *bias, void *packed) {
-    weight_packing *packing = &dnn->packing[pass];
+bool hu_dnn_pack(hu_dnn *dnn, hu_product_role role, const float *weights, const float *bias,
+                 void *packed) {
+    weight_packing *packing = &dnn->packing[side_of(role)];
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, packing->plain},
                               {DNNL_ARG_TO, packing->packed},
                               {DNNL_ARG_SCRATCHPAD, packing->scratchpad}};
@@ -417,8 +422,7 @@ typedef struct execution {
     char *scratch;
 } execution;
 
-static execution start(const hu_op_call *call) {
-    const hu_dnn *dnn = call->state;
+static execution start(const hu_dnn *dnn, const hu_product_call *call) {
     const length_plan *plan = find_plan(dnn, call->count);
     size_t thread = (size_t)call->thread;
     char *spare = plan->spare;
@@ -436,25 +440,25 @@ static bool execute(const execution *e, int kind, int n, dnnl_exec_arg_t *args) 
            dnnl_primitive_execute(e->plan->primitive[kind], e->stream, n, args) == dnnl_success;
 }
 
-bool hu_dnn_forward(const hu_op_call *call) {
-    execution e = start(call);
+/* x -> y */
+static bool forward(const execution *e, const hu_product_call *call) {
     dnnl_exec_arg_t args[] = {{0},
-                              {DNNL_ARG_SRC, e.shell[INPUT]},
-                              {DNNL_ARG_WEIGHTS, e.dnn->packing[HU_FORWARD].packed},
-                              {DNNL_ARG_DST, e.shell[OUTPUT]},
-                              {DNNL_ARG_BIAS, e.dnn->bias_memory}};
-    return point(e.shell[INPUT], call->in[0]) && point(e.shell[OUTPUT], call->out[0]) &&
-           execute(&e, FORWARD, e.dnn->product.has_bias ? 5 : 4, args);
+                              {DNNL_ARG_SRC, e->shell[INPUT]},
+                              {DNNL_ARG_WEIGHTS, e->dnn->packing[ON_FORWARD].packed},
+                              {DNNL_ARG_DST, e->shell[OUTPUT]},
+                              {DNNL_ARG_BIAS, e->dnn->bias_memory}};
+    return point(e->shell[INPUT], call->x) && point(e->shell[OUTPUT], call->y) &&
+           execute(e, FORWARD, e->dnn->product.has_bias ? 5 : 4, args);
 }
 
-bool hu_dnn_data_gradient(const hu_op_call *call) {
-    execution e = start(call);
+/* dy -> dx */
+static bool data_gradient(const execution *e, const hu_product_call *call) {
     dnnl_exec_arg_t args[] = {{0},
-                              {DNNL_ARG_DIFF_DST, e.shell[OUTPUT]},
-                              {DNNL_ARG_WEIGHTS, e.dnn->packing[HU_BACKWARD].packed},
-                              {DNNL_ARG_DIFF_SRC, e.shell[INPUT]}};
-    return point(e.shell[OUTPUT], call->dout[0]) && point(e.shell[INPUT], call->din[0]) &&
-           execute(&e, BACKWARD_DATA, 4, args);
+                              {DNNL_ARG_DIFF_DST, e->shell[OUTPUT]},
+                              {DNNL_ARG_WEIGHTS, e->dnn->packing[ON_BACKWARD].packed},
+                              {DNNL_ARG_DIFF_SRC, e->shell[INPUT]}};
+    return point(e->shell[OUTPUT], call->dy) && point(e->shell[INPUT], call->dx) &&
+           execute(e, BACKWARD_DATA, 4, args);
 }
 
 static bool unpack_gradient(const execution *e, float *gradient) {
@@ -463,20 +467,27 @@ static bool unpack_gradient(const execution *e, float *gradient) {
     return point(e->shell[GRADIENT], gradient) && execute(e, UNPACK, 3, args);
 }
 
-bool hu_dnn_weight_gradient(const hu_op_call *call) {
-    execution e = start(call);
-    bool has_bias = e.dnn->product.has_bias, unpack = e.plan->primitive[UNPACK] != NULL;
-    char *packed = e.scratch + e.plan->scratchpad_bytes[HU_BACKWARD];
-    void *bias = has_bias ? call->dparam[1] : NULL;
-    if (!bias) bias = packed + e.plan->packed_gradient_bytes;
+/* x, dy -> dw, db. Behind the scratchpad: room for dw in oneDNN's layout and for a db that nobody
+ * asked for. */
+static bool weight_gradient(const execution *e, const hu_product_call *call) {
+    bool has_bias = e->dnn->product.has_bias, unpack = e->plan->primitive[UNPACK] != NULL;
+    char *packed = e->scratch + e->plan->scratchpad_bytes[ON_BACKWARD];
+    void *bias = has_bias ? call->db : NULL;
+    if (!bias) bias = packed + e->plan->packed_gradient_bytes;
     dnnl_exec_arg_t args[] = {{0},
-                              {DNNL_ARG_SRC, e.shell[INPUT]},
-                              {DNNL_ARG_DIFF_DST, e.shell[OUTPUT]},
-                              {DNNL_ARG_DIFF_WEIGHTS, e.shell[PACKED_GRADIENT]},
-                              {DNNL_ARG_DIFF_BIAS, e.shell[BIAS_GRADIENT]}};
-    return point(e.shell[INPUT], call->in[0]) && point(e.shell[OUTPUT], call->dout[0]) &&
-           point(e.shell[PACKED_GRADIENT], unpack ? (void *)packed : call->dparam[0]) &&
-           point(e.shell[BIAS_GRADIENT], bias) &&
-           execute(&e, BACKWARD_WEIGHTS, has_bias ? 5 : 4, args) &&
-           (!unpack || unpack_gradient(&e, call->dparam[0]));
+                              {DNNL_ARG_SRC, e->shell[INPUT]},
+                              {DNNL_ARG_DIFF_DST, e->shell[OUTPUT]},
+                              {DNNL_ARG_DIFF_WEIGHTS, e->shell[PACKED_GRADIENT]},
+                              {DNNL_ARG_DIFF_BIAS, e->shell[BIAS_GRADIENT]}};
+    return point(e->shell[INPUT], call->x) && point(e->shell[OUTPUT], call->dy) &&
+           point(e->shell[PACKED_GRADIENT], unpack ? (void *)packed : call->dw) &&
+           point(e->shell[BIAS_GRADIENT], bias) &&
+           execute(e, BACKWARD_WEIGHTS, has_bias ? 5 : 4, args) &&
+           (!unpack || unpack_gradient(e, call->dw));
+}
+
+bool hu_dnn_run(const hu_dnn *dnn, hu_product_role role, const hu_product_call *call) {
+    execution e = start(dnn, call);
+    if (role == HU_PRODUCT_FORWARD) return forward(&e, call);
+    return role == HU_PRODUCT_INPUT_GRAD ? data_gradient(&e, call) : weight_gradient(&e, call);
 }

@@ -1,6 +1,6 @@
 /* oneDNN 2: memory descriptors are structs, and a primitive is described in two steps, by an "op
  * descriptor" and by the implementation found for it. */
-#include "op/dnn_api.h"
+#include "product/dnn_api.h"
 
 #if DNNL_VERSION_MAJOR == 2
 
@@ -31,38 +31,38 @@ typedef union op_description {
     dnnl_inner_product_desc_t inner_product;
 } op_description;
 
-static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_dnn_kind kind,
+static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
                                      dnnl_inner_product_desc_t *d) {
-    if (kind == HU_DNN_FORWARD)
+    if (role == HU_PRODUCT_FORWARD)
         return dnnl_inner_product_forward_desc_init(d, dnnl_forward_training, r->input, r->weights,
                                                     r->bias, r->output);
-    if (kind == HU_DNN_DATA_GRADIENT)
+    if (role == HU_PRODUCT_INPUT_GRAD)
         return dnnl_inner_product_backward_data_desc_init(d, r->input, r->weights, r->output);
     return dnnl_inner_product_backward_weights_desc_init(d, r->input, r->weights, r->bias,
                                                          r->output);
 }
 
-static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_dnn_kind kind,
+static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role,
                                    dnnl_convolution_desc_t *d) {
     const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     hu_dnn_window w = hu_dnn_window_of(r->product);
-    if (kind == HU_DNN_FORWARD)
+    if (role == HU_PRODUCT_FORWARD)
         return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, r->input,
                                                           r->weights, r->bias, r->output, w.stride,
                                                           w.dilation, w.pad, w.pad);
-    if (kind == HU_DNN_DATA_GRADIENT)
+    if (role == HU_PRODUCT_INPUT_GRAD)
         return dnnl_dilated_convolution_backward_data_desc_init(
             d, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad);
     return dnnl_dilated_convolution_backward_weights_desc_init(
         d, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad, w.pad);
 }
 
-dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_dnn_kind kind,
+dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
                               dnnl_primitive_desc_t *pd) {
     op_description d;
     dnnl_status_t status = request->product->is_linear
-                               ? describe_linear(request, kind, &d.inner_product)
-                               : describe_conv(request, kind, &d.convolution);
+                               ? describe_linear(request, role, &d.inner_product)
+                               : describe_conv(request, role, &d.convolution);
     if (status != dnnl_success) return status;
     return dnnl_primitive_desc_create(pd, &d, request->attr, request->engine, request->forward);
 }

@@ -1,4 +1,4 @@
-#include "op/accumulate.h"
+#include "product/accumulate.h"
 
 #include <omp.h>
 #include <string.h>
@@ -119,61 +119,61 @@ static void weight_grad_job(const hu_product *p, int64_t count, job *j) {
     j->c_step = filters * width;
 }
 
-static void make_job(const hu_node_info *info, const hu_product *p, hu_product_role role,
-                     int64_t count, job *j) {
+static void make_job(const hu_product_facts *facts, hu_product_role role, int64_t count, job *j) {
     static void (*const make[])(const hu_product *, int64_t, job *) = {forward_job, input_grad_job,
                                                                        weight_grad_job};
     *j = (job){0};
-    j->task.accumulator = info->accumulation->accumulator[role];
+    j->task.accumulator = facts->accumulation->accumulator[role];
     j->task.threads = 1;
-    make[role](p, count, j);
+    make[role](&facts->geometry, count, j);
 }
 
 /* ---- planning ---- */
 
 /* Threads of one weight gradient; groups are shared out whole. */
-static int team_of(const hu_node_info *info, const hu_product *p, const hu_gemm_task *task) {
+static int team_of(const hu_product_facts *facts, const hu_gemm_task *task) {
     bool small = task->m * task->n * task->k < worth_a_team;
-    return p->groups > 1 || small ? 1 : info->threads;
+    return facts->geometry.groups > 1 || small ? 1 : facts->threads;
 }
 
-static hu_status job_scratch(const hu_node_info *info, const hu_product *p, hu_product_role role,
-                             size_t *bytes) {
+static hu_status job_scratch(const hu_product_facts *facts, hu_product_role role, size_t *bytes) {
     job j;
     *bytes = 0;
-    if (!hu_accumulates(info, role)) return HU_OK;
-    make_job(info, p, role, info->chunk, &j);
-    if (role == HU_PRODUCT_WEIGHT_GRAD) j.task.threads = team_of(info, p, &j.task);
+    if (!hu_product_is_accumulated(facts, role)) return HU_OK;
+    make_job(facts, role, facts->chunk, &j);
+    if (role == HU_PRODUCT_WEIGHT_GRAD) j.task.threads = team_of(facts, &j.task);
     hu_status st = hu_gemm_scratch_bytes(&j.task, bytes);
     *bytes = hu_round_up(*bytes, ALIGNMENT);
     return st;
 }
 
-hu_status hu_accumulate_plan(const hu_node_info *info, const hu_product *p) {
+hu_status hu_accumulate_plan(const hu_product_facts *facts) {
     size_t bytes;
     hu_status st = HU_OK;
     for (int role = 0; st == HU_OK && role < HU_PRODUCT_ROLES; role++)
-        st = job_scratch(info, p, (hu_product_role)role, &bytes);
+        st = job_scratch(facts, (hu_product_role)role, &bytes);
     return st;
 }
 
-size_t hu_accumulate_scratch_bytes(const hu_node_info *info, const hu_product *p, hu_pass pass) {
-    size_t bytes;
-    job_scratch(info, p, pass == HU_FORWARD ? HU_PRODUCT_FORWARD : HU_PRODUCT_INPUT_GRAD, &bytes);
+size_t hu_accumulate_scratch_bytes(const hu_product_facts *facts, hu_product_role role) {
+    size_t bytes = 0;
+    if (role != HU_PRODUCT_WEIGHT_GRAD) job_scratch(facts, role, &bytes);
     return bytes;
 }
 
+/* Of one group. */
 static size_t carry_floats(const hu_product *p) {
     size_t floats = hu_gemm_carry_floats(p->out_c / p->groups,
                                          p->kernel_h * p->kernel_w * (p->in_c / p->groups));
     return hu_round_up(floats, ALIGNMENT / sizeof(float));
 }
 
-/* Workspace: a carry per group, then scratch, one part per thread where there are groups. */
-size_t hu_accumulate_workspace_bytes(const hu_node_info *info, const hu_product *p) {
-    size_t scratch, parts = p->groups > 1 ? (size_t)info->threads : 1;
-    if (!hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD)) return 0;
-    job_scratch(info, p, HU_PRODUCT_WEIGHT_GRAD, &scratch);
+/* Call.carry: a carry per group, then scratch, one part per thread where there are groups. */
+size_t hu_accumulate_carry_bytes(const hu_product_facts *facts) {
+    const hu_product *p = &facts->geometry;
+    size_t scratch, parts = p->groups > 1 ? (size_t)facts->threads : 1;
+    if (!hu_product_is_accumulated(facts, HU_PRODUCT_WEIGHT_GRAD)) return 0;
+    job_scratch(facts, HU_PRODUCT_WEIGHT_GRAD, &scratch);
     return (size_t)p->groups * carry_floats(p) * sizeof(float) + parts * scratch;
 }
 
@@ -186,8 +186,8 @@ static void point(job *j, const float *a, const float *b, float *c) {
     j->task.c = c;
 }
 
-static hu_gemm_counts *counts_of(const hu_op_call *call, hu_product_role role) {
-    return call->product_counts ? &call->product_counts[role] : NULL;
+static hu_gemm_counts *counts_of(const hu_product_call *call, hu_product_role role) {
+    return call->counts ? &call->counts[role] : NULL;
 }
 
 static bool run_group(const job *j, int64_t group) {
@@ -205,31 +205,30 @@ static bool run_groups(const job *j, int64_t groups) {
     return done;
 }
 
-bool hu_accumulate_forward(const hu_op_call *call, const hu_product *p) {
+/* FORWARD or INPUT_GRAD */
+static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
+                      const hu_product_call *call) {
+    const hu_product *p = &facts->geometry;
     job j;
-    make_job(call->info, p, HU_PRODUCT_FORWARD, call->count, &j);
-    point(&j, call->in[0], call->param[0], call->out[0]);
-    j.task.bias = p->has_bias ? call->param[1] : NULL;
-    j.task.counts = counts_of(call, HU_PRODUCT_FORWARD);
+    make_job(facts, role, call->count, &j);
+    if (role == HU_PRODUCT_FORWARD) {
+        point(&j, call->x, call->w, call->y);
+        j.task.bias = p->has_bias ? call->bias : NULL;
+    } else {
+        point(&j, call->dy, call->w, call->dx);
+    }
+    j.task.counts = counts_of(call, role);
     j.task.scratch = call->scratch;
     return run_groups(&j, p->groups);
 }
 
-bool hu_accumulate_input_grad(const hu_op_call *call, const hu_product *p) {
-    job j;
-    make_job(call->info, p, HU_PRODUCT_INPUT_GRAD, call->count, &j);
-    point(&j, call->dout[0], call->param[0], call->din[0]);
-    j.task.counts = counts_of(call, HU_PRODUCT_INPUT_GRAD);
-    j.task.scratch = call->scratch;
-    return run_groups(&j, p->groups);
-}
-
-static void add_bias_gradient(const hu_op_call *call, const hu_product *p) {
-    float *sum = call->dparam[1];
-    const float *dy = call->dout[0];
+/* db [out_c] += the rows of dy [count, out_h, out_w, out_c], in order; the first chunk starts at 0.
+ */
+static void add_bias_gradient(const hu_product *p, const hu_product_call *call) {
+    float *sum = call->db;
     if (call->first == 0) memset(sum, 0, (size_t)p->out_c * sizeof *sum);
     for (int64_t i = 0; i < call->count * p->out_h * p->out_w; i++)
-        for (int64_t c = 0; c < p->out_c; c++) sum[c] += dy[i * p->out_c + c];
+        for (int64_t c = 0; c < p->out_c; c++) sum[c] += call->dy[i * p->out_c + c];
 }
 
 /* Groups are shared out over the threads; sums of integers do not feel the order. */
@@ -257,22 +256,29 @@ static bool run_weight_groups(job *j, const hu_product *p, int threads, float *c
     return failed == 0;
 }
 
-bool hu_accumulate_weight_grad(const hu_op_call *call, const hu_product *p, void *workspace) {
-    const hu_node_info *info = call->info;
+/* x [count, in], dy [count, out] -> dw [weights], db [out_c] */
+static bool run_weight_grad(const hu_product_facts *facts, const hu_product_call *call) {
+    const hu_product *p = &facts->geometry;
     job j;
     size_t scratch_bytes;
-    float *carry = workspace;
-    char *scratch = (char *)workspace + (size_t)p->groups * carry_floats(p) * sizeof *carry;
-    make_job(info, p, HU_PRODUCT_WEIGHT_GRAD, call->count, &j);
-    point(&j, call->dout[0], call->in[0], call->dparam[0]);
+    float *carry = call->carry;
+    char *scratch = (char *)call->carry + (size_t)p->groups * carry_floats(p) * sizeof *carry;
+    make_job(facts, HU_PRODUCT_WEIGHT_GRAD, call->count, &j);
+    point(&j, call->dy, call->x, call->dw);
     j.task.before = call->first * p->out_h * p->out_w;
     j.task.counts = counts_of(call, HU_PRODUCT_WEIGHT_GRAD);
-    if (p->has_bias) add_bias_gradient(call, p);
-    job_scratch(info, p, HU_PRODUCT_WEIGHT_GRAD, &scratch_bytes);
+    if (p->has_bias) add_bias_gradient(p, call);
+    job_scratch(facts, HU_PRODUCT_WEIGHT_GRAD, &scratch_bytes);
     if (p->groups > 1)
-        return run_weight_groups(&j, p, info->threads, carry, scratch, scratch_bytes);
+        return run_weight_groups(&j, p, facts->threads, carry, scratch, scratch_bytes);
     j.task.carry = carry;
     j.task.scratch = scratch;
-    j.task.threads = team_of(info, p, &j.task);
+    j.task.threads = team_of(facts, &j.task);
     return run_group(&j, 0);
+}
+
+bool hu_accumulate_run(const hu_product_facts *facts, hu_product_role role,
+                       const hu_product_call *call) {
+    return role == HU_PRODUCT_WEIGHT_GRAD ? run_weight_grad(facts, call)
+                                          : run_chunk(facts, role, call);
 }

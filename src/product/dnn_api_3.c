@@ -1,5 +1,5 @@
 /* oneDNN 3: memory descriptors are objects of the library, and a primitive is described at once. */
-#include "op/dnn_api.h"
+#include "product/dnn_api.h"
 
 #if DNNL_VERSION_MAJOR == 3
 
@@ -25,28 +25,28 @@ void hu_dnn_layout_release(hu_dnn_layout *layout) {
     *layout = NULL;
 }
 
-static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_dnn_kind kind,
+static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
                                      dnnl_primitive_desc_t *pd) {
-    if (kind == HU_DNN_FORWARD)
+    if (role == HU_PRODUCT_FORWARD)
         return dnnl_inner_product_forward_primitive_desc_create(
             pd, r->engine, dnnl_forward_training, r->input, r->weights, r->bias, r->output,
             r->attr);
-    if (kind == HU_DNN_DATA_GRADIENT)
+    if (role == HU_PRODUCT_INPUT_GRAD)
         return dnnl_inner_product_backward_data_primitive_desc_create(
             pd, r->engine, r->input, r->weights, r->output, r->forward, r->attr);
     return dnnl_inner_product_backward_weights_primitive_desc_create(
         pd, r->engine, r->input, r->weights, r->bias, r->output, r->forward, r->attr);
 }
 
-static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_dnn_kind kind,
+static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role,
                                    dnnl_primitive_desc_t *pd) {
     const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     hu_dnn_window w = hu_dnn_window_of(r->product);
-    if (kind == HU_DNN_FORWARD)
+    if (role == HU_PRODUCT_FORWARD)
         return dnnl_convolution_forward_primitive_desc_create(
             pd, r->engine, dnnl_forward_training, alg, r->input, r->weights, r->bias, r->output,
             w.stride, w.dilation, w.pad, w.pad, r->attr);
-    if (kind == HU_DNN_DATA_GRADIENT)
+    if (role == HU_PRODUCT_INPUT_GRAD)
         return dnnl_convolution_backward_data_primitive_desc_create(
             pd, r->engine, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad,
             r->forward, r->attr);
@@ -55,10 +55,10 @@ static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_dnn_kind kind,
         w.pad, r->forward, r->attr);
 }
 
-dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_dnn_kind kind,
+dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
                               dnnl_primitive_desc_t *pd) {
-    return request->product->is_linear ? describe_linear(request, kind, pd)
-                                       : describe_conv(request, kind, pd);
+    return request->product->is_linear ? describe_linear(request, role, pd)
+                                       : describe_conv(request, role, pd);
 }
 
 #endif

@@ -1,0 +1,52 @@
+/* product/call.h - the facts of a layer's products, and the arrays of one of them: what all ways to
+ * compute a product read.
+ */
+#ifndef HU_PRODUCT_CALL_H
+#define HU_PRODUCT_CALL_H
+#include "product/geometry.h"
+
+/* Who computes products without a chosen accumulator: kernel/conv, kernel/conv with Winograd's
+ * algorithm where it fits, or oneDNN in its order. */
+typedef enum hu_product_engine {
+    HU_ENGINE_OWN,
+    HU_ENGINE_WINOGRAD,
+    HU_ENGINE_ONEDNN
+} hu_product_engine;
+
+/* The fixed facts of the products of a layer. */
+typedef struct hu_product_facts {
+    hu_product geometry;
+    const hu_accumulation *accumulation; /* borrowed; NULL: nothing chosen */
+    bool needs[HU_PRODUCT_ROLES];        /* those that are ever asked for */
+    hu_product_engine engine;
+    int64_t chunk; /* samples of most calls, and the most */
+    int threads;   /* calls that may run at the same time */
+} hu_product_facts;
+
+/* One product on samples first .. first+count-1 of the batch. All arrays are plain and begin with
+ * sample `first`. FORWARD reads x and writes y, INPUT_GRAD reads dy and writes dx, WEIGHT_GRAD
+ * reads x and dy and writes dw and db; other pointers may be NULL. */
+typedef struct hu_product_call {
+    const float *x;    /* [count, in_h, in_w, in_c] */
+    const float *w;    /* [out_c, kernel_h, kernel_w, in_c / groups] */
+    const float *bias; /* [out_c], NULL without one */
+    float *y;          /* [count, out_h, out_w, out_c] */
+    const float *dy;   /* as y */
+    float *dx;         /* as x */
+    float *dw;         /* as w */
+    float *db;         /* as bias; NULL: not wanted */
+    int64_t first, count;
+    int thread;    /* 0 .. facts.threads-1 */
+    bool adds;     /* WEIGHT_GRAD: dw and db hold the sum over earlier chunks, this one is added */
+    void *packed;  /* the weights as hu_products_pack has left them for this product */
+    void *carry;   /* the state of a weight gradient with a chosen accumulator, between chunks */
+    void *scratch; /* this thread's own; 64-byte aligned */
+    hu_gemm_counts *counts; /* [HU_PRODUCT_ROLES] this thread's, added to by products with a chosen
+                               accumulator; NULL: not counted */
+} hu_product_call;
+
+static inline bool hu_product_is_accumulated(const hu_product_facts *facts, hu_product_role role) {
+    return facts->accumulation && facts->accumulation->chosen[role];
+}
+
+#endif
