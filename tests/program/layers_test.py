@@ -35,7 +35,6 @@ KNOWN_CIRCLES = {
     frozenset({"kernel/gemm/pack", "kernel/gemm/pack_table"}),
     frozenset({"kernel/gemm/source", "kernel/gemm/source_patches"}),
     frozenset({"model/families", "model/model"}),
-    frozenset({"op/accumulate", "op/dense", "op/dnn", "op/dnn_api", "op/product"}),
     frozenset({"precision/accumulate", "precision/plan"}),
     frozenset({"store/safetensors", "store/safetensors_header"}),
     frozenset({"sweep/job_folder", "sweep/jobs"}),
