@@ -1,16 +1,10 @@
 /* halfulp bench kernel=pack: packing and unpacking beside memcpy of the float32 numbers. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "bench/bench.h"
 #include "bench/rate.h"
 #include "tensor/quantizer.h"
-
-static const char *const usual_formats[] = {"1/6/9/d", "fp16",   "bf16",
-                                            "e5m2",    "e4m3fn", "fp(4,3,4)"};
-enum { USUAL_FORMATS = sizeof usual_formats / sizeof usual_formats[0] };
 
 /* Byte at which code number first starts; first is a multiple of 8. */
 static size_t byte_of(const hu_rate_row *row, size_t first) {
@@ -30,8 +24,8 @@ static void unpack_pass(const hu_rate_row *row, size_t first, size_t n, const vo
 static hu_status add_row(hu_rate_set *set, const hu_format *format, int code_bits,
                          hu_rate_pass *pass) {
     hu_status st = HU_OK;
-    if (set->count == HU_RATE_ROWS) return hu_fail(HU_ERR_INTERNAL, "more rows than places");
-    hu_rate_row *row = &set->rows[set->count++];
+    hu_rate_row *row;
+    HU_TRY(hu_rate_add_row(set, &row));
     HU_TRY(hu_format_print(format, row->format, sizeof row->format));
     HU_TRY(hu_packer_init(&row->packer, format, code_bits));
     const char *verb = pass == pack_pass ? "pack" : "unpack";
@@ -45,9 +39,11 @@ done:
     return st;
 }
 
-static hu_status add_format(hu_rate_set *set, const char *name) {
+/* Both directions in the unit that a tensor of this format is stored in. */
+static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
     hu_format format;
+    (void)is_first;
     HU_TRY(hu_plain_format_parse(name, &format));
     int bits = (int)hu_format_bits(&format), unit = bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
     HU_TRY(add_row(set, &format, unit, pack_pass));
@@ -57,20 +53,5 @@ done:
 }
 
 hu_status hu_bench_pack(hu_config *config) {
-    hu_status st = HU_OK;
-    hu_rate_set *sets = NULL;
-    const char *only;
-    int count = 0;
-    HU_TRY(hu_alloc_array(2, sizeof *sets, (void **)&sets));
-    HU_TRY(hu_rate_request(config, sets, &count, &only));
-    for (int s = 0; s < count; s++) {
-        if (only) HU_TRY(add_format(&sets[s], only));
-        for (int f = 0; f < USUAL_FORMATS && !only; f++)
-            HU_TRY(add_format(&sets[s], usual_formats[f]));
-        HU_TRY(hu_rate_measure(&sets[s]));
-    }
-    HU_TRY(hu_rate_print("pack", sets, count, hu_config_flag(config, "json", NULL)));
-done:
-    hu_free(sets);
-    return st;
+    return hu_rate_bench(config, "pack", add_format);
 }

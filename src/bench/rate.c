@@ -89,7 +89,7 @@ static double take_turn(const hu_rate_set *set, const hu_rate_row *row, arrays *
     return (hu_bench_seconds(set->threads) - start) / (double)passes;
 }
 
-hu_status hu_rate_measure(hu_rate_set *set) {
+static hu_status measure(hu_rate_set *set) {
     arrays a = {.held = -1};
     hu_status st = make_arrays(set, &a);
     set->memcpy_seconds = 1e30;
@@ -163,12 +163,9 @@ done:
     return st;
 }
 
-hu_status hu_rate_print(const char *kernel, const hu_rate_set *sets, int count, bool is_json) {
-    return is_json ? print_json(kernel, sets, count) : print_table(sets, count);
-}
-
-hu_status hu_rate_request(const hu_config *config, hu_rate_set sets[2], int *count,
-                          const char **format) {
+/* Sets for the sizes that are measured; *format: NULL if the user named none. */
+static hu_status read_request(const hu_config *config, hu_rate_set sets[2], int *count,
+                              const char **format) {
     hu_status st = HU_OK;
     int64_t elements, repeat, threads = 1;
     HU_TRY(hu_config_text(config, "bench.format", format));
@@ -186,5 +183,31 @@ hu_status hu_rate_request(const hu_config *config, hu_rate_set sets[2], int *cou
         if (hu_config_given(config, "run.repeat")) sets[s].repeat = repeat;
     }
 done:
+    return st;
+}
+
+hu_status hu_rate_add_row(hu_rate_set *set, hu_rate_row **row) {
+    if (set->count == HU_RATE_ROWS) return hu_fail(HU_ERR_INTERNAL, "more rows than places");
+    *row = &set->rows[set->count++];
+    return HU_OK;
+}
+
+hu_status hu_rate_bench(const hu_config *config, const char *kernel, hu_rate_format *add) {
+    static const char *const usual[] = {"1/6/9/d", "fp16", "bf16", "e5m2", "e4m3fn", "fp(4,3,4)"};
+    hu_status st = HU_OK;
+    hu_rate_set *sets = NULL;
+    const char *only;
+    int count = 0;
+    HU_TRY(hu_alloc_array(2, sizeof *sets, (void **)&sets));
+    HU_TRY(read_request(config, sets, &count, &only));
+    for (int s = 0; s < count; s++) {
+        size_t formats = only ? 1 : sizeof usual / sizeof *usual;
+        for (size_t f = 0; f < formats; f++) HU_TRY(add(&sets[s], only ? only : usual[f], f == 0));
+        HU_TRY(measure(&sets[s]));
+    }
+    st = hu_config_flag(config, "json", NULL) ? print_json(kernel, sets, count)
+                                              : print_table(sets, count);
+done:
+    hu_free(sets);
     return st;
 }

@@ -41,15 +41,14 @@ typedef struct hu_rate_set {
     hu_rate_row rows[HU_RATE_ROWS];
 } hu_rate_set;
 
-/* Measures every row of the set. */
-hu_status hu_rate_measure(hu_rate_set *set);
+/* The next row of a set, all zero. HU_ERR_INTERNAL if there is no place. */
+hu_status hu_rate_add_row(hu_rate_set *set, hu_rate_row **row);
 
-/* Prints sets as one table, or as one JSON object. */
-hu_status hu_rate_print(const char *kernel, const hu_rate_set *sets, int count, bool is_json);
+/* Adds the rows of a format; is_first: of the first one, or of the only one. */
+typedef hu_status hu_rate_format(hu_rate_set *set, const char *format, bool is_first);
 
-/* Reads format=, elements=, threads= and repeat= into sets for the default sizes, 4,096 elements
- * and 64 Mi, or for the one asked for; *format is NULL if none was. */
-hu_status hu_rate_request(const hu_config *config, hu_rate_set sets[2], int *count,
-                          const char **format);
+/* Measures the rows of format=, or of the usual formats, and prints them. elements=, threads= and
+ * repeat= choose one size; else arrays of 4,096 and of 64 Mi elements are measured. */
+hu_status hu_rate_bench(const hu_config *config, const char *kernel, hu_rate_format *add);
 
 #endif

@@ -1,16 +1,10 @@
 /* halfulp bench kernel=round: rounding beside memcpy. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "bench/bench.h"
 #include "bench/rate.h"
 #include "tensor/quantizer.h"
-
-static const char *const usual_formats[] = {"1/6/9/d", "fp16",   "bf16",
-                                            "e5m2",    "e4m3fn", "fp(4,3,4)"};
-enum { USUAL_FORMATS = sizeof usual_formats / sizeof usual_formats[0] };
 
 static void round_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
     static const hu_random_key key = {1, 2, 3};
@@ -24,8 +18,8 @@ static hu_status add_row(hu_rate_set *set, const char *name, hu_rounding roundin
                          hu_rate_data data, bool has_counters) {
     hu_status st = HU_OK;
     hu_format format;
-    if (set->count == HU_RATE_ROWS) return hu_fail(HU_ERR_INTERNAL, "more rows than places");
-    hu_rate_row *row = &set->rows[set->count++];
+    hu_rate_row *row;
+    HU_TRY(hu_rate_add_row(set, &row));
     HU_TRY(hu_plain_format_parse(name, &format));
     HU_TRY(hu_format_print(&format, row->format, sizeof row->format));
     HU_TRY(hu_rounder_init(&row->rounder, &format, rounding));
@@ -44,9 +38,11 @@ static hu_status add_both(hu_rate_set *set, const char *name, hu_rounding roundi
     return st;
 }
 
-/* Every mode, bare and counted, nearest-even and stochastic also with numbers of all exponents. */
-static hu_status add_all_modes(hu_rate_set *set, const char *name) {
+/* Of the first format every mode, bare and counted, nearest-even and stochastic also with numbers
+ * of all exponents; of the others nearest-even. */
+static hu_status add_modes(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
+    if (!is_first) return add_both(set, name, HU_ROUND_NEAREST_EVEN, HU_RATE_GAUSSIAN);
     for (int mode = 0; mode < HU_ROUND_COUNT; mode++)
         HU_TRY(add_both(set, name, (hu_rounding)mode, HU_RATE_GAUSSIAN));
     HU_TRY(add_both(set, name, HU_ROUND_NEAREST_EVEN, HU_RATE_BITS));
@@ -56,20 +52,5 @@ done:
 }
 
 hu_status hu_bench_round(hu_config *config) {
-    hu_status st = HU_OK;
-    hu_rate_set *sets = NULL;
-    const char *only;
-    int count = 0;
-    HU_TRY(hu_alloc_array(2, sizeof *sets, (void **)&sets));
-    HU_TRY(hu_rate_request(config, sets, &count, &only));
-    for (int s = 0; s < count; s++) {
-        HU_TRY(add_all_modes(&sets[s], only ? only : usual_formats[0]));
-        for (int f = 1; f < USUAL_FORMATS && !only; f++)
-            HU_TRY(add_both(&sets[s], usual_formats[f], HU_ROUND_NEAREST_EVEN, HU_RATE_GAUSSIAN));
-        HU_TRY(hu_rate_measure(&sets[s]));
-    }
-    HU_TRY(hu_rate_print("round", sets, count, hu_config_flag(config, "json", NULL)));
-done:
-    hu_free(sets);
-    return st;
+    return hu_rate_bench(config, "round", add_modes);
 }
