@@ -129,7 +129,7 @@ static hu_status run_rows(const hu_config *config, hu_compare *compare) {
     jobs.context = compare;
     HU_TRY(hu_directory_create(compare->directory));
     HU_TRY(hu_folder_lock(compare->directory, "comparing", &lock));
-    HU_TRY(hu_jobs_look(&jobs, compare->job, compare->count));
+    HU_TRY(hu_jobs_read_states(&jobs, compare->job, compare->count));
     for (int i = 0; i < compare->count; i++) done += compare->job[i].state == HU_JOB_DONE;
     if (!jobs.is_quiet)
         fprintf(stderr, "%s: %d rows, %d of them finished before\n", compare->directory,

@@ -83,7 +83,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     st = hu_session_run(&session, &row->result);
     hu_progress_end();
     HU_TRY(st);
-    HU_TRY(hu_session_keep(&session, &row->result));
+    HU_TRY(hu_session_write_result(&session, &row->result));
     const hu_train_progress *progress = hu_trainer_progress(session.trainer);
     row->ledger = hu_trainer_ledger(session.trainer);
     row->overflow = share(progress->overflow, progress->elements);

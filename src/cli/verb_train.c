@@ -52,7 +52,7 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     st = hu_session_run(&session, &result);
     hu_progress_end();
     HU_TRY(st);
-    HU_TRY(hu_session_keep(&session, &result));
+    HU_TRY(hu_session_write_result(&session, &result));
     hu_report_try(session.folder.path);
     HU_TRY(report(&session, &result, hu_config_flag(config, "json", NULL)));
 done:

@@ -95,12 +95,12 @@ static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
     puts("");
 }
 
-static void print_role(const hu_explaining *x, const hu_death *death) {
+static void print_cause(const hu_explaining *x, const hu_death *death) {
     enum { ROOM = 64 };
     uint32_t source[ROOM], count = hu_walk_sources(&x->walk, death->place, ROOM, source);
     const hu_value_info *value = &x->graph->value[x->walk.tensor[death->place].value];
-    switch (death->role) {
-    case HU_ROLE_PRODUCED:
+    switch (death->cause) {
+    case HU_CAUSE_MADE_HERE:
         if (death->kind != HU_DEATH_UPDATE)
             puts("It produced them itself; what it is made of was alive:");
         else if (value->role == HU_VALUE_BUFFER)
@@ -109,10 +109,10 @@ static void print_role(const hu_explaining *x, const hu_death *death) {
             puts("The gradient was finite, but not the weights behind the update: a lower learning "
                  "rate\nmakes smaller ones.");
         break;
-    case HU_ROLE_PASSED:
+    case HU_CAUSE_INHERITED:
         puts("It only passed on what it got:");
         break;
-    case HU_ROLE_GIVEN:
+    case HU_CAUSE_GIVEN:
         if (value->role == HU_VALUE_INPUT)
             puts("The data set has them.");
         else
@@ -180,7 +180,7 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     hu_fact_maker(x, death->place, maker, sizeof maker);
     printf("%c%s.\n", maker[0] >= 'a' && maker[0] <= 'z' ? maker[0] - 'a' + 'A' : maker[0],
            maker + 1);
-    print_role(x, death);
+    print_cause(x, death);
     if (death->spread)
         printf("From there they reached %u tensors that were made behind it in the same step.\n",
                death->spread);
@@ -229,7 +229,7 @@ static void print_others(const hu_explaining *x) {
 
 static void print_asked(const hu_explaining *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
-    hu_death death = {.place = place, .step = step, .role = hu_why_role(&x->why, place, step)};
+    hu_death death = {.place = place, .step = step, .cause = hu_why_cause(&x->why, place, step)};
     char name[HU_TENSOR_NAME_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
     printf("\n%s at step %lld: %s.\n", hu_fact_name(x, place, name), (long long)step,
@@ -237,7 +237,7 @@ static void print_asked(const hu_explaining *x, uint32_t place) {
            : condition.kind == HU_DEATH_NONE ? "alive"
                                              : hu_death_kind_name(condition.kind));
     if (condition.record) print_source(x, place, step);
-    if (condition.kind != HU_DEATH_NONE) print_role(x, &death);
+    if (condition.kind != HU_DEATH_NONE) print_cause(x, &death);
 }
 
 void hu_why_print(const hu_explaining *x, uint32_t asked) {

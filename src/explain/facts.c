@@ -211,9 +211,9 @@ static json_t *fits_json(const hu_explaining *x, uint32_t place, int64_t step) {
     return list;
 }
 
-static const char *role_name(hu_death_role role) {
+static const char *cause_name(hu_death_cause cause) {
     static const char *const names[] = {"given", "produced", "passed on", "unknown"};
-    return names[role];
+    return names[cause];
 }
 
 static json_t *death_json(const hu_explaining *x, const hu_death *death) {
@@ -224,7 +224,7 @@ static json_t *death_json(const hu_explaining *x, const hu_death *death) {
     return json_pack(
         "{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o}",
         "tensor", hu_fact_name(x, death->place, name), "step", (json_int_t)death->step, "kind",
-        hu_death_kind_name(death->kind), "role", role_name(death->role), "maker",
+        hu_death_kind_name(death->kind), "role", cause_name(death->cause), "maker",
         hu_fact_maker(x, death->place, maker, sizeof maker), "format", format, "elements",
         (json_int_t)c.elements, "overflow", (json_int_t)c.overflow, "underflow",
         (json_int_t)c.underflow, "zero", (json_int_t)c.zero, "nan", (json_int_t)c.nan,
@@ -266,9 +266,9 @@ static json_t *events_json(const hu_explaining *x) {
 static json_t *asked_json(const hu_explaining *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
     json_t *object = condition_json(x, place, step);
-    hu_death_role role = hu_why_role(&x->why, place, step);
+    hu_death_cause cause = hu_why_cause(&x->why, place, step);
     json_object_set_new(object, "step", json_integer((json_int_t)step));
-    json_object_set_new(object, "role", json_string(role_name(role)));
+    json_object_set_new(object, "role", json_string(cause_name(cause)));
     json_object_set_new(object, "inputs", sources_json(x, place, step));
     json_object_set_new(object, "formats", fits_json(x, place, step));
     return object;

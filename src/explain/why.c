@@ -120,22 +120,22 @@ static bool is_dead_by(const hu_why *why, uint32_t place, int64_t step) {
     return false;
 }
 
-hu_death_role hu_why_role(const hu_why *why, uint32_t place, int64_t step) {
+hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step) {
     enum { ROOM = 64 };
     uint32_t source[ROOM];
     uint32_t count = hu_walk_sources(why->walk, place, ROOM, source);
-    hu_death_role role = count ? HU_ROLE_PRODUCED : HU_ROLE_GIVEN;
+    hu_death_cause cause = count ? HU_CAUSE_MADE_HERE : HU_CAUSE_GIVEN;
     const hu_numerics_record *row = row_of(why->history, step);
     for (uint32_t i = 0; i < count && i < ROOM; i++) {
         hu_condition condition = hu_why_condition(why, source[i], step);
         bool is_nonfinite =
             condition.record && kind_of_nonfinite(why, condition.record) != HU_DEATH_NONE;
-        if (is_nonfinite || is_dead_by(why, source[i], step)) return HU_ROLE_PASSED;
+        if (is_nonfinite || is_dead_by(why, source[i], step)) return HU_CAUSE_INHERITED;
         bool is_label = why->walk->tensor[source[i]].value == why->walk->graph->label;
         bool may_miss = why->walk->tensor[source[i]].kind == HU_TENSOR_SUM || is_label;
-        if (!condition.record && !may_miss && row) role = HU_ROLE_UNKNOWN;
+        if (!condition.record && !may_miss && row) cause = HU_CAUSE_NOT_COUNTED;
     }
-    return role;
+    return cause;
 }
 
 const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t step,
@@ -272,7 +272,7 @@ static hu_death end_of(const hu_why *why) {
     return death;
 }
 
-static void judge(hu_why *why) {
+static void find_death(hu_why *why) {
     hu_death end = end_of(why), first = first_death(why, end.kind != HU_DEATH_NONE);
     why->verdict = end.kind != HU_DEATH_NONE ? HU_VERDICT_DIVERGED : HU_VERDICT_FINE;
     why->death = end;
@@ -287,9 +287,9 @@ static void judge(hu_why *why) {
     }
 }
 
-static hu_death_role role_of(const hu_why *why, const hu_death *death) {
-    if (death->kind == HU_DEATH_UPDATE) return HU_ROLE_PRODUCED;
-    return hu_why_role(why, death->place, death->step);
+static hu_death_cause cause_of(const hu_why *why, const hu_death *death) {
+    if (death->kind == HU_DEATH_UPDATE) return HU_CAUSE_MADE_HERE;
+    return hu_why_cause(why, death->place, death->step);
 }
 
 hu_status hu_why_create(const hu_history *history, const hu_walk *walk, hu_why *why) {
@@ -300,9 +300,9 @@ hu_status hu_why_create(const hu_history *history, const hu_walk *walk, hu_why *
     find_names(why);
     for (size_t r = 0; r < history->numerics_count; r++)
         why->skipped += history->numerics[r].skipped;
-    judge(why);
-    if (why->death.place != HU_NONE) why->death.role = role_of(why, &why->death);
-    if (why->end.place != HU_NONE) why->end.role = role_of(why, &why->end);
+    find_death(why);
+    if (why->death.place != HU_NONE) why->death.cause = cause_of(why, &why->death);
+    if (why->end.place != HU_NONE) why->end.cause = cause_of(why, &why->end);
 done:
     if (st != HU_OK) hu_why_free(why);
     return st;

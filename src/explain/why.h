@@ -33,12 +33,12 @@ typedef enum hu_verdict {
     HU_VERDICT_DIVERGED /* the last steps of the run were not finite */
 } hu_verdict;
 
-typedef enum hu_death_role {
-    HU_ROLE_GIVEN,    /* data or weights as the training began with them */
-    HU_ROLE_PRODUCED, /* all that the tensor is made of was alive */
-    HU_ROLE_PASSED,   /* something that it is made of was dead */
-    HU_ROLE_UNKNOWN   /* something that it is made of was not counted in that step */
-} hu_death_role;
+typedef enum hu_death_cause {
+    HU_CAUSE_GIVEN,      /* data or weights as the training began with them */
+    HU_CAUSE_MADE_HERE,  /* all that the tensor is made of was alive */
+    HU_CAUSE_INHERITED,  /* something that it is made of was dead */
+    HU_CAUSE_NOT_COUNTED /* something that it is made of was not counted in that step */
+} hu_death_cause;
 
 /* A tensor in one step (or in some steps, as the record of them tells). */
 typedef struct hu_condition {
@@ -51,7 +51,7 @@ typedef struct hu_death {
     hu_death_kind kind;
     int64_t step;
     uint32_t place; /* in the walk, HU_NONE: no death */
-    hu_death_role role;
+    hu_death_cause cause;
     uint32_t spread; /* tensors behind it that were not finite in that step */
 } hu_death;
 
@@ -78,7 +78,7 @@ void hu_why_free(hu_why *why);
 hu_condition hu_why_condition(const hu_why *why, uint32_t place, int64_t step);
 
 /* Whether a dead tensor made its death itself. */
-hu_death_role hu_why_role(const hu_why *why, uint32_t place, int64_t step);
+hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step);
 
 /* Exponents of a tensor in the recorded step nearest to `step` and not behind it; NULL: none.
  * *recorded: that step. Borrowed: from the history. */

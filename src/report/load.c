@@ -16,7 +16,7 @@
 
 enum { MAX_RUNS = 10000 };
 
-static void note(hu_report_run *run, const char *what, const char *why) {
+static void add_missing(hu_report_run *run, const char *what, const char *why) {
     size_t used = strlen(run->missing);
     snprintf(run->missing + used, sizeof run->missing - used, "%s%s%s%s", used ? "; " : "", what,
              *why ? ": " : "", why);
@@ -57,16 +57,16 @@ static hu_status read_config(hu_report_run *run) {
 /* Files that could not be read leave their sections out and are named on the page. */
 static void read_files(hu_report_run *run) {
     if (hu_result_read(run->folder, &run->result) != HU_OK)
-        note(run, "result.json cannot be read", hu_last_error());
+        add_missing(run, "result.json cannot be read", hu_last_error());
     else if (!run->result)
-        note(run, "no result.json", "the training has not ended, or is of an older version");
+        add_missing(run, "no result.json", "the training has not ended, or is of an older version");
     if (hu_history_read_some(run->folder, &run->history) != HU_OK) {
-        note(run, "no curves and histograms", hu_last_error());
+        add_missing(run, "no curves and histograms", hu_last_error());
         return;
     }
-    if (run->history->warning[0]) note(run, run->history->warning, "");
-    if (!run->history->plan) note(run, "no plan.json", "no groups");
-    if (run->history->histogram_count == 0) note(run, "no histograms", "");
+    if (run->history->warning[0]) add_missing(run, run->history->warning, "");
+    if (!run->history->plan) add_missing(run, "no plan.json", "no groups");
+    if (run->history->histogram_count == 0) add_missing(run, "no histograms", "");
 }
 
 static hu_status add_run(hu_report *report, const char *folder) {

@@ -295,6 +295,6 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     return object;
 }
 
-hu_status hu_session_keep(const hu_session *session, const hu_session_result *result) {
+hu_status hu_session_write_result(const hu_session *session, const hu_session_result *result) {
     return hu_run_folder_result(&session->folder, hu_session_json(session, result));
 }

@@ -52,6 +52,6 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result);
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result);
 
 /* Writes that object to result.json of the run's folder, which says that the run has ended. */
-hu_status hu_session_keep(const hu_session *session, const hu_session_result *result);
+hu_status hu_session_write_result(const hu_session *session, const hu_session_result *result);
 
 #endif

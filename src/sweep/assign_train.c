@@ -71,7 +71,7 @@ static hu_status train(hu_assign *assign, const char *name, const char *precisio
     for (size_t s = 0; s < seeds; s++)
         HU_TRY(make_job(assign, name, precision, rung, hu_keys_value(hu_keys_at(assign->seeds, s)),
                         &job[s]));
-    HU_TRY(hu_jobs_look(&assign->jobs, job, (int)seeds));
+    HU_TRY(hu_jobs_read_states(&assign->jobs, job, (int)seeds));
     assign->trainings += (int)seeds;
     HU_TRY(hu_jobs_run(&assign->jobs, job, (int)seeds));
     HU_TRY(check_failures(job, seeds));

@@ -80,10 +80,6 @@ done:
     return st;
 }
 
-static void add(double *sum, double value) {
-    *sum += value;
-}
-
 static void take_row(const hu_job *job, hu_compare_mean *mean) {
     const json_t *result = job->result;
     double accuracy = hu_json_real(result, "test_accuracy");
@@ -97,15 +93,15 @@ static void take_row(const hu_job *job, hu_compare_mean *mean) {
     mean->done++;
     mean->least = fmin(mean->least, accuracy);
     mean->most = fmax(mean->most, accuracy);
-    add(&mean->accuracy, accuracy);
-    add(&mean->best, hu_json_real(result, "best_accuracy"));
-    add(&mean->low_ratio, hu_json_real(result, "low_precision_ratio"));
-    add(&mean->aggregate_bits, hu_json_real(result, "model_aggregate_bits"));
-    add(&mean->memory_bytes, hu_json_real(result, "ledger_bytes.total"));
-    add(&mean->peak_rss_bytes, hu_json_real(result, "peak_rss_bytes"));
-    add(&mean->promoted, hu_json_real(result, "promoted"));
-    add(&mean->skipped, hu_json_real(result, "skipped_steps"));
-    add(&mean->seconds, job->seconds);
+    mean->accuracy += accuracy;
+    mean->best += hu_json_real(result, "best_accuracy");
+    mean->low_ratio += hu_json_real(result, "low_precision_ratio");
+    mean->aggregate_bits += hu_json_real(result, "model_aggregate_bits");
+    mean->memory_bytes += hu_json_real(result, "ledger_bytes.total");
+    mean->peak_rss_bytes += hu_json_real(result, "peak_rss_bytes");
+    mean->promoted += hu_json_real(result, "promoted");
+    mean->skipped += hu_json_real(result, "skipped_steps");
+    mean->seconds += job->seconds;
 }
 
 static void divide(hu_compare_mean *mean) {

@@ -109,14 +109,14 @@ static double read_seconds(const hu_job *job) {
     return seconds;
 }
 
-hu_status hu_job_folder_note(const hu_job *job) {
+hu_status hu_job_folder_write_seconds(const hu_job *job) {
     char path[1100], text[64];
     snprintf(path, sizeof path, "%s/seconds", job->directory);
     snprintf(text, sizeof text, "%.17g\n", job->seconds);
     return hu_file_replace(path, text, strlen(text));
 }
 
-hu_status hu_job_folder_look(const hu_keys *common, hu_job *job) {
+hu_status hu_job_folder_read(const hu_keys *common, hu_job *job) {
     hu_status st = HU_OK;
     char *path = NULL;
     json_decref(job->result);

@@ -2,14 +2,15 @@
  */
 #ifndef HU_SWEEP_JOB_FOLDER_H
 #define HU_SWEEP_JOB_FOLDER_H
-#include "sweep/jobs.h"
+#include "base/keys.h"
+#include "sweep/job.h"
 
 /* Fills state, result and seconds from the folder. HU_ERR_ARGUMENT naming the key if its
  * configuration is not the job's, HU_ERR_CORRUPT if the result cannot be read. */
-hu_status hu_job_folder_look(const hu_keys *common, hu_job *job);
+hu_status hu_job_folder_read(const hu_keys *common, hu_job *job);
 
 /* Keeps the seconds for the next process. */
-hu_status hu_job_folder_note(const hu_job *job);
+hu_status hu_job_folder_write_seconds(const hu_job *job);
 
 /* The error message that the process left in its log. */
 void hu_job_folder_message(const hu_job *job, char *message, size_t capacity);

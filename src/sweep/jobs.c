@@ -22,17 +22,9 @@ extern char **environ;
 
 enum { MAX_WORDS = HU_JOB_WORDS + 10, POLL_NANOSECONDS = 50000000 };
 
-hu_status hu_job_word(hu_job *job, const char *key, const char *value) {
-    if (job->words == HU_JOB_WORDS || strlen(key) + strlen(value) + 2 > HU_JOB_WORD_BYTES)
-        return hu_fail(HU_ERR_LIMIT, "%s: found '%.100s' of %zu bytes, expected less", key, value,
-                       strlen(value));
-    snprintf(job->word[job->words++], HU_JOB_WORD_BYTES, "%s=%s", key, value);
-    return HU_OK;
-}
-
-hu_status hu_jobs_look(const hu_jobs *jobs, hu_job *job, int count) {
+hu_status hu_jobs_read_states(const hu_jobs *jobs, hu_job *job, int count) {
     hu_status st = HU_OK;
-    for (int i = 0; i < count && st == HU_OK; i++) st = hu_job_folder_look(jobs->common, &job[i]);
+    for (int i = 0; i < count && st == HU_OK; i++) st = hu_job_folder_read(jobs->common, &job[i]);
     return st;
 }
 
@@ -148,13 +140,13 @@ static void say_end(const hu_jobs *jobs, const hu_job *job, int number, int coun
 }
 
 /* What the end of a process means. usage and data errors concern the command, not the row. */
-static hu_status judge(const hu_jobs *jobs, hu_job *job, int code) {
+static hu_status read_exit(const hu_jobs *jobs, hu_job *job, int code) {
     hu_status st = HU_OK;
     job->seconds += hu_seconds_now() - job->started;
-    HU_TRY(hu_job_folder_note(job));
+    HU_TRY(hu_job_folder_write_seconds(job));
     if (WIFEXITED(code) && (WEXITSTATUS(code) == 0 || WEXITSTATUS(code) == 4)) {
         double seconds = job->seconds;
-        HU_TRY(hu_job_folder_look(jobs->common, job));
+        HU_TRY(hu_job_folder_read(jobs->common, job));
         job->seconds = seconds;
         if (job->state == HU_JOB_DONE) return HU_OK;
     } else if ((WIFEXITED(code) && WEXITSTATUS(code) == 130) ||
@@ -188,7 +180,7 @@ static void say_step(const hu_jobs *jobs, const hu_job *job, int number, int cou
 }
 
 /* Takes up what has ended; *running counts what has not. */
-static hu_status reap(const hu_jobs *jobs, hu_job *job, int count, int *running) {
+static hu_status collect_ended(const hu_jobs *jobs, hu_job *job, int count, int *running) {
     hu_status st = HU_OK;
     *running = 0;
     for (int i = 0; i < count; i++) {
@@ -200,18 +192,17 @@ static hu_status reap(const hu_jobs *jobs, hu_job *job, int count, int *running)
             ++*running;
             continue;
         }
-        hu_status judged = ended < 0
-                               ? hu_fail(HU_ERR_INTERNAL, "lost a process: %s", strerror(errno))
-                               : judge(jobs, &job[i], code);
+        hu_status end = ended < 0 ? hu_fail(HU_ERR_INTERNAL, "lost a process: %s", strerror(errno))
+                                  : read_exit(jobs, &job[i], code);
         if (ended < 0) job[i].state = HU_JOB_FAILED;
         say_end(jobs, &job[i], i + 1, count);
-        if (st == HU_OK) st = judged;
+        if (st == HU_OK) st = end;
         if (st == HU_OK && jobs->after) st = jobs->after(jobs->context);
     }
     return st;
 }
 
-static void pass_on(const hu_job *job, int count, int number) {
+static void signal_all(const hu_job *job, int count, int number) {
     for (int i = 0; i < count; i++)
         if (job[i].state == HU_JOB_RUNNING) kill(job[i].pid, number);
 }
@@ -220,8 +211,8 @@ static void pass_on(const hu_job *job, int count, int number) {
 static void stop_all(const hu_jobs *jobs, hu_job *job, int count) {
     const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
     int running;
-    pass_on(job, count, SIGINT);
-    while (reap(jobs, job, count, &running), running > 0) nanosleep(&pause, NULL);
+    signal_all(job, count, SIGINT);
+    while (collect_ended(jobs, job, count, &running), running > 0) nanosleep(&pause, NULL);
 }
 
 static int count_left(const hu_job *job, int count) {
@@ -258,7 +249,7 @@ hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count) {
         }
         if (running > 0 && !is_stopped) nanosleep(&pause, NULL);
         if (is_stopped) stop_all(jobs, job, count);
-        HU_TRY(reap(jobs, job, count, &running));
+        HU_TRY(collect_ended(jobs, job, count, &running));
         if (is_stopped)
             HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
                            "%d of %d rows are left; the same command goes on with them (%s)",

@@ -37,7 +37,6 @@ KNOWN_CIRCLES = {
     frozenset({"model/families", "model/model"}),
     frozenset({"precision/accumulate", "precision/plan"}),
     frozenset({"store/safetensors", "store/safetensors_header"}),
-    frozenset({"sweep/job_folder", "sweep/jobs"}),
 }
 
 

@@ -1,0 +1,35 @@
+/* sweep/job.h - one training in a process of its own. */
+#ifndef HU_SWEEP_JOB_H
+#define HU_SWEEP_JOB_H
+#include <sys/types.h>
+
+#include "show/json.h"
+
+typedef enum hu_job_state {
+    HU_JOB_NEW,
+    HU_JOB_STOPPED, /* its folder holds a training that did not end */
+    HU_JOB_RUNNING,
+    HU_JOB_DONE, /* result says how it ended, diverged or not */
+    HU_JOB_FAILED
+} hu_job_state;
+
+enum { HU_JOB_WORDS = 8, HU_JOB_WORD_BYTES = 640 };
+
+typedef struct hu_job {
+    char label[256];                            /* for progress lines: "demote:0.6 seed 2" */
+    char directory[1024];                       /* of its run */
+    char word[HU_JOB_WORDS][HU_JOB_WORD_BYTES]; /* key=value beside the common keys */
+    int words;
+
+    hu_job_state state;
+    json_t *result;    /* the object of `train --json` of a job that is done, else NULL; owned */
+    double seconds;    /* of all processes that worked at it */
+    char failure[512]; /* why it failed */
+    pid_t pid;
+    double started;
+} hu_job;
+
+/* Adds "key=value" to a job's words. */
+hu_status hu_job_word(hu_job *job, const char *key, const char *value);
+
+#endif
