@@ -3,7 +3,7 @@
 
 #include "bench/bench.h"
 #include "bench/gemm.h"
-#include "kernel/gemm/kernel.h"
+#include "kernel/gemm/table.h"
 #include "kernel/peak/peak.h"
 
 enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40 };

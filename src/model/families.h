@@ -1,7 +1,8 @@
 /* model/families.h - the builders behind the table of models. */
 #ifndef HU_MODEL_FAMILIES_H
 #define HU_MODEL_FAMILIES_H
-#include "model/model.h"
+#include "graph/graph.h"
+#include "model/options.h"
 
 /* X(identifier, name, help). The one list of models. */
 #define HU_MODEL_LIST(X)                                                                           \

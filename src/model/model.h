@@ -2,13 +2,7 @@
 #ifndef HU_MODEL_MODEL_H
 #define HU_MODEL_MODEL_H
 #include "graph/graph.h"
-
-typedef struct hu_model_options {
-    const char *name;
-    double width;   /* multiplier of the channel numbers, > 0 */
-    hu_shape image; /* [H, W, C] */
-    int64_t classes;
-} hu_model_options;
+#include "model/options.h"
 
 /* One row of the table of models. */
 typedef struct hu_model {

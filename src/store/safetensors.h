@@ -8,29 +8,11 @@
  */
 #ifndef HU_STORE_SAFETENSORS_H
 #define HU_STORE_SAFETENSORS_H
-#include <stdbool.h>
-#include <stddef.h>
-
-#include <halfulp/tensor.h>
+#include "store/safetensor.h"
 
 /* The format's own bound of the header, and ours of a file. */
 #define HU_SAFETENSORS_HEADER_BYTES ((size_t)100000000)
 #define HU_SAFETENSORS_FILE_BYTES ((size_t)1 << 33)
-
-typedef struct hu_safetensor_dtype {
-    const char *name; /* "F32" */
-    int bits;         /* of one element */
-    bool is_read;     /* hu_safetensors_read converts it */
-} hu_safetensor_dtype;
-
-/* One array of a file that was read. Borrowed: valid as long as the file's structure. */
-typedef struct hu_safetensor {
-    const char *name; /* UTF-8 */
-    const hu_safetensor_dtype *dtype;
-    hu_shape shape; /* extents may be 0 here */
-    size_t elements;
-    size_t begin, end; /* bytes behind the header */
-} hu_safetensor;
 
 typedef struct hu_safetensors hu_safetensors;
 
@@ -69,10 +51,6 @@ typedef struct hu_safetensor_source {
     hu_shape shape;
     const float *values;
 } hu_safetensor_source;
-
-typedef struct hu_safetensor_text {
-    const char *name, *text;
-} hu_safetensor_text;
 
 /* The bytes of a file with these arrays in this order. Names are UTF-8, not empty, not
  * "__metadata__" and not repeated: HU_ERR_ARGUMENT. Owner frees *data with hu_free. */

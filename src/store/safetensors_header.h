@@ -2,7 +2,7 @@
  */
 #ifndef HU_STORE_SAFETENSORS_HEADER_H
 #define HU_STORE_SAFETENSORS_HEADER_H
-#include "store/safetensors.h"
+#include "store/safetensor.h"
 
 typedef struct hu_safetensors_header {
     char *texts; /* what the names and texts below point into */

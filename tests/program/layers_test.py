@@ -31,12 +31,7 @@ PRINTING = ["cli", "sweep", "bench", "report"]
 KNOWN_CIRCLES = {
     frozenset({"graph/fuse", "graph/layout", "graph/record", "graph/rehearse", "graph/rescale",
                "graph/rows", "graph/run", "graph/visit", "graph/work"}),
-    frozenset({"kernel/gemm/kernel", "kernel/gemm/table"}),
-    frozenset({"kernel/gemm/pack", "kernel/gemm/pack_table"}),
-    frozenset({"kernel/gemm/source", "kernel/gemm/source_patches"}),
-    frozenset({"model/families", "model/model"}),
     frozenset({"precision/accumulate", "precision/plan"}),
-    frozenset({"store/safetensors", "store/safetensors_header"}),
 }
 
 

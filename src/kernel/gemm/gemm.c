@@ -7,7 +7,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/gemm/operand.h"
+#include "kernel/gemm/pack_table.h"
+#include "kernel/gemm/source_pack.h"
 #include "kernel/gemm/state.h"
+#include "kernel/gemm/table.h"
 
 /* One stretch of terms. */
 typedef struct stretch {

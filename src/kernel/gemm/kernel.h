@@ -82,13 +82,6 @@ typedef struct hu_gemm_kernel {
     int rows, columns;
 } hu_gemm_kernel;
 
-/* The micro-kernel of a combination on an instruction set. FMAC is FMAC-K with an endless block.
- * FMACS exists for F32 alone, in one class that stands for all; MACS counts nothing, COUNT_ALL is
- * FULL. Of one mode and shape every arithmetic and class has the same rows; F64 kinds have half the
- * columns of F32. */
-hu_gemm_kernel hu_gemm_kernel_of(hu_isa isa, hu_mac mac, hu_gemm_arithmetic arithmetic,
-                                 hu_gemm_class class, hu_gemm_shape shape);
-
 /* accumulator: valid (hu_accumulator_check). */
 void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants *constants);
 

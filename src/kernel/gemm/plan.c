@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/gemm/source.h"
+#include "kernel/gemm/table.h"
 
 enum {
     ALIGNMENT = 64,

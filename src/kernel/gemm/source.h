@@ -1,12 +1,15 @@
-/* kernel/gemm/source.h - a factor of a product, read panel by panel.
+/* kernel/gemm/source.h - a factor of a product: what source_pack.h reads panel by panel.
  * Thread-safe: a prepared hu_source is read only.
  */
 #ifndef HU_KERNEL_GEMM_SOURCE_H
 #define HU_KERNEL_GEMM_SOURCE_H
 #include <halfulp/gemm.h>
 
+#include "kernel/gemm/pack_table.h"
 #include "kernel/gemm/prove.h"
 #include "kernel/round/round.h"
+
+enum { HU_SOURCE_RUN_MAX = 512 }; /* terms of a panel that is packed in one go */
 
 typedef struct hu_source {
     hu_operand operand;
@@ -41,12 +44,5 @@ void hu_source_use_facts(hu_source *source, const hu_pack_facts *seen);
 /* Asks the caches for elements (first .. first+width-1, k .. k+run-1) where they lie far from each
  * other and packing would wait for them. */
 void hu_source_fetch(const hu_source *source, int64_t first, int width, int64_t k, int64_t run);
-
-/* Elements (first .. first+width-1, k .. k+run-1) -> panel[run][width], zeros behind the last row;
- * HU_PACK_SPILL floats behind the panel may change. run <= HU_SOURCE_RUN_MAX. Numbers rounded here
- * are added to counts (NULL: not counted). */
-enum { HU_SOURCE_RUN_MAX = 512 };
-void hu_source_pack(const hu_source *source, int64_t first, int width, int64_t k, int64_t run,
-                    float *panel, hu_round_counts *counts);
 
 #endif

@@ -1,4 +1,4 @@
-/* kernel/gemm/source_patches.h - panels of implicit patches. Internal to source.c. */
+/* kernel/gemm/source_patches.h - panels of implicit patches. Internal to source_pack.c. */
 #ifndef HU_KERNEL_GEMM_SOURCE_PATCHES_H
 #define HU_KERNEL_GEMM_SOURCE_PATCHES_H
 #include "kernel/gemm/source.h"

@@ -5,6 +5,8 @@
  */
 #include "kernel/gemm/state.h"
 
+#include "kernel/gemm/pack_table.h"
+
 #include <string.h>
 
 /* Where the state of an element rests; extra may be NULL. */

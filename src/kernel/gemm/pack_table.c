@@ -1,4 +1,4 @@
-/* kernel/gemm/pack.c - the packing loops of an instruction set. */
+/* kernel/gemm/pack_table.c - the packing loops of an instruction set. */
 #include "kernel/gemm/pack_table.h"
 
 const hu_pack_set *hu_pack_set_of(hu_isa isa) {
