@@ -1,9 +1,15 @@
-# find_package(halfulp) gives the target halfulp::halfulp.
+# halfulp::halfulp is the shared library and needs nothing else; halfulp::halfulp-static needs what
+# is looked for here.
 include(CMakeFindDependencyMacro)
-find_dependency(OpenMP COMPONENTS C)
-find_dependency(PkgConfig)
-pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
-pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libturbojpeg)
-pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
+find_package(OpenMP COMPONENTS C)
+find_package(PkgConfig)
+if(PkgConfig_FOUND)
+  foreach(package XXHASH:libxxhash ZLIB:zlib JPEG:libturbojpeg PNG:libpng YAML:yaml-0.1
+                  JANSSON:jansson PROTOBUF_C:libprotobuf-c ISAL:libisal)
+    string(REPLACE ":" ";" package ${package})
+    list(GET package 0 name)
+    list(GET package 1 module)
+    pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+  endforeach()
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/halfulpTargets.cmake)

@@ -30,7 +30,8 @@ target_include_directories(halfulp-options INTERFACE
 target_compile_options(halfulp-options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wvla -Wstrict-prototypes
   -Wmissing-prototypes
-  -ffp-contract=off -fno-math-errno -fno-trapping-math -fvisibility=hidden)
+  -ffp-contract=off -fno-math-errno -fno-trapping-math
+  -fvisibility=hidden -fno-semantic-interposition)
 target_compile_definitions(halfulp-options INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
   HALFULP_VERSION="${PROJECT_VERSION}")
 target_link_libraries(halfulp-options INTERFACE OpenMP::OpenMP_C m)

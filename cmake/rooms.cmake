@@ -39,6 +39,7 @@ add_custom_command(OUTPUT ${schema}/tensorboard.pb-c.c ${schema}/tensorboard.pb-
   DEPENDS src/show/tensorboard.proto VERBATIM)
 add_library(halfulp-schema STATIC ${schema}/tensorboard.pb-c.c)
 target_include_directories(halfulp-schema SYSTEM PUBLIC ${schema})
+target_compile_options(halfulp-schema PRIVATE -fvisibility=hidden)
 target_link_libraries(halfulp-schema PUBLIC PkgConfig::PROTOBUF_C)
 # From the ground floor up; rooms on one storey do not see each other.
 halfulp_room(base LIBRARIES PkgConfig::XXHASH PkgConfig::ZLIB)

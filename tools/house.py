@@ -32,8 +32,8 @@ STOREYS = [
 HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}
 
 # Public headers whose name is not their room's.
-PUBLIC = {"status": "base", "random": "base", "round": "kernel", "gemm": "kernel",
-          "halfulp": "cli"}
+PUBLIC = {"api": "base", "status": "base", "random": "base", "round": "kernel", "gemm": "kernel",
+          "quantize": "tensor", "train": "session", "halfulp": "cli"}
 
 CODE = (".c", ".h", ".inc", ".list")
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)

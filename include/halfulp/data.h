@@ -9,6 +9,10 @@
 
 #include <halfulp/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { HU_CHANNELS_MAX = 3, HU_FIELDS_MAX = 8, HU_FIELD_RANK_MAX = 4, HU_FIELD_NAME_BYTES = 24 };
 
 /* A class number that means "not counted": what lies outside a label map, pixels that nobody has
@@ -59,16 +63,16 @@ typedef struct hu_dataset {
 } hu_dataset;
 
 /* Number of the field of a name, -1 if the data set has none. */
-int hu_dataset_find(const hu_dataset *dataset, const char *name);
+HU_API int hu_dataset_find(const hu_dataset *dataset, const char *name);
 
 /* Numbers of one sample of a field, without margins. */
-int64_t hu_field_elements(const hu_field *field);
+HU_API int64_t hu_field_elements(const hu_field *field);
 
 /* The fields of labelled images: bytes "image" [height, width, channels] as number 0 and class
  * numbers "label" as number 1. */
 enum { HU_FIELD_IMAGE, HU_FIELD_LABEL };
-void hu_dataset_set_images(hu_dataset *dataset, int64_t height, int64_t width, int64_t channels,
-                           int64_t classes);
+HU_API void hu_dataset_set_images(hu_dataset *dataset, int64_t height, int64_t width,
+                                  int64_t channels, int64_t classes);
 
 /* How many samples of each half to use, from the front; 0 = all, larger than there are = all. */
 typedef struct hu_data_limits {
@@ -88,7 +92,8 @@ typedef struct hu_data_limits {
  * offset, field, found and expected; HU_ERR_ARGUMENT for a DIR that is missing or out of place and
  * for negative limits; HU_ERR_IO, HU_ERR_LIMIT, HU_ERR_MEMORY.
  * Proof: tests/unit/data_idx_test.c, data_cifar_test.c, data_glyphs_test.c. */
-hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset);
+HU_API hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits,
+                                 hu_dataset **dataset);
 
 /* What is made of a folder of images, and which of its classes and training images are used. All
  * zero: the usual. */
@@ -114,19 +119,19 @@ typedef struct hu_image_choice {
  * As hu_dataset_open; HU_ERR_CORRUPT names the first file that is damaged, HU_ERR_MEMORY the need
  * where the images do not fit, HU_ERR_ARGUMENT a choice that does not fit the data.
  * Proof: tests/unit/data_image_test.c, data_folder_test.c. */
-hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
-                                 const hu_image_choice *choice, hu_dataset **dataset);
+HU_API hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
+                                        const hu_image_choice *choice, hu_dataset **dataset);
 
 /* Frees a data set; NULL is allowed. */
-void hu_dataset_close(hu_dataset *dataset);
+HU_API void hu_dataset_close(hu_dataset *dataset);
 
 /* Whether the files of a spec are there (not whether they are sound). False for unknown names. */
-bool hu_dataset_available(const char *spec);
+HU_API bool hu_dataset_available(const char *spec);
 
 /* Kind number index as it is written in a spec ("cifar10:DIR") and what it is, in one line; NULL
  * behind the last. Borrowed: valid for ever. */
-const char *hu_data_kind_name(size_t index);
-const char *hu_data_kind_help(size_t index);
+HU_API const char *hu_data_kind_name(size_t index);
+HU_API const char *hu_data_kind_help(size_t index);
 
 typedef enum hu_half { HU_HALF_TRAIN, HU_HALF_TEST } hu_half;
 
@@ -149,22 +154,22 @@ typedef struct hu_loader hu_loader;
  * field, or spatial fields of different sizes are to move;
  * HU_ERR_MEMORY. The only call that allocates.
  * Proof: tests/unit/data_loader_test.c. */
-hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
-                           const hu_loader_settings *settings, hu_loader **loader);
+HU_API hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
+                                  const hu_loader_settings *settings, hu_loader **loader);
 
 /* Frees a loader; NULL is allowed. */
-void hu_loader_close(hu_loader *loader);
+HU_API void hu_loader_close(hu_loader *loader);
 
 /* Samples of an epoch. */
-int64_t hu_loader_count(const hu_loader *loader);
+HU_API int64_t hu_loader_count(const hu_loader *loader);
 
 /* Puts the samples into the order of an epoch (>= 0): the permutation of key {seed, "shuffle",
  * epoch}, or file order without shuffle. HU_ERR_ARGUMENT if epoch < 0. Not while another thread
  * fills. */
-hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch);
+HU_API hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch);
 
 /* Index in the split of sample number position (0..count-1) of this epoch. */
-int64_t hu_loader_index(const hu_loader *loader, int64_t position);
+HU_API int64_t hu_loader_index(const hu_loader *loader, int64_t position);
 
 /* How the numbers of a field are read. */
 typedef enum hu_reading {
@@ -181,10 +186,14 @@ typedef enum hu_reading {
  * Safe from several threads at once. Never allocates. Augmentation of a sample is a function of
  * (seed, epoch, index in the split), the same for all its fields. Ragged samples are followed by
  * zeros, class numbers by HU_UNLABELLED. */
-void hu_loader_fill(const hu_loader *loader, int field, hu_reading reading, int64_t first,
-                    int64_t count, float *rows);
+HU_API void hu_loader_fill(const hu_loader *loader, int field, hu_reading reading, int64_t first,
+                           int64_t count, float *rows);
 
 /* Length of sample number position of a ragged field; its first extent otherwise. */
-int64_t hu_loader_length(const hu_loader *loader, int field, int64_t position);
+HU_API int64_t hu_loader_length(const hu_loader *loader, int field, int64_t position);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

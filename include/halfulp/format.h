@@ -7,6 +7,10 @@
 
 #include <halfulp/status.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Which codes are not finite numbers. */
 typedef enum hu_specials {
     HU_SPECIALS_IEEE, /* all-ones exponent field: infinity if the fraction is 0, else NaN */
@@ -58,40 +62,40 @@ typedef struct hu_format_limits {
 } hu_format_limits;
 
 /* True if every field of a and b is equal. */
-int hu_format_equal(const hu_format *a, const hu_format *b);
+HU_API int hu_format_equal(const hu_format *a, const hu_format *b);
 
 /* HU_OK if the format is in the space above and its values fit binary32 (emax <= 127, emin -
  * man_bits >= -149); else HU_ERR_FORMAT, the message naming the field, its value and its range. */
-hu_status hu_format_check(const hu_format *format);
+HU_API hu_status hu_format_check(const hu_format *format);
 
 /* Reads a format's name ("fp16", "1/6/9/d", "fp(4,3,4)", "e4m3fn:ovf=sat",
  * "e5m2:bias=16:specials=fnuz"; case is ignored). Errors: HU_ERR_PARSE with the column (from 1) and
  * what was expected there; HU_ERR_UNKNOWN with the three nearest names; HU_ERR_FORMAT for values
  * outside the space. *format is zero on failure. */
-hu_status hu_format_parse(const char *text, hu_format *format);
+HU_API hu_status hu_format_parse(const char *text, hu_format *format);
 
 /* Writes the canonical spelling, which parses back to the same format: its name in the table of
  * named formats, else fp(e,m,b) for saturating FIN formats with subnormals, else eXmY or a name
  * with options, whichever is shortest. text: capacity bytes, at least 64. */
-hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
+HU_API hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
 
 /* The table of named formats: name of row index, its format and description (each may be NULL);
  * NULL behind the last row. Borrowed: valid for ever. */
-uint32_t hu_format_named_count(void);
-const char *hu_format_named(uint32_t index, hu_format *format, const char **description);
+HU_API uint32_t hu_format_named_count(void);
+HU_API const char *hu_format_named(uint32_t index, hu_format *format, const char **description);
 
 /* Bits of a code: 1 + exp_bits + man_bits. */
-uint32_t hu_format_bits(const hu_format *format);
+HU_API uint32_t hu_format_bits(const hu_format *format);
 
 /* Limits; format must be valid. */
-hu_format_limits hu_format_limits_of(const hu_format *format);
+HU_API hu_format_limits hu_format_limits_of(const hu_format *format);
 
 /* "rne", "rna", ... (case is ignored) -> hu_rounding; unknown names: HU_ERR_UNKNOWN listing the
  * names. */
-hu_status hu_rounding_parse(const char *text, hu_rounding *rounding);
+HU_API hu_status hu_rounding_parse(const char *text, hu_rounding *rounding);
 
 /* "rne", "rna", ...; "?" for another value. Borrowed: valid for ever. */
-const char *hu_rounding_name(hu_rounding rounding);
+HU_API const char *hu_rounding_name(hu_rounding rounding);
 
 /* Rounds one float32 by integer arithmetic alone: the definition of truth that every kernel must
  * equal bit for bit. format must be valid.
@@ -108,17 +112,22 @@ const char *hu_rounding_name(hu_rounding rounding);
  * FNUZ: every zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set, in every format.
  * Source: docs/numerics.md, "Rounding". Proof: tests/exhaustive/format_reference.c (against MPFR).
  */
-float hu_format_round(const hu_format *format, hu_rounding rounding, float x, uint32_t random_word);
+HU_API float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
+                             uint32_t random_word);
 
 /* Code of a value that is already in the format (sign bit on top, right-aligned). Not in the
  * format, or an infinity or NaN that the format cannot encode: HU_ERR_FORMAT and *code = 0. NaN:
  * the quiet code with the largest fraction, sign kept (FNUZ: its one NaN). FNUZ: -0 gives code 0.
  */
-hu_status hu_format_encode(const hu_format *format, float x, uint32_t *code);
+HU_API hu_status hu_format_encode(const hu_format *format, float x, uint32_t *code);
 
 /* Value of a code; every code has one. NaN codes: 0x7FC00000 with the code's sign (FNUZ: positive).
  * Codes below the smallest normal of a format without subnormals: zero with the code's sign (FNUZ:
  * +0). code >= codes: HU_ERR_ARGUMENT. */
-hu_status hu_format_decode(const hu_format *format, uint32_t code, float *x);
+HU_API hu_status hu_format_decode(const hu_format *format, uint32_t code, float *x);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -12,6 +12,10 @@
 #include <halfulp/format.h>
 #include <halfulp/round.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* How a product x y is added to the accumulator. R rounds to the accumulator's format (to nearest,
  * ties to even), fp32 to binary32. Source: 1/6/9 study (Popescu et al.), section III and
  * algorithm 1; APS (CPD), section on Kahan summation. */
@@ -47,16 +51,17 @@ typedef struct hu_accumulator {
 /* "fmacs", "macs:F", "fmac:F", "mac:F", "fmacK:F" (fmac8:1/6/9), "kahan:F", "kahan-cpd:F" with any
  * format F; semantics becomes exact. Errors as hu_format_parse, HU_ERR_UNKNOWN with the nearest
  * modes, HU_ERR_ARGUMENT for a block of 0. *accumulator is zero on failure. */
-hu_status hu_accumulator_parse(const char *text, hu_accumulator *accumulator);
+HU_API hu_status hu_accumulator_parse(const char *text, hu_accumulator *accumulator);
 
 /* The text that parses back; capacity at least 96 bytes. */
-hu_status hu_accumulator_print(const hu_accumulator *accumulator, char *text, uint32_t capacity);
+HU_API hu_status hu_accumulator_print(const hu_accumulator *accumulator, char *text,
+                                      uint32_t capacity);
 
 /* HU_OK or why it is none: HU_ERR_ARGUMENT (mode, semantics, block), HU_ERR_FORMAT. */
-hu_status hu_accumulator_check(const hu_accumulator *accumulator);
+HU_API hu_status hu_accumulator_check(const hu_accumulator *accumulator);
 
 /* "fmacs", "macs", "fmac", "mac", "fmac-k", "kahan", "kahan-cpd". Borrowed: valid for ever. */
-const char *hu_mac_name(hu_mac mac);
+HU_API const char *hu_mac_name(hu_mac mac);
 
 /* Patches of images, the rows of an implicit im2col: row (n, y, x) of [count, out_h, out_w], column
  * (kh, kw, c) of [kernel_h, kernel_w, channels]. Its number is that of image n at pixel
@@ -131,15 +136,19 @@ typedef struct hu_gemm_task {
 /* HU_ERR_SHAPE (negative or overflowing extents or such beyond 2^48, patches that do not match m, n
  * or k), HU_ERR_FORMAT, HU_ERR_ARGUMENT (misaligned, overlapping or missing buffers, strides),
  * HU_ERR_MEMORY. k = 0 gives zeros (plus bias). */
-hu_status hu_gemm(const hu_gemm_task *task);
+HU_API hu_status hu_gemm(const hu_gemm_task *task);
 
 /* Floats of carry, and bytes of scratch for a task of these extents, formats and threads. */
-size_t hu_gemm_carry_floats(int64_t m, int64_t n);
-hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes);
+HU_API size_t hu_gemm_carry_floats(int64_t m, int64_t n);
+HU_API hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes);
 
 /* The same product by integer arithmetic alone, one element after the other: the definition of
  * truth for HU_SEMANTICS_EXACT (and float32 operations for F32FMA). threads and scratch are
  * ignored, carry must be NULL. */
-hu_status hu_gemm_reference(const hu_gemm_task *task);
+HU_API hu_status hu_gemm_reference(const hu_gemm_task *task);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

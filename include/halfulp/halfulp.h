@@ -13,6 +13,7 @@
  */
 #ifndef HALFULP_HALFULP_H
 #define HALFULP_HALFULP_H
+#include <halfulp/api.h>
 #include <halfulp/data.h>
 #include <halfulp/format.h>
 #include <halfulp/gemm.h>

@@ -5,6 +5,12 @@
 #define HALFULP_RANDOM_H
 #include <stdint.h>
 
+#include <halfulp/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Names one sequence of random 32-bit words. */
 typedef struct hu_random_key {
     uint64_t seed;
@@ -14,6 +20,10 @@ typedef struct hu_random_key {
 
 /* 64-bit name of a stream: purpose ("dropout", "shuffle", "round", ...) and the name of the value,
  * "" if none. */
-uint64_t hu_stream_id(const char *purpose, const char *name);
+HU_API uint64_t hu_stream_id(const char *purpose, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

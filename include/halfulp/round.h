@@ -11,6 +11,10 @@
 #include <halfulp/format.h>
 #include <halfulp/random.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What happened to the elements of one or more calls: counters are added to, exponents combined.
  * Zero-initialise with hu_round_counts_clear. */
 typedef struct hu_round_counts {
@@ -29,10 +33,10 @@ typedef struct hu_round_counts {
 enum { HU_NO_EXPONENT = -1000 };
 
 /* Counters of no elements. */
-void hu_round_counts_clear(hu_round_counts *counts);
+HU_API void hu_round_counts_clear(hu_round_counts *counts);
 
 /* total becomes the counters of both together. */
-void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more);
+HU_API void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more);
 
 /* Rounds n values of x to the format; results stay in binary32.
  *
@@ -44,9 +48,9 @@ void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more);
  * HU_ERR_FORMAT if the format is invalid, HU_ERR_ARGUMENT if there is no such rounding or random is
  * missing; y is then untouched. Never allocates.
  * Proof: tests/exhaustive/kernel_round.c. */
-hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *format,
-                       hu_rounding rounding, const hu_random_key *random, uint64_t first_index,
-                       hu_round_counts *counts);
+HU_API hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *format,
+                              hu_rounding rounding, const hu_random_key *random,
+                              uint64_t first_index, hu_round_counts *counts);
 
 /* Packs n values that are members of the format into codes of 8, 16 or (dense) exactly 1+e+m bits.
  *
@@ -60,13 +64,18 @@ hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *form
  * checked: other values give unspecified codes. HU_ERR_FORMAT if the format is invalid,
  * HU_ERR_ARGUMENT for other code_bits. Never allocates.
  * Proof: tests/unit/kernel_pack_test.c. */
-hu_status hu_pack(size_t n, const float *x, void *codes, const hu_format *format, int code_bits,
-                  uint64_t *unencodable);
+HU_API hu_status hu_pack(size_t n, const float *x, void *codes, const hu_format *format,
+                         int code_bits, uint64_t *unencodable);
 
 /* The inverse: y[i] = value of code i, for i < n; the same errors. */
-hu_status hu_unpack(size_t n, const void *codes, float *y, const hu_format *format, int code_bits);
+HU_API hu_status hu_unpack(size_t n, const void *codes, float *y, const hu_format *format,
+                           int code_bits);
 
 /* Bytes that hu_pack writes; format and code_bits as it accepts them. */
-size_t hu_packed_bytes(size_t n, const hu_format *format, int code_bits);
+HU_API size_t hu_packed_bytes(size_t n, const hu_format *format, int code_bits);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,6 +3,11 @@
  */
 #ifndef HALFULP_STATUS_H
 #define HALFULP_STATUS_H
+#include <halfulp/api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* X(name, text, exit code of the program): 1 failed, 2 usage, 3 data, 4 numerics, 5 resources, 6
  * peer. */
@@ -32,13 +37,17 @@ typedef enum hu_status {
 } hu_status;
 
 /* Short text of a status; "unknown status" for another number. Borrowed: valid for ever. */
-const char *hu_status_text(hu_status status);
+HU_API const char *hu_status_text(hu_status status);
 
 /* Exit code that the program gives for a status (0..6, 130); 1 for another number. */
-int hu_status_exit_code(hu_status status);
+HU_API int hu_status_exit_code(hu_status status);
 
 /* What was found, what was expected, where: the message of this thread's latest failure, "" if
  * none. Borrowed: valid until the next failure in the same thread. */
-const char *hu_last_error(void);
+HU_API const char *hu_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

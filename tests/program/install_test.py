@@ -42,9 +42,11 @@ EXPECTED = ["0.1015625 1d 0.1015625", "16 58 16", "448 7e 448", "448 7e 448",
 CMAKE = """
 cmake_minimum_required(VERSION 3.22)
 project(user LANGUAGES C)
-find_package(halfulp 0.1 REQUIRED)
+find_package(halfulp 0.2 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user PRIVATE halfulp::halfulp)
+add_executable(user-static user.c)
+target_link_libraries(user-static PRIVATE halfulp::halfulp-static)
 """
 
 
@@ -78,8 +80,9 @@ class Installed(unittest.TestCase):
                        stdout=subprocess.DEVNULL)
 
     def check_user(self, path):
-        lines = subprocess.run([path], check=True, capture_output=True,
-                               text=True).stdout.splitlines()
+        env = dict(os.environ, LD_LIBRARY_PATH=self.libdir())
+        lines = subprocess.run([path], check=True, capture_output=True, text=True,
+                               env=env).stdout.splitlines()
         self.assertEqual(lines[:7], EXPECTED)
         self.assertIn("exponent bits 9", lines[7])
         self.assertEqual(lines[8], "16")
@@ -89,9 +92,21 @@ class Installed(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not installed")
     def test_a_program_is_built_with_pkg_config(self):
+        flags = self.flags()
+        self.assertFalse([flag for flag in flags if "xxhash" in flag], "private, but in the open")
+        self.build_user(flags)
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not installed")
+    def test_a_program_is_built_with_the_static_library(self):
+        self.build_user([flag.replace("-lhalfulp", "-l:libhalfulp.a")
+                         for flag in self.flags("--static")])
+
+    def flags(self, *more):
         env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libdir(), "pkgconfig"))
-        flags = subprocess.run(["pkg-config", "--cflags", "--libs", "halfulp"], env=env, check=True,
-                               capture_output=True, text=True).stdout.split()
+        return subprocess.run(["pkg-config", "--cflags", "--libs", *more, "halfulp"], env=env,
+                              check=True, capture_output=True, text=True).stdout.split()
+
+    def build_user(self, flags):
         user = os.path.join(self.folder, "user")
         subprocess.run([cache("CMAKE_C_COMPILER"), "-std=c17", "-Wall", "-Wextra", "-Werror", "-o",
                         user, user + ".c", *instrumentation(), *flags], check=True)
@@ -108,6 +123,7 @@ class Installed(unittest.TestCase):
                        stdout=subprocess.DEVNULL)
         subprocess.run(["cmake", "--build", build], check=True, stdout=subprocess.DEVNULL)
         self.check_user(os.path.join(build, "user"))
+        self.check_user(os.path.join(build, "user-static"))
 
     def test_the_program_and_the_recipes_are_installed(self):
         version = subprocess.run([os.path.join(self.prefix, "bin", "halfulp"), "--version"],
