@@ -1,7 +1,7 @@
 /* config/config.h - what the user asked for: YAML file and key=value words, checked against one
  * table.
  *
- * Every key of config_keys.list always has a value: the user's, else one that the program set with
+ * Every key of keys.list always has a value: the user's, else one that the program set with
  * hu_config_set, else the table's default. Keys are named in full ("lr.base") or by their short
  * form ("lr").
  */

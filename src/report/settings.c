@@ -42,9 +42,10 @@ static void put_differences(hu_page *page, const hu_report *report) {
     const char *titles[MAX_COLUMNS + 1] = {"run"};
     size_t columns = 1;
     char text[VALUE_BYTES];
-    for (size_t i = 0; i < hu_config_key_count && columns < MAX_COLUMNS; i++)
-        if (!hu_config_key_is_free(hu_config_keys[i].name) && differs(report, hu_config_keys[i].name))
-            titles[columns++] = hu_config_keys[i].name;
+    for (size_t i = 0; i < hu_config_key_count && columns < MAX_COLUMNS; i++) {
+        const char *key = hu_config_keys[i].name;
+        if (!hu_config_key_is_free(key) && differs(report, key)) titles[columns++] = key;
+    }
     titles[columns++] = "folder";
     hu_html_heading(page, "What differs");
     hu_html_table(page, titles, columns, columns);
