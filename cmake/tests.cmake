@@ -15,6 +15,9 @@ foreach(source ${unit_tests})
   if(room MATCHES "^(engine|precision|task)$") # their tests take graphs of real models, and the keys
     target_link_libraries(${test} PRIVATE halfulp-model halfulp-config)
   endif()
+  if(room STREQUAL engine) # only layout makes runs
+    target_link_libraries(${test} PRIVATE halfulp-layout)
+  endif()
   target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${test} COMMAND ${test})
   set_tests_properties(${test} PROPERTIES TIMEOUT 600)

@@ -21,7 +21,7 @@ STOREYS = [
     ["journal"],
     ["train"],
     ["layout", "model"],
-    ["engine", "precision", "task", "observe"],
+    ["engine", "precision", "task"],
     ["graph"],
     ["op", "comm", "store"],
     ["product", "tensor", "data", "config"],

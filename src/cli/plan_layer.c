@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/fate.h"
-#include "graph/slow.h"
+#include "layout/fate.h"
+#include "layout/slow.h"
 #include "precision/plan.h"
 
 enum { SHAPE_BYTES = 128, FATE_BYTES = 64 };
@@ -42,12 +42,13 @@ static void describe_parameters(const hu_run *run, const hu_node *node, layer *r
     }
 }
 
-/* "kept 8 bit, waits": what becomes of the output. */
+/* "saved 8 bit, waits": what becomes of the output. */
 static void print_fate(const hu_run *run, hu_value_id out, char text[FATE_BYTES]) {
-    hu_fate fate = hu_run_fate(run, out);
-    bool is_kept = fate == HU_FATE_KEPT;
-    snprintf(text, FATE_BYTES, "%s%s%s%s", hu_fate_name(fate), is_kept ? " " : "",
-             is_kept ? hu_run_storage_name(run, out) : "", hu_run_waits(run, out) ? ", waits" : "");
+    hu_output_fate fate = hu_run_fate(run, out);
+    bool is_saved = fate == HU_OUTPUT_SAVED;
+    snprintf(text, FATE_BYTES, "%s%s%s%s", hu_fate_name(fate), is_saved ? " " : "",
+             is_saved ? hu_run_storage_name(run, out) : "",
+             hu_run_needs_maximum_first(run, out) ? ", waits" : "");
 }
 
 static layer describe(const hu_run *run, uint32_t index) {
@@ -81,16 +82,16 @@ static json_t *shape_json(const hu_shape *shape) {
 static json_t *layer_json(const hu_run *run, uint32_t index) {
     layer row = describe(run, index);
     hu_value_id out = run->graph->node[index].out[0];
-    return json_pack("{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:s, s:s}",
-                     "name", row.name, "op", row.op, "output", shape_json(row.output), "parameters",
-                     (json_int_t)row.parameters, "macs", (json_int_t)row.macs, "activation",
-                     row.activation, "gradient", row.gradient, "weight", format_json(row.weight),
-                     "weight_gradient", format_json(row.weight_gradient), "output_is",
-                     hu_fate_name(hu_run_fate(run, out)), "output_storage",
-                     hu_run_storage_name(run, out), "waits_for_maximum", hu_run_waits(run, out),
-                     "gradient_waits_for_maximum", hu_run_gradient_waits(run, out), "forward_by",
-                     hu_run_impl(run, index, HU_FORWARD), "backward_by",
-                     hu_run_impl(run, index, HU_BACKWARD));
+    return json_pack(
+        "{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:s, s:s}", "name",
+        row.name, "op", row.op, "output", shape_json(row.output), "parameters",
+        (json_int_t)row.parameters, "macs", (json_int_t)row.macs, "activation", row.activation,
+        "gradient", row.gradient, "weight", format_json(row.weight), "weight_gradient",
+        format_json(row.weight_gradient), "output_is", hu_fate_name(hu_run_fate(run, out)),
+        "output_storage", hu_run_storage_name(run, out), "waits_for_maximum",
+        hu_run_needs_maximum_first(run, out), "gradient_waits_for_maximum",
+        hu_run_gradient_needs_maximum_first(run, out), "forward_by",
+        hu_run_impl(run, index, HU_FORWARD), "backward_by", hu_run_impl(run, index, HU_BACKWARD));
 }
 
 json_t *hu_plan_layers_json(const hu_run *run) {
@@ -131,9 +132,9 @@ done:
 }
 
 hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
-    static const char *const titles[] = {"layer",       "op",         "output",   "parameters",
-                                         "MACs",        "activation", "gradient", "weight",
-                                         "weight grad", "output is"};
+    static const char *const titles[] = {"layer", "op",         "output",   "parameters",
+                                         "MACs",  "activation", "gradient", "weight",
+                                         "wgrad", "output is"};
     hu_status st = HU_OK;
     layer total = {.name = "total",
                    .op = "",

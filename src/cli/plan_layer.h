@@ -3,7 +3,7 @@
 #ifndef HU_CLI_PLAN_LAYER_H
 #define HU_CLI_PLAN_LAYER_H
 
-#include "graph/run.h"
+#include "engine/state.h"
 #include "show/json.h"
 #include "show/table.h"
 

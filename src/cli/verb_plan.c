@@ -135,7 +135,7 @@ static hu_status print_json(const planning *plan) {
         (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
         (json_int_t)data->field[HU_FIELD_LABEL].classes, "precision", precision, "accumulator",
         accumulator, "batch", (json_int_t)options->batch, "chunk", (json_int_t)options->chunk,
-        "threads", options->threads, "fuse", !options->apart, "recompute", options->recompute,
+        "threads", options->threads, "fuse", options->fuse, "recompute", options->recompute,
         "parameters", (json_int_t)plan->parameters, "macs", (json_int_t)plan->macs,
         "tensor_elements", (json_int_t)plan->tensor_elements, "low_precision_ratio",
         hu_json_number(plan->low_ratio), "model_aggregate_bits", (json_int_t)plan->aggregate_bits,
@@ -192,13 +192,13 @@ static hu_status print_text(const planning *plan) {
            plan->options.model, plan->options.width, (long long)image[0], (long long)image[1],
            (long long)image[2], (long long)data->field[HU_FIELD_LABEL].classes,
            (long long)plan->options.batch, (long long)plan->options.chunk, plan->options.threads,
-           precision, plan->options.apart ? ", fuse=off" : "",
+           precision, plan->options.fuse ? "" : ", fuse=off",
            plan->options.recompute ? "" : ", recompute=off", plan->table, plan->notes);
     puts(
-        "output is kept: stored for the backward pass; passing: stored, but dead before it; again: "
-        "not stored, every\nreader makes it; none: not stored, made once. waits: its scale needs "
-        "the maximum of the whole tensor first, so\nthat it stands in float32 between two "
-        "loops.");
+        "output is saved: stored for the backward pass; transient: stored, but dead before it; "
+        "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "
+        "its reader's loop. waits: its scale needs the maximum of the\nwhole tensor first, so that "
+        "the tensor stands in float32 between two loops.");
     printf("MACs: of one sample, forward. All tensors of a batch and their gradients: %s elements, "
            "%s bits,\n%.2f %% of the elements in low precision\n",
            hu_grouped(plan->tensor_elements, elements), hu_grouped(plan->aggregate_bits, aggregate),

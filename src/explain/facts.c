@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/layout.h"
+#include "graph/graph.h"
 #include "show/json.h"
 
 const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {

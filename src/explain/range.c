@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "graph/layout.h"
+#include "layout/buffers.h"
 
 /* ---- layers ---- */
 

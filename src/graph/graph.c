@@ -237,6 +237,26 @@ done:
     return st;
 }
 
+bool hu_use_has_gradient(const hu_graph *graph, uint32_t use) {
+    const hu_use *u = &graph->use[use];
+    return graph->node[u->node].needs_backward && graph->value[u->value].needs_grad;
+}
+
+uint32_t hu_contribution_count(const hu_graph *graph, hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        count += hu_use_has_gradient(graph, value->uses[k]);
+    return count;
+}
+
+uint32_t hu_contribution_use(const hu_graph *graph, hu_value_id v, uint32_t k) {
+    const hu_value_info *value = &graph->value[v];
+    uint32_t i = 0;
+    while (!hu_use_has_gradient(graph, value->uses[i]) || k-- > 0) i++;
+    return value->uses[i];
+}
+
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
     for (uint32_t v = 0; v < graph->value_count; v++)
         if (strcmp(graph->value[v].name, name) == 0) return v;

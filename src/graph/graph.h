@@ -83,6 +83,14 @@ hu_status hu_graph_finish(hu_graph *graph);
 /* Id of a named value, HU_NONE if there is none. */
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name);
 
+/* True if this use brings a gradient contribution. */
+bool hu_use_has_gradient(const hu_graph *graph, uint32_t use);
+
+/* How many contributions the gradient of a value is the sum of, and the use that brings number k,
+ * in consumer order. */
+uint32_t hu_contribution_count(const hu_graph *graph, hu_value_id value);
+uint32_t hu_contribution_use(const hu_graph *graph, hu_value_id value, uint32_t k);
+
 /* The layer that a node belongs to: its name, or the prefix of its weights where that is another
  * ("fc" of node "fc.product"). layer: room for HU_NAME_BYTES. */
 void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer);

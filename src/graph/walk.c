@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "graph/layout.h"
 
 static void put(hu_walk *walk, hu_tensor_kind kind, hu_value_id v) {
     if (walk->place[kind][v] != HU_NONE) return;

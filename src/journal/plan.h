@@ -2,7 +2,7 @@
 #ifndef HU_JOURNAL_PLAN_H
 #define HU_JOURNAL_PLAN_H
 
-#include "observe/ledger.h"
+#include "layout/ledger.h"
 #include "precision/group.h"
 #include "show/json.h"
 #include "show/table.h"

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "graph/record.h"
+#include "engine/record.h"
 #include "graph/walk.h"
 
 /* Steps kept one by one. */

@@ -7,7 +7,7 @@
  */
 #ifndef HU_JOURNAL_RECORDER_H
 #define HU_JOURNAL_RECORDER_H
-#include "graph/run.h"
+#include "engine/state.h"
 
 typedef struct hu_recorder hu_recorder;
 

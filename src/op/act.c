@@ -11,7 +11,7 @@ static hu_status same_shape(const void *attrs, int n_in, const hu_shape *in, int
     return HU_OK;
 }
 
-static size_t relu_aux_bytes(const hu_node_info *info) {
+static size_t relu_mask_bytes(const hu_node_info *info) {
     return ((size_t)hu_shape_elements(&info->in[0]) + 7) / 8;
 }
 
@@ -23,18 +23,18 @@ static void relu_runs(const hu_op_call *call, int64_t *runs, int64_t *elements) 
 }
 
 static void relu_forward(const hu_op_call *call) {
-    int64_t runs, n, bytes = (int64_t)relu_aux_bytes(call->info);
+    int64_t runs, n, bytes = (int64_t)relu_mask_bytes(call->info);
     relu_runs(call, &runs, &n);
     for (int64_t i = 0; i < runs; i++)
-        hu_fused()->relu(n, call->in[0] + i * n, call->out[0] + i * n, call->aux + i * bytes);
+        hu_fused()->relu(n, call->in[0] + i * n, call->out[0] + i * n, call->mask + i * bytes);
 }
 
 static void relu_backward(const hu_op_call *call) {
-    int64_t runs, n, bytes = (int64_t)relu_aux_bytes(call->info);
+    int64_t runs, n, bytes = (int64_t)relu_mask_bytes(call->info);
     if (!call->din[0]) return;
     relu_runs(call, &runs, &n);
     for (int64_t i = 0; i < runs; i++)
-        hu_fused()->relu_backward(n, call->dout[0] + i * n, call->aux + i * bytes,
+        hu_fused()->relu_backward(n, call->dout[0] + i * n, call->mask + i * bytes,
                                   call->din[0] + i * n);
 }
 
@@ -44,11 +44,11 @@ const hu_op hu_op_relu = {.name = "relu",
                           .is_cheap = true,
                           .in_place = true,
                           .is_relu = true,
-                          .picks = true,
-                          .picks_gradient = true,
+                          .selects_input = true,
+                          .selects_gradient = true,
                           .shape = same_shape,
                           .saves = HU_SAVE_NOTHING,
-                          .aux_bytes = relu_aux_bytes,
+                          .mask_bytes = relu_mask_bytes,
                           .forward = relu_forward,
                           .backward = relu_backward};
 

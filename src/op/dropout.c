@@ -21,7 +21,7 @@ static hu_status dropout_shape(const void *attrs, int n_in, const hu_shape *in, 
     return HU_OK;
 }
 
-static size_t dropout_aux_bytes(const hu_node_info *info) {
+static size_t dropout_mask_bytes(const hu_node_info *info) {
     return ((size_t)hu_shape_elements(&info->in[0]) + 7) / 8;
 }
 
@@ -50,7 +50,7 @@ static void dropout_forward(const hu_op_call *call) {
         return;
     }
     for (int64_t s = 0; s < call->count; s++) {
-        uint8_t *bits = call->aux + (size_t)s * dropout_aux_bytes(call->info);
+        uint8_t *bits = call->mask + (size_t)s * dropout_mask_bytes(call->info);
         for (int64_t i = 0; i < elements; i += WORDS) {
             int64_t n = elements - i < WORDS ? elements - i : WORDS, at = s * elements + i;
             hu_random_words_fast(&call->key,
@@ -71,7 +71,7 @@ static void dropout_backward(const hu_op_call *call) {
         return;
     }
     for (int64_t s = 0; s < call->count; s++) {
-        const uint8_t *bits = call->aux + (size_t)s * dropout_aux_bytes(call->info);
+        const uint8_t *bits = call->mask + (size_t)s * dropout_mask_bytes(call->info);
         const float *dy = call->dout[0] + s * elements;
         float *dx = call->din[0] + s * elements;
         for (int64_t i = 0; i < elements; i++)
@@ -85,6 +85,6 @@ const hu_op hu_op_dropout = {.name = "dropout",
                              .max_in = 1,
                              .shape = dropout_shape,
                              .saves = HU_SAVE_NOTHING,
-                             .aux_bytes = dropout_aux_bytes,
+                             .mask_bytes = dropout_mask_bytes,
                              .forward = dropout_forward,
                              .backward = dropout_backward};

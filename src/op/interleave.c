@@ -71,7 +71,7 @@ static void interleave_backward(const hu_op_call *call) {
 const hu_op hu_op_interleave = {.name = "interleave",
                                 .min_in = 1,
                                 .max_in = -1,
-                                .picks_gradient = true,
+                                .selects_gradient = true,
                                 .shape = interleave_shape,
                                 .saves = HU_SAVE_NOTHING,
                                 .forward = interleave_forward,

@@ -154,7 +154,7 @@ static void nll_backward(const hu_op_call *call) {
 const hu_op hu_op_nll = {.name = "nll",
                          .min_in = 2,
                          .max_in = 2,
-                         .reduces_behind = true,
+                         .reduce_after_forward = true,
                          .is_loss = true,
                          .check_target = nll_check_target,
                          .shape = nll_shape,

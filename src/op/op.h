@@ -86,7 +86,7 @@ typedef struct hu_op_call {
     float **dparam;      /* [n_params] this chunk's partial gradient; NULL for buffers */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
-    uint8_t *aux;     /* [count, aux_bytes] bytes written forward, read backward */
+    uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read backward */
     double *stats; /* [stats_count] node-wide numbers of finish, alive until the end of backward */
     double *partial; /* reduce: this chunk's partial result; finish: the merged one */
     void *workspace; /* workspace_bytes, shared by all threads, filled by begin, read by
@@ -107,13 +107,14 @@ typedef struct hu_op {
                         state, begin, workspace, and one output */
     bool in_place;   /* out[0] may be the array of in[0], and din[0] that of dout[0] */
     bool is_relu;
-    bool picks; /* every number of the output is one of input 0's or zero: on every grid that holds
-                   them */
-    bool picks_gradient;  /* the same of the gradients: those of the inputs are of output 0's */
+    bool selects_input; /* each output element equals an element of in[0], or zero: so rounding it
+                           to the format of in[0] changes nothing (max pooling, relu) */
+    bool selects_gradient; /* likewise each element of every din is one of dout[0], or zero */
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
 
-    bool reduces_behind; /* forward does not read what finish makes of the partial results */
+    bool reduce_after_forward; /* reduce runs behind forward: forward needs no batch statistics (the
+                                  loss) */
 
     /* A loss: in[0] is the prediction, in[1] the target, out[0] one number per sample: the sum over
      * the sample's units (the rows of a row loss, or the one unit that a sample is). The stats of
@@ -133,7 +134,7 @@ typedef struct hu_op {
     unsigned saves;
 
     /* Sizes; NULL means 0. */
-    size_t (*aux_bytes)(const hu_node_info *info);                   /* per sample */
+    size_t (*mask_bytes)(const hu_node_info *info);                  /* per sample */
     size_t (*stats_count)(const hu_node_info *info);                 /* doubles per node */
     size_t (*partial_count)(const hu_node_info *info, hu_pass pass); /* doubles per chunk */
     size_t (*scratch_bytes)(const hu_node_info *info, void *state, hu_pass pass);   /* per thread */
@@ -159,19 +160,19 @@ typedef struct hu_op {
     void (*finish)(const hu_op_call *call, hu_pass pass);
 
     void (*forward)(const hu_op_call *call);
-    /* forward and a relu behind it, in one pass: out[0] is the relu's output, bits its aux bytes
+    /* forward and a relu behind it, in one pass: out[0] is the relu's output, bits its mask bytes
      * for samples whose elements are a multiple of 8. NULL: there is none. */
     void (*forward_relu)(const hu_op_call *call, uint8_t *bits);
     void (*backward)(const hu_op_call *call);
     /* True: backward writes a partial dparam per chunk, or adds to that of the chunks before it
      * (adds_dparam). False: finish writes dparam. */
     bool dparam_per_chunk;
-    /* Parameter gradients whose order of summation runs through the whole batch. Where whole(info)
-     * says so (NULL: nowhere), backward leaves dparam alone and accumulate is called for all chunks
-     * in ascending order, outside parallel regions (it may use info->threads threads): in, dout and
-     * first as in backward, dparam the one gradient of the batch, complete after the last chunk,
-     * workspace that of backward, kept from chunk to chunk. */
-    bool (*whole)(const hu_node_info *info);
+    /* Parameter gradients whose order of summation runs through the whole batch. Where
+     * in_batch_order(info) says so (NULL: nowhere), backward leaves dparam alone and accumulate is
+     * called for all chunks in ascending order, outside parallel regions (it may use info->threads
+     * threads): in, dout and first as in backward, dparam the one gradient of the batch, complete
+     * after the last chunk, workspace that of backward, kept from chunk to chunk. */
+    bool (*in_batch_order)(const hu_node_info *info);
     void (*accumulate)(const hu_op_call *call);
     /* After a forward pass in training whose numbers are finite: updates the buffers from stats.
      * buffers[i] is NULL for trained parameters. */
@@ -203,7 +204,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(relu)                                                                                        \
     X(sigmoid)                                                                                     \
     X(add)                                                                                         \
-    X(mul) X(concat) X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten)  \
+    X(mul)                                                                                         \
+    X(concat) X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten)         \
         X(dropout) X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;

@@ -154,7 +154,7 @@ static void max_pixel(const hu_op_call *call, const window *w, float *x, float *
                 max_tap(channels, from, tap, y, taps);
             }
         }
-    pack_taps(tap_bytes(info), taps_per_byte(info), taps, call->aux + pixel * tap_bytes(info));
+    pack_taps(tap_bytes(info), taps_per_byte(info), taps, call->mask + pixel * tap_bytes(info));
 }
 
 /* Channels whose largest value was this tap get the gradient; adding 0 to the others changes no
@@ -174,7 +174,7 @@ static void max_pixel_backward(const hu_op_call *call, const window *w, float *d
     const hu_pool_attrs *a = info->attrs;
     uint8_t *taps = call->scratch;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
-    unpack_taps(tap_bytes(info), taps_per_byte(info), call->aux + pixel * tap_bytes(info), taps);
+    unpack_taps(tap_bytes(info), taps_per_byte(info), call->mask + pixel * tap_bytes(info), taps);
     for (int64_t h = w->h0; h < w->h1; h++)
         for (int64_t v = w->w0; v < w->w1; v++) {
             int64_t tap = (h - w->top) * a->kernel_w + (v - w->left);
@@ -208,7 +208,7 @@ const hu_op hu_op_max_pool = {.name = "max_pool",
                               .max_in = 1,
                               .shape = max_shape,
                               .saves = HU_SAVE_NOTHING,
-                              .aux_bytes = max_aux_bytes,
+                              .mask_bytes = max_aux_bytes,
                               .scratch_bytes = max_scratch_bytes,
                               .forward = max_forward,
                               .backward = max_backward};

@@ -33,7 +33,8 @@ const char *hu_op_product_impl(const hu_node_info *info, void *state, hu_pass pa
     .workspace_bytes = hu_op_product_workspace_bytes, .create = hu_op_product_create,              \
     .prepare = hu_op_product_prepare, .release = hu_op_product_release,                            \
     .begin = hu_op_product_begin, .forward = hu_op_product_forward,                                \
-    .backward = hu_op_product_backward, .dparam_per_chunk = true, .whole = hu_op_product_whole,    \
-    .accumulate = hu_op_product_accumulate, .macs = hu_op_product_macs, .impl = hu_op_product_impl
+    .backward = hu_op_product_backward, .dparam_per_chunk = true,                                  \
+    .in_batch_order = hu_op_product_whole, .accumulate = hu_op_product_accumulate,                 \
+    .macs = hu_op_product_macs, .impl = hu_op_product_impl
 
 #endif

@@ -249,11 +249,9 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_i64(config, "run.chunk", &options->chunk));
     HU_TRY(hu_config_text(config, "run.storage", &storage));
     HU_TRY(hu_storage_mode_parse(storage, &options->storage));
-    bool fused;
-    HU_TRY(hu_config_bool(config, "run.fuse", &fused));
+    HU_TRY(hu_config_bool(config, "run.fuse", &options->fuse));
     HU_TRY(hu_config_bool(config, "run.recompute", &options->recompute));
     HU_TRY(hu_config_i64(config, "run.histogram_every", &options->histogram_every));
-    options->apart = !fused;
     HU_TRY(hu_config_text(config, "run.products", &products));
     options->by_dnn = strcmp(products, "onednn") == 0;
     options->by_winograd = strcmp(products, "winograd") == 0;

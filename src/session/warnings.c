@@ -1,6 +1,6 @@
 #include "session/warnings.h"
 
-#include "graph/slow.h"
+#include "layout/slow.h"
 
 void hu_warnings_tell(const hu_run *run, const hu_listener *listener) {
     char text[HU_SLOW_BYTES];

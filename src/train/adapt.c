@@ -1,6 +1,7 @@
 #include "train/adapt.h"
 
 #include "base/error.h"
+#include "layout/create.h"
 #include "train/prepare.h"
 
 static hu_adapt_moment moment_of(hu_trainer *trainer) {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "layout/create.h"
 #include "train/prepare.h"
 #include "train/trainer.h"
 #include "train/update.h"

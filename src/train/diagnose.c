@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "graph/record.h"
+#include "engine/record.h"
 
 static void describe_labels(hu_trainer *trainer, const hu_round_counts *counts) {
     snprintf(trainer->culprit, sizeof trainer->culprit,

@@ -1,6 +1,8 @@
 /* train/inner.h - the trainer's own structure: for the files of this room only. */
 #ifndef HU_TRAIN_INNER_H
 #define HU_TRAIN_INNER_H
+#include "engine/pass.h"
+#include "engine/state.h"
 #include "graph/walk.h"
 #include "precision/adapt.h"
 #include "train/options.h"
@@ -33,7 +35,7 @@ typedef struct hu_trainer {
     int64_t part; /* samples of one pass */
     bool timed;   /* steps add up what their time is spent on */
     hu_adaptations adaptations;
-    uint32_t counted_nodes; /* of the step's last forward pass, see graph/run.h */
+    uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */
     char culprit[512];
 } hu_trainer;
 

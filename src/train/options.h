@@ -3,7 +3,8 @@
 #define HU_TRAIN_OPTIONS_H
 #include <halfulp/data.h>
 
-#include "graph/run.h"
+#include "engine/options.h"
+#include "engine/run.h"
 #include "precision/adapt.h"
 #include "precision/plan.h"
 #include "train/loss_scale.h"
@@ -32,7 +33,8 @@ typedef struct hu_train_options {
     int threads;
     int64_t chunk;
     hu_storage_mode storage;
-    bool apart;              /* every node in loops of its own, see graph/fuse.h */
+    bool fuse; /* cheap nodes run inside their neighbours' loops; false gives the same bits, slower
+                */
     bool recompute;          /* cheap results are made again in the backward pass */
     bool by_dnn;             /* products without a chosen accumulator by oneDNN */
     bool by_winograd;        /* or by Winograd's algorithm where it fits */

@@ -1,7 +1,7 @@
 #include "train/prepare.h"
 
 #include "base/error.h"
-#include "graph/record.h"
+#include "layout/create.h"
 #include "model/model.h"
 
 hu_status hu_prepare_graph(hu_trainer *trainer) {
@@ -30,7 +30,7 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
                           .chunk = options->chunk,
                           .threads = options->threads,
                           .storage = options->storage,
-                          .apart = options->apart,
+                          .fuse = options->fuse,
                           .recompute = options->recompute,
                           .by_dnn = options->by_dnn,
                           .by_winograd = options->by_winograd,
@@ -38,7 +38,7 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));
-    if (options->histogram_every > 0) HU_TRY(hu_record_create(trainer->run));
+    if (options->histogram_every > 0) HU_TRY(hu_run_reserve_histograms(trainer->run));
     hu_run_init_parameters(trainer->run);
 done:
     return st;

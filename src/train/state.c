@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "graph/rescale.h"
+#include "engine/scale.h"
 #include "train/adapt.h"
 #include "train/trainer.h"
 
@@ -48,7 +48,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     if (trainer->init_hash)
         HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
     HU_TRY(hu_adapt_save(trainer, writer));
-    hu_rescale_history(trainer->run, &data, &bytes);
+    hu_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
 done:
     return st;
@@ -97,7 +97,7 @@ static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *check
     size_t bytes;
     hu_status st = hu_checkpoint_section(checkpoint, "scale.history", &data, &bytes);
     if (st != HU_OK && st != HU_ERR_MISSING) return st;
-    st = hu_rescale_restore(trainer->run, data, bytes);
+    st = hu_scale_restore(trainer->run, data, bytes);
     if (st != HU_OK)
         return hu_fail_within(st, "%s: section 'scale.history': ", hu_checkpoint_path(checkpoint));
     return HU_OK;

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "graph/record.h"
-#include "graph/rescale.h"
+#include "engine/record.h"
+#include "engine/scale.h"
 #include "train/adapt.h"
 #include "train/diagnose.h"
 #include "train/part.h"
@@ -142,7 +142,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     if (report->skipped) hu_diagnose(trainer, &batch, &pass);
     bool masters_nonfinite = hu_update_masters(trainer, report, inverse);
     /* Delayed scales take over the maxima of the step, those of the rounded masters included. */
-    hu_rescale_end_step(trainer->run);
+    hu_scale_end_step(trainer->run);
     /* The ratio of the step is that of the formats that it ran in: before adaptations look at the
      * counts. */
     add_progress(trainer, report);

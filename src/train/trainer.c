@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "engine/work.h"
 #include "train/inner.h"
 
 const hu_train_progress *hu_trainer_progress(const hu_trainer *trainer) {

@@ -2,8 +2,8 @@
  * one step at a time. */
 #ifndef HU_TRAIN_TRAINER_H
 #define HU_TRAIN_TRAINER_H
+#include "layout/ledger.h"
 #include "model/model.h"
-#include "observe/ledger.h"
 #include "store/checkpoint.h"
 #include "train/options.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "graph/rescale.h"
+#include "engine/scale.h"
 
 int64_t hu_gradient_block_count(const hu_trainer *trainer) {
     int64_t blocks = 0;
@@ -98,7 +98,7 @@ void hu_round_masters(hu_trainer *trainer) {
     for (uint32_t p = 0; p < trainer->parameter_count; p++) {
         hu_value_id v = trainer->name_order[p];
         float *x = trainer->run->parameters + trainer->run->offset[v];
-        hu_rescale_row(&trainer->run->value[v], x, false);
+        hu_scale_set_from_row(&trainer->run->value[v], x, false);
         hu_slot_round(&trainer->run->value[v], &context, 0, 1, x, NULL);
     }
 }

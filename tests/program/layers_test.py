@@ -27,10 +27,11 @@ CONFINED = {
 # The rooms that are the program: they may print, the library may not.
 PRINTING = ["cli", "sweep", "bench", "report"]
 
+# Files above layout that still look into a run; this list may only shrink.
+INSIDE_FOR_NOW = ["cli/plan_layer.h", "journal/recorder.h", "session/warnings.h", "train/inner.h"]
+
 # Files that still include each other in a circle; this list may only shrink.
 KNOWN_CIRCLES = {
-    frozenset({"graph/fuse", "graph/layout", "graph/record", "graph/rehearse", "graph/rescale",
-               "graph/rows", "graph/run", "graph/visit", "graph/work"}),
     frozenset({"precision/accumulate", "precision/plan"}),
 }
 
@@ -75,6 +76,19 @@ class Layers(unittest.TestCase):
                     if re.fullmatch(pattern, header) and not at_home:
                         wrong.append(f"{name}: {header}: only in {allowed}")
         self.assertEqual(wrong, [])
+
+    def test_running_allocates_nothing(self):
+        """Planning allocates (layout); the engine has no door to the heap."""
+        forbidden = re.compile(r"\b(hu_(alloc|realloc|free|strdup)\w*|[mc]alloc|realloc|free|strdup)\s*\(|"
+                               r"base/memory\.h")
+        wrong = [f"{name}: {match.group(0)}" for name, text in sources() if name.startswith("engine/")
+                 for match in forbidden.finditer(re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL))]
+        self.assertEqual(wrong, [])
+
+    def test_the_inside_of_a_run_is_for_engine_and_layout(self):
+        wrong = [name for name, text in sources() if name.split("/")[0] not in ("engine", "layout")
+                 for _, header in INCLUDE.findall(text) if header == "engine/state.h"]
+        self.assertEqual(wrong, INSIDE_FOR_NOW)
 
     def test_the_library_neither_prints_nor_exits(self):
         forbidden = re.compile(r"\b(printf|puts|putchar|exit|_exit|abort|perror)\s*\(|\bstd(out|err)\b")

@@ -76,24 +76,24 @@ def outputs(checks, cwd):
     checks.same((found["fuse"], found["recompute"]), (True, True), "keys")
     for name, row in rows.items():
         if row["op"] == "conv2d":
-            checks.same((row["output_is"], row["output_storage"]), ("kept", "8 bit"), name)
+            checks.same((row["output_is"], row["output_storage"]), ("saved", "8 bit"), name)
         if row["op"] == "batch_norm":
-            checks.same(row["output_is"], "again", name)
+            checks.same(row["output_is"], "recomputed", name)
         checks.same((row["waits_for_maximum"], row["gradient_waits_for_maximum"]), (False, False),
                     f"{name} waits")
-    checks.same(rows["layer2.1.relu1"]["output_is"], "again", "relu inside a block")
-    checks.same(rows["layer2.1.relu2"]["output_is"], "kept", "relu at the end of a block")
+    checks.same(rows["layer2.1.relu1"]["output_is"], "recomputed", "relu inside a block")
+    checks.same(rows["layer2.1.relu2"]["output_is"], "saved", "relu at the end of a block")
 
     found, rows = fates("precision=hfp8", "recompute=off")
     checks.same(found["recompute"], False, "recompute=off")
-    checks.same(rows["layer2.1.relu1"]["output_is"], "kept", "recompute=off: relu inside a block")
-    checks.same(rows["layer2.1.bn1"]["output_is"], "again", "recompute=off: one reader")
+    checks.same(rows["layer2.1.relu1"]["output_is"], "saved", "recompute=off: relu inside a block")
+    checks.same(rows["layer2.1.bn1"]["output_is"], "fused", "recompute=off: one reader")
 
     found, rows = fates("precision=hfp8", "fuse=off")
     checks.same(found["fuse"], False, "fuse=off")
-    checks.that("again" not in counts(rows), f"fuse=off: everything is stored: {counts(rows)}")
-    checks.same(rows["layer2.1.bn1"]["output_is"], "passing", "fuse=off: bn")
-    checks.same(rows["layer2.1.relu1"]["output_is"], "kept", "fuse=off: relu")
+    checks.that("recomputed" not in counts(rows), f"fuse=off: everything is stored: {counts(rows)}")
+    checks.same(rows["layer2.1.bn1"]["output_is"], "transient", "fuse=off: bn")
+    checks.same(rows["layer2.1.relu1"]["output_is"], "saved", "fuse=off: relu")
 
     _, rows = fates("precision=fp32")
     checks.same(rows["layer2.1.conv1"]["output_storage"], "float32", "fp32 storage")
@@ -101,7 +101,7 @@ def outputs(checks, cwd):
                     "layer3.0.relu1.out.grad: e5m2:scale=current]")
     waiting = [name for name, row in rows.items() if row["waits_for_maximum"]]
     checks.same(waiting, ["layer2.1.bn1"], "who waits for a maximum")
-    checks.that(rows["layer2.1.bn1"]["output_is"] in ("kept", "passing"), "it is stored")
+    checks.that(rows["layer2.1.bn1"]["output_is"] in ("saved", "transient"), "it is stored")
     waiting = [name for name, row in rows.items() if row["gradient_waits_for_maximum"]]
     checks.same(waiting, ["layer3.0.relu1"], "whose gradient waits")
     code, out, err = program.call("plan", *shared, "fuse=off", "recompute=off",
@@ -109,7 +109,7 @@ def outputs(checks, cwd):
                                   cwd=cwd)
     checks.same((code, err), (0, ""), "exit code and stderr")
     checks.that(", fuse=off, recompute=off\n" in out, f"the first line names the keys: {out[:200]}")
-    checks.that(", waits" in out and "kept float32" in out, "fates in the text")
+    checks.that(", waits" in out and "saved float32" in out, "fates in the text")
     code, out, _ = program.call("plan", *shared, cwd=cwd)
     checks.that(code == 0 and "=off" not in out.splitlines()[0], "keys that are on are not named")
 

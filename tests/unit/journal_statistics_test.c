@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "graph/record.h"
+#include "engine/record.h"
 #include "journal/history.h"
 #include "journal/recorder.h"
 #include "train_fixture.h"
@@ -60,7 +60,7 @@ static void histograms_agree_with_counts(void **state) {
             uint32_t compared = 0;
             prepare(&f, precisions[p]);
             f.options.histogram_every = 1;
-            f.options.apart = variant == 1;
+            f.options.fuse = variant != 1;
             f.options.recompute = variant != 2;
             f.options.accumulate = variant == 3 ? 2 : 1;
             f.options.storage = variant == 2 ? HU_STORAGE_FLOAT32 : HU_STORAGE_PACKED;

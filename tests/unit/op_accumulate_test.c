@@ -169,7 +169,7 @@ static void call_chunk(const product_case *c, hu_op_call *call, int64_t first, h
         return;
     }
     c->op->backward(call);
-    if (c->op->whole(call->info)) c->op->accumulate(call);
+    if (c->op->in_batch_order(call->info)) c->op->accumulate(call);
 }
 
 static void pass_over(const product_case *c, const hu_node_info *info, void *state, hu_pass pass,

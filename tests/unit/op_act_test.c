@@ -28,7 +28,7 @@ static void relu_keeps_positive_and_nan(void **unused) {
             for (int64_t i = 0; i < BATCH * n; i++) {
                 float x = d.in[0][i];
                 bool keep = x > 0 || isnan(x);
-                int bit = d.aux[i / n * ((n + 7) / 8) + i % n / 8] >> (i % n % 8) & 1;
+                int bit = d.mask[i / n * ((n + 7) / 8) + i % n / 8] >> (i % n % 8) & 1;
                 assert_true((bit == 1) == keep);
                 assert_int_equal(bits_of(d.out[0][i]), keep ? bits_of(x) : 0);
                 assert_int_equal(bits_of(d.din[0][i]), keep ? bits_of(d.dout[0][i]) : 0);

@@ -31,7 +31,7 @@ typedef struct drive {
     float *in[DRIVE_INS], *din[DRIVE_INS]; /* [batch, shape] */
     float *out[HU_MAX_OUTPUTS], *dout[HU_MAX_OUTPUTS];
     float *param[HU_MAX_PARAMS], *dparam[HU_MAX_PARAMS], *chunk_dparam[HU_MAX_PARAMS];
-    uint8_t *aux;
+    uint8_t *mask;
     double *stats, *partial;
     void *blocks[128];
     int block_count;
@@ -119,10 +119,10 @@ static inline void drive_open(drive *d, const hu_op *op, const void *attrs, int 
         drive_fill(d->dout[i], drive_out_elements(d, i), 50 + (uint64_t)i);
     }
     drive_params(d);
-    size_t aux = op->aux_bytes ? op->aux_bytes(&d->info) : 0;
+    size_t mask = op->mask_bytes ? op->mask_bytes(&d->info) : 0;
     size_t forward = drive_partial_count(d, HU_FORWARD);
     size_t backward = drive_partial_count(d, HU_BACKWARD);
-    d->aux = drive_block(d, aux * (size_t)batch);
+    d->mask = drive_block(d, mask * (size_t)batch);
     d->stats = drive_block(d, (op->stats_count ? op->stats_count(&d->info) : 0) * sizeof(double));
     d->partial = drive_block(d, (forward > backward ? forward : backward) * (size_t)d->chunks *
                                     sizeof(double));
@@ -232,8 +232,8 @@ static inline void drive_pass(drive *d, hu_pass pass) {
             int64_t c = d->reversed ? d->chunks - 1 - k : k;
             call.first = c * d->chunk;
             call.count = d->batch - call.first < d->chunk ? d->batch - call.first : d->chunk;
-            call.aux =
-                d->aux + (size_t)call.first * (d->op->aux_bytes ? d->op->aux_bytes(&d->info) : 0);
+            call.mask = d->mask +
+                        (size_t)call.first * (d->op->mask_bytes ? d->op->mask_bytes(&d->info) : 0);
             call.partial = d->partial + (size_t)c * drive_partial_count(d, pass);
             memset(call.scratch, POISON, scratch_bytes);
             drive_point(d, pass, call.first, c, poison, &p);

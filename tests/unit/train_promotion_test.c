@@ -54,7 +54,7 @@ static void open_job(fixture *f, const job *j, int variant, int64_t accumulate) 
     f->options.accumulate = accumulate;
     f->options.chunk = 4;
     f->options.histogram_every = variant & KEEP ? 2 : 0;
-    f->options.apart = variant & APART;
+    f->options.fuse = !(variant & APART);
     f->options.recompute = !(variant & KEEP);
     f->options.threads = variant & THREADS ? 2 : 1;
     f->options.storage = variant & FLOAT32 ? HU_STORAGE_FLOAT32

@@ -175,7 +175,7 @@ void hu_scan_f32(size_t n, const float *x, hu_round_counts *counts) {
     scans[hu_cpu_isa()](n, x, 0x00800000u, counts);
 }
 
-void hu_count_members(const hu_rounder *rounder, size_t n, const float *x,
+void hu_count_on_grid(const hu_rounder *rounder, size_t n, const float *x,
                       hu_round_counts *counts) {
     scans[hu_cpu_isa()](n, x, rounder->min_normal_bits, counts);
 }

@@ -98,7 +98,7 @@ static inline void hu_rounder_run(const hu_rounder *rounder, size_t n, const flo
 void hu_scan_f32(size_t n, const float *x, hu_round_counts *counts);
 
 /* Counts x[n], numbers that the rounder leaves as they are, as rounding them again would. */
-void hu_count_members(const hu_rounder *rounder, size_t n, const float *x, hu_round_counts *counts);
+void hu_count_on_grid(const hu_rounder *rounder, size_t n, const float *x, hu_round_counts *counts);
 
 /* words[i] = word first + i of the sequence, as hu_random_words, several blocks at once. */
 void hu_random_words_fast(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);

@@ -1,0 +1,149 @@
+#include "engine/backward.h"
+
+#include "engine/call.h"
+#include "engine/facts.h"
+#include "engine/record.h"
+#include "engine/rescale.h"
+#include "engine/scale.h"
+#include "engine/tally.h"
+#include "engine/visit.h"
+
+/* Sums the partial parameter gradients in a tree over their index, each element by one thread. */
+static void sum_dparams(hu_run *run, uint32_t n) {
+    enum { BLOCK = 4096 };
+    int64_t elements = run->exec[n].dparam_elements, span = run->exec[n].span;
+    int64_t partials = (run->chunks + span - 1) / span;
+    float *all = hu_buffer_data(run, run->exec[n].dpartial);
+    int threads = elements >= 8 * BLOCK ? run->options.threads : 1;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t b = 0; b < elements; b += BLOCK) {
+        int64_t end = b + BLOCK < elements ? b + BLOCK : elements;
+        for (int64_t stride = 1; stride < partials; stride *= 2)
+            for (int64_t c = 0; c + stride < partials; c += 2 * stride) {
+                float *restrict left = all + c * elements;
+                const float *restrict right = all + (c + stride) * elements;
+                for (int64_t i = b; i < end; i++) left[i] += right[i];
+            }
+    }
+}
+
+/* The parameter gradients of a node are complete: sums, records, rounds and stores them. */
+static void store_dparams(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    float *dparam[HU_MAX_PARAMS];
+    hu_round_counts counts;
+    if (run->exec[n].dpartial == HU_NONE) return;
+    if (hu_dparam_per_chunk(run, n)) sum_dparams(run, n);
+    hu_point_dparams(run, n, 0, dparam);
+    for (int j = 0; j < node->n_params; j++) {
+        hu_slot *slot = &run->grad[node->first_use + (uint32_t)(node->n_in + j)];
+        if (!dparam[j]) continue;
+        hu_round_counts_clear(&counts);
+        hu_record_whole(run, hu_tally_of_use(run, node->first_use + (uint32_t)(node->n_in + j)),
+                        slot->elements, dparam[j]);
+        hu_scale_set_from_row(slot, dparam[j], hu_is_step(run));
+        hu_slot_store_row(slot, &run->context, dparam[j], &counts);
+        hu_tally_add(run, slot->edge, &counts, node->param[j], true);
+    }
+}
+
+/* The chunks of one partial parameter gradient, in order, by one thread. */
+static void backward_span(hu_run *run, uint32_t n, int64_t partial, hu_thread *thread) {
+    int64_t span = run->exec[n].span, end = (partial + 1) * span;
+    if (end > run->chunks) end = run->chunks;
+    for (int64_t c = partial * span; c < end; c++) {
+        hu_visit visit = hu_visit_begin(run, thread, n, HU_BACKWARD, c);
+        visit.partial = partial;
+        visit.adds = c > partial * span;
+        hu_visit_backward(&visit);
+    }
+}
+
+static void backward_spans(hu_run *run, uint32_t n) {
+    int64_t span = run->exec[n].span, partials = (run->chunks + span - 1) / span;
+#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+    for (int64_t p = 0; p < partials; p++)
+        backward_span(run, n, p, &run->thread[hu_thread_number()]);
+}
+
+/* Parameter gradients whose order of summation runs through the whole batch: in turn, as many
+ * chunks as there are threads run side by side, then the op accumulates them in ascending order. */
+static void backward_in_batch_order(hu_run *run, uint32_t n) {
+    int threads = run->options.threads;
+    for (int64_t first = 0; first < run->chunks; first += threads) {
+        int64_t left = run->chunks - first, count = left < threads ? left : threads;
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (count > 1)
+        for (int64_t i = 0; i < count; i++) {
+            hu_visit visit = hu_visit_begin(run, &run->thread[i], n, HU_BACKWARD, first + i);
+            hu_visit_backward(&visit);
+        }
+        for (int64_t i = 0; i < count; i++) {
+            hu_op_call *call = &run->thread[i].call[n];
+            run->graph->node[n].op->accumulate(call);
+        }
+    }
+}
+
+/* Counts of the gradients that a node has made. */
+static void collect_gradients(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; i < node->n_out; i++) {
+        uint32_t index = hu_tally_of_sum(run, node->out[i]);
+        hu_slot *slot = &run->grad_sum[node->out[i]];
+        hu_round_counts counts;
+        hu_round_counts_clear(&counts);
+        for (int t = 0; t < run->options.threads; t++)
+            hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
+        hu_tally_add(run, slot->edge, &counts, node->out[i], true);
+    }
+    for (int i = 0; i < node->n_in; i++) {
+        uint32_t use = node->first_use + (uint32_t)i;
+        if (node->need_din[i])
+            hu_tally_collect(run, hu_tally_of_use(run, run->stored_as[use]), &run->grad[use],
+                             node->in[i], true);
+    }
+}
+
+/* In descending order, up to the first that overflowed. */
+static void collect_backward(hu_run *run, uint32_t n) {
+    const hu_members *members = &run->exec[n].members[HU_BACKWARD];
+    for (uint32_t k = members->count; k-- > 0 && !run->overflowed;)
+        if (run->exec[members->node[k]].backward_in == n) collect_gradients(run, members->node[k]);
+}
+
+/* The batch norms whose partial results this region has left: their parameter gradients. */
+static void finish_reduced(hu_run *run, uint32_t n) {
+    hu_region_finish_guests(run, n, HU_BACKWARD);
+    for (uint32_t m = run->exec[n].first[HU_BACKWARD]; m != HU_NONE && !run->overflowed;
+         m = run->exec[m].next[HU_BACKWARD])
+        store_dparams(run, m);
+}
+
+static void backward_region(hu_run *run, uint32_t n) {
+    if (run->exec[n].sums_in_batch_order)
+        backward_in_batch_order(run, n);
+    else
+        backward_spans(run, n);
+    collect_backward(run, n);
+    hu_products_collect(run, n);
+    if (hu_dparam_per_chunk(run, n) || run->exec[n].sums_in_batch_order) store_dparams(run, n);
+    finish_reduced(run, n);
+}
+
+static void backward_node(hu_run *run, uint32_t n) {
+    bool alone = hu_reduces_alone(run, n, HU_BACKWARD);
+    bool is_region = run->exec[n].backward_in == n;
+    if (!alone && !is_region) return;
+    hu_region_begin(run, n, HU_BACKWARD);
+    hu_rescale_sums(run, n);
+    if (alone) {
+        hu_region_reduce(run, n, HU_BACKWARD);
+        store_dparams(run, n);
+    }
+    if (is_region && !run->overflowed) backward_region(run, n);
+}
+
+void hu_backward_run(hu_run *run) {
+    for (uint32_t n = run->graph->node_count; n-- > 0 && !run->overflowed;)
+        if (run->graph->node[n].needs_backward) backward_node(run, n);
+}

@@ -1,0 +1,46 @@
+#include "engine/facts.h"
+
+bool hu_stays_on_grid(const hu_run *run, const hu_quantizer *from, const hu_quantizer *to) {
+    return run->options.fuse && to->kind == HU_QUANTIZER_FLOAT && to->scale == HU_SCALE_NONE &&
+           hu_quantizer_same_numbers(from, to);
+}
+
+/* Rounding a contribution again to the grid it is on changes nothing. */
+bool hu_rounds_gradient_sum(const hu_run *run, hu_value_id id) {
+    const hu_quantizer *sum = &run->grad_sum[id].edge->quantizer;
+    uint32_t count = hu_contribution_count(run->graph, id);
+    if (!hu_quantizer_rounds(sum)) return false;
+    if (count != 1) return count > 1;
+    uint32_t only = hu_contribution_use(run->graph, id, 0);
+    return !hu_quantizer_same_numbers(&run->grad[only].edge->quantizer, sum);
+}
+
+bool hu_use_is_stored(const hu_run *run, uint32_t use) {
+    const hu_use *u = &run->graph->use[use];
+    uint32_t producer = run->graph->value[u->value].producer;
+    return producer == HU_NONE || run->exec[u->node].backward_in != run->exec[producer].backward_in;
+}
+
+bool hu_remakes_mask(const hu_run *run, uint32_t n) {
+    const hu_exec *exec = &run->exec[n];
+    return exec->mask_bytes > 0 && exec->is_lazy && run->options.recompute &&
+           run->is_virtual[run->graph->node[n].out[0]];
+}
+
+bool hu_overwrites_input(const hu_run *run, const hu_node *node) {
+    hu_value_id in = node->in[0];
+    const hu_value_info *value = &run->graph->value[in];
+    return node->op->in_place && value->use_count == 1 && value->producer != HU_NONE &&
+           run->exec[value->producer].is_lazy && run->is_virtual[in] && !(node->op->saves & 1u);
+}
+
+void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam) {
+    const hu_node *node = &run->graph->node[n];
+    float *place = hu_buffer_data(run, run->exec[n].dpartial);
+    if (place) place += partial * run->exec[n].dparam_elements;
+    for (int j = 0; j < node->n_params; j++) {
+        const hu_value_info *param = &run->graph->value[node->param[j]];
+        dparam[j] = param->role == HU_VALUE_PARAMETER ? place : NULL;
+        if (dparam[j]) place += param->elements;
+    }
+}

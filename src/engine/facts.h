@@ -1,0 +1,39 @@
+/* engine/facts.h - questions about a planned run that planning and passes ask alike. */
+#ifndef HU_ENGINE_FACTS_H
+#define HU_ENGINE_FACTS_H
+#include "engine/state.h"
+
+/* True if the chunks leave parameter gradients. */
+static inline bool hu_dparam_per_chunk(const hu_run *run, uint32_t node) {
+    return run->graph->node[node].op->dparam_per_chunk && !run->exec[node].sums_in_batch_order;
+}
+
+/* True if the partial results of a node are taken in loops of its own. */
+static inline bool hu_reduces_alone(const hu_run *run, uint32_t n, hu_pass pass) {
+    const hu_exec *exec = &run->exec[n];
+    return run->graph->node[n].op->reduce && exec->partial_count[pass] > 0 &&
+           exec->reduce_in[pass] == HU_NONE;
+}
+
+/* True if numbers that were rounded by `from`, and selected by an op, are values of `to` already:
+ * they are counted then, not rounded. */
+bool hu_stays_on_grid(const hu_run *run, const hu_quantizer *from, const hu_quantizer *to);
+
+/* True if the sum of a value's gradient contributions is rounded. A sum of one contribution that
+ * has the sum's own numbers is not. */
+bool hu_rounds_gradient_sum(const hu_run *run, hu_value_id value);
+
+/* True if the contribution of a use outlives the visit that makes it. */
+bool hu_use_is_stored(const hu_run *run, uint32_t use);
+
+/* True if the mask of a node is computed again with the node's output, and lives no longer than the
+ * visit. */
+bool hu_remakes_mask(const hu_run *run, uint32_t n);
+
+/* True if the array of input 0 may be overwritten: nobody else reads it. */
+bool hu_overwrites_input(const hu_run *run, const hu_node *node);
+
+/* Points dparam at partial gradient number `partial` of a node. */
+void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam);
+
+#endif

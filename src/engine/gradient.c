@@ -1,0 +1,199 @@
+#include "engine/gradient.h"
+
+#include <string.h>
+
+#include "engine/facts.h"
+#include "engine/record.h"
+#include "engine/value.h"
+#include "kernel/fused/fused.h"
+
+static void fill_with(size_t n, float *x, float value) {
+    for (size_t i = 0; i < n; i++) x[i] = value;
+}
+
+/* The rounded rows of one contribution: made in this visit, asked for, or stored. */
+static const float *contribution(hu_visit *visit, uint32_t use) {
+    hu_run *run = visit->run;
+    use = run->stored_as[use];
+    hu_seen *seen = &visit->thread->contribution[use];
+    uint32_t reader = run->graph->use[use].node;
+    if (!hu_is_seen(visit, seen) && run->exec[reader].is_pulled && !hu_use_is_stored(run, use))
+        hu_visit_run_backward(visit, reader);
+    if (!hu_is_seen(visit, seen)) hu_see(visit, seen, hu_visit_read(visit, &run->grad[use]));
+    return seen->rows;
+}
+
+/* Contributions are added in consumer order. */
+const float *hu_visit_gradient_sum(hu_visit *visit, hu_value_id v) {
+    hu_run *run = visit->run;
+    const hu_value_info *value = &run->graph->value[v];
+    uint32_t count = hu_contribution_count(run->graph, v);
+    int64_t n = value->elements * visit->count;
+    float *sum = hu_visit_take_rows(visit, &run->grad_sum[v]);
+    if (count == 0 && !run->rehearsal.is_on) fill_with((size_t)n, sum, 0.0f);
+    const float *left = NULL;
+    for (uint32_t k = 0; k < count; k++) {
+        const float *right = contribution(visit, hu_contribution_use(run->graph, v, k));
+        if (k > 0 && !run->rehearsal.is_on) hu_fused()->add(n, left, right, sum);
+        left = k > 0 ? sum : right;
+    }
+    if (count == 1 && !run->rehearsal.is_on) memcpy(sum, left, (size_t)n * sizeof *sum);
+    return sum;
+}
+
+/* True if the stored rows of a contribution are those of another use too. */
+static bool shares_rows(const hu_run *run, uint32_t use) {
+    const hu_node *node = &run->graph->node[run->graph->use[use].node];
+    for (int i = 0; i < node->n_in; i++) {
+        uint32_t other = node->first_use + (uint32_t)i;
+        if (other != use && run->stored_as[other] == run->stored_as[use]) return true;
+    }
+    return false;
+}
+
+/* The gradient of a loss: the same number for every sample. */
+static hu_gradient_rows seed_gradient(hu_visit *visit) {
+    float *seed = hu_visit_take(visit, (size_t)visit->count * sizeof(float));
+    if (!visit->run->rehearsal.is_on)
+        fill_with((size_t)visit->count, seed, visit->run->pass.seed_gradient);
+    return (hu_gradient_rows){seed, true};
+}
+
+/* The one contribution to a gradient, which needs no rounding as a sum. */
+static hu_gradient_rows only_contribution(hu_visit *visit, uint32_t use) {
+    const hu_run *run = visit->run;
+    const hu_slot *slot = &run->grad[use];
+    bool is_copy = !hu_use_is_stored(run, use) || !slot->storage.trait->is_float32;
+    bool is_own = is_copy && !shares_rows(run, use);
+    return (hu_gradient_rows){contribution(visit, use), is_own};
+}
+
+hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, hu_tally *tally) {
+    hu_run *run = visit->run;
+    bool rounds = hu_rounds_gradient_sum(run, v);
+    if (n == run->graph->loss_node) return seed_gradient(visit);
+    if (hu_contribution_count(run->graph, v) == 1 && !rounds)
+        return only_contribution(visit, hu_contribution_use(run->graph, v, 0));
+    const float *sum = hu_visit_gradient_sum(visit, v);
+    int64_t elements = visit->count * run->graph->value[v].elements;
+    /* The sum is recorded, or scanned, before it is rounded. */
+    if (tally && run->records) hu_record_rows(run, hu_tally_of_sum(run, v), elements, sum);
+    if (!rounds && tally && run->context.scan && !run->rehearsal.is_on)
+        hu_scan_f32((size_t)elements, sum, &tally->counts);
+    if (rounds && !run->rehearsal.is_on)
+        hu_slot_round(&run->grad_sum[v], &run->context, visit->first, visit->count, (float *)sum,
+                      tally ? &tally->counts : NULL);
+    return (hu_gradient_rows){sum, true};
+}
+
+static void load_saved(hu_visit *visit, uint32_t n, hu_op_call *call) {
+    const hu_node *node = &visit->run->graph->node[n];
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_saved(visit, node, i);
+    for (int i = 0; i < node->n_out; i++) {
+        bool is_saved = i == 0 && (node->op->saves & HU_SAVE_OUTPUT_0);
+        call->out[i] = is_saved ? (float *)hu_visit_value(visit, node->out[i]) : NULL;
+    }
+    if (hu_remakes_mask(visit->run, n)) (void)hu_visit_value(visit, node->out[0]);
+}
+
+static void forget_contributions(hu_visit *visit, hu_value_id v) {
+    const hu_value_info *value = &visit->run->graph->value[v];
+    for (uint32_t k = 0; k < value->use_count; k++)
+        hu_forget(&visit->thread->contribution[value->uses[k]]);
+}
+
+/* The use at the end of a row of nodes that work in place, if its contribution is stored as
+ * float32: the first of these nodes may write there at once. HU_NONE: there is none. */
+static uint32_t last_place(const hu_visit *visit, uint32_t use) {
+    const hu_run *run = visit->run;
+    while (!hu_use_is_stored(run, use)) {
+        hu_value_id v = run->graph->use[use].value;
+        uint32_t p = run->graph->value[v].producer;
+        const hu_node *node = &run->graph->node[p];
+        if (run->exec[p].is_pulled || p == visit->region || !node->op->in_place ||
+            !node->need_din[0] || hu_contribution_count(run->graph, v) != 1 ||
+            hu_rounds_gradient_sum(run, v))
+            return HU_NONE;
+        use = node->first_use;
+    }
+    const hu_slot *slot = &run->grad[use];
+    bool is_place =
+        slot->storage.trait->is_float32 && !hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    return is_place ? use : HU_NONE;
+}
+
+/* Room for the gradient of one input; that of the first may take the place of the output's. */
+static float *din_room(hu_visit *visit, uint32_t n, int i, const hu_op_call *call,
+                       bool may_overwrite) {
+    hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    uint32_t use = node->first_use + (uint32_t)i;
+    const hu_slot *slot = &run->grad[use];
+    bool is_stored = hu_use_is_stored(run, use);
+    uint32_t place = last_place(visit, use);
+    if (place != HU_NONE) return hu_visit_place(visit, &run->grad[place], true);
+    if (i > 0 || !may_overwrite || slot->staging != HU_NONE ||
+        (is_stored && slot->storage.trait->is_float32))
+        return hu_visit_place(visit, slot, is_stored);
+    if (is_stored) hu_visit_touch(visit, slot->buffer);
+    forget_contributions(visit, node->out[0]);
+    return (float *)call->dout[0];
+}
+
+static bool is_made(const hu_run *run, const hu_node *node, int i) {
+    uint32_t use = node->first_use + (uint32_t)i;
+    return node->need_din[i] && run->stored_as[use] == use;
+}
+
+/* True if the gradient of an input holds values of its format before it is rounded. */
+static bool gradient_stays_on_grid(const hu_run *run, const hu_node *node, uint32_t use) {
+    hu_value_id out = node->out[0];
+    const hu_quantizer *to = &run->grad[use].edge->quantizer;
+    if (!node->op->selects_gradient) return false;
+    if (hu_rounds_gradient_sum(run, out))
+        return hu_stays_on_grid(run, &run->grad_sum[out].edge->quantizer, to);
+    if (hu_contribution_count(run->graph, out) != 1) return false;
+    uint32_t only = hu_contribution_use(run->graph, out, 0);
+    return hu_stays_on_grid(run, &run->grad[only].edge->quantizer, to);
+}
+
+/* Rounds and stores the gradients that a node has brought. */
+static void round_gradients(hu_visit *visit, const hu_node *node, const hu_op_call *call) {
+    hu_run *run = visit->run;
+    for (int i = 0; i < node->n_in; i++) {
+        uint32_t use = node->first_use + (uint32_t)i;
+        hu_tally *tally = &visit->thread->tally[hu_tally_of_use(run, use)];
+        unsigned flags = hu_use_is_stored(run, use) ? HU_ROWS_STORED : 0;
+        if (!is_made(run, node, i)) continue;
+        if (gradient_stays_on_grid(run, node, use)) flags |= HU_ROWS_ON_GRID;
+        if (hu_visit_round(visit, &run->grad[use], flags, tally, call->din[i]))
+            hu_see(visit, &visit->thread->contribution[use], call->din[i]);
+    }
+}
+
+void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
+    hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    hu_op_call *call = hu_visit_call(visit, n);
+    bool is_own = false;
+    /* What the op reads: saved values, gradients of the outputs, its mask. */
+    load_saved(visit, n, call);
+    for (int i = 0; i < node->n_out; i++) {
+        hu_tally *tally = &visit->thread->tally[hu_tally_of_sum(run, node->out[i])];
+        hu_gradient_rows gradient = hu_visit_gradient(visit, n, node->out[i], tally);
+        call->dout[i] = gradient.rows;
+        is_own = gradient.is_own;
+    }
+    hu_visit_point_mask(visit, n, call);
+    /* Where the op writes: gradients of the inputs, one partial gradient of each parameter. */
+    for (int i = 0; i < node->n_in; i++)
+        call->din[i] = is_made(run, node, i)
+                           ? din_room(visit, n, i, call, node->op->in_place && is_own)
+                           : NULL;
+    hu_point_dparams(run, n, hu_dparam_per_chunk(run, n) ? visit->partial : 0, call->dparam);
+    hu_visit_touch(visit, run->exec[n].dpartial);
+    call->adds_dparam = visit->adds;
+    hu_visit_lend_scratch(visit, n, call);
+    hu_visit_run_op(visit, n, node->op->backward, call);
+    round_gradients(visit, node, call);
+}

@@ -1,0 +1,51 @@
+/* engine/options.h - what a run is planned for, what one pass is asked to do, and what it found. */
+#ifndef HU_ENGINE_OPTIONS_H
+#define HU_ENGINE_OPTIONS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tensor/storage.h"
+
+typedef struct hu_run_options {
+    int64_t batch; /* largest number of samples of a pass */
+    int64_t chunk; /* samples per chunk; part of the definition of the result */
+    int threads;
+    hu_storage_mode storage;
+    uint64_t seed;
+    bool fuse;        /* cheap nodes run inside their neighbours' loops (layout/fuse.h); false gives
+                         the same bits, slower */
+    bool recompute;   /* the backward pass computes cheap results again instead of reading them */
+    bool by_dnn;      /* dense products by oneDNN */
+    bool by_winograd; /* or by Winograd's algorithm where it fits */
+} hu_run_options;
+
+/* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,
+ * C]. */
+typedef struct hu_source {
+    void *context;
+    void (*fill)(void *context, int64_t first, int64_t count, float *images, float *labels);
+} hu_source;
+
+/* What one pass is asked to do. */
+typedef struct hu_pass_options {
+    bool training; /* batch statistics, dropout, counting; forward updates running statistics */
+    bool count_products; /* also count what the accumulators of products meet (slower) */
+    bool use_masters;    /* parameters are read unrounded (evaluation) */
+    bool timed;          /* add up what the time is spent on, see engine/work.h */
+    bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
+                  counts nothing else and leaves running statistics alone */
+    int64_t samples;      /* 1 .. batch */
+    int64_t first_sample; /* place of the pass's first sample in the whole batch, so that random
+                             numbers do not depend on how a batch is cut into passes */
+    uint64_t step;        /* random numbers of rounding and dropout */
+    float seed_gradient; /* backward: gradient of every sample's loss, scale / samples of the global
+                            batch */
+} hu_pass_options;
+
+/* What a forward pass found. */
+typedef struct hu_pass_result {
+    double loss_sum; /* of the samples' losses before the loss op's own rounding */
+    int64_t correct;
+} hu_pass_result;
+
+#endif

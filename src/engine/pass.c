@@ -1,0 +1,61 @@
+#include "engine/pass.h"
+
+#include "base/error.h"
+#include "engine/backward.h"
+#include "engine/forward.h"
+#include "engine/record.h"
+#include "engine/scale.h"
+#include "engine/state.h"
+#include "engine/tally.h"
+
+static hu_status start_pass(hu_run *run, const hu_pass_options *pass) {
+    if (pass->samples < 1 || pass->samples > run->options.batch)
+        return hu_fail(HU_ERR_INTERNAL, "a pass of %lld samples, planned for 1..%lld",
+                       (long long)pass->samples, (long long)run->options.batch);
+    run->pass = *pass;
+    run->context.step = pass->step;
+    run->context.scan = pass->scan;
+    run->context.first_row = pass->first_sample;
+    run->chunks = (pass->samples + run->options.chunk - 1) / run->options.chunk;
+    hu_tally_clear(run);
+    return HU_OK;
+}
+
+void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
+    hu_round_counts counts;
+    run->context.step = step;
+    run->context.first_row = 0;
+    run->context.scan = false;
+    run->unencodable_parameter = NULL;
+    if (counted) hu_record_parameters(run);
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
+        hu_slot *slot = &run->value[v];
+        if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        hu_round_counts_clear(&counts);
+        hu_scale_set_from_row(slot, run->parameters + run->offset[v], counted);
+        hu_slot_store_row(slot, &run->context, run->parameters + run->offset[v], &counts);
+        if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
+        if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))
+            run->unencodable_parameter = run->graph->value[v].name;
+    }
+}
+
+hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_source *source,
+                         hu_pass_result *result) {
+    hu_status st = start_pass(run, pass);
+    *result = (hu_pass_result){0};
+    if (st == HU_OK) hu_forward_run(run, source, result);
+    return st;
+}
+
+hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {
+    hu_status st = start_pass(run, pass);
+    if (st == HU_OK) hu_backward_run(run);
+    return st;
+}
+
+const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
+                               float *scratch) {
+    const hu_slot *slot = &run->grad[run->graph->value[param].uses[0]];
+    return hu_storage_read_part(&slot->storage, slot->data, first, count, scratch);
+}

@@ -1,0 +1,62 @@
+#include "engine/record.h"
+
+#include <string.h>
+
+#include "engine/state.h"
+
+void hu_record_begin(hu_run *run, uint64_t step) {
+    if (!run->histogram) return;
+    memset(run->histogram, 0, hu_tally_count(run) * sizeof *run->histogram);
+    run->records = run->has_record = true;
+    run->record_step = step;
+}
+
+void hu_record_end(hu_run *run) {
+    run->records = false;
+}
+
+void hu_record_rows(hu_run *run, uint32_t tally, int64_t n, const float *x) {
+    if (!run->records) return;
+    hu_histogram rows = {0};
+    hu_histogram_add((size_t)n, x, &rows);
+    hu_histogram_merge(&run->histogram[tally], &rows);
+}
+
+void hu_record_whole(hu_run *run, uint32_t tally, int64_t n, const float *x) {
+    enum { BLOCK = 1 << 16 };
+    if (!run->records) return;
+#pragma omp parallel for num_threads(run->options.threads) if (n > BLOCK) schedule(static)
+    for (int64_t first = 0; first < n; first += BLOCK)
+        hu_record_rows(run, tally, n - first < BLOCK ? n - first : BLOCK, x + first);
+}
+
+void hu_record_parameters(hu_run *run) {
+    for (hu_value_id v = 0; v < run->graph->value_count && run->records; v++) {
+        const hu_value_info *value = &run->graph->value[v];
+        if (value->role == HU_VALUE_PARAMETER)
+            hu_record_whole(run, hu_tally_of_value(run, v), value->elements,
+                            run->parameters + run->offset[v]);
+    }
+}
+
+static bool add(const hu_run *run, uint32_t tally, hu_histogram *total) {
+    if (!run->histogram || run->histogram[tally].elements == 0) return false;
+    hu_histogram_merge(total, &run->histogram[tally]);
+    return true;
+}
+
+bool hu_record_value(const hu_run *run, hu_value_id v, hu_histogram *total) {
+    return add(run, hu_tally_of_value(run, v), total);
+}
+
+bool hu_record_gradient(const hu_run *run, hu_value_id v, hu_histogram *total) {
+    const hu_value_info *value = &run->graph->value[v];
+    bool is_there = false;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        is_there |= add(run, hu_tally_of_use(run, run->stored_as[value->uses[k]]), total);
+    return is_there;
+}
+
+bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total) {
+    return add(run, hu_tally_of_sum(run, v), total);
+}

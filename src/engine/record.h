@@ -1,0 +1,31 @@
+/* engine/record.h - exponents of the numbers of all tensors before they are rounded, in the steps
+ * that are recorded. Every number is counted once, however nodes are joined: where its rounding is
+ * counted, a forward value by the region that makes it first. Ordinary steps pay for one question
+ * per visit.
+ */
+#ifndef HU_ENGINE_RECORD_H
+#define HU_ENGINE_RECORD_H
+#include "engine/run.h"
+#include "kernel/histogram/histogram.h"
+
+/* Forgets what was recorded; passes record this step from now on, those of a scan too. Nothing
+ * happens without room (hu_run_reserve_histograms). */
+void hu_record_begin(hu_run *run, uint64_t step);
+void hu_record_end(hu_run *run);
+
+/* Records the masters of the parameters. */
+void hu_record_parameters(hu_run *run);
+
+/* For passes: rows of the tensor with that tally; from several threads at once. */
+void hu_record_rows(hu_run *run, uint32_t tally, int64_t n, const float *x);
+
+/* The same for a whole tensor, outside of loops over chunks. */
+void hu_record_whole(hu_run *run, uint32_t tally, int64_t n, const float *x);
+
+/* What was recorded of a tensor; of a gradient: contributions of all consumers. false: nothing.
+ * total must be zero or hold what is added to. */
+bool hu_record_value(const hu_run *run, hu_value_id v, hu_histogram *total);
+bool hu_record_gradient(const hu_run *run, hu_value_id v, hu_histogram *total);
+bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total);
+
+#endif

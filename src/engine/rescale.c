@@ -1,0 +1,52 @@
+#include "engine/rescale.h"
+
+#include "engine/facts.h"
+#include "engine/gradient.h"
+#include "engine/scale.h"
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
+    uint32_t top = 0;
+    for (int t = 0; t < run->options.threads; t++)
+        top = larger(top, run->thread[t].tally[index].top);
+    if (hu_is_step(run)) hu_scale_note_maximum(slot, top);
+    if (!hu_quantizer_needs_maximum(&slot->edge->quantizer)) return;
+    hu_slot_set_scale(slot, top);
+#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+    for (int64_t c = 0; c < run->chunks; c++) {
+        hu_thread *thread = &run->thread[hu_thread_number()];
+        int64_t first = c * run->options.chunk;
+        hu_slot_store(slot, &run->context, first, hu_chunk_rows(run, c),
+                      hu_scale_staged_rows(slot, first), &thread->tally[index].counts);
+    }
+}
+
+/* Largest magnitude of a gradient sum. */
+static uint32_t sum_top(hu_run *run, hu_value_id v) {
+    uint32_t top = 0;
+#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1) reduction(max : top)
+    for (int64_t c = 0; c < run->chunks; c++) {
+        uint32_t region = run->graph->value[v].producer;
+        hu_visit visit =
+            hu_visit_begin(run, &run->thread[hu_thread_number()], region, HU_BACKWARD, c);
+        const float *sum = hu_visit_gradient_sum(&visit, v);
+        top = larger(top, hu_top_f32((size_t)(visit.count * run->grad_sum[v].elements), sum));
+    }
+    return top;
+}
+
+void hu_rescale_sums(hu_run *run, uint32_t node) {
+    const hu_node *n = &run->graph->node[node];
+    for (int i = 0; i < n->n_out; i++) {
+        hu_slot *slot = &run->grad_sum[n->out[i]];
+        bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
+        if (!needs && slot->history == HU_NONE) continue;
+        if (node == run->graph->loss_node || !hu_rounds_gradient_sum(run, n->out[i])) continue;
+        uint32_t top = sum_top(run, n->out[i]);
+        if (hu_is_step(run)) hu_scale_note_maximum(slot, top);
+        if (needs) hu_slot_set_scale(slot, top);
+    }
+}

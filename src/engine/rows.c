@@ -1,0 +1,152 @@
+#include "engine/rows.h"
+
+#include <omp.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "engine/facts.h"
+#include "engine/record.h"
+#include "engine/scale.h"
+#include "engine/usage.h"
+#include "engine/work.h"
+
+int hu_thread_number(void) {
+    return omp_get_thread_num();
+}
+
+hu_visit hu_visit_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass pass, int64_t c) {
+    hu_visit visit = {.run = run,
+                      .thread = thread,
+                      .region = region,
+                      .pass = pass,
+                      .chunk = c,
+                      .first = c * run->options.chunk,
+                      .count = hu_chunk_rows(run, c),
+                      .bump = {thread->scratch, 0},
+                      .number = ++thread->visits};
+    return visit;
+}
+
+/* ---- time ---- */
+
+void hu_work_start(hu_visit *visit) {
+    if (visit->run->pass.timed) visit->since = hu_seconds_now();
+}
+
+void hu_work_stop(hu_visit *visit, int work) {
+    if (visit->run->pass.timed) visit->thread->seconds[work] += hu_seconds_now() - visit->since;
+}
+
+/* ---- scratch and buffers ---- */
+
+void *hu_bump_take(hu_bump *bump, size_t bytes) {
+    void *part = bump->base ? bump->base + bump->used : NULL;
+    bump->used += hu_round_up(bytes, 64);
+    return part;
+}
+
+void *hu_visit_take(hu_visit *visit, size_t bytes) {
+    void *part = hu_bump_take(&visit->bump, bytes);
+    if (visit->run->rehearsal.is_on) hu_rehearse_scratch(visit->run, visit->bump.used);
+    return part;
+}
+
+float *hu_visit_take_rows(hu_visit *visit, const hu_slot *slot) {
+    return hu_visit_take(visit, (size_t)(slot->elements * visit->count) * sizeof(float));
+}
+
+void hu_visit_touch(hu_visit *visit, uint32_t buffer) {
+    if (visit->run->rehearsal.is_on) hu_rehearse_buffer(visit->run, buffer);
+}
+
+const float *hu_visit_read(hu_visit *visit, const hu_slot *slot) {
+    hu_visit_touch(visit, slot->buffer);
+    float *scratch = slot->storage.trait->is_float32 ? NULL : hu_visit_take_rows(visit, slot);
+    if (visit->run->rehearsal.is_on) return NULL;
+    hu_work_start(visit);
+    const float *x =
+        hu_storage_read(&slot->storage, slot->data, visit->first, visit->count, scratch);
+    hu_work_stop(visit, hu_op_count + HU_WORK_UNPACK);
+    return x;
+}
+
+float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored) {
+    if (!is_stored) return hu_visit_take_rows(visit, slot);
+    hu_visit_touch(visit, slot->buffer);
+    hu_visit_touch(visit, slot->staging);
+    if (slot->storage.trait->is_float32)
+        return slot->data ? hu_storage_in_place(&slot->storage, slot->data, visit->first) : NULL;
+    if (slot->staging != HU_NONE) return hu_scale_staged_rows(slot, visit->first);
+    return hu_visit_take_rows(visit, slot);
+}
+
+bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
+                    float *x) {
+    hu_run *run = visit->run;
+    bool is_stored = flags & HU_ROWS_STORED;
+    bool is_staged = hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    bool is_readable = !is_staged && !(is_stored && hu_storage_is_blocks(&slot->storage));
+    if (run->rehearsal.is_on) return is_readable;
+    /* Exponents and maxima are of the numbers before they are rounded. */
+    if (tally && run->records)
+        hu_record_rows(run, (uint32_t)(tally - visit->thread->tally), visit->count * slot->elements,
+                       x);
+    if (tally && (is_staged || slot->history != HU_NONE))
+        hu_scale_add_maximum(slot, tally, visit->count, x);
+    if (is_staged) return is_readable;
+    hu_work_start(visit);
+    hu_round_counts *counts = tally ? &tally->counts : NULL;
+    if (flags & HU_ROWS_ON_GRID)
+        hu_slot_store_on_grid(slot, &run->context, visit->first, visit->count, x, is_stored,
+                              counts);
+    else if (is_stored)
+        hu_slot_store(slot, &run->context, visit->first, visit->count, x, counts);
+    else
+        hu_slot_round(slot, &run->context, visit->first, visit->count, x, counts);
+    hu_work_stop(visit, hu_op_count + HU_WORK_ROUND);
+    return is_readable;
+}
+
+/* ---- calls ---- */
+
+hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n) {
+    hu_op_call *call = &visit->thread->call[n];
+    if (visit->run->rehearsal.is_on) hu_rehearse_member(visit->run, n, visit->pass);
+    call->first = visit->first;
+    call->count = visit->count;
+    return call;
+}
+
+void hu_visit_run_op(hu_visit *visit, uint32_t n, hu_visit_fn *run, const hu_op_call *call) {
+    if (visit->run->rehearsal.is_on) return;
+    hu_work_start(visit);
+    run(call);
+    hu_work_stop(visit, visit->run->exec[n].kind);
+}
+
+void hu_visit_lend_scratch(hu_visit *visit, uint32_t n, hu_op_call *call) {
+    hu_run *run = visit->run;
+    const hu_op *op = run->graph->node[n].op;
+    call->scratch = run->rehearsal.is_on ? NULL : visit->thread->scratch + visit->bump.used;
+    if (run->rehearsal.is_on && op->scratch_bytes)
+        hu_rehearse_scratch(run,
+                            visit->bump.used + op->scratch_bytes(&run->exec[n].info,
+                                                                 run->exec[n].state, visit->pass));
+}
+
+void hu_visit_point_mask(hu_visit *visit, uint32_t n, hu_op_call *call) {
+    hu_run *run = visit->run;
+    const hu_exec *exec = &run->exec[n];
+    call->mask = NULL;
+    if (exec->mask_bytes == 0) return;
+    if (!hu_remakes_mask(run, n)) {
+        unsigned char *mask = hu_buffer_data(run, exec->mask);
+        hu_visit_touch(visit, exec->mask);
+        if (mask) call->mask = mask + (size_t)visit->first * exec->mask_bytes;
+        return;
+    }
+    hu_seen *seen = &visit->thread->mask[n];
+    if (!hu_is_seen(visit, seen))
+        hu_see(visit, seen, hu_visit_take(visit, exec->mask_bytes * (size_t)visit->count));
+    call->mask = seen->rows;
+}

@@ -1,0 +1,94 @@
+/* engine/rows.h - one visit: one chunk in one region, by one thread. What a visit reads and writes
+ * lies in place (float32), or in the thread's scratch, from which it is packed.
+ *
+ * In a rehearsal the same code takes the same steps without numbers: it notes when each buffer is
+ * used, how much scratch is needed, and which nodes run in a region (engine/usage.h).
+ */
+#ifndef HU_ENGINE_ROWS_H
+#define HU_ENGINE_ROWS_H
+#include "engine/state.h"
+
+/* Hands out parts of a thread's scratch memory; base NULL only measures. */
+typedef struct hu_bump {
+    unsigned char *base;
+    size_t used;
+} hu_bump;
+void *hu_bump_take(hu_bump *bump, size_t bytes);
+
+typedef struct hu_visit {
+    hu_run *run;
+    hu_thread *thread;
+    uint32_t region;
+    hu_pass pass;
+    int64_t chunk, first, count; /* samples first .. first+count-1 */
+    int64_t partial;             /* index of the partial parameter gradients that are written */
+    bool adds;                   /* this chunk's part is added to that partial gradient */
+    hu_bump bump;
+    uint64_t number;
+    double since; /* start of the work that is timed */
+} hu_visit;
+
+/* Number of the calling thread in its team. */
+int hu_thread_number(void);
+
+/* Begins the visit of chunk c by a thread. */
+hu_visit hu_visit_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass pass, int64_t c);
+
+/* Adds the time between two calls to a kind of work, where the pass is timed. */
+void hu_work_start(hu_visit *visit);
+void hu_work_stop(hu_visit *visit, int work);
+
+/* Scratch of the visit; rows of a slot in it. Borrowed: valid during the visit. NULL in a
+ * rehearsal. */
+void *hu_visit_take(hu_visit *visit, size_t bytes);
+float *hu_visit_take_rows(hu_visit *visit, const hu_slot *slot);
+
+/* A buffer (HU_NONE: none) is used now. */
+void hu_visit_touch(hu_visit *visit, uint32_t buffer);
+
+/* The stored rows of a slot, in place or unpacked. Borrowed: valid during the visit. */
+const float *hu_visit_read(hu_visit *visit, const hu_slot *slot);
+
+/* Where an op writes rows of a slot: in place, in the staging buffer, or in scratch. */
+float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored);
+
+/* What hu_visit_round does with rows. */
+enum {
+    HU_ROWS_STORED = 1u << 0, /* the rows outlive the visit */
+    HU_ROWS_ON_GRID = 1u << 1 /* the numbers are values of the format already: they are counted,
+                                 not rounded */
+};
+
+/* Rounds and counts the rows x that an op has just written, and stores them if they outlive the
+ * visit. flags: HU_ROWS_*. tally: NULL if the rows were counted in an earlier visit. Returns
+ * whether x may be read in this visit; if not, readers use the stored copy (packed blocks), or wait
+ * for the tensor's maximum. */
+bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
+                    float *x);
+
+/* The call of a node of this region. */
+hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n);
+
+/* Runs one of a node's functions, outside rehearsals. */
+typedef void hu_visit_fn(const hu_op_call *call);
+void hu_visit_run_op(hu_visit *visit, uint32_t n, hu_visit_fn *run, const hu_op_call *call);
+
+/* Gives the op its own scratch, behind all that was taken. */
+void hu_visit_lend_scratch(hu_visit *visit, uint32_t n, hu_op_call *call);
+
+/* Points the call at the mask of its samples: stored, or computed again in this visit. */
+void hu_visit_point_mask(hu_visit *visit, uint32_t n, hu_op_call *call);
+
+/* What this visit has read or made already. */
+static inline bool hu_is_seen(const hu_visit *visit, const hu_seen *seen) {
+    return seen->visit == visit->number;
+}
+static inline void hu_see(const hu_visit *visit, hu_seen *seen, const void *rows) {
+    seen->visit = visit->number;
+    seen->rows = (void *)rows;
+}
+static inline void hu_forget(hu_seen *seen) {
+    seen->visit = 0;
+}
+
+#endif

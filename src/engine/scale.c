@@ -1,0 +1,161 @@
+#include "engine/scale.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "engine/state.h"
+
+/* The history: a fingerprint of what follows (2 words), then for every tensor with a delayed scale,
+ * in the order of each_slot(), the maxima of the latest steps as bits, newest first, 0 where there
+ * is none. */
+enum { HEAD = 2 };
+
+typedef void slot_fn(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, void *context);
+
+static void each_slot(hu_run *run, slot_fn *each, void *context) {
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
+        if (run->value[v].edge) each(run, &run->value[v], 0, v, context);
+        if (run->grad_sum[v].edge) each(run, &run->grad_sum[v], 1, v, context);
+    }
+    for (uint32_t u = 0; u < run->graph->use_count; u++)
+        if (run->grad[u].edge) each(run, &run->grad[u], 2, u, context);
+}
+
+static bool is_delayed(const hu_slot *slot) {
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    return quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->scale == HU_SCALE_DELAYED;
+}
+
+/* What the history is made of, while its slots are placed. */
+typedef struct history_layout {
+    uint32_t words;
+    XXH64_state_t hash;
+} history_layout;
+
+static void place_slot(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, void *context) {
+    history_layout *layout = context;
+    (void)run;
+    if (!is_delayed(slot)) return;
+    uint32_t words = (uint32_t)slot->edge->quantizer.history;
+    const uint32_t key[3] = {kind, index, words};
+    XXH64_update(&layout->hash, key, sizeof key);
+    slot->history = layout->words;
+    slot->maxima = words;
+    layout->words += words;
+}
+
+uint32_t hu_scale_place_history(hu_run *run, uint64_t *fingerprint) {
+    history_layout layout = {.words = HEAD};
+    XXH64_reset(&layout.hash, 0);
+    each_slot(run, place_slot, &layout);
+    *fingerprint = XXH64_digest(&layout.hash);
+    return layout.words == HEAD ? 0 : layout.words;
+}
+
+void hu_scale_clear_history(hu_run *run, uint64_t fingerprint) {
+    memset(run->history, 0, run->history_words * sizeof *run->history);
+    memcpy(run->history, &fingerprint, sizeof fingerprint);
+}
+
+float *hu_scale_staged_rows(const hu_slot *slot, int64_t first) {
+    if (!hu_quantizer_needs_maximum(&slot->edge->quantizer)) return NULL;
+    if (slot->staged) return slot->staged + first * slot->elements;
+    return slot->data ? hu_storage_in_place(&slot->storage, slot->data, first) : NULL;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t rows, const float *x) {
+    tally->top = larger(tally->top, hu_top_f32((size_t)(rows * slot->elements), x));
+}
+
+void hu_scale_note_maximum(hu_slot *slot, uint32_t top) {
+    if (slot->history == HU_NONE) return;
+    slot->top = slot->top == HU_NONE ? top : larger(slot->top, top);
+}
+
+void hu_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) {
+    bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    if (!needs && slot->history == HU_NONE) return;
+    uint32_t top = hu_top_f32((size_t)slot->elements, x);
+    if (is_noted) hu_scale_note_maximum(slot, top);
+    if (needs) hu_slot_set_scale(slot, top);
+}
+
+/* The scale that a slot's history gives. */
+static void apply_history(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index,
+                          void *context) {
+    (void)kind;
+    (void)index;
+    (void)context;
+    if (slot->history == HU_NONE) return;
+    const uint32_t *maxima = run->history + slot->history;
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < slot->maxima; i++) top = larger(top, maxima[i]);
+    hu_slot_set_scale(slot, top);
+}
+
+/* Where a format stops a step, which tensors came before depends on how nodes are joined: only what
+ * could not be encoded itself is noted, so that its scale can grow. */
+static bool counts_in_history(const hu_run *run, const hu_slot *slot) {
+    return !run->overflowed || hu_edge_unencodable(&slot->edge->quantizer, &slot->edge->counts);
+}
+
+static void end_step(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, void *context) {
+    if (slot->history == HU_NONE || slot->top == HU_NONE) return;
+    if (!counts_in_history(run, slot)) {
+        slot->top = HU_NONE;
+        return;
+    }
+    uint32_t *maxima = run->history + slot->history;
+    memmove(maxima + 1, maxima, (slot->maxima - 1) * sizeof *maxima);
+    maxima[0] = slot->top;
+    slot->top = HU_NONE;
+    apply_history(run, slot, kind, index, context);
+}
+
+void hu_scale_end_step(hu_run *run) {
+    if (run->history) each_slot(run, end_step, NULL);
+}
+
+void hu_scale_history(const hu_run *run, const void **data, size_t *bytes) {
+    *data = run->history;
+    *bytes = run->history_words * sizeof *run->history;
+}
+
+hu_status hu_scale_restore(hu_run *run, const void *data, size_t bytes) {
+    const size_t head = HEAD * sizeof *run->history;
+    size_t own = run->history_words * sizeof *run->history;
+    if (!run->history) return HU_OK;
+    bool fits = data && bytes == own && memcmp(data, run->history, head) == 0;
+    memset(run->history + HEAD, 0, own - head);
+    if (fits) memcpy(run->history, data, own);
+    for (uint32_t i = HEAD; i < run->history_words; i++)
+        if (run->history[i] >= 0x7F800000u)
+            return hu_fail(HU_ERR_CORRUPT, "maximum %u of the scales' history is not finite",
+                           i - HEAD);
+    each_slot(run, apply_history, NULL);
+    return HU_OK;
+}
+
+static void carry(hu_run *run, const hu_slot *slots, uint32_t count, const hu_slot *from,
+                  const uint32_t *history) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (slots[i].history == HU_NONE || from[i].history == HU_NONE) continue;
+        size_t maxima = slots[i].maxima < from[i].maxima ? slots[i].maxima : from[i].maxima;
+        memcpy(run->history + slots[i].history, history + from[i].history,
+               maxima * sizeof *history);
+    }
+}
+
+void hu_scale_carry(hu_run *run, const hu_run *from) {
+    const hu_graph *graph = run->graph;
+    if (!run->history || !from->history) return;
+    carry(run, run->value, graph->value_count, from->value, from->history);
+    carry(run, run->grad_sum, graph->value_count, from->grad_sum, from->history);
+    carry(run, run->grad, graph->use_count, from->grad, from->history);
+    each_slot(run, apply_history, NULL);
+}

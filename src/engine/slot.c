@@ -1,0 +1,84 @@
+#include "engine/slot.h"
+
+void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits) {
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    if (slot->blocker)
+        slot->storage.tensor_scale = hu_block_tensor_scale(quantizer->block, top_bits);
+    if (quantizer->kind != HU_QUANTIZER_FLOAT || quantizer->scale == HU_SCALE_NONE) return;
+    int32_t k = hu_scale_exponent(&quantizer->format, quantizer->scale, top_bits);
+    if (k == slot->exponent) return;
+    hu_format scaled = hu_format_scaled(&quantizer->format, k);
+    slot->exponent = k;
+    (void)hu_rounder_init(&slot->rounder, &scaled, quantizer->rounding);
+    hu_storage_set_format(&slot->storage, &scaled);
+}
+
+static void round_run(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t n,
+                      const float *x, float *y, hu_round_counts *counts) {
+    hu_random_key key = {context->seed, slot->stream, context->step};
+    if (hu_quantizer_rounds(&slot->edge->quantizer))
+        hu_rounder_run(&slot->rounder, (size_t)n, x, y, &key, (uint64_t)first,
+                       context->scan ? NULL : counts);
+    else if (context->scan && counts)
+        hu_scan_f32((size_t)n, x, counts);
+}
+
+static void round_blocks(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                         int64_t rows, const float *x, float *y, hu_round_counts *counts) {
+    hu_random_key key = {context->seed, slot->stream, context->step};
+    hu_blocker_round(slot->blocker, slot->storage.tensor_scale, rows, x, y, &key,
+                     (uint64_t)((context->first_row + first) * slot->elements),
+                     context->scan ? NULL : counts);
+}
+
+static void pack_blocks(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                        int64_t rows, const float *x, hu_round_counts *counts) {
+    hu_random_key key = {context->seed, slot->stream, context->step};
+    hu_blocker_pack(slot->blocker, slot->storage.tensor_scale, rows, x,
+                    slot->data + hu_storage_bytes(&slot->storage, first), &key,
+                    (uint64_t)((context->first_row + first) * slot->elements),
+                    context->scan ? NULL : counts);
+}
+
+void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   float *x, hu_round_counts *counts) {
+    if (slot->blocker)
+        round_blocks(slot, context, first, rows, x, x, counts);
+    else
+        round_run(slot, context, (context->first_row + first) * slot->elements,
+                  rows * slot->elements, x, x, counts);
+}
+
+void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   float *x, hu_round_counts *counts) {
+    if (hu_storage_is_blocks(&slot->storage)) {
+        pack_blocks(slot, context, first, rows, x, counts);
+        return;
+    }
+    hu_slot_round(slot, context, first, rows, x, counts);
+    hu_storage_write(&slot->storage, slot->data, first, rows, x);
+}
+
+void hu_slot_store_on_grid(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                           int64_t rows, const float *x, bool stores, hu_round_counts *counts) {
+    if (counts && !context->scan)
+        hu_count_on_grid(&slot->rounder, (size_t)(rows * slot->elements), x, counts);
+    if (stores) hu_storage_write(&slot->storage, slot->data, first, rows, x);
+}
+
+void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, const float *x,
+                       hu_round_counts *counts) {
+    enum { PART = 4096 };
+    float part[PART];
+    int64_t before = context->first_row * slot->elements;
+    if (slot->blocker && !hu_storage_is_blocks(&slot->storage))
+        round_blocks(slot, context, 0, 1, x, (float *)(void *)slot->data, counts);
+    else if (slot->blocker)
+        pack_blocks(slot, context, 0, 1, x, counts);
+    for (int64_t i = 0; !slot->blocker && i < slot->elements; i += PART) {
+        int64_t n = slot->elements - i < PART ? slot->elements - i : PART;
+        round_run(slot, context, before + i, n, x + i, part, counts);
+        bool rounds = hu_quantizer_rounds(&slot->edge->quantizer);
+        hu_storage_write_part(&slot->storage, slot->data, i, n, rounds ? part : x + i);
+    }
+}

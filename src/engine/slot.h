@@ -1,0 +1,61 @@
+/* engine/slot.h - one tensor of a run: its edge record, its storage and its place in the arena. */
+#ifndef HU_ENGINE_SLOT_H
+#define HU_ENGINE_SLOT_H
+#include "graph/edge.h"
+#include "kernel/round/round.h"
+#include "tensor/storage.h"
+
+typedef struct hu_slot {
+    hu_edge *edge;
+    hu_storage storage;
+    hu_rounder rounder;  /* of number formats: of the present scale */
+    hu_blocker *blocker; /* of block formats, else NULL */
+    int32_t exponent;    /* k of the tensor's scale 2^k */
+    uint64_t stream;     /* random sequence of stochastic rounding */
+    int64_t elements;    /* of one row: a sample, or a whole parameter */
+    uint32_t buffer;     /* index of the run's buffer, HU_NONE: no memory of its own */
+    uint32_t staging;    /* buffer of float32 rows of a tensor whose scale is not known yet */
+    uint32_t history;    /* place of its maxima in the run's, HU_NONE: keeps none */
+    uint32_t maxima;     /* how many these are */
+    uint32_t top;        /* largest magnitude seen in this step (bits), HU_NONE: none yet */
+    unsigned char *data;
+    float *staged; /* rows of the staging buffer */
+} hu_slot;
+
+/* What a thread met of one tensor in the present region. */
+typedef struct hu_tally {
+    hu_round_counts counts;
+    uint32_t top; /* largest magnitude (bits), where scales need it */
+} hu_tally;
+
+/* What rounding of one step needs to know. */
+typedef struct hu_slot_context {
+    uint64_t seed, step;
+    int64_t
+        first_row; /* place of row 0 in the whole batch: random numbers are counted from there */
+    bool scan;     /* a repeated pass: counts in the tensors that are not rounded, and only there */
+} hu_slot_context;
+
+/* Sets the scale of the tensor from the bits of a largest magnitude, where the quantizer has one.
+ * What is stored must not be read any more. */
+void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits);
+
+/* Rounds rows first .. of x, counts, and stores them; x is then of no use. counts is added to,
+ * NULL: not counted. */
+void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   float *x, hu_round_counts *counts);
+
+/* Rounds without storing. */
+void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   float *x, hu_round_counts *counts);
+
+/* Counts and stores rows that are on the slot's grid already, as if they were rounded; stores:
+ * false only counts. Only for number formats without a scale. */
+void hu_slot_store_on_grid(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                           int64_t rows, const float *x, bool stores, hu_round_counts *counts);
+
+/* Rounds the one row of a parameter from x, which stays as it is, counts, and stores it. */
+void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, const float *x,
+                       hu_round_counts *counts);
+
+#endif

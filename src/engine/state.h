@@ -1,0 +1,145 @@
+/* engine/state.h - the inside of a run. Only for engine and layout: layout fills it, passes use it.
+ * Others ask engine/run.h.
+ *
+ * The batch is cut into chunks of a fixed size; a chunk is one thread's work, and everything that
+ * sums over the batch is a partial result per chunk, or per span of chunks that one thread takes in
+ * order, merged in a tree over their index: threads do not change bits.
+ */
+#ifndef HU_ENGINE_STATE_H
+#define HU_ENGINE_STATE_H
+#include "engine/buffer.h"
+#include "engine/options.h"
+#include "engine/slot.h"
+#include "kernel/histogram/histogram.h"
+
+/* Nodes that run in the visits of one region, in ascending order. */
+typedef struct hu_members {
+    uint32_t *node; /* [count] */
+    uint32_t count;
+} hu_members;
+
+/* Lists of nodes that run as guests in another node's region; each list is linked through
+ * hu_exec.next. */
+typedef enum hu_guest_list {
+    HU_GUESTS_REDUCED_FORWARD, /* ascending; indexed by hu_pass, like the next one */
+    HU_GUESTS_REDUCED_BACKWARD,
+    HU_GUESTS_PUSHED, /* descending */
+    HU_GUEST_LISTS
+} hu_guest_list;
+
+/* One node of the plan. How nodes are joined into regions: layout/fuse.h. */
+typedef struct hu_exec {
+    hu_node_info info;
+    void *state;
+    uint32_t mask, stats, dpartial;               /* buffers, HU_NONE if not needed */
+    uint32_t partial[2], workspace[2], params[2]; /* by pass */
+    size_t mask_bytes, partial_count[2];
+    int64_t dparam_elements;
+    int64_t span;             /* chunks whose parameter gradients are added one after the other */
+    bool sums_in_batch_order; /* parameter gradients by the op's accumulate (op/op.h) */
+
+    int kind;              /* index of its op in hu_op_table */
+    bool is_lazy;          /* forward: runs in the visits of who reads its output */
+    bool is_pulled;        /* backward: runs in the visits of who made its input */
+    uint32_t backward_in;  /* region of its backward part, itself if its own; HU_NONE: none */
+    uint32_t reduce_in[2]; /* region that leaves its partial results, HU_NONE: loops of its own */
+    uint32_t
+        first[HU_GUEST_LISTS]; /* of the region that this node is: its first guest, or HU_NONE */
+    uint32_t next[HU_GUEST_LISTS]; /* the guest behind this one in the same region, or HU_NONE */
+    hu_members members[2];
+} hu_exec;
+
+/* Where numbers of a tensor lie during one visit. */
+typedef struct hu_seen {
+    uint64_t visit; /* number of the visit that this holds for */
+    void *rows;
+} hu_seen;
+
+/* What a thread owns during a pass. */
+typedef struct hu_thread {
+    hu_op_call *call; /* [node_count] */
+    unsigned char *scratch;
+    hu_tally *tally;               /* [hu_tally_count], see there */
+    hu_seen *value, *contribution; /* [value_count], [use_count] */
+    hu_seen *mask;                 /* [node_count] of nodes whose mask does not outlive the visit */
+    uint64_t visits;
+    double *seconds; /* [hu_run_work_count()] of passes that were timed */
+    hu_gemm_counts product_counts[HU_PRODUCT_ROLES]; /* of the node that runs */
+} hu_thread;
+
+/* What the rehearsal of the passes notes while it runs (engine/usage.h). */
+typedef struct hu_rehearsal {
+    bool is_on;
+    int32_t time;
+    bool *has_met; /* [node_count] nodes that ran in the present region */
+} hu_rehearsal;
+
+typedef struct hu_run {
+    const hu_graph *graph;
+    hu_edge_table *edges; /* borrowed: valid as long as the run */
+    hu_run_options options;
+    hu_slot *value;      /* [value_count] */
+    hu_slot *grad;       /* [use_count] */
+    hu_slot *grad_sum;   /* [value_count] rounding only */
+    hu_exec *exec;       /* [node_count] */
+    uint32_t *made_in;   /* [value_count] region whose forward visits make a lazy value first */
+    uint32_t *stored_as; /* [use_count] use whose stored contribution is the same, or itself */
+    bool *is_virtual;    /* [value_count] lazy and never stored: made again for every reader */
+    float *parameters;   /* masters, then buffers: one block */
+    int64_t *offset;     /* [value_count] of parameters and buffers in that block */
+    int64_t trained;     /* elements of all masters */
+    int64_t block;       /* elements of masters and buffers */
+    hu_buffer *buffers;  /* [buffer_count] */
+    uint32_t buffer_count, buffer_capacity;
+    unsigned char *arena;
+    size_t arena_bytes, scratch_bytes;
+    hu_thread *thread; /* [options.threads] */
+    void **pointers;   /* argument arrays of all calls */
+    uint32_t *history; /* maxima of earlier steps (engine/scale.h); NULL: no scale is delayed */
+    uint32_t history_words;
+    hu_histogram *histogram;  /* [hu_tally_count] (engine/record.h); NULL: nothing is recorded */
+    uint64_t record_step;     /* step that the histograms are of */
+    bool has_record, records; /* the histograms hold a step; passes record now */
+    hu_rehearsal rehearsal;
+    hu_slot_context context;
+    hu_pass_options pass;
+    int64_t chunks;                    /* of the present pass */
+    bool overflowed;                   /* a format could not encode what was rounded */
+    const char *overflow_name;         /* the tensor; Borrowed: valid as long as the graph */
+    const char *unencodable_parameter; /* found when the masters were rounded, or NULL */
+    bool overflow_in_gradient;
+    uint32_t counted_nodes; /* of the forward pass: the first ones, whose outputs are all counted;
+                               where a format stopped it, up to what it could not encode */
+} hu_run;
+
+/* Index of a tensor's tally: forward values, contributions by use, gradient sums by value. */
+static inline uint32_t hu_tally_of_value(const hu_run *run, hu_value_id v) {
+    (void)run;
+    return v;
+}
+static inline uint32_t hu_tally_of_use(const hu_run *run, uint32_t use) {
+    return run->graph->value_count + use;
+}
+static inline uint32_t hu_tally_of_sum(const hu_run *run, hu_value_id v) {
+    return run->graph->value_count + run->graph->use_count + v;
+}
+static inline uint32_t hu_tally_count(const hu_run *run) {
+    return 2 * run->graph->value_count + run->graph->use_count;
+}
+
+static inline void *hu_buffer_data(const hu_run *run, uint32_t buffer) {
+    return buffer == HU_NONE || !run->arena ? NULL : run->arena + run->buffers[buffer].offset;
+}
+
+/* Samples of chunk c of the present pass. */
+static inline int64_t hu_chunk_rows(const hu_run *run, int64_t c) {
+    int64_t left = run->pass.samples - c * run->options.chunk;
+    return left < run->options.chunk ? left : run->options.chunk;
+}
+
+/* True if the pass is a training step's own: not an evaluation, and not one that repeats a step. */
+static inline bool hu_is_step(const hu_run *run) {
+    return run->pass.training && !run->pass.scan;
+}
+
+#endif

@@ -1,0 +1,54 @@
+#include "engine/tally.h"
+
+#include "engine/rescale.h"
+
+void hu_tally_clear(hu_run *run) {
+    for (int t = 0; t < run->options.threads; t++)
+        for (uint32_t i = 0; i < hu_tally_count(run); i++) {
+            hu_round_counts_clear(&run->thread[t].tally[i].counts);
+            run->thread[t].tally[i].top = 0;
+        }
+}
+
+void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
+                  bool in_gradient) {
+    uint32_t producer = run->graph->value[value].producer;
+    bool is_inner = !in_gradient && producer != HU_NONE;
+    if (run->pass.training) hu_round_counts_add(&edge->counts, counts);
+    if (!hu_edge_unencodable(&edge->quantizer, counts)) return;
+    if (run->overflowed && !(is_inner && producer < run->counted_nodes)) return;
+    if (!in_gradient) run->counted_nodes = is_inner ? producer + 1 : 0;
+    run->overflowed = true;
+    run->overflow_name = run->graph->value[value].name;
+    run->overflow_in_gradient = in_gradient;
+}
+
+void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
+                      bool in_gradient) {
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    hu_rescale_finish(run, slot, index); /* rounds staged rows, and so counts them */
+    for (int t = 0; t < run->options.threads; t++)
+        hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
+    hu_tally_add(run, slot->edge, &counts, value, in_gradient);
+}
+
+void hu_products_begin(hu_run *run, uint32_t n) {
+    bool counts = run->pass.count_products && !run->pass.scan;
+    for (int t = 0; t < run->options.threads; t++) {
+        hu_thread *thread = &run->thread[t];
+        thread->call[n].product_counts = counts ? thread->product_counts : NULL;
+        for (int r = 0; r < HU_PRODUCT_ROLES; r++) thread->product_counts[r] = (hu_gemm_counts){0};
+    }
+}
+
+void hu_products_collect(hu_run *run, uint32_t n) {
+    hu_gemm_counts *total = run->edges->products[n].counts;
+    for (int t = 0; t < run->options.threads; t++)
+        for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
+            const hu_gemm_counts *more = &run->thread[t].product_counts[r];
+            total[r].values += more->values;
+            total[r].subnormal += more->subnormal;
+            total[r].overflow += more->overflow;
+        }
+}

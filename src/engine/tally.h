@@ -1,0 +1,25 @@
+/* engine/tally.h - the counts of the threads go to the edges, and stop a pass where a format could
+ * not encode a number. */
+#ifndef HU_ENGINE_TALLY_H
+#define HU_ENGINE_TALLY_H
+#include "engine/state.h"
+
+/* Zeroes the threads' tallies: the start of a pass. */
+void hu_tally_clear(hu_run *run);
+
+/* Adds counts to an edge (evaluation leaves no trace), and marks the pass as overflowed if what was
+ * rounded cannot be encoded. */
+void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
+                  bool in_gradient);
+
+/* All rows of a tensor are there: rounds staged rows, and adds the tallies of all threads to the
+ * edge. index: of the tally. */
+void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
+                      bool in_gradient);
+
+/* Zeroes the threads' counts of accumulators, and lets the node's calls count where the pass asks
+ * for it; then adds them to the node's. */
+void hu_products_begin(hu_run *run, uint32_t node);
+void hu_products_collect(hu_run *run, uint32_t node);
+
+#endif

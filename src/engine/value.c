@@ -1,0 +1,120 @@
+#include "engine/value.h"
+
+#include "engine/facts.h"
+
+/* Where a lazy node writes: over its input, in place, or scratch. */
+static float *making_room(hu_visit *visit, const hu_node *node, const hu_op_call *call,
+                          bool is_stored) {
+    const hu_slot *slot = &visit->run->value[node->out[0]];
+    bool in_place = is_stored && slot->storage.trait->is_float32;
+    if (in_place || !hu_overwrites_input(visit->run, node))
+        return hu_visit_place(visit, slot, is_stored);
+    if (is_stored) hu_visit_touch(visit, slot->buffer);
+    hu_forget(&visit->thread->value[node->in[0]]);
+    return (float *)call->in[0];
+}
+
+/* A lazy node's call with its inputs. */
+static hu_op_call *load_inputs(hu_visit *visit, uint32_t n) {
+    const hu_node *node = &visit->run->graph->node[n];
+    hu_op_call *call = hu_visit_call(visit, n);
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_value(visit, node->in[i]);
+    return call;
+}
+
+/* True if a relu and the node before it run as one: nobody rounds, counts or reads the numbers
+ * between them. A rehearsal takes the unfused path: it uses the same buffers and at least as much
+ * scratch, because it takes the relu's mask before the inner op borrows scratch. */
+static bool joins_relu(const hu_run *run, const hu_node *node) {
+    hu_value_id in = node->in[0];
+    if (!node->op->is_relu || run->rehearsal.is_on || run->pass.scan || run->records ||
+        !hu_overwrites_input(run, node))
+        return false;
+    const hu_op *before = run->graph->node[run->graph->value[in].producer].op;
+    return before->forward_relu && !hu_quantizer_rounds(&run->value[in].edge->quantizer) &&
+           run->graph->value[in].elements % 8 == 0;
+}
+
+/* The output of a relu and of the node before it. */
+static float *make_with_relu(hu_visit *visit, uint32_t n, bool is_stored) {
+    hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    uint32_t before = run->graph->value[node->in[0]].producer;
+    hu_op_call *relu = hu_visit_call(visit, n), *call = load_inputs(visit, before);
+    const hu_node *first = &run->graph->node[before];
+    const hu_slot *slot = &run->value[node->out[0]];
+    bool in_place = is_stored && slot->storage.trait->is_float32;
+    hu_visit_point_mask(visit, n, relu);
+    call->out[0] =
+        in_place ? hu_visit_place(visit, slot, is_stored) : making_room(visit, first, call, false);
+    hu_visit_lend_scratch(visit, before, call);
+    hu_work_start(visit);
+    first->op->forward_relu(call, relu->mask);
+    hu_work_stop(visit, run->exec[before].kind);
+    return call->out[0];
+}
+
+/* True if the output of a node holds values of its format before it is rounded. */
+static bool stays_on_grid(const hu_run *run, const hu_node *node) {
+    return node->op->selects_input &&
+           hu_stays_on_grid(run, &run->value[node->in[0]].edge->quantizer,
+                            &run->value[node->out[0]].edge->quantizer);
+}
+
+/* Runs a lazy node; true: *rows are its output, false: the output must be read from storage. */
+static bool make(hu_visit *visit, uint32_t n, const float **rows) {
+    hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    hu_value_id out = node->out[0];
+    bool is_first = visit->pass == HU_FORWARD && run->made_in[out] == visit->region;
+    bool is_stored = is_first && !run->is_virtual[out];
+    float *y;
+    if (joins_relu(run, node)) {
+        y = make_with_relu(visit, n, is_stored);
+    } else {
+        hu_visit_point_mask(visit, n, hu_visit_call(visit, n));
+        hu_op_call *call = load_inputs(visit, n);
+        y = call->out[0] = making_room(visit, node, call, is_stored);
+        hu_visit_lend_scratch(visit, n, call);
+        hu_visit_run_op(visit, n, node->op->forward, call);
+    }
+    *rows = y;
+    hu_tally *tally = is_first ? &visit->thread->tally[hu_tally_of_value(run, out)] : NULL;
+    unsigned flags =
+        (is_stored ? HU_ROWS_STORED : 0) | (stays_on_grid(run, node) ? HU_ROWS_ON_GRID : 0);
+    return hu_visit_round(visit, &run->value[out], flags, tally, y);
+}
+
+/* True if a value is made in this visit: nobody stores it, or its first reader runs here. */
+static bool is_made_here(const hu_visit *visit, hu_value_id v) {
+    hu_run *run = visit->run;
+    uint32_t p = run->graph->value[v].producer;
+    if (p == HU_NONE || !run->exec[p].is_lazy) return false;
+    if (run->rehearsal.is_on && run->made_in[v] == HU_NONE) run->made_in[v] = visit->region;
+    return run->is_virtual[v] || (visit->pass == HU_FORWARD && run->made_in[v] == visit->region);
+}
+
+const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
+    hu_run *run = visit->run;
+    hu_seen *seen = &visit->thread->value[v];
+    const float *rows = NULL;
+    if (hu_is_seen(visit, seen)) return seen->rows;
+    if (!is_made_here(visit, v) || !make(visit, run->graph->value[v].producer, &rows))
+        rows = hu_visit_read(visit, &run->value[v]);
+    hu_see(visit, seen, rows);
+    return rows;
+}
+
+const float *hu_visit_saved(hu_visit *visit, const hu_node *node, int i) {
+    return hu_saves_input(node->op, i) ? hu_visit_value(visit, node->in[i]) : NULL;
+}
+
+float *hu_visit_room(hu_visit *visit, hu_value_id v) {
+    return hu_visit_place(visit, &visit->run->value[v], true);
+}
+
+void hu_visit_store(hu_visit *visit, hu_value_id v, float *x) {
+    hu_tally *tally = &visit->thread->tally[hu_tally_of_value(visit->run, v)];
+    if (hu_visit_round(visit, &visit->run->value[v], HU_ROWS_STORED, tally, x))
+        hu_see(visit, &visit->thread->value[v], x);
+}

@@ -1,0 +1,17 @@
+/* engine/value.h - forward values in a visit: read from storage, or made by a lazy node. */
+#ifndef HU_ENGINE_VALUE_H
+#define HU_ENGINE_VALUE_H
+#include "engine/rows.h"
+
+/* The rounded rows of a forward value. Borrowed: valid during the visit. */
+const float *hu_visit_value(hu_visit *visit, hu_value_id v);
+
+/* Input i as a node's backward part sees it: NULL if it is not saved. */
+const float *hu_visit_saved(hu_visit *visit, const hu_node *node, int i);
+
+/* Room for the rows of a value that is loaded or made by the region's own node; then their rounding
+ * and storing. */
+float *hu_visit_room(hu_visit *visit, hu_value_id v);
+void hu_visit_store(hu_visit *visit, hu_value_id v, float *x);
+
+#endif

@@ -1,0 +1,201 @@
+#include "layout/buffers.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/facts.h"
+#include "engine/usage.h"
+#include "layout/arena.h"
+
+/* A buffer that nobody has used yet. */
+static hu_status add_buffer(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id) {
+    *id = HU_NONE;
+    if (bytes == 0) return HU_OK;
+    if (run->buffer_count == run->buffer_capacity) {
+        void *array = run->buffers;
+        uint32_t wanted = run->buffer_capacity ? 2 * run->buffer_capacity : 256;
+        hu_status st = hu_realloc(&array, wanted * sizeof *run->buffers);
+        if (st != HU_OK) return st;
+        run->buffers = array;
+        run->buffer_capacity = wanted;
+    }
+    *id = run->buffer_count++;
+    run->buffers[*id] = (hu_buffer){bytes, INT32_MAX, -1, role, 0};
+    return HU_OK;
+}
+
+/* Float32 room for the rows of a packed slot whose scale is not known yet. */
+static hu_status staging_buffer(hu_run *run, hu_slot *slot) {
+    bool is_staged = hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    if (!is_staged || slot->storage.trait->is_float32) return HU_OK;
+    return add_buffer(run, (size_t)(slot->elements * run->options.batch) * sizeof(float),
+                      HU_BUFFER_SCRATCH, &slot->staging);
+}
+
+/* The rounded copy of a parameter is there from the start of a step to the update. */
+static hu_status parameter_buffer(hu_run *run, hu_slot *slot) {
+    if (!hu_quantizer_rounds(&slot->edge->quantizer)) return HU_OK;
+    hu_status st =
+        add_buffer(run, hu_storage_bytes(&slot->storage, 1), HU_BUFFER_WEIGHT, &slot->buffer);
+    if (st != HU_OK) return st;
+    run->rehearsal.time = 0;
+    hu_rehearse_buffer(run, slot->buffer);
+    run->rehearsal.time = hu_time_update(run->graph);
+    hu_rehearse_buffer(run, slot->buffer);
+    return HU_OK;
+}
+
+static hu_status value_buffers(hu_run *run) {
+    hu_status st = HU_OK;
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
+        const hu_value_info *value = &run->graph->value[v];
+        hu_slot *slot = &run->value[v];
+        if (value->role == HU_VALUE_PARAMETER) HU_TRY(parameter_buffer(run, slot));
+        if (value->role != HU_VALUE_ACTIVATION && value->role != HU_VALUE_INPUT) continue;
+        HU_TRY(staging_buffer(run, slot));
+        HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, run->options.batch),
+                          HU_BUFFER_ACTIVATION, &slot->buffer));
+    }
+done:
+    return st;
+}
+
+static hu_status gradient_buffers(hu_run *run) {
+    const hu_graph *graph = run->graph;
+    hu_status st = HU_OK;
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        if (!hu_use_has_gradient(graph, u)) continue;
+        hu_slot *slot = &run->grad[u];
+        bool is_param = graph->value[graph->use[u].value].role == HU_VALUE_PARAMETER;
+        if (!is_param) HU_TRY(staging_buffer(run, slot));
+        HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, is_param ? 1 : run->options.batch),
+                          is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT,
+                          &slot->buffer));
+    }
+done:
+    return st;
+}
+
+/* Float32 room for the unpacked working copies of a node's rounded parameters. */
+static size_t unpacked_param_bytes(const hu_run *run, const hu_node *node) {
+    size_t bytes = 0;
+    for (int j = 0; j < node->n_params; j++) {
+        const hu_slot *slot = &run->value[node->param[j]];
+        if (hu_quantizer_rounds(&slot->edge->quantizer) && !slot->storage.trait->is_float32)
+            bytes += hu_round_up((size_t)slot->elements * sizeof(float), 64);
+    }
+    return bytes;
+}
+
+static size_t size_of(size_t (*size)(const hu_node_info *, void *, hu_pass), const hu_exec *exec,
+                      hu_pass pass) {
+    return size ? size(&exec->info, exec->state, pass) : 0;
+}
+
+static hu_status pass_buffers(hu_run *run, uint32_t n, hu_pass pass, size_t chunks) {
+    hu_status st = HU_OK;
+    const hu_node *node = &run->graph->node[n];
+    hu_exec *exec = &run->exec[n];
+    HU_TRY(add_buffer(run, exec->partial_count[pass] * chunks * sizeof(double), HU_BUFFER_SCRATCH,
+                      &exec->partial[pass]));
+    HU_TRY(add_buffer(run, size_of(node->op->workspace_bytes, exec, pass), HU_BUFFER_SCRATCH,
+                      &exec->workspace[pass]));
+    HU_TRY(
+        add_buffer(run, unpacked_param_bytes(run, node), HU_BUFFER_SCRATCH, &exec->params[pass]));
+done:
+    return st;
+}
+
+/* Parameter gradients of a node are summed chunk by chunk in at most this many partial results,
+ * fewer if they are large; never a function of the threads. */
+enum { MOST_PARTIALS = 16, FEWEST_PARTIALS = 4, USUAL_PARTIAL_BYTES = 64 << 20 };
+
+static int64_t span_of(const hu_exec *exec, int64_t chunks) {
+    int64_t bytes = exec->dparam_elements * (int64_t)sizeof(float);
+    int64_t partials = bytes ? USUAL_PARTIAL_BYTES / bytes : MOST_PARTIALS;
+    if (partials > MOST_PARTIALS) partials = MOST_PARTIALS;
+    if (partials < FEWEST_PARTIALS) partials = FEWEST_PARTIALS;
+    return (chunks + partials - 1) / partials;
+}
+
+static hu_status dparam_buffer(hu_run *run, uint32_t n, int64_t chunks) {
+    const hu_node *node = &run->graph->node[n];
+    hu_exec *exec = &run->exec[n];
+    for (int j = 0; j < node->n_params; j++)
+        if (run->graph->value[node->param[j]].role == HU_VALUE_PARAMETER)
+            exec->dparam_elements += run->graph->value[node->param[j]].elements;
+    exec->span = hu_dparam_per_chunk(run, n) ? span_of(exec, chunks) : 1;
+    int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
+    return add_buffer(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
+                      HU_BUFFER_SCRATCH, &exec->dpartial);
+}
+
+static hu_status node_buffers(hu_run *run, uint32_t n) {
+    hu_status st = HU_OK;
+    const hu_node *node = &run->graph->node[n];
+    hu_exec *exec = &run->exec[n];
+    int64_t chunks = (run->options.batch + run->options.chunk - 1) / run->options.chunk;
+    exec->mask = exec->stats = exec->dpartial = HU_NONE;
+    exec->partial[1] = exec->workspace[1] = exec->params[1] = HU_NONE;
+    if (node->op->mask_bytes) exec->mask_bytes = node->op->mask_bytes(&exec->info);
+    HU_TRY(add_buffer(run, exec->mask_bytes * (size_t)run->options.batch, HU_BUFFER_MASK,
+                      &exec->mask));
+    if (node->op->stats_count)
+        HU_TRY(add_buffer(run, node->op->stats_count(&exec->info) * sizeof(double),
+                          HU_BUFFER_SCRATCH, &exec->stats));
+    HU_TRY(pass_buffers(run, n, HU_FORWARD, (size_t)chunks));
+    if (!node->needs_backward) return HU_OK;
+    HU_TRY(pass_buffers(run, n, HU_BACKWARD, (size_t)chunks));
+    HU_TRY(dparam_buffer(run, n, chunks));
+done:
+    return st;
+}
+
+static void point_slot(hu_run *run, hu_slot *slot) {
+    slot->data = hu_buffer_data(run, slot->buffer);
+    slot->staged = hu_buffer_data(run, slot->staging);
+}
+
+static void point_slots(hu_run *run, size_t scratch_offset) {
+    const hu_graph *graph = run->graph;
+    for (hu_value_id v = 0; v < graph->value_count; v++) point_slot(run, &run->value[v]);
+    for (uint32_t u = 0; u < graph->use_count; u++) point_slot(run, &run->grad[u]);
+    for (int t = 0; t < run->options.threads; t++)
+        run->thread[t].scratch = run->arena + scratch_offset + (size_t)t * run->scratch_bytes;
+}
+
+/* A thread loads images and labels through its scratch, too. */
+static void reserve_input(hu_run *run) {
+    size_t elements = (size_t)run->graph->value[run->graph->image].elements + 1;
+    hu_rehearse_scratch(run, elements * (size_t)run->options.chunk * sizeof(float) + 128);
+}
+
+hu_status hu_buffers_declare(hu_run *run) {
+    hu_status st = HU_OK;
+    HU_TRY(value_buffers(run));
+    HU_TRY(gradient_buffers(run));
+    for (uint32_t n = 0; n < run->graph->node_count; n++) HU_TRY(node_buffers(run, n));
+    reserve_input(run);
+done:
+    return st;
+}
+
+hu_status hu_buffers_place(hu_run *run) {
+    hu_status st = HU_OK;
+    uint32_t scratch;
+    void *block;
+    /* All threads' scratch is one buffer that lives from the first to the last time. */
+    run->scratch_bytes = hu_round_up(run->scratch_bytes, 4096);
+    HU_TRY(add_buffer(run, run->scratch_bytes * (size_t)run->options.threads, HU_BUFFER_SCRATCH,
+                      &scratch));
+    run->buffers[scratch].first = 0;
+    run->buffers[scratch].last = hu_time_update(run->graph);
+    HU_TRY(hu_arena_place(run->buffers, run->buffer_count, &run->arena_bytes));
+    HU_TRY(hu_alloc_for(HU_MEMORY_ARENA, run->arena_bytes, &block));
+    run->arena = block;
+    point_slots(run, run->buffers[scratch].offset);
+done:
+    return st;
+}

@@ -1,0 +1,26 @@
+/* layout/buffers.h - the buffers of a run: who needs how many bytes from when to when. */
+#ifndef HU_LAYOUT_BUFFERS_H
+#define HU_LAYOUT_BUFFERS_H
+#include "engine/state.h"
+
+/* Times of the plan: inputs are loaded at 0, node n runs forward at n + 1 and backward at 2 N - n;
+ * the update is last. */
+static inline int32_t hu_time_forward(uint32_t node) {
+    return (int32_t)node + 1;
+}
+static inline int32_t hu_time_backward(const hu_graph *graph, uint32_t node) {
+    return (int32_t)(2 * graph->node_count - node);
+}
+static inline int32_t hu_time_update(const hu_graph *graph) {
+    return (int32_t)(2 * graph->node_count + 1);
+}
+
+/* Declares the buffers of all slots and nodes. Nobody uses them yet: the rehearsal finds when they
+ * are used, and drops what nobody uses. */
+hu_status hu_buffers_declare(hu_run *run);
+
+/* Places the buffers that the rehearsal has given lifetimes, allocates the arena, and points slots
+ * and threads into it. */
+hu_status hu_buffers_place(hu_run *run);
+
+#endif

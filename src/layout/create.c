@@ -1,0 +1,333 @@
+#include "layout/create.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "engine/scale.h"
+#include "engine/state.h"
+#include "engine/work.h"
+#include "kernel/draw/draw.h"
+#include "layout/buffers.h"
+#include "layout/fuse.h"
+#include "layout/rehearse.h"
+#include "layout/slots.h"
+
+static hu_status make_array(size_t count, size_t bytes, void *array) {
+    return hu_alloc_array(count, bytes, (void **)array);
+}
+
+/* Rows of a value: samples for activations, the whole for parameters. */
+static hu_status init_slots(hu_run *run) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = run->graph;
+    hu_storage_mode mode = run->options.storage;
+    char name[2 * HU_NAME_BYTES];
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, &value->shape, "round",
+                            value->name));
+        HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, &value->shape,
+                            "round.grad.sum", value->name));
+    }
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        const hu_value_info *value = &graph->value[graph->use[u].value];
+        snprintf(name, sizeof name, "%s>%s.%d", value->name, graph->node[graph->use[u].node].name,
+                 graph->use[u].index);
+        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, &value->shape, "round.grad",
+                            name));
+    }
+done:
+    return st;
+}
+
+static hu_status create_parameters(hu_run *run) {
+    const hu_graph *graph = run->graph;
+    int64_t trained = 0, total;
+    void *block;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        run->offset[v] = trained;
+        trained += graph->value[v].elements;
+    }
+    total = trained;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (graph->value[v].role != HU_VALUE_BUFFER) continue;
+        run->offset[v] = total;
+        total += graph->value[v].elements;
+    }
+    run->trained = trained;
+    run->block = total;
+    hu_status st =
+        hu_alloc_for(HU_MEMORY_PARAMETERS, (size_t)total * sizeof *run->parameters, &block);
+    run->parameters = block;
+    return st;
+}
+
+static hu_status create_nodes(hu_run *run) {
+    for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        const hu_node *node = &run->graph->node[n];
+        hu_exec *exec = &run->exec[n];
+        exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
+        exec->info.accumulation = &run->edges->products[n].accumulation;
+        exec->info.by_dnn = run->options.by_dnn;
+        exec->info.by_winograd = run->options.by_winograd;
+        exec->kind = hu_work_of_op(node->op);
+        exec->sums_in_batch_order =
+            node->op->in_batch_order && node->op->in_batch_order(&exec->info);
+        for (int pass = 0; pass < 2 && node->op->partial_count; pass++)
+            exec->partial_count[pass] = node->op->partial_count(&exec->info, (hu_pass)pass);
+        if (!node->op->create) continue;
+        hu_status st = node->op->create(&exec->info, &exec->state);
+        if (st != HU_OK) return hu_fail_within(st, "node '%s': ", node->name);
+    }
+    return HU_OK;
+}
+
+static uint32_t argument_count(const hu_node *node) {
+    return 2 * (uint32_t)node->n_in + 2 * (uint32_t)node->n_out + 2 * (uint32_t)node->n_params;
+}
+
+/* Points the argument arrays of a call into place; gives what is behind them. */
+static void **point_arguments(const hu_node *node, hu_op_call *call, void **place) {
+    call->in = (const float **)place;
+    call->din = (float **)(place += node->n_in);
+    call->out = (float **)(place += node->n_in);
+    call->dout = (const float **)(place += node->n_out);
+    call->param = (const float **)(place += node->n_out);
+    call->dparam = (float **)(place += node->n_params);
+    return place + node->n_params;
+}
+
+/* Gives every thread a call for every node. */
+static hu_status create_threads(hu_run *run) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = run->graph;
+    size_t threads = (size_t)run->options.threads, arguments = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) arguments += argument_count(&graph->node[n]);
+    HU_TRY(make_array(threads, sizeof *run->thread, &run->thread));
+    HU_TRY(make_array(threads * arguments, sizeof(void *), &run->pointers));
+    void **place = run->pointers;
+    for (size_t t = 0; t < threads; t++) {
+        hu_thread *thread = &run->thread[t];
+        HU_TRY(make_array(graph->node_count, sizeof *thread->call, &thread->call));
+        HU_TRY(make_array(hu_tally_count(run), sizeof *thread->tally, &thread->tally));
+        HU_TRY(make_array(graph->value_count, sizeof *thread->value, &thread->value));
+        HU_TRY(make_array(graph->use_count, sizeof *thread->contribution, &thread->contribution));
+        HU_TRY(make_array(graph->node_count, sizeof *thread->mask, &thread->mask));
+        HU_TRY(make_array((size_t)hu_run_work_count(), sizeof(double), &thread->seconds));
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            place = point_arguments(&graph->node[n], &thread->call[n], place);
+            thread->call[n].thread = (int)t;
+        }
+        for (uint32_t i = 0; i < hu_tally_count(run); i++)
+            hu_round_counts_clear(&thread->tally[i].counts);
+    }
+done:
+    return st;
+}
+
+/* Keeps every later product of samples, elements and bytes far from overflow. */
+enum { MAX_SAMPLES = 1 << 28, MAX_THREADS = 1024 };
+static const int64_t max_elements = INT64_C(1) << 44;
+
+static hu_status check_options(const hu_graph *graph, const hu_run_options *options) {
+    if (options->batch < 1 || options->chunk < 1 || options->threads < 1)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "batch %lld, chunk %lld, threads %d: each must be at least 1",
+                       (long long)options->batch, (long long)options->chunk, options->threads);
+    if (options->batch > MAX_SAMPLES || options->chunk > MAX_SAMPLES ||
+        options->threads > MAX_THREADS)
+        return hu_fail(HU_ERR_LIMIT,
+                       "batch %lld, chunk %lld, threads %d: expected at most %d, %d and %d",
+                       (long long)options->batch, (long long)options->chunk, options->threads,
+                       MAX_SAMPLES, MAX_SAMPLES, MAX_THREADS);
+    int64_t samples = options->batch > options->chunk ? options->batch : options->chunk;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (graph->value[v].elements > max_elements / samples)
+            return hu_fail(HU_ERR_LIMIT,
+                           "'%s': %lld samples of %lld elements, expected at most %lld",
+                           graph->value[v].name, (long long)samples,
+                           (long long)graph->value[v].elements, (long long)max_elements);
+    return HU_OK;
+}
+
+/* Room for the maxima of all tensors with delayed scales, all empty. */
+static hu_status create_history(hu_run *run) {
+    uint64_t fingerprint;
+    void *block;
+    uint32_t words = hu_scale_place_history(run, &fingerprint);
+    if (words == 0) return HU_OK;
+    hu_status st = hu_alloc_array(words, sizeof *run->history, &block);
+    if (st != HU_OK) return st;
+    run->history = block;
+    run->history_words = words;
+    hu_scale_clear_history(run, fingerprint);
+    return HU_OK;
+}
+
+hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_run_options *options,
+                        hu_run **result) {
+    hu_status st = HU_OK;
+    hu_run *run = NULL;
+    *result = NULL;
+    HU_TRY(check_options(graph, options));
+    HU_TRY(make_array(1, sizeof *run, &run));
+    *run = (hu_run){.graph = graph, .edges = edges, .options = *options};
+    HU_TRY(make_array(graph->value_count, sizeof *run->value, &run->value));
+    HU_TRY(make_array(graph->value_count, sizeof *run->grad_sum, &run->grad_sum));
+    HU_TRY(make_array(graph->use_count, sizeof *run->grad, &run->grad));
+    HU_TRY(make_array(graph->node_count, sizeof *run->exec, &run->exec));
+    HU_TRY(make_array(graph->value_count, sizeof *run->offset, &run->offset));
+    HU_TRY(make_array(graph->value_count, sizeof *run->made_in, &run->made_in));
+    HU_TRY(make_array(graph->use_count, sizeof *run->stored_as, &run->stored_as));
+    HU_TRY(make_array(graph->value_count, sizeof *run->is_virtual, &run->is_virtual));
+    for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
+    HU_TRY(init_slots(run));
+    HU_TRY(create_history(run));
+    HU_TRY(create_parameters(run));
+    HU_TRY(create_nodes(run));
+    HU_TRY(create_threads(run));
+    hu_fuse_plan(run);
+    HU_TRY(hu_buffers_declare(run));
+    HU_TRY(hu_rehearse(run));
+    HU_TRY(hu_buffers_place(run));
+    HU_TRY(hu_run_reserve(run, options->batch));
+    run->context.seed = options->seed;
+    *result = run;
+    run = NULL;
+done:
+    hu_run_free(run);
+    return st;
+}
+
+/* Takes out of a run what goes from step to step. */
+static hu_run take_state(hu_run *run) {
+    hu_run state = {.graph = run->graph,
+                    .parameters = run->parameters,
+                    .value = run->value,
+                    .grad_sum = run->grad_sum,
+                    .grad = run->grad,
+                    .history = run->history,
+                    .histogram = run->histogram};
+    run->parameters = NULL;
+    run->value = run->grad_sum = run->grad = NULL;
+    run->history = NULL;
+    run->histogram = NULL;
+    return state;
+}
+
+static void release_slots(hu_slot *slots, uint32_t count) {
+    for (uint32_t i = 0; slots && i < count; i++) hu_slot_release(&slots[i]);
+    hu_free(slots);
+}
+
+/* What take_state takes. */
+static void free_state(hu_run *run) {
+    release_slots(run->value, run->graph->value_count);
+    release_slots(run->grad_sum, run->graph->value_count);
+    release_slots(run->grad, run->graph->use_count);
+    hu_free(run->history);
+    hu_free(run->histogram);
+    hu_free(run->parameters);
+}
+
+hu_status hu_run_replan(hu_run **run) {
+    hu_run *old = *run;
+    hu_edge_table *edges = old->edges;
+    hu_run_options options = old->options;
+    hu_run state = take_state(old);
+    hu_run_free(old); /* first, so that two arenas never stand side by side */
+    hu_status st = hu_run_create(state.graph, edges, &options, run);
+    if (st == HU_OK) {
+        memcpy((*run)->parameters, state.parameters,
+               (size_t)(*run)->block * sizeof *state.parameters);
+        hu_scale_carry(*run, &state);
+        (*run)->histogram = state.histogram;
+        state.histogram = NULL;
+    }
+    free_state(&state);
+    return st;
+}
+
+void hu_run_free(hu_run *run) {
+    if (!run) return;
+    for (uint32_t n = 0; run->exec && n < run->graph->node_count; n++) {
+        const hu_op *op = run->graph->node[n].op;
+        if (op->release && run->exec[n].state) op->release(run->exec[n].state);
+        for (int pass = 0; pass < 2; pass++) hu_free(run->exec[n].members[pass].node);
+    }
+    for (int t = 0; run->thread && t < run->options.threads; t++) {
+        hu_free(run->thread[t].call);
+        hu_free(run->thread[t].tally);
+        hu_free(run->thread[t].value);
+        hu_free(run->thread[t].contribution);
+        hu_free(run->thread[t].mask);
+        hu_free(run->thread[t].seconds);
+    }
+    free_state(run);
+    hu_free(run->thread);
+    hu_free(run->pointers);
+    hu_free(run->exec);
+    hu_free(run->made_in);
+    hu_free(run->stored_as);
+    hu_free(run->is_virtual);
+    hu_free(run->offset);
+    hu_free(run->buffers);
+    hu_free(run->arena);
+    hu_free(run);
+}
+
+/* Initial numbers first .. first+count-1 of a parameter. */
+static void draw_initial(const hu_init *init, const hu_random_key *key, int64_t first,
+                         int64_t count, float *x) {
+    switch (init->kind) {
+    case HU_INIT_NORMAL:
+        hu_draw_normals(key, (uint64_t)first, (size_t)count, x);
+        for (int64_t i = 0; i < count; i++) x[i] = init->scale * x[i];
+        break;
+    case HU_INIT_UNIFORM:
+        hu_draw_uniforms(key, (uint64_t)first, (size_t)count, x);
+        for (int64_t i = 0; i < count; i++) x[i] = init->scale * (2.0f * x[i] - 1.0f);
+        break;
+    case HU_INIT_CONSTANT:
+        for (int64_t i = 0; i < count; i++) x[i] = init->scale;
+        break;
+    }
+}
+
+void hu_run_init_parameters(hu_run *run) {
+    enum { BLOCK = 16384 };
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
+        const hu_value_info *value = &run->graph->value[v];
+        if (value->role != HU_VALUE_PARAMETER && value->role != HU_VALUE_BUFFER) continue;
+        hu_random_key key = {run->options.seed, hu_stream_id("init", value->name), 0};
+        float *x = run->parameters + run->offset[v];
+        int64_t elements = value->elements;
+#pragma omp parallel for num_threads(run->options.threads) if (elements > BLOCK) schedule(static)
+        for (int64_t first = 0; first < elements; first += BLOCK) {
+            int64_t left = elements - first;
+            draw_initial(&value->init, &key, first, left < BLOCK ? left : BLOCK, x + first);
+        }
+    }
+}
+
+hu_status hu_run_reserve(hu_run *run, int64_t samples) {
+    int64_t tail = samples % run->options.chunk;
+    for (uint32_t n = 0; tail && n < run->graph->node_count; n++) {
+        const hu_op *op = run->graph->node[n].op;
+        if (!op->prepare) continue;
+        hu_status st = op->prepare(&run->exec[n].info, run->exec[n].state, tail);
+        if (st != HU_OK) return hu_fail_within(st, "node '%s': ", run->graph->node[n].name);
+    }
+    return HU_OK;
+}
+
+hu_status hu_run_reserve_histograms(hu_run *run) {
+    void *block;
+    hu_status st = hu_alloc_array(hu_tally_count(run), sizeof *run->histogram, &block);
+    if (st == HU_OK) run->histogram = block;
+    return st;
+}

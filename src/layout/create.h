@@ -1,0 +1,27 @@
+/* layout/create.h - plans a run: slots, regions, buffers, one arena. Planning allocates and may
+ * fail; passes (engine/pass.h) do neither. */
+#ifndef HU_LAYOUT_CREATE_H
+#define HU_LAYOUT_CREATE_H
+#include "engine/run.h"
+
+/* Plans: checks the edges, makes primitives, lays out the arena. The graph must be finished. Owner
+ * frees with hu_run_free. */
+hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_run_options *options,
+                        hu_run **run);
+void hu_run_free(hu_run *run);
+
+/* Plans again for edges whose quantizers have changed: parameters, buffers and the maxima of
+ * delayed scales stay; everything that lives in the arena is lost, and times begin at zero. On
+ * failure *run is NULL and its parameters are lost. */
+hu_status hu_run_replan(hu_run **run);
+
+/* Initial parameters: f(seed, name), independent of formats. */
+void hu_run_init_parameters(hu_run *run);
+
+/* Makes what a batch of this many samples needs, so that passes of that size allocate nothing. */
+hu_status hu_run_reserve(hu_run *run, int64_t samples);
+
+/* Makes room for a histogram of every tensor (engine/record.h). */
+hu_status hu_run_reserve_histograms(hu_run *run);
+
+#endif

@@ -1,0 +1,207 @@
+#include "layout/fuse.h"
+
+#include "engine/facts.h"
+
+/* Reads and operations that making a value once more may cost: relu(bn(x)) costs 3, relu(bn(x) + y)
+ * with y at hand 5. */
+enum { MOST_COST = 3 };
+
+static const hu_node *producer_of(const hu_run *run, hu_value_id v) {
+    uint32_t p = run->graph->value[v].producer;
+    return p == HU_NONE ? NULL : &run->graph->node[p];
+}
+
+static bool needs_maximum(const hu_slot *slot) {
+    return hu_quantizer_needs_maximum(&slot->edge->quantizer);
+}
+
+/* ---- forward ---- */
+
+static bool is_reduced_by_reader(const hu_run *run, hu_value_id v) {
+    const hu_value_info *value = &run->graph->value[v];
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_op *reader = run->graph->node[run->graph->use[value->uses[k]].node].op;
+        if (reader->reduce && !reader->reduce_after_forward) return true;
+    }
+    return false;
+}
+
+static bool can_be_lazy(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    hu_value_id out = node->out[0];
+    return node->op->is_cheap && node->n_out == 1 && run->graph->value[out].use_count > 0 &&
+           !needs_maximum(&run->value[out]) && !is_reduced_by_reader(run, out);
+}
+
+static int making_cost(const hu_run *run, hu_value_id v) {
+    uint32_t p = run->graph->value[v].producer;
+    if (p == HU_NONE || !run->exec[p].is_lazy || !run->is_virtual[v]) return 1;
+    int cost = 1;
+    for (int i = 0; i < run->graph->node[p].n_in; i++)
+        cost += making_cost(run, run->graph->node[p].in[i]);
+    return cost;
+}
+
+/* True if the backward pass of a reader wants the value. */
+static bool is_saved(const hu_run *run, hu_value_id v) {
+    const hu_value_info *value = &run->graph->value[v];
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_use *use = &run->graph->use[value->uses[k]];
+        const hu_node *reader = &run->graph->node[use->node];
+        if (reader->needs_backward && hu_saves_input(reader->op, use->index)) return true;
+    }
+    return false;
+}
+
+static bool stays_virtual(hu_run *run, uint32_t n) {
+    hu_value_id out = run->graph->node[n].out[0];
+    if (run->graph->node[n].op->saves & HU_SAVE_OUTPUT_0) return false;
+    if (!run->options.recompute)
+        return run->graph->value[out].use_count == 1 && !is_saved(run, out);
+    run->is_virtual[out] = true;
+    if (making_cost(run, out) <= MOST_COST) return true;
+    return run->graph->value[out].use_count == 1 && !is_saved(run, out);
+}
+
+static void plan_forward(hu_run *run) {
+    for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        run->exec[n].is_lazy = run->options.fuse && can_be_lazy(run, n);
+        if (!run->exec[n].is_lazy) continue;
+        hu_value_id out = run->graph->node[n].out[0];
+        run->is_virtual[out] = stays_virtual(run, n);
+    }
+}
+
+/* The region that makes the input of a batch norm reduces it too; a loss does so itself. */
+static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    if (node->op->reduce_after_forward) return n;
+    uint32_t p = run->graph->value[node->in[0]].producer;
+    bool can = node->op->is_cheap && node->op->reduce && p != HU_NONE && !run->exec[p].is_lazy;
+    return can && !needs_maximum(&run->value[node->in[0]]) ? p : HU_NONE;
+}
+
+/* ---- backward ---- */
+
+/* True if the gradient of a value can be put together in any visit: no scale of it or of its
+ * contributions waits for a maximum. */
+static bool gradient_is_local(const hu_run *run, hu_value_id v) {
+    const hu_value_info *value = &run->graph->value[v];
+    const hu_slot *sum = &run->grad_sum[v];
+    for (uint32_t k = 0; k < value->use_count; k++)
+        if (hu_use_has_gradient(run->graph, value->uses[k]) &&
+            needs_maximum(&run->grad[value->uses[k]]))
+            return false;
+    return !hu_rounds_gradient_sum(run, v) || (!needs_maximum(sum) && sum->history == HU_NONE);
+}
+
+static bool inputs_are_local(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; i < node->n_in; i++)
+        if (node->need_din[i] && needs_maximum(&run->grad[node->first_use + (uint32_t)i]))
+            return false;
+    return true;
+}
+
+/* The region in which the last contribution to the gradient of a value is made. */
+static uint32_t last_contribution(const hu_run *run, hu_value_id v) {
+    const hu_value_info *value = &run->graph->value[v];
+    uint32_t last = HU_NONE;
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        if (!hu_use_has_gradient(run->graph, value->uses[k])) continue;
+        uint32_t region = run->exec[run->graph->use[value->uses[k]].node].backward_in;
+        if (last == HU_NONE || region < last) last = region;
+    }
+    return last;
+}
+
+/* A batch norm whose input comes from a node with a region of its own. */
+static bool can_be_pulled(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    const hu_node *maker = producer_of(run, node->in[0]);
+    if (!node->op->is_cheap || !node->op->reduce || node->n_in != 1 || !node->need_din[0])
+        return false;
+    return maker && maker->needs_backward && !maker->op->is_cheap &&
+           gradient_is_local(run, node->in[0]) && gradient_is_local(run, node->out[0]);
+}
+
+static bool can_be_pushed(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    return node->op->is_cheap && !node->op->reduce && node->n_params == 0 && node->n_out == 1 &&
+           gradient_is_local(run, node->out[0]) && inputs_are_local(run, n) &&
+           last_contribution(run, node->out[0]) != HU_NONE;
+}
+
+static void place_backward(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    hu_exec *exec = &run->exec[n];
+    exec->backward_in = node->needs_backward ? n : HU_NONE;
+    if (!node->needs_backward || !run->options.fuse) return;
+    if (can_be_pulled(run, n)) {
+        exec->is_pulled = true;
+        exec->backward_in = run->graph->value[node->in[0]].producer;
+    } else if (can_be_pushed(run, n)) {
+        exec->backward_in = last_contribution(run, node->out[0]);
+    }
+    bool reduces = node->op->is_cheap && node->op->reduce && exec->partial_count[HU_BACKWARD] > 0;
+    if (reduces && gradient_is_local(run, node->out[0]))
+        exec->reduce_in[HU_BACKWARD] = last_contribution(run, node->out[0]);
+}
+
+/* Appends node n to a list of the guests of a region. */
+static void append(hu_exec *exec, uint32_t region, hu_guest_list list, uint32_t n) {
+    uint32_t *place = &exec[region].first[list];
+    while (*place != HU_NONE) place = &exec[*place].next[list];
+    *place = n;
+}
+
+/* The lists of every region, in the order in which their nodes run. */
+static void list_guests(hu_run *run) {
+    hu_exec *exec = run->exec;
+    uint32_t count = run->graph->node_count;
+    for (uint32_t n = 0; n < count; n++)
+        if (exec[n].reduce_in[HU_FORWARD] != HU_NONE)
+            append(exec, exec[n].reduce_in[HU_FORWARD], HU_GUESTS_REDUCED_FORWARD, n);
+    for (uint32_t n = count; n-- > 0;) {
+        uint32_t in = exec[n].backward_in;
+        if (in != HU_NONE && in != n && !exec[n].is_pulled) append(exec, in, HU_GUESTS_PUSHED, n);
+        if (exec[n].reduce_in[HU_BACKWARD] != HU_NONE)
+            append(exec, exec[n].reduce_in[HU_BACKWARD], HU_GUESTS_REDUCED_BACKWARD, n);
+    }
+}
+
+/* True if the contributions of two inputs of a node that copies its gradient are the same bits. */
+static bool are_same_rows(const hu_run *run, uint32_t a, uint32_t b) {
+    const hu_quantizer *of_a = &run->grad[a].edge->quantizer;
+    const hu_quantizer *of_b = &run->grad[b].edge->quantizer;
+    bool draws = hu_quantizer_rounds(of_a) && of_a->rounding == HU_ROUND_STOCHASTIC;
+    return hu_use_is_stored(run, a) && hu_use_is_stored(run, b) && !draws &&
+           of_a->rounding == of_b->rounding && hu_quantizer_same_numbers(of_a, of_b) &&
+           !needs_maximum(&run->grad[a]) && run->grad[a].history == HU_NONE;
+}
+
+static void share_contributions(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    if (!run->options.fuse || !node->op->copies_gradient || !node->needs_backward) return;
+    for (int i = 1; i < node->n_in; i++) {
+        uint32_t first = node->first_use, other = first + (uint32_t)i;
+        if (node->need_din[0] && node->need_din[i] && are_same_rows(run, first, other))
+            run->stored_as[other] = first;
+    }
+}
+
+void hu_fuse_plan(hu_run *run) {
+    for (uint32_t u = 0; u < run->graph->use_count; u++) run->stored_as[u] = u;
+    for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        hu_exec *exec = &run->exec[n];
+        for (int pass = 0; pass < 2; pass++) exec->reduce_in[pass] = HU_NONE;
+        for (int list = 0; list < HU_GUEST_LISTS; list++)
+            exec->first[list] = exec->next[list] = HU_NONE;
+    }
+    plan_forward(run);
+    for (uint32_t n = run->graph->node_count; n-- > 0;) place_backward(run, n);
+    for (uint32_t n = 0; n < run->graph->node_count && run->options.fuse; n++)
+        run->exec[n].reduce_in[HU_FORWARD] = forward_reducer(run, n);
+    for (uint32_t n = 0; n < run->graph->node_count; n++) share_contributions(run, n);
+    list_guests(run);
+}

@@ -1,0 +1,77 @@
+#include "layout/ledger.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "engine/state.h"
+#include "layout/buffers.h"
+
+/* Bytes that survive from forward to backward: activations and masks. */
+static uint64_t saved_bytes(const hu_run *run) {
+    int32_t end = (int32_t)run->graph->node_count;
+    uint64_t bytes = 0;
+    for (uint32_t b = 0; b < run->buffer_count; b++) {
+        const hu_buffer *buffer = &run->buffers[b];
+        bool kept = buffer->role == HU_BUFFER_ACTIVATION || buffer->role == HU_BUFFER_MASK;
+        if (kept && buffer->first <= end && buffer->last > end) bytes += buffer->bytes;
+    }
+    return bytes;
+}
+
+/* The time at which most bytes are alive. */
+static int32_t fullest_time(const hu_run *run) {
+    int32_t best = 0;
+    uint64_t most = 0;
+    for (int32_t time = 0; time <= hu_time_update(run->graph); time++) {
+        uint64_t bytes = 0;
+        for (uint32_t b = 0; b < run->buffer_count; b++)
+            if (run->buffers[b].first <= time && time <= run->buffers[b].last)
+                bytes += run->buffers[b].bytes;
+        if (bytes > most) best = time;
+        if (bytes > most) most = bytes;
+    }
+    return best;
+}
+
+/* Bytes of the arena by role, at the time at which most bytes are alive. */
+static void role_bytes(const hu_run *run, uint64_t bytes[HU_BUFFER_ROLE_COUNT]) {
+    int32_t time = fullest_time(run);
+    for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++) bytes[r] = 0;
+    for (uint32_t b = 0; b < run->buffer_count; b++)
+        if (run->buffers[b].first <= time && time <= run->buffers[b].last)
+            bytes[run->buffers[b].role] += run->buffers[b].bytes;
+}
+
+hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes) {
+    hu_ledger ledger = {.arena_bytes = run->arena_bytes,
+                        .parameters = (uint64_t)run->block * sizeof(float),
+                        .optimizer = optimizer_bytes,
+                        .saved = saved_bytes(run)};
+    role_bytes(run, ledger.arena);
+    ledger.total = ledger.arena_bytes + ledger.parameters + ledger.optimizer;
+    return ledger;
+}
+
+hu_ledger hu_ledger_now(void) {
+    hu_ledger now = {.arena_bytes = hu_memory_live(HU_MEMORY_ARENA),
+                     .parameters = hu_memory_live(HU_MEMORY_PARAMETERS),
+                     .optimizer = hu_memory_live(HU_MEMORY_OPTIMIZER)};
+    now.total = now.arena_bytes + now.parameters + now.optimizer;
+    return now;
+}
+
+hu_status hu_ledger_check(const hu_ledger *ledger, const hu_ledger *before) {
+    hu_ledger now = hu_ledger_now();
+    const struct {
+        const char *role;
+        uint64_t planned, counted;
+    } rows[] = {{"arena", ledger->arena_bytes, now.arena_bytes - before->arena_bytes},
+                {"parameters", ledger->parameters, now.parameters - before->parameters},
+                {"optimizer", ledger->optimizer, now.optimizer - before->optimizer}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].planned != rows[i].counted)
+            return hu_fail(HU_ERR_INTERNAL,
+                           "ledger: %s planned %" PRIu64 " bytes, the allocator counts %" PRIu64,
+                           rows[i].role, rows[i].planned, rows[i].counted);
+    return HU_OK;
+}

@@ -1,0 +1,126 @@
+#include "layout/rehearse.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "engine/facts.h"
+#include "engine/usage.h"
+#include "engine/visit.h"
+#include "layout/buffers.h"
+
+/* Adds the nodes that a region's visits have met to its members, in ascending order. */
+static hu_status keep_members(hu_run *run, uint32_t region, hu_pass pass) {
+    hu_members *members = &run->exec[region].members[pass];
+    uint32_t nodes = run->graph->node_count, count = 0;
+    void *array;
+    for (uint32_t n = 0; n < nodes; n++) count += run->rehearsal.has_met[n];
+    hu_status st = hu_alloc_array(count, sizeof *members->node, &array);
+    if (st != HU_OK) return st;
+    members->node = array;
+    for (uint32_t n = 0; n < nodes; n++)
+        if (run->rehearsal.has_met[n]) members->node[members->count++] = n;
+    memset(run->rehearsal.has_met, 0, nodes * sizeof *run->rehearsal.has_met);
+    return HU_OK;
+}
+
+/* One visit of a region, to a chunk of full length. */
+static void rehearse_visit(hu_run *run, uint32_t n, hu_pass pass, void (*step)(hu_visit *)) {
+    hu_visit visit = hu_visit_begin(run, &run->thread[0], n, pass, 0);
+    step(&visit);
+}
+
+/* The chunks of a node are done: its partial results are merged, its parameter gradients stored. */
+static void rehearse_finish(hu_run *run, uint32_t n, hu_pass pass) {
+    const hu_node *node = &run->graph->node[n];
+    hu_rehearse_buffer(run, run->exec[n].partial[pass]);
+    hu_rehearse_buffer(run, run->exec[n].stats);
+    if (pass == HU_BACKWARD) hu_rehearse_buffer(run, run->exec[n].dpartial);
+    for (int j = 0; j < node->n_params && pass == HU_BACKWARD; j++)
+        hu_rehearse_buffer(run, run->grad[node->first_use + (uint32_t)(node->n_in + j)].buffer);
+}
+
+static void rehearse_guests(hu_run *run, uint32_t n, hu_pass pass) {
+    for (uint32_t m = run->exec[n].first[pass]; m != HU_NONE; m = run->exec[m].next[pass])
+        rehearse_finish(run, m, pass);
+}
+
+static hu_status rehearse_forward(hu_run *run) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = run->graph;
+    run->rehearsal.time = 0;
+    hu_rehearse_buffer(run, run->value[graph->image].buffer);
+    hu_rehearse_buffer(run, run->value[graph->image].staging);
+    hu_rehearse_buffer(run, run->value[graph->label].buffer);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        run->rehearsal.time = hu_time_forward(n);
+        if (hu_reduces_alone(run, n, HU_FORWARD)) {
+            rehearse_visit(run, n, HU_FORWARD, hu_visit_reduce);
+            rehearse_finish(run, n, HU_FORWARD);
+        }
+        if (!run->exec[n].is_lazy) {
+            rehearse_visit(run, n, HU_FORWARD, hu_visit_forward);
+            rehearse_guests(run, n, HU_FORWARD);
+        }
+        HU_TRY(keep_members(run, n, HU_FORWARD));
+    }
+done:
+    return st;
+}
+
+static hu_status rehearse_backward(hu_run *run) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = run->graph;
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        if (!graph->node[n].needs_backward) continue;
+        run->rehearsal.time = hu_time_backward(graph, n);
+        if (hu_reduces_alone(run, n, HU_BACKWARD)) {
+            rehearse_visit(run, n, HU_BACKWARD, hu_visit_reduce);
+            rehearse_finish(run, n, HU_BACKWARD);
+        }
+        if (run->exec[n].backward_in == n) {
+            rehearse_visit(run, n, HU_BACKWARD, hu_visit_backward);
+            rehearse_finish(run, n, HU_BACKWARD);
+            rehearse_guests(run, n, HU_BACKWARD);
+        }
+        HU_TRY(keep_members(run, n, HU_BACKWARD));
+    }
+done:
+    return st;
+}
+
+/* The gradients and rounded copies of the parameters live until the update. */
+static void keep_until_update(hu_run *run) {
+    const hu_graph *graph = run->graph;
+    run->rehearsal.time = hu_time_update(graph);
+    for (uint32_t u = 0; u < graph->use_count; u++)
+        if (graph->value[graph->use[u].value].role == HU_VALUE_PARAMETER)
+            hu_rehearse_buffer(run, run->grad[u].buffer);
+}
+
+/* What no step has used needs no memory. */
+static void drop_unused(hu_run *run) {
+    for (uint32_t b = 0; b < run->buffer_count; b++) {
+        hu_buffer *buffer = &run->buffers[b];
+        if (buffer->last >= buffer->first) continue;
+        buffer->first = buffer->last = 0;
+        buffer->bytes = 0;
+    }
+}
+
+hu_status hu_rehearse(hu_run *run) {
+    hu_status st = HU_OK;
+    void *has_met;
+    HU_TRY(hu_alloc_array(run->graph->node_count, sizeof(bool), &has_met));
+    run->rehearsal = (hu_rehearsal){.is_on = true, .has_met = has_met};
+    run->pass = (hu_pass_options){.training = true, .samples = run->options.chunk};
+    run->chunks = 1;
+    HU_TRY(rehearse_forward(run));
+    HU_TRY(rehearse_backward(run));
+    keep_until_update(run);
+    drop_unused(run);
+done:
+    hu_free(run->rehearsal.has_met);
+    run->rehearsal = (hu_rehearsal){0};
+    return st;
+}

@@ -1,0 +1,13 @@
+/* layout/rehearse.h - the passes are walked through once without numbers, to learn from the code
+ * that will run when each buffer is used, how much scratch a thread needs, and which nodes run in
+ * each region.
+ */
+#ifndef HU_LAYOUT_REHEARSE_H
+#define HU_LAYOUT_REHEARSE_H
+#include "engine/state.h"
+
+/* Walks through a forward and a backward pass over the whole batch. Buffers must be declared. On
+ * the way the passes note what they use (engine/usage.h). */
+hu_status hu_rehearse(hu_run *run);
+
+#endif

@@ -1,0 +1,345 @@
+/* Random small graphs with random formats, a function of a seed. */
+#ifndef RANDOM_GRAPH_H
+#define RANDOM_GRAPH_H
+#include <stdio.h>
+
+#include "run_spy.h"
+
+enum { MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5 };
+
+/* ---- a random graph ---- */
+
+typedef struct world {
+    uint64_t seed, state;
+    hu_graph *graph;
+    hu_edge_table edges;
+    hu_value_id value[MOST_VALUES]; /* activations so far, the image first */
+    int count, names;
+    int64_t batch, chunk, tail;
+    bool counts_products, by_dnn, by_winograd;
+    float seed_gradient;
+} world;
+
+/* splitmix64 */
+static inline uint64_t draw(world *w, uint64_t below) {
+    uint64_t z = w->state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (z ^ (z >> 31)) % below;
+}
+
+static inline const hu_shape *shape_of(const world *w, hu_value_id v) {
+    return &w->graph->value[v].shape;
+}
+
+static inline int64_t channels_of(const world *w, hu_value_id v) {
+    const hu_shape *shape = shape_of(w, v);
+    return shape->extent[shape->rank - 1];
+}
+
+/* Mostly one of the latest values. */
+static inline hu_value_id pick(world *w) {
+    int among = draw(w, 10) < 7 && w->count > 3 ? 3 : w->count;
+    return w->value[w->count - 1 - (int)draw(w, (uint64_t)among)];
+}
+
+/* Another value of the same shape, or the same once more. */
+static inline hu_value_id pick_like(world *w, hu_value_id v) {
+    for (int i = 0; i < 24; i++) {
+        hu_value_id other = pick(w);
+        if (other != v && hu_shape_equal(shape_of(w, other), shape_of(w, v))) return other;
+    }
+    return v;
+}
+
+static inline hu_value_id apply(world *w, const hu_op *op, const void *attrs, int n_in,
+                                const hu_value_id *in) {
+    char name[32];
+    hu_value_id out[HU_MAX_OUTPUTS];
+    snprintf(name, sizeof name, "%s%d", op->name, w->names++);
+    if (hu_graph_apply(w->graph, op, name, NULL, attrs, n_in, in, out) != HU_OK)
+        fail_msg("seed %llu: %s", (unsigned long long)w->seed, hu_last_error());
+    const hu_node *node = &w->graph->node[w->graph->node_count - 1];
+    for (int i = 0; i < node->n_out && w->count < MOST_VALUES; i++) w->value[w->count++] = out[i];
+    return out[0];
+}
+
+static inline hu_value_id add_norm(world *w, hu_value_id v) {
+    const hu_batch_norm_attrs norm = {1e-5f, 0.1f};
+    return apply(w, &hu_op_batch_norm, &norm, 1, &v);
+}
+
+static inline hu_value_id add_conv(world *w, hu_value_id v) {
+    static const int64_t widths[] = {3, 4, 8, 17};
+    int64_t kernel = 1 + 2 * (int64_t)draw(w, 2), in = channels_of(w, v);
+    int64_t out = draw(w, 2) ? in : widths[draw(w, 4)], stride = draw(w, 5) ? 1 : 2;
+    bool is_depthwise = in == out && draw(w, 3) == 0;
+    int64_t groups = draw(w, 6) == 0 && in % 2 == 0 && out % 2 == 0 ? 2 : is_depthwise ? in : 1;
+    hu_conv_attrs conv = {out,
+                          kernel,
+                          kernel,
+                          stride,
+                          stride,
+                          kernel / 2,
+                          kernel / 2,
+                          1,
+                          1,
+                          groups,
+                          draw(w, 3) == 0,
+                          {HU_INIT_NORMAL, 0.3f},
+                          {HU_INIT_NORMAL, 0.1f}};
+    return apply(w, &hu_op_conv2d, &conv, 1, &v);
+}
+
+static inline void add_pool(world *w, hu_value_id v) {
+    int64_t kernel = 2 + (int64_t)draw(w, 4), most = shape_of(w, v)->extent[0];
+    hu_pool_attrs pool = {kernel, 2, 1 + (int64_t)draw(w, 2), 1, draw(w, 2) ? 1 : 0, 0};
+    if (most < kernel || shape_of(w, v)->extent[1] < 2) return;
+    apply(w, draw(w, 2) ? &hu_op_max_pool : &hu_op_avg_pool, &pool, 1, &v);
+}
+
+static inline void add_joining(world *w, const hu_op *op, hu_value_id v) {
+    int n = op->max_in == 2 ? 2 : 2 + (draw(w, 4) == 0);
+    hu_value_id in[3];
+    int64_t channels = channels_of(w, v) * n;
+    for (int i = 0; i < n; i++) in[i] = pick_like(w, v);
+    in[draw(w, (uint64_t)n)] = v;
+    bool grows = op == &hu_op_concat || op == &hu_op_interleave;
+    if (grows && channels > MOST_CHANNELS) return;
+    apply(w, op, NULL, n, in);
+}
+
+static inline void swap(hu_value_id pair[2]) {
+    hu_value_id first = pair[0];
+    pair[0] = pair[1];
+    pair[1] = first;
+}
+
+static inline hu_value_id add_relu(world *w, hu_value_id v) {
+    return apply(w, &hu_op_relu, NULL, 1, &v);
+}
+
+/* Nodes that often stand together: [relu,] conv, [norm, relu, conv, norm, add, relu]. */
+static inline void add_block(world *w, hu_value_id v) {
+    hu_value_id pair[2];
+    if (shape_of(w, v)->rank != 3) return;
+    v = add_conv(w, draw(w, 2) ? add_relu(w, v) : v);
+    pair[0] = draw(w, 3) ? add_norm(w, v) : v;
+    if (draw(w, 3) == 0) pair[0] = add_norm(w, add_conv(w, add_relu(w, pair[0])));
+    pair[1] = draw(w, 2) ? pick_like(w, pair[0]) : draw(w, 2) ? add_norm(w, v) : v;
+    if (!hu_shape_equal(shape_of(w, pair[0]), shape_of(w, pair[1]))) return;
+    if (draw(w, 2)) swap(pair);
+    if (draw(w, 4)) pair[0] = apply(w, &hu_op_add, NULL, 2, pair);
+    if (draw(w, 3)) add_relu(w, pair[0]);
+}
+
+/* Two parts; or two halves that meet again, one of them normalised, sometimes shuffled. */
+static inline void add_split(world *w, hu_value_id v) {
+    int64_t channels = channels_of(w, v);
+    bool meets = channels % 2 == 0 && draw(w, 2);
+    hu_split_attrs split = {meets ? channels / 2 : 1};
+    hu_value_id pair[2];
+    if (channels < 2) return;
+    pair[0] = apply(w, &hu_op_split, &split, 1, &v);
+    if (!meets) return;
+    pair[1] = add_norm(w, pair[0] + 1);
+    if (draw(w, 2)) swap(pair);
+    apply(w, draw(w, 2) ? &hu_op_add : &hu_op_interleave, NULL, 2, pair);
+}
+
+static inline void add_element_wise(world *w, hu_value_id v) {
+    const hu_dropout_attrs dropout = {0.3f};
+    const hu_bias_attrs bias = {{HU_INIT_NORMAL, 0.1f}};
+    switch (draw(w, 8)) {
+    case 0:
+        apply(w, &hu_op_dropout, &dropout, 1, &v);
+        break;
+    case 1:
+        apply(w, &hu_op_bias, &bias, 1, &v);
+        break;
+    case 2:
+        apply(w, &hu_op_sigmoid, NULL, 1, &v);
+        break;
+    case 3:
+        apply(w, &hu_op_log_softmax, NULL, 1, &v);
+        break;
+    default:
+        apply(w, &hu_op_relu, NULL, 1, &v);
+    }
+}
+
+static inline void add_something(world *w) {
+    hu_value_id v = pick(w);
+    bool is_image = shape_of(w, v)->rank == 3;
+    hu_linear_attrs linear = {.out_features = 1 + (int64_t)draw(w, 9),
+                              .has_bias = draw(w, 2),
+                              .weight_init = {HU_INIT_UNIFORM, 0.2f}};
+    switch (draw(w, 16)) {
+    case 0:
+        apply(w, &hu_op_linear, &linear, 1, &v);
+        break;
+    case 1:
+        add_split(w, v);
+        break;
+    case 2:
+        if (is_image) add_pool(w, v);
+        break;
+    case 3:
+        add_joining(w, &hu_op_mul, v);
+        break;
+    case 4:
+        add_joining(w, draw(w, 2) ? &hu_op_concat : &hu_op_interleave, v);
+        break;
+    case 5:
+    case 6:
+    case 7:
+        add_joining(w, &hu_op_add, v);
+        break;
+    case 8:
+    case 9:
+        if (is_image) add_conv(w, v);
+        break;
+    case 10:
+    case 11:
+        add_norm(w, v);
+        break;
+    case 12:
+    case 13:
+        add_block(w, v);
+        break;
+    default:
+        add_element_wise(w, v);
+    }
+}
+
+static inline bool is_read(const world *w, hu_value_id v) {
+    for (uint32_t u = 0; u < w->graph->use_count; u++)
+        if (w->graph->use[u].value == v) return true;
+    return false;
+}
+
+/* Most of what nobody reads, as vectors, to the classes. */
+static inline void add_end(world *w, hu_value_id label) {
+    hu_value_id in[MOST_VALUES], pair[2];
+    int n = 0, count = w->count;
+    hu_linear_attrs linear = {.out_features = CLASSES, .weight_init = {HU_INIT_UNIFORM, 0.2f}};
+    hu_bias_attrs bias = {{HU_INIT_NORMAL, 0.1f}};
+    for (int i = 1; i < count; i++) {
+        hu_value_id v = w->value[i];
+        if (is_read(w, v) || (i < count - 1 && draw(w, 6) == 0)) continue;
+        if (shape_of(w, v)->rank == 3 && draw(w, 2)) {
+            v = apply(w, &hu_op_global_avg_pool, NULL, 1, &v);
+            in[n++] = apply(w, &hu_op_flatten, NULL, 1, &v);
+        } else {
+            in[n++] = apply(w, &hu_op_mean, NULL, 1, &v);
+        }
+    }
+    pair[0] = n > 1 ? apply(w, &hu_op_concat, NULL, n, in) : in[0];
+    pair[0] = apply(w, &hu_op_linear, &linear, 1, pair);
+    pair[0] = apply(w, &hu_op_bias, &bias, 1, pair);
+    pair[0] = apply(w, &hu_op_log_softmax, NULL, 1, pair);
+    pair[1] = label;
+    apply(w, &hu_op_nll, NULL, 2, pair);
+}
+
+static inline void open_graph(world *w) {
+    hu_shape image = {3,
+                      {5 + (int64_t)draw(w, 3), 4 + (int64_t)draw(w, 3), 1 + (int64_t)draw(w, 4)}};
+    hu_shape scalar = {0, {0}};
+    hu_value_id label;
+    int nodes = 4 + (int)draw(w, 22);
+    assert_int_equal(hu_graph_create(&w->graph), HU_OK);
+    assert_int_equal(hu_graph_input(w->graph, "input", &image, &w->value[w->count++]), HU_OK);
+    assert_int_equal(hu_graph_input(w->graph, "label", &scalar, &label), HU_OK);
+    if (draw(w, 3)) add_conv(w, w->value[0]);
+    for (int i = 0; i < nodes && w->count < MOST_VALUES / 2; i++) add_something(w);
+    add_end(w, label);
+    assert_int_equal(hu_graph_finish(w->graph), HU_OK);
+}
+
+/* ---- random formats ---- */
+
+/* The first ones need no maximum. */
+static const char *const formats[] = {"",
+                                      "bf16",
+                                      "e5m2",
+                                      "e5m2 sr",
+                                      "bf16 sr",
+                                      "fp(4,3,4):ovf=sat",
+                                      "fp(5,2,0):ovf=sat sr",
+                                      "fp16:ovf=sat",
+                                      "mxfp8",
+                                      "mxfp4",
+                                      "e4m3fn:scale=delayed2",
+                                      "e4m3fn:scale=2^3",
+                                      "fp(6,9,0)",
+                                      "nvfp4",
+                                      "e4m3fn:scale=current",
+                                      "fp(5,2,0):scale=bias"};
+enum { FORMATS = sizeof formats / sizeof *formats, LOCAL_FORMATS = FORMATS - 3 };
+
+static inline hu_quantizer draw_format(world *w, int mode) {
+    switch (mode) {
+    case 0:
+        return quantizer_of("");
+    case 1: /* whole tensors in one format */
+        return quantizer_of("e5m2");
+    case 2:
+        return quantizer_of(formats[draw(w, LOCAL_FORMATS)]);
+    case 3: /* now and then one that waits */
+        return quantizer_of(formats[draw(w, 12) ? draw(w, LOCAL_FORMATS) : draw(w, FORMATS)]);
+    default:
+        return quantizer_of(formats[draw(w, FORMATS)]);
+    }
+}
+
+static inline void choose_accumulators(world *w) {
+    static const char *const names[] = {"fmac8:1/6/9", "mac:bf16", "fmac8:1/6/9"};
+    for (uint32_t n = 0; n < w->graph->node_count; n++) {
+        hu_accumulation *accumulation = &w->edges.products[n].accumulation;
+        if (!w->graph->node[n].op->is_product || draw(w, 2)) continue;
+        for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
+            if (!draw(w, 3)) continue;
+            accumulation->chosen[r] = true;
+            assert_int_equal(hu_accumulator_parse(names[draw(w, 3)], &accumulation->accumulator[r]),
+                             HU_OK);
+        }
+    }
+}
+
+static inline void open_edges(world *w) {
+    const hu_graph *g = w->graph;
+    int mode = (int)draw(w, 6), sums = draw(w, 2) ? mode : 0;
+    assert_int_equal(hu_edge_table_create(g, &w->edges), HU_OK);
+    for (hu_value_id v = 0; v < g->value_count; v++) {
+        bool is_param = g->value[v].role == HU_VALUE_PARAMETER;
+        if (v == g->label || g->value[v].role == HU_VALUE_BUFFER) continue;
+        w->edges.value[v].quantizer = draw_format(w, mode);
+        if (!is_param) w->edges.grad_sum[v].quantizer = draw_format(w, sums);
+    }
+    for (uint32_t u = 0; u < g->use_count; u++)
+        if (g->value[g->use[u].value].role != HU_VALUE_BUFFER)
+            w->edges.grad[u].quantizer = draw_format(w, mode);
+    if (draw(w, 3) == 0) choose_accumulators(w);
+}
+
+static inline world open_world(uint64_t seed) {
+    static const float gradients[] = {0.1f, 64.0f, 0x1p16f};
+    world w = {.seed = seed, .state = seed};
+    open_graph(&w);
+    open_edges(&w);
+    w.batch = 1 + (int64_t)draw(&w, 19);
+    w.chunk = 1 + (int64_t)draw(&w, 5);
+    w.tail = 1 + (int64_t)draw(&w, (uint64_t)w.batch);
+    w.counts_products = draw(&w, 2);
+    w.by_dnn = draw(&w, 6) == 0;
+    w.by_winograd = !w.by_dnn && draw(&w, 3) == 0;
+    w.seed_gradient = gradients[draw(&w, 3)];
+    return w;
+}
+
+static inline void close_world(world *w) {
+    hu_edge_table_free(&w->edges);
+    hu_graph_free(w->graph);
+}
+#endif
