@@ -7,9 +7,8 @@
 #include "base/memory.h"
 #include "cli/verb.h"
 #include "config/used.h"
-#include "explain/candidates.h"
+#include "explain/opened.h"
 #include "explain/range.h"
-#include "session/saved_graph.h"
 #include "show/json.h"
 #include "show/stdout.h"
 #include "show/table.h"
@@ -18,11 +17,7 @@ static const char usual_formats[] = "fp16,1/6/9";
 static const char *const part_names[] = {"input", "weight", "gradient"};
 
 typedef struct statistics {
-    const char *folder;
-    hu_history *history;
-    hu_graph *graph;
-    hu_walk walk;
-    hu_candidates candidates;
+    hu_opened_run run;
     hu_range_table tables[HU_CANDIDATES_MOST + 1]; /* of the run itself, then of the candidates */
     hu_pooled pooled[HU_POOLS];
     hu_format fp16;
@@ -31,32 +26,28 @@ typedef struct statistics {
 } statistics;
 
 static const char *table_name(const statistics *s, int index) {
-    return index ? s->candidates.name[index - 1] : "as counted";
+    return index ? s->run.candidates.name[index - 1] : "as counted";
 }
 
-static hu_status open_run(hu_config *config, statistics *s) {
+static hu_status open_run(const hu_config *config, statistics *s) {
     hu_status st = HU_OK;
     const char *formats;
-    HU_TRY(hu_history_read(s->folder, &s->history));
-    HU_TRY(hu_saved_graph_open(config, s->folder, &s->graph));
     HU_TRY(hu_config_text(config, "bench.format", &formats));
-    HU_TRY(hu_candidates_parse(formats[0] ? formats : usual_formats, &s->candidates));
+    HU_TRY(hu_opened_run_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
+                              &s->run));
     HU_TRY(hu_format_parse("fp16", &s->fp16));
-    HU_TRY(hu_walk_create(s->graph, &s->walk));
-    for (int t = 0; t <= s->candidates.count; t++)
-        HU_TRY(hu_range_create(s->history, s->graph, t ? &s->candidates.format[t - 1] : NULL,
-                               &s->tables[t]));
-    hu_range_pool(s->history, &s->walk, s->pooled);
-    s->top_gradient = hu_range_top_gradient(s->history, &s->walk, &s->top_step);
+    for (int t = 0; t <= s->run.candidates.count; t++)
+        HU_TRY(hu_range_create(s->run.history, s->run.graph,
+                               t ? &s->run.candidates.format[t - 1] : NULL, &s->tables[t]));
+    hu_range_pool(s->run.history, &s->run.walk, s->pooled);
+    s->top_gradient = hu_range_top_gradient(s->run.history, &s->run.walk, &s->top_step);
 done:
     return st;
 }
 
 static void close_run(statistics *s) {
-    for (int t = 0; t <= s->candidates.count; t++) hu_range_free(&s->tables[t]);
-    hu_walk_free(&s->walk);
-    hu_graph_free(s->graph);
-    hu_history_free(s->history);
+    for (int t = 0; t <= s->run.candidates.count; t++) hu_range_free(&s->tables[t]);
+    hu_opened_run_close(&s->run);
 }
 
 /* ---- JSON ---- */
@@ -129,15 +120,16 @@ static json_t *scale_json(const statistics *s) {
 
 static json_t *to_json(const statistics *s) {
     json_t *formats = json_array(), *pools = json_object();
-    for (int t = 0; t <= s->candidates.count; t++) json_array_append_new(formats, table_json(s, t));
+    for (int t = 0; t <= s->run.candidates.count; t++)
+        json_array_append_new(formats, table_json(s, t));
     for (int p = 0; p < HU_POOLS; p++)
         json_object_set_new(pools, hu_pool_name((hu_pool)p), pool_json(&s->pooled[p]));
-    json_t *object = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "run", s->folder, "rows",
-                               (json_int_t)s->history->numerics_count, "histograms",
-                               (json_int_t)s->history->histogram_count, "formats", formats,
+    json_t *object = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "run", s->run.folder, "rows",
+                               (json_int_t)s->run.history->numerics_count, "histograms",
+                               (json_int_t)s->run.history->histogram_count, "formats", formats,
                                "exponents", pools, "loss_scale", scale_json(s));
-    if (object && s->history->warning[0])
-        json_object_set_new(object, "warning", json_string(s->history->warning));
+    if (object && s->run.history->warning[0])
+        json_object_set_new(object, "warning", json_string(s->run.history->warning));
     return object;
 }
 
@@ -155,7 +147,7 @@ static hu_status print_layers(const statistics *s) {
     char titles[MOST][HU_CANDIDATE_BYTES + 16];
     const char *title[MOST];
     hu_table *table = NULL;
-    int shown = s->candidates.count < 9 ? s->candidates.count : 9, columns = 0;
+    int shown = s->run.candidates.count < 9 ? s->run.candidates.count : 9, columns = 0;
     snprintf(titles[columns++], sizeof titles[0], "layer");
     for (int t = 0; t <= shown; t++)
         for (int part = 0; part < HU_RANGE_PARTS; part++)
@@ -187,7 +179,7 @@ static hu_status print_most(const statistics *s) {
     hu_status st = HU_OK;
     hu_table *table = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
-    for (int t = 0; t <= s->candidates.count; t++) {
+    for (int t = 0; t <= s->run.candidates.count; t++) {
         uint32_t layer;
         hu_range_part where;
         hu_range_share most = hu_range_most(&s->tables[t], HU_RANGE_PARTS, &layer, &where);
@@ -278,7 +270,7 @@ static hu_status print_text(const statistics *s) {
         "\nas counted: every step, in the run's own formats ('-': not rounded). Formats: from "
         "%zu histograms of the numbers\nbefore rounding; a bin that a format's end cuts is taken "
         "to be spread evenly.\n",
-        s->history->histogram_count);
+        s->run.history->histogram_count);
     print_accumulators(s);
     puts("\nExponents of all tensors and all histograms together (gradients as scaled):\n");
     HU_TRY(print_exponents(s));
@@ -288,7 +280,7 @@ static hu_status print_text(const statistics *s) {
                (int)s->top_gradient, (long long)s->top_step,
                (int)hu_exponents_scale(s->top_gradient, &s->fp16),
                ldexp(1.0, hu_exponents_scale(s->top_gradient, &s->fp16)));
-    if (s->history->warning[0]) printf("\n(%s)\n", s->history->warning);
+    if (s->run.history->warning[0]) printf("\n(%s)\n", s->run.history->warning);
 done:
     return st;
 }
@@ -301,7 +293,6 @@ static hu_status run_stats(hu_config *config, int *exit_code) {
     HU_TRY(hu_keys_used(config, "stats", keys));
     HU_TRY(hu_alloc(sizeof(statistics), &block));
     statistics *s = block;
-    s->folder = hu_config_subject(config, 0);
     HU_TRY(open_run(config, s));
     st = hu_config_flag(config, "json", NULL) ? hu_json_print(to_json(s)) : print_text(s);
 done:

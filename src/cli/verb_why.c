@@ -8,7 +8,6 @@
 #include "cli/verb.h"
 #include "cli/why_print.h"
 #include "config/used.h"
-#include "session/saved_graph.h"
 #include "show/stdout.h"
 
 static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
@@ -20,29 +19,28 @@ static hu_status find_asked(const hu_explaining *x, const char *name, uint32_t *
     void *block = NULL;
     *place = HU_NONE;
     if (!name) return HU_OK;
-    for (uint32_t i = 0; i < x->walk.count; i++)
+    for (uint32_t i = 0; i < x->run.walk.count; i++)
         if (strcmp(hu_fact_name(x, i, text), name) == 0) *place = i;
     if (*place != HU_NONE) return HU_OK;
-    HU_TRY(hu_alloc_array(x->history->tensors.count, sizeof(char *), &block));
+    HU_TRY(hu_alloc_array(x->run.history->tensors.count, sizeof(char *), &block));
     const char **names = block;
-    for (uint32_t i = 0; i < x->history->tensors.count; i++) names[i] = x->history->tensors.name[i];
-    hu_nearest(name, names, x->history->tensors.count, nearest, sizeof nearest);
-    st =
-        hu_fail(HU_ERR_UNKNOWN, "%s has no tensor '%.100s', nearest: %s", x->folder, name, nearest);
+    for (uint32_t i = 0; i < x->run.history->tensors.count; i++)
+        names[i] = x->run.history->tensors.name[i];
+    hu_nearest(name, names, x->run.history->tensors.count, nearest, sizeof nearest);
+    st = hu_fail(HU_ERR_UNKNOWN, "%s has no tensor '%.100s', nearest: %s", x->run.folder, name,
+                 nearest);
 done:
     hu_free(block);
     return st;
 }
 
-static hu_status open_run(hu_config *config, hu_explaining *x) {
+static hu_status open_run(const hu_config *config, hu_explaining *x) {
     hu_status st = HU_OK;
     const char *formats;
-    HU_TRY(hu_history_read(x->folder, &x->history));
-    HU_TRY(hu_saved_graph_open(config, x->folder, &x->graph));
     HU_TRY(hu_config_text(config, "bench.format", &formats));
-    HU_TRY(hu_candidates_parse(formats[0] ? formats : usual_formats, &x->candidates));
-    HU_TRY(hu_walk_create(x->graph, &x->walk));
-    HU_TRY(hu_why_create(x->history, &x->walk, &x->why));
+    HU_TRY(hu_opened_run_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
+                              &x->run));
+    HU_TRY(hu_why_create(x->run.history, &x->run.walk, &x->why));
 done:
     return st;
 }
@@ -51,7 +49,7 @@ static hu_status run_why(hu_config *config, int *exit_code) {
     static const char *const keys[] = {"bench.format", NULL};
     hu_status st = HU_OK;
     uint32_t asked;
-    hu_explaining x = {.folder = hu_config_subject(config, 0)};
+    hu_explaining x = {0};
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "why", keys));
     HU_TRY(open_run(config, &x));
@@ -62,9 +60,7 @@ static hu_status run_why(hu_config *config, int *exit_code) {
         hu_why_print(&x, asked);
 done:
     hu_why_free(&x.why);
-    hu_walk_free(&x.walk);
-    hu_graph_free(x.graph);
-    hu_history_free(x.history);
+    hu_opened_run_close(&x.run);
     return st;
 }
 

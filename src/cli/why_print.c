@@ -79,14 +79,14 @@ static void print_loss(const hu_death *death, const hu_round_counts *c, const ch
 static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
     char name[HU_TENSOR_NAME_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
-    if (!condition.record && x->walk.tensor[place].kind == HU_TENSOR_SUM) return;
+    if (!condition.record && x->run.walk.tensor[place].kind == HU_TENSOR_SUM) return;
     printf("  %-34s ", hu_fact_name(x, place, name));
     if (!condition.record) {
         puts("not counted in that step");
         return;
     }
     const hu_round_counts *c = &condition.record->counts;
-    printf("%-12s ", x->history->formats.name[condition.record->format]);
+    printf("%-12s ", x->run.history->formats.name[condition.record->format]);
     print_exponents(c);
     if (c->overflow) printf(", %.3g %% overflowed", percent(c->overflow, c->elements));
     if (c->underflow) printf(", %.3g %% vanished", percent(c->underflow, c->elements));
@@ -97,8 +97,8 @@ static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
 
 static void print_cause(const hu_explaining *x, const hu_death *death) {
     enum { ROOM = 64 };
-    uint32_t source[ROOM], count = hu_walk_sources(&x->walk, death->place, ROOM, source);
-    const hu_value_info *value = &x->graph->value[x->walk.tensor[death->place].value];
+    uint32_t source[ROOM], count = hu_walk_sources(&x->run.walk, death->place, ROOM, source);
+    const hu_value_info *value = &x->run.graph->value[x->run.walk.tensor[death->place].value];
     switch (death->cause) {
     case HU_CAUSE_MADE_HERE:
         if (death->kind != HU_DEATH_UPDATE)
@@ -130,17 +130,17 @@ static void print_fits(const hu_explaining *x, const hu_death *death) {
     bool is_any = false;
     if (death->kind == HU_DEATH_NAN || death->kind == HU_DEATH_UPDATE) return;
     printf("Formats that would have held it:");
-    for (int f = 0; f < x->candidates.count; f++) {
+    for (int f = 0; f < x->run.candidates.count; f++) {
         if (!hu_fact_fit(x, death->place, death->step, f).holds) continue;
-        printf("%s %s", is_any ? "," : "", x->candidates.name[f]);
+        printf("%s %s", is_any ? "," : "", x->run.candidates.name[f]);
         is_any = true;
     }
     puts(is_any ? "" : " none of those tried");
-    for (int f = 0; f < x->candidates.count; f++) {
+    for (int f = 0; f < x->run.candidates.count; f++) {
         hu_fit fit = hu_fact_fit(x, death->place, death->step, f);
         if (fit.holds || !fit.has_shares) continue;
         printf("  %-12s would have lost %.3g %% by overflow, %.3g %% by underflow\n",
-               x->candidates.name[f], 100.0 * fit.lost.overflow.share,
+               x->run.candidates.name[f], 100.0 * fit.lost.overflow.share,
                100.0 * fit.lost.underflow.share);
     }
 }
@@ -150,11 +150,11 @@ static void print_advice(const hu_explaining *x, const hu_death *death, const ch
     char name[HU_TENSOR_NAME_BYTES];
     const char *best = NULL;
     uint32_t bits = 64;
-    bool is_gradient = x->walk.tensor[death->place].kind != HU_TENSOR_VALUE;
-    for (int f = 0; f < x->candidates.count; f++) {
-        uint32_t width = hu_format_bits(&x->candidates.format[f]);
+    bool is_gradient = x->run.walk.tensor[death->place].kind != HU_TENSOR_VALUE;
+    for (int f = 0; f < x->run.candidates.count; f++) {
+        uint32_t width = hu_format_bits(&x->run.candidates.format[f]);
         if (width >= bits || !hu_fact_fit(x, death->place, death->step, f).holds) continue;
-        best = x->candidates.name[f];
+        best = x->run.candidates.name[f];
         bits = width;
     }
     bool rounds = strcmp(format, "float32") != 0;
@@ -211,8 +211,8 @@ static void print_others(const hu_explaining *x) {
     enum { SHOWN = 5 };
     int shown = 0, more = 0;
     hu_death death;
-    for (size_t e = 0; e < x->history->event_count; e++) {
-        const hu_event_record *event = &x->history->events[e];
+    for (size_t e = 0; e < x->run.history->event_count; e++) {
+        const hu_event_record *event = &x->run.history->events[e];
         if (!hu_why_is_death(&x->why, event, &death)) continue;
         if (death.place == x->why.death.place && death.kind == x->why.death.kind) continue;
         if (shown == SHOWN) {
@@ -221,7 +221,7 @@ static void print_others(const hu_explaining *x) {
         }
         if (shown++ == 0) puts("\nOther tensors of which much was lost:");
         printf("  step %-6lld %-34s %-10s %.3g %%\n", (long long)event->step,
-               x->history->tensors.name[event->tensor], event->kind,
+               x->run.history->tensors.name[event->tensor], event->kind,
                percent(event->count, event->elements));
     }
     if (more) printf("  and %d more\n", more);
@@ -244,11 +244,11 @@ void hu_why_print(const hu_explaining *x, uint32_t asked) {
     const hu_why *why = &x->why;
     long long last = (long long)hu_fact_last_step(x);
     if (why->verdict == HU_VERDICT_DIVERGED)
-        printf("%s diverged at step %lld.", x->folder, last);
+        printf("%s diverged at step %lld.", x->run.folder, last);
     else if (why->verdict == HU_VERDICT_HURT)
-        printf("%s went on to step %lld, but numbers died on the way.", x->folder, last);
+        printf("%s went on to step %lld, but numbers died on the way.", x->run.folder, last);
     else
-        printf("%s: nothing died up to step %lld.", x->folder, last);
+        printf("%s: nothing died up to step %lld.", x->run.folder, last);
     if (why->skipped && why->verdict != HU_VERDICT_DIVERGED)
         printf(" %zu steps were skipped, which loss scaling does to find its scale.", why->skipped);
     puts("\n");
@@ -260,5 +260,5 @@ void hu_why_print(const hu_explaining *x, uint32_t asked) {
     if (why->verdict == HU_VERDICT_FINE) print_closest(x);
     print_others(x);
     if (asked != HU_NONE) print_asked(x, asked);
-    if (x->history->warning[0]) printf("\n(%s)\n", x->history->warning);
+    if (x->run.history->warning[0]) printf("\n(%s)\n", x->run.history->warning);
 }

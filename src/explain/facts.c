@@ -7,7 +7,7 @@
 #include "show/json.h"
 
 const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {
-    hu_tensor_name(x->graph, x->walk.tensor[place], text);
+    hu_tensor_name(x->run.graph, x->run.walk.tensor[place], text);
     return text;
 }
 
@@ -20,12 +20,12 @@ static size_t append(char *text, size_t capacity, size_t used, const char *separ
 }
 
 const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, size_t capacity) {
-    hu_tensor tensor = x->walk.tensor[place];
-    const hu_value_info *value = &x->graph->value[tensor.value];
+    hu_tensor tensor = x->run.walk.tensor[place];
+    const hu_value_info *value = &x->run.graph->value[tensor.value];
     size_t used = 0;
     text[0] = '\0';
     if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE) {
-        append(text, capacity, 0, "made by ", &x->graph->node[value->producer]);
+        append(text, capacity, 0, "made by ", &x->run.graph->node[value->producer]);
     } else if (tensor.kind == HU_TENSOR_VALUE) {
         snprintf(text, capacity, "%s",
                  value->role == HU_VALUE_INPUT    ? "from the data set"
@@ -36,10 +36,10 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
                  value->use_count);
     } else {
         for (uint32_t k = 0; k < value->use_count; k++) {
-            if (!hu_use_has_gradient(x->graph, value->uses[k])) continue;
+            if (!hu_use_has_gradient(x->run.graph, value->uses[k])) continue;
             const char *separator = used ? " and of " : "made by the backward part of ";
             used = append(text, capacity, used, separator,
-                          &x->graph->node[x->graph->use[value->uses[k]].node]);
+                          &x->run.graph->node[x->run.graph->use[value->uses[k]].node]);
         }
     }
     return text;
@@ -48,8 +48,8 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
 /* The event that a loss was found by; it has the counts of its own step. */
 static const hu_event_record *event_of(const hu_explaining *x, const hu_death *death) {
     hu_death found;
-    for (size_t e = 0; e < x->history->event_count; e++) {
-        const hu_event_record *event = &x->history->events[e];
+    for (size_t e = 0; e < x->run.history->event_count; e++) {
+        const hu_event_record *event = &x->run.history->events[e];
         bool is_update =
             strcmp(event->kind, "update") == 0 && x->why.place[event->tensor] == death->place;
         if (death->kind == HU_DEATH_UPDATE && is_update) return event;
@@ -68,10 +68,10 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
     *format = "float32";
     if (condition.record) {
         counts = condition.record->counts;
-        *format = x->history->formats.name[condition.record->format];
+        *format = x->run.history->formats.name[condition.record->format];
     }
     if (!event) return counts;
-    *format = x->history->formats.name[event->format];
+    *format = x->run.history->formats.name[event->format];
     counts.elements = event->elements;
     counts.overflow = counts.underflow = counts.nan = counts.zero = 0;
     switch (death->kind) {
@@ -93,7 +93,7 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
 hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int candidate) {
     hu_fit fit = {0};
     int64_t recorded;
-    const hu_format *format = &x->candidates.format[candidate];
+    const hu_format *format = &x->run.candidates.format[candidate];
     const hu_exponents *exponents = hu_why_exponents(&x->why, place, step, &recorded);
     hu_condition condition = hu_why_condition(&x->why, place, step);
     const hu_format_limits limits = hu_format_limits_of(format);
@@ -114,21 +114,21 @@ hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int can
 
 int64_t hu_fact_last_step(const hu_explaining *x) {
     int64_t last = -1;
-    for (size_t r = 0; r < x->history->numerics_count; r++)
-        if (x->history->numerics[r].step > last) last = x->history->numerics[r].step;
+    for (size_t r = 0; r < x->run.history->numerics_count; r++)
+        if (x->run.history->numerics[r].step > last) last = x->run.history->numerics[r].step;
     return last;
 }
 
 static void compare_overflow(const hu_explaining *x, const hu_tensor_record *record, int64_t step,
                              hu_closest *closest) {
     hu_quantizer quantizer;
-    const char *name = x->history->formats.name[record->format];
+    const char *name = x->run.history->formats.name[record->format];
     if (record->counts.max_exponent == HU_NO_EXPONENT) return;
     if (hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer) != HU_OK) return;
     if (quantizer.kind != HU_QUANTIZER_FLOAT || quantizer.scale != HU_SCALE_NONE) return;
     int32_t headroom = hu_format_limits_of(&quantizer.format).emax - record->counts.max_exponent;
     if (closest->overflow_tensor && headroom >= closest->headroom) return;
-    closest->overflow_tensor = x->history->tensors.name[record->tensor];
+    closest->overflow_tensor = x->run.history->tensors.name[record->tensor];
     closest->overflow_format = name;
     closest->headroom = headroom;
     closest->overflow_step = step;
@@ -136,8 +136,8 @@ static void compare_overflow(const hu_explaining *x, const hu_tensor_record *rec
 
 hu_closest hu_fact_closest(const hu_explaining *x) {
     hu_closest closest = {.underflow_share = 0.0};
-    for (size_t r = 0; r < x->history->numerics_count; r++) {
-        const hu_numerics_record *row = &x->history->numerics[r];
+    for (size_t r = 0; r < x->run.history->numerics_count; r++) {
+        const hu_numerics_record *row = &x->run.history->numerics[r];
         for (uint32_t i = 0; i < row->tensor_count && !row->skipped; i++) {
             const hu_tensor_record *record = &row->tensor[i];
             if (!x->why.rounds[record->format]) continue;
@@ -145,8 +145,8 @@ hu_closest hu_fact_closest(const hu_explaining *x) {
             uint32_t place = x->why.place[record->tensor];
             if (place == HU_NONE || hu_why_is_vector(&x->why, place)) continue;
             if (record->most_underflow <= closest.underflow_share) continue;
-            closest.underflow_tensor = x->history->tensors.name[record->tensor];
-            closest.underflow_format = x->history->formats.name[record->format];
+            closest.underflow_tensor = x->run.history->tensors.name[record->tensor];
+            closest.underflow_format = x->run.history->formats.name[record->format];
             closest.underflow_share = record->most_underflow;
             closest.underflow_step = row->step;
         }
@@ -174,7 +174,7 @@ static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t st
         condition.kind == HU_DEATH_NONE ? "alive" : hu_death_kind_name(condition.kind);
     json_object_update_missing_new(
         object, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "state", state,
-                          "format", x->history->formats.name[record->format], "elements",
+                          "format", x->run.history->formats.name[record->format], "elements",
                           (json_int_t)c->elements, "overflow", (json_int_t)c->overflow, "underflow",
                           (json_int_t)c->underflow, "subnormal", (json_int_t)c->subnormal, "zero",
                           (json_int_t)c->zero, "nan", (json_int_t)c->nan, "max_exponent",
@@ -185,11 +185,11 @@ static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t st
 
 static json_t *sources_json(const hu_explaining *x, uint32_t place, int64_t step) {
     enum { ROOM = 64 };
-    uint32_t source[ROOM], count = hu_walk_sources(&x->walk, place, ROOM, source);
+    uint32_t source[ROOM], count = hu_walk_sources(&x->run.walk, place, ROOM, source);
     json_t *list = json_array();
     for (uint32_t i = 0; i < count && i < ROOM; i++) {
         hu_condition condition = hu_why_condition(&x->why, source[i], step);
-        if (condition.record || x->walk.tensor[source[i]].kind != HU_TENSOR_SUM)
+        if (condition.record || x->run.walk.tensor[source[i]].kind != HU_TENSOR_SUM)
             json_array_append_new(list, condition_json(x, source[i], step));
     }
     return list;
@@ -197,10 +197,10 @@ static json_t *sources_json(const hu_explaining *x, uint32_t place, int64_t step
 
 static json_t *fits_json(const hu_explaining *x, uint32_t place, int64_t step) {
     json_t *list = json_array();
-    for (int f = 0; f < x->candidates.count; f++) {
+    for (int f = 0; f < x->run.candidates.count; f++) {
         hu_fit fit = hu_fact_fit(x, place, step, f);
         json_t *object =
-            json_pack("{s:s, s:b}", "format", x->candidates.name[f], "holds", fit.holds);
+            json_pack("{s:s, s:b}", "format", x->run.candidates.name[f], "holds", fit.holds);
         json_object_set_new(object, "overflow",
                             fit.has_shares ? hu_json_number(fit.lost.overflow.share) : json_null());
         json_object_set_new(object, "underflow",
@@ -252,13 +252,14 @@ static json_t *closest_json(const hu_explaining *x) {
 static json_t *events_json(const hu_explaining *x) {
     json_t *list = json_array();
     hu_death death;
-    for (size_t e = 0; e < x->history->event_count; e++) {
-        const hu_event_record *event = &x->history->events[e];
+    for (size_t e = 0; e < x->run.history->event_count; e++) {
+        const hu_event_record *event = &x->run.history->events[e];
         if (!hu_why_is_death(&x->why, event, &death)) continue;
-        json_array_append_new(
-            list, json_pack("{s:I, s:s, s:s, s:I, s:I}", "step", (json_int_t)event->step, "tensor",
-                            x->history->tensors.name[event->tensor], "kind", event->kind, "count",
-                            (json_int_t)event->count, "elements", (json_int_t)event->elements));
+        json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:I, s:I}", "step",
+                                              (json_int_t)event->step, "tensor",
+                                              x->run.history->tensors.name[event->tensor], "kind",
+                                              event->kind, "count", (json_int_t)event->count,
+                                              "elements", (json_int_t)event->elements));
     }
     return list;
 }
@@ -277,12 +278,12 @@ static json_t *asked_json(const hu_explaining *x, uint32_t place) {
 json_t *hu_why_json(const hu_explaining *x, uint32_t asked) {
     static const char *const verdicts[] = {"fine", "hurt", "diverged"};
     json_t *object = json_pack(
-        "{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "run", x->folder, "verdict",
+        "{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "run", x->run.folder, "verdict",
         verdicts[x->why.verdict], "last_step", (json_int_t)hu_fact_last_step(x), "skipped_steps",
         (json_int_t)x->why.skipped, "death", death_json(x, &x->why.death), "end",
         death_json(x, &x->why.end), "closest", closest_json(x), "losses", events_json(x));
-    if (object && x->history->warning[0])
-        json_object_set_new(object, "warning", json_string(x->history->warning));
+    if (object && x->run.history->warning[0])
+        json_object_set_new(object, "warning", json_string(x->run.history->warning));
     if (object && asked != HU_NONE) json_object_set_new(object, "asked", asked_json(x, asked));
     return object;
 }

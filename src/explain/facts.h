@@ -2,17 +2,13 @@
 #ifndef HU_EXPLAIN_FACTS_H
 #define HU_EXPLAIN_FACTS_H
 
-#include "explain/candidates.h"
+#include "explain/opened.h"
 #include "explain/why.h"
 #include "show/json.h"
 
 typedef struct hu_explaining {
-    const char *folder;
-    hu_history *history;
-    hu_graph *graph;
-    hu_walk walk;
+    hu_opened_run run;
     hu_why why;
-    hu_candidates candidates;
 } hu_explaining;
 
 /* What a candidate format would have lost of a tensor. */

@@ -48,8 +48,8 @@ static hu_status grow(void **array, uint32_t count, uint32_t *capacity, size_t e
     return st;
 }
 
-static hu_status add_value(hu_graph *graph, const char *name, const hu_shape *shape,
-                           hu_value_role role, hu_value_id *id) {
+hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *shape,
+                             hu_value_role role, hu_value_id *id) {
     hu_status st = HU_OK;
     void *array = graph->value;
     HU_TRY(hu_shape_check(shape));
@@ -61,8 +61,11 @@ static hu_status add_value(hu_graph *graph, const char *name, const hu_shape *sh
     HU_TRY(grow(&array, graph->value_count, &graph->value_capacity, sizeof *graph->value));
     graph->value = array;
     hu_value_info *value = &graph->value[graph->value_count];
-    *value = (hu_value_info){
-        .shape = *shape, .elements = hu_shape_elements(shape), .role = role, .producer = HU_NONE};
+    *value = (hu_value_info){.shape = *shape,
+                             .elements = hu_shape_elements(shape),
+                             .role = role,
+                             .producer = HU_NONE,
+                             .needs_grad = role == HU_VALUE_PARAMETER};
     HU_TRY(hu_strdup(name, &value->name));
     *id = graph->value_count++;
 done:
@@ -71,7 +74,7 @@ done:
 
 hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,
                          hu_value_id *value) {
-    hu_status st = add_value(graph, name, shape, HU_VALUE_INPUT, value);
+    hu_status st = hu_graph_add_value(graph, name, shape, HU_VALUE_INPUT, value);
     if (st != HU_OK) return st;
     if (strcmp(name, "input") == 0) graph->image = *value;
     if (strcmp(name, "label") == 0) graph->label = *value;
@@ -95,7 +98,8 @@ static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shape
             snprintf(name, sizeof name, "%s.out", node->name);
         else
             snprintf(name, sizeof name, "%s.out%d", node->name, i);
-        hu_status st = add_value(graph, name, &shapes[i], HU_VALUE_ACTIVATION, &node->out[i]);
+        hu_status st =
+            hu_graph_add_value(graph, name, &shapes[i], HU_VALUE_ACTIVATION, &node->out[i]);
         if (st != HU_OK) return st;
         graph->value[node->out[i]].producer = id;
         graph->value[node->out[i]].output = (uint32_t)i;
@@ -110,10 +114,9 @@ static hu_status add_params(hu_graph *graph, uint32_t id, const char *prefix,
     for (int j = 0; j < node->n_params; j++) {
         snprintf(name, sizeof name, "%s.%s", prefix ? prefix : node->name, list[j].suffix);
         hu_value_role role = list[j].trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
-        hu_status st = add_value(graph, name, &list[j].shape, role, &node->param[j]);
+        hu_status st = hu_graph_add_value(graph, name, &list[j].shape, role, &node->param[j]);
         if (st != HU_OK) return st;
         graph->value[node->param[j]].init = list[j].init;
-        graph->value[node->param[j]].needs_grad = list[j].trained;
     }
     return HU_OK;
 }
@@ -125,8 +128,8 @@ static hu_status fill_node(hu_node *node, const hu_op *op, const char *name, con
     void *block;
     size_t shapes = (size_t)(node->n_in + node->n_out + node->n_params);
     HU_TRY(hu_strdup(name, &node->name));
-    HU_TRY(hu_alloc(op->attrs_bytes, &node->attrs));
-    if (op->attrs_bytes) memcpy(node->attrs, attrs, op->attrs_bytes);
+    if (attrs) HU_TRY(hu_alloc(op->attrs_bytes, &node->attrs));
+    if (attrs) memcpy(node->attrs, attrs, op->attrs_bytes);
     HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->in, &block));
     node->in = block;
     memcpy(node->in, in, (size_t)node->n_in * sizeof *in);
@@ -188,6 +191,62 @@ hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, con
     memcpy(outputs, made->out, (size_t)made->n_out * sizeof *outputs);
 done:
     hu_free(in_shapes);
+    if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
+    return HU_OK;
+}
+
+static hu_status check_facts(const hu_graph *graph, const hu_node_facts *facts) {
+    const hu_value_id *list[] = {facts->in, facts->out, facts->param};
+    const int count[] = {facts->n_in, facts->n_out, facts->n_params};
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < count[k]; i++)
+            if (list[k][i] >= graph->value_count)
+                return hu_fail(HU_ERR_ARGUMENT, "value %u is not declared", list[k][i]);
+    if (facts->n_out > HU_MAX_OUTPUTS || facts->n_params > HU_MAX_PARAMS)
+        return hu_fail(HU_ERR_LIMIT, "%d outputs and %d parameters, expected at most %d and %d",
+                       facts->n_out, facts->n_params, HU_MAX_OUTPUTS, HU_MAX_PARAMS);
+    return HU_OK;
+}
+
+static hu_status connect(hu_graph *graph, uint32_t id, const hu_node_facts *facts) {
+    hu_status st = HU_OK;
+    hu_node *node = &graph->node[id];
+    hu_shape *shape = node->shapes;
+    node->first_use = graph->use_count;
+    for (int i = 0; i < node->n_in; i++) {
+        *shape++ = graph->value[node->in[i]].shape;
+        HU_TRY(add_use(graph, id, i, node->in[i]));
+    }
+    for (int i = 0; i < node->n_out; i++) {
+        node->out[i] = facts->out[i];
+        if (graph->value[node->out[i]].producer != HU_NONE)
+            return hu_fail(HU_ERR_ARGUMENT, "'%s' is made twice", graph->value[node->out[i]].name);
+        *shape++ = graph->value[node->out[i]].shape;
+        graph->value[node->out[i]].producer = id;
+        graph->value[node->out[i]].output = (uint32_t)i;
+    }
+    for (int j = 0; j < node->n_params; j++) {
+        node->param[j] = facts->param[j];
+        *shape++ = graph->value[node->param[j]].shape;
+        HU_TRY(add_use(graph, id, node->n_in + j, node->param[j]));
+    }
+done:
+    return st;
+}
+
+hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
+                            const hu_node_facts *facts) {
+    hu_status st = HU_OK;
+    void *array = graph->node;
+    HU_TRY(check_facts(graph, facts));
+    HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
+    graph->node = array;
+    uint32_t id = graph->node_count++;
+    graph->node[id] = (hu_node){
+        .op = op, .n_in = facts->n_in, .n_out = facts->n_out, .n_params = facts->n_params};
+    HU_TRY(fill_node(&graph->node[id], op, name, NULL, facts->in));
+    HU_TRY(connect(graph, id, facts));
+done:
     if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
     return HU_OK;
 }

@@ -76,6 +76,20 @@ hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shap
 hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
                          const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs);
 
+/* The connections of a node whose outputs and parameters are values already. */
+typedef struct hu_node_facts {
+    int n_in, n_out, n_params;
+    const hu_value_id *in, *out, *param; /* borrowed */
+} hu_node_facts;
+
+/* For graphs that are read from a file: values and nodes as they are told, without inference. Such
+ * a graph has no attributes and cannot run. Errors as hu_graph_apply; HU_ERR_ARGUMENT if an output
+ * is made already. */
+hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *shape,
+                             hu_value_role role, hu_value_id *value);
+hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
+                            const hu_node_facts *facts);
+
 /* Closes the declaration, once: finds the loss node, the consumers of every value and who needs a
  * gradient. HU_ERR_ARGUMENT: an input, the label or the nll node is missing. */
 hu_status hu_graph_finish(hu_graph *graph);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "journal/graph.h"
 #include "journal/plan.h"
 #include "session/options.h"
 #include "session/warnings.h"
@@ -94,13 +95,18 @@ static hu_status make_plan(const hu_session *session, char **text) {
     return hu_json_line(plan, text);
 }
 
+static hu_status make_graph(const hu_session *session, char **text) {
+    return hu_json_line(hu_graph_json(hu_trainer_graph(session->trainer)), text);
+}
+
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
     hu_status st = HU_OK;
     void *record = NULL;
-    char *plan = NULL;
+    char *plan = NULL, *graph = NULL;
     size_t bytes = 0;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     HU_TRY(make_plan(session, &plan));
+    HU_TRY(make_graph(session, &graph));
     if (resume) {
         HU_TRY(load_newest(session, directory, &record, &bytes));
         HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
@@ -113,9 +119,11 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));
     session->start_step = progress->step;
     HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
+    HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
 done:
     hu_free(record);
     hu_free(plan);
+    hu_free(graph);
     return st;
 }
 

@@ -13,7 +13,7 @@ KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "tes
         "images_per_second": float, "peak_rss_bytes": int, "ledger_bytes": dict,
         "weights_hash": str}
 FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
-         "checkpoint", "histograms.jsonl", "plan.json", "result.json",
+         "checkpoint", "histograms.jsonl", "plan.json", "graph.json", "result.json",
          "events.out.tfevents", "report.html"}
 
 

@@ -1,0 +1,22 @@
+/* explain/opened.h - a run folder opened to be explained: its records, its graph, the formats that
+ * are tried on its histograms. */
+#ifndef HU_EXPLAIN_OPENED_H
+#define HU_EXPLAIN_OPENED_H
+#include "explain/candidates.h"
+#include "graph/walk.h"
+#include "journal/history.h"
+
+typedef struct hu_opened_run {
+    const char *folder; /* borrowed */
+    hu_history *history;
+    hu_graph *graph;
+    hu_walk walk;
+    hu_candidates candidates;
+} hu_opened_run;
+
+/* Reads the folder. formats: as for hu_candidates_parse. Errors of hu_history_read, hu_graph_read
+ * and hu_candidates_parse. Owner closes, after a failure too. */
+hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run);
+void hu_opened_run_close(hu_opened_run *run);
+
+#endif

@@ -1,0 +1,204 @@
+#include "journal/graph.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "journal/history_inner.h"
+
+enum { FILE_LIMIT = 1 << 28 };
+
+static const char *const role_names[] = {[HU_VALUE_INPUT] = "input",
+                                         [HU_VALUE_ACTIVATION] = "activation",
+                                         [HU_VALUE_PARAMETER] = "parameter",
+                                         [HU_VALUE_BUFFER] = "buffer"};
+enum { ROLES = sizeof role_names / sizeof *role_names };
+
+/* ---- writing ---- */
+
+static json_t *shape_json(const hu_shape *shape) {
+    json_t *extents = json_array();
+    for (int i = 0; extents && i < shape->rank; i++)
+        json_array_append_new(extents, json_integer((json_int_t)shape->extent[i]));
+    return extents;
+}
+
+static json_t *values_json(const hu_graph *graph) {
+    json_t *list = json_array();
+    for (hu_value_id v = 0; list && v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", value->name, "role",
+                                              role_names[value->role], "shape",
+                                              shape_json(&value->shape)));
+    }
+    return list;
+}
+
+static json_t *names_json(const hu_graph *graph, int count, const hu_value_id *values) {
+    json_t *list = json_array();
+    for (int i = 0; list && i < count; i++)
+        json_array_append_new(list, json_string(graph->value[values[i]].name));
+    return list;
+}
+
+static json_t *nodes_json(const hu_graph *graph) {
+    json_t *list = json_array();
+    for (uint32_t n = 0; list && n < graph->node_count; n++) {
+        const hu_node *node = &graph->node[n];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", node->name, "op", node->op->name,
+                            "inputs", names_json(graph, node->n_in, node->in), "parameters",
+                            names_json(graph, node->n_params, node->param), "outputs",
+                            names_json(graph, node->n_out, node->out)));
+    }
+    return list;
+}
+
+json_t *hu_graph_json(const hu_graph *graph) {
+    hu_value_id loss = graph->node[graph->loss_node].out[0];
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "inputs", names_json(graph, 1, &graph->image),
+                     "targets", names_json(graph, 1, &graph->label), "losses",
+                     names_json(graph, 1, &loss), "values", values_json(graph), "nodes",
+                     nodes_json(graph));
+}
+
+/* ---- reading ---- */
+
+static hu_status read_shape(const hu_place *place, const json_t *list, hu_shape *shape) {
+    hu_status st = HU_OK;
+    size_t rank;
+    *shape = (hu_shape){0};
+    HU_TRY(hu_json_list(place, list, "shape", &rank));
+    if (rank > HU_MAX_RANK)
+        return hu_place_fail(place, "shape: found %zu extents, expected at most %d", rank,
+                             HU_MAX_RANK);
+    for (shape->rank = 0; shape->rank < (int)rank; shape->rank++)
+        HU_TRY(hu_json_i64(place, json_array_get(list, (size_t)shape->rank), "extent",
+                           &shape->extent[shape->rank]));
+done:
+    return st;
+}
+
+static hu_status read_role(const hu_place *place, const json_t *text, hu_value_role *role) {
+    const char *name;
+    hu_status st = hu_json_text(place, text, "role", &name);
+    if (st != HU_OK) return st;
+    for (int r = 0; r < ROLES; r++)
+        if (strcmp(role_names[r], name) == 0) {
+            *role = (hu_value_role)r;
+            return HU_OK;
+        }
+    return hu_place_fail(
+        place, "role: found '%.40s', expected input, activation, parameter, buffer", name);
+}
+
+static hu_status read_value(const hu_place *place, const json_t *object, hu_graph *graph) {
+    hu_status st = HU_OK;
+    const char *name;
+    hu_shape shape;
+    hu_value_role role = HU_VALUE_INPUT;
+    hu_value_id id;
+    HU_TRY(hu_json_text(place, json_object_get(object, "name"), "name", &name));
+    HU_TRY(read_role(place, json_object_get(object, "role"), &role));
+    HU_TRY(read_shape(place, json_object_get(object, "shape"), &shape));
+    st = role == HU_VALUE_INPUT ? hu_graph_input(graph, name, &shape, &id)
+                                : hu_graph_add_value(graph, name, &shape, role, &id);
+    if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
+done:
+    return st;
+}
+
+/* Ids of a list of names; owner frees *ids. */
+static hu_status read_names(const hu_place *place, const json_t *object, const char *key,
+                            const hu_graph *graph, int *count, hu_value_id **ids) {
+    hu_status st = HU_OK;
+    const json_t *list = json_object_get(object, key);
+    const char *name;
+    size_t names;
+    HU_TRY(hu_json_list(place, list, key, &names));
+    HU_TRY(hu_alloc_array(names, sizeof **ids, (void **)ids));
+    for (size_t i = 0; i < names; i++) {
+        HU_TRY(hu_json_text(place, json_array_get(list, i), key, &name));
+        (*ids)[i] = hu_graph_find(graph, name);
+        if ((*ids)[i] == HU_NONE)
+            HU_TRY(hu_place_fail(place, "%s: '%.100s' is none of the values", key, name));
+    }
+    *count = (int)names;
+done:
+    return st;
+}
+
+static hu_status read_node(const hu_place *place, const json_t *object, hu_graph *graph) {
+    hu_status st = HU_OK;
+    const char *name, *op;
+    hu_node_facts facts = {0};
+    hu_value_id *in = NULL, *params = NULL, *out = NULL;
+    HU_TRY(hu_json_text(place, json_object_get(object, "name"), "name", &name));
+    HU_TRY(hu_json_text(place, json_object_get(object, "op"), "op", &op));
+    const hu_op *found = hu_op_find(op);
+    if (!found)
+        HU_TRY(hu_fail(HU_ERR_VERSION,
+                       "%s/%s: node '%.100s' is a '%.40s', which this version does "
+                       "not know",
+                       place->folder, place->file, name, op));
+    HU_TRY(read_names(place, object, "inputs", graph, &facts.n_in, &in));
+    HU_TRY(read_names(place, object, "parameters", graph, &facts.n_params, &params));
+    HU_TRY(read_names(place, object, "outputs", graph, &facts.n_out, &out));
+    facts.in = in;
+    facts.param = params;
+    facts.out = out;
+    st = hu_graph_add_node(graph, found, name, &facts);
+    if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
+done:
+    hu_free(in);
+    hu_free(params);
+    hu_free(out);
+    return st;
+}
+
+static hu_status read_graph(const hu_place *place, const json_t *object, hu_graph *graph) {
+    hu_status st = HU_OK;
+    const json_t *values = json_object_get(object, "values");
+    const json_t *nodes = json_object_get(object, "nodes");
+    size_t count;
+    HU_TRY(hu_json_list(place, values, "values", &count));
+    for (size_t i = 0; i < count; i++) HU_TRY(read_value(place, json_array_get(values, i), graph));
+    HU_TRY(hu_json_list(place, nodes, "nodes", &count));
+    for (size_t i = 0; i < count; i++) HU_TRY(read_node(place, json_array_get(nodes, i), graph));
+    st = hu_graph_finish(graph);
+    if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
+done:
+    return st;
+}
+
+hu_status hu_graph_read(const char *folder, hu_graph **graph) {
+    hu_status st = HU_OK;
+    hu_place place = {folder, "graph.json", 1};
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    json_error_t error;
+    json_t *object = NULL;
+    *graph = NULL;
+    HU_TRY(hu_path_join(folder, place.file, &path));
+    if (!hu_file_exists(path))
+        HU_TRY(hu_fail(HU_ERR_MISSING,
+                       "%s is not there: an older version of halfulp wrote the folder; `halfulp "
+                       "resume %s` adds it",
+                       path, folder));
+    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
+    object = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
+    if (!object) HU_TRY(hu_place_fail(&place, "column %d: %s", error.column, error.text));
+    HU_TRY(hu_graph_create(graph));
+    HU_TRY(read_graph(&place, object, *graph));
+done:
+    if (st != HU_OK) {
+        hu_graph_free(*graph);
+        *graph = NULL;
+    }
+    json_decref(object);
+    hu_free(data);
+    hu_free(path);
+    return st;
+}
