@@ -12,8 +12,8 @@ static inline int hu_format_emin(const hu_format *format) {
     return 1 - format->bias;
 }
 
-/* Magnitude code (without sign) of the largest finite number. IEEE formats lose the whole top binade
- * to infinity and NaN, fn formats the last code; fin and fnuz formats keep all codes.
+/* Magnitude code (without sign) of the largest finite number. IEEE formats lose the whole top
+ * binade to infinity and NaN, fn formats the last code; fin and fnuz formats keep all codes.
  * Source: docs/numerics.md, "Formats". */
 static inline uint32_t hu_format_code_max(const hu_format *format) {
     uint32_t hidden = 1u << format->man_bits, magnitudes = hidden << format->exp_bits;

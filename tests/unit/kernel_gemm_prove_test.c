@@ -20,19 +20,19 @@ static void facts_are_those_of_the_numbers(void **state) {
     const float x[] = {0.0f, -6.5f, 0x1.8p-20f, -0.0f, 2.0f, 0x1p-130f};
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
         hu_pack_facts seen = {.low = UINT32_MAX};
-        hu_pack_set_of((hu_isa)isa)->judge(5, x, &seen);
+        hu_pack_set_of((hu_isa)isa)->measure(5, x, &seen);
         hu_panel_facts facts = hu_panel_facts_of(&seen);
         assert_true(facts.top == 6.5);
         assert_int_equal(facts.exponent, 2);
         assert_int_equal(facts.quantum, -21);
         assert_int_equal(facts.significand, 4);
-        hu_pack_set_of((hu_isa)isa)->judge(6, x, &seen);
+        hu_pack_set_of((hu_isa)isa)->measure(6, x, &seen);
         facts = hu_panel_facts_of(&seen);
         assert_true(facts.quantum <= -130 && facts.quantum >= -131);
         seen = (hu_pack_facts){.low = UINT32_MAX};
-        hu_pack_set_of((hu_isa)isa)->judge(1, x, &seen);
+        hu_pack_set_of((hu_isa)isa)->measure(1, x, &seen);
         assert_int_equal(hu_panel_facts_of(&seen).quantum, HU_NO_QUANTUM);
-        hu_pack_set_of((hu_isa)isa)->judge(1, &(float){NAN}, &seen);
+        hu_pack_set_of((hu_isa)isa)->measure(1, &(float){NAN}, &seen);
         assert_true(isinf(hu_panel_facts_of(&seen).top));
     }
 }

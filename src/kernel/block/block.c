@@ -71,6 +71,7 @@ static void set_powers(float value[256]) {
     value[255] = hu_f32_of_bits(HU_F32_NAN);
 }
 
+/* The values of all 256 scale codes, and for E4M3 what rounds and packs a scale. */
 static hu_status set_scales(hu_blocker *b, hu_isa isa) {
     static const hu_format e4m3 = {.exp_bits = 4,
                                    .man_bits = 3,
@@ -96,6 +97,8 @@ static size_t dense_bytes(const hu_blocker *b, int64_t n) {
     return (size_t)n / 8 * b->width + ((size_t)n % 8 * b->width + 7) / 8;
 }
 
+/* Blocks of a line and a row, and the bytes of a row: a dense run of codes, then a byte per block.
+ */
 static hu_status set_sizes(hu_blocker *b, int64_t row_elements, int64_t line) {
     int64_t length = b->format->length;
     b->line = line;
@@ -134,7 +137,9 @@ hu_status hu_blocker_init(hu_blocker *blocker, const hu_block_format *format, hu
     return hu_blocker_init_isa(blocker, format, rounding, row_elements, line, hu_cpu_isa());
 }
 
-/* Scale codes of blocks from the bits of their largest magnitudes. */
+/* Scale codes of blocks from the bits of their largest magnitudes, tops[blocks]. MX: the code of
+ * 2^k is k + 127 = (floor(log2 a) + 127) - emax, and the sum is the exponent field of a. A
+ * subnormal a has the field 0, so that k is raised to -127. */
 static void power_codes(const hu_blocker *b, size_t blocks, const uint32_t *tops, uint8_t *codes) {
     for (size_t i = 0; i < blocks; i++) {
         int32_t code = (int32_t)(tops[i] >> 23) - b->emax;
@@ -142,6 +147,8 @@ static void power_codes(const hu_blocker *b, size_t blocks, const uint32_t *tops
     }
 }
 
+/* NVFP4: c = R(a / (6 s)). A block with a NaN or an infinity gets the quotient NaN, and so the
+ * scale NaN. */
 static void fraction_codes(const hu_blocker *b, float tensor_scale, size_t blocks,
                            const uint32_t *tops, uint8_t *codes) {
     float q[PIECE], six = 6.0f * tensor_scale;
@@ -189,6 +196,9 @@ static void make_elements(const hu_blocker *b, const hu_block_part *part, const 
     hu_round_counts_clear(&own);
     hu_rounder_run(&b->rounder, part->n, y, y, key, index, counts ? &own : NULL);
     if (!counts) return;
+    /* Elements of NaN blocks were rounded as +0 and counted as zeros; they are NaNs. Those of
+     * blocks with the scale 0 came to the rounder as zeros; they are underflow. Exponents of
+     * quotients say nothing about x: raise_exponent() notes those of the numbers. */
     own.zero -= loss.nan;
     own.nan += loss.nan;
     own.underflow += loss.vanished;
@@ -251,6 +261,7 @@ static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_
         }
 }
 
+/* The codes that join wrote. Reads no byte behind the last code's. */
 static void split(uint32_t width, size_t n, const uint8_t *restrict bytes,
                   uint8_t *restrict codes) {
     size_t i = 0;
@@ -279,6 +290,8 @@ static int64_t block_at(const hu_blocker *b, int64_t first) {
     return first / b->line * b->line_blocks + first % b->line / b->format->length;
 }
 
+/* Element codes of a row whose scales stand behind them already. Pieces are cut without regard to
+ * blocks: a part may begin and end within one. */
 static void pack_elements(const hu_blocker *b, float tensor_scale, const float *x, uint8_t *row,
                           const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
     float y[PIECE];
@@ -299,6 +312,7 @@ static void pack_elements(const hu_blocker *b, float tensor_scale, const float *
 
 static void pack_row(const hu_blocker *b, float tensor_scale, const float *x, uint8_t *row,
                      const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
+    /* The scales of the whole row come first: pieces of elements need not end where blocks do. */
     uint8_t *scales = row + b->code_bytes;
     uint32_t top = 0;
     for (int64_t first = 0; first < b->row_elements;) {

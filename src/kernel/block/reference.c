@@ -15,6 +15,7 @@ static uint8_t stored_code(const hu_format *element, uint32_t code) {
     return (uint8_t)(is_integer(element) && is_negative ? 256 - magnitude : code);
 }
 
+/* NaN and infinity have larger bits than all finite numbers, so they win. */
 static uint32_t largest_bits(size_t n, const float *x) {
     uint32_t top = 0;
     for (size_t i = 0; i < n; i++) {
@@ -29,6 +30,7 @@ static int floor_log2(uint32_t bits) {
     return (int)(bits >> 23) - 127;
 }
 
+/* MX. y and codes are those of the element format with its bias lowered by k. */
 static void power_block(const hu_block_format *format, hu_rounding rounding, size_t n,
                         const float *x, const uint32_t *words, float *y, uint8_t *codes,
                         uint8_t *scale, uint32_t top) {
@@ -54,6 +56,7 @@ static float quotient(float x, float d) {
     return hu_f32_of_bits(sign | 0x00800000u);
 }
 
+/* NVFP4, in the float32 operations that block.h names, one after the other. */
 static void fraction_block(const hu_block_format *format, hu_rounding rounding, float tensor_scale,
                            size_t n, const float *x, const uint32_t *words, float *y,
                            uint8_t *codes, uint8_t *scale, uint32_t top) {

@@ -55,6 +55,7 @@ static hu_status read_block(const char *text, const char *digits, int64_t *block
     return HU_OK;
 }
 
+/* The word before the colon, upper or lower case. Only FMAC-K has a number behind its name. */
 static hu_status read_mode(const char *text, size_t length, hu_accumulator *accumulator) {
     char mode[MODE_MAX + 1] = "";
     if (length > MODE_MAX) return fail_unknown(text, length);
@@ -70,6 +71,7 @@ static hu_status read_mode(const char *text, size_t length, hu_accumulator *accu
     return read_block(text, mode + 4, &accumulator->block);
 }
 
+/* The mode, and the format of all modes but fmacs. */
 static hu_status read_accumulator(const char *text, hu_accumulator *accumulator) {
     hu_status st = HU_OK;
     size_t length = strcspn(text, ":");
@@ -141,6 +143,7 @@ done:
     return st;
 }
 
+/* Two states of m x n floats, `sum` before `extra` (kernel.h); SIZE_MAX: more than any memory. */
 size_t hu_gemm_carry_floats(int64_t m, int64_t n) {
     size_t floats;
     if (m < 0 || n < 0) return 0;

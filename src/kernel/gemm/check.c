@@ -27,6 +27,7 @@ static hu_status fail_extent(const char *name, const char *what, int64_t value) 
                    (long long)value, PATCH_LIMIT);
 }
 
+/* Each extent by itself; patch_span() looks at their products. */
 static hu_status check_patch_extents(const hu_patches *p, const char *name) {
     const struct {
         const char *what;
@@ -59,6 +60,8 @@ static hu_status fail_size(const char *name) {
     return hu_fail(HU_ERR_SHAPE, "gemm: operand %s is larger than any memory", name);
 }
 
+/* Patches [count, out_h, out_w] of [kernel_h, kernel_w, channels] numbers: rows x terms, or turned.
+ * *floats: to the last channel of the last pixel, without the gap behind it. */
 static hu_status patch_span(const hu_operand *operand, int64_t rows, int64_t terms,
                             const char *name, int64_t *floats) {
     hu_status st = HU_OK;
@@ -81,6 +84,8 @@ done:
     return st;
 }
 
+/* Element (i, k) lies at i stride + (k / inner) outer_stride + (k % inner) k_stride: *floats is one
+ * more than the offset of the last row's farthest term. */
 static hu_status matrix_span(const hu_operand *operand, int64_t rows, int64_t terms,
                              const char *name, int64_t *floats) {
     int64_t inner = operand->inner > 0 ? operand->inner : terms, down, along, across, last;
@@ -123,6 +128,7 @@ done:
     return st;
 }
 
+/* A buffer that is read or written: there, and aligned like a float. */
 static hu_status check_floats(const void *pointer, const char *name) {
     if (!pointer) return hu_fail(HU_ERR_ARGUMENT, "gemm: %s is missing", name);
     if (!is_aligned(pointer, FLOAT_ALIGNMENT))
@@ -149,6 +155,7 @@ hu_status hu_gemm_check_extents(const hu_gemm_task *task) {
     return HU_OK;
 }
 
+/* `before` counts terms of earlier calls: with this one's they stay a number of terms. */
 static hu_status check_rows_and_terms(const hu_gemm_task *task) {
     int64_t last;
     if (task->before < 0 || !hu_add_i64(task->before, task->k, &last))
@@ -172,6 +179,7 @@ static hu_status check_others(const hu_gemm_task *task) {
     return HU_OK;
 }
 
+/* Addresses are compared as integers: the two need not be of one array. */
 static hu_status check_overlap(const span *written, const span *other) {
     uintptr_t w = (uintptr_t)written->start, o = (uintptr_t)other->start;
     if (written->floats == 0 || other->floats == 0 || !other->start) return HU_OK;
@@ -183,6 +191,7 @@ static hu_status check_overlap(const span *written, const span *other) {
                    (long long)other->floats, other->start);
 }
 
+/* Floats of c from its first to its last element, rows c_stride apart. */
 static hu_status c_span(const hu_gemm_task *task, int64_t *floats) {
     *floats = 0;
     if (task->m == 0 || task->n == 0) return HU_OK;
@@ -220,6 +229,7 @@ hu_status hu_gemm_check(const hu_gemm_task *task) {
     HU_TRY(hu_accumulator_check(&task->accumulator));
     HU_TRY(spans_of(task, spans));
     HU_TRY(check_others(task));
+    /* Nothing that is written may overlap any other buffer; what is only read may be shared. */
     for (int written = 0; written < WRITTEN_COUNT; written++)
         for (int other = written + 1; other < SPAN_COUNT; other++)
             HU_TRY(check_overlap(&spans[written], &spans[other]));

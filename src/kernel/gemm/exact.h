@@ -56,6 +56,7 @@ static inline hu_exact hu_exact_sum(hu_exact x, hu_exact y) {
         x = y;
         y = swapped;
     }
+    /* y moves down to x's exponent. What falls off its end leaves the sticky bit. */
     int apart = x.exponent - y.exponent;
     uint64_t kept = apart < 63 ? y.significand >> apart : 0;
     bool is_exact = apart < 63 && kept << apart == y.significand;
@@ -78,6 +79,7 @@ static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
     int emin = hu_format_emin(format);
     if (x.significand == 0) return 0;
     int exponent = x.exponent + 63 - __builtin_clzll(x.significand);
+    /* One unit of n is the quantum 2^(place - m): of x's own binade, or that of subnormals. */
     int place = exponent > emin ? exponent : emin;
     int shift = place - format->man_bits - x.exponent;
     uint64_t n;
@@ -90,6 +92,8 @@ static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
         n = x.significand >> shift;
         if (rest > half || (rest == half && (n & 1) != 0)) n++;
     }
+    /* n has its leading one at bit m (subnormal: below), so the sum counts codes: a normal number
+     * of exponent emin has the field 1, which is that one. */
     return ((uint64_t)(uint32_t)(place - emin) << format->man_bits) + n;
 }
 

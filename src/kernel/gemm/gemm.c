@@ -12,7 +12,7 @@
 #include "kernel/gemm/state.h"
 #include "kernel/gemm/table.h"
 
-/* One stretch of terms. */
+/* One stretch of terms: `first` .. `first + terms - 1` of the call. */
 typedef struct stretch {
     int64_t first, terms;
     bool is_last;
@@ -36,7 +36,9 @@ static hu_round_counts *b_counts(hu_gemm_worker *w) {
     return w->job->task->b.counts ? &w->b_counts : NULL;
 }
 
-/* Panel `panel` of a factor, all runs of the stretch, into unit number `at` on. */
+/* Panel `panel` of a factor, `width` rows of it, in all runs of the stretch: run r becomes unit at
+ * + r of `units`, each of `unit` floats, [terms of the run][width]; facts[at + r] become its facts.
+ */
 static void pack_panel(const hu_gemm_job *job, const hu_source *source, int64_t panel, int width,
                        const stretch *s, int64_t at, float *units, size_t unit,
                        hu_panel_facts *facts, hu_round_counts *counts) {
@@ -47,10 +49,11 @@ static void pack_panel(const hu_gemm_job *job, const hu_source *source, int64_t 
         hu_source_pack(source, panel * width, width, s->first + k, run, out, counts);
         if (job->needs_facts)
             facts[at] =
-                source->has_facts ? source->facts : hu_gemm_judge(job, out, run, width, width);
+                source->has_facts ? source->facts : hu_gemm_measure(job, out, run, width, width);
     }
 }
 
+/* A thread's share of the column panels of B; unit j * runs + r is run r of panel j. */
 static void pack_b(hu_gemm_worker *w, const stretch *s, int team) {
     const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
@@ -64,6 +67,7 @@ static void pack_b(hu_gemm_worker *w, const stretch *s, int team) {
 static void pack_a(hu_gemm_worker *w, const stretch *s, int64_t first, int64_t end, int64_t at) {
     const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
+    /* With B near every thread packs all of A for itself: only the first counts what it rounds. */
     hu_round_counts *counts = p->is_b_near && w->thread > 0 ? NULL : a_counts(w);
     for (int64_t i = first; i < end; i++, at += p->runs)
         pack_panel(job, &job->a, i, p->rows, s, at, hu_gemm_shared(job, p->a_panels), p->a_unit,
@@ -79,6 +83,8 @@ static void pack_a_part(hu_gemm_worker *w, const stretch *s, int team) {
 
 /* ---- one block of rows x chunk of columns ---- */
 
+/* Terms that FMAC-K's block holds when term k of the call comes (hu_gemm_tile.phase). FMAC is one
+ * endless block: all terms so far. */
 static int64_t phase_at(const hu_gemm_task *task, int64_t k) {
     if (task->accumulator.mac == HU_MAC_FMAC) return task->before + k;
     if (task->accumulator.mac == HU_MAC_FMAC_K) return (task->before + k) % task->accumulator.block;
@@ -108,6 +114,8 @@ static void fetch_part(const hu_gemm_worker *w, const stretch *s, int64_t column
                     s->first + run->index * p->run + k, end - k);
 }
 
+/* All runs of a stretch, in order: the order of terms is part of the definition. Within a run a
+ * panel of B stays in the cache while the panels of A pass. */
 static void run_tiles(hu_gemm_worker *w, const stretch *s, int64_t row_panels,
                       int64_t column_panels) {
     const hu_gemm_plan *p = &w->job->plan;
@@ -115,6 +123,7 @@ static void run_tiles(hu_gemm_worker *w, const stretch *s, int64_t row_panels,
         hu_gemm_run run = {.index = k / p->run,
                            .terms = least(p->run, s->terms - k),
                            .phase = phase_at(w->job->task, s->first + k)};
+        /* Panels as doubles belong to one run. */
         memset(w->is_wide, 0, (size_t)row_panels * sizeof *w->is_wide);
         for (int64_t j = 0; j < column_panels; j++) {
             int64_t b_unit = b_unit_of(w, s, j, &run);
@@ -137,6 +146,7 @@ static void run_block(hu_gemm_worker *w, const stretch *s, int64_t block, int64_
     int64_t row_panels = least(p->block_panels, p->row_panels - first_i);
     int64_t column_panels = least(p->chunk_panels, p->column_panels - first_j);
     int64_t a_at = slot * p->block_panels * p->runs, b_at = p->is_b_near ? 0 : first_j * p->runs;
+    /* Where the first panels of this block and chunk lie; tiles count from there. */
     w->a_panels = (float *)hu_gemm_shared(job, p->a_panels) + a_at * (int64_t)p->a_unit;
     w->a_facts = (hu_panel_facts *)hu_gemm_shared(job, p->a_facts) + a_at;
     w->b_panels = (float *)hu_gemm_shared(job, p->b_panels) + b_at * (int64_t)p->b_unit;
@@ -158,6 +168,9 @@ static int64_t take_next(hu_gemm_job *job) {
     return taken;
 }
 
+/* Every (block, chunk) goes to the thread that asks first. Which one it is does not matter: a
+ * tile's terms are added in order by one thread. If A is not shared, a thread packs a block for
+ * itself and runs all chunks of it. */
 static void run_stretch(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s) {
     const hu_gemm_plan *p = &job->plan;
     int64_t chunks = p->is_a_shared ? p->chunks : 1;
@@ -202,6 +215,8 @@ static void run_far(hu_gemm_job *job, hu_gemm_worker *w, const stretch *s, int t
 
 /* ---- threads ---- */
 
+/* Patches of rounded images: the images are rounded once, before any patch is read, because each
+ * number is part of many patches. */
 static void round_images(hu_gemm_job *job, hu_gemm_worker *w, int team) {
     float *a = hu_gemm_shared(job, job->plan.a_images),
           *b = hu_gemm_shared(job, job->plan.b_images);
@@ -215,25 +230,28 @@ static void round_images(hu_gemm_job *job, hu_gemm_worker *w, int team) {
     meet(team);
 }
 
-static void judge_share(hu_source *source, int thread, int team, hu_pack_facts *seen) {
+/* One thread's part of the images, then one addition: maxima and unions know no order. */
+static void measure_share(hu_source *source, int thread, int team, hu_pack_facts *seen) {
     hu_pack_facts own = {.low = UINT32_MAX};
     if (!source->operand.patches) return;
-    hu_source_judge_images(source, thread, team, &own);
+    hu_source_measure_images(source, thread, team, &own);
 #pragma omp critical(hu_gemm_facts)
     hu_pack_facts_add(seen, &own);
 }
 
-/* Images are judged once where each number is part of many patches. */
-static void judge_images(hu_gemm_job *job, int thread, int team) {
+/* Images are measured once instead of panel by panel, because each number is part of many patches.
+ */
+static void measure_images(hu_gemm_job *job, int thread, int team) {
     if (!job->needs_facts || (!job->a.operand.patches && !job->b.operand.patches)) return;
-    judge_share(&job->a, thread, team, &job->a_seen);
-    judge_share(&job->b, thread, team, &job->b_seen);
+    measure_share(&job->a, thread, team, &job->a_seen);
+    measure_share(&job->b, thread, team, &job->b_seen);
     meet(team);
     if (thread == 0 && job->a.operand.patches) hu_source_use_facts(&job->a, &job->a_seen);
     if (thread == 0 && job->b.operand.patches) hu_source_use_facts(&job->b, &job->b_seen);
     meet(team);
 }
 
+/* Thread `thread` with its own part of scratch and no counts. */
 static hu_gemm_worker worker_of(const hu_gemm_job *job, int thread) {
     const hu_gemm_plan *p = &job->plan;
     hu_gemm_worker w = {.job = job,
@@ -259,11 +277,12 @@ static void add_counts(hu_gemm_job *job, const hu_gemm_worker *w) {
     }
 }
 
+/* What one thread of the team does. All of the team come to the same barriers. */
 static void work(hu_gemm_job *job, int thread, int team) {
     const hu_gemm_plan *p = &job->plan;
     hu_gemm_worker w = worker_of(job, thread);
     round_images(job, &w, team);
-    judge_images(job, thread, team);
+    measure_images(job, thread, team);
     for (int64_t k = 0; k < job->task->k; k += p->stretch) {
         int64_t left = job->task->k - k, terms = least(p->stretch, left);
         stretch s = {.first = k, .terms = terms, .is_last = terms == left};
@@ -275,6 +294,7 @@ static void work(hu_gemm_job *job, int thread, int team) {
     add_counts(job, &w);
 }
 
+/* One thread opens no parallel region: the call may come from inside one. */
 static void work_together(hu_gemm_job *job) {
     int threads = job->task->threads;
     if (threads == 1) {
@@ -287,6 +307,8 @@ static void work_together(hu_gemm_job *job) {
 
 /* ---- the call ---- */
 
+/* One shape per call, every arithmetic and class: hu_gemm_prove() chooses among these tile by tile.
+ */
 static void find_kernels(hu_gemm_job *job, hu_isa isa) {
     for (int a = 0; a < HU_GEMM_ARITHMETIC_COUNT; a++)
         for (int c = 0; c < HU_GEMM_CLASS_COUNT; c++)
@@ -312,6 +334,7 @@ done:
     return st;
 }
 
+/* Sums over threads, added to what the caller's counts hold already. */
 static void report_counts(const hu_gemm_job *job) {
     const hu_gemm_task *task = job->task;
     if (task->a.counts && task->a.format) hu_round_counts_add(task->a.counts, &job->a_counts);
@@ -327,6 +350,7 @@ static hu_status multiply(const hu_gemm_task *task) {
     hu_gemm_job job;
     void *block = NULL;
     HU_TRY(prepare(&job, task, hu_cpu_isa()));
+    /* How much of scratch is written depends on the plan, so its overlap is checked here. */
     HU_TRY(hu_gemm_check_scratch(task, job.plan.bytes));
     if (!task->scratch) HU_TRY(hu_alloc(job.plan.bytes, &block));
     if (!task->scratch) job.scratch = block;

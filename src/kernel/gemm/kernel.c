@@ -11,6 +11,7 @@ static bool is_tie_kept(const hu_format *format) {
     return format->man_bits > 0 && (hu_format_code_max(format) & 1) == 0;
 }
 
+/* What |t| >= threshold becomes; the kernels add the sign of t. */
 static double overflow_value(const hu_format *format, double max_finite) {
     switch (format->overflow) {
     case HU_OVERFLOW_INF:
@@ -25,6 +26,7 @@ static double overflow_value(const hu_format *format, double max_finite) {
 void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants *constants) {
     *constants = (hu_gemm_constants){.block = INT64_MAX};
     if (accumulator->mac == HU_MAC_FMAC_K) constants->block = accumulator->block;
+    /* FMACS adds in float32: it has no R. */
     if (accumulator->mac == HU_MAC_FMACS) return;
     const hu_format *format = &accumulator->format;
     hu_format_limits limits = hu_format_limits_of(format);

@@ -53,6 +53,7 @@ typedef struct hu_gemm_constants {
     int64_t block;        /* of FMAC-K; INT64_MAX for FMAC */
 } hu_gemm_constants;
 
+/* One call of a kernel: k terms are added to every accumulator of a tile. */
 typedef struct hu_gemm_tile {
     int64_t k;     /* >= 0 */
     int64_t phase; /* FMAC-K and FMAC: terms that came earlier, modulo block. At 0 the first of
@@ -67,6 +68,7 @@ typedef struct hu_gemm_tile {
                                where the other factor is finite, and then count nothing */
 } hu_gemm_tile;
 
+/* tile->sum and extra are read and written, counts added to, all else is only read. */
 typedef void hu_gemm_kernel_fn(const hu_gemm_tile *tile);
 
 /* The shapes of a kernel set: the driver picks the one with the least padding. */
@@ -82,7 +84,7 @@ typedef struct hu_gemm_kernel {
     int rows, columns;
 } hu_gemm_kernel;
 
-/* accumulator: valid (hu_accumulator_check). */
+/* R's constants of a valid accumulator (hu_accumulator_check); zeros for FMACS. */
 void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants *constants);
 
 #endif

@@ -9,12 +9,15 @@ static int64_t matrix_offset(const hu_operand *operand, int64_t i, int64_t k) {
     return i * operand->stride + run * operand->outer_stride + rest * operand->k_stride;
 }
 
-/* The pixel that lies at `place` of the image stretched by up; -1 where there is none. */
+/* The pixel that lies at `place` of the image stretched by up (up - 1 zeros between pixels, as the
+ * input gradient of a strided convolution reads them); -1 where there is none. */
 static int64_t pixel_at(int64_t place, int64_t up, int64_t extent) {
     if (place < 0 || place % up != 0 || place / up >= extent) return -1;
     return place / up;
 }
 
+/* Patch `row` [image, y, x] reads number `column` [kernel row, kernel column, channel] of its
+ * window: the pixel y stride - pad + kh dilation of the stretched image, likewise in x. */
 static int64_t patch_offset(const hu_patches *p, int64_t row, int64_t column) {
     int64_t x = row % p->out_w, y = row / p->out_w % p->out_h, image = row / p->out_w / p->out_h;
     int64_t channel = column % p->channels, kw = column / p->channels % p->kernel_w;
@@ -38,6 +41,7 @@ float hu_operand_at(const hu_operand *operand, int64_t i, int64_t k) {
     return hu_format_round(operand->format, operand->rounding, value, 0);
 }
 
+/* Every pixel once, though patches read it many times: as hu_source_round_images counts. */
 static void count_images(const hu_rounder *rounder, const hu_operand *operand) {
     const hu_patches *p = operand->patches;
     float ignored;

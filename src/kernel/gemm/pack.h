@@ -1,5 +1,5 @@
 /* kernel/gemm/pack.h - the loops around the micro-kernels that depend on the instruction set:
- * laying numbers out k-major, judging them, ending sums. Thread-safe: pure functions of their
+ * laying numbers out k-major, measuring them, ending sums. Thread-safe: pure functions of their
  * arguments.
  */
 #ifndef HU_KERNEL_GEMM_PACK_H
@@ -35,8 +35,8 @@ typedef void hu_pack_rows_fn(const float *const *rows, int64_t ahead, int64_t ru
 typedef void hu_pack_columns_fn(const float *source, int64_t stride, int64_t run, int width,
                                 int valid, float *panel);
 
-/* Adds x[n] to the facts. */
-typedef void hu_pack_judge_fn(size_t n, const float *x, hu_pack_facts *facts);
+/* Adds what a proof needs to know of x[n] to the facts. */
+typedef void hu_pack_measure_fn(size_t n, const float *x, hu_pack_facts *facts);
 
 /* panel[run][width] -> panels of `part` columns each, [run][part], as doubles; columns
  * beyond width are zero. */
@@ -50,7 +50,7 @@ typedef void hu_pack_finish_fn(size_t n, const float *sum, const float *extra, c
 typedef struct hu_pack_set {
     hu_pack_rows_fn *rows;
     hu_pack_columns_fn *columns;
-    hu_pack_judge_fn *judge;
+    hu_pack_measure_fn *measure;
     hu_pack_widen_fn *widen;
     hu_pack_finish_fn *finish;
 } hu_pack_set;

@@ -30,6 +30,8 @@ static int64_t most_of(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+/* R of an FMAC in float32's own format is what a fused multiply-add does: FMACS gives the same
+ * bits, unless subnormal accumulators are to be counted. */
 static bool is_float32_fmac(const hu_gemm_task *task) {
     const hu_format *f = &task->accumulator.format;
     return task->accumulator.mac == HU_MAC_FMAC && !task->counts && f->exp_bits == 8 &&
@@ -51,17 +53,23 @@ static void choose_tile(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shap
         hu_gemm_kernel_of(isa, task->accumulator.mac, HU_GEMM_F64, HU_GEMM_FULL, shape).columns;
 }
 
+/* Lengths of stretches and runs are multiples of this: of 8 for whole vectors in packing, of
+ * FMAC-K's block where it is short, so that blocks end where runs do. */
 static int64_t step_of(const hu_accumulator *accumulator) {
     int64_t block = accumulator->block;
     if (accumulator->mac != HU_MAC_FMAC_K || block > STEP_MAX) return STEP;
     return block < STEP ? divide_up(STEP, block) * block : block;
 }
 
+/* As many terms as keep all panels of B in B_FLOATS (1 MiB). */
 static int64_t stretch_max(int64_t padded_columns, int64_t run, int64_t step) {
     int64_t fits = least(B_FLOATS / padded_columns, STRETCH_MAX) / step * step;
     return most_of(fits, run);
 }
 
+/* Runs and stretches of about equal length, none longer than RUN_MAX or what stretch_max allows: a
+ * short last one would waste its packing. Units have room for the longest run and the spill behind
+ * it. */
 static void cut_terms(const hu_gemm_task *task, hu_gemm_plan *p) {
     int64_t step = step_of(&task->accumulator), run = RUN_MAX / step * step;
     int64_t all = divide_up(task->k, step) * step, padded = p->column_panels * p->columns;
@@ -86,6 +94,8 @@ static int64_t chunk_max(const hu_gemm_plan *p) {
                                                   : CHUNK_COLUMNS / p->columns;
 }
 
+/* Few rows: one block, B near, chunks enough for every thread. Fewer than two blocks per thread: A
+ * is packed once for all, and chunks get smaller until each thread has about three jobs. */
 static void cut_tiles(const hu_gemm_task *task, hu_gemm_plan *p) {
     int threads = task->threads;
     p->row_panels = divide_up(task->m, p->rows);
@@ -110,6 +120,7 @@ typedef struct layout {
     bool fits;
 } layout;
 
+/* The next part of scratch: count units of `unit` elements of `size` bytes, 64-byte aligned. */
 static hu_gemm_part place(layout *l, int64_t count, size_t unit, size_t size) {
     hu_gemm_part part = {.offset = l->bytes};
     l->fits = l->fits && hu_mul_size((size_t)count, unit, &part.bytes) &&
@@ -129,6 +140,8 @@ static int64_t stored_elements(const hu_gemm_task *task, const hu_gemm_plan *p) 
     return 0;
 }
 
+/* Room for the largest block structure that any smaller m or k can have (hu_gemm_plan_make: bytes
+ * never grow when they shrink), not only for this one's. */
 static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
     int64_t threads = task->threads, blocks = threads == 1 ? 1 : least(p->blocks, 2 * threads);
     int64_t single = threads * least(p->row_panels, SINGLE_ROWS / p->rows);
@@ -143,6 +156,7 @@ static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
     p->extra_store = place(l, stored_elements(task, p), 1, sizeof(float));
 }
 
+/* Of each thread: doubles of the panels at hand, and the state of a block and chunk. */
 static void place_own(hu_gemm_plan *p, layout *l) {
     int64_t most = most_of(BLOCK_ROWS / p->rows * (CHUNK_COLUMNS / p->columns),
                            SINGLE_ROWS / p->rows * (CHUNK_COLUMNS / 2 / p->columns));
@@ -160,6 +174,7 @@ static void place_own(hu_gemm_plan *p, layout *l) {
     p->own_bytes = l->bytes - p->own;
 }
 
+/* The plan with tiles of one shape. */
 static hu_status make(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
                       hu_gemm_plan *plan) {
     layout l = {.fits = true};

@@ -14,6 +14,8 @@ typedef struct hu_gemm_part {
     size_t offset, bytes;
 } hu_gemm_part;
 
+/* How one product is cut; counts are of panels, panels of `rows` rows of A or `columns` rows of B.
+ */
 typedef struct hu_gemm_plan {
     hu_mac mac; /* of the kernels: FMACS for an FMAC whose format is float32's */
     hu_gemm_shape shape;

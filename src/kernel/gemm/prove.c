@@ -144,10 +144,13 @@ typedef struct bounds {
     hu_gemm_reach after;
 } bounds;
 
+/* g of point 1. */
 static double growth(const hu_gemm_prover *p) {
     return p->accumulator.semantics == HU_SEMANTICS_F32FMA ? 4 : 2;
 }
 
+/* FMAC-K. A block starts from 0, or from what earlier calls left of it; it has at most `block`
+ * terms. Its sums in float32 (the master) need no bound. */
 static bounds block_bounds(const hu_gemm_prover *p, double product, int64_t k, int64_t phase,
                            const hu_gemm_reach *reach) {
     int64_t block = p->accumulator.block;
@@ -157,6 +160,8 @@ static bounds block_bounds(const hu_gemm_prover *p, double product, int64_t k, i
     return (bounds){argument, {.sum = 0, .extra = after, .quantum = reach->quantum}};
 }
 
+/* Point 1 for every mode: the largest argument of R in these k terms, if none exceeds the limit,
+ * and the reach behind them. */
 static bounds bounds_of(const hu_gemm_prover *p, double limit, double product, int64_t k,
                         int64_t phase, const hu_gemm_reach *reach) {
     double g = growth(p);
@@ -206,6 +211,7 @@ static bool is_fused_exact(const hu_gemm_prover *p, const terms *t, int width) {
     return t->bits <= m + 1 || t->exponent - width < least;
 }
 
+/* Point 4 a) to d) for float32: whether R's argument in float32 loses nothing that R would see. */
 static bool is_f32_exact(const hu_gemm_prover *p, const terms *t) {
     hu_mac mac = p->accumulator.mac;
     if (t->quantum < F32_QUANTUM) return false;
@@ -218,6 +224,7 @@ static bool is_f32_exact(const hu_gemm_prover *p, const terms *t) {
 
 /* ---- the choice ---- */
 
+/* Points 1 to 3: the least of R that these terms need. */
 static hu_gemm_class class_of(const hu_gemm_prover *p, const terms *t, bool is_bounded) {
     int unflushed = p->accumulator.format.subnormals ? p->emin - p->man_bits : p->emin;
     if (p->counting && p->accumulator.mac != HU_MAC_MACS) return HU_GEMM_COUNT_ALL;
@@ -229,6 +236,7 @@ static hu_gemm_class class_of(const hu_gemm_prover *p, const terms *t, bool is_b
     return t->quantum >= unflushed ? HU_GEMM_LEAN : HU_GEMM_FAST;
 }
 
+/* float64 serves every format; only fused steps may need to be rounded to odd. */
 static hu_gemm_choice choose_f64(const hu_gemm_prover *p, const terms *t, bool is_bounded) {
     bool is_plain = !is_fused(p->accumulator.mac) || is_fused_exact(p, t, F64_BITS);
     return (hu_gemm_choice){.arithmetic = is_plain ? HU_GEMM_F64 : HU_GEMM_F64_ODD,
@@ -247,6 +255,7 @@ static bool choose_f32(const hu_gemm_prover *p, const terms *t, bool is_bounded,
     return p->has_kernel[HU_GEMM_F32_ODD];
 }
 
+/* Bits, quantum and exponent of products of a's and b's numbers. */
 static terms terms_of(const hu_panel_facts *a, const hu_panel_facts *b, double argument,
                       int state_quantum) {
     return (terms){.bits = a->significand + b->significand,
@@ -263,11 +272,15 @@ hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *p, const hu_panel_facts *a,
     if (p->accumulator.mac == HU_MAC_FMACS) return choice;
     double product = a->top * b->top;
     int quantum = a->quantum + b->quantum;
+    /* Sums of multiples of 2^q are multiples of it: the least quantum of all products so far holds.
+     */
     if (quantum < reach->quantum) reach->quantum = quantum;
     if (isinf(a->top) || isinf(b->top)) {
         *reach = (hu_gemm_reach){(double)INFINITY, (double)INFINITY, -HU_NO_QUANTUM};
         return (hu_gemm_choice){.is_slow = true};
     }
+    /* The cheapest first: float32, with R's argument below both the magic numbers' and the format's
+     * limit. */
     double magic = p->max_magic < p->max_finite ? p->max_magic : p->max_finite;
     bounds narrow = bounds_of(p, magic, product, k, phase, reach);
     terms t = terms_of(a, b, narrow.argument, reach->quantum);
@@ -275,6 +288,7 @@ hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *p, const hu_panel_facts *a,
         *reach = narrow.after;
         return choice;
     }
+    /* f32fma is defined by float32 operations: float64 would give other bits. */
     if (p->accumulator.semantics == HU_SEMANTICS_F32FMA && !p->is_float32) {
         *reach = narrow.after;
         return (hu_gemm_choice){.is_slow = true};

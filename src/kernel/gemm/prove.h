@@ -16,6 +16,7 @@ typedef struct hu_panel_facts {
 
 enum { HU_NO_QUANTUM = 4096 };
 
+/* The facts of numbers that packing has measured. */
 hu_panel_facts hu_panel_facts_of(const hu_pack_facts *seen);
 
 /* Where the state of a tile can be. As of zeroed state: {0, 0, HU_NO_QUANTUM}. */
@@ -38,9 +39,11 @@ typedef struct hu_gemm_prover {
     bool has_kernel[HU_GEMM_ARITHMETIC_COUNT];
 } hu_gemm_prover;
 
+/* accumulator: valid; counting: whether kernels have to count; isa: whose kernels may be chosen. */
 void hu_gemm_prover_init(const hu_accumulator *accumulator, bool counting, hu_isa isa,
                          hu_gemm_prover *prover);
 
+/* What runs a tile. */
 typedef struct hu_gemm_choice {
     bool is_slow; /* no kernel is proved: term by term, see reference.h */
     hu_gemm_arithmetic arithmetic;

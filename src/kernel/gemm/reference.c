@@ -43,6 +43,8 @@ static float round_special(const target *to, float value) {
     return overflowed(to->format, hu_f32_bits(value) & HU_F32_SIGN);
 }
 
+/* R of an exact value: round, then overflow, then flush. A zero of R is +0, that of float32 keeps
+ * its sign. */
 static float round_exact(const target *to, hu_exact x) {
     const hu_format *format = to->format;
     uint32_t sign = x.is_negative ? HU_F32_SIGN : 0;
@@ -67,6 +69,8 @@ static bool are_finite(float x, float y, float z) {
     return isfinite(x) && isfinite(y) && isfinite(z);
 }
 
+/* Numbers that are not finite have no exact value: the hardware's float32 says what becomes of
+ * them. */
 static float rounded_product(const target *to, float x, float y) {
     if (to->computes_float32 || !are_finite(x, y, 0.0f)) return round_float(to, x * y);
     return round_exact(to, hu_exact_product(hu_exact_of(x), hu_exact_of(y)));
@@ -93,6 +97,7 @@ static void kahan_step(const target *inner, const target *accumulated, float add
     state->sum = total;
 }
 
+/* FMAC-K: s = R(s + x y); behind the last term of a block a = fp32(a + s). */
 static void block_step(const hu_accumulator *accumulator, const target *accumulated,
                        const target *master, float x, float y, hu_gemm_state *state) {
     state->extra = rounded_fma(accumulated, x, y, state->extra);
@@ -144,6 +149,7 @@ float hu_gemm_state_value(const hu_accumulator *accumulator, const hu_gemm_state
     return bias ? rounded_sum(&master, value, *bias) : value;
 }
 
+/* One sum from its first term to its last, and its bias. */
 static float element(const hu_gemm_task *task, int64_t i, int64_t j, hu_gemm_counts *counts) {
     hu_gemm_state state = {0};
     for (int64_t k = 0; k < task->k; k++)

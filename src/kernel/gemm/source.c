@@ -1,4 +1,5 @@
-/* kernel/gemm/source.c - a factor is prepared: its images are rounded and judged, its caches asked.
+/* kernel/gemm/source.c - a factor is prepared: its images are rounded and measured, its caches
+ * asked.
  */
 #include "kernel/gemm/source.h"
 
@@ -21,6 +22,7 @@ hu_status hu_source_init(const hu_operand *operand, int64_t rows, int64_t terms,
 
 /* ---- images ---- */
 
+/* Images are rounded as a whole, without the gaps that pixels may have between them. */
 size_t hu_source_image_floats(const hu_operand *operand) {
     const hu_patches *p = operand->patches;
     if (!p || !operand->format) return 0;
@@ -45,26 +47,29 @@ void hu_source_round_images(const hu_source *source, float *images, int part, in
     hu_rounder_run(&source->rounder, floats, out, out, NULL, 0, counts);
 }
 
+/* From now on patches read rounded numbers, and packing rounds no more. */
 void hu_source_use_images(hu_source *source, const float *images) {
     source->operand.data = images;
     source->patches.pixel_stride = source->patches.channels;
     source->is_rounded = false;
 }
 
-void hu_source_judge_images(const hu_source *source, int part, int parts, hu_pack_facts *seen) {
+void hu_source_measure_images(const hu_source *source, int part, int parts, hu_pack_facts *seen) {
     const hu_patches *p = &source->patches;
     int64_t pixels = p->count * p->in_h * p->in_w;
     int64_t at = pixels * part / parts, end = pixels * (part + 1) / parts;
     const float *data = source->operand.data;
     if (p->pixel_stride == p->channels) {
-        source->pack->judge((size_t)((end - at) * p->channels), data + at * p->channels, seen);
+        source->pack->measure((size_t)((end - at) * p->channels), data + at * p->channels, seen);
         return;
     }
     for (; at < end; at++)
-        source->pack->judge((size_t)p->channels, data + at * p->pixel_stride, seen);
+        source->pack->measure((size_t)p->channels, data + at * p->pixel_stride, seen);
 }
 
 void hu_source_use_facts(hu_source *source, const hu_pack_facts *seen) {
+    /* A number that is not finite sends its tiles to the slow path: then facts are taken panel by
+     * panel, so that only panels that hold one do. */
     source->has_facts = seen->top < HU_F32_INFINITY;
     source->facts = hu_panel_facts_of(seen);
 }

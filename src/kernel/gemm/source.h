@@ -11,6 +11,7 @@
 
 enum { HU_SOURCE_RUN_MAX = 512 }; /* terms of a panel that is packed in one go */
 
+/* A factor of rows x terms, ready to be packed on one instruction set. */
 typedef struct hu_source {
     hu_operand operand;
     hu_patches patches; /* operand.patches points here, if anywhere */
@@ -36,9 +37,9 @@ void hu_source_round_images(const hu_source *source, float *images, int part, in
 void hu_source_use_images(hu_source *source, const float *images);
 
 /* Adds part `part` of `parts` of the images that patches read to seen: a small part of the work of
- * judging all panels. hu_source_use_facts() takes what all parts have seen for the facts of every
+ * measuring all panels. hu_source_use_facts() takes what all parts have seen for the facts of every
  * panel, unless some number is not finite. */
-void hu_source_judge_images(const hu_source *source, int part, int parts, hu_pack_facts *seen);
+void hu_source_measure_images(const hu_source *source, int part, int parts, hu_pack_facts *seen);
 void hu_source_use_facts(hu_source *source, const hu_pack_facts *seen);
 
 /* Asks the caches for elements (first .. first+width-1, k .. k+run-1) where they lie far from each

@@ -16,6 +16,8 @@ static void gather(const float *data, int64_t stride, int64_t k_stride, int64_t 
 static void pack_run(const hu_source *source, const float *data, int64_t run, int width, int valid,
                      float *panel) {
     const hu_operand *o = &source->operand;
+    /* Rows contiguous: transpose. Columns contiguous, or only one row: copy. Else number by number.
+     */
     if (o->k_stride == 1 && valid > 1) {
         const float *rows[HU_PACK_WIDTH_MAX];
         for (int i = 0; i < width; i++)
@@ -28,6 +30,7 @@ static void pack_run(const hu_source *source, const float *data, int64_t run, in
     }
 }
 
+/* Terms k .. k + run - 1 as runs of equal stride: they end where a group of `inner` terms does. */
 static void pack_matrix(const hu_source *source, int64_t first, int width, int valid, int64_t k,
                         int64_t run, float *panel) {
     const hu_operand *o = &source->operand;

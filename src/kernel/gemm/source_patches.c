@@ -52,6 +52,8 @@ static void rows_at(const hu_patches *p, const corner *corners, int valid, int64
     }
 }
 
+/* Rows of the panel are patches: channels of one tap are contiguous in the image, so each tap is
+ * packed like rows of a matrix, patches outside their image from a row of zeros. */
 void hu_source_pack_patches(const hu_source *source, int64_t first, int width, int valid, int64_t k,
                             int64_t run, float *panel) {
     const hu_patches *p = &source->patches;
@@ -107,6 +109,7 @@ static void clear_taps(int64_t count, int width, int length, float *to) {
         for (int i = 0; i < length; i++) to[i] = 0;
 }
 
+/* Least n >= 0 with n by >= value. */
 static int64_t divide_up(int64_t value, int64_t by) {
     return value > 0 ? (value + by - 1) / by : 0;
 }
@@ -133,6 +136,8 @@ static void pack_row_of_taps(const hu_source *source, walk w, int64_t count, con
         }
         return;
     }
+    /* Of `count` patches the first `before` have this tap left of the image, `inside` have it
+     * within. */
     before = divide_up(-x, p->stride_w);
     if (before > count) before = count;
     inside = divide_up(p->in_w - x, p->stride_w) - before;
@@ -145,6 +150,7 @@ static void pack_row_of_taps(const hu_source *source, walk w, int64_t count, con
     clear_taps(count - before - inside, width, s->length, to + (before + inside) * width);
 }
 
+/* Terms k .. k + run - 1 are patches: one row of the output after the other. */
 static void pack_segment(const hu_source *source, const segment *s, int width, int64_t k,
                          int64_t run, float *panel) {
     const hu_patches *p = &source->patches;

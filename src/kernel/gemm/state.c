@@ -5,9 +5,9 @@
  */
 #include "kernel/gemm/state.h"
 
-#include "kernel/gemm/pack_table.h"
-
 #include <string.h>
+
+#include "kernel/gemm/pack_table.h"
 
 /* Where the state of an element rests; extra may be NULL. */
 typedef struct rest {
@@ -15,6 +15,8 @@ typedef struct rest {
     int64_t sum_ld, extra_ld;
 } rest;
 
+/* In carry if there is one; else `sum` rests in c itself, which is complete only behind the last
+ * stretch, and `extra` in scratch. */
 static rest rest_of(const hu_gemm_worker *w) {
     const hu_gemm_task *t = w->job->task;
     const hu_gemm_plan *p = &w->job->plan;
@@ -26,6 +28,7 @@ static rest rest_of(const hu_gemm_worker *w) {
     return r;
 }
 
+/* Padding too: kernels add to it like to every other accumulator. */
 static void clear_state(hu_gemm_worker *w, int64_t rows) {
     memset(w->sum, 0, (size_t)(rows * w->ld) * sizeof *w->sum);
     if (w->job->plan.has_extra) memset(w->extra, 0, (size_t)(rows * w->ld) * sizeof *w->extra);
@@ -66,7 +69,7 @@ void hu_gemm_state_load(hu_gemm_worker *w, int64_t k, int64_t row_panels, int64_
             if (is_start)
                 w->reach[i * p->chunk_panels + j] = (hu_gemm_reach){.quantum = HU_NO_QUANTUM};
             else
-                hu_gemm_look(w, i, j);
+                hu_gemm_measure_state(w, i, j);
         }
 }
 
@@ -75,6 +78,7 @@ static bool is_added(hu_mac mac) {
     return mac == HU_MAC_FMAC || mac == HU_MAC_FMAC_K;
 }
 
+/* The state at rest is that of reference.h, with complete blocks added to their master. */
 static void put_to_rest(hu_gemm_worker *w, int64_t k) {
     const hu_gemm_task *t = w->job->task;
     const hu_accumulator *accumulator = &t->accumulator;

@@ -18,6 +18,7 @@ hu_gemm_kernel hu_gemm_kernel_of(hu_isa isa, hu_mac mac, hu_gemm_arithmetic arit
     bool is_odd = arithmetic == HU_GEMM_F64_ODD || arithmetic == HU_GEMM_F32_ODD;
     const hu_gemm_table *table = (is_f32 ? tables_f32 : tables_f64)[isa];
     if (!table) return (hu_gemm_kernel){0};
+    /* Combinations that the list makes once (kernel.list). */
     if (mac == HU_MAC_FMAC) mac = HU_MAC_FMAC_K;
     if (mac == HU_MAC_FMACS) class = HU_GEMM_LEAN;
     if (mac == HU_MAC_MACS && class == HU_GEMM_COUNT_ALL) class = HU_GEMM_FULL;

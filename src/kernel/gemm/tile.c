@@ -6,13 +6,13 @@
 #include "base/bits.h"
 #include "kernel/gemm/reference.h"
 
-hu_panel_facts hu_gemm_judge(const hu_gemm_job *job, const float *x, int64_t rows, int64_t columns,
-                             int64_t ld) {
+hu_panel_facts hu_gemm_measure(const hu_gemm_job *job, const float *x, int64_t rows,
+                               int64_t columns, int64_t ld) {
     hu_pack_facts seen = {.low = UINT32_MAX};
     if (ld == columns) {
-        job->pack->judge((size_t)(rows * columns), x, &seen);
+        job->pack->measure((size_t)(rows * columns), x, &seen);
     } else {
-        for (int64_t i = 0; i < rows; i++) job->pack->judge((size_t)columns, x + i * ld, &seen);
+        for (int64_t i = 0; i < rows; i++) job->pack->measure((size_t)columns, x + i * ld, &seen);
     }
     return hu_panel_facts_of(&seen);
 }
@@ -23,16 +23,17 @@ static int64_t state_offset(const hu_gemm_worker *w, int64_t row_panel, int64_t 
     return row_panel * p->rows * w->ld + column_panel * p->columns;
 }
 
+/* Of tile (row_panel, column_panel) of the block and chunk at hand. */
 static hu_gemm_reach *reach_at(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
     return &w->reach[row_panel * w->job->plan.chunk_panels + column_panel];
 }
 
-void hu_gemm_look(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
+void hu_gemm_measure_state(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
     const hu_gemm_plan *p = &w->job->plan;
     int64_t at = state_offset(w, row_panel, column_panel);
-    hu_panel_facts sum = hu_gemm_judge(w->job, w->sum + at, p->rows, p->columns, w->ld);
+    hu_panel_facts sum = hu_gemm_measure(w->job, w->sum + at, p->rows, p->columns, w->ld);
     hu_panel_facts extra = hu_panel_facts_of(&(hu_pack_facts){.low = UINT32_MAX});
-    if (p->has_extra) extra = hu_gemm_judge(w->job, w->extra + at, p->rows, p->columns, w->ld);
+    if (p->has_extra) extra = hu_gemm_measure(w->job, w->extra + at, p->rows, p->columns, w->ld);
     *reach_at(w, row_panel, column_panel) = hu_gemm_reach_of(&w->job->prover, &sum, &extra);
 }
 
@@ -47,11 +48,13 @@ static hu_gemm_state state_of(hu_mac mac, float sum, float extra, int64_t phase)
     return (hu_gemm_state){.sum = sum, .extra = extra, .phase = mac == HU_MAC_FMAC_K ? phase : 0};
 }
 
+/* The way back: to where the kernels expect it. */
 static void keep_state(hu_mac mac, const hu_gemm_state *state, float *sum, float *extra) {
     *sum = mac == HU_MAC_FMAC ? 0 : state->sum;
     *extra = mac == HU_MAC_FMAC ? state->sum : state->extra;
 }
 
+/* Where no kernel is proved: element by element as the reference does. Padding is left alone. */
 static void run_slowly(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel,
                        const hu_gemm_tile *tile) {
     const hu_accumulator *accumulator = &w->job->task->accumulator;
@@ -71,11 +74,13 @@ static void run_slowly(hu_gemm_worker *w, int64_t row_panel, int64_t column_pane
     }
     w->counts.subnormal += counts.subnormal;
     w->counts.overflow += counts.overflow;
-    hu_gemm_look(w, row_panel, column_panel);
+    hu_gemm_measure_state(w, row_panel, column_panel);
 }
 
 /* ---- kernels ---- */
 
+/* Panels as doubles are made when the first F64 kernel asks for them, once per run: A's stay for
+ * all column panels, B's for all row panels. */
 static const double *wide_a(hu_gemm_worker *w, int64_t row_panel, const float *a, int64_t run) {
     const hu_gemm_plan *p = &w->job->plan;
     double *wide = w->a_wide + row_panel * (int64_t)p->a_unit;
@@ -91,6 +96,7 @@ static const double *wide_b(hu_gemm_worker *w, const float *b, int64_t run) {
     return w->b_wide;
 }
 
+/* A tile of F64 kernels has a part of the columns: the tile is run part by part. */
 static void run_wide(hu_gemm_worker *w, hu_gemm_kernel_fn *kernel, hu_gemm_tile tile,
                      int64_t row_panel) {
     const hu_gemm_plan *p = &w->job->plan;
@@ -120,6 +126,7 @@ void hu_gemm_run_tile(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel
                          .ld = w->ld,
                          .constants = &job->constants,
                          .counts = &w->counts};
+    /* FMACS needs no proof: its one kernel is its definition. */
     if (job->needs_facts)
         choice = hu_gemm_prove(&job->prover, &w->a_facts[a_unit], &w->b_facts[b_unit], run->terms,
                                run->phase, reach_at(w, row_panel, column_panel));

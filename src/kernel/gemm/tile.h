@@ -7,6 +7,7 @@
 #include "kernel/gemm/plan.h"
 #include "kernel/gemm/source.h"
 
+/* One product: what all threads share. */
 typedef struct hu_gemm_job {
     const hu_gemm_task *task;
     hu_gemm_plan plan;
@@ -49,11 +50,11 @@ static inline void *hu_gemm_own(const hu_gemm_job *job, hu_gemm_part part, int t
 }
 
 /* What hu_gemm_prove knows of numbers [rows][columns], row stride ld. */
-hu_panel_facts hu_gemm_judge(const hu_gemm_job *job, const float *x, int64_t rows, int64_t columns,
-                             int64_t ld);
+hu_panel_facts hu_gemm_measure(const hu_gemm_job *job, const float *x, int64_t rows,
+                               int64_t columns, int64_t ld);
 
 /* Reach of the state of tile (row_panel, column_panel) of the worker's block and chunk. */
-void hu_gemm_look(hu_gemm_worker *worker, int64_t row_panel, int64_t column_panel);
+void hu_gemm_measure_state(hu_gemm_worker *worker, int64_t row_panel, int64_t column_panel);
 
 /* One run of the stretch. */
 typedef struct hu_gemm_run {

@@ -40,6 +40,9 @@ static int has_kernel(const hu_format *format) {
     return emin >= -126 && emin + 23 - format->man_bits <= 127;
 }
 
+/* The codes of what is no finite number, and the numbers that some kinds of format lack
+ * (docs/numerics.md, "Formats"). Infinities that have no code are stored as the largest finite
+ * number, NaNs that have none as 0; the caller is told of both (unencodable). */
 static void set_specials(hu_packer *p, const hu_format *format) {
     int is_ieee = format->specials == HU_SPECIALS_IEEE, is_fn = format->specials == HU_SPECIALS_FN;
     int is_fnuz = format->specials == HU_SPECIALS_FNUZ;
@@ -57,6 +60,7 @@ static void set_specials(hu_packer *p, const hu_format *format) {
     p->is_plain = p->nan_sign && p->zero_sign && format->subnormals;
 }
 
+/* Constants for a 32-bit word that holds sign, exponent and significand at binary32's places. */
 static void set_constants(hu_packer *p, const hu_format *format) {
     uint32_t magnitude_bits = (uint32_t)format->exp_bits + format->man_bits;
     int emin = hu_format_emin(format);
@@ -137,6 +141,7 @@ static uint32_t slow_encode(const hu_packer *p, float x, uint64_t unencodable[2]
     return code;
 }
 
+/* Bits above the code's own are ignored, as in the kernels. */
 static float slow_decode(const hu_packer *p, uint32_t code) {
     float y;
     uint32_t used = (p->magnitude_mask << 1) | 1;
@@ -175,6 +180,7 @@ static void pack_units(const hu_packer *p, size_t n, const float *x, void *codes
         slow_pack(p, n, x, codes, bits, unencodable);
 }
 
+/* Units are codes of 8, 16 or 32 bits; 32 are those of dense streams before they are joined. */
 static void unpack_units(const hu_packer *p, size_t n, const void *codes, float *y) {
     if (p->unpack)
         p->unpack(p, n, codes, y);
@@ -198,6 +204,7 @@ static void join_bits(size_t n, const uint32_t *codes, uint32_t width, uint8_t *
     if (filled) *to = (uint8_t)held;
 }
 
+/* The codes that join_bits wrote; reads no byte behind the last code's. */
 static void split_bits(size_t n, const uint8_t *from, uint32_t width, uint32_t *codes) {
     uint64_t held = 0, mask = ((uint64_t)1 << width) - 1;
     uint32_t filled = 0;

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 
 typedef struct hu_packer hu_packer;
+/* Kernels. x[n] are members of the format; codes are units of 8, 16 or 32 bits. */
 /* unencodable[0] += infinities, [1] += NaNs; NULL: not counted. */
 typedef void hu_pack_fn(const hu_packer *packer, size_t n, const float *x, void *codes,
                         uint64_t unencodable[2]);
@@ -57,6 +58,7 @@ void hu_packer_pack(const hu_packer *packer, size_t n, const float *x, void *cod
 /* codes -> y[n]. */
 void hu_packer_unpack(const hu_packer *packer, size_t n, const void *codes, float *y);
 
+/* Bytes of n codes: n times 1 or 2, dense codes without gaps and filled up to a whole byte. */
 size_t hu_packer_bytes(const hu_packer *packer, size_t n);
 
 #endif

@@ -18,6 +18,7 @@ HU_INLINE __m256i spread(uint32_t word) {
     return _mm256_set1_epi32((int)word);
 }
 
+/* nan_sign is shifted already: encode() selects from signs at their place in the code. */
 HU_INLINE lanes spread_all(const hu_packer *p) {
     return (lanes){.magnitude_mask = spread(p->magnitude_mask),
                    .rebias = spread(p->rebias),
@@ -34,6 +35,7 @@ HU_INLINE lanes spread_all(const hu_packer *p) {
                    .sign_shift = _mm_cvtsi32_si128((int)p->sign_shift)};
 }
 
+/* mask ? yes : no, by lane. */
 HU_INLINE __m256i choose(__m256i no, __m256i yes, __m256i mask) {
     return _mm256_blendv_epi8(no, yes, mask);
 }
@@ -53,6 +55,8 @@ HU_INLINE void announce(const void *from, int is_large) {
     if (is_large) __builtin_prefetch((const char *)from + AHEAD_BYTES);
 }
 
+/* Streaming stores need aligned addresses; arrays of tensors are, and others take the plain path.
+ */
 static int is_large_at(size_t n, const void *to) {
     return n >= LARGE && (uintptr_t)to % 32 == 0;
 }
@@ -78,6 +82,7 @@ HU_INLINE void decode(const lanes *c, __m256i code, float *y, int has_specials, 
     __m256i sign = _mm256_and_si256(_mm256_sll_epi32(code, c->sign_shift), spread(HU_F32_SIGN));
     __m256i shifted = _mm256_sll_epi32(magnitude, c->drop);
     __m256i normal = _mm256_add_epi32(shifted, c->rebias);
+    /* 2^emin plus the fraction, less 2^emin: exact, and the subnormal number that is meant. */
     __m256 above = _mm256_castsi256_ps(_mm256_add_epi32(shifted, c->min_normal));
     __m256i subnormal =
         _mm256_castps_si256(_mm256_sub_ps(above, _mm256_castsi256_ps(c->min_normal)));
@@ -93,6 +98,7 @@ HU_INLINE void decode(const lanes *c, __m256i code, float *y, int has_specials, 
 
 HU_INLINE void pack_8(const hu_packer *p, size_t n, const float *x, uint8_t *codes, int is_large) {
     const lanes c = spread_all(p);
+    /* Packs work within 128-bit halves: groups of four codes come out as 0 2 4 6, 1 3 5 7. */
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     for (size_t i = 0; i + 32 <= n; i += 32) {
         announce(x + i, is_large);
@@ -104,6 +110,7 @@ HU_INLINE void pack_8(const hu_packer *p, size_t n, const float *x, uint8_t *cod
     }
 }
 
+/* As pack_8, 16 codes at a time. */
 HU_INLINE void pack_16(const hu_packer *p, size_t n, const float *x, uint16_t *codes,
                        int is_large) {
     const lanes c = spread_all(p);
@@ -114,6 +121,7 @@ HU_INLINE void pack_16(const hu_packer *p, size_t n, const float *x, uint16_t *c
     }
 }
 
+/* Eight codes at a time, widened to 32-bit lanes. */
 HU_INLINE void unpack_8(const hu_packer *p, size_t n, const uint8_t *codes, float *y,
                         int has_specials, int is_large) {
     const lanes c = spread_all(p);

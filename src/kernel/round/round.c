@@ -37,6 +37,7 @@ const hu_round_variant *hu_round_variant_at(size_t index) {
     return &variants[index];
 }
 
+/* Exponent of the largest finite number: its exponent field 1 stands for emin. */
 static int exponent_max(const hu_format *format) {
     return (int)(hu_format_code_max(format) >> format->man_bits) - 1 + hu_format_emin(format);
 }
@@ -44,6 +45,8 @@ static int exponent_max(const hu_format *format) {
 int hu_round_route_serves(hu_round_route route, hu_rounding rounding, const hu_format *format) {
     int man_bits = format->man_bits, emin = hu_format_emin(format), emax = exponent_max(format);
     int is_nearest_even = rounding == HU_ROUND_NEAREST_EVEN;
+    /* The bounds of round.h: 2^emin, C and sums must be normal numbers; so must 2^-33 q in other
+     * modes. */
     int least = is_nearest_even ? -126 : man_bits - 93;
     switch (route) {
     case HU_ROUTE_MAGIC:
@@ -87,6 +90,7 @@ static void set_overflow_values(hu_rounder *r) {
     }
 }
 
+/* What this format and mode leave to do behind the rounding; the kernels have a loop for each. */
 static hu_round_finish finish_of(const hu_rounder *r) {
     hu_round_finish least = hu_round_least_finish(r->rounding);
     if (r->emin_field < 1) return HU_FINISH_DEEP;
@@ -94,6 +98,7 @@ static hu_round_finish finish_of(const hu_rounder *r) {
     return least;
 }
 
+/* Every constant of struct hu_rounder, also those that only other routes read. */
 static void set_constants(hu_rounder *r, const hu_format *format, hu_rounding rounding,
                           hu_round_route route) {
     int emin = hu_format_emin(format);
@@ -165,6 +170,8 @@ void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more) {
     total->zero += more->zero;
     total->nan += more->nan;
     if (more->max_exponent > total->max_exponent) total->max_exponent = more->max_exponent;
+    /* HU_NO_EXPONENT is less than every exponent: right for the maximum, no value for the minimum.
+     */
     bool is_first = total->min_exponent == HU_NO_EXPONENT;
     bool has_one = more->min_exponent != HU_NO_EXPONENT;
     if (has_one && (is_first || more->min_exponent < total->min_exponent))

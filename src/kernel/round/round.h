@@ -113,6 +113,7 @@ typedef struct hu_round_variant {
     hu_round_route route;
     hu_round_fn *run[HU_ISA_COUNT]; /* NULL where not compiled */
 } hu_round_variant;
+/* Number of rows of round.list, and row index of them. Borrowed: valid for ever. */
 size_t hu_round_variant_count(void);
 const hu_round_variant *hu_round_variant_at(size_t index);
 
