@@ -32,13 +32,13 @@ static void describe_parameters(const hu_run *run, const hu_node *node, layer *r
     strcpy(row->weight_gradient, "-");
     for (int p = 0; p < node->n_params; p++) {
         hu_value_id v = node->param[p];
-        const hu_value_info *value = &run->graph->value[v];
+        const hu_value_info *value = &hu_run_graph(run)->value[v];
         if (value->role != HU_VALUE_PARAMETER) continue;
         row->parameters += value->elements;
         if (row->weight[0] != '-') continue;
-        hu_quantizer_print(&run->edges->value[v].quantizer, row->weight, HU_QUANTIZER_BYTES);
-        hu_quantizer_print(hu_precision_gradient(run->graph, run->edges, v), row->weight_gradient,
-                           HU_QUANTIZER_BYTES);
+        hu_quantizer_print(&hu_run_edges(run)->value[v].quantizer, row->weight, HU_QUANTIZER_BYTES);
+        hu_quantizer_print(hu_precision_gradient(hu_run_graph(run), hu_run_edges(run), v),
+                           row->weight_gradient, HU_QUANTIZER_BYTES);
     }
 }
 
@@ -52,17 +52,18 @@ static void print_fate(const hu_run *run, hu_value_id out, char text[FATE_BYTES]
 }
 
 static layer describe(const hu_run *run, uint32_t index) {
-    const hu_node *node = &run->graph->node[index];
-    const hu_node_info *info = &run->exec[index].info;
+    const hu_node *node = &hu_run_graph(run)->node[index];
+    const hu_node_info *info = hu_run_node_info(run, index);
     hu_value_id out = node->out[0];
     layer row = {.name = node->name,
                  .op = node->op->name,
-                 .output = &run->graph->value[out].shape,
+                 .output = &hu_run_graph(run)->value[out].shape,
                  .macs = node->op->macs ? node->op->macs(info) : 0};
     describe_parameters(run, node, &row);
-    hu_quantizer_print(&run->edges->value[out].quantizer, row.activation, HU_QUANTIZER_BYTES);
-    hu_quantizer_print(hu_precision_gradient(run->graph, run->edges, out), row.gradient,
+    hu_quantizer_print(&hu_run_edges(run)->value[out].quantizer, row.activation,
                        HU_QUANTIZER_BYTES);
+    hu_quantizer_print(hu_precision_gradient(hu_run_graph(run), hu_run_edges(run), out),
+                       row.gradient, HU_QUANTIZER_BYTES);
     print_fate(run, out, row.fate);
     return row;
 }
@@ -81,7 +82,7 @@ static json_t *shape_json(const hu_shape *shape) {
 
 static json_t *layer_json(const hu_run *run, uint32_t index) {
     layer row = describe(run, index);
-    hu_value_id out = run->graph->node[index].out[0];
+    hu_value_id out = hu_run_graph(run)->node[index].out[0];
     return json_pack(
         "{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:s, s:s}", "name",
         row.name, "op", row.op, "output", shape_json(row.output), "parameters",
@@ -96,8 +97,8 @@ static json_t *layer_json(const hu_run *run, uint32_t index) {
 
 json_t *hu_plan_layers_json(const hu_run *run) {
     json_t *list = json_array();
-    for (uint32_t n = 0; list && n < run->graph->node_count; n++)
-        if (is_row(&run->graph->node[n])) json_array_append_new(list, layer_json(run, n));
+    for (uint32_t n = 0; list && n < hu_run_graph(run)->node_count; n++)
+        if (is_row(&hu_run_graph(run)->node[n])) json_array_append_new(list, layer_json(run, n));
     return list;
 }
 
@@ -138,11 +139,11 @@ hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
     hu_status st = HU_OK;
     layer total = {.name = "total",
                    .op = "",
-                   .parameters = hu_graph_parameters(run->graph),
-                   .macs = hu_graph_macs(run->graph)};
+                   .parameters = hu_graph_parameters(hu_run_graph(run)),
+                   .macs = hu_graph_macs(hu_run_graph(run))};
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
-    for (uint32_t n = 0; n < run->graph->node_count; n++) {
-        if (!is_row(&run->graph->node[n])) continue;
+    for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {
+        if (!is_row(&hu_run_graph(run)->node[n])) continue;
         layer row = describe(run, n);
         HU_TRY(add_row(*table, &row));
     }
@@ -166,8 +167,8 @@ static void add_note(const char *format, char *notes, size_t capacity) {
 
 void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity) {
     notes[0] = '\0';
-    for (uint32_t n = 0; n < run->graph->node_count; n++) {
-        if (!is_row(&run->graph->node[n])) continue;
+    for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {
+        if (!is_row(&hu_run_graph(run)->node[n])) continue;
         layer row = describe(run, n);
         add_note(row.activation, notes, capacity);
         add_note(row.gradient, notes, capacity);

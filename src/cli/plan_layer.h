@@ -3,7 +3,7 @@
 #ifndef HU_CLI_PLAN_LAYER_H
 #define HU_CLI_PLAN_LAYER_H
 
-#include "engine/state.h"
+#include "engine/run.h"
 #include "show/json.h"
 #include "show/table.h"
 

@@ -64,22 +64,24 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_table *table = NULL, *groups = NULL;
     const hu_run *run = hu_trainer_run(trainer);
-    const hu_graph *graph = run->graph;
+    const hu_graph *graph = hu_run_graph(run);
     plan->parameters = hu_graph_parameters(graph);
     plan->macs = hu_graph_macs(graph);
-    plan->tensor_elements = hu_precision_tensor_elements(graph, run->edges, plan->options.batch);
-    plan->aggregate_bits = hu_precision_aggregate_bits(graph, run->edges, plan->options.batch);
+    plan->tensor_elements =
+        hu_precision_tensor_elements(graph, hu_run_edges(run), plan->options.batch);
+    plan->aggregate_bits =
+        hu_precision_aggregate_bits(graph, hu_run_edges(run), plan->options.batch);
     plan->low_ratio = hu_trainer_low_ratio(trainer);
     plan->layers = hu_plan_layers_json(run);
     plan->warnings = hu_warnings_json(run);
-    json_t *all = hu_plan_json(graph, run->edges, plan->options.batch);
+    json_t *all = hu_plan_json(graph, hu_run_edges(run), plan->options.batch);
     plan->groups = json_incref(json_object_get(all, "groups"));
     json_decref(all);
     hu_warnings_tell(run, &hu_progress_messages);
     if (!plan->as_json) {
         HU_TRY(hu_plan_layers_table(run, &table));
         HU_TRY(hu_table_print(table, &plan->table));
-        HU_TRY(hu_plan_groups_table(graph, run->edges, plan->options.batch, &groups));
+        HU_TRY(hu_plan_groups_table(graph, hu_run_edges(run), plan->options.batch, &groups));
         HU_TRY(hu_table_print(groups, &plan->group_table));
         hu_plan_format_notes(run, plan->notes, sizeof plan->notes);
     }

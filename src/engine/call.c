@@ -28,7 +28,7 @@ static void load_params(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call)
     for (int j = 0; j < node->n_params; j++) {
         const hu_slot *slot = &run->value[node->param[j]];
         if (slot->buffer == HU_NONE || run->pass.use_masters) {
-            call->param[j] = run->parameters + run->offset[node->param[j]];
+            call->param[j] = hu_weights_of(run->weights, node->param[j]);
             continue;
         }
         float *room = slot->storage.trait->is_float32

@@ -83,7 +83,7 @@ static void commit_nodes(hu_run *run) {
         for (int j = 0; j < node->n_params; j++) {
             hu_value_id id = node->param[j];
             bool is_buffer = run->graph->value[id].role == HU_VALUE_BUFFER;
-            buffers[j] = is_buffer ? run->parameters + run->offset[id] : NULL;
+            buffers[j] = is_buffer ? hu_weights_of(run->weights, id) : NULL;
         }
         node->op->commit(call, buffers);
     }

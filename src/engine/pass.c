@@ -32,12 +32,22 @@ void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
         hu_slot *slot = &run->value[v];
         if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
         hu_round_counts_clear(&counts);
-        hu_scale_set_from_row(slot, run->parameters + run->offset[v], counted);
-        hu_slot_store_row(slot, &run->context, run->parameters + run->offset[v], &counts);
+        const float *master = hu_weights_of(run->weights, v);
+        hu_scale_set_from_row(slot, master, counted);
+        hu_slot_store_row(slot, &run->context, master, &counts);
         if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
         if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))
             run->unencodable_parameter = run->graph->value[v].name;
     }
+}
+
+void hu_run_round_master(hu_run *run, hu_value_id v) {
+    hu_slot_context context = run->context;
+    float *master = hu_weights_of(run->weights, v);
+    context.first_row = 0;
+    context.scan = false;
+    hu_scale_set_from_row(&run->value[v], master, false);
+    hu_slot_round(&run->value[v], &context, 0, 1, master, NULL);
 }
 
 hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_source *source,

@@ -8,6 +8,9 @@
  * all passes on these copies. */
 void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted);
 
+/* Rounds a master in place, uncounted: weights that live in their format. */
+void hu_run_round_master(hu_run *run, hu_value_id v);
+
 /* Loads the batch and runs all nodes. The run has overflowed (and the pass ends early) where a
  * format could not encode a number; fails only by HU_ERR_INTERNAL. */
 hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_source *source,

@@ -4,6 +4,14 @@
 
 #include "engine/state.h"
 
+bool hu_record_has_room(const hu_run *run) {
+    return run->histogram != NULL;
+}
+
+bool hu_record_has(const hu_run *run, uint64_t step) {
+    return run->has_record && run->record_step == step;
+}
+
 void hu_record_begin(hu_run *run, uint64_t step) {
     if (!run->histogram) return;
     memset(run->histogram, 0, hu_tally_count(run) * sizeof *run->histogram);
@@ -35,7 +43,7 @@ void hu_record_parameters(hu_run *run) {
         const hu_value_info *value = &run->graph->value[v];
         if (value->role == HU_VALUE_PARAMETER)
             hu_record_whole(run, hu_tally_of_value(run, v), value->elements,
-                            run->parameters + run->offset[v]);
+                            hu_weights_of(run->weights, v));
     }
 }
 

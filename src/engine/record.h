@@ -13,6 +13,10 @@
 void hu_record_begin(hu_run *run, uint64_t step);
 void hu_record_end(hu_run *run);
 
+/* True if there is room for records; true if they hold this step. */
+bool hu_record_has_room(const hu_run *run);
+bool hu_record_has(const hu_run *run, uint64_t step);
+
 /* Records the masters of the parameters. */
 void hu_record_parameters(hu_run *run);
 

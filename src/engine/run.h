@@ -4,7 +4,45 @@
 #define HU_ENGINE_RUN_H
 #include "engine/options.h"
 #include "graph/edge.h"
+#include "graph/weights.h"
 
 typedef struct hu_run hu_run;
+
+/* What the run was made of. Borrowed: valid as long as the run. */
+const hu_graph *hu_run_graph(const hu_run *run);
+const hu_edge_table *hu_run_edges(const hu_run *run);
+const hu_weights *hu_run_weights(const hu_run *run);
+
+/* The facts of a node as its op sees them. Borrowed: valid as long as the run. */
+const hu_node_info *hu_run_node_info(const hu_run *run, uint32_t node);
+
+/* The options of the latest pass. Borrowed: valid until the next pass. */
+const hu_pass_options *hu_run_pass(const hu_run *run);
+
+/* True if a format could not encode a number in the latest passes: the step counts as overflowed.
+ */
+bool hu_run_has_overflowed(const hu_run *run);
+
+/* Name of the first tensor that could not be encoded, NULL if there was none; *in_gradient: it is
+ * the gradient of that value. Borrowed: valid as long as the graph. */
+const char *hu_run_overflow_name(const hu_run *run, bool *in_gradient);
+
+/* Nodes whose outputs the latest forward pass counted completely: the first so many. All, unless a
+ * format stopped the pass; then those up to the one that made what the format could not encode. */
+uint32_t hu_run_counted_nodes(const hu_run *run);
+
+/* Name of a parameter that its format could not encode when the masters were rounded last, or NULL.
+ * Borrowed: valid as long as the graph. */
+const char *hu_run_unencodable_parameter(const hu_run *run);
+
+/* The rounded working copy of a parameter; of one that is not rounded, and of running statistics,
+ * the weights themselves. scratch: room for its elements. Borrowed: valid until the next rounding.
+ */
+const float *hu_run_rounded_parameter(const hu_run *run, hu_value_id v, float *scratch);
+
+/* The first rows of a value, as the latest forward pass stored them: of a value that the pass still
+ * holds, such as the loss node's inputs. scratch: room for rows. Borrowed: valid until the next
+ * pass. */
+const float *hu_run_value(const hu_run *run, hu_value_id v, int64_t rows, float *scratch);
 
 #endif

@@ -10,6 +10,7 @@
 #include "engine/buffer.h"
 #include "engine/options.h"
 #include "engine/slot.h"
+#include "graph/weights.h"
 #include "kernel/histogram/histogram.h"
 
 /* Nodes that run in the visits of one region, in ascending order. */
@@ -43,9 +44,9 @@ typedef struct hu_exec {
     bool is_pulled;        /* backward: runs in the visits of who made its input */
     uint32_t backward_in;  /* region of its backward part, itself if its own; HU_NONE: none */
     uint32_t reduce_in[2]; /* region that leaves its partial results, HU_NONE: loops of its own */
-    uint32_t
-        first[HU_GUEST_LISTS]; /* of the region that this node is: its first guest, or HU_NONE */
-    uint32_t next[HU_GUEST_LISTS]; /* the guest behind this one in the same region, or HU_NONE */
+    /* first: of the region that this node is, its first guest, or HU_NONE; next: the guest behind
+     * this one in the same region, or HU_NONE. */
+    uint32_t first[HU_GUEST_LISTS], next[HU_GUEST_LISTS];
     hu_members members[2];
 } hu_exec;
 
@@ -76,7 +77,8 @@ typedef struct hu_rehearsal {
 
 typedef struct hu_run {
     const hu_graph *graph;
-    hu_edge_table *edges; /* borrowed: valid as long as the run */
+    hu_edge_table *edges; /* Borrowed, like graph and weights: valid as long as the run */
+    hu_weights *weights;
     hu_run_options options;
     hu_slot *value;      /* [value_count] */
     hu_slot *grad;       /* [use_count] */
@@ -85,10 +87,6 @@ typedef struct hu_run {
     uint32_t *made_in;   /* [value_count] region whose forward visits make a lazy value first */
     uint32_t *stored_as; /* [use_count] use whose stored contribution is the same, or itself */
     bool *is_virtual;    /* [value_count] lazy and never stored: made again for every reader */
-    float *parameters;   /* masters, then buffers: one block */
-    int64_t *offset;     /* [value_count] of parameters and buffers in that block */
-    int64_t trained;     /* elements of all masters */
-    int64_t block;       /* elements of masters and buffers */
     hu_buffer *buffers;  /* [buffer_count] */
     uint32_t buffer_count, buffer_capacity;
     unsigned char *arena;

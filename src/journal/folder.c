@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "engine/record.h"
 #include "journal/board.h"
 #include "product/dnn.h"
 #include "show/json.h"
@@ -239,9 +240,9 @@ static hu_status write_events(hu_run_folder *folder, int64_t step, const hu_adap
     for (uint32_t e = 0; list && e < count; e++) {
         hu_quantizer_print(&event[e].from, from, sizeof from);
         hu_quantizer_print(&event[e].to, to, sizeof to);
-        json_array_append_new(list,
-                              json_pack("[s, s, s, o]", run->graph->value[event[e].value].name,
-                                        from, to, hu_json_number(event[e].share)));
+        json_array_append_new(list, json_pack("[s, s, s, o]",
+                                              hu_run_graph(run)->value[event[e].value].name, from,
+                                              to, hu_json_number(event[e].share)));
     }
     hu_status st = hu_json_line(
         json_pack("{s:I, s:o}", "step", (json_int_t)step, event->by->section, list), &line);
@@ -271,8 +272,8 @@ hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const v
     char *numerics = NULL, *histograms = NULL;
     HU_TRY(hu_path_join(folder->path, "numerics.jsonl", &numerics));
     HU_TRY(hu_path_join(folder->path, "histograms.jsonl", &histograms));
-    HU_TRY(hu_recorder_open(numerics, run->histogram ? histograms : NULL, run->graph, run->edges,
-                            &folder->numerics));
+    HU_TRY(hu_recorder_open(numerics, hu_record_has_room(run) ? histograms : NULL,
+                            hu_run_graph(run), hu_run_edges(run), &folder->numerics));
     hu_recorder_watch(folder->numerics, hu_board_exponents, folder->board);
     if (state) HU_TRY(hu_recorder_restore(folder->numerics, state, bytes));
 done:

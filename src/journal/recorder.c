@@ -138,7 +138,7 @@ static const char *separator(hu_recorder *r) {
 /* ---- counts of the present step ---- */
 
 static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_histogram *x) {
-    if (!r->run->has_record || r->run->record_step != (uint64_t)step) return false;
+    if (!hu_record_has(r->run, (uint64_t)step)) return false;
     *x = (hu_histogram){0};
     if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(r->run, tensor.value, x);
     if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(r->run, tensor.value, x);
@@ -247,7 +247,7 @@ static void write_broken(hu_recorder *r, int64_t step) {
         hu_round_counts counts;
         if (tensor.kind != HU_TENSOR_VALUE || !is_kept) continue;
         hu_round_counts_clear(&counts);
-        hu_scan_f32((size_t)value->elements, r->run->parameters + r->run->offset[tensor.value],
+        hu_scan_f32((size_t)value->elements, hu_weights_of(hu_run_weights(r->run), tensor.value),
                     &counts);
         if (counts.overflow + counts.nan)
             write_events(r, i, step, &counts, 1u << EVENT_UPDATE, "float32");
@@ -396,8 +396,7 @@ static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const
 static hu_status write_histograms(hu_recorder *r, int64_t step) {
     hu_histogram x;
     hu_status st = HU_OK;
-    if (!r->histograms || !r->run->has_record || r->run->record_step != (uint64_t)step)
-        return HU_OK;
+    if (!r->histograms || !hu_record_has(r->run, (uint64_t)step)) return HU_OK;
     r->is_first = true;
     fprintf(r->histograms, "{\"step\": %" PRId64 ", \"tensors\": [", step);
     for (uint32_t i = 0; i < r->walk.count; i++)

@@ -7,7 +7,7 @@
  */
 #ifndef HU_JOURNAL_RECORDER_H
 #define HU_JOURNAL_RECORDER_H
-#include "engine/state.h"
+#include "engine/run.h"
 
 typedef struct hu_recorder hu_recorder;
 

@@ -5,11 +5,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/rng.h"
 #include "engine/scale.h"
 #include "engine/state.h"
 #include "engine/work.h"
-#include "kernel/draw/draw.h"
 #include "layout/buffers.h"
 #include "layout/fuse.h"
 #include "layout/rehearse.h"
@@ -40,29 +38,6 @@ static hu_status init_slots(hu_run *run) {
                             name));
     }
 done:
-    return st;
-}
-
-static hu_status create_parameters(hu_run *run) {
-    const hu_graph *graph = run->graph;
-    int64_t trained = 0, total;
-    void *block;
-    for (hu_value_id v = 0; v < graph->value_count; v++) {
-        if (graph->value[v].role != HU_VALUE_PARAMETER) continue;
-        run->offset[v] = trained;
-        trained += graph->value[v].elements;
-    }
-    total = trained;
-    for (hu_value_id v = 0; v < graph->value_count; v++) {
-        if (graph->value[v].role != HU_VALUE_BUFFER) continue;
-        run->offset[v] = total;
-        total += graph->value[v].elements;
-    }
-    run->trained = trained;
-    run->block = total;
-    hu_status st =
-        hu_alloc_for(HU_MEMORY_PARAMETERS, (size_t)total * sizeof *run->parameters, &block);
-    run->parameters = block;
     return st;
 }
 
@@ -168,26 +143,24 @@ static hu_status create_history(hu_run *run) {
     return HU_OK;
 }
 
-hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, const hu_run_options *options,
-                        hu_run **result) {
+hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights *weights,
+                        const hu_run_options *options, hu_run **result) {
     hu_status st = HU_OK;
     hu_run *run = NULL;
     *result = NULL;
     HU_TRY(check_options(graph, options));
     HU_TRY(make_array(1, sizeof *run, &run));
-    *run = (hu_run){.graph = graph, .edges = edges, .options = *options};
+    *run = (hu_run){.graph = graph, .edges = edges, .weights = weights, .options = *options};
     HU_TRY(make_array(graph->value_count, sizeof *run->value, &run->value));
     HU_TRY(make_array(graph->value_count, sizeof *run->grad_sum, &run->grad_sum));
     HU_TRY(make_array(graph->use_count, sizeof *run->grad, &run->grad));
     HU_TRY(make_array(graph->node_count, sizeof *run->exec, &run->exec));
-    HU_TRY(make_array(graph->value_count, sizeof *run->offset, &run->offset));
     HU_TRY(make_array(graph->value_count, sizeof *run->made_in, &run->made_in));
     HU_TRY(make_array(graph->use_count, sizeof *run->stored_as, &run->stored_as));
     HU_TRY(make_array(graph->value_count, sizeof *run->is_virtual, &run->is_virtual));
     for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
     HU_TRY(init_slots(run));
     HU_TRY(create_history(run));
-    HU_TRY(create_parameters(run));
     HU_TRY(create_nodes(run));
     HU_TRY(create_threads(run));
     hu_fuse_plan(run);
@@ -206,13 +179,11 @@ done:
 /* Takes out of a run what goes from step to step. */
 static hu_run take_state(hu_run *run) {
     hu_run state = {.graph = run->graph,
-                    .parameters = run->parameters,
                     .value = run->value,
                     .grad_sum = run->grad_sum,
                     .grad = run->grad,
                     .history = run->history,
                     .histogram = run->histogram};
-    run->parameters = NULL;
     run->value = run->grad_sum = run->grad = NULL;
     run->history = NULL;
     run->histogram = NULL;
@@ -231,19 +202,17 @@ static void free_state(hu_run *run) {
     release_slots(run->grad, run->graph->use_count);
     hu_free(run->history);
     hu_free(run->histogram);
-    hu_free(run->parameters);
 }
 
 hu_status hu_run_replan(hu_run **run) {
     hu_run *old = *run;
     hu_edge_table *edges = old->edges;
+    hu_weights *weights = old->weights;
     hu_run_options options = old->options;
     hu_run state = take_state(old);
     hu_run_free(old); /* first, so that two arenas never stand side by side */
-    hu_status st = hu_run_create(state.graph, edges, &options, run);
+    hu_status st = hu_run_create(state.graph, edges, weights, &options, run);
     if (st == HU_OK) {
-        memcpy((*run)->parameters, state.parameters,
-               (size_t)(*run)->block * sizeof *state.parameters);
         hu_scale_carry(*run, &state);
         (*run)->histogram = state.histogram;
         state.histogram = NULL;
@@ -274,44 +243,9 @@ void hu_run_free(hu_run *run) {
     hu_free(run->made_in);
     hu_free(run->stored_as);
     hu_free(run->is_virtual);
-    hu_free(run->offset);
     hu_free(run->buffers);
     hu_free(run->arena);
     hu_free(run);
-}
-
-/* Initial numbers first .. first+count-1 of a parameter. */
-static void draw_initial(const hu_init *init, const hu_random_key *key, int64_t first,
-                         int64_t count, float *x) {
-    switch (init->kind) {
-    case HU_INIT_NORMAL:
-        hu_draw_normals(key, (uint64_t)first, (size_t)count, x);
-        for (int64_t i = 0; i < count; i++) x[i] = init->scale * x[i];
-        break;
-    case HU_INIT_UNIFORM:
-        hu_draw_uniforms(key, (uint64_t)first, (size_t)count, x);
-        for (int64_t i = 0; i < count; i++) x[i] = init->scale * (2.0f * x[i] - 1.0f);
-        break;
-    case HU_INIT_CONSTANT:
-        for (int64_t i = 0; i < count; i++) x[i] = init->scale;
-        break;
-    }
-}
-
-void hu_run_init_parameters(hu_run *run) {
-    enum { BLOCK = 16384 };
-    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
-        const hu_value_info *value = &run->graph->value[v];
-        if (value->role != HU_VALUE_PARAMETER && value->role != HU_VALUE_BUFFER) continue;
-        hu_random_key key = {run->options.seed, hu_stream_id("init", value->name), 0};
-        float *x = run->parameters + run->offset[v];
-        int64_t elements = value->elements;
-#pragma omp parallel for num_threads(run->options.threads) if (elements > BLOCK) schedule(static)
-        for (int64_t first = 0; first < elements; first += BLOCK) {
-            int64_t left = elements - first;
-            draw_initial(&value->init, &key, first, left < BLOCK ? left : BLOCK, x + first);
-        }
-    }
 }
 
 hu_status hu_run_reserve(hu_run *run, int64_t samples) {

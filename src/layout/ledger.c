@@ -44,7 +44,7 @@ static void role_bytes(const hu_run *run, uint64_t bytes[HU_BUFFER_ROLE_COUNT]) 
 
 hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes) {
     hu_ledger ledger = {.arena_bytes = run->arena_bytes,
-                        .parameters = (uint64_t)run->block * sizeof(float),
+                        .parameters = (uint64_t)run->weights->elements * sizeof(float),
                         .optimizer = optimizer_bytes,
                         .saved = saved_bytes(run)};
     role_bytes(run, ledger.arena);

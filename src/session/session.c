@@ -90,7 +90,8 @@ done:
 static hu_status make_plan(const hu_session *session, char **text) {
     const hu_run *run = hu_trainer_run(session->trainer);
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
-    json_t *plan = hu_plan_json(run->graph, run->edges, hu_trainer_batch(session->trainer));
+    json_t *plan =
+        hu_plan_json(hu_run_graph(run), hu_run_edges(run), hu_trainer_batch(session->trainer));
     if (plan) json_object_set_new(plan, "memory_bytes", hu_ledger_json(&ledger));
     return hu_json_line(plan, text);
 }
@@ -198,7 +199,7 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
     hu_recorder *recorder = session->folder.numerics;
-    bool has_row = is_logged || run->pass.count_products || report->events > 0;
+    bool has_row = is_logged || hu_run_pass(run)->count_products || report->events > 0;
     hu_step_end end = report->skipped ? HU_STEP_SKIPPED : HU_STEP_DONE;
     HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
     if (has_row) HU_TRY(hu_recorder_row(recorder));
@@ -287,7 +288,8 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
         "best_accuracy", hu_json_number(result->best_accuracy), "low_precision_ratio",
         hu_json_number(progress->ratio_sum / steps), "model_aggregate_bits",
-        (json_int_t)hu_precision_aggregate_bits(graph, hu_trainer_run(session->trainer)->edges,
+        (json_int_t)hu_precision_aggregate_bits(graph,
+                                                hu_run_edges(hu_trainer_run(session->trainer)),
                                                 hu_trainer_batch(session->trainer)),
         "skipped_steps", (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted",
         (int)hu_trainer_promoted(session->trainer), "images_per_second",

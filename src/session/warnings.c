@@ -4,14 +4,14 @@
 
 void hu_warnings_tell(const hu_run *run, const hu_listener *listener) {
     char text[HU_SLOW_BYTES];
-    for (uint32_t n = 0; n < run->graph->node_count; n++)
+    for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++)
         if (hu_run_is_slow(run, n, text)) hu_listener_tell(listener, "warning: %s", text);
 }
 
 json_t *hu_warnings_json(const hu_run *run) {
     char text[HU_SLOW_BYTES];
     json_t *list = json_array();
-    for (uint32_t n = 0; list && n < run->graph->node_count; n++)
+    for (uint32_t n = 0; list && n < hu_run_graph(run)->node_count; n++)
         if (hu_run_is_slow(run, n, text)) json_array_append_new(list, json_string(text));
     return list;
 }

@@ -2,7 +2,7 @@
 #ifndef HU_SESSION_WARNINGS_H
 #define HU_SESSION_WARNINGS_H
 
-#include "engine/state.h"
+#include "engine/run.h"
 #include "session/listener.h"
 #include "show/json.h"
 

@@ -31,7 +31,7 @@ static hu_status list_parameters(hu_trainer *trainer) {
 static hu_status create_update(hu_trainer *trainer) {
     hu_status st = HU_OK;
     void *block;
-    int64_t trained = trainer->run->trained;
+    int64_t trained = trainer->weights.trained;
     HU_TRY(hu_optimizer_create(&trainer->options.optimizer, trained, &trainer->optimizer));
     HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &trainer->scaler));
     HU_TRY(hu_schedule_check(&trainer->options.schedule));
@@ -95,6 +95,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     if (!trainer) return;
     hu_walk_free(&trainer->walk);
     hu_run_free(trainer->run);
+    hu_weights_free(&trainer->weights);
     hu_edge_table_free(&trainer->edges);
     hu_graph_free(trainer->graph);
     hu_loader_close(trainer->train_loader);

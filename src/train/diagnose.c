@@ -17,8 +17,8 @@ static void describe_labels(hu_trainer *trainer, const hu_round_counts *counts) 
 static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
-    hu_scan_f32((size_t)trainer->graph->value[v].elements,
-                trainer->run->parameters + trainer->run->offset[v], &counts);
+    hu_scan_f32((size_t)trainer->graph->value[v].elements, hu_weights_of(&trainer->weights, v),
+                &counts);
     return counts.overflow + counts.nan == 0;
 }
 
@@ -66,8 +66,8 @@ static void scan_masters(hu_trainer *trainer) {
         if (graph->value[v].role != HU_VALUE_PARAMETER || hu_quantizer_rounds(&edge->quantizer))
             continue;
         hu_round_counts_clear(&edge->counts);
-        hu_scan_f32((size_t)graph->value[v].elements,
-                    trainer->run->parameters + trainer->run->offset[v], &edge->counts);
+        hu_scan_f32((size_t)graph->value[v].elements, hu_weights_of(&trainer->weights, v),
+                    &edge->counts);
     }
 }
 
@@ -82,9 +82,9 @@ static hu_status scan(hu_trainer *trainer, const hu_step_batch *batch,
     again.scan = true;
     for (int64_t done = 0; done < batch->samples && !stopped; done += again.samples) {
         HU_TRY(hu_forward_part(trainer, batch, done, &again, &result));
-        stopped = run->overflowed || !isfinite(result.loss_sum);
+        stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
         if (!stopped) HU_TRY(hu_run_backward(trainer->run, &again));
-        stopped = stopped || run->overflowed;
+        stopped = stopped || hu_run_has_overflowed(run);
     }
 done:
     return st;

@@ -47,7 +47,7 @@ static hu_status add_part(void *context, int64_t first, int64_t samples,
     sums *total = context;
     (void)first, (void)samples;
     total->correct += result->correct;
-    total->loss += total->trainer->run->overflowed ? NAN : result->loss_sum;
+    total->loss += hu_run_has_overflowed(total->trainer->run) ? NAN : result->loss_sum;
     return HU_OK;
 }
 
@@ -84,13 +84,11 @@ static hu_status add_predictions(void *context, int64_t first, int64_t samples,
                                  const hu_pass_result *result) {
     prediction_sink *sink = context;
     const hu_run *run = sink->trainer->run;
-    const hu_graph *graph = run->graph;
+    const hu_graph *graph = sink->trainer->graph;
     hu_value_id v = graph->node[graph->loss_node].in[0];
-    const hu_slot *slot = &run->value[v];
     int64_t classes = graph->value[v].elements, correct = 0;
     const float *rows = NULL;
-    if (!run->overflowed)
-        rows = hu_storage_read(&slot->storage, slot->data, 0, samples, sink->scratch);
+    if (!hu_run_has_overflowed(run)) rows = hu_run_value(run, v, samples, sink->scratch);
     for (int64_t i = 0; i < samples; i++) {
         const int32_t *labels = sink->trainer->dataset->test.rows[HU_FIELD_LABEL];
         int64_t label = labels[hu_loader_index(sink->trainer->test_loader, first + i)];
@@ -99,7 +97,7 @@ static hu_status add_predictions(void *context, int64_t first, int64_t samples,
         correct += made.predicted == label;
         if (first + i < sink->count) sink->predictions[first + i] = made;
     }
-    if (run->overflowed || correct == result->correct) return HU_OK;
+    if (hu_run_has_overflowed(run) || correct == result->correct) return HU_OK;
     return hu_fail(HU_ERR_INTERNAL,
                    "test samples from %lld on: found %lld correct predictions, the loss %lld",
                    (long long)first, (long long)correct, (long long)result->correct);

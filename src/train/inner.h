@@ -2,7 +2,6 @@
 #ifndef HU_TRAIN_INNER_H
 #define HU_TRAIN_INNER_H
 #include "engine/pass.h"
-#include "engine/state.h"
 #include "graph/walk.h"
 #include "precision/adapt.h"
 #include "train/options.h"
@@ -18,6 +17,7 @@ typedef struct hu_trainer {
     const hu_dataset *dataset;
     hu_graph *graph;
     hu_edge_table edges;
+    hu_weights weights;
     hu_run *run;
     hu_loader *train_loader, *test_loader;
     hu_optimizer *optimizer;

@@ -37,9 +37,10 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
                           .seed = options->seed};
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
-    HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &run, &trainer->run));
+    HU_TRY(hu_weights_create(trainer->graph, &trainer->weights));
+    HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &trainer->weights, &run, &trainer->run));
     if (options->histogram_every > 0) HU_TRY(hu_run_reserve_histograms(trainer->run));
-    hu_run_init_parameters(trainer->run);
+    hu_weights_draw(&trainer->weights, trainer->graph, options->seed, options->threads);
 done:
     return st;
 }

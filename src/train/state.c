@@ -37,8 +37,8 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
                                             .seed = trainer->options.seed,
                                             .progress = trainer->progress};
     HU_TRY(hu_checkpoint_add(writer, "position", &trainer->position, sizeof trainer->position));
-    HU_TRY(hu_checkpoint_add(writer, "parameters", trainer->run->parameters,
-                             (size_t)trainer->run->block * sizeof(float)));
+    HU_TRY(hu_checkpoint_add(writer, "parameters", trainer->weights.block,
+                             (size_t)trainer->weights.elements * sizeof(float)));
     HU_TRY(
         hu_checkpoint_add(writer, "scaler", &trainer->scaler.state, sizeof trainer->scaler.state));
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
@@ -139,7 +139,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     hu_loss_scale restored = trainer->scaler;
     hu_train_position saved;
     uint64_t init;
-    size_t bytes = (size_t)trainer->run->block * sizeof(float);
+    size_t bytes = (size_t)trainer->weights.elements * sizeof(float);
     HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
     memcpy(&saved, place, sizeof saved);
     if (saved.graph != graph_fingerprint(trainer->graph))
@@ -171,7 +171,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
     trainer->scaler = restored;
-    memcpy(trainer->run->parameters, parameters, bytes);
+    memcpy(trainer->weights.block, parameters, bytes);
     trainer->progress = saved.progress;
     trainer->init_hash = init;
     trainer->loaded_epoch = -1;

@@ -33,12 +33,12 @@ static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_p
     while (done < batch->samples && !*stopped) {
         hu_pass_result result;
         HU_TRY(hu_forward_part(trainer, batch, done, pass, &result));
-        loss += run->overflowed ? NAN : result.loss_sum;
+        loss += hu_run_has_overflowed(run) ? NAN : result.loss_sum;
         report->correct += result.correct;
-        trainer->counted_nodes = run->counted_nodes;
-        *stopped = run->overflowed || !isfinite(result.loss_sum);
+        trainer->counted_nodes = hu_run_counted_nodes(run);
+        *stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
         if (!*stopped) HU_TRY(hu_run_backward(trainer->run, pass));
-        *stopped = *stopped || run->overflowed;
+        *stopped = *stopped || hu_run_has_overflowed(run);
         if (!*stopped) hu_reduce_part(trainer, done == 0);
         done += pass->samples;
     }

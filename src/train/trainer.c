@@ -43,7 +43,7 @@ uint64_t hu_trainer_weights_hash(const hu_trainer *trainer) {
     XXH64_reset(&state, 0);
     for (uint32_t p = 0; p < trainer->parameter_count; p++) {
         hu_value_id v = trainer->name_order[p];
-        XXH64_update(&state, trainer->run->parameters + trainer->run->offset[v],
+        XXH64_update(&state, hu_weights_of(&trainer->weights, v),
                      (size_t)trainer->graph->value[v].elements * sizeof(float));
     }
     return XXH64_digest(&state);
@@ -64,7 +64,7 @@ hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
     uint64_t optimizer = 0;
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++)
         if (strcmp(name, "t") != 0) optimizer += bytes;
-    if (trainer->gradient_sum) optimizer += (uint64_t)trainer->run->trained * sizeof(float);
+    if (trainer->gradient_sum) optimizer += (uint64_t)trainer->weights.trained * sizeof(float);
     return hu_ledger_of(trainer->run, optimizer);
 }
 

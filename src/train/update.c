@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/scale.h"
 
 int64_t hu_gradient_block_count(const hu_trainer *trainer) {
     int64_t blocks = 0;
@@ -26,7 +25,7 @@ hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index)
         }
         int64_t first = index * HU_GRADIENT_BLOCK, left = elements - first;
         return (hu_gradient_block){v, first, left < HU_GRADIENT_BLOCK ? left : HU_GRADIENT_BLOCK,
-                                   trainer->run->offset[v] + first};
+                                   trainer->weights.offset[v] + first};
     }
 }
 
@@ -83,7 +82,7 @@ static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, do
     for (int64_t b = 0; b < blocks; b++) {
         float scratch[HU_GRADIENT_BLOCK];
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        float *master = trainer->run->parameters + block.offset;
+        float *master = trainer->weights.block + block.offset;
         hu_optimizer_apply(trainer->optimizer, block.offset, block.count, master,
                            block_gradient(trainer, &block, scratch), true);
         nonfinite |= has_nonfinite(master, block.count);
@@ -92,27 +91,20 @@ static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, do
 }
 
 void hu_round_masters(hu_trainer *trainer) {
-    hu_slot_context context = trainer->run->context;
-    context.first_row = 0;
-    context.scan = false;
-    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
-        hu_value_id v = trainer->name_order[p];
-        float *x = trainer->run->parameters + trainer->run->offset[v];
-        hu_scale_set_from_row(&trainer->run->value[v], x, false);
-        hu_slot_round(&trainer->run->value[v], &context, 0, 1, x, NULL);
-    }
+    for (uint32_t p = 0; p < trainer->parameter_count; p++)
+        hu_run_round_master(trainer->run, trainer->name_order[p]);
 }
 
 hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
                           bool masters_nonfinite) {
-    const hu_run *run = trainer->run;
+    const hu_weights *weights = &trainer->weights;
     if (!masters_nonfinite &&
-        !has_nonfinite(run->parameters + run->trained, run->block - run->trained))
+        !has_nonfinite(weights->block + weights->trained, weights->elements - weights->trained))
         return HU_OK;
     for (hu_value_id v = 0; v < trainer->graph->value_count; v++) {
         const hu_value_info *value = &trainer->graph->value[v];
         bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
-        if (!is_kept || !has_nonfinite(run->parameters + run->offset[v], value->elements)) continue;
+        if (!is_kept || !has_nonfinite(hu_weights_of(weights, v), value->elements)) continue;
         snprintf(trainer->culprit, sizeof trainer->culprit,
                  "non-finite numbers in %s after the update", value->name);
         break;
@@ -122,7 +114,6 @@ hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
 }
 
 bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float inverse_scale) {
-    const hu_run *run = trainer->run;
     if (!report->skipped) {
         bool nonfinite = apply_update(trainer, report->lr, inverse_scale, report->gradient_norm);
         if (trainer->options.keep_masters) return nonfinite;
@@ -130,5 +121,5 @@ bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float 
     }
     /* Rounding has changed the masters since the update looked at them, and a skipped step has not
      * looked at them at all. */
-    return has_nonfinite(run->parameters, run->trained);
+    return has_nonfinite(trainer->weights.block, trainer->weights.trained);
 }

@@ -70,29 +70,23 @@ static void turn_in(const weight_view *view, const float *there, float *here) {
 
 /* ---- out ---- */
 
-/* The working copy of a rounded parameter; of others the masters themselves. */
-static const float *rounded_values(const hu_run *run, hu_value_id v, float *scratch) {
-    const hu_slot *slot = &run->value[v];
-    if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER)
-        return run->parameters + run->offset[v];
-    return hu_storage_read(&slot->storage, slot->data, 0, 1, scratch);
-}
-
 /* block: all values in the layout of the file, each at its offset; scratch likewise. */
 static hu_status fill_block(hu_trainer *trainer, const hu_export_options *options, float *block,
                             float *scratch) {
     const hu_graph *graph = trainer->graph;
     hu_run *run = trainer->run;
     if (options->rounded) hu_run_round_parameters(run, (uint64_t)trainer->progress.step, false);
-    if (options->rounded && run->unencodable_parameter)
+    const char *unencodable = hu_run_unencodable_parameter(run);
+    if (options->rounded && unencodable)
         return hu_fail(HU_ERR_NONFINITE, "'%s' holds numbers that its format cannot encode",
-                       run->unencodable_parameter);
+                       unencodable);
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!is_kept(&graph->value[v])) continue;
         weight_view view = view_of(graph, v, options->layout);
-        const float *values = run->parameters + run->offset[v];
-        if (options->rounded) values = rounded_values(run, v, scratch + run->offset[v]);
-        turn_out(&view, values, block + run->offset[v]);
+        int64_t offset = trainer->weights.offset[v];
+        const float *values = hu_weights_of(&trainer->weights, v);
+        if (options->rounded) values = hu_run_rounded_parameter(run, v, scratch + offset);
+        turn_out(&view, values, block + offset);
     }
     return HU_OK;
 }
@@ -119,9 +113,9 @@ static hu_status write_block(const hu_trainer *trainer, const char *path,
         if (!is_kept(&graph->value[v])) continue;
         tensors[report->tensors++] =
             (hu_safetensor_source){graph->value[v].name, view_of(graph, v, options->layout).shape,
-                                   block + trainer->run->offset[v]};
+                                   block + trainer->weights.offset[v]};
     }
-    report->elements = trainer->run->block;
+    report->elements = trainer->weights.elements;
     st = hu_safetensors_write(path, tensors, report->tensors, metadata + first,
                               sizeof metadata / sizeof *metadata - first, &report->bytes);
     hu_free(list);
@@ -133,7 +127,7 @@ hu_status hu_trainer_export(hu_trainer *trainer, const char *path, const hu_expo
                             hu_export_report *report) {
     hu_status st;
     void *block = NULL, *scratch = NULL;
-    size_t elements = (size_t)trainer->run->block;
+    size_t elements = (size_t)trainer->weights.elements;
     HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
     HU_TRY(hu_alloc_array(options->rounded ? elements : 0, sizeof(float), &scratch));
     HU_TRY(fill_block(trainer, options, block, scratch));
@@ -272,20 +266,20 @@ static hu_status read_block(const hu_trainer *trainer, const weight_import *in, 
                                "numbers",
                                in->path, value->name, (double)scratch[i], i);
         weight_view view = view_of(graph, v, in->layout);
-        turn_in(&view, scratch, block + trainer->run->offset[v]);
+        turn_in(&view, scratch, block + trainer->weights.offset[v]);
     }
     return HU_OK;
 }
 
 static hu_status take_block(hu_trainer *trainer, const weight_import *in, const float *block) {
-    size_t bytes = (size_t)trainer->run->block * sizeof *block;
+    size_t bytes = (size_t)trainer->weights.elements * sizeof *block;
     uint64_t hash = XXH64(block, bytes, 0), expected = trainer->options.init_hash;
     if (expected && hash != expected)
         return hu_fail(HU_ERR_CORRUPT,
                        "%s: found weights of hash %016llx, expected those of %016llx, with which "
                        "the run was begun",
                        in->path, (unsigned long long)hash, (unsigned long long)expected);
-    memcpy(trainer->run->parameters, block, bytes);
+    memcpy(trainer->weights.block, block, bytes);
     trainer->init_hash = hash;
     if (!trainer->options.keep_masters) hu_round_masters(trainer);
     return HU_OK;
@@ -298,14 +292,14 @@ hu_status hu_trainer_import(hu_trainer *trainer, const char *path) {
                         .unexpected.what = "unexpected",
                         .shapes.what = "of another shape"};
     void *block = NULL, *scratch = NULL;
-    size_t elements = (size_t)trainer->run->block;
+    size_t elements = (size_t)trainer->weights.elements;
     HU_TRY(hu_safetensors_open(path, &in.file));
     HU_TRY(read_layout(&in));
     HU_TRY(list_names(trainer->graph, &in));
     HU_TRY(check_fit(trainer, &in));
     HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
     HU_TRY(hu_alloc_array(elements, sizeof(float), &scratch));
-    memcpy(block, trainer->run->parameters, elements * sizeof(float));
+    memcpy(block, trainer->weights.block, elements * sizeof(float));
     HU_TRY(read_block(trainer, &in, block, scratch));
     HU_TRY(take_block(trainer, &in, block));
 done:

@@ -41,9 +41,7 @@ static void open_network(network *net, const char *format, const char *accumulat
 static void plan(network *net, hu_storage_mode storage, int threads, int64_t chunk) {
     hu_run_options options = {SPY_BATCH,    chunk,         threads, storage, 42,
                               !spy_unfused, spy_recompute, false,   false};
-    if (hu_run_create(net->graph, &net->edges, &options, &net->run) != HU_OK)
-        fail_msg("%s", hu_last_error());
-    hu_run_init_parameters(net->run);
+    network_make(net, &options);
 }
 
 static void read_gradients(network *net, float *to) {

@@ -445,7 +445,7 @@ static void test_options(void **state) {
         {{8, INT64_MAX, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT},
         {{8, 4, INT32_MAX, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        assert_int_equal(hu_run_create(net.graph, &net.edges, &rows[r].options, &run),
+        assert_int_equal(hu_run_create(net.graph, &net.edges, &net.weights, &rows[r].options, &run),
                          rows[r].expected);
         assert_null(run);
     }
@@ -468,9 +468,13 @@ static void test_no_memory(void **state) {
     for (uint64_t nth = 1;; nth++) {
         hu_run *run;
         hu_memory_fail_at(nth);
-        hu_status st = hu_run_create(net.graph, &net.edges, &options, &run);
+        hu_weights weights;
+        hu_status st = hu_weights_create(net.graph, &weights);
+        run = NULL;
+        if (st == HU_OK) st = hu_run_create(net.graph, &net.edges, &weights, &options, &run);
         hu_memory_fail_at(0);
         hu_run_free(run);
+        hu_weights_free(&weights);
         assert_int_equal(hu_memory_count().live_blocks, live);
         if (st == HU_OK) break;
         assert_int_equal(st, HU_ERR_MEMORY);

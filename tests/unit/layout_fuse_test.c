@@ -52,7 +52,7 @@ static void put_gradients(record *r, const world *w, hu_run *run) {
     for (hu_value_id v = 0; v < g->value_count; v++) {
         size_t n = (size_t)g->value[v].elements;
         if (g->value[v].role != HU_VALUE_PARAMETER) continue;
-        float *scratch = malloc(n * sizeof *scratch), *master = run->parameters + run->offset[v];
+        float *scratch = malloc(n * sizeof *scratch), *master = hu_weights_of(run->weights, v);
         assert_non_null(scratch);
         const float *grad = hu_run_param_grad(run, v, 0, (int64_t)n, scratch);
         put(r, "gradient", g->value[v].name, grad, n * sizeof *grad);
@@ -98,7 +98,8 @@ static bool run_part(record *r, const world *w, hu_run *run, const hu_pass_optio
     put(r, "overflow", "forward", &run->overflowed, sizeof run->overflowed);
     if (run->overflowed) return false;
     put(r, "loss", "forward", &result, sizeof result);
-    put(r, "block", "parameters", run->parameters, (size_t)run->block * sizeof *run->parameters);
+    put(r, "block", "parameters", run->weights->block,
+        (size_t)run->weights->elements * sizeof(float));
     if (!pass->training) return true;
     poison_dead(run);
     assert_int_equal(hu_run_backward(run, pass), HU_OK);
@@ -147,6 +148,7 @@ static bool run_step(record *r, const world *w, hu_run *run, uint64_t step) {
 static bool run_variant(record *r, world *w, int variant) {
     static const int threads[] = {1, 1, 1, 2, 2, 3};
     hu_run *run;
+    hu_weights weights;
     hu_run_options options = {.batch = w->batch,
                               .chunk = w->chunk,
                               .threads = threads[draw(w, 6)],
@@ -160,14 +162,16 @@ static bool run_variant(record *r, world *w, int variant) {
     r->variant = variant;
     r->at = 0;
     r->compares = variant > 0;
-    if (hu_run_create(w->graph, &w->edges, &options, &run) != HU_OK)
+    if (hu_weights_create(w->graph, &weights) != HU_OK ||
+        hu_run_create(w->graph, &w->edges, &weights, &options, &run) != HU_OK)
         fail_msg("seed %llu: %s", (unsigned long long)w->seed, hu_last_error());
     assert_int_equal(hu_run_reserve(run, w->tail), HU_OK);
-    hu_run_init_parameters(run);
+    hu_weights_draw(&weights, w->graph, w->seed, options.threads);
     for (uint64_t step = 0; step < STEPS; step++) goes_on = run_step(r, w, run, step) && goes_on;
     if (variant > 0 && r->at != r->size)
         fail_msg("seed %llu, variant %d: ends early", (unsigned long long)w->seed, variant);
     hu_run_free(run);
+    hu_weights_free(&weights);
     return goes_on;
 }
 

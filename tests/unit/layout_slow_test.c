@@ -27,6 +27,7 @@ typedef struct planned {
     hu_op conv;
     hu_graph *graph;
     hu_edge_table edges;
+    hu_weights weights;
     hu_run *run;
 } planned;
 
@@ -67,11 +68,13 @@ static void plan(planned *p, int64_t groups) {
     apply(p, &hu_op_nll, "loss", NULL, 2, in);
     must(hu_graph_finish(p->graph));
     must(hu_edge_table_create(p->graph, &p->edges));
-    must(hu_run_create(p->graph, &p->edges, &options, &p->run));
+    must(hu_weights_create(p->graph, &p->weights));
+    must(hu_run_create(p->graph, &p->edges, &p->weights, &options, &p->run));
 }
 
 static void drop(planned *p) {
     hu_run_free(p->run);
+    hu_weights_free(&p->weights);
     hu_edge_table_free(&p->edges);
     hu_graph_free(p->graph);
 }

@@ -70,6 +70,7 @@ static inline const hu_op *spy_on(const hu_op *original, const char *name) {
 typedef struct network {
     hu_graph *graph;
     hu_edge_table edges;
+    hu_weights weights;
     hu_run *run;
     float images[SPY_BATCH * 32], labels[SPY_BATCH];
 } network;
@@ -153,6 +154,13 @@ static inline void set_all(network *net, const char *act, const char *grad, cons
 /* How nodes are joined: the whole suite runs with each. */
 static bool spy_unfused, spy_recompute;
 
+static inline void network_make(network *net, const hu_run_options *options) {
+    if (hu_weights_create(net->graph, &net->weights) != HU_OK ||
+        hu_run_create(net->graph, &net->edges, &net->weights, options, &net->run) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    hu_weights_draw(&net->weights, net->graph, options->seed, options->threads);
+}
+
 static inline void network_plan(network *net, hu_storage_mode storage, int threads) {
     hu_run_options options = {.batch = SPY_BATCH,
                               .chunk = SPY_CHUNK,
@@ -161,19 +169,18 @@ static inline void network_plan(network *net, hu_storage_mode storage, int threa
                               .seed = 42,
                               .fuse = !spy_unfused,
                               .recompute = spy_recompute};
-    if (hu_run_create(net->graph, &net->edges, &options, &net->run) != HU_OK)
-        fail_msg("%s", hu_last_error());
-    hu_run_init_parameters(net->run);
+    network_make(net, &options);
 }
 
 static inline void network_close(network *net) {
     hu_run_free(net->run);
+    hu_weights_free(&net->weights);
     hu_edge_table_free(&net->edges);
     hu_graph_free(net->graph);
 }
 
 static inline float *network_master(network *net, const char *name) {
-    return net->run->parameters + net->run->offset[network_find(net, name)];
+    return hu_weights_of(&net->weights, network_find(net, name));
 }
 
 static inline void network_fill(void *context, int64_t first, int64_t count, float *images,
@@ -273,7 +280,7 @@ static inline void hand_forward(by_hand *h, network *net, uint32_t n) {
     }
     for (int p = 0; p < node->n_params; p++) {
         hu_value_id v = node->param[p];
-        const float *master = net->run->parameters + net->run->offset[v];
+        const float *master = hu_weights_of(&net->weights, v);
         hand_round(&edges[v].quantizer, hand_line(&net->graph->value[v].shape),
                    net->graph->value[v].elements, master, h->value[v]);
         memcpy(d->param[p], h->value[v], (size_t)drive_param_elements(d, p) * sizeof(float));

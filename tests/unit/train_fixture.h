@@ -74,6 +74,6 @@ static inline hu_step_report step(fixture *f) {
 static inline float *master(fixture *f, const char *name) {
     hu_value_id v = hu_graph_find(f->trainer->graph, name);
     if (v == HU_NONE) fail_msg("no parameter '%s'", name);
-    return f->trainer->run->parameters + f->trainer->run->offset[v];
+    return f->trainer->weights.block + f->trainer->weights.offset[v];
 }
 #endif

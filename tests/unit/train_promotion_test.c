@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/hash.h"
+#include "engine/state.h"
 #include "train_fixture.h"
 
 enum { STEPS = 6 };

@@ -67,10 +67,10 @@ static void test_skipped_step(void **state) {
     begin(&f);
     step(&f);
     f.trainer->scaler.state.scale = 0x1p40f;
-    size_t trained = (size_t)f.trainer->run->trained * sizeof(float);
+    size_t trained = (size_t)f.trainer->weights.trained * sizeof(float);
     float *weights = malloc(trained), *momentum = malloc(trained);
     assert_true(weights && momentum);
-    memcpy(weights, f.trainer->run->parameters, trained);
+    memcpy(weights, f.trainer->weights.block, trained);
     assert_true(hu_optimizer_state(f.trainer->optimizer, 1, &name, &data, &bytes));
     assert_int_equal(bytes, trained);
     memcpy(momentum, data, trained);
@@ -82,7 +82,7 @@ static void test_skipped_step(void **state) {
     assert_true(report.scale == 0x1p40f);
     assert_true(hu_trainer_scaler(f.trainer)->scale == 0x1p39f);
     assert_int_equal(hu_trainer_scaler(f.trainer)->skipped, 1);
-    assert_memory_equal(f.trainer->run->parameters, weights, trained);
+    assert_memory_equal(f.trainer->weights.block, weights, trained);
     assert_memory_equal(data, momentum, trained);
     assert_int_equal(hu_optimizer_t(f.trainer->optimizer), 1);
     assert_true(master(&f, "bn1.running_mean")[0] != mean);
@@ -120,14 +120,14 @@ static void test_clipping_after_unscaling(void **state) {
         if (scaled) f.options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_CONSTANT);
         if (scaled) f.options.scaler.init = 4096.0f;
         begin(&f);
-        int64_t trained = f.trainer->run->trained;
+        int64_t trained = f.trainer->weights.trained;
         float *before = malloc((size_t)trained * sizeof *before);
         assert_non_null(before);
-        memcpy(before, f.trainer->run->parameters, (size_t)trained * sizeof *before);
+        memcpy(before, f.trainer->weights.block, (size_t)trained * sizeof *before);
         hu_step_report report = step(&f);
         assert_true(report.scale == (scaled ? 4096.0f : 1.0f));
         assert_true(report.gradient_norm > 0.125);
-        double moved = distance(before, f.trainer->run->parameters, trained);
+        double moved = distance(before, f.trainer->weights.block, trained);
         assert_true(fabs(moved - 0.125) < 1e-5);
         norm[scaled] = report.gradient_norm;
         hash[scaled] = hu_trainer_weights_hash(f.trainer);
@@ -158,9 +158,9 @@ static void test_accumulation(void **state) {
             norm[parts - 1] = report.gradient_norm;
             loss[parts - 1] = report.loss;
         }
-        trained = f.trainer->run->trained;
+        trained = f.trainer->weights.trained;
         assert_true(trained <= 20000);
-        memcpy(weights[parts - 1], f.trainer->run->parameters, (size_t)trained * sizeof(float));
+        memcpy(weights[parts - 1], f.trainer->weights.block, (size_t)trained * sizeof(float));
         end(&f);
     }
     assert_true(fabs(norm[0] - norm[1]) < 1e-4 * norm[0]);
@@ -183,8 +183,8 @@ static void test_masters(void **state) {
         for (int i = 0; i < 5; i++) assert_false(step(&f).skipped);
         for (int64_t c = 0; c < elements(&f, "bn2.weight"); c++)
             moved += master(&f, "bn2.weight")[c] != 1.0f; /* an ulp of fp16 at 1: 2^-10 */
-        for (int64_t i = 0; i < f.trainer->run->trained; i++) {
-            float x = f.trainer->run->parameters[i];
+        for (int64_t i = 0; i < f.trainer->weights.trained; i++) {
+            float x = f.trainer->weights.block[i];
             off_grid += hu_format_round(&fp16, HU_ROUND_NEAREST_EVEN, x, 0) != x;
         }
         assert_int_equal(moved > 0, keep);
@@ -271,7 +271,7 @@ static void spoil_momentum(fixture *f, const char *name, int64_t index) {
     assert_true(hu_optimizer_state(optimizer, 1, &block_name, &data, &bytes));
     float *copy = malloc(bytes);
     memcpy(copy, data, bytes);
-    copy[master(f, name) - f->trainer->run->parameters + index] = -3e38f;
+    copy[master(f, name) - f->trainer->weights.block + index] = -3e38f;
     assert_int_equal(hu_optimizer_restore(optimizer, 1, copy, bytes), HU_OK);
     free(copy);
 }
