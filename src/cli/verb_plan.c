@@ -34,7 +34,7 @@ typedef struct planning {
     hu_train_options options;
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
-    json_t *layers, *groups, *warnings, *ledger[STORAGES];
+    json_t *layers, *groups, *warnings, *phases, *ledger[STORAGES];
     char *table, *group_table, notes[1024];
 } planning;
 
@@ -73,6 +73,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
         hu_precision_aggregate_bits(graph, hu_run_edges(run), plan->options.batch);
     plan->low_ratio = hu_trainer_low_ratio(trainer);
     plan->layers = hu_plan_layers_json(run);
+    plan->phases = hu_plan_phases_json(&plan->precision, hu_trainer_steps_per_epoch(trainer));
     plan->warnings = hu_warnings_json(run);
     json_t *all = hu_plan_json(graph, hu_run_edges(run), plan->options.batch);
     plan->groups = json_incref(json_object_get(all, "groups"));
@@ -132,7 +133,7 @@ static hu_status print_json(const planning *plan) {
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
     st = hu_json_print(json_pack(
         "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:o, s:I, "
-        "s:o, s:O, s:O, s:O}",
+        "s:o, s:O, s:O, s:O, s:O}",
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
         (json_int_t)data->field[HU_FIELD_LABEL].classes, "precision", precision, "accumulator",
@@ -142,7 +143,7 @@ static hu_status print_json(const planning *plan) {
         "tensor_elements", (json_int_t)plan->tensor_elements, "low_precision_ratio",
         hu_json_number(plan->low_ratio), "model_aggregate_bits", (json_int_t)plan->aggregate_bits,
         "memory_bytes", memory_json(plan), "groups", plan->groups, "layers", plan->layers,
-        "warnings", plan->warnings));
+        "warnings", plan->warnings, "phases", plan->phases));
 done:
     return st;
 }
@@ -182,6 +183,19 @@ done:
     return st;
 }
 
+/* Which precision begins when; the layers are those of the first. */
+static void print_phases(const planning *plan) {
+    size_t i;
+    json_t *phase;
+    if (plan->precision.phase_count == 0) return;
+    json_array_foreach(plan->phases, i, phase)
+        printf("%s%s from epoch %lld (step %lld) on",
+               i ? ", " : "\nprecision: ", json_string_value(json_object_get(phase, "precision")),
+               (long long)json_integer_value(json_object_get(phase, "epoch")),
+               (long long)json_integer_value(json_object_get(phase, "step")));
+    puts("; formats, bits and groups above are those of the first");
+}
+
 static hu_status print_text(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision;
@@ -209,6 +223,7 @@ static hu_status print_text(const planning *plan) {
            "order "
            "of demotion\n",
            plan->group_table);
+    print_phases(plan);
     HU_TRY(print_memory(plan));
 done:
     return st;
@@ -219,6 +234,7 @@ static void forget(planning *plan) {
     json_decref(plan->layers);
     json_decref(plan->groups);
     json_decref(plan->warnings);
+    json_decref(plan->phases);
     hu_free(plan->table);
     hu_free(plan->group_table);
     hu_precision_free(&plan->precision);

@@ -251,13 +251,25 @@ static hu_status write_events(hu_run_folder *folder, int64_t step, const hu_adap
     return st;
 }
 
+/* The line of a precision that the whole table begins to follow. */
+static hu_status write_phase(hu_run_folder *folder, int64_t step, const hu_adapt_event *event) {
+    char *line = NULL;
+    hu_status st = hu_json_line(json_pack("{s:I, s:s, s:I}", "step", (json_int_t)step, "precision",
+                                          event->precision, "epoch", (json_int_t)event->epoch),
+                                &line);
+    if (st == HU_OK) st = hu_recorder_line(folder->numerics, line);
+    hu_free(line);
+    return st;
+}
+
 hu_status hu_run_folder_events(hu_run_folder *folder, const hu_step_report *report,
                                const hu_run *run) {
     hu_status st = HU_OK;
     for (uint32_t first = 0, end; first < report->events && st == HU_OK; first = end) {
         const hu_adapt_event *event = &report->event[first];
         for (end = first; end < report->events && report->event[end].by == event->by;) end++;
-        st = write_events(folder, report->step, event, end - first, run);
+        st = event->value == HU_NONE ? write_phase(folder, report->step, event)
+                                     : write_events(folder, report->step, event, end - first, run);
     }
     return st;
 }

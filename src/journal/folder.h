@@ -33,7 +33,8 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, i
 void hu_run_folder_close(hu_run_folder *folder);
 
 /* For every adaptation of which the report has events one line of numerics.jsonl, for promotion
- * {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]}. */
+ * {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]}; where the whole precision
+ * changes, {"step": N, "precision": NAME, "epoch": K}. */
 hu_status hu_run_folder_events(hu_run_folder *folder, const hu_step_report *report,
                                const hu_run *run);
 

@@ -165,7 +165,9 @@ void hu_history_free(hu_history *history) {
     hu_free(history->metrics);
     hu_free(history->numerics);
     hu_free(history->events);
+    for (size_t i = 0; i < history->phase_count; i++) hu_free(history->phases[i].precision);
     hu_free(history->promotions);
+    hu_free(history->phases);
     hu_free(history->histograms);
     hu_free(history->folder);
     hu_free(history);

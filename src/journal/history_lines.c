@@ -220,6 +220,24 @@ done:
     return st;
 }
 
+static hu_status read_phase(hu_history *history, const hu_place *place, const json_t *line,
+                            int64_t step) {
+    hu_status st = HU_OK;
+    const char *precision;
+    void *block = history->phases;
+    HU_TRY(
+        hu_grow(&block, history->phase_count, &history->phase_capacity, sizeof *history->phases));
+    history->phases = block;
+    hu_phase_record *phase = &history->phases[history->phase_count];
+    *phase = (hu_phase_record){.step = step};
+    HU_TRY(hu_json_i64(place, json_object_get(line, "epoch"), "epoch", &phase->epoch));
+    HU_TRY(hu_json_text(place, json_object_get(line, "precision"), "precision", &precision));
+    HU_TRY(hu_strdup(precision, &phase->precision));
+    history->phase_count++;
+done:
+    return st;
+}
+
 hu_status hu_history_numerics(hu_history *history, const hu_place *place, const json_t *line) {
     hu_status st = HU_OK;
     int64_t step = 0;
@@ -228,7 +246,9 @@ hu_status hu_history_numerics(hu_history *history, const hu_place *place, const 
     HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &step));
     if (events) HU_TRY(read_events(history, place, events, step));
     if (promoted) HU_TRY(read_promotions(history, place, promoted, step));
-    if (json_object_get(line, "tensors") || (!events && !promoted))
+    bool is_phase = json_object_get(line, "precision");
+    if (is_phase) HU_TRY(read_phase(history, place, line, step));
+    if (json_object_get(line, "tensors") || (!events && !promoted && !is_phase))
         HU_TRY(read_counts(history, place, line, step));
 done:
     return st;

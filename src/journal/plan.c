@@ -80,6 +80,23 @@ json_t *hu_plan_json(const hu_graph *graph, const hu_edge_table *edges, int64_t 
         (json_int_t)hu_precision_aggregate_bits(graph, edges, batch), "groups", list);
 }
 
+static json_t *phase_json(int64_t epoch, int64_t steps_per_epoch, const char *precision) {
+    return json_pack("{s:I, s:I, s:s}", "epoch", (json_int_t)epoch, "step",
+                     (json_int_t)(epoch * steps_per_epoch), "precision", precision);
+}
+
+json_t *hu_plan_phases_json(const hu_precision *precision, int64_t steps_per_epoch) {
+    json_t *list = json_array();
+    if (precision->phase_count == 0)
+        json_array_append_new(list, phase_json(0, steps_per_epoch, precision->name));
+    for (uint32_t p = 0; list && p < precision->phase_count; p++) {
+        const hu_precision_phase *phase = &precision->phases[p];
+        json_array_append_new(list,
+                              phase_json(phase->epoch, steps_per_epoch, phase->precision.name));
+    }
+    return list;
+}
+
 /* Where a group stands in the order of demotion. */
 static uint32_t place_of(const uint32_t *order, uint32_t group) {
     uint32_t place = 0;

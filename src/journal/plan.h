@@ -4,6 +4,7 @@
 
 #include "layout/ledger.h"
 #include "precision/group.h"
+#include "precision/names.h"
 #include "show/json.h"
 #include "show/table.h"
 
@@ -12,6 +13,10 @@
  * execution order; gradients of parameters do not count in "precision". New reference, NULL if out
  * of memory. */
 json_t *hu_plan_json(const hu_graph *graph, const hu_edge_table *edges, int64_t batch);
+
+/* [{"epoch", "step", "precision"}] of a precision by epoch, in order; one entry without. New
+ * reference, NULL if out of memory. */
+json_t *hu_plan_phases_json(const hu_precision *precision, int64_t steps_per_epoch);
 
 /* The groups as a table; owner frees with hu_table_free. */
 hu_status hu_plan_groups_table(const hu_graph *graph, const hu_edge_table *edges, int64_t batch,

@@ -49,6 +49,12 @@ typedef struct hu_promotion_record {
     double overflow_share;
 } hu_promotion_record;
 
+/* A precision by epoch begins. */
+typedef struct hu_phase_record {
+    int64_t step, epoch;
+    char *precision;
+} hu_phase_record;
+
 typedef struct hu_tensor_exponents {
     uint32_t tensor;
     hu_exponents exponents;
@@ -89,9 +95,11 @@ typedef struct hu_history {
     hu_numerics_record *numerics;
     hu_event_record *events;
     hu_promotion_record *promotions;
+    hu_phase_record *phases;
     hu_histogram_record *histograms;
-    size_t metrics_count, numerics_count, event_count, promotion_count, histogram_count;
-    size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity,
+    size_t metrics_count, numerics_count, event_count, promotion_count, phase_count,
+        histogram_count;
+    size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity, phase_capacity,
         histogram_capacity;
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
     char warning[1024];   /* "", or which files end in the middle of a line (it is left out) */

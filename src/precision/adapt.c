@@ -9,15 +9,14 @@ const hu_adaptation *const hu_adaptation_table[HU_ADAPTATION_COUNT] = {
 #undef ADAPTATION_ROW
 };
 
-hu_status hu_adaptations_create(const hu_precision *precision, const hu_graph *graph,
-                                hu_adaptations *adaptations) {
+hu_status hu_adaptations_create(const hu_adapt_task *task, hu_adaptations *adaptations) {
     hu_status st = HU_OK;
     size_t events = 0;
     void *block;
     *adaptations = (hu_adaptations){0};
     for (int a = 0; a < HU_ADAPTATION_COUNT; a++) {
-        HU_TRY(hu_adaptation_table[a]->create(precision, graph, &adaptations->state[a]));
-        if (adaptations->state[a]) events += hu_adaptation_table[a]->most_events(graph);
+        HU_TRY(hu_adaptation_table[a]->create(task, &adaptations->state[a]));
+        if (adaptations->state[a]) events += hu_adaptation_table[a]->most_events(task->graph);
     }
     HU_TRY(hu_alloc_array(events, sizeof *adaptations->event, &block));
     adaptations->event = block;
@@ -31,6 +30,10 @@ void hu_adaptations_free(hu_adaptations *adaptations) {
         if (adaptations->state[a]) hu_adaptation_table[a]->free(adaptations->state[a]);
     hu_free(adaptations->event);
     *adaptations = (hu_adaptations){0};
+}
+
+void hu_adapt_tell(hu_adapt_moment *moment, hu_adapt_event event) {
+    if (moment->event) moment->event[moment->event_count++] = event;
 }
 
 void hu_adapt_before_step(hu_adaptations *adaptations, hu_adapt_moment *moment) {

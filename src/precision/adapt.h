@@ -14,22 +14,34 @@ typedef struct hu_adaptation hu_adaptation;
 /* Something that an adaptation did or decided: for the journal, and for pictures. */
 typedef struct hu_adapt_event {
     const hu_adaptation *by; /* Borrowed: valid for ever */
-    hu_value_id value;       /* whose forward format changes */
+    hu_value_id value;       /* whose forward format changes; HU_NONE: the whole table does */
     hu_quantizer from, to;   /* of the value */
     double share;            /* of its elements, what asked for the change */
+    const char *precision;   /* of the whole table. Borrowed: valid as long as the training */
+    int64_t epoch;           /* from which it holds */
 } hu_adapt_event;
+
+/* What an adaptation knows when a training is planned. Borrowed for the call. */
+typedef struct hu_adapt_task {
+    const hu_precision *precision; /* Borrowed: valid as long as the training */
+    const hu_graph *graph;
+    int64_t batch; /* see hu_precision_write */
+    bool signals;
+} hu_adapt_task;
 
 /* What an adaptation sees, and may change, at one of its moments. Borrowed for the call. */
 typedef struct hu_adapt_moment {
     const hu_graph *graph;
     hu_edge_table *edges;
-    const hu_precision *precision; /* of the present step */
+    const hu_precision *precision; /* of the step's epoch */
+    int64_t step, steps_per_epoch;
     uint32_t counted_nodes; /* after a step: the nodes whose outputs it counted completely, see
                                engine counts in graph/run.h */
     bool rewritten;         /* before a step: the table differs from that of the pass before; an
                                adaptation that changes it says so here, and sees what those before
                                it in the list said */
-    hu_adapt_event *event;  /* [event_count] of this step, room for hu_adapt_most_events */
+    bool changes_next;      /* after a step: the next one has other formats */
+    hu_adapt_event *event;  /* [event_count] of this step; NULL: nobody listens (evaluation) */
     uint32_t event_count;
 } hu_adapt_moment;
 
@@ -40,7 +52,7 @@ struct hu_adaptation {
     const char *asked;   /* how a user asks for it, for messages: "+promote" */
     const char *section; /* of its state in a checkpoint; of its list in numerics.jsonl */
     /* State for a training, NULL if the precision does not ask for the adaptation. Owner frees. */
-    hu_status (*create)(const hu_precision *precision, const hu_graph *graph, void **state);
+    hu_status (*create)(const hu_adapt_task *task, void **state);
     void (*free)(void *state);
     /* Events of one step at most. */
     uint32_t (*most_events)(const hu_graph *graph);
@@ -60,7 +72,9 @@ struct hu_adaptation {
 };
 
 /* X(identifier). The one list; its order is that of the calls. */
-#define HU_ADAPTATION_LIST(X) X(promote)
+#define HU_ADAPTATION_LIST(X)                                                                      \
+    X(epochs)                                                                                      \
+    X(promote)
 
 #define HU_ADAPTATION_COUNT_ONE(identifier) +1
 enum { HU_ADAPTATION_COUNT = 0 HU_ADAPTATION_LIST(HU_ADAPTATION_COUNT_ONE) };
@@ -79,9 +93,11 @@ typedef struct hu_adaptations {
 } hu_adaptations;
 
 /* States and room for events, for what the precision asks for. Owner frees. */
-hu_status hu_adaptations_create(const hu_precision *precision, const hu_graph *graph,
-                                hu_adaptations *adaptations);
+hu_status hu_adaptations_create(const hu_adapt_task *task, hu_adaptations *adaptations);
 void hu_adaptations_free(hu_adaptations *adaptations);
+
+/* Adds an event to those of the moment. */
+void hu_adapt_tell(hu_adapt_moment *moment, hu_adapt_event event);
 
 /* The two moments, for all of them. */
 void hu_adapt_before_step(hu_adaptations *adaptations, hu_adapt_moment *moment);

@@ -12,10 +12,10 @@ typedef struct promotions {
     uint32_t value[];        /* [count] value ids in the order of promotion, room for all values */
 } promotions;
 
-static hu_status create(const hu_precision *precision, const hu_graph *graph, void **state) {
+static hu_status create(const hu_adapt_task *task, void **state) {
     *state = NULL;
-    if (!precision->promotes) return HU_OK;
-    return hu_alloc(sizeof(promotions) + graph->value_count * sizeof(uint32_t), state);
+    if (!task->precision->promotes) return HU_OK;
+    return hu_alloc(sizeof(promotions) + task->graph->value_count * sizeof(uint32_t), state);
 }
 
 static uint32_t most_events(const hu_graph *graph) {
@@ -27,13 +27,16 @@ static const hu_quantizer *high_of(const hu_precision *precision, const hu_value
 }
 
 /* Gives promoted tensors the high candidate: those of the step before, all if others have written
- * the table anew. */
+ * the table anew. Of precisions by epoch, those without promotion are left as they are. */
 static void before_step(void *state, hu_adapt_moment *moment) {
     promotions *p = state;
     uint32_t first = moment->rewritten ? 0 : p->applied;
+    if (!moment->precision->promotes) return;
     for (uint32_t i = first; i < p->count; i++) {
         hu_value_id v = p->value[i];
-        moment->edges->value[v].quantizer = *high_of(moment->precision, &moment->graph->value[v]);
+        const hu_quantizer *high = high_of(moment->precision, &moment->graph->value[v]);
+        hu_quantizer *quantizer = &moment->edges->value[v].quantizer;
+        if (hu_quantizer_bits(quantizer) < hu_quantizer_bits(high)) *quantizer = *high;
     }
     moment->rewritten = moment->rewritten || first < p->count;
     p->applied = p->count;
@@ -58,17 +61,18 @@ static double overflow_share(const hu_adapt_moment *moment, hu_value_id v) {
 static void after_step(void *state, hu_adapt_moment *moment) {
     promotions *p = state;
     const hu_graph *graph = moment->graph;
+    if (!moment->precision->promotes) return;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         double share = overflow_share(moment, v);
         if (share < moment->precision->promote_at || share < 0.0 || !is_counted(moment, v))
             continue;
         p->value[p->count++] = v;
-        moment->event[moment->event_count++] =
-            (hu_adapt_event){.by = &hu_adaptation_promote,
-                             .value = v,
-                             .from = moment->edges->value[v].quantizer,
-                             .to = *high_of(moment->precision, &graph->value[v]),
-                             .share = share};
+        moment->changes_next = true;
+        hu_adapt_tell(moment, (hu_adapt_event){.by = &hu_adaptation_promote,
+                                               .value = v,
+                                               .from = moment->edges->value[v].quantizer,
+                                               .to = *high_of(moment->precision, &graph->value[v]),
+                                               .share = share});
     }
 }
 

@@ -1,4 +1,5 @@
-/* Named precisions and the texts that users write. */
+#include "precision/names.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +7,6 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/words.h"
-#include "precision/plan.h"
 
 typedef struct named_precision {
     const char *name;
@@ -294,11 +294,16 @@ void hu_precision_free(hu_precision *precision) {
         hu_free(precision->rules[r].pattern);
     }
     for (uint32_t i = 0; i < precision->listed_count; i++) hu_free(precision->listed[i]);
+    for (uint32_t p = 0; p < precision->phase_count; p++)
+        hu_precision_free(&precision->phases[p].precision);
     hu_free(precision->rules);
     hu_free(precision->listed);
+    hu_free(precision->phases);
     hu_accumulators_free(&precision->accumulators);
     precision->rules = NULL;
     precision->rule_count = 0;
     precision->listed = NULL;
     precision->listed_count = 0;
+    precision->phases = NULL;
+    precision->phase_count = 0;
 }

@@ -163,6 +163,7 @@ done:
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges) {
     hu_status st;
+    precision = hu_precision_at(precision, 0);
     clear_points(edges);
     write_points(precision, graph, signals, edges);
     HU_TRY(assign(precision, graph, batch, signals, edges));

@@ -1,99 +1,17 @@
-/* precision/plan.h - which tensor gets which format: named precisions, rounding schemes and rules,
+/* precision/plan.h - which tensor gets which format: rounding schemes, assignments and rules,
  * written into the edge table. */
 #ifndef HU_PRECISION_PLAN_H
 #define HU_PRECISION_PLAN_H
-#include "graph/edge.h"
-#include "precision/accumulate.h"
-#include "precision/assign.h"
+#include "precision/epochs.h"
+#include "precision/names.h"
 #include "precision/tensor_set.h"
-
-/* Where rounding happens. */
-typedef enum hu_scheme {
-    HU_SCHEME_LEE, /* every module's output once, gradients by each consumer; sums stay float32 */
-    HU_SCHEME_POPESCU,      /* inputs and outputs of every layer, products before the bias, summed
-                               gradients again */
-    HU_SCHEME_MICIKEVICIUS, /* storage format of everything; products with their bias in float32 */
-    HU_SCHEME_COUNT
-} hu_scheme;
-
-typedef enum hu_scaler_default { HU_SCALER_NONE, HU_SCALER_DYNAMIC } hu_scaler_default;
-
-enum { HU_SPEC_BYTES = 128 };
-
-/* One rule: tensors whose name (or role) matches the pattern get the quantizer; later rules win. */
-typedef struct hu_precision_rule {
-    char *text;
-    char *pattern;
-    hu_quantizer quantizer;
-} hu_precision_rule;
-
-/* What `precision=` and its sub-keys say. */
-typedef struct hu_precision {
-    char name[HU_SPEC_BYTES];
-    hu_scheme scheme;
-    hu_quantizer role[HU_ROLE_COUNT];
-    hu_rounding rounding; /* of rules that name no mode */
-    hu_precision_rule *rules;
-    uint32_t rule_count;
-    hu_scaler_default scaler;   /* unless the user says otherwise */
-    bool scaler_epoch_interval; /* growth interval of one epoch (Lee et al.) instead of 2,000 steps
-                                 */
-    bool eval_masters;          /* evaluate with unrounded weights */
-    hu_accumulators accumulators;
-
-    hu_assignment assignment; /* which tensors go low; role[] is the high candidate then */
-    hu_quantizer high[HU_ROLE_COUNT], low[HU_ROLE_COUNT]; /* the candidates */
-    char **listed; /* [listed_count] tensors that assignment "listed" makes low */
-    uint32_t listed_count;
-    bool promotes;     /* forward tensors that overflow go high for good (precision/adapt_promote.c) */
-    double promote_at; /* from this share of overflows on */
-} hu_precision;
-
-/* Reads a precision: a name of the table (fp32, fp16, bf16, 1/6/9/d, 1/6/9/n), an assignment
- * (high, uniform = hfp8, operator, operator-out, demote:R, listed: precision/assign.h), any number
- * format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays float32).
- * A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any of them:
- * forward tensors that overflow go to the high candidate while training. Errors: HU_ERR_UNKNOWN
- * with the nearest names, HU_ERR_PARSE with the column, HU_ERR_ARGUMENT for a ratio out of range;
- * on failure *precision is zero. */
-hu_status hu_precision_parse(const char *text, hu_precision *precision);
-void hu_precision_free(hu_precision *precision);
-
-/* One rounding mode for all roles, and for the rules added afterwards that name none. */
-void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding);
-
-/* The candidates that assignments and promotion choose from; NULL leaves one as it is. Both are
- * FORMAT or "w=F,act=F,grad=F,wgrad=F"; without wgrad, gradients of parameters stay high. At the
- * start they are those of Lee et al.: fp(6,9,0); fp(4,3,4) forward and fp(5,2,0) backward.
- * HU_ERR_ARGUMENT: a low format that is not narrower than the high one. */
-hu_status hu_precision_set_candidates(hu_precision *precision, const char *high, const char *low);
-
-/* Bits of the widest format among the roles that round, 0 if none does. */
-uint32_t hu_widest_role(const hu_quantizer role[HU_ROLE_COUNT]);
-
-/* Adds a tensor name, glob, role or "group:N" to what "listed" makes low. */
-hu_status hu_precision_add_listed(hu_precision *precision, const char *text);
-
-/* Adds "PATTERN: FORMAT [MODE]". The pattern is a role (act, act.grad, weight, weight.grad) or a
- * glob (* and ?) over tensor names ("layer1.*", "conv1.weight.grad"); fp32 means not rounded. Roles
- * and globs change formats where the scheme rounds; a full name rounds that tensor in any case. On
- * failure the rules stay as they were. */
-hu_status hu_precision_add_rule(hu_precision *precision, const char *text);
-
-/* "lee", "popescu", "micikevicius" <-> scheme. */
-hu_status hu_scheme_parse(const char *text, hu_scheme *scheme);
-const char *hu_scheme_name(hu_scheme scheme);
 
 /* Writes the precision into the edge table, over what it held. batch: samples of a step, by which
  * assignments weigh activations against parameters. signals: loss scaling is on, so that backward
  * formats that saturate tell of an overflow by an infinity (Lee et al., released code). A rule that
  * matches nothing: HU_ERR_UNKNOWN with the three nearest tensor names; a memory budget that no
- * choice meets: HU_ERR_ARGUMENT with the least. */
+ * choice meets: HU_ERR_ARGUMENT with the least. Of a precision by epoch: the first phase. */
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges);
-
-/* The names of the table, for help and completion. */
-extern const char *const hu_precision_names[];
-extern const int hu_precision_name_count;
 
 #endif

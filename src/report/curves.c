@@ -54,9 +54,10 @@ static hu_status add_skipped(const hu_report_run *run, curve *c) {
     const hu_history *history = run->history;
     hu_status st;
     char *tips;
-    HU_TRY(hu_alloc_array(history->metrics_count + history->promotion_count + 1, TIP, &c->tips));
+    size_t changes = history->promotion_count + history->phase_count;
+    HU_TRY(hu_alloc_array(history->metrics_count + changes + 1, TIP, &c->tips));
     HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(hu_chart_mark), &c->skipped));
-    HU_TRY(hu_alloc_array(history->promotion_count + 1, sizeof(hu_chart_mark), &c->promoted));
+    HU_TRY(hu_alloc_array(changes + 1, sizeof(hu_chart_mark), &c->promoted));
     tips = c->tips;
     c->line.skipped = c->skipped;
     c->line.promoted = c->promoted;
@@ -73,6 +74,12 @@ static hu_status add_skipped(const hu_report_run *run, curve *c) {
         snprintf(tips, TIP, "%.60s: %.60s promoted from %.30s to %.30s at step %lld", run->name,
                  history->tensors.name[row->tensor], history->formats.name[row->from],
                  history->formats.name[row->to], (long long)row->step);
+        c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
+    }
+    for (size_t i = 0; i < history->phase_count; i++, tips += TIP) {
+        const hu_phase_record *row = &history->phases[i];
+        snprintf(tips, TIP, "%.60s: %.60s from epoch %lld (step %lld) on", run->name,
+                 row->precision, (long long)row->epoch, (long long)row->step);
         c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
     }
     if (json_object_get(run->result, "diverged") && history->metrics_count > 0)

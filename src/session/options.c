@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include "base/error.h"
+#include "session/precision.h"
 #include "session/recipe.h"
 
 /* One key: auto takes the data set's own number. */
@@ -64,24 +65,6 @@ done:
     return st;
 }
 
-/* Items of a list key joined by commas, for the parsers of milestones and knots. */
-static hu_status join_list(const hu_config *config, const char *key, char *text, size_t capacity) {
-    const hu_keys *list;
-    size_t used = 0;
-    hu_status st = hu_config_list(config, key, &list);
-    text[0] = '\0';
-    for (size_t i = 0; st == HU_OK && i < hu_keys_count(list); i++) {
-        const char *item = hu_keys_value(hu_keys_at(list, i));
-        if (strcmp(item, "auto") == 0) continue;
-        int written = snprintf(text + used, capacity - used, "%s%s", used ? "," : "", item);
-        if (written < 0 || (size_t)written >= capacity - used)
-            return hu_fail(HU_ERR_LIMIT, "%s: the list is longer than %zu characters", key,
-                           capacity);
-        used += (size_t)written;
-    }
-    return st;
-}
-
 static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     hu_status st = HU_OK;
     const char *kind, *unit;
@@ -97,76 +80,10 @@ static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     HU_TRY(hu_config_f64(config, "lr.warmup", &schedule->warmup));
     schedule->warmup_unit = HU_UNIT_EPOCH;
     HU_TRY(hu_config_f64(config, "lr.warmup_start", &schedule->warmup_start));
-    HU_TRY(join_list(config, "lr.milestones", list, sizeof list));
+    HU_TRY(hu_options_join(config, "lr.milestones", list, sizeof list));
     if (list[0]) HU_TRY(hu_schedule_parse_milestones(list, schedule));
-    HU_TRY(join_list(config, "lr.knots", list, sizeof list));
+    HU_TRY(hu_options_join(config, "lr.knots", list, sizeof list));
     if (list[0]) HU_TRY(hu_schedule_parse_knots(list, schedule));
-done:
-    return st;
-}
-
-/* What only assignments and promotion have. A list without "listed" would be dead words. */
-static hu_status read_assignment(const hu_config *config, hu_precision *precision) {
-    hu_status st = HU_OK;
-    const char *high, *low;
-    const hu_keys *list;
-    HU_TRY(hu_config_text(config, "precision.high", &high));
-    HU_TRY(hu_config_text(config, "precision.low", &low));
-    HU_TRY(hu_precision_set_candidates(precision, high, low));
-    HU_TRY(hu_config_f64(config, "precision.promote_at", &precision->promote_at));
-    HU_TRY(hu_config_list(config, "precision.low_tensors", &list));
-    for (size_t i = 0; i < hu_keys_count(list); i++)
-        HU_TRY(hu_precision_add_listed(precision, hu_keys_value(hu_keys_at(list, i))));
-    if (precision->listed_count > 0 && precision->assignment.kind != &hu_assignment_listed)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "precision.low_tensors: found %u with precision '%s', expected them with "
-                       "precision=listed",
-                       precision->listed_count, precision->name);
-done:
-    return st;
-}
-
-static hu_status read_precision(hu_config *config, hu_precision *precision) {
-    hu_status st = HU_OK;
-    const char *name, *scheme, *rounding;
-    const hu_keys *rules;
-    HU_TRY(hu_config_text(config, "precision.name", &name));
-    if (hu_is_plan_path(name))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "precision.name: found the plan file '%s' inside of a file, expected it on "
-                       "the command line: precision=%s or config=%s",
-                       name, name, name);
-    HU_TRY(hu_precision_parse(name, precision));
-    HU_TRY(read_assignment(config, precision));
-    HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
-    if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
-    HU_TRY(hu_config_text(config, "precision.rounding", &rounding));
-    if (strcmp(rounding, "auto") != 0) {
-        hu_rounding mode;
-        HU_TRY(hu_rounding_parse(rounding, &mode));
-        hu_precision_set_rounding(precision, mode);
-    }
-    HU_TRY(hu_config_list(config, "precision.rules", &rules));
-    for (size_t i = 0; i < hu_keys_count(rules); i++)
-        HU_TRY(hu_precision_add_rule(precision, hu_keys_value(hu_keys_at(rules, i))));
-done:
-    return st;
-}
-
-static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulators) {
-    hu_status st = HU_OK;
-    const char *name, *word;
-    const hu_keys *rules;
-    hu_semantics semantics;
-    HU_TRY(hu_config_text(config, "accumulator.semantics", &word));
-    HU_TRY(hu_semantics_parse(word, &semantics));
-    HU_TRY(hu_config_text(config, "accumulator.name", &name));
-    HU_TRY(hu_accumulators_parse(name, semantics, accumulators));
-    HU_TRY(hu_config_list(config, "accumulator.rules", &rules));
-    for (size_t i = 0; i < hu_keys_count(rules); i++)
-        HU_TRY(
-            hu_accumulators_add_rule(accumulators, hu_keys_value(hu_keys_at(rules, i)), semantics));
-    HU_TRY(hu_config_i64(config, "accumulator.count_every", &accumulators->count_every));
 done:
     return st;
 }
@@ -295,8 +212,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(read_augment(config, dataset, &options->augment));
     HU_TRY(hu_config_i64(config, "run.batch", &options->batch));
     int64_t steps_per_epoch = (dataset->train.count + options->batch - 1) / options->batch;
-    HU_TRY(read_precision(config, precision));
-    HU_TRY(read_accumulators(config, &precision->accumulators));
+    HU_TRY(hu_options_precision(config, precision));
     HU_TRY(read_optimizer(config, options));
     HU_TRY(read_schedule(config, &options->schedule));
     HU_TRY(read_scaler(config, precision, steps_per_epoch, &options->scaler));

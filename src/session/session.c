@@ -93,6 +93,10 @@ static hu_status make_plan(const hu_session *session, char **text) {
     json_t *plan =
         hu_plan_json(hu_run_graph(run), hu_run_edges(run), hu_trainer_batch(session->trainer));
     if (plan) json_object_set_new(plan, "memory_bytes", hu_ledger_json(&ledger));
+    if (plan)
+        json_object_set_new(
+            plan, "phases",
+            hu_plan_phases_json(&session->precision, hu_trainer_steps_per_epoch(session->trainer)));
     return hu_json_line(plan, text);
 }
 
@@ -199,7 +203,8 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
     hu_recorder *recorder = session->folder.numerics;
-    bool has_row = is_logged || hu_run_pass(run)->count_products || report->events > 0;
+    bool has_row =
+        is_logged || hu_run_pass(run)->count_products || report->events > 0 || report->changes_next;
     hu_step_end end = report->skipped ? HU_STEP_SKIPPED : HU_STEP_DONE;
     HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
     if (has_row) HU_TRY(hu_recorder_row(recorder));

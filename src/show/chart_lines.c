@@ -1,4 +1,4 @@
-/* Curves over steps, with rows of ticks below for skipped steps and promotions. */
+/* Curves over steps, with rows of ticks below for skipped steps and changes of precision. */
 #include <math.h>
 #include <stdio.h>
 
@@ -101,7 +101,7 @@ static void draw_line(hu_page *page, const plot *p, const hu_chart_line *line, d
     draw_end(page, p, line, style);
 }
 
-/* A tick for every skipped step, a triangle for every promotion, in the run's own row. */
+/* A tick for every skipped step, a triangle for every change of precision, in the run's own row. */
 static void draw_strip(hu_page *page, const plot *p, const hu_chart_line *line, double y) {
     char style[64], name[96];
     hu_series_class(line->series, style, sizeof style);
@@ -122,7 +122,7 @@ static void draw_strip(hu_page *page, const plot *p, const hu_chart_line *line, 
 static void draw_strips(hu_page *page, const plot *p, const hu_chart_line *line, size_t count) {
     double y = PLOT_HEIGHT + 16;
     if (strip_rows(line, count) == 0) return;
-    hu_svg_text(page, 2, PLOT_HEIGHT + 6, "title", "| skipped steps   ▲ promotions");
+    hu_svg_text(page, 2, PLOT_HEIGHT + 6, "title", "| skipped steps   ▲ changes of precision");
     for (size_t i = 0; i < count; i++) {
         if (line[i].skipped_count == 0 && line[i].promoted_count == 0) continue;
         hu_svg_format(page, p->frame.left - 8, y + 9, "tick end", "%zu",

@@ -4,12 +4,31 @@
 #include "layout/create.h"
 #include "train/prepare.h"
 
-static hu_adapt_moment moment_of(hu_trainer *trainer) {
+hu_status hu_adapt_create(hu_trainer *trainer) {
+    const hu_train_options *options = &trainer->options;
+    hu_adapt_task task = {.precision = &options->precision,
+                          .graph = trainer->graph,
+                          .batch = options->batch,
+                          .signals = hu_scaler_signals(options)};
+    return hu_adaptations_create(&task, &trainer->adaptations);
+}
+
+/* report: NULL if nobody listens to events. */
+static hu_adapt_moment moment_of(hu_trainer *trainer, int64_t step, const hu_step_report *report) {
+    int64_t epoch = step / trainer->steps_per_epoch;
     return (hu_adapt_moment){.graph = trainer->graph,
                              .edges = &trainer->edges,
-                             .precision = &trainer->options.precision,
+                             .precision = hu_precision_at(&trainer->options.precision, epoch),
+                             .step = step,
+                             .steps_per_epoch = trainer->steps_per_epoch,
                              .counted_nodes = trainer->counted_nodes,
-                             .event = trainer->adaptations.event};
+                             .event = report ? trainer->adaptations.event : NULL,
+                             .event_count = report ? report->events : 0};
+}
+
+/* The step whose precision holds where `done` steps are done: the last one of them. */
+static int64_t last_step(int64_t done) {
+    return done > 0 ? done - 1 : 0;
 }
 
 static hu_status plan_again(hu_trainer *trainer) {
@@ -20,18 +39,26 @@ done:
     return st;
 }
 
-hu_status hu_adapt_before(hu_trainer *trainer) {
-    hu_adapt_moment moment = moment_of(trainer);
+hu_status hu_adapt_before(hu_trainer *trainer, hu_step_report *report) {
+    hu_adapt_moment moment = moment_of(trainer, report->step, report);
+    hu_adapt_before_step(&trainer->adaptations, &moment);
+    report->event = moment.event;
+    report->events = moment.event_count;
+    return moment.rewritten ? plan_again(trainer) : HU_OK;
+}
+
+hu_status hu_adapt_between(hu_trainer *trainer) {
+    hu_adapt_moment moment = moment_of(trainer, last_step(trainer->progress.step), NULL);
     hu_adapt_before_step(&trainer->adaptations, &moment);
     return moment.rewritten ? plan_again(trainer) : HU_OK;
 }
 
 void hu_adapt_after(hu_trainer *trainer, hu_step_report *report) {
-    hu_adapt_moment moment = moment_of(trainer);
+    hu_adapt_moment moment = moment_of(trainer, report->step, report);
     hu_adapt_after_step(&trainer->adaptations, &moment);
     report->promoted = hu_adapt_changed(&trainer->adaptations);
-    report->event = moment.event;
     report->events = moment.event_count;
+    report->changes_next = moment.changes_next;
 }
 
 hu_status hu_adapt_save(const hu_trainer *trainer, hu_checkpoint_writer *writer) {
@@ -81,7 +108,8 @@ done:
     return st;
 }
 
-hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                           int64_t done_steps) {
     hu_status st = HU_OK;
     bool any = false;
     for (int a = 0; a < HU_ADAPTATION_COUNT; a++) {
@@ -97,7 +125,7 @@ hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint)
     /* The present table may hold what the checkpoint's training has not done, so that it is written
      * from its beginning. */
     HU_TRY(hu_write_edges(trainer));
-    hu_adapt_moment moment = moment_of(trainer);
+    hu_adapt_moment moment = moment_of(trainer, last_step(done_steps), NULL);
     moment.rewritten = true;
     hu_adapt_before_step(&trainer->adaptations, &moment);
     HU_TRY(plan_again(trainer));

@@ -4,8 +4,16 @@
 #include "store/checkpoint.h"
 #include "train/inner.h"
 
-/* Before a pass: lets the adaptations change the edges, and plans again if they did. */
-hu_status hu_adapt_before(hu_trainer *trainer);
+/* States for what the precision asks for. */
+hu_status hu_adapt_create(hu_trainer *trainer);
+
+/* Before the passes of the report's step: lets the adaptations change the edges, and plans again if
+ * they did. */
+hu_status hu_adapt_before(hu_trainer *trainer, hu_step_report *report);
+
+/* Between two steps, before the weights are evaluated or saved: the same, for the precision of the
+ * step that was done last. */
+hu_status hu_adapt_between(hu_trainer *trainer);
 
 /* The end of a step: what its counts ask for comes true before the next pass; the report lists it.
  */
@@ -18,7 +26,9 @@ hu_status hu_adapt_save(const hu_trainer *trainer, hu_checkpoint_writer *writer)
  * was made by an adaptation that this training does without, HU_ERR_CORRUPT. Changes nothing. */
 hu_status hu_adapt_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
-/* Takes the states of a checkpoint that was checked, and plans for them. */
-hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
+/* Takes the states of a checkpoint that was checked, and plans for them; done_steps: of the
+ * checkpoint. */
+hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                           int64_t done_steps);
 
 #endif

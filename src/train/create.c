@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "layout/create.h"
+#include "train/adapt.h"
 #include "train/prepare.h"
 #include "train/trainer.h"
 #include "train/update.h"
@@ -81,7 +82,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
-    HU_TRY(hu_adaptations_create(&options->precision, trainer->graph, &trainer->adaptations));
+    HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_reserve_sizes(trainer));
     if (!options->keep_masters) hu_round_masters(trainer);
     *result = trainer;

@@ -20,7 +20,7 @@ static hu_status visit_parts(hu_trainer *trainer, int64_t wanted, part_visitor v
     int64_t count = hu_loader_count(trainer->test_loader);
     hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
                             .step = (uint64_t)trainer->progress.step};
-    HU_TRY(hu_adapt_before(trainer));
+    HU_TRY(hu_adapt_between(trainer));
     HU_TRY(hu_loader_begin_epoch(trainer->test_loader, 0));
     if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step, false);
     for (int64_t first = 0; first < wanted; first += trainer->part) {

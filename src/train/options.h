@@ -41,6 +41,11 @@ typedef struct hu_train_options {
     int64_t histogram_every; /* steps between those whose exponents are recorded; 0: none */
 } hu_train_options;
 
+/* Whether an infinity among the gradients is heard of: see hu_precision_write. */
+static inline bool hu_scaler_signals(const hu_train_options *options) {
+    return options->scaler.kind != HU_LOSS_SCALE_NONE;
+}
+
 /* Numbers that a run carries from step to step and that are not weights. */
 typedef struct hu_train_progress {
     int64_t step;      /* updates done, skipped ones included */
@@ -66,6 +71,7 @@ typedef struct hu_step_report {
     const hu_adapt_event *event; /* [events] what adaptations found: it comes true before the next
                                     pass. Borrowed: valid until the next step */
     uint32_t events;
+    bool changes_next;   /* the next step has other formats */
     double low_ratio;    /* low-precision ratio of the step */
     uint32_t promoted;   /* tensors promoted so far, those of this step included */
     const char *culprit; /* where a non-finite number first appeared, "" if none. Borrowed: valid

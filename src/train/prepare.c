@@ -16,9 +16,8 @@ hu_status hu_prepare_graph(hu_trainer *trainer) {
 
 hu_status hu_write_edges(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
-    bool signals = options->scaler.kind != HU_LOSS_SCALE_NONE;
-    hu_status st = hu_precision_write(&options->precision, trainer->graph, options->batch, signals,
-                                      &trainer->edges);
+    hu_status st = hu_precision_write(&options->precision, trainer->graph, options->batch,
+                                      hu_scaler_signals(options), &trainer->edges);
     if (st != HU_OK) return st;
     return hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges);
 }

@@ -32,7 +32,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     size_t bytes;
     char section[64];
     /* The history of scales that is saved must be the one that the next step begins with. */
-    HU_TRY(hu_adapt_before(trainer));
+    HU_TRY(hu_adapt_between(trainer));
     trainer->position = (hu_train_position){.graph = graph_fingerprint(trainer->graph),
                                             .seed = trainer->options.seed,
                                             .progress = trainer->progress};
@@ -167,7 +167,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
     HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
     HU_TRY(hu_adapt_check(trainer, checkpoint));
-    HU_TRY(hu_adapt_restore(trainer, checkpoint));
+    HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
     trainer->scaler = restored;

@@ -126,7 +126,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     report->culprit = trainer->culprit;
     trainer->culprit[0] = '\0';
     /* A new plan loses what lies in the arena, so that it comes before the first rounding. */
-    HU_TRY(hu_adapt_before(trainer));
+    HU_TRY(hu_adapt_before(trainer, report));
     HU_TRY(find_batch(trainer, &batch, report));
     /* The scale of this step, taken before its end changes it. */
     float inverse = hu_loss_scale_inverse(&trainer->scaler);

@@ -67,10 +67,36 @@ static void check_precision(hu_precision *precision, hu_status st, const char *t
     for (int r = 0; r < HU_ROLE_COUNT; r++) check_quantizer(&precision->role[r]);
 }
 
+static hu_status read_phase(void *context, const char *text, hu_precision *precision) {
+    (void)context;
+    return hu_precision_parse(text, precision);
+}
+
+/* A list of phases: epochs ascend from 0, each phase is a precision. */
+static void check_list(const char *text) {
+    hu_precision precision;
+    memset(&precision, 0xff, sizeof precision);
+    hu_status st = hu_precision_parse_list(text, read_phase, NULL, &precision);
+    if (st != HU_OK) {
+        FUZZ_CHECK(hu_last_error()[0] != '\0');
+        FUZZ_CHECK(precision.phase_count == 0 && !precision.phases);
+        return;
+    }
+    FUZZ_CHECK(precision.phase_count > 0 && precision.phases[0].epoch == 0);
+    for (uint32_t p = 0; p < precision.phase_count; p++) {
+        const hu_precision_phase *phase = &precision.phases[p];
+        FUZZ_CHECK(p == 0 || phase->epoch > precision.phases[p - 1].epoch);
+        FUZZ_CHECK(hu_precision_at(&precision, phase->epoch) == &phase->precision);
+        for (int r = 0; r < HU_ROLE_COUNT; r++) check_quantizer(&phase->precision.role[r]);
+    }
+    hu_precision_free(&precision);
+}
+
 void fuzz_one(const uint8_t *data, size_t size) {
     char *text = fuzz_text(data, size), *rest = text;
     const char *line = strsep(&rest, "\n");
     hu_precision precision;
+    check_list(line);
     memset(&precision, 0xff, sizeof precision);
     check_precision(&precision, hu_precision_parse(line, &precision), line);
     while ((line = strsep(&rest, "\n"))) add_rule(&precision, line);
@@ -83,6 +109,7 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         "hfp8\nlayer1.*: e4m3fn:ovf=sat\nact.grad: fp(5,2,0) sr\nconv?.weight : fp32",
         "w=e4m3,act=fp(4,3,4) rz,grad=e5m2 sr,wgrad=1/6/9/d\n *a*b?c*: bf16",
         "1/6/9/n",
+        "0: fp32, 3 : w=e4m3,act=fp(4,3,4), 30: demote:0.5+promote",
         "e5m2:bias=16:specials=fnuz",
         "high\nweight: fp16 rodd\nweight.grad:e3m2",
         "act=e4m3 sr,w=e4m3"};

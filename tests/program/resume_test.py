@@ -17,13 +17,16 @@ CASES = {
          "scaler.init=1e10", "scaler.backoff=0.03", "scaler.interval=3", "scaler.growth=64"],
     "promotion": ["precision=uniform+promote", "precision.promote_at=0.002",
                   "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"],
+    "precision by epoch": ["precision.epochs=0: fp32, 1: uniform+promote, 2: e4m3:scale=delayed",
+                           "precision.promote_at=0.002",
+                           "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"],
     "adam": ["optimizer=adam", "lr=0.002", "precision=1/6/9"],
     "accumulated parts": ["optimizer.accumulate=2", "precision=bf16", "optimizer.clip_norm=0.5"],
     "adamw without masters": ["optimizer=adamw", "lr=0.002", "precision=fp16", "master=off"],
 }
 EVERY = {"sgd in fp32": range(1, STEPS), "adam": (1, 11, 12, 13, 29),
          "stochastic rounding, loss scaling that overflows and grows": range(1, STEPS, 3),
-         "promotion": (1, 5, 6, 7, 9, 10, 13, 21), "accumulated parts": (5, 12, 24), "adamw without masters": (6, 24)}
+         "precision by epoch": (1, 11, 12, 13, 17, 23, 24, 25), "promotion": (1, 5, 6, 7, 9, 10, 13, 21), "accumulated parts": (5, 12, 24), "adamw without masters": (6, 24)}
 
 
 def lines(cwd, run, name):

@@ -26,7 +26,8 @@ static void open_plan(plan *p, const char *precision) {
     if (hu_precision_parse(precision, &p->precision) != HU_OK) fail_msg("%s", hu_last_error());
     hu_status st = hu_precision_write(&p->precision, p->graph, 128, true, &p->edges);
     if (st != HU_OK) fail_msg("%s", hu_last_error());
-    assert_int_equal(hu_adaptations_create(&p->precision, p->graph, &p->adaptations), HU_OK);
+    hu_adapt_task task = {&p->precision, p->graph, 128, true};
+    assert_int_equal(hu_adaptations_create(&task, &p->adaptations), HU_OK);
 }
 
 static void close_plan(plan *p) {
@@ -40,6 +41,7 @@ static hu_adapt_moment moment_of(plan *p) {
     return (hu_adapt_moment){.graph = p->graph,
                              .edges = &p->edges,
                              .precision = &p->precision,
+                             .steps_per_epoch = 1,
                              .counted_nodes = p->graph->node_count,
                              .event = p->adaptations.event};
 }
@@ -136,7 +138,7 @@ static void test_stopped(void **state) {
 
 static void test_state(void **state) {
     (void)state;
-    enum { ROW = 0 };
+    enum { ROW = 1 };
     plan p;
     const void *data;
     size_t bytes;

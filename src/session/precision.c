@@ -1,0 +1,163 @@
+#include "session/precision.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { LIST_BYTES = 1024 };
+
+hu_status hu_options_join(const hu_config *config, const char *key, char *text, size_t capacity) {
+    const hu_keys *list;
+    size_t used = 0;
+    hu_status st = hu_config_list(config, key, &list);
+    text[0] = '\0';
+    for (size_t i = 0; st == HU_OK && i < hu_keys_count(list); i++) {
+        const char *item = hu_keys_value(hu_keys_at(list, i));
+        if (strcmp(item, "auto") == 0) continue;
+        int written = snprintf(text + used, capacity - used, "%s%s", used ? "," : "", item);
+        if (written < 0 || (size_t)written >= capacity - used)
+            return hu_fail(HU_ERR_LIMIT, "%s: the list is longer than %zu characters", key,
+                           capacity);
+        used += (size_t)written;
+    }
+    return st;
+}
+
+/* What only assignments and promotion have. A list without "listed" would be dead words. */
+static hu_status read_assignment(const hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const char *high, *low;
+    HU_TRY(hu_config_text(config, "precision.high", &high));
+    HU_TRY(hu_config_text(config, "precision.low", &low));
+    HU_TRY(hu_precision_set_candidates(precision, high, low));
+    HU_TRY(hu_config_f64(config, "precision.promote_at", &precision->promote_at));
+done:
+    return st;
+}
+
+static bool is_listed(const hu_precision *precision) {
+    return precision->assignment.kind == &hu_assignment_listed;
+}
+
+static hu_status read_listed(const hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const hu_keys *list;
+    HU_TRY(hu_config_list(config, "precision.low_tensors", &list));
+    for (size_t i = 0; is_listed(precision) && i < hu_keys_count(list); i++)
+        HU_TRY(hu_precision_add_listed(precision, hu_keys_value(hu_keys_at(list, i))));
+done:
+    return st;
+}
+
+/* A list of low tensors where no precision is "listed" would be dead words. */
+static hu_status check_listed(const hu_config *config, const hu_precision *precision) {
+    const hu_keys *list;
+    bool any = is_listed(precision);
+    hu_status st = hu_config_list(config, "precision.low_tensors", &list);
+    for (uint32_t p = 0; p < precision->phase_count; p++)
+        any = any || is_listed(&precision->phases[p].precision);
+    if (st != HU_OK || any || hu_keys_count(list) == 0) return st;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "precision.low_tensors: found %zu with precision '%s', expected them with "
+                   "precision=listed",
+                   hu_keys_count(list), precision->name);
+}
+
+static hu_status read_rules(const hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const char *rounding;
+    const hu_keys *rules;
+    HU_TRY(hu_config_text(config, "precision.rounding", &rounding));
+    if (strcmp(rounding, "auto") != 0) {
+        hu_rounding mode;
+        HU_TRY(hu_rounding_parse(rounding, &mode));
+        hu_precision_set_rounding(precision, mode);
+    }
+    HU_TRY(hu_config_list(config, "precision.rules", &rules));
+    for (size_t i = 0; i < hu_keys_count(rules); i++)
+        HU_TRY(hu_precision_add_rule(precision, hu_keys_value(hu_keys_at(rules, i))));
+done:
+    return st;
+}
+
+/* A precision by its name, with the keys that hold for it; also one phase of several. */
+static hu_status read_one(void *context, const char *name, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const hu_config *config = context;
+    const char *scheme;
+    if (hu_is_plan_path(name))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.name: found the plan file '%s' inside of a file, expected it on "
+                       "the command line: precision=%s or config=%s",
+                       name, name, name);
+    HU_TRY(hu_precision_parse(name, precision));
+    HU_TRY(read_assignment(config, precision));
+    HU_TRY(read_listed(config, precision));
+    HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
+    if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
+    HU_TRY(read_rules(config, precision));
+done:
+    return st;
+}
+
+/* The list of phases becomes the name of the precision: tables and pictures call the run by it. A
+ * name that is given beside it must be the same one, as in the configuration of a resumed run. */
+static hu_status name_phases(hu_config *config, const char *list, const hu_precision *precision) {
+    hu_status st = HU_OK;
+    const char *name;
+    HU_TRY(hu_config_set(config, "precision.name", precision->name, "precision.epochs"));
+    HU_TRY(hu_config_text(config, "precision.name", &name));
+    if (strcmp(name, precision->name) != 0)
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "precision: found '%s' beside precision.epochs '%s', expected one of the two", name,
+            list);
+done:
+    return st;
+}
+
+static hu_status read_precision(hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const char *name;
+    char list[LIST_BYTES];
+    HU_TRY(hu_config_text(config, "precision.name", &name));
+    HU_TRY(hu_options_join(config, "precision.epochs", list, sizeof list));
+    if (list[0]) {
+        HU_TRY(hu_precision_parse_list(list, read_one, config, precision));
+        HU_TRY(name_phases(config, list, precision));
+    } else if (hu_precision_is_list(name)) {
+        HU_TRY(hu_precision_parse_list(name, read_one, config, precision));
+    } else {
+        HU_TRY(read_one(config, name, precision));
+    }
+    HU_TRY(check_listed(config, precision));
+done:
+    return st;
+}
+
+static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulators) {
+    hu_status st = HU_OK;
+    const char *name, *word;
+    const hu_keys *rules;
+    hu_semantics semantics;
+    HU_TRY(hu_config_text(config, "accumulator.semantics", &word));
+    HU_TRY(hu_semantics_parse(word, &semantics));
+    HU_TRY(hu_config_text(config, "accumulator.name", &name));
+    HU_TRY(hu_accumulators_parse(name, semantics, accumulators));
+    HU_TRY(hu_config_list(config, "accumulator.rules", &rules));
+    for (size_t i = 0; i < hu_keys_count(rules); i++)
+        HU_TRY(
+            hu_accumulators_add_rule(accumulators, hu_keys_value(hu_keys_at(rules, i)), semantics));
+    HU_TRY(hu_config_i64(config, "accumulator.count_every", &accumulators->count_every));
+done:
+    return st;
+}
+
+hu_status hu_options_precision(hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    HU_TRY(read_precision(config, precision));
+    HU_TRY(read_accumulators(config, &precision->accumulators));
+done:
+    return st;
+}

@@ -1,0 +1,14 @@
+/* session/precision.h - the keys precision.* and accumulator.* as the trainer takes them. */
+#ifndef HU_SESSION_PRECISION_H
+#define HU_SESSION_PRECISION_H
+#include "config/config.h"
+#include "precision/plan.h"
+
+/* Items of a list key joined by commas, for the parsers of whole lists; "auto" is left out. */
+hu_status hu_options_join(const hu_config *config, const char *key, char *text, size_t capacity);
+
+/* Reads all of them; a precision by epoch becomes the configuration's precision.name. Owner frees
+ * with hu_precision_free, also after a failure. */
+hu_status hu_options_precision(hu_config *config, hu_precision *precision);
+
+#endif
