@@ -1,5 +1,6 @@
 /* conv2d: [H, W, C] -> [out_h, out_w, out_channels], dense, grouped or depthwise. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -98,9 +99,30 @@ hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
     };
 }
 
+static const hu_attribute conv_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_conv_attrs, out_channels), NAN},
+    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_conv_attrs, kernel_h), NAN},
+    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_conv_attrs, stride_h), 1},
+    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_conv_attrs, pad_h), 0},
+    {HU_ATTRIBUTE_PAIR, "dilation", offsetof(hu_conv_attrs, dilation_h), 1},
+    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv_attrs, groups), 1},
+    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv_attrs, has_bias), 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+/* He et al.: normal, variance 2 / (kernel x output channels); biases 0. */
+static void conv_usual(void *attrs, const hu_shape *in) {
+    hu_conv_attrs *a = attrs;
+    (void)in;
+    double fan_out = (double)a->kernel_h * (double)a->kernel_w * (double)a->out_channels;
+    a->weight_init = (hu_init){HU_INIT_NORMAL, sqrtf(2.0f / (float)fan_out)};
+}
+
 const hu_op hu_op_conv2d = {
     .name = "conv2d",
     .attrs_bytes = sizeof(hu_conv_attrs),
+    .attributes = conv_attributes,
+    .usual = conv_usual,
     .shape = conv_shape,
     .params = conv_params,
     HU_PRODUCT_RECORD,

@@ -1,6 +1,7 @@
 /* Dropout (Srivastava et al., 2014), inverted: kept elements are scaled by 1/(1-p) in training,
  * evaluation is the identity. Element i of sample s of the batch is kept iff random word number
  * s * elements + i of the node's key is at least p * 2^32: chunks do not matter. */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -79,8 +80,14 @@ static void dropout_backward(const hu_op_call *call) {
     }
 }
 
+static const hu_attribute dropout_attributes[] = {
+    {HU_ATTRIBUTE_REAL, "probability", offsetof(hu_dropout_attrs, probability), 0.5},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
 const hu_op hu_op_dropout = {.name = "dropout",
                              .attrs_bytes = sizeof(hu_dropout_attrs),
+                             .attributes = dropout_attributes,
                              .min_in = 1,
                              .max_in = 1,
                              .shape = dropout_shape,

@@ -1,5 +1,6 @@
 /* Operations that join or part values: add, mul, concat, split, bias. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -202,8 +203,14 @@ static void split_backward(const hu_op_call *call) {
     }
 }
 
+static const hu_attribute split_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_split_attrs, first), NAN},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
 const hu_op hu_op_split = {.name = "split",
                            .attrs_bytes = sizeof(hu_split_attrs),
+                           .attributes = split_attributes,
                            .min_in = 1,
                            .max_in = 1,
                            .shape = split_shape,

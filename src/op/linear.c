@@ -1,5 +1,6 @@
 /* linear: a sample of any shape, read as one vector -> [out_features]. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/error.h"
 #include "op/product.h"
@@ -55,9 +56,24 @@ hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
     };
 }
 
+static const hu_attribute linear_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_linear_attrs, out_features), NAN},
+    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_linear_attrs, has_bias), 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+/* Weights and biases uniform within 1 / sqrt(inputs), as torch has them. */
+static void linear_usual(void *attrs, const hu_shape *in) {
+    hu_linear_attrs *a = attrs;
+    hu_init init = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)hu_shape_elements(in))};
+    a->weight_init = a->bias_init = init;
+}
+
 const hu_op hu_op_linear = {
     .name = "linear",
     .attrs_bytes = sizeof(hu_linear_attrs),
+    .attributes = linear_attributes,
+    .usual = linear_usual,
     .shape = linear_shape,
     .params = linear_params,
     HU_PRODUCT_RECORD,

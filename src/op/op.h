@@ -17,6 +17,7 @@
 #include <halfulp/status.h>
 #include <halfulp/tensor.h>
 
+#include "op/attribute.h"
 #include "product/geometry.h"
 
 enum { HU_MAX_PARAMS = 8, HU_MAX_OUTPUTS = 8 };
@@ -127,6 +128,12 @@ typedef struct hu_op {
     int64_t (*check_target)(const hu_node_info *info, int64_t count, const float *target,
                             hu_round_counts *counts);
 
+    /* What the attributes are called in texts (op/attribute.h); NULL: there are none. */
+    const hu_attribute *attributes;
+    /* What a text leaves open and the shapes of the inputs decide: how parameters start. NULL:
+     * nothing. */
+    void (*usual)(void *attrs, const hu_shape *in);
+
     /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
     hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);
     /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */
@@ -205,8 +212,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(sigmoid)                                                                                     \
     X(add)                                                                                         \
     X(mul)                                                                                         \
-    X(concat) X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten)         \
-        X(dropout) X(log_softmax) X(nll) X(mean)
+    X(concat)                                                                                      \
+    X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten) X(dropout)        \
+        X(log_softmax) X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
 HU_OP_LIST(HU_OP_DECLARE)

@@ -1,6 +1,7 @@
 /* Pooling: max_pool and avg_pool over windows of [H, W, C], global_avg_pool [H, W, C] -> [1, 1, C]
  * and mean [..., C] -> [C]. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -10,6 +11,21 @@
 #include "op/op.h"
 
 /* ---- windows ---- */
+
+static const hu_attribute pool_attributes[] = {
+    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_pool_attrs, kernel_h), NAN},
+    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_pool_attrs, stride_h), 0},
+    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_pool_attrs, pad_h), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+/* Windows lie side by side unless a stride is given. */
+static void pool_usual(void *attrs, const hu_shape *in) {
+    hu_pool_attrs *a = attrs;
+    (void)in;
+    if (a->stride_h == 0) a->stride_h = a->kernel_h;
+    if (a->stride_w == 0) a->stride_w = a->kernel_w;
+}
 
 static hu_status pooled(const char *op, int64_t extent, int64_t kernel, int64_t stride, int64_t pad,
                         int64_t *out) {
@@ -204,6 +220,8 @@ static void max_backward(const hu_op_call *call) {
 
 const hu_op hu_op_max_pool = {.name = "max_pool",
                               .attrs_bytes = sizeof(hu_pool_attrs),
+                              .attributes = pool_attributes,
+                              .usual = pool_usual,
                               .min_in = 1,
                               .max_in = 1,
                               .shape = max_shape,
@@ -268,6 +286,8 @@ static void avg_backward(const hu_op_call *call) {
 
 const hu_op hu_op_avg_pool = {.name = "avg_pool",
                               .attrs_bytes = sizeof(hu_pool_attrs),
+                              .attributes = pool_attributes,
+                              .usual = pool_usual,
                               .min_in = 1,
                               .max_in = 1,
                               .shape = avg_shape,

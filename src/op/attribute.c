@@ -1,0 +1,123 @@
+#include "op/attribute.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+enum { ATTRIBUTES_MOST = 16, WORD_MOST = 63, NEAREST_BYTES = 128 };
+
+static void *member(const hu_attribute *attribute, void *attrs) {
+    return (char *)attrs + attribute->offset;
+}
+
+static void put_number(const hu_attribute *attribute, double value, void *attrs) {
+    int64_t *whole = member(attribute, attrs);
+    if (attribute->kind == HU_ATTRIBUTE_REAL)
+        *(float *)member(attribute, attrs) = (float)value;
+    else if (attribute->kind == HU_ATTRIBUTE_FLAG)
+        *(bool *)member(attribute, attrs) = value != 0.0;
+    else
+        whole[0] = (int64_t)value;
+    if (attribute->kind == HU_ATTRIBUTE_PAIR) whole[1] = (int64_t)value;
+}
+
+static hu_status expected(const hu_attribute *attribute, const char *value) {
+    static const char *const texts[] = {[HU_ATTRIBUTE_WHOLE] = "a whole number",
+                                        [HU_ATTRIBUTE_PAIR] = "a whole number, or two as 3x5",
+                                        [HU_ATTRIBUTE_REAL] = "a number",
+                                        [HU_ATTRIBUTE_FLAG] = "on or off"};
+    return hu_fail(HU_ERR_PARSE, "%s: found '%.60s', expected %s", attribute->name, value,
+                   texts[attribute->kind]);
+}
+
+/* Digits up to `end`, which must be behind them. False: something else stands there. */
+static bool read_whole(const char **text, char end, int64_t *value) {
+    char *stop;
+    errno = 0;
+    *value = strtoll(*text, &stop, 10);
+    bool is_whole = stop != *text && errno == 0 && *stop == end;
+    *text = stop + (*stop != '\0');
+    return is_whole;
+}
+
+static hu_status read_flag(const hu_attribute *attribute, const char *value, void *attrs) {
+    bool is_on = strcmp(value, "on") == 0;
+    if (!is_on && strcmp(value, "off") != 0) return expected(attribute, value);
+    put_number(attribute, is_on, attrs);
+    return HU_OK;
+}
+
+static hu_status read_real(const hu_attribute *attribute, const char *value, void *attrs) {
+    char *end;
+    double real = strtod(value, &end);
+    if (end == value || *end || !isfinite(real)) return expected(attribute, value);
+    put_number(attribute, real, attrs);
+    return HU_OK;
+}
+
+static hu_status read_value(const hu_attribute *attribute, const char *value, void *attrs) {
+    int64_t *whole = member(attribute, attrs);
+    const char *at = value;
+    if (attribute->kind == HU_ATTRIBUTE_FLAG) return read_flag(attribute, value, attrs);
+    if (attribute->kind == HU_ATTRIBUTE_REAL) return read_real(attribute, value, attrs);
+    bool is_pair = attribute->kind == HU_ATTRIBUTE_PAIR, is_two = is_pair && strchr(value, 'x');
+    if (!read_whole(&at, is_two ? 'x' : '\0', &whole[0])) return expected(attribute, value);
+    if (is_two && !read_whole(&at, '\0', &whole[1])) return expected(attribute, value);
+    if (is_pair && !is_two) whole[1] = whole[0];
+    return HU_OK;
+}
+
+static hu_status unknown(const hu_attribute *list, const char *name) {
+    const char *names[ATTRIBUTES_MOST];
+    char nearest[NEAREST_BYTES];
+    size_t count = 0;
+    for (; list && list[count].kind != HU_ATTRIBUTE_END && count < ATTRIBUTES_MOST; count++)
+        names[count] = list[count].name;
+    if (count == 0)
+        return hu_fail(HU_ERR_UNKNOWN, "found the attribute '%.60s', expected none", name);
+    hu_nearest(name, names, count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "unknown attribute '%.60s', nearest: %s", name, nearest);
+}
+
+/* One word NAME=VALUE; given: bit i is set where attribute i was met. */
+static hu_status read_word(const hu_attribute *list, const char *word, size_t length, void *attrs,
+                           unsigned *given) {
+    char name[WORD_MOST + 1];
+    if (length > WORD_MOST)
+        return hu_fail(HU_ERR_PARSE, "'%.20s...' has more than %d characters", word, WORD_MOST);
+    memcpy(name, word, length);
+    name[length] = '\0';
+    char *value = strchr(name, '=');
+    if (!value) return hu_fail(HU_ERR_PARSE, "found '%s', expected NAME=VALUE", name);
+    *value++ = '\0';
+    for (int i = 0; list && list[i].kind != HU_ATTRIBUTE_END; i++) {
+        if (strcmp(list[i].name, name) != 0) continue;
+        if (*given >> i & 1u) return hu_fail(HU_ERR_ARGUMENT, "%s is given twice", name);
+        *given |= 1u << i;
+        return read_value(&list[i], value, attrs);
+    }
+    return unknown(list, name);
+}
+
+hu_status hu_attributes_read(const hu_attribute *list, const char *text, void *attrs) {
+    hu_status st = HU_OK;
+    unsigned given = 0;
+    for (int i = 0; list && list[i].kind != HU_ATTRIBUTE_END; i++)
+        if (!isnan(list[i].preset)) put_number(&list[i], list[i].preset, attrs);
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t length = strcspn(text, " ");
+        HU_TRY(read_word(list, text, length, attrs, &given));
+        text += length;
+    }
+    for (int i = 0; list && list[i].kind != HU_ATTRIBUTE_END; i++)
+        if (isnan(list[i].preset) && !(given >> i & 1u))
+            return hu_fail(HU_ERR_ARGUMENT, "%s is missing", list[i].name);
+done:
+    return st;
+}

@@ -1,0 +1,76 @@
+/* Attributes of operations as texts. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "op/op.h"
+
+static hu_status read(const hu_op *op, const char *text, void *attrs) {
+    if (attrs) memset(attrs, 0, op->attrs_bytes);
+    return hu_attributes_read(op->attributes, text, attrs);
+}
+
+static void presets_fill_what_a_text_leaves_open(void **state) {
+    (void)state;
+    hu_conv_attrs conv;
+    assert_int_equal(read(&hu_op_conv2d, " out=64  kernel=3x5 pad=1 ", &conv), HU_OK);
+    assert_int_equal(conv.out_channels, 64);
+    assert_true(conv.kernel_h == 3 && conv.kernel_w == 5 && conv.pad_h == 1 && conv.pad_w == 1);
+    assert_true(conv.stride_h == 1 && conv.stride_w == 1 && conv.dilation_w == 1);
+    assert_true(conv.groups == 1 && conv.has_bias);
+    assert_int_equal(read(&hu_op_conv2d, "kernel=1 out=8 bias=off groups=4", &conv), HU_OK);
+    assert_true(!conv.has_bias && conv.groups == 4);
+    hu_batch_norm_attrs norm;
+    assert_int_equal(read(&hu_op_batch_norm, "", &norm), HU_OK);
+    assert_true(norm.epsilon == 1e-5f && norm.momentum == 0.1f);
+    hu_dropout_attrs dropout;
+    assert_int_equal(read(&hu_op_dropout, "probability=0.25", &dropout), HU_OK);
+    assert_true(dropout.probability == 0.25f);
+    assert_int_equal(read(&hu_op_relu, "", NULL), HU_OK);
+}
+
+static void shapes_decide_what_is_usual(void **state) {
+    (void)state;
+    hu_pool_attrs pool;
+    hu_shape image = {3, {8, 8, 4}};
+    assert_int_equal(read(&hu_op_max_pool, "kernel=2x3", &pool), HU_OK);
+    hu_op_max_pool.usual(&pool, &image);
+    assert_true(pool.stride_h == 2 && pool.stride_w == 3);
+    hu_linear_attrs linear;
+    assert_int_equal(read(&hu_op_linear, "out=10", &linear), HU_OK);
+    hu_op_linear.usual(&linear, &image);
+    assert_true(linear.weight_init.scale == 1.0f / 16.0f);
+}
+
+static void refuses(const hu_op *op, const char *text, hu_status status, const char *word) {
+    char attrs[512];
+    assert_int_equal(read(op, text, attrs), status);
+    if (!strstr(hu_last_error(), word)) fail_msg("no '%s' in: %s", word, hu_last_error());
+}
+
+static void errors_say_what_was_found(void **state) {
+    (void)state;
+    refuses(&hu_op_conv2d, "out=64 kernl=3", HU_ERR_UNKNOWN, "'kernel'");
+    refuses(&hu_op_conv2d, "out=64", HU_ERR_ARGUMENT, "kernel is missing");
+    refuses(&hu_op_conv2d, "out=6.5 kernel=3", HU_ERR_PARSE, "out: found '6.5'");
+    refuses(&hu_op_conv2d, "out=6 kernel=3x", HU_ERR_PARSE, "kernel: found '3x'");
+    refuses(&hu_op_conv2d, "out=6 kernel=3x3x3", HU_ERR_PARSE, "kernel");
+    refuses(&hu_op_conv2d, "out=6 out=7 kernel=3", HU_ERR_ARGUMENT, "out is given twice");
+    refuses(&hu_op_conv2d, "out=6 kernel=3 bias=maybe", HU_ERR_PARSE, "expected on or off");
+    refuses(&hu_op_conv2d, "out", HU_ERR_PARSE, "expected NAME=VALUE");
+    refuses(&hu_op_dropout, "probability=inf", HU_ERR_PARSE, "expected a number");
+    refuses(&hu_op_relu, "slope=1", HU_ERR_UNKNOWN, "expected none");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(presets_fill_what_a_text_leaves_open),
+        cmocka_unit_test(shapes_decide_what_is_usual),
+        cmocka_unit_test(errors_say_what_was_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
