@@ -30,6 +30,8 @@ typedef struct hu_conv_strips {
     int64_t images, rows;
 } hu_conv_strips;
 
+/* The strips of a convolution: a function of its extents alone, since it is part of the definition.
+ */
 hu_conv_strips hu_conv_strip(const hu_conv *conv);
 
 typedef struct hu_conv_plan hu_conv_plan;
@@ -46,6 +48,8 @@ void hu_conv_pack_forward(const hu_conv_plan *plan, const float *weights, const 
                           float *packed);
 void hu_conv_pack_data(const hu_conv_plan *plan, const float *weights, float *packed);
 
+/* x [count, in_h, in_w, in_c] -> y [count, out_h, out_w, out_c], and dy -> dx; overwritten. packed:
+ * of hu_conv_pack_*. Thread-safe: calls on different images may run at once. */
 void hu_conv_forward(const hu_conv_plan *plan, int64_t count, const float *x, const float *packed,
                      float *y);
 void hu_conv_data_gradient(const hu_conv_plan *plan, int64_t count, const float *dy,

@@ -34,6 +34,8 @@ static const hu_depthwise_kernels *kernels(void) {
 #endif
 }
 
+/* Channels after which a line of weights repeats itself: few channels are repeated until they fill
+ * whole vectors, so that a line may run over neighbouring pixels. */
 static int64_t period_of(int64_t channels) {
     int64_t period = channels;
     if (channels > MOST_JOINED) return channels;
@@ -53,6 +55,7 @@ hu_status hu_depthwise_create(const hu_conv *conv, hu_depthwise **plan) {
     hu_depthwise *p = *plan;
     *p = (hu_depthwise){
         .conv = *conv, .taps = conv->kernel_h * conv->kernel_w, .period = period_of(conv->in_c)};
+    /* Behind the period as many floats as a vector that begins at its last channel reads. */
     p->line = (p->period + 2 * HU_DEPTHWISE_LANES - 1) & -(int64_t)HU_DEPTHWISE_LANES;
     if (!hu_mul_i64(p->line, p->taps + 1, &floats) || floats > INT64_MAX / 8)
         st = hu_fail(HU_ERR_LIMIT, "weights of a depthwise convolution do not fit 63 bits");
@@ -74,6 +77,7 @@ size_t hu_depthwise_packed_bytes(const hu_depthwise *p) {
     return (size_t)(p->line * (p->taps + 1)) * sizeof(float);
 }
 
+/* line[i] = weight of channel i modulo C. */
 static void repeat(const hu_depthwise *p, const float *from, int64_t step, float *line) {
     for (int64_t i = 0; i < p->line; i++) line[i] = from[i % p->conv.in_c * step];
 }
@@ -114,6 +118,7 @@ static void sweep_runs(const hu_depthwise *p, const hu_conv_gather *g, const hu_
         .tap_weight_row = rows->tap_step * g->kernel_w * p->line,
         .tap_weight_column = columns->tap_step * p->line,
     };
+    /* Neighbouring places are one long line of channels. */
     bool are_neighbours = s.source_column == c && s.target_column == c;
     if (are_neighbours && p->period % HU_DEPTHWISE_LANES == 0) {
         s.length = columns->count * c;
@@ -135,6 +140,7 @@ static void gather_image(const hu_depthwise *p, const hu_conv_gather *g, const f
     }
 }
 
+/* Image by image: they share nothing but weights. */
 static void gather(const hu_depthwise *p, const hu_conv_gather *g, int64_t count,
                    const float *source, const float *packed, float *target) {
     int64_t source_image = g->source_h * g->source_w * p->conv.in_c;
@@ -188,12 +194,13 @@ void hu_depthwise_weight_gradient(const hu_depthwise *p, int64_t count, const fl
         o.images = count - first < strip ? count - first : strip;
         o.sums = first == 0 ? total : sums;
         kernels()->outer(&o);
+        /* The first strip is the total; the others are added to it in order. */
         for (int64_t i = 0; first > 0 && i < n; i++) total[i] += sums[i];
         o.x += strip * o.x_image;
         o.dy += strip * o.dy_image;
     }
     if (count == 0) memset(total, 0, (size_t)n * sizeof *total);
-    for (int64_t c = 0; c < channels; c++)
+    for (int64_t c = 0; c < channels; c++) /* The sums lie [tap][channel], dw [channel][tap]. */
         for (int64_t t = 0; t < p->taps; t++) {
             float *to = &dw[c * p->taps + t], sum = total[t * channels + c];
             *to = adds ? *to + sum : sum;

@@ -33,6 +33,8 @@ size_t hu_depthwise_packed_bytes(const hu_depthwise *plan);
 void hu_depthwise_pack(const hu_depthwise *plan, const float *weights, const float *bias,
                        float *packed);
 
+/* x [count, in_h, in_w, C] -> y [count, out_h, out_w, C], and dy -> dx; overwritten. Thread-safe:
+ * calls on different images may run at once. */
 void hu_depthwise_forward(const hu_depthwise *plan, int64_t count, const float *x,
                           const float *packed, float *y);
 void hu_depthwise_data_gradient(const hu_depthwise *plan, int64_t count, const float *dy,

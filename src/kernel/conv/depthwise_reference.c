@@ -75,6 +75,7 @@ void hu_depthwise_reference_weights(const hu_conv *c, int64_t count, const float
     int64_t strip = hu_depthwise_strip(c);
     for (int64_t i = 0; i < c->in_c; i++)
         for (int64_t kh = 0; kh < c->kernel_h; kh++)
+            /* The strips are added in order, then to what dw holds. */
             for (int64_t kw = 0; kw < c->kernel_w; kw++, dw++) {
                 float total = 0;
                 for (int64_t first = 0; first < count; first += strip) {

@@ -27,6 +27,7 @@ const hu_conv_kernels *hu_conv_kernels_of_isa(void) {
 
 /* ---- packed weights ---- */
 
+/* Floats of the panels of one channel block: [kernel_h][kernel_w][depth][16]. */
 static int64_t panel_floats(const hu_conv_gather *g) {
     return g->kernel_h * g->kernel_w * g->depth * HU_CONV_WIDTH;
 }
@@ -45,11 +46,13 @@ size_t hu_conv_forward_packed_bytes(const hu_conv_plan *plan) {
     return (size_t)(packed_floats(&plan->forward) + bias) * sizeof(float);
 }
 
+/* Channels of a block: 16, or what is left for the last. */
 static int64_t width_of(const hu_conv_gather *g, int64_t block) {
     int64_t left = g->width - block * HU_CONV_WIDTH;
     return left < HU_CONV_WIDTH ? left : HU_CONV_WIDTH;
 }
 
+/* [out_c, kernel_h, kernel_w, in_c] -> [block][kernel_h][kernel_w][in_c][16 of out_c]. */
 void hu_conv_pack_forward(const hu_conv_plan *plan, const float *weights, const float *bias,
                           float *packed) {
     const hu_conv_gather *g = &plan->forward;
@@ -67,6 +70,7 @@ void hu_conv_pack_forward(const hu_conv_plan *plan, const float *weights, const 
     if (bias) memcpy(start, bias, (size_t)g->width * sizeof *start);
 }
 
+/* [out_c, kernel_h, kernel_w, in_c] -> [block][kernel_h][kernel_w][out_c][16 of in_c]. */
 void hu_conv_pack_data(const hu_conv_plan *plan, const float *weights, float *packed) {
     const hu_conv_gather *g = &plan->data;
     int64_t taps = g->kernel_h * g->kernel_w;
@@ -125,6 +129,8 @@ static void sweep_runs(const product *p, const block *b, const hu_conv_run *row,
     const hu_conv_gather *g = p->g;
     int64_t r0, r1, c0, c1, source_row = g->source_w * g->depth,
                             target_row = g->target_w * g->width;
+    /* Sums start anew at the first term of a place, later blocks go on. Places without taps get the
+     * start alone, once. */
     bool reaches = row->taps > 0 && column->taps > 0;
     clip(row, b->row, b->row_end, &r0, &r1);
     clip(column, b->column, b->column_end, &c0, &c1);
@@ -159,6 +165,7 @@ static void sweep_runs(const product *p, const block *b, const hu_conv_run *row,
     p->kernels->sweep(&s);
 }
 
+/* Every pair of a run of rows and a run of columns, for the terms of one block. */
 static void sweep_block(const product *p, const block *b) {
     for (int64_t r = 0; r < p->g->rows.count; r++)
         for (int64_t c = 0; c < p->g->columns.count; c++)
@@ -200,6 +207,8 @@ static void gather(const hu_conv_gather *g, int64_t count, const float *source, 
     int64_t target_image = g->target_h * g->target_w * g->width;
     int64_t group = group_floats / source_image > 1 ? group_floats / source_image : 1;
     product p = {.g = g, .kernels = hu_conv_kernels_of_isa()};
+    /* Images in groups that stay in the cache while all channel blocks read them. The order of
+     * images and blocks is free: every place has sums of its own. */
     for (int64_t n = 0; n < count; n += group)
         for (int64_t b = 0; b < hu_conv_blocks(g->width); b++) {
             p.images = least(group, count - n);

@@ -36,8 +36,11 @@ static hu_conv_run forward_taps(const extent *e, int64_t y) {
 /* The taps whose output reads input place y: y + pad - k * dilation is stride times an output
  * place, and falls with k. */
 static hu_conv_run data_taps(const extent *e, int64_t y) {
+    /* Of k, k+1, ... only every step-th can be met: stride must divide the change of k dilation. */
     int64_t divisor = common_divisor(e->stride, e->dilation), step = e->stride / divisor;
     int64_t last = (e->out - 1) * e->stride, k = 0, at = y + e->pad;
+    /* The first k whose output place is not behind the last one; then the first that stride
+     * divides. */
     if (at > last) k = (at - last + e->dilation - 1) / e->dilation;
     int64_t end = k + step;
     while (k < end && (at - k * e->dilation) % e->stride != 0) k++;
@@ -59,6 +62,8 @@ static hu_status make_axis(const extent *e, hu_conv_run (*taps_of)(const extent 
                            int64_t places, int64_t step, hu_conv_axis *axis) {
     hu_status st = hu_alloc_array((size_t)places, sizeof *axis->runs, (void **)&axis->runs);
     if (st != HU_OK) return st;
+    /* Places of one residue modulo stride are met by the same taps but at the borders: neighbours
+     * with the same taps become one run. */
     for (int64_t residue = 0; residue < step && residue < places; residue++) {
         hu_conv_run *last = NULL;
         for (int64_t y = residue; y < places; y += step) {
@@ -77,6 +82,7 @@ static hu_status make_axis(const extent *e, hu_conv_run (*taps_of)(const extent 
     return HU_OK;
 }
 
+/* Rows and columns are independent: a place's taps are the product of both. */
 static hu_status make_axes(const hu_conv *c, hu_conv_plan *plan) {
     const extent h = {c->in_h, c->out_h, c->kernel_h, c->stride_h, c->pad_h, c->dilation_h};
     const extent w = {c->in_w, c->out_w, c->kernel_w, c->stride_w, c->pad_w, c->dilation_w};

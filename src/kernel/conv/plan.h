@@ -12,6 +12,7 @@ typedef struct hu_conv_run {
     int64_t source, source_step, tap_source;
 } hu_conv_run;
 
+/* All runs of one axis. Every place is in one of them; owned by the plan. */
 typedef struct hu_conv_axis {
     hu_conv_run *runs;
     int64_t count;
@@ -31,6 +32,7 @@ struct hu_conv_plan {
 
 enum { HU_CONV_WIDTH = 16 }; /* channels of a panel of packed weights */
 
+/* Panels of 16 that hold so many channels, the last filled up with zeros. */
 static inline int64_t hu_conv_blocks(int64_t channels) {
     return (channels + HU_CONV_WIDTH - 1) / HU_CONV_WIDTH;
 }

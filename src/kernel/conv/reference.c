@@ -7,6 +7,7 @@ static int64_t place(int64_t n, int64_t h, int64_t w, int64_t height, int64_t wi
     return (n * height + h) * width + w;
 }
 
+/* y[n, y, w, oc]: taps outside the image take no part. */
 static float forward_sum(const hu_conv *c, const float *x, const float *weights, int64_t n,
                          int64_t y, int64_t w, float sum) {
     for (int64_t kh = 0; kh < c->kernel_h; kh++)
@@ -32,6 +33,7 @@ void hu_conv_reference_forward(const hu_conv *c, int64_t count, const float *x,
                         forward_sum(c, x, weights + oc * filter, n, h, w, bias ? bias[oc] : 0.0f);
 }
 
+/* dx[n, h, w, ic] gathers from the outputs that read it: y stride = h + pad - kh dilation. */
 static float data_sum(const hu_conv *c, const float *dy, const float *weights, int64_t n, int64_t h,
                       int64_t w) {
     int64_t filter = c->kernel_h * c->kernel_w * c->in_c;
@@ -75,6 +77,7 @@ static float strip_sum(const hu_conv *c, const float *x, const float *dy, int64_
     return sum;
 }
 
+/* One strip's sums for every weight [out_c, kernel_h, kernel_w, in_c]. */
 static void add_strip(const hu_conv *c, const float *x, const float *dy, bool adds,
                       const int64_t n[2], const int64_t y[2], float *dw) {
     for (int64_t oc = 0; oc < c->out_c; oc++)

@@ -24,6 +24,7 @@ static int64_t rows_read(const hu_conv *c, int64_t rows) {
     return least(c->in_h, (rows - 1) * c->stride_h + (c->kernel_h - 1) * c->dilation_h + 1);
 }
 
+/* Whether a strip of so many images and rows keeps both bounds. */
 static bool fits(const hu_conv *c, int64_t images, int64_t rows) {
     return images * rows * c->out_w <= OUTPUT_PIXELS &&
            images * rows_read(c, rows) * c->in_w <= INPUT_PIXELS;
@@ -31,6 +32,8 @@ static bool fits(const hu_conv *c, int64_t images, int64_t rows) {
 
 hu_conv_strips hu_conv_strip(const hu_conv *c) {
     hu_conv_strips strip = {1, c->out_h};
+    /* Whole images if one fits, as many as do; else rows of one image, in strips of about equal
+     * length. */
     if (fits(c, 1, c->out_h)) {
         while (fits(c, strip.images + 1, c->out_h)) strip.images++;
         return strip;
@@ -43,6 +46,8 @@ hu_conv_strips hu_conv_strip(const hu_conv *c) {
 
 /* ---- layout ---- */
 
+/* ROWS pays where a tap's few channels leave most of 16 lanes empty; in place only where a pixel is
+ * exactly one block and neighbours are met by neighbours. */
 static hu_conv_layout layout_of(const hu_conv *c) {
     if (c->in_c < FEW_CHANNELS && c->in_c % HU_CONV_WIDTH != 0 && c->kernel_w > 1 &&
         c->dilation_w == 1)
@@ -51,6 +56,7 @@ static hu_conv_layout layout_of(const hu_conv *c) {
     return is_in_place ? HU_CONV_PLACE : HU_CONV_PANELS;
 }
 
+/* Pixels of more than 16 filters lie far apart: tiles read their few filters from a copy. */
 static bool copies_dy(const hu_conv *c) {
     return c->out_c > HU_CONV_WIDTH;
 }
@@ -68,6 +74,7 @@ static int64_t padded_row(const hu_conv *c) {
     return (c->in_w + 2 * c->pad_w) * c->in_c + HU_CONV_WIDTH;
 }
 
+/* Bytes of a strip's copy of x; count: images of the call, which may be fewer than a strip's. */
 static size_t x_bytes(const hu_conv *c, int64_t count) {
     hu_conv_strips strip = hu_conv_strip(c);
     int64_t images = least(strip.images, count), rows = rows_read(c, strip.rows);
@@ -97,6 +104,7 @@ static void inner_columns(const hu_conv *c, int64_t *first, int64_t *end) {
     if (*first >= *end) *first = *end = c->out_w;
 }
 
+/* One mask of all lanes for every output column whose taps do not all lie inside the image. */
 static size_t mask_bytes(const hu_conv *c) {
     int64_t first, end, blocks = hu_conv_blocks(hu_conv_tap_lanes(c));
     if (layout_of(c) != HU_CONV_ROWS) return 0;
@@ -119,6 +127,7 @@ size_t hu_conv_scratch_bytes(const hu_conv_plan *plan, int64_t count) {
 
 /* ---- x ---- */
 
+/* All ones where lane i (tap i / in_c of the kernel row) reads a pixel of the image. */
 static void fill_masks(const hu_conv *c, int64_t first, int64_t end, uint32_t *mask) {
     int64_t lanes = hu_conv_tap_lanes(c), all = hu_conv_blocks(lanes) * HU_CONV_WIDTH;
     for (int64_t column = 0; column < c->out_w; column++) {
@@ -143,6 +152,9 @@ void hu_conv_view_begin(const hu_conv *c, void *scratch, hu_conv_strip_view *vie
     view->masks = scratch;
 }
 
+/* ROWS. The padding is -0: its factor is masked to +0, and the product -0 changes no sum (sweep.h).
+ * Behind a row there are zeros for what the last block reads beyond it.
+ */
 static void copy_rows(hu_conv_strip_view *v, const float *x, float *to) {
     const hu_conv *c = v->conv;
     int64_t pad = c->pad_w * c->in_c, row = c->in_w * c->in_c, pitch = padded_row(c);
@@ -195,6 +207,8 @@ static void copy_planes(const hu_conv_strip_view *v, int64_t width, const float 
     }
 }
 
+/* PANELS: strides are taken out of the way here, so that the pixels of one tap are neighbours
+ * there. */
 static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
     const hu_conv *c = v->conv;
     int64_t rows = parts(v->in1 - v->in0, c->stride_h), row = c->in_w * c->in_c;
@@ -211,6 +225,7 @@ static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
                         to + k / HU_CONV_WIDTH * v->x_block + n * v->x_image);
 }
 
+/* PLACE: nothing is copied. */
 static void place_x(hu_conv_strip_view *v, const float *x) {
     const hu_conv *c = v->conv;
     v->x = x + v->in0 * c->in_w * c->in_c;

@@ -24,6 +24,7 @@ typedef struct tap_row {
     float *dw;
 } tap_row;
 
+/* A tap that meets no pixel: its sum is +0, which still has to be written or added. */
 static void run_empty(const hu_conv_strip_view *v, hu_conv_outer *o) {
     o->rows = 0;
     v->kernels->outer(o);
@@ -74,6 +75,8 @@ static void run_taps(const hu_conv_strip_view *v, int64_t block, int64_t f, int6
     const hu_conv *c = v->conv;
     int64_t row = c->kernel_w * c->in_c, lanes = hu_conv_tap_lanes(c),
             pixel = v->copies_dy ? n : c->out_c;
+    /* dy as it lies in the batch, or in the strip's copy [tile of filters][image][pixel][filter].
+     */
     int64_t image = (v->copies_dy ? v->y1 - v->y0 : c->out_h) * c->out_w * pixel, low, high;
     const float *x = v->x + block * v->x_block;
     const float *dy = v->dy + (v->copies_dy ? f * v->images * (image / n) : f);
@@ -143,6 +146,7 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
             hu_conv_view_strip(&v, count, x + n * c->in_h * c->in_w * c->in_c,
                                dy + n * c->out_h * c->out_w * c->out_c, scratch);
             run_strip(&v, adds, dw);
+            /* The first strip of the call overwrites dw unless the caller adds; the others add. */
             adds = true;
         }
     }

@@ -38,6 +38,7 @@ bool hu_winograd_fits(const hu_conv *c) {
 
 /* ---- transformed weights: [block of 16][16 points][depth][16], behind them the bias ---- */
 
+/* Floats of a block of 16 channels: [16 points][depth][16]. */
 static int64_t block_floats(int64_t depth) {
     return POINTS * depth * HU_CONV_WIDTH;
 }
@@ -77,6 +78,7 @@ typedef struct weight_view {
     int64_t of_k, of_i, of_tap;
 } weight_view;
 
+/* The transformed weights of every block, and behind all of them the bias or zeros. */
 static void pack(const weight_view *v, int64_t depth, int64_t width, const float *bias,
                  float *packed) {
     int64_t blocks = hu_conv_blocks(width), step = depth * HU_CONV_WIDTH;
@@ -99,6 +101,8 @@ void hu_winograd_pack_forward(const hu_conv *c, const float *weights, const floa
     pack(&v, c->in_c, c->out_c, bias, packed);
 }
 
+/* Weights turned by 180 degrees: taps are read from the last to the first, in_c and out_c change
+ * places. */
 void hu_winograd_pack_data(const hu_conv *c, const float *weights, float *packed) {
     const weight_view v = {weights + (TAPS - 1) * c->in_c, TAPS * c->in_c, 1, -c->in_c};
     pack(&v, c->out_c, c->in_c, NULL, packed);
@@ -139,6 +143,7 @@ static void gather(const hu_winograd_source *s, int64_t count, const float *pack
     hu_winograd_tiles t = {.rows = (h + 1) / 2, .columns = (w + 1) / 2};
     for (int64_t all = count * t.rows * t.columns; t.first < all; t.first += t.count) {
         t.count = all - t.first < BLOCK ? all - t.first : BLOCK;
+        /* A block of tiles is transformed once, then meets every block of output channels. */
         kernels->input(s, &t, &v);
         for (int64_t b = 0; b < hu_conv_blocks(width); b++) {
             int64_t first = b * HU_CONV_WIDTH, left = width - first;

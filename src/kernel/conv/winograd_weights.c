@@ -16,6 +16,7 @@ static int64_t padded(int64_t channels) {
     return hu_conv_blocks(channels) * HU_CONV_WIDTH;
 }
 
+/* Tiles of 2x2 output pixels in a call; the last of a row or column may reach beyond the image. */
 static int64_t tiles_of(const hu_conv *c, int64_t count) {
     return count * ((c->out_h + 1) / 2) * ((c->out_w + 1) / 2);
 }
@@ -30,6 +31,7 @@ static int64_t tile_floats(int64_t channels) {
     return POINTS * (STRIP * padded(channels) + SKEW);
 }
 
+/* Floats from one point's sums [filter][channel] to the next point's. */
 static int64_t sum_step(const hu_conv *c, int64_t group) {
     return group * padded(c->in_c) + SKEW;
 }
@@ -67,6 +69,7 @@ void hu_winograd_weight_gradient(const hu_conv *c, int64_t count, const float *x
     hu_winograd_tiles t = {.rows = (c->out_h + 1) / 2, .columns = (c->out_w + 1) / 2};
     for (; t.first < all; t.first += t.count) {
         t.count = all - t.first < STRIP ? all - t.first : STRIP;
+        /* Both factors of a strip are transformed once; then its products go to the sums. */
         kernels->input(&in, &t, &v);
         kernels->gradient(&out, &t, &w);
         run_strip(c, &v, &w, &sums, &t, group, t.first + t.count == all, adds, dw);

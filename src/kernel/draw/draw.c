@@ -17,6 +17,8 @@ static hu_normals_fn *normals(void) {
 }
 
 void hu_draw_normals(const hu_random_key *key, uint64_t first, size_t count, float *x) {
+    /* Number i is made of words 2 i and 2 i + 1, so any stretch of the sequence can be drawn by
+     * itself. */
     uint32_t words[2 * TURN];
     hu_normals_fn *make = normals();
     for (size_t done = 0; done < count; done += TURN) {
@@ -31,6 +33,7 @@ void hu_draw_uniforms(const hu_random_key *key, uint64_t first, size_t count, fl
     for (size_t done = 0; done < count; done += TURN) {
         size_t n = count - done < TURN ? count - done : TURN;
         hu_random_words_fast(key, first + done, n, words);
+        /* 24 bits: every multiple of 2^-24 in [0, 1) is a float32. */
         for (size_t i = 0; i < n; i++) x[done + i] = (float)(words[i] >> 8) * 0x1p-24f;
     }
 }

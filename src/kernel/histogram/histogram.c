@@ -53,6 +53,7 @@ static void split_special(size_t n, const float *x, uint32_t special, hu_histogr
     histogram->infinite += special - nan;
 }
 
+/* Exponent fields are counted; only parts in which the fields 0 or 255 occur are read again. */
 void hu_histogram_add(size_t n, const float *x, hu_histogram *histogram) {
     enum { LEAST_NORMAL = -126 - HU_HISTOGRAM_LEAST };
     for (size_t at = 0; at < n; at += PART) {
@@ -66,6 +67,7 @@ void hu_histogram_add(size_t n, const float *x, hu_histogram *histogram) {
     histogram->elements += n;
 }
 
+/* Counts are sums of integers: the order in which threads come does not matter. */
 static void add(uint64_t *total, uint64_t more) {
     if (more) __atomic_fetch_add(total, more, __ATOMIC_RELAXED);
 }

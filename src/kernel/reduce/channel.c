@@ -52,6 +52,7 @@ size_t hu_channel_scratch_bytes(int64_t channels) {
     return width * (3 * sizeof(float) + 2 * sizeof(double));
 }
 
+/* Places the five lines in scratch, doubles first, and clears the columns' sums. */
 static layout lay_out(int64_t rows, int64_t channels, void *scratch) {
     layout l = {.width = hu_channel_width(channels)};
     l.whole = rows * channels / l.width;
@@ -65,6 +66,7 @@ static layout lay_out(int64_t rows, int64_t channels, void *scratch) {
     return l;
 }
 
+/* Rows of the next block, `done` whole rows being summed already. */
 static int64_t block_rows(const layout *l, int64_t done) {
     return l->whole - done < BLOCK_ROWS ? l->whole - done : BLOCK_ROWS;
 }
@@ -134,6 +136,8 @@ static void join_block(layout *l, int64_t before, int64_t n) {
     }
 }
 
+/* Joins the columns of each channel in ascending order. The first `rest` columns have one row more.
+ */
 static void fold_moments(const layout *l, int64_t channels, double *mean, double *m2) {
     for (int64_t c = 0; c < channels; c++) {
         double n = 0, mu = 0, square = 0;
@@ -144,6 +148,7 @@ static void fold_moments(const layout *l, int64_t channels, double *mean, double
             n += columns_rows;
         }
         mean[c] = mu;
+        /* Shifted sums can leave a rounding error below zero. */
         m2[c] = square < 0 ? 0 : square;
     }
 }
@@ -164,12 +169,14 @@ void hu_channel_moments(int64_t rows, int64_t channels, const float *x, void *sc
                         double *m2) {
     const hu_reduce_kernels *k = kernels();
     layout l = lay_out(rows, channels, scratch);
+    /* The first row is the first shift: of the size of the numbers, without another pass. */
     if (l.whole) memcpy(l.shift, x, (size_t)l.width * sizeof *x);
     for (int64_t done = 0, n; done < l.whole; done += n, x += n * l.width) {
         n = block_rows(&l, done);
         k->moments(n, l.width, x, l.shift, l.sum, l.square);
         join_block(&l, done, n);
     }
+    /* The incomplete row joins its columns one number at a time. */
     double weight = 1.0 / (double)(l.whole + 1), between = (double)l.whole * weight;
     for (int64_t j = 0; j < l.rest; j++) {
         double delta = (double)x[j] - l.first[j];

@@ -17,6 +17,7 @@ int64_t hu_channel_width(int64_t channels);
 /* wide[j] = narrow[j mod channels] for j < hu_channel_width(channels). */
 void hu_channel_widen(int64_t channels, const float *narrow, float *wide);
 
+/* Bytes of scratch of the functions below but hu_channel_totals. */
 size_t hu_channel_scratch_bytes(int64_t channels);
 
 /* sum[c] = sum of x[., c]. */
