@@ -45,9 +45,21 @@ typedef struct hu_field {
         std[HU_CHANNELS_MAX]; /* of bytes / 255, per channel; std 0: none */
 } hu_field;
 
+/* Samples that a program makes itself, as a function of (epoch, index) alone: so resuming and
+ * threads stay invisible. */
+typedef struct hu_sample_source {
+    size_t size;     /* sizeof(hu_sample_source) */
+    int64_t samples; /* of an epoch */
+    void *context;   /* given to fill */
+    /* Writes one field of a sample: row [extents of the field]. Called by several threads at once;
+     * a status that is not HU_OK ends the training. */
+    hu_status (*fill)(void *context, int field, int64_t epoch, int64_t index, float *row);
+} hu_sample_source;
+
 /* One half of a data set. Borrowed: valid until the data set is closed. */
 typedef struct hu_split {
     int64_t count;
+    hu_sample_source source;         /* fill NULL: the samples are in rows */
     const void *rows[HU_FIELDS_MAX]; /* [count, extent + 2 margin in the first two, ...] by field */
     const int32_t *length[HU_FIELDS_MAX]; /* [count] of ragged fields, else NULL */
 } hu_split;
@@ -122,6 +134,20 @@ typedef struct hu_image_choice {
 HU_API hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
                                         const hu_image_choice *choice, hu_dataset **dataset);
 
+/* Makes a data set of samples that a program gives.
+ *
+ *   fields       [count] what fill writes, as float32; copied. Type, margin, mean and std are
+ *                ignored: numbers are taken as they come, without augmentation
+ *   train, test  copied; their contexts are borrowed and must outlive the data set
+ *   dataset      owner frees with hu_dataset_close; NULL on failure
+ *
+ * HU_ERR_ARGUMENT: no field or more than HU_FIELDS_MAX, a field without a name or with an extent
+ * below 1, no fill, no samples, a source of another size. HU_ERR_MEMORY.
+ * Proof: tests/unit/data_source_test.c. */
+HU_API hu_status hu_dataset_of_sources(const hu_field *fields, int count,
+                                       const hu_sample_source *train, const hu_sample_source *test,
+                                       hu_dataset **dataset);
+
 /* Frees a data set; NULL is allowed. */
 HU_API void hu_dataset_close(hu_dataset *dataset);
 
@@ -188,6 +214,10 @@ typedef enum hu_reading {
  * zeros, class numbers by HU_UNLABELLED. */
 HU_API void hu_loader_fill(const hu_loader *loader, int field, hu_reading reading, int64_t first,
                            int64_t count, float *rows);
+
+/* HU_OK, or the failure of a source: the first sample that it could not fill, whose row is zero.
+ * Only data sets of sources have failures. */
+HU_API hu_status hu_loader_status(const hu_loader *loader);
 
 /* Length of sample number position of a ragged field; its first extent otherwise. */
 HU_API int64_t hu_loader_length(const hu_loader *loader, int field, int64_t position);

@@ -1,5 +1,6 @@
 /* Samples of one half of a data set, field by field, in the order of an epoch. */
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <halfulp/data.h>
@@ -9,7 +10,7 @@
 #include "base/rng.h"
 #include "data/spatial.h"
 
-enum { PAD_MAX = 4096 };
+enum { PAD_MAX = 4096, STATUS_CODES = 256 };
 
 struct hu_loader {
     const hu_dataset *dataset;
@@ -20,6 +21,9 @@ struct hu_loader {
     const hu_field *moving;                  /* a spatial field, NULL: there is none */
     hu_byte_table normalised[HU_FIELDS_MAX]; /* of spatial fields of bytes */
     hu_byte_table unit, plain, classes;
+    int64_t epoch;
+    _Atomic int64_t failure;  /* of a source: 256 x index + status; 0: none */
+    _Atomic int64_t *failing; /* points at failure: filling is const for everything else */
 };
 
 /* What every byte means. In the order of torchvision's ToTensor and Normalize: divide, subtract,
@@ -97,6 +101,7 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     made->split = half == HU_HALF_TRAIN ? &dataset->train : &dataset->test;
     made->settings = *settings;
     made->moving = moving;
+    made->failing = &made->failure;
     if (settings->shuffle)
         HU_TRY(hu_alloc_array((size_t)made->split->count, sizeof *made->order, &order));
     made->order = order;
@@ -123,6 +128,7 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
     if (epoch < 0)
         return hu_fail(HU_ERR_ARGUMENT, "epoch: found %lld, expected 0 or more", (long long)epoch);
     uint64_t seed = loader->settings.seed;
+    loader->epoch = epoch;
     loader->augment_key = (hu_random_key){seed, hu_stream_id("augment", ""), (uint64_t)epoch};
     hu_random_key shuffle = {seed, hu_stream_id("shuffle", ""), (uint64_t)epoch};
     if (loader->order)
@@ -201,6 +207,24 @@ static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64
     for (int64_t i = real; i < elements; i++) sample[i] = padding;
 }
 
+/* The first failure is kept. */
+static void fill_from_source(const hu_loader *loader, int f, int64_t index, float *sample) {
+    const hu_sample_source *source = &loader->split->source;
+    hu_status st = source->fill(source->context, f, loader->epoch, index, sample);
+    if (st == HU_OK) return;
+    int64_t none = 0, failure = STATUS_CODES * index + (int64_t)st;
+    memset(sample, 0, (size_t)hu_field_elements(&loader->dataset->field[f]) * sizeof *sample);
+    atomic_compare_exchange_strong(loader->failing, &none, failure);
+}
+
+hu_status hu_loader_status(const hu_loader *loader) {
+    int64_t failure = atomic_load(loader->failing);
+    if (failure == 0) return HU_OK;
+    return hu_fail((hu_status)(failure % STATUS_CODES),
+                   "the source of samples failed at index %lld of epoch %lld",
+                   (long long)(failure / STATUS_CODES), (long long)loader->epoch);
+}
+
 void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t first,
                     int64_t count, float *rows) {
     const hu_field *field = &loader->dataset->field[f];
@@ -208,7 +232,9 @@ void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t 
     assert(first >= 0 && count >= 0 && count <= loader->split->count - first);
     for (int64_t i = 0; i < count; i++) {
         float *sample = rows + i * elements;
-        if (field->is_spatial)
+        if (loader->split->source.fill)
+            fill_from_source(loader, f, hu_loader_index(loader, first + i), sample);
+        else if (field->is_spatial)
             fill_spatial(loader, f, reading, hu_loader_index(loader, first + i), sample);
         else
             fill_plain(loader, f, reading, first + i, sample);
