@@ -41,6 +41,8 @@ static const shape shapes[] = {
 
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 enum { OWN, ONEDNN, WINOGRAD, ENGINES };
+static const hu_product_engine engines[ENGINES] = {HU_ENGINE_OWN, HU_ENGINE_ONEDNN,
+                                                   HU_ENGINE_WINOGRAD};
 
 static const char *const role_names[HU_PRODUCT_ROLES] = {"forward", "input_grad", "weight_grad"};
 
@@ -92,8 +94,7 @@ static hu_status plan(node *n, int engine, int64_t samples) {
                                      .need_din = &n->needs_data,
                                      .chunk = samples,
                                      .threads = 1,
-                                     .by_dnn = engine == ONEDNN,
-                                     .by_winograd = engine == WINOGRAD};
+                                     .engine = engines[engine]};
     const hu_node_info *info = &n->info[engine];
     HU_TRY(hu_op_conv2d.create(info, &n->state[engine]));
     for (int pass = HU_FORWARD; pass <= HU_BACKWARD; pass++) {

@@ -97,7 +97,7 @@ static hu_status plan_storage(planning *plan, int index) {
     hu_status st = HU_OK;
     hu_trainer *trainer = NULL;
     hu_train_options options = plan->options;
-    options.storage = storages[index].mode;
+    options.run.storage = storages[index].mode;
     HU_TRY(hu_trainer_create(&options, dataset_of(plan), &trainer));
     hu_ledger ledger = hu_trainer_ledger(trainer);
     plan->ledger[index] = hu_ledger_json(&ledger);
@@ -137,13 +137,13 @@ static hu_status print_json(const planning *plan) {
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
         (json_int_t)data->field[HU_FIELD_LABEL].classes, "precision", precision, "accumulator",
-        accumulator, "batch", (json_int_t)options->batch, "chunk", (json_int_t)options->chunk,
-        "threads", options->threads, "fuse", options->fuse, "recompute", options->recompute,
-        "parameters", (json_int_t)plan->parameters, "macs", (json_int_t)plan->macs,
-        "tensor_elements", (json_int_t)plan->tensor_elements, "low_precision_ratio",
-        hu_json_number(plan->low_ratio), "model_aggregate_bits", (json_int_t)plan->aggregate_bits,
-        "memory_bytes", memory_json(plan), "groups", plan->groups, "layers", plan->layers,
-        "warnings", plan->warnings, "phases", plan->phases));
+        accumulator, "batch", (json_int_t)options->batch, "chunk", (json_int_t)options->run.chunk,
+        "threads", options->run.threads, "fuse", options->run.fuse, "recompute",
+        options->run.recompute, "parameters", (json_int_t)plan->parameters, "macs",
+        (json_int_t)plan->macs, "tensor_elements", (json_int_t)plan->tensor_elements,
+        "low_precision_ratio", hu_json_number(plan->low_ratio), "model_aggregate_bits",
+        (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan), "groups", plan->groups,
+        "layers", plan->layers, "warnings", plan->warnings, "phases", plan->phases));
 done:
     return st;
 }
@@ -207,9 +207,9 @@ static hu_status print_text(const planning *plan) {
            "threads, precision %s%s%s\n\n%s%s\n",
            plan->options.model, plan->options.width, (long long)image[0], (long long)image[1],
            (long long)image[2], (long long)data->field[HU_FIELD_LABEL].classes,
-           (long long)plan->options.batch, (long long)plan->options.chunk, plan->options.threads,
-           precision, plan->options.fuse ? "" : ", fuse=off",
-           plan->options.recompute ? "" : ", recompute=off", plan->table, plan->notes);
+           (long long)plan->options.batch, (long long)plan->options.run.chunk,
+           plan->options.run.threads, precision, plan->options.run.fuse ? "" : ", fuse=off",
+           plan->options.run.recompute ? "" : ", recompute=off", plan->table, plan->notes);
     puts(
         "output is saved: stored for the backward pass; transient: stored, but dead before it; "
         "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "

@@ -4,19 +4,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "product/geometry.h"
 #include "tensor/storage.h"
 
+/* How a run computes. None of these but chunk, seed and products changes a bit. */
 typedef struct hu_run_options {
     int64_t batch; /* largest number of samples of a pass */
     int64_t chunk; /* samples per chunk; part of the definition of the result */
     int threads;
     hu_storage_mode storage;
     uint64_t seed;
-    bool fuse;        /* cheap nodes run inside their neighbours' loops (layout/fuse.h); false gives
-                         the same bits, slower */
-    bool recompute;   /* the backward pass computes cheap results again instead of reading them */
-    bool by_dnn;      /* dense products by oneDNN */
-    bool by_winograd; /* or by Winograd's algorithm where it fits */
+    bool fuse;      /* cheap nodes run inside their neighbours' loops (layout/fuse.h); false gives
+                       the same bits, slower */
+    bool recompute; /* the backward pass computes cheap results again instead of reading them */
+    hu_product_engine products; /* who computes products without a chosen accumulator */
 } hu_run_options;
 
 /* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,

@@ -47,8 +47,7 @@ static hu_status create_nodes(hu_run *run) {
         hu_exec *exec = &run->exec[n];
         exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
-        exec->info.by_dnn = run->options.by_dnn;
-        exec->info.by_winograd = run->options.by_winograd;
+        exec->info.engine = run->options.products;
         exec->kind = hu_work_of_op(node->op);
         exec->sums_in_batch_order =
             node->op->in_batch_order && node->op->in_batch_order(&exec->info);

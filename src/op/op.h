@@ -62,9 +62,7 @@ typedef struct hu_node_info {
     int threads;           /* calls that may run at the same time */
 
     const hu_accumulation *accumulation; /* of products; NULL: nothing chosen */
-    bool by_dnn; /* products without a chosen accumulator by oneDNN, in its order; otherwise only
-                    those with groups that are not depthwise */
-    bool by_winograd; /* otherwise, where it fits, by kernel/conv/winograd.h */
+    hu_product_engine engine;            /* of products without a chosen accumulator */
 } hu_node_info;
 
 /* One call on samples first .. first+count-1 of the batch. All sample pointers point at sample
@@ -213,8 +211,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(add)                                                                                         \
     X(mul)                                                                                         \
     X(concat)                                                                                      \
-    X(split) X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten) X(dropout)        \
-        X(log_softmax) X(nll) X(mean)
+    X(split)                                                                                       \
+    X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten) X(dropout) X(log_softmax)  \
+        X(nll) X(mean)
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
 HU_OP_LIST(HU_OP_DECLARE)

@@ -18,16 +18,11 @@ int64_t hu_op_product_macs(const hu_node_info *info) {
     return hu_product_macs(&product);
 }
 
-static hu_product_engine engine_of(const hu_node_info *info) {
-    if (info->by_dnn) return HU_ENGINE_ONEDNN;
-    return info->by_winograd ? HU_ENGINE_WINOGRAD : HU_ENGINE_OWN;
-}
-
 hu_status hu_op_product_create(const hu_node_info *info, void **state) {
     hu_product_facts facts = {.geometry = hu_product_of(info),
                               .accumulation = info->accumulation,
                               .needs = {true, info->need_din[0], true},
-                              .engine = engine_of(info),
+                              .engine = info->engine,
                               .chunk = info->chunk,
                               .threads = info->threads};
     hu_products *products;

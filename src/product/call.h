@@ -5,14 +5,6 @@
 #define HU_PRODUCT_CALL_H
 #include "product/geometry.h"
 
-/* Who computes products without a chosen accumulator: kernel/conv, kernel/conv with Winograd's
- * algorithm where it fits, or oneDNN in its order. */
-typedef enum hu_product_engine {
-    HU_ENGINE_OWN,
-    HU_ENGINE_WINOGRAD,
-    HU_ENGINE_ONEDNN
-} hu_product_engine;
-
 /* The fixed facts of the products of a layer. */
 typedef struct hu_product_facts {
     hu_product geometry;

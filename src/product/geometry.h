@@ -27,6 +27,13 @@ typedef enum hu_product_role {
     HU_PRODUCT_ROLES
 } hu_product_role;
 
+/* Who computes products without a chosen accumulator. */
+typedef enum hu_product_engine {
+    HU_ENGINE_OWN,      /* kernel/conv; oneDNN where there are groups that are not depthwise */
+    HU_ENGINE_WINOGRAD, /* the same, by Winograd's algorithm where it fits */
+    HU_ENGINE_ONEDNN    /* oneDNN, in its order */
+} hu_product_engine;
+
 /* What the products of a layer accumulate in. */
 typedef struct hu_accumulation {
     bool chosen[HU_PRODUCT_ROLES]; /* false: float32 in the order of kernel/conv/conv.h */

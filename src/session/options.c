@@ -159,19 +159,19 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     const char *storage, *products;
     int64_t threads;
     HU_TRY(set_number(config, "run.threads", omp_get_num_procs()));
-    HU_TRY(hu_config_u64(config, "run.seed", &options->seed));
+    HU_TRY(hu_config_u64(config, "run.seed", &options->run.seed));
     HU_TRY(hu_config_i64(config, "run.threads", &threads));
-    options->threads = (int)threads;
+    options->run.threads = (int)threads;
     HU_TRY(set_number(config, "run.chunk", usual_chunk(options->batch)));
-    HU_TRY(hu_config_i64(config, "run.chunk", &options->chunk));
+    HU_TRY(hu_config_i64(config, "run.chunk", &options->run.chunk));
     HU_TRY(hu_config_text(config, "run.storage", &storage));
-    HU_TRY(hu_storage_mode_parse(storage, &options->storage));
-    HU_TRY(hu_config_bool(config, "run.fuse", &options->fuse));
-    HU_TRY(hu_config_bool(config, "run.recompute", &options->recompute));
+    HU_TRY(hu_storage_mode_parse(storage, &options->run.storage));
+    HU_TRY(hu_config_bool(config, "run.fuse", &options->run.fuse));
+    HU_TRY(hu_config_bool(config, "run.recompute", &options->run.recompute));
     HU_TRY(hu_config_i64(config, "run.histogram_every", &options->histogram_every));
     HU_TRY(hu_config_text(config, "run.products", &products));
-    options->by_dnn = strcmp(products, "onednn") == 0;
-    options->by_winograd = strcmp(products, "winograd") == 0;
+    if (strcmp(products, "onednn") == 0) options->run.products = HU_ENGINE_ONEDNN;
+    if (strcmp(products, "winograd") == 0) options->run.products = HU_ENGINE_WINOGRAD;
     HU_TRY(hu_config_bool(config, "precision.master", &options->keep_masters));
 done:
     return st;

@@ -27,17 +27,9 @@ typedef struct hu_train_options {
     double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
     int64_t accumulate; /* parts of a batch that run one after the other, their gradients added */
     hu_loss_scale_options scaler;
-    int64_t batch; /* samples of one update */
-    int64_t steps; /* updates of the whole training */
-    uint64_t seed;
-    int threads;
-    int64_t chunk;
-    hu_storage_mode storage;
-    bool fuse; /* cheap nodes run inside their neighbours' loops; false gives the same bits, slower
-                */
-    bool recompute;          /* cheap results are made again in the backward pass */
-    bool by_dnn;             /* products without a chosen accumulator by oneDNN */
-    bool by_winograd;        /* or by Winograd's algorithm where it fits */
+    int64_t batch;           /* samples of one update */
+    int64_t steps;           /* updates of the whole training */
+    hu_run_options run;      /* its batch is the trainer's business: the samples of a part */
     int64_t histogram_every; /* steps between those whose exponents are recorded; 0: none */
 } hu_train_options;
 

@@ -25,30 +25,23 @@ hu_status hu_write_edges(hu_trainer *trainer) {
 hu_status hu_prepare_run(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     hu_status st = HU_OK;
-    hu_run_options run = {.batch = trainer->part,
-                          .chunk = options->chunk,
-                          .threads = options->threads,
-                          .storage = options->storage,
-                          .fuse = options->fuse,
-                          .recompute = options->recompute,
-                          .by_dnn = options->by_dnn,
-                          .by_winograd = options->by_winograd,
-                          .seed = options->seed};
+    hu_run_options run = options->run;
+    run.batch = trainer->part;
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
     HU_TRY(hu_weights_create(trainer->graph, &trainer->weights));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &trainer->weights, &run, &trainer->run));
     if (options->histogram_every > 0) HU_TRY(hu_run_reserve_histograms(trainer->run));
-    hu_weights_draw(&trainer->weights, trainer->graph, options->seed, options->threads);
+    hu_weights_draw(&trainer->weights, trainer->graph, options->run.seed, options->run.threads);
 done:
     return st;
 }
 
 hu_status hu_prepare_loaders(hu_trainer *trainer) {
     hu_status st = HU_OK;
-    hu_loader_settings train = {trainer->options.seed, !trainer->options.keep_order,
+    hu_loader_settings train = {trainer->options.run.seed, !trainer->options.keep_order,
                                 trainer->options.augment};
-    hu_loader_settings test = {trainer->options.seed, false, {0}};
+    hu_loader_settings test = {trainer->options.run.seed, false, {0}};
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &train, &trainer->train_loader));
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &test, &trainer->test_loader));
 done:

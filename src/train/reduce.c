@@ -5,7 +5,7 @@
 void hu_reduce_part(hu_trainer *trainer, bool is_first) {
     int64_t blocks = hu_gradient_block_count(trainer);
     if (!trainer->gradient_sum) return;
-#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)
+#pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         float scratch[HU_GRADIENT_BLOCK];
         hu_gradient_block block = hu_gradient_block_at(trainer, b);

@@ -34,7 +34,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     /* The history of scales that is saved must be the one that the next step begins with. */
     HU_TRY(hu_adapt_between(trainer));
     trainer->position = (hu_train_position){.graph = graph_fingerprint(trainer->graph),
-                                            .seed = trainer->options.seed,
+                                            .seed = trainer->options.run.seed,
                                             .progress = trainer->progress};
     HU_TRY(hu_checkpoint_add(writer, "position", &trainer->position, sizeof trainer->position));
     HU_TRY(hu_checkpoint_add(writer, "parameters", trainer->weights.block,
@@ -145,12 +145,12 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     if (saved.graph != graph_fingerprint(trainer->graph))
         return hu_fail(HU_ERR_CORRUPT, "%s: made from another model than '%s' here",
                        hu_checkpoint_path(checkpoint), trainer->options.model);
-    if (saved.seed != trainer->options.seed)
+    if (saved.seed != trainer->options.run.seed)
         return hu_fail(HU_ERR_ARGUMENT,
                        "seed: found %llu, expected %llu, with which %s was made: a run keeps its "
                        "seed; `halfulp train` starts one with another",
-                       (unsigned long long)trainer->options.seed, (unsigned long long)saved.seed,
-                       hu_checkpoint_path(checkpoint));
+                       (unsigned long long)trainer->options.run.seed,
+                       (unsigned long long)saved.seed, hu_checkpoint_path(checkpoint));
     if (saved.progress.step < 0 || saved.progress.step != hu_checkpoint_step(checkpoint))
         return hu_fail(HU_ERR_CORRUPT, "%s: position says step %lld, the file says %lld",
                        hu_checkpoint_path(checkpoint), (long long)saved.progress.step,

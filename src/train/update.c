@@ -39,7 +39,7 @@ static const float *block_gradient(const hu_trainer *trainer, const hu_gradient_
 double hu_gradient_squares(hu_trainer *trainer, float inverse_scale) {
     int64_t blocks = hu_gradient_block_count(trainer);
     double total = 0.0;
-#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)
+#pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         float scratch[HU_GRADIENT_BLOCK];
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
@@ -76,7 +76,7 @@ static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, do
     int nonfinite = 0;
     hu_optimizer_begin_step(trainer->optimizer, lr);
     hu_optimizer_scale_gradients(trainer->optimizer, inverse_scale, shrink);
-#pragma omp parallel for num_threads(trainer->options.threads) schedule(static)                    \
+#pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \
     reduction(|                                                                                    \
               : nonfinite)
     for (int64_t b = 0; b < blocks; b++) {

@@ -437,13 +437,12 @@ static void test_options(void **state) {
     static const struct {
         hu_run_options options;
         hu_status expected;
-    } rows[] = {
-        {{0, 4, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
-        {{8, 0, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
-        {{8, 4, 0, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_ARGUMENT},
-        {{INT64_MAX, 4, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT},
-        {{8, INT64_MAX, 1, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT},
-        {{8, 4, INT32_MAX, HU_STORAGE_PACKED, 1, false, false, false, false}, HU_ERR_LIMIT}};
+    } rows[] = {{{.batch = 0, .chunk = 4, .threads = 1}, HU_ERR_ARGUMENT},
+                {{.batch = 8, .chunk = 0, .threads = 1}, HU_ERR_ARGUMENT},
+                {{.batch = 8, .chunk = 4, .threads = 0}, HU_ERR_ARGUMENT},
+                {{.batch = INT64_MAX, .chunk = 4, .threads = 1}, HU_ERR_LIMIT},
+                {{.batch = 8, .chunk = INT64_MAX, .threads = 1}, HU_ERR_LIMIT},
+                {{.batch = 8, .chunk = 4, .threads = INT32_MAX}, HU_ERR_LIMIT}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         assert_int_equal(hu_run_create(net.graph, &net.edges, &net.weights, &rows[r].options, &run),
                          rows[r].expected);
@@ -460,8 +459,7 @@ static void test_options(void **state) {
 static void test_no_memory(void **state) {
     (void)state;
     network net = {0};
-    hu_run_options options = {SPY_BATCH, SPY_CHUNK, 2,    HU_STORAGE_PACKED, 1, false,
-                              false,     false,     false};
+    hu_run_options options = {.batch = SPY_BATCH, .chunk = SPY_CHUNK, .threads = 2, .seed = 1};
     network_graph(&net, true);
     lee_edges(&net);
     uint64_t live = hu_memory_count().live_blocks;

@@ -60,10 +60,10 @@ static void histograms_agree_with_counts(void **state) {
             uint32_t compared = 0;
             prepare(&f, precisions[p]);
             f.options.histogram_every = 1;
-            f.options.fuse = variant != 1;
-            f.options.recompute = variant != 2;
+            f.options.run.fuse = variant != 1;
+            f.options.run.recompute = variant != 2;
             f.options.accumulate = variant == 3 ? 2 : 1;
-            f.options.storage = variant == 2 ? HU_STORAGE_FLOAT32 : HU_STORAGE_PACKED;
+            f.options.run.storage = variant == 2 ? HU_STORAGE_FLOAT32 : HU_STORAGE_PACKED;
             begin(&f);
             for (int s = 0; s < 3; s++) {
                 if (step(&f).skipped) continue;

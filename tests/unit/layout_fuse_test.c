@@ -156,8 +156,7 @@ static bool run_variant(record *r, world *w, int variant) {
                               .seed = w->seed,
                               .fuse = variant != 0,
                               .recompute = variant == 2,
-                              .by_dnn = w->by_dnn,
-                              .by_winograd = w->by_winograd};
+                              .products = w->products};
     bool goes_on = true;
     r->variant = variant;
     r->at = 0;

@@ -114,7 +114,7 @@ static void ordinary_layers_avoid_reference_implementations(void **state) {
     hu_node_info info = case_info(&c, need_din, 16, 1);
     void *node;
     omp_set_num_threads(2);
-    info.by_dnn = true;
+    info.engine = HU_ENGINE_ONEDNN;
     assert_int_equal(c.op->create(&info, &node), HU_OK);
     assert_int_equal(omp_get_max_threads(), 2);
     const char *forward = c.op->impl(&info, node, HU_FORWARD);

@@ -26,7 +26,7 @@ typedef struct product_case {
     hu_shape in, out, param[2];
     int n_params;
     float *x, *dy, *w, *bias;
-    bool by_dnn, by_winograd;
+    hu_product_engine engine;
     bool adds; /* all chunks into the first gradients, in order; one thread */
 } product_case;
 
@@ -99,8 +99,7 @@ static hu_node_info case_info(const product_case *c, const bool *need_din, int64
                           .need_din = need_din,
                           .chunk = chunk,
                           .threads = threads,
-                          .by_dnn = c->by_dnn,
-                          .by_winograd = c->by_winograd};
+                          .engine = c->engine};
 }
 
 /* One chunk of one pass; r receives the numbers. */
@@ -244,8 +243,8 @@ static inline void check_engine(const product_case *c) {
 /* By kernel/conv (without groups), by oneDNN, and by Winograd's algorithm where that fits. */
 static inline void check_case(const product_case *c) {
     product_case dnn = *c, winograd = *c;
-    dnn.by_dnn = true;
-    winograd.by_winograd = true;
+    dnn.engine = HU_ENGINE_ONEDNN;
+    winograd.engine = HU_ENGINE_WINOGRAD;
     check_engine(c);
     check_engine(&dnn);
     check_engine(&winograd);

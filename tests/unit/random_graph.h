@@ -16,7 +16,8 @@ typedef struct world {
     hu_value_id value[MOST_VALUES]; /* activations so far, the image first */
     int count, names;
     int64_t batch, chunk, tail;
-    bool counts_products, by_dnn, by_winograd;
+    bool counts_products;
+    hu_product_engine products;
     float seed_gradient;
 } world;
 
@@ -332,8 +333,10 @@ static inline world open_world(uint64_t seed) {
     w.chunk = 1 + (int64_t)draw(&w, 5);
     w.tail = 1 + (int64_t)draw(&w, (uint64_t)w.batch);
     w.counts_products = draw(&w, 2);
-    w.by_dnn = draw(&w, 6) == 0;
-    w.by_winograd = !w.by_dnn && draw(&w, 3) == 0;
+    if (draw(&w, 6) == 0)
+        w.products = HU_ENGINE_ONEDNN;
+    else if (draw(&w, 3) == 0)
+        w.products = HU_ENGINE_WINOGRAD;
     w.seed_gradient = gradients[draw(&w, 3)];
     return w;
 }

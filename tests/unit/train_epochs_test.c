@@ -47,14 +47,14 @@ static void open_job(fixture *f, const job *j, int variant) {
         fail_msg("%s", hu_last_error());
     f->options.model = j->model;
     f->options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
-    f->options.chunk = 4;
+    f->options.run.chunk = 4;
     f->options.histogram_every = variant & KEEP ? 2 : 0;
-    f->options.fuse = !(variant & APART);
-    f->options.recompute = !(variant & KEEP);
-    f->options.threads = variant & THREADS ? 2 : 1;
-    f->options.storage = variant & FLOAT32 ? HU_STORAGE_FLOAT32
-                         : variant & DENSE ? HU_STORAGE_DENSE
-                                           : HU_STORAGE_PACKED;
+    f->options.run.fuse = !(variant & APART);
+    f->options.run.recompute = !(variant & KEEP);
+    f->options.run.threads = variant & THREADS ? 2 : 1;
+    f->options.run.storage = variant & FLOAT32 ? HU_STORAGE_FLOAT32
+                             : variant & DENSE ? HU_STORAGE_DENSE
+                                               : HU_STORAGE_PACKED;
     begin(f);
 }
 
@@ -142,7 +142,7 @@ static void interrupted_anywhere(void **state) {
 static void open_plain(fixture *f, const char *precision) {
     prepare(f, precision);
     f->options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
-    f->options.chunk = 4;
+    f->options.run.chunk = 4;
     begin(f);
 }
 

@@ -46,10 +46,7 @@ static inline void prepare(fixture *f, const char *precision) {
                                     .scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_NONE),
                                     .batch = BATCH,
                                     .steps = 100,
-                                    .seed = 3,
-                                    .threads = 2,
-                                    .chunk = 8,
-                                    .storage = HU_STORAGE_PACKED};
+                                    .run = {.seed = 3, .threads = 2, .chunk = 8, .fuse = true}};
     assert_int_equal(hu_precision_parse(precision, &f->options.precision), HU_OK);
     if (f->options.precision.scaler == HU_SCALER_DYNAMIC)
         f->options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);

@@ -32,7 +32,7 @@ static void test_no_growth(void **state) {
     assert_int_equal(hu_dataset_open("glyphs", &limits, &glyphs), HU_OK);
     f.data = *glyphs;
     f.options.steps = STEPS;
-    f.options.threads = 2;
+    f.options.run.threads = 2;
     f.options.schedule = hu_schedule_constant(0.001);
     begin(&f);
     for (int i = 0; i < STEPS; i++) {

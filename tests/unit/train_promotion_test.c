@@ -53,14 +53,14 @@ static void open_job(fixture *f, const job *j, int variant, int64_t accumulate) 
     f->options.schedule = hu_schedule_constant(j->lr);
     f->options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
     f->options.accumulate = accumulate;
-    f->options.chunk = 4;
+    f->options.run.chunk = 4;
     f->options.histogram_every = variant & KEEP ? 2 : 0;
-    f->options.fuse = !(variant & APART);
-    f->options.recompute = !(variant & KEEP);
-    f->options.threads = variant & THREADS ? 2 : 1;
-    f->options.storage = variant & FLOAT32 ? HU_STORAGE_FLOAT32
-                         : variant & DENSE ? HU_STORAGE_DENSE
-                                           : HU_STORAGE_PACKED;
+    f->options.run.fuse = !(variant & APART);
+    f->options.run.recompute = !(variant & KEEP);
+    f->options.run.threads = variant & THREADS ? 2 : 1;
+    f->options.run.storage = variant & FLOAT32 ? HU_STORAGE_FLOAT32
+                             : variant & DENSE ? HU_STORAGE_DENSE
+                                               : HU_STORAGE_PACKED;
     begin(f);
 }
 

@@ -41,8 +41,8 @@ static void test_same_bits(void **state) {
     for (int run = 0; run < 5; run++) {
         fixture f;
         prepare(&f, "hfp8");
-        f.options.storage = storages[run % 3];
-        f.options.threads = (const int[]){1, 2, 3, 7, 2}[run];
+        f.options.run.storage = storages[run % 3];
+        f.options.run.threads = (const int[]){1, 2, 3, 7, 2}[run];
         f.options.clip_norm = 1.0;
         begin(&f);
         for (int i = 0; i < 7; i++) {
