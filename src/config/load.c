@@ -64,6 +64,7 @@ static hu_status item_text(const hu_keys *item, char **text) {
     return st;
 }
 
+/* A list node whose items are texts. */
 static hu_status plain_list(const hu_keys *from, hu_keys **list) {
     hu_status st;
     char *text = NULL;
@@ -125,6 +126,7 @@ done:
     return st;
 }
 
+/* store() of a text that came from no file. */
 static hu_status store_text(hu_config *config, const hu_config_key *key, const char *text,
                             const char *origin) {
     hu_keys *node;
@@ -135,6 +137,7 @@ static hu_status store_text(hu_config *config, const hu_config_key *key, const c
     return st;
 }
 
+/* Whether keys "name.*" exist. */
 static bool is_namespace(const char *name) {
     size_t length = strlen(name);
     for (size_t i = 0; i < hu_config_key_count; i++)
@@ -179,6 +182,7 @@ static hu_status merge_map(hu_config *config, const char *name, const hu_keys *m
     return st;
 }
 
+/* One file or tree: a key may stand in it once, under its full name or its short form. */
 hu_status hu_config_merge(hu_config *config, const hu_keys *tree) {
     if (hu_keys_kind_of(tree) != HU_KEYS_MAP)
         return hu_fail(HU_ERR_PARSE, "%s: found a %s, expected 'key: value' lines",
@@ -192,6 +196,7 @@ hu_status hu_config_merge(hu_config *config, const hu_keys *tree) {
     return st;
 }
 
+/* config=FILE */
 static hu_status merge_file(hu_config *config, const char *path) {
     hu_keys *tree;
     hu_status st = hu_yaml_read(path, &tree);
@@ -247,6 +252,7 @@ done:
     return st;
 }
 
+/* precision=FILE.yaml: the file's keys precision.* */
 static hu_status merge_plan(hu_config *config, const char *path) {
     hu_keys *plan;
     hu_status st = hu_plan_read(path, &plan);
@@ -255,6 +261,7 @@ static hu_status merge_plan(hu_config *config, const char *path) {
     return st;
 }
 
+/* "--json" or "--round=MODE": one of the verb's flags, with a value only where it takes one. */
 static hu_status take_flag(hu_config *config, const hu_config_request *request, int index) {
     const char *word = request->argv[index];
     const char *text = word + strspn(word, "-");
@@ -284,6 +291,7 @@ static hu_status take_flag(hu_config *config, const hu_config_request *request, 
                    nearest);
 }
 
+/* "key=value": text of any type, checked against the table. */
 static hu_status take_pair(hu_config *config, const char *word, const char *equals, int index) {
     char name[NAME_BYTES], origin[32];
     snprintf(name, sizeof name, "%.*s", (int)(equals - word < 256 ? equals - word : 256), word);
@@ -297,6 +305,7 @@ static hu_status take_pair(hu_config *config, const char *word, const char *equa
     return store_text(config, key, equals + 1, origin);
 }
 
+/* Whether the part before '=' is a key; a path may hold a '=' too. */
 static bool names_key(const char *word, const char *equals) {
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "%.*s", (int)(equals - word < 256 ? equals - word : 256), word);
@@ -355,6 +364,7 @@ hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "configuration", &made->tree));
     for (size_t i = 0; i < hu_config_key_count; i++)
         HU_TRY(store_text(made, &hu_config_keys[i], hu_config_keys[i].preset, "default"));
+    /* Every key has its default now; files and words replace it. */
     HU_TRY(read_words(made, request));
     *config = made;
     return HU_OK;
@@ -378,6 +388,7 @@ const char *hu_config_subject(const hu_config *config, int index) {
     return index >= 0 && index < config->subjects ? config->subject[index] : NULL;
 }
 
+/* The last flag of a name counts. */
 bool hu_config_flag(const hu_config *config, const char *flag, const char **value) {
     if (value) *value = NULL;
     for (int i = config->flags - 1; i >= 0; i--) {
@@ -394,6 +405,8 @@ bool hu_config_given(const hu_config *config, const char *key) {
     return row && config->given[row_of(row)];
 }
 
+/* The node of a key. Keys are the program's own here: an unknown one is its error, not the user's.
+ */
 static hu_status find_value(const hu_config *config, const char *key, const hu_keys **node) {
     const hu_config_key *row = hu_config_key_find(key);
     *node = row ? hu_keys_find(config->tree, row->name) : NULL;

@@ -69,6 +69,7 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
+/* Bounds are doubles; every bound of the table below 2^53 is exact. */
 static hu_status check_int(const hu_config_key *key, const hu_keys *node) {
     int64_t value;
     hu_status st = hu_keys_as_i64(node, &value);
@@ -92,6 +93,7 @@ hu_status hu_config_key_check(const hu_config_key *key, const hu_keys *node) {
     bool flag;
     if (key->type == HU_CONFIG_LIST)
         return hu_keys_kind_of(node) == HU_KEYS_LIST ? HU_OK : hu_keys_fail(node, "a list");
+    /* "auto" is a value where the table's default says so, whatever the type. */
     if (strcmp(key->preset, "auto") == 0 && is_auto(node)) return HU_OK;
     switch (key->type) {
     case HU_CONFIG_INT:

@@ -1,3 +1,4 @@
+/* config/used.c - which keys a verb reads, and which do not change a training. */
 #include "config/used.h"
 
 #include <stdio.h>
@@ -8,6 +9,7 @@
 static bool is_among(const char *key, const char *const *used) {
     for (; *used; used++) {
         size_t length = strcspn(*used, "*");
+        /* "gemm.*": all keys that begin so. */
         bool is_space = (*used)[length] == '*';
         if (is_space ? strncmp(key, *used, length) == 0 : strcmp(key, *used) == 0) return true;
     }

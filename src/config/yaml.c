@@ -21,6 +21,7 @@ typedef struct tree_builder {
     size_t values;
 } tree_builder;
 
+/* "name:line:column", counted from 1. */
 static void origin_of(const tree_builder *tree, const yaml_mark_t *mark, char *text,
                       size_t capacity) {
     snprintf(text, capacity, "%.400s:%zu:%zu", tree->name, mark->line + 1, mark->column + 1);
@@ -45,6 +46,7 @@ static hu_status syntax_error(const tree_builder *tree, const yaml_parser_t *par
                    parser->context ? ": " : "", parser->problem ? parser->problem : "bad YAML");
 }
 
+/* What YAML has and a configuration has not. Aliases could also make a small file a huge tree. */
 static hu_status check_event(tree_builder *tree, const yaml_event_t *event) {
     const yaml_char_t *anchor = NULL, *tag = NULL;
     if (event->type == YAML_SCALAR_EVENT) {
@@ -80,10 +82,12 @@ static hu_status place_node(tree_builder *tree, hu_keys *node) {
     return st;
 }
 
+/* In a map names and values take turns. */
 static bool expects_name(const tree_builder *tree) {
     return tree->open && hu_keys_kind_of(tree->open) == HU_KEYS_MAP && !tree->pending;
 }
 
+/* A name of the open map; the value that follows gets the name's place as its origin. */
 static hu_status take_name(tree_builder *tree, const yaml_event_t *event) {
     const char *name = (const char *)event->data.scalar.value;
     if (!*name) return fail_at(tree, event, "found an empty key, expected a name");
@@ -101,6 +105,7 @@ static hu_status take_name(tree_builder *tree, const yaml_event_t *event) {
     return hu_strdup(name, &tree->pending);
 }
 
+/* A text, or a list or map that is open from now on. */
 static hu_status take_value(tree_builder *tree, const yaml_event_t *event, hu_keys_kind kind) {
     if (expects_name(tree)) {
         if (kind != HU_KEYS_TEXT)
@@ -121,6 +126,7 @@ static hu_status take_value(tree_builder *tree, const yaml_event_t *event, hu_ke
     return HU_OK;
 }
 
+/* Streams, documents and ends; everything else is a value. */
 static hu_status take_event(tree_builder *tree, const yaml_event_t *event) {
     hu_status st = check_event(tree, event);
     if (st != HU_OK) return st;

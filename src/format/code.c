@@ -18,6 +18,7 @@ uint32_t hu_format_magnitude_bits(const hu_format *format, uint32_t code) {
     int scale = (field == 0 ? 0 : field - 1) + hu_format_emin(format) - man_bits;
     if (significand == 0) return 0;
     int exponent = top_bit(significand) + scale;
+    /* binary32's subnormals count units of 2^-149. */
     if (exponent < -126) return significand << (scale + 149);
     uint32_t aligned = significand << (23 - top_bit(significand));
     return ((uint32_t)(exponent + 127) << 23) | (aligned & 0x7FFFFFu);
@@ -31,6 +32,7 @@ static uint32_t nan_magnitude(const hu_format *format) {
     return has_nan ? magnitudes - 1 : 0;
 }
 
+/* Infinities and NaNs: HU_ERR_FORMAT where the format has no code for them. */
 static hu_status encode_special(const hu_format *format, uint32_t bits, uint32_t *magnitude) {
     int is_nan = bits > HU_F32_INFINITY;
     if (is_nan) *magnitude = nan_magnitude(format);
@@ -52,6 +54,7 @@ static hu_status encode_finite(const hu_format *format, uint32_t bits, uint32_t 
     }
     significand |= 1u << 23;
     int place = exponent > emin ? exponent : emin;
+    /* Places that the format cuts off: more below its smallest normal number. */
     int shift = 23 - man_bits + (place - exponent);
     uint64_t code =
         ((uint64_t)(uint32_t)(place - emin) << man_bits) + (shift < 32 ? significand >> shift : 0);
@@ -69,6 +72,7 @@ hu_status hu_format_encode(const hu_format *format, float x, uint32_t *code) {
     uint32_t sign_place = format->exp_bits + (uint32_t)format->man_bits;
     hu_status st = HU_OK;
     *code = 0;
+    /* FNUZ: the code of -0 is the NaN, so zero has no sign. */
     if (format->specials == HU_SPECIALS_FNUZ && bits > HU_F32_INFINITY) {
         *code = 1u << sign_place;
         return HU_OK;

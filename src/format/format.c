@@ -62,6 +62,7 @@ hu_format_draft hu_format_draft_of(const hu_format *format) {
     }};
 }
 
+/* The casts lose nothing: the draft was checked. */
 hu_format hu_format_of_draft(const hu_format_draft *draft) {
     return (hu_format){
         .exp_bits = (uint8_t)draft->value[HU_FIELD_EXP_BITS],
@@ -116,6 +117,8 @@ hu_status hu_format_draft_check(const hu_format_draft *draft, hu_format_field *f
     hu_status st = HU_OK;
     HU_TRY(check_choices(value, field));
     HU_TRY(check_widths(value, field));
+    /* Every value must be a float32: the largest exponent is the last field's that holds numbers,
+     * less the bias, and the smallest unit is 2^(1 - bias - man_bits). */
     int64_t top_field = ((int64_t)1 << value[HU_FIELD_EXP_BITS]) -
                         (value[HU_FIELD_SPECIALS] == HU_SPECIALS_IEEE ? 2 : 1);
     int64_t least = top_field - 127;                   /* emax <= 127 */
@@ -153,6 +156,7 @@ hu_format_limits hu_format_limits_of(const hu_format *format) {
     double max_finite = hu_f32_of_bits(hu_format_magnitude_bits(format, code_max));
     double min_normal = ldexp(1.0, emin);
     int has_subnormals = format->subnormals && man_bits > 0;
+    /* The quantum of subnormals, and of the smallest normal numbers. */
     double step = ldexp(1.0, emin - man_bits);
     return (hu_format_limits){
         .emin = emin,
@@ -162,6 +166,8 @@ hu_format_limits hu_format_limits_of(const hu_format *format) {
         .max_finite = max_finite,
         .min_normal = min_normal,
         .min_subnormal = has_subnormals ? step : min_normal,
+        /* Half a quantum above the largest number, and below the smallest: what nearest rounding
+         * decides by. */
         .overflow_threshold = max_finite + ldexp(0.5, emax - man_bits),
         .underflow_threshold = has_subnormals ? step / 2 : min_normal - step / 2,
     };

@@ -22,6 +22,8 @@ typedef struct named_format {
     }
 
 /* clang-format off */
+/* F(exponent bits, mantissa bits, total bias, specials, subnormals, overflow). Names are compared
+ * in lower case and may hold any character but ':'. */
 static const named_format table[] = {
     {"fp32",        F(8, 23, 127, IEEE, 1, INF), "IEEE 754 binary32, the carrier of all others"},
     {"tf32",        F(8, 10, 127, IEEE, 1, INF), "TensorFloat-32, 19 bits"},
@@ -59,6 +61,7 @@ uint32_t hu_format_named_count(void) {
     return NAMED_COUNT;
 }
 
+/* Row `index` of the table: its name, NULL behind the last. */
 const char *hu_format_named(uint32_t index, hu_format *format, const char **description) {
     if (index >= NAMED_COUNT) return NULL;
     if (format != NULL) *format = table[index].format;

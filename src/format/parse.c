@@ -35,6 +35,7 @@ static hu_status fail_expected(const parser *p, const char *expected) {
                    p->at + 1, found, expected);
 }
 
+/* Takes the word if it stands here. */
 static int accept_word(parser *p, const char *word) {
     size_t length = strlen(word);
     if (strncmp(p->text + p->at, word, length) != 0) return 0;
@@ -65,11 +66,13 @@ static hu_status read_number(parser *p, int is_signed, const char *expected, int
     return HU_OK;
 }
 
+/* A number for a field, and where it stands, for the message of a check that comes later. */
 static hu_status read_field(parser *p, hu_format_field field, int is_signed, const char *expected) {
     p->start[field] = p->at;
     return read_number(p, is_signed, expected, &p->draft.value[field]);
 }
 
+/* Specials bring the overflow behaviour that fits them; an option ovf= may change it. */
 static void set_specials(parser *p, hu_specials specials) {
     p->draft.value[HU_FIELD_SPECIALS] = specials;
     p->draft.value[HU_FIELD_OVERFLOW] = hu_format_default_overflow(specials);
@@ -136,6 +139,8 @@ done:
     return st;
 }
 
+/* What stands before the first ':'. Names of the table win over spellings, so "e4m3" is the row's.
+ */
 static hu_status read_base(parser *p) {
     size_t length = strcspn(p->text, ":");
     hu_format named;
@@ -179,6 +184,7 @@ static hu_status read_value(parser *p, hu_format_field field) {
     }
 }
 
+/* One option behind a ':', each at most once. */
 static hu_status read_option(parser *p) {
     static const struct {
         const char *key;
@@ -205,6 +211,7 @@ static hu_status read_format(parser *p) {
     HU_TRY(read_base(p));
     while (accept_word(p, ":")) HU_TRY(read_option(p));
     if (p->text[p->at] != '\0') return fail_expected(p, "':' or the end");
+    /* specials= changes the default overflow whatever the order of options. */
     if (p->is_given[HU_FIELD_SPECIALS] && !p->is_given[HU_FIELD_OVERFLOW])
         p->draft.value[HU_FIELD_OVERFLOW] =
             hu_format_default_overflow((hu_specials)p->draft.value[HU_FIELD_SPECIALS]);

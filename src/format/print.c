@@ -11,6 +11,7 @@
 
 enum { TEXT_MIN = 64 };
 
+/* Name of the format in the table, NULL if it has none. */
 static const char *table_name(const hu_format *format) {
     for (uint32_t i = 0; i < hu_format_named_count(); i++) {
         hu_format named;
@@ -29,6 +30,7 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, uint32_t ca
     va_end(args);
 }
 
+/* The options by which the format differs from a base, as read_format() would read them. */
 static void print_options(const hu_format *format, const hu_format *base, char *text,
                           uint32_t capacity) {
     int overflow = base->overflow;
@@ -79,6 +81,8 @@ hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity
     HU_TRY(hu_format_check(format));
     const char *name = table_name(format);
     int additional_bias = format->bias - (int)hu_format_default_bias(format->exp_bits);
+    /* The first of: a name of the table, Lee et al.'s spelling, the shortest with options. Each is
+     * read as the same format. */
     if (name != NULL)
         append(text, capacity, "%s", name);
     else if (format->specials == HU_SPECIALS_FIN && format->subnormals &&

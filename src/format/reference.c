@@ -60,6 +60,7 @@ static uint64_t rounded_code(const hu_format *format, hu_rounding rounding, uint
     return ((uint64_t)(uint32_t)(place - emin) << man_bits) + n;
 }
 
+/* What overflow gives, without its sign. */
 static uint32_t overflow_bits(const hu_format *format) {
     switch (format->overflow) {
     case HU_OVERFLOW_INF:
@@ -71,6 +72,8 @@ static uint32_t overflow_bits(const hu_format *format) {
     }
 }
 
+/* IEEE 754-2019, 7.4: modes that round toward zero on this side stay at the largest finite number.
+ */
 static int rounds_inward(hu_rounding rounding, int is_negative) {
     return rounding == HU_ROUND_TOWARD_ZERO || rounding == HU_ROUND_TO_ODD ||
            (rounding == HU_ROUND_UP && is_negative) || (rounding == HU_ROUND_DOWN && !is_negative);
@@ -85,6 +88,7 @@ static uint32_t rounded_bits(const hu_format *format, hu_rounding rounding, uint
         if (!rounds_inward(rounding, is_negative)) return overflow_bits(format);
         code = code_max;
     }
+    /* Flushing comes after rounding: what rounds up to the smallest normal number stays. */
     if (!format->subnormals && code < 1u << format->man_bits) return 0;
     return hu_format_magnitude_bits(format, (uint32_t)code);
 }

@@ -1,3 +1,4 @@
+/* show/chart.c - what all charts share: the look of a series, and the legend. */
 #include "show/chart.h"
 
 #include <stdio.h>

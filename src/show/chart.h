@@ -21,7 +21,7 @@ typedef struct hu_legend_item {
 enum { HU_LEGEND_MARKS, HU_LEGEND_LINES, HU_LEGEND_AREAS };
 void hu_legend_draw(hu_page *page, const hu_legend_item *item, size_t count, int kind);
 
-/* --- points: one number against another -------------------------------------------------------*/
+/* ---- points: one number against another ---- */
 
 typedef struct hu_chart_point {
     const char *label, *tip;
@@ -36,8 +36,7 @@ typedef struct hu_chart_point {
 void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, const char *x_title,
                      const char *y_title, const char *front_title);
 
-/* --- lines over steps
- * ---------------------------------------------------------------------------*/
+/* ---- lines over steps ---- */
 
 typedef struct hu_chart_mark {
     double x;
@@ -60,8 +59,7 @@ typedef struct hu_chart_line {
 void hu_chart_lines(hu_page *page, const hu_chart_line *line, size_t count, double smooth,
                     double top, const char *x_title, const char *y_title);
 
-/* --- exponent histograms
- * ------------------------------------------------------------------------*/
+/* ---- exponent histograms ---- */
 
 /* Where a format's numbers are, as log2: smallest kept, smallest normal, overflow. */
 typedef struct hu_chart_range {
@@ -87,8 +85,7 @@ typedef struct hu_chart_ridge {
 void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
                      const hu_chart_range *candidate, int series, const char *label);
 
-/* --- bits of groups over steps
- * ------------------------------------------------------------------*/
+/* ---- bits of groups over steps ---- */
 
 typedef struct hu_chart_span {
     double from, to; /* steps */
@@ -103,8 +100,7 @@ typedef struct hu_chart_row {
 
 void hu_chart_heat(hu_page *page, const hu_chart_row *row, size_t count, double steps);
 
-/* --- stacked bars
- * -------------------------------------------------------------------------------*/
+/* ---- stacked bars ---- */
 
 typedef struct hu_chart_bar {
     const char *label;

@@ -8,6 +8,7 @@
 
 enum { LEFT = 190, TOP = 24, ROW = 24 };
 
+/* Length of a whole bar. */
 static double total_of(const hu_chart_bar *bar, size_t parts) {
     double total = 0.0;
     for (size_t i = 0; i < parts; i++) total += bar->part[i];
@@ -22,6 +23,7 @@ static void draw_bar(hu_page *page, const hu_scale *x, const hu_chart_bar *bar,
     for (size_t i = 0; i < parts; i++) {
         double from = hu_scale_at(x, sum), to = hu_scale_at(x, sum + bar->part[i]);
         sum += bar->part[i];
+        /* Below a twentieth of a pixel nothing would be seen. */
         if (to - from < 0.05) continue;
         hu_series_class((int)i, style, sizeof style);
         snprintf(name, sizeof name, "area %s", style);

@@ -14,6 +14,7 @@ static int level_of(double bits) {
     return (int)lround(fmin(fmax(level, 0.0), LEVELS - 1));
 }
 
+/* A stretch of steps in which the group's bits did not change; wide ones show their number. */
 static void draw_span(hu_page *page, const hu_scale *x, const hu_chart_row *row,
                       const hu_chart_span *span, double y) {
     char name[32], tip[256];

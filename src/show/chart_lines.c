@@ -20,6 +20,7 @@ static size_t strip_rows(const hu_chart_line *line, size_t count) {
     return rows;
 }
 
+/* Scales that hold every finite point; `top` cuts the y of a run that explodes. */
 static plot make_plot(const hu_chart_line *line, size_t count, double top) {
     double x_high = 1.0, y_low = INFINITY, y_high = -INFINITY;
     for (size_t i = 0; i < count; i++)
@@ -36,6 +37,7 @@ static plot make_plot(const hu_chart_line *line, size_t count, double top) {
     return made;
 }
 
+/* Height of a value; what lies outside the plot stands at its edge. */
 static double clamped(const plot *p, double value) {
     return hu_scale_at(&p->y, fmin(fmax(value, p->y.low), p->y.high));
 }
@@ -107,6 +109,7 @@ static void draw_strip(hu_page *page, const plot *p, const hu_chart_line *line, 
     hu_series_class(line->series, style, sizeof style);
     hu_svg_line(page, p->frame.left, y + 5, p->frame.right, y + 5, "grid");
     snprintf(name, sizeof name, "skip %s", style);
+    /* Of very many ticks every nth, for the size of the file. */
     size_t every = line->skipped_count / MAX_TICKS + 1;
     for (size_t k = 0; k < line->skipped_count; k += every) {
         double x = hu_scale_at(&p->x, line->skipped[k].x);
@@ -139,6 +142,7 @@ void hu_chart_lines(hu_page *page, const hu_chart_line *line, size_t count, doub
     double height = PLOT_HEIGHT + (rows ? 22.0 + ROW * (double)rows : 0.0);
     hu_svg_begin(page, HU_CHART_WIDTH, height, HU_CHART_LEAST, y_title);
     hu_axes_draw(page, &p.frame, &p.x, x_title, &p.y, y_title);
+    /* The first run is drawn last, so that it lies on top. */
     for (size_t i = count; i-- > 0;) draw_line(page, &p, &line[i], smooth, count <= 2);
     draw_strips(page, &p, line, count);
     hu_svg_end(page);

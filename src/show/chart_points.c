@@ -33,6 +33,7 @@ static void take(layout *plot, box made) {
     if (plot->boxes < MAX_BOXES) plot->taken[plot->boxes++] = made;
 }
 
+/* Whether a name fits there: inside the plot and over nothing that is taken. */
 static bool is_free(const layout *plot, const box *wanted, bool may_cross) {
     const hu_frame *frame = &plot->frame;
     if (wanted->x < frame->left || wanted->x + wanted->width > frame->right + 10) return false;
@@ -86,6 +87,7 @@ static layout make_layout(const hu_chart_point *point, size_t count) {
     return plot;
 }
 
+/* Points without an accuracy, or far below, stand at the bottom. */
 static double y_of(const layout *plot, const hu_chart_point *point) {
     bool is_low = point->is_absent || is_below(plot, point);
     return is_low ? plot->frame.bottom - 9 : hu_scale_at(&plot->y, point->y);
@@ -137,6 +139,7 @@ static void draw_mark(hu_page *page, const layout *plot, const hu_chart_point *p
                 point->is_front ? 6.5 : 5.0, name, point->tip);
 }
 
+/* Closer than 3 pixels: their marks cannot be told apart, so one name stands for both. */
 static bool coincide(const layout *plot, const hu_chart_point *a, const hu_chart_point *b) {
     double dx = hu_scale_at(&plot->x, a->x) - hu_scale_at(&plot->x, b->x);
     double dy = y_of(plot, a) - y_of(plot, b);
@@ -185,6 +188,7 @@ static void draw_name(hu_page *page, layout *plot, const hu_chart_point *point, 
 
 static void draw_names(hu_page *page, layout *plot, const hu_chart_point *point, size_t count) {
     char text[200];
+    /* Points of the front choose their places first. */
     for (int front = 1; front >= 0; front--)
         for (size_t i = 0; i < count; i++) {
             if (point[i].is_front != (front == 1)) continue;
@@ -200,6 +204,8 @@ void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, c
     hu_axes_draw(page, &plot.frame, &plot.x, x_title, &plot.y, y_title);
     draw_front(page, &plot, point, count);
     for (size_t i = 0; i < count; i++) draw_range(page, &plot, &point[i]);
+    /* Names are placed when all marks and ranges are known; marks are drawn last, over the lines.
+     */
     draw_names(page, &plot, point, count);
     for (size_t i = 0; i < count; i++) draw_mark(page, &plot, &point[i]);
     if (front_title) {

@@ -43,10 +43,12 @@ static hu_scale fit_exponents(const hu_chart_ridge *ridge, size_t count) {
     return hu_scale_exact(low - 1.0, high + 1.0, NAME_WIDTH, PLOT_RIGHT);
 }
 
+/* Pixels of an exponent; beyond the plot: its edge. */
 static double place(const panel *p, double exponent) {
     return hu_scale_at(&p->x, fmin(fmax(exponent, p->x.low), p->x.high));
 }
 
+/* Bar of a format: subnormal numbers, then normal ones, up to overflow. */
 static void draw_range(hu_page *page, const panel *p, const hu_chart_range *range, double y,
                        double height) {
     double vanish = place(p, range->vanish), normal = place(p, range->normal);
@@ -86,6 +88,7 @@ static void draw_part(hu_page *page, const panel *p, const hu_chart_ridge *ridge
     hu_svg_path_end(page, true, NULL);
 }
 
+/* Percent that would be lost, in a colour that grows with it. */
 static void put_share(hu_page *page, double x, double y, double share) {
     const char *name = share >= 0.1    ? "lost3 end"
                        : share >= 0.01 ? "lost2 end"
@@ -101,6 +104,7 @@ static void put_share(hu_page *page, double x, double y, double share) {
         hu_svg_format(page, x, y, name, share < 0.0995 ? "%.1f" : "%.0f", 100.0 * share);
 }
 
+/* Right edge of column i: 0 as trained, then the candidates. */
 static double column(int i) {
     return PLOT_RIGHT + COLUMN * (i + 1) + 2.0;
 }

@@ -1,3 +1,5 @@
+/* show/csv.c - rows are made in memory and written whole, so that a crash costs at most the row
+ * that is being made. Quoting: RFC 4180. */
 #include "show/csv.h"
 
 #include <errno.h>
@@ -25,6 +27,7 @@ static hu_status io_error(const hu_csv *csv, const char *what) {
                    errno == ENOSPC ? "no space left" : strerror(errno));
 }
 
+/* A cell of the row being made; behind the last one the line end. */
 static hu_status put_text(hu_csv *csv, const char *text) {
     hu_status st;
     bool needs_quotes = strpbrk(text, ",\"\r\n") != NULL;
@@ -94,6 +97,7 @@ hu_status hu_csv_open(const char *path, const char *const *titles, int columns, 
     hu_csv *made = block;
     made->columns = columns;
     HU_TRY(hu_strdup(path, &made->path));
+    /* Appending: reads may go anywhere, writes go to the end. */
     made->file = fopen(path, "a+");
     if (!made->file) HU_TRY(io_error(made, "open"));
     rewind(made->file);

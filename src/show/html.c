@@ -1,7 +1,9 @@
+/* show/html.c - the frame of a page. One file without scripts, fonts or pictures from elsewhere. */
 #include "show/html.h"
 
 #include <string.h>
 
+/* <tag class="...">text</tag>; the text is escaped. */
 static void element(hu_page *page, const char *tag, const char *class_name, const char *text) {
     hu_page_put(page, "<%s%s%s%s>", tag, *class_name ? " class=\"" : "", class_name,
                 *class_name ? "\"" : "");
@@ -15,6 +17,7 @@ void hu_html_begin(hu_page *page, const char *title, const char *subtitle) {
                       "<meta name=\"color-scheme\" content=\"light dark\"/>\n");
     element(page, "title", "", title);
     hu_page_put(page, "<style>\n");
+    /* A piece of a page is bounded (page.c): the style sheet goes line by line. */
     for (const char *part = hu_html_style; *part; part += strcspn(part, "\n") + 1)
         hu_page_put(page, "%.*s\n", (int)strcspn(part, "\n"), part);
     hu_page_put(page, "</style>\n</head>\n<body>\n<main>\n<header>\n");

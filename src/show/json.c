@@ -1,3 +1,4 @@
+/* show/json.c - numbers and texts of JSON. 17 significant digits give every double back. */
 #include "show/json.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ double hu_json_real(const json_t *object, const char *path) {
     return json_is_number(object) ? json_number_value(object) : (double)NAN;
 }
 
+/* Jansson's text into a block of ours; drops the reference to the object. */
 static hu_status dump(json_t *object, size_t layout, const char *end, char **text) {
     *text = NULL;
     char *made = object ? json_dumps(object, layout | JSON_REAL_PRECISION(17)) : NULL;

@@ -1,3 +1,4 @@
+/* show/page.c - text of a page, and its escapes. */
 #include "show/page.h"
 
 #include <stdarg.h>
@@ -28,6 +29,7 @@ void hu_page_put(hu_page *page, const char *format, ...) {
     }
 }
 
+/* What stands for a byte, NULL for itself. Texts that are not UTF-8 keep their ASCII part. */
 static const char *escape_of(unsigned char c, bool is_utf8) {
     switch (c) {
     case '&':

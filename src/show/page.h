@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 
 /* Start with {0}. */
+/* Starts as {0}. */
 typedef struct hu_page {
     hu_byte_writer out;
     hu_status status;

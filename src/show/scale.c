@@ -1,9 +1,11 @@
+/* show/scale.c - linear scales and their round numbers. */
 #include "show/scale.h"
 
 #include <math.h>
 
 #include "show/svg.h"
 
+/* 1, 2, 5 or 10 times a power of ten, nearest to span / wanted on a logarithmic scale. */
 static double round_step(double span, int wanted) {
     double raw = span / wanted, power = pow(10.0, floor(log10(raw)));
     double part = raw / power;
@@ -23,6 +25,7 @@ hu_scale hu_scale_exact(double low, double high, double from, double to) {
 hu_scale hu_scale_fit(double low, double high, double from, double to) {
     hu_scale scale = hu_scale_exact(low, high, from, to);
     double step = round_step(scale.high - scale.low, 6);
+    /* 1e-9 of a step: a number that is round but for its last bits is not pushed outward. */
     scale.low = step * floor(scale.low / step + 1e-9);
     scale.high = step * ceil(scale.high / step - 1e-9);
     return scale;

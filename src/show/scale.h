@@ -21,6 +21,7 @@ hu_scale hu_scale_fit(double low, double high, double from, double to);
 /* The same with the ends as they are. */
 hu_scale hu_scale_exact(double low, double high, double from, double to);
 
+/* Pixels of a value. */
 double hu_scale_at(const hu_scale *scale, double value);
 
 /* About `wanted` round numbers inside. */

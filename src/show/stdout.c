@@ -1,3 +1,4 @@
+/* show/stdout.c - results of verbs, for people or for programs. */
 #include "show/stdout.h"
 
 #include <errno.h>

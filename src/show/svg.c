@@ -1,3 +1,4 @@
+/* show/svg.c - shapes as text. A tenth of a pixel is enough and keeps files small. */
 #include "show/svg.h"
 
 #include <stdarg.h>
@@ -123,6 +124,7 @@ void hu_svg_path_end(hu_page *page, bool is_closed, const char *tip) {
     end_shape(page, "path", tip);
 }
 
+/* Three classes of letters at 12 pixels; bytes within a UTF-8 sequence have no width. */
 double hu_svg_text_width(const char *text) {
     double width = 0.0;
     for (; *text; text++) {

@@ -1,5 +1,5 @@
 /* show/svg.h - shapes of an inline SVG picture. Colours, fonts and strokes are CSS classes
- * (report/style.c), so that the page's light or dark scheme reaches them. Lengths in pixels of the
+ * (html_style.c), so that the page's light or dark scheme reaches them. Lengths in pixels of the
  * picture, y downward; numbers must be finite. A tip is what the mouse shows, NULL: none. */
 #ifndef HU_SHOW_SVG_H
 #define HU_SHOW_SVG_H
@@ -17,6 +17,7 @@ void hu_svg_end(hu_page *page);
 void hu_svg_group(hu_page *page, const char *class_name);
 void hu_svg_group_end(hu_page *page);
 
+/* A line from (x1, y1) to (x2, y2); a rectangle by its upper left corner. */
 void hu_svg_line(hu_page *page, double x1, double y1, double x2, double y2, const char *class_name);
 void hu_svg_rect(hu_page *page, double x, double y, double width, double height,
                  const char *class_name, const char *tip);

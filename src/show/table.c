@@ -1,3 +1,4 @@
+/* show/table.c - tables of text: all cells first, then the widths of columns, then the lines. */
 #include "show/table.h"
 
 #include <inttypes.h>
@@ -84,6 +85,7 @@ typedef struct column_layout {
     bool is_right;
 } column_layout;
 
+/* Width of a column, and whether its cells are numbers; titles and "-" do not decide that. */
 static column_layout layout_of(const hu_table *table, int column) {
     column_layout layout = {0, false};
     bool is_numeric = true;

@@ -18,7 +18,7 @@ hu_status hu_table_cell(hu_table *table, const char *format, ...)
 
 /* The whole text: titles, a line of dashes, rows; columns two blanks apart. A column whose cells
  * (all but "" and "-") begin like numbers is aligned right, others left; no blanks at line ends.
- * Owner frees *text with hu_free. Proof: tests/unit/report_table_test.c. */
+ * Owner frees *text with hu_free. Proof: tests/unit/show_table_test.c. */
 hu_status hu_table_print(const hu_table *table, char **text);
 
 enum { HU_GROUPED_BYTES = 32 };

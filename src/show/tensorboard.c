@@ -40,6 +40,7 @@ static hu_status io_error(const hu_tensorboard *board, const char *what) {
                    errno == ENOSPC ? "no space left" : strerror(errno));
 }
 
+/* Seconds since 1970, as TensorBoard wants them. */
 static double wall_time(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -48,6 +49,7 @@ static double wall_time(void) {
 
 /* --- writing -----------------------------------------------------------------------------------*/
 
+/* One record: length (8 bytes), its CRC, the message, its CRC. Source: TensorFlow (TFRecord). */
 static hu_status write_event(hu_tensorboard *board, Hu__Event *event) {
     hu_status st;
     hu_byte_writer *record = &board->record;
@@ -143,6 +145,7 @@ hu_status hu_tensorboard_exponents(hu_tensorboard *board, int64_t step, const ch
 
 /* --- opening -----------------------------------------------------------------------------------*/
 
+/* Protobuf-c gets its memory from us, so that the ledger's allocator counts it. */
 static void *take(void *context, size_t bytes) {
     void *block = NULL;
     (void)context;

@@ -1,3 +1,5 @@
+/* store/checkpoint.c - checkpoint files in a directory: names, saving, removal of old ones, search
+ * for the newest sound one. The bytes of a file are container.c's. */
 #include "store/checkpoint.h"
 
 #include <dirent.h>
@@ -19,6 +21,7 @@
 
 enum { FILE_NAME_BYTES = 40, PROBE_BLOCK_BYTES = 1 << 20 };
 
+/* Twelve digits, so that names sort like steps in listings. */
 static void file_name(int64_t step, char name[FILE_NAME_BYTES]) {
     snprintf(name, FILE_NAME_BYTES, "step-%012lld.hulp", (long long)step);
 }
@@ -41,6 +44,7 @@ typedef struct listing {
     size_t count;
 } listing;
 
+/* A directory holds few checkpoints: one more element at a time is enough. */
 static hu_status append(listing *list, int64_t step) {
     void *block = list->steps;
     size_t bytes;
@@ -94,6 +98,7 @@ static bool is_left_over(const char *name) {
     return process == (long)getpid() || (kill((pid_t)process, 0) != 0 && errno == ESRCH);
 }
 
+/* A failure is left alone: the next save tries again. */
 static void remove_file(const char *directory, const char *name) {
     char *path;
     if (hu_path_join(directory, name, &path) != HU_OK) return;
@@ -110,6 +115,7 @@ static void remove_left_overs(const char *directory) {
     closedir(stream);
 }
 
+/* Keeps the `keep` newest files up to step `newest`. Files of later steps stay. */
 static void remove_old(const char *directory, int64_t newest, int keep) {
     listing list;
     char name[FILE_NAME_BYTES];
@@ -199,6 +205,7 @@ hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *d
     HU_TRY(hu_directory_create(directory));
     file_name(writer->step, name);
     HU_TRY(hu_path_join(directory, name, &path));
+    /* The new file is durable before an old one goes. */
     HU_TRY(write_file(writer, path));
     remove_old(directory, writer->step, keep);
 done:
@@ -206,6 +213,7 @@ done:
     return st;
 }
 
+/* Writes and removes as many bytes as a checkpoint has: a full disk shows before the training. */
 hu_status hu_checkpoint_probe(const char *directory, size_t bytes) {
     hu_status st = HU_OK;
     char *path = NULL;
@@ -229,6 +237,7 @@ done:
     return st;
 }
 
+/* An opened file; sections point into data, which is aligned to 64 bytes. */
 struct hu_checkpoint {
     char *path;
     uint8_t *data;
@@ -313,6 +322,7 @@ static hu_status open_first_sound(const char *directory, const listing *list,
         hu_status st = open_step(directory, list->steps[i], checkpoint);
         if (st == HU_OK || st == HU_ERR_MEMORY) return st;
         append_line(warning, capacity, hu_last_error());
+        /* Only the newest file's failure is the caller's if no file is sound. */
         if (i > 0) continue;
         newest = st;
         snprintf(newest_error, sizeof newest_error, "%s", hu_last_error());

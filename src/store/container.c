@@ -1,3 +1,6 @@
+/* store/container.c - the layout of a checkpoint file: prologue, table, checksum, sections. The
+ * order of checks when reading is the order of trust: no field is used before the size that it
+ * implies is known to lie within the file, no entry before the header's checksum holds. */
 #include "store/container.h"
 
 #include <string.h>
@@ -12,6 +15,7 @@ static const char magic[8] = {'H', 'U', 'L', 'P', 'C', 'K', 'P', 'T'};
 
 enum {
     PROLOGUE_BYTES = 32, /* magic, version, count, file bytes, step */
+    /* Name, then offset, bytes and checksum of the data, 8 bytes each. */
     ENTRY_BYTES = HU_CONTAINER_NAME_BYTES + 24,
     CHECKSUM_BYTES = 8
 };
@@ -35,6 +39,7 @@ static size_t find(const hu_section *sections, size_t end, const char *name) {
     return i;
 }
 
+/* What the writer refuses is what the reader refuses: a file that was written can be read. */
 static hu_status check_sections(int64_t step, const hu_section *sections, size_t count) {
     if (step < 0)
         return hu_fail(HU_ERR_ARGUMENT, "checkpoint step: found %lld, expected >= 0",
@@ -57,6 +62,7 @@ static hu_status check_sections(int64_t step, const hu_section *sections, size_t
     return HU_OK;
 }
 
+/* One entry of the table. *end moves behind the section's data. */
 static hu_status write_entry(const hu_section *section, size_t *end, hu_byte_writer *header) {
     hu_status st = HU_OK;
     char name[HU_CONTAINER_NAME_BYTES] = {0};
@@ -82,6 +88,7 @@ hu_status hu_container_write_header(int64_t step, const hu_section *sections, si
     HU_TRY(hu_write_bytes(header, magic, sizeof magic));
     HU_TRY(hu_write_u32(header, HU_CONTAINER_VERSION));
     HU_TRY(hu_write_u32(header, (uint32_t)count));
+    /* The file's size is known when all entries are: the field is filled in behind them. */
     size_t size_offset = header->size;
     HU_TRY(hu_write_u64(header, 0));
     HU_TRY(hu_write_u64(header, (uint64_t)step));
@@ -93,6 +100,7 @@ done:
     return st;
 }
 
+/* Both checksums are XXH64 with seed 0. */
 static hu_status check_checksum(const hu_byte_reader *reader, size_t offset, const char *field,
                                 uint64_t found, uint64_t expected) {
     if (found == expected) return HU_OK;
@@ -146,6 +154,7 @@ done:
     return st;
 }
 
+/* The name of an entry, padded with zeros to its full field: one file has one spelling. */
 static hu_status read_name(hu_byte_reader *reader, const hu_container *container, size_t index,
                            const char **name) {
     const uint8_t *bytes;
@@ -191,6 +200,7 @@ static hu_status check_place(const hu_byte_reader *reader, const char *name, uin
     return HU_OK;
 }
 
+/* One entry of the table and the section it describes; *end moves behind the section. */
 static hu_status read_entry(hu_byte_reader *reader, hu_container *container, size_t index,
                             size_t *end) {
     hu_status st = HU_OK;
@@ -224,6 +234,8 @@ hu_status hu_container_parse(const char *file, const uint8_t *data, size_t bytes
     HU_TRY(hu_alloc_array(count, sizeof(hu_section), &block));
     container->sections = block;
     container->count = count;
+    /* Sections begin behind the table and its checksum. The entries say where, and must say the
+     * only place that is possible. */
     size_t end = reader.offset + count * ENTRY_BYTES + CHECKSUM_BYTES;
     for (size_t i = 0; i < count; i++) HU_TRY(read_entry(&reader, container, i, &end));
     reader.offset = end;

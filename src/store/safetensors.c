@@ -92,11 +92,13 @@ static hu_status check_tiling(hu_safetensors *file) {
                    file->file, file->bytes - next);
 }
 
+/* A name may occur once among arrays and once among the texts. */
 static hu_status second_name(const hu_safetensors *file, const char *what, const char *name) {
     return hu_fail(HU_ERR_CORRUPT, "%s: %s '%.100s': found it a second time, expected it once",
                    file->file, what, name);
 }
 
+/* Sorted by name for binary search; equal names are neighbours then. */
 static hu_status index_names(hu_safetensors *file) {
     void *block;
     hu_safetensors_header *header = &file->header;
@@ -145,6 +147,7 @@ hu_status hu_safetensors_parse(const char *name, const uint8_t *data, size_t byt
     HU_TRY(hu_strdup(name, &file->file));
     HU_TRY(read_length(&reader, &length));
     HU_TRY(hu_read_span(&reader, "header", length, &text));
+    /* The header is checked as text, then each array by itself, then their tiling, then names. */
     HU_TRY(hu_safetensors_header_parse(name, text, length, LENGTH_BYTES, &file->header));
     file->data = text + length;
     file->bytes = hu_reader_left(&reader);
@@ -225,6 +228,7 @@ done:
     return st;
 }
 
+/* F64: the only dtype whose numbers are rounded. */
 static hu_status read_doubles(hu_byte_reader *reader, const char *name, size_t count,
                               float *values) {
     hu_status st = HU_OK;
@@ -253,6 +257,7 @@ hu_status hu_safetensors_read(const hu_safetensors *file, const hu_safetensor *t
 
 /* ---- writing ---- */
 
+/* JSON text goes straight into the bytes of the file. */
 static hu_status put_text(hu_byte_writer *out, const char *text) {
     return hu_write_bytes(out, text, strlen(text));
 }
@@ -309,6 +314,7 @@ done:
     return st;
 }
 
+/* A name that is empty, repeated, reserved or not UTF-8, and a shape that is none. */
 static hu_status check_source(const hu_safetensor_source *tensors, size_t index) {
     const char *name = tensors[index].name;
     hu_status st = hu_shape_check(&tensors[index].shape);
@@ -338,6 +344,7 @@ hu_status hu_safetensors_print(const hu_safetensor_source *tensors, size_t count
         HU_TRY(put_entry(&out, &tensors[i], &begin));
     }
     HU_TRY(put_text(&out, "}"));
+    /* Blanks behind the JSON, which the format allows, bring the data to a multiple of 8 bytes. */
     while (out.size % ALIGNMENT) HU_TRY(put_text(&out, " "));
     hu_writer_patch_u64(&out, 0, out.size - LENGTH_BYTES);
     HU_TRY(hu_writer_reserve(&out, begin));

@@ -20,7 +20,7 @@ typedef struct hu_safetensors hu_safetensors;
  * that the arrays tile the data. data is borrowed and must outlive *result; file stands in messages
  * (copied). HU_ERR_CORRUPT (file, offset or tensor, found, expected); HU_ERR_UNSUPPORTED for a
  * dtype that is not known and for more than 8 extents; HU_ERR_MEMORY. Owner frees with
- * hu_safetensors_free. Proof: tests/unit/tensor_safetensors_test.c, tests/fuzz/safetensors_fuzz.c.
+ * hu_safetensors_free. Proof: tests/unit/store_safetensors_test.c, tests/fuzz/safetensors_fuzz.c.
  */
 hu_status hu_safetensors_parse(const char *file, const uint8_t *data, size_t bytes,
                                hu_safetensors **result);

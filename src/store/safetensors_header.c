@@ -32,6 +32,7 @@ typedef struct scanner {
 static hu_status fail_at(const scanner *s, size_t place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* HU_ERR_CORRUPT with the file, the offset of `place` in it, and the tensor that is being read. */
 static hu_status fail_at(const scanner *s, size_t place, const char *format, ...) {
     char message[512], where[LABEL_BYTES + 16] = "";
     va_list args;
@@ -104,6 +105,7 @@ static int32_t hex_unit(const scanner *s, size_t place) {
     return unit;
 }
 
+/* The 1 to 4 bytes of a code point. */
 static void put_utf8(scanner *s, uint32_t code) {
     if (code < 0x80) {
         *s->room++ = (char)code;
@@ -132,6 +134,7 @@ static hu_status take_unit(scanner *s) {
     return HU_OK;
 }
 
+/* An escape behind its backslash: a letter, or \u with digits. */
 static hu_status take_escape(scanner *s) {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     char what[32];
@@ -195,6 +198,7 @@ static hu_status take_number(scanner *s, int64_t *value) {
     *value = 0;
     for (; s->next < s->bytes && s->text[s->next] >= '0' && s->text[s->next] <= '9'; s->next++) {
         int digit = s->text[s->next] - '0';
+        /* Compared before it is multiplied: the sum cannot overflow. */
         if (*value > (INT64_MAX - digit) / 10)
             return fail_at(s, start, "found a number of 2^63 or more, expected a smaller one");
         *value = 10 * *value + digit;
@@ -206,6 +210,7 @@ static hu_status take_number(scanner *s, int64_t *value) {
     return HU_OK;
 }
 
+/* The word of "dtype"; the message of an unknown one names all known. */
 static hu_status take_dtype(scanner *s, hu_safetensor *tensor) {
     const char *name;
     char list[256] = "";
@@ -223,6 +228,7 @@ static hu_status take_dtype(scanner *s, hu_safetensor *tensor) {
                    tensor->name, name, list);
 }
 
+/* Extents from slowest to fastest, at most HU_MAX_RANK. They may be 0. */
 static hu_status take_shape(scanner *s, hu_safetensor *tensor) {
     bool more;
     hu_status st;
@@ -241,6 +247,7 @@ done:
     return st;
 }
 
+/* [begin, end) in bytes behind the header. Whether they lie within the file is not known here. */
 static hu_status take_offsets(scanner *s, hu_safetensor *tensor) {
     hu_status st;
     int64_t begin, end;
@@ -255,6 +262,7 @@ done:
     return st;
 }
 
+/* The three fields of an array, in any order, each once. */
 static hu_status take_tensor(scanner *s, hu_safetensor *tensor) {
     static const struct {
         const char *name;
@@ -294,6 +302,7 @@ static hu_status grow(size_t count, size_t *capacity, size_t element_bytes, void
     return st;
 }
 
+/* "__metadata__": a map of texts, no other values. */
 static hu_status take_metadata(scanner *s, hu_safetensors_header *header) {
     bool more;
     hu_status st;
@@ -315,6 +324,7 @@ done:
     return st;
 }
 
+/* One pair of the header's map: an array, or the metadata, which may come once. */
 static hu_status take_entry(scanner *s, hu_safetensors_header *header, bool *had_metadata) {
     hu_status st;
     const char *name;
