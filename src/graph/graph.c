@@ -33,6 +33,7 @@ void hu_graph_free(hu_graph *graph) {
         hu_free(graph->value[v].uses);
     }
     for (uint32_t n = 0; n < graph->node_count; n++) free_node(&graph->node[n]);
+    hu_name_table_free(&graph->names);
     hu_free(graph->value);
     hu_free(graph->node);
     hu_free(graph->use);
@@ -67,7 +68,9 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
                              .producer = HU_NONE,
                              .needs_grad = role == HU_VALUE_PARAMETER};
     HU_TRY(hu_strdup(name, &value->name));
-    *id = graph->value_count++;
+    graph->value_count++; /* from now on hu_graph_free frees the name */
+    HU_TRY(hu_name_table_add(&graph->names, value->name, graph->value_count - 1));
+    *id = graph->value_count - 1;
 done:
     return st;
 }
@@ -317,9 +320,8 @@ uint32_t hu_contribution_use(const hu_graph *graph, hu_value_id v, uint32_t k) {
 }
 
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
-    for (uint32_t v = 0; v < graph->value_count; v++)
-        if (strcmp(graph->value[v].name, name) == 0) return v;
-    return HU_NONE;
+    const hu_name_entry *entry = hu_name_table_find(&graph->names, name);
+    return entry ? entry->id : HU_NONE;
 }
 
 void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer) {

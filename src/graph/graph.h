@@ -5,6 +5,7 @@
  */
 #ifndef HU_GRAPH_GRAPH_H
 #define HU_GRAPH_GRAPH_H
+#include "graph/name_table.h"
 #include "op/op.h"
 
 #define HU_NONE UINT32_MAX
@@ -55,6 +56,7 @@ typedef struct hu_graph {
     hu_value_info *value;
     hu_node *node;
     hu_use *use;
+    hu_name_table names; /* of the values */
     uint32_t value_count, node_count, use_count;
     uint32_t value_capacity, node_capacity, use_capacity;
     hu_value_id image, label; /* the two inputs */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -197,11 +198,36 @@ static void test_no_memory(void **state) {
     }
 }
 
+/* As many as an unrolled model has; a search along the list would take minutes. */
+static void test_many_names(void **state) {
+    (void)state;
+    enum { MANY = 100000 };
+    fixture f;
+    char name[32];
+    hu_value_id id;
+    open_graph(&f);
+    uint32_t first = f.graph->value_count;
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "layer%u.out", i);
+        assert_int_equal(hu_graph_input(f.graph, name, &scalar, &id), HU_OK);
+        assert_int_equal(id, first + i);
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "layer%u.out", i);
+        assert_int_equal(hu_graph_find(f.graph, name), first + i);
+    }
+    assert_int_equal(hu_graph_find(f.graph, "layer100000.out"), HU_NONE);
+    assert_int_equal(hu_graph_find(f.graph, ""), HU_NONE);
+    assert_int_equal(hu_graph_input(f.graph, "layer7.out", &scalar, &id), HU_ERR_ARGUMENT);
+    hu_graph_free(f.graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_and_shapes),    cmocka_unit_test(test_uses_in_consumer_order),
         cmocka_unit_test(test_needs_grad),          cmocka_unit_test(test_errors_name_the_node),
         cmocka_unit_test(test_finish_needs_a_loss), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_many_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
