@@ -113,7 +113,7 @@ static void print_cause(const hu_explaining *x, const hu_death *death) {
         puts("It only passed on what it got:");
         break;
     case HU_CAUSE_GIVEN:
-        if (value->role == HU_VALUE_INPUT)
+        if (hu_is_loaded(value))
             puts("The data set has them.");
         else
             puts(death->step == 0 ? "The training began with such weights (see model.init)."

@@ -1,5 +1,7 @@
 #include "engine/forward.h"
 
+#include <string.h>
+
 #include "engine/call.h"
 #include "engine/facts.h"
 #include "engine/tally.h"
@@ -38,38 +40,51 @@ static void forward_node(hu_run *run, uint32_t n) {
     if (!run->exec[n].is_lazy) forward_region(run, n);
 }
 
-/* Labels that name no class count as NaN: the loss makes NaN of them. */
-static void check_labels(const hu_run *run, int64_t count, const float *labels,
-                         hu_round_counts *counts) {
-    const hu_node *loss = &run->graph->node[run->graph->loss_node];
-    int64_t classes = run->graph->value[loss->in[0]].elements;
-    counts->elements += (uint64_t)count;
-    for (int64_t i = 0; i < count; i++) {
-        bool inside = labels[i] >= 0.0f && (double)labels[i] < (double)classes;
-        counts->nan += !inside || (float)(int64_t)labels[i] != labels[i];
+/* Looks at the targets of a chunk: what a loss cannot use counts as NaN, which the loss makes of it
+ * too. A target of several losses is counted by the first of them. */
+static void check_target(const hu_run *run, hu_value_id v, int64_t count, const float *target,
+                         hu_thread *thread) {
+    hu_round_counts *counts = &thread->tally[hu_tally_of_value(run, v)].counts, others;
+    hu_round_counts_clear(&others);
+    for (int k = 0; k < run->graph->loss_count; k++) {
+        if (hu_graph_loss_target(run->graph, k) != v) continue;
+        thread->units[k] += hu_graph_count_units(run->graph, k, count, target, counts);
+        counts = &others;
     }
 }
 
-static void load_chunk(hu_run *run, const hu_source *source, int64_t c, hu_thread *thread) {
-    const hu_graph *graph = run->graph;
-    const hu_slot *label = &run->value[graph->label];
-    hu_visit visit = hu_visit_begin(run, thread, HU_NONE, HU_FORWARD, c);
-    float *x = hu_visit_room(&visit, graph->image);
-    float *y = hu_bump_take(&visit.bump, (size_t)visit.count * sizeof(float));
-    source->fill(source->context, visit.first, visit.count, x, y);
-    hu_visit_store(&visit, graph->image, x);
-    hu_storage_write(&label->storage, label->data, visit.first, visit.count, y);
-    check_labels(run, visit.count, y, &thread->tally[hu_tally_of_value(run, graph->label)].counts);
+/* Targets are stored as they come; inputs are rounded. */
+static void load_field(hu_visit *visit, const hu_source *source, uint32_t field) {
+    hu_run *run = visit->run;
+    hu_value_id v = run->graph->loaded[field];
+    const hu_slot *slot = &run->value[v];
+    if (run->graph->value[v].role == HU_VALUE_INPUT) {
+        float *x = hu_visit_room(visit, v);
+        source->fill(source->context, field, visit->first, visit->count, x);
+        hu_visit_store(visit, v, x);
+        return;
+    }
+    float *y = hu_bump_take(&visit->bump, (size_t)(visit->count * slot->elements) * sizeof(float));
+    source->fill(source->context, field, visit->first, visit->count, y);
+    hu_storage_write(&slot->storage, slot->data, visit->first, visit->count, y);
+    check_target(run, v, visit->count, y, visit->thread);
 }
 
 static void load_batch(hu_run *run, const hu_source *source) {
+    const hu_graph *graph = run->graph;
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
-    for (int64_t c = 0; c < run->chunks; c++)
-        load_chunk(run, source, c, &run->thread[hu_thread_number()]);
-    hu_value_id image = run->graph->image, label = run->graph->label;
-    hu_tally_collect(run, hu_tally_of_value(run, image), &run->value[image], image, false);
-    if (!run->pass.scan)
-        hu_tally_collect(run, hu_tally_of_value(run, label), &run->value[label], label, false);
+    for (int64_t c = 0; c < run->chunks; c++) {
+        hu_thread *thread = &run->thread[hu_thread_number()];
+        hu_visit visit = hu_visit_begin(run, thread, HU_NONE, HU_FORWARD, c);
+        for (uint32_t field = 0; field < graph->loaded_count; field++)
+            load_field(&visit, source, field);
+    }
+    for (uint32_t field = 0; field < graph->loaded_count; field++) {
+        hu_value_id v = graph->loaded[field];
+        bool is_input = graph->value[v].role == HU_VALUE_INPUT;
+        if (is_input || !run->pass.scan)
+            hu_tally_collect(run, hu_tally_of_value(run, v), &run->value[v], v, false);
+    }
 }
 
 /* Running statistics, once the forward pass is known to be finite. */
@@ -102,6 +117,24 @@ static uint32_t forward_end(const hu_run *run) {
     return end;
 }
 
+/* Sums of the losses, and the units that they counted. */
+static void read_losses(const hu_run *run, hu_pass_result *result) {
+    const hu_graph *graph = run->graph;
+    for (int k = 0; k < graph->loss_count; k++) {
+        const hu_loss *loss = &graph->loss[k];
+        bool has_target = hu_graph_loss_target(graph, k) != HU_NONE;
+        memcpy(result->stats[k], hu_buffer_data(run, run->exec[loss->node].stats),
+               sizeof result->stats[k]);
+        if (!has_target) result->units[k] = run->pass.samples;
+        for (int t = 0; t < run->options.threads && has_target; t++)
+            result->units[k] += run->thread[t].units[k];
+        double sum = (double)loss->weight * result->stats[k][HU_LOSS_SUM];
+        if (loss->normaliser == HU_PER_ROW)
+            sum *= (double)run->pass.samples / (double)result->units[k];
+        result->loss_sum = k > 0 ? result->loss_sum + sum : sum;
+    }
+}
+
 void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result) {
     /* A master that its format cannot encode stops the pass before its first node. */
     run->overflowed = run->unencodable_parameter && !run->pass.use_masters;
@@ -111,9 +144,7 @@ void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result
     load_batch(run, source);
     for (uint32_t n = 0; n < forward_end(run); n++) forward_node(run, n);
     if (run->overflowed) return;
-    const double *stats = hu_buffer_data(run, run->exec[run->graph->loss_node].stats);
-    result->loss_sum = stats[HU_NLL_LOSS_SUM];
-    result->correct = (int64_t)stats[HU_NLL_CORRECT];
+    read_losses(run, result);
     bool is_finite = result->loss_sum - result->loss_sum == 0.0;
     if (hu_is_step(run) && is_finite) commit_nodes(run);
 }

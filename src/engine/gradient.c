@@ -51,11 +51,13 @@ static bool shares_rows(const hu_run *run, uint32_t use) {
     return false;
 }
 
-/* The gradient of a loss: the same number for every sample. */
-static hu_gradient_rows seed_gradient(hu_visit *visit) {
+/* The gradient of a loss: the same number for every sample, the weight of one unit. */
+static hu_gradient_rows seed_gradient(hu_visit *visit, int k) {
+    const hu_loss *loss = &visit->run->graph->loss[k];
+    const hu_pass_options *pass = &visit->run->pass;
+    float unit = loss->normaliser == HU_PER_ROW ? pass->row_gradient[k] : pass->seed_gradient;
     float *seed = hu_visit_take(visit, (size_t)visit->count * sizeof(float));
-    if (!visit->run->rehearsal.is_on)
-        fill_with((size_t)visit->count, seed, visit->run->pass.seed_gradient);
+    if (!visit->run->rehearsal.is_on) fill_with((size_t)visit->count, seed, unit * loss->weight);
     return (hu_gradient_rows){seed, true};
 }
 
@@ -71,7 +73,7 @@ static hu_gradient_rows only_contribution(hu_visit *visit, uint32_t use) {
 hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, hu_tally *tally) {
     hu_run *run = visit->run;
     bool rounds = hu_rounds_gradient_sum(run, v);
-    if (n == run->graph->loss_node) return seed_gradient(visit);
+    if (run->graph->node[n].loss >= 0) return seed_gradient(visit, run->graph->node[n].loss);
     if (hu_contribution_count(run->graph, v) == 1 && !rounds)
         return only_contribution(visit, hu_contribution_use(run->graph, v, 0));
     const float *sum = hu_visit_gradient_sum(visit, v);

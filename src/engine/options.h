@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "graph/graph.h"
 #include "product/geometry.h"
 #include "tensor/storage.h"
 
@@ -20,11 +21,12 @@ typedef struct hu_run_options {
     hu_product_engine products; /* who computes products without a chosen accumulator */
 } hu_run_options;
 
-/* Where a batch comes from: called from several threads on disjoint ranges; images is [count, H, W,
- * C]. */
+/* Where a batch comes from: called from several threads on disjoint ranges. field: index of the
+ * value among the graph's loaded ones; first: sample of the pass; rows: [count, shape of the
+ * value]. */
 typedef struct hu_source {
     void *context;
-    void (*fill)(void *context, int64_t first, int64_t count, float *images, float *labels);
+    void (*fill)(void *context, uint32_t field, int64_t first, int64_t count, float *rows);
 } hu_source;
 
 /* What one pass is asked to do. */
@@ -39,14 +41,18 @@ typedef struct hu_pass_options {
     int64_t first_sample; /* place of the pass's first sample in the whole batch, so that random
                              numbers do not depend on how a batch is cut into passes */
     uint64_t step;        /* random numbers of rounding and dropout */
-    float seed_gradient; /* backward: gradient of every sample's loss, scale / samples of the global
-                            batch */
+    float seed_gradient;  /* backward: gradient of one sample's loss before the loss's weight: loss
+                             scale / samples of the whole batch */
+    float row_gradient[HU_LOSSES_MOST]; /* the same of one counted row, for losses HU_PER_ROW: loss
+                             scale / counted rows of the whole batch (hu_graph_count_units) */
 } hu_pass_options;
 
 /* What a forward pass found. */
 typedef struct hu_pass_result {
-    double loss_sum; /* of the samples' losses before the loss op's own rounding */
-    int64_t correct;
+    double loss_sum; /* weighted sum of the samples' losses before any rounding of the losses; of a
+                        loss HU_PER_ROW as if every sample had the same number of counted rows */
+    double stats[HU_LOSSES_MOST][HU_LOSS_STATS]; /* by loss: sums over the pass, without weights */
+    int64_t units[HU_LOSSES_MOST];               /* by loss: samples or rows that counted */
 } hu_pass_result;
 
 #endif

@@ -44,7 +44,7 @@ void hu_rescale_sums(hu_run *run, uint32_t node) {
         hu_slot *slot = &run->grad_sum[n->out[i]];
         bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
         if (!needs && slot->history == HU_NONE) continue;
-        if (node == run->graph->loss_node || !hu_rounds_gradient_sum(run, n->out[i])) continue;
+        if (n->loss >= 0 || !hu_rounds_gradient_sum(run, n->out[i])) continue;
         uint32_t top = sum_top(run, n->out[i]);
         if (hu_is_step(run)) hu_scale_note_maximum(slot, top);
         if (needs) hu_slot_set_scale(slot, top);

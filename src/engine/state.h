@@ -66,6 +66,7 @@ typedef struct hu_thread {
     uint64_t visits;
     double *seconds; /* [hu_run_work_count()] of passes that were timed */
     hu_gemm_counts product_counts[HU_PRODUCT_ROLES]; /* of the node that runs */
+    int64_t units[HU_LOSSES_MOST];                   /* of the chunks that it has loaded */
 } hu_thread;
 
 /* What the rehearsal of the passes notes while it runs (engine/usage.h). */

@@ -3,11 +3,13 @@
 #include "engine/rescale.h"
 
 void hu_tally_clear(hu_run *run) {
-    for (int t = 0; t < run->options.threads; t++)
+    for (int t = 0; t < run->options.threads; t++) {
+        for (int k = 0; k < HU_LOSSES_MOST; k++) run->thread[t].units[k] = 0;
         for (uint32_t i = 0; i < hu_tally_count(run); i++) {
             hu_round_counts_clear(&run->thread[t].tally[i].counts);
             run->thread[t].tally[i].top = 0;
         }
+    }
 }
 
 void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,

@@ -28,7 +28,7 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
         append(text, capacity, 0, "made by ", &x->run.graph->node[value->producer]);
     } else if (tensor.kind == HU_TENSOR_VALUE) {
         snprintf(text, capacity, "%s",
-                 value->role == HU_VALUE_INPUT    ? "from the data set"
+                 hu_is_loaded(value)              ? "from the data set"
                  : value->role == HU_VALUE_BUFFER ? "running statistics"
                                                   : "a parameter");
     } else if (tensor.kind == HU_TENSOR_SUM) {

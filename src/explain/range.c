@@ -169,7 +169,7 @@ const char *hu_pool_name(hu_pool pool) {
 static hu_pool pool_of(const hu_walk *walk, hu_tensor tensor) {
     const hu_value_info *value = &walk->graph->value[tensor.value];
     bool is_parameter = value->role == HU_VALUE_PARAMETER;
-    if (value->role == HU_VALUE_BUFFER || tensor.value == walk->graph->label) return HU_POOLS;
+    if (!hu_is_rounded_kind(value)) return HU_POOLS;
     if (tensor.kind == HU_TENSOR_SUM) return HU_POOLS;
     if (tensor.kind == HU_TENSOR_VALUE) return is_parameter ? HU_POOL_WEIGHT : HU_POOL_ACTIVATION;
     return is_parameter ? HU_POOL_WEIGHT_GRADIENT : HU_POOL_GRADIENT;

@@ -11,9 +11,7 @@ hu_status hu_graph_create(hu_graph **graph) {
     void *block;
     hu_status st = hu_alloc(sizeof **graph, &block);
     *graph = block;
-    if (st != HU_OK) return st;
-    (*graph)->image = (*graph)->label = (*graph)->loss_node = HU_NONE;
-    return HU_OK;
+    return st;
 }
 
 static void free_node(hu_node *node) {
@@ -34,6 +32,7 @@ void hu_graph_free(hu_graph *graph) {
     }
     for (uint32_t n = 0; n < graph->node_count; n++) free_node(&graph->node[n]);
     hu_name_table_free(&graph->names);
+    hu_free(graph->loaded);
     hu_free(graph->value);
     hu_free(graph->node);
     hu_free(graph->use);
@@ -47,6 +46,16 @@ static hu_status grow(void **array, uint32_t count, uint32_t *capacity, size_t e
     hu_status st = hu_realloc(array, wanted * element_bytes);
     if (st == HU_OK) *capacity = wanted;
     return st;
+}
+
+static hu_status list_loaded(hu_graph *graph, hu_value_id id) {
+    void *array = graph->loaded;
+    hu_status st =
+        grow(&array, graph->loaded_count, &graph->loaded_capacity, sizeof *graph->loaded);
+    if (st != HU_OK) return st;
+    graph->loaded = array;
+    graph->loaded[graph->loaded_count++] = id;
+    return HU_OK;
 }
 
 hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *shape,
@@ -71,17 +80,19 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
     graph->value_count++; /* from now on hu_graph_free frees the name */
     HU_TRY(hu_name_table_add(&graph->names, value->name, graph->value_count - 1));
     *id = graph->value_count - 1;
+    if (hu_is_loaded(value)) HU_TRY(list_loaded(graph, *id));
 done:
     return st;
 }
 
 hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,
                          hu_value_id *value) {
-    hu_status st = hu_graph_add_value(graph, name, shape, HU_VALUE_INPUT, value);
-    if (st != HU_OK) return st;
-    if (strcmp(name, "input") == 0) graph->image = *value;
-    if (strcmp(name, "label") == 0) graph->label = *value;
-    return HU_OK;
+    return hu_graph_add_value(graph, name, shape, HU_VALUE_INPUT, value);
+}
+
+hu_status hu_graph_target(hu_graph *graph, const char *name, const hu_shape *shape,
+                          hu_value_id *value) {
+    return hu_graph_add_value(graph, name, shape, HU_VALUE_TARGET, value);
 }
 
 static hu_status add_use(hu_graph *graph, uint32_t node, int index, hu_value_id value) {
@@ -174,7 +185,7 @@ hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, con
     hu_shape out[HU_MAX_OUTPUTS];
     hu_param_decl list[HU_MAX_PARAMS];
     void *in_shapes = NULL, *array = graph->node;
-    hu_node node = {.op = op, .n_in = n_in};
+    hu_node node = {.op = op, .n_in = n_in, .loss = -1};
     HU_TRY(hu_alloc_array((size_t)n_in, sizeof(hu_shape), &in_shapes));
     HU_TRY(infer(graph, op, attrs, n_in, in, in_shapes, &node.n_out, out, &node.n_params, list));
     HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
@@ -245,8 +256,11 @@ hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
     HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
     graph->node = array;
     uint32_t id = graph->node_count++;
-    graph->node[id] = (hu_node){
-        .op = op, .n_in = facts->n_in, .n_out = facts->n_out, .n_params = facts->n_params};
+    graph->node[id] = (hu_node){.op = op,
+                                .n_in = facts->n_in,
+                                .n_out = facts->n_out,
+                                .n_params = facts->n_params,
+                                .loss = -1};
     HU_TRY(fill_node(&graph->node[id], op, name, NULL, facts->in));
     HU_TRY(connect(graph, id, facts));
 done:
@@ -285,16 +299,82 @@ static void mark_gradients(hu_graph *graph) {
     }
 }
 
+/* ---- losses ---- */
+
+hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
+                        hu_normaliser normaliser) {
+    if (value >= graph->value_count || graph->value[value].producer == HU_NONE)
+        return hu_fail(HU_ERR_ARGUMENT, "a loss must be the output of a node");
+    uint32_t n = graph->value[value].producer;
+    hu_node *node = &graph->node[n];
+    if (!node->op->is_loss)
+        return hu_fail(HU_ERR_ARGUMENT, "'%s' cannot be minimised: node '%s' (%s) is no loss",
+                       graph->value[value].name, node->name, node->op->name);
+    if (node->loss >= 0)
+        return hu_fail(HU_ERR_ARGUMENT, "'%s' is declared as a loss twice",
+                       graph->value[value].name);
+    if (!(weight - weight == 0.0f))
+        return hu_fail(HU_ERR_ARGUMENT, "loss '%s': weight %g, expected a finite number",
+                       graph->value[value].name, (double)weight);
+    if (graph->loss_count == HU_LOSSES_MOST)
+        return hu_fail(HU_ERR_LIMIT, "more than %d losses", HU_LOSSES_MOST);
+    node->loss = graph->loss_count;
+    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser};
+    return HU_OK;
+}
+
+/* Where no loss is declared, the only loss node is the loss. */
+static hu_status find_loss(hu_graph *graph) {
+    uint32_t found = HU_NONE;
+    if (graph->loss_count > 0) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (!graph->node[n].op->is_loss) continue;
+        if (found != HU_NONE)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "nodes '%s' and '%s' are losses: which are minimised must be declared",
+                           graph->node[found].name, graph->node[n].name);
+        found = n;
+    }
+    if (found == HU_NONE) return hu_fail(HU_ERR_ARGUMENT, "the graph needs a loss node");
+    return hu_graph_loss(graph, graph->node[found].out[0], 1.0f, HU_PER_SAMPLE);
+}
+
+static hu_status check_losses(const hu_graph *graph) {
+    for (int k = 0; k < graph->loss_count; k++) {
+        const hu_value_info *value = &graph->value[graph->node[graph->loss[k].node].out[0]];
+        if (value->use_count > 0)
+            return hu_fail(HU_ERR_ARGUMENT, "the loss '%s' is read by node '%s'", value->name,
+                           graph->node[graph->use[value->uses[0]].node].name);
+    }
+    return HU_OK;
+}
+
+hu_value_id hu_graph_loss_target(const hu_graph *graph, int loss) {
+    const hu_node *node = &graph->node[graph->loss[loss].node];
+    bool has_target = node->n_in > 1 && graph->value[node->in[1]].role == HU_VALUE_TARGET;
+    return has_target ? node->in[1] : HU_NONE;
+}
+
+int64_t hu_graph_count_units(const hu_graph *graph, int loss, int64_t count, const float *target,
+                             hu_round_counts *counts) {
+    const hu_node *node = &graph->node[graph->loss[loss].node];
+    hu_node_info info = hu_graph_node_info(node, count, 1);
+    if (!node->op->check_target || hu_graph_loss_target(graph, loss) == HU_NONE) return count;
+    return node->op->check_target(&info, count, target, counts);
+}
+
 hu_status hu_graph_finish(hu_graph *graph) {
     hu_status st = HU_OK;
-    if (graph->loss_node != HU_NONE)
-        return hu_fail(HU_ERR_ARGUMENT, "the graph is finished already");
-    for (uint32_t n = 0; n < graph->node_count; n++)
-        if (graph->node[n].op == &hu_op_nll) graph->loss_node = n;
-    if (graph->loss_node == HU_NONE || graph->image == HU_NONE || graph->label == HU_NONE)
-        return hu_fail(HU_ERR_ARGUMENT, "the graph needs an input, a label and an nll node");
+    uint32_t inputs = 0;
+    if (graph->is_finished) return hu_fail(HU_ERR_ARGUMENT, "the graph is finished already");
+    for (uint32_t i = 0; i < graph->loaded_count; i++)
+        inputs += graph->value[graph->loaded[i]].role == HU_VALUE_INPUT;
+    if (inputs == 0) return hu_fail(HU_ERR_ARGUMENT, "the graph needs an input");
+    HU_TRY(find_loss(graph));
     HU_TRY(link_uses(graph));
+    HU_TRY(check_losses(graph));
     mark_gradients(graph);
+    graph->is_finished = true;
 done:
     return st;
 }

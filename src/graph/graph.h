@@ -15,11 +15,29 @@ enum { HU_NAME_BYTES = 256 }; /* longest name of a value, with its final zero */
 typedef uint32_t hu_value_id;
 
 typedef enum hu_value_role {
-    HU_VALUE_INPUT, /* images, labels */
+    HU_VALUE_INPUT, /* loaded; rounded as its edge says */
     HU_VALUE_ACTIVATION,
     HU_VALUE_PARAMETER, /* trained */
-    HU_VALUE_BUFFER     /* running statistics */
+    HU_VALUE_BUFFER,    /* running statistics */
+    HU_VALUE_TARGET     /* loaded; float32 numbers that are never rounded: class numbers, wanted
+                           outputs */
 } hu_value_role;
+
+/* What the loss of a batch is divided by. */
+typedef enum hu_normaliser {
+    HU_PER_SAMPLE, /* the mean over the batch's samples */
+    HU_PER_ROW     /* the sum over the units that count, divided by their number in the whole batch:
+                      of tokens or pixels, those whose target is not ignored */
+} hu_normaliser;
+
+/* One term of what is minimised: weight x normalised sum of a loss node's output. */
+typedef struct hu_loss {
+    uint32_t node;
+    float weight;
+    hu_normaliser normaliser;
+} hu_loss;
+
+enum { HU_LOSSES_MOST = 8 };
 
 typedef struct hu_value_info {
     char *name;     /* "layer2.0.conv1.out", "layer2.0.conv1.weight" */
@@ -43,6 +61,7 @@ typedef struct hu_node {
     bool *need_din;
     bool needs_backward;
     uint32_t first_use;
+    int loss;         /* its index among the graph's losses, -1: it is none */
     hu_shape *shapes; /* [n_in + n_out + n_params] in that order */
 } hu_node;
 
@@ -59,16 +78,22 @@ typedef struct hu_graph {
     hu_name_table names; /* of the values */
     uint32_t value_count, node_count, use_count;
     uint32_t value_capacity, node_capacity, use_capacity;
-    hu_value_id image, label; /* the two inputs */
-    uint32_t loss_node;       /* the nll node, HU_NONE before hu_graph_finish */
+    hu_value_id *loaded; /* [loaded_count] inputs and targets in the order of their declaration */
+    uint32_t loaded_count, loaded_capacity;
+    hu_loss loss[HU_LOSSES_MOST]; /* [loss_count] in the order of their declaration */
+    int loss_count;
+    bool is_finished;
 } hu_graph;
 
 hu_status hu_graph_create(hu_graph **graph);
 void hu_graph_free(hu_graph *graph);
 
-/* Declares an input of the graph; one called "input" (images) and one called "label". */
+/* Declares a value that each pass loads: an input, or a target, which no format ever rounds. Any
+ * number of both; a graph has at least one input. */
 hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,
                          hu_value_id *value);
+hu_status hu_graph_target(hu_graph *graph, const char *name, const hu_shape *shape,
+                          hu_value_id *value);
 
 /* Declares a node: infers the output shapes, makes outputs (NAME.out, or NAME.out0, NAME.out1, ...)
  * and parameters (PREFIX.suffix, prefix NULL: the node's name). attrs is copied, the in ids too.
@@ -92,9 +117,36 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
 hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
                             const hu_node_facts *facts);
 
-/* Closes the declaration, once: finds the loss node, the consumers of every value and who needs a
- * gradient. HU_ERR_ARGUMENT: an input, the label or the nll node is missing. */
+/* Declares that the output of a loss node (hu_op.is_loss) is minimised; several losses are added. A
+ * graph without such a declaration minimises its only loss node: weight 1, per sample.
+ *
+ *   value   output of a loss node that is not declared yet and that no node reads
+ *   weight  a finite number
+ *
+ * HU_ERR_ARGUMENT, HU_ERR_LIMIT beyond HU_LOSSES_MOST. */
+hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight, hu_normaliser normaliser);
+
+/* Closes the declaration, once: finds the losses, the consumers of every value and who needs a
+ * gradient. HU_ERR_ARGUMENT: an input or a loss is missing, or a node reads a loss. */
 hu_status hu_graph_finish(hu_graph *graph);
+
+/* The value that a loss compares the prediction with, HU_NONE if that is not a loaded target. */
+hu_value_id hu_graph_loss_target(const hu_graph *graph, int loss);
+
+/* Units (samples, or rows that are not ignored) of a loss among count samples of its target; adds
+ * the target's elements to counts, unusable ones as NaN. A loss without a target counts samples. */
+int64_t hu_graph_count_units(const hu_graph *graph, int loss, int64_t count, const float *target,
+                             hu_round_counts *counts);
+
+/* True for values that are loaded. */
+static inline bool hu_is_loaded(const hu_value_info *value) {
+    return value->role == HU_VALUE_INPUT || value->role == HU_VALUE_TARGET;
+}
+
+/* True for values that a format may round: neither targets nor running statistics. */
+static inline bool hu_is_rounded_kind(const hu_value_info *value) {
+    return value->role != HU_VALUE_TARGET && value->role != HU_VALUE_BUFFER;
+}
 
 /* Id of a named value, HU_NONE if there is none. */
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name);

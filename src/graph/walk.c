@@ -21,8 +21,7 @@ static uint32_t last_to_bring(const hu_graph *graph, hu_value_id v) {
 
 static void walk_forward(hu_walk *walk) {
     const hu_graph *graph = walk->graph;
-    put(walk, HU_TENSOR_VALUE, graph->image);
-    put(walk, HU_TENSOR_VALUE, graph->label);
+    for (uint32_t i = 0; i < graph->loaded_count; i++) put(walk, HU_TENSOR_VALUE, graph->loaded[i]);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
         for (int j = 0; j < node->n_params; j++) put(walk, HU_TENSOR_VALUE, node->param[j]);
@@ -35,7 +34,7 @@ static void walk_backward(hu_walk *walk) {
     for (uint32_t n = graph->node_count; n-- > 0;) {
         const hu_node *node = &graph->node[n];
         if (!node->needs_backward) continue;
-        for (int i = 0; i < node->n_out && n != graph->loss_node; i++)
+        for (int i = 0; i < node->n_out && node->loss < 0; i++)
             put(walk, HU_TENSOR_SUM, node->out[i]);
         for (int k = 0; k < node->n_in + node->n_params; k++) {
             hu_value_id v = graph->use[node->first_use + (uint32_t)k].value;

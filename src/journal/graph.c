@@ -10,6 +10,7 @@
 enum { FILE_LIMIT = 1 << 28 };
 
 static const char *const role_names[] = {[HU_VALUE_INPUT] = "input",
+                                         [HU_VALUE_TARGET] = "target",
                                          [HU_VALUE_ACTIVATION] = "activation",
                                          [HU_VALUE_PARAMETER] = "parameter",
                                          [HU_VALUE_BUFFER] = "buffer"};
@@ -55,12 +56,29 @@ static json_t *nodes_json(const hu_graph *graph) {
     return list;
 }
 
+/* The loaded values of a role. */
+static json_t *loaded_json(const hu_graph *graph, hu_value_role role) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; list && i < graph->loaded_count; i++) {
+        const hu_value_info *value = &graph->value[graph->loaded[i]];
+        if (value->role == role) json_array_append_new(list, json_string(value->name));
+    }
+    return list;
+}
+
+static json_t *losses_json(const hu_graph *graph) {
+    json_t *list = json_array();
+    for (int k = 0; list && k < graph->loss_count; k++) {
+        const hu_node *node = &graph->node[graph->loss[k].node];
+        json_array_append_new(list, json_string(graph->value[node->out[0]].name));
+    }
+    return list;
+}
+
 json_t *hu_graph_json(const hu_graph *graph) {
-    hu_value_id loss = graph->node[graph->loss_node].out[0];
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "inputs", names_json(graph, 1, &graph->image),
-                     "targets", names_json(graph, 1, &graph->label), "losses",
-                     names_json(graph, 1, &loss), "values", values_json(graph), "nodes",
-                     nodes_json(graph));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "inputs", loaded_json(graph, HU_VALUE_INPUT),
+                     "targets", loaded_json(graph, HU_VALUE_TARGET), "losses", losses_json(graph),
+                     "values", values_json(graph), "nodes", nodes_json(graph));
 }
 
 /* ---- reading ---- */
@@ -90,7 +108,7 @@ static hu_status read_role(const hu_place *place, const json_t *text, hu_value_r
             return HU_OK;
         }
     return hu_place_fail(
-        place, "role: found '%.40s', expected input, activation, parameter, buffer", name);
+        place, "role: found '%.40s', expected input, target, activation, parameter, buffer", name);
 }
 
 static hu_status read_value(const hu_place *place, const json_t *object, hu_graph *graph) {
@@ -102,8 +120,7 @@ static hu_status read_value(const hu_place *place, const json_t *object, hu_grap
     HU_TRY(hu_json_text(place, json_object_get(object, "name"), "name", &name));
     HU_TRY(read_role(place, json_object_get(object, "role"), &role));
     HU_TRY(read_shape(place, json_object_get(object, "shape"), &shape));
-    st = role == HU_VALUE_INPUT ? hu_graph_input(graph, name, &shape, &id)
-                                : hu_graph_add_value(graph, name, &shape, role, &id);
+    st = hu_graph_add_value(graph, name, &shape, role, &id);
     if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
 done:
     return st;
@@ -157,6 +174,21 @@ done:
     return st;
 }
 
+/* Weights and normalisers are not told: nothing that reads a graph needs them. */
+static hu_status read_losses(const hu_place *place, const json_t *list, hu_graph *graph) {
+    hu_status st = HU_OK;
+    const char *name;
+    size_t count;
+    HU_TRY(hu_json_list(place, list, "losses", &count));
+    for (size_t i = 0; i < count; i++) {
+        HU_TRY(hu_json_text(place, json_array_get(list, i), "losses", &name));
+        st = hu_graph_loss(graph, hu_graph_find(graph, name), 1.0f, HU_PER_SAMPLE);
+        if (st != HU_OK && st != HU_ERR_MEMORY) HU_TRY(hu_place_fail(place, "%s", hu_last_error()));
+    }
+done:
+    return st;
+}
+
 static hu_status read_graph(const hu_place *place, const json_t *object, hu_graph *graph) {
     hu_status st = HU_OK;
     const json_t *values = json_object_get(object, "values");
@@ -166,6 +198,7 @@ static hu_status read_graph(const hu_place *place, const json_t *object, hu_grap
     for (size_t i = 0; i < count; i++) HU_TRY(read_value(place, json_array_get(values, i), graph));
     HU_TRY(hu_json_list(place, nodes, "nodes", &count));
     for (size_t i = 0; i < count; i++) HU_TRY(read_node(place, json_array_get(nodes, i), graph));
+    HU_TRY(read_losses(place, json_object_get(object, "losses"), graph));
     st = hu_graph_finish(graph);
     if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
 done:

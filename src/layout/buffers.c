@@ -53,7 +53,7 @@ static hu_status value_buffers(hu_run *run) {
         const hu_value_info *value = &run->graph->value[v];
         hu_slot *slot = &run->value[v];
         if (value->role == HU_VALUE_PARAMETER) HU_TRY(parameter_buffer(run, slot));
-        if (value->role != HU_VALUE_ACTIVATION && value->role != HU_VALUE_INPUT) continue;
+        if (value->role != HU_VALUE_ACTIVATION && !hu_is_loaded(value)) continue;
         HU_TRY(staging_buffer(run, slot));
         HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, run->options.batch),
                           HU_BUFFER_ACTIVATION, &slot->buffer));
@@ -166,10 +166,15 @@ static void point_slots(hu_run *run, size_t scratch_offset) {
         run->thread[t].scratch = run->arena + scratch_offset + (size_t)t * run->scratch_bytes;
 }
 
-/* A thread loads images and labels through its scratch, too. */
+/* A thread loads inputs and targets through its scratch, too. */
 static void reserve_input(hu_run *run) {
-    size_t elements = (size_t)run->graph->value[run->graph->image].elements + 1;
-    hu_rehearse_scratch(run, elements * (size_t)run->options.chunk * sizeof(float) + 128);
+    enum { ROUNDING = 64 }; /* at most, of each part of the scratch */
+    const hu_graph *graph = run->graph;
+    size_t elements = 0;
+    for (uint32_t i = 0; i < graph->loaded_count; i++)
+        elements += (size_t)graph->value[graph->loaded[i]].elements;
+    hu_rehearse_scratch(run, elements * (size_t)run->options.chunk * sizeof(float) +
+                                 graph->loaded_count * ROUNDING);
 }
 
 hu_status hu_buffers_declare(hu_run *run) {

@@ -49,9 +49,10 @@ static hu_status rehearse_forward(hu_run *run) {
     hu_status st = HU_OK;
     const hu_graph *graph = run->graph;
     run->rehearsal.time = 0;
-    hu_rehearse_buffer(run, run->value[graph->image].buffer);
-    hu_rehearse_buffer(run, run->value[graph->image].staging);
-    hu_rehearse_buffer(run, run->value[graph->label].buffer);
+    for (uint32_t i = 0; i < graph->loaded_count; i++) {
+        hu_rehearse_buffer(run, run->value[graph->loaded[i]].buffer);
+        hu_rehearse_buffer(run, run->value[graph->loaded[i]].staging);
+    }
     for (uint32_t n = 0; n < graph->node_count; n++) {
         run->rehearsal.time = hu_time_forward(n);
         if (hu_reduces_alone(run, n, HU_FORWARD)) {
@@ -64,6 +65,9 @@ static hu_status rehearse_forward(hu_run *run) {
         }
         HU_TRY(keep_members(run, n, HU_FORWARD));
     }
+    /* The sums of the losses are read when the last node has run. */
+    for (int k = 0; k < graph->loss_count; k++)
+        hu_rehearse_buffer(run, run->exec[graph->loss[k].node].stats);
 done:
     return st;
 }

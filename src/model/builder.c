@@ -125,17 +125,17 @@ hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int
 }
 
 hu_value_id hu_build_input(hu_builder *b, const hu_model_options *options) {
-    hu_value_id image = HU_NONE, label;
+    hu_value_id image = HU_NONE;
     hu_shape scalar = {.rank = 0};
     if (b->status == HU_OK) b->status = hu_graph_input(b->graph, "input", &options->image, &image);
-    if (b->status == HU_OK) b->status = hu_graph_input(b->graph, "label", &scalar, &label);
+    if (b->status == HU_OK) b->status = hu_graph_target(b->graph, "label", &scalar, &b->label);
     return image;
 }
 
 void hu_build_loss(hu_builder *b, hu_value_id logits) {
     hu_value_id in[2];
     in[0] = apply(b, &hu_op_log_softmax, "log_softmax", NULL, NULL, 1, &logits);
-    in[1] = b->graph->label;
+    in[1] = b->label;
     apply(b, &hu_op_nll, "loss", NULL, NULL, 2, in);
 }
 

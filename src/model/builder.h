@@ -7,6 +7,7 @@
 typedef struct hu_builder {
     hu_graph *graph;
     hu_status status;
+    hu_value_id label; /* the target of the loss, once there is an input */
 } hu_builder;
 
 /* Channels (last extent) of a value. */

@@ -5,7 +5,7 @@
 #include "model/families.h"
 
 hu_status hu_model_cnn_s(const hu_model_options *options, hu_graph *graph) {
-    hu_builder b = {graph, HU_OK};
+    hu_builder b = {.graph = graph};
     int64_t channels = hu_build_width(64, options->width);
     hu_value_id value = hu_build_input(&b, options);
     value = hu_build_conv(&b, "conv1", value, hu_build_width(16, options->width), 3, 1);

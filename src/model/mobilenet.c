@@ -44,7 +44,7 @@ hu_status hu_model_mobilenet_v2(const hu_model_options *options, hu_graph *graph
         int expansion, channels, blocks, stride;
     } stage[] = {{1, 16, 1, 1}, {6, 24, 2, 1},  {6, 32, 3, 2}, {6, 64, 4, 2},
                  {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-    hu_builder b = {graph, HU_OK};
+    hu_builder b = {.graph = graph};
     char prefix[32];
     double last = options->width > 1 ? options->width : 1;
     hu_value_id value = hu_build_input(&b, options);

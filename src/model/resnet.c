@@ -44,7 +44,7 @@ static hu_value_id body(hu_builder *b, hu_value_id value, const int64_t *channel
 /* ResNet-(6n+2) with n blocks per stage of 16, 32, 64 channels. FC: N(0, sqrt(2 / (c_in c_out))),
  * bias 0. */
 static hu_status build_thin(const hu_model_options *options, hu_graph *graph, int blocks) {
-    hu_builder b = {graph, HU_OK};
+    hu_builder b = {.graph = graph};
     int64_t channels[3];
     for (int s = 0; s < 3; s++) channels[s] = hu_build_width(16 << s, options->width);
     hu_value_id value = hu_build_input(&b, options);
@@ -72,7 +72,7 @@ hu_status hu_model_resnet74(const hu_model_options *options, hu_graph *graph) {
 
 /* Four stages of two blocks; FC with the uniform initialisation +-1/sqrt(fan_in). */
 hu_status hu_model_resnet18(const hu_model_options *options, hu_graph *graph) {
-    hu_builder b = {graph, HU_OK};
+    hu_builder b = {.graph = graph};
     int64_t channels[4];
     for (int s = 0; s < 4; s++) channels[s] = hu_build_width(64 << s, options->width);
     hu_value_id value = hu_build_input(&b, options);

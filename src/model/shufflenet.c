@@ -76,7 +76,7 @@ static int64_t first_half(double width) {
 hu_status hu_model_shufflenet_v2(const hu_model_options *options, hu_graph *graph) {
     static const int units[] = {4, 8, 4};
     enum { STAGES = 3 };
-    hu_builder b = {graph, HU_OK};
+    hu_builder b = {.graph = graph};
     char prefix[32];
     int64_t half = first_half(options->width);
     hu_value_id value = hu_build_input(&b, options);

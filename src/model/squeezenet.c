@@ -53,7 +53,7 @@ hu_status hu_model_squeezenet(const hu_model_options *options, hu_graph *graph) 
     static const int squeeze[] = {16, 16, 32, 32, 48, 48, 64, 64};
     static const int expand[] = {64, 64, 128, 128, 192, 192, 256, 256};
     enum { FIRES = 8, FIRST = 2, LAST = FIRST + FIRES - 1 };
-    hu_builder b = {graph, HU_OK};
+    hu_builder b = {.graph = graph};
     char name[32];
     hu_value_id value = hu_build_input(&b, options);
     value = conv(&b, "conv1", value, hu_build_width(96, options->width), 3);

@@ -92,8 +92,7 @@ static hu_status check(const void *state, const hu_graph *graph, const void *dat
                        bytes, sizeof *ids, graph->value_count * sizeof *ids);
     for (size_t i = 0; i < count; i++) {
         hu_value_id v = ids[i];
-        bool is_known =
-            v < graph->value_count && v != graph->label && graph->value[v].role != HU_VALUE_BUFFER;
+        bool is_known = v < graph->value_count && hu_is_rounded_kind(&graph->value[v]);
         for (size_t k = 0; k < i; k++) is_known = is_known && ids[k] != v;
         if (!is_known)
             return hu_fail(HU_ERR_CORRUPT,

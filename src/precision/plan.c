@@ -17,7 +17,7 @@ static bool is_loss_part(const hu_graph *graph, hu_value_id v) {
  * are. */
 static bool rounds_value(hu_scheme scheme, const hu_graph *graph, hu_value_id v) {
     const hu_op *op = hu_producer_op(graph, v);
-    bool is_number = v != graph->label && graph->value[v].role != HU_VALUE_BUFFER;
+    bool is_number = hu_is_rounded_kind(&graph->value[v]);
     if (!is_number || (op && op->is_view)) return false;
     if (scheme != HU_SCHEME_POPESCU && hu_is_inner_product(graph, v)) return false;
     return scheme == HU_SCHEME_LEE || !is_loss_part(graph, v);
@@ -83,7 +83,7 @@ static uint32_t apply_to_value(const hu_precision *precision, const hu_precision
     bool is_param = value->role == HU_VALUE_PARAMETER;
     char grad_name[1024];
     uint32_t matched = 0;
-    if (value->role == HU_VALUE_BUFFER || v == graph->label) return 0;
+    if (!hu_is_rounded_kind(value)) return 0;
     snprintf(grad_name, sizeof grad_name, "%s.grad", value->name);
     if (matches(rule->pattern, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name)) {
         if (may_round(precision, rule, graph, v, value->name))
@@ -108,7 +108,7 @@ static hu_status no_match(const hu_precision_rule *rule, const hu_graph *graph) 
     if (st != HU_OK) return st;
     for (int r = 0; r < HU_ROLE_COUNT; r++) ((const char **)names)[count++] = hu_role_names[r];
     for (hu_value_id v = 0; v < graph->value_count; v++)
-        if (graph->value[v].role != HU_VALUE_BUFFER && v != graph->label)
+        if (hu_is_rounded_kind(&graph->value[v]))
             ((const char **)names)[count++] = graph->value[v].name;
     hu_nearest(rule->pattern, names, count, nearest, sizeof nearest);
     hu_free(names);

@@ -9,7 +9,7 @@ bool hu_is_inner_product(const hu_graph *graph, hu_value_id v) {
 
 bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v) {
     const hu_op *op = hu_producer_op(graph, v);
-    if (graph->value[v].role == HU_VALUE_BUFFER || v == graph->label) return false;
+    if (!hu_is_rounded_kind(&graph->value[v])) return false;
     if (op && op->is_view) return false;
     return !hu_is_inner_product(graph, v) || hu_quantizer_rounds(&edges->value[v].quantizer);
 }

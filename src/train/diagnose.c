@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "engine/record.h"
 
-static void describe_labels(hu_trainer *trainer, const hu_round_counts *counts) {
+static void describe_labels(hu_trainer *trainer, hu_value_id label, const hu_round_counts *counts) {
     snprintf(trainer->culprit, sizeof trainer->culprit,
              "%s: %llu of %llu are not one of the classes 0..%lld",
-             trainer->graph->value[trainer->graph->label].name, (unsigned long long)counts->nan,
+             trainer->graph->value[label].name, (unsigned long long)counts->nan,
              (unsigned long long)counts->elements,
              (long long)trainer->dataset->field[HU_FIELD_LABEL].classes - 1);
 }
@@ -49,9 +49,10 @@ static void find(hu_trainer *trainer) {
         const hu_quantizer *quantizer =
             hu_tensor_quantizer(trainer->graph, &trainer->edges, tensor);
         if (!hu_edge_nonfinite(quantizer, &counts)) continue;
-        bool is_label = tensor.kind == HU_TENSOR_VALUE && tensor.value == trainer->graph->label;
-        if (is_label)
-            describe_labels(trainer, &counts);
+        bool is_target = tensor.kind == HU_TENSOR_VALUE &&
+                         trainer->graph->value[tensor.value].role == HU_VALUE_TARGET;
+        if (is_target)
+            describe_labels(trainer, tensor.value, &counts);
         else
             describe(trainer, tensor, &counts);
         return;

@@ -46,7 +46,7 @@ static hu_status add_part(void *context, int64_t first, int64_t samples,
                           const hu_pass_result *result) {
     sums *total = context;
     (void)first, (void)samples;
-    total->correct += result->correct;
+    total->correct += (int64_t)result->stats[0][HU_LOSS_METRIC];
     total->loss += hu_run_has_overflowed(total->trainer->run) ? NAN : result->loss_sum;
     return HU_OK;
 }
@@ -85,7 +85,7 @@ static hu_status add_predictions(void *context, int64_t first, int64_t samples,
     prediction_sink *sink = context;
     const hu_run *run = sink->trainer->run;
     const hu_graph *graph = sink->trainer->graph;
-    hu_value_id v = graph->node[graph->loss_node].in[0];
+    hu_value_id v = graph->node[graph->loss[0].node].in[0];
     int64_t classes = graph->value[v].elements, correct = 0;
     const float *rows = NULL;
     if (!hu_run_has_overflowed(run)) rows = hu_run_value(run, v, samples, sink->scratch);
@@ -97,17 +97,18 @@ static hu_status add_predictions(void *context, int64_t first, int64_t samples,
         correct += made.predicted == label;
         if (first + i < sink->count) sink->predictions[first + i] = made;
     }
-    if (hu_run_has_overflowed(run) || correct == result->correct) return HU_OK;
+    int64_t counted = (int64_t)result->stats[0][HU_LOSS_METRIC];
+    if (hu_run_has_overflowed(run) || correct == counted) return HU_OK;
     return hu_fail(HU_ERR_INTERNAL,
                    "test samples from %lld on: found %lld correct predictions, the loss %lld",
-                   (long long)first, (long long)correct, (long long)result->correct);
+                   (long long)first, (long long)correct, (long long)counted);
 }
 
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, hu_prediction *predictions) {
     hu_status st;
     void *scratch = NULL;
     const hu_graph *graph = trainer->graph;
-    size_t classes = (size_t)graph->value[graph->node[graph->loss_node].in[0]].elements;
+    size_t classes = (size_t)graph->value[graph->node[graph->loss[0].node].in[0]].elements;
     if (count < 0 || count > hu_loader_count(trainer->test_loader))
         return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,
                        (long long)hu_loader_count(trainer->test_loader));

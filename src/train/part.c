@@ -1,10 +1,9 @@
 #include "train/part.h"
 
-void hu_fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels) {
+void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows) {
     const hu_batch_source *batch = context;
-    first += batch->first;
-    hu_loader_fill(batch->loader, HU_FIELD_IMAGE, HU_READ_NORMALISED, first, count, images);
-    hu_loader_fill(batch->loader, HU_FIELD_LABEL, HU_READ_PLAIN, first, count, labels);
+    hu_reading reading = field == HU_FIELD_IMAGE ? HU_READ_NORMALISED : HU_READ_PLAIN;
+    hu_loader_fill(batch->loader, (int)field, reading, batch->first + first, count, rows);
 }
 
 hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,

@@ -15,7 +15,7 @@ typedef struct hu_batch_source {
     const hu_loader *loader;
     int64_t first;
 } hu_batch_source;
-void hu_fill_batch(void *context, int64_t first, int64_t count, float *images, float *labels);
+void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows);
 
 /* Forward pass of the part of the batch that begins `done` samples into it; sets samples and
  * first_sample of the pass. */

@@ -34,7 +34,7 @@ static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_p
         hu_pass_result result;
         HU_TRY(hu_forward_part(trainer, batch, done, pass, &result));
         loss += hu_run_has_overflowed(run) ? NAN : result.loss_sum;
-        report->correct += result.correct;
+        report->correct += (int64_t)result.stats[0][HU_LOSS_METRIC];
         trainer->counted_nodes = hu_run_counted_nodes(run);
         *stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
         if (!*stopped) HU_TRY(hu_run_backward(trainer->run, pass));

@@ -22,7 +22,7 @@ typedef struct fixture {
 static void open_graph(fixture *f) {
     assert_int_equal(hu_graph_create(&f->graph), HU_OK);
     assert_int_equal(hu_graph_input(f->graph, "input", &image, &f->input), HU_OK);
-    assert_int_equal(hu_graph_input(f->graph, "label", &scalar, &f->label), HU_OK);
+    assert_int_equal(hu_graph_target(f->graph, "label", &scalar, &f->label), HU_OK);
 }
 
 static hu_value_id apply(fixture *f, const hu_op *op, const char *name, const void *attrs, int n_in,
@@ -64,7 +64,8 @@ static void test_names_and_shapes(void **state) {
     assert_int_equal(value[right].output, 1);
     assert_int_equal(value[weight].elements, 3 * 48);
     assert_int_equal(value[weight].role, HU_VALUE_PARAMETER);
-    assert_int_equal(f.graph->loss_node, f.graph->node_count - 1);
+    assert_int_equal(f.graph->loss_count, 1);
+    assert_int_equal(f.graph->loss[0].node, f.graph->node_count - 1);
     assert_int_equal(hu_graph_parameters(f.graph), 3 * 48 + 3);
     assert_int_equal(hu_graph_macs(f.graph), 3 * 48);
     hu_graph_free(f.graph);
@@ -119,7 +120,7 @@ static void test_needs_grad(void **state) {
     assert_false(node[1].need_din[0]);
     assert_false(node[2].need_din[0]);
     assert_true(node[2].need_din[1]);
-    const hu_node *loss = &node[f.graph->loss_node];
+    const hu_node *loss = &node[f.graph->loss[0].node];
     assert_true(loss->need_din[0]);
     assert_false(loss->need_din[1]);
     hu_graph_free(f.graph);
@@ -181,7 +182,7 @@ static void test_no_memory(void **state) {
         hu_memory_fail_at(nth);
         hu_status st = hu_graph_create(&graph);
         if (st == HU_OK) st = hu_graph_input(graph, "input", &image, &input);
-        if (st == HU_OK) st = hu_graph_input(graph, "label", &scalar, &label);
+        if (st == HU_OK) st = hu_graph_target(graph, "label", &scalar, &label);
         if (st == HU_OK)
             st = hu_graph_apply(graph, &hu_op_linear, "fc", NULL, &to_three, 1, &input, out);
         hu_value_id in[2] = {out[0], label};

@@ -139,7 +139,9 @@ static void damaged_files_say_what_was_found(void **state) {
     refuses(VALUES "[{\"name\": \"a\", \"op\": \"relu\", \"inputs\": [\"input\"], \"parameters\": "
                    "[], \"outputs\": [\"a.out\", \"a.out\"]}]}",
             HU_ERR_CORRUPT, "made twice");
-    refuses(VALUES "[]}", HU_ERR_CORRUPT, "label");
+    refuses(VALUES "[]}", HU_ERR_CORRUPT, "losses: found nothing, expected a list");
+    refuses(VALUES "[], \"losses\": []}", HU_ERR_CORRUPT, "the graph needs a loss node");
+    refuses(VALUES "[], \"losses\": [\"a.out\"]}", HU_ERR_CORRUPT, "the output of a node");
 }
 
 static void an_older_folder_says_how_to_get_it(void **state) {

@@ -64,14 +64,14 @@ static void put_gradients(record *r, const world *w, hu_run *run) {
 
 /* ---- a run ---- */
 
-static void fill(void *context, int64_t first, int64_t count, float *images, float *labels) {
+static void fill(void *context, uint32_t field, int64_t first, int64_t count, float *rows) {
     const hu_run *run = context;
-    int64_t elements = run->graph->value[run->graph->image].elements;
+    int64_t elements = run->graph->value[run->graph->loaded[field]].elements;
     const hu_random_key key = {7, 1, run->pass.step};
     first += run->pass.first_sample;
-    for (int64_t i = 0; i < count * elements; i++)
-        images[i] = hu_random_normal(&key, (uint64_t)(first * elements + i));
-    for (int64_t i = 0; i < count; i++) labels[i] = (float)((first + i) % CLASSES);
+    for (int64_t i = 0; i < count * elements && field == 0; i++)
+        rows[i] = hu_random_normal(&key, (uint64_t)(first * elements + i));
+    for (int64_t i = 0; i < count && field == 1; i++) rows[i] = (float)((first + i) % CLASSES);
 }
 
 /* What no buffer holds from the forward to the backward pass, and the threads' scratch. */

@@ -60,7 +60,7 @@ static void plan(planned *p, int64_t groups) {
     hu_value_id in[2];
     must(hu_graph_create(&p->graph));
     must(hu_graph_input(p->graph, "input", &image, &in[0]));
-    must(hu_graph_input(p->graph, "label", &label, &in[1]));
+    must(hu_graph_target(p->graph, "label", &label, &in[1]));
     in[0] = apply(p, &p->conv, "layer2.0.conv1", &conv, 1, in);
     in[0] = apply(p, &hu_op_global_avg_pool, "pool", NULL, 1, in);
     in[0] = apply(p, &hu_op_flatten, "flat", NULL, 1, in);

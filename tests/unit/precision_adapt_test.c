@@ -157,8 +157,8 @@ static void test_state(void **state) {
     row->save(mine, &data, &bytes);
     assert_int_equal(bytes, sizeof ids);
     assert_memory_equal(data, ids, sizeof ids);
-    uint32_t twice[] = {ids[0], ids[0]}, label[] = {p.graph->label}, none[] = {1u << 30},
-             statistic[] = {hu_graph_find(p.graph, "bn1.running_mean")};
+    uint32_t twice[] = {ids[0], ids[0]}, label[] = {hu_graph_find(p.graph, "label")},
+             none[] = {1u << 30}, statistic[] = {hu_graph_find(p.graph, "bn1.running_mean")};
     assert_int_equal(row->check(mine, p.graph, twice, sizeof twice), HU_ERR_CORRUPT);
     assert_int_equal(row->check(mine, p.graph, label, sizeof label), HU_ERR_CORRUPT);
     assert_int_equal(row->check(mine, p.graph, none, sizeof none), HU_ERR_CORRUPT);

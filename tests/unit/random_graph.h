@@ -251,7 +251,7 @@ static inline void open_graph(world *w) {
     int nodes = 4 + (int)draw(w, 22);
     assert_int_equal(hu_graph_create(&w->graph), HU_OK);
     assert_int_equal(hu_graph_input(w->graph, "input", &image, &w->value[w->count++]), HU_OK);
-    assert_int_equal(hu_graph_input(w->graph, "label", &scalar, &label), HU_OK);
+    assert_int_equal(hu_graph_target(w->graph, "label", &scalar, &label), HU_OK);
     if (draw(w, 3)) add_conv(w, w->value[0]);
     for (int i = 0; i < nodes && w->count < MOST_VALUES / 2; i++) add_something(w);
     add_end(w, label);
@@ -314,7 +314,7 @@ static inline void open_edges(world *w) {
     assert_int_equal(hu_edge_table_create(g, &w->edges), HU_OK);
     for (hu_value_id v = 0; v < g->value_count; v++) {
         bool is_param = g->value[v].role == HU_VALUE_PARAMETER;
-        if (v == g->label || g->value[v].role == HU_VALUE_BUFFER) continue;
+        if (!hu_is_rounded_kind(&g->value[v])) continue;
         w->edges.value[v].quantizer = draw_format(w, mode);
         if (!is_param) w->edges.grad_sum[v].quantizer = draw_format(w, sums);
     }

@@ -97,7 +97,7 @@ static inline void network_graph(network *net, bool with_norm) {
     assert_int_equal(hu_graph_create(&net->graph), HU_OK);
     g = net->graph;
     assert_int_equal(hu_graph_input(g, "input", &shape, &image), HU_OK);
-    assert_int_equal(hu_graph_input(g, "label", &scalar, &label), HU_OK);
+    assert_int_equal(hu_graph_target(g, "label", &scalar, &label), HU_OK);
     pair[1] = spy_apply(g, &hu_op_conv2d, "conv", NULL, &conv, 1, &image);
     pair[0] = pair[1];
     if (with_norm) pair[0] = spy_apply(g, &hu_op_batch_norm, "bn", NULL, &norm, 1, pair);
@@ -144,7 +144,7 @@ static inline void set_all(network *net, const char *act, const char *grad, cons
     const hu_graph *g = net->graph;
     for (hu_value_id v = 0; v < g->value_count; v++) {
         bool is_param = g->value[v].role == HU_VALUE_PARAMETER;
-        if (v == g->label || g->value[v].role == HU_VALUE_BUFFER) continue;
+        if (!hu_is_rounded_kind(&g->value[v])) continue;
         net->edges.value[v].quantizer = quantizer_of(is_param ? weight : act);
         for (uint32_t k = 0; k < g->value[v].use_count; k++)
             net->edges.grad[g->value[v].uses[k]].quantizer = quantizer_of(is_param ? wgrad : grad);
@@ -183,12 +183,12 @@ static inline float *network_master(network *net, const char *name) {
     return hu_weights_of(&net->weights, network_find(net, name));
 }
 
-static inline void network_fill(void *context, int64_t first, int64_t count, float *images,
-                                float *labels) {
+static inline void network_fill(void *context, uint32_t field, int64_t first, int64_t count,
+                                float *rows) {
     const network *net = context;
-    int64_t at = net->run->pass.first_sample + first;
-    memcpy(images, net->images + at * 32, (size_t)(count * 32) * sizeof *images);
-    memcpy(labels, net->labels + at, (size_t)count * sizeof *labels);
+    int64_t at = net->run->pass.first_sample + first, elements = field == 0 ? 32 : 1;
+    const float *from = field == 0 ? net->images : net->labels;
+    memcpy(rows, from + at * elements, (size_t)(count * elements) * sizeof *rows);
 }
 
 static inline hu_pass_result network_forward(network *net, const hu_pass_options *pass) {
@@ -312,7 +312,7 @@ static inline void hand_backward(by_hand *h, network *net, uint32_t n, float see
     const hu_node *node = &net->graph->node[n];
     const hu_edge *edges = net->edges.grad;
     drive *d = &h->node[n];
-    if (n == net->graph->loss_node)
+    if (net->graph->node[n].loss >= 0)
         for (int64_t i = 0; i < SPY_BATCH; i++) d->dout[0][i] = seed_gradient;
     else
         hand_sum(h, net, node->out[0], d->dout[0]);
@@ -333,9 +333,9 @@ static inline void hand_backward(by_hand *h, network *net, uint32_t n, float see
 static inline void hand_step(by_hand *h, network *net, float seed_gradient) {
     const hu_graph *g = net->graph;
     assert_true(g->value_count <= 24 && g->use_count <= 24 && g->node_count <= SPY_NODES);
-    hand_round(&net->edges.value[g->image].quantizer, 2, SPY_BATCH * 32, net->images,
-               h->value[g->image]);
-    memcpy(h->value[g->label], net->labels, sizeof net->labels);
+    hand_round(&net->edges.value[g->loaded[0]].quantizer, 2, SPY_BATCH * 32, net->images,
+               h->value[g->loaded[0]]);
+    memcpy(h->value[g->loaded[1]], net->labels, sizeof net->labels);
     for (uint32_t n = 0; n < g->node_count; n++) hand_forward(h, net, n);
     for (uint32_t n = g->node_count; n-- > 0;) hand_backward(h, net, n, seed_gradient);
 }
