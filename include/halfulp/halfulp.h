@@ -7,6 +7,7 @@
  *   gemm.h    matrix products with a chosen accumulator
  *   tensor.h  shapes
  *   data.h    data sets and loaders
+ *   train.h   training a model
  *
  * C17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or aborts on
  * input; but a pointer must not be NULL unless its declaration says so.
@@ -21,5 +22,6 @@
 #include <halfulp/round.h>
 #include <halfulp/status.h>
 #include <halfulp/tensor.h>
+#include <halfulp/train.h>
 
 #endif

@@ -10,10 +10,10 @@
 #include "base/process.h"
 #include "journal/graph.h"
 #include "journal/plan.h"
+#include "session/initial.h"
 #include "session/options.h"
 #include "session/warnings.h"
 #include "show/json.h"
-#include "train/weights.h"
 
 static hu_status read_intervals(hu_session *session) {
     hu_status st = HU_OK;
@@ -26,21 +26,6 @@ static hu_status read_intervals(hu_session *session) {
     HU_TRY(hu_config_i64(config, "run.checkpoint_every", &session->checkpoint_every));
     HU_TRY(hu_config_i64(config, "run.log_every", &session->log_every));
     HU_TRY(hu_config_i64(config, "eval.every", &session->eval_every));
-done:
-    return st;
-}
-
-/* The weights of model.init, whose hash becomes part of the configuration. */
-static hu_status import_weights(hu_session *session) {
-    hu_status st = HU_OK;
-    const char *path;
-    char hash[32];
-    HU_TRY(hu_config_text(session->config, "model.init", &path));
-    if (strcmp(path, "none") == 0) return HU_OK;
-    HU_TRY(hu_trainer_import(session->trainer, path));
-    snprintf(hash, sizeof hash, "%016llx",
-             (unsigned long long)hu_trainer_init_hash(session->trainer));
-    HU_TRY(hu_config_set(session->config, "model.init_hash", hash, "model.init"));
 done:
     return st;
 }
@@ -67,7 +52,7 @@ static hu_status load_newest(hu_session *session, const char *directory, void **
     if (st == HU_ERR_MISSING) {
         hu_listener_tell(session->listener, "%s holds no checkpoint yet: starts from step 0",
                          directory);
-        return import_weights(session);
+        return hu_initial_weights(session->config, session->trainer);
     }
     HU_TRY(st);
     if (warning[0]) hu_listener_tell(session->listener, "%s", warning);
@@ -117,7 +102,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
         HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
     } else {
         hu_ledger ledger = hu_trainer_ledger(session->trainer);
-        HU_TRY(import_weights(session));
+        HU_TRY(hu_initial_weights(session->config, session->trainer));
         size_t state = (size_t)(ledger.parameters + ledger.optimizer);
         HU_TRY(hu_run_folder_create(directory, session->config, state, &session->folder));
     }

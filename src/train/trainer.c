@@ -14,6 +14,10 @@ const hu_graph *hu_trainer_graph(const hu_trainer *trainer) {
     return trainer->graph;
 }
 
+const hu_weights *hu_trainer_weights(const hu_trainer *trainer) {
+    return &trainer->weights;
+}
+
 const hu_run *hu_trainer_run(const hu_trainer *trainer) {
     return trainer->run;
 }

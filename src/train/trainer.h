@@ -53,6 +53,7 @@ uint32_t hu_trainer_promoted(const hu_trainer *trainer);
 const hu_train_progress *hu_trainer_progress(const hu_trainer *trainer);
 const hu_graph *hu_trainer_graph(const hu_trainer *trainer);
 const hu_run *hu_trainer_run(const hu_trainer *trainer);
+const hu_weights *hu_trainer_weights(const hu_trainer *trainer);
 const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer);
 int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer);
 int64_t hu_trainer_batch(const hu_trainer *trainer); /* samples of one update */

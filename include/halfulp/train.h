@@ -1,0 +1,109 @@
+/* halfulp/train.h - training a model from a program: settings are the texts that the program
+ * `halfulp` takes, results are structs that begin with their size.
+ *
+ * A handle may be used by one thread at a time; it works with several of its own (run.threads).
+ */
+#ifndef HALFULP_TRAIN_H
+#define HALFULP_TRAIN_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/data.h>
+#include <halfulp/round.h>
+#include <halfulp/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A key of `halfulp --help` and its value: {"precision", "hfp8"}, {"lr.base", "0.1"}. */
+typedef struct hu_setting {
+    const char *key, *value;
+} hu_setting;
+
+typedef struct hu_training hu_training;
+
+/* Plans a training and draws its weights.
+ *
+ *   settings  [count] as `halfulp train` takes them, in any order; what is left open, the recipe of
+ *             the model decides. So {"model", "cnn-s"}, {"seed", "1"} ends with the weights of
+ *             `halfulp train model=cnn-s seed=1`
+ *   data      NULL: the data set that the settings name. Borrowed: must outlive the training
+ *   training  owner frees with hu_training_close; NULL on failure
+ *
+ * HU_ERR_UNKNOWN with the nearest names for a key, a model, a format, ...; HU_ERR_PARSE for a
+ * value; HU_ERR_ARGUMENT for what does not fit together; HU_ERR_MEMORY; those of hu_dataset_open.
+ * Proof: tests/unit/session_training_test.c, tests/program/example_test.py. */
+HU_API hu_status hu_training_open(const hu_setting *settings, size_t count, const hu_dataset *data,
+                                  hu_training **training);
+
+/* Frees a training; NULL is allowed. */
+HU_API void hu_training_close(hu_training *training);
+
+/* What a step did. */
+typedef struct hu_step {
+    size_t size;          /* set by the caller: sizeof(hu_step) */
+    int64_t step, epoch;  /* from 0 */
+    int64_t samples;      /* of the batch */
+    double loss;          /* mean over the batch, before the loss's own rounding */
+    double metric;        /* the task's first metric over the batch; NaN: not known */
+    double lr;            /* learning rate */
+    double gradient_norm; /* L2, of the unscaled gradient, before clipping; NaN: not finite */
+    double low_ratio;     /* share of the elements of all tensors in low precision */
+    float scale;          /* loss scale used */
+    int32_t skipped;      /* 1: a gradient was not finite, the weights stay */
+    uint32_t promoted;    /* tensors that went to a wider format so far */
+    const char *culprit;  /* the tensor in which a non-finite number appeared first, "": none.
+                             Borrowed: valid until the next step */
+} hu_step;
+
+/* One update of the weights. HU_ERR_NONFINITE: the training has diverged, the message names step
+ * and tensor. HU_ERR_ARGUMENT: it is finished. Errors of a source of samples. */
+HU_API hu_status hu_training_next(hu_training *training, hu_step *step);
+
+/* Updates done, and those of the whole training. */
+HU_API int64_t hu_training_step(const hu_training *training);
+HU_API int64_t hu_training_steps(const hu_training *training);
+
+/* The task's first metric and the mean loss over the test samples. */
+HU_API hu_status hu_training_test(hu_training *training, double *metric, double *loss);
+
+/* Copies a master weight or running statistic by name ("conv1.weight") out of or into a training.
+ *
+ *   x      [count]; read: at most capacity numbers, count says how many there are (x may be NULL
+ *          with capacity 0). In the order of halfulp's tensors: convolutions [out, kh, kw, in]
+ *
+ * HU_ERR_UNKNOWN with the nearest names; HU_ERR_SHAPE: another number of elements. */
+HU_API hu_status hu_training_read(const hu_training *training, const char *name, float *x,
+                                  size_t capacity, size_t *count);
+HU_API hu_status hu_training_write(hu_training *training, const char *name, const float *x,
+                                   size_t count);
+
+/* What rounding did to a tensor ("conv1.out", "conv1.out.grad") in the latest step. HU_ERR_UNKNOWN
+ * with the nearest names. */
+HU_API hu_status hu_training_counts(const hu_training *training, const char *tensor,
+                                    hu_round_counts *counts);
+
+/* XXH64 over the bits of the master weights in the order of their names. */
+HU_API uint64_t hu_training_hash(const hu_training *training);
+
+/* Bytes that the training holds in a role: "activation", "gradient", ..., "masters", "optimizer",
+ * "arena", "total"; planned before the first step and equal to what is allocated. HU_ERR_UNKNOWN
+ * with the nearest roles. */
+HU_API hu_status hu_training_bytes(const hu_training *training, const char *role, uint64_t *bytes);
+
+/* Writes the whole state as a checkpoint into a folder (made if it is not there; the newest two are
+ * kept), and takes the newest sound one of a training with the same settings. Training on gives the
+ * bits of a training that was never interrupted. HU_ERR_MISSING, HU_ERR_CORRUPT, HU_ERR_IO. */
+HU_API hu_status hu_training_save(hu_training *training, const char *folder);
+HU_API hu_status hu_training_resume(hu_training *training, const char *folder);
+
+/* Writes parameters and running statistics into a safetensors file: float32, the layout and the
+ * names of torch (docs/weights.md). HU_ERR_IO. */
+HU_API hu_status hu_training_export(hu_training *training, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

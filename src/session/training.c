@@ -1,0 +1,298 @@
+/* The public training: settings resolved as the program does, and the trainer behind a handle. */
+#include <halfulp/train.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/nearest.h"
+#include "engine/run.h"
+#include "graph/walk.h"
+#include "session/data.h"
+#include "session/initial.h"
+#include "session/options.h"
+#include "train/trainer.h"
+#include "train/weights.h"
+
+enum { NEAREST_BYTES = 256 };
+
+struct hu_training {
+    hu_config *config;
+    hu_dataset *opened; /* NULL: the caller's */
+    hu_precision precision;
+    hu_trainer *trainer;
+    hu_walk walk;
+    int64_t steps;
+};
+
+/* ---- opening ---- */
+
+/* The settings as words of a command line. Owner frees *words, which is one block. */
+static hu_status make_words(const hu_setting *settings, size_t count, char ***words) {
+    size_t bytes = (count + 1) * sizeof(char *);
+    for (size_t i = 0; i < count; i++) {
+        if (!settings[i].key || !settings[i].value)
+            return hu_fail(HU_ERR_ARGUMENT, "setting %zu has no key or no value", i + 1);
+        bytes += strlen(settings[i].key) + strlen(settings[i].value) + 2;
+    }
+    void *block;
+    hu_status st = hu_alloc(bytes, &block);
+    if (st != HU_OK) return st;
+    *words = block;
+    char *at = (char *)(*words + count + 1);
+    (*words)[0] = at - 1; /* the place of a program's name, which is skipped */
+    for (size_t i = 0; i < count; i++) {
+        (*words)[i + 1] = at;
+        at += sprintf(at, "%s=%s", settings[i].key, settings[i].value) + 1;
+    }
+    return HU_OK;
+}
+
+static hu_status read_settings(const hu_setting *settings, size_t count, hu_config **config) {
+    static const char *const no_flags[] = {NULL};
+    hu_status st = HU_OK;
+    char **words = NULL;
+    HU_TRY(make_words(settings, count, &words));
+    hu_config_request request = {
+        .argc = (int)count + 1, .argv = words, .verb_index = 0, .flags = no_flags};
+    HU_TRY(hu_config_load(&request, config));
+done:
+    hu_free(words);
+    return st;
+}
+
+static hu_status open_training(hu_training *t, const hu_dataset *data) {
+    hu_status st = HU_OK;
+    hu_train_options options;
+    if (!data) HU_TRY(hu_session_dataset(t->config, NULL, &t->opened));
+    if (!data) data = t->opened;
+    HU_TRY(hu_options_train(t->config, data, &t->precision, &options));
+    HU_TRY(hu_trainer_create(&options, data, &t->trainer));
+    HU_TRY(hu_initial_weights(t->config, t->trainer));
+    HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), &t->walk));
+    t->steps = options.steps;
+done:
+    return st;
+}
+
+hu_status hu_training_open(const hu_setting *settings, size_t count, const hu_dataset *data,
+                           hu_training **training) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    *training = NULL;
+    HU_TRY(hu_alloc(sizeof **training, &block));
+    hu_training *made = block;
+    HU_TRY(read_settings(settings, count, &made->config));
+    HU_TRY(open_training(made, data));
+    *training = made;
+    block = NULL;
+done:
+    hu_training_close(block);
+    return st;
+}
+
+void hu_training_close(hu_training *training) {
+    if (!training) return;
+    hu_walk_free(&training->walk);
+    hu_trainer_free(training->trainer);
+    hu_precision_free(&training->precision);
+    hu_dataset_close(training->opened);
+    hu_config_free(training->config);
+    hu_free(training);
+}
+
+/* ---- training ---- */
+
+/* Fills as much of a caller's struct as it has room for; its size stays. */
+static void give(const void *made, size_t bytes, void *asked, size_t size) {
+    size_t wanted = size < bytes ? size : bytes;
+    memcpy((char *)asked + sizeof size, (const char *)made + sizeof size, wanted - sizeof size);
+}
+
+static hu_step step_of(const hu_step_report *report) {
+    return (hu_step){.step = report->step,
+                     .epoch = report->epoch,
+                     .samples = report->samples,
+                     .loss = report->loss,
+                     .metric = (double)report->correct / (double)report->samples,
+                     .lr = report->lr,
+                     .gradient_norm = report->gradient_norm,
+                     .low_ratio = report->low_ratio,
+                     .scale = report->scale,
+                     .skipped = report->skipped,
+                     .promoted = report->promoted,
+                     .culprit = report->culprit};
+}
+
+hu_status hu_training_next(hu_training *training, hu_step *step) {
+    hu_step_report report;
+    if (step->size < sizeof step->size)
+        return hu_fail(HU_ERR_ARGUMENT, "hu_step: its size is %zu, expected sizeof(hu_step)",
+                       step->size);
+    if (hu_training_step(training) >= training->steps)
+        return hu_fail(HU_ERR_ARGUMENT, "the training of %lld steps is finished",
+                       (long long)training->steps);
+    hu_status st = hu_trainer_step(training->trainer, &report);
+    if (st != HU_OK && st != HU_ERR_NONFINITE) return st;
+    hu_step made = step_of(&report);
+    give(&made, sizeof made, step, step->size);
+    return st;
+}
+
+int64_t hu_training_step(const hu_training *training) {
+    return hu_trainer_progress(training->trainer)->step;
+}
+
+int64_t hu_training_steps(const hu_training *training) {
+    return training->steps;
+}
+
+hu_status hu_training_test(hu_training *training, double *metric, double *loss) {
+    return hu_trainer_evaluate(training->trainer, metric, loss);
+}
+
+/* ---- tensors ---- */
+
+/* HU_ERR_UNKNOWN with the names nearest to one that is none of these. names: [count]. */
+static hu_status unknown(const char *what, const char *name, const char **names, size_t count) {
+    char nearest[NEAREST_BYTES];
+    hu_nearest(name, names, count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "unknown %s '%.100s', nearest: %s", what, name, nearest);
+}
+
+static bool is_weight(const hu_value_info *value) {
+    return value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
+}
+
+static hu_status unknown_weight(const hu_graph *graph, const char *name) {
+    void *block;
+    size_t count = 0;
+    hu_status st = hu_alloc_array(graph->value_count, sizeof(char *), &block);
+    if (st != HU_OK) return st;
+    const char **names = block;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (is_weight(&graph->value[v])) names[count++] = graph->value[v].name;
+    st = unknown("weight", name, names, count);
+    hu_free(block);
+    return st;
+}
+
+static hu_status find_weight(const hu_training *training, const char *name, float **numbers,
+                             size_t *count) {
+    const hu_graph *graph = hu_trainer_graph(training->trainer);
+    hu_value_id v = hu_graph_find(graph, name);
+    if (v == HU_NONE || !is_weight(&graph->value[v])) return unknown_weight(graph, name);
+    *numbers = hu_weights_of(hu_trainer_weights(training->trainer), v);
+    *count = (size_t)graph->value[v].elements;
+    return HU_OK;
+}
+
+hu_status hu_training_read(const hu_training *training, const char *name, float *x, size_t capacity,
+                           size_t *count) {
+    float *numbers;
+    *count = 0;
+    hu_status st = find_weight(training, name, &numbers, count);
+    if (st != HU_OK) return st;
+    size_t wanted = *count < capacity ? *count : capacity;
+    if (wanted > 0) memcpy(x, numbers, wanted * sizeof *x);
+    return HU_OK;
+}
+
+hu_status hu_training_write(hu_training *training, const char *name, const float *x, size_t count) {
+    float *numbers;
+    size_t elements;
+    hu_status st = find_weight(training, name, &numbers, &elements);
+    if (st != HU_OK) return st;
+    if (count != elements)
+        return hu_fail(HU_ERR_SHAPE, "%s: found %zu numbers, expected %zu", name, count, elements);
+    memcpy(numbers, x, count * sizeof *x);
+    return HU_OK;
+}
+
+static hu_status unknown_tensor(const hu_training *training, const char *name) {
+    const hu_walk *walk = &training->walk;
+    hu_status st = HU_OK;
+    void *texts = NULL, *list = NULL;
+    HU_TRY(hu_alloc_array(walk->count, HU_TENSOR_NAME_BYTES, &texts));
+    HU_TRY(hu_alloc_array(walk->count, sizeof(char *), &list));
+    const char **names = list;
+    for (uint32_t i = 0; i < walk->count; i++) {
+        char *text = (char *)texts + (size_t)i * HU_TENSOR_NAME_BYTES;
+        hu_tensor_name(walk->graph, walk->tensor[i], text);
+        names[i] = text;
+    }
+    st = unknown("tensor", name, names, walk->count);
+done:
+    hu_free(texts);
+    hu_free(list);
+    return st;
+}
+
+hu_status hu_training_counts(const hu_training *training, const char *tensor,
+                             hu_round_counts *counts) {
+    const hu_walk *walk = &training->walk;
+    char name[HU_TENSOR_NAME_BYTES];
+    hu_round_counts_clear(counts);
+    for (uint32_t i = 0; i < walk->count; i++) {
+        hu_tensor_name(walk->graph, walk->tensor[i], name);
+        if (strcmp(name, tensor) != 0) continue;
+        const hu_edge_table *edges = hu_run_edges(hu_trainer_run(training->trainer));
+        *counts = hu_tensor_counts(walk->graph, edges, walk->tensor[i]);
+        return HU_OK;
+    }
+    return unknown_tensor(training, tensor);
+}
+
+uint64_t hu_training_hash(const hu_training *training) {
+    return hu_trainer_weights_hash(training->trainer);
+}
+
+hu_status hu_training_bytes(const hu_training *training, const char *role, uint64_t *bytes) {
+    enum { MORE = 4, ROLES = HU_BUFFER_ROLE_COUNT + MORE };
+    hu_ledger ledger = hu_trainer_ledger(training->trainer);
+    const char *names[ROLES] = {"masters", "optimizer", "arena", "total"};
+    uint64_t sizes[ROLES] = {ledger.parameters, ledger.optimizer, ledger.arena_bytes, ledger.total};
+    for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++) {
+        names[MORE + r] = hu_buffer_role_name((hu_buffer_role)r);
+        sizes[MORE + r] = ledger.arena[r];
+    }
+    *bytes = 0;
+    for (int r = 0; r < ROLES; r++)
+        if (strcmp(names[r], role) == 0) {
+            *bytes = sizes[r];
+            return HU_OK;
+        }
+    return unknown("role", role, names, ROLES);
+}
+
+/* ---- files ---- */
+
+hu_status hu_training_save(hu_training *training, const char *folder) {
+    hu_status st = HU_OK;
+    hu_checkpoint_writer *writer = NULL;
+    HU_TRY(hu_checkpoint_begin(hu_training_step(training), &writer));
+    HU_TRY(hu_trainer_save(training->trainer, writer));
+    HU_TRY(hu_checkpoint_finish(writer, folder, HU_CHECKPOINT_KEEP));
+done:
+    hu_checkpoint_writer_free(writer);
+    return st;
+}
+
+hu_status hu_training_resume(hu_training *training, const char *folder) {
+    hu_status st = HU_OK;
+    hu_checkpoint *checkpoint = NULL;
+    char damaged_later[1024];
+    HU_TRY(hu_checkpoint_open_newest(folder, &checkpoint, damaged_later, sizeof damaged_later));
+    HU_TRY(hu_trainer_restore(training->trainer, checkpoint));
+done:
+    hu_checkpoint_free(checkpoint);
+    return st;
+}
+
+hu_status hu_training_export(hu_training *training, const char *path) {
+    hu_export_options options = {.layout = HU_WEIGHTS_TORCH};
+    hu_export_report report;
+    return hu_trainer_export(training->trainer, path, &options, &report);
+}
