@@ -13,6 +13,7 @@
 
 enum { TEXT_MOST = 160 };
 
+/* All modes, in the format of the 1/6/9 study. */
 static const char usual[] =
     "fmacs,macs:1/6/9,fmac:1/6/9,mac:1/6/9,fmac8:1/6/9,kahan:1/6/9,kahan-cpd:1/6/9";
 
@@ -29,6 +30,7 @@ void hu_accumulator_mode_text(const hu_accumulator *accumulator, char *text, siz
         snprintf(text, capacity, "%s", hu_mac_name(accumulator->mac));
 }
 
+/* One accumulator of the list, in each of the semantics that are wanted. */
 static hu_status add_word(const char *word, size_t length, const bool *wanted,
                           hu_accumulator_list *list) {
     char text[TEXT_MOST + 1];
@@ -57,6 +59,7 @@ hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list 
         HU_TRY(hu_config_text(config, "accumulator.name", &text));
     HU_TRY(hu_config_text(config, "accumulator.semantics", &semantics));
     if (hu_config_given(config, "accumulator.semantics"))
+        /* One was asked for: the other is left out. */
         wanted[strcmp(semantics, semantics_names[0]) == 0] = false;
     for (;;) {
         const char *end;
@@ -82,6 +85,7 @@ done:
 }
 
 void hu_factor_fill(const char *kind, uint64_t seed, const char *name, int64_t n, float *x) {
+    /* Random numbers by element: threads do not change them. */
     const hu_random_key key = {.seed = seed, .stream = hu_stream_id("gemm", name)};
     bool is_uniform = strcmp(kind, "uniform") == 0, is_lognormal = strcmp(kind, "lognormal") == 0;
 #pragma omp parallel for

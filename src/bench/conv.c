@@ -62,6 +62,7 @@ typedef struct row {
     double rate[ENGINES], peak; /* multiply-adds per second */
 } row;
 
+/* count numbers in [-1, 1). */
 static hu_status filled(int64_t count, uint64_t stream, float **to) {
     const hu_random_key key = {.seed = 1, .stream = stream};
     hu_status st = hu_alloc_array((size_t)count, sizeof **to, (void **)to);
@@ -70,6 +71,7 @@ static hu_status filled(int64_t count, uint64_t stream, float **to) {
     return st;
 }
 
+/* What all calls of one engine share; the arrays are the caller's. */
 static hu_op_call call_of(const node *n, int engine, int64_t samples) {
     return (hu_op_call){.info = &n->info[engine],
                         .state = n->state[engine],
@@ -79,6 +81,7 @@ static hu_op_call call_of(const node *n, int engine, int64_t samples) {
                         .scratch = n->scratch[engine]};
 }
 
+/* The op as a run would prepare it, with one thread and one chunk. */
 static hu_status plan(node *n, int engine, int64_t samples) {
     const float *param[] = {n->w};
     size_t scratch = 0;
@@ -154,6 +157,7 @@ static void free_node(node *n) {
     }
 }
 
+/* One product by one engine. Backward makes the gradients for which it gets an array. */
 static void run_role(node *n, int engine, int64_t samples, hu_product_role role) {
     const float *in[] = {n->x}, *dout[] = {n->dy};
     float *out[] = {n->y}, *din[] = {role == HU_PRODUCT_INPUT_GRAD ? n->dx : NULL};
@@ -171,10 +175,12 @@ static void run_role(node *n, int engine, int64_t samples, hu_product_role role)
         hu_op_conv2d.backward(&call);
 }
 
+/* The higher of the best rate so far and this one. */
 static double better(double rate, double macs, double seconds) {
     return seconds > 0 && macs / seconds > rate ? macs / seconds : rate;
 }
 
+/* Engines take turns, so that what else the machine does meets all alike. The best turn counts. */
 static void measure(node *n, int64_t samples, int64_t repeat, row *r) {
     double macs = (double)(samples * hu_op_conv2d.macs(&n->info[OWN])), spent = 0;
     for (int64_t turn = 0; turn < repeat || (turn < MOST_TURNS && spent < time_limit); turn++) {
@@ -207,6 +213,7 @@ static hu_status measure_shape(const shape *s, int64_t samples, int64_t repeat, 
     return st;
 }
 
+/* A multiply-add is two operations. */
 static double gflops(double rate) {
     return 2e-9 * rate;
 }
@@ -274,6 +281,7 @@ done:
     return st;
 }
 
+/* Multiply-adds of one sample in all layers of this shape, one product. */
 static int64_t macs_of(const shape *s) {
     int64_t out = s->size / s->stride;
     return out * out * s->out_c * s->kernel * s->kernel * s->in_c * s->layers;
@@ -301,15 +309,13 @@ static hu_status print_table(const row *rows, int count, int64_t samples) {
                                          "ratio", "of peak", "winograd", "to own"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    char *text = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int i = 0; i < count; i++) HU_TRY(put_row(table, &rows[i]));
-    HU_TRY(hu_table_print(table, &text));
-    printf("%s%lld samples a call, one thread, in turns\n", text, (long long)samples);
+    HU_TRY(hu_show_table(table));
+    printf("%lld samples a call, one thread, in turns\n", (long long)samples);
     print_totals(rows, count, "resnet20");
     print_totals(rows, count, "resnet18");
 done:
-    hu_free(text);
     hu_table_free(table);
     return st;
 }

@@ -58,6 +58,7 @@ struct bench {
     float sink; /* of the peak */
 };
 
+/* Multiply-adds in registers, by as many threads as the products have. */
 static hu_status run_peak(bench *b, contestant *self) {
     uint64_t done = 0;
     float sink = 0.0f;
@@ -77,6 +78,7 @@ static hu_status run_sgemm(bench *b, contestant *self) {
     return hu_dnn_sgemm(b->now.m, b->now.n, b->now.k, b->a, b->b, b->c, b->threads);
 }
 
+/* Rounds n numbers, in pieces that threads share. */
 static void round_pass(const bench *b, const hu_rounder *rounder, int64_t n, const float *x,
                        float *y) {
 #pragma omp parallel for num_threads(b->threads) schedule(static)
@@ -86,6 +88,7 @@ static void round_pass(const bench *b, const hu_rounder *rounder, int64_t n, con
     }
 }
 
+/* What a program without our products does: round both factors, then multiply. */
 static hu_status run_rounded_sgemm(bench *b, contestant *self) {
     hu_rounder rounder;
     hu_status st = hu_rounder_init(&rounder, &b->format, HU_ROUND_NEAREST_EVEN);
@@ -121,6 +124,7 @@ static hu_status run_product(bench *b, contestant *self) {
     return hu_gemm(&task);
 }
 
+/* Adds one that takes turns, of the shape at hand. */
 static contestant *enter(bench *b, hu_status (*run)(bench *, contestant *)) {
     contestant *c = &b->contestants[b->contestant_count++];
     *c = (contestant){.run = run,
@@ -141,6 +145,8 @@ static hu_status enter_product(bench *b, const hu_accumulator *accumulator,
     return st == HU_OK ? hu_alloc(bytes, &c->scratch) : st;
 }
 
+/* The peak, the references, then every accumulator. fmacs also with rounding while it packs, beside
+ * the reference that rounds before. */
 static hu_status enter_all(bench *b) {
     hu_status st = HU_OK;
     const contestant *sgemm, *rounded = NULL;
@@ -210,6 +216,7 @@ static hu_status put_row(bench *b, const contestant *c) {
     return format ? hu_format_print(format, row->format, sizeof row->format) : HU_OK;
 }
 
+/* One shape from entry to rows. */
 static hu_status run_shape(bench *b, const shape *now) {
     hu_status st = HU_OK;
     b->now = *now;
@@ -241,6 +248,7 @@ done:
     return st;
 }
 
+/* The format that factors are members of: that of the first accumulator which has one. */
 static hu_status choose_format(bench *b) {
     for (int i = 0; i < b->list.count; i++)
         if (b->list.items[i].mac != HU_MAC_FMACS) {
@@ -250,6 +258,7 @@ static hu_status choose_format(bench *b) {
     return hu_format_parse("1/6/9", &b->format);
 }
 
+/* Room for the largest of all shapes, filled once. */
 static hu_status allocate(bench *b) {
     hu_status st = HU_OK;
     size_t a = 0, n = 0, c = 0;
@@ -282,6 +291,7 @@ static void release(bench *b) {
     hu_free(b->rows);
 }
 
+/* The micro-kernels of the accumulators, whose rate bounds that of products. */
 static int measure_tiles(const bench *b, hu_bench_tile_row *tiles) {
     int count = 0;
     for (int i = 0; i < b->list.count; i++)

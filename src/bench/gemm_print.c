@@ -3,7 +3,6 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "bench/gemm.h"
 #include "show/stdout.h"
 #include "show/table.h"
@@ -67,15 +66,13 @@ static hu_status print_products(const hu_bench_gemm_row *rows, int count) {
                                          "k",    "GMAC/s",    "beside", "ratio", "of peak"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    char *text = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int i = 0; i < count; i++) HU_TRY(put_row(table, &rows[i]));
-    HU_TRY(hu_table_print(table, &text));
-    printf("%sbeside dnnl_sgemm, in turns, %d threads; quantise+fmacs beside a rounding pass and "
+    HU_TRY(hu_show_table(table));
+    printf("beside dnnl_sgemm, in turns, %d threads; quantise+fmacs beside a rounding pass and "
            "dnnl_sgemm\n",
-           text, count > 0 ? rows[0].threads : 0);
+           count > 0 ? rows[0].threads : 0);
 done:
-    hu_free(text);
     hu_table_free(table);
     return st;
 }
@@ -85,7 +82,6 @@ static hu_status print_tiles(const hu_bench_tile_row *rows, int count) {
                                          "GMAC/s", "of peak", "of bound"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    char *text = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int i = 0; i < count; i++) {
         const hu_bench_tile_row *row = &rows[i];
@@ -96,12 +92,11 @@ static hu_status print_tiles(const hu_bench_tile_row *rows, int count) {
         HU_TRY(hu_table_cell(table, "%.3f", row->rate / row->peak));
         HU_TRY(hu_table_cell(table, "%.3f", row->rate * row->instructions / row->peak));
     }
-    HU_TRY(hu_table_print(table, &text));
-    printf("\n%skernels alone, one core, f32fma; bound: the peak over the instructions that a "
-           "multiply-add needs of the ports that multiply\n",
-           text);
+    putchar('\n');
+    HU_TRY(hu_show_table(table));
+    printf("kernels alone, one core, f32fma; bound: the peak over the instructions that a "
+           "multiply-add needs of the ports that multiply\n");
 done:
-    hu_free(text);
     hu_table_free(table);
     return st;
 }

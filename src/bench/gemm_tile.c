@@ -6,6 +6,7 @@
 #include "kernel/gemm/table.h"
 #include "kernel/peak/peak.h"
 
+/* Panels of TERMS terms and the state of a tile fit the first-level cache. */
 enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40 };
 
 /* Vector instructions for 1 multiply-add in each lane, loads apart, and those of them that
@@ -31,10 +32,12 @@ typedef struct tile_memory {
     _Alignas(64) float a[MOST_FLOATS * 2], b[MOST_FLOATS * 2], sum[MOST_FLOATS], extra[MOST_FLOATS];
 } tile_memory;
 
+/* Small numbers with few bits: nothing overflows, nothing is subnormal. */
 static void fill(float *x, int count, int step) {
     for (int i = 0; i < count; i++) x[i] = (float)(i * step % 17 - 8) / 8.0f;
 }
 
+/* 10^9 multiply-adds per second, of the best turn. */
 static double best_rate(const hu_gemm_kernel *kernel, const hu_gemm_tile *tile) {
     double best = 1e30;
     for (int turn = 0; turn < TURNS; turn++) {
@@ -46,6 +49,7 @@ static double best_rate(const hu_gemm_kernel *kernel, const hu_gemm_tile *tile) 
     return 1e-9 * (double)(kernel->rows * kernel->columns * TERMS) * RUNS / best;
 }
 
+/* The same of the peak loop. */
 static double best_peak(void) {
     double best = 0.0;
     float sink;

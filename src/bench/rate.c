@@ -89,6 +89,7 @@ static double take_turn(const hu_rate_set *set, const hu_rate_row *row, arrays *
     return (hu_bench_seconds(set->threads) - start) / (double)passes;
 }
 
+/* memcpy and all rows take turns; the best of each counts. */
 static hu_status measure(hu_rate_set *set) {
     arrays a = {.held = -1};
     hu_status st = make_arrays(set, &a);
@@ -106,6 +107,7 @@ static hu_status measure(hu_rate_set *set) {
     return st;
 }
 
+/* 10^9 elements per second. */
 static double rate(const hu_rate_set *set, double seconds) {
     return (double)set->elements / seconds * 1e-9;
 }
@@ -138,7 +140,6 @@ static hu_status print_table(const hu_rate_set *sets, int count) {
                                          "elements", "Gelem/s", "to memcpy"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    char *text = NULL;
     HU_TRY(hu_table_create(titles, 7, &table));
     for (int s = 0; s < count; s++)
         for (int i = 0; i < sets[s].count; i++) {
@@ -151,14 +152,12 @@ static hu_status print_table(const hu_rate_set *sets, int count) {
             HU_TRY(hu_table_cell(table, "%.3f", rate(&sets[s], row->best_seconds)));
             HU_TRY(hu_table_cell(table, "%.3f", sets[s].memcpy_seconds / row->best_seconds));
         }
-    HU_TRY(hu_table_print(table, &text));
-    printf("%s", text);
+    HU_TRY(hu_show_table(table));
     for (int s = 0; s < count; s++)
         printf("memcpy of %zu float32: %.3f Gelem/s; best of %lld turns, %d threads\n",
                sets[s].elements, rate(&sets[s], sets[s].memcpy_seconds), (long long)sets[s].repeat,
                sets[s].threads);
 done:
-    hu_free(text);
     hu_table_free(table);
     return st;
 }
@@ -192,6 +191,7 @@ hu_status hu_rate_add_row(hu_rate_set *set, hu_rate_row **row) {
     return HU_OK;
 }
 
+/* Small arrays stay in the cache, large ones come from memory: both rates are wanted. */
 hu_status hu_rate_bench(const hu_config *config, const char *kernel, hu_rate_format *add) {
     static const char *const usual[] = {"1/6/9/d", "fp16", "bf16", "e5m2", "e4m3fn", "fp(4,3,4)"};
     hu_status st = HU_OK;

@@ -6,6 +6,7 @@
 #include "bench/rate.h"
 #include "tensor/quantizer.h"
 
+/* The sequence of stochastic rounding is addressed by element, as in a training. */
 static void round_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
     static const hu_random_key key = {1, 2, 3};
     hu_round_counts counts;
@@ -31,6 +32,7 @@ done:
     return st;
 }
 
+/* Bare, and with the counters that a training keeps. */
 static hu_status add_both(hu_rate_set *set, const char *name, hu_rounding rounding,
                           hu_rate_data data) {
     hu_status st = add_row(set, name, rounding, data, false);

@@ -1,3 +1,4 @@
+/* bench/seconds.c - the clock of measurements. */
 #include <time.h>
 
 #include "base/clock.h"

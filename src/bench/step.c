@@ -86,6 +86,7 @@ done:
     return st;
 }
 
+/* Plans one of the trainings, with a configuration of its own. */
 static hu_status enter(const hu_config *config, hu_dataset *dataset, bool plain, contestant *c) {
     hu_status st = HU_OK;
     hu_train_options options;
@@ -127,6 +128,8 @@ static void leave(contestant *c) {
     hu_config_free(c->config);
 }
 
+/* One step. The first steps fill caches and are not counted in the best; what is allocated behind
+ * the first step would be a fault. */
 static hu_status take_turn(contestant *c, int64_t turn) {
     hu_step_report report;
     int64_t resident = hu_resident_bytes();
@@ -177,6 +180,7 @@ static json_t *work_json(const step_contest *contest, const contestant *c) {
     return object;
 }
 
+/* Time over that of float32; NaN without a reference. */
 static double ratio_of(const step_contest *contest, const contestant *c) {
     return contest->has_reference ? c->best_seconds / contest->by[0].best_seconds : NAN;
 }
@@ -202,6 +206,7 @@ static hu_status print_json(const step_contest *contest) {
     json_t *rows = json_array();
     for (int i = 0; rows && i < contest->count; i++)
         json_array_append_new(rows, row_json(contest, &contest->by[i]));
+    /* Warnings are those of the training that was asked for. */
     const hu_run *asked = hu_trainer_run(contest->by[contest->count - 1].trainer);
     return hu_json_print(json_pack("{s:s, s:o, s:o}", "kernel", "step", "rows", rows, "warnings",
                                    hu_warnings_json(asked)));
@@ -243,12 +248,12 @@ static double rest_of(const step_contest *contest, const contestant *c, int work
     return rest_seconds(contest, c);
 }
 
+/* A row for each kind of work that took time, two columns for each training. */
 static hu_status print_work(const step_contest *contest) {
     hu_status st = HU_OK;
     const char *titles[1 + 2 * MOST] = {"work"};
     char milliseconds[MOST][64];
     hu_table *table = NULL;
-    char *text = NULL;
     for (int i = 0; i < contest->count; i++) {
         snprintf(milliseconds[i], sizeof milliseconds[i], "%.48s ms", contest->by[i].name);
         titles[1 + 2 * i] = milliseconds[i];
@@ -259,10 +264,10 @@ static hu_status print_work(const step_contest *contest) {
         if (work_seconds(contest, &contest->by[contest->count - 1], w) > 0)
             HU_TRY(add_work_row(table, contest, hu_run_work_name(w), work_seconds, w));
     HU_TRY(add_work_row(table, contest, "rest", rest_of, 0));
-    HU_TRY(hu_table_print(table, &text));
-    printf("\n%smean of %d further steps, per thread\n", text, WORK_STEPS);
+    putchar('\n');
+    HU_TRY(hu_show_table(table));
+    printf("mean of %d further steps, per thread\n", WORK_STEPS);
 done:
-    hu_free(text);
     hu_table_free(table);
     return st;
 }
@@ -272,15 +277,13 @@ static hu_status print_rows(const step_contest *contest) {
                                          "to fp32",   "saved MiB",   "start to step"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    char *text = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int i = 0; i < contest->count; i++) HU_TRY(add_row(table, contest, &contest->by[i]));
-    HU_TRY(hu_table_print(table, &text));
-    printf("%sbest of %s steps, %lld threads, at most %.0f MiB resident\n", text,
+    HU_TRY(hu_show_table(table));
+    printf("best of %s steps, %lld threads, at most %.0f MiB resident\n",
            contest->count > 1 ? "alternating" : "the", (long long)contest->threads,
            (double)hu_peak_rss_bytes() / 1048576.0);
 done:
-    hu_free(text);
     hu_table_free(table);
     return st;
 }
@@ -300,6 +303,7 @@ hu_status hu_bench_step(hu_config *config) {
         HU_TRY(hu_assumed_open(model, &limits, &dataset));
     HU_TRY(enter_all(config, dataset, &contest));
     for (int64_t i = 0; i < repeat + WARM_UP_STEPS; i++)
+        /* Step by step in turns: drifts of the machine meet both trainings alike. */
         for (int k = 0; k < contest.count; k++) HU_TRY(take_turn(&contest.by[k], i));
     for (int k = 0; k < contest.count; k++) HU_TRY(time_work(&contest.by[k]));
     bool is_json = hu_config_flag(config, "json", NULL);

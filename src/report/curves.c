@@ -26,6 +26,8 @@ static void free_curve(curve *c) {
     hu_free(c->tips);
 }
 
+/* The points of one column: of every record, or where it is a test result of the records that have
+ * one. x counts steps that are done. */
 static hu_status make_curve(const hu_report_run *run, const hu_column *column, curve *c) {
     const hu_history *history = run->history;
     hu_status st;
@@ -50,6 +52,7 @@ done:
     return st;
 }
 
+/* Marks below the curves: skipped steps, promotions, phases, and the end of a run that diverged. */
 static hu_status add_skipped(const hu_report_run *run, curve *c) {
     const hu_history *history = run->history;
     hu_status st;
@@ -99,6 +102,7 @@ static double top_of(const curve *all, size_t count) {
     return isfinite(first) ? 1.25 * first : first;
 }
 
+/* One chart for a column, a line for each precision. */
 static void draw(hu_page *page, const hu_report *report, const hu_column *column) {
     bool is_test = column->kind == HU_COLUMN_TEST;
     curve all[MAX_LINES];
@@ -120,6 +124,7 @@ static void draw(hu_page *page, const hu_report *report, const hu_column *column
     if (st == HU_OK && most > 1) {
         hu_html_heading(page, column->curve);
         hu_legend_draw(page, item, count, HU_LEGEND_LINES);
+        /* Short curves and test results as they are, long ones as a running mean. */
         double smooth = is_test || points / count < 60 ? 0.0 : 0.8;
         hu_chart_lines(page, line, count, smooth, is_test ? (double)NAN : top_of(all, count),
                        "step", is_test ? "test accuracy, %" : column->name);

@@ -15,13 +15,15 @@ enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120, NAME_BYTES = 128 };
 
 static const char *const candidates[HU_RIDGE_CANDIDATES] = {"fp16", "1/6/9", "e5m2", "e4m3fn"};
 
+/* The range of a format as log2 of its thresholds. */
 static hu_chart_range range_of(const char *name, const hu_format *format) {
     hu_format_limits limits = hu_format_limits_of(format);
     return (hu_chart_range){name, log2(limits.underflow_threshold), limits.emin,
                             log2(limits.overflow_threshold)};
 }
 
-/* "e4m3fn:scale=current" -> the format without its scale, whose range depends on the tensor. */
+/* Whether the name is that of a plain format. One with a scale ("e4m3fn:scale=current") is not: its
+ * range moves with the tensor. */
 static bool parse_format(const char *text, hu_format *format) {
     return hu_format_parse(text, format) == HU_OK;
 }
@@ -32,8 +34,10 @@ double hu_report_bits(const char *format) {
     if (strcmp(format, "float32") == 0) return 32.0;
     snprintf(text, sizeof text, "%.120s", format);
     char *scale = strstr(text, ":scale");
+    /* A scale of the whole tensor costs nothing per number. */
     if (scale) *scale = '\0';
     if (parse_format(text, &parsed)) return hu_format_bits(&parsed);
+    /* Block formats: bits of an element, and 8 bits of scale shared by 32 elements (nvfp4: 16). */
     if (strncmp(text, "mxfp8", 5) == 0 || strcmp(text, "mxint8") == 0) return 8.25;
     if (strncmp(text, "mxfp6", 5) == 0) return 6.25;
     if (strncmp(text, "mxfp4", 5) == 0) return 4.25;
@@ -82,11 +86,14 @@ static const char *format_at(const hu_history *history, uint32_t tensor, int64_t
     return found && strcmp(found, "float32") != 0 ? found : NULL;
 }
 
+/* Share of a tensor's numbers that a format would turn into zeros or overflow. */
 static double lost_in(const hu_exponents *exponents, const hu_format *format) {
     hu_lost lost = hu_exponents_lost(exponents, format, 0);
     return lost.overflow.share + lost.underflow.share;
 }
 
+/* The histogram of one tensor, the range of the format it was rounded to, and what the candidates
+ * would lose of it. */
 static void make_ridge(const hu_history *history, const hu_tensor_exponents *tensor, int64_t step,
                        const char *name, hu_chart_ridge *ridge) {
     const hu_exponents *exponents = &tensor->exponents;
@@ -105,6 +112,7 @@ static void make_ridge(const hu_history *history, const hu_tensor_exponents *ten
         if (parse_format(candidates[i], &format)) ridge->candidate[i] = lost_in(exponents, &format);
 }
 
+/* All tensors of a role, at most MAX_RIDGES, in the order of the file. */
 static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogram_record *record,
                        int role) {
     void *block = NULL, *names = NULL;
@@ -130,8 +138,6 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
         if (parse_format(candidates[i], &format)) ruler[i] = range_of(candidates[i], &format);
     }
     if (count > 0) {
-        snprintf(label, sizeof label, "%s: exponents of %s at step %lld", run->name,
-                 role_names[role], (long long)record->step);
         snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
                  role_names[role] + 1, (long long)record->step);
         hu_html_heading(page, label);
@@ -147,6 +153,7 @@ done:
     hu_free(names);
 }
 
+/* Of each precision the first seed is drawn: the others look alike. */
 static bool has_histograms(const hu_report_run *run) {
     return run->is_first && run->history && run->history->histogram_count > 0;
 }

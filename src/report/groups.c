@@ -67,10 +67,12 @@ static void add_span(hu_chart_row *row, double from, double to, double bits) {
         last->to = to;
         return;
     }
+    /* A change ends the span before it. */
     if (last) last->to = from;
     row->span[row->count++] = (hu_chart_span){from, to, bits};
 }
 
+/* What the drawing of one run needs; freed when it is drawn. */
 typedef struct work {
     void *group_of, *format_bits, *known, *bits, *elements, *row, *span, *note;
 } work;
@@ -90,6 +92,7 @@ done:
     return st;
 }
 
+/* Rows in the order of the plan, each with its part of the spans' memory. */
 static void name_rows(const hu_history *history, work *w) {
     hu_chart_row *row = w->row;
     for (uint32_t g = 0; g < history->plan->group_count; g++) {
@@ -110,6 +113,7 @@ static bool has_spans(const hu_chart_row *row, uint32_t count) {
     return false;
 }
 
+/* Records say which format a tensor had; between two of them nothing changes but by a promotion. */
 static void draw_run(hu_page *page, const hu_report_run *run) {
     const hu_history *history = run->history;
     work w = {0};
@@ -132,6 +136,7 @@ static void draw_run(hu_page *page, const hu_report_run *run) {
             add_span(&row[g], from, (double)history->numerics[i].step + 1.0, bits[g]);
     }
     for (uint32_t g = 0; g < history->plan->group_count; g++)
+        /* A group that stays in float32 is in no record of rounding. */
         if (row[g].count == 0 && strcmp(history->plan->group[g].precision, "float32") == 0)
             add_span(&row[g], 0.0, last, 32.0);
         else if (row[g].count > 0)

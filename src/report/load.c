@@ -16,6 +16,7 @@
 
 enum { MAX_RUNS = 10000 };
 
+/* Notes what a run lacks; the page names it. */
 static void add_missing(hu_report_run *run, const char *what, const char *why) {
     size_t used = strlen(run->missing);
     snprintf(run->missing + used, sizeof run->missing - used, "%s%s%s%s", used ? "; " : "", what,
@@ -28,6 +29,7 @@ static bool has_file(const char *folder, const char *name) {
     return hu_file_exists(path);
 }
 
+/* Room for one more run, all zero. */
 static hu_status new_run(hu_report *report, hu_report_run **run) {
     if (report->count == MAX_RUNS)
         return hu_fail(HU_ERR_LIMIT, "report: found more than %d runs", MAX_RUNS);
@@ -45,6 +47,7 @@ static const char *text_of(const hu_keys *config, const char *key, const char *p
     return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : preset;
 }
 
+/* The resolved configuration: without it the folder is no run. */
 static hu_status read_config(hu_report_run *run) {
     char path[2048];
     snprintf(path, sizeof path, "%.2000s/config.resolved.yaml", run->folder);
@@ -69,6 +72,7 @@ static void read_files(hu_report_run *run) {
     if (run->history->histogram_count == 0) add_missing(run, "no histograms", "");
 }
 
+/* Reads a run folder; files that are missing leave out their part of the page. */
 static hu_status add_run(hu_report *report, const char *folder) {
     hu_report_run *run = NULL;
     hu_status st;
@@ -133,6 +137,7 @@ static hu_status add_found(hu_report *report, const char *folder) {
     return st;
 }
 
+/* The list that compare or demo left in its folder, NULL: neither. */
 static json_t *read_list(const char *folder) {
     static const char *const names[] = {"compare.json", "demo.json"};
     char path[2048];
@@ -150,6 +155,7 @@ hu_status hu_report_add(hu_report *report, const char *folder) {
     snprintf(plain, sizeof plain, "%.2000s", folder);
     for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = '\0';
     folder = plain;
+    /* One run, or a folder of runs: those of its list in their order, then the others. */
     if (has_file(folder, "config.resolved.yaml")) return add_run(report, folder);
     json_t *list = read_list(folder);
     hu_status st = add_listed(report, folder, json_object_get(list, "rows"));
@@ -186,6 +192,8 @@ static bool same_settings(const hu_report_run *a, const hu_report_run *b) {
     return true;
 }
 
+/* Seeds of one precision and setting share a number; labels are as short as they can be and still
+ * tell the runs apart. */
 void hu_report_number(hu_report *report) {
     report->precisions = report->families = 0;
     for (size_t i = 0; i < report->count; i++) {

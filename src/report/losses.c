@@ -18,16 +18,20 @@ typedef struct tally {
     double most_overflow, most_underflow;
 } tally;
 
+/* Share of a tensor's numbers that overflowed, underflowed or were NaN. */
 static double lost_of(const tally *t) {
     return t->elements > 0.0 ? (t->overflow + t->underflow + t->nan) / t->elements : 0.0;
 }
 
+/* The largest loss first; equal ones in the order of tensors, so that the page does not depend on
+ * qsort. */
 static int by_loss(const void *a, const void *b) {
     double x = lost_of(a), y = lost_of(b);
     return x != y ? (x < y) - (x > y)
                   : (int)(((const tally *)a)->tensor > ((const tally *)b)->tensor) * 2 - 1;
 }
 
+/* Adds the counts of a record; tensors in float32 are not rounded. */
 static void add_record(const hu_history *history, const hu_numerics_record *record, tally *all) {
     for (uint32_t k = 0; k < record->tensor_count; k++) {
         const hu_tensor_record *row = &record->tensor[k];
@@ -44,6 +48,7 @@ static void add_record(const hu_history *history, const hu_numerics_record *reco
     }
 }
 
+/* Percent, with an exponent where three places would show nothing. */
 static void share_cell(hu_page *page, double count, double elements) {
     char text[32];
     double share = elements > 0.0 ? 100.0 * count / elements : 0.0;
@@ -77,6 +82,7 @@ static void put_row(hu_page *page, const hu_history *history, const tally *t) {
     hu_html_row_end(page);
 }
 
+/* The tensors of one run that lost most. */
 static void put_run(hu_page *page, const hu_history *history) {
     static const char *const titles[] = {"tensor",     "format",      "first event", "overflow %",
                                          "worst step", "underflow %", "worst step",  "subnormal %"};

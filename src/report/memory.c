@@ -10,6 +10,7 @@
 
 enum { MAX_ROLES = 16 };
 
+/* Entries of the ledger that are sums of others. */
 static bool is_sum(const char *role) {
     return strcmp(role, "arena") == 0 || strcmp(role, "saved") == 0 || strcmp(role, "total") == 0;
 }
@@ -29,6 +30,7 @@ static size_t list_roles(const hu_report *report, const char **roles) {
     return count;
 }
 
+/* A bar for each precision, of its first seed. */
 static hu_status draw(hu_page *page, const hu_report *report, const char *const *roles,
                       size_t parts) {
     void *bars = NULL, *numbers = NULL;

@@ -47,6 +47,7 @@ static void add_run(const hu_report_run *run, summary *s) {
     s->loss += hu_json_real(result, "train_loss");
 }
 
+/* Sums become means over the runs that ended well; NaN where none did. */
 static void divide(summary *s) {
     double *sums[] = {&s->accuracy, &s->best, &s->low_ratio, &s->aggregate, &s->rss,
                       &s->rate,     &s->loss, &s->promoted,  &s->skipped};
@@ -54,10 +55,13 @@ static void divide(summary *s) {
         *sums[i] = s->done ? *sums[i] / s->done : (double)NAN;
 }
 
+/* A precision that diverged with any seed is on no front. */
 static bool is_sound(const summary *s) {
     return s->done > 0 && s->done == s->runs && isfinite(s->accuracy) && isfinite(s->memory);
 }
 
+/* Points that no other beats: at least as accurate with at most as much memory, and better in one.
+ */
 static void mark_front(summary *all, int count) {
     for (int i = 0; i < count; i++) {
         all[i].is_front = is_sound(&all[i]);
@@ -72,6 +76,7 @@ static void mark_front(summary *all, int count) {
     }
 }
 
+/* One summary for each precision, of all its seeds. */
 static hu_status summarise(const hu_report *report, summary **all) {
     void *block;
     hu_status st = hu_alloc_array((size_t)report->precisions + 1, sizeof **all, &block);
@@ -95,6 +100,7 @@ static const char *name_of(const summary *s) {
     return s->run->name;
 }
 
+/* The tip of a point. */
 static void tell(const summary *s, double x, const char *what, char *tip, size_t capacity) {
     if (s->done == 0)
         snprintf(tip, capacity, "%.150s: diverged, %s %.4g", name_of(s), what, x);
@@ -152,6 +158,7 @@ static void draw_families(hu_page *page, const hu_report *report) {
     hu_legend_draw(page, item, count, HU_LEGEND_MARKS);
 }
 
+/* A number with so many places ("2"); "-" for NaN. */
 static void number_cell(hu_page *page, const char *format, double value) {
     char text[64];
     if (isnan(value)) {
@@ -192,6 +199,7 @@ static void put_table(hu_page *page, const summary *all, int count) {
     hu_html_table_end(page);
 }
 
+/* Why runs diverged, in the words of their result. */
 static void put_divergences(hu_page *page, const hu_report *report) {
     char text[1400];
     for (size_t i = 0; i < report->count; i++) {
@@ -216,6 +224,7 @@ void hu_report_overview(hu_page *page, const hu_report *report) {
         if (isfinite(all[i].low_ratio)) most = fmax(most, all[i].low_ratio);
         points += isfinite(all[i].memory);
     }
+    /* A front needs more than one point. */
     if (points > 1) {
         hu_html_section(page, "pareto", "Accuracy against memory",
                         "Memory is what training allocates: arena, masters and optimizer. Bars "

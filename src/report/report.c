@@ -1,3 +1,4 @@
+/* report/report.c - the page of a folder: title, sections, file. */
 #include "report/report.h"
 
 #include <stdio.h>
@@ -8,11 +9,13 @@
 #include "base/memory.h"
 #include "show/html.h"
 
+/* A key of the run's configuration, "?" if it is not there. */
 static const char *text_of(const hu_report_run *run, const char *key) {
     const hu_keys *node = hu_keys_find(run->config, key);
     return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : "?";
 }
 
+/* What all runs of the page share, read from the first. */
 static void subtitle_of(const hu_report *report, char *text, size_t capacity) {
     const hu_report_run *run = &report->run[0];
     double parameters = hu_json_real(run->result, "parameters");
@@ -43,6 +46,7 @@ static hu_status make_html(const hu_report *report, const char *title, char **ht
     return hu_page_finish(&page, html);
 }
 
+/* Model and precision, or how many precisions there are. */
 static void title_of(const hu_report *report, char *text, size_t capacity) {
     const hu_report_run *run = &report->run[0];
     if (report->count == 1)

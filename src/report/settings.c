@@ -28,6 +28,7 @@ static void print_value(const hu_keys *config, const char *key, char *text, size
     }
 }
 
+/* Whether the runs have different values of a key. */
 static bool differs(const hu_report *report, const char *key) {
     char first[VALUE_BYTES], other[VALUE_BYTES];
     print_value(report->run[0].config, key, first, sizeof first);
@@ -38,6 +39,7 @@ static bool differs(const hu_report *report, const char *key) {
     return false;
 }
 
+/* A column for each key that differs, as many as fit, and the folder. */
 static void put_differences(hu_page *page, const hu_report *report) {
     const char *titles[MAX_COLUMNS + 1] = {"run"};
     size_t columns = 1;
@@ -62,6 +64,7 @@ static void put_differences(hu_page *page, const hu_report *report) {
     hu_html_table_end(page);
 }
 
+/* Every key that the runs share and that changes a training. */
 static void put_shared(hu_page *page, const hu_report *report) {
     static const char *const titles[] = {"key", "value"};
     char text[VALUE_BYTES];

@@ -122,6 +122,7 @@ static hu_status put_text(hu_keys *tree, const char *key, const char *text) {
     return st == HU_OK ? hu_keys_set(tree, key, node) : st;
 }
 
+/* precision.low_tensors: the low groups by number. */
 static hu_status put_low_groups(const hu_assign *assign, const hu_assign_candidate *c,
                                 hu_keys *tree) {
     hu_status st = HU_OK;
@@ -186,6 +187,7 @@ done:
 
 /* ---- candidates ---- */
 
+/* Whether an earlier order found the same set. */
 static bool is_known(const hu_assign *assign, const bool *low) {
     for (uint32_t i = 0; i < assign->count; i++)
         if (memcmp(assign->candidate[i].low, low, assign->groups.tensors.count * sizeof *low) == 0)
@@ -193,6 +195,8 @@ static bool is_known(const hu_assign *assign, const bool *low) {
     return false;
 }
 
+/* The name is a hash of the set: the same set is the same training, whatever order found it, and is
+ * found again by the next command. */
 static hu_status name_candidate(const hu_assign *assign, hu_assign_candidate *c) {
     char *groups = NULL;
     hu_status st = list_groups(assign, c, &groups);
@@ -241,6 +245,7 @@ done:
     return st;
 }
 
+/* Bits with every group low that saves any. */
 static int64_t least_bits(const hu_search_groups *groups) {
     int64_t bits = groups->all_high;
     for (uint32_t g = 0; g < groups->tensors.count; g++)

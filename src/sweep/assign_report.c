@@ -12,6 +12,7 @@
 
 enum { PERCENT = 100 };
 
+/* What a candidate reached at every length that it was trained for. */
 static json_t *rungs_json(const hu_assign *assign, const hu_assign_candidate *c) {
     json_t *list = json_array();
     for (int r = 0; list && r < c->rungs; r++)
@@ -38,6 +39,7 @@ static json_t *candidate_json(const hu_assign *assign, const hu_assign_candidate
                      rungs_json(assign, c), "plan", c->path);
 }
 
+/* Loss of each group, [groups]; empty where the float32 run left no histograms. */
 static json_t *losses_json(const hu_assign *assign) {
     json_t *list = json_array();
     for (uint32_t g = 0; list && assign->knows_loss && g < assign->groups.tensors.count; g++)
@@ -45,6 +47,7 @@ static json_t *losses_json(const hu_assign *assign) {
     return list;
 }
 
+/* The object of `assign --json` and of assign.json. */
 static json_t *result_json(const hu_assign *assign, int best, const char *plan) {
     const hu_assign_candidate *c = best < 0 ? NULL : &assign->candidate[best];
     int last = assign->rungs - 1;
@@ -88,6 +91,7 @@ static const char *quoted(const char *text, char *room, size_t capacity) {
     return room;
 }
 
+/* The part of plan.yaml that is for people: configurations leave the key "evidence" out. */
 static void print_evidence(const hu_assign *assign, int best, char *text, size_t capacity) {
     const hu_assign_candidate *c = best < 0 ? NULL : &assign->candidate[best];
     const hu_assign_candidate *plain = plain_of(assign);
@@ -112,6 +116,7 @@ static void print_evidence(const hu_assign *assign, int best, char *text, size_t
              quoted(assign->directory, folder, sizeof folder));
 }
 
+/* One candidate: how it was found, what it needs, what it reached at each rung. */
 static hu_status candidate_row(const hu_assign *assign, const hu_assign_candidate *c, bool is_best,
                                hu_table *table) {
     hu_status st = HU_OK;

@@ -22,6 +22,8 @@ typedef struct outcome {
     double accuracy, least, most, bits;
 } outcome;
 
+/* One training: a folder named by what is trained, how long and with which seed, so that no
+ * training is made twice. */
 static hu_status make_job(const hu_assign *assign, const char *name, const char *precision,
                           int rung, const char *seed, hu_job *job) {
     char steps[32];
@@ -52,6 +54,7 @@ static outcome read_outcome(const hu_job *job, size_t seeds) {
     return made;
 }
 
+/* A process that failed is no result: the search stops instead of choosing without it. */
 static hu_status check_failures(const hu_job *job, size_t seeds) {
     for (size_t s = 0; s < seeds; s++)
         if (job[s].state == HU_JOB_FAILED)
@@ -90,6 +93,8 @@ static size_t seeds_of(const hu_assign *assign, int rung) {
 hu_status hu_assign_train_references(hu_assign *assign) {
     hu_status st = HU_OK;
     outcome made;
+    /* An accuracy is compared with float32 trained equally long; a memory needs only the last rung.
+     */
     for (int r = assign->rungs - 1; r >= 0; r--) {
         assign->reference[r] = (double)NAN;
         if (assign->is_memory && r < assign->rungs - 1) continue;
@@ -161,6 +166,7 @@ static uint32_t keep_half(const hu_assign *assign, uint32_t *order, uint32_t cou
     return kept;
 }
 
+/* Trains the candidates that are left for one length. */
 static hu_status run_rung(hu_assign *assign, int rung, const uint32_t *order, uint32_t count) {
     hu_status st = HU_OK;
     if (!assign->jobs.is_quiet)

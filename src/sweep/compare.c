@@ -1,3 +1,4 @@
+/* sweep/compare.c - precisions out of one text, means over seeds, and the front. */
 #include "sweep/compare.h"
 
 #include <ctype.h>
@@ -44,12 +45,14 @@ static bool continues(const char *item, const char *word, size_t length) {
     return first > 0 && is_role(item, first) && !has_role(item, word, name);
 }
 
+/* Adds a text to the list. */
 static hu_status append(hu_keys *list, const char *origin, const char *item) {
     hu_keys *node;
     hu_status st = hu_keys_create(HU_KEYS_TEXT, item, origin, &node);
     return st == HU_OK ? hu_keys_append(list, node) : st;
 }
 
+/* Characters up to the next separator. */
 static size_t part_length(const char *text, bool by_semicolon) {
     return by_semicolon ? strcspn(text, ";") : hu_word_length(text);
 }
@@ -66,6 +69,7 @@ hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list)
         if (used + length + 2 > sizeof item)
             HU_TRY(hu_fail(HU_ERR_LIMIT, "%s: a precision has more than %zu characters", origin,
                            sizeof item));
+        /* Parts of one precision are joined by commas again. */
         bool is_more = !by_semicolon && continues(item, text, length);
         if (*item && !is_more) HU_TRY(append(*list, origin, item));
         if (!is_more) used = 0;
@@ -80,6 +84,7 @@ done:
     return st;
 }
 
+/* Adds a job that ended to its precision; one that diverged only counts. */
 static void take_row(const hu_job *job, hu_compare_mean *mean) {
     const json_t *result = job->result;
     double accuracy = hu_json_real(result, "test_accuracy");
@@ -104,6 +109,7 @@ static void take_row(const hu_job *job, hu_compare_mean *mean) {
     mean->seconds += job->seconds;
 }
 
+/* Sums become means over the rows that ended well. */
 static void divide(hu_compare_mean *mean) {
     double *sums[] = {&mean->accuracy,       &mean->best,         &mean->low_ratio,
                       &mean->aggregate_bits, &mean->memory_bytes, &mean->peak_rss_bytes,
@@ -117,6 +123,7 @@ static bool is_sound(const hu_compare_mean *mean) {
     return mean->done > 0 && mean->done == mean->rows;
 }
 
+/* As good in accuracy and memory, and better in one. */
 static bool beats(const hu_compare_mean *a, const hu_compare_mean *b) {
     bool as_good = a->accuracy >= b->accuracy && a->memory_bytes <= b->memory_bytes;
     return as_good && (a->accuracy > b->accuracy || a->memory_bytes < b->memory_bytes);
@@ -149,6 +156,7 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
     return HU_OK;
 }
 
+/* One training: the numbers of its result that a comparison needs, null where there are none. */
 static json_t *row_json(const char *precision, const char *seed, const hu_job *job) {
     static const char *const keys[] = {
         "test_accuracy", "best_accuracy", "train_loss",        "low_precision_ratio",
@@ -189,6 +197,7 @@ static json_t *mean_json(const hu_compare_mean *mean) {
         hu_json_number(mean->skipped), "pareto", mean->is_front);
 }
 
+/* A key that all rows share, or what it is if nobody gave it. */
 static json_t *common_text(const hu_keys *common, const char *key, const char *preset) {
     const hu_keys *node = hu_keys_find(common, key);
     return json_string(node ? hu_keys_value(node) : preset);

@@ -18,6 +18,7 @@ static hu_status number(hu_table *table, const char *unit, int digits, double va
     return hu_table_cell(table, "%.*f%s", digits, value, unit);
 }
 
+/* Lowest to highest accuracy over the seeds; "-" for one seed. */
 static hu_status put_range(hu_table *table, const hu_compare_mean *mean) {
     if (mean->done < 2) return hu_table_cell(table, "-");
     return hu_table_cell(table, "%.2f..%.2f", 100.0 * mean->least, 100.0 * mean->most);
@@ -90,6 +91,7 @@ static int list_roles(const hu_compare *compare, const char **roles) {
     return count;
 }
 
+/* A row of MiB by role for each precision that has a ledger. */
 static hu_status add_ledgers(const hu_compare *compare, char **text) {
     const char *roles[ROLES];
     int count = list_roles(compare, roles);
@@ -109,6 +111,7 @@ done:
     return st;
 }
 
+/* A line for each row that diverged or failed; returns the bytes written. */
 static size_t put_endings(const hu_compare *compare, char *text, size_t capacity) {
     size_t used = 0;
     for (int i = 0; i < compare->count && used < capacity; i++) {

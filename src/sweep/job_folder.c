@@ -77,6 +77,7 @@ static hu_status check_words(const hu_job *job, const hu_keys *common, const hu_
     return st;
 }
 
+/* Whether a word of the job sets the key; the word wins over the common keys. */
 static bool is_in_words(const hu_job *job, const char *key) {
     size_t length = strlen(key);
     for (int i = 0; i < job->words; i++)
@@ -84,6 +85,8 @@ static bool is_in_words(const hu_job *job, const char *key) {
     return false;
 }
 
+/* The run in the folder must be the job's: every key that changes a training is compared, so that a
+ * result is never taken for another's. */
 static hu_status check_config(const hu_job *job, const hu_keys *common, const char *path) {
     hu_keys *saved = NULL;
     hu_status st = hu_yaml_read(path, &saved);
@@ -98,6 +101,7 @@ static hu_status check_config(const hu_job *job, const hu_keys *common, const ch
     return st;
 }
 
+/* Seconds of earlier processes; 0 if they are not known. */
 static double read_seconds(const hu_job *job) {
     char path[1100];
     double seconds = 0.0;

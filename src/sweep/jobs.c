@@ -32,6 +32,7 @@ void hu_jobs_free(hu_job *job, int count) {
     for (int i = 0; job && i < count; i++) json_decref(job[i].result);
 }
 
+/* stdin and stdout lead nowhere, stderr goes to the end of the folder's log.txt. */
 static hu_status open_files(const hu_job *job, posix_spawn_file_actions_t *files) {
     char path[1100];
     snprintf(path, sizeof path, "%s/log.txt", job->directory);
@@ -85,6 +86,7 @@ static int train_words(hu_job *job, char *config, char plan[HU_JOB_WORD_BYTES], 
     return n;
 }
 
+/* Words of the process: train with the common configuration, or resume of what was stopped. */
 static hu_status start(const hu_jobs *jobs, hu_job *job) {
     char config[1100], folder[1100], threads[64], plan[HU_JOB_WORD_BYTES];
     char quiet[] = "run.quiet=on", json[] = "--json", name[] = "halfulp";
@@ -221,6 +223,7 @@ static int count_left(const hu_job *job, int count) {
     return left;
 }
 
+/* The keys that all jobs share, as a file that each process reads. */
 static hu_status write_common(const hu_jobs *jobs) {
     char *yaml = NULL, *path = NULL;
     hu_status st;
@@ -247,6 +250,7 @@ hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count) {
             HU_TRY(start(jobs, &job[next]));
             running++;
         }
+        /* Jobs are asked 20 times a second; trainings take seconds to hours. */
         if (running > 0 && !is_stopped) nanosleep(&pause, NULL);
         if (is_stopped) stop_all(jobs, job, count);
         HU_TRY(collect_ended(jobs, job, count, &running));

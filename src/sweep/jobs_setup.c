@@ -1,3 +1,4 @@
+/* sweep/jobs_setup.c - from the configuration of a command to that of its jobs. */
 #include "sweep/jobs_setup.h"
 
 #include <omp.h>
@@ -39,6 +40,7 @@ hu_status hu_jobs_common(const hu_config *config, const char *verb, hu_keys **co
     for (size_t i = 0; i < hu_config_key_count; i++) {
         const char *key = hu_config_keys[i].name;
         if (!hu_config_given(config, key) || hu_config_key_is_free(key)) continue;
+        /* Each job has its own precision and seed. */
         if (strcmp(key, "precision.name") == 0 || strcmp(key, "run.seed") == 0) continue;
         HU_TRY(hu_keys_copy(hu_keys_find(hu_config_tree(config), key), &copy));
         HU_TRY(hu_keys_set(*common, key, copy));
@@ -75,6 +77,7 @@ hu_status hu_jobs_options(const hu_config *config, const char *directory, const 
     *jobs = (hu_jobs){.directory = directory, .common = common};
     HU_TRY(hu_config_i64(config, "compare.parallel", &parallel));
     jobs->parallel = (int)parallel;
+    /* The processors are shared out evenly, at least one for each process. */
     threads = omp_get_num_procs() / parallel > 0 ? omp_get_num_procs() / parallel : 1;
     if (!hu_config_is_auto(config, "run.threads"))
         HU_TRY(hu_config_i64(config, "run.threads", &threads));
