@@ -115,6 +115,7 @@ done:
     return st;
 }
 
+/* Arrays of random numbers and the op planned by every engine. */
 static hu_status make_node(const shape *s, int64_t samples, node *n) {
     hu_status st = HU_OK;
     int outputs;
@@ -199,6 +200,7 @@ static void measure(node *n, int64_t samples, int64_t repeat, row *r) {
     }
 }
 
+/* A row for each product of a layer. */
 static hu_status measure_shape(const shape *s, int64_t samples, int64_t repeat, row *rows,
                                int *count) {
     node n = {0};

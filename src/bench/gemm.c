@@ -99,6 +99,7 @@ static hu_status run_rounded_sgemm(bench *b, contestant *self) {
     return hu_dnn_sgemm(b->now.m, b->now.n, b->now.k, b->rounded_a, b->rounded_b, b->c, b->threads);
 }
 
+/* a [m][k] and b [k][n] as they lie, c [m][n]; with rounding the raw factors and the format. */
 static hu_gemm_task task_of(const bench *b, const contestant *self) {
     const hu_format *format = self->quantises ? &b->format : NULL;
     return (hu_gemm_task){.m = b->now.m,

@@ -21,6 +21,7 @@ static void unpack_pass(const hu_rate_row *row, size_t first, size_t n, const vo
     hu_packer_unpack(&row->packer, n, (const char *)x + byte_of(row, first), (float *)y + first);
 }
 
+/* One direction of one format. */
 static hu_status add_row(hu_rate_set *set, const hu_format *format, int code_bits,
                          hu_rate_pass *pass) {
     hu_status st = HU_OK;

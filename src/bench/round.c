@@ -15,6 +15,7 @@ static void round_pass(const hu_rate_row *row, size_t first, size_t n, const voi
                    row->has_counters ? &counts : NULL);
 }
 
+/* One format, mode and kind of numbers, with or without counters. */
 static hu_status add_row(hu_rate_set *set, const char *name, hu_rounding rounding,
                          hu_rate_data data, bool has_counters) {
     hu_status st = HU_OK;

@@ -185,6 +185,7 @@ static double ratio_of(const step_contest *contest, const contestant *c) {
     return contest->has_reference ? c->best_seconds / contest->by[0].best_seconds : NAN;
 }
 
+/* One training: its time, memory and what a step is spent on. */
 static json_t *row_json(const step_contest *contest, const contestant *c) {
     bool has_reference = contest->has_reference;
     hu_ledger ledger = hu_trainer_ledger(c->trainer);

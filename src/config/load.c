@@ -312,6 +312,7 @@ static bool names_key(const char *word, const char *equals) {
     return strcmp(name, "config") == 0 || hu_config_key_find(name) != NULL;
 }
 
+/* One word of the command line: a flag, a subject or a pair. */
 static hu_status take_word(hu_config *config, const hu_config_request *request, int index) {
     const char *word = request->argv[index];
     const char *equals = strchr(word, '=');
@@ -337,6 +338,7 @@ static hu_status take_output(hu_config *config, const char *path, int index) {
     return take_pair(config, word, word + 3, index);
 }
 
+/* Files first, then plan files, then words in their order: later ones win. */
 static hu_status read_words(hu_config *config, const hu_config_request *request) {
     hu_status st = HU_OK;
     for (int i = 1; i < request->argc && st == HU_OK; i++)

@@ -35,6 +35,7 @@ static size_t list_without_namespace(const char *name, const char **names) {
     return count;
 }
 
+/* Every name that a word may begin with, for the search for the nearest. */
 static size_t list_all(const char **names) {
     size_t count = 0;
     for (size_t i = 0; i < KEY_COUNT; i++) {
@@ -59,6 +60,7 @@ static bool is_auto(const hu_keys *node) {
     return hu_keys_kind_of(node) == HU_KEYS_TEXT && strcmp(hu_keys_value(node), "auto") == 0;
 }
 
+/* Whether a list of words separated by blanks holds the word. */
 static bool has_word(const char *words, const char *word) {
     size_t length = strlen(word);
     while (*words) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+/* Whether the verb reads the key. */
 static bool is_among(const char *key, const char *const *used) {
     for (; *used; used++) {
         size_t length = strcspn(*used, "*");

@@ -33,6 +33,7 @@ static hu_status fail_at(const tree_builder *tree, const yaml_event_t *event, co
     return hu_fail(HU_ERR_PARSE, "%s: %s", origin, message);
 }
 
+/* What libyaml found, in our words: an encoding is a corrupt file, the rest a place in the text. */
 static hu_status syntax_error(const tree_builder *tree, const yaml_parser_t *parser) {
     if (parser->error == YAML_READER_ERROR)
         return hu_fail(HU_ERR_CORRUPT, "%s: offset %zu: found %s (0x%x), expected YAML text",
@@ -149,6 +150,7 @@ static hu_status take_event(tree_builder *tree, const yaml_event_t *event) {
     }
 }
 
+/* One event at a time: the tree grows, libyaml keeps no document. */
 static hu_status read_events(tree_builder *tree, yaml_parser_t *parser) {
     for (bool at_end = false; !at_end;) {
         yaml_event_t event;

@@ -171,6 +171,7 @@ static hu_status read_choice(parser *p, hu_format_field field, const char *name(
     return fail_expected(p, expected);
 }
 
+/* What stands behind an option's '='. */
 static hu_status read_value(parser *p, hu_format_field field) {
     switch (field) {
     case HU_FIELD_SPECIALS:
@@ -205,6 +206,8 @@ static hu_status read_option(parser *p) {
     return fail_expected(p, "'bias=', 'specials=', 'sub=' or 'ovf='");
 }
 
+/* The whole text; then the draft is checked, and a message names the column of the field that is
+ * wrong. */
 static hu_status read_format(parser *p) {
     hu_status st = HU_OK;
     hu_format_field field;

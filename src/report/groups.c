@@ -60,6 +60,7 @@ static void bits_of(const hu_history *history, const hu_numerics_record *record,
     for (uint32_t g = 0; g < groups; g++) bits[g] = elements[g] > 0.0 ? bits[g] / elements[g] : 0.0;
 }
 
+/* Goes on with the last span if the bits are the same to a twentieth, else begins another. */
 static void add_span(hu_chart_row *row, double from, double to, double bits) {
     hu_chart_span *last = row->count ? &row->span[row->count - 1] : NULL;
     if (bits <= 0.0) return;
@@ -77,6 +78,7 @@ typedef struct work {
     void *group_of, *format_bits, *known, *bits, *elements, *row, *span, *note;
 } work;
 
+/* Everything by its largest size; spans: at most one per record. */
 static hu_status allocate(const hu_history *history, work *w) {
     hu_status st;
     size_t groups = history->plan->group_count, spans = history->numerics_count + 1;

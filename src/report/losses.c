@@ -105,6 +105,7 @@ static void put_run(hu_page *page, const hu_history *history) {
     hu_free(block);
 }
 
+/* Whether any number was lost in any record. */
 static bool has_losses(const hu_report_run *run) {
     if (!run->is_first || !run->history) return false;
     for (size_t i = 0; i < run->history->numerics_count; i++) {

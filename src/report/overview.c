@@ -146,6 +146,7 @@ done:
     hu_free(tips);
 }
 
+/* The legend: one colour for each family of precisions. */
 static void draw_families(hu_page *page, const hu_report *report) {
     hu_legend_item item[64];
     size_t count = 0;

@@ -30,6 +30,7 @@ static void subtitle_of(const hu_report *report, char *text, size_t capacity) {
              report->count == 1 ? "" : "s");
 }
 
+/* The sections in the order of the page; each leaves itself out where there is nothing to show. */
 static hu_status make_html(const hu_report *report, const char *title, char **html) {
     hu_page page = {0};
     char subtitle[512];

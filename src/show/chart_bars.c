@@ -15,6 +15,7 @@ static double total_of(const hu_chart_bar *bar, size_t parts) {
     return total;
 }
 
+/* One bar: its label, its parts side by side, its sum. */
 static void draw_bar(hu_page *page, const hu_scale *x, const hu_chart_bar *bar,
                      const char *const *part, size_t parts, double y, const char *unit) {
     char name[64], style[48], tip[256];

@@ -66,6 +66,7 @@ static void draw_curve(hu_page *page, const plot *p, const hu_chart_line *line, 
     hu_svg_path_end(page, false, line->label);
 }
 
+/* A mark at every point, with its numbers as tip. */
 static void draw_marks(hu_page *page, const plot *p, const hu_chart_line *line, const char *style) {
     char name[96], tip[256];
     snprintf(name, sizeof name, "mark %s", style);
@@ -89,6 +90,8 @@ static void draw_end(hu_page *page, const plot *p, const hu_chart_line *line, co
     hu_svg_mark(page, 4, hu_scale_at(&p->x, line->ended), clamped(p, height), 6.5, name, tip);
 }
 
+/* A curve with its marks; one that is drawn smooth shows its raw points faintly if there is room.
+ */
 static void draw_line(hu_page *page, const plot *p, const hu_chart_line *line, double smooth,
                       bool is_alone) {
     char style[64], name[96];
@@ -122,6 +125,7 @@ static void draw_strip(hu_page *page, const plot *p, const hu_chart_line *line, 
                     line->promoted[k].tip);
 }
 
+/* Below the plot, a row for each run that had something to tell. */
 static void draw_strips(hu_page *page, const plot *p, const hu_chart_line *line, size_t count) {
     double y = PLOT_HEIGHT + 16;
     if (strip_rows(line, count) == 0) return;

@@ -67,6 +67,8 @@ static bool is_below(const layout *plot, const hu_chart_point *point) {
     return !point->is_absent && point->y < plot->least;
 }
 
+/* Scales with room for names; points below the plot's lowest get a strip of their own at the
+ * bottom. */
 static layout make_layout(const hu_chart_point *point, size_t count) {
     double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
     layout plot = {.frame = {58, HU_CHART_WIDTH - 16, 30, HEIGHT - 44},

@@ -118,6 +118,7 @@ static void draw_name(hu_page *page, double y, const char *name) {
     hu_svg_text(page, NAME_WIDTH - 8, y, "name end", text);
 }
 
+/* One tensor: its name, its ridge with the lost ends in red, and its columns. */
 static void draw_row(hu_page *page, const panel *p, const hu_chart_ridge *ridge, double base,
                      const hu_chart_range *candidate, int series) {
     char name[64];
@@ -155,6 +156,7 @@ static void draw_head(hu_page *page, const panel *p, const hu_chart_range *candi
     hu_svg_text(page, 2, 12, "title", "range of");
 }
 
+/* Powers of two as grid lines. */
 static void draw_exponents(hu_page *page, const panel *p, double bottom) {
     hu_ticks ticks = hu_scale_ticks(&p->x, 8);
     for (int i = 0; i < ticks.count; i++) {

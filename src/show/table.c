@@ -108,6 +108,7 @@ static hu_status write_repeated(hu_byte_writer *out, char letter, size_t count) 
     return st;
 }
 
+/* One line. A cell on the left owes blanks, which are written only if another cell follows. */
 static hu_status write_row(const hu_table *table, const column_layout *layout, size_t first,
                            hu_byte_writer *out) {
     hu_status st = HU_OK;

@@ -69,6 +69,7 @@ done:
     return st;
 }
 
+/* One event of a step with its values. */
 static hu_status write_values(hu_tensorboard *board, int64_t step, Hu__Value **value,
                               size_t count) {
     Hu__Summary summary = HU__SUMMARY__INIT;
@@ -213,6 +214,7 @@ static hu_status find_file(const char *directory, char **path) {
     return hu_path_join(directory, name, path);
 }
 
+/* An existing file is cut and continued; a new one begins with the version event. */
 static hu_status open_file(hu_tensorboard *board, int64_t step) {
     hu_status st = HU_OK;
     if (hu_file_exists(board->path)) HU_TRY(cut_file(board->path, step));

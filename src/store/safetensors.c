@@ -280,6 +280,7 @@ done:
     return st;
 }
 
+/* "__metadata__" as the first pair of the header, where there are texts. */
 static hu_status put_metadata(hu_byte_writer *out, const hu_safetensor_text *texts, size_t count) {
     hu_status st = HU_OK;
     for (size_t i = 0; i < count; i++) {

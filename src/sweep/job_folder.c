@@ -64,6 +64,7 @@ static hu_status check_plan(const char *directory, const hu_keys *common, const 
     return st;
 }
 
+/* The job's own words against the run's keys; a plan file stands for the keys in it. */
 static hu_status check_words(const hu_job *job, const hu_keys *common, const hu_keys *saved) {
     hu_status st = HU_OK;
     char key[128];

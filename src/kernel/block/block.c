@@ -212,6 +212,8 @@ static void raise_exponent(hu_round_counts *counts, uint32_t top) {
     if (exponent > counts->max_exponent) counts->max_exponent = exponent;
 }
 
+/* Whole blocks at a time: scales, elements in units of these, back to numbers. A span ends where a
+ * block does, so nothing is kept between spans. */
 static void round_row(const hu_blocker *b, float tensor_scale, const float *x, float *y,
                       const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
     uint8_t codes[PIECE];
@@ -310,6 +312,7 @@ static void pack_elements(const hu_blocker *b, float tensor_scale, const float *
     }
 }
 
+/* One row into its bytes: codes, then scales. */
 static void pack_row(const hu_blocker *b, float tensor_scale, const float *x, uint8_t *row,
                      const hu_random_key *key, uint64_t index, hu_round_counts *counts) {
     /* The scales of the whole row come first: pieces of elements need not end where blocks do. */

@@ -170,6 +170,7 @@ size_t hu_depthwise_scratch_bytes(const hu_depthwise *p) {
     return 2 * sums_floats(p) * sizeof(float);
 }
 
+/* What all strips of a call share. */
 static hu_depthwise_outer outer_of(const hu_depthwise *p, const float *x, const float *dy) {
     const hu_conv *c = &p->conv;
     return (hu_depthwise_outer){.x = x,

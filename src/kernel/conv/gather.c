@@ -124,6 +124,8 @@ static void join_taps(hu_conv_sweep *s) {
     }
 }
 
+/* One block of terms for the places of one run of rows and one run of columns: taps r0 .. r1-1
+ * times c0 .. c1-1, channels of the block. */
 static void sweep_runs(const product *p, const block *b, const hu_conv_run *row,
                        const hu_conv_run *column) {
     const hu_conv_gather *g = p->g;

@@ -32,6 +32,7 @@ const char *hu_mac_name(hu_mac mac) {
     return (unsigned)mac < HU_MAC_COUNT ? mac_names[mac] : "?";
 }
 
+/* HU_ERR_UNKNOWN with the nearest modes; text stands in the message, `length` of it is the mode. */
 static hu_status fail_unknown(const char *text, size_t length) {
     char mode[MODE_MAX + 1], nearest[128];
     snprintf(mode, sizeof mode, "%.*s", (int)(length < MODE_MAX ? length : MODE_MAX), text);

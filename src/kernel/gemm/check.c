@@ -167,6 +167,7 @@ static hu_status check_rows_and_terms(const hu_gemm_task *task) {
     return HU_OK;
 }
 
+/* Carry, threads and scratch. */
 static hu_status check_others(const hu_gemm_task *task) {
     if (task->before > 0 && !task->carry)
         return hu_fail(HU_ERR_ARGUMENT, "gemm: %lld terms came before, but carry is missing",

@@ -267,6 +267,7 @@ static hu_gemm_worker worker_of(const hu_gemm_job *job, int thread) {
     return w;
 }
 
+/* Counts are sums of integers: the order of threads does not matter. */
 static void add_counts(hu_gemm_job *job, const hu_gemm_worker *w) {
 #pragma omp critical(hu_gemm_counts)
     {
@@ -317,6 +318,8 @@ static void find_kernels(hu_gemm_job *job, hu_isa isa) {
                                      .run;
 }
 
+/* All that the call needs before a number is read. Nothing is allocated: what it holds is the
+ * task's. */
 static hu_status prepare(hu_gemm_job *job, const hu_gemm_task *task, hu_isa isa) {
     hu_status st = HU_OK;
     *job = (hu_gemm_job){.task = task, .pack = hu_pack_set_of(isa), .scratch = task->scratch};
@@ -345,6 +348,7 @@ static void report_counts(const hu_gemm_job *job) {
     task->counts->overflow += job->counts.overflow;
 }
 
+/* A product with terms and elements, in the caller's scratch or in a block of its own. */
 static hu_status multiply(const hu_gemm_task *task) {
     hu_status st = HU_OK;
     hu_gemm_job job;

@@ -43,6 +43,7 @@ static hu_mac mac_of(const hu_gemm_task *task) {
     return is_float32_fmac(task) ? HU_MAC_FMACS : task->accumulator.mac;
 }
 
+/* The tile of a shape: F32's extents, and how many of its columns an F64 kernel takes at once. */
 static void choose_tile(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
                         hu_gemm_plan *p) {
     hu_gemm_kernel tile = hu_gemm_kernel_of(isa, p->mac, HU_GEMM_F32, HU_GEMM_FULL, shape);

@@ -25,6 +25,7 @@ typedef struct target {
     hu_gemm_counts *counts; /* NULL: not an accumulator that is counted */
 } target;
 
+/* What the format gives for an overflow, with its sign. */
 static float overflowed(const hu_format *format, uint32_t sign) {
     switch (format->overflow) {
     case HU_OVERFLOW_INF:

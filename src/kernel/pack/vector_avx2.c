@@ -96,6 +96,7 @@ HU_INLINE void decode(const lanes *c, __m256i code, float *y, int has_specials, 
     put(y, _mm256_or_si256(bits, sign), is_large);
 }
 
+/* 32 codes at a time: 32-bit lanes are narrowed twice, with saturation, which no code reaches. */
 HU_INLINE void pack_8(const hu_packer *p, size_t n, const float *x, uint8_t *codes, int is_large) {
     const lanes c = spread_all(p);
     /* Packs work within 128-bit halves: groups of four codes come out as 0 2 4 6, 1 3 5 7. */
@@ -134,6 +135,7 @@ HU_INLINE void unpack_8(const hu_packer *p, size_t n, const uint8_t *codes, floa
     }
 }
 
+/* As unpack_8, from codes of 16 bits. */
 HU_INLINE void unpack_16(const hu_packer *p, size_t n, const uint16_t *codes, float *y,
                          int has_specials, int is_large) {
     const lanes c = spread_all(p);
