@@ -1,15 +1,17 @@
 /* halfulp/halfulp.h - all public headers of the library.
  *
- *   status.h  what every fallible call returns, and hu_last_error
- *   random.h  names of random sequences
- *   format.h  number formats: parsing, printing, limits, the reference rounding, codes
- *   round.h   arrays: rounding with counters, packing, unpacking
- *   gemm.h    matrix products with a chosen accumulator
- *   tensor.h  shapes
- *   data.h    data sets and loaders
- *   train.h   training a model
+ *   api.h       version, and the mark of what is exported
+ *   status.h    what every fallible call returns, and hu_last_error
+ *   random.h    names of random sequences
+ *   format.h    number formats: parsing, printing, limits, the reference rounding, codes
+ *   round.h     arrays: rounding with counters, packing, unpacking
+ *   quantize.h  arrays: formats with scales, block formats
+ *   gemm.h      matrix products with a chosen accumulator
+ *   tensor.h    shapes
+ *   data.h      data sets and loaders
+ *   train.h     training a model
  *
- * C17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or aborts on
+ * C17 and C++17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or aborts on
  * input; but a pointer must not be NULL unless its declaration says so.
  */
 #ifndef HALFULP_HALFULP_H
@@ -18,6 +20,7 @@
 #include <halfulp/data.h>
 #include <halfulp/format.h>
 #include <halfulp/gemm.h>
+#include <halfulp/quantize.h>
 #include <halfulp/random.h>
 #include <halfulp/round.h>
 #include <halfulp/status.h>

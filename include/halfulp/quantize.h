@@ -1,0 +1,74 @@
+/* halfulp/quantize.h - rounding arrays as a tensor of a training is rounded: by formats with a
+ * scale of the whole array, and by block formats.
+ *
+ * Texts are those of precision.rules: a number format, which :scale=current, :scale=bias or
+ * :scale=2^K may follow, or a block format (mxfp8, nvfp4, ...); behind it a rounding mode. fp32 is
+ * no rounding. Arrays are [rows, line]: blocks run along a line, a shorter one at its end.
+ */
+#ifndef HALFULP_QUANTIZE_H
+#define HALFULP_QUANTIZE_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/round.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct hu_quantization hu_quantization;
+
+/* What an array was divided by before it was rounded. */
+typedef struct hu_array_scale {
+    int32_t exponent; /* formats with a scale: the power of two; else 0 */
+    float factor;     /* block formats with a scale of the whole array (nvfp4); else 1 */
+} hu_array_scale;
+
+/* Reads a text.
+ *
+ *   usual         the rounding mode where the text names none
+ *   line          elements of a line, at least 1
+ *   quantization  owner frees with hu_quantization_close; NULL on failure. Read only: may be shared
+ *                 by threads
+ *
+ * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column, HU_ERR_FORMAT;
+ * HU_ERR_UNSUPPORTED: a delayed scale, which needs the history of a training; HU_ERR_ARGUMENT,
+ * HU_ERR_MEMORY. Proof: tests/unit/tensor_quantize_test.c. */
+HU_API hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line,
+                                      hu_quantization **quantization);
+HU_API void hu_quantization_close(hu_quantization *quantization);
+
+/* Writes the text in its short form, without the rounding mode; 128 bytes are enough. */
+HU_API void hu_quantization_print(const hu_quantization *quantization, char *text,
+                                  uint32_t capacity);
+
+/* Rounds x [rows, line] to y, the same array or not overlapping.
+ *
+ *   random       key of stochastic rounding, otherwise may be NULL; element i of the array takes
+ *                word first_index + i
+ *   scale        NULL or the scale that was taken
+ *   counts       NULL or added to
+ *
+ * HU_ERR_ARGUMENT: stochastic rounding without a key. Never allocates. The bits do not depend on
+ * threads or instruction set. Sources: docs/numerics.md, "Scales" and "Block formats". */
+HU_API hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const float *x,
+                             float *y, const hu_random_key *random, uint64_t first_index,
+                             hu_array_scale *scale, hu_round_counts *counts);
+
+/* Bytes of a packed array; codes of 8 or 16 bits, else dense. */
+HU_API size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows);
+
+/* Rounds and packs: data [hu_quantized_bytes], aligned to 4 bytes. scale: what unpacking needs. */
+HU_API hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, const float *x,
+                                  void *data, const hu_random_key *random, uint64_t first_index,
+                                  hu_array_scale *scale, hu_round_counts *counts);
+
+/* The numbers that hu_quantize gives, bit for bit: y [rows, line]. */
+HU_API void hu_quantize_unpack(const hu_quantization *quantization, int64_t rows, const void *data,
+                               hu_array_scale scale, float *y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,170 @@
+/* Arrays rounded and packed by quantizers: the public face of tensor/quantizer.h. */
+#include <halfulp/quantize.h>
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "tensor/quantizer.h"
+
+enum { PART = 4096 }; /* elements rounded at a time, a multiple of 8: dense codes begin on a byte */
+
+struct hu_quantization {
+    hu_quantizer quantizer;
+    int64_t line;
+    hu_blocker blocker; /* of block formats; its rows are lines */
+};
+
+hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line,
+                               hu_quantization **quantization) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    *quantization = NULL;
+    if (line < 1)
+        return hu_fail(HU_ERR_ARGUMENT, "line: found %lld elements, expected at least 1",
+                       (long long)line);
+    HU_TRY(hu_alloc(sizeof **quantization, &block));
+    hu_quantization *made = block;
+    made->line = line;
+    HU_TRY(hu_quantizer_parse(text, usual, &made->quantizer));
+    if (made->quantizer.scale == HU_SCALE_DELAYED)
+        HU_TRY(hu_fail(HU_ERR_UNSUPPORTED,
+                       "'%.100s': a delayed scale comes from the steps before, expected "
+                       ":scale=current, :scale=bias or :scale=2^K",
+                       text));
+    if (made->quantizer.kind == HU_QUANTIZER_BLOCK)
+        HU_TRY(hu_blocker_init(&made->blocker, made->quantizer.block, made->quantizer.rounding,
+                               line, line));
+    *quantization = made;
+    block = NULL;
+done:
+    hu_free(block);
+    return st;
+}
+
+void hu_quantization_close(hu_quantization *quantization) {
+    hu_free(quantization);
+}
+
+void hu_quantization_print(const hu_quantization *quantization, char *text, uint32_t capacity) {
+    hu_quantizer_print(&quantization->quantizer, text, capacity);
+}
+
+/* The scale that an array's largest magnitude asks for. */
+static hu_array_scale scale_of(const hu_quantization *q, int64_t rows, const float *x) {
+    hu_array_scale scale = {0, 1.0f};
+    const hu_quantizer *quantizer = &q->quantizer;
+    if (!hu_quantizer_needs_maximum(quantizer)) return scale;
+    uint32_t top = hu_top_f32((size_t)(rows * q->line), x);
+    if (quantizer->kind == HU_QUANTIZER_BLOCK)
+        scale.factor = hu_block_tensor_scale(quantizer->block, top);
+    else
+        scale.exponent = hu_scale_exponent(&quantizer->format, quantizer->scale, top);
+    return scale;
+}
+
+static hu_status check_random(const hu_quantization *q, const hu_random_key *random) {
+    bool needs = hu_quantizer_rounds(&q->quantizer) && q->quantizer.rounding == HU_ROUND_STOCHASTIC;
+    return needs && !random
+               ? hu_fail(HU_ERR_ARGUMENT, "stochastic rounding: found no random key, expected one")
+               : HU_OK;
+}
+
+static hu_status prepare_rounder(const hu_quantization *q, hu_array_scale scale,
+                                 hu_rounder *rounder) {
+    hu_format scaled = hu_format_scaled(&q->quantizer.format, scale.exponent);
+    return hu_rounder_init(rounder, &scaled, q->quantizer.rounding);
+}
+
+hu_status hu_quantize(const hu_quantization *q, int64_t rows, const float *x, float *y,
+                      const hu_random_key *random, uint64_t first_index, hu_array_scale *scale,
+                      hu_round_counts *counts) {
+    hu_status st = HU_OK;
+    size_t n = (size_t)(rows * q->line);
+    hu_array_scale taken = scale_of(q, rows, x);
+    hu_rounder rounder;
+    HU_TRY(check_random(q, random));
+    if (scale) *scale = taken;
+    switch (q->quantizer.kind) {
+    case HU_QUANTIZER_NONE:
+        if (x != y) memcpy(y, x, n * sizeof *y);
+        break;
+    case HU_QUANTIZER_BLOCK:
+        hu_blocker_round(&q->blocker, taken.factor, rows, x, y, random, first_index, counts);
+        break;
+    default:
+        HU_TRY(prepare_rounder(q, taken, &rounder));
+        hu_rounder_run(&rounder, n, x, y, random, first_index, counts);
+    }
+done:
+    return st;
+}
+
+/* Bits of a code in its place: 8, 16, or 0 for a dense stream. */
+static int code_bits(const hu_quantizer *quantizer) {
+    uint32_t bits = hu_quantizer_bits(quantizer);
+    return bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
+}
+
+size_t hu_quantized_bytes(const hu_quantization *q, int64_t rows) {
+    size_t n = (size_t)(rows * q->line);
+    if (q->quantizer.kind == HU_QUANTIZER_NONE) return n * sizeof(float);
+    if (q->quantizer.kind == HU_QUANTIZER_BLOCK) return (size_t)rows * q->blocker.row_bytes;
+    return hu_packed_bytes(n, &q->quantizer.format, code_bits(&q->quantizer));
+}
+
+/* Codes of scaled formats are those of the unscaled ones: only the bias differs. */
+static hu_status prepare_packer(const hu_quantization *q, hu_array_scale scale, hu_packer *packer) {
+    hu_format scaled = hu_format_scaled(&q->quantizer.format, scale.exponent);
+    return hu_packer_init(packer, &scaled, code_bits(&q->quantizer));
+}
+
+static hu_status pack_numbers(const hu_quantization *q, size_t n, const float *x, char *data,
+                              const hu_random_key *random, uint64_t first_index,
+                              hu_array_scale scale, hu_round_counts *counts) {
+    hu_status st = HU_OK;
+    float part[PART];
+    hu_rounder rounder;
+    hu_packer packer;
+    HU_TRY(prepare_rounder(q, scale, &rounder));
+    HU_TRY(prepare_packer(q, scale, &packer));
+    for (size_t i = 0; i < n; i += PART) {
+        size_t count = n - i < PART ? n - i : PART;
+        hu_rounder_run(&rounder, count, x + i, part, random, first_index + i, counts);
+        hu_packer_pack(&packer, count, part, data + hu_packer_bytes(&packer, i), NULL);
+    }
+done:
+    return st;
+}
+
+hu_status hu_quantize_pack(const hu_quantization *q, int64_t rows, const float *x, void *data,
+                           const hu_random_key *random, uint64_t first_index, hu_array_scale *scale,
+                           hu_round_counts *counts) {
+    size_t n = (size_t)(rows * q->line);
+    hu_status st = check_random(q, random);
+    *scale = (hu_array_scale){0, 1.0f};
+    if (st != HU_OK) return st;
+    *scale = scale_of(q, rows, x);
+    if (q->quantizer.kind == HU_QUANTIZER_FLOAT)
+        return pack_numbers(q, n, x, data, random, first_index, *scale, counts);
+    if (q->quantizer.kind == HU_QUANTIZER_BLOCK)
+        hu_blocker_pack(&q->blocker, scale->factor, rows, x, data, random, first_index, counts);
+    else
+        memcpy(data, x, n * sizeof *x);
+    return HU_OK;
+}
+
+void hu_quantize_unpack(const hu_quantization *q, int64_t rows, const void *data,
+                        hu_array_scale scale, float *y) {
+    size_t n = (size_t)(rows * q->line);
+    hu_packer packer;
+    if (q->quantizer.kind == HU_QUANTIZER_NONE)
+        memcpy(y, data, n * sizeof *y);
+    else if (q->quantizer.kind == HU_QUANTIZER_FLOAT && prepare_packer(q, scale, &packer) == HU_OK)
+        hu_packer_unpack(&packer, n, data, y);
+    else
+        for (int64_t r = 0; r < rows; r++)
+            hu_blocker_unpack(&q->blocker, scale.factor,
+                              (const char *)data + (size_t)r * q->blocker.row_bytes, 0,
+                              (size_t)q->line, y + r * q->line);
+}

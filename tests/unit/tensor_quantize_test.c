@@ -1,0 +1,139 @@
+/* Arrays rounded and packed by quantizers. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <halfulp/quantize.h>
+
+enum { ROWS = 70, LINE = 83, N = ROWS * LINE, BYTES = 4 * N };
+
+static float x[N], rounded[N], unpacked[N];
+static unsigned char data[BYTES];
+static const hu_random_key key = {7, 11, 13};
+
+static void make_numbers(void) {
+    for (int i = 0; i < N; i++)
+        x[i] = ldexpf((float)((unsigned)i * 2654435761u % 20011u) - 10000.0f, i % 23 - 20);
+    x[17] = NAN;
+    x[18] = INFINITY;
+    x[N - 1] = -0.0f;
+}
+
+static hu_quantization *open_text(const char *text) {
+    hu_quantization *made;
+    if (hu_quantization_open(text, HU_ROUND_NEAREST_EVEN, LINE, &made) != HU_OK)
+        fail_msg("%s: %s", text, hu_last_error());
+    return made;
+}
+
+static void unpacking_gives_the_rounded_numbers(void **state) {
+    static const char *const texts[] = {"fp32",
+                                        "e4m3fn",
+                                        "e5m2 sr",
+                                        "fp16",
+                                        "tf32",
+                                        "fp(4,3,4)",
+                                        "e4m3fn:scale=2^-5",
+                                        "e4m3fn:scale=current",
+                                        "mxfp8",
+                                        "mxfp4 sr",
+                                        "nvfp4",
+                                        "1/6/9:scale=bias",
+                                        "e3m2",
+                                        "bf16 rz"};
+    (void)state;
+    make_numbers();
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        hu_quantization *q = open_text(texts[t]);
+        hu_array_scale scale, packed_scale;
+        hu_round_counts counts, packed_counts;
+        hu_round_counts_clear(&counts);
+        hu_round_counts_clear(&packed_counts);
+        assert_true(hu_quantized_bytes(q, ROWS) <= BYTES);
+        assert_int_equal(hu_quantize(q, ROWS, x, rounded, &key, 5, &scale, &counts), HU_OK);
+        assert_int_equal(hu_quantize_pack(q, ROWS, x, data, &key, 5, &packed_scale, &packed_counts),
+                         HU_OK);
+        assert_memory_equal(&scale, &packed_scale, sizeof scale);
+        assert_memory_equal(&counts, &packed_counts, sizeof counts);
+        hu_quantize_unpack(q, ROWS, data, scale, unpacked);
+        for (int i = 0; i < N; i++) {
+            bool is_same = memcmp(&rounded[i], &unpacked[i], sizeof(float)) == 0;
+            bool is_lost = !isfinite(rounded[i]); /* formats without NaN or infinity */
+            if (!is_same && !is_lost) fail_msg("%s: element %d", texts[t], i);
+        }
+        hu_quantization_close(q);
+    }
+}
+
+static void a_plain_format_is_plain_rounding(void **state) {
+    hu_format format;
+    float expected[N];
+    (void)state;
+    make_numbers();
+    hu_quantization *q = open_text("e4m3fn");
+    assert_int_equal(hu_format_parse("e4m3fn", &format), HU_OK);
+    assert_int_equal(hu_round_f32(N, x, expected, &format, HU_ROUND_NEAREST_EVEN, NULL, 0, NULL),
+                     HU_OK);
+    assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, NULL, NULL), HU_OK);
+    assert_memory_equal(expected, rounded, sizeof expected);
+    hu_quantization_close(q);
+}
+
+/* The largest number becomes the largest of the format, whatever its exponent. */
+static void a_current_scale_follows_the_maximum(void **state) {
+    (void)state;
+    hu_quantization *q = open_text("e4m3fn:scale=current");
+    for (int shift = -30; shift <= 30; shift += 10) {
+        hu_array_scale scale;
+        memset(x, 0, sizeof x);
+        x[3] = ldexpf(448.0f, shift);
+        x[4] = ldexpf(1.0f, shift);
+        assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, &scale, NULL), HU_OK);
+        assert_int_equal(scale.exponent, shift);
+        assert_true(rounded[3] == x[3] && rounded[4] == x[4]);
+    }
+    hu_quantization_close(q);
+}
+
+static void refuses(const char *text, int64_t line, hu_status status, const char *word) {
+    hu_quantization *made;
+    assert_int_equal(hu_quantization_open(text, HU_ROUND_NEAREST_EVEN, line, &made), status);
+    assert_null(made);
+    if (!strstr(hu_last_error(), word)) fail_msg("no '%s' in: %s", word, hu_last_error());
+}
+
+static void what_cannot_be_is_refused(void **state) {
+    (void)state;
+    refuses("e4m3fm", LINE, HU_ERR_UNKNOWN, "e4m3fn");
+    refuses("e4m3fn:scale=delayed", LINE, HU_ERR_UNSUPPORTED, "delayed");
+    refuses("e4m3fn", 0, HU_ERR_ARGUMENT, "line");
+    hu_quantization *q = open_text("e5m2 sr");
+    assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, NULL, NULL), HU_ERR_ARGUMENT);
+    hu_quantization_close(q);
+}
+
+static void texts_are_printed_back(void **state) {
+    char text[128];
+    (void)state;
+    hu_quantization *q = open_text("e4m3fn:scale=current sr");
+    hu_quantization_print(q, text, sizeof text);
+    assert_non_null(strstr(text, "scale=current"));
+    hu_quantization_close(q);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unpacking_gives_the_rounded_numbers),
+        cmocka_unit_test(a_plain_format_is_plain_rounding),
+        cmocka_unit_test(a_current_scale_follows_the_maximum),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(texts_are_printed_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
