@@ -1,10 +1,12 @@
 #include "cli/progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "journal/result.h"
 
 static double last; /* seconds */
 static int line_is_open;
@@ -31,15 +33,18 @@ static void print_step(void *context, const hu_step_news *news) {
     const hu_step_report *report = news->report;
     int64_t done = report->step + 1;
     double rate = news->rate;
+    char words[HU_METRIC_TEXT_BYTES];
     (void)context;
     if (!is_due(done == news->steps)) return;
     double left = rate > 0.0 ? (double)(news->steps - done) * (double)report->samples / rate : 0.0;
     int minutes = (int)(left / 60.0), is_terminal = isatty(STDERR_FILENO);
-    fprintf(
-        stderr, "%sstep %lld/%lld  loss %.4f  accuracy %.1f %%  %.0f images/s  %d:%02d left%s%s",
-        is_terminal ? "\r\033[K" : "", (long long)done, (long long)news->steps, report->loss,
-        100.0 * (double)report->correct / (double)report->samples, rate, minutes,
-        (int)left - 60 * minutes, report->skipped ? "  (skipped)" : "", is_terminal ? "" : "\n");
+    fprintf(stderr, "%sstep %lld/%lld  loss %.4f", is_terminal ? "\r\033[K" : "", (long long)done,
+            (long long)news->steps, report->loss);
+    if (!isnan(report->metric))
+        fprintf(stderr, "  %s %.1f%s", hu_metric_words(news->metric, words),
+                news->metric->factor * report->metric, news->metric->unit);
+    fprintf(stderr, "  %.0f images/s  %d:%02d left%s%s", rate, minutes, (int)left - 60 * minutes,
+            report->skipped ? "  (skipped)" : "", is_terminal ? "" : "\n");
     fflush(stderr);
     line_is_open = is_terminal;
 }

@@ -49,11 +49,9 @@ static hu_status read_training(hu_assign *assign) {
     HU_TRY(hu_config_set(copy, "precision.name", "high", "assign"));
     HU_TRY(hu_session_dataset(copy, &hu_progress_messages, &dataset));
     HU_TRY(hu_options_train(copy, dataset, &assign->precision, &options));
-    const int64_t *image = dataset->field[HU_FIELD_IMAGE].extent;
-    hu_model_options model = {.name = options.model,
-                              .width = options.width,
-                              .image = {3, {image[0], image[1], image[2]}},
-                              .classes = dataset->field[HU_FIELD_LABEL].classes};
+    hu_task_choice choice;
+    HU_TRY(hu_model_choose(options.model, options.task, options.loss, dataset, &choice));
+    hu_model_options model = {.name = options.model, .width = options.width, .choice = &choice};
     assign->batch = options.batch;
     assign->steps = options.steps;
     HU_TRY(hu_model_build(&model, &assign->graph));

@@ -100,12 +100,12 @@ done:
 /* Accuracy and its distance from fp32, as far as there are such. */
 static hu_status add_accuracy(hu_table *table, const demo_row *row, const demo_row *fp32) {
     hu_status st = HU_OK;
-    double points = 100.0 * (row->result.test_accuracy - fp32->result.test_accuracy);
+    double points = 100.0 * (row->result.test.last - fp32->result.test.last);
     if (row->result.has_diverged) {
         HU_TRY(hu_table_cell(table, "diverged"));
         return hu_table_cell(table, "-");
     }
-    HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * row->result.test_accuracy));
+    HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * row->result.test.last));
     st = fp32->result.has_diverged ? hu_table_cell(table, "-")
                                    : hu_table_cell(table, "%+.2f", points);
 done:
@@ -147,7 +147,7 @@ static json_t *row_json(int r, const demo_row *row) {
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision, "run",
         rows[r].folder, "scaler", rows[r].scaler, "test_accuracy",
-        hu_json_number(row->result.test_accuracy), "ledger_bytes", hu_ledger_json(&row->ledger),
+        hu_json_number(row->result.test.last), "ledger_bytes", hu_ledger_json(&row->ledger),
         "overflow_share", hu_json_number(row->overflow), "underflow_share",
         hu_json_number(row->underflow), "skipped_steps", (json_int_t)row->skipped,
         "images_per_second", hu_json_number(row->result.images_per_second), "weights_hash",

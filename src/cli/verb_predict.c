@@ -1,4 +1,4 @@
-/* halfulp predict: class and probability of test samples. */
+/* halfulp predict: what a trained model says of test samples. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +21,12 @@ static const char *const flags[] = {"json", NULL};
 static const char *const used[] = {"out.file",    "out.count",   "data.*", "eval.weights",
                                    "run.threads", "run.storage", NULL};
 
-/* Predictions of the first samples. */
+/* What the model says of the first samples. */
 typedef struct answers {
-    int64_t count, correct;
-    hu_prediction *rows; /* [count] */
-    const char *file;    /* where they go, NULL: to stdout */
+    int64_t count;
+    const hu_task *task;
+    double *cells;    /* [count, columns of the task] */
+    const char *file; /* where they go, NULL: to stdout */
 } answers;
 
 /* out.count; auto: 10 to stdout, all into a file; 0 and more than there are: all. */
@@ -46,31 +47,45 @@ done:
 
 static hu_status predict(const hu_saved_run *run, answers *made) {
     void *block;
-    hu_status st = hu_alloc_array((size_t)made->count, sizeof *made->rows, &block);
+    made->task = hu_trainer_task(run->trainer);
+    size_t columns = (size_t)hu_task_column_count(made->task);
+    hu_status st = hu_alloc_array((size_t)made->count * columns, sizeof *made->cells, &block);
     if (st != HU_OK) return st;
-    made->rows = block;
-    HU_TRY(hu_trainer_predict(run->trainer, made->count, made->rows));
-    for (int64_t i = 0; i < made->count; i++)
-        made->correct += made->rows[i].predicted == made->rows[i].label;
-done:
-    return st;
+    made->cells = block;
+    return hu_trainer_predict(run->trainer, made->count, made->cells);
+}
+
+static const double *row_of(const answers *made, int64_t sample) {
+    return made->cells + sample * hu_task_column_count(made->task);
+}
+
+/* A classifier's rows end with whether they are right. */
+static const char *verdict(const answers *made, int64_t sample) {
+    return made->task->is_right && !made->task->is_right(row_of(made, sample)) ? "wrong" : "";
+}
+
+static int64_t count_right(const answers *made) {
+    int64_t right = 0;
+    for (int64_t i = 0; i < made->count; i++) right += made->task->is_right(row_of(made, i));
+    return right;
 }
 
 static hu_status print_table(const answers *made) {
-    static const char *const titles[] = {"sample", "label", "predicted", "probability", ""};
+    const char *titles[HU_TASK_COLUMNS_MAX + 2] = {"sample"};
+    int columns = hu_task_column_count(made->task);
+    char cell[HU_TASK_CELL_BYTES];
     hu_status st;
     hu_table *table = NULL;
     char *text = NULL;
-    HU_TRY(hu_table_create(titles, 5, &table));
+    for (int c = 0; c < columns; c++) titles[1 + c] = made->task->column[c].title;
+    titles[1 + columns] = "";
+    HU_TRY(hu_table_create(titles, columns + 2, &table));
     for (int64_t i = 0; i < made->count; i++) {
-        const hu_prediction *row = &made->rows[i];
         HU_TRY(hu_table_cell(table, "%lld", (long long)i));
-        HU_TRY(hu_table_cell(table, "%lld", (long long)row->label));
-        HU_TRY(row->predicted < 0 ? hu_table_cell(table, "-")
-                                  : hu_table_cell(table, "%lld", (long long)row->predicted));
-        HU_TRY(row->predicted < 0 ? hu_table_cell(table, "-")
-                                  : hu_table_cell(table, "%.4f", row->probability));
-        HU_TRY(hu_table_cell(table, "%s", row->predicted == row->label ? "" : "wrong"));
+        for (int c = 0; c < columns; c++)
+            HU_TRY(
+                hu_table_cell(table, "%s", hu_task_cell(made->task, c, row_of(made, i)[c], cell)));
+        HU_TRY(hu_table_cell(table, "%s", verdict(made, i)));
     }
     HU_TRY(hu_table_print(table, &text));
     printf("%s\n", text);
@@ -80,17 +95,29 @@ done:
     return st;
 }
 
+static hu_status write_text(hu_byte_writer *out, const char *text) {
+    return hu_write_bytes(out, text, strlen(text));
+}
+
 static hu_status write_rows(const answers *made) {
-    static const char titles[] = "sample,label,predicted,probability\n";
+    int columns = hu_task_column_count(made->task);
     hu_byte_writer out = {0};
-    char line[128];
+    char cell[64];
     hu_status st;
-    HU_TRY(hu_write_bytes(&out, titles, sizeof titles - 1));
+    HU_TRY(write_text(&out, "sample"));
+    for (int c = 0; c < columns; c++) {
+        snprintf(cell, sizeof cell, ",%s", made->task->column[c].title);
+        HU_TRY(write_text(&out, cell));
+    }
+    HU_TRY(write_text(&out, "\n"));
     for (int64_t i = 0; i < made->count; i++) {
-        const hu_prediction *row = &made->rows[i];
-        int bytes = snprintf(line, sizeof line, "%lld,%lld,%lld,%.9g\n", (long long)i,
-                             (long long)row->label, (long long)row->predicted, row->probability);
-        HU_TRY(hu_write_bytes(&out, line, (size_t)bytes));
+        snprintf(cell, sizeof cell, "%lld", (long long)i);
+        HU_TRY(write_text(&out, cell));
+        for (int c = 0; c < columns; c++) {
+            snprintf(cell, sizeof cell, ",%.9g", row_of(made, i)[c]);
+            HU_TRY(write_text(&out, cell));
+        }
+        HU_TRY(write_text(&out, "\n"));
     }
     HU_TRY(hu_file_replace(made->file, out.data, out.size));
 done:
@@ -98,39 +125,58 @@ done:
     return st;
 }
 
+static json_t *cell_json(const answers *made, int column, double value) {
+    bool is_whole = made->task->column[column].is_whole;
+    return is_whole ? json_integer((json_int_t)value) : hu_json_number(value);
+}
+
 static json_t *rows_json(const answers *made) {
     json_t *rows = json_array();
     for (int64_t i = 0; rows && i < made->count; i++) {
-        const hu_prediction *row = &made->rows[i];
-        json_array_append_new(rows, json_pack("{s:I, s:I, s:I, s:o}", "sample", (json_int_t)i,
-                                              "label", (json_int_t)row->label, "predicted",
-                                              (json_int_t)row->predicted, "probability",
-                                              hu_json_number(row->probability)));
+        json_t *row = json_pack("{s:I}", "sample", (json_int_t)i);
+        for (int c = 0; row && c < hu_task_column_count(made->task); c++)
+            json_object_set_new(row, made->task->column[c].title,
+                                cell_json(made, c, row_of(made, i)[c]));
+        json_array_append_new(rows, row);
     }
     return rows;
+}
+
+static json_t *answers_json(const hu_saved_run *run, const answers *made, const char *data,
+                            const char *weights) {
+    json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "run", run->directory, "step",
+                               (json_int_t)run->step, "task", made->task->name, "data", data,
+                               "weights", weights, "samples", (json_int_t)made->count);
+    if (object && made->task->is_right) {
+        int64_t right = count_right(made);
+        json_object_set_new(object, "correct", json_integer((json_int_t)right));
+        json_object_set_new(object, "accuracy",
+                            hu_json_number((double)right / (double)made->count));
+    }
+    if (object && made->file)
+        json_object_set_new(object, "file", json_string(made->file));
+    else if (object)
+        json_object_set_new(object, "predictions", rows_json(made));
+    return object;
 }
 
 static hu_status report(const hu_config *config, const hu_saved_run *run, const answers *made) {
     hu_status st = HU_OK;
     const char *data = "", *weights = run->options.eval_masters ? "master" : "rounded";
-    double accuracy = (double)made->correct / (double)made->count;
     hu_config_text(config, "data.name", &data);
     if (made->file) HU_TRY(write_rows(made));
-    if (hu_config_flag(config, "json", NULL)) {
-        json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:I, s:I, s:o}", "run", run->directory,
-                                   "step", (json_int_t)run->step, "data", data, "weights", weights,
-                                   "samples", (json_int_t)made->count, "correct",
-                                   (json_int_t)made->correct, "accuracy", hu_json_number(accuracy));
-        if (object && made->file)
-            json_object_set_new(object, "file", json_string(made->file));
-        else if (object)
-            json_object_set_new(object, "predictions", rows_json(made));
-        return hu_json_print(object);
-    }
+    if (hu_config_flag(config, "json", NULL))
+        return hu_json_print(answers_json(run, made, data, weights));
     if (!made->file) HU_TRY(print_table(made));
+    if (!made->task->is_right) {
+        printf("step %lld: %lld test samples of %s, task %s  (%s weights)\n", (long long)run->step,
+               (long long)made->count, data, made->task->name, weights);
+        return HU_OK;
+    }
+    int64_t right = count_right(made);
     printf("step %lld: %lld of %lld test samples of %s correct, accuracy %.2f %%  (%s weights)\n",
-           (long long)run->step, (long long)made->correct, (long long)made->count, data,
-           100.0 * accuracy, weights);
+           (long long)run->step, (long long)right, (long long)made->count, data,
+           100.0 * (double)right / (double)made->count, weights);
 done:
     return st;
 }
@@ -146,18 +192,18 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(predict(&run, &made));
     HU_TRY(report(config, &run, &made));
 done:
-    hu_free(made.rows);
+    hu_free(made.cells);
     hu_saved_run_close(&run);
     return st;
 }
 
 const hu_verb hu_verb_predict = {
     .name = "predict",
-    .help = "class and probability of test samples, by a run's newest checkpoint",
+    .help = "what a run's newest checkpoint says of test samples",
     .usage = "RUN [count=N] [out=FILE.csv] [data=...] [--json]",
     .details =
         "Takes the first N samples (10; 0: all) of the run's test set, or of another data set of\n"
-        "the same image size and classes, whose pixels are then normalised by its own mean and\n"
+        "the same shapes, whose pixels are then normalised by its own mean and\n"
         "deviation. out=FILE.csv: the rows go there, all of them unless count says otherwise.\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
     .flags = flags,

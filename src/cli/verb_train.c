@@ -17,10 +17,13 @@ static const char *const json_flag[] = {"json", NULL};
 
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    const hu_metric *metric = result->test.metric;
     hu_config_text(session->config, "eval.weights", &weights);
-    printf("test accuracy %.2f %% (%s weights)  train loss %.4f  %.0f images/s  %lld steps, "
+    printf("test %s %s (%s weights)  train loss %.4f  %.0f images/s  %lld steps, "
            "%lld skipped\n",
-           100.0 * result->test_accuracy, weights, result->train_loss, result->images_per_second,
+           hu_metric_words(metric, words), hu_metric_text(metric, result->test.last, value),
+           weights, result->train_loss, result->images_per_second,
            (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_scaler(session->trainer)->skipped);
     printf("weights hash %016llx  run folder %s\n",
@@ -84,22 +87,46 @@ static hu_status run_resume(hu_config *config, int *exit_code) {
     return st == HU_OK ? run_session(config, directory, true) : st;
 }
 
+/* All metrics of the task as "test_NAME"; the first one stands under "metric" too. */
+static json_t *eval_json(const hu_saved_run *run, const double *metrics, double loss,
+                         const char *weights) {
+    char key[HU_METRIC_KEY_BYTES];
+    const hu_task *task = hu_trainer_task(run->trainer);
+    const hu_metric *first = task->metric[0];
+    json_t *object = json_pack("{s:s, s:I, s:s, s:{s:s, s:o, s:s}}", "run", run->directory, "step",
+                               (json_int_t)run->step, "task", task->name, "metric", "name",
+                               first->name, "value", hu_json_number(metrics[0]), "better",
+                               first->higher_is_better ? "higher" : "lower");
+    for (int m = 0; object && task->metric[m]; m++)
+        json_object_set_new(object, hu_metric_key("test", task->metric[m], key),
+                            hu_json_number(metrics[m]));
+    if (!object) return NULL;
+    json_object_set_new(object, "test_loss", hu_json_number(loss));
+    json_object_set_new(object, "weights", json_string(weights));
+    json_object_set_new(object, "weights_hash",
+                        hu_json_hash(hu_trainer_weights_hash(run->trainer)));
+    return object;
+}
+
 static hu_status run_eval(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};
-    double accuracy, loss;
+    double metrics[HU_METRICS_MAX], loss;
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
     (void)exit_code;
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
-    HU_TRY(hu_trainer_evaluate(run.trainer, &accuracy, &loss));
+    HU_TRY(hu_trainer_evaluate(run.trainer, metrics, &loss));
+    const hu_task *task = hu_trainer_task(run.trainer);
     const char *weights = run.options.eval_masters ? "master" : "rounded";
-    if (hu_config_flag(config, "json", NULL))
-        st = hu_json_print(json_pack(
-            "{s:s, s:I, s:o, s:o, s:s, s:o}", "run", run.directory, "step", (json_int_t)run.step,
-            "test_accuracy", hu_json_number(accuracy), "test_loss", hu_json_number(loss), "weights",
-            weights, "weights_hash", hu_json_hash(hu_trainer_weights_hash(run.trainer))));
-    else
-        printf("step %lld: test accuracy %.2f %%  test loss %.4f  (%s weights)\n",
-               (long long)run.step, 100.0 * accuracy, loss, weights);
+    if (hu_config_flag(config, "json", NULL)) {
+        st = hu_json_print(eval_json(&run, metrics, loss, weights));
+    } else {
+        printf("step %lld:", (long long)run.step);
+        for (const hu_metric *const *m = task->metric; *m; m++)
+            printf(" test %s %s ", hu_metric_words(*m, words),
+                   hu_metric_text(*m, metrics[m - task->metric], value));
+        printf(" test loss %.4f  (%s weights)\n", loss, weights);
+    }
 done:
     hu_saved_run_close(&run);
     return st;
@@ -133,7 +160,7 @@ const hu_verb hu_verb_resume = {
 
 const hu_verb hu_verb_eval = {
     .name = "eval",
-    .help = "test accuracy of a run's newest checkpoint",
+    .help = "metrics of a run's newest checkpoint on the test samples",
     .usage = "RUN [key=value ...] [--json]",
     .details = "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n",
     .flags = json_flag,

@@ -1,8 +1,7 @@
 #include "journal/columns.h"
 
-double hu_batch_metric(const hu_step_report *report) {
-    return (double)report->correct / (double)report->samples;
-}
+#include <stdio.h>
+#include <string.h>
 
 #define VALUE(name, kind, cell, place, board, curve, value)                                        \
     static double name##_of(const hu_metrics_row *row) {                                           \
@@ -25,6 +24,17 @@ const hu_column *hu_column_at(int place) {
     for (int c = 0; c < HU_COLUMNS; c++)
         if (hu_columns[c].place == place) return &hu_columns[c];
     return NULL;
+}
+
+const char *hu_column_title(const hu_column *column, const hu_metric *metric,
+                            char title[HU_METRIC_KEY_BYTES]) {
+    static const char suffix[] = "_metric";
+    size_t length = strlen(column->name), tail = sizeof suffix - 1;
+    bool is_metric = length > tail && strcmp(column->name + length - tail, suffix) == 0;
+    if (!is_metric) return column->name;
+    snprintf(title, HU_METRIC_KEY_BYTES, "%.*s_%s", (int)(length - tail), column->name,
+             metric->name);
+    return title;
 }
 
 double hu_column_of(const hu_column *column, const hu_metrics_record *record) {

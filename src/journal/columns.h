@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "journal/result.h"
 #include "train/trainer.h"
 
 /* What a row is made of. */
@@ -23,24 +24,24 @@ typedef enum hu_column_kind {
 
 /* X(name, KIND, cell, place, board, curve, value)
  *   name   title in metrics.csv, key in metrics.jsonl, tag in TensorBoard, member of
- *          hu_metrics_record
+ *          hu_metrics_record; "metric" at its end stands for the name of the task's first metric
  *   cell   printf form of a double in metrics.csv
  *   place  in a line of metrics.jsonl, from 1 on; 0: not there
  *   board  1: TensorBoard gets it
- *   curve  heading of its curve in the report; NULL: none
+ *   curve  heading of its curve in the report, before the metric's name if it has one; NULL: none
  *   value  of const hu_metrics_row *row */
 /* clang-format off */
 #define HU_METRICS_COLUMNS(X)                                                                      \
     X(step,                WHOLE, "%.17g",  1, 0, NULL,            row->report->step)              \
     X(epoch,               WHOLE, "%.17g",  2, 0, NULL,            row->report->epoch)             \
     X(loss,                REAL,  "%.17g",  3, 1, "Training loss", row->report->loss)              \
-    X(batch_accuracy,      REAL,  "%.17g",  0, 1, NULL,            hu_batch_metric(row->report))   \
+    X(batch_metric,        REAL,  "%.17g",  0, 1, NULL,            row->report->metric)            \
     X(lr,                  REAL,  "%.17g",  4, 1, NULL,            row->report->lr)                \
     X(loss_scale,          REAL,  "%.9g",   5, 1, NULL,            row->report->scale)             \
     X(skipped,             FLAG,  "%.0f",   7, 1, NULL,            row->report->skipped)           \
     X(gradient_norm,       REAL,  "%.17g",  6, 1, NULL,            row->report->gradient_norm)     \
     X(images_per_second,   REAL,  "%.1f",   0, 1, NULL,            row->rate)                      \
-    X(test_accuracy,       TEST,  "%.17g", 10, 1, "Test accuracy", row->test)                      \
+    X(test_metric,         TEST,  "%.17g", 10, 1, "Test",          row->test)                      \
     X(low_precision_ratio, REAL,  "%.17g",  8, 1, NULL,            row->report->low_ratio)         \
     X(promoted,            WHOLE, "%.17g",  9, 1, NULL,            row->report->promoted)
 /* clang-format on */
@@ -85,7 +86,8 @@ const hu_column *hu_column_at(int place);
 /* The column's number in a record that was read. */
 double hu_column_of(const hu_column *column, const hu_metrics_record *record);
 
-/* Share of the batch that was classified correctly. */
-double hu_batch_metric(const hu_step_report *report);
+/* The column's title in a run of a metric: "test_accuracy" of test_metric. */
+const char *hu_column_title(const hu_column *column, const hu_metric *metric,
+                            char title[HU_METRIC_KEY_BYTES]);
 
 #endif

@@ -96,10 +96,10 @@ static hu_status write_env(const hu_run_folder *folder) {
 }
 
 /* step: events from there on are cut off. */
-static hu_status open_metrics(hu_run_folder *folder, int64_t step) {
+static hu_status open_metrics(hu_run_folder *folder, const hu_metric *metric, int64_t step) {
     hu_status st = HU_OK;
     HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
-    HU_TRY(hu_metrics_open(folder->path, folder->board, &folder->metrics));
+    HU_TRY(hu_metrics_open(folder->path, metric, folder->board, &folder->metrics));
 done:
     return st;
 }
@@ -140,8 +140,8 @@ static hu_status check_space(const char *directory, size_t state_bytes) {
                    directory, available, needed);
 }
 
-hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
-                               hu_run_folder *folder) {
+hu_status hu_run_folder_create(const char *directory, const hu_config *config,
+                               const hu_metric *metric, size_t state_bytes, hu_run_folder *folder) {
     hu_status st = HU_OK;
     char *path = NULL;
     HU_TRY(open_folder(directory, config, folder));
@@ -155,7 +155,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, s
     HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
-    HU_TRY(open_metrics(folder, 0));
+    HU_TRY(open_metrics(folder, metric, 0));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
@@ -206,8 +206,8 @@ static hu_status drop_result(const char *directory) {
     return st;
 }
 
-hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
-                               hu_run_folder *folder) {
+hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
+                               const hu_metric *metric, int64_t step, hu_run_folder *folder) {
     hu_status st = HU_OK;
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(drop_result(directory));
@@ -216,7 +216,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, i
     HU_TRY(trim_lines(directory, "numerics.jsonl", step));
     HU_TRY(trim_lines(directory, "histograms.jsonl", step));
     HU_TRY(write_config(folder, config));
-    HU_TRY(open_metrics(folder, step));
+    HU_TRY(open_metrics(folder, metric, step));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);
     return st;
@@ -339,10 +339,12 @@ hu_status hu_result_read(const char *directory, json_t **result) {
     HU_TRY(hu_file_read(path, RESULT_LIMIT, &data, &bytes));
     *result = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
     if (!*result) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: line %d: %s", path, error.line, error.text));
-    if (!json_object_get(*result, "test_accuracy") || !json_object_get(*result, "ledger_bytes"))
-        st = hu_fail(
-            HU_ERR_CORRUPT,
-            "%s: found no test_accuracy or ledger_bytes, expected the result of a training", path);
+    bool has_metric =
+        json_object_get(*result, "metric") || json_object_get(*result, "test_accuracy");
+    if (!has_metric || !json_object_get(*result, "ledger_bytes"))
+        st =
+            hu_fail(HU_ERR_CORRUPT,
+                    "%s: found no metric or ledger_bytes, expected the result of a training", path);
 done:
     if (st != HU_OK) {
         json_decref(*result);

@@ -23,13 +23,13 @@ typedef struct hu_run_folder {
 
 /* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a
  * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. */
-hu_status hu_run_folder_create(const char *directory, const hu_config *config, size_t state_bytes,
-                               hu_run_folder *folder);
+hu_status hu_run_folder_create(const char *directory, const hu_config *config,
+                               const hu_metric *metric, size_t state_bytes, hu_run_folder *folder);
 
 /* Opens an existing folder for going on at a step: rows of that step and later ones and the result
  * are dropped, and config.resolved.yaml becomes what the run goes on with. */
-hu_status hu_run_folder_reopen(const char *directory, const hu_config *config, int64_t step,
-                               hu_run_folder *folder);
+hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
+                               const hu_metric *metric, int64_t step, hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
 
 /* For every adaptation of which the report has events one line of numerics.jsonl, for promotion

@@ -128,6 +128,7 @@ static hu_status read_folder(const char *folder, bool is_lenient, hu_history **r
     HU_TRY(check_folder(folder));
     HU_TRY(hu_alloc(sizeof(hu_history), &block));
     hu_history *history = block;
+    history->metric = &hu_metric_accuracy; /* until a line names another */
     HU_TRY(hu_strdup(folder, &history->folder));
     HU_TRY(read_all(history, is_lenient));
     *result = history;

@@ -36,8 +36,9 @@ static hu_status make_array(size_t count, size_t bytes, void *array) {
 /* ---- metrics.jsonl ---- */
 
 static hu_status read_column(const hu_place *place, const json_t *line, const hu_column *column,
-                             hu_metrics_record *record) {
-    const json_t *value = json_object_get(line, column->name);
+                             const hu_metric *metric, hu_metrics_record *record) {
+    char title[HU_METRIC_KEY_BYTES];
+    const json_t *value = json_object_get(line, hu_column_title(column, metric, title));
     void *member = (char *)record + column->offset;
     bool is_needed = column->place > 0 && column->place <= HU_COLUMNS_ALWAYS;
     switch (column->kind) {
@@ -52,6 +53,15 @@ static hu_status read_column(const hu_place *place, const json_t *line, const hu
     }
 }
 
+/* The metric of a line with an evaluation, else what is known so far. */
+static const hu_metric *metric_of(const json_t *line, const hu_metric *known) {
+    char key[HU_METRIC_KEY_BYTES];
+    for (size_t i = 0; hu_metric_at(i); i++)
+        if (json_object_get(line, hu_metric_key("test", hu_metric_at(i), key)))
+            return hu_metric_at(i);
+    return known;
+}
+
 hu_status hu_history_metrics(hu_history *history, const hu_place *place, const json_t *line) {
     hu_status st = HU_OK;
     void *block = history->metrics;
@@ -61,7 +71,9 @@ hu_status hu_history_metrics(hu_history *history, const hu_place *place, const j
     hu_metrics_record *record = &history->metrics[history->metrics_count];
     *record = (hu_metrics_record){.culprit = NULL};
     history->metrics_count++;
-    for (int c = 0; c < HU_COLUMNS; c++) HU_TRY(read_column(place, line, &hu_columns[c], record));
+    history->metric = metric_of(line, history->metric);
+    for (int c = 0; c < HU_COLUMNS; c++)
+        HU_TRY(read_column(place, line, &hu_columns[c], history->metric, record));
     const char *culprit = json_string_value(json_object_get(line, "culprit"));
     if (culprit) HU_TRY(hu_strdup(culprit, &record->culprit));
 done:

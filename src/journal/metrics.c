@@ -16,15 +16,15 @@ struct hu_metrics {
     hu_csv *csv;
     FILE *lines;
     hu_tensorboard *board;
+    const char *title[HU_COLUMNS];
+    char room[HU_COLUMNS][HU_METRIC_KEY_BYTES]; /* for titles that hold the metric's name */
 };
 
 static hu_status open_csv(hu_metrics *metrics) {
     hu_status st = HU_OK;
     char *path = NULL;
-    const char *titles[HU_COLUMNS];
-    for (int c = 0; c < HU_COLUMNS; c++) titles[c] = hu_columns[c].name;
     HU_TRY(hu_path_join(metrics->folder, "metrics.csv", &path));
-    HU_TRY(hu_csv_open(path, titles, HU_COLUMNS, &metrics->csv));
+    HU_TRY(hu_csv_open(path, metrics->title, HU_COLUMNS, &metrics->csv));
 done:
     hu_free(path);
     return st;
@@ -41,13 +41,16 @@ done:
     return st;
 }
 
-hu_status hu_metrics_open(const char *folder, hu_tensorboard *board, hu_metrics **metrics) {
+hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_tensorboard *board,
+                          hu_metrics **metrics) {
     hu_status st = HU_OK;
     void *block = NULL;
     *metrics = NULL;
     HU_TRY(hu_alloc(sizeof **metrics, &block));
     *metrics = block;
     **metrics = (hu_metrics){.folder = folder, .board = board};
+    for (int c = 0; c < HU_COLUMNS; c++)
+        (*metrics)->title[c] = hu_column_title(&hu_columns[c], metric, (*metrics)->room[c]);
     HU_TRY(open_csv(*metrics));
     HU_TRY(open_lines(*metrics));
 done:
@@ -94,7 +97,8 @@ static hu_status write_line(hu_metrics *metrics, const hu_metrics_row *row) {
     for (int place = 1; object && (column = hu_column_at(place)) != NULL; place++) {
         double value = column->value(row);
         if (!is_absent(column, value))
-            json_object_set_new(object, column->name, value_json(column, value));
+            json_object_set_new(object, metrics->title[column - hu_columns],
+                                value_json(column, value));
     }
     if (object && row->report->culprit[0])
         json_object_set_new(object, "culprit", json_string(row->report->culprit));
@@ -108,7 +112,7 @@ static hu_status write_line(hu_metrics *metrics, const hu_metrics_row *row) {
 }
 
 /* The metric of an evaluation comes last: it is left out where there is none. */
-static hu_status write_board(hu_tensorboard *board, const hu_metrics_row *row) {
+static hu_status write_board(const hu_metrics *metrics, const hu_metrics_row *row) {
     hu_scalar scalar[HU_COLUMNS];
     size_t count = 0;
     for (int turn = 0; turn < 2; turn++)
@@ -117,15 +121,15 @@ static hu_status write_board(hu_tensorboard *board, const hu_metrics_row *row) {
             double value = column->value(row);
             bool is_turn = (column->kind == HU_COLUMN_TEST) == (turn == 1);
             if (!column->on_board || !is_turn || is_absent(column, value)) continue;
-            scalar[count++] = (hu_scalar){column->name, value};
+            scalar[count++] = (hu_scalar){metrics->title[c], value};
         }
-    return hu_tensorboard_scalars(board, row->report->step, scalar, count);
+    return hu_tensorboard_scalars(metrics->board, row->report->step, scalar, count);
 }
 
 hu_status hu_metrics_write(hu_metrics *metrics, const hu_metrics_row *row) {
     hu_status st = HU_OK;
     HU_TRY(write_cells(metrics->csv, row));
-    if (metrics->board) HU_TRY(write_board(metrics->board, row));
+    if (metrics->board) HU_TRY(write_board(metrics, row));
     HU_TRY(write_line(metrics, row));
 done:
     return st;

@@ -8,7 +8,8 @@ typedef struct hu_metrics hu_metrics;
 
 /* Opens the two files of the folder for appending. board is borrowed; NULL: none. Owner frees with
  * hu_metrics_close. HU_ERR_CORRUPT: metrics.csv has other titles. HU_ERR_IO. */
-hu_status hu_metrics_open(const char *folder, hu_tensorboard *board, hu_metrics **metrics);
+hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_tensorboard *board,
+                          hu_metrics **metrics);
 void hu_metrics_close(hu_metrics *metrics);
 
 /* Writes a row of all columns. HU_ERR_IO. */

@@ -90,6 +90,7 @@ typedef struct hu_plan_record {
 
 typedef struct hu_history {
     char *folder;
+    const hu_metric *metric; /* of test_metric and batch_metric in the records */
     hu_names tensors, formats, products;
     hu_metrics_record *metrics;
     hu_numerics_record *numerics;

@@ -53,9 +53,17 @@ static bool is_saved(const hu_run *run, hu_value_id v) {
     return false;
 }
 
+/* True if a loss compares the value with a target: metrics read it behind the pass. */
+static bool is_prediction(const hu_graph *graph, hu_value_id v) {
+    for (int k = 0; k < graph->loss_count; k++)
+        if (graph->node[graph->loss[k].node].in[0] == v) return true;
+    return false;
+}
+
 static bool stays_virtual(hu_run *run, uint32_t n) {
     hu_value_id out = run->graph->node[n].out[0];
     if (run->graph->node[n].op->saves & HU_SAVE_OUTPUT_0) return false;
+    if (is_prediction(run->graph, out)) return false;
     if (!run->options.recompute)
         return run->graph->value[out].use_count == 1 && !is_saved(run, out);
     run->is_virtual[out] = true;

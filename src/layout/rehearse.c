@@ -45,6 +45,16 @@ static void rehearse_guests(hu_run *run, uint32_t n, hu_pass pass) {
         rehearse_finish(run, m, pass);
 }
 
+/* Metrics read predictions and targets when the forward pass has ended. */
+static void keep_predictions(hu_run *run) {
+    const hu_graph *graph = run->graph;
+    for (int k = 0; k < graph->loss_count; k++) {
+        const hu_node *loss = &graph->node[graph->loss[k].node];
+        for (int i = 0; i < loss->n_in; i++)
+            hu_rehearse_buffer(run, run->value[loss->in[i]].buffer);
+    }
+}
+
 static hu_status rehearse_forward(hu_run *run) {
     hu_status st = HU_OK;
     const hu_graph *graph = run->graph;
@@ -68,6 +78,7 @@ static hu_status rehearse_forward(hu_run *run) {
     /* The sums of the losses are read when the last node has run. */
     for (int k = 0; k < graph->loss_count; k++)
         hu_rehearse_buffer(run, run->exec[graph->loss[k].node].stats);
+    keep_predictions(run);
 done:
     return st;
 }

@@ -124,19 +124,25 @@ hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int
     return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
 }
 
-hu_value_id hu_build_input(hu_builder *b, const hu_model_options *options) {
-    hu_value_id image = HU_NONE;
-    hu_shape scalar = {.rank = 0};
-    if (b->status == HU_OK) b->status = hu_graph_input(b->graph, "input", &options->image, &image);
-    if (b->status == HU_OK) b->status = hu_graph_target(b->graph, "label", &scalar, &b->label);
-    return image;
+hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
+    hu_task_shapes classes = {
+        .value = {options->image, {.rank = 0}}, .count = 2, .outputs = options->classes};
+    hu_builder b = {.graph = graph, .choice = {&hu_task_classify, &hu_loss_nll, classes}};
+    if (options->choice) b.choice = *options->choice;
+    return b;
 }
 
-void hu_build_loss(hu_builder *b, hu_value_id logits) {
-    hu_value_id in[2];
-    in[0] = apply(b, &hu_op_log_softmax, "log_softmax", NULL, NULL, 1, &logits);
-    in[1] = b->label;
-    apply(b, &hu_op_nll, "loss", NULL, NULL, 2, in);
+int64_t hu_build_outputs(const hu_builder *b) {
+    return b->choice.shapes.outputs;
+}
+
+hu_value_id hu_build_input(hu_builder *b) {
+    if (b->status == HU_OK) b->status = hu_task_declare(&b->choice, b->graph, b->value);
+    return b->status == HU_OK ? b->value[0] : HU_NONE;
+}
+
+void hu_build_loss(hu_builder *b, hu_value_id head) {
+    if (b->status == HU_OK) b->status = hu_task_close(&b->choice, b->graph, b->value, head);
 }
 
 int64_t hu_build_width(double channels, double width) {

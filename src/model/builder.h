@@ -7,8 +7,15 @@
 typedef struct hu_builder {
     hu_graph *graph;
     hu_status status;
-    hu_value_id label; /* the target of the loss, once there is an input */
+    hu_task_choice choice;
+    hu_value_id value[HU_TASK_FIELDS_MAX]; /* inputs and targets, by field of the task */
 } hu_builder;
+
+/* A builder for the task of the options: classification where they name none. */
+hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph);
+
+/* Numbers that the head must give per row: classes, or channels of a picture. */
+int64_t hu_build_outputs(const hu_builder *b);
 
 /* Channels (last extent) of a value. */
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value);
@@ -60,11 +67,11 @@ hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char 
 hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
                             hu_init weight, hu_init bias);
 
-/* Log-softmax and negative log-likelihood against the label. */
-void hu_build_loss(hu_builder *b, hu_value_id logits);
+/* Declares the inputs and targets of the task; gives the first input. */
+hu_value_id hu_build_input(hu_builder *b);
 
-/* Images and labels: the inputs of every model. */
-hu_value_id hu_build_input(hu_builder *b, const hu_model_options *options);
+/* The task's loss on a head. */
+void hu_build_loss(hu_builder *b, hu_value_id head);
 
 /* A channel number times the width multiplier, rounded to a multiple of 8 (4 for widths up to 1/4),
  * never below 9/10 of the product. Source: Lee et al., released code (round_to). */

@@ -5,9 +5,9 @@
 #include "model/families.h"
 
 hu_status hu_model_cnn_s(const hu_model_options *options, hu_graph *graph) {
-    hu_builder b = {.graph = graph};
+    hu_builder b = hu_build_begin(options, graph);
     int64_t channels = hu_build_width(64, options->width);
-    hu_value_id value = hu_build_input(&b, options);
+    hu_value_id value = hu_build_input(&b);
     value = hu_build_conv(&b, "conv1", value, hu_build_width(16, options->width), 3, 1);
     value = hu_build_max_pool(&b, "pool1", value, 2, 2);
     value = hu_build_batch_norm(&b, "bn1", value);
@@ -19,7 +19,7 @@ hu_status hu_model_cnn_s(const hu_model_options *options, hu_graph *graph) {
     value = hu_build_conv_bn_relu(&b, "", "3", value, channels, 3, 1);
     value = hu_build_global_pool(&b, "pool", value);
     hu_init uniform = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)channels)};
-    value = hu_build_linear(&b, "fc", value, options->classes, uniform, uniform);
+    value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), uniform, uniform);
     hu_build_loss(&b, value);
     return b.status;
 }

@@ -4,18 +4,25 @@
 #include "graph/graph.h"
 #include "model/options.h"
 
-/* X(identifier, name, help). The one list of models. */
+/* X(identifier, name, help, task). The one list of models. */
 #define HU_MODEL_LIST(X)                                                                           \
-    X(cnn_s, "cnn-s", "three convolutions of 16, 32, 64 channels for small grey images")           \
-    X(resnet20, "resnet20", "residual network, 3 stages of 3 blocks, 16-32-64 channels")           \
-    X(resnet38, "resnet38", "residual network, 3 stages of 6 blocks, 16-32-64 channels")           \
-    X(resnet74, "resnet74", "residual network, 3 stages of 12 blocks, 16-32-64 channels")          \
-    X(resnet18, "resnet18", "residual network, 4 stages of 2 blocks, 64-512 channels")             \
-    X(squeezenet, "squeezenet", "8 fire modules, convolutions with bias, no linear layer")         \
-    X(shufflenet_v2, "shufflenet-v2", "16 units of depthwise convolutions and channel shuffles")   \
-    X(mobilenet_v2, "mobilenet-v2", "17 inverted residual blocks of depthwise convolutions")
+    X(cnn_s, "cnn-s", "three convolutions of 16, 32, 64 channels for small grey images",           \
+      "classify")                                                                                  \
+    X(resnet20, "resnet20", "residual network, 3 stages of 3 blocks, 16-32-64 channels",           \
+      "classify")                                                                                  \
+    X(resnet38, "resnet38", "residual network, 3 stages of 6 blocks, 16-32-64 channels",           \
+      "classify")                                                                                  \
+    X(resnet74, "resnet74", "residual network, 3 stages of 12 blocks, 16-32-64 channels",          \
+      "classify")                                                                                  \
+    X(resnet18, "resnet18", "residual network, 4 stages of 2 blocks, 64-512 channels", "classify") \
+    X(squeezenet, "squeezenet", "8 fire modules, convolutions with bias, no linear layer",         \
+      "classify")                                                                                  \
+    X(shufflenet_v2, "shufflenet-v2", "16 units of depthwise convolutions and channel shuffles",   \
+      "classify")                                                                                  \
+    X(mobilenet_v2, "mobilenet-v2", "17 inverted residual blocks of depthwise convolutions",       \
+      "classify")
 
-#define HU_MODEL_DECLARE(identifier, name, help)                                                   \
+#define HU_MODEL_DECLARE(identifier, name, help, task)                                             \
     hu_status hu_model_##identifier(const hu_model_options *options, hu_graph *graph);
 HU_MODEL_LIST(HU_MODEL_DECLARE)
 #undef HU_MODEL_DECLARE

@@ -44,10 +44,10 @@ hu_status hu_model_mobilenet_v2(const hu_model_options *options, hu_graph *graph
         int expansion, channels, blocks, stride;
     } stage[] = {{1, 16, 1, 1}, {6, 24, 2, 1},  {6, 32, 3, 2}, {6, 64, 4, 2},
                  {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-    hu_builder b = {.graph = graph};
+    hu_builder b = hu_build_begin(options, graph);
     char prefix[32];
     double last = options->width > 1 ? options->width : 1;
-    hu_value_id value = hu_build_input(&b, options);
+    hu_value_id value = hu_build_input(&b);
     value = hu_build_conv_bn_relu(&b, "", "1", value, hu_build_width(32, options->width), 3, 1);
     for (size_t s = 0; s < sizeof stage / sizeof *stage; s++)
         for (int k = 0; k < stage[s].blocks; k++) {
@@ -58,7 +58,7 @@ hu_status hu_model_mobilenet_v2(const hu_model_options *options, hu_graph *graph
         }
     value = hu_build_conv_bn_relu(&b, "", "2", value, hu_build_width(1280, last), 1, 1);
     value = hu_build_global_pool(&b, "pool", value);
-    value = hu_build_linear(&b, "fc", value, options->classes, (hu_init){HU_INIT_NORMAL, 0.01f},
+    value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), (hu_init){HU_INIT_NORMAL, 0.01f},
                             (hu_init){HU_INIT_CONSTANT, 0.0f});
     hu_build_loss(&b, value);
     return b.status;

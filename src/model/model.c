@@ -8,17 +8,17 @@
 #include "model/families.h"
 
 const hu_model hu_model_table[] = {
-#define HU_MODEL_ROW(identifier, name, help) {name, help, hu_model_##identifier},
+#define HU_MODEL_ROW(identifier, name, help, task) {name, help, task, hu_model_##identifier},
     HU_MODEL_LIST(HU_MODEL_ROW)
 #undef HU_MODEL_ROW
 };
 const int hu_model_count = (int)(sizeof hu_model_table / sizeof *hu_model_table);
 
-#define HU_MODEL_NAME(identifier, name, help) name,
+#define HU_MODEL_NAME(identifier, name, help, task) name,
 static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
 #undef HU_MODEL_NAME
 
-static hu_status find(const char *name, const hu_model **model) {
+hu_status hu_model_find(const char *name, const hu_model **model) {
     char nearest[256];
     for (int i = 0; i < hu_model_count; i++) {
         *model = &hu_model_table[i];
@@ -28,16 +28,29 @@ static hu_status find(const char *name, const hu_model **model) {
     return hu_fail(HU_ERR_UNKNOWN, "model '%s' is not known, nearest: %s", name, nearest);
 }
 
+hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_form *loss,
+                          const hu_dataset *dataset, hu_task_choice *choice) {
+    hu_status st = HU_OK;
+    const hu_model *model;
+    *choice = (hu_task_choice){.task = task, .loss = loss};
+    HU_TRY(hu_model_find(name, &model));
+    if (!task) HU_TRY(hu_task_find(model->task, &choice->task));
+    if (!loss) HU_TRY(hu_task_loss(choice->task, "auto", &choice->loss));
+    HU_TRY(hu_task_fit(choice->task, dataset, &choice->shapes));
+done:
+    return st;
+}
+
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     hu_status st = HU_OK;
     const hu_model *model;
     *graph = NULL;
-    HU_TRY(find(options->name, &model));
+    HU_TRY(hu_model_find(options->name, &model));
     if (!(options->width > 0.0) || options->width > 64.0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "width %g of model '%s', expected more than 0 and at most 64",
                        options->width, options->name);
-    if (options->classes < 2)
+    if (!options->choice && options->classes < 2)
         return hu_fail(HU_ERR_ARGUMENT, "%lld classes, expected at least 2",
                        (long long)options->classes);
     HU_TRY(hu_graph_create(graph));

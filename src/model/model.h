@@ -8,15 +8,25 @@
 typedef struct hu_model {
     const char *name;
     const char *help;
+    const char *task; /* what its head is made for; another task may fit too */
     hu_status (*build)(const hu_model_options *options, hu_graph *graph);
 } hu_model;
 
 extern const hu_model hu_model_table[];
 extern const int hu_model_count;
 
+/* What a model is to learn from a data set. task NULL: what its head is made for; loss NULL: the
+ * task's usual one. Errors as hu_task_fit and hu_task_loss. */
+hu_status hu_model_choose(const char *model, const hu_task *task, const hu_loss_form *loss,
+                          const hu_dataset *dataset, hu_task_choice *choice);
+
+/* The row of a model. HU_ERR_UNKNOWN names the nearest. */
+hu_status hu_model_find(const char *name, const hu_model **model);
+
 /* Builds and finishes the graph of a named model with its loss. HU_ERR_UNKNOWN names the nearest
  * models, HU_ERR_ARGUMENT a width or class number that the model cannot have, HU_ERR_SHAPE the
- * layer for which the image is too small or of the wrong rank. */
+ * layer for which the image is too small or of the wrong rank, or the head that does not fit the
+ * task. */
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph);
 
 #endif

@@ -1,13 +1,14 @@
 /* model/options.h - what a builder of a network is asked for. */
 #ifndef HU_MODEL_OPTIONS_H
 #define HU_MODEL_OPTIONS_H
-#include <halfulp/tensor.h>
+#include "task/task.h"
 
 typedef struct hu_model_options {
     const char *name;
-    double width;   /* multiplier of the channel numbers, > 0 */
-    hu_shape image; /* [H, W, C] */
-    int64_t classes;
+    double width;                 /* multiplier of the channel numbers, > 0 */
+    hu_shape image;               /* [H, W, C] and number of classes, of classifiers; */
+    int64_t classes;              /* read if choice is NULL only */
+    const hu_task_choice *choice; /* what is learned, from which values */
 } hu_model_options;
 
 #endif

@@ -44,15 +44,15 @@ static hu_value_id body(hu_builder *b, hu_value_id value, const int64_t *channel
 /* ResNet-(6n+2) with n blocks per stage of 16, 32, 64 channels. FC: N(0, sqrt(2 / (c_in c_out))),
  * bias 0. */
 static hu_status build_thin(const hu_model_options *options, hu_graph *graph, int blocks) {
-    hu_builder b = {.graph = graph};
+    hu_builder b = hu_build_begin(options, graph);
     int64_t channels[3];
     for (int s = 0; s < 3; s++) channels[s] = hu_build_width(16 << s, options->width);
-    hu_value_id value = hu_build_input(&b, options);
+    hu_value_id value = hu_build_input(&b);
     value = hu_build_conv_bn_relu(&b, "", "1", value, channels[0], 3, 1);
     value = body(&b, value, channels, 3, blocks);
     value = hu_build_global_pool(&b, "pool", value);
-    hu_init weight = {HU_INIT_NORMAL, sqrtf(2.0f / (float)(channels[2] * options->classes))};
-    value = hu_build_linear(&b, "fc", value, options->classes, weight,
+    hu_init weight = {HU_INIT_NORMAL, sqrtf(2.0f / (float)(channels[2] * hu_build_outputs(&b)))};
+    value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), weight,
                             (hu_init){HU_INIT_CONSTANT, 0.0f});
     hu_build_loss(&b, value);
     return b.status;
@@ -72,15 +72,15 @@ hu_status hu_model_resnet74(const hu_model_options *options, hu_graph *graph) {
 
 /* Four stages of two blocks; FC with the uniform initialisation +-1/sqrt(fan_in). */
 hu_status hu_model_resnet18(const hu_model_options *options, hu_graph *graph) {
-    hu_builder b = {.graph = graph};
+    hu_builder b = hu_build_begin(options, graph);
     int64_t channels[4];
     for (int s = 0; s < 4; s++) channels[s] = hu_build_width(64 << s, options->width);
-    hu_value_id value = hu_build_input(&b, options);
+    hu_value_id value = hu_build_input(&b);
     value = hu_build_conv_bn_relu(&b, "", "1", value, channels[0], 3, 1);
     value = body(&b, value, channels, 4, 2);
     value = hu_build_global_pool(&b, "pool", value);
     hu_init uniform = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)channels[3])};
-    value = hu_build_linear(&b, "fc", value, options->classes, uniform, uniform);
+    value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), uniform, uniform);
     hu_build_loss(&b, value);
     return b.status;
 }

@@ -76,10 +76,10 @@ static int64_t first_half(double width) {
 hu_status hu_model_shufflenet_v2(const hu_model_options *options, hu_graph *graph) {
     static const int units[] = {4, 8, 4};
     enum { STAGES = 3 };
-    hu_builder b = {.graph = graph};
+    hu_builder b = hu_build_begin(options, graph);
     char prefix[32];
     int64_t half = first_half(options->width);
-    hu_value_id value = hu_build_input(&b, options);
+    hu_value_id value = hu_build_input(&b);
     value = add_layer(&b, "", value, (layer){1, FIRST_CHANNELS, 3, 1, false, true});
     for (int s = 0; s < STAGES; s++, half *= 2)
         for (int k = 0; k < units[s]; k++) {
@@ -89,7 +89,7 @@ hu_status hu_model_shufflenet_v2(const hu_model_options *options, hu_graph *grap
     value = add_layer(&b, "", value, (layer){2, LAST_CHANNELS, 1, 1, false, true});
     value = hu_build_global_pool(&b, "pool", value);
     hu_init usual = hu_init_usual(LAST_CHANNELS);
-    value = hu_build_linear(&b, "fc", value, options->classes, usual, usual);
+    value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), usual, usual);
     hu_build_loss(&b, value);
     return b.status;
 }

@@ -53,9 +53,9 @@ hu_status hu_model_squeezenet(const hu_model_options *options, hu_graph *graph) 
     static const int squeeze[] = {16, 16, 32, 32, 48, 48, 64, 64};
     static const int expand[] = {64, 64, 128, 128, 192, 192, 256, 256};
     enum { FIRES = 8, FIRST = 2, LAST = FIRST + FIRES - 1 };
-    hu_builder b = {.graph = graph};
+    hu_builder b = hu_build_begin(options, graph);
     char name[32];
-    hu_value_id value = hu_build_input(&b, options);
+    hu_value_id value = hu_build_input(&b);
     value = conv(&b, "conv1", value, hu_build_width(96, options->width), 3);
     value = hu_build_batch_norm(&b, "bn1", value);
     value = hu_build_relu(&b, "relu1", value);
@@ -67,7 +67,7 @@ hu_status hu_model_squeezenet(const hu_model_options *options, hu_graph *graph) 
         snprintf(name, sizeof name, "pool%d", i + FIRST);
         if (i + FIRST == 4 || i + FIRST == 8) value = hu_build_max_pool(&b, name, value, 2, 2);
     }
-    value = conv(&b, "conv10", value, options->classes, 1);
+    value = conv(&b, "conv10", value, hu_build_outputs(&b), 1);
     value = hu_build_global_pool(&b, "pool10", value);
     value = hu_build_flatten(&b, "flatten", value);
     hu_build_loss(&b, value);

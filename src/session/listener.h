@@ -6,8 +6,9 @@
 /* A step that has just ended. */
 typedef struct hu_step_news {
     const hu_step_report *report;
-    int64_t steps; /* of the whole training */
-    double rate;   /* samples a second, of this process so far */
+    const hu_metric *metric; /* of report->metric. Borrowed: valid for ever */
+    int64_t steps;           /* of the whole training */
+    double rate;             /* samples a second, of this process so far */
 } hu_step_news;
 
 /* A function that is NULL, or a listener that is NULL, does not hear. */

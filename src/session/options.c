@@ -177,6 +177,22 @@ done:
     return st;
 }
 
+/* What is learned; "auto" is what the model's head is made for, with its task's usual loss. */
+static hu_status read_task(hu_config *config, hu_train_options *options) {
+    hu_status st = HU_OK;
+    const char *name;
+    const hu_model *model;
+    HU_TRY(hu_model_find(options->model, &model));
+    HU_TRY(hu_config_set(config, "task.name", model->task, "model"));
+    HU_TRY(hu_config_text(config, "task.name", &name));
+    HU_TRY(hu_task_find(name, &options->task));
+    HU_TRY(hu_config_set(config, "task.loss", options->task->loss, "task"));
+    HU_TRY(hu_config_text(config, "task.loss", &name));
+    HU_TRY(hu_task_loss(options->task, name, &options->loss));
+done:
+    return st;
+}
+
 /* Where the training begins and in which order it sees the data. */
 static hu_status read_start(const hu_config *config, hu_train_options *options) {
     hu_status st;
@@ -208,6 +224,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_recipe_apply(config));
     HU_TRY(hu_config_text(config, "model.name", &options->model));
     HU_TRY(hu_config_f64(config, "model.width", &options->width));
+    HU_TRY(read_task(config, options));
     HU_TRY(read_start(config, options));
     HU_TRY(read_augment(config, dataset, &options->augment));
     HU_TRY(hu_config_i64(config, "run.batch", &options->batch));

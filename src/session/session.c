@@ -95,16 +95,18 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     char *plan = NULL, *graph = NULL;
     size_t bytes = 0;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
     HU_TRY(make_plan(session, &plan));
     HU_TRY(make_graph(session, &graph));
     if (resume) {
         HU_TRY(load_newest(session, directory, &record, &bytes));
-        HU_TRY(hu_run_folder_reopen(directory, session->config, progress->step, &session->folder));
+        HU_TRY(hu_run_folder_reopen(directory, session->config, metric, progress->step,
+                                    &session->folder));
     } else {
         hu_ledger ledger = hu_trainer_ledger(session->trainer);
         HU_TRY(hu_initial_weights(session->config, session->trainer));
         size_t state = (size_t)(ledger.parameters + ledger.optimizer);
-        HU_TRY(hu_run_folder_create(directory, session->config, state, &session->folder));
+        HU_TRY(hu_run_folder_create(directory, session->config, metric, state, &session->folder));
     }
     HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));
     session->start_step = progress->step;
@@ -158,13 +160,15 @@ static bool is_evaluated(const hu_session *session) {
     return step >= session->steps || is_multiple(step, every);
 }
 
-/* Evaluates at the ends of epochs and of the training; *accuracy is NaN otherwise. */
-static hu_status maybe_evaluate(hu_session *session, double *accuracy, double *loss) {
-    *accuracy = NAN;
+/* Evaluates at the ends of epochs and of the training; *value is NaN otherwise. */
+static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, double *value) {
+    *value = (double)NAN;
     if (!is_evaluated(session)) return HU_OK;
-    hu_status st = hu_trainer_evaluate(session->trainer, accuracy, loss);
-    if (st == HU_OK) hu_trainer_note_accuracy(session->trainer, *accuracy);
-    return st;
+    hu_status st = hu_trainer_evaluate(session->trainer, result->metric, &result->test_loss);
+    if (st != HU_OK) return st;
+    *value = result->metric[0];
+    hu_trainer_note_metric(session->trainer, *value);
+    return HU_OK;
 }
 
 static double rate_of(const hu_session *session) {
@@ -182,7 +186,7 @@ static hu_status write_row(const hu_session *session, const hu_step_report *repo
 static hu_status after_step(hu_session *session, const hu_step_report *report,
                             hu_session_result *result) {
     hu_status st = HU_OK;
-    double accuracy;
+    double test;
     int64_t done = report->step + 1;
     bool is_logged =
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
@@ -194,8 +198,8 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
     if (has_row) HU_TRY(hu_recorder_row(recorder));
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
-    HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
-    if (is_logged) HU_TRY(write_row(session, report, accuracy));
+    HU_TRY(maybe_evaluate(session, result, &test));
+    if (is_logged) HU_TRY(write_row(session, report, test));
     if (done == session->steps || is_multiple(done, session->checkpoint_every))
         HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
 done:
@@ -204,7 +208,8 @@ done:
 
 static void tell_step(const hu_session *session, const hu_step_report *report) {
     const hu_listener *listener = session->listener;
-    hu_step_news news = {report, session->steps, rate_of(session)};
+    hu_step_news news = {report, hu_trainer_task(session->trainer)->metric[0], session->steps,
+                         rate_of(session)};
     if (listener && listener->on_step) listener->on_step(listener->context, &news);
 }
 
@@ -234,11 +239,12 @@ static bool is_interrupted(const hu_session *session) {
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
     *result = (hu_session_result){
-        .train_loss = NAN, .test_accuracy = NAN, .test_loss = NAN, .best_accuracy = NAN};
-    if (progress->step >= session->steps && progress->last_accuracy_step < 0) {
-        double accuracy;
-        HU_TRY(maybe_evaluate(session, &accuracy, &result->test_loss));
+        .train_loss = NAN, .test_loss = NAN, .test = {.metric = metric, .last = NAN, .best = NAN}};
+    if (progress->step >= session->steps && progress->last_metric_step < 0) {
+        double test;
+        HU_TRY(maybe_evaluate(session, result, &test));
         HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
     }
     while (progress->step < session->steps && !result->has_diverged) {
@@ -250,9 +256,9 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
                        (long long)progress->step, session->folder.path));
     }
     if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
-    if (progress->last_accuracy_step >= 0) {
-        result->test_accuracy = progress->last_accuracy;
-        result->best_accuracy = progress->best_accuracy;
+    if (progress->last_metric_step >= 0) {
+        result->test.last = progress->last_metric;
+        result->test.best = progress->best_metric;
     }
     result->images_per_second = rate_of(session);
 done:
@@ -270,13 +276,12 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_config_text(session->config, "precision.name", &precision);
     hu_config_text(session->config, "data.name", &data);
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:i, s:o, s:I, s:o, s:o, s:o, "
+        "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:i, s:o, s:I, s:o, s:o, s:o, "
         "s:o, "
         "s:s, s:o, s:o}",
         "model", model, "precision", precision, "data", data, "parameters",
         (json_int_t)hu_graph_parameters(graph), "steps", (json_int_t)progress->step, "train_loss",
-        hu_json_number(result->train_loss), "test_accuracy", hu_json_number(result->test_accuracy),
-        "best_accuracy", hu_json_number(result->best_accuracy), "low_precision_ratio",
+        hu_json_number(result->train_loss), "low_precision_ratio",
         hu_json_number(progress->ratio_sum / steps), "model_aggregate_bits",
         (json_int_t)hu_precision_aggregate_bits(graph,
                                                 hu_run_edges(hu_trainer_run(session->trainer)),
@@ -290,6 +295,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         hu_json_number((double)progress->underflow / elements), "run", session->folder.path,
         "warnings", hu_warnings_json(hu_trainer_run(session->trainer)), "train_seconds",
         hu_json_number(session->train_seconds));
+    hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;

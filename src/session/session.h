@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "journal/folder.h"
+#include "journal/result.h"
 #include "session/listener.h"
 #include "show/json.h"
 #include "train/trainer.h"
@@ -30,7 +31,9 @@ typedef struct hu_session {
 /* What a finished (or diverged) run is reported as; NaN where there was no step or no evaluation.
  */
 typedef struct hu_session_result {
-    double train_loss, test_accuracy, test_loss, best_accuracy;
+    double train_loss, test_loss;
+    hu_result_metric test;         /* the task's first metric on the test samples */
+    double metric[HU_METRICS_MAX]; /* all metrics of the last evaluation in this process */
     double images_per_second;
     bool has_diverged;
     char reason[1024]; /* of the divergence */

@@ -116,7 +116,7 @@ static hu_step step_of(const hu_step_report *report) {
                      .epoch = report->epoch,
                      .samples = report->samples,
                      .loss = report->loss,
-                     .metric = (double)report->correct / (double)report->samples,
+                     .metric = report->metric,
                      .lr = report->lr,
                      .gradient_norm = report->gradient_norm,
                      .low_ratio = report->low_ratio,
@@ -150,7 +150,10 @@ int64_t hu_training_steps(const hu_training *training) {
 }
 
 hu_status hu_training_test(hu_training *training, double *metric, double *loss) {
-    return hu_trainer_evaluate(training->trainer, metric, loss);
+    double metrics[HU_METRICS_MAX];
+    hu_status st = hu_trainer_evaluate(training->trainer, metrics, loss);
+    *metric = st == HU_OK ? metrics[0] : (double)NAN;
+    return st;
 }
 
 /* ---- tensors ---- */

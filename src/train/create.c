@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "layout/create.h"
 #include "train/adapt.h"
+#include "train/evaluate.h"
 #include "train/prepare.h"
 #include "train/trainer.h"
 #include "train/update.h"
@@ -68,7 +69,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->options = *options;
     trainer->dataset = dataset;
     trainer->loaded_epoch = -1;
-    trainer->progress.last_accuracy_step = -1;
+    trainer->progress.last_metric_step = -1;
     trainer->part = (options->batch + options->accumulate - 1) / options->accumulate;
     if (dataset->train.count < 1 || dataset->test.count < 1)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data: %lld training and %lld test samples, expected some",
@@ -78,6 +79,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     int64_t count = hu_loader_count(trainer->train_loader);
     trainer->steps_per_epoch = (count + options->batch - 1) / options->batch;
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
+    HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(hu_walk_create(trainer->graph, &trainer->walk));
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(list_parameters(trainer));
@@ -102,6 +104,8 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_loader_close(trainer->train_loader);
     hu_loader_close(trainer->test_loader);
     hu_optimizer_free(trainer->optimizer);
+    hu_free(trainer->target);
+    hu_evaluation_room_free(&trainer->room);
     hu_free(trainer->gradient_sum);
     hu_free(trainer->block_squares);
     hu_free(trainer->name_order);

@@ -6,12 +6,15 @@
 #include "base/error.h"
 #include "engine/record.h"
 
-static void describe_labels(hu_trainer *trainer, hu_value_id label, const hu_round_counts *counts) {
-    snprintf(trainer->culprit, sizeof trainer->culprit,
-             "%s: %llu of %llu are not one of the classes 0..%lld",
-             trainer->graph->value[label].name, (unsigned long long)counts->nan,
-             (unsigned long long)counts->elements,
-             (long long)trainer->dataset->field[HU_FIELD_LABEL].classes - 1);
+/* Targets that a loss cannot use: class numbers that are none, or numbers that are not finite. */
+static void describe_target(hu_trainer *trainer, hu_value_id v, const hu_round_counts *counts) {
+    char expected[64] = "finite numbers";
+    if (trainer->task->kind == HU_LOSS_ROWS)
+        snprintf(expected, sizeof expected, "one of the classes 0..%lld",
+                 (long long)trainer->shapes.outputs - 1);
+    snprintf(trainer->culprit, sizeof trainer->culprit, "%s: %llu of %llu are not %s",
+             trainer->graph->value[v].name, (unsigned long long)counts->nan,
+             (unsigned long long)counts->elements, expected);
 }
 
 static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {
@@ -52,7 +55,7 @@ static void find(hu_trainer *trainer) {
         bool is_target = tensor.kind == HU_TENSOR_VALUE &&
                          trainer->graph->value[tensor.value].role == HU_VALUE_TARGET;
         if (is_target)
-            describe_labels(trainer, tensor.value, &counts);
+            describe_target(trainer, tensor.value, &counts);
         else
             describe(trainer, tensor, &counts);
         return;

@@ -12,9 +12,20 @@ typedef struct hu_train_position {
     hu_train_progress progress;
 } hu_train_position;
 
+/* What evaluation works in: made with the trainer, so that evaluating allocates nothing. */
+typedef struct hu_evaluation_room {
+    float *prediction;            /* [part, elements], where storage must be unpacked */
+    double *sums[HU_METRICS_MAX]; /* by metric of the task */
+} hu_evaluation_room;
+
 typedef struct hu_trainer {
     hu_train_options options;
     const hu_dataset *dataset;
+    const hu_task *task;
+    const hu_loss_form *loss;
+    hu_task_shapes shapes;
+    float *target; /* [elements of a target] while the units of a batch are counted */
+    hu_evaluation_room room;
     hu_graph *graph;
     hu_edge_table edges;
     hu_weights weights;

@@ -5,6 +5,7 @@
 
 #include "engine/options.h"
 #include "engine/run.h"
+#include "model/options.h"
 #include "precision/adapt.h"
 #include "precision/plan.h"
 #include "train/loss_scale.h"
@@ -12,7 +13,9 @@
 #include "train/schedule.h"
 
 typedef struct hu_train_options {
-    const char *model; /* Borrowed, as the precision: must outlive the trainer */
+    const char *model;        /* Borrowed, as the precision: must outlive the trainer */
+    const hu_task *task;      /* NULL: what the model's head is made for */
+    const hu_loss_form *loss; /* NULL: the task's usual one */
     double width;
     hu_augment augment;
     bool keep_order;        /* training samples come in the order of the data set, not shuffled */
@@ -45,8 +48,8 @@ typedef struct hu_train_progress {
     int64_t epoch_samples;
     double last_epoch_loss; /* mean over the samples of the latest epoch that were seen so far */
     double ratio_sum;       /* low-precision ratio, summed over steps */
-    double last_accuracy, best_accuracy;
-    int64_t last_accuracy_step;                        /* -1: not yet evaluated */
+    double last_metric, best_metric; /* the task's first metric, on test samples */
+    int64_t last_metric_step;        /* -1: not yet evaluated */
     uint64_t elements, overflow, underflow, subnormal; /* all roundings so far */
 } hu_train_progress;
 
@@ -54,8 +57,8 @@ typedef struct hu_step_report {
     int64_t step; /* number of the step, from 0 */
     int64_t epoch;
     int64_t samples;
-    double loss; /* mean over the batch, before the loss op's own rounding */
-    int64_t correct;
+    double loss;   /* mean over the batch, before the loss op's own rounding */
+    double metric; /* the task's first metric over the batch; NaN where losses do not tell it */
     double lr;
     float scale;          /* loss scale used */
     double gradient_norm; /* of the unscaled gradient; NaN if not finite */
@@ -69,12 +72,5 @@ typedef struct hu_step_report {
     const char *culprit; /* where a non-finite number first appeared, "" if none. Borrowed: valid
                             until the next step */
 } hu_step_report;
-
-/* What the model says of one sample. */
-typedef struct hu_prediction {
-    int64_t label;
-    int64_t predicted;  /* class of the largest probability; -1 where a number was not finite */
-    double probability; /* of that class, after the roundings of the precision; NaN with -1 */
-} hu_prediction;
 
 #endif

@@ -1,14 +1,37 @@
 #include "train/part.h"
 
+/* Number of a loaded value in the graph, which is that of the task's field. */
+static uint32_t field_of(const hu_graph *graph, hu_value_id v) {
+    uint32_t field = 0;
+    while (graph->loaded[field] != v) field++;
+    return field;
+}
+
 void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows) {
     const hu_batch_source *batch = context;
-    hu_reading reading = field == HU_FIELD_IMAGE ? HU_READ_NORMALISED : HU_READ_PLAIN;
-    hu_loader_fill(batch->loader, (int)field, reading, batch->first + first, count, rows);
+    const hu_trainer *trainer = batch->trainer;
+    hu_loader_fill(batch->loader, trainer->shapes.field[field], trainer->task->field[field].reading,
+                   batch->first + first, count, rows);
+}
+
+int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int64_t samples) {
+    const hu_graph *graph = trainer->graph;
+    hu_batch_source batch = {trainer, trainer->train_loader, first};
+    hu_round_counts ignored;
+    int64_t units = 0;
+    if (graph->loss[loss].normaliser == HU_PER_SAMPLE) return samples;
+    uint32_t field = field_of(graph, hu_graph_loss_target(graph, loss));
+    hu_round_counts_clear(&ignored);
+    for (int64_t s = 0; s < samples; s++) {
+        hu_fill_batch(&batch, field, s, 1, trainer->target);
+        units += hu_graph_count_units(graph, loss, 1, trainer->target, &ignored);
+    }
+    return units;
 }
 
 hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
                           hu_pass_options *pass, hu_pass_result *result) {
-    hu_batch_source place = {trainer->train_loader, batch->first + done};
+    hu_batch_source place = {trainer, trainer->train_loader, batch->first + done};
     hu_source source = {&place, hu_fill_batch};
     int64_t left = batch->samples - done;
     pass->first_sample = done;

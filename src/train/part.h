@@ -8,14 +8,20 @@
 /* The samples of one step: places in the present epoch. */
 typedef struct hu_step_batch {
     int64_t first, samples;
+    int64_t units[HU_LOSSES_MOST]; /* over which each loss is a mean: of the whole batch */
 } hu_step_batch;
 
-/* Part of an epoch of a loader that begins at sample `first`, as a hu_source. */
+/* Part of an epoch of a loader that begins at sample `first`, as a hu_source. The values of the
+ * graph are loaded in the order of the task's fields. */
 typedef struct hu_batch_source {
+    const hu_trainer *trainer;
     const hu_loader *loader;
     int64_t first;
 } hu_batch_source;
 void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows);
+
+/* Units over which a loss of samples first .. of the present epoch is a mean (op/op.h). */
+int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int64_t samples);
 
 /* Forward pass of the part of the batch that begins `done` samples into it; sets samples and
  * first_sample of the pass. */

@@ -1,17 +1,27 @@
 #include "train/prepare.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "layout/create.h"
 #include "model/model.h"
 
 hu_status hu_prepare_graph(hu_trainer *trainer) {
-    const hu_field *field = trainer->dataset->field;
-    const int64_t *image = field[HU_FIELD_IMAGE].extent;
-    hu_model_options model = {.name = trainer->options.model,
-                              .width = trainer->options.width,
-                              .image = {3, {image[0], image[1], image[2]}},
-                              .classes = field[HU_FIELD_LABEL].classes};
-    return hu_model_build(&model, &trainer->graph);
+    const hu_train_options *options = &trainer->options;
+    hu_status st = HU_OK;
+    hu_task_choice choice;
+    void *block;
+    HU_TRY(
+        hu_model_choose(options->model, options->task, options->loss, trainer->dataset, &choice));
+    hu_model_options model = {.name = options->model, .width = options->width, .choice = &choice};
+    HU_TRY(hu_model_build(&model, &trainer->graph));
+    trainer->task = choice.task;
+    trainer->loss = choice.loss;
+    trainer->shapes = choice.shapes;
+    int64_t elements = trainer->graph->value[hu_task_target_value(trainer->graph)].elements;
+    HU_TRY(hu_alloc_array((size_t)elements, sizeof(float), &block));
+    trainer->target = block;
+done:
+    return st;
 }
 
 hu_status hu_write_edges(hu_trainer *trainer) {

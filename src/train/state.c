@@ -107,8 +107,8 @@ static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *check
 static bool is_possible(const hu_train_progress *p, int64_t batch) {
     int64_t most = INT64_MAX / 4 / (batch > 0 ? batch : 1);
     return p->step >= 0 && p->step <= most && p->epoch_samples >= 0 &&
-           p->epoch_samples <= INT64_MAX / 4 && p->last_accuracy_step >= -1 &&
-           p->last_accuracy_step <= p->step;
+           p->epoch_samples <= INT64_MAX / 4 && p->last_metric_step >= -1 &&
+           p->last_metric_step <= p->step;
 }
 
 /* Hash of the weights that the run began with, 0 if they were drawn; it must be the one that the
@@ -161,7 +161,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
                        "which no run can reach",
                        hu_checkpoint_path(checkpoint), (long long)saved.progress.step,
                        (long long)saved.progress.epoch_samples,
-                       (long long)saved.progress.last_accuracy_step);
+                       (long long)saved.progress.last_metric_step);
     HU_TRY(read_init(trainer, checkpoint, &init));
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));

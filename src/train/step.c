@@ -6,6 +6,7 @@
 #include "engine/scale.h"
 #include "train/adapt.h"
 #include "train/diagnose.h"
+#include "train/loss_sums.h"
 #include "train/part.h"
 #include "train/reduce.h"
 #include "train/trainer.h"
@@ -22,19 +23,21 @@ static void count_roundings(hu_train_progress *progress, const hu_edge *edges, u
 }
 
 /* Forward and backward passes of all parts of the batch. stopped: some number could not go on. The
- * loss is the mean over the samples that were seen, NaN if a forward pass did not end. */
+ * loss is the mean over what was seen, NaN if a forward pass did not end. */
 static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
                            hu_step_report *report, bool *stopped) {
     hu_status st = HU_OK;
     const hu_run *run = trainer->run;
+    const hu_metric *metric = trainer->task->metric[0];
     int64_t done = 0;
-    double loss = 0.0;
+    bool ended = true;
+    hu_loss_sums sums = {0};
     *stopped = false;
     while (done < batch->samples && !*stopped) {
         hu_pass_result result;
         HU_TRY(hu_forward_part(trainer, batch, done, pass, &result));
-        loss += hu_run_has_overflowed(run) ? NAN : result.loss_sum;
-        report->correct += (int64_t)result.stats[0][HU_LOSS_METRIC];
+        hu_loss_sums_add(&sums, &result);
+        ended = ended && !hu_run_has_overflowed(run);
         trainer->counted_nodes = hu_run_counted_nodes(run);
         *stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
         if (!*stopped) HU_TRY(hu_run_backward(trainer->run, pass));
@@ -42,7 +45,9 @@ static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_p
         if (!*stopped) hu_reduce_part(trainer, done == 0);
         done += pass->samples;
     }
-    report->loss = loss / (double)done;
+    report->loss = ended ? hu_loss_sums_total(&sums, trainer->graph) : (double)NAN;
+    report->metric =
+        metric->of_batch ? metric->of_batch(sums.stats[0], (double)batch->units[0]) : (double)NAN;
 done:
     return st;
 }
@@ -60,9 +65,14 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
         trainer->progress.epoch_loss = 0.0;
         trainer->progress.epoch_samples = 0;
     }
-    if (trainer->loaded_epoch == report->epoch) return HU_OK;
-    trainer->loaded_epoch = report->epoch;
-    return hu_loader_begin_epoch(trainer->train_loader, report->epoch);
+    if (trainer->loaded_epoch != report->epoch) {
+        hu_status st = hu_loader_begin_epoch(trainer->train_loader, report->epoch);
+        if (st != HU_OK) return st;
+        trainer->loaded_epoch = report->epoch;
+    }
+    for (int k = 0; k < trainer->graph->loss_count; k++)
+        batch->units[k] = hu_count_units(trainer, k, batch->first, batch->samples);
+    return HU_OK;
 }
 
 static void add_progress(hu_trainer *trainer, hu_step_report *report) {
@@ -92,13 +102,17 @@ static hu_status update_loss_scale(hu_trainer *trainer, const hu_step_report *re
 }
 
 /* What all passes of the step have in common. */
-static hu_pass_options pass_of(const hu_trainer *trainer, const hu_step_report *report) {
+static hu_pass_options pass_of(const hu_trainer *trainer, const hu_step_batch *batch,
+                               const hu_step_report *report) {
     const hu_accumulators *accumulators = &trainer->options.precision.accumulators;
-    return (hu_pass_options){.training = true,
-                             .step = (uint64_t)report->step,
-                             .timed = trainer->timed,
-                             .seed_gradient = report->scale / (float)report->samples,
-                             .count_products = hu_accumulators_count(accumulators, report->step)};
+    hu_pass_options pass = {.training = true,
+                            .step = (uint64_t)report->step,
+                            .timed = trainer->timed,
+                            .seed_gradient = report->scale / (float)report->samples,
+                            .count_products = hu_accumulators_count(accumulators, report->step)};
+    for (int k = 0; k < trainer->graph->loss_count; k++)
+        pass.row_gradient[k] = report->scale / (float)(batch->units[k] > 0 ? batch->units[k] : 1);
+    return pass;
 }
 
 /* From masters to gradients, with counts and, now and then, histograms. */
@@ -132,7 +146,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     float inverse = hu_loss_scale_inverse(&trainer->scaler);
     report->lr = hu_schedule_lr(&trainer->options.schedule, report->step, trainer->steps_per_epoch,
                                 trainer->options.steps > 0 ? trainer->options.steps : 1);
-    hu_pass_options pass = pass_of(trainer, report);
+    hu_pass_options pass = pass_of(trainer, &batch, report);
     HU_TRY(run_passes(trainer, &batch, &pass, report, &stopped));
     /* One number tells whether all gradients are finite: an update must not begin with one bad. */
     double squares = stopped ? NAN : hu_gradient_squares(trainer, inverse);

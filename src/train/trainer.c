@@ -53,12 +53,21 @@ uint64_t hu_trainer_weights_hash(const hu_trainer *trainer) {
     return XXH64_digest(&state);
 }
 
-void hu_trainer_note_accuracy(hu_trainer *trainer, double accuracy) {
+const hu_task *hu_trainer_task(const hu_trainer *trainer) {
+    return trainer->task;
+}
+
+const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer) {
+    return trainer->loss;
+}
+
+void hu_trainer_note_metric(hu_trainer *trainer, double value) {
     hu_train_progress *progress = &trainer->progress;
-    progress->last_accuracy = accuracy;
-    if (progress->last_accuracy_step < 0 || accuracy > progress->best_accuracy)
-        progress->best_accuracy = accuracy;
-    progress->last_accuracy_step = progress->step;
+    bool is_first = progress->last_metric_step < 0;
+    progress->last_metric = value;
+    if (is_first || hu_metric_is_better(trainer->task->metric[0], value, progress->best_metric))
+        progress->best_metric = value;
+    progress->last_metric_step = progress->step;
 }
 
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {

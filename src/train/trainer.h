@@ -25,15 +25,20 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report);
 /* Lets later steps add up what their time is spent on (hu_run_work_seconds), or not. */
 void hu_trainer_time_work(hu_trainer *trainer, bool timed);
 
-/* Share of the test samples classified correctly (0..1), and their mean loss. */
-hu_status hu_trainer_evaluate(hu_trainer *trainer, double *accuracy, double *loss);
+/* metrics [metrics of the task] over the test samples, and their mean loss. Allocates room for the
+ * predictions of one part while it runs. */
+hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss);
 
-/* predictions[count] of the first test samples, with the weights that evaluation uses; their
- * classes are those that hu_trainer_evaluate counts. HU_ERR_ARGUMENT if there are fewer. */
-hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, hu_prediction *predictions);
+/* What the model says of the first test samples, with the weights that evaluation uses: cells
+ * [count, columns of the task]. HU_ERR_ARGUMENT if there are fewer. */
+hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells);
 
-/* Notes an accuracy in the progress record. */
-void hu_trainer_note_accuracy(hu_trainer *trainer, double accuracy);
+/* Notes the value of the task's first metric in the progress record. */
+void hu_trainer_note_metric(hu_trainer *trainer, double value);
+
+/* What is learned. Borrowed: valid for ever. */
+const hu_task *hu_trainer_task(const hu_trainer *trainer);
+const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer);
 
 /* Adds the whole state to a checkpoint; the trainer must not run until the checkpoint is finished.
  */

@@ -83,8 +83,8 @@ static void all_that_stands_there_is_read(void **state) {
     assert_string_equal(h->warning, "");
     assert_int_equal(h->metrics_count, 2);
     assert_true(h->metrics[0].loss == 2.5 && h->metrics[1].loss_scale == 65536.0);
-    assert_true(isnan(h->metrics[1].loss) && isnan(h->metrics[0].test_accuracy));
-    assert_true(h->metrics[1].skipped && h->metrics[1].test_accuracy == 0.5);
+    assert_true(isnan(h->metrics[1].loss) && isnan(h->metrics[0].test_metric));
+    assert_true(h->metrics[1].skipped && h->metrics[1].test_metric == 0.5);
     assert_string_equal(h->metrics[1].culprit, "here");
     assert_null(h->metrics[0].culprit);
     assert_int_equal(h->numerics_count, 1);

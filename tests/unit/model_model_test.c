@@ -16,7 +16,7 @@ static const hu_shape cifar = {3, {32, 32, 3}};
 
 static hu_graph *build(const char *name, double width, hu_shape image, int64_t classes) {
     hu_graph *graph;
-    hu_model_options options = {name, width, image, classes};
+    hu_model_options options = {.name = name, .width = width, .image = image, .classes = classes};
     if (hu_model_build(&options, &graph) != HU_OK) fail_msg("%s: %s", name, hu_last_error());
     return graph;
 }
@@ -210,16 +210,26 @@ static void refuse(hu_model_options options, hu_status expected, const char *par
 
 static void test_refusals(void **state) {
     (void)state;
-    refuse((hu_model_options){"resnet81", 1, cifar, 10}, HU_ERR_UNKNOWN, "resnet18");
-    refuse((hu_model_options){"", 1, cifar, 10}, HU_ERR_UNKNOWN, "not known");
-    refuse((hu_model_options){"resnet18", 0, cifar, 10}, HU_ERR_ARGUMENT, "width 0");
-    refuse((hu_model_options){"resnet18", -1, cifar, 10}, HU_ERR_ARGUMENT, "width -1");
-    refuse((hu_model_options){"resnet18", NAN, cifar, 10}, HU_ERR_ARGUMENT, "width");
-    refuse((hu_model_options){"resnet18", INFINITY, cifar, 10}, HU_ERR_ARGUMENT, "width inf");
-    refuse((hu_model_options){"resnet18", 1, cifar, 1}, HU_ERR_ARGUMENT, "1 classes");
-    refuse((hu_model_options){"cnn-s", 1, {3, {2, 2, 1}}, 10}, HU_ERR_SHAPE, "node 'pool2'");
-    refuse((hu_model_options){"cnn-s", 1, {2, {28, 28}}, 10}, HU_ERR_SHAPE, "node 'conv1'");
-    refuse((hu_model_options){"cnn-s", 1, {3, {28, 0, 1}}, 10}, HU_ERR_SHAPE, "");
+    refuse((hu_model_options){.name = "resnet81", .width = 1, .image = cifar, .classes = 10},
+           HU_ERR_UNKNOWN, "resnet18");
+    refuse((hu_model_options){.name = "", .width = 1, .image = cifar, .classes = 10},
+           HU_ERR_UNKNOWN, "not known");
+    refuse((hu_model_options){.name = "resnet18", .width = 0, .image = cifar, .classes = 10},
+           HU_ERR_ARGUMENT, "width 0");
+    refuse((hu_model_options){.name = "resnet18", .width = -1, .image = cifar, .classes = 10},
+           HU_ERR_ARGUMENT, "width -1");
+    refuse((hu_model_options){.name = "resnet18", .width = NAN, .image = cifar, .classes = 10},
+           HU_ERR_ARGUMENT, "width");
+    refuse((hu_model_options){.name = "resnet18", .width = INFINITY, .image = cifar, .classes = 10},
+           HU_ERR_ARGUMENT, "width inf");
+    refuse((hu_model_options){.name = "resnet18", .width = 1, .image = cifar, .classes = 1},
+           HU_ERR_ARGUMENT, "1 classes");
+    refuse((hu_model_options){.name = "cnn-s", .width = 1, .image = {3, {2, 2, 1}}, .classes = 10},
+           HU_ERR_SHAPE, "node 'pool2'");
+    refuse((hu_model_options){.name = "cnn-s", .width = 1, .image = {2, {28, 28}}, .classes = 10},
+           HU_ERR_SHAPE, "node 'conv1'");
+    refuse((hu_model_options){.name = "cnn-s", .width = 1, .image = {3, {28, 0, 1}}, .classes = 10},
+           HU_ERR_SHAPE, "");
 }
 
 static void test_every_model_builds(void **state) {

@@ -19,7 +19,7 @@ typedef struct plan {
 
 static hu_status open_plan(plan *p, const char *name, const char *const *rules) {
     hu_shape image = {3, {32, 32, 3}};
-    hu_model_options options = {"resnet20", 1, image, 10};
+    hu_model_options options = {.name = "resnet20", .width = 1, .image = image, .classes = 10};
     *p = (plan){0};
     assert_int_equal(hu_model_build(&options, &p->graph), HU_OK);
     assert_int_equal(hu_edge_table_create(p->graph, &p->edges), HU_OK);

@@ -19,7 +19,8 @@ typedef struct plan {
 } plan;
 
 static void open_plan(plan *p, const char *precision) {
-    hu_model_options options = {"resnet20", 1, {3, {32, 32, 3}}, 10};
+    hu_model_options options = {
+        .name = "resnet20", .width = 1, .image = {3, {32, 32, 3}}, .classes = 10};
     *p = (plan){0};
     assert_int_equal(hu_model_build(&options, &p->graph), HU_OK);
     assert_int_equal(hu_edge_table_create(p->graph, &p->edges), HU_OK);

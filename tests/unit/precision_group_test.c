@@ -22,7 +22,7 @@ typedef struct plan {
 
 static void open_plan(plan *p, const char *model, const char *precision) {
     hu_shape image = {3, {32, 32, 3}};
-    hu_model_options options = {model, 1, image, 10};
+    hu_model_options options = {.name = model, .width = 1, .image = image, .classes = 10};
     *p = (plan){0};
     assert_int_equal(hu_model_build(&options, &p->graph), HU_OK);
     assert_int_equal(hu_edge_table_create(p->graph, &p->edges), HU_OK);

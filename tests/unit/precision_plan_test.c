@@ -19,7 +19,7 @@ typedef struct plan {
 static hu_status open_plan(plan *p, const char *model, const char *precision, const char **rules,
                            bool signals) {
     hu_shape image = {3, {32, 32, 3}};
-    hu_model_options options = {model, 1, image, 10};
+    hu_model_options options = {.name = model, .width = 1, .image = image, .classes = 10};
     assert_int_equal(hu_model_build(&options, &p->graph), HU_OK);
     assert_int_equal(hu_edge_table_create(p->graph, &p->edges), HU_OK);
     hu_status st = hu_precision_parse(precision, &p->precision);

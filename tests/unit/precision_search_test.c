@@ -21,7 +21,7 @@ typedef struct fixture {
 
 static void open_fixture(fixture *f, const char *model) {
     hu_shape image = {3, {32, 32, 3}};
-    hu_model_options options = {model, 1, image, 10};
+    hu_model_options options = {.name = model, .width = 1, .image = image, .classes = 10};
     assert_int_equal(hu_model_build(&options, &f->graph), HU_OK);
     assert_int_equal(hu_precision_parse("high", &f->precision), HU_OK);
     assert_int_equal(hu_search_groups_create(&f->precision, f->graph, BATCH, &f->groups), HU_OK);

@@ -1,0 +1,59 @@
+#include "journal/result.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+hu_result_metric hu_result_metric_of(const json_t *result) {
+    char key[HU_METRIC_KEY_BYTES];
+    const json_t *metric = json_object_get(result, "metric");
+    const char *name = json_string_value(json_object_get(metric, "name"));
+    const hu_metric *known = name ? hu_metric_find(name) : NULL;
+    hu_result_metric made = {.metric = known ? known : &hu_metric_accuracy};
+    made.last = hu_json_real(result, hu_metric_key("test", made.metric, key));
+    made.best = hu_json_real(result, hu_metric_key("best", made.metric, key));
+    return made;
+}
+
+void hu_result_metric_put(json_t *result, const char *task, const hu_result_metric *made) {
+    char key[HU_METRIC_KEY_BYTES];
+    const hu_metric *metric = made->metric;
+    if (!result) return;
+    json_object_set_new(result, "task", json_string(task));
+    json_object_set_new(result, "metric",
+                        json_pack("{s:s, s:o, s:o, s:s}", "name", metric->name, "value",
+                                  hu_json_number(made->last), "best", hu_json_number(made->best),
+                                  "better", metric->higher_is_better ? "higher" : "lower"));
+    json_object_set_new(result, hu_metric_key("test", metric, key), hu_json_number(made->last));
+    json_object_set_new(result, hu_metric_key("best", metric, key), hu_json_number(made->best));
+}
+
+const char *hu_metric_key(const char *prefix, const hu_metric *metric,
+                          char key[HU_METRIC_KEY_BYTES]) {
+    snprintf(key, HU_METRIC_KEY_BYTES, "%s_%s", prefix, metric->name);
+    return key;
+}
+
+const char *hu_metric_text(const hu_metric *metric, double value, char text[HU_METRIC_TEXT_BYTES]) {
+    if (isnan(value))
+        snprintf(text, HU_METRIC_TEXT_BYTES, "-");
+    else
+        snprintf(text, HU_METRIC_TEXT_BYTES, "%.*f%s", metric->decimals, metric->factor * value,
+                 metric->unit);
+    return text;
+}
+
+const char *hu_metric_words(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]) {
+    int i = 0;
+    for (; metric->name[i] && i < HU_METRIC_TEXT_BYTES - 1; i++)
+        text[i] = metric->name[i] == '_' ? ' ' : metric->name[i];
+    text[i] = '\0';
+    return text;
+}
+
+const char *hu_metric_axis(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]) {
+    hu_metric_words(metric, text);
+    if (metric->unit[0]) strncat(text, ",", HU_METRIC_TEXT_BYTES - strlen(text) - 1);
+    strncat(text, metric->unit, HU_METRIC_TEXT_BYTES - strlen(text) - 1);
+    return text;
+}

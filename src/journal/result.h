@@ -1,0 +1,32 @@
+/* journal/result.h - the metric of a training as its result tells it. */
+#ifndef HU_JOURNAL_RESULT_H
+#define HU_JOURNAL_RESULT_H
+#include "show/json.h"
+#include "task/metric.h"
+
+enum { HU_METRIC_TEXT_BYTES = 64, HU_METRIC_KEY_BYTES = 64 };
+
+/* What the test samples gave; values as they are, not yet multiplied by the metric's factor. */
+typedef struct hu_result_metric {
+    const hu_metric *metric; /* never NULL: accuracy where the result names none */
+    double last, best;       /* of the last and of the best evaluation, NaN: none */
+} hu_result_metric;
+
+/* Reads result.json, also of folders that know nothing but accuracy; result may be NULL. */
+hu_result_metric hu_result_metric_of(const json_t *result);
+
+/* Adds "task", "metric" {name, value, best, better}, "test_NAME" and "best_NAME". */
+void hu_result_metric_put(json_t *result, const char *task, const hu_result_metric *made);
+
+/* "test_accuracy": the key or column that a prefix and a metric make. */
+const char *hu_metric_key(const char *prefix, const hu_metric *metric,
+                          char key[HU_METRIC_KEY_BYTES]);
+
+/* "87.31 %", "-" for NaN. */
+const char *hu_metric_text(const hu_metric *metric, double value, char text[HU_METRIC_TEXT_BYTES]);
+
+/* "pixel accuracy": the name in words; and "pixel accuracy, %" for axes and titles. */
+const char *hu_metric_words(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]);
+const char *hu_metric_axis(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]);
+
+#endif

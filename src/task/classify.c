@@ -1,0 +1,53 @@
+/* One class for every sample: a head of class scores, the label as target. */
+#include <math.h>
+
+#include "base/elementary.h"
+#include "base/error.h"
+#include "task/task.h"
+
+static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
+    *outputs = fields[1]->classes;
+    if (fields[1]->rank == 0 && *outputs >= 2) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "field '%s': found %lld classes, rank %d; the task classify needs one class "
+                   "number of at least 2 classes per sample",
+                   fields[1]->name, (long long)*outputs, fields[1]->rank);
+}
+
+static hu_shape head(const hu_task_shapes *shapes) {
+    return (hu_shape){1, {shapes->outputs}};
+}
+
+enum { LABEL, PREDICTED, PROBABILITY };
+
+/* Of log-probabilities: the first largest, as the loss counts correct answers; -1 and NaN if one is
+ * NaN or where a format stopped the pass. */
+static void describe(const hu_metric_call *sample, double *cells) {
+    cells[LABEL] = (double)sample->target[0];
+    cells[PREDICTED] = -1.0;
+    cells[PROBABILITY] = NAN;
+    if (!sample->prediction) return;
+    int64_t made = hu_metric_class(sample->outputs, sample->prediction);
+    if (made < 0) return;
+    cells[PREDICTED] = (double)made;
+    cells[PROBABILITY] = sample->loss->probability(sample->outputs, sample->prediction, made);
+}
+
+static bool is_right(const double *cells) {
+    return cells[LABEL] == cells[PREDICTED];
+}
+
+const hu_task hu_task_classify = {
+    .name = "classify",
+    .help = "one class for every sample",
+    .field = {{"image", "input", HU_READ_NORMALISED, false},
+              {"label", "label", HU_READ_PLAIN, true}},
+    .kind = HU_LOSS_ROWS,
+    .loss = "nll",
+    .metric = {&hu_metric_accuracy},
+    .count_outputs = count_outputs,
+    .head = head,
+    .column = {{"label", true, 0}, {"predicted", true, 0}, {"probability", false, 4}},
+    .describe = describe,
+    .is_right = is_right,
+};

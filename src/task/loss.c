@@ -1,0 +1,30 @@
+#include "task/loss.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+static const hu_loss_form *const table[] = {
+#define HU_LOSS_ROW(identifier) &hu_loss_##identifier,
+    HU_LOSS_LIST(HU_LOSS_ROW)
+#undef HU_LOSS_ROW
+};
+enum { LOSSES = sizeof table / sizeof *table };
+
+const hu_loss_form *hu_loss_at(size_t i) {
+    return i < LOSSES ? table[i] : NULL;
+}
+
+hu_status hu_loss_find(const char *name, const hu_loss_form **loss) {
+    const char *names[LOSSES];
+    char nearest[256];
+    for (size_t i = 0; i < LOSSES; i++) {
+        *loss = table[i];
+        if (strcmp((*loss)->name, name) == 0) return HU_OK;
+        names[i] = (*loss)->name;
+    }
+    *loss = NULL;
+    hu_nearest(name, names, LOSSES, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "loss: found '%s', expected one like %s", name, nearest);
+}

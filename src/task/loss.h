@@ -1,0 +1,41 @@
+/* task/loss.h - losses by name. A loss is one file loss_<name>.c and one line here. */
+#ifndef HU_TASK_LOSS_H
+#define HU_TASK_LOSS_H
+#include "graph/graph.h"
+
+/* What a loss compares: rows of class scores with class numbers, or numbers with numbers. */
+typedef enum hu_loss_kind { HU_LOSS_ROWS, HU_LOSS_NUMBERS } hu_loss_kind;
+
+typedef struct hu_loss_form {
+    const char *name, *help;
+    hu_loss_kind kind;
+
+    /* What a number of the head means as a prediction, NULL: itself. */
+    double (*predicted)(double output);
+
+    /* Of a row of class scores: the probability of one class. */
+    double (*probability)(int64_t outputs, const float *row, int64_t class_number);
+
+    /* Adds the nodes of the loss to a head and declares it with a weight and a normaliser. The last
+     * node is called NAME. */
+    hu_status (*add)(hu_graph *graph, const char *name, hu_value_id head, hu_value_id target,
+                     float weight, hu_normaliser normaliser);
+} hu_loss_form;
+
+/* X(identifier). The one list of losses: const hu_loss_form hu_loss_<identifier>. */
+// clang-format off
+#define HU_LOSS_LIST(X)      \
+    X(nll)
+// clang-format on
+
+#define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;
+HU_LOSS_LIST(HU_LOSS_DECLARE)
+#undef HU_LOSS_DECLARE
+
+/* Loss number i in the order of the list, NULL behind the last. Borrowed: valid for ever. */
+const hu_loss_form *hu_loss_at(size_t i);
+
+/* The loss of a name. HU_ERR_UNKNOWN names the nearest. */
+hu_status hu_loss_find(const char *name, const hu_loss_form **loss);
+
+#endif

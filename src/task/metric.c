@@ -1,0 +1,35 @@
+#include "task/metric.h"
+
+#include <string.h>
+
+static const hu_metric *const table[] = {
+#define HU_METRIC_ROW(identifier) &hu_metric_##identifier,
+    HU_METRIC_LIST(HU_METRIC_ROW)
+#undef HU_METRIC_ROW
+};
+enum { METRICS = sizeof table / sizeof *table };
+
+const hu_metric *hu_metric_at(size_t i) {
+    return i < METRICS ? table[i] : NULL;
+}
+
+const hu_metric *hu_metric_find(const char *name) {
+    for (size_t i = 0; i < METRICS; i++)
+        if (strcmp(table[i]->name, name) == 0) return table[i];
+    return NULL;
+}
+
+bool hu_metric_is_better(const hu_metric *metric, double a, double b) {
+    if (a != a) return false;
+    if (b != b) return true;
+    return metric->higher_is_better ? a > b : a < b;
+}
+
+int64_t hu_metric_class(int64_t outputs, const float *row) {
+    int64_t best = 0;
+    for (int64_t c = 0; c < outputs; c++) {
+        if (row[c] != row[c]) return -1;
+        if (row[c] > row[best]) best = c;
+    }
+    return best;
+}

@@ -1,0 +1,68 @@
+/* task/metric.h - how good a model is: sums over the test samples, in their order, and one number.
+ * A metric is one file metric_<name>.c and one line here.
+ */
+#ifndef HU_TASK_METRIC_H
+#define HU_TASK_METRIC_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+#include "task/loss.h"
+
+/* A part of the test samples: what the model said and what is true. */
+typedef struct hu_metric_call {
+    int64_t samples;
+    int64_t rows;             /* of one sample: pixels; 1 where a sample is one row */
+    int64_t outputs;          /* numbers of a row: classes, or channels */
+    const float *prediction;  /* [samples, rows, outputs]; NULL where a format stopped the pass */
+    const float *target;      /* [samples, rows] class numbers, or [samples, rows, outputs] */
+    const hu_loss_form *loss; /* what the prediction was trained for */
+} hu_metric_call;
+
+typedef struct hu_metric {
+    const char *name; /* "accuracy": key, column and word in sentences */
+    const char *help;
+    const char *unit; /* behind a printed number: " %", " dB", "" */
+    double factor;    /* printed number = value x factor: 100 for shares */
+    int decimals;     /* of a printed number */
+    bool higher_is_better;
+    double chance; /* value of a model that knows nothing, where a picture's axis may begin */
+
+    /* Doubles that the sums of a call's shape need. */
+    int64_t (*sum_count)(const hu_metric_call *shape);
+
+    /* Adds a part; parts come in the order of the samples, so that sums have one order. */
+    void (*add)(const hu_metric_call *part, double *sums);
+
+    /* The metric of the sums; NaN without samples. */
+    double (*value)(const hu_metric_call *shape, const double *sums);
+
+    /* The metric over a training batch from the sums that the first loss leaves (op/op.h) and its
+     * units: samples or counted rows. NULL: not known without predictions. */
+    double (*of_batch)(const double *stats, double units);
+} hu_metric;
+
+/* X(identifier). The one list of metrics: const hu_metric hu_metric_<identifier>. */
+// clang-format off
+#define HU_METRIC_LIST(X) \
+    X(accuracy)           \
+    X(pixel_accuracy)
+// clang-format on
+
+#define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;
+HU_METRIC_LIST(HU_METRIC_DECLARE)
+#undef HU_METRIC_DECLARE
+
+/* Metric number i in the order of the list, NULL behind the last; and by name, NULL if unknown.
+ * Borrowed: valid for ever. */
+const hu_metric *hu_metric_at(size_t i);
+const hu_metric *hu_metric_find(const char *name);
+
+/* True if a is better than b. A NaN is worse than every number. */
+bool hu_metric_is_better(const hu_metric *metric, double a, double b);
+
+/* Class of the largest output of a row, the first of equal ones; -1 where one is NaN. */
+int64_t hu_metric_class(int64_t outputs, const float *row);
+
+#endif

@@ -1,0 +1,55 @@
+/* Share of the samples, or rows, whose class is the model's most likely one. */
+#include <math.h>
+
+#include "op/op.h"
+#include "task/metric.h"
+
+enum { CORRECT, COUNTED, SUMS };
+
+static int64_t sum_count(const hu_metric_call *shape) {
+    (void)shape;
+    return SUMS;
+}
+
+/* Without predictions (a format stopped the pass) no row is correct. */
+static void add(const hu_metric_call *part, double *sums) {
+    for (int64_t r = 0; r < part->samples * part->rows; r++) {
+        if (part->target[r] < 0.0f) continue;
+        sums[COUNTED] += 1.0;
+        if (!part->prediction) continue;
+        int64_t made = hu_metric_class(part->outputs, part->prediction + r * part->outputs);
+        sums[CORRECT] += made >= 0 && (float)made == part->target[r];
+    }
+}
+
+static double value(const hu_metric_call *shape, const double *sums) {
+    (void)shape;
+    return sums[CORRECT] / sums[COUNTED];
+}
+
+static double of_batch(const double *stats, double units) {
+    return stats[HU_LOSS_METRIC] / units;
+}
+
+const hu_metric hu_metric_accuracy = {.name = "accuracy",
+                                      .help = "share of the samples that are classified correctly",
+                                      .unit = " %",
+                                      .factor = 100.0,
+                                      .decimals = 2,
+                                      .higher_is_better = true,
+                                      .sum_count = sum_count,
+                                      .add = add,
+                                      .value = value,
+                                      .of_batch = of_batch};
+
+const hu_metric hu_metric_pixel_accuracy = {
+    .name = "pixel_accuracy",
+    .help = "share of the labelled pixels that are classified correctly",
+    .unit = " %",
+    .factor = 100.0,
+    .decimals = 2,
+    .higher_is_better = true,
+    .sum_count = sum_count,
+    .add = add,
+    .value = value,
+    .of_batch = of_batch};

@@ -1,0 +1,156 @@
+#include "task/task.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+
+static const hu_task *const table[] = {
+#define HU_TASK_ROW(identifier) &hu_task_##identifier,
+    HU_TASK_LIST(HU_TASK_ROW)
+#undef HU_TASK_ROW
+};
+enum { TASKS = sizeof table / sizeof *table, LIST_BYTES = 256 };
+
+const hu_task *hu_task_at(size_t i) {
+    return i < TASKS ? table[i] : NULL;
+}
+
+hu_status hu_task_find(const char *name, const hu_task **task) {
+    const char *names[TASKS];
+    char nearest[LIST_BYTES];
+    for (size_t i = 0; i < TASKS; i++) {
+        *task = table[i];
+        if (strcmp((*task)->name, name) == 0) return HU_OK;
+        names[i] = (*task)->name;
+    }
+    *task = NULL;
+    hu_nearest(name, names, TASKS, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "task: found '%s', expected one like %s", name, nearest);
+}
+
+/* Adds a name to a list in words. */
+static void append(char *list, const char *name) {
+    size_t used = strlen(list);
+    snprintf(list + used, LIST_BYTES - used, "%s'%s'", used ? ", " : "", name);
+}
+
+hu_status hu_task_loss(const hu_task *task, const char *name, const hu_loss_form **loss) {
+    char fitting[LIST_BYTES] = "";
+    hu_status st = hu_loss_find(strcmp(name, "auto") == 0 ? task->loss : name, loss);
+    if (st != HU_OK || (*loss)->kind == task->kind) return st;
+    for (size_t i = 0; hu_loss_at(i); i++)
+        if (hu_loss_at(i)->kind == task->kind) append(fitting, hu_loss_at(i)->name);
+    *loss = NULL;
+    return hu_fail(HU_ERR_ARGUMENT, "loss '%s' does not fit the task %s, expected one of %s", name,
+                   task->name, fitting);
+}
+
+static hu_status missing_field(const hu_task *task, const char *name, const hu_dataset *dataset) {
+    char there[LIST_BYTES] = "";
+    for (int f = 0; f < dataset->field_count; f++) append(there, dataset->field[f].name);
+    return hu_fail(HU_ERR_ARGUMENT, "task %s needs a field '%s', data %s has %s", task->name, name,
+                   dataset->name ? dataset->name : "", there);
+}
+
+static hu_shape shape_of(const hu_field *field) {
+    hu_shape shape = {.rank = field->rank};
+    for (int i = 0; i < field->rank; i++) shape.extent[i] = field->extent[i];
+    return shape;
+}
+
+hu_status hu_task_fit(const hu_task *task, const hu_dataset *dataset, hu_task_shapes *shapes) {
+    const hu_field *fields[HU_TASK_FIELDS_MAX];
+    *shapes = (hu_task_shapes){.count = 0};
+    for (int i = 0; task->field[i].field; i++) {
+        int f = hu_dataset_find(dataset, task->field[i].field);
+        if (f < 0) return missing_field(task, task->field[i].field, dataset);
+        fields[i] = &dataset->field[f];
+        shapes->field[i] = f;
+        shapes->value[i] = shape_of(fields[i]);
+        shapes->count++;
+    }
+    hu_status st = task->count_outputs(fields, &shapes->outputs);
+    if (st != HU_OK) return hu_fail_within(st, "data %s: ", dataset->name ? dataset->name : "");
+    return HU_OK;
+}
+
+hu_status hu_task_declare(const hu_task_choice *choice, hu_graph *graph, hu_value_id *values) {
+    hu_status st = HU_OK;
+    for (int i = 0; i < choice->shapes.count; i++) {
+        const hu_task_field *field = &choice->task->field[i];
+        const hu_shape *shape = &choice->shapes.value[i];
+        if (field->is_target)
+            HU_TRY(hu_graph_target(graph, field->value, shape, &values[i]));
+        else
+            HU_TRY(hu_graph_input(graph, field->value, shape, &values[i]));
+    }
+done:
+    return st;
+}
+
+int hu_task_target(const hu_task *task) {
+    for (int i = 0; task->field[i].field; i++)
+        if (task->field[i].is_target) return i;
+    return -1;
+}
+
+/* "[28, 28, 11]" */
+static void print_shape(const hu_shape *shape, char *text, size_t bytes) {
+    size_t used = (size_t)snprintf(text, bytes, "[");
+    for (int i = 0; i < shape->rank && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%lld", i ? ", " : "",
+                                 (long long)shape->extent[i]);
+    if (used < bytes) snprintf(text + used, bytes - used, "]");
+}
+
+static bool is_same(const hu_shape *a, const hu_shape *b) {
+    bool same = a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++) same = a->extent[i] == b->extent[i];
+    return same;
+}
+
+hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
+                        hu_value_id head) {
+    enum { SHAPE_BYTES = 128 };
+    char found[SHAPE_BYTES], expected[SHAPE_BYTES];
+    hu_shape wanted = choice->task->head(&choice->shapes);
+    const hu_value_info *made = &graph->value[head];
+    int target = hu_task_target(choice->task);
+    if (!is_same(&made->shape, &wanted)) {
+        print_shape(&made->shape, found, sizeof found);
+        print_shape(&wanted, expected, sizeof expected);
+        return hu_fail(HU_ERR_SHAPE, "'%s': found a head of shape %s, the task %s needs %s",
+                       made->name, found, choice->task->name, expected);
+    }
+    /* A target of many rows is a mean over the rows that count, in the whole batch. */
+    bool by_row = choice->task->kind == HU_LOSS_ROWS && choice->shapes.value[target].rank > 0;
+    return choice->loss->add(graph, "loss", head, values[target], 1.0f,
+                             by_row ? HU_PER_ROW : HU_PER_SAMPLE);
+}
+
+hu_value_id hu_task_prediction(const hu_graph *graph) {
+    return graph->node[graph->loss[0].node].in[0];
+}
+
+hu_value_id hu_task_target_value(const hu_graph *graph) {
+    return graph->node[graph->loss[0].node].in[1];
+}
+
+int hu_task_column_count(const hu_task *task) {
+    int count = 0;
+    while (task->column[count].title) count++;
+    return count;
+}
+
+const char *hu_task_cell(const hu_task *task, int column, double value,
+                         char cell[HU_TASK_CELL_BYTES]) {
+    const hu_task_column *of = &task->column[column];
+    if (isnan(value) || (of->is_whole && value < 0.0))
+        snprintf(cell, HU_TASK_CELL_BYTES, "-");
+    else
+        snprintf(cell, HU_TASK_CELL_BYTES, "%.*f", of->is_whole ? 0 : of->decimals, value);
+    return cell;
+}

@@ -1,0 +1,109 @@
+/* task/task.h - what is learned: fields of the data become inputs and targets, a head gets its
+ * losses, and metrics say how good the model is. The only room that says class, pixel or accuracy.
+ */
+#ifndef HU_TASK_TASK_H
+#define HU_TASK_TASK_H
+#include <halfulp/data.h>
+
+#include "graph/graph.h"
+#include "task/loss.h"
+#include "task/metric.h"
+
+enum { HU_TASK_FIELDS_MAX = 4, HU_METRICS_MAX = 4, HU_TASK_COLUMNS_MAX = 4 };
+
+/* One field of the data set, and the value of the graph that it becomes. */
+typedef struct hu_task_field {
+    const char *field; /* name in the data set; NULL ends the list */
+    const char *value; /* name in the graph */
+    hu_reading reading;
+    bool is_target; /* float32 in every precision; otherwise rounded like any activation */
+} hu_task_field;
+
+/* A column of what `predict` prints. */
+typedef struct hu_task_column {
+    const char *title; /* NULL ends the list */
+    bool is_whole;     /* a class number or a count; -1: there is none */
+    int decimals;      /* of other numbers */
+} hu_task_column;
+
+/* What a task makes of a data set. */
+typedef struct hu_task_shapes {
+    hu_shape value[HU_TASK_FIELDS_MAX]; /* of one sample, by field of the task */
+    int field[HU_TASK_FIELDS_MAX];      /* numbers of the fields in the data set */
+    int count;
+    int64_t outputs; /* numbers of the head per row: classes, or channels of a picture */
+} hu_task_shapes;
+
+typedef struct hu_task {
+    const char *name, *help;
+    hu_task_field field[HU_TASK_FIELDS_MAX + 1]; /* the first input comes first */
+    hu_loss_kind kind;                           /* of the losses that fit */
+    const char *loss;                            /* the usual one */
+    const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures
+                                                    take the first */
+
+    /* Sets shapes->outputs. fields: those of the data set in the order of the task. */
+    hu_status (*count_outputs)(const hu_field *const *fields, int64_t *outputs);
+
+    /* Shape that the head must have, from the shapes of the values. */
+    hu_shape (*head)(const hu_task_shapes *shapes);
+
+    /* What `predict` says of a sample: one number per column. */
+    hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
+    void (*describe)(const hu_metric_call *sample, double *cells);
+    bool (*is_right)(const double *cells); /* NULL: answers are not right or wrong */
+} hu_task;
+
+/* A task with a loss, fitted to a data set. */
+typedef struct hu_task_choice {
+    const hu_task *task;
+    const hu_loss_form *loss;
+    hu_task_shapes shapes;
+} hu_task_choice;
+
+/* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
+// clang-format off
+#define HU_TASK_LIST(X) \
+    X(classify)
+// clang-format on
+
+#define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;
+HU_TASK_LIST(HU_TASK_DECLARE)
+#undef HU_TASK_DECLARE
+
+/* Task number i in the order of the list, NULL behind the last. Borrowed: valid for ever. */
+const hu_task *hu_task_at(size_t i);
+
+/* The task of a name. HU_ERR_UNKNOWN names the nearest. */
+hu_status hu_task_find(const char *name, const hu_task **task);
+
+/* The loss of a name ("auto": the task's usual one). HU_ERR_UNKNOWN names the nearest;
+ * HU_ERR_ARGUMENT lists those that fit the task if this one does not. */
+hu_status hu_task_loss(const hu_task *task, const char *name, const hu_loss_form **loss);
+
+/* Finds the task's fields in a data set. HU_ERR_ARGUMENT names the field that is missing or of
+ * another kind, and the fields that are there. */
+hu_status hu_task_fit(const hu_task *task, const hu_dataset *dataset, hu_task_shapes *shapes);
+
+/* Declares inputs and targets; values [choice->shapes.count]. */
+hu_status hu_task_declare(const hu_task_choice *choice, hu_graph *graph, hu_value_id *values);
+
+/* Adds the loss to a head: its nodes are called after the loss. HU_ERR_SHAPE if the head has
+ * another shape than the task needs. */
+hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
+                        hu_value_id head);
+
+/* The values that the first loss compares: where predictions are read, and what is true. */
+hu_value_id hu_task_prediction(const hu_graph *graph);
+hu_value_id hu_task_target_value(const hu_graph *graph);
+
+/* Index of the task's target field, -1 if it has none. */
+int hu_task_target(const hu_task *task);
+
+/* Columns of what `predict` says, and one of their cells for people: "-" where there is none. */
+enum { HU_TASK_CELL_BYTES = 64 };
+int hu_task_column_count(const hu_task *task);
+const char *hu_task_cell(const hu_task *task, int column, double value,
+                         char cell[HU_TASK_CELL_BYTES]);
+
+#endif
