@@ -59,6 +59,15 @@ double hu_log(double x) {
     return (double)k * LN2_HIGH + ((tail + (double)k * LN2_LOW - half_square) + f);
 }
 
+/* u = 1 + x is rounded; what it has lost, (1 + x) - u, is found exactly and joins by the derivative
+ * of log at u. */
+double hu_log1p(double x) {
+    double u = 1.0 + x;
+    if (!(u > 0 && u <= DBL_MAX)) return hu_log(u);
+    double lost = x < 1 ? x - (u - 1.0) : 1.0 - (u - x);
+    return hu_log(u) + lost / u;
+}
+
 /* Taylor series of cos and sin on [0, pi/4]: what is left out is below (pi/4)^18/18! < 3e-18. */
 static double cos_series(double x) {
     double z = x * x, p = 0;

@@ -1,4 +1,4 @@
-/* base/elementary.h - exp, log and cos from one source, without libm: the same bits on every
+/* base/elementary.h - exp, log, log1p and cos from one source, without libm: the same bits on every
  * machine, whatever instruction set its libm picks. */
 #ifndef HU_BASE_ELEMENTARY_H
 #define HU_BASE_ELEMENTARY_H
@@ -9,6 +9,10 @@ double hu_exp(double x);
 
 /* Natural logarithm, error below 2 ulp of double; -infinity for 0, NaN for x < 0 and NaN. */
 double hu_log(double x);
+
+/* log(1 + x), error below 3 ulp of double also where x is small; -infinity for -1, NaN for x < -1
+ * and NaN. */
+double hu_log1p(double x);
 
 /* cos(2 pi turns / 2^32), error below 2 ulp of double; exact at multiples of a quarter turn. */
 double hu_cos_turns(uint32_t turns);

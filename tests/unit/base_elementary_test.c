@@ -1,4 +1,4 @@
-/* exp, log and cos against MPFR: below 2 ulp of double, and correct at the edges. */
+/* exp, log, log1p and cos against MPFR: below 2 ulp of double, and correct at the edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,6 +50,23 @@ static void log_is_accurate(void **unused) {
     assert_true(worst < 2);
 }
 
+static void log1p_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 6};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double u = ((double)hu_random_word(&key, 2 * i) + 1) * 0x1p-32;
+        int e = (int)hu_random_below(&key, 60000 + i, 1100);
+        double x = i % 4 == 0   ? ldexp(u, 500 - e)
+                   : i % 4 == 1 ? u
+                   : i % 4 == 2 ? -u * (1 - 0x1p-20)
+                                : -ldexp(u, -(e % 64));
+        if (x <= -1) continue;
+        worst = fmax(worst, ulps(hu_log1p(x), x, mpfr_log1p));
+    }
+    assert_true(worst < 3);
+}
+
 /* cos(2 pi t / 2^32), at 120 bits. */
 static int cos_of_turns(mpfr_t y, const mpfr_t t, mpfr_rnd_t mode) {
     mpfr_t angle;
@@ -87,14 +104,16 @@ static void edges_are_right(void **unused) {
     assert_true(hu_log(1) == 0 && hu_log(0) == -(double)INFINITY);
     assert_true(hu_log(-0.0) == -(double)INFINITY && isnan(hu_log(-1)));
     assert_true(hu_log((double)INFINITY) == (double)INFINITY && isnan(hu_log((double)NAN)));
+    assert_true(hu_log1p(0) == 0 && hu_log1p(-1) == -(double)INFINITY && isnan(hu_log1p(-2)));
+    assert_true(hu_log1p((double)INFINITY) == (double)INFINITY && isnan(hu_log1p((double)NAN)));
+    assert_true(hu_log1p(0x1p-1074) == 0x1p-1074 && hu_log1p(-0x1p-60) == -0x1p-60);
     assert_true(fabs(hu_log(0x1p-1074) - -744.4400719213812) < 1e-12);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp_is_accurate),
-        cmocka_unit_test(log_is_accurate),
-        cmocka_unit_test(cos_is_accurate),
+        cmocka_unit_test(exp_is_accurate),   cmocka_unit_test(log_is_accurate),
+        cmocka_unit_test(log1p_is_accurate), cmocka_unit_test(cos_is_accurate),
         cmocka_unit_test(edges_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
