@@ -1,4 +1,5 @@
-/* linear: a sample of any shape, read as one vector -> [out_features]. */
+/* linear: a sample of any shape, read as one vector -> [out_features]. Weights [out, in];
+ * transposed: [in, out]. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -6,7 +7,9 @@
 #include "op/product.h"
 
 static hu_shape weight_shape(const hu_linear_attrs *a, const hu_shape *in) {
-    return (hu_shape){2, {a->out_features, hu_shape_elements(in)}};
+    int64_t in_features = hu_shape_elements(in);
+    return a->transposed ? (hu_shape){2, {in_features, a->out_features}}
+                         : (hu_shape){2, {a->out_features, in_features}};
 }
 
 static hu_status linear_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -37,13 +40,14 @@ static hu_status linear_params(const void *attrs, const hu_shape *in, hu_param_d
 }
 
 hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
+    hu_shape weights = weight_shape(a, in);
     return (hu_product){
         .in_h = 1,
         .in_w = 1,
-        .in_c = hu_shape_elements(in),
+        .in_c = weights.extent[1],
         .out_h = 1,
         .out_w = 1,
-        .out_c = a->out_features,
+        .out_c = weights.extent[0],
         .kernel_h = 1,
         .kernel_w = 1,
         .stride_h = 1,

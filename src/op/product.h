@@ -5,7 +5,9 @@
 #define HU_OP_PRODUCT_H
 #include "op/op.h"
 
-/* The geometry of a node whose shapes were accepted by the op's shape function; hu_product_of knows
+/* The geometry of a transposed linear layer is that of the layer whose weights it uses.
+ *
+ * The geometry of a node whose shapes were accepted by the op's shape function; hu_product_of knows
  * the op by the rank of its weights. */
 hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);
 hu_product hu_product_linear(const hu_linear_attrs *attrs, const hu_shape *in);

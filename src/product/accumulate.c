@@ -1,9 +1,9 @@
 #include "product/accumulate.h"
 
 #include <omp.h>
-#include <string.h>
 
 #include "base/checked.h"
+#include "product/bias.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -123,7 +123,8 @@ static void make_job(const hu_product_facts *facts, hu_product_role role, int64_
     static void (*const make[])(const hu_product *, int64_t, job *) = {forward_job, input_grad_job,
                                                                        weight_grad_job};
     *j = (job){0};
-    j->task.accumulator = facts->accumulation->accumulator[role];
+    j->task.accumulator =
+        facts->accumulation->accumulator[hu_product_swapped(facts->transposed, role)];
     j->task.threads = 1;
     make[role](&facts->geometry, count, j);
 }
@@ -186,8 +187,9 @@ static void point(job *j, const float *a, const float *b, float *c) {
     j->task.c = c;
 }
 
-static hu_gemm_counts *counts_of(const hu_product_call *call, hu_product_role role) {
-    return call->counts ? &call->counts[role] : NULL;
+static hu_gemm_counts *counts_of(const hu_product_facts *facts, const hu_product_call *call,
+                                 hu_product_role role) {
+    return call->counts ? &call->counts[hu_product_swapped(facts->transposed, role)] : NULL;
 }
 
 static bool run_group(const job *j, int64_t group) {
@@ -217,18 +219,9 @@ static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
     } else {
         point(&j, call->dy, call->w, call->dx);
     }
-    j.task.counts = counts_of(call, role);
+    j.task.counts = counts_of(facts, call, role);
     j.task.scratch = call->scratch;
     return run_groups(&j, p->groups);
-}
-
-/* db [out_c] += the rows of dy [count, out_h, out_w, out_c], in order; the first chunk starts at 0.
- */
-static void add_bias_gradient(const hu_product *p, const hu_product_call *call) {
-    float *sum = call->db;
-    if (call->first == 0) memset(sum, 0, (size_t)p->out_c * sizeof *sum);
-    for (int64_t i = 0; i < call->count * p->out_h * p->out_w; i++)
-        for (int64_t c = 0; c < p->out_c; c++) sum[c] += call->dy[i * p->out_c + c];
 }
 
 /* Groups are shared out over the threads; sums of integers do not feel the order. */
@@ -266,8 +259,10 @@ static bool run_weight_grad(const hu_product_facts *facts, const hu_product_call
     make_job(facts, HU_PRODUCT_WEIGHT_GRAD, call->count, &j);
     point(&j, call->dy, call->x, call->dw);
     j.task.before = call->first * p->out_h * p->out_w;
-    j.task.counts = counts_of(call, HU_PRODUCT_WEIGHT_GRAD);
-    if (p->has_bias) add_bias_gradient(p, call);
+    j.task.counts = counts_of(facts, call, HU_PRODUCT_WEIGHT_GRAD);
+    if (p->has_bias)
+        hu_bias_add_rows(call->first == 0, call->count * p->out_h * p->out_w, p->out_c, call->dy,
+                         call->db);
     job_scratch(facts, HU_PRODUCT_WEIGHT_GRAD, &scratch_bytes);
     if (p->groups > 1)
         return run_weight_groups(&j, p, facts->threads, carry, scratch, scratch_bytes);

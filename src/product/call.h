@@ -8,6 +8,11 @@
 /* The fixed facts of the products of a layer. */
 typedef struct hu_product_facts {
     hu_product geometry;
+    /* A layer that applies the weights of another one backward (a tied decoder, a transposed
+     * convolution): geometry is the other layer's, x has the shape of its output, y that of its
+     * input. FORWARD is then computed as that layer's input gradient, and INPUT_GRAD as its
+     * forward product. */
+    bool transposed;
     const hu_accumulation *accumulation; /* borrowed; NULL: nothing chosen */
     bool needs[HU_PRODUCT_ROLES];        /* those that are ever asked for */
     hu_product_engine engine;
@@ -15,9 +20,11 @@ typedef struct hu_product_facts {
     int threads;   /* calls that may run at the same time */
 } hu_product_facts;
 
-/* One product on samples first .. first+count-1 of the batch. All arrays are plain and begin with
- * sample `first`. FORWARD reads x and writes y, INPUT_GRAD reads dy and writes dx, WEIGHT_GRAD
- * reads x and dy and writes dw and db; other pointers may be NULL. */
+/* The arrays of one product on samples first .. first+count-1 of the batch. All arrays are plain
+ * and begin with sample `first`. FORWARD reads x and writes y, INPUT_GRAD reads dy and writes dx,
+ * WEIGHT_GRAD reads x and dy and writes dw and db; other pointers may be NULL. w is read by
+ * products with a chosen accumulator alone, bias by these and by transposed layers: all others read
+ * `packed`. The shapes are those of a layer that is not transposed. */
 typedef struct hu_product_call {
     const float *x;    /* [count, in_h, in_w, in_c] */
     const float *w;    /* [out_c, kernel_h, kernel_w, in_c / groups] */
@@ -37,8 +44,17 @@ typedef struct hu_product_call {
                                accumulator; NULL: not counted */
 } hu_product_call;
 
+/* The same product seen from the other of two transposed layers. */
+static inline hu_product_role hu_product_swapped(bool transposed, hu_product_role role) {
+    if (!transposed || role == HU_PRODUCT_WEIGHT_GRAD) return role;
+    return role == HU_PRODUCT_FORWARD ? HU_PRODUCT_INPUT_GRAD : HU_PRODUCT_FORWARD;
+}
+
+/* Has the product that geometry calls `role` a chosen accumulator? The choice is made in the terms
+ * of the layer. */
 static inline bool hu_product_is_accumulated(const hu_product_facts *facts, hu_product_role role) {
-    return facts->accumulation && facts->accumulation->chosen[role];
+    return facts->accumulation &&
+           facts->accumulation->chosen[hu_product_swapped(facts->transposed, role)];
 }
 
 #endif

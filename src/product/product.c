@@ -5,14 +5,19 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "kernel/reduce/channel.h"
 #include "product/accumulate.h"
+#include "product/bias.h"
 #include "product/dense.h"
 #include "product/dnn.h"
 
 enum { ALIGNMENT = 64 };
 
+/* Inside, roles and shapes are those of facts.geometry: a transposed layer is turned round at the
+ * door, and its bias, which oneDNN and kernel/conv do not know, is computed there. */
 struct hu_products {
-    hu_product_facts facts;
+    hu_product_facts facts; /* geometry.has_bias is false where the door adds the bias */
+    bool door_has_bias;
     /* Products without a chosen accumulator: one of the two, or both NULL if there is none. */
     hu_dense *dense;
     hu_dnn *dnn;
@@ -72,6 +77,21 @@ static hu_status create_engine(hu_products *made) {
     return st;
 }
 
+static hu_product_role inner_role(const hu_products *products, hu_product_role role) {
+    return hu_product_swapped(products->facts.transposed, role);
+}
+
+/* The facts of a layer in the terms of its geometry. */
+static hu_products turned(const hu_product_facts *facts) {
+    hu_products made = {.facts = *facts};
+    if (!facts->transposed) return made;
+    made.door_has_bias = facts->geometry.has_bias;
+    made.facts.geometry.has_bias = false;
+    made.facts.needs[HU_PRODUCT_FORWARD] = facts->needs[HU_PRODUCT_INPUT_GRAD];
+    made.facts.needs[HU_PRODUCT_INPUT_GRAD] = facts->needs[HU_PRODUCT_FORWARD];
+    return made;
+}
+
 hu_status hu_products_create(const hu_product_facts *facts, hu_products **products) {
     void *block;
     *products = NULL;
@@ -80,7 +100,7 @@ hu_status hu_products_create(const hu_product_facts *facts, hu_products **produc
     st = hu_alloc(sizeof(hu_products), &block);
     if (st != HU_OK) return st;
     hu_products *made = block;
-    *made = (hu_products){.facts = *facts};
+    *made = turned(facts);
     st = create_engine(made);
     if (st == HU_OK)
         *products = made;
@@ -118,7 +138,17 @@ static size_t dnn_scratch_bytes(const hu_products *products, hu_product_role rol
     return hu_round_up(bytes, ALIGNMENT) + parameter_elements(&facts->geometry) * sizeof(float);
 }
 
-size_t hu_products_scratch_bytes(const hu_products *products, hu_product_role role) {
+/* Channels of a bias that the door computes. */
+static int64_t door_channels(const hu_products *products) {
+    return products->facts.geometry.in_c;
+}
+
+static size_t door_scratch_bytes(const hu_products *products, hu_product_role role) {
+    if (!products->door_has_bias || role != HU_PRODUCT_WEIGHT_GRAD) return 0;
+    return hu_channel_total_scratch_bytes(door_channels(products));
+}
+
+static size_t inner_scratch_bytes(const hu_products *products, hu_product_role role) {
     const hu_product_facts *facts = &products->facts;
     size_t accumulated = hu_accumulate_scratch_bytes(facts, role), bytes = 0;
     if (products->dnn)
@@ -126,6 +156,12 @@ size_t hu_products_scratch_bytes(const hu_products *products, hu_product_role ro
     else if (products->dense && !hu_product_is_accumulated(facts, role))
         bytes = hu_dense_scratch_bytes(&facts->geometry, products->dense, role, facts->chunk);
     return accumulated > bytes ? accumulated : bytes;
+}
+
+size_t hu_products_scratch_bytes(const hu_products *products, hu_product_role role) {
+    size_t inner = inner_scratch_bytes(products, inner_role(products, role));
+    size_t door = door_scratch_bytes(products, role);
+    return inner > door ? inner : door;
 }
 
 /* Of the weights alone. */
@@ -140,7 +176,8 @@ static bool packs_bias(const hu_products *products, hu_product_role role) {
     return products->dnn && role == HU_PRODUCT_FORWARD && products->facts.geometry.has_bias;
 }
 
-size_t hu_products_packed_bytes(const hu_products *products, hu_product_role role) {
+size_t hu_products_packed_bytes(const hu_products *products, hu_product_role asked) {
+    hu_product_role role = inner_role(products, asked);
     size_t bytes = packed_weight_bytes(products, role);
     if (bytes == 0 || !packs_bias(products, role)) return bytes;
     size_t bias_bytes = (size_t)products->facts.geometry.out_c * sizeof(float);
@@ -151,7 +188,8 @@ size_t hu_products_carry_bytes(const hu_products *products) {
     return hu_accumulate_carry_bytes(&products->facts);
 }
 
-const char *hu_products_impl(const hu_products *products, hu_product_role role) {
+const char *hu_products_impl(const hu_products *products, hu_product_role asked) {
+    hu_product_role role = inner_role(products, asked);
     bool by_dnn = products->dnn && !hu_product_is_accumulated(&products->facts, role);
     return by_dnn ? hu_dnn_impl(products->dnn, role) : "";
 }
@@ -172,9 +210,11 @@ static void pack_for_dnn(const hu_products *products, hu_product_role role, cons
     leave_one_thread(before);
 }
 
-void hu_products_pack(const hu_products *products, hu_product_role role, const float *w,
+void hu_products_pack(const hu_products *products, hu_product_role asked, const float *w,
                       const float *bias, void *packed) {
+    hu_product_role role = inner_role(products, asked);
     if (packed_weight_bytes(products, role) == 0) return;
+    if (!products->facts.geometry.has_bias) bias = NULL; /* none, or the door adds it */
     if (products->dnn)
         pack_for_dnn(products, role, w, bias, packed);
     else
@@ -226,7 +266,50 @@ static void spoil_outputs(const hu_product *p, hu_product_role role, const hu_pr
     if (p->has_bias) fill_with_nan(call->db, p->out_c);
 }
 
+static void run_inner(const hu_products *products, hu_product_role role,
+                      const hu_product_call *call) {
+    if (!run(products, role, call)) spoil_outputs(&products->facts.geometry, role, call);
+}
+
+/* The call in the terms of the other layer: what is the output here is the input there. The door
+ * computes the bias. */
+static hu_product_call turned_call(const hu_product_call *call) {
+    hu_product_call turned = *call;
+    turned.x = call->dy;
+    turned.y = call->dx;
+    turned.dy = call->x;
+    turned.dx = call->y;
+    turned.bias = NULL;
+    turned.db = NULL;
+    return turned;
+}
+
+/* The bias gradient in the order of the weight gradient: through the whole batch where an
+ * accumulator is chosen, else per chunk as in the op bias. */
+static void door_bias_gradient(const hu_products *products, const hu_product_call *call,
+                               int64_t rows) {
+    int64_t channels = door_channels(products);
+    if (hu_product_is_accumulated(&products->facts, HU_PRODUCT_WEIGHT_GRAD))
+        hu_bias_add_rows(call->first == 0, rows, channels, call->dy, call->db);
+    else
+        hu_channel_totals(rows, channels, call->dy, call->adds, call->scratch, call->db);
+}
+
+static void run_turned(const hu_products *products, hu_product_role role,
+                       const hu_product_call *call) {
+    const hu_product *p = &products->facts.geometry;
+    int64_t rows = call->count * p->in_h * p->in_w;
+    hu_product_call turned = turned_call(call);
+    run_inner(products, inner_role(products, role), &turned);
+    if (!products->door_has_bias) return;
+    if (role == HU_PRODUCT_FORWARD) hu_bias_add(rows, p->in_c, call->bias, call->y);
+    if (role == HU_PRODUCT_WEIGHT_GRAD && call->db) door_bias_gradient(products, call, rows);
+}
+
 void hu_products_run(const hu_products *products, hu_product_role role,
                      const hu_product_call *call) {
-    if (!run(products, role, call)) spoil_outputs(&products->facts.geometry, role, call);
+    if (products->facts.transposed)
+        run_turned(products, role, call);
+    else
+        run_inner(products, role, call);
 }

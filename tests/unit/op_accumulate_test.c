@@ -324,6 +324,35 @@ static void linear(void **state) {
     }
 }
 
+/* A layer that uses the weights [in, out]: the same terms in the same order, so the same bits and
+ * counts, each product with its own accumulator. */
+static void transposed_linear(void **state) {
+    (void)state;
+    static const char *const texts[] = {"fmac8:1/6/9", "fmac3:e4m3", "fmac8:e6m12"};
+    for (int i = 0; i < 4; i++) {
+        hu_linear_attrs a = {.out_features = 11, .has_bias = i % 2}, t = a;
+        hu_shape in = {1, {37}};
+        t.transposed = true;
+        product_case plain = case_make(&hu_op_linear, &a, in, hu_product_linear(&a, &in));
+        product_case c = case_transposed(&plain, &t);
+        hu_accumulation accumulation = everywhere(texts[0], HU_SEMANTICS_EXACT);
+        for (int r = 0; r < HU_PRODUCT_ROLES; r++)
+            accumulation.accumulator[r] =
+                everywhere(texts[r], HU_SEMANTICS_EXACT).accumulator[(r + i) % HU_PRODUCT_ROLES];
+        outcome expected = found_of(&plain, &accumulation, true, 3, 2);
+        outcome found = found_of(&c, &accumulation, true, 5, 3);
+        float *dw = zeroed(11 * 37, sizeof *dw);
+        transpose(37, 11, found.dw, dw);
+        memcpy(found.dw, dw, 11 * 37 * sizeof *dw);
+        same_outcome(&plain, &found, &expected);
+        hu_free(dw);
+        outcome_free(&expected);
+        outcome_free(&found);
+        hu_free(c.w);
+        case_free(&plain);
+    }
+}
+
 /* Small whole numbers: every order and every one of these accumulators gives the exact sums. */
 static void whole_numbers_are_exact(void **state) {
     (void)state;
@@ -389,6 +418,7 @@ int main(void) {
         cmocka_unit_test(strides_padding_and_dilation),
         cmocka_unit_test(groups),
         cmocka_unit_test(linear),
+        cmocka_unit_test(transposed_linear),
         cmocka_unit_test(whole_numbers_are_exact),
         cmocka_unit_test(products_are_chosen_one_by_one),
     };

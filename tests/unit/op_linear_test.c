@@ -36,6 +36,55 @@ static void images_are_read_as_vectors(void **state) {
     check_linear(3, true, (hu_shape){0, {0}});
 }
 
+/* The weight gradients of a transposed case become those of its plain one, chunk by chunk. */
+static void turn_gradients(const product_case *plain, run_result *r) {
+    int64_t in = plain->product.in_c, out = plain->product.out_c;
+    float *turned = zeroed((size_t)(r->chunks * in * out), sizeof *turned);
+    for (int64_t i = 0; i < r->chunks; i++)
+        transpose(in, out, r->dw + i * in * out, turned + i * in * out);
+    hu_free(r->dw);
+    r->dw = turned;
+}
+
+/* Right numbers; y and dx have the same terms in the same order as the plain layer's. */
+static void check_transposed(const product_case *plain, const product_case *c, bool same_bits) {
+    const hu_product *p = &plain->product;
+    for (int64_t chunk = 3; chunk <= SAMPLES; chunk += 5) {
+        run_result expected = run_case(plain, chunk, 1), found = run_case(c, chunk, 2);
+        turn_gradients(plain, &found);
+        compare_with_reference(plain, &found, chunk);
+        if (same_bits && !p->has_bias)
+            assert_same_floats(found.y, expected.y, SAMPLES * hu_product_out(p));
+        if (same_bits) assert_same_floats(found.dx, expected.dx, SAMPLES * hu_product_in(p));
+        if (same_bits) assert_same_floats(found.db, expected.db, found.chunks * p->out_c);
+        result_free(&expected);
+        result_free(&found);
+    }
+    product_case added = *c;
+    added.adds = true;
+    run_result sum = run_case(&added, 3, 1);
+    turn_gradients(plain, &sum);
+    sum.chunks = 1;
+    compare_with_reference(plain, &sum, SAMPLES);
+    result_free(&sum);
+}
+
+static void transposed_weights_give_the_same_layer(void **state) {
+    (void)state;
+    static const int64_t sizes[][2] = {{64, 10}, {33, 100}, {1, 1}, {513, 7}, {16, 256}};
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+        hu_linear_attrs a = {.out_features = sizes[i / 2][1], .has_bias = i % 2}, t = a;
+        t.transposed = true;
+        product_case plain = linear_case(&a, (hu_shape){1, {sizes[i / 2][0]}});
+        product_case c = case_transposed(&plain, &t);
+        check_transposed(&plain, &c, true);
+        c.engine = HU_ENGINE_ONEDNN;
+        check_transposed(&plain, &c, false);
+        hu_free(c.w);
+        case_free(&plain);
+    }
+}
+
 static void failing_allocations_leave_nothing(void **state) {
     (void)state;
     hu_linear_attrs a = {.out_features = 10, .has_bias = true};
@@ -58,6 +107,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_equal_the_reference),
         cmocka_unit_test(images_are_read_as_vectors),
+        cmocka_unit_test(transposed_weights_give_the_same_layer),
         cmocka_unit_test(failing_allocations_leave_nothing),
         cmocka_unit_test(wrong_attributes_are_named),
     };

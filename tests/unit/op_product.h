@@ -27,6 +27,7 @@ typedef struct product_case {
     int n_params;
     float *x, *dy, *w, *bias;
     hu_product_engine engine;
+    const float *door_bias; /* read behind begin, by transposed layers; else NULL */
     bool adds; /* all chunks into the first gradients, in order; one thread */
 } product_case;
 
@@ -59,6 +60,29 @@ static product_case case_make(const hu_op *op, const void *attrs, hu_shape in, h
     c.dy = random_floats(SAMPLES * hu_product_out(&product), 2);
     c.w = random_floats(hu_product_weights(&product), 3);
     c.bias = product.has_bias ? random_floats(product.out_c, 4) : NULL;
+    return c;
+}
+
+/* to [columns, rows] from [rows, columns] */
+static inline void transpose(int64_t rows, int64_t columns, const float *from, float *to) {
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) to[j * rows + i] = from[i * columns + j];
+}
+
+/* A plain linear layer, and the transposed one that computes the same: its weights are [in, out].
+ * The latter borrows all other arrays; free its w, then the plain case. */
+static inline product_case case_transposed(const product_case *plain,
+                                           const hu_linear_attrs *attrs) {
+    product_case c = *plain;
+    hu_param_decl params[HU_MAX_PARAMS];
+    int64_t in = plain->product.in_c, out = plain->product.out_c;
+    c.attrs = attrs;
+    assert_int_equal(c.op->params(attrs, &c.in, params, &c.n_params), HU_OK);
+    for (int i = 0; i < c.n_params; i++) c.param[i] = params[i].shape;
+    assert_true(c.param[0].extent[0] == in && c.param[0].extent[1] == out);
+    c.w = zeroed((size_t)(in * out), sizeof *c.w);
+    transpose(out, in, plain->w, c.w);
+    c.door_bias = plain->bias;
     return c;
 }
 
@@ -108,7 +132,7 @@ static void run_chunk(const product_case *c, const hu_node_info *info, void *sta
     const hu_product *p = &c->product;
     int64_t first = chunk * info->chunk, left = SAMPLES - first;
     const float *in[] = {c->x + first * hu_product_in(p)};
-    const float *dout[] = {c->dy + first * hu_product_out(p)}, *param[] = {NULL, NULL};
+    const float *dout[] = {c->dy + first * hu_product_out(p)}, *param[] = {NULL, c->door_bias};
     float *out[] = {r->y + first * hu_product_out(p)};
     float *din[] = {info->need_din[0] ? r->dx + first * hu_product_in(p) : NULL};
     int64_t to = c->adds ? 0 : chunk;
