@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <halfulp/tensor.h>
+
 #include "base/error.h"
 #include "base/nearest.h"
 
@@ -31,7 +33,8 @@ static hu_status expected(const hu_attribute *attribute, const char *value) {
     static const char *const texts[] = {[HU_ATTRIBUTE_WHOLE] = "a whole number",
                                         [HU_ATTRIBUTE_PAIR] = "a whole number, or two as 3x5",
                                         [HU_ATTRIBUTE_REAL] = "a number",
-                                        [HU_ATTRIBUTE_FLAG] = "on or off"};
+                                        [HU_ATTRIBUTE_FLAG] = "on or off",
+                                        [HU_ATTRIBUTE_SHAPE] = "extents as 7x7x16"};
     return hu_fail(HU_ERR_PARSE, "%s: found '%.60s', expected %s", attribute->name, value,
                    texts[attribute->kind]);
 }
@@ -61,10 +64,23 @@ static hu_status read_real(const hu_attribute *attribute, const char *value, voi
     return HU_OK;
 }
 
+static hu_status read_shape(const hu_attribute *attribute, const char *value, void *attrs) {
+    hu_shape *shape = member(attribute, attrs);
+    const char *at = value;
+    for (bool is_last = false; !is_last; shape->rank++) {
+        is_last = !strchr(at, 'x');
+        if (shape->rank == HU_MAX_RANK ||
+            !read_whole(&at, is_last ? '\0' : 'x', &shape->extent[shape->rank]))
+            return expected(attribute, value);
+    }
+    return HU_OK;
+}
+
 static hu_status read_value(const hu_attribute *attribute, const char *value, void *attrs) {
     int64_t *whole = member(attribute, attrs);
     const char *at = value;
     if (attribute->kind == HU_ATTRIBUTE_FLAG) return read_flag(attribute, value, attrs);
+    if (attribute->kind == HU_ATTRIBUTE_SHAPE) return read_shape(attribute, value, attrs);
     if (attribute->kind == HU_ATTRIBUTE_REAL) return read_real(attribute, value, attrs);
     bool is_pair = attribute->kind == HU_ATTRIBUTE_PAIR, is_two = is_pair && strchr(value, 'x');
     if (!read_whole(&at, is_two ? 'x' : '\0', &whole[0])) return expected(attribute, value);

@@ -10,7 +10,8 @@ typedef enum hu_attribute_kind {
     HU_ATTRIBUTE_WHOLE, /* int64_t */
     HU_ATTRIBUTE_PAIR, /* two int64_t, one behind the other: "3x5" is height 3, width 5; "3" both */
     HU_ATTRIBUTE_REAL, /* float */
-    HU_ATTRIBUTE_FLAG  /* bool: on, off */
+    HU_ATTRIBUTE_FLAG, /* bool: on, off */
+    HU_ATTRIBUTE_SHAPE /* hu_shape: "7x7x16"; must be given */
 } hu_attribute_kind;
 
 typedef struct hu_attribute {

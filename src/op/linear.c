@@ -63,6 +63,7 @@ hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
 static const hu_attribute linear_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_linear_attrs, out_features), NAN},
     {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_linear_attrs, has_bias), 1},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_linear_attrs, transposed), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 

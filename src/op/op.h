@@ -201,19 +201,32 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
 }
 
 /* X(identifier): const hu_op hu_op_<identifier>. The one list of operations. */
-#define HU_OP_LIST(X)                                                                              \
-    X(conv2d)                                                                                      \
-    X(linear)                                                                                      \
-    X(bias)                                                                                        \
-    X(batch_norm)                                                                                  \
-    X(relu)                                                                                        \
-    X(sigmoid)                                                                                     \
-    X(add)                                                                                         \
-    X(mul)                                                                                         \
-    X(concat)                                                                                      \
-    X(split)                                                                                       \
-    X(interleave) X(max_pool) X(avg_pool) X(global_avg_pool) X(flatten) X(dropout) X(log_softmax)  \
-        X(nll) X(mean)
+/* clang-format off */
+#define HU_OP_LIST(X) \
+    X(conv2d) \
+    X(linear) \
+    X(bias) \
+    X(batch_norm) \
+    X(relu) \
+    X(sigmoid) \
+    X(add) \
+    X(mul) \
+    X(concat) \
+    X(split) \
+    X(interleave) \
+    X(max_pool) \
+    X(avg_pool) \
+    X(global_avg_pool) \
+    X(flatten) \
+    X(reshape) \
+    X(dropout) \
+    X(log_softmax) \
+    X(nll) \
+    X(softmax_cross_entropy) \
+    X(mse) \
+    X(bce) \
+    X(mean)
+/* clang-format on */
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
 HU_OP_LIST(HU_OP_DECLARE)
@@ -237,6 +250,8 @@ typedef struct hu_conv_attrs {
 
 typedef struct hu_linear_attrs {
     int64_t out_features; /* the input of any shape is read as one vector per sample */
+    bool transposed;      /* y = x w with w [in, out], so that a decoder can use the weights of its
+                             encoder; the bias is then added at the end */
     bool has_bias;
     hu_init weight_init, bias_init;
 } hu_linear_attrs;
@@ -270,13 +285,5 @@ typedef struct hu_dropout_attrs {
 /* Stats of a loss's forward pass, sums over the batch in double: the losses before any rounding,
  * and what the loss's own metric needs (row losses: rows whose largest entry is the target). */
 enum { HU_LOSS_SUM, HU_LOSS_METRIC, HU_LOSS_STATS };
-
-/* nll: inputs [classes] log-probabilities and [] labels (as float32); output [] loss of the sample.
- */
-enum {
-    HU_NLL_LOSS_SUM = HU_LOSS_SUM,
-    HU_NLL_CORRECT = HU_LOSS_METRIC,
-    HU_NLL_STATS = HU_LOSS_STATS
-};
 
 #endif

@@ -1,7 +1,10 @@
-/* flatten: the same numbers as one vector per sample. */
+/* Views: the same numbers in another shape. flatten gives one vector per sample, reshape any shape
+ * of as many elements. */
+#include <math.h>
 #include <string.h>
 
-#include "op/op.h"
+#include "base/error.h"
+#include "op/shape.h"
 
 static hu_status flatten_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                hu_shape *out) {
@@ -17,11 +20,11 @@ static void move(const hu_op_call *call, float *to, const float *from) {
     if (to && to != from) memcpy(to, from, bytes);
 }
 
-static void flatten_forward(const hu_op_call *call) {
+static void view_forward(const hu_op_call *call) {
     move(call, call->out[0], call->in[0]);
 }
 
-static void flatten_backward(const hu_op_call *call) {
+static void view_backward(const hu_op_call *call) {
     move(call, call->din[0], call->dout[0]);
 }
 
@@ -31,5 +34,40 @@ const hu_op hu_op_flatten = {.name = "flatten",
                              .is_view = true,
                              .shape = flatten_shape,
                              .saves = HU_SAVE_NOTHING,
-                             .forward = flatten_forward,
-                             .backward = flatten_backward};
+                             .forward = view_forward,
+                             .backward = view_backward};
+
+static hu_status reshape_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                               hu_shape *out) {
+    enum { SHAPE_TEXT = 176 };
+    char found[SHAPE_TEXT], wanted[SHAPE_TEXT];
+    const hu_reshape_attrs *a = attrs;
+    (void)n_in;
+    hu_status st = hu_shape_check(&a->shape);
+    if (st != HU_OK) return st;
+    *n_out = 1;
+    out[0] = a->shape;
+    if (hu_shape_elements(in) == hu_shape_elements(&a->shape)) return HU_OK;
+    hu_shape_print(in, found, sizeof found);
+    hu_shape_print(&a->shape, wanted, sizeof wanted);
+    return hu_fail(HU_ERR_SHAPE,
+                   "reshape: the input is %s, which has another number of elements "
+                   "than %s",
+                   found, wanted);
+}
+
+static const hu_attribute reshape_attributes[] = {
+    {HU_ATTRIBUTE_SHAPE, "shape", offsetof(hu_reshape_attrs, shape), NAN},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_reshape = {.name = "reshape",
+                             .attrs_bytes = sizeof(hu_reshape_attrs),
+                             .min_in = 1,
+                             .max_in = 1,
+                             .is_view = true,
+                             .attributes = reshape_attributes,
+                             .shape = reshape_shape,
+                             .saves = HU_SAVE_NOTHING,
+                             .forward = view_forward,
+                             .backward = view_backward};

@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-#include "op/op.h"
+#include "op/loss.h"
+#include "op/shape.h"
 
 static hu_status read(const hu_op *op, const char *text, void *attrs) {
     if (attrs) memset(attrs, 0, op->attrs_bytes);
@@ -31,6 +32,13 @@ static void presets_fill_what_a_text_leaves_open(void **state) {
     assert_int_equal(read(&hu_op_dropout, "probability=0.25", &dropout), HU_OK);
     assert_true(dropout.probability == 0.25f);
     assert_int_equal(read(&hu_op_relu, "", NULL), HU_OK);
+    hu_reshape_attrs reshape;
+    const hu_shape image = {3, {28, 14, 2}};
+    assert_int_equal(read(&hu_op_reshape, "shape=28x14x2", &reshape), HU_OK);
+    assert_true(hu_shape_equal(&reshape.shape, &image));
+    hu_row_loss_attrs rows;
+    assert_int_equal(read(&hu_op_nll, "ignores=on ignored=-1", &rows), HU_OK);
+    assert_true(rows.ignores && rows.ignored == -1);
 }
 
 static void shapes_decide_what_is_usual(void **state) {
@@ -63,6 +71,10 @@ static void errors_say_what_was_found(void **state) {
     refuses(&hu_op_conv2d, "out=6 kernel=3 bias=maybe", HU_ERR_PARSE, "expected on or off");
     refuses(&hu_op_conv2d, "out", HU_ERR_PARSE, "expected NAME=VALUE");
     refuses(&hu_op_dropout, "probability=inf", HU_ERR_PARSE, "expected a number");
+    refuses(&hu_op_reshape, "", HU_ERR_ARGUMENT, "shape is missing");
+    refuses(&hu_op_reshape, "shape=", HU_ERR_PARSE, "expected extents as 7x7x16");
+    refuses(&hu_op_reshape, "shape=7x7x", HU_ERR_PARSE, "found '7x7x'");
+    refuses(&hu_op_reshape, "shape=1x1x1x1x1x1x1x1x1", HU_ERR_PARSE, "expected extents");
     refuses(&hu_op_relu, "slope=1", HU_ERR_UNKNOWN, "expected none");
 }
 

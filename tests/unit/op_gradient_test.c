@@ -3,8 +3,12 @@
 
 #include <stdio.h>
 
+#include "op/loss.h"
+#include "op/shape.h"
+
 typedef enum input_kind {
     NORMAL, /* smooth operations */
+    SHARES, /* the same; input 1 lies between 0.1 and 0.9 */
     SPACED  /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
 
@@ -64,6 +68,9 @@ static const hu_conv_attrs depthwise = {.out_channels = 8,
                                         .groups = 8};
 static const hu_linear_attrs linear = {.out_features = 6, .has_bias = true};
 static const hu_linear_attrs linear_only = {.out_features = 3};
+static const hu_linear_attrs transposed = {.out_features = 7, .transposed = true, .has_bias = true};
+static const hu_reshape_attrs reshape = {SHAPE(4, 15)};
+static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 2};
 
 static const gradient_case cases[] = {
     {&hu_op_conv2d, &conv, NORMAL, 1, {SHAPE(5, 6, 3)}, false, 0.02f},
@@ -71,6 +78,7 @@ static const gradient_case cases[] = {
     {&hu_op_conv2d, &depthwise, NORMAL, 1, {SHAPE(5, 5, 8)}, false, 0.02f},
     {&hu_op_linear, &linear, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_linear, &linear_only, NORMAL, 1, {SHAPE(2, 3, 2)}, false, 0.02f},
+    {&hu_op_linear, &transposed, NORMAL, 1, {SHAPE(9)}, false, 0.02f},
     {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(3, 2, 5)}, false, 0.02f},
     {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(17)}, false, 0.02f},
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(3, 3, 4)}, false, 0.02f},
@@ -96,10 +104,16 @@ static const gradient_case cases[] = {
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_reshape, &reshape, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_dropout, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(2, 3)}, false, 0.02f},
     {&hu_op_nll, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
+    {&hu_op_nll, &ignoring, NORMAL, 2, {SHAPE(3, 2, 5), SHAPE(3, 2)}, true, 0.02f},
+    {&hu_op_softmax_cross_entropy, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
+    {&hu_op_softmax_cross_entropy, &ignoring, NORMAL, 2, {SHAPE(4, 5), SHAPE(4)}, true, 0.02f},
+    {&hu_op_bce, NULL, SHARES, 2, {SHAPE(2, 9), SHAPE(2, 9)}, false, 0.02f},
+    {&hu_op_mse, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
 };
 enum { CASES = sizeof cases / sizeof cases[0], BATCH = 11, CHUNK = 4, PROBES = 24 };
 
@@ -150,9 +164,13 @@ static void check_gradient(drive *d, const char *what, int which, float *x, cons
 static void open_case(drive *d, const gradient_case *g) {
     drive_open(d, g->op, g->attrs, g->n_in, g->in, BATCH, CHUNK);
     if (g->kind == SPACED) fill_spaced(d->in[0], drive_in_elements(d, 0));
+    hu_random_key key = {.seed = 5};
+    for (int64_t i = 0; g->kind == SHARES && i < drive_in_elements(d, 1); i++)
+        d->in[1][i] = 0.1f + 0.8f * hu_random_uniform(&key, (uint64_t)i);
     if (g->labels) {
         d->need_din[1] = false;
-        for (int64_t s = 0; s < BATCH; s++) d->in[1][s] = (float)(s * 7 % hu_shape_elements(g->in));
+        for (int64_t r = 0; r < drive_in_elements(d, 1); r++)
+            d->in[1][r] = (float)(r * 7 % g->in[0].extent[g->in[0].rank - 1]);
     }
 }
 

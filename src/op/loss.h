@@ -1,0 +1,33 @@
+/* op/loss.h - attributes of the losses, and what all losses share.
+ *
+ * Every loss gives one number per sample, computed in double in the order of the elements and
+ * rounded once. It is the sum over the sample's units: the counted rows of a row loss, or the one
+ * unit that the sample is. dout[0] is the gradient that one unit starts with: loss scale x weight
+ * of the loss / units of the whole batch. Then the mean over all units is what is minimised.
+ */
+#ifndef HU_OP_LOSS_H
+#define HU_OP_LOSS_H
+#include <string.h>
+
+#include "op/op.h"
+
+/* nll and softmax_cross_entropy. in[0] [.., classes]: log-probabilities or logits, one row for each
+ * element of in[1] [..]: the class of the row, as float32. A row whose target is the ignored value
+ * takes no part: no loss, gradient 0, not counted. All zero (or NULL): no target is ignored. */
+typedef struct hu_row_loss_attrs {
+    bool ignores;
+    float ignored;
+} hu_row_loss_attrs;
+
+/* The record functions that keep the sums of HU_LOSS_STATS. */
+size_t hu_loss_stats_count(const hu_node_info *info);
+size_t hu_loss_partial_count(const hu_node_info *info, hu_pass pass);
+void hu_loss_finish(const hu_op_call *call, hu_pass pass);
+
+/* The fields of a record that all losses have. They save both inputs, unless said otherwise. */
+#define HU_LOSS_RECORD                                                                             \
+    .min_in = 2, .max_in = 2, .reduce_after_forward = true, .is_loss = true,                       \
+    .stats_count = hu_loss_stats_count, .partial_count = hu_loss_partial_count,                    \
+    .finish = hu_loss_finish
+
+#endif
