@@ -1,5 +1,7 @@
 #include "engine/backward.h"
 
+#include <string.h>
+
 #include "engine/call.h"
 #include "engine/facts.h"
 #include "engine/record.h"
@@ -27,23 +29,51 @@ static void sum_dparams(hu_run *run, uint32_t n) {
     }
 }
 
-/* The parameter gradients of a node are complete: sums, records, rounds and stores them. */
+/* Rounds and stores a complete contribution x to a parameter's gradient, or the sum of them. */
+static void store_gradient(hu_run *run, hu_slot *slot, uint32_t tally, hu_value_id param,
+                           const float *x) {
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    hu_record_whole(run, tally, slot->elements, x);
+    hu_scale_set_from_row(slot, x, hu_is_step(run));
+    hu_slot_store_row(slot, &run->context, x, &counts);
+    hu_tally_add(run, slot->edge, &counts, param, true);
+}
+
+/* Adds the stored contributions to a parameter's gradient in consumer order, each element by one
+ * thread. sum: room for the parameter's elements. */
+static void sum_contributions(const hu_run *run, hu_value_id param, float *sum) {
+    enum { BLOCK = 4096 };
+    uint32_t count = hu_contribution_count(run->graph, param);
+    int64_t elements = run->graph->value[param].elements;
+#pragma omp parallel for num_threads(run->options.threads) if (elements > BLOCK) schedule(static)
+    for (int64_t first = 0; first < elements; first += BLOCK) {
+        int64_t n = elements - first < BLOCK ? elements - first : BLOCK;
+        float scratch[BLOCK];
+        for (uint32_t k = 0; k < count; k++) {
+            const hu_slot *slot = &run->grad[hu_contribution_use(run->graph, param, k)];
+            const float *x = hu_storage_read_part(&slot->storage, slot->data, first, n, scratch);
+            for (int64_t i = 0; i < n; i++) sum[first + i] = k == 0 ? x[i] : sum[first + i] + x[i];
+        }
+    }
+}
+
+/* The parameter gradients of a node are complete: adds the chunks' parts, rounds and stores. The
+ * last contribution to a parameter with several uses lets their sum follow. */
 static void store_dparams(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     float *dparam[HU_MAX_PARAMS];
-    hu_round_counts counts;
     if (run->exec[n].dpartial == HU_NONE) return;
     if (hu_dparam_per_chunk(run, n)) sum_dparams(run, n);
     hu_point_dparams(run, n, 0, dparam);
     for (int j = 0; j < node->n_params; j++) {
-        hu_slot *slot = &run->grad[node->first_use + (uint32_t)(node->n_in + j)];
+        uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
+        hu_value_id param = node->param[j];
         if (!dparam[j]) continue;
-        hu_round_counts_clear(&counts);
-        hu_record_whole(run, hu_tally_of_use(run, node->first_use + (uint32_t)(node->n_in + j)),
-                        slot->elements, dparam[j]);
-        hu_scale_set_from_row(slot, dparam[j], hu_is_step(run));
-        hu_slot_store_row(slot, &run->context, dparam[j], &counts);
-        hu_tally_add(run, slot->edge, &counts, node->param[j], true);
+        store_gradient(run, &run->grad[use], hu_tally_of_use(run, use), param, dparam[j]);
+        if (!hu_contribution_completes(run, use)) continue;
+        sum_contributions(run, param, dparam[j]); /* what it held is stored now */
+        store_gradient(run, &run->grad_sum[param], hu_tally_of_sum(run, param), param, dparam[j]);
     }
 }
 
@@ -144,6 +174,7 @@ static void backward_node(hu_run *run, uint32_t n) {
 }
 
 void hu_backward_run(hu_run *run) {
+    memset(run->has_contributed, 0, run->graph->use_count * sizeof *run->has_contributed);
     for (uint32_t n = run->graph->node_count; n-- > 0 && !run->overflowed;)
         if (run->graph->node[n].needs_backward) backward_node(run, n);
 }

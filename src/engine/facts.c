@@ -34,6 +34,16 @@ bool hu_overwrites_input(const hu_run *run, const hu_node *node) {
            run->exec[value->producer].is_lazy && run->is_virtual[in] && !(node->op->saves & 1u);
 }
 
+bool hu_contribution_completes(hu_run *run, uint32_t use) {
+    hu_value_id v = run->graph->use[use].value;
+    const hu_value_info *value = &run->graph->value[v];
+    run->has_contributed[use] = true;
+    if (!hu_is_summed_parameter(run->graph, v)) return false;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        if (!run->has_contributed[value->uses[k]]) return false;
+    return true;
+}
+
 void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam) {
     const hu_node *node = &run->graph->node[n];
     float *place = hu_buffer_data(run, run->exec[n].dpartial);

@@ -33,6 +33,16 @@ bool hu_remakes_mask(const hu_run *run, uint32_t n);
 /* True if the array of input 0 may be overwritten: nobody else reads it. */
 bool hu_overwrites_input(const hu_run *run, const hu_node *node);
 
+/* The slot that holds the gradient of a parameter when it is complete. */
+static inline hu_slot *hu_param_gradient(const hu_run *run, hu_value_id param) {
+    return hu_is_summed_parameter(run->graph, param) ? &run->grad_sum[param]
+                                                     : &run->grad[run->graph->value[param].uses[0]];
+}
+
+/* Notes that a use of a parameter has brought its contribution. True if the gradient is a sum, and
+ * this was the last that it needs. */
+bool hu_contribution_completes(hu_run *run, uint32_t use);
+
 /* Points dparam at partial gradient number `partial` of a node. */
 void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam);
 

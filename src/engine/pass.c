@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "engine/backward.h"
+#include "engine/facts.h"
 #include "engine/forward.h"
 #include "engine/record.h"
 #include "engine/scale.h"
@@ -66,6 +67,6 @@ hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {
 
 const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
                                float *scratch) {
-    const hu_slot *slot = &run->grad[run->graph->value[param].uses[0]];
+    const hu_slot *slot = hu_param_gradient(run, param);
     return hu_storage_read_part(&slot->storage, slot->data, first, count, scratch);
 }

@@ -83,7 +83,7 @@ typedef struct hu_run {
     hu_run_options options;
     hu_slot *value;      /* [value_count] */
     hu_slot *grad;       /* [use_count] */
-    hu_slot *grad_sum;   /* [value_count] rounding only */
+    hu_slot *grad_sum;   /* [value_count] rounding only, but for parameters with several uses */
     hu_exec *exec;       /* [node_count] */
     uint32_t *made_in;   /* [value_count] region whose forward visits make a lazy value first */
     uint32_t *stored_as; /* [use_count] use whose stored contribution is the same, or itself */
@@ -92,9 +92,10 @@ typedef struct hu_run {
     uint32_t buffer_count, buffer_capacity;
     unsigned char *arena;
     size_t arena_bytes, scratch_bytes;
-    hu_thread *thread; /* [options.threads] */
-    void **pointers;   /* argument arrays of all calls */
-    uint32_t *history; /* maxima of earlier steps (engine/scale.h); NULL: no scale is delayed */
+    hu_thread *thread;     /* [options.threads] */
+    void **pointers;       /* argument arrays of all calls */
+    bool *has_contributed; /* [use_count] of parameters: in the present backward pass */
+    uint32_t *history;     /* maxima of earlier steps (engine/scale.h); NULL: no scale is delayed */
     uint32_t history_words;
     hu_histogram *histogram;  /* [hu_tally_count] (engine/record.h); NULL: nothing is recorded */
     uint64_t record_step;     /* step that the histograms are of */

@@ -121,18 +121,49 @@ static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shape
     return HU_OK;
 }
 
-static hu_status add_params(hu_graph *graph, uint32_t id, const char *prefix,
-                            const hu_param_decl *list) {
-    hu_node *node = &graph->node[id];
+/* Who a node's parameters are: new ones with names PREFIX.suffix, or shared ones. */
+typedef struct params_of {
+    const char *prefix;        /* NULL: the node's name */
+    const hu_value_id *shared; /* NULL: none is */
+} params_of;
+
+static hu_status check_shared(const hu_graph *graph, hu_value_id id, const hu_param_decl *decl) {
+    char found[128], expected[128];
+    hu_value_role role = decl->trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
+    if (id >= graph->value_count || graph->value[id].role != role)
+        return hu_fail(HU_ERR_ARGUMENT, "'%s' cannot be shared as %s: it is no %s",
+                       id < graph->value_count ? graph->value[id].name : "?", decl->suffix,
+                       decl->trained ? "trained parameter" : "running statistic");
+    if (hu_shape_equal(&graph->value[id].shape, &decl->shape)) return HU_OK;
+    hu_shape_print(&graph->value[id].shape, found, sizeof found);
+    hu_shape_print(&decl->shape, expected, sizeof expected);
+    return hu_fail(HU_ERR_SHAPE, "'%s' cannot be shared as %s: found %s, expected %s",
+                   graph->value[id].name, decl->suffix, found, expected);
+}
+
+static hu_status add_param(hu_graph *graph, uint32_t id, const char *prefix,
+                           const hu_param_decl *decl, hu_value_id *param) {
     char name[2 * HU_NAME_BYTES];
-    for (int j = 0; j < node->n_params; j++) {
-        snprintf(name, sizeof name, "%s.%s", prefix ? prefix : node->name, list[j].suffix);
-        hu_value_role role = list[j].trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
-        hu_status st = hu_graph_add_value(graph, name, &list[j].shape, role, &node->param[j]);
-        if (st != HU_OK) return st;
-        graph->value[node->param[j]].init = list[j].init;
+    snprintf(name, sizeof name, "%s.%s", prefix ? prefix : graph->node[id].name, decl->suffix);
+    hu_value_role role = decl->trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
+    hu_status st = hu_graph_add_value(graph, name, &decl->shape, role, param);
+    if (st == HU_OK) graph->value[*param].init = decl->init;
+    return st;
+}
+
+static hu_status add_params(hu_graph *graph, uint32_t id, const params_of *of,
+                            const hu_param_decl *list) {
+    hu_status st = HU_OK;
+    for (int j = 0; j < graph->node[id].n_params; j++) {
+        hu_value_id param = of->shared ? of->shared[j] : HU_NONE;
+        if (param == HU_NONE)
+            HU_TRY(add_param(graph, id, of->prefix, &list[j], &param));
+        else
+            HU_TRY(check_shared(graph, param, &list[j]));
+        graph->node[id].param[j] = param;
     }
-    return HU_OK;
+done:
+    return st;
 }
 
 /* Allocates the arrays of a new node and copies what the caller gave. */
@@ -179,7 +210,7 @@ done:
     return st;
 }
 
-hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
+static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, const params_of *of,
                          const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs) {
     hu_status st = HU_OK;
     hu_shape out[HU_MAX_OUTPUTS];
@@ -194,7 +225,7 @@ hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, con
     graph->node[id] = node;
     HU_TRY(fill_node(&graph->node[id], op, name, attrs, in));
     HU_TRY(add_outputs(graph, id, out));
-    HU_TRY(add_params(graph, id, prefix, list));
+    HU_TRY(add_params(graph, id, of, list));
     hu_node *made = &graph->node[id];
     made->first_use = graph->use_count;
     for (int i = 0; i < n_in; i++) HU_TRY(add_use(graph, id, i, in[i]));
@@ -207,6 +238,19 @@ done:
     hu_free(in_shapes);
     if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
     return HU_OK;
+}
+
+hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
+                         const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs) {
+    const params_of of = {.prefix = prefix};
+    return declare(graph, op, name, &of, attrs, n_in, in, outputs);
+}
+
+hu_status hu_graph_share(hu_graph *graph, const hu_op *op, const char *name, const void *attrs,
+                         int n_in, const hu_value_id *in, const hu_value_id *params,
+                         hu_value_id *outputs) {
+    const params_of of = {.shared = params};
+    return declare(graph, op, name, &of, attrs, n_in, in, outputs);
 }
 
 static hu_status check_facts(const hu_graph *graph, const hu_node_facts *facts) {
@@ -399,6 +443,10 @@ uint32_t hu_contribution_use(const hu_graph *graph, hu_value_id v, uint32_t k) {
     return value->uses[i];
 }
 
+bool hu_is_summed_parameter(const hu_graph *graph, hu_value_id v) {
+    return graph->value[v].role == HU_VALUE_PARAMETER && hu_contribution_count(graph, v) > 1;
+}
+
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
     const hu_name_entry *entry = hu_name_table_find(&graph->names, name);
     return entry ? entry->id : HU_NONE;
@@ -406,7 +454,10 @@ hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
 
 void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer) {
     static const char suffix[] = ".weight";
-    const char *name = node->n_params > 0 ? graph->value[node->param[0]].name : node->name;
+    const hu_value_info *weight = node->n_params > 0 ? &graph->value[node->param[0]] : NULL;
+    bool is_own =
+        weight && (!weight->uses || &graph->node[graph->use[weight->uses[0]].node] == node);
+    const char *name = is_own ? weight->name : node->name;
     snprintf(layer, HU_NAME_BYTES, "%s", name);
     size_t length = strlen(layer), tail = sizeof suffix - 1;
     if (length > tail && strcmp(layer + length - tail, suffix) == 0) layer[length - tail] = '\0';

@@ -103,6 +103,17 @@ hu_status hu_graph_target(hu_graph *graph, const char *name, const hu_shape *sha
 hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
                          const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs);
 
+/* Declares a node that works with parameters of other nodes: tied weights, a network that is
+ * applied twice. A trained parameter has one gradient, the sum over its uses in consumer order;
+ * nodes that share running statistics update them in the order of the nodes.
+ *
+ *   params  [the op's parameters] existing ids, or HU_NONE: one of its own, as hu_graph_apply
+ *
+ * As hu_graph_apply; HU_ERR_SHAPE or HU_ERR_ARGUMENT for a value that is no such parameter. */
+hu_status hu_graph_share(hu_graph *graph, const hu_op *op, const char *name, const void *attrs,
+                         int n_in, const hu_value_id *in, const hu_value_id *params,
+                         hu_value_id *outputs);
+
 /* The connections of a node whose outputs and parameters are values already. */
 typedef struct hu_node_facts {
     int n_in, n_out, n_params;
@@ -159,7 +170,11 @@ bool hu_use_has_gradient(const hu_graph *graph, uint32_t use);
 uint32_t hu_contribution_count(const hu_graph *graph, hu_value_id value);
 uint32_t hu_contribution_use(const hu_graph *graph, hu_value_id value, uint32_t k);
 
-/* The layer that a node belongs to: its name, or the prefix of its weights where that is another
+/* True for a trained parameter with several uses: its gradient is a sum with a place of its own. */
+bool hu_is_summed_parameter(const hu_graph *graph, hu_value_id value);
+
+/* The layer that a node belongs to: its name, or the prefix of its own weights where that is
+ * another
  * ("fc" of node "fc.product"). layer: room for HU_NAME_BYTES. */
 void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer);
 

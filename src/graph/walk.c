@@ -38,7 +38,9 @@ static void walk_backward(hu_walk *walk) {
             put(walk, HU_TENSOR_SUM, node->out[i]);
         for (int k = 0; k < node->n_in + node->n_params; k++) {
             hu_value_id v = graph->use[node->first_use + (uint32_t)k].value;
-            if (last_to_bring(graph, v) == n) put(walk, HU_TENSOR_GRADIENT, v);
+            if (last_to_bring(graph, v) != n) continue;
+            put(walk, HU_TENSOR_GRADIENT, v);
+            if (hu_is_summed_parameter(graph, v)) put(walk, HU_TENSOR_SUM, v);
         }
     }
 }

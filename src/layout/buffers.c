@@ -74,6 +74,12 @@ static hu_status gradient_buffers(hu_run *run) {
                           is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT,
                           &slot->buffer));
     }
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        hu_slot *slot = &run->grad_sum[v];
+        if (hu_is_summed_parameter(graph, v))
+            HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, 1), HU_BUFFER_WEIGHT_GRADIENT,
+                              &slot->buffer));
+    }
 done:
     return st;
 }
@@ -160,7 +166,10 @@ static void point_slot(hu_run *run, hu_slot *slot) {
 
 static void point_slots(hu_run *run, size_t scratch_offset) {
     const hu_graph *graph = run->graph;
-    for (hu_value_id v = 0; v < graph->value_count; v++) point_slot(run, &run->value[v]);
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        point_slot(run, &run->value[v]);
+        point_slot(run, &run->grad_sum[v]);
+    }
     for (uint32_t u = 0; u < graph->use_count; u++) point_slot(run, &run->grad[u]);
     for (int t = 0; t < run->options.threads; t++)
         run->thread[t].scratch = run->arena + scratch_offset + (size_t)t * run->scratch_bytes;

@@ -30,14 +30,25 @@ static void rehearse_visit(hu_run *run, uint32_t n, hu_pass pass, void (*step)(h
     step(&visit);
 }
 
+/* The contributions to a parameter's gradient are added. */
+static void rehearse_sum(hu_run *run, hu_value_id param) {
+    const hu_value_info *value = &run->graph->value[param];
+    for (uint32_t k = 0; k < value->use_count; k++)
+        hu_rehearse_buffer(run, run->grad[value->uses[k]].buffer);
+    hu_rehearse_buffer(run, run->grad_sum[param].buffer);
+}
+
 /* The chunks of a node are done: its partial results are merged, its parameter gradients stored. */
 static void rehearse_finish(hu_run *run, uint32_t n, hu_pass pass) {
     const hu_node *node = &run->graph->node[n];
     hu_rehearse_buffer(run, run->exec[n].partial[pass]);
     hu_rehearse_buffer(run, run->exec[n].stats);
     if (pass == HU_BACKWARD) hu_rehearse_buffer(run, run->exec[n].dpartial);
-    for (int j = 0; j < node->n_params && pass == HU_BACKWARD; j++)
-        hu_rehearse_buffer(run, run->grad[node->first_use + (uint32_t)(node->n_in + j)].buffer);
+    for (int j = 0; j < node->n_params && pass == HU_BACKWARD; j++) {
+        uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
+        hu_rehearse_buffer(run, run->grad[use].buffer);
+        if (hu_contribution_completes(run, use)) rehearse_sum(run, node->param[j]);
+    }
 }
 
 static void rehearse_guests(hu_run *run, uint32_t n, hu_pass pass) {
@@ -108,9 +119,9 @@ done:
 static void keep_until_update(hu_run *run) {
     const hu_graph *graph = run->graph;
     run->rehearsal.time = hu_time_update(graph);
-    for (uint32_t u = 0; u < graph->use_count; u++)
-        if (graph->value[graph->use[u].value].role == HU_VALUE_PARAMETER)
-            hu_rehearse_buffer(run, run->grad[u].buffer);
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (graph->value[v].role == HU_VALUE_PARAMETER && graph->value[v].use_count > 0)
+            hu_rehearse_buffer(run, hu_param_gradient(run, v)->buffer);
 }
 
 /* What no step has used needs no memory. */

@@ -41,6 +41,14 @@ static void clear_points(hu_edge_table *edges) {
     for (uint32_t u = 0; u < edges->use_count; u++) edges->grad[u].quantizer = (hu_quantizer){0};
 }
 
+/* True if the scheme rounds the sum of a gradient's contributions again. Of parameters, those with
+ * several uses have such a sum. */
+static bool rounds_sum(const hu_precision *precision, const hu_graph *graph, hu_value_id v) {
+    if (precision->scheme == HU_SCHEME_LEE) return false;
+    return graph->value[v].role == HU_VALUE_PARAMETER ? graph->value[v].use_count > 1
+                                                      : rounds_value(precision->scheme, graph, v);
+}
+
 static void write_points(const hu_precision *precision, const hu_graph *graph, bool signals,
                          hu_edge_table *edges) {
     hu_quantizer act = precision->role[HU_ROLE_ACT], weight = precision->role[HU_ROLE_WEIGHT];
@@ -52,8 +60,11 @@ static void write_points(const hu_precision *precision, const hu_graph *graph, b
         if (role == HU_VALUE_PARAMETER || role == HU_VALUE_BUFFER) continue;
         if (!rounds_value(precision->scheme, graph, v)) continue;
         edges->value[v].quantizer = act;
-        if (precision->scheme != HU_SCHEME_LEE) edges->grad_sum[v].quantizer = grad;
+        if (rounds_sum(precision, graph, v)) edges->grad_sum[v].quantizer = grad;
     }
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (graph->value[v].role == HU_VALUE_PARAMETER && rounds_sum(precision, graph, v))
+            edges->grad_sum[v].quantizer = wgrad;
     for (uint32_t u = 0; u < graph->use_count; u++) {
         hu_value_id v = graph->use[u].value;
         if (graph->value[v].role == HU_VALUE_PARAMETER)
@@ -95,8 +106,7 @@ static uint32_t apply_to_value(const hu_precision *precision, const hu_precision
         return matched;
     if (!may_round(precision, rule, graph, v, grad_name)) return matched + 1;
     for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
-    bool sums = precision->scheme != HU_SCHEME_LEE && !is_param;
-    if (sums && rounds_value(precision->scheme, graph, v)) edges->grad_sum[v].quantizer = grad;
+    if (rounds_sum(precision, graph, v)) edges->grad_sum[v].quantizer = grad;
     return matched + 1;
 }
 
@@ -128,7 +138,7 @@ static void lower(const hu_precision *precision, const hu_graph *graph, hu_value
     if (!low->gradient[v] || !hu_quantizer_rounds(there)) return;
     hu_quantizer grad = in_direction(there, true, signals);
     for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
-    if (precision->scheme != HU_SCHEME_LEE && !is_param) edges->grad_sum[v].quantizer = grad;
+    if (rounds_sum(precision, graph, v)) edges->grad_sum[v].quantizer = grad;
 }
 
 static hu_status assign(const hu_precision *precision, const hu_graph *graph, int64_t batch,
