@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
             fprintf(stderr, "found '%s', expected key=value\n", argv[i]);
             return 2;
         }
-    hu_status st = hu_training_open(settings, count, NULL, &training);
+    hu_status st = hu_training_open(NULL, settings, count, NULL, &training);
     if (st != HU_OK) return fail(st);
     while (st == HU_OK && hu_training_step(training) < hu_training_steps(training)) {
         hu_step step = {.size = sizeof step};

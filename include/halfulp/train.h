@@ -11,6 +11,7 @@
 #include <halfulp/data.h>
 #include <halfulp/round.h>
 #include <halfulp/status.h>
+#include <halfulp/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,10 +22,45 @@ typedef struct hu_setting {
     const char *key, *value;
 } hu_setting;
 
+/* A network that the program declares. Its loss comes with the task of the training. */
+typedef struct hu_net hu_net;
+
+/* A value of a network: an input, or what an operation makes. */
+typedef uint32_t hu_value;
+
+enum { HU_NET_OUTPUTS = 8 }; /* most outputs of an operation */
+
+/* An empty network; owner frees with hu_net_free. */
+HU_API hu_status hu_net_create(hu_net **net);
+HU_API void hu_net_free(hu_net *net);
+
+/* Declares an input: the name is the task's ("input" for all so far), sample the shape of one
+ * sample, images as [height, width, channels]. */
+HU_API hu_status hu_net_input(hu_net *net, const char *name, const hu_shape *sample,
+                              hu_value *value);
+
+/* Declares an operation.
+ *
+ *   op          "conv2d", "linear", "relu", "batch_norm", "max_pool", "add", ... (src/op/op.h)
+ *   name        unique; its outputs are called NAME.out, its parameters NAME.weight, NAME.bias
+ *   attributes  "out=64 kernel=3x3 pad=1 bias=off"; NULL and "": what is usual
+ *   in          [n_in] values declared before
+ *   outputs     room for HU_NET_OUTPUTS; those that the operation has are set
+ *
+ * Shapes are checked at once. HU_ERR_UNKNOWN with the nearest operations or attributes;
+ * HU_ERR_SHAPE naming the operation, found and expected; HU_ERR_ARGUMENT, HU_ERR_PARSE,
+ * HU_ERR_LIMIT. After HU_ERR_SHAPE and later the network can only be freed. */
+HU_API hu_status hu_net_apply(hu_net *net, const char *op, const char *name, const char *attributes,
+                              size_t n_in, const hu_value *in, hu_value *outputs);
+
+/* Says which value predicts: class scores for the task classify. */
+HU_API hu_status hu_net_head(hu_net *net, hu_value value);
+
 typedef struct hu_training hu_training;
 
 /* Plans a training and draws its weights.
  *
+ *   net       NULL: the model that the settings name. Borrowed: may be freed or changed afterwards
  *   settings  [count] as `halfulp train` takes them, in any order; what is left open, the recipe of
  *             the model decides. So {"model", "cnn-s"}, {"seed", "1"} ends with the weights of
  *             `halfulp train model=cnn-s seed=1`
@@ -33,9 +69,9 @@ typedef struct hu_training hu_training;
  *
  * HU_ERR_UNKNOWN with the nearest names for a key, a model, a format, ...; HU_ERR_PARSE for a
  * value; HU_ERR_ARGUMENT for what does not fit together; HU_ERR_MEMORY; those of hu_dataset_open.
- * Proof: tests/unit/session_training_test.c, tests/program/example_test.py. */
-HU_API hu_status hu_training_open(const hu_setting *settings, size_t count, const hu_dataset *data,
-                                  hu_training **training);
+ * Proof: tests/unit/session_training_test.c, session_net_test.c, tests/program/example_test.py. */
+HU_API hu_status hu_training_open(const hu_net *net, const hu_setting *settings, size_t count,
+                                  const hu_dataset *data, hu_training **training);
 
 /* Frees a training; NULL is allowed. */
 HU_API void hu_training_close(hu_training *training);

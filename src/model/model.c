@@ -33,7 +33,7 @@ hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_f
     hu_status st = HU_OK;
     const hu_model *model;
     *choice = (hu_task_choice){.task = task, .loss = loss};
-    HU_TRY(hu_model_find(name, &model));
+    if (!task) HU_TRY(hu_model_find(name, &model));
     if (!task) HU_TRY(hu_task_find(model->task, &choice->task));
     if (!loss) HU_TRY(hu_task_loss(choice->task, "auto", &choice->loss));
     HU_TRY(hu_task_fit(choice->task, dataset, &choice->shapes));
@@ -43,9 +43,9 @@ done:
 
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     hu_status st = HU_OK;
-    const hu_model *model;
+    const hu_model *model = NULL;
     *graph = NULL;
-    HU_TRY(hu_model_find(options->name, &model));
+    if (!options->own) HU_TRY(hu_model_find(options->name, &model));
     if (!(options->width > 0.0) || options->width > 64.0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "width %g of model '%s', expected more than 0 and at most 64",
@@ -54,7 +54,8 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
         return hu_fail(HU_ERR_ARGUMENT, "%lld classes, expected at least 2",
                        (long long)options->classes);
     HU_TRY(hu_graph_create(graph));
-    HU_TRY(model->build(options, *graph));
+    HU_TRY(options->own ? hu_own_net_build(options->own, options->choice, *graph)
+                        : model->build(options, *graph));
     HU_TRY(hu_graph_finish(*graph));
 done:
     if (st != HU_OK) {

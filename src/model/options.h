@@ -1,10 +1,11 @@
 /* model/options.h - what a builder of a network is asked for. */
 #ifndef HU_MODEL_OPTIONS_H
 #define HU_MODEL_OPTIONS_H
-#include "task/task.h"
+#include "model/own.h"
 
 typedef struct hu_model_options {
     const char *name;
+    const hu_own_net *own;        /* NULL: the row of the name. Needs a choice */
     double width;                 /* multiplier of the channel numbers, > 0 */
     hu_shape image;               /* [H, W, C] and number of classes, of classifiers; */
     int64_t classes;              /* read if choice is NULL only */

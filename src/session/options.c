@@ -182,8 +182,10 @@ static hu_status read_task(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
     const char *name;
     const hu_model *model;
-    HU_TRY(hu_model_find(options->model, &model));
-    HU_TRY(hu_config_set(config, "task.name", model->task, "model"));
+    if (hu_config_is_auto(config, "task.name")) {
+        HU_TRY(hu_model_find(options->model, &model));
+        HU_TRY(hu_config_set(config, "task.name", model->task, "model"));
+    }
     HU_TRY(hu_config_text(config, "task.name", &name));
     HU_TRY(hu_task_find(name, &options->task));
     HU_TRY(hu_config_set(config, "task.loss", options->task->loss, "task"));

@@ -12,6 +12,7 @@
 #include "graph/walk.h"
 #include "session/data.h"
 #include "session/initial.h"
+#include "session/net.h"
 #include "session/options.h"
 #include "train/trainer.h"
 #include "train/weights.h"
@@ -63,12 +64,28 @@ done:
     return st;
 }
 
-static hu_status open_training(hu_training *t, const hu_dataset *data) {
+/* A network of the program's own has no row of the table that would name its task. */
+static hu_status name_net(const hu_net *net, hu_config *config, hu_own_net *own) {
+    hu_status st = HU_OK;
+    if (!net) return HU_OK;
+    if (hu_config_given(config, "model.name"))
+        return hu_fail(HU_ERR_ARGUMENT, "found a network and the setting model, expected one");
+    HU_TRY(hu_net_own(net, own));
+    HU_TRY(hu_config_set(config, "model.name", "network", "net"));
+    HU_TRY(hu_config_set(config, "task.name", "classify", "net"));
+done:
+    return st;
+}
+
+static hu_status open_training(hu_training *t, const hu_net *net, const hu_dataset *data) {
     hu_status st = HU_OK;
     hu_train_options options;
+    hu_own_net own;
+    HU_TRY(name_net(net, t->config, &own));
     if (!data) HU_TRY(hu_session_dataset(t->config, NULL, &t->opened));
     if (!data) data = t->opened;
     HU_TRY(hu_options_train(t->config, data, &t->precision, &options));
+    options.own = net ? &own : NULL;
     HU_TRY(hu_trainer_create(&options, data, &t->trainer));
     HU_TRY(hu_initial_weights(t->config, t->trainer));
     HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), &t->walk));
@@ -77,15 +94,15 @@ done:
     return st;
 }
 
-hu_status hu_training_open(const hu_setting *settings, size_t count, const hu_dataset *data,
-                           hu_training **training) {
+hu_status hu_training_open(const hu_net *net, const hu_setting *settings, size_t count,
+                           const hu_dataset *data, hu_training **training) {
     hu_status st = HU_OK;
     void *block = NULL;
     *training = NULL;
     HU_TRY(hu_alloc(sizeof **training, &block));
     hu_training *made = block;
     HU_TRY(read_settings(settings, count, &made->config));
-    HU_TRY(open_training(made, data));
+    HU_TRY(open_training(made, net, data));
     *training = made;
     block = NULL;
 done:

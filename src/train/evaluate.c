@@ -56,6 +56,7 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
         pass.first_sample = first;
         pass.samples = count - first < trainer->part ? count - first : trainer->part;
         HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
+        HU_TRY(hu_loader_status(trainer->test_loader));
         read_part(e, pass.samples, &result);
         visit(e, first);
     }

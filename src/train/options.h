@@ -14,6 +14,8 @@
 
 typedef struct hu_train_options {
     const char *model;        /* Borrowed, as the precision: must outlive the trainer */
+    const hu_own_net *own;    /* NULL: the model of the name. Borrowed: needed while the trainer is
+                                 made */
     const hu_task *task;      /* NULL: what the model's head is made for */
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double width;

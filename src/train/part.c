@@ -36,5 +36,6 @@ hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64
     int64_t left = batch->samples - done;
     pass->first_sample = done;
     pass->samples = left < trainer->part ? left : trainer->part;
-    return hu_run_forward(trainer->run, pass, &source, result);
+    hu_status st = hu_run_forward(trainer->run, pass, &source, result);
+    return st == HU_OK ? hu_loader_status(trainer->train_loader) : st;
 }

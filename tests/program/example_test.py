@@ -39,6 +39,13 @@ class Examples(unittest.TestCase):
         self.assertEqual((made.returncode, made.stderr), (0, ""))
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_network_learns_on_samples_of_the_program(self):
+        made = run(BUILD / "example_network", cwd=self.folder)
+        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        self.assertGreater(float(re.search(r"test accuracy ([0-9.]+) %", made.stdout)[1]), 95.0)
+        again = run(BUILD / "example_network", cwd=self.folder)
+        self.assertEqual(made.stdout, again.stdout)
+
     def test_errors_name_the_nearest(self):
         made = run(BUILD / "example_model", "modle=cnn-s", cwd=self.folder)
         self.assertEqual(made.returncode, 2)

@@ -21,7 +21,8 @@ enum { SMALL = sizeof small / sizeof *small };
 
 static hu_training *open_small(void) {
     hu_training *training;
-    if (hu_training_open(small, SMALL, NULL, &training) != HU_OK) fail_msg("%s", hu_last_error());
+    if (hu_training_open(NULL, small, SMALL, NULL, &training) != HU_OK)
+        fail_msg("%s", hu_last_error());
     return training;
 }
 
@@ -130,7 +131,7 @@ static void a_resumed_training_has_the_same_bits(void **state) {
 static void refuses(const char *key, const char *value, hu_status status, const char *word) {
     hu_training *training;
     hu_setting settings[] = {{"data", "glyphs"}, {key, value}};
-    assert_int_equal(hu_training_open(settings, 2, NULL, &training), status);
+    assert_int_equal(hu_training_open(NULL, settings, 2, NULL, &training), status);
     assert_null(training);
     if (!strstr(hu_last_error(), word)) fail_msg("no '%s' in: %s", word, hu_last_error());
 }

@@ -1,0 +1,17 @@
+/* model/own.h - a network that a program has declared itself, in place of a row of the table. */
+#ifndef HU_MODEL_OWN_H
+#define HU_MODEL_OWN_H
+#include "task/task.h"
+
+/* Inputs and operations without targets and losses, which the task brings. */
+typedef struct hu_own_net {
+    const hu_graph *graph; /* not finished. Borrowed */
+    hu_value_id head;      /* what the loss compares with the target */
+} hu_own_net;
+
+/* Declares the network once more for a task: the task's inputs by their names, the operations, the
+ * loss. HU_ERR_ARGUMENT: an input that the task does not have; HU_ERR_SHAPE: one of another shape
+ * than the data, or a head that does not fit the task. */
+hu_status hu_own_net_build(const hu_own_net *net, const hu_task_choice *choice, hu_graph *graph);
+
+#endif

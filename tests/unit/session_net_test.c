@@ -1,0 +1,209 @@
+/* Networks that a program declares, trained on samples that it makes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <halfulp/train.h>
+
+enum { SIDE = 6, SAMPLES = 48, CLASSES = 3 };
+
+/* Images whose bright row is their class; context: index of a sample that cannot be made. */
+static hu_status fill(void *context, int field, int64_t epoch, int64_t index, float *row) {
+    const int64_t *broken = context;
+    (void)epoch;
+    if (broken && index == *broken) return HU_ERR_IO;
+    if (field == 1) {
+        row[0] = (float)(index % CLASSES);
+        return HU_OK;
+    }
+    for (int64_t i = 0; i < SIDE * SIDE; i++) {
+        int64_t y = i / SIDE, noise = (index * 31 + i * 17) % 13;
+        row[i] = (y / 2 == index % CLASSES ? 1.0f : 0.0f) + 0.03f * (float)noise;
+    }
+    return HU_OK;
+}
+
+static hu_dataset *make_data(int64_t *broken) {
+    const hu_field fields[] = {{.name = "image", .rank = 3, .extent = {SIDE, SIDE, 1}},
+                               {.name = "label", .classes = CLASSES}};
+    const hu_sample_source train = {sizeof train, SAMPLES, broken, fill};
+    const hu_sample_source test = {sizeof test, SAMPLES, NULL, fill};
+    hu_dataset *data;
+    assert_int_equal(hu_dataset_of_sources(fields, 2, &train, &test, &data), HU_OK);
+    return data;
+}
+
+static void apply(hu_net *net, const char *op, const char *name, const char *attributes,
+                  hu_value *value) {
+    if (hu_net_apply(net, op, name, attributes, 1, value, value) != HU_OK)
+        fail_msg("%s", hu_last_error());
+}
+
+static hu_net *make_net(int64_t side) {
+    const hu_shape image = {3, {side, side, 1}};
+    hu_value value[HU_NET_OUTPUTS];
+    hu_net *net;
+    assert_int_equal(hu_net_create(&net), HU_OK);
+    assert_int_equal(hu_net_input(net, "input", &image, value), HU_OK);
+    apply(net, "conv2d", "conv1", "out=8 kernel=3 pad=1 bias=off", value);
+    apply(net, "batch_norm", "bn1", NULL, value);
+    apply(net, "relu", "relu1", "", value);
+    apply(net, "max_pool", "pool1", "kernel=2", value);
+    apply(net, "linear", "fc", "out=3", value);
+    assert_int_equal(hu_net_head(net, value[0]), HU_OK);
+    return net;
+}
+
+static hu_status open_net(hu_net *net, const hu_dataset *data, const char *precision,
+                          hu_training **training) {
+    const hu_setting settings[] = {{"precision", precision}, {"run.batch", "12"}, {"steps", "40"},
+                                   {"threads", "2"},         {"lr.base", "0.1"},  {"seed", "4"}};
+    return hu_training_open(net, settings, sizeof settings / sizeof *settings, data, training);
+}
+
+static uint64_t train_to(hu_training *training, int64_t last) {
+    while (hu_training_step(training) < last) {
+        hu_step step = {.size = sizeof step};
+        if (hu_training_next(training, &step) != HU_OK) fail_msg("%s", hu_last_error());
+    }
+    return hu_training_hash(training);
+}
+
+static void a_network_learns_in_every_precision(void **state) {
+    static const char *const precisions[] = {"fp32", "hfp8", "mxfp8", "e4m3fn:scale=current"};
+    (void)state;
+    hu_net *net = make_net(SIDE);
+    hu_dataset *data = make_data(NULL);
+    for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
+        hu_training *training;
+        double metric, loss;
+        if (open_net(net, data, precisions[p], &training) != HU_OK) fail_msg("%s", hu_last_error());
+        train_to(training, 40);
+        assert_int_equal(hu_training_test(training, &metric, &loss), HU_OK);
+        if (metric < 0.95) fail_msg("%s: accuracy %g", precisions[p], metric);
+        hu_training_close(training);
+    }
+    hu_dataset_close(data);
+    hu_net_free(net);
+}
+
+/* Two trainings of one net, one of them saved, closed and resumed half-way. */
+static void a_resumed_network_has_the_same_bits(void **state) {
+    char folder[] = "/tmp/net-XXXXXX", command[128];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    hu_net *net = make_net(SIDE);
+    hu_dataset *data = make_data(NULL);
+    hu_training *whole, *half, *rest;
+    assert_int_equal(open_net(net, data, "hfp8", &whole), HU_OK);
+    assert_int_equal(open_net(net, data, "hfp8", &half), HU_OK);
+    train_to(half, 15);
+    assert_int_equal(hu_training_save(half, folder), HU_OK);
+    hu_training_close(half);
+    assert_int_equal(open_net(net, data, "hfp8", &rest), HU_OK);
+    hu_net_free(net); /* trainings do not need it any more */
+    assert_int_equal(hu_training_resume(rest, folder), HU_OK);
+    assert_int_equal(train_to(whole, 40), train_to(rest, 40));
+    hu_training_close(whole);
+    hu_training_close(rest);
+    hu_dataset_close(data);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void a_failing_source_ends_the_step(void **state) {
+    (void)state;
+    int64_t broken = 7;
+    hu_net *net = make_net(SIDE);
+    hu_dataset *data = make_data(&broken);
+    hu_training *training;
+    hu_status st = HU_OK;
+    assert_int_equal(open_net(net, data, "fp32", &training), HU_OK);
+    for (int s = 0; s < 4 && st == HU_OK; s++) { /* one epoch has all samples */
+        hu_step step = {.size = sizeof step};
+        st = hu_training_next(training, &step);
+    }
+    assert_int_equal(st, HU_ERR_IO);
+    assert_non_null(strstr(hu_last_error(), "index 7 of epoch 0"));
+    hu_training_close(training);
+    hu_dataset_close(data);
+    hu_net_free(net);
+}
+
+static void refuses(hu_net *net, const char *op, const char *attributes, hu_value in,
+                    hu_status status, const char *word) {
+    hu_value out[HU_NET_OUTPUTS];
+    assert_int_equal(hu_net_apply(net, op, "x", attributes, 1, &in, out), status);
+    if (!strstr(hu_last_error(), word)) fail_msg("no '%s' in: %s", word, hu_last_error());
+}
+
+static void declarations_are_checked_at_once(void **state) {
+    (void)state;
+    hu_net *net = make_net(SIDE);
+    refuses(net, "conv3d", "", 0, HU_ERR_UNKNOWN, "'conv2d'");
+    refuses(net, "conv2d", "out=4 kernal=3", 0, HU_ERR_UNKNOWN, "'kernel'");
+    refuses(net, "conv2d", "kernel=3", 0, HU_ERR_ARGUMENT, "out is missing");
+    refuses(net, "nll", "", 0, HU_ERR_ARGUMENT, "a loss");
+    refuses(net, "conv2d", "out=4 kernel=30", 0, HU_ERR_SHAPE, "node 'x'");
+    refuses(net, "relu", "", 0, HU_ERR_ARGUMENT, "has failed");
+    hu_net_free(net);
+}
+
+static void does_not_open(hu_net *net, hu_status status, const char *word) {
+    hu_dataset *data = make_data(NULL);
+    hu_training *training;
+    assert_int_equal(open_net(net, data, "fp32", &training), status);
+    if (!strstr(hu_last_error(), word)) fail_msg("no '%s' in: %s", word, hu_last_error());
+    assert_null(training);
+    hu_dataset_close(data);
+    hu_net_free(net);
+}
+
+static void a_network_must_fit_the_data(void **state) {
+    (void)state;
+    hu_net *net;
+    hu_value value[HU_NET_OUTPUTS];
+    const hu_shape image = {3, {SIDE, SIDE, 1}};
+    does_not_open(make_net(8), HU_ERR_SHAPE, "input 'input'");
+    assert_int_equal(hu_net_create(&net), HU_OK);
+    assert_int_equal(hu_net_input(net, "input", &image, value), HU_OK);
+    does_not_open(net, HU_ERR_ARGUMENT, "no head");
+    assert_int_equal(hu_net_create(&net), HU_OK);
+    assert_int_equal(hu_net_input(net, "picture", &image, value), HU_OK);
+    assert_int_equal(hu_net_head(net, value[0]), HU_OK);
+    does_not_open(net, HU_ERR_ARGUMENT, "'picture'");
+    assert_int_equal(hu_net_create(&net), HU_OK);
+    assert_int_equal(hu_net_input(net, "input", &image, value), HU_OK);
+    assert_int_equal(hu_net_head(net, value[0]), HU_OK);
+    does_not_open(net, HU_ERR_SHAPE, "needs [3]");
+}
+
+static void a_network_and_a_model_are_one_too_many(void **state) {
+    (void)state;
+    const hu_setting settings[] = {{"model", "cnn-s"}};
+    hu_net *net = make_net(SIDE);
+    hu_dataset *data = make_data(NULL);
+    hu_training *training;
+    assert_int_equal(hu_training_open(net, settings, 1, data, &training), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "model"));
+    hu_dataset_close(data);
+    hu_net_free(net);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_network_learns_in_every_precision),
+        cmocka_unit_test(a_resumed_network_has_the_same_bits),
+        cmocka_unit_test(a_failing_source_ends_the_step),
+        cmocka_unit_test(declarations_are_checked_at_once),
+        cmocka_unit_test(a_network_must_fit_the_data),
+        cmocka_unit_test(a_network_and_a_model_are_one_too_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
