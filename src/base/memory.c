@@ -76,6 +76,13 @@ hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block) {
     return hu_alloc(bytes, block);
 }
 
+hu_status hu_new_array(size_t count, size_t element_bytes, void *pointer) {
+    void *block;
+    hu_status st = hu_alloc_array(count, element_bytes, &block);
+    memcpy(pointer, &block, sizeof block);
+    return st;
+}
+
 hu_status hu_realloc(void **block, size_t bytes) {
     void *grown;
     block_header old = {NULL, 0, HU_MEMORY_BOOKKEEPING};
@@ -88,16 +95,20 @@ hu_status hu_realloc(void **block, size_t bytes) {
     return HU_OK;
 }
 
-hu_status hu_grow(void **array, size_t count, size_t *capacity, size_t element_bytes) {
+hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_bytes) {
     enum { FIRST = 16 };
     if (count < *capacity) return HU_OK;
     size_t bytes, more = *capacity ? 2 * *capacity : FIRST;
     if (!hu_mul_size(more, element_bytes, &bytes))
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu elements of %zu bytes", more,
                        element_bytes);
-    hu_status st = hu_realloc(array, bytes);
-    if (st == HU_OK) *capacity = more;
-    return st;
+    void *block;
+    memcpy(&block, array, sizeof block);
+    hu_status st = hu_realloc(&block, bytes);
+    if (st != HU_OK) return st;
+    memcpy(array, &block, sizeof block);
+    *capacity = more;
+    return HU_OK;
 }
 
 hu_status hu_strndup(const char *text, size_t length, char **copy) {

@@ -34,13 +34,22 @@ hu_status hu_alloc(size_t bytes, void **block);
 /* Zeroed array of count elements; the product is checked. */
 hu_status hu_alloc_array(size_t count, size_t element_bytes, void **block);
 
+/* *pointer = a new zeroed array of count elements; NULL on failure. pointer is the address of a T *
+ * of any T; the new address is copied into it, because a T * must not be written as a void *. */
+hu_status hu_new_array(size_t count, size_t element_bytes, void *pointer);
+
+/* HU_NEW_ARRAY(&list, count), HU_NEW(&one): elements of the pointer's own type. */
+#define HU_NEW_ARRAY(pointer, count) hu_new_array((count), sizeof **(pointer), (pointer))
+#define HU_NEW(pointer) HU_NEW_ARRAY(pointer, 1)
+
 /* Grows a block to bytes, keeping its contents (new part zeroed). *block may be NULL; on failure it
  * is untouched. */
 hu_status hu_realloc(void **block, size_t bytes);
 
 /* Makes room for one more element behind count: grows *array, of *capacity elements, to twice as
- * many where it is full; what is new is zero. On failure both stay as they are. */
-hu_status hu_grow(void **array, size_t count, size_t *capacity, size_t element_bytes);
+ * many where it is full; what is new is zero. On failure both stay as they are. array: the address
+ * of a T *, as in hu_new_array. */
+hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_bytes);
 
 /* Copy of a string / of its first length bytes plus a final zero. */
 hu_status hu_strdup(const char *text, char **copy);

@@ -65,7 +65,7 @@ typedef struct row {
 /* count numbers in [-1, 1). */
 static hu_status filled(int64_t count, uint64_t stream, float **to) {
     const hu_random_key key = {.seed = 1, .stream = stream};
-    hu_status st = hu_alloc_array((size_t)count, sizeof **to, (void **)to);
+    hu_status st = HU_NEW_ARRAY(to, (size_t)count);
     for (int64_t i = 0; st == HU_OK && i < count; i++)
         (*to)[i] = 2.0f * hu_random_uniform(&key, (uint64_t)i) - 1.0f;
     return st;

@@ -272,12 +272,11 @@ static hu_status allocate(bench *b) {
     float **of_a[] = {&b->a, &b->raw_a, &b->rounded_a},
           **of_b[] = {&b->b, &b->raw_b, &b->rounded_b};
     for (int i = 0; i < 3; i++) {
-        HU_TRY(hu_alloc_array(a, sizeof(float), (void **)of_a[i]));
-        HU_TRY(hu_alloc_array(n, sizeof(float), (void **)of_b[i]));
+        HU_TRY(HU_NEW_ARRAY(of_a[i], a));
+        HU_TRY(HU_NEW_ARRAY(of_b[i], n));
     }
-    HU_TRY(hu_alloc_array(c, sizeof(float), (void **)&b->c));
-    HU_TRY(hu_alloc_array((size_t)b->shape_count * MOST_CONTESTANTS, sizeof *b->rows,
-                          (void **)&b->rows));
+    HU_TRY(HU_NEW_ARRAY(&b->c, c));
+    HU_TRY(HU_NEW_ARRAY(&b->rows, (size_t)b->shape_count * MOST_CONTESTANTS));
     hu_factor_fill("normal", 1, "a", (int64_t)a, b->raw_a);
     hu_factor_fill("normal", 1, "b", (int64_t)n, b->raw_b);
     HU_TRY(hu_round_f32(a, b->raw_a, b->a, &b->format, HU_ROUND_NEAREST_EVEN, NULL, 0, NULL));

@@ -33,10 +33,9 @@ typedef struct arrays {
 static hu_status make_arrays(const hu_rate_set *set, arrays *a) {
     hu_status st = HU_OK;
     const hu_random_key key = {1, hu_stream_id("bench", "rate"), 0};
-    for (int i = 0; i < 2; i++)
-        HU_TRY(hu_alloc_array(PATTERN, sizeof(float), (void **)&a->pattern[i]));
-    HU_TRY(hu_alloc_array(set->elements, sizeof *a->x, (void **)&a->x));
-    HU_TRY(hu_alloc_array(set->elements, sizeof *a->y, (void **)&a->y));
+    for (int i = 0; i < 2; i++) HU_TRY(HU_NEW_ARRAY(&a->pattern[i], PATTERN));
+    HU_TRY(HU_NEW_ARRAY(&a->x, set->elements));
+    HU_TRY(HU_NEW_ARRAY(&a->y, set->elements));
     for (size_t i = 0; i < PATTERN; i++) {
         a->pattern[HU_RATE_GAUSSIAN][i] = 0.06f * hu_random_normal(&key, i);
         a->pattern[HU_RATE_BITS][i] = hu_f32_of_bits(hu_random_word(&key, i));
@@ -198,7 +197,7 @@ hu_status hu_rate_bench(const hu_config *config, const char *kernel, hu_rate_for
     hu_rate_set *sets = NULL;
     const char *only;
     int count = 0;
-    HU_TRY(hu_alloc_array(2, sizeof *sets, (void **)&sets));
+    HU_TRY(HU_NEW_ARRAY(&sets, 2));
     HU_TRY(read_request(config, sets, &count, &only));
     for (int s = 0; s < count; s++) {
         size_t formats = only ? 1 : sizeof usual / sizeof *usual;

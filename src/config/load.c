@@ -57,9 +57,7 @@ static hu_status item_text(const hu_keys *item, char **text) {
         return hu_keys_fail(item, "a text or one 'NAME: VALUE'");
     const char *name = hu_keys_name(value);
     size_t bytes = strlen(name) + strlen(hu_keys_value(value)) + 3;
-    void *block;
-    hu_status st = hu_alloc(bytes, &block);
-    *text = block;
+    hu_status st = HU_NEW_ARRAY(text, bytes);
     if (st == HU_OK) snprintf(*text, bytes, "%s: %s", name, hu_keys_value(value));
     return st;
 }
@@ -188,8 +186,8 @@ hu_status hu_config_merge(hu_config *config, const hu_keys *tree) {
         return hu_fail(HU_ERR_PARSE, "%s: found a %s, expected 'key: value' lines",
                        hu_keys_origin(tree),
                        hu_keys_kind_of(tree) == HU_KEYS_LIST ? "list" : "text");
-    void *seen;
-    hu_status st = hu_alloc_array(hu_config_key_count, sizeof(const char *), &seen);
+    const char **seen;
+    hu_status st = HU_NEW_ARRAY(&seen, hu_config_key_count);
     if (st != HU_OK) return st;
     st = merge_map(config, "", tree, seen);
     hu_free(seen);
@@ -357,12 +355,10 @@ static hu_status read_words(hu_config *config, const hu_config_request *request)
 
 hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     hu_status st;
-    void *block = NULL, *given = NULL;
+    hu_config *made = NULL;
     *config = NULL;
-    HU_TRY(hu_alloc(sizeof(hu_config), &block));
-    hu_config *made = block;
-    HU_TRY(hu_alloc_array(hu_config_key_count, sizeof(bool), &given));
-    made->given = given;
+    HU_TRY(HU_NEW(&made));
+    HU_TRY(HU_NEW_ARRAY(&made->given, hu_config_key_count));
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "configuration", &made->tree));
     for (size_t i = 0; i < hu_config_key_count; i++)
         HU_TRY(store_text(made, &hu_config_keys[i], hu_config_keys[i].preset, "default"));
@@ -371,7 +367,7 @@ hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     *config = made;
     return HU_OK;
 done:
-    hu_config_free(block);
+    hu_config_free(made);
     return st;
 }
 

@@ -15,7 +15,9 @@ enum { TIP = 220, MAX_LINES = 24, PERCENT = 100 };
 /* A line with the memory that it stands on. */
 typedef struct curve {
     hu_chart_line line;
-    void *x, *y, *skipped, *promoted, *tips;
+    double *x, *y;
+    hu_chart_mark *skipped, *promoted;
+    char (*tips)[TIP];
 } curve;
 
 static void free_curve(curve *c) {
@@ -33,8 +35,8 @@ static hu_status make_curve(const hu_report_run *run, const hu_column *column, c
     hu_status st;
     bool is_test = column->kind == HU_COLUMN_TEST;
     *c = (curve){.line = {.label = run->name, .series = run->number, .ended = (double)NAN}};
-    HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->x));
-    HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(double), &c->y));
+    HU_TRY(HU_NEW_ARRAY(&c->x, history->metrics_count + 1));
+    HU_TRY(HU_NEW_ARRAY(&c->y, history->metrics_count + 1));
     double *x = c->x, *y = c->y;
     size_t n = 0;
     for (size_t i = 0; i < history->metrics_count; i++) {
@@ -56,34 +58,34 @@ done:
 static hu_status add_skipped(const hu_report_run *run, curve *c) {
     const hu_history *history = run->history;
     hu_status st;
-    char *tips;
+    char *tip;
     size_t changes = history->promotion_count + history->phase_count;
-    HU_TRY(hu_alloc_array(history->metrics_count + changes + 1, TIP, &c->tips));
-    HU_TRY(hu_alloc_array(history->metrics_count + 1, sizeof(hu_chart_mark), &c->skipped));
-    HU_TRY(hu_alloc_array(changes + 1, sizeof(hu_chart_mark), &c->promoted));
-    tips = c->tips;
+    HU_TRY(HU_NEW_ARRAY(&c->tips, history->metrics_count + changes + 1));
+    HU_TRY(HU_NEW_ARRAY(&c->skipped, history->metrics_count + 1));
+    HU_TRY(HU_NEW_ARRAY(&c->promoted, changes + 1));
+    tip = c->tips[0];
     c->line.skipped = c->skipped;
     c->line.promoted = c->promoted;
-    for (size_t i = 0; i < history->metrics_count; i++, tips += TIP) {
+    for (size_t i = 0; i < history->metrics_count; i++, tip += TIP) {
         const hu_metrics_record *row = &history->metrics[i];
         if (!row->skipped) continue;
-        snprintf(tips, TIP, "%.80s: step %lld skipped, loss scale %g%s%.60s", run->name,
+        snprintf(tip, TIP, "%.80s: step %lld skipped, loss scale %g%s%.60s", run->name,
                  (long long)row->step, row->loss_scale, row->culprit ? ", first in " : "",
                  row->culprit ? row->culprit : "");
-        c->line.skipped[c->line.skipped_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
+        c->line.skipped[c->line.skipped_count++] = (hu_chart_mark){(double)row->step + 1.0, tip};
     }
-    for (size_t i = 0; i < history->promotion_count; i++, tips += TIP) {
+    for (size_t i = 0; i < history->promotion_count; i++, tip += TIP) {
         const hu_promotion_record *row = &history->promotions[i];
-        snprintf(tips, TIP, "%.60s: %.60s promoted from %.30s to %.30s at step %lld", run->name,
+        snprintf(tip, TIP, "%.60s: %.60s promoted from %.30s to %.30s at step %lld", run->name,
                  history->tensors.name[row->tensor], history->formats.name[row->from],
                  history->formats.name[row->to], (long long)row->step);
-        c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
+        c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tip};
     }
-    for (size_t i = 0; i < history->phase_count; i++, tips += TIP) {
+    for (size_t i = 0; i < history->phase_count; i++, tip += TIP) {
         const hu_phase_record *row = &history->phases[i];
-        snprintf(tips, TIP, "%.60s: %.60s from epoch %lld (step %lld) on", run->name,
-                 row->precision, (long long)row->epoch, (long long)row->step);
-        c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tips};
+        snprintf(tip, TIP, "%.60s: %.60s from epoch %lld (step %lld) on", run->name, row->precision,
+                 (long long)row->epoch, (long long)row->step);
+        c->line.promoted[c->line.promoted_count++] = (hu_chart_mark){(double)row->step + 1.0, tip};
     }
     if (json_object_get(run->result, "diverged") && history->metrics_count > 0)
         c->line.ended = (double)history->metrics[history->metrics_count - 1].step + 1.0;

@@ -115,23 +115,23 @@ static void make_ridge(const hu_history *history, const hu_tensor_exponents *ten
 /* All tensors of a role, at most MAX_RIDGES, in the order of the file. */
 static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogram_record *record,
                        int role) {
-    void *block = NULL, *names = NULL;
+    hu_chart_ridge *ridge = NULL;
+    char(*names)[NAME_BYTES] = NULL;
     size_t count = 0, left_out = 0;
     hu_chart_range ruler[HU_RIDGE_CANDIDATES] = {0};
     char label[300];
     hu_status st;
-    HU_TRY(hu_alloc_array(MAX_RIDGES, sizeof(hu_chart_ridge), &block));
-    HU_TRY(hu_alloc_array(MAX_RIDGES, NAME_BYTES, &names));
+    HU_TRY(HU_NEW_ARRAY(&ridge, MAX_RIDGES));
+    HU_TRY(HU_NEW_ARRAY(&names, MAX_RIDGES));
     for (uint32_t i = 0; i < record->count; i++) {
         const hu_tensor_exponents *tensor = &record->tensor[i];
         if (role_of(run->history->tensors.name[tensor->tensor]) != role) continue;
         if (tensor->exponents.count == 0) continue;
         left_out += count == MAX_RIDGES;
         if (count == MAX_RIDGES) continue;
-        char *name = (char *)names + NAME_BYTES * count;
+        char *name = names[count];
         short_name(run->history->tensors.name[tensor->tensor], role, name, NAME_BYTES);
-        make_ridge(run->history, tensor, record->step, name, (hu_chart_ridge *)block + count);
-        count++;
+        make_ridge(run->history, tensor, record->step, name, &ridge[count++]);
     }
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) {
         hu_format format;
@@ -141,7 +141,7 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
         snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
                  role_names[role] + 1, (long long)record->step);
         hu_html_heading(page, label);
-        hu_chart_ridges(page, block, count, ruler, role, label);
+        hu_chart_ridges(page, ridge, count, ruler, role, label);
     }
     if (left_out > 0) {
         snprintf(label, sizeof label, "%zu more tensors are in histograms.jsonl.", left_out);
@@ -149,7 +149,7 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
     }
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
-    hu_free(block);
+    hu_free(ridge);
     hu_free(names);
 }
 

@@ -75,21 +75,28 @@ static void add_span(hu_chart_row *row, double from, double to, double bits) {
 
 /* What the drawing of one run needs; freed when it is drawn. */
 typedef struct work {
-    void *group_of, *format_bits, *known, *bits, *elements, *row, *span, *note;
+    uint32_t *group_of;                             /* [tensors] */
+    double *format_bits;                            /* [formats] */
+    latest *known;                                  /* [tensors] */
+    double *bits, *elements;                        /* [groups] */
+    hu_chart_row *row;                              /* [groups] */
+    hu_chart_span *span;                            /* [groups][spans] */
+    char (*label)[NOTE_BYTES], (*note)[NOTE_BYTES]; /* [groups] */
 } work;
 
 /* Everything by its largest size; spans: at most one per record. */
 static hu_status allocate(const hu_history *history, work *w) {
     hu_status st;
     size_t groups = history->plan->group_count, spans = history->numerics_count + 1;
-    HU_TRY(hu_alloc_array((size_t)history->tensors.count + 1, sizeof(uint32_t), &w->group_of));
-    HU_TRY(hu_alloc_array((size_t)history->formats.count + 1, sizeof(double), &w->format_bits));
-    HU_TRY(hu_alloc_array((size_t)history->tensors.count + 1, sizeof(latest), &w->known));
-    HU_TRY(hu_alloc_array(groups, sizeof(double), &w->bits));
-    HU_TRY(hu_alloc_array(groups, sizeof(double), &w->elements));
-    HU_TRY(hu_alloc_array(groups, sizeof(hu_chart_row), &w->row));
-    HU_TRY(hu_alloc_array(groups, spans * sizeof(hu_chart_span), &w->span));
-    HU_TRY(hu_alloc_array(groups, (size_t)NOTE_BYTES * 2, &w->note));
+    HU_TRY(HU_NEW_ARRAY(&w->group_of, (size_t)history->tensors.count + 1));
+    HU_TRY(HU_NEW_ARRAY(&w->format_bits, (size_t)history->formats.count + 1));
+    HU_TRY(HU_NEW_ARRAY(&w->known, (size_t)history->tensors.count + 1));
+    HU_TRY(HU_NEW_ARRAY(&w->bits, groups));
+    HU_TRY(HU_NEW_ARRAY(&w->elements, groups));
+    HU_TRY(HU_NEW_ARRAY(&w->row, groups));
+    HU_TRY(HU_NEW_ARRAY(&w->span, groups * spans));
+    HU_TRY(HU_NEW_ARRAY(&w->label, groups));
+    HU_TRY(HU_NEW_ARRAY(&w->note, groups));
 done:
     return st;
 }
@@ -99,13 +106,11 @@ static void name_rows(const hu_history *history, work *w) {
     hu_chart_row *row = w->row;
     for (uint32_t g = 0; g < history->plan->group_count; g++) {
         const hu_plan_group *group = &history->plan->group[g];
-        char *label = (char *)w->note + (size_t)NOTE_BYTES * 2 * g, *note = label + NOTE_BYTES;
-        snprintf(label, NOTE_BYTES, "group %lld", (long long)group->id);
-        snprintf(note, NOTE_BYTES, "%.2f %%  %.20s", 100.0 * group->share, group->precision);
-        row[g] =
-            (hu_chart_row){.label = label,
-                           .note = note,
-                           .span = (hu_chart_span *)w->span + (history->numerics_count + 1) * g};
+        snprintf(w->label[g], NOTE_BYTES, "group %lld", (long long)group->id);
+        snprintf(w->note[g], NOTE_BYTES, "%.2f %%  %.20s", 100.0 * group->share, group->precision);
+        row[g] = (hu_chart_row){.label = w->label[g],
+                                .note = w->note[g],
+                                .span = w->span + (history->numerics_count + 1) * g};
     }
 }
 
@@ -149,8 +154,8 @@ static void draw_run(hu_page *page, const hu_report_run *run) {
         hu_html_note(page, "numerics.jsonl does not tell the formats of this run's tensors.");
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
-    void *blocks[] = {w.group_of, w.format_bits, w.known, w.bits,
-                      w.elements, w.row,         w.span,  w.note};
+    void *blocks[] = {w.group_of, w.format_bits, w.known, w.bits, w.elements,
+                      w.row,      w.span,        w.label, w.note};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) hu_free(blocks[i]);
 }
 

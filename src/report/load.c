@@ -33,10 +33,8 @@ static bool has_file(const char *folder, const char *name) {
 static hu_status new_run(hu_report *report, hu_report_run **run) {
     if (report->count == MAX_RUNS)
         return hu_fail(HU_ERR_LIMIT, "report: found more than %d runs", MAX_RUNS);
-    void *block = report->run;
-    hu_status st = hu_grow(&block, report->count, &report->capacity, sizeof *report->run);
+    hu_status st = hu_grow(&report->run, report->count, &report->capacity, sizeof *report->run);
     if (st != HU_OK) return st;
-    report->run = block;
     *run = &report->run[report->count++];
     **run = (hu_report_run){0};
     return HU_OK;

@@ -86,13 +86,12 @@ static void put_row(hu_page *page, const hu_history *history, const tally *t) {
 static void put_run(hu_page *page, const hu_history *history) {
     static const char *const titles[] = {"tensor",     "format",      "first event", "overflow %",
                                          "worst step", "underflow %", "worst step",  "subnormal %"};
-    void *block;
-    hu_status st = hu_alloc_array((size_t)history->tensors.count + 1, sizeof(tally), &block);
+    tally *all;
+    hu_status st = HU_NEW_ARRAY(&all, (size_t)history->tensors.count + 1);
     if (st != HU_OK) {
         if (page->status == HU_OK) page->status = st;
         return;
     }
-    tally *all = block;
     uint32_t count = history->tensors.count;
     for (uint32_t t = 0; t < count; t++) all[t].tensor = t;
     for (size_t i = 0; i < history->numerics_count; i++)
@@ -102,7 +101,7 @@ static void put_run(hu_page *page, const hu_history *history) {
     for (uint32_t t = 0; t < count && t < MAX_ROWS && lost_of(&all[t]) > 0.0; t++)
         put_row(page, history, &all[t]);
     hu_html_table_end(page);
-    hu_free(block);
+    hu_free(all);
 }
 
 /* Whether any number was lost in any record. */

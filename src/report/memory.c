@@ -33,21 +33,22 @@ static size_t list_roles(const hu_report *report, const char **roles) {
 /* A bar for each precision, of its first seed. */
 static hu_status draw(hu_page *page, const hu_report *report, const char *const *roles,
                       size_t parts) {
-    void *bars = NULL, *numbers = NULL;
+    hu_chart_bar *bars = NULL;
+    double(*numbers)[MAX_ROLES] = NULL;
     size_t count = 0;
     hu_status st;
-    HU_TRY(hu_alloc_array((size_t)report->precisions, sizeof(hu_chart_bar), &bars));
-    HU_TRY(hu_alloc_array((size_t)report->precisions * MAX_ROLES, sizeof(double), &numbers));
+    HU_TRY(HU_NEW_ARRAY(&bars, (size_t)report->precisions));
+    HU_TRY(HU_NEW_ARRAY(&numbers, (size_t)report->precisions));
     for (size_t i = 0; i < report->count; i++) {
         const hu_report_run *run = &report->run[i];
         const json_t *ledger = json_object_get(run->result, "ledger_bytes");
         if (!run->is_first || !ledger) continue;
-        double *part = (double *)numbers + MAX_ROLES * count;
+        double *part = numbers[count];
         for (size_t r = 0; r < parts; r++) {
             double bytes = hu_json_real(ledger, roles[r]);
             part[r] = bytes > 0.0 ? bytes / 1048576.0 : 0.0;
         }
-        ((hu_chart_bar *)bars)[count++] = (hu_chart_bar){run->name, part};
+        bars[count++] = (hu_chart_bar){run->name, part};
     }
     hu_chart_bars(page, bars, count, roles, parts, "MiB");
 done:

@@ -78,11 +78,8 @@ static void mark_front(summary *all, int count) {
 
 /* One summary for each precision, of all its seeds. */
 static hu_status summarise(const hu_report *report, summary **all) {
-    void *block;
-    hu_status st = hu_alloc_array((size_t)report->precisions + 1, sizeof **all, &block);
-    *all = NULL;
+    hu_status st = HU_NEW_ARRAY(all, (size_t)report->precisions + 1);
     if (st != HU_OK) return st;
-    *all = block;
     for (int i = 0; i < report->precisions; i++)
         (*all)[i] = (summary){.least = (double)NAN, .most = (double)NAN, .memory = (double)NAN};
     for (size_t i = 0; i < report->count; i++) {
@@ -113,17 +110,17 @@ static void tell(const summary *s, double x, const char *what, char *tip, size_t
 
 /* by_ratio: against the low-precision ratio, without a front. */
 static void draw_points(hu_page *page, const summary *all, int count, bool by_ratio) {
-    void *block = NULL, *tips = NULL;
-    size_t used = 0;
     enum { TIP = 320 };
+    hu_chart_point *point = NULL;
+    char(*tips)[TIP] = NULL;
+    size_t used = 0;
     hu_status st;
-    HU_TRY(hu_alloc_array((size_t)count, sizeof(hu_chart_point), &block));
-    HU_TRY(hu_alloc_array((size_t)count, TIP, &tips));
-    hu_chart_point *point = block;
+    HU_TRY(HU_NEW_ARRAY(&point, (size_t)count));
+    HU_TRY(HU_NEW_ARRAY(&tips, (size_t)count));
     for (int i = 0; i < count; i++) {
         const summary *s = &all[i];
         double x = by_ratio ? s->low_ratio : s->memory;
-        char *tip = (char *)tips + TIP * used;
+        char *tip = tips[used];
         if (!isfinite(x) || (s->done == 0 && s->diverged == 0)) continue;
         tell(s, x, by_ratio ? "low-precision ratio" : "MiB", tip, TIP);
         point[used++] = (hu_chart_point){.label = name_of(s),
@@ -142,7 +139,7 @@ static void draw_points(hu_page *page, const summary *all, int count, bool by_ra
                         "test accuracy, %", by_ratio ? NULL : "front: nothing is better in both");
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
-    hu_free(block);
+    hu_free(point);
     hu_free(tips);
 }
 

@@ -90,11 +90,10 @@ static hu_status check_titles(hu_csv *csv) {
 
 hu_status hu_csv_open(const char *path, const char *const *titles, int columns, hu_csv **csv) {
     hu_status st;
-    void *block;
+    hu_csv *made;
     *csv = NULL;
     if (columns < 1) return hu_fail(HU_ERR_ARGUMENT, "%s: %d columns", path, columns);
-    if ((st = hu_alloc(sizeof(hu_csv), &block)) != HU_OK) return st;
-    hu_csv *made = block;
+    if ((st = HU_NEW(&made)) != HU_OK) return st;
     made->columns = columns;
     HU_TRY(hu_strdup(path, &made->path));
     /* Appending: reads may go anywhere, writes go to the end. */

@@ -38,11 +38,9 @@ static hu_status dump(json_t *object, size_t layout, const char *end, char **tex
     char *made = object ? json_dumps(object, layout | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(object);
     if (!made) return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
-    void *block;
     size_t bytes = strlen(made) + strlen(end) + 1;
-    hu_status st = hu_alloc(bytes, &block);
-    if (st == HU_OK) snprintf(block, bytes, "%s%s", made, end);
-    if (st == HU_OK) *text = block;
+    hu_status st = HU_NEW_ARRAY(text, bytes);
+    if (st == HU_OK) snprintf(*text, bytes, "%s%s", made, end);
     free(made);
     return st;
 }

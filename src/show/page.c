@@ -62,14 +62,10 @@ void hu_page_text(hu_page *page, const char *text) {
 }
 
 hu_status hu_page_finish(hu_page *page, char **text) {
-    void *block;
     hu_status st = page->status;
     *text = NULL;
-    if (st == HU_OK) st = hu_alloc(page->out.size + 1, &block);
-    if (st == HU_OK) {
-        *text = block;
-        if (page->out.size > 0) memcpy(*text, page->out.data, page->out.size);
-    }
+    if (st == HU_OK) st = HU_NEW_ARRAY(text, page->out.size + 1);
+    if (st == HU_OK && page->out.size > 0) memcpy(*text, page->out.data, page->out.size);
     hu_page_free(page);
     return st;
 }

@@ -22,10 +22,8 @@ struct hu_table {
 };
 
 static hu_status add_cell(hu_table *table, const char *text) {
-    void *block = table->cell;
-    hu_status st = hu_grow(&block, table->count, &table->capacity, sizeof *table->cell);
+    hu_status st = hu_grow(&table->cell, table->count, &table->capacity, sizeof *table->cell);
     if (st != HU_OK) return st;
-    table->cell = block;
     st = hu_strdup(text, &table->cell[table->count]);
     if (st == HU_OK) table->count++;
     return st;
@@ -33,14 +31,12 @@ static hu_status add_cell(hu_table *table, const char *text) {
 
 hu_status hu_table_create(const char *const *titles, int columns, hu_table **table) {
     hu_status st;
-    void *block;
     *table = NULL;
     if (columns < 1 || columns > MAX_COLUMNS)
         return hu_fail(HU_ERR_ARGUMENT, "table of %d columns, expected 1 to %d", columns,
                        MAX_COLUMNS);
-    st = hu_alloc(sizeof(hu_table), &block);
+    st = HU_NEW(table);
     if (st != HU_OK) return st;
-    *table = block;
     (*table)->columns = columns;
     for (int i = 0; i < columns; i++) HU_TRY(add_cell(*table, titles[i]));
     return HU_OK;

@@ -231,16 +231,15 @@ done:
 
 hu_status hu_tensorboard_open(const char *directory, int64_t step, hu_tensorboard **board) {
     hu_status st;
-    void *block = NULL;
+    hu_tensorboard *made = NULL;
     *board = NULL;
-    HU_TRY(hu_alloc(sizeof(hu_tensorboard), &block));
-    hu_tensorboard *made = block;
+    HU_TRY(HU_NEW(&made));
     HU_TRY(find_file(directory, &made->path));
     HU_TRY(open_file(made, step));
     *board = made;
     return HU_OK;
 done:
-    hu_tensorboard_close(block);
+    hu_tensorboard_close(made);
     return st;
 }
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -41,20 +40,13 @@ static bool parse_file_name(const char *text, int64_t *step, const char **rest) 
 /* Steps of the checkpoint files of a directory, latest first. */
 typedef struct listing {
     int64_t *steps;
-    size_t count;
+    size_t count, capacity;
 } listing;
 
-/* A directory holds few checkpoints: one more element at a time is enough. */
 static hu_status append(listing *list, int64_t step) {
-    void *block = list->steps;
-    size_t bytes;
-    if (!hu_mul_size(list->count + 1, sizeof step, &bytes))
-        return hu_fail(HU_ERR_MEMORY, "too many checkpoints");
-    hu_status st = hu_realloc(&block, bytes);
-    if (st != HU_OK) return st;
-    list->steps = block;
-    list->steps[list->count++] = step;
-    return HU_OK;
+    hu_status st = hu_grow(&list->steps, list->count, &list->capacity, sizeof step);
+    if (st == HU_OK) list->steps[list->count++] = step;
+    return st;
 }
 
 static int compare_descending(const void *a, const void *b) {
@@ -133,30 +125,21 @@ static void remove_old(const char *directory, int64_t newest, int keep) {
 struct hu_checkpoint_writer {
     int64_t step;
     hu_section *sections; /* names are owned, data is borrowed */
-    size_t count;
+    size_t count, capacity;
 };
 
 hu_status hu_checkpoint_begin(int64_t step, hu_checkpoint_writer **writer) {
-    void *block;
-    *writer = NULL;
-    hu_status st = hu_alloc(sizeof **writer, &block);
-    if (st != HU_OK) return st;
-    *writer = block;
-    (*writer)->step = step;
-    return HU_OK;
+    hu_status st = HU_NEW(writer);
+    if (st == HU_OK) (*writer)->step = step;
+    return st;
 }
 
 hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, const void *data,
                             size_t bytes) {
     hu_status st = HU_OK;
     char *copy = NULL;
-    void *block = writer->sections;
-    size_t needed;
     HU_TRY(hu_strdup(name, &copy));
-    if (!hu_mul_size(writer->count + 1, sizeof(hu_section), &needed))
-        HU_TRY(hu_fail(HU_ERR_MEMORY, "too many checkpoint sections"));
-    HU_TRY(hu_realloc(&block, needed));
-    writer->sections = block;
+    HU_TRY(hu_grow(&writer->sections, writer->count, &writer->capacity, sizeof *writer->sections));
     writer->sections[writer->count++] = (hu_section){copy, data, bytes};
     copy = NULL;
 done:
@@ -176,11 +159,10 @@ static hu_status write_file(const hu_checkpoint_writer *writer, const char *path
     static const uint8_t zeros[HU_CONTAINER_ALIGNMENT];
     hu_status st = HU_OK;
     hu_byte_writer header = {0};
-    void *block = NULL;
+    hu_file_part *parts = NULL;
     size_t count = 0, offset;
     HU_TRY(hu_container_write_header(writer->step, writer->sections, writer->count, &header));
-    HU_TRY(hu_alloc_array(2 * writer->count + 1, sizeof(hu_file_part), &block));
-    hu_file_part *parts = block;
+    HU_TRY(HU_NEW_ARRAY(&parts, 2 * writer->count + 1));
     parts[count++] = (hu_file_part){header.data, header.size};
     offset = header.size;
     for (size_t i = 0; i < writer->count; i++) {
@@ -192,7 +174,7 @@ static hu_status write_file(const hu_checkpoint_writer *writer, const char *path
     }
     HU_TRY(hu_file_replace_parts(path, parts, count));
 done:
-    hu_free(block);
+    hu_free(parts);
     hu_writer_free(&header);
     return st;
 }
@@ -217,21 +199,21 @@ done:
 hu_status hu_checkpoint_probe(const char *directory, size_t bytes) {
     hu_status st = HU_OK;
     char *path = NULL;
-    void *zeros = NULL, *block = NULL;
+    void *zeros = NULL;
+    hu_file_part *parts = NULL;
     size_t count = bytes / PROBE_BLOCK_BYTES + 1;
     HU_TRY(hu_directory_create(directory));
     remove_left_overs(directory);
     HU_TRY(hu_path_join(directory, "probe.hulp", &path));
     HU_TRY(hu_alloc(PROBE_BLOCK_BYTES, &zeros));
-    HU_TRY(hu_alloc_array(count, sizeof(hu_file_part), &block));
-    hu_file_part *parts = block;
+    HU_TRY(HU_NEW_ARRAY(&parts, count));
     for (size_t i = 0; i < count; i++) parts[i] = (hu_file_part){zeros, PROBE_BLOCK_BYTES};
     parts[count - 1].bytes = bytes % PROBE_BLOCK_BYTES;
     HU_TRY(hu_file_replace_parts(path, parts, count));
     if (unlink(path) != 0) st = hu_fail(HU_ERR_IO, "%s: cannot remove: %s", path, strerror(errno));
 done:
     if (st != HU_OK) st = hu_fail_within(st, "checkpoint directory %s: trial save: ", directory);
-    hu_free(block);
+    hu_free(parts);
     hu_free(zeros);
     hu_free(path);
     return st;
@@ -263,11 +245,9 @@ static hu_status read_file(const char *path, uint8_t **data, size_t *bytes) {
 
 hu_status hu_checkpoint_open(const char *path, hu_checkpoint **checkpoint) {
     hu_status st = HU_OK;
-    void *block = NULL;
     hu_checkpoint *opened = NULL;
     *checkpoint = NULL;
-    HU_TRY(hu_alloc(sizeof *opened, &block));
-    opened = block;
+    HU_TRY(HU_NEW(&opened));
     HU_TRY(hu_strdup(path, &opened->path));
     HU_TRY(read_file(path, &opened->data, &opened->bytes));
     HU_TRY(hu_container_parse(opened->path, opened->data, opened->bytes, &opened->container));

@@ -227,12 +227,10 @@ hu_status hu_container_parse(const char *file, const uint8_t *data, size_t bytes
     hu_status st = HU_OK;
     hu_byte_reader reader = {.file = file, .data = data, .size = bytes};
     size_t count = 0;
-    void *block = NULL;
     *container = (hu_container){0};
     HU_TRY(read_prologue(&reader, &container->step, &count));
     HU_TRY(check_header(&reader, count));
-    HU_TRY(hu_alloc_array(count, sizeof(hu_section), &block));
-    container->sections = block;
+    HU_TRY(HU_NEW_ARRAY(&container->sections, count));
     container->count = count;
     /* Sections begin behind the table and its checksum. The entries say where, and must say the
      * only place that is possible. */

@@ -100,11 +100,9 @@ static hu_status second_name(const hu_safetensors *file, const char *what, const
 
 /* Sorted by name for binary search; equal names are neighbours then. */
 static hu_status index_names(hu_safetensors *file) {
-    void *block;
     hu_safetensors_header *header = &file->header;
-    hu_status st = hu_alloc_array(header->count, sizeof *file->by_name, &block);
+    hu_status st = HU_NEW_ARRAY(&file->by_name, header->count);
     if (st != HU_OK) return st;
-    file->by_name = block;
     for (size_t i = 0; i < header->count; i++) file->by_name[i] = &header->tensors[i];
     if (header->count > 1)
         qsort(file->by_name, header->count, sizeof *file->by_name, compare_names);
@@ -136,14 +134,12 @@ static hu_status read_length(hu_byte_reader *reader, size_t *length) {
 hu_status hu_safetensors_parse(const char *name, const uint8_t *data, size_t bytes,
                                hu_safetensors **result) {
     hu_status st;
-    void *block = NULL;
     hu_safetensors *file = NULL;
     hu_byte_reader reader = {name, data, bytes, 0};
     const uint8_t *text;
     size_t length;
     *result = NULL;
-    HU_TRY(hu_alloc(sizeof *file, &block));
-    file = block;
+    HU_TRY(HU_NEW(&file));
     HU_TRY(hu_strdup(name, &file->file));
     HU_TRY(read_length(&reader, &length));
     HU_TRY(hu_read_span(&reader, "header", length, &text));

@@ -293,26 +293,14 @@ done:
     return st;
 }
 
-/* Room for one more element behind count. */
-static hu_status grow(size_t count, size_t *capacity, size_t element_bytes, void **list) {
-    if (count < *capacity) return HU_OK;
-    size_t more = *capacity ? 2 * *capacity : 16;
-    hu_status st = hu_realloc(list, more * element_bytes);
-    if (st == HU_OK) *capacity = more;
-    return st;
-}
-
 /* "__metadata__": a map of texts, no other values. */
 static hu_status take_metadata(scanner *s, hu_safetensors_header *header) {
     bool more;
     hu_status st;
     HU_TRY(open_items(s, '{', '}', &more));
     while (more) {
-        void *list = header->metadata;
-        st = grow(header->metadata_count, &header->metadata_capacity, sizeof *header->metadata,
-                  &list);
-        header->metadata = list;
-        HU_TRY(st);
+        HU_TRY(hu_grow(&header->metadata, header->metadata_count, &header->metadata_capacity,
+                       sizeof *header->metadata));
         hu_safetensor_text *pair = &header->metadata[header->metadata_count];
         HU_TRY(take_word(s, &pair->name));
         HU_TRY(expect(s, ':'));
@@ -338,10 +326,7 @@ static hu_status take_entry(scanner *s, hu_safetensors_header *header, bool *had
         return take_metadata(s, header);
     }
     if (!name[0]) return fail_at(s, place, "found an empty name, expected the name of a tensor");
-    void *list = header->tensors;
-    st = grow(header->count, &header->capacity, sizeof *header->tensors, &list);
-    header->tensors = list;
-    HU_TRY(st);
+    HU_TRY(hu_grow(&header->tensors, header->count, &header->capacity, sizeof *header->tensors));
     hu_safetensor *tensor = &header->tensors[header->count++];
     *tensor = (hu_safetensor){.name = name};
     s->tensor = name;
@@ -353,12 +338,10 @@ done:
 hu_status hu_safetensors_header_parse(const char *file, const uint8_t *text, size_t bytes,
                                       size_t at, hu_safetensors_header *header) {
     hu_status st;
-    void *block;
     bool more, had_metadata = false;
     char what[32];
     *header = (hu_safetensors_header){0};
-    HU_TRY(hu_alloc(bytes, &block));
-    header->texts = block;
+    HU_TRY(HU_NEW_ARRAY(&header->texts, bytes));
     scanner s = {file, text, bytes, 0, at, header->texts, ""};
     if (bytes == 0 || text[0] != '{')
         return fail_at(&s, 0, "found %s, expected '{'", found(&s, 0, what));

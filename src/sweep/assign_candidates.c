@@ -84,13 +84,13 @@ hu_status hu_assign_measure_loss(hu_assign *assign) {
     hu_status st = HU_OK;
     char folder[1024];
     hu_history *history = NULL;
-    void *worst = NULL;
+    double *worst = NULL;
     size_t values = 2 * (size_t)assign->graph->value_count;
     snprintf(folder, sizeof folder, "%s/fp32-%lld-s%s", assign->directory, (long long)assign->steps,
              hu_keys_value(hu_keys_at(assign->seeds, 0)));
     HU_TRY(hu_history_read_some(folder, &history));
     assign->knows_loss = history->histogram_count > 0;
-    HU_TRY(hu_alloc_array(values, sizeof(double), &worst));
+    HU_TRY(HU_NEW_ARRAY(&worst, values));
     add_losses(assign, history, worst);
 done:
     hu_history_free(history);
@@ -104,11 +104,8 @@ done:
 static hu_status list_groups(const hu_assign *assign, const hu_assign_candidate *c, char **text) {
     enum { ITEM_BYTES = 20 };
     size_t used = 0, capacity = (size_t)assign->groups.tensors.count * ITEM_BYTES + 1;
-    void *block;
-    hu_status st = hu_alloc(capacity, &block);
+    hu_status st = HU_NEW_ARRAY(text, capacity);
     if (st != HU_OK) return st;
-    *text = block;
-    (*text)[0] = '\0';
     for (uint32_t g = 0; g < assign->groups.tensors.count; g++)
         if (c->low[g])
             used +=
@@ -166,8 +163,7 @@ hu_status hu_assign_write_plan(const hu_assign *assign, const hu_assign_candidat
                                const char *path, const char *evidence) {
     hu_status st = HU_OK;
     hu_keys *tree = NULL;
-    char *yaml = NULL;
-    void *block = NULL;
+    char *yaml = NULL, *text = NULL;
     bool has_low = c && c->groups_low;
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "assign", &tree));
     HU_TRY(put_text(tree, "precision.name", has_low ? "listed+promote" : "high"));
@@ -175,13 +171,13 @@ hu_status hu_assign_write_plan(const hu_assign *assign, const hu_assign_candidat
     HU_TRY(put_precision(assign, tree));
     HU_TRY(hu_keys_print(tree, &yaml));
     size_t capacity = strlen(yaml) + (evidence ? strlen(evidence) : 0) + 1;
-    HU_TRY(hu_alloc(capacity, &block));
-    snprintf(block, capacity, "%s%s", yaml, evidence ? evidence : "");
-    HU_TRY(hu_file_replace(path, block, capacity - 1));
+    HU_TRY(HU_NEW_ARRAY(&text, capacity));
+    snprintf(text, capacity, "%s%s", yaml, evidence ? evidence : "");
+    HU_TRY(hu_file_replace(path, text, capacity - 1));
 done:
     hu_keys_free(tree);
     hu_free(yaml);
-    hu_free(block);
+    hu_free(text);
     return st;
 }
 
@@ -211,13 +207,11 @@ static hu_status name_candidate(const hu_assign *assign, hu_assign_candidate *c)
 static hu_status add_candidate(hu_assign *assign, hu_search_order order, uint64_t seed, double most,
                                bool trims) {
     hu_status st = HU_OK;
-    void *low = NULL;
     hu_assign_candidate c = {.order = order,
                              .seed = seed,
                              .is_trimmed = trims,
                              .is_plain = order == HU_SEARCH_SIZE && !trims};
-    HU_TRY(hu_alloc_array(assign->groups.tensors.count, sizeof(bool), &low));
-    c.low = low;
+    HU_TRY(HU_NEW_ARRAY(&c.low, assign->groups.tensors.count));
     HU_TRY(hu_search_fill(&assign->groups, order, seed, (int64_t)most, trims, c.low, &c.bits));
     for (uint32_t g = 0; g < assign->groups.tensors.count; g++) c.groups_low += c.low[g];
     bool is_new = (double)c.bits <= most && c.groups_low > 0 && !is_known(assign, c.low);
@@ -226,7 +220,7 @@ static hu_status add_candidate(hu_assign *assign, hu_search_order order, uint64_
     assign->candidate[assign->count++] = c;
     return HU_OK;
 done:
-    hu_free(low);
+    hu_free(c.low);
     return st;
 }
 
@@ -268,12 +262,10 @@ hu_status hu_assign_make_candidates(hu_assign *assign) {
     static const double parts[] = {1.0, 0.9, 0.75, 0.6, 0.45, 0.3};
     enum { PARTS = sizeof parts / sizeof *parts };
     hu_status st = HU_OK;
-    void *block;
     int64_t least = least_bits(&assign->groups);
     double plain = (double)assign->groups.all_plain, high = (double)assign->groups.all_high;
     assign->capacity = (uint32_t)(PARTS * (2 * HU_SEARCH_ORDERS + (size_t)assign->random_orders));
-    HU_TRY(hu_alloc_array(assign->capacity, sizeof *assign->candidate, &block));
-    assign->candidate = block;
+    HU_TRY(HU_NEW_ARRAY(&assign->candidate, assign->capacity));
     if (!assign->is_memory) {
         for (int p = 0; p < PARTS; p++)
             HU_TRY(add_orders(assign, ceil(high - parts[p] * (high - (double)least))));

@@ -67,10 +67,8 @@ static hu_status check_failures(const hu_job *job, size_t seeds) {
 static hu_status train(hu_assign *assign, const char *name, const char *precision, int rung,
                        size_t seeds, outcome *made) {
     hu_status st = HU_OK;
-    void *block;
     hu_job *job = NULL;
-    HU_TRY(hu_alloc_array(seeds, sizeof *job, &block));
-    job = block;
+    HU_TRY(HU_NEW_ARRAY(&job, seeds));
     for (size_t s = 0; s < seeds; s++)
         HU_TRY(make_job(assign, name, precision, rung, hu_keys_value(hu_keys_at(assign->seeds, s)),
                         &job[s]));
@@ -189,10 +187,8 @@ done:
 
 hu_status hu_assign_race(hu_assign *assign, int *best) {
     hu_status st = HU_OK;
-    void *block;
     uint32_t *order = NULL, count = assign->count;
-    HU_TRY(hu_alloc_array(count + 1, sizeof *order, &block));
-    order = block;
+    HU_TRY(HU_NEW_ARRAY(&order, count + 1));
     for (uint32_t i = 0; i < count; i++) order[i] = i;
     for (int r = 0; r < assign->rungs; r++) {
         if (r > 0) count = keep_half(assign, order, count);

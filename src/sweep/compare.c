@@ -138,12 +138,10 @@ static void mark_front(hu_compare_mean *mean, size_t count) {
 }
 
 hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
-    void *block;
     size_t count = hu_keys_count(compare->precisions), seeds = hu_keys_count(compare->seeds);
-    *means = NULL;
-    hu_status st = hu_alloc_array(count, sizeof **means, &block);
+    hu_status st = HU_NEW_ARRAY(means, count);
     if (st != HU_OK) return st;
-    hu_compare_mean *made = block;
+    hu_compare_mean *made = *means;
     for (size_t i = 0; i < count; i++) {
         made[i] = (hu_compare_mean){.precision = hu_keys_value(hu_keys_at(compare->precisions, i)),
                                     .least = (double)NAN,
@@ -152,7 +150,6 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
         divide(&made[i]);
     }
     mark_front(made, count);
-    *means = made;
     return HU_OK;
 }
 

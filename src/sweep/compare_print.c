@@ -137,14 +137,12 @@ hu_status hu_compare_print(const hu_compare *compare, char **text) {
     hu_status st;
     hu_compare_mean *means = NULL;
     char *results = NULL, *ledgers = NULL;
-    void *block = NULL;
     HU_TRY(hu_compare_means(compare, &means));
     HU_TRY(add_means(compare, means, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
     size_t capacity =
         strlen(results) + strlen(ledgers) + sizeof notes + 100 + (size_t)compare->count * 1500;
-    HU_TRY(hu_alloc(capacity, &block));
-    *text = block;
+    HU_TRY(HU_NEW_ARRAY(text, capacity));
     int head = snprintf(*text, capacity, "%s\n%s\nmemory by role in MiB (first seed)\n%s\n",
                         results, notes, ledgers);
     put_endings(compare, *text + head, capacity - (size_t)head);

@@ -92,6 +92,27 @@ static void growing_keeps_the_contents_and_zeroes_the_rest(void **state) {
     hu_free(block);
 }
 
+static void arrays_are_made_and_grown_by_their_own_pointer(void **state) {
+    (void)state;
+    double *list = NULL;
+    size_t capacity = 3;
+    assert_int_equal(HU_NEW_ARRAY(&list, capacity), HU_OK);
+    for (size_t i = 0; i < 3; i++) assert_true(list[i] == 0.0);
+    list[2] = 5.0;
+    assert_int_equal(hu_grow(&list, 3, &capacity, sizeof *list), HU_OK);
+    assert_int_equal(capacity, 6);
+    assert_true(list[2] == 5.0 && list[3] == 0.0);
+    double *kept = list;
+    hu_memory_fail_at(1);
+    assert_int_equal(hu_grow(&list, 6, &capacity, sizeof *list), HU_ERR_MEMORY);
+    assert_ptr_equal(list, kept);
+    assert_int_equal(capacity, 6);
+    hu_free(list);
+    hu_memory_fail_at(1);
+    assert_int_equal(HU_NEW(&list), HU_ERR_MEMORY);
+    assert_null(list);
+}
+
 static void strings_are_copied(void **state) {
     (void)state;
     char *copy;
@@ -160,6 +181,7 @@ int main(void) {
         cmocka_unit_test(counters_follow_every_block),
         cmocka_unit_test(bytes_are_counted_by_role),
         cmocka_unit_test(growing_keeps_the_contents_and_zeroes_the_rest),
+        cmocka_unit_test(arrays_are_made_and_grown_by_their_own_pointer),
         cmocka_unit_test(strings_are_copied),
         cmocka_unit_test(sizes_that_do_not_fit_fail_and_are_named),
         cmocka_unit_test(the_nth_allocation_fails_once),

@@ -49,7 +49,7 @@ int64_t hu_depthwise_strip(const hu_conv *c) {
 }
 
 hu_status hu_depthwise_create(const hu_conv *conv, hu_depthwise **plan) {
-    hu_status st = hu_alloc(sizeof **plan, (void **)plan);
+    hu_status st = HU_NEW(plan);
     int64_t floats;
     if (st != HU_OK) return st;
     hu_depthwise *p = *plan;

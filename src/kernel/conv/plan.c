@@ -60,7 +60,7 @@ static hu_conv_run data_taps(const extent *e, int64_t y) {
 /* Runs of the places 0 .. places-1, those of each residue modulo step apart. */
 static hu_status make_axis(const extent *e, hu_conv_run (*taps_of)(const extent *, int64_t),
                            int64_t places, int64_t step, hu_conv_axis *axis) {
-    hu_status st = hu_alloc_array((size_t)places, sizeof *axis->runs, (void **)&axis->runs);
+    hu_status st = HU_NEW_ARRAY(&axis->runs, (size_t)places);
     if (st != HU_OK) return st;
     /* Places of one residue modulo stride are met by the same taps but at the borders: neighbours
      * with the same taps become one run. */
@@ -96,7 +96,7 @@ done:
 }
 
 hu_status hu_conv_plan_create(const hu_conv *c, hu_conv_plan **plan) {
-    hu_status st = hu_alloc(sizeof **plan, (void **)plan);
+    hu_status st = HU_NEW(plan);
     if (st != HU_OK) return st;
     **plan = (hu_conv_plan){.conv = *c,
                             .forward = {.source_h = c->in_h,
