@@ -210,7 +210,7 @@ def bad_input(checks, cwd):
     bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json")
     with open(f"{cwd}/c/fp32-s1/result.json", "w") as file:
         file.write("{}")
-    bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json", "test_accuracy")
+    bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json", "metric")
 
 
 def result_file(checks, cwd):
