@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "journal/history_inner.h"
 
-enum { FILE_LIMIT = 1 << 28 };
+static const char file_name[] = "graph.json";
 
 static const char *const role_names[] = {[HU_VALUE_INPUT] = "input",
                                          [HU_VALUE_TARGET] = "target",
@@ -75,10 +74,21 @@ static json_t *losses_json(const hu_graph *graph) {
     return list;
 }
 
-json_t *hu_graph_json(const hu_graph *graph) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "inputs", loaded_json(graph, HU_VALUE_INPUT),
-                     "targets", loaded_json(graph, HU_VALUE_TARGET), "losses", losses_json(graph),
-                     "values", values_json(graph), "nodes", nodes_json(graph));
+/* The first metric is the one that compare, assign and the pictures take. */
+static json_t *task_json(const hu_task *task, const hu_loss_form *loss) {
+    json_t *metrics = json_array();
+    for (int m = 0; metrics && task->metric[m]; m++)
+        json_array_append_new(metrics,
+                              json_pack("{s:s, s:s}", "name", task->metric[m]->name, "better",
+                                        task->metric[m]->higher_is_better ? "higher" : "lower"));
+    return json_pack("{s:s, s:s, s:o}", "name", task->name, "loss", loss->name, "metrics", metrics);
+}
+
+json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_form *loss) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "task", task_json(task, loss), "inputs",
+                     loaded_json(graph, HU_VALUE_INPUT), "targets",
+                     loaded_json(graph, HU_VALUE_TARGET), "losses", losses_json(graph), "values",
+                     values_json(graph), "nodes", nodes_json(graph));
 }
 
 /* ---- reading ---- */
@@ -207,22 +217,15 @@ done:
 
 hu_status hu_graph_read(const char *folder, hu_graph **graph) {
     hu_status st = HU_OK;
-    hu_place place = {folder, "graph.json", 1};
-    char *path = NULL;
-    uint8_t *data = NULL;
-    size_t bytes = 0;
-    json_error_t error;
+    hu_place place = {folder, file_name, 1};
     json_t *object = NULL;
     *graph = NULL;
-    HU_TRY(hu_path_join(folder, place.file, &path));
-    if (!hu_file_exists(path))
+    HU_TRY(hu_json_read(&place, &object));
+    if (!object)
         HU_TRY(hu_fail(HU_ERR_MISSING,
-                       "%s is not there: an older version of halfulp wrote the folder; `halfulp "
-                       "resume %s` adds it",
-                       path, folder));
-    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
-    object = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
-    if (!object) HU_TRY(hu_place_fail(&place, "column %d: %s", error.column, error.text));
+                       "%s/%s is not there: an older version of halfulp wrote the folder; "
+                       "`halfulp resume %s` adds it",
+                       folder, file_name, folder));
     HU_TRY(hu_graph_create(graph));
     HU_TRY(read_graph(&place, object, *graph));
 done:
@@ -231,7 +234,26 @@ done:
         *graph = NULL;
     }
     json_decref(object);
-    hu_free(data);
-    hu_free(path);
+    return st;
+}
+
+hu_status hu_graph_metric(const char *folder, const hu_metric **metric) {
+    hu_status st = HU_OK;
+    hu_place place = {folder, file_name, 1};
+    json_t *object = NULL;
+    const char *name;
+    *metric = &hu_metric_accuracy;
+    HU_TRY(hu_json_read(&place, &object));
+    const json_t *metrics = json_object_get(json_object_get(object, "task"), "metrics");
+    const json_t *first = json_object_get(json_array_get(metrics, 0), "name");
+    if (!first) goto done;
+    HU_TRY(hu_json_text(&place, first, "metric", &name));
+    const hu_metric *found = hu_metric_find(name);
+    if (!found)
+        HU_TRY(hu_fail(HU_ERR_VERSION, "%s/%s: metric '%.40s', which this version does not know",
+                       folder, file_name, name));
+    *metric = found;
+done:
+    json_decref(object);
     return st;
 }

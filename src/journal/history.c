@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "journal/graph.h"
 #include "journal/history_inner.h"
 #include "journal/history_lines.h"
 #include "journal/history_plan.h"
@@ -61,24 +62,11 @@ done:
 }
 
 static hu_status read_plan(hu_history *history) {
-    hu_status st = HU_OK;
     hu_place place = {history->folder, "plan.json", 1};
-    char *path = NULL;
-    uint8_t *data = NULL;
-    size_t bytes = 0;
-    json_error_t error;
-    json_t *object = NULL;
-    HU_TRY(hu_path_join(history->folder, place.file, &path));
-    if (!hu_file_exists(path)) goto done;
-    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
-    object = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
-    place.line = object || error.line < 1 ? 1 : (size_t)error.line;
-    if (!object) HU_TRY(hu_place_fail(&place, "column %d: %s", error.column, error.text));
-    HU_TRY(hu_history_plan(&place, object, &history->plan));
-done:
+    json_t *object;
+    hu_status st = hu_json_read(&place, &object);
+    if (object) st = hu_history_plan(&place, object, &history->plan);
     json_decref(object);
-    hu_free(data);
-    hu_free(path);
     return st;
 }
 
@@ -111,6 +99,8 @@ static hu_status read_all(hu_history *history, bool is_lenient) {
     } files[] = {{"metrics.jsonl", false, hu_history_metrics},
                  {"numerics.jsonl", false, hu_history_numerics},
                  {"histograms.jsonl", true, hu_history_histogram}};
+    st = hu_graph_metric(history->folder, &history->metric);
+    HU_TRY(is_lenient ? forgive(history, st) : st);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         st = read_lines(history, files[i].name, files[i].may_miss, files[i].take);
         HU_TRY(is_lenient ? forgive(history, st) : st);
@@ -128,7 +118,7 @@ static hu_status read_folder(const char *folder, bool is_lenient, hu_history **r
     HU_TRY(check_folder(folder));
     HU_TRY(hu_alloc(sizeof(hu_history), &block));
     hu_history *history = block;
-    history->metric = &hu_metric_accuracy; /* until a line names another */
+    history->metric = &hu_metric_accuracy;
     HU_TRY(hu_strdup(folder, &history->folder));
     HU_TRY(read_all(history, is_lenient));
     *result = history;

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { FILE_LIMIT = 1 << 30 };
 
 hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
     char message[512];
@@ -88,4 +92,23 @@ hu_status hu_json_list(const hu_place *place, const json_t *value, const char *w
         return hu_place_fail(place, "%s: found %s, expected a list", what, type_of(value));
     *count = json_array_size(value);
     return HU_OK;
+}
+
+hu_status hu_json_read(hu_place *place, json_t **object) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
+    json_error_t error;
+    *object = NULL;
+    HU_TRY(hu_path_join(place->folder, place->file, &path));
+    if (!hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
+    *object = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
+    place->line = *object || error.line < 1 ? 1 : (size_t)error.line;
+    if (!*object) HU_TRY(hu_place_fail(place, "column %d: %s", error.column, error.text));
+done:
+    hu_free(data);
+    hu_free(path);
+    return st;
 }

@@ -11,6 +11,10 @@ typedef struct hu_place {
     size_t line;
 } hu_place;
 
+/* The JSON of a whole file; *object NULL: there is no such file (HU_OK). New reference.
+ * HU_ERR_CORRUPT with the line. */
+hu_status hu_json_read(hu_place *place, json_t **object);
+
 /* HU_ERR_CORRUPT "FOLDER/FILE, line N: ...". */
 hu_status hu_place_fail(const hu_place *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

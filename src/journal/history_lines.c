@@ -53,15 +53,6 @@ static hu_status read_column(const hu_place *place, const json_t *line, const hu
     }
 }
 
-/* The metric of a line with an evaluation, else what is known so far. */
-static const hu_metric *metric_of(const json_t *line, const hu_metric *known) {
-    char key[HU_METRIC_KEY_BYTES];
-    for (size_t i = 0; hu_metric_at(i); i++)
-        if (json_object_get(line, hu_metric_key("test", hu_metric_at(i), key)))
-            return hu_metric_at(i);
-    return known;
-}
-
 hu_status hu_history_metrics(hu_history *history, const hu_place *place, const json_t *line) {
     hu_status st = HU_OK;
     void *block = history->metrics;
@@ -71,7 +62,6 @@ hu_status hu_history_metrics(hu_history *history, const hu_place *place, const j
     hu_metrics_record *record = &history->metrics[history->metrics_count];
     *record = (hu_metrics_record){.culprit = NULL};
     history->metrics_count++;
-    history->metric = metric_of(line, history->metric);
     for (int c = 0; c < HU_COLUMNS; c++)
         HU_TRY(read_column(place, line, &hu_columns[c], history->metric, record));
     const char *culprit = json_string_value(json_object_get(line, "culprit"));

@@ -86,7 +86,10 @@ static hu_status make_plan(const hu_session *session, char **text) {
 }
 
 static hu_status make_graph(const hu_session *session, char **text) {
-    return hu_json_line(hu_graph_json(hu_trainer_graph(session->trainer)), text);
+    const hu_trainer *trainer = session->trainer;
+    return hu_json_line(hu_graph_json(hu_trainer_graph(trainer), hu_trainer_task(trainer),
+                                      hu_trainer_loss(trainer)),
+                        text);
 }
 
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
