@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "op/shape.h"
 
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
     if (b->status != HU_OK) return 1;
@@ -90,6 +91,16 @@ void hu_build_halves(hu_builder *b, const char *name, hu_value_id in, hu_value_i
 
 hu_value_id hu_build_flatten(hu_builder *b, const char *name, hu_value_id in) {
     return apply(b, &hu_op_flatten, name, NULL, NULL, 1, &in);
+}
+
+hu_value_id hu_build_reshape(hu_builder *b, const char *name, hu_value_id in,
+                             const hu_shape *shape) {
+    hu_reshape_attrs attrs = {.shape = *shape};
+    return apply(b, &hu_op_reshape, name, NULL, &attrs, 1, &in);
+}
+
+hu_shape hu_build_shape(const hu_builder *b, hu_value_id value) {
+    return b->status == HU_OK ? b->graph->value[value].shape : (hu_shape){.rank = 0};
 }
 
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,

@@ -53,6 +53,13 @@ hu_value_id hu_build_interleave(hu_builder *b, const char *name, hu_value_id lef
 void hu_build_halves(hu_builder *b, const char *name, hu_value_id in, hu_value_id half[2]);
 hu_value_id hu_build_flatten(hu_builder *b, const char *name, hu_value_id in);
 
+/* The same numbers in another shape. */
+hu_value_id hu_build_reshape(hu_builder *b, const char *name, hu_value_id in,
+                             const hu_shape *shape);
+
+/* Shape of a value; of one number after an error. */
+hu_shape hu_build_shape(const hu_builder *b, hu_value_id value);
+
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
                               int64_t stride);
 hu_value_id hu_build_global_pool(hu_builder *b, const char *name, hu_value_id in);

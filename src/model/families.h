@@ -20,7 +20,11 @@
     X(shufflenet_v2, "shufflenet-v2", "16 units of depthwise convolutions and channel shuffles",   \
       "classify")                                                                                  \
     X(mobilenet_v2, "mobilenet-v2", "17 inverted residual blocks of depthwise convolutions",       \
-      "classify")
+      "classify")                                                                                  \
+    X(autoencoder, "autoencoder", "fully connected, 128-32-128, from a picture to itself",         \
+      "autoencode")                                                                                \
+    X(dense_s, "dense-s", "four 5x5 convolutions at full resolution, class scores per pixel",      \
+      "segment")
 
 #define HU_MODEL_DECLARE(identifier, name, help, task)                                             \
     hu_status hu_model_##identifier(const hu_model_options *options, hu_graph *graph);

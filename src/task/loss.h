@@ -25,7 +25,10 @@ typedef struct hu_loss_form {
 /* X(identifier). The one list of losses: const hu_loss_form hu_loss_<identifier>. */
 // clang-format off
 #define HU_LOSS_LIST(X)      \
-    X(nll)
+    X(nll)                   \
+    X(softmax_cross_entropy) \
+    X(mse)                   \
+    X(bce)
 // clang-format on
 
 #define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;

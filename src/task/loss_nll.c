@@ -3,6 +3,7 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "task/loss.h"
+#include "task/unlabelled.h"
 
 static hu_status add(hu_graph *graph, const char *name, hu_value_id head, hu_value_id target,
                      float weight, hu_normaliser normaliser) {
@@ -11,7 +12,7 @@ static hu_status add(hu_graph *graph, const char *name, hu_value_id head, hu_val
     HU_TRY(hu_graph_apply(graph, &hu_op_log_softmax, "log_softmax", NULL, NULL, 1, &head, out));
     in[0] = out[0];
     in[1] = target;
-    HU_TRY(hu_graph_apply(graph, &hu_op_nll, name, NULL, NULL, 2, in, out));
+    HU_TRY(hu_graph_apply(graph, &hu_op_nll, name, NULL, &hu_unlabelled_rows, 2, in, out));
     st = hu_graph_loss(graph, out[0], weight, normaliser);
 done:
     return st;

@@ -47,6 +47,9 @@ typedef struct hu_metric {
 // clang-format off
 #define HU_METRIC_LIST(X) \
     X(accuracy)           \
+    X(psnr)               \
+    X(squared_error)      \
+    X(mean_iou)           \
     X(pixel_accuracy)
 // clang-format on
 

@@ -64,7 +64,9 @@ typedef struct hu_task_choice {
 /* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
 // clang-format off
 #define HU_TASK_LIST(X) \
-    X(classify)
+    X(classify)         \
+    X(autoencode)       \
+    X(segment)
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "graph/walk.h"
-#include "model/model.h"
+#include "model_of.h"
 
 static char folder[64];
 
@@ -43,11 +43,8 @@ static void write_text(const char *text) {
 }
 
 static hu_graph *build(const char *name) {
-    hu_graph *graph;
-    hu_model_options options = {
-        .name = name, .width = 0.5, .image = {3, {32, 32, 3}}, .classes = 7};
-    if (hu_model_build(&options, &graph) != HU_OK) fail_msg("%s: %s", name, hu_last_error());
-    return graph;
+    static const hu_shape image = {3, {32, 32, 3}};
+    return model_of(name, 0.5, &image, 7);
 }
 
 static hu_graph *write_and_read(const hu_graph *graph) {

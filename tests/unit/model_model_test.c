@@ -11,14 +11,12 @@
 #include "base/memory.h"
 #include "model/builder.h"
 #include "model/model.h"
+#include "model_of.h"
 
 static const hu_shape cifar = {3, {32, 32, 3}};
 
 static hu_graph *build(const char *name, double width, hu_shape image, int64_t classes) {
-    hu_graph *graph;
-    hu_model_options options = {.name = name, .width = width, .image = image, .classes = classes};
-    if (hu_model_build(&options, &graph) != HU_OK) fail_msg("%s: %s", name, hu_last_error());
-    return graph;
+    return model_of(name, width, &image, classes);
 }
 
 /* Multiply-accumulates of the convolutions alone. */
@@ -237,7 +235,8 @@ static void test_every_model_builds(void **state) {
     for (int m = 0; m < hu_model_count; m++) {
         hu_graph *graph = build(hu_model_table[m].name, .25, cifar, 7);
         assert_true(hu_model_table[m].help[0] != '\0');
-        assert_int_equal(graph->value[hu_graph_find(graph, "log_softmax.out")].elements, 7);
+        if (strcmp(hu_model_table[m].task, "classify") == 0)
+            assert_int_equal(graph->value[hu_graph_find(graph, "log_softmax.out")].elements, 7);
         hu_graph_free(graph);
     }
 }

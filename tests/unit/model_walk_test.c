@@ -10,19 +10,13 @@
 
 #include <cmocka.h>
 
-#include "model/model.h"
+#include "model_of.h"
 
 enum { ROOM = 64 };
 
 static hu_graph *build(const char *name) {
-    hu_graph *graph;
-    bool is_grey = strcmp(name, "cnn-s") == 0;
-    hu_model_options model = {.name = name,
-                              .width = 1.0,
-                              .image = {3, {is_grey ? 28 : 32, is_grey ? 28 : 32, is_grey ? 1 : 3}},
-                              .classes = 10};
-    if (hu_model_build(&model, &graph) != HU_OK) fail_msg("%s", hu_last_error());
-    return graph;
+    static const hu_shape grey = {3, {28, 28, 1}}, coloured = {3, {32, 32, 3}};
+    return model_of(name, 1.0, strcmp(name, "cnn-s") == 0 ? &grey : &coloured, 10);
 }
 
 static void sources_come_first(void **state) {

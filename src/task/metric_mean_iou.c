@@ -1,0 +1,50 @@
+/* Mean intersection over union: for each class, pixels that are and are said to be of it over
+ * pixels that are or are said to be; the mean over the classes that occur. Over the whole test set.
+ */
+#include <math.h>
+
+#include "task/metric.h"
+
+/* Three sums per class. */
+enum { BOTH, TRUE, SAID, SUMS };
+
+static int64_t sum_count(const hu_metric_call *shape) {
+    return SUMS * shape->outputs;
+}
+
+/* A row that holds a NaN is said to be of no class. */
+static void add(const hu_metric_call *part, double *sums) {
+    for (int64_t r = 0; r < part->samples * part->rows; r++) {
+        int64_t is = (int64_t)part->target[r], made = -1;
+        if (is < 0 || is >= part->outputs) continue;
+        if (part->prediction)
+            made = hu_metric_class(part->outputs, part->prediction + r * part->outputs);
+        sums[is * SUMS + TRUE] += 1.0;
+        if (made >= 0) sums[made * SUMS + SAID] += 1.0;
+        if (made == is) sums[is * SUMS + BOTH] += 1.0;
+    }
+}
+
+static double value(const hu_metric_call *shape, const double *sums) {
+    double total = 0.0;
+    int64_t present = 0;
+    for (int64_t c = 0; c < shape->outputs; c++) {
+        const double *of = sums + c * SUMS;
+        double either = of[TRUE] + of[SAID] - of[BOTH];
+        if (either == 0.0) continue;
+        total += of[BOTH] / either;
+        present++;
+    }
+    return total / (double)present;
+}
+
+const hu_metric hu_metric_mean_iou = {
+    .name = "mean_iou",
+    .help = "intersection over union, mean over the classes that occur",
+    .unit = " %",
+    .factor = 100.0,
+    .decimals = 2,
+    .higher_is_better = true,
+    .sum_count = sum_count,
+    .add = add,
+    .value = value};

@@ -1,0 +1,69 @@
+/* Errors of pictures whose numbers lie in 0..1: the mean squared error, and the peak
+ * signal-to-noise ratio -10 log10(mean squared error of the sample), mean over the samples. */
+#include <math.h>
+
+#include "base/elementary.h"
+#include "task/metric.h"
+
+enum { TOTAL, SAMPLES, SUMS };
+
+static const double ln_10 = 2.302585092994045684;
+
+static int64_t sum_count(const hu_metric_call *shape) {
+    (void)shape;
+    return SUMS;
+}
+
+/* Of sample s; NaN without predictions. */
+static double squared_error(const hu_metric_call *part, int64_t s) {
+    int64_t numbers = part->rows * part->outputs;
+    double sum = 0.0;
+    if (!part->prediction) return NAN;
+    for (int64_t i = s * numbers; i < (s + 1) * numbers; i++) {
+        double made = (double)part->prediction[i];
+        if (part->loss->predicted) made = part->loss->predicted(made);
+        double error = made - (double)part->target[i];
+        sum += error * error;
+    }
+    return sum / (double)numbers;
+}
+
+static double ratio_of(double error) {
+    return -10.0 * hu_log(error) / ln_10;
+}
+
+static void add_errors(const hu_metric_call *part, double *sums) {
+    for (int64_t s = 0; s < part->samples; s++) sums[TOTAL] += squared_error(part, s);
+    sums[SAMPLES] += (double)part->samples;
+}
+
+static void add_ratios(const hu_metric_call *part, double *sums) {
+    for (int64_t s = 0; s < part->samples; s++) sums[TOTAL] += ratio_of(squared_error(part, s));
+    sums[SAMPLES] += (double)part->samples;
+}
+
+static double mean(const hu_metric_call *shape, const double *sums) {
+    (void)shape;
+    return sums[TOTAL] / sums[SAMPLES];
+}
+
+const hu_metric hu_metric_psnr = {.name = "psnr",
+                                  .help = "peak signal-to-noise ratio, mean over the samples",
+                                  .unit = " dB",
+                                  .factor = 1.0,
+                                  .decimals = 2,
+                                  .higher_is_better = true,
+                                  .sum_count = sum_count,
+                                  .add = add_ratios,
+                                  .value = mean};
+
+const hu_metric hu_metric_squared_error = {
+    .name = "squared_error",
+    .help = "squared error of a number in 0..1, mean over numbers and samples",
+    .unit = "",
+    .factor = 1.0,
+    .decimals = 6,
+    .higher_is_better = false,
+    .sum_count = sum_count,
+    .add = add_errors,
+    .value = mean};

@@ -1,0 +1,54 @@
+/* One class for every pixel: a head of class scores per pixel, a label map as target. Pixels that
+ * nobody has labelled are left out of losses and metrics. */
+#include "base/error.h"
+#include "task/task.h"
+
+static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
+    enum { MAP_RANK = 2 };
+    const hu_field *image = fields[0], *mask = fields[1];
+    *outputs = mask->classes;
+    if (mask->rank != MAP_RANK || mask->classes < 2)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "field '%s': found rank %d and %lld classes, the task segment needs a map "
+                       "[height, width] of at least 2 classes",
+                       mask->name, mask->rank, (long long)mask->classes);
+    if (mask->extent[0] != image->extent[0] || mask->extent[1] != image->extent[1])
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "field '%s': found %lld x %lld pixels, expected %lld x %lld as '%s' has",
+                       mask->name, (long long)mask->extent[0], (long long)mask->extent[1],
+                       (long long)image->extent[0], (long long)image->extent[1], image->name);
+    return HU_OK;
+}
+
+static hu_shape head(const hu_task_shapes *shapes) {
+    const int64_t *map = shapes->value[1].extent;
+    return (hu_shape){3, {map[0], map[1], shapes->outputs}};
+}
+
+enum { LABELLED, CORRECT };
+
+static int64_t counted(const hu_metric_call *sample) {
+    int64_t rows = 0;
+    for (int64_t r = 0; r < sample->rows; r++) rows += sample->target[r] >= 0.0f;
+    return rows;
+}
+
+static void describe(const hu_metric_call *sample, double *cells) {
+    double sums[2] = {0.0, 0.0};
+    hu_metric_pixel_accuracy.add(sample, sums);
+    cells[LABELLED] = (double)counted(sample);
+    cells[CORRECT] = hu_metric_pixel_accuracy.value(sample, sums);
+}
+
+const hu_task hu_task_segment = {
+    .name = "segment",
+    .help = "one class for every pixel",
+    .field = {{"image", "input", HU_READ_NORMALISED, false}, {"mask", "mask", HU_READ_PLAIN, true}},
+    .kind = HU_LOSS_ROWS,
+    .loss = "softmax_cross_entropy",
+    .metric = {&hu_metric_mean_iou, &hu_metric_pixel_accuracy},
+    .count_outputs = count_outputs,
+    .head = head,
+    .column = {{"labelled_pixels", true, 0}, {"pixel_accuracy", false, 4}},
+    .describe = describe,
+};

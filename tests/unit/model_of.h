@@ -1,0 +1,29 @@
+/* Every model of the table with the task that its head is made for. */
+#ifndef TEST_MODEL_OF_H
+#define TEST_MODEL_OF_H
+#include "model/model.h"
+
+/* A graph for images, labels and label maps of the given classes. */
+static inline hu_graph *model_of(const char *name, double width, const hu_shape *image,
+                                 int64_t classes) {
+    enum { MASK = HU_FIELD_LABEL + 1 };
+    const int64_t *side = image->extent;
+    hu_dataset data = {.name = NULL};
+    hu_task_choice choice;
+    hu_graph *graph = NULL;
+    hu_dataset_set_images(&data, side[0], side[1], side[2], classes);
+    data.field[MASK] = (hu_field){.name = "mask",
+                                  .type = HU_FIELD_U8,
+                                  .rank = 2,
+                                  .extent = {side[0], side[1]},
+                                  .is_spatial = true,
+                                  .classes = classes};
+    data.field_count = MASK + 1;
+    hu_model_options options = {.name = name, .width = width, .choice = &choice};
+    if (hu_model_choose(name, NULL, NULL, &data, &choice) != HU_OK ||
+        hu_model_build(&options, &graph) != HU_OK)
+        fail_msg("%s: %s", name, hu_last_error());
+    return graph;
+}
+
+#endif

@@ -1,0 +1,166 @@
+/* Metrics against their definitions, written down once more. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "task/metric.h"
+
+enum { SAMPLES = 12, ROWS = 20, CLASSES = 5, PARTS = 3, MOST_SUMS = 64 };
+
+static float scores[SAMPLES * ROWS * CLASSES], truth[SAMPLES * ROWS];
+
+/* Scores whose largest is any class, and class numbers of which some are unlabelled. */
+static void draw(void) {
+    hu_random_key key = {4, hu_stream_id("test", "metric"), 0};
+    for (uint64_t i = 0; i < SAMPLES * ROWS * CLASSES; i++)
+        scores[i] = (float)(hu_random_word(&key, i) >> 8) * 0x1p-24f;
+    key.step = 1;
+    for (uint64_t i = 0; i < SAMPLES * ROWS; i++)
+        truth[i] = (float)(hu_random_word(&key, i) % (CLASSES + 1)) - 1.0f;
+}
+
+/* The metric, from parts of different lengths. */
+static double value_of(const hu_metric *metric, hu_metric_call whole, int64_t targets_per_sample) {
+    double sums[MOST_SUMS] = {0};
+    int64_t cuts[PARTS + 1] = {0, 5, 6, whole.samples};
+    assert_true(metric->sum_count(&whole) <= MOST_SUMS);
+    for (int p = 0; p < PARTS; p++) {
+        hu_metric_call part = whole;
+        part.samples = cuts[p + 1] - cuts[p];
+        if (whole.prediction) part.prediction += cuts[p] * whole.rows * whole.outputs;
+        part.target += cuts[p] * targets_per_sample;
+        metric->add(&part, sums);
+    }
+    return metric->value(&whole, sums);
+}
+
+static hu_metric_call pixels(void) {
+    return (hu_metric_call){.samples = SAMPLES,
+                            .rows = ROWS,
+                            .outputs = CLASSES,
+                            .prediction = scores,
+                            .target = truth,
+                            .loss = &hu_loss_softmax_cross_entropy};
+}
+
+static int said(int row) {
+    int best = 0;
+    for (int c = 1; c < CLASSES; c++)
+        if (scores[row * CLASSES + c] > scores[row * CLASSES + best]) best = c;
+    return best;
+}
+
+static void mean_iou_is_the_mean_over_the_classes_that_occur(void **state) {
+    (void)state;
+    draw();
+    double total = 0;
+    int classes = 0;
+    for (int c = 0; c < CLASSES; c++) {
+        int both = 0, either = 0;
+        for (int r = 0; r < SAMPLES * ROWS; r++) {
+            if (truth[r] < 0) continue;
+            bool is = truth[r] == (float)c, made = said(r) == c;
+            both += is && made;
+            either += is || made;
+        }
+        total += either ? (double)both / either : 0.0;
+        classes += either > 0;
+    }
+    assert_true(value_of(&hu_metric_mean_iou, pixels(), ROWS) == total / classes);
+}
+
+static void a_class_that_never_occurs_does_not_count(void **state) {
+    (void)state;
+    draw();
+    for (int r = 0; r < SAMPLES * ROWS; r++) {
+        truth[r] = (float)said(r);
+        if (said(r) == 3) truth[r] = -1.0f; /* class 3: only said of unlabelled pixels */
+    }
+    assert_true(value_of(&hu_metric_mean_iou, pixels(), ROWS) == 1.0);
+    assert_true(value_of(&hu_metric_pixel_accuracy, pixels(), ROWS) == 1.0);
+}
+
+static void accuracy_leaves_unlabelled_rows_out(void **state) {
+    (void)state;
+    draw();
+    double right = 0, counted = 0;
+    for (int r = 0; r < SAMPLES * ROWS; r++) {
+        right += truth[r] == (float)said(r);
+        counted += truth[r] >= 0;
+    }
+    assert_true(counted < SAMPLES * ROWS);
+    assert_true(value_of(&hu_metric_accuracy, pixels(), ROWS) == right / counted);
+}
+
+static void without_predictions_nothing_is_right(void **state) {
+    (void)state;
+    draw();
+    hu_metric_call none = pixels();
+    none.prediction = NULL;
+    assert_true(value_of(&hu_metric_accuracy, none, ROWS) == 0.0);
+    assert_true(value_of(&hu_metric_mean_iou, none, ROWS) == 0.0);
+    none.loss = &hu_loss_mse;
+    assert_true(isnan(value_of(&hu_metric_psnr, none, ROWS * CLASSES)));
+}
+
+static void a_nan_is_of_no_class(void **state) {
+    (void)state;
+    float row[] = {0.5f, NAN, 0.9f}, fine[] = {0.5f, 0.9f, 0.9f};
+    assert_int_equal(hu_metric_class(3, row), -1);
+    assert_int_equal(hu_metric_class(3, fine), 1); /* the first of equal ones */
+}
+
+static void pictures_are_measured_per_sample(void **state) {
+    (void)state;
+    float made[2 * 4] = {0, 0, 0, 0, 1, 1, 1, 1}, want[2 * 4] = {1, 1, 1, 1, 1, 1, 1, 0.5f};
+    hu_metric_call call = {2, 4, 1, made, want, &hu_loss_mse};
+    double sums[2] = {0}, errors[2] = {0};
+    hu_metric_psnr.add(&call, sums);
+    hu_metric_squared_error.add(&call, errors);
+    /* Errors 1 and 1/16: 0 dB and 10 log10(16). */
+    assert_true(fabs(hu_metric_psnr.value(&call, sums) - 5.0 * log10(16.0)) < 1e-12);
+    assert_true(hu_metric_squared_error.value(&call, errors) == (1.0 + 0.0625) / 2.0);
+    for (int i = 0; i < 8; i++) made[i] = 0.0f; /* logits: the sigmoid of 0 is 1/2 */
+    call.loss = &hu_loss_bce;
+    memset(errors, 0, sizeof errors);
+    hu_metric_squared_error.add(&call, errors);
+    assert_true(hu_metric_squared_error.value(&call, errors) == (0.25 + 3.0 * 0.25 / 4.0) / 2.0);
+}
+
+static void better_knows_its_direction(void **state) {
+    (void)state;
+    assert_true(hu_metric_is_better(&hu_metric_accuracy, 0.5, 0.4));
+    assert_true(hu_metric_is_better(&hu_metric_squared_error, 0.4, 0.5));
+    assert_false(hu_metric_is_better(&hu_metric_accuracy, 0.4, 0.4));
+    assert_true(hu_metric_is_better(&hu_metric_squared_error, 0.4, NAN));
+    assert_false(hu_metric_is_better(&hu_metric_psnr, NAN, 0.0));
+}
+
+static void every_metric_is_found_by_its_name(void **state) {
+    (void)state;
+    size_t count = 0;
+    for (; hu_metric_at(count); count++)
+        assert_ptr_equal(hu_metric_find(hu_metric_at(count)->name), hu_metric_at(count));
+    assert_true(count >= 5);
+    assert_null(hu_metric_find("accurate"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mean_iou_is_the_mean_over_the_classes_that_occur),
+        cmocka_unit_test(a_class_that_never_occurs_does_not_count),
+        cmocka_unit_test(accuracy_leaves_unlabelled_rows_out),
+        cmocka_unit_test(without_predictions_nothing_is_right),
+        cmocka_unit_test(a_nan_is_of_no_class),
+        cmocka_unit_test(pictures_are_measured_per_sample),
+        cmocka_unit_test(better_knows_its_direction),
+        cmocka_unit_test(every_metric_is_found_by_its_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* What tasks want of data sets and heads, and what they say where these do not fit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/model.h"
+#include "task/task.h"
+
+enum { SIDE = 8, CLASSES = 4, MASK = 2 };
+
+static hu_dataset images(void) {
+    static char name[] = "drawn";
+    hu_dataset made = {.name = name};
+    hu_dataset_set_images(&made, SIDE, SIDE, 1, CLASSES);
+    return made;
+}
+
+static hu_dataset maps(int64_t side, int64_t classes) {
+    hu_dataset made = images();
+    made.field[MASK] = (hu_field){
+        .name = "mask", .type = HU_FIELD_U8, .rank = 2, .extent = {side, side}, .classes = classes};
+    made.field_count = MASK + 1;
+    return made;
+}
+
+static void says(hu_status found, hu_status expected, const char *words) {
+    assert_int_equal(found, expected);
+    if (!strstr(hu_last_error(), words)) fail_msg("no '%s' in: %s", words, hu_last_error());
+}
+
+static void every_task_has_a_loss_that_fits_and_a_metric(void **state) {
+    (void)state;
+    size_t count = 0;
+    for (; hu_task_at(count); count++) {
+        const hu_task *task = hu_task_at(count), *found;
+        const hu_loss_form *loss;
+        assert_int_equal(hu_task_find(task->name, &found), HU_OK);
+        assert_ptr_equal(found, task);
+        assert_int_equal(hu_task_loss(task, "auto", &loss), HU_OK);
+        assert_int_equal(loss->kind, task->kind);
+        assert_non_null(task->metric[0]);
+        assert_true(hu_task_target(task) > 0);
+        assert_true(hu_task_column_count(task) > 0);
+    }
+    assert_true(count >= 3);
+}
+
+static void a_task_finds_its_fields(void **state) {
+    (void)state;
+    hu_dataset data = maps(SIDE, CLASSES + 1);
+    hu_task_shapes shapes;
+    assert_int_equal(hu_task_fit(&hu_task_classify, &data, &shapes), HU_OK);
+    assert_int_equal(shapes.outputs, CLASSES);
+    assert_int_equal(shapes.value[1].rank, 0);
+    assert_int_equal(hu_task_fit(&hu_task_autoencode, &data, &shapes), HU_OK);
+    assert_int_equal(shapes.outputs, 1);
+    assert_int_equal(shapes.field[1], HU_FIELD_IMAGE);
+    assert_int_equal(hu_task_fit(&hu_task_segment, &data, &shapes), HU_OK);
+    assert_int_equal(shapes.outputs, CLASSES + 1);
+    assert_int_equal(shapes.field[1], MASK);
+}
+
+static void data_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    hu_dataset plain = images(), small = maps(SIDE / 2, CLASSES), one = maps(SIDE, 1);
+    hu_task_shapes shapes;
+    says(hu_task_fit(&hu_task_segment, &plain, &shapes), HU_ERR_ARGUMENT,
+         "needs a field 'mask', data drawn has 'image', 'label'");
+    says(hu_task_fit(&hu_task_segment, &small, &shapes), HU_ERR_ARGUMENT,
+         "found 4 x 4 pixels, expected 8 x 8");
+    says(hu_task_fit(&hu_task_segment, &one, &shapes), HU_ERR_ARGUMENT, "at least 2 classes");
+    plain.field[HU_FIELD_LABEL].classes = 1;
+    says(hu_task_fit(&hu_task_classify, &plain, &shapes), HU_ERR_ARGUMENT, "found 1 classes");
+}
+
+static void words_that_are_none_are_refused(void **state) {
+    (void)state;
+    const hu_task *task;
+    const hu_loss_form *loss;
+    says(hu_task_find("clasify", &task), HU_ERR_UNKNOWN, "'classify'");
+    says(hu_task_loss(&hu_task_classify, "nnl", &loss), HU_ERR_UNKNOWN, "'nll'");
+    says(hu_task_loss(&hu_task_classify, "mse", &loss), HU_ERR_ARGUMENT,
+         "expected one of 'nll', 'softmax_cross_entropy'");
+    says(hu_task_loss(&hu_task_autoencode, "nll", &loss), HU_ERR_ARGUMENT, "'mse', 'bce'");
+    assert_null(loss);
+}
+
+/* Builds a model for a task and a data set. */
+static hu_status build(const char *model, const hu_task *task, const hu_dataset *data,
+                       hu_graph **graph) {
+    hu_task_choice choice;
+    hu_model_options options = {.name = model, .width = 1.0, .choice = &choice};
+    *graph = NULL;
+    hu_status st = hu_model_choose(model, task, NULL, data, &choice);
+    return st == HU_OK ? hu_model_build(&options, graph) : st;
+}
+
+static void a_head_must_fit_its_task(void **state) {
+    (void)state;
+    hu_dataset data = maps(SIDE, CLASSES + 1);
+    hu_graph *graph;
+    says(build("cnn-s", &hu_task_segment, &data, &graph), HU_ERR_SHAPE,
+         "model 'cnn-s': 'fc.out': found a head of shape [5], the task segment needs [8, 8, 5]");
+    assert_null(graph);
+    for (int m = 0; m < hu_model_count; m++) {
+        if (strcmp(hu_model_table[m].task, "classify") == 0) continue;
+        assert_int_equal(build(hu_model_table[m].name, NULL, &data, &graph), HU_OK);
+        assert_int_equal(graph->loss_count, 1);
+        assert_string_equal(graph->node[graph->loss[0].node].name, "loss");
+        hu_value_id target = hu_task_target_value(graph);
+        assert_int_equal(graph->value[target].role, HU_VALUE_TARGET);
+        hu_graph_free(graph);
+    }
+}
+
+static void a_label_map_is_a_mean_over_its_rows(void **state) {
+    (void)state;
+    hu_dataset data = maps(SIDE, CLASSES + 1);
+    hu_graph *graph;
+    assert_int_equal(build("dense-s", NULL, &data, &graph), HU_OK);
+    assert_int_equal(graph->loss[0].normaliser, HU_PER_ROW);
+    hu_graph_free(graph);
+    assert_int_equal(build("cnn-s", NULL, &data, &graph), HU_OK);
+    assert_int_equal(graph->loss[0].normaliser, HU_PER_SAMPLE);
+    hu_graph_free(graph);
+}
+
+static void cells_of_a_prediction_are_printed(void **state) {
+    (void)state;
+    char cell[HU_TASK_CELL_BYTES];
+    float row[] = {-1.0f, -0.25f, -3.0f, -2.0f}, label = 1.0f;
+    hu_metric_call sample = {1, 1, CLASSES, row, &label, &hu_loss_nll};
+    double cells[HU_TASK_COLUMNS_MAX];
+    hu_task_classify.describe(&sample, cells);
+    assert_string_equal(hu_task_cell(&hu_task_classify, 1, cells[1], cell), "1");
+    assert_string_equal(hu_task_cell(&hu_task_classify, 2, cells[2], cell), "0.7788");
+    assert_true(hu_task_classify.is_right(cells));
+    sample.prediction = NULL;
+    hu_task_classify.describe(&sample, cells);
+    assert_string_equal(hu_task_cell(&hu_task_classify, 1, cells[1], cell), "-");
+    assert_string_equal(hu_task_cell(&hu_task_classify, 2, cells[2], cell), "-");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_task_has_a_loss_that_fits_and_a_metric),
+        cmocka_unit_test(a_task_finds_its_fields),
+        cmocka_unit_test(data_that_do_not_fit_are_refused),
+        cmocka_unit_test(words_that_are_none_are_refused),
+        cmocka_unit_test(a_head_must_fit_its_task),
+        cmocka_unit_test(a_label_map_is_a_mean_over_its_rows),
+        cmocka_unit_test(cells_of_a_prediction_are_printed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
