@@ -8,6 +8,7 @@
 
 enum { HU_ACCUMULATORS_MOST = 64 };
 
+/* Accumulators in the order in which they are measured. */
 typedef struct hu_accumulator_list {
     hu_accumulator items[HU_ACCUMULATORS_MOST];
     int count;

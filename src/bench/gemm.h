@@ -29,6 +29,7 @@ typedef struct hu_bench_tile_row {
  * Gives false where this machine has none. */
 bool hu_bench_tile(const hu_accumulator *accumulator, hu_bench_tile_row *row);
 
+/* The rows for people, and as the object of --json. */
 hu_status hu_bench_gemm_print(const hu_bench_gemm_row *rows, int row_count,
                               const hu_bench_tile_row *tiles, int tile_count);
 hu_status hu_bench_gemm_json(const hu_bench_gemm_row *rows, int row_count,

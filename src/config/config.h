@@ -13,6 +13,7 @@
 
 #include "base/keys.h"
 
+/* What a key takes. TEXT: anything; CHOICE: one of its words; LIST: texts. */
 typedef enum hu_config_type {
     HU_CONFIG_TEXT,
     HU_CONFIG_CHOICE,
@@ -22,6 +23,7 @@ typedef enum hu_config_type {
     HU_CONFIG_LIST
 } hu_config_type;
 
+/* One row of keys.list. */
 typedef struct hu_config_key {
     const char *name;       /* "lr.base" */
     const char *short_form; /* "lr" or "" */
@@ -77,6 +79,8 @@ typedef struct hu_config hu_config;
  * A word without '=' is a subject; so is one whose part before the first '=' is no key, while no
  * subject has been seen. Errors name the nearest keys or flags. Owner frees. */
 hu_status hu_config_load(const hu_config_request *request, hu_config **config);
+
+/* NULL is allowed. */
 void hu_config_free(hu_config *config);
 
 /* Reads a resolved configuration again (resume): as if its keys had been given. */

@@ -5,6 +5,7 @@
 
 #include <halfulp/format.h>
 
+/* The fields of a format. */
 typedef enum hu_format_field {
     HU_FIELD_EXP_BITS,
     HU_FIELD_MAN_BITS,
@@ -20,6 +21,7 @@ typedef struct hu_format_draft {
     int64_t value[HU_FIELD_COUNT];
 } hu_format_draft;
 
+/* The draft that a format passes the check with, if it does. */
 hu_format_draft hu_format_draft_of(const hu_format *format);
 
 /* As hu_format_check; *field names the first field that is wrong. */

@@ -7,6 +7,7 @@
 #include "show/json.h"
 #include "show/page.h"
 
+/* One training of the report: what its folder holds, and how the page names and colours it. */
 typedef struct hu_report_run {
     char *folder;
     char *precision; /* precision.name */
@@ -23,6 +24,7 @@ typedef struct hu_report_run {
     char missing[1024]; /* what the folder lacks; "": nothing */
 } hu_report_run;
 
+/* All runs of a page, in the order in which they were added. */
 typedef struct hu_report {
     hu_report_run *run;
     size_t count, capacity;
@@ -47,7 +49,16 @@ hu_status hu_report_write(const char *folder);
  * false: there is no report. */
 bool hu_report_try(const char *folder);
 
-/* The sections. */
+/* The sections, in the order of the page. All but overview and settings write nothing where no run
+ * has what they show.
+ *
+ *   overview   accuracy against memory, and the table of results
+ *   curves     metrics over the steps, skipped steps, changes of precision
+ *   exponents  histograms of every tensor, and what formats would lose of them
+ *   losses     tensors that lost most to rounding
+ *   groups     bits of the groups over the steps
+ *   memory     the ledger by role
+ *   settings   keys that differ, keys that are shared, files that are missing */
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_exponents(hu_page *page, const hu_report *report);

@@ -23,6 +23,7 @@ void hu_legend_draw(hu_page *page, const hu_legend_item *item, size_t count, int
 
 /* ---- points: one number against another ---- */
 
+/* One mark of a cloud of points, with its name beside it. */
 typedef struct hu_chart_point {
     const char *label, *tip;
     double x, y;
@@ -38,11 +39,13 @@ void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, c
 
 /* ---- lines over steps ---- */
 
+/* A place on the x axis, in steps. */
 typedef struct hu_chart_mark {
     double x;
     const char *tip;
 } hu_chart_mark;
 
+/* One run: a curve, and the marks of its row below the plot. */
 typedef struct hu_chart_line {
     const char *label;
     int series;
@@ -69,6 +72,7 @@ typedef struct hu_chart_range {
 
 enum { HU_RIDGE_CANDIDATES = 4 };
 
+/* The histogram of one tensor; shares are of all its numbers, 0 to 1. */
 typedef struct hu_chart_ridge {
     const char *name;
     int first;           /* exponent of bin 0 */
@@ -87,26 +91,31 @@ void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
 
 /* ---- bits of groups over steps ---- */
 
+/* A stretch of steps in which the bits of a group did not change. */
 typedef struct hu_chart_span {
     double from, to; /* steps */
     double bits;
 } hu_chart_span;
 
+/* One group; spans follow one another. */
 typedef struct hu_chart_row {
     const char *label, *note; /* note: right of the row */
     hu_chart_span *span;
     size_t count;
 } hu_chart_row;
 
+/* steps: the end of the x axis. */
 void hu_chart_heat(hu_page *page, const hu_chart_row *row, size_t count, double steps);
 
 /* ---- stacked bars ---- */
 
+/* One bar of parts side by side. */
 typedef struct hu_chart_bar {
     const char *label;
     const double *part; /* [parts] */
 } hu_chart_bar;
 
+/* part[parts]: the names of the parts, with their unit in `unit`. */
 void hu_chart_bars(hu_page *page, const hu_chart_bar *bar, size_t count, const char *const *part,
                    size_t parts, const char *unit);
 

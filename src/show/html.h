@@ -8,6 +8,8 @@
 
 /* Everything from the doctype to the first heading. Light or dark as the reader's system is. */
 void hu_html_begin(hu_page *page, const char *title, const char *subtitle);
+
+/* The end of the page, with a line that says what made it. */
 void hu_html_end(hu_page *page, const char *maker);
 
 /* A section with its heading and a sentence of introduction ("": none). */
@@ -26,6 +28,8 @@ void hu_html_details_end(hu_page *page);
 /* A table: titles, then rows, each begun, its cells, ended; then the end. The first `texts` columns
  * stand to the left, the others, which are numbers, to the right. is_strong: the row is set off. */
 void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts);
+
+/* A row: begin, cells of text and numbers in the order of the titles, end. */
 void hu_html_row(hu_page *page, bool is_strong);
 void hu_html_text(hu_page *page, const char *text);
 void hu_html_number(hu_page *page, const char *text);

@@ -3,6 +3,7 @@
 #define HU_SHOW_SCALE_H
 #include "show/page.h"
 
+/* Numbers low .. high lie linearly on pixels from .. to; to may be the smaller one. */
 typedef struct hu_scale {
     double low, high; /* numbers at the ends */
     double from, to;  /* pixels of low and high */
@@ -10,6 +11,7 @@ typedef struct hu_scale {
 
 enum { HU_TICKS = 24 };
 
+/* Numbers of an axis, ascending. */
 typedef struct hu_ticks {
     int count, digits; /* digits behind the point that tell them apart */
     double at[HU_TICKS];

@@ -24,6 +24,8 @@ void hu_svg_rect(hu_page *page, double x, double y, double width, double height,
 
 /* Text at its baseline; the class says "end" or "middle" where x is not its start. */
 void hu_svg_text(hu_page *page, double x, double y, const char *class_name, const char *text);
+
+/* hu_svg_text of a printf form. */
 void hu_svg_format(hu_page *page, double x, double y, const char *class_name, const char *format,
                    ...) __attribute__((format(printf, 5, 6)));
 

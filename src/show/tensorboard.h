@@ -9,6 +9,7 @@
 
 typedef struct hu_tensorboard hu_tensorboard;
 
+/* One number of a step. */
 typedef struct hu_scalar {
     const char *tag; /* "loss" */
     double value;    /* NaN and infinities are written as they are */

@@ -28,6 +28,8 @@ hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, cons
  * and no temporary file stays: HU_ERR_IO (with "no space" when the disk is full), HU_ERR_ARGUMENT
  * for sections that cannot be, HU_ERR_MEMORY. */
 hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *directory, int keep);
+
+/* NULL is allowed. Data of sections stays the caller's. */
 void hu_checkpoint_writer_free(hu_checkpoint_writer *writer);
 
 /* Saves and removes a dummy of so many bytes, so that a full disk or missing rights show before the

@@ -16,6 +16,7 @@ enum {
     HU_CONTAINER_MAX_SECTIONS = 1024 /* keeps the search for equal names short */
 };
 
+/* A named run of bytes. Borrowed: the container copies neither name nor data. */
 typedef struct hu_section {
     const char *name; /* 1..63 printable ASCII characters without a space, unique */
     const void *data;
@@ -31,6 +32,7 @@ hu_status hu_container_write_header(int64_t step, const hu_section *sections, si
 /* Zero bytes between offset and the next section. */
 size_t hu_container_padding(size_t offset);
 
+/* A file that was read; its data must outlive it. */
 typedef struct hu_container {
     int64_t step;
     hu_section *sections; /* [count]; names and data point into the parsed bytes */

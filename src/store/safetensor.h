@@ -7,6 +7,7 @@
 
 #include <halfulp/tensor.h>
 
+/* A type of elements. The known ones are in one table (safetensors_header.c). */
 typedef struct hu_safetensor_dtype {
     const char *name; /* "F32" */
     int bits;         /* of one element */

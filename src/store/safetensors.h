@@ -28,6 +28,8 @@ hu_status hu_safetensors_parse(const char *file, const uint8_t *data, size_t byt
 /* The same for a file of at most HU_SAFETENSORS_FILE_BYTES; also HU_ERR_MISSING, HU_ERR_IO,
  * HU_ERR_LIMIT. */
 hu_status hu_safetensors_open(const char *path, hu_safetensors **result);
+
+/* NULL is allowed. */
 void hu_safetensors_free(hu_safetensors *file);
 
 /* The arrays in the order of their data. */

@@ -4,6 +4,7 @@
 #define HU_STORE_SAFETENSORS_HEADER_H
 #include "store/safetensor.h"
 
+/* The lists of a header in the order of its text; owner frees with hu_safetensors_header_free. */
 typedef struct hu_safetensors_header {
     char *texts; /* what the names and texts below point into */
     hu_safetensor *tensors;

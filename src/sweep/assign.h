@@ -9,6 +9,7 @@
 
 enum { HU_ASSIGN_RUNGS = 6 };
 
+/* What assign.budget bounds. */
 typedef enum hu_budget_kind {
     HU_BUDGET_MEMORY,  /* share of float32's model aggregate that must not be exceeded */
     HU_BUDGET_ACCURACY /* percentage points that may be lost against float32, as 0 or below */
@@ -31,6 +32,7 @@ typedef struct hu_assign_candidate {
     double bits_used[HU_ASSIGN_RUNGS]; /* at the end, promotions included */
 } hu_assign_candidate;
 
+/* One search, from its command to its report. verb_assign.c makes and frees it. */
 typedef struct hu_assign {
     hu_config *config;
     hu_jobs jobs;

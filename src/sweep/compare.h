@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "sweep/jobs.h"
 
+/* One comparison: every precision with every seed. */
 typedef struct hu_compare {
     hu_keys *precisions, *seeds; /* lists of texts */
     hu_keys *common;             /* the keys that all rows share */

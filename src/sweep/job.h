@@ -5,6 +5,8 @@
 
 #include "show/json.h"
 
+/* Where a job stands. NEW, STOPPED and DONE are read from its folder, so that a command
+ * that is given again goes on. */
 typedef enum hu_job_state {
     HU_JOB_NEW,
     HU_JOB_STOPPED, /* its folder holds a training that did not end */
@@ -15,6 +17,7 @@ typedef enum hu_job_state {
 
 enum { HU_JOB_WORDS = 8, HU_JOB_WORD_BYTES = 640 };
 
+/* One training in a process of its own. */
 typedef struct hu_job {
     char label[256];                            /* for progress lines: "demote:0.6 seed 2" */
     char directory[1024];                       /* of its run */

@@ -8,6 +8,7 @@
 #include "base/keys.h"
 #include "sweep/job.h"
 
+/* What all jobs of a command share. Borrowed: valid as long as the caller's own. */
 typedef struct hu_jobs {
     const char *directory; /* where common.yaml is kept; exists */
     const hu_keys *common; /* keys of all jobs */
@@ -30,6 +31,7 @@ hu_status hu_jobs_read_states(const hu_jobs *jobs, hu_job *job, int count);
  * and stopped. */
 hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count);
 
+/* Frees what jobs own; the array itself stays the caller's. NULL is allowed. */
 void hu_jobs_free(hu_job *job, int count);
 
 #endif

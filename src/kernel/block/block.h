@@ -28,8 +28,10 @@
 
 enum { HU_BLOCK_MOST = 32 }; /* longest block */
 
+/* What a block's scale is: a power of two, or a number of E4M3FN under a scale of the tensor. */
 typedef enum hu_block_scale { HU_BLOCK_SCALE_E8M0, HU_BLOCK_SCALE_E4M3 } hu_block_scale;
 
+/* One row of block.list. */
 typedef struct hu_block_format {
     const char *name;
     const char *description;
@@ -84,6 +86,13 @@ typedef void hu_block_divide_fn(const hu_blocker *blocker, const hu_block_part *
                                 const float *x, float *y, hu_block_loss *loss);
 typedef void hu_block_multiply_fn(const hu_blocker *blocker, const hu_block_part *part,
                                   const float *x, float *y);
+
+/* The loops of one instruction set; all give the same bits.
+ *
+ *   top       bits of the largest finite magnitude of x[n]
+ *   tops      the same for each block
+ *   divide    elements in units of their block's scale; what vanishes is added to *loss
+ *   multiply  rounded elements times their block's scale */
 typedef struct hu_block_kernels {
     uint32_t (*top)(size_t n, const float *x);
     hu_block_tops_fn *tops;
@@ -112,6 +121,8 @@ struct hu_blocker {
  * such rounding; HU_ERR_SHAPE: a row does not fit the address space. */
 hu_status hu_blocker_init(hu_blocker *blocker, const hu_block_format *format, hu_rounding rounding,
                           int64_t row_elements, int64_t line);
+
+/* The same on an instruction set of the caller's choice, which must be there. */
 hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format,
                               hu_rounding rounding, int64_t row_elements, int64_t line, hu_isa isa);
 

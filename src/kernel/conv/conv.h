@@ -40,10 +40,14 @@ typedef struct hu_conv_plan hu_conv_plan;
 hu_status hu_conv_plan_create(const hu_conv *conv, hu_conv_plan **plan);
 void hu_conv_plan_free(hu_conv_plan *plan);
 
-/* Bytes of the packed weights, 64-byte aligned, of the forward pass (with its bias) and of the data
- * gradient; and packing them. bias: [out_c] or NULL. */
+/* Bytes of packed weights, 64-byte aligned. Forward: [block of 16 of
+ * out_c][kernel_h][kernel_w][in_c][16], behind them the bias or zeros. Data gradient: [block of 16
+ * of in_c][kernel_h][kernel_w][out_c][16]. Channels that fill up the last block are zeros. */
 size_t hu_conv_forward_packed_bytes(const hu_conv_plan *plan);
 size_t hu_conv_data_packed_bytes(const hu_conv_plan *plan);
+
+/* Packs weights [out_c, kernel_h, kernel_w, in_c] for one of the passes, and bias [out_c] (NULL:
+ * none). The packed weights are good for any number of calls. */
 void hu_conv_pack_forward(const hu_conv_plan *plan, const float *weights, const float *bias,
                           float *packed);
 void hu_conv_pack_data(const hu_conv_plan *plan, const float *weights, float *packed);
@@ -52,12 +56,16 @@ void hu_conv_pack_data(const hu_conv_plan *plan, const float *weights, float *pa
  * of hu_conv_pack_*. Thread-safe: calls on different images may run at once. */
 void hu_conv_forward(const hu_conv_plan *plan, int64_t count, const float *x, const float *packed,
                      float *y);
+
+/* dx of dy: the transposed product. dx is overwritten. */
 void hu_conv_data_gradient(const hu_conv_plan *plan, int64_t count, const float *dy,
                            const float *packed, float *dx);
 
-/* dw is overwritten or, if adds, added to. scratch: so many bytes for calls of up to count images,
- * 64-byte aligned. */
+/* Bytes of scratch, 64-byte aligned, of weight gradients of up to count images. */
 size_t hu_conv_scratch_bytes(const hu_conv_plan *plan, int64_t count);
+
+/* dw [out_c, kernel_h, kernel_w, in_c] of count images: overwritten or, if adds, added to. Each
+ * thread needs a scratch of its own. */
 void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const float *x,
                              const float *dy, bool adds, void *scratch, float *dw);
 

@@ -27,9 +27,12 @@ typedef struct hu_depthwise hu_depthwise;
 hu_status hu_depthwise_create(const hu_conv *conv, hu_depthwise **plan);
 void hu_depthwise_free(hu_depthwise *plan);
 
-/* Bytes of the packed weights of one pass, 64-byte aligned, and packing them. bias: [C] or NULL
- * (the data gradient has none). */
+/* Bytes of the packed weights of one pass, 64-byte aligned: a line of sums' starts, then a line for
+ * each tap. */
 size_t hu_depthwise_packed_bytes(const hu_depthwise *plan);
+
+/* Packs weights [C, kernel_h, kernel_w] and bias [C] (NULL: zeros; the data gradient has none).
+ * Both passes take the same packing. */
 void hu_depthwise_pack(const hu_depthwise *plan, const float *weights, const float *bias,
                        float *packed);
 
@@ -37,11 +40,16 @@ void hu_depthwise_pack(const hu_depthwise *plan, const float *weights, const flo
  * calls on different images may run at once. */
 void hu_depthwise_forward(const hu_depthwise *plan, int64_t count, const float *x,
                           const float *packed, float *y);
+
+/* dx of dy; dx is overwritten. */
 void hu_depthwise_data_gradient(const hu_depthwise *plan, int64_t count, const float *dy,
                                 const float *packed, float *dx);
 
-/* dw is overwritten or, if adds, added to. scratch: 64-byte aligned. */
+/* Bytes of scratch of a weight gradient, 64-byte aligned. */
 size_t hu_depthwise_scratch_bytes(const hu_depthwise *plan);
+
+/* dw [C, kernel_h, kernel_w] of count images: overwritten or, if adds, added to. Each thread needs
+ * a scratch of its own. */
 void hu_depthwise_weight_gradient(const hu_depthwise *plan, int64_t count, const float *x,
                                   const float *dy, bool adds, void *scratch, float *dw);
 

@@ -30,6 +30,7 @@ typedef struct hu_depthwise_outer {
     int64_t x_image, x_row, dy_image, dy_row;
 } hu_depthwise_outer;
 
+/* The loops of one instruction set. */
 typedef struct hu_depthwise_kernels {
     void (*sweep)(const hu_depthwise_sweep *sweep);
     void (*outer)(const hu_depthwise_outer *outer);

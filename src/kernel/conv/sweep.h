@@ -35,6 +35,7 @@ typedef struct hu_conv_outer {
     bool adds;
 } hu_conv_outer;
 
+/* The loops of one instruction set. */
 typedef struct hu_conv_kernels {
     int64_t places; /* most places (filters) of one tile */
     void (*sweep)(const hu_conv_sweep *sweep);

@@ -34,8 +34,12 @@ size_t hu_winograd_forward_scratch_bytes(const hu_conv *conv);
 size_t hu_winograd_data_scratch_bytes(const hu_conv *conv);
 size_t hu_winograd_weight_scratch_bytes(const hu_conv *conv, int64_t count);
 
+/* x [count, in_h, in_w, in_c] -> y [count, out_h, out_w, out_c], overwritten. Each thread needs a
+ * scratch of its own. */
 void hu_winograd_forward(const hu_conv *conv, int64_t count, const float *x, const float *packed,
                          void *scratch, float *y);
+
+/* dx of dy; dx is overwritten. */
 void hu_winograd_data_gradient(const hu_conv *conv, int64_t count, const float *dy,
                                const float *packed, void *scratch, float *dx);
 

@@ -24,6 +24,8 @@ typedef struct hu_winograd_points {
     int64_t point, tile; /* from one point (tile) to the next; tile: channels or more */
 } hu_winograd_points;
 
+/* The loops of one instruction set. Matrices A, B and G are those of Lavin & Gray for F(2x2, 3x3).
+ */
 typedef struct hu_winograd_kernels {
     int64_t places; /* most filters of one tile of outer */
     /* B^T d B; channels up to v->tile, those beyond the images' are 0. v->tile: a multiple of 8. */

@@ -4,6 +4,7 @@
 #define HU_KERNEL_FUSED_FUSED_H
 #include <stdint.h>
 
+/* The loops of one instruction set. One rounding per operation: no fused multiply-add. */
 typedef struct hu_fused_kernels {
     /* y = (x - center) * scale + offset; the last three are [width], repeated along count. */
     void (*normalise)(int64_t count, int64_t width, const float *x, const float *center,

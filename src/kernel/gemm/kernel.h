@@ -79,6 +79,7 @@ typedef enum hu_gemm_shape {
     HU_GEMM_SHAPE_COUNT
 } hu_gemm_shape;
 
+/* A micro-kernel, and the accumulators of its tile. */
 typedef struct hu_gemm_kernel {
     hu_gemm_kernel_fn *run; /* NULL: this combination does not exist */
     int rows, columns;

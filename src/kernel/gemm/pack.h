@@ -47,6 +47,7 @@ typedef void hu_pack_widen_fn(const float *panel, int64_t run, int width, int pa
 typedef void hu_pack_finish_fn(size_t n, const float *sum, const float *extra, const float *bias,
                                float *c);
 
+/* The loops of one instruction set; all give the same bits. */
 typedef struct hu_pack_set {
     hu_pack_rows_fn *rows;
     hu_pack_columns_fn *columns;

@@ -10,6 +10,7 @@ enum {
     HU_HISTOGRAM_BINS = 277    /* up to exponent 127 */
 };
 
+/* Starts as zeros. Every number is in exactly one of zero, nan, infinite and a bin. */
 typedef struct hu_histogram {
     uint64_t elements, zero, nan, infinite; /* elements: all of them */
     uint64_t bin[HU_HISTOGRAM_BINS];        /* floor(log2 |x|) = HU_HISTOGRAM_LEAST + i */

@@ -8,6 +8,7 @@
 #define HU_KERNEL_REDUCE_COLUMNS_H
 #include <stdint.h>
 
+/* The loops of one instruction set. Outputs are overwritten. */
 typedef struct hu_reduce_kernels {
     /* sum = sum of x */
     void (*sums)(int64_t rows, int64_t width, const float *x, float *sum);

@@ -107,12 +107,15 @@ void hu_random_words_fast(const hu_random_key *key, uint64_t first, size_t count
 typedef void hu_scan_fn(size_t n, const float *x, uint32_t min_normal_bits,
                         hu_round_counts *counts);
 typedef void hu_words_fn(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);
+
+/* One row of round.list. */
 typedef struct hu_round_variant {
     const char *name;
     hu_rounding rounding;
     hu_round_route route;
     hu_round_fn *run[HU_ISA_COUNT]; /* NULL where not compiled */
 } hu_round_variant;
+
 /* Number of rows of round.list, and row index of them. Borrowed: valid for ever. */
 size_t hu_round_variant_count(void);
 const hu_round_variant *hu_round_variant_at(size_t index);
