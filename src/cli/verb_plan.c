@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "cli/plan_layer.h"
 #include "cli/progress.h"
@@ -13,10 +14,12 @@
 #include "session/assumed.h"
 #include "session/data.h"
 #include "session/options.h"
+#include "session/precision.h"
 #include "session/session.h"
 #include "session/warnings.h"
 #include "show/json.h"
 #include "show/stdout.h"
+#include "train/resolved.h"
 
 /* The storages that are planned, one after the other; the first gives the layers. */
 static const struct {
@@ -79,6 +82,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     plan->groups = json_incref(json_object_get(all, "groups"));
     json_decref(all);
     hu_warnings_tell(run, &hu_progress_messages);
+    hu_options_tell_names(plan->config, graph, &hu_progress_messages);
     if (!plan->as_json) {
         HU_TRY(hu_plan_layers_table(run, &table));
         HU_TRY(hu_table_print(table, &plan->table));
@@ -92,6 +96,21 @@ done:
     return st;
 }
 
+/* out=FILE: the formats of all tensors by name. */
+static hu_status write_resolved(const planning *plan, hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    char *yaml = NULL;
+    const char *path;
+    HU_TRY(hu_config_text(plan->config, "out.file", &path));
+    if (strcmp(path, "auto") == 0) return HU_OK;
+    if (!path[0]) return hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file");
+    HU_TRY(hu_trainer_resolved_plan(trainer, &yaml));
+    HU_TRY(hu_file_replace(path, yaml, strlen(yaml)));
+done:
+    hu_free(yaml);
+    return st;
+}
+
 /* Plans with one storage and keeps the numbers; the memory is given back before the next. */
 static hu_status plan_storage(planning *plan, int index) {
     hu_status st = HU_OK;
@@ -102,6 +121,7 @@ static hu_status plan_storage(planning *plan, int index) {
     hu_ledger ledger = hu_trainer_ledger(trainer);
     plan->ledger[index] = hu_ledger_json(&ledger);
     if (index == 0) HU_TRY(keep_layers(plan, trainer));
+    if (index == 0) HU_TRY(write_resolved(plan, trainer));
 done:
     hu_trainer_free(trainer);
     return st;
@@ -242,9 +262,9 @@ static void forget(planning *plan) {
 }
 
 static hu_status run_plan(hu_config *config, int *exit_code) {
-    static const char *const keys[] = {"model.*",     "data.*", "precision.*", "accumulator.*",
-                                       "optimizer.*", "lr.*",   "scaler.*",    "eval.*",
-                                       "run.*",       NULL};
+    static const char *const keys[] = {"model.*",     "data.*",   "precision.*", "accumulator.*",
+                                       "optimizer.*", "lr.*",     "scaler.*",    "eval.*",
+                                       "run.*",       "out.file", NULL};
     hu_status st = HU_OK;
     planning plan = {.config = config, .as_json = hu_config_flag(config, "json", NULL)};
     (void)exit_code;
@@ -262,14 +282,16 @@ static const char *const flags[] = {"json", NULL};
 const hu_verb hu_verb_plan = {
     .name = "plan",
     .help = "what a training would compute and hold in memory, without training",
-    .usage = "model=NAME [precision=...] [batch=N] [key=value ...] [--json]",
+    .usage = "model=NAME [precision=...] [batch=N] [out=FILE.yaml] [key=value ...] [--json]",
     .details =
         "Takes the keys of train and tells, layer by layer, shapes, parameters, multiply-"
         "accumulates\n"
         "and formats; then memory by role, with packed and with float32 storage. A training of "
         "the\n"
         "same keys has just these bytes. Without data=, images are 32x32x3 (cnn-s: 28x28x1) in\n"
-        "10 classes. A product that would run in a slow reference implementation is warned of.\n",
+        "10 classes. A product that would run in a slow reference implementation is warned of.\n"
+        "out=FILE.yaml writes the formats of all tensors by name: a plan for "
+        "precision=FILE.yaml.\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_plan,

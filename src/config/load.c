@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "base/words.h"
 #include "config/config.h"
+#include "config/plan_file.h"
 
 enum { MAX_SUBJECTS = 1024, MAX_FLAGS = 16, NAME_BYTES = 300, NEAREST_BYTES = 256 };
 
@@ -196,17 +197,15 @@ hu_status hu_config_merge(hu_config *config, const hu_keys *tree) {
 
 /* config=FILE */
 static hu_status merge_file(hu_config *config, const char *path) {
-    hu_keys *tree;
+    hu_keys *tree = NULL, *plan = NULL;
     hu_status st = hu_yaml_read(path, &tree);
     if (st != HU_OK) return st;
-    st = hu_config_merge(config, tree);
+    bool is_plan = hu_plan_is_resolved(tree);
+    if (is_plan) st = hu_plan_resolved_keys(tree, &plan);
+    if (st == HU_OK) st = hu_config_merge(config, is_plan ? plan : tree);
+    hu_keys_free(plan);
     hu_keys_free(tree);
     return st;
-}
-
-bool hu_is_plan_path(const char *text) {
-    const char *end = strrchr(text, '.');
-    return end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
 }
 
 /* Path of the plan file that a word names ("precision=plan.yaml"), NULL if it names none: also
@@ -221,36 +220,6 @@ static const char *plan_path(const char *word) {
     return NULL;
 }
 
-hu_status hu_plan_read(const char *path, hu_keys **plan) {
-    hu_status st = HU_OK;
-    hu_keys *file = NULL, *copy;
-    *plan = NULL;
-    HU_TRY(hu_yaml_read(path, &file));
-    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, path, plan));
-    for (size_t i = 0; i < hu_keys_count(file); i++) {
-        const hu_keys *part = hu_keys_at(file, i);
-        if (strcmp(hu_keys_name(part), evidence) == 0) continue;
-        if (strcmp(hu_keys_name(part), "precision") != 0 || hu_keys_kind_of(part) != HU_KEYS_MAP)
-            HU_TRY(hu_fail(HU_ERR_PARSE,
-                           "%s: found the key '%s', expected a plan: a map 'precision' of name, "
-                           "low_tensors and other precision keys, and 'evidence'",
-                           hu_keys_origin(part), hu_keys_name(part)));
-        HU_TRY(hu_keys_copy(part, &copy));
-        HU_TRY(hu_keys_put(*plan, "precision", copy));
-    }
-    if (!hu_keys_find(*plan, "precision.name"))
-        HU_TRY(
-            hu_fail(HU_ERR_PARSE, "%s: found no 'precision: name:', expected a plan file", path));
-done:
-    hu_keys_free(file);
-    if (st != HU_OK) {
-        hu_keys_free(*plan);
-        *plan = NULL;
-    }
-    return st;
-}
-
-/* precision=FILE.yaml: the file's keys precision.* */
 static hu_status merge_plan(hu_config *config, const char *path) {
     hu_keys *plan;
     hu_status st = hu_plan_read(path, &plan);

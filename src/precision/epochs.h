@@ -1,8 +1,9 @@
 /* precision/epochs.h - precision by epoch: a list of precisions, each from an epoch on.
  *
  * Source: Han, Si, Demmel, You, "Auto-Precision Scaling for Distributed Deep Learning", table 6:
- * float32 in the first 30 epochs, 8 bits in the other 60. A phase begins with the first step of its epoch and lasts until the
- * next phase begins; masters, optimizer state and loss scale go on through all of them.
+ * float32 in the first 30 epochs, 8 bits in the other 60. A phase begins with the first step of its
+ * epoch and lasts until the next phase begins; masters, optimizer state and loss scale go on
+ * through all of them.
  */
 #ifndef HU_PRECISION_EPOCHS_H
 #define HU_PRECISION_EPOCHS_H

@@ -143,6 +143,10 @@ static hu_status use_assignment(hu_precision *precision) {
 static hu_status parse_name(const char *text, hu_precision *precision) {
     hu_status st = HU_OK;
     bool found;
+    if (strcmp(text, "resolved") == 0) {
+        precision->is_resolved = true;
+        return HU_OK;
+    }
     for (int i = 0; i < TABLE_COUNT; i++)
         if (strcmp(text, table[i].name) == 0) return use_row(&table[i], precision);
     if (names_roles(text)) {
@@ -230,6 +234,7 @@ hu_status hu_precision_set_candidates(hu_precision *precision, const char *high,
     hu_rounding usual = precision->rounding;
     if (high) HU_TRY(parse_candidate("precision.high", high, usual, false, precision->high));
     if (low) HU_TRY(parse_candidate("precision.low", low, usual, true, precision->low));
+    if (precision->is_resolved) return HU_OK; /* nothing chooses between the two */
     if (precision->assignment.kind) HU_TRY(use_assignment(precision));
     if (hu_widest_role(precision->low) == 0)
         return hu_fail(HU_ERR_ARGUMENT, "precision.low: found '%s', expected fewer than 32 bits",
@@ -297,13 +302,20 @@ void hu_precision_free(hu_precision *precision) {
     for (uint32_t p = 0; p < precision->phase_count; p++)
         hu_precision_free(&precision->phases[p].precision);
     hu_free(precision->rules);
+    for (uint32_t t = 0; t < precision->tensor_count; t++) {
+        hu_free(precision->tensors[t].name);
+        hu_free(precision->tensors[t].grad);
+    }
     hu_free(precision->listed);
     hu_free(precision->phases);
+    hu_free(precision->tensors);
     hu_accumulators_free(&precision->accumulators);
     precision->rules = NULL;
     precision->rule_count = 0;
     precision->listed = NULL;
     precision->listed_count = 0;
+    precision->tensors = NULL;
+    precision->tensor_count = 0;
     precision->phases = NULL;
     precision->phase_count = 0;
 }

@@ -25,6 +25,14 @@ typedef struct hu_precision_rule {
     hu_quantizer quantizer;
 } hu_precision_rule;
 
+/* One tensor of a resolved plan (precision/resolved.h). */
+typedef struct hu_precision_tensor {
+    char *name;
+    hu_quantizer value, sum; /* what does not round is left float32 */
+    hu_quantizer *grad;      /* [grad_count] one for all uses, or one for each in their order */
+    uint32_t grad_count;
+} hu_precision_tensor;
+
 /* What `precision=` and its sub-keys say. */
 typedef struct hu_precision {
     char name[HU_SPEC_BYTES];
@@ -45,6 +53,11 @@ typedef struct hu_precision {
     uint32_t listed_count;
     bool promotes; /* forward tensors that overflow go high for good (precision/adapt_promote.c) */
     double promote_at; /* from this share of overflows on */
+
+    bool is_resolved;             /* the tensors say all: no scheme, role or candidate is asked */
+    hu_precision_tensor *tensors; /* [tensor_count] */
+    uint32_t tensor_count;
+    uint32_t low_bits; /* of is_resolved: see hu_edge_table; 0: the usual */
 
     struct hu_precision_phase *phases; /* [phase_count] precision by epoch, see precision/epochs.h;
                                           only name, scaler, eval_masters, promotes and accumulators

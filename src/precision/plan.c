@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "precision/resolved.h"
 
 static bool is_loss_part(const hu_graph *graph, hu_value_id v) {
     const hu_op *op = hu_producer_op(graph, v);
@@ -175,7 +176,10 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
     hu_status st;
     precision = hu_precision_at(precision, 0);
     clear_points(edges);
-    write_points(precision, graph, signals, edges);
+    if (precision->is_resolved)
+        HU_TRY(hu_resolved_apply(precision, graph, edges));
+    else
+        write_points(precision, graph, signals, edges);
     HU_TRY(assign(precision, graph, batch, signals, edges));
     for (uint32_t r = 0; r < precision->rule_count; r++) {
         const hu_precision_rule *rule = &precision->rules[r];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "precision/resolved.h"
 
 enum { LIST_BYTES = 1024 };
 
@@ -81,6 +82,27 @@ done:
     return st;
 }
 
+/* The tensors of a resolved plan, which are dead words elsewhere. */
+static hu_status read_tensors(const hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const hu_keys *list;
+    int64_t low_bits;
+    HU_TRY(hu_config_list(config, "precision.tensors", &list));
+    if (!precision->is_resolved && hu_keys_count(list) > 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.tensors: found %zu with precision '%s', expected them with "
+                       "precision=resolved",
+                       hu_keys_count(list), precision->name);
+    for (size_t i = 0; i < hu_keys_count(list); i++) {
+        st = hu_precision_add_tensor(precision, hu_keys_value(hu_keys_at(list, i)));
+        if (st != HU_OK) return hu_fail_within(st, "%s: ", hu_keys_origin(hu_keys_at(list, i)));
+    }
+    HU_TRY(hu_config_i64(config, "precision.low_bits", &low_bits));
+    precision->low_bits = (uint32_t)low_bits;
+done:
+    return st;
+}
+
 /* A precision by its name, with the keys that hold for it; also one phase of several. */
 static hu_status read_one(void *context, const char *name, hu_precision *precision) {
     hu_status st = HU_OK;
@@ -94,6 +116,7 @@ static hu_status read_one(void *context, const char *name, hu_precision *precisi
     HU_TRY(hu_precision_parse(name, precision));
     HU_TRY(read_assignment(config, precision));
     HU_TRY(read_listed(config, precision));
+    HU_TRY(read_tensors(config, precision));
     HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
     HU_TRY(read_rules(config, precision));
@@ -152,6 +175,19 @@ static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulat
     HU_TRY(hu_config_i64(config, "accumulator.count_every", &accumulators->count_every));
 done:
     return st;
+}
+
+void hu_options_tell_names(const hu_config *config, const hu_graph *graph,
+                           const hu_listener *listener) {
+    const char *names;
+    char here[32];
+    snprintf(here, sizeof here, "xxh64:%016llx", (unsigned long long)hu_resolved_names_hash(graph));
+    if (hu_config_text(config, "precision.names", &names) != HU_OK) return;
+    if (strcmp(names, "none") == 0 || strcmp(names, here) == 0) return;
+    hu_listener_tell(listener,
+                     "the plan was made for tensor names of hash %s, this model's have %s: tensors "
+                     "that it does not name stay float32",
+                     names, here);
 }
 
 hu_status hu_options_precision(hu_config *config, hu_precision *precision) {

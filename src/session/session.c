@@ -12,8 +12,10 @@
 #include "journal/plan.h"
 #include "session/initial.h"
 #include "session/options.h"
+#include "session/precision.h"
 #include "session/warnings.h"
 #include "show/json.h"
+#include "train/resolved.h"
 
 static hu_status read_intervals(hu_session *session) {
     hu_status st = HU_OK;
@@ -85,6 +87,21 @@ static hu_status make_plan(const hu_session *session, char **text) {
     return hu_json_line(plan, text);
 }
 
+/* plan.resolved.yaml: the formats that the next step begins with, promotions so far applied. */
+static hu_status write_resolved(const hu_session *session) {
+    char *yaml;
+    hu_status st = hu_trainer_resolved_plan(session->trainer, &yaml);
+    if (st == HU_OK) st = hu_run_folder_text(&session->folder, "plan.resolved.yaml", yaml);
+    hu_free(yaml);
+    return st;
+}
+
+/* A checkpoint, and the plan that goes with it. */
+static hu_status save(hu_session *session) {
+    hu_status st = hu_run_folder_save(&session->folder, session->trainer);
+    return st == HU_OK ? write_resolved(session) : st;
+}
+
 static hu_status make_graph(const hu_session *session, char **text) {
     const hu_trainer *trainer = session->trainer;
     return hu_json_line(hu_graph_json(hu_trainer_graph(trainer), hu_trainer_task(trainer),
@@ -115,6 +132,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     session->start_step = progress->step;
     HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
+    HU_TRY(write_resolved(session));
 done:
     hu_free(record);
     hu_free(plan);
@@ -138,6 +156,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
     HU_TRY(hu_ledger_check(&ledger, &session->before));
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
+    hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
     HU_TRY(read_intervals(session));
     HU_TRY(open_folder(session, directory, resume));
     if (listener && listener->on_plan) listener->on_plan(listener->context, &ledger);
@@ -204,7 +223,7 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     HU_TRY(maybe_evaluate(session, result, &test));
     if (is_logged) HU_TRY(write_row(session, report, test));
     if (done == session->steps || is_multiple(done, session->checkpoint_every))
-        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+        HU_TRY(save(session));
 done:
     return st;
 }
@@ -248,12 +267,12 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     if (progress->step >= session->steps && progress->last_metric_step < 0) {
         double test;
         HU_TRY(maybe_evaluate(session, result, &test));
-        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+        HU_TRY(save(session));
     }
     while (progress->step < session->steps && !result->has_diverged) {
         HU_TRY(one_step(session, result));
         if (!is_interrupted(session) || progress->step >= session->steps) continue;
-        HU_TRY(hu_run_folder_save(&session->folder, session->trainer));
+        HU_TRY(save(session));
         HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
                        "after step %lld; `halfulp resume %s` goes on from there",
                        (long long)progress->step, session->folder.path));

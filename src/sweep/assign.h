@@ -85,7 +85,12 @@ hu_status hu_assign_race(hu_assign *assign, int *best);
 hu_status hu_assign_write_plan(const hu_assign *assign, const hu_assign_candidate *candidate,
                                const char *path, const char *evidence);
 
-/* DIR/plan.yaml with its evidence and assign.json; what a person reads. Owner frees text. */
+/* Writes the resolved plan of a training with a plan file. */
+hu_status hu_assign_write_resolved(const hu_assign *assign, const char *plan_path,
+                                   const char *path);
+
+/* DIR/plan.yaml with its evidence, DIR/plan.resolved.yaml and assign.json; what a person reads.
+ * Owner frees text. */
 hu_status hu_assign_report(const hu_assign *assign, int best, json_t **object, char **text);
 
 #endif

@@ -158,13 +158,15 @@ done:
 
 hu_status hu_assign_report(const hu_assign *assign, int best, json_t **object, char **text) {
     hu_status st = HU_OK;
-    char path[640], evidence[2048], *json = NULL;
+    char path[640], resolved[660], evidence[2048], *json = NULL;
     *object = NULL;
     *text = NULL;
     snprintf(path, sizeof path, "%s/plan.yaml", assign->directory);
     print_evidence(assign, best, evidence, sizeof evidence);
     HU_TRY(
         hu_assign_write_plan(assign, best < 0 ? NULL : &assign->candidate[best], path, evidence));
+    snprintf(resolved, sizeof resolved, "%s/plan.resolved.yaml", assign->directory);
+    HU_TRY(hu_assign_write_resolved(assign, path, resolved));
     HU_TRY(print_table(assign, best, text));
     *object = result_json(assign, best, path);
     HU_TRY(hu_json_pretty(json_incref(*object), &json));

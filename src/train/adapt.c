@@ -47,6 +47,11 @@ hu_status hu_adapt_before(hu_trainer *trainer, hu_step_report *report) {
     return moment.rewritten ? plan_again(trainer) : HU_OK;
 }
 
+const hu_precision *hu_adapt_precision(const hu_trainer *trainer) {
+    int64_t epoch = last_step(trainer->progress.step) / trainer->steps_per_epoch;
+    return hu_precision_at(&trainer->options.precision, epoch);
+}
+
 hu_status hu_adapt_between(hu_trainer *trainer) {
     hu_adapt_moment moment = moment_of(trainer, last_step(trainer->progress.step), NULL);
     hu_adapt_before_step(&trainer->adaptations, &moment);

@@ -11,6 +11,9 @@ hu_status hu_adapt_create(hu_trainer *trainer);
  * they did. */
 hu_status hu_adapt_before(hu_trainer *trainer, hu_step_report *report);
 
+/* The precision of the step that was done last. Borrowed: valid as long as the options. */
+const hu_precision *hu_adapt_precision(const hu_trainer *trainer);
+
 /* Between two steps, before the weights are evaluated or saved: the same, for the precision of the
  * step that was done last. */
 hu_status hu_adapt_between(hu_trainer *trainer);

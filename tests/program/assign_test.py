@@ -35,6 +35,13 @@ def memory(checks, cwd):
     low = [g["id"] for g in plan["groups"] if g["precision"] == "low"]
     chosen = next(c for c in made["candidates"] if c["name"] == made["chosen"])
     checks.same(low, chosen["low_groups"], "groups of the plan file")
+    resolved = made["plan"].replace("plan.yaml", "plan.resolved.yaml")
+    code, out, err = program.call("plan", *KEYS[:4], f"precision={resolved}", "batch=32", "--json",
+                                  cwd=cwd)
+    checks.same((code, err), (0, ""), "resolved plan")
+    by_name = json.loads(out)
+    for key in ("layers", "groups", "low_precision_ratio", "memory_bytes"):
+        checks.same(by_name[key], plan[key], f"resolved plan: {key}")
     share = plan["model_aggregate_bits"] / (32 * plan["tensor_elements"])
     checks.that(abs(share - chosen["planned_memory_share"]) < 1e-12, f"its share {share}")
     checks.that(len(made["group_losses"]) in (0, len(plan["groups"])), "losses of the groups")

@@ -13,8 +13,8 @@ KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "tes
         "images_per_second": float, "peak_rss_bytes": int, "ledger_bytes": dict,
         "weights_hash": str}
 FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
-         "checkpoint", "histograms.jsonl", "plan.json", "graph.json", "result.json",
-         "events.out.tfevents", "report.html"}
+         "checkpoint", "histograms.jsonl", "plan.json", "graph.json", "plan.resolved.yaml",
+         "result.json", "events.out.tfevents", "report.html"}
 
 
 def train_json(checks, cwd):

@@ -1,0 +1,256 @@
+#include "config/plan_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "config/config.h"
+
+enum { VERSION = 1, TEXT_BYTES = 1024 };
+
+static const char mark[] = "halfulp_plan";
+
+/* ---- plans of group numbers, which are keys already ---- */
+
+bool hu_is_plan_path(const char *text) {
+    const char *end = strrchr(text, '.');
+    return end && (strcmp(end, ".yaml") == 0 || strcmp(end, ".yml") == 0);
+}
+
+static hu_status read_plain(const hu_keys *file, const char *path, hu_keys **plan) {
+    hu_status st = HU_OK;
+    hu_keys *copy;
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, path, plan));
+    for (size_t i = 0; i < hu_keys_count(file); i++) {
+        const hu_keys *part = hu_keys_at(file, i);
+        if (strcmp(hu_keys_name(part), "evidence") == 0) continue;
+        if (strcmp(hu_keys_name(part), "precision") != 0 || hu_keys_kind_of(part) != HU_KEYS_MAP)
+            HU_TRY(hu_fail(HU_ERR_PARSE,
+                           "%s: found the key '%s', expected a plan: a map 'precision' of name, "
+                           "low_tensors and other precision keys, and 'evidence', or a resolved "
+                           "plan, which begins with '%s: %d'",
+                           hu_keys_origin(part), hu_keys_name(part), mark, VERSION));
+        HU_TRY(hu_keys_copy(part, &copy));
+        HU_TRY(hu_keys_put(*plan, "precision", copy));
+    }
+    if (!hu_keys_find(*plan, "precision.name"))
+        HU_TRY(
+            hu_fail(HU_ERR_PARSE, "%s: found no 'precision: name:', expected a plan file", path));
+done:
+    return st;
+}
+
+/* ---- resolved plans ---- */
+
+bool hu_plan_is_resolved(const hu_keys *file) {
+    return hu_keys_kind_of(file) == HU_KEYS_MAP && hu_keys_find(file, mark);
+}
+
+static hu_status put_text(hu_keys *keys, const char *path, const char *text, const hu_keys *from) {
+    hu_keys *node;
+    hu_status st = hu_keys_create(HU_KEYS_TEXT, text, hu_keys_origin(from), &node);
+    return st == HU_OK ? hu_keys_set(keys, path, node) : st;
+}
+
+static hu_status append_text(hu_keys *list, const char *text, const hu_keys *from) {
+    hu_keys *node;
+    hu_status st = hu_keys_create(HU_KEYS_TEXT, text, hu_keys_origin(from), &node);
+    return st == HU_OK ? hu_keys_append(list, node) : st;
+}
+
+static hu_status want_kind(const hu_keys *node, hu_keys_kind kind) {
+    if (hu_keys_kind_of(node) == kind) return HU_OK;
+    return hu_keys_fail(node, kind == HU_KEYS_MAP ? "a map" : "a text");
+}
+
+/* Adds ", WORD TEXT" and the like to a text of TEXT_BYTES. */
+static hu_status add_words(char *text, const char *between, const char *word, const hu_keys *node) {
+    size_t used = strlen(text);
+    hu_status st = want_kind(node, HU_KEYS_TEXT);
+    if (st != HU_OK) return st;
+    int more =
+        snprintf(text + used, TEXT_BYTES - used, "%s%s%s", between, word, hu_keys_value(node));
+    if (more < 0 || (size_t)more >= TEXT_BYTES - used)
+        return hu_keys_fail(node, "at most %d characters for all of it", TEXT_BYTES);
+    return HU_OK;
+}
+
+/* name: {value: F, grad: F or [F, F], sum: F} -> "name: value F; grad F; sum F". */
+static hu_status add_tensor(const hu_keys *tensor, hu_keys *list) {
+    hu_status st = HU_OK;
+    char text[TEXT_BYTES];
+    HU_TRY(want_kind(tensor, HU_KEYS_MAP));
+    snprintf(text, sizeof text, "%.256s:", hu_keys_name(tensor));
+    for (size_t i = 0; i < hu_keys_count(tensor); i++) {
+        const hu_keys *part = hu_keys_at(tensor, i);
+        const char *between = i ? "; " : " ", *name = hu_keys_name(part);
+        bool is_grad = strcmp(name, "grad") == 0;
+        if (!is_grad && strcmp(name, "value") != 0 && strcmp(name, "sum") != 0)
+            return hu_fail(HU_ERR_PARSE, "%s: found '%s', expected value, grad or sum",
+                           hu_keys_origin(part), name);
+        if (!is_grad || hu_keys_kind_of(part) != HU_KEYS_LIST)
+            HU_TRY(add_words(text, between,
+                             is_grad        ? "grad "
+                             : *name == 'v' ? "value "
+                                            : "sum ",
+                             part));
+        for (size_t k = 0; k < hu_keys_count(part); k++)
+            HU_TRY(add_words(text, k ? "; " : between, "grad ", hu_keys_at(part, k)));
+    }
+    HU_TRY(append_text(list, text, tensor));
+done:
+    return st;
+}
+
+/* layer: {forward: A, ...} -> "layer.forward: A", one for each. */
+static hu_status add_product(const hu_keys *layer, hu_keys *list) {
+    hu_status st = HU_OK;
+    HU_TRY(want_kind(layer, HU_KEYS_MAP));
+    for (size_t i = 0; i < hu_keys_count(layer); i++) {
+        const hu_keys *product = hu_keys_at(layer, i);
+        char text[TEXT_BYTES] = "", name[TEXT_BYTES / 2];
+        snprintf(name, sizeof name, "%.250s.%.200s: ", hu_keys_name(layer), hu_keys_name(product));
+        HU_TRY(add_words(text, "", name, product));
+        HU_TRY(append_text(list, text, product));
+    }
+done:
+    return st;
+}
+
+/* A map whose entries become the items of a list key. */
+static hu_status put_list(const hu_keys *map, hu_keys *keys, const char *path,
+                          hu_status (*add)(const hu_keys *entry, hu_keys *list)) {
+    hu_status st = HU_OK;
+    hu_keys *list = NULL;
+    HU_TRY(want_kind(map, HU_KEYS_MAP));
+    HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, hu_keys_origin(map), &list));
+    for (size_t i = 0; i < hu_keys_count(map); i++) HU_TRY(add(hu_keys_at(map, i), list));
+    return hu_keys_set(keys, path, list);
+done:
+    hu_keys_free(list);
+    return st;
+}
+
+static hu_status take_tensors(const hu_keys *node, hu_keys *keys) {
+    return put_list(node, keys, "precision.tensors", add_tensor);
+}
+
+static hu_status take_products(const hu_keys *node, hu_keys *keys) {
+    return put_list(node, keys, "accumulator.rules", add_product);
+}
+
+/* {at: R, to: {act: F, weight: F}}: the precision promotes, to the high candidate. */
+static hu_status take_promotion(const hu_keys *node, hu_keys *keys) {
+    static const struct { const char *name, *word; } roles[] = {{"act", "act="}, {"weight", "w="}};
+    hu_status st = HU_OK;
+    char text[TEXT_BYTES] = "";
+    const hu_keys *at = hu_keys_find(node, "at"), *to = hu_keys_find(node, "to");
+    if (!at || !to || hu_keys_count(node) != 2)
+        return hu_keys_fail(node, "{at: SHARE, to: {act: FORMAT, weight: FORMAT}}");
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        const hu_keys *format = hu_keys_find(to, roles[i].name);
+        if (format) HU_TRY(add_words(text, *text ? "," : "", roles[i].word, format));
+    }
+    if (!*text) return hu_keys_fail(to, "{act: FORMAT, weight: FORMAT}");
+    HU_TRY(want_kind(at, HU_KEYS_TEXT));
+    HU_TRY(put_text(keys, "precision.name", "resolved+promote", node));
+    HU_TRY(put_text(keys, "precision.promote_at", hu_keys_value(at), at));
+    HU_TRY(put_text(keys, "precision.high", text, to));
+done:
+    return st;
+}
+
+static hu_status take_model(const hu_keys *node, hu_keys *keys) {
+    const hu_keys *names = hu_keys_find(node, "names");
+    return names ? put_text(keys, "precision.names", hu_keys_value(names), names) : HU_OK;
+}
+
+static hu_status take_scaler(const hu_keys *node, hu_keys *keys) {
+    hu_keys *copy;
+    hu_status st = want_kind(node, HU_KEYS_MAP);
+    if (st == HU_OK) st = hu_keys_copy(node, &copy);
+    return st == HU_OK ? hu_keys_set(keys, "scaler", copy) : st;
+}
+
+static hu_status take_nothing(const hu_keys *node, hu_keys *keys) {
+    (void)node, (void)keys;
+    return HU_OK;
+}
+
+/* The keys of a resolved plan: a text that stands for a key, or what takes it apart. */
+static const struct {
+    const char *name, *key;
+    hu_status (*take)(const hu_keys *node, hu_keys *keys);
+} parts[] = {{mark, NULL, take_nothing},
+             {"model", NULL, take_model},
+             {"scheme", "precision.scheme", NULL},
+             {"master", "precision.master", NULL},
+             {"eval", "eval.weights", NULL},
+             {"low_bits", "precision.low_bits", NULL},
+             {"scaler", NULL, take_scaler},
+             {"tensors", NULL, take_tensors},
+             {"semantics", "accumulator.semantics", NULL},
+             {"products", NULL, take_products},
+             {"promotion", NULL, take_promotion},
+             {"evidence", NULL, take_nothing}};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static hu_status take_part(const hu_keys *node, hu_keys *keys) {
+    char known[TEXT_BYTES] = "";
+    for (size_t p = 0; p < PARTS; p++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", p ? ", " : "", parts[p].name);
+        if (strcmp(parts[p].name, hu_keys_name(node)) != 0) continue;
+        if (parts[p].take) return parts[p].take(node, keys);
+        hu_status st = want_kind(node, HU_KEYS_TEXT);
+        return st == HU_OK ? put_text(keys, parts[p].key, hu_keys_value(node), node) : st;
+    }
+    return hu_fail(HU_ERR_PARSE, "%s: found the key '%s', expected one of %s", hu_keys_origin(node),
+                   hu_keys_name(node), known);
+}
+
+static hu_status check_version(const hu_keys *file) {
+    const hu_keys *node = hu_keys_find(file, mark);
+    char expected[16];
+    snprintf(expected, sizeof expected, "%d", VERSION);
+    if (strcmp(hu_keys_value(node), expected) != 0)
+        return hu_fail(HU_ERR_VERSION, "%s: found %s '%s', expected %s", hu_keys_origin(node), mark,
+                       hu_keys_value(node), expected);
+    if (!hu_keys_find(file, "tensors"))
+        return hu_fail(HU_ERR_PARSE, "%s: found no 'tensors:', expected those that are rounded",
+                       hu_keys_origin(file));
+    return HU_OK;
+}
+
+hu_status hu_plan_resolved_keys(const hu_keys *file, hu_keys **keys) {
+    hu_status st = HU_OK;
+    *keys = NULL;
+    HU_TRY(check_version(file));
+    HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, hu_keys_origin(file), keys));
+    HU_TRY(put_text(*keys, "precision.name", "resolved", file));
+    for (size_t i = 0; i < hu_keys_count(file); i++) HU_TRY(take_part(hu_keys_at(file, i), *keys));
+done:
+    if (st != HU_OK) {
+        hu_keys_free(*keys);
+        *keys = NULL;
+    }
+    return st;
+}
+
+/* ---- either ---- */
+
+hu_status hu_plan_read(const char *path, hu_keys **plan) {
+    hu_status st = HU_OK;
+    hu_keys *file = NULL;
+    *plan = NULL;
+    HU_TRY(hu_yaml_read(path, &file));
+    st = hu_plan_is_resolved(file) ? hu_plan_resolved_keys(file, plan)
+                                   : read_plain(file, path, plan);
+done:
+    hu_keys_free(file);
+    if (st != HU_OK) {
+        hu_keys_free(*plan);
+        *plan = NULL;
+    }
+    return st;
+}
