@@ -135,6 +135,20 @@ hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int
     return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
 }
 
+hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in, const char *of,
+                                 int64_t out_features, hu_init bias) {
+    char text[256];
+    hu_linear_attrs attrs = {.out_features = out_features, .transposed = true};
+    hu_bias_attrs bias_attrs = {.bias_init = bias};
+    hu_value_id weight, out[HU_MAX_OUTPUTS] = {HU_NONE};
+    snprintf(text, sizeof text, "%s.weight", of);
+    weight = hu_graph_find(b->graph, text);
+    snprintf(text, sizeof text, "%s.product", name);
+    if (b->status == HU_OK)
+        b->status = hu_graph_share(b->graph, &hu_op_linear, text, &attrs, 1, &in, &weight, out);
+    return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, out);
+}
+
 hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
     hu_task_shapes classes = {
         .value = {options->image, {.rank = 0}}, .count = 2, .outputs = options->classes};

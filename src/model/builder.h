@@ -74,6 +74,11 @@ hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char 
 hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
                             hu_init weight, hu_init bias);
 
+/* The same with the weights of another layer, used the other way round: y = x w of the w [in, out]
+ * in layer OF. Only the bias is its own. */
+hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in, const char *of,
+                                 int64_t out_features, hu_init bias);
+
 /* Declares the inputs and targets of the task; gives the first input. */
 hu_value_id hu_build_input(hu_builder *b);
 

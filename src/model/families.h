@@ -23,6 +23,8 @@
       "classify")                                                                                  \
     X(autoencoder, "autoencoder", "fully connected, 128-32-128, from a picture to itself",         \
       "autoencode")                                                                                \
+    X(autoencoder_tied, "autoencoder-tied", "the same, decoded with the weights of the encoder",   \
+      "autoencode")                                                                                \
     X(dense_s, "dense-s", "four 5x5 convolutions at full resolution, class scores per pixel",      \
       "segment")
 

@@ -19,7 +19,7 @@ static const recipe recipes[] = {
     {"mobilenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
     {"resnet18", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
     /* A mean over all numbers of a picture has small gradients. */
-    {"autoencoder", "*", "128", "10", "2", "cosine", "0.5", "0.9", "on", "0"},
+    {"autoencoder*", "*", "128", "10", "2", "cosine", "0.5", "0.9", "on", "0"},
     {"dense-s", "*", "64", "5", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };

@@ -76,6 +76,18 @@ def small(model, precision):
     return test
 
 
+def pixels(precision):
+    """A class for every pixel: units are rows of which some are left out, counted over the parts."""
+    def test(checks, cwd):
+        program.write_idx(os.path.join(cwd, "data"), count=40, side=12)
+        keys = ["model=dense-s", "model.width=0.25", f"data=ink:idx:{cwd}/data", "batch=16",
+                "run.chunk=5", "run.log_every=1", "steps=3", "optimizer.accumulate=2"]
+        compare(checks, cwd, precision, keys,
+                variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
+                [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
+    return test
+
+
 def winograd(checks, cwd):
     """Fewer multiplications give other bits than the definition, but always the same ones."""
     keys = ["model=resnet20", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=3"]
@@ -121,4 +133,5 @@ def overflow(precision, more):
 program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]]),
              small("squeezenet", "hfp8"), small("shufflenet-v2", "hfp8"),
              small("shufflenet-v2", "1/6/9/d"), small("mobilenet-v2", "fp16"),
+             small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
              *(overflow(*case) for case in OVERFLOWS), winograd, parts, fashion)
