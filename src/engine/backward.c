@@ -37,7 +37,7 @@ static void store_gradient(hu_run *run, hu_slot *slot, uint32_t tally, hu_value_
     hu_record_whole(run, tally, slot->elements, x);
     hu_scale_set_from_row(slot, x, hu_is_step(run));
     hu_slot_store_row(slot, &run->context, x, &counts);
-    hu_tally_add(run, slot->edge, &counts, param, true);
+    hu_tally_add(run, slot->edge, &counts, param, HU_NONE);
 }
 
 /* Adds the stored contributions to a parameter's gradient in consumer order, each element by one
@@ -124,7 +124,7 @@ static void collect_gradients(hu_run *run, uint32_t n) {
         hu_round_counts_clear(&counts);
         for (int t = 0; t < run->options.threads; t++)
             hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
-        hu_tally_add(run, slot->edge, &counts, node->out[i], true);
+        hu_tally_add(run, slot->edge, &counts, node->out[i], HU_NONE);
     }
     for (int i = 0; i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i;

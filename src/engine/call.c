@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "engine/facts.h"
+#include "engine/record.h"
+#include "engine/rows.h"
+#include "engine/scale.h"
 #include "engine/tally.h"
 #include "engine/visit.h"
 
@@ -20,30 +23,49 @@ void hu_call_prepare(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call) {
     call->partial = hu_buffer_data(run, exec->partial[pass]);
 }
 
+/* Rounds a parameter for one use, to a copy of it. is_counted: by this node's first region. */
+static void round_param(hu_run *run, uint32_t n, uint32_t use, const float *x, float *copy,
+                        bool is_counted) {
+    hu_slot *slot = &run->use[use];
+    hu_slot_context context = run->context;
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    context.first_row = 0; /* all parts of a batch read the same copy */
+    if (copy != x) memcpy(copy, x, (size_t)slot->elements * sizeof *copy);
+    if (is_counted) hu_record_whole(run, hu_tally_of_input(run, use), slot->elements, x);
+    hu_scale_set_from_row(slot, x, is_counted && hu_is_step(run));
+    hu_slot_round(slot, &context, 0, 1, copy, &counts);
+    if (is_counted) hu_tally_add(run, slot->edge, &counts, run->graph->use[use].value, n);
+}
+
 /* Pointers of the working copies: masters, float32 copies, or packed ones unpacked once for the
- * node. */
-static void load_params(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call) {
+ * node; and copies that are rounded for this use alone. */
+static void load_params(hu_run *run, uint32_t n, hu_pass pass, bool is_counted, hu_op_call *call) {
     const hu_node *node = &run->graph->node[n];
     hu_bump bump = {hu_buffer_data(run, run->exec[n].params[pass]), 0};
     for (int j = 0; j < node->n_params; j++) {
         const hu_slot *slot = &run->value[node->param[j]];
-        if (slot->buffer == HU_NONE || run->pass.use_masters) {
-            call->param[j] = hu_weights_of(run->weights, node->param[j]);
-            continue;
-        }
-        float *room = slot->storage.trait->is_float32
-                          ? NULL
-                          : hu_bump_take(&bump, (size_t)slot->elements * sizeof(float));
-        call->param[j] = hu_storage_read(&slot->storage, slot->data, 0, 1, room);
+        uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
+        bool is_packed = slot->buffer != HU_NONE && !slot->storage.trait->is_float32;
+        bool rounds = hu_use_slot(run, use) != NULL;
+        float *room = is_packed || rounds
+                          ? hu_bump_take(&bump, (size_t)slot->elements * sizeof(float))
+                          : NULL;
+        call->param[j] = slot->buffer == HU_NONE || run->pass.use_masters
+                             ? hu_weights_of(run->weights, node->param[j])
+                             : hu_storage_read(&slot->storage, slot->data, 0, 1, room);
+        if (!rounds || run->pass.use_masters) continue;
+        round_param(run, n, use, call->param[j], room, is_counted);
+        call->param[j] = room;
     }
 }
 
 /* Sets up all threads' calls of a node. */
-static void prepare_member(hu_run *run, uint32_t n, hu_pass pass) {
+static void prepare_member(hu_run *run, uint32_t n, hu_pass pass, bool is_counted) {
     const hu_node *node = &run->graph->node[n];
     hu_op_call *first = &run->thread[0].call[n];
     hu_call_prepare(run, n, pass, first);
-    load_params(run, n, pass, first);
+    load_params(run, n, pass, is_counted, first);
     for (int t = 1; t < run->options.threads; t++) {
         hu_op_call *call = &run->thread[t].call[n];
         hu_call_prepare(run, n, pass, call);
@@ -54,7 +76,11 @@ static void prepare_member(hu_run *run, uint32_t n, hu_pass pass) {
 void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass) {
     const hu_members *members = &run->exec[n].members[pass];
     const hu_op *op = run->graph->node[n].op;
-    for (uint32_t i = 0; i < members->count; i++) prepare_member(run, members->node[i], pass);
+    for (uint32_t i = 0; i < members->count; i++) {
+        uint32_t m = members->node[i];
+        uint32_t counts_in = run->exec[m].is_lazy ? run->made_in[run->graph->node[m].out[0]] : m;
+        prepare_member(run, m, pass, pass == HU_FORWARD && counts_in == n);
+    }
     if (op->begin) op->begin(&run->thread[0].call[n], pass);
     hu_products_begin(run, n);
 }

@@ -15,6 +15,12 @@ static inline bool hu_reduces_alone(const hu_run *run, uint32_t n, hu_pass pass)
            exec->reduce_in[pass] == HU_NONE;
 }
 
+/* The rounding of a forward value at one use, NULL if the use reads the value as it is. */
+static inline hu_slot *hu_use_slot(const hu_run *run, uint32_t use) {
+    bool rounds = run->use && hu_quantizer_rounds(&run->use[use].edge->quantizer);
+    return rounds ? &run->use[use] : NULL;
+}
+
 /* True if numbers that were rounded by `from`, and selected by an op, are values of `to` already:
  * they are counted then, not rounded. */
 bool hu_stays_on_grid(const hu_run *run, const hu_quantizer *from, const hu_quantizer *to);

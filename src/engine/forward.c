@@ -4,6 +4,7 @@
 
 #include "engine/call.h"
 #include "engine/facts.h"
+#include "engine/rescale.h"
 #include "engine/tally.h"
 #include "engine/value.h"
 #include "engine/visit.h"
@@ -15,7 +16,8 @@ static void collect_forward(hu_run *run, uint32_t n) {
         uint32_t m = members->node[k];
         const hu_node *node = &run->graph->node[m];
         bool is_made_here = m == n || (run->exec[m].is_lazy && run->made_in[node->out[0]] == n);
-        for (int i = 0; is_made_here && i < node->n_out; i++)
+        if (is_made_here) hu_tally_collect_inputs(run, m);
+        for (int i = 0; is_made_here && m < run->counted_nodes && i < node->n_out; i++)
             hu_tally_collect(run, hu_tally_of_value(run, node->out[i]), &run->value[node->out[i]],
                              node->out[i], false);
     }
@@ -36,6 +38,7 @@ static void forward_node(hu_run *run, uint32_t n) {
     bool alone = hu_reduces_alone(run, n, HU_FORWARD);
     if (run->exec[n].is_lazy && !alone) return;
     hu_region_begin(run, n, HU_FORWARD);
+    hu_rescale_inputs(run, n);
     if (alone) hu_region_reduce(run, n, HU_FORWARD);
     if (!run->exec[n].is_lazy) forward_region(run, n);
 }

@@ -90,7 +90,7 @@ hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, h
 
 static void load_saved(hu_visit *visit, uint32_t n, hu_op_call *call) {
     const hu_node *node = &visit->run->graph->node[n];
-    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_saved(visit, node, i);
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_saved(visit, n, i);
     for (int i = 0; i < node->n_out; i++) {
         bool is_saved = i == 0 && (node->op->saves & HU_SAVE_OUTPUT_0);
         call->out[i] = is_saved ? (float *)hu_visit_value(visit, node->out[i]) : NULL;

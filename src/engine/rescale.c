@@ -3,16 +3,22 @@
 #include "engine/facts.h"
 #include "engine/gradient.h"
 #include "engine/scale.h"
+#include "engine/value.h"
 
 static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
+uint32_t hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index) {
     uint32_t top = 0;
     for (int t = 0; t < run->options.threads; t++)
         top = larger(top, run->thread[t].tally[index].top);
     if (hu_is_step(run)) hu_scale_note_maximum(slot, top);
+    return top;
+}
+
+void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
+    uint32_t top = hu_rescale_note(run, slot, index);
     if (!hu_quantizer_needs_maximum(&slot->edge->quantizer)) return;
     hu_slot_set_scale(slot, top);
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
@@ -21,6 +27,28 @@ void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
         int64_t first = c * run->options.chunk;
         hu_slot_store(slot, &run->context, first, hu_chunk_rows(run, c),
                       hu_scale_staged_rows(slot, first), &thread->tally[index].counts);
+    }
+}
+
+/* Largest magnitude of a stored value. */
+static uint32_t value_top(hu_run *run, uint32_t region, hu_value_id v) {
+    uint32_t top = 0;
+#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1) reduction(max : top)
+    for (int64_t c = 0; c < run->chunks; c++) {
+        hu_visit visit =
+            hu_visit_begin(run, &run->thread[hu_thread_number()], region, HU_FORWARD, c);
+        const float *rows = hu_visit_value(&visit, v);
+        top = larger(top, hu_top_f32((size_t)(visit.count * run->value[v].elements), rows));
+    }
+    return top;
+}
+
+void hu_rescale_inputs(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; run->use && i < node->n_in; i++) {
+        hu_slot *slot = &run->use[node->first_use + (uint32_t)i];
+        if (hu_quantizer_needs_maximum(&slot->edge->quantizer))
+            hu_slot_set_scale(slot, value_top(run, n, node->in[i]));
     }
 }
 

@@ -9,8 +9,15 @@
 #define HU_ENGINE_RESCALE_H
 #include "engine/state.h"
 
+/* Notes the largest magnitude of the threads' tallies, where the slot keeps a history. Returns it.
+ */
+uint32_t hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index);
+
 /* All rows are there: notes their maximum, rounds and stores staged rows. index: of the tally. */
 void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index);
+
+/* Sets the scales of the inputs that a node rounds at reading, before it runs forward. */
+void hu_rescale_inputs(hu_run *run, uint32_t node);
 
 /* Sets the scales of the gradient sums that a node reads, before it runs backward. */
 void hu_rescale_sums(hu_run *run, uint32_t node);

@@ -20,6 +20,8 @@ static void each_slot(hu_run *run, slot_fn *each, void *context) {
     }
     for (uint32_t u = 0; u < run->graph->use_count; u++)
         if (run->grad[u].edge) each(run, &run->grad[u], 2, u, context);
+    for (uint32_t u = 0; run->use && u < run->graph->use_count; u++)
+        each(run, &run->use[u], 3, u, context);
 }
 
 static bool is_delayed(const hu_slot *slot) {
@@ -157,5 +159,6 @@ void hu_scale_carry(hu_run *run, const hu_run *from) {
     carry(run, run->value, graph->value_count, from->value, from->history);
     carry(run, run->grad_sum, graph->value_count, from->grad_sum, from->history);
     carry(run, run->grad, graph->use_count, from->grad, from->history);
+    if (run->use && from->use) carry(run, run->use, graph->use_count, from->use, from->history);
     each_slot(run, apply_history, NULL);
 }

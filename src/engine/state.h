@@ -62,6 +62,7 @@ typedef struct hu_thread {
     unsigned char *scratch;
     hu_tally *tally;               /* [hu_tally_count], see there */
     hu_seen *value, *contribution; /* [value_count], [use_count] */
+    hu_seen *input;                /* [use_count] copies that are rounded at reading, or NULL */
     hu_seen *mask;                 /* [node_count] of nodes whose mask does not outlive the visit */
     uint64_t visits;
     double *seconds; /* [hu_run_work_count()] of passes that were timed */
@@ -82,6 +83,7 @@ typedef struct hu_run {
     hu_weights *weights;
     hu_run_options options;
     hu_slot *value;      /* [value_count] */
+    hu_slot *use;        /* [use_count] rounding at reading; NULL: no use has a record of its own */
     hu_slot *grad;       /* [use_count] */
     hu_slot *grad_sum;   /* [value_count] rounding only, but for parameters with several uses */
     hu_exec *exec;       /* [node_count] */
@@ -112,7 +114,8 @@ typedef struct hu_run {
                                where a format stopped it, up to what it could not encode */
 } hu_run;
 
-/* Index of a tensor's tally: forward values, contributions by use, gradient sums by value. */
+/* Index of a tensor's tally: forward values, contributions by use, gradient sums by value, inputs
+ * that are rounded at reading by use. */
 static inline uint32_t hu_tally_of_value(const hu_run *run, hu_value_id v) {
     (void)run;
     return v;
@@ -123,8 +126,12 @@ static inline uint32_t hu_tally_of_use(const hu_run *run, uint32_t use) {
 static inline uint32_t hu_tally_of_sum(const hu_run *run, hu_value_id v) {
     return run->graph->value_count + run->graph->use_count + v;
 }
+static inline uint32_t hu_tally_of_input(const hu_run *run, uint32_t use) {
+    return 2 * run->graph->value_count + run->graph->use_count + use;
+}
 static inline uint32_t hu_tally_count(const hu_run *run) {
-    return 2 * run->graph->value_count + run->graph->use_count;
+    uint32_t inputs = run->use ? run->graph->use_count : 0;
+    return 2 * run->graph->value_count + run->graph->use_count + inputs;
 }
 
 static inline void *hu_buffer_data(const hu_run *run, uint32_t buffer) {

@@ -1,5 +1,6 @@
 #include "engine/tally.h"
 
+#include "engine/facts.h"
 #include "engine/rescale.h"
 
 void hu_tally_clear(hu_run *run) {
@@ -13,26 +14,45 @@ void hu_tally_clear(hu_run *run) {
 }
 
 void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
-                  bool in_gradient) {
-    uint32_t producer = run->graph->value[value].producer;
-    bool is_inner = !in_gradient && producer != HU_NONE;
+                  uint32_t end) {
+    bool in_gradient = end == HU_NONE;
+    /* How nodes are joined decides which tensor is met first: the earliest node's is told. */
+    bool is_earlier = !in_gradient && end > 0 && end <= run->counted_nodes;
     if (run->pass.training) hu_round_counts_add(&edge->counts, counts);
     if (!hu_edge_unencodable(&edge->quantizer, counts)) return;
-    if (run->overflowed && !(is_inner && producer < run->counted_nodes)) return;
-    if (!in_gradient) run->counted_nodes = is_inner ? producer + 1 : 0;
+    if (run->overflowed && !is_earlier) return;
+    if (!in_gradient) run->counted_nodes = end;
     run->overflowed = true;
     run->overflow_name = run->graph->value[value].name;
     run->overflow_in_gradient = in_gradient;
 }
 
-void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
-                      bool in_gradient) {
+static hu_round_counts sum_of(const hu_run *run, uint32_t index) {
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
-    hu_rescale_finish(run, slot, index); /* rounds staged rows, and so counts them */
     for (int t = 0; t < run->options.threads; t++)
         hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
-    hu_tally_add(run, slot->edge, &counts, value, in_gradient);
+    return counts;
+}
+
+void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
+                      bool in_gradient) {
+    uint32_t producer = run->graph->value[value].producer;
+    uint32_t end = in_gradient ? HU_NONE : producer == HU_NONE ? 0 : producer + 1;
+    hu_rescale_finish(run, slot, index); /* rounds staged rows, and so counts them */
+    hu_round_counts counts = sum_of(run, index);
+    hu_tally_add(run, slot->edge, &counts, value, end);
+}
+
+void hu_tally_collect_inputs(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; run->use && i < node->n_in; i++) {
+        uint32_t use = node->first_use + (uint32_t)i, index = hu_tally_of_input(run, use);
+        if (!hu_use_slot(run, use)) continue;
+        hu_round_counts counts = sum_of(run, index);
+        hu_rescale_note(run, &run->use[use], index);
+        hu_tally_add(run, run->use[use].edge, &counts, node->in[i], n);
+    }
 }
 
 void hu_products_begin(hu_run *run, uint32_t n) {

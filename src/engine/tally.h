@@ -8,14 +8,18 @@
 void hu_tally_clear(hu_run *run);
 
 /* Adds counts to an edge (evaluation leaves no trace), and marks the pass as overflowed if what was
- * rounded cannot be encoded. */
+ * rounded cannot be encoded. end: how many of the first nodes count completely all the same;
+ * HU_NONE: the tensor is a gradient. */
 void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
-                  bool in_gradient);
+                  uint32_t end);
 
 /* All rows of a tensor are there: rounds staged rows, and adds the tallies of all threads to the
  * edge. index: of the tally. */
 void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
                       bool in_gradient);
+
+/* Adds the tallies of the inputs that node n rounds at reading. */
+void hu_tally_collect_inputs(hu_run *run, uint32_t n);
 
 /* Zeroes the threads' counts of accumulators, and lets the node's calls count where the pass asks
  * for it; then adds them to the node's. */

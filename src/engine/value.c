@@ -1,6 +1,11 @@
 #include "engine/value.h"
 
+#include <string.h>
+
 #include "engine/facts.h"
+#include "engine/record.h"
+#include "engine/scale.h"
+#include "engine/work.h"
 
 /* Where a lazy node writes: over its input, in place, or scratch. */
 static float *making_room(hu_visit *visit, const hu_node *node, const hu_op_call *call,
@@ -14,11 +19,17 @@ static float *making_room(hu_visit *visit, const hu_node *node, const hu_op_call
     return (float *)call->in[0];
 }
 
+/* True if this visit makes a lazy value first: there it is counted, and stored if anywhere. */
+static bool makes_first(const hu_visit *visit, hu_value_id v) {
+    return visit->pass == HU_FORWARD && visit->run->made_in[v] == visit->region;
+}
+
 /* A lazy node's call with its inputs. */
 static hu_op_call *load_inputs(hu_visit *visit, uint32_t n) {
     const hu_node *node = &visit->run->graph->node[n];
     hu_op_call *call = hu_visit_call(visit, n);
-    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_value(visit, node->in[i]);
+    bool is_first = makes_first(visit, node->out[0]);
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_input(visit, n, i, is_first);
     return call;
 }
 
@@ -56,9 +67,10 @@ static float *make_with_relu(hu_visit *visit, uint32_t n, bool is_stored) {
 
 /* True if the output of a node holds values of its format before it is rounded. */
 static bool stays_on_grid(const hu_run *run, const hu_node *node) {
+    const hu_slot *read = hu_use_slot(run, node->first_use);
+    const hu_slot *from = read ? read : &run->value[node->in[0]];
     return node->op->selects_input &&
-           hu_stays_on_grid(run, &run->value[node->in[0]].edge->quantizer,
-                            &run->value[node->out[0]].edge->quantizer);
+           hu_stays_on_grid(run, &from->edge->quantizer, &run->value[node->out[0]].edge->quantizer);
 }
 
 /* Runs a lazy node; true: *rows are its output, false: the output must be read from storage. */
@@ -66,7 +78,7 @@ static bool make(hu_visit *visit, uint32_t n, const float **rows) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
     hu_value_id out = node->out[0];
-    bool is_first = visit->pass == HU_FORWARD && run->made_in[out] == visit->region;
+    bool is_first = makes_first(visit, out);
     bool is_stored = is_first && !run->is_virtual[out];
     float *y;
     if (joins_relu(run, node)) {
@@ -91,7 +103,7 @@ static bool is_made_here(const hu_visit *visit, hu_value_id v) {
     uint32_t p = run->graph->value[v].producer;
     if (p == HU_NONE || !run->exec[p].is_lazy) return false;
     if (run->rehearsal.is_on && run->made_in[v] == HU_NONE) run->made_in[v] = visit->region;
-    return run->is_virtual[v] || (visit->pass == HU_FORWARD && run->made_in[v] == visit->region);
+    return run->is_virtual[v] || makes_first(visit, v);
 }
 
 const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
@@ -105,8 +117,38 @@ const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
     return rows;
 }
 
-const float *hu_visit_saved(hu_visit *visit, const hu_node *node, int i) {
-    return hu_saves_input(node->op, i) ? hu_visit_value(visit, node->in[i]) : NULL;
+/* Rounds rows of a value for one use, into scratch. */
+static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_tally *tally) {
+    hu_run *run = visit->run;
+    const hu_slot *slot = &run->use[use];
+    int64_t elements = visit->count * slot->elements;
+    float *copy = hu_visit_take_rows(visit, slot);
+    if (run->rehearsal.is_on) return copy;
+    if (tally && run->records) hu_record_rows(run, hu_tally_of_input(run, use), elements, rows);
+    if (tally && slot->history != HU_NONE) hu_scale_add_maximum(slot, tally, visit->count, rows);
+    hu_work_start(visit);
+    memcpy(copy, rows, (size_t)elements * sizeof *copy);
+    hu_slot_round(slot, &run->context, visit->first, visit->count, copy,
+                  tally ? &tally->counts : NULL);
+    hu_work_stop(visit, hu_op_count + HU_WORK_ROUND);
+    return copy;
+}
+
+const float *hu_visit_input(hu_visit *visit, uint32_t n, int i, bool is_counted) {
+    const hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    uint32_t use = node->first_use + (uint32_t)i;
+    if (!hu_use_slot(run, use)) return hu_visit_value(visit, node->in[i]);
+    hu_seen *seen = &visit->thread->input[use];
+    if (hu_is_seen(visit, seen) && !is_counted) return seen->rows;
+    hu_tally *tally = is_counted ? &visit->thread->tally[hu_tally_of_input(run, use)] : NULL;
+    hu_see(visit, seen, round_input(visit, use, hu_visit_value(visit, node->in[i]), tally));
+    return seen->rows;
+}
+
+const float *hu_visit_saved(hu_visit *visit, uint32_t n, int i) {
+    bool is_saved = hu_saves_input(visit->run->graph->node[n].op, i);
+    return is_saved ? hu_visit_input(visit, n, i, false) : NULL;
 }
 
 float *hu_visit_room(hu_visit *visit, hu_value_id v) {

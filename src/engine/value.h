@@ -6,8 +6,12 @@
 /* The rounded rows of a forward value. Borrowed: valid during the visit. */
 const float *hu_visit_value(hu_visit *visit, hu_value_id v);
 
+/* Input i of node n: the value, or a copy that is rounded for this use. is_counted: the rounding is
+ * counted here, where the node makes its output first. Borrowed: valid during the visit. */
+const float *hu_visit_input(hu_visit *visit, uint32_t n, int i, bool is_counted);
+
 /* Input i as a node's backward part sees it: NULL if it is not saved. */
-const float *hu_visit_saved(hu_visit *visit, const hu_node *node, int i);
+const float *hu_visit_saved(hu_visit *visit, uint32_t n, int i);
 
 /* Room for the rows of a value that is loaded or made by the region's own node; then their rounding
  * and storing. */

@@ -18,8 +18,8 @@ static void reduce(hu_visit *visit, uint32_t n) {
     hu_op_call *call = hu_visit_call(visit, n);
     /* Forward, reduce sees all inputs; backward, the saved ones and the outputs' gradients. */
     for (int i = 0; i < node->n_in; i++)
-        call->in[i] = visit->pass == HU_FORWARD ? hu_visit_value(visit, node->in[i])
-                                                : hu_visit_saved(visit, node, i);
+        call->in[i] = visit->pass == HU_FORWARD ? hu_visit_input(visit, n, i, false)
+                                                : hu_visit_saved(visit, n, i);
     for (int i = 0; i < node->n_out && visit->pass == HU_BACKWARD; i++)
         call->dout[i] = hu_visit_gradient(visit, n, node->out[i], NULL).rows;
     point_partial(visit, n, call);
@@ -41,7 +41,8 @@ void hu_visit_forward(hu_visit *visit) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[visit->region];
     hu_op_call *call = hu_visit_call(visit, visit->region);
-    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_value(visit, node->in[i]);
+    for (int i = 0; i < node->n_in; i++)
+        call->in[i] = hu_visit_input(visit, visit->region, i, true);
     hu_visit_point_mask(visit, visit->region, call);
     for (int i = 0; i < node->n_out; i++) call->out[i] = hu_visit_room(visit, node->out[i]);
     hu_visit_lend_scratch(visit, visit->region, call);

@@ -17,6 +17,7 @@ hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
                              .use_count = graph->use_count,
                              .low_bits = USUAL_LOW_BITS};
     HU_TRY(create_edges(edges->value_count, &edges->value));
+    HU_TRY(create_edges(edges->use_count, &edges->use));
     HU_TRY(create_edges(edges->use_count, &edges->grad));
     HU_TRY(create_edges(edges->value_count, &edges->grad_sum));
     void *products;
@@ -31,6 +32,7 @@ done:
 
 void hu_edge_table_free(hu_edge_table *edges) {
     hu_free(edges->value);
+    hu_free(edges->use);
     hu_free(edges->grad);
     hu_free(edges->grad_sum);
     hu_free(edges->products);
@@ -42,7 +44,10 @@ void hu_edge_table_clear(hu_edge_table *edges) {
         hu_round_counts_clear(&edges->value[v].counts);
         hu_round_counts_clear(&edges->grad_sum[v].counts);
     }
-    for (uint32_t u = 0; u < edges->use_count; u++) hu_round_counts_clear(&edges->grad[u].counts);
+    for (uint32_t u = 0; u < edges->use_count; u++) {
+        hu_round_counts_clear(&edges->use[u].counts);
+        hu_round_counts_clear(&edges->grad[u].counts);
+    }
     for (uint32_t n = 0; n < edges->node_count; n++)
         for (int r = 0; r < HU_PRODUCT_ROLES; r++)
             edges->products[n].counts[r] = (hu_gemm_counts){0};

@@ -1,7 +1,8 @@
 /* graph/edge.h - the edge table: precision lives here and nowhere else.
  *
  * Records for forward values (one default per value, rounded once by the producer; parameters are
- * rounded copies of the masters), for gradient contributions (one per use, rounded by the consumer)
+ * rounded copies of the masters), for what a consumer makes of such a value when it reads it (one
+ * per use, none as a rule), for gradient contributions (one per use, rounded by the consumer)
  * and for summed gradients (one per value, rounded when the producer reads the sum). All five
  * methods are writers of this table.
  */
@@ -24,8 +25,10 @@ typedef struct hu_node_products {
 } hu_node_products;
 
 typedef struct hu_edge_table {
-    hu_edge *value;    /* [value_count] */
-    hu_edge *grad;     /* [use_count] contributions; of parameters: the parameter's gradient */
+    hu_edge *value; /* [value_count] */
+    hu_edge *use;   /* [use_count] a consumer rounds what it reads once more, for itself alone; not
+                       rounded: it reads the one copy that all uses share */
+    hu_edge *grad;  /* [use_count] contributions; of parameters: the parameter's gradient */
     hu_edge *grad_sum; /* [value_count] */
     uint32_t value_count, use_count;
     uint32_t low_bits; /* tensors of at most so many bits count as low precision; 8 unless an

@@ -84,12 +84,15 @@ done:
     return st;
 }
 
-/* Float32 room for the unpacked working copies of a node's rounded parameters. */
-static size_t unpacked_param_bytes(const hu_run *run, const hu_node *node) {
+/* Float32 room for working copies of a node's parameters that are unpacked, or rounded for their
+ * use in this node. */
+static size_t param_copy_bytes(const hu_run *run, const hu_node *node) {
     size_t bytes = 0;
     for (int j = 0; j < node->n_params; j++) {
         const hu_slot *slot = &run->value[node->param[j]];
-        if (hu_quantizer_rounds(&slot->edge->quantizer) && !slot->storage.trait->is_float32)
+        bool is_packed =
+            hu_quantizer_rounds(&slot->edge->quantizer) && !slot->storage.trait->is_float32;
+        if (is_packed || hu_use_slot(run, node->first_use + (uint32_t)(node->n_in + j)))
             bytes += hu_round_up((size_t)slot->elements * sizeof(float), 64);
     }
     return bytes;
@@ -108,8 +111,7 @@ static hu_status pass_buffers(hu_run *run, uint32_t n, hu_pass pass, size_t chun
                       &exec->partial[pass]));
     HU_TRY(add_buffer(run, size_of(node->op->workspace_bytes, exec, pass), HU_BUFFER_SCRATCH,
                       &exec->workspace[pass]));
-    HU_TRY(
-        add_buffer(run, unpacked_param_bytes(run, node), HU_BUFFER_SCRATCH, &exec->params[pass]));
+    HU_TRY(add_buffer(run, param_copy_bytes(run, node), HU_BUFFER_SCRATCH, &exec->params[pass]));
 done:
     return st;
 }

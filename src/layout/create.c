@@ -17,6 +17,22 @@ static hu_status make_array(size_t count, size_t bytes, void *array) {
     return hu_alloc_array(count, bytes, (void **)array);
 }
 
+/* Makes room for the slots of uses, if one of them has a record of its own. */
+static hu_status create_use_slots(hu_run *run) {
+    const hu_graph *graph = run->graph;
+    bool any = false;
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        const hu_value_info *value = &graph->value[graph->use[u].value];
+        if (!hu_quantizer_rounds(&run->edges->use[u].quantizer)) continue;
+        if (!hu_is_rounded_kind(value))
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "'%s' is a target or a running statistic: no use may round it",
+                           value->name);
+        any = true;
+    }
+    return any ? make_array(graph->use_count, sizeof *run->use, &run->use) : HU_OK;
+}
+
 /* Rows of a value: samples for activations, the whole for parameters. */
 static hu_status init_slots(hu_run *run) {
     hu_status st = HU_OK;
@@ -36,6 +52,9 @@ static hu_status init_slots(hu_run *run) {
                  graph->use[u].index);
         HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, &value->shape, "round.grad",
                             name));
+        if (run->use)
+            HU_TRY(hu_slot_init(&run->use[u], &run->edges->use[u], mode, &value->shape, "round.use",
+                                name));
     }
 done:
     return st;
@@ -90,6 +109,7 @@ static hu_status create_threads(hu_run *run) {
         HU_TRY(make_array(hu_tally_count(run), sizeof *thread->tally, &thread->tally));
         HU_TRY(make_array(graph->value_count, sizeof *thread->value, &thread->value));
         HU_TRY(make_array(graph->use_count, sizeof *thread->contribution, &thread->contribution));
+        if (run->use) HU_TRY(make_array(graph->use_count, sizeof *thread->input, &thread->input));
         HU_TRY(make_array(graph->node_count, sizeof *thread->mask, &thread->mask));
         HU_TRY(make_array((size_t)hu_run_work_count(), sizeof(double), &thread->seconds));
         for (uint32_t n = 0; n < graph->node_count; n++) {
@@ -159,6 +179,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(make_array(graph->use_count, sizeof *run->has_contributed, &run->has_contributed));
     HU_TRY(make_array(graph->value_count, sizeof *run->is_virtual, &run->is_virtual));
     for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
+    HU_TRY(create_use_slots(run));
     HU_TRY(init_slots(run));
     HU_TRY(create_history(run));
     HU_TRY(create_nodes(run));
@@ -181,10 +202,11 @@ static hu_run take_state(hu_run *run) {
     hu_run state = {.graph = run->graph,
                     .value = run->value,
                     .grad_sum = run->grad_sum,
+                    .use = run->use,
                     .grad = run->grad,
                     .history = run->history,
                     .histogram = run->histogram};
-    run->value = run->grad_sum = run->grad = NULL;
+    run->value = run->use = run->grad_sum = run->grad = NULL;
     run->history = NULL;
     run->histogram = NULL;
     return state;
@@ -199,6 +221,7 @@ static void release_slots(hu_slot *slots, uint32_t count) {
 static void free_state(hu_run *run) {
     release_slots(run->value, run->graph->value_count);
     release_slots(run->grad_sum, run->graph->value_count);
+    release_slots(run->use, run->graph->use_count);
     release_slots(run->grad, run->graph->use_count);
     hu_free(run->history);
     hu_free(run->histogram);
@@ -233,6 +256,7 @@ void hu_run_free(hu_run *run) {
         hu_free(run->thread[t].tally);
         hu_free(run->thread[t].value);
         hu_free(run->thread[t].contribution);
+        hu_free(run->thread[t].input);
         hu_free(run->thread[t].mask);
         hu_free(run->thread[t].seconds);
     }

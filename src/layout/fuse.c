@@ -26,11 +26,33 @@ static bool is_reduced_by_reader(const hu_run *run, hu_value_id v) {
     return false;
 }
 
+/* True if a use rounds by a scale that needs the whole value: the value must be stored before. */
+static bool use_needs_maximum(const hu_run *run, uint32_t use) {
+    const hu_slot *slot = hu_use_slot(run, use);
+    return slot && needs_maximum(slot);
+}
+
+static bool an_input_needs_maximum(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; i < node->n_in; i++)
+        if (use_needs_maximum(run, node->first_use + (uint32_t)i)) return true;
+    return false;
+}
+
+static bool a_reader_needs_maximum(const hu_run *run, hu_value_id v) {
+    const hu_value_info *value = &run->graph->value[v];
+    for (uint32_t k = 0; k < value->use_count; k++)
+        if (use_needs_maximum(run, value->uses[k])) return true;
+    return false;
+}
+
 static bool can_be_lazy(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     hu_value_id out = node->out[0];
-    return node->op->is_cheap && node->n_out == 1 && run->graph->value[out].use_count > 0 &&
-           !needs_maximum(&run->value[out]) && !is_reduced_by_reader(run, out);
+    if (!node->op->is_cheap || node->n_out != 1 || run->graph->value[out].use_count == 0)
+        return false;
+    return !needs_maximum(&run->value[out]) && !is_reduced_by_reader(run, out) &&
+           !an_input_needs_maximum(run, n) && !a_reader_needs_maximum(run, out);
 }
 
 static int making_cost(const hu_run *run, hu_value_id v) {
@@ -86,7 +108,9 @@ static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     if (node->op->reduce_after_forward) return n;
     uint32_t p = run->graph->value[node->in[0]].producer;
     bool can = node->op->is_cheap && node->op->reduce && p != HU_NONE && !run->exec[p].is_lazy;
-    return can && !needs_maximum(&run->value[node->in[0]]) ? p : HU_NONE;
+    return can && !needs_maximum(&run->value[node->in[0]]) && !an_input_needs_maximum(run, n)
+               ? p
+               : HU_NONE;
 }
 
 /* ---- backward ---- */

@@ -39,7 +39,8 @@ static hu_quantizer in_direction(const hu_quantizer *quantizer, bool backward, b
 static void clear_points(hu_edge_table *edges) {
     for (uint32_t v = 0; v < edges->value_count; v++)
         edges->value[v].quantizer = edges->grad_sum[v].quantizer = (hu_quantizer){0};
-    for (uint32_t u = 0; u < edges->use_count; u++) edges->grad[u].quantizer = (hu_quantizer){0};
+    for (uint32_t u = 0; u < edges->use_count; u++)
+        edges->use[u].quantizer = edges->grad[u].quantizer = (hu_quantizer){0};
 }
 
 /* True if the scheme rounds the sum of a gradient's contributions again. Of parameters, those with

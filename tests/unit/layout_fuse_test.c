@@ -38,9 +38,11 @@ static void put_counts(record *r, const world *w) {
         put(r, "counts of the gradient's sum", g->value[v].name, &w->edges.grad_sum[v].counts,
             sizeof(hu_round_counts));
     }
-    for (uint32_t u = 0; u < g->use_count; u++)
-        put(r, "counts of a gradient", g->value[g->use[u].value].name, &w->edges.grad[u].counts,
-            sizeof(hu_round_counts));
+    for (uint32_t u = 0; u < g->use_count; u++) {
+        const char *name = g->value[g->use[u].value].name;
+        put(r, "counts of a use", name, &w->edges.use[u].counts, sizeof(hu_round_counts));
+        put(r, "counts of a gradient", name, &w->edges.grad[u].counts, sizeof(hu_round_counts));
+    }
     for (uint32_t n = 0; n < g->node_count; n++)
         put(r, "products", g->node[n].name, w->edges.products[n].counts,
             sizeof w->edges.products[n].counts);

@@ -53,12 +53,39 @@ static inline hu_value_id pick_like(world *w, hu_value_id v) {
     return v;
 }
 
+/* True if an earlier node has parameters of the shapes that a new one wants. */
+static inline bool can_share(const world *w, const hu_node *node, const hu_op *op,
+                             const void *attrs, const hu_shape *in) {
+    hu_param_decl list[HU_MAX_PARAMS];
+    int count = 0;
+    if (node->op != op || op->params(attrs, in, list, &count) != HU_OK || count != node->n_params)
+        return false;
+    for (int j = 0; j < count; j++)
+        if (!hu_shape_equal(&list[j].shape, &w->graph->value[node->param[j]].shape)) return false;
+    return true;
+}
+
+/* Now and then parameters of earlier nodes, some or all of them. */
+static inline void pick_params(world *w, const hu_op *op, const void *attrs, const hu_shape *in,
+                               hu_value_id *params) {
+    for (int j = 0; j < HU_MAX_PARAMS; j++) params[j] = HU_NONE;
+    if (!op->params || draw(w, 2)) return;
+    for (uint32_t n = w->graph->node_count; n-- > 0;) {
+        const hu_node *node = &w->graph->node[n];
+        if (!can_share(w, node, op, attrs, in)) continue;
+        for (int j = 0; j < node->n_params; j++)
+            if (draw(w, 4)) params[j] = node->param[j];
+        return;
+    }
+}
+
 static inline hu_value_id apply(world *w, const hu_op *op, const void *attrs, int n_in,
                                 const hu_value_id *in) {
     char name[32];
-    hu_value_id out[HU_MAX_OUTPUTS];
+    hu_value_id out[HU_MAX_OUTPUTS], params[HU_MAX_PARAMS];
     snprintf(name, sizeof name, "%s%d", op->name, w->names++);
-    if (hu_graph_apply(w->graph, op, name, NULL, attrs, n_in, in, out) != HU_OK)
+    pick_params(w, op, attrs, shape_of(w, in[0]), params);
+    if (hu_graph_share(w->graph, op, name, attrs, n_in, in, params, out) != HU_OK)
         fail_msg("seed %llu: %s", (unsigned long long)w->seed, hu_last_error());
     const hu_node *node = &w->graph->node[w->graph->node_count - 1];
     for (int i = 0; i < node->n_out && w->count < MOST_VALUES; i++) w->value[w->count++] = out[i];
@@ -313,11 +340,15 @@ static inline void open_edges(world *w) {
     int mode = (int)draw(w, 6), sums = draw(w, 2) ? mode : 0;
     assert_int_equal(hu_edge_table_create(g, &w->edges), HU_OK);
     for (hu_value_id v = 0; v < g->value_count; v++) {
-        bool is_param = g->value[v].role == HU_VALUE_PARAMETER;
+        bool has_sum = g->value[v].role != HU_VALUE_PARAMETER || hu_is_summed_parameter(g, v);
         if (!hu_is_rounded_kind(&g->value[v])) continue;
         w->edges.value[v].quantizer = draw_format(w, mode);
-        if (!is_param) w->edges.grad_sum[v].quantizer = draw_format(w, sums);
+        if (has_sum) w->edges.grad_sum[v].quantizer = draw_format(w, sums);
     }
+    bool has_uses = draw(w, 3) == 0; /* rounded at reading */
+    for (uint32_t u = 0; u < g->use_count && has_uses; u++)
+        if (hu_is_rounded_kind(&g->value[g->use[u].value]) && draw(w, 3) == 0)
+            w->edges.use[u].quantizer = draw_format(w, mode);
     for (uint32_t u = 0; u < g->use_count; u++)
         if (g->value[g->use[u].value].role != HU_VALUE_BUFFER)
             w->edges.grad[u].quantizer = draw_format(w, mode);
