@@ -1,3 +1,4 @@
+/* cli/fmt_block.c - what `halfulp fmt` says of block formats. */
 #include "cli/fmt_block.h"
 
 #include <stdbool.h>

@@ -1,3 +1,5 @@
+/* cli/interrupt.c - Ctrl-C and its like: a flag that the loops look at, and children that follow.
+ */
 #include "cli/interrupt.h"
 
 #include <errno.h>
@@ -14,6 +16,8 @@
 static volatile sig_atomic_t was_interrupted;
 static const char parent_variable[] = "HALFULP_PARENT";
 
+/* The first signal asks for a stop behind the step; the second stops at once. Only what a signal
+ * handler may call is called here. */
 static void on_signal(int number) {
     (void)number;
     if (was_interrupted) _exit(130);
@@ -30,6 +34,7 @@ static int catch_hangup(const struct sigaction *action) {
     return before.sa_handler == SIG_IGN ? 0 : sigaction(SIGHUP, action, NULL);
 }
 
+/* SA_RESTART: a write that is interrupted goes on instead of failing. */
 hu_status hu_interrupt_install(const volatile sig_atomic_t **flag) {
     struct sigaction action = {0};
     action.sa_handler = on_signal;
@@ -42,6 +47,8 @@ hu_status hu_interrupt_install(const volatile sig_atomic_t **flag) {
     return hu_fail(HU_ERR_INTERNAL, "cannot catch signals: %s", strerror(errno));
 }
 
+/* Children compare the number with their parent's: a process that was started by another program
+ * does not listen. */
 void hu_interrupt_mark_children(void) {
     char text[32];
     snprintf(text, sizeof text, "%ld", (long)getpid());
@@ -53,6 +60,7 @@ void hu_interrupt_with_parent(void) {
     const char *text = getenv(parent_variable);
     pid_t parent = text ? (pid_t)strtol(text, NULL, 10) : 0;
     if (!text || parent != getppid()) return;
+    /* The kernel sends SIGINT when the parent ends, however it ends. */
     prctl(PR_SET_PDEATHSIG, SIGINT);
     if (parent != getppid()) _exit(130); /* it ended before it could be watched */
 #endif

@@ -25,6 +25,7 @@ static const hu_verb *const verbs[] = {
 
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs, NEAREST_BYTES = 256 };
 
+/* What `halfulp` alone says: the verbs. */
 static void print_short_help(void) {
     puts("halfulp " HALFULP_VERSION ": trains neural networks in number formats that no hardware "
          "need have\n\nusage: halfulp VERB [key=value ...] [--json]\n\nverbs:");
@@ -33,6 +34,7 @@ static void print_short_help(void) {
          "sets.");
 }
 
+/* Behind the short help of --help: everything that stands in a table of the library. */
 static void print_lists(void) {
     puts("\nkeys (config=FILE reads them from YAML; words win over the file):");
     for (size_t i = 0; i < hu_config_key_count; i++) {
@@ -69,6 +71,7 @@ static const hu_verb *find_verb(const char *name) {
     return NULL;
 }
 
+/* HU_ERR_UNKNOWN with the nearest verbs. */
 static hu_status unknown_verb(const char *name) {
     const char *names[VERB_COUNT];
     for (size_t i = 0; i < VERB_COUNT; i++) names[i] = verbs[i]->name;
@@ -77,6 +80,7 @@ static hu_status unknown_verb(const char *name) {
     return hu_fail(HU_ERR_UNKNOWN, "unknown verb '%.100s', expected %s", name, nearest);
 }
 
+/* Place of a word of the command line, 0 if it is not there. */
 static int has_word(int argc, char **argv, const char *word) {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], word) == 0) return i;
@@ -90,6 +94,7 @@ static int find_verb_index(int argc, char **argv) {
     return 0;
 }
 
+/* Reads the words that follow the verb, then runs it. */
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
     hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
     hu_config *config;
@@ -129,6 +134,7 @@ static void give_memory_back(void) {
 }
 
 int main(int argc, char **argv) {
+    /* Before anything else: the program may begin again here, and memory is not asked for yet. */
     wait_briefly(argv);
     give_memory_back();
     hu_interrupt_with_parent();
@@ -154,6 +160,7 @@ int main(int argc, char **argv) {
                      "halfulp --help lists them",
                      argv[1]);
     if (!verb && wants_help && st == HU_OK) print_lists();
+    /* The verb's failure is the one that is told; a full disk is told if there is no other. */
     hu_status closed = close_output();
     if (st == HU_OK) st = closed;
     if (st == HU_OK) return exit_code;

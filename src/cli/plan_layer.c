@@ -1,3 +1,4 @@
+/* cli/plan_layer.c - a row for each layer of a planned run: shapes, work, formats, memory. */
 #include "cli/plan_layer.h"
 
 #include <inttypes.h>
@@ -22,6 +23,7 @@ typedef struct layer {
     char fate[FATE_BYTES];
 } layer;
 
+/* Views compute nothing and hold nothing. */
 static bool is_row(const hu_node *node) {
     return !node->op->is_view;
 }
@@ -51,6 +53,7 @@ static void print_fate(const hu_run *run, hu_value_id out, char text[FATE_BYTES]
              hu_run_needs_maximum_first(run, out) ? ", waits" : "");
 }
 
+/* The row of node `index`: what the plan says of its first output. */
 static layer describe(const hu_run *run, uint32_t index) {
     const hu_node *node = &hu_run_graph(run)->node[index];
     const hu_node_info *info = hu_run_node_info(run, index);
@@ -80,6 +83,7 @@ static json_t *shape_json(const hu_shape *shape) {
     return list;
 }
 
+/* The row of --json, with who computes each pass. */
 static json_t *layer_json(const hu_run *run, uint32_t index) {
     layer row = describe(run, index);
     hu_value_id out = hu_run_graph(run)->node[index].out[0];
@@ -114,6 +118,7 @@ static hu_status number_cell(hu_table *table, int64_t number) {
     return hu_table_cell(table, "%s", number ? hu_grouped(number, text) : "");
 }
 
+/* The row of the table. */
 static hu_status add_row(hu_table *table, const layer *row) {
     hu_status st = HU_OK;
     char shape[SHAPE_BYTES] = "";

@@ -1,3 +1,5 @@
+/* cli/progress.c - the program's listener: a session's plan, steps and messages as lines on stderr.
+ */
 #include "cli/progress.h"
 
 #include <math.h>
@@ -11,6 +13,7 @@
 static double last; /* seconds */
 static int line_is_open;
 
+/* The ledger in MiB, before the first step. */
 static void print_plan(void *context, const hu_ledger *ledger) {
     (void)context;
     const double mib = 1024.0 * 1024.0;
@@ -22,6 +25,8 @@ static void print_plan(void *context, const hu_ledger *ledger) {
             (double)ledger->optimizer / mib);
 }
 
+/* Five lines a second on a terminal, where they replace each other; one in five seconds in a log.
+ * The last step is always told. */
 static int is_due(int is_last) {
     double now = hu_seconds_now();
     if (now - last < (isatty(STDERR_FILENO) ? 0.2 : 5.0) && !is_last) return 0;
@@ -29,6 +34,7 @@ static int is_due(int is_last) {
     return 1;
 }
 
+/* One line: step, loss, the task's metric, speed, time that is left. */
 static void print_step(void *context, const hu_step_news *news) {
     const hu_step_report *report = news->report;
     int64_t done = report->step + 1;
@@ -58,6 +64,8 @@ const hu_listener hu_progress_messages = {.on_message = print_message};
 
 hu_status hu_progress_listener(const hu_config *config, hu_listener *listener) {
     hu_status st = HU_OK;
+    /* Lines of steps go to terminals only, unless run.quiet says otherwise. Messages are always
+     * told. */
     bool is_quiet = !isatty(STDERR_FILENO);
     *listener = hu_progress_messages;
     if (!hu_config_is_auto(config, "run.quiet"))

@@ -3,6 +3,7 @@
 #define HU_CLI_VERB_H
 #include "config/config.h"
 
+/* One row of the table: what `halfulp NAME` is, and what it takes. */
 typedef struct hu_verb {
     const char *name;
     const char *help;         /* one line */

@@ -63,6 +63,7 @@ done:
     return st;
 }
 
+/* Everything that can be wrong with the command is found before the first training. */
 static hu_status read_options(hu_assign *assign) {
     hu_status st = HU_OK;
     int64_t rungs;
@@ -95,6 +96,7 @@ done:
     return st;
 }
 
+/* References, what groups would lose, sets of groups, the race: each step needs the one before. */
 static hu_status search(hu_assign *assign, int *best) {
     hu_status st = HU_OK;
     HU_TRY(hu_assign_train_references(assign));
@@ -105,6 +107,7 @@ done:
     return st;
 }
 
+/* The result for people, or as JSON. */
 static hu_status print(const hu_assign *assign, int best, json_t *object, const char *text) {
     const double percent = 100.0;
     int last = assign->rungs - 1;
@@ -122,6 +125,7 @@ static hu_status print(const hu_assign *assign, int best, json_t *object, const 
     return HU_OK;
 }
 
+/* Frees what the search holds. */
 static void forget(hu_assign *assign) {
     for (uint32_t i = 0; i < assign->count; i++) hu_free(assign->candidate[i].low);
     hu_free(assign->candidate);
@@ -144,6 +148,7 @@ static hu_status run_assign(hu_config *config, int *exit_code) {
     HU_TRY(search(&assign, &best));
     HU_TRY(hu_assign_report(&assign, best, &object, &text));
     HU_TRY(print(&assign, best, object, text));
+    /* The plan is written all the same: it is the nearest that there is. */
     if (best < 0 && !hu_assign_high_fits(&assign)) *exit_code = 1;
 done:
     json_decref(object);

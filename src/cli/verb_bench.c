@@ -28,6 +28,7 @@ static const struct {
 #undef ROW
 };
 
+/* Finds the kernel by its word; keys that it does not read are refused. */
 static hu_status run_bench(hu_config *config, int *exit_code) {
     const char *name;
     (void)exit_code;

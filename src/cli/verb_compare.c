@@ -80,6 +80,7 @@ done:
     return st;
 }
 
+/* Rows are precision by precision, seed by seed. Two names that become one folder are refused. */
 static hu_status make_jobs(hu_compare *compare) {
     hu_status st = HU_OK;
     void *block;
@@ -103,6 +104,7 @@ done:
     return st;
 }
 
+/* compare.json, written behind every row: a comparison that is stopped leaves what it has. */
 static hu_status keep(void *context) {
     const hu_compare *compare = context;
     json_t *object = NULL;
@@ -118,6 +120,7 @@ done:
     return st;
 }
 
+/* Finds out what is done, trains the rest. */
 static hu_status run_rows(const hu_config *config, hu_compare *compare) {
     hu_status st = HU_OK;
     hu_jobs jobs;
@@ -128,6 +131,7 @@ static hu_status run_rows(const hu_config *config, hu_compare *compare) {
     jobs.after = keep;
     jobs.context = compare;
     HU_TRY(hu_directory_create(compare->directory));
+    /* Two commands in one folder would train the same rows twice. */
     HU_TRY(hu_folder_lock(compare->directory, "comparing", &lock));
     HU_TRY(hu_jobs_read_states(&jobs, compare->job, compare->count));
     for (int i = 0; i < compare->count; i++) done += compare->job[i].state == HU_JOB_DONE;
@@ -169,6 +173,7 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
                              sizeof compare.directory));
     HU_TRY(make_jobs(&compare));
     HU_TRY(run_rows(config, &compare));
+    /* The page is made of what is there; a report that fails does not fail the comparison. */
     bool has_report = hu_report_try(compare.directory);
     HU_TRY(print(config, &compare, has_report));
     for (int i = 0; i < compare.count; i++)

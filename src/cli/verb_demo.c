@@ -143,6 +143,7 @@ done:
     return st;
 }
 
+/* One precision: its result, its memory and what rounding lost. */
 static json_t *row_json(int r, const demo_row *row) {
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision, "run",
@@ -157,6 +158,7 @@ static json_t *row_json(int r, const demo_row *row) {
     return object;
 }
 
+/* The object of --json and of demo.json. */
 static json_t *demo_json(const demo_row *all, const char *folder, const char *data,
                          double seconds) {
     json_t *list = json_array();
@@ -178,6 +180,7 @@ done:
     return st;
 }
 
+/* What the columns of the table mean, and where the runs are. */
 static void print_notes(const demo_row *all, const hu_dataset *dataset, const char *folder,
                         double seconds) {
     printf("\n%s, %lld training and %lld test images; same start, same batches; %.0f s in all.\n",

@@ -40,6 +40,7 @@ typedef struct checkup {
 static void note(checkup *up, verdict result, const char *what, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* One line of the checkup, at once for people, collected for JSON. */
 static void note(checkup *up, verdict result, const char *what, const char *format, ...) {
     char text[TEXT_BYTES];
     va_list args;
@@ -54,6 +55,8 @@ static void note(checkup *up, verdict result, const char *what, const char *form
         printf("%-4s  %-11s %s\n", verdict_names[result], what, text);
 }
 
+/* Processor, threads, oneDNN, memory. A capped instruction set is a warning: results stay, speed
+ * does not. */
 static void check_machine(checkup *up) {
     const char *cap = getenv("HALFULP_MAX_ISA");
     hu_isa used = hu_cpu_isa(), native = hu_cpu_isa_native();
@@ -84,6 +87,7 @@ static int count_bad_threads(void) {
     return bad;
 }
 
+/* Rounding and subnormals are the process's own state, which other libraries may change. */
 static void check_float(checkup *up) {
     int bad = count_bad_threads();
     if (bad)
@@ -120,6 +124,7 @@ static hu_status count_differences(const hu_format *format, hu_rounding mode, co
     return st;
 }
 
+/* Every named format in every mode, against the integer reference. */
 static hu_status compare_all(uint64_t *differences, uint32_t *formats) {
     void *x = NULL, *y = NULL;
     hu_status st;
@@ -142,6 +147,7 @@ done:
     return st;
 }
 
+/* One difference is a failure: kernels promise the reference's bits. */
 static void check_rounding(checkup *up) {
     uint64_t differences;
     uint32_t formats;
@@ -153,6 +159,7 @@ static void check_rounding(checkup *up) {
              (unsigned long long)differences, formats, HU_ROUND_COUNT, VALUES);
 }
 
+/* Fashion-MNIST, which the first examples use, and the data set that was asked for. */
 static void check_data(checkup *up) {
     const char *name;
     bool has_fashion = hu_dataset_available("fashion-mnist");
@@ -189,6 +196,7 @@ static void check_disk(checkup *up) {
     hu_free(path);
 }
 
+/* A clock before 2023 or a coarse timer makes names and rates wrong, not results. */
 static void check_clock(checkup *up) {
     struct timespec now = {0}, grain = {0};
     char text[64] = "?";
@@ -201,6 +209,7 @@ static void check_clock(checkup *up) {
          grain.tv_nsec);
 }
 
+/* In the order of what depends on what. */
 static void run_checks(checkup *up) {
     note(up, IS_OK, "halfulp", "version %s", HALFULP_VERSION);
     check_machine(up);

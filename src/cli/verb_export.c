@@ -17,6 +17,7 @@ static const char *const flags[] = {"json", NULL};
 static const char *const used[] = {"out.file",    "out.layout",  "out.weights", "data.*",
                                    "run.threads", "run.storage", NULL};
 
+/* Layout and weights of the file. */
 static hu_status read_options(const hu_config *config, hu_export_options *options) {
     const char *layout, *weights;
     hu_status st;
@@ -39,6 +40,7 @@ static hu_status choose_file(const hu_config *config, const char *directory, cha
     return hu_path_join(directory, "weights.safetensors", path);
 }
 
+/* What the file holds, and the hash of the weights, by which it is recognised again. */
 static hu_status report(const hu_config *config, const hu_saved_run *run, const char *path,
                         const hu_export_report *made) {
     const char *layout = "", *weights = "";

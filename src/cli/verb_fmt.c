@@ -22,6 +22,7 @@ enum { LINE_BYTES = 512, NAME_BYTES = 80 };
 static const char *const specials_names[] = {"ieee", "fin", "fn", "fnuz"};
 static const char *const overflow_names[] = {"inf", "sat", "nan"};
 
+/* Fields and limits of a format. */
 static json_t *format_json(const char *name, const hu_format *format) {
     hu_format_limits limits = hu_format_limits_of(format);
     json_t *object =
@@ -62,6 +63,7 @@ done:
     return st;
 }
 
+/* The limits as a table: number, power of two, meaning. */
 static hu_status print_limits(const char *name, const hu_format *format) {
     static const char *const titles[] = {"limit", "value", "exactly", "meaning"};
     hu_format_limits limits = hu_format_limits_of(format);

@@ -42,6 +42,7 @@ typedef struct outcome {
     hu_gemm_counts counts;
 } outcome;
 
+/* x y numbers, or HU_ERR_SHAPE. */
 static hu_status count_of(int64_t x, int64_t y, size_t *count) {
     if (hu_mul_size((size_t)x, (size_t)y, count)) return HU_OK;
     return hu_fail(HU_ERR_SHAPE, "gemm: %lld x %lld numbers are too many", (long long)x,
@@ -77,12 +78,14 @@ static void close_study(study *s) {
     hu_free(s->previous);
 }
 
+/* An extent, or the usual one where it is left open. */
 static hu_status read_extent(const hu_config *config, const char *key, int64_t usual,
                              int64_t *extent) {
     *extent = usual;
     return hu_config_is_auto(config, key) ? HU_OK : hu_config_i64(config, key, extent);
 }
 
+/* Reads the problem and draws its factors. */
 static hu_status open_study(hu_config *config, study *s) {
     hu_status st = HU_OK;
     const char *input;
@@ -116,6 +119,7 @@ static double dot_of(int64_t k, const float *x, const float *y) {
     return isfinite(sum) ? sum + lost : sum;
 }
 
+/* c = a b^T with one accumulator. */
 static hu_status multiply(study *s, const hu_accumulator *accumulator, float *c,
                           hu_gemm_counts *counts) {
     const hu_gemm_task task = {.m = s->m,
@@ -149,6 +153,8 @@ done:
     return st;
 }
 
+/* Errors of every element over its own exact sum, and over all. Elements that are not finite are
+ * only counted; zero sums have no relative error. */
 static void compare(const study *s, outcome *o) {
     double errors = 0.0, squares = 0.0, norm = 0.0;
     uint64_t different = 0;
@@ -192,6 +198,7 @@ static bool is_repetition(const study *s, const hu_accumulator_list *list, int i
            memcmp(s->c, s->previous, (size_t)(s->m * s->n) * sizeof *s->c) == 0;
 }
 
+/* One outcome for each accumulator; f32fma has one only where its bits are not those of exact. */
 static hu_status measure(study *s, const hu_accumulator_list *list, outcome *outcomes, int *count) {
     hu_status st = HU_OK;
     *count = 0;
@@ -211,11 +218,13 @@ done:
     return st;
 }
 
+/* Spellings of accumulator and input format. */
 static hu_status texts_of(const outcome *o, char *name, char *input) {
     hu_status st = hu_accumulator_print(&o->accumulator, name, NAME_BYTES);
     return st == HU_OK ? hu_format_print(&o->input, input, FORMAT_BYTES) : st;
 }
 
+/* One outcome as JSON. */
 static json_t *row_json(const outcome *o) {
     char name[NAME_BYTES], input[FORMAT_BYTES];
     if (texts_of(o, name, input) != HU_OK) return NULL;

@@ -29,6 +29,7 @@ static const struct {
 
 enum { STORAGES = sizeof storages / sizeof *storages };
 
+/* What the plans say; filled storage by storage, since only one is in memory at a time. */
 typedef struct planning {
     hu_config *config;
     bool as_json;
@@ -41,10 +42,13 @@ typedef struct planning {
     char *table, *group_table, notes[1024];
 } planning;
 
+/* The data set that was named, else one of assumed extents. */
 static const hu_dataset *dataset_of(const planning *plan) {
     return plan->opened ? plan->opened : &plan->assumed;
 }
 
+/* Every option as a training would have it. Without data= the recipe decides the batch, for which
+ * it needs some data set; then one of that many samples is assumed. */
 static hu_status resolve(planning *plan) {
     hu_status st = HU_OK;
     const char *model;
@@ -63,6 +67,7 @@ done:
     return st;
 }
 
+/* What does not depend on storage: layers, groups, phases, warnings. */
 static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_table *table = NULL, *groups = NULL;
@@ -168,6 +173,7 @@ done:
     return st;
 }
 
+/* Bytes of a role in both storages, as MiB, and their ratio. */
 static hu_status memory_row(hu_table *table, const planning *plan, const char *role) {
     const double mib = 1048576.0;
     hu_status st = HU_OK;
@@ -184,6 +190,7 @@ done:
     return st;
 }
 
+/* The ledger of both storages, role by role. */
 static hu_status print_memory(const planning *plan) {
     static const char *const titles[] = {"memory in MiB", "packed", "float32", "ratio"};
     hu_status st = HU_OK;

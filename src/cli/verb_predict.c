@@ -45,6 +45,7 @@ done:
     return st;
 }
 
+/* A row of the task's columns for each sample. */
 static hu_status predict(const hu_saved_run *run, answers *made) {
     void *block;
     made->task = hu_trainer_task(run->trainer);
@@ -55,6 +56,7 @@ static hu_status predict(const hu_saved_run *run, answers *made) {
     return hu_trainer_predict(run->trainer, made->count, made->cells);
 }
 
+/* The columns of one sample. */
 static const double *row_of(const answers *made, int64_t sample) {
     return made->cells + sample * hu_task_column_count(made->task);
 }
@@ -64,6 +66,7 @@ static const char *verdict(const answers *made, int64_t sample) {
     return made->task->is_right && !made->task->is_right(row_of(made, sample)) ? "wrong" : "";
 }
 
+/* Samples that the task calls right; for tasks that know right and wrong. */
 static int64_t count_right(const answers *made) {
     int64_t right = 0;
     for (int64_t i = 0; i < made->count; i++) right += made->task->is_right(row_of(made, i));

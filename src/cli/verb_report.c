@@ -14,6 +14,7 @@
 
 enum { MAX_SUBJECTS = 1024 };
 
+/* out.file, else report.html in the only folder, else here. Owner frees. */
 static hu_status path_of(const hu_config *config, char **path) {
     const char *out;
     hu_status st = hu_config_text(config, "out.file", &out);
@@ -24,6 +25,7 @@ static hu_status path_of(const hu_config *config, char **path) {
     return hu_strdup("report.html", path);
 }
 
+/* What was written, and what the runs lack. */
 static hu_status print(const hu_config *config, const hu_report *report, const char *path) {
     json_t *runs = json_array();
     for (size_t i = 0; i < report->count; i++) {

@@ -16,6 +16,7 @@
 static const char usual_formats[] = "fp16,1/6/9";
 static const char *const part_names[] = {"input", "weight", "gradient"};
 
+/* A run that was read, and what its numbers needed. */
 typedef struct statistics {
     hu_opened_run run;
     hu_range_table tables[HU_CANDIDATES_MOST + 1]; /* of the run itself, then of the candidates */
@@ -25,10 +26,12 @@ typedef struct statistics {
     int64_t top_step;
 } statistics;
 
+/* Name of a way of counting: the run's own, or a candidate format. */
 static const char *table_name(const statistics *s, int index) {
     return index ? s->run.candidates.name[index - 1] : "as counted";
 }
 
+/* Tables of the counts, then of every candidate, from the histograms. */
 static hu_status open_run(const hu_config *config, statistics *s) {
     hu_status st = HU_OK;
     const char *formats;
@@ -52,6 +55,7 @@ static void close_run(statistics *s) {
 
 /* ---- JSON ---- */
 
+/* Shares of one tensor in its worst step; null where it was not counted. */
 static json_t *share_json(const hu_range_share *share, const char *tensor) {
     if (!share->is_there) return json_null();
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I}", "tensor", tensor, "subnormal",
@@ -71,6 +75,7 @@ static json_t *layer_json(const hu_range_layer *layer) {
     return object;
 }
 
+/* The largest share of a part over all layers, and where it is. */
 static json_t *most_json(const hu_range_table *table, hu_range_part part) {
     uint32_t layer;
     hu_range_part where;
@@ -78,6 +83,7 @@ static json_t *most_json(const hu_range_table *table, hu_range_part part) {
     return share_json(&most, most.is_there ? table->layer[layer].tensor[where] : "");
 }
 
+/* One way of counting: every layer, and the largest of all. */
 static json_t *table_json(const statistics *s, int index) {
     const hu_range_table *table = &s->tables[index];
     json_t *layers = json_array(), *most = json_object();
@@ -96,6 +102,7 @@ static json_t *table_json(const statistics *s, int index) {
                      index ? "histograms" : "counts", "most", most, "layers", layers);
 }
 
+/* Shares by exponent; bins without numbers are left out. */
 static json_t *pool_json(const hu_pooled *pooled) {
     json_t *bins = json_object();
     for (int b = 0; b < 277; b++) {
@@ -110,6 +117,7 @@ static json_t *pool_json(const hu_pooled *pooled) {
                      hu_json_number(pooled->nonfinite / elements), "exponents", bins);
 }
 
+/* The largest loss scale under which no gradient overflows fp16; null without gradients. */
 static json_t *scale_json(const statistics *s) {
     if (s->top_gradient == HU_NO_EXPONENT) return json_null();
     int32_t k = hu_exponents_scale(s->top_gradient, &s->fp16);
@@ -135,6 +143,7 @@ static json_t *to_json(const statistics *s) {
 
 /* ---- text ---- */
 
+/* Subnormal share, "-" where the tensor was not rounded or not counted. */
 static hu_status share_cell(hu_table *table, const hu_range_share *share) {
     return share->is_there ? hu_table_cell(table, "%.4f", share->subnormal)
                            : hu_table_cell(table, "-");
@@ -173,6 +182,7 @@ done:
     return st;
 }
 
+/* The largest share of all layers in each format, and what else was lost there. */
 static hu_status print_most(const statistics *s) {
     static const char *const titles[] = {"format",    "subnormal", "tensor", "step",
                                          "underflow", "overflow",  "zero"};
@@ -198,6 +208,7 @@ done:
     return st;
 }
 
+/* Numbers with exponents from .. to, within float32's. */
 static double sum_of(const hu_pooled *pooled, int from, int to) {
     double sum = 0.0;
     for (int e = from < -149 ? -149 : from; e <= to && e <= 127; e++) sum += pooled->bin[e + 149];
@@ -246,6 +257,7 @@ done:
     return st;
 }
 
+/* The layer with most subnormal accumulators, if any were counted. */
 static void print_accumulators(const statistics *s) {
     double most = NAN;
     const char *where = "";
@@ -291,6 +303,7 @@ static hu_status run_stats(hu_config *config, int *exit_code) {
     void *block = NULL;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "stats", keys));
+    /* The tables are too large for the stack. */
     HU_TRY(hu_alloc(sizeof(statistics), &block));
     statistics *s = block;
     HU_TRY(open_run(config, s));

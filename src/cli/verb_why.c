@@ -34,6 +34,7 @@ done:
     return st;
 }
 
+/* The run's history, its formats to try, and what happened in it. */
 static hu_status open_run(const hu_config *config, hu_explaining *x) {
     hu_status st = HU_OK;
     const char *formats;

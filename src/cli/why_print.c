@@ -9,6 +9,7 @@ static double percent(uint64_t count, uint64_t elements) {
     return elements ? 100.0 * (double)count / (double)elements : 0.0;
 }
 
+/* Whether the text is a format of single numbers, which has a range. */
 static bool number_format(const char *text, hu_format *format) {
     hu_quantizer quantizer;
     if (hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &quantizer) != HU_OK) return false;
@@ -16,6 +17,7 @@ static bool number_format(const char *text, hu_format *format) {
     return quantizer.kind == HU_QUANTIZER_FLOAT;
 }
 
+/* The range of a tensor's format, in numbers and powers of two. */
 static void print_range(const char *name) {
     hu_format format;
     if (!number_format(name, &format)) return;
@@ -25,6 +27,7 @@ static void print_range(const char *name) {
            name, limits.max_finite, limits.emax + 1, limits.emin, log2(limits.min_subnormal));
 }
 
+/* The range that the numbers had. */
 static void print_exponents(const hu_round_counts *c) {
     if (c->max_exponent == HU_NO_EXPONENT) {
         printf("no nonzero finite numbers");
@@ -76,6 +79,8 @@ static void print_loss(const hu_death *death, const hu_round_counts *c, const ch
     printf(")");
 }
 
+/* What one input of the dead tensor was like in that step. Sums that were not counted are passed
+ * over: their parts are told. */
 static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
     char name[HU_TENSOR_NAME_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
@@ -95,6 +100,7 @@ static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
     puts("");
 }
 
+/* Whether the tensor made the loss itself, got it, or began with it; and what it is made of. */
 static void print_cause(const hu_explaining *x, const hu_death *death) {
     enum { ROOM = 64 };
     uint32_t source[ROOM], count = hu_walk_sources(&x->run.walk, death->place, ROOM, source);
@@ -126,6 +132,8 @@ static void print_cause(const hu_explaining *x, const hu_death *death) {
     for (uint32_t i = 0; i < count && i < ROOM; i++) print_source(x, source[i], death->step);
 }
 
+/* Formats that would have held the numbers, and what the others would have lost. NaN is held by
+ * none, an update is no rounding. */
 static void print_fits(const hu_explaining *x, const hu_death *death) {
     bool is_any = false;
     if (death->kind == HU_DEATH_NAN || death->kind == HU_DEATH_UPDATE) return;
@@ -169,6 +177,7 @@ static void print_advice(const hu_explaining *x, const hu_death *death, const ch
              "range.");
 }
 
+/* The whole story of one death: what, in which format, who made it, why, what would have helped. */
 static void print_death(const hu_explaining *x, const hu_death *death) {
     char name[HU_TENSOR_NAME_BYTES], maker[512];
     const char *format;
@@ -188,6 +197,7 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     print_advice(x, death, format);
 }
 
+/* For a run in which nothing died: how near it came. */
 static void print_closest(const hu_explaining *x) {
     hu_closest c = hu_fact_closest(x);
     if (!c.overflow_tensor) {
@@ -227,6 +237,7 @@ static void print_others(const hu_explaining *x) {
     if (more) printf("  and %d more\n", more);
 }
 
+/* The tensor that the user named, in the step of the death or the last. */
 static void print_asked(const hu_explaining *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
     hu_death death = {.place = place, .step = step, .cause = hu_why_cause(&x->why, place, step)};
@@ -241,6 +252,7 @@ static void print_asked(const hu_explaining *x, uint32_t place) {
 }
 
 void hu_why_print(const hu_explaining *x, uint32_t asked) {
+    /* Verdict first, then the death, then what came after it. */
     const hu_why *why = &x->why;
     long long last = (long long)hu_fact_last_step(x);
     if (why->verdict == HU_VERDICT_DIVERGED)
