@@ -1,6 +1,6 @@
-/* halfulp assign: the cheapest assignment that keeps the accuracy, or the most accurate that fits
- * the memory. */
-#include <math.h>
+/* halfulp assign: the smallest assignment that keeps the metric, or the best that fits the memory.
+ */
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,24 +19,46 @@
 #include "sweep/assign.h"
 #include "sweep/jobs_setup.h"
 
-/* "memory:0.35" or "accuracy:-1.0". */
+static bool begins_with(const char *text, const char *word, size_t length) {
+    return strlen(word) == length && strncmp(text, word, length) == 0;
+}
+
+static bool is_percent(const hu_metric *metric) {
+    const double percent = 100.0;
+    return metric->factor == percent;
+}
+
+/* Is the budget of the metric? "metric" or its name; "accuracy" says percentage points. */
+static bool is_of_metric(const hu_metric *metric, const char *text, size_t length) {
+    return begins_with(text, "metric", length) || begins_with(text, metric->name, length) ||
+           (is_percent(metric) && begins_with(text, "accuracy", length));
+}
+
+static hu_status unknown_budget(const hu_metric *metric, const char *text) {
+    char words[HU_METRIC_TEXT_BYTES];
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "budget: found '%s', expected memory:S with S within 0..1 (share of float32's "
+                   "bits) or metric:-P (at most P%s of %s worse than float32)",
+                   text, metric->unit, hu_metric_words(metric, words));
+}
+
+/* "memory:0.35", "metric:-0.5" or "accuracy:-1.0". */
 static hu_status read_budget(const hu_config *config, hu_assign *assign) {
-    static const char memory[] = "memory:", accuracy[] = "accuracy:";
-    static const char expected[] = "memory:S with S within 0..1 (share of float32's bits) or "
-                                   "accuracy:-P (percentage points below float32)";
-    const char *text, *number = NULL;
+    const char *text;
     char *end;
     hu_status st = hu_config_text(config, "assign.budget", &text);
     if (st != HU_OK) return st;
-    assign->is_memory = strncmp(text, memory, sizeof memory - 1) == 0;
-    if (assign->is_memory) number = text + sizeof memory - 1;
-    if (strncmp(text, accuracy, sizeof accuracy - 1) == 0) number = text + sizeof accuracy - 1;
-    assign->budget = number ? strtod(number, &end) : (double)NAN;
-    bool is_number = number && *number && *end == '\0' && isfinite(assign->budget);
+    size_t length = strcspn(text, ":");
+    assign->is_memory = begins_with(text, "memory", length);
+    bool is_known = assign->is_memory || is_of_metric(assign->metric, text, length);
+    if (!is_known || !text[length] || !text[length + 1])
+        return unknown_budget(assign->metric, text);
+    assign->budget = strtod(text + length + 1, &end);
+    /* A share cannot be worse by more than the whole. */
+    double least = is_percent(assign->metric) ? -100.0 : -DBL_MAX;
     bool is_in_range = assign->is_memory ? assign->budget > 0.0 && assign->budget <= 1.0
-                                         : assign->budget <= 0.0 && assign->budget >= -100.0;
-    if (is_number && is_in_range) return HU_OK;
-    return hu_fail(HU_ERR_ARGUMENT, "budget: found '%s', expected %s", text, expected);
+                                         : assign->budget <= 0.0 && assign->budget >= least;
+    return *end == '\0' && is_in_range ? HU_OK : unknown_budget(assign->metric, text);
 }
 
 /* The training as it would be with everything high: its graph, batch and length. */
@@ -51,6 +73,7 @@ static hu_status read_training(hu_assign *assign) {
     HU_TRY(hu_options_train(copy, dataset, &assign->precision, &options));
     hu_task_choice choice;
     HU_TRY(hu_model_choose(options.model, options.task, options.loss, dataset, &choice));
+    assign->metric = choice.task->metric[0];
     hu_model_options model = {.name = options.model, .width = options.width, .choice = &choice};
     assign->batch = options.batch;
     assign->steps = options.steps;
@@ -73,13 +96,13 @@ static hu_status read_options(hu_assign *assign) {
         return hu_fail(HU_ERR_ARGUMENT,
                        "assign: found a precision, which is what it looks for; precision.high and "
                        "precision.low say between which formats");
-    HU_TRY(read_budget(config, assign));
     HU_TRY(hu_config_i64(config, "assign.rungs", &rungs));
     assign->rungs = (int)rungs;
     HU_TRY(hu_config_i64(config, "assign.random", &assign->random_orders));
     HU_TRY(hu_jobs_seeds(config, "assign", &assign->seeds));
     HU_TRY(hu_jobs_common(config, "assign", &assign->common));
     HU_TRY(read_training(assign));
+    HU_TRY(read_budget(config, assign));
     if (assign->steps >> (assign->rungs - 1) < 1)
         return hu_fail(HU_ERR_ARGUMENT,
                        "assign: found %lld steps, expected at least %d for assign.rungs=%d",
@@ -109,13 +132,14 @@ done:
 
 /* The result for people, or as JSON. */
 static hu_status print(const hu_assign *assign, int best, json_t *object, const char *text) {
-    const double percent = 100.0;
+    char fp32[HU_METRIC_TEXT_BYTES], high[HU_METRIC_TEXT_BYTES];
     int last = assign->rungs - 1;
     if (hu_config_flag(assign->config, "json", NULL)) return hu_json_print(json_incref(object));
     fputs(text, stdout);
     printf("\n* chosen. memory share: bits of all tensors beside float32's, before promotions. "
-           "float32 %.2f %%,\neverything high %.2f %% at %.4f.\n",
-           percent * assign->reference[last], percent * assign->high_accuracy,
+           "float32 %s,\neverything high %s at %.4f.\n",
+           hu_metric_text(assign->metric, assign->reference[last], fp32),
+           hu_metric_text(assign->metric, assign->high_value, high),
            hu_assign_share(assign, assign->high_bits));
     if (best < 0)
         printf("no candidate meets the budget: everything high is written, which %s\n",
@@ -162,18 +186,19 @@ static const char *const flags[] = {"json", NULL};
 
 const hu_verb hu_verb_assign = {
     .name = "assign",
-    .help = "search the assignment that fits a memory or keeps an accuracy",
-    .usage = "budget=memory:S|accuracy:-P model=... data=... [seeds=1,2] [key=value ...] [--json]",
+    .help = "search the assignment that fits a memory or keeps a metric",
+    .usage = "budget=memory:S|metric:-P model=... data=... [seeds=1,2] [key=value ...] [--json]",
     .details =
-        "memory:0.35: the most accurate assignment whose tensors take at most 0.35 of float32's\n"
-        "bits; accuracy:-1: the smallest that loses at most one percentage point. float32 is\n"
-        "trained first; its exponent histograms say what each group of tensors would lose in\n"
-        "precision.low. Sets of groups in several orders are trained briefly, the better half\n"
-        "twice as long, and so on (assign.rungs), the last ones in full and with all seeds; under\n"
-        "a memory plain demotion stays in the race to its end. Every training is a folder below\n"
-        "run.dir; the same command goes on where it was stopped. The result is run.dir/plan.yaml,\n"
-        "to be used as precision=PLAN.yaml. Exit code 1: nothing met the budget, the plan is\n"
-        "everything high.\n",
+        "memory:0.35: the best assignment whose tensors take at most 0.35 of float32's bits;\n"
+        "metric:-1: the smallest whose test metric is at most 1 worse than float32's, in the unit\n"
+        "in which it is printed: percentage points of accuracy (also written accuracy:-1), dB of\n"
+        "psnr. float32 is trained first; its exponent histograms say what each group of tensors\n"
+        "would lose in precision.low. Sets of groups in several orders are trained briefly, the\n"
+        "better half twice as long, and so on (assign.rungs), the last ones in full and with all\n"
+        "seeds; under a memory plain demotion stays in the race to its end. Every training is a\n"
+        "folder below run.dir; the same command goes on where it was stopped. The result is\n"
+        "run.dir/plan.yaml, to be used as precision=PLAN.yaml. Exit code 1: nothing met the\n"
+        "budget, the plan is everything high.\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_assign,

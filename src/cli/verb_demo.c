@@ -97,17 +97,19 @@ done:
     return st;
 }
 
-/* Accuracy and its distance from fp32, as far as there are such. */
-static hu_status add_accuracy(hu_table *table, const demo_row *row, const demo_row *fp32) {
+/* The metric and its distance from fp32, as far as there are such. */
+static hu_status add_metric(hu_table *table, const demo_row *row, const demo_row *fp32) {
     hu_status st = HU_OK;
-    double points = 100.0 * (row->result.test.last - fp32->result.test.last);
+    char text[HU_METRIC_TEXT_BYTES];
+    const hu_metric *metric = row->result.test.metric;
+    double distance = metric->factor * (row->result.test.last - fp32->result.test.last);
     if (row->result.has_diverged) {
         HU_TRY(hu_table_cell(table, "diverged"));
         return hu_table_cell(table, "-");
     }
-    HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * row->result.test.last));
+    HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, row->result.test.last, text)));
     st = fp32->result.has_diverged ? hu_table_cell(table, "-")
-                                   : hu_table_cell(table, "%+.2f", points);
+                                   : hu_table_cell(table, "%+.*f", metric->decimals, distance);
 done:
     return st;
 }
@@ -115,7 +117,7 @@ done:
 static hu_status add_cells(hu_table *table, int r, const demo_row *row, const demo_row *fp32) {
     hu_status st = HU_OK;
     HU_TRY(hu_table_cell(table, "%s", rows[r].label));
-    HU_TRY(add_accuracy(table, row, fp32));
+    HU_TRY(add_metric(table, row, fp32));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.saved / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.total / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.4f %%", 100.0 * row->overflow));
@@ -127,9 +129,10 @@ done:
 }
 
 static hu_status print_table(const demo_row *all) {
-    static const char *const titles[] = {"precision", "test accuracy", "to fp32",
-                                         "saved",     "memory",        "overflow",
-                                         "underflow", "skipped",       "images/s"};
+    char words[HU_METRIC_TEXT_BYTES], test[HU_METRIC_TEXT_BYTES + 8];
+    snprintf(test, sizeof test, "test %s", hu_metric_words(all[0].result.test.metric, words));
+    const char *const titles[] = {"precision", test,        "to fp32", "saved",   "memory",
+                                  "overflow",  "underflow", "skipped", "images/s"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     char *text = NULL;
@@ -145,14 +148,15 @@ done:
 
 /* One precision: its result, its memory and what rounding lost. */
 static json_t *row_json(int r, const demo_row *row) {
+    char test[HU_METRIC_KEY_BYTES];
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision, "run",
-        rows[r].folder, "scaler", rows[r].scaler, "test_accuracy",
-        hu_json_number(row->result.test.last), "ledger_bytes", hu_ledger_json(&row->ledger),
-        "overflow_share", hu_json_number(row->overflow), "underflow_share",
-        hu_json_number(row->underflow), "skipped_steps", (json_int_t)row->skipped,
-        "images_per_second", hu_json_number(row->result.images_per_second), "weights_hash",
-        hu_json_hash(row->hash));
+        rows[r].folder, "scaler", rows[r].scaler,
+        hu_metric_key("test", row->result.test.metric, test), hu_json_number(row->result.test.last),
+        "ledger_bytes", hu_ledger_json(&row->ledger), "overflow_share",
+        hu_json_number(row->overflow), "underflow_share", hu_json_number(row->underflow),
+        "skipped_steps", (json_int_t)row->skipped, "images_per_second",
+        hu_json_number(row->result.images_per_second), "weights_hash", hu_json_hash(row->hash));
     if (object && row->result.has_diverged)
         json_object_set_new(object, "diverged", json_string(row->result.reason));
     return object;
@@ -163,8 +167,9 @@ static json_t *demo_json(const demo_row *all, const char *folder, const char *da
                          double seconds) {
     json_t *list = json_array();
     for (int r = 0; r < ROWS; r++) json_array_append_new(list, row_json(r, &all[r]));
-    return json_pack("{s:o, s:s, s:s, s:o}", "rows", list, "run", folder, "data", data, "seconds",
-                     hu_json_number(seconds));
+    return json_pack("{s:o, s:o, s:s, s:s, s:o}", "metric",
+                     hu_metric_json(all[0].result.test.metric), "rows", list, "run", folder, "data",
+                     data, "seconds", hu_json_number(seconds));
 }
 
 /* demo.json: the order of the rows for the report. */

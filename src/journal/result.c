@@ -1,5 +1,6 @@
 #include "journal/result.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +35,23 @@ const char *hu_metric_key(const char *prefix, const hu_metric *metric,
     return key;
 }
 
-const char *hu_metric_text(const hu_metric *metric, double value, char text[HU_METRIC_TEXT_BYTES]) {
+json_t *hu_metric_json(const hu_metric *metric) {
+    return json_pack("{s:s, s:s}", "name", metric->name, "better",
+                     metric->higher_is_better ? "higher" : "lower");
+}
+
+const char *hu_metric_number(const hu_metric *metric, double value,
+                             char text[HU_METRIC_TEXT_BYTES]) {
     if (isnan(value))
         snprintf(text, HU_METRIC_TEXT_BYTES, "-");
     else
-        snprintf(text, HU_METRIC_TEXT_BYTES, "%.*f%s", metric->decimals, metric->factor * value,
-                 metric->unit);
+        snprintf(text, HU_METRIC_TEXT_BYTES, "%.*f", metric->decimals, metric->factor * value);
+    return text;
+}
+
+const char *hu_metric_text(const hu_metric *metric, double value, char text[HU_METRIC_TEXT_BYTES]) {
+    hu_metric_number(metric, value, text);
+    if (!isnan(value)) strncat(text, metric->unit, HU_METRIC_TEXT_BYTES - strlen(text) - 1);
     return text;
 }
 
@@ -48,6 +60,16 @@ const char *hu_metric_words(const hu_metric *metric, char text[HU_METRIC_TEXT_BY
     for (; metric->name[i] && i < HU_METRIC_TEXT_BYTES - 1; i++)
         text[i] = metric->name[i] == '_' ? ' ' : metric->name[i];
     text[i] = '\0';
+    return text;
+}
+
+const char *hu_metric_heading(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]) {
+    if (metric->heading) {
+        snprintf(text, HU_METRIC_TEXT_BYTES, "%s", metric->heading);
+        return text;
+    }
+    hu_metric_words(metric, text);
+    text[0] = (char)toupper((unsigned char)text[0]);
     return text;
 }
 

@@ -22,11 +22,18 @@ void hu_result_metric_put(json_t *result, const char *task, const hu_result_metr
 const char *hu_metric_key(const char *prefix, const hu_metric *metric,
                           char key[HU_METRIC_KEY_BYTES]);
 
-/* "87.31 %", "-" for NaN. */
-const char *hu_metric_text(const hu_metric *metric, double value, char text[HU_METRIC_TEXT_BYTES]);
+/* {"name", "better"}: what a list of runs says of its metric. New reference. */
+json_t *hu_metric_json(const hu_metric *metric);
 
-/* "pixel accuracy": the name in words; and "pixel accuracy, %" for axes and titles. */
+/* "87.31 %", and "87.31" without the unit; "-" for NaN. */
+const char *hu_metric_text(const hu_metric *metric, double value, char text[HU_METRIC_TEXT_BYTES]);
+const char *hu_metric_number(const hu_metric *metric, double value,
+                             char text[HU_METRIC_TEXT_BYTES]);
+
+/* "pixel accuracy": the name in words; "Pixel accuracy" for headings and the beginning of a
+ * sentence; "pixel accuracy, %" for axes. */
 const char *hu_metric_words(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]);
+const char *hu_metric_heading(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]);
 const char *hu_metric_axis(const hu_metric *metric, char text[HU_METRIC_TEXT_BYTES]);
 
 #endif

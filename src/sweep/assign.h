@@ -4,16 +4,11 @@
 #ifndef HU_SWEEP_ASSIGN_H
 #define HU_SWEEP_ASSIGN_H
 #include "config/config.h"
+#include "journal/result.h"
 #include "precision/search.h"
 #include "sweep/jobs.h"
 
 enum { HU_ASSIGN_RUNGS = 6 };
-
-/* What assign.budget bounds. */
-typedef enum hu_budget_kind {
-    HU_BUDGET_MEMORY,  /* share of float32's model aggregate that must not be exceeded */
-    HU_BUDGET_ACCURACY /* percentage points that may be lost against float32, as 0 or below */
-} hu_budget_kind;
 
 /* A set of low groups. */
 typedef struct hu_assign_candidate {
@@ -27,7 +22,7 @@ typedef struct hu_assign_candidate {
     int64_t bits; /* model aggregate as planned */
 
     int rungs;                         /* trained so far */
-    double accuracy[HU_ASSIGN_RUNGS];  /* mean over the seeds of the rung; NaN: diverged */
+    double value[HU_ASSIGN_RUNGS];     /* mean over the seeds of the rung; NaN: diverged */
     double least, most;                /* over the seeds of the last rung */
     double bits_used[HU_ASSIGN_RUNGS]; /* at the end, promotions included */
 } hu_assign_candidate;
@@ -39,7 +34,9 @@ typedef struct hu_assign {
     hu_keys *seeds, *common;
     char directory[512];
     bool is_memory;
-    double budget; /* share, or points (<= 0) */
+    double budget; /* share of float32's bits; or (<= 0) by how much the metric, as it is printed,
+                      may be worse than float32's */
+    const hu_metric *metric; /* the task's first; all values below are of it */
     int rungs;
     int64_t random_orders;
 
@@ -49,8 +46,8 @@ typedef struct hu_assign {
     hu_search_groups groups;
     bool knows_loss; /* the float32 run left histograms */
 
-    double reference[HU_ASSIGN_RUNGS]; /* accuracy of float32 by rung; NaN: not trained */
-    double high_accuracy, high_bits;   /* everything high, full length */
+    double reference[HU_ASSIGN_RUNGS]; /* value of float32 by rung; NaN: not trained */
+    double high_value, high_bits;      /* everything high, full length */
     hu_assign_candidate *candidate;
     uint32_t count, capacity;
     int trainings;

@@ -258,7 +258,7 @@ hu_status hu_assign_check_budget(const hu_assign *assign) {
 }
 
 hu_status hu_assign_make_candidates(hu_assign *assign) {
-    /* For an accuracy: parts of what all groups together can save. */
+    /* For a metric: parts of what all groups together can save. */
     static const double parts[] = {1.0, 0.9, 0.75, 0.6, 0.45, 0.3};
     enum { PARTS = sizeof parts / sizeof *parts };
     hu_status st = HU_OK;

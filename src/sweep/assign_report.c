@@ -10,15 +10,15 @@
 #include "show/table.h"
 #include "sweep/assign.h"
 
-enum { PERCENT = 100 };
-
 /* What a candidate reached at every length that it was trained for. */
 static json_t *rungs_json(const hu_assign *assign, const hu_assign_candidate *c) {
+    char test[HU_METRIC_KEY_BYTES];
     json_t *list = json_array();
+    hu_metric_key("test", assign->metric, test);
     for (int r = 0; list && r < c->rungs; r++)
         json_array_append_new(
             list, json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)hu_assign_steps(assign, r),
-                            "test_accuracy", hu_json_number(c->accuracy[r]), "memory_share",
+                            test, hu_json_number(c->value[r]), "memory_share",
                             hu_json_number(hu_assign_share(assign, c->bits_used[r]))));
     return list;
 }
@@ -47,27 +47,34 @@ static json_t *losses_json(const hu_assign *assign) {
     return list;
 }
 
+/* What the budget is of: "memory", or the metric's name. */
+static const char *budget_kind(const hu_assign *assign) {
+    return assign->is_memory ? "memory" : assign->metric->name;
+}
+
 /* The object of `assign --json` and of assign.json. */
 static json_t *result_json(const hu_assign *assign, int best, const char *plan) {
     const hu_assign_candidate *c = best < 0 ? NULL : &assign->candidate[best];
     int last = assign->rungs - 1;
+    const hu_metric *metric = assign->metric;
+    char test[HU_METRIC_KEY_BYTES], fp32[HU_METRIC_KEY_BYTES], high[HU_METRIC_KEY_BYTES];
     json_t *candidates = json_array();
     for (uint32_t i = 0; candidates && i < assign->count; i++)
         json_array_append_new(candidates, candidate_json(assign, &assign->candidate[i]));
     return json_pack(
-        "{s:s, s:s, s:s, s:{s:s, s:o}, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "kind",
+        "{s:s, s:s, s:s, s:o, s:{s:s, s:o}, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o}", "kind",
         "assign", "halfulp", HALFULP_VERSION, "model",
         hu_keys_find(assign->common, "model.name")
             ? hu_keys_value(hu_keys_find(assign->common, "model.name"))
             : "cnn-s",
-        "budget", "kind", assign->is_memory ? "memory" : "accuracy", "value",
+        "metric", hu_metric_json(metric), "budget", "kind", budget_kind(assign), "value",
         hu_json_number(assign->budget), "plan", plan, "chosen", c ? c->name : "high",
-        "test_accuracy", hu_json_number(c ? c->accuracy[last] : assign->high_accuracy),
-        "memory_share",
+        hu_metric_key("test", metric, test),
+        hu_json_number(c ? c->value[last] : assign->high_value), "memory_share",
         hu_json_number(hu_assign_share(assign, c ? c->bits_used[last] : assign->high_bits)),
-        "fp32_accuracy", hu_json_number(assign->reference[last]), "high_accuracy",
-        hu_json_number(assign->high_accuracy), "trainings", assign->trainings, "group_losses",
-        losses_json(assign), "candidates", candidates);
+        hu_metric_key("fp32", metric, fp32), hu_json_number(assign->reference[last]),
+        hu_metric_key("high", metric, high), hu_json_number(assign->high_value), "trainings",
+        assign->trainings, "group_losses", losses_json(assign), "candidates", candidates);
 }
 
 /* Plain demotion that went to the end: what the choice is held against. */
@@ -96,21 +103,25 @@ static void print_evidence(const hu_assign *assign, int best, char *text, size_t
     const hu_assign_candidate *c = best < 0 ? NULL : &assign->candidate[best];
     const hu_assign_candidate *plain = plain_of(assign);
     int last = assign->rungs - 1;
-    char demotion[160] = "", folder[600];
+    const hu_metric *metric = assign->metric;
+    char demotion[160] = "", folder[600], key[HU_METRIC_KEY_BYTES], value[HU_METRIC_TEXT_BYTES],
+         fp32[HU_METRIC_TEXT_BYTES], high[HU_METRIC_TEXT_BYTES];
     if (plain)
-        snprintf(demotion, sizeof demotion, "  plain_demotion: %.2f %% at %.4f\n",
-                 PERCENT * plain->accuracy[last], hu_assign_share(assign, plain->bits_used[last]));
+        snprintf(demotion, sizeof demotion, "  plain_demotion: %s at %.4f\n",
+                 hu_metric_text(metric, plain->value[last], value),
+                 hu_assign_share(assign, plain->bits_used[last]));
     snprintf(text, capacity,
              "evidence:\n  search: halfulp assign budget=%s:%g, %u candidates, %d rungs, %d "
-             "trainings\n  steps: %lld\n  seeds: %zu\n  test_accuracy: %.2f %%\n  "
-             "memory_share_of_float32: %.4f\n  float32: %.2f %%\n  everything_high: %.2f %% at "
+             "trainings\n  steps: %lld\n  seeds: %zu\n  %s: %s\n  "
+             "memory_share_of_float32: %.4f\n  float32: %s\n  everything_high: %s at "
              "%.4f\n%s  order: %s%s\n  from: %s\n",
-             assign->is_memory ? "memory" : "accuracy", assign->budget, assign->count,
-             assign->rungs, assign->trainings, (long long)assign->steps,
-             hu_keys_count(assign->seeds),
-             PERCENT * (c ? c->accuracy[last] : assign->high_accuracy),
+             budget_kind(assign), assign->budget, assign->count, assign->rungs, assign->trainings,
+             (long long)assign->steps, hu_keys_count(assign->seeds),
+             hu_metric_key("test", metric, key),
+             hu_metric_text(metric, c ? c->value[last] : assign->high_value, value),
              hu_assign_share(assign, c ? c->bits_used[last] : assign->high_bits),
-             PERCENT * assign->reference[last], PERCENT * assign->high_accuracy,
+             hu_metric_text(metric, assign->reference[last], fp32),
+             hu_metric_text(metric, assign->high_value, high),
              hu_assign_share(assign, assign->high_bits), demotion,
              c ? hu_search_order_name(c->order) : "none", c && c->is_trimmed ? ", trimmed" : "",
              quoted(assign->directory, folder, sizeof folder));
@@ -120,6 +131,7 @@ static void print_evidence(const hu_assign *assign, int best, char *text, size_t
 static hu_status candidate_row(const hu_assign *assign, const hu_assign_candidate *c, bool is_best,
                                hu_table *table) {
     hu_status st = HU_OK;
+    char value[HU_METRIC_TEXT_BYTES];
     HU_TRY(hu_table_cell(table, "%s%s", c->name, is_best ? " *" : ""));
     HU_TRY(hu_table_cell(table, "%s%s%s", hu_search_order_name(c->order),
                          c->is_trimmed ? ", trimmed" : "", c->is_plain ? " (demotion)" : ""));
@@ -128,10 +140,11 @@ static hu_status candidate_row(const hu_assign *assign, const hu_assign_candidat
     for (int r = 0; r < assign->rungs; r++) {
         if (r >= c->rungs)
             HU_TRY(hu_table_cell(table, "-"));
-        else if (isnan(c->accuracy[r]))
+        else if (isnan(c->value[r]))
             HU_TRY(hu_table_cell(table, "diverged"));
         else
-            HU_TRY(hu_table_cell(table, "%.2f", PERCENT * c->accuracy[r]));
+            HU_TRY(
+                hu_table_cell(table, "%s", hu_metric_number(assign->metric, c->value[r], value)));
     }
 done:
     return st;
@@ -140,10 +153,13 @@ done:
 static hu_status print_table(const hu_assign *assign, int best, char **text) {
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    char steps[HU_ASSIGN_RUNGS][40];
+    char words[HU_METRIC_TEXT_BYTES], steps[HU_ASSIGN_RUNGS][HU_METRIC_TEXT_BYTES + 40];
+    /* Values stand without their unit, so that the title says it; " %" begins with a space. */
+    const char *unit =
+        assign->metric->unit[0] ? assign->metric->unit + 1 : hu_metric_words(assign->metric, words);
     const char *titles[4 + HU_ASSIGN_RUNGS] = {"candidate", "order", "low groups", "memory share"};
     for (int r = 0; r < assign->rungs; r++) {
-        snprintf(steps[r], sizeof steps[r], "%% at %lld steps",
+        snprintf(steps[r], sizeof steps[r], "%s at %lld steps", unit,
                  (long long)hu_assign_steps(assign, r));
         titles[4 + r] = steps[r];
     }

@@ -19,7 +19,7 @@ double hu_assign_share(const hu_assign *assign, double bits) {
 
 /* Means over the seeds of one training. */
 typedef struct outcome {
-    double accuracy, least, most, bits;
+    double value, least, most, bits;
 } outcome;
 
 /* One training: a folder named by what is trained, how long and with which seed, so that no
@@ -40,16 +40,16 @@ done:
     return st;
 }
 
-/* A training that diverged with any seed has no accuracy. */
+/* A training that diverged with any seed has no value. */
 static outcome read_outcome(const hu_job *job, size_t seeds) {
     outcome made = {0.0, INFINITY, -INFINITY, 0.0};
     for (size_t s = 0; s < seeds; s++) {
         bool is_sound = job[s].state == HU_JOB_DONE && !json_object_get(job[s].result, "diverged");
-        double accuracy = is_sound ? hu_json_real(job[s].result, "test_accuracy") : (double)NAN;
-        made.accuracy += accuracy / (double)seeds;
+        double value = is_sound ? hu_result_metric_of(job[s].result).last : (double)NAN;
+        made.value += value / (double)seeds;
         made.bits += hu_json_real(job[s].result, "model_aggregate_bits") / (double)seeds;
-        made.least = fmin(made.least, accuracy);
-        made.most = fmax(made.most, accuracy);
+        made.least = fmin(made.least, value);
+        made.most = fmax(made.most, value);
     }
     return made;
 }
@@ -91,13 +91,12 @@ static size_t seeds_of(const hu_assign *assign, int rung) {
 hu_status hu_assign_train_references(hu_assign *assign) {
     hu_status st = HU_OK;
     outcome made;
-    /* An accuracy is compared with float32 trained equally long; a memory needs only the last rung.
-     */
+    /* A value is compared with float32 trained equally long; a memory needs only the last rung. */
     for (int r = assign->rungs - 1; r >= 0; r--) {
         assign->reference[r] = (double)NAN;
         if (assign->is_memory && r < assign->rungs - 1) continue;
         HU_TRY(train(assign, "fp32", "fp32", r, seeds_of(assign, r), &made));
-        assign->reference[r] = made.accuracy;
+        assign->reference[r] = made.value;
     }
     if (isnan(assign->reference[assign->rungs - 1]))
         return hu_fail(HU_ERR_NONFINITE,
@@ -106,28 +105,33 @@ hu_status hu_assign_train_references(hu_assign *assign) {
                        assign->directory);
     HU_TRY(train(assign, "high", "high", assign->rungs - 1, seeds_of(assign, assign->rungs - 1),
                  &made));
-    assign->high_accuracy = made.accuracy;
+    assign->high_value = made.value;
     assign->high_bits = made.bits;
 done:
     return st;
 }
 
-/* Are this accuracy and these bits within the budget, at a rung? */
-static bool fits(const hu_assign *assign, int rung, double accuracy, double bits) {
-    const double percent = 100.0, slack = 1e-9;
-    if (isnan(accuracy)) return false;
+/* By how much a value is better than another, in the printed unit; below 0: worse. */
+static double gain(const hu_metric *metric, double value, double other) {
+    return metric->factor * (metric->higher_is_better ? value - other : other - value);
+}
+
+/* Are this value and these bits within the budget, at a rung? */
+static bool fits(const hu_assign *assign, int rung, double value, double bits) {
+    const double slack = 1e-9;
+    if (isnan(value)) return false;
     if (assign->is_memory) return hu_assign_share(assign, bits) <= assign->budget + slack;
-    return percent * (accuracy - assign->reference[rung]) >= assign->budget - slack;
+    return gain(assign->metric, value, assign->reference[rung]) >= assign->budget - slack;
 }
 
 bool hu_assign_high_fits(const hu_assign *assign) {
-    return fits(assign, assign->rungs - 1, assign->high_accuracy, assign->high_bits);
+    return fits(assign, assign->rungs - 1, assign->high_value, assign->high_bits);
 }
 
 /* Does the candidate keep what the budget asks for, as far as it was trained? */
 static bool is_feasible(const hu_assign *assign, const hu_assign_candidate *c) {
     int r = c->rungs - 1;
-    return r >= 0 && fits(assign, r, c->accuracy[r], c->bits_used[r]);
+    return r >= 0 && fits(assign, r, c->value[r], c->bits_used[r]);
 }
 
 /* Is a the better of two that were trained equally long? */
@@ -135,12 +139,11 @@ static bool is_better(const hu_assign *assign, const hu_assign_candidate *a,
                       const hu_assign_candidate *b) {
     int r = a->rungs - 1;
     bool a_fits = is_feasible(assign, a), b_fits = is_feasible(assign, b);
-    double a_accuracy = isnan(a->accuracy[r]) ? -1.0 : a->accuracy[r];
-    double b_accuracy = isnan(b->accuracy[r]) ? -1.0 : b->accuracy[r];
     if (a_fits != b_fits) return a_fits;
     bool by_bits = !assign->is_memory && a_fits;
     if (by_bits && a->bits_used[r] != b->bits_used[r]) return a->bits_used[r] < b->bits_used[r];
-    if (a_accuracy != b_accuracy) return a_accuracy > b_accuracy;
+    if (hu_metric_is_better(assign->metric, a->value[r], b->value[r])) return true;
+    if (hu_metric_is_better(assign->metric, b->value[r], a->value[r])) return false;
     return a->bits_used[r] < b->bits_used[r];
 }
 
@@ -175,7 +178,7 @@ static hu_status run_rung(hu_assign *assign, int rung, const uint32_t *order, ui
         hu_assign_candidate *c = &assign->candidate[order[i]];
         outcome made;
         HU_TRY(train(assign, c->name, c->path, rung, seeds_of(assign, rung), &made));
-        c->accuracy[rung] = made.accuracy;
+        c->value[rung] = made.value;
         c->bits_used[rung] = made.bits;
         c->least = made.least;
         c->most = made.most;

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/words.h"
+#include "model/model.h"
 #include "show/json.h"
 
 /* Length of NAME in "NAME=..."; 0 if the word is of another form. */
@@ -84,10 +85,30 @@ done:
     return st;
 }
 
+/* A key that all rows share, or what it is if nobody gave it. */
+static const char *common_text(const hu_keys *common, const char *key, const char *preset) {
+    const hu_keys *node = hu_keys_find(common, key);
+    return node ? hu_keys_value(node) : preset;
+}
+
+const hu_metric *hu_compare_metric(const hu_compare *compare) {
+    const hu_model *model;
+    const hu_task *task;
+    for (int i = 0; i < compare->count; i++)
+        if (compare->job[i].result) return hu_result_metric_of(compare->job[i].result).metric;
+    const char *name = common_text(compare->common, "task.name", "auto");
+    bool is_auto = strcmp(name, "auto") == 0;
+    if (is_auto &&
+        hu_model_find(common_text(compare->common, "model.name", "cnn-s"), &model) == HU_OK)
+        name = model->task;
+    bool is_known = hu_task_find(name, &task) == HU_OK;
+    return is_known ? task->metric[0] : hu_result_metric_of(NULL).metric;
+}
+
 /* Adds a job that ended to its precision; one that diverged only counts. */
 static void take_row(const hu_job *job, hu_compare_mean *mean) {
     const json_t *result = job->result;
-    double accuracy = hu_json_real(result, "test_accuracy");
+    hu_result_metric test = hu_result_metric_of(result);
     mean->rows++;
     mean->failed += job->state == HU_JOB_FAILED;
     if (job->state != HU_JOB_DONE) return;
@@ -96,10 +117,10 @@ static void take_row(const hu_job *job, hu_compare_mean *mean) {
         return;
     }
     mean->done++;
-    mean->least = fmin(mean->least, accuracy);
-    mean->most = fmax(mean->most, accuracy);
-    mean->accuracy += accuracy;
-    mean->best += hu_json_real(result, "best_accuracy");
+    mean->least = fmin(mean->least, test.last);
+    mean->most = fmax(mean->most, test.last);
+    mean->value += test.last;
+    mean->best += test.best;
     mean->low_ratio += hu_json_real(result, "low_precision_ratio");
     mean->aggregate_bits += hu_json_real(result, "model_aggregate_bits");
     mean->memory_bytes += hu_json_real(result, "ledger_bytes.total");
@@ -111,7 +132,7 @@ static void take_row(const hu_job *job, hu_compare_mean *mean) {
 
 /* Sums become means over the rows that ended well. */
 static void divide(hu_compare_mean *mean) {
-    double *sums[] = {&mean->accuracy,       &mean->best,         &mean->low_ratio,
+    double *sums[] = {&mean->value,          &mean->best,         &mean->low_ratio,
                       &mean->aggregate_bits, &mean->memory_bytes, &mean->peak_rss_bytes,
                       &mean->promoted,       &mean->skipped,      &mean->seconds};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
@@ -120,20 +141,22 @@ static void divide(hu_compare_mean *mean) {
 
 /* A precision that diverged or failed with any seed, or is not finished, is on no front. */
 static bool is_sound(const hu_compare_mean *mean) {
-    return mean->done > 0 && mean->done == mean->rows;
+    return mean->done > 0 && mean->done == mean->rows && !isnan(mean->value);
 }
 
-/* As good in accuracy and memory, and better in one. */
-static bool beats(const hu_compare_mean *a, const hu_compare_mean *b) {
-    bool as_good = a->accuracy >= b->accuracy && a->memory_bytes <= b->memory_bytes;
-    return as_good && (a->accuracy > b->accuracy || a->memory_bytes < b->memory_bytes);
+/* As good in the metric and in memory, and better in one. */
+static bool beats(const hu_metric *metric, const hu_compare_mean *a, const hu_compare_mean *b) {
+    bool is_better = hu_metric_is_better(metric, a->value, b->value);
+    bool is_worse = hu_metric_is_better(metric, b->value, a->value);
+    if (is_worse || a->memory_bytes > b->memory_bytes) return false;
+    return is_better || a->memory_bytes < b->memory_bytes;
 }
 
-static void mark_front(hu_compare_mean *mean, size_t count) {
+static void mark_front(const hu_metric *metric, hu_compare_mean *mean, size_t count) {
     for (size_t i = 0; i < count; i++) {
         mean[i].is_front = is_sound(&mean[i]);
         for (size_t k = 0; k < count; k++)
-            if (is_sound(&mean[k]) && beats(&mean[k], &mean[i])) mean[i].is_front = false;
+            if (is_sound(&mean[k]) && beats(metric, &mean[k], &mean[i])) mean[i].is_front = false;
     }
 }
 
@@ -149,19 +172,30 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
         for (size_t k = 0; k < seeds; k++) take_row(&compare->job[i * seeds + k], &made[i]);
         divide(&made[i]);
     }
-    mark_front(made, count);
+    mark_front(hu_compare_metric(compare), made, count);
     return HU_OK;
 }
 
 /* One training: the numbers of its result that a comparison needs, null where there are none. */
-static json_t *row_json(const char *precision, const char *seed, const hu_job *job) {
-    static const char *const keys[] = {
-        "test_accuracy", "best_accuracy", "train_loss",        "low_precision_ratio",
-        "steps",         "skipped_steps", "promoted",          "model_aggregate_bits",
-        "ledger_bytes",  "parameters",    "images_per_second", "peak_rss_bytes",
-        "weights_hash",  "diverged"};
-    static const char *const always[] = {"test_accuracy", "low_precision_ratio", "memory_bytes",
-                                         "peak_rss_bytes"};
+static json_t *row_json(const hu_metric *metric, const char *precision, const char *seed,
+                        const hu_job *job) {
+    char room[2][HU_METRIC_KEY_BYTES];
+    const char *test = hu_metric_key("test", metric, room[0]);
+    const char *const keys[] = {test,
+                                hu_metric_key("best", metric, room[1]),
+                                "train_loss",
+                                "low_precision_ratio",
+                                "steps",
+                                "skipped_steps",
+                                "promoted",
+                                "model_aggregate_bits",
+                                "ledger_bytes",
+                                "parameters",
+                                "images_per_second",
+                                "peak_rss_bytes",
+                                "weights_hash",
+                                "diverged"};
+    const char *const always[] = {test, "low_precision_ratio", "memory_bytes", "peak_rss_bytes"};
     static const char *const states[] = {"not begun", "stopped", "running", "done", "failed"};
     json_int_t number = strtoll(seed, NULL, 10);
     json_t *row = json_pack("{s:s, s:I, s:s, s:s, s:o}", "precision", precision, "seed", number,
@@ -180,47 +214,47 @@ static json_t *row_json(const char *precision, const char *seed, const hu_job *j
     return row;
 }
 
-static json_t *mean_json(const hu_compare_mean *mean) {
+static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
+    char test[HU_METRIC_KEY_BYTES], best[HU_METRIC_KEY_BYTES];
+    char least[HU_METRIC_KEY_BYTES + 8], most[HU_METRIC_KEY_BYTES + 8];
+    hu_metric_key("test", metric, test);
+    hu_metric_key("best", metric, best);
+    snprintf(least, sizeof least, "%s_least", test);
+    snprintf(most, sizeof most, "%s_most", test);
     return json_pack(
         "{s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
         "precision", mean->precision, "rows", mean->rows, "done", mean->done, "diverged",
-        mean->diverged, "failed", mean->failed, "test_accuracy", hu_json_number(mean->accuracy),
-        "test_accuracy_least", hu_json_number(mean->least), "test_accuracy_most",
-        hu_json_number(mean->most), "best_accuracy", hu_json_number(mean->best),
-        "low_precision_ratio", hu_json_number(mean->low_ratio), "model_aggregate_bits",
-        hu_json_number(mean->aggregate_bits), "memory_bytes", hu_json_number(mean->memory_bytes),
-        "peak_rss_bytes", hu_json_number(mean->peak_rss_bytes), "seconds",
-        hu_json_number(mean->seconds), "promoted", hu_json_number(mean->promoted), "skipped_steps",
-        hu_json_number(mean->skipped), "pareto", mean->is_front);
-}
-
-/* A key that all rows share, or what it is if nobody gave it. */
-static json_t *common_text(const hu_keys *common, const char *key, const char *preset) {
-    const hu_keys *node = hu_keys_find(common, key);
-    return json_string(node ? hu_keys_value(node) : preset);
+        mean->diverged, "failed", mean->failed, test, hu_json_number(mean->value), least,
+        hu_json_number(mean->least), most, hu_json_number(mean->most), best,
+        hu_json_number(mean->best), "low_precision_ratio", hu_json_number(mean->low_ratio),
+        "model_aggregate_bits", hu_json_number(mean->aggregate_bits), "memory_bytes",
+        hu_json_number(mean->memory_bytes), "peak_rss_bytes", hu_json_number(mean->peak_rss_bytes),
+        "seconds", hu_json_number(mean->seconds), "promoted", hu_json_number(mean->promoted),
+        "skipped_steps", hu_json_number(mean->skipped), "pareto", mean->is_front);
 }
 
 hu_status hu_compare_json(const hu_compare *compare, json_t **object) {
     hu_compare_mean *means;
     size_t seeds = hu_keys_count(compare->seeds);
+    const hu_metric *metric = hu_compare_metric(compare);
     json_t *rows = json_array(), *list = json_array(), *front = json_array();
     hu_status st = hu_compare_means(compare, &means);
     for (size_t i = 0; st == HU_OK && i < hu_keys_count(compare->precisions); i++) {
-        json_array_append_new(list, mean_json(&means[i]));
+        json_array_append_new(list, mean_json(metric, &means[i]));
         for (size_t k = 0; k < seeds; k++) {
             const char *seed = hu_keys_value(hu_keys_at(compare->seeds, k));
-            json_array_append_new(rows,
-                                  row_json(means[i].precision, seed, &compare->job[i * seeds + k]));
+            json_array_append_new(
+                rows, row_json(metric, means[i].precision, seed, &compare->job[i * seeds + k]));
             if (means[i].is_front)
                 json_array_append_new(front, json_integer((json_int_t)(i * seeds + k)));
         }
     }
     hu_free(means);
-    *object =
-        json_pack("{s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "kind", "compare", "halfulp",
-                  HALFULP_VERSION, "model", common_text(compare->common, "model.name", "cnn-s"),
-                  "data", common_text(compare->common, "data.name", "fashion-mnist"), "run",
-                  compare->directory, "rows", rows, "precisions", list, "pareto", front);
+    *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "kind", "compare", "halfulp",
+        HALFULP_VERSION, "model", common_text(compare->common, "model.name", "cnn-s"), "data",
+        common_text(compare->common, "data.name", "fashion-mnist"), "run", compare->directory,
+        "metric", hu_metric_json(metric), "rows", rows, "precisions", list, "pareto", front);
     if (st == HU_OK && !*object) st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
     return st;
 }

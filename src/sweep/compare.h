@@ -1,8 +1,9 @@
 /* sweep/compare.h - the rows of a comparison, their means over seeds, and which of these nothing
- * beats in both accuracy and memory. */
+ * beats in both the metric and memory. */
 #ifndef HU_SWEEP_COMPARE_H
 #define HU_SWEEP_COMPARE_H
 #include "config/config.h"
+#include "journal/result.h"
 #include "sweep/jobs.h"
 
 /* One comparison: every precision with every seed. */
@@ -18,7 +19,8 @@ typedef struct hu_compare {
 typedef struct hu_compare_mean {
     const char *precision; /* borrowed */
     int rows, done, diverged, failed;
-    double accuracy, least, most, best; /* test accuracy: mean, range; mean of the best epochs */
+    double value, least, most; /* test metric: mean, lowest and highest over the seeds */
+    double best;               /* mean of the best epochs */
     double low_ratio, aggregate_bits, memory_bytes, peak_rss_bytes, seconds, promoted, skipped;
     bool is_front; /* no other precision is as good in both and better in one */
 } hu_compare_mean;
@@ -27,6 +29,10 @@ typedef struct hu_compare_mean {
  * parentheses, but w=, act=, grad=, wgrad= stay together until one comes again; other NAME=VALUE
  * words belong to what is before them. Only at semicolons if there are any. Owner frees. */
 hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list);
+
+/* The metric of the rows: what their results name, else the usual one of the model's task.
+ * Borrowed: valid for ever. */
+const hu_metric *hu_compare_metric(const hu_compare *compare);
 
 /* Mean of every precision: array of precisions; owner frees with hu_free. */
 hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means);

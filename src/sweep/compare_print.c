@@ -18,18 +18,21 @@ static hu_status number(hu_table *table, const char *unit, int digits, double va
     return hu_table_cell(table, "%.*f%s", digits, value, unit);
 }
 
-/* Lowest to highest accuracy over the seeds; "-" for one seed. */
-static hu_status put_range(hu_table *table, const hu_compare_mean *mean) {
+/* Lowest to highest value over the seeds; "-" for one seed. */
+static hu_status put_range(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean) {
+    char least[HU_METRIC_TEXT_BYTES], most[HU_METRIC_TEXT_BYTES];
     if (mean->done < 2) return hu_table_cell(table, "-");
-    return hu_table_cell(table, "%.2f..%.2f", 100.0 * mean->least, 100.0 * mean->most);
+    return hu_table_cell(table, "%s..%s", hu_metric_number(metric, mean->least, least),
+                         hu_metric_number(metric, mean->most, most));
 }
 
-static hu_status put_mean(hu_table *table, const hu_compare_mean *mean) {
+static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean) {
     hu_status st;
+    char value[HU_METRIC_TEXT_BYTES], best[HU_METRIC_TEXT_BYTES];
     HU_TRY(hu_table_cell(table, "%s%s", mean->precision, mean->is_front ? " *" : ""));
-    HU_TRY(number(table, " %", 2, 100.0 * mean->accuracy));
-    HU_TRY(put_range(table, mean));
-    HU_TRY(number(table, " %", 2, 100.0 * mean->best));
+    HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, mean->value, value)));
+    HU_TRY(put_range(table, metric, mean));
+    HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, mean->best, best)));
     HU_TRY(number(table, "", 3, mean->low_ratio));
     HU_TRY(number(table, " MiB", 1, mean->aggregate_bits / 8.0 / mib));
     HU_TRY(number(table, " MiB", 1, mean->memory_bytes / mib));
@@ -44,14 +47,20 @@ done:
 }
 
 static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means, char **text) {
-    static const char *const titles[] = {
-        "precision", "accuracy", "range",    "best",    "low ratio", "aggregate", "memory",
-        "peak RSS",  "seconds",  "promoted", "skipped", "runs",      "diverged"};
+    char words[HU_METRIC_TEXT_BYTES];
+    const hu_metric *metric = hu_compare_metric(compare);
+    const char *const titles[] = {"precision", hu_metric_words(metric, words),
+                                  "range",     "best",
+                                  "low ratio", "aggregate",
+                                  "memory",    "peak RSS",
+                                  "seconds",   "promoted",
+                                  "skipped",   "runs",
+                                  "diverged"};
     hu_status st;
     hu_table *table = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
-        HU_TRY(put_mean(table, &means[i]));
+        HU_TRY(put_mean(table, metric, &means[i]));
     HU_TRY(hu_table_print(table, text));
 done:
     hu_table_free(table);
@@ -131,20 +140,24 @@ static size_t put_endings(const hu_compare *compare, char *text, size_t capacity
 
 hu_status hu_compare_print(const hu_compare *compare, char **text) {
     static const char notes[] =
-        "* on the front of accuracy against memory. low ratio: mean over the steps; aggregate: all "
+        "low ratio: mean over the steps; aggregate: all "
         "tensors of one\nbatch in their formats; memory: arena, masters and optimizer; peak RSS: "
         "of the whole process.\n";
+    char words[HU_METRIC_TEXT_BYTES];
     hu_status st;
     hu_compare_mean *means = NULL;
     char *results = NULL, *ledgers = NULL;
     HU_TRY(hu_compare_means(compare, &means));
     HU_TRY(add_means(compare, means, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
-    size_t capacity =
-        strlen(results) + strlen(ledgers) + sizeof notes + 100 + (size_t)compare->count * 1500;
+    size_t capacity = strlen(results) + strlen(ledgers) + sizeof notes + sizeof words + 200 +
+                      (size_t)compare->count * 1500;
     HU_TRY(HU_NEW_ARRAY(text, capacity));
-    int head = snprintf(*text, capacity, "%s\n%s\nmemory by role in MiB (first seed)\n%s\n",
-                        results, notes, ledgers);
+    int head =
+        snprintf(*text, capacity,
+                 "%s\n* on the front of %s against memory. %s\nmemory by role in MiB (first "
+                 "seed)\n%s\n",
+                 results, hu_metric_words(hu_compare_metric(compare), words), notes, ledgers);
     put_endings(compare, *text + head, capacity - (size_t)head);
 done:
     hu_free(means);

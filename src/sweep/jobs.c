@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
+#include "journal/result.h"
 #include "sweep/job_folder.h"
 
 extern char **environ;
@@ -125,6 +126,14 @@ static void say_start(const hu_jobs *jobs, const hu_job *job, int number, int co
     fprintf(stderr, "%s%s\n", job->label, job->state == HU_JOB_STOPPED ? " (goes on)" : "");
 }
 
+/* "accuracy 87.31 %, 12 s" */
+static void say_metric(const hu_job *job) {
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    hu_result_metric made = hu_result_metric_of(job->result);
+    fprintf(stderr, "%s %s, %.0f s\n", hu_metric_words(made.metric, words),
+            hu_metric_text(made.metric, made.last, value), job->seconds);
+}
+
 static void say_end(const hu_jobs *jobs, const hu_job *job, int number, int count) {
     if (jobs->is_quiet) return;
     if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
@@ -137,8 +146,7 @@ static void say_end(const hu_jobs *jobs, const hu_job *job, int number, int coun
     else if (json_object_get(job->result, "diverged"))
         fprintf(stderr, "diverged after %.0f s\n", job->seconds);
     else
-        fprintf(stderr, "accuracy %.2f %%, %.0f s\n",
-                100.0 * hu_json_real(job->result, "test_accuracy"), job->seconds);
+        say_metric(job);
 }
 
 /* What the end of a process means. usage and data errors concern the command, not the row. */

@@ -23,9 +23,10 @@ typedef struct hu_metric_call {
 typedef struct hu_metric {
     const char *name; /* "accuracy": key, column and word in sentences */
     const char *help;
-    const char *unit; /* behind a printed number: " %", " dB", "" */
-    double factor;    /* printed number = value x factor: 100 for shares */
-    int decimals;     /* of a printed number */
+    const char *heading; /* "PSNR": in headings; NULL: the name's words with a capital letter */
+    const char *unit;    /* behind a printed number: " %", " dB", "" */
+    double factor;       /* printed number = value x factor: 100 for shares */
+    int decimals;        /* of a printed number */
     bool higher_is_better;
     double chance; /* value of a model that knows nothing, where a picture's axis may begin */
 

@@ -107,7 +107,7 @@ def interrupted(checks, cwd):
 def bad_input(checks, cwd):
     rows = [([], 2, "expected memory:S"), (["budget=memory:1.5"], 2, "within 0..1"),
             (["budget=memory:0.1"], 2, "expected at least 0.2"),
-            (["budget=accuracy:1"], 2, "below float32"), (["budget=speed:1"], 2, "memory:S"),
+            (["budget=accuracy:1"], 2, "worse than float32"), (["budget=speed:1"], 2, "memory:S"),
             (["budget=memory:0.4", "precision=hfp8"], 2, "precision.high"),
             (["budget=memory:0.4", "seed=3"], 2, "seeds="),
             (["budget=memory:0.4", "steps=2"], 2, "at least 4"),
