@@ -10,7 +10,7 @@
 #include "show/chart.h"
 #include "show/html.h"
 
-enum { TIP = 220, MAX_LINES = 24, PERCENT = 100 };
+enum { TIP = 220, MAX_LINES = 24 };
 
 /* A line with the memory that it stands on. */
 typedef struct curve {
@@ -34,6 +34,7 @@ static hu_status make_curve(const hu_report_run *run, const hu_column *column, c
     const hu_history *history = run->history;
     hu_status st;
     bool is_test = column->kind == HU_COLUMN_TEST;
+    double factor = is_test ? run->metric->factor : 1.0;
     *c = (curve){.line = {.label = run->name, .series = run->number, .ended = (double)NAN}};
     HU_TRY(HU_NEW_ARRAY(&c->x, history->metrics_count + 1));
     HU_TRY(HU_NEW_ARRAY(&c->y, history->metrics_count + 1));
@@ -44,7 +45,7 @@ static hu_status make_curve(const hu_report_run *run, const hu_column *column, c
         double value = hu_column_of(column, row);
         if (is_test && isnan(value)) continue;
         x[n] = (double)row->step + 1.0;
-        y[n++] = is_test ? PERCENT * value : value;
+        y[n++] = factor * value;
     }
     c->line.x = x;
     c->line.y = y;
@@ -112,9 +113,13 @@ static void draw(hu_page *page, const hu_report *report, const hu_column *column
     hu_legend_item item[MAX_LINES];
     size_t count = 0, points = 0, most = 0;
     hu_status st = HU_OK;
+    char text[HU_METRIC_TEXT_BYTES], heading[sizeof text + 8], title[sizeof text + 8];
+    snprintf(heading, sizeof heading, "Test %s", hu_metric_words(report->metric, text));
+    snprintf(title, sizeof title, "test %s", hu_metric_axis(report->metric, text));
     for (size_t i = 0; i < report->count && count < MAX_LINES && st == HU_OK; i++) {
         const hu_report_run *run = &report->run[i];
         if (!run->is_first || !run->history || run->history->metrics_count == 0) continue;
+        if (is_test && run->metric != report->metric) continue;
         st = make_curve(run, column, &all[count]);
         if (st == HU_OK && !is_test) st = add_skipped(run, &all[count]);
         line[count] = all[count].line;
@@ -124,12 +129,13 @@ static void draw(hu_page *page, const hu_report *report, const hu_column *column
         count++;
     }
     if (st == HU_OK && most > 1) {
-        hu_html_heading(page, column->curve);
+        hu_html_heading(page, is_test ? heading : column->curve);
         hu_legend_draw(page, item, count, HU_LEGEND_LINES);
         /* Short curves and test results as they are, long ones as a running mean. */
         double smooth = is_test || points / count < 60 ? 0.0 : 0.8;
         hu_chart_lines(page, line, count, smooth, is_test ? (double)NAN : top_of(all, count),
-                       "step", is_test ? "test accuracy, %" : column->name);
+                       "step", is_test ? title : column->name);
+        if (is_test) hu_report_left_out(page, report);
     }
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     for (size_t i = 0; i < count; i++) free_curve(&all[i]);

@@ -13,6 +13,7 @@
 #include "config/used.h"
 #include "journal/folder.h"
 #include "report/report.h"
+#include "task/task.h"
 
 enum { MAX_RUNS = 10000 };
 
@@ -70,6 +71,14 @@ static void read_files(hu_report_run *run) {
     if (run->history->histogram_count == 0) add_missing(run, "no histograms", "");
 }
 
+/* What the result names; of a training that has not ended, the first metric of its task. */
+static const hu_metric *metric_of(const hu_report_run *run) {
+    const hu_task *task;
+    if (run->result) return hu_result_metric_of(run->result).metric;
+    if (hu_task_find(text_of(run->config, "task.name", ""), &task) == HU_OK) return task->metric[0];
+    return run->history ? run->history->metric : hu_result_metric_of(NULL).metric;
+}
+
 /* Reads a run folder; files that are missing leave out their part of the page. */
 static hu_status add_run(hu_report *report, const char *folder) {
     hu_report_run *run = NULL;
@@ -78,6 +87,7 @@ static hu_status add_run(hu_report *report, const char *folder) {
     HU_TRY(hu_strdup(folder, &run->folder));
     HU_TRY(read_config(run));
     read_files(run);
+    run->metric = metric_of(run);
 done:
     return st;
 }
@@ -194,6 +204,7 @@ static bool same_settings(const hu_report_run *a, const hu_report_run *b) {
  * tell the runs apart. */
 void hu_report_number(hu_report *report) {
     report->precisions = report->families = 0;
+    report->metric = report->count ? report->run[0].metric : NULL;
     for (size_t i = 0; i < report->count; i++) {
         hu_report_run *run = &report->run[i];
         name_family(run);

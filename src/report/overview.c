@@ -1,4 +1,4 @@
-/* Accuracy against memory and against the share of low precision; the table of results. */
+/* The metric against memory and against the share of low precision; the table of results. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,14 +15,14 @@ static const double mib = 1024.0 * 1024.0;
 typedef struct summary {
     const hu_report_run *run; /* the first */
     int runs, done, diverged;
-    double accuracy, least, most, best, low_ratio, aggregate, memory, rss, rate, promoted, skipped,
-        loss;
+    double value, least, most, best; /* of the run's metric, not yet as printed */
+    double low_ratio, aggregate, memory, rss, rate, promoted, skipped, loss;
     bool is_front;
 } summary;
 
 static void add_run(const hu_report_run *run, summary *s) {
     const json_t *result = run->result;
-    double accuracy = 100.0 * hu_json_real(result, "test_accuracy");
+    hu_result_metric test = hu_result_metric_of(result);
     s->runs++;
     if (!result) return;
     s->memory = fmax(s->memory, hu_json_real(result, "ledger_bytes.total") / mib);
@@ -34,10 +34,10 @@ static void add_run(const hu_report_run *run, summary *s) {
     if (isnan(aggregate) && run->history && run->history->plan)
         aggregate = (double)run->history->plan->model_aggregate_bits;
     s->done++;
-    s->least = fmin(s->least, accuracy);
-    s->most = fmax(s->most, accuracy);
-    s->accuracy += accuracy;
-    s->best += 100.0 * hu_json_real(result, "best_accuracy");
+    s->least = fmin(s->least, test.last);
+    s->most = fmax(s->most, test.last);
+    s->value += test.last;
+    s->best += test.best;
     s->low_ratio += hu_json_real(result, "low_precision_ratio");
     s->aggregate += aggregate / 8.0 / mib;
     s->rss += hu_json_real(result, "peak_rss_bytes") / mib;
@@ -49,30 +49,30 @@ static void add_run(const hu_report_run *run, summary *s) {
 
 /* Sums become means over the runs that ended well; NaN where none did. */
 static void divide(summary *s) {
-    double *sums[] = {&s->accuracy, &s->best, &s->low_ratio, &s->aggregate, &s->rss,
-                      &s->rate,     &s->loss, &s->promoted,  &s->skipped};
+    double *sums[] = {&s->value, &s->best, &s->low_ratio, &s->aggregate, &s->rss,
+                      &s->rate,  &s->loss, &s->promoted,  &s->skipped};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         *sums[i] = s->done ? *sums[i] / s->done : (double)NAN;
 }
 
-/* A precision that diverged with any seed is on no front. */
-static bool is_sound(const summary *s) {
-    return s->done > 0 && s->done == s->runs && isfinite(s->accuracy) && isfinite(s->memory);
+/* A precision that diverged with any seed, or has another metric, is on no front. */
+static bool is_sound(const hu_metric *metric, const summary *s) {
+    bool is_whole = s->done > 0 && s->done == s->runs;
+    return is_whole && s->run->metric == metric && isfinite(s->value) && isfinite(s->memory);
 }
 
-/* Points that no other beats: at least as accurate with at most as much memory, and better in one.
- */
-static void mark_front(summary *all, int count) {
+/* As good with at most as much memory, and better in one. */
+static bool beats(const hu_metric *metric, const summary *a, const summary *b) {
+    if (hu_metric_is_better(metric, b->value, a->value) || a->memory > b->memory) return false;
+    return hu_metric_is_better(metric, a->value, b->value) || a->memory < b->memory;
+}
+
+static void mark_front(const hu_metric *metric, summary *all, int count) {
     for (int i = 0; i < count; i++) {
-        all[i].is_front = is_sound(&all[i]);
-        for (int k = 0; k < count; k++) {
-            const summary *other = &all[k];
-            if (!is_sound(other) || other->accuracy < all[i].accuracy ||
-                other->memory > all[i].memory)
-                continue;
-            if (other->accuracy > all[i].accuracy || other->memory < all[i].memory)
+        all[i].is_front = is_sound(metric, &all[i]);
+        for (int k = 0; k < count; k++)
+            if (is_sound(metric, &all[k]) && beats(metric, &all[k], &all[i]))
                 all[i].is_front = false;
-        }
     }
 }
 
@@ -89,7 +89,7 @@ static hu_status summarise(const hu_report *report, summary **all) {
         add_run(run, own);
     }
     for (int i = 0; i < report->precisions; i++) divide(&(*all)[i]);
-    mark_front(*all, report->precisions);
+    mark_front(report->metric, *all, report->precisions);
     return HU_OK;
 }
 
@@ -97,46 +97,61 @@ static const char *name_of(const summary *s) {
     return s->run->name;
 }
 
+/* Points are precisions that ended or diverged, and that have the metric of the picture. */
+static bool is_shown(const hu_report *report, const summary *s) {
+    return s->run->metric == report->metric && s->done + s->diverged > 0;
+}
+
 /* The tip of a point. */
 static void tell(const summary *s, double x, const char *what, char *tip, size_t capacity) {
+    char value[HU_METRIC_TEXT_BYTES], least[HU_METRIC_TEXT_BYTES], most[HU_METRIC_TEXT_BYTES];
+    const hu_metric *metric = s->run->metric;
+    hu_metric_text(metric, s->value, value);
     if (s->done == 0)
         snprintf(tip, capacity, "%.150s: diverged, %s %.4g", name_of(s), what, x);
     else if (s->done > 1)
-        snprintf(tip, capacity, "%.150s: %.2f %% (%.2f to %.2f, %d seeds), %s %.4g", name_of(s),
-                 s->accuracy, s->least, s->most, s->done, what, x);
+        snprintf(tip, capacity, "%.150s: %s (%s to %s, %d seeds), %s %.4g", name_of(s), value,
+                 hu_metric_number(metric, s->least, least), hu_metric_number(metric, s->most, most),
+                 s->done, what, x);
     else
-        snprintf(tip, capacity, "%.150s: %.2f %%, %s %.4g", name_of(s), s->accuracy, what, x);
+        snprintf(tip, capacity, "%.150s: %s, %s %.4g", name_of(s), value, what, x);
 }
 
 /* by_ratio: against the low-precision ratio, without a front. */
-static void draw_points(hu_page *page, const summary *all, int count, bool by_ratio) {
-    enum { TIP = 320 };
+static void draw_points(hu_page *page, const hu_report *report, const summary *all, bool by_ratio) {
+    enum { TIP = 480 };
+    const hu_metric *metric = report->metric;
+    char axis[HU_METRIC_TEXT_BYTES], title[sizeof axis + 8];
+    int count = report->precisions;
     hu_chart_point *point = NULL;
     char(*tips)[TIP] = NULL;
     size_t used = 0;
     hu_status st;
+    snprintf(title, sizeof title, "test %s", hu_metric_axis(metric, axis));
     HU_TRY(HU_NEW_ARRAY(&point, (size_t)count));
     HU_TRY(HU_NEW_ARRAY(&tips, (size_t)count));
     for (int i = 0; i < count; i++) {
         const summary *s = &all[i];
         double x = by_ratio ? s->low_ratio : s->memory;
         char *tip = tips[used];
-        if (!isfinite(x) || (s->done == 0 && s->diverged == 0)) continue;
+        if (!is_shown(report, s) || !isfinite(x)) continue;
+        bool has_range = s->done > 1;
         tell(s, x, by_ratio ? "low-precision ratio" : "MiB", tip, TIP);
-        point[used++] = (hu_chart_point){.label = name_of(s),
-                                         .tip = tip,
-                                         .x = x,
-                                         .y = s->accuracy,
-                                         .least = s->done > 1 ? s->least : (double)NAN,
-                                         .most = s->done > 1 ? s->most : (double)NAN,
-                                         .series = s->run->family_number,
-                                         .is_front = s->is_front && !by_ratio,
-                                         .is_absent = !isfinite(s->accuracy)};
+        point[used++] =
+            (hu_chart_point){.label = name_of(s),
+                             .tip = tip,
+                             .x = x,
+                             .y = metric->factor * s->value,
+                             .least = has_range ? metric->factor * s->least : (double)NAN,
+                             .most = has_range ? metric->factor * s->most : (double)NAN,
+                             .series = s->run->family_number,
+                             .is_front = s->is_front && !by_ratio,
+                             .is_absent = !isfinite(s->value)};
     }
     if (used > 0)
         hu_chart_points(page, point, used,
-                        by_ratio ? "mean low-precision ratio" : "memory of training, MiB",
-                        "test accuracy, %", by_ratio ? NULL : "front: nothing is better in both");
+                        by_ratio ? "mean low-precision ratio" : "memory of training, MiB", title,
+                        by_ratio ? NULL : "front: nothing is better in both");
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     hu_free(point);
@@ -149,7 +164,7 @@ static void draw_families(hu_page *page, const hu_report *report) {
     size_t count = 0;
     for (int f = 0; f < report->families && count < 64; f++)
         for (size_t i = 0; i < report->count; i++)
-            if (report->run[i].family_number == f) {
+            if (report->run[i].family_number == f && report->run[i].metric == report->metric) {
                 item[count++] = (hu_legend_item){report->run[i].family, f};
                 break;
             }
@@ -167,15 +182,29 @@ static void number_cell(hu_page *page, const char *format, double value) {
     hu_html_number(page, text);
 }
 
-static void put_row(hu_page *page, const summary *s) {
+/* Mean, range and best. Numbers of another metric than the titles' say what they are. */
+static void put_metric(hu_page *page, const hu_metric *metric, const summary *s) {
+    const hu_metric *own = s->run->metric;
+    char value[HU_METRIC_TEXT_BYTES], most[HU_METRIC_TEXT_BYTES], words[HU_METRIC_TEXT_BYTES];
+    char text[3 * HU_METRIC_TEXT_BYTES];
+    bool is_other = own != metric;
+    if (is_other)
+        snprintf(text, sizeof text, "%s %s", hu_metric_words(own, words),
+                 hu_metric_text(own, s->value, value));
+    hu_html_number(page, is_other ? text : hu_metric_number(own, s->value, value));
+    snprintf(text, sizeof text, "%s–%s", hu_metric_number(own, s->least, value),
+             hu_metric_number(own, s->most, most));
+    hu_html_number(page, s->done > 1 ? text : "-");
+    hu_html_number(page, is_other ? hu_metric_text(own, s->best, value)
+                                  : hu_metric_number(own, s->best, value));
+}
+
+static void put_row(hu_page *page, const hu_metric *metric, const summary *s) {
     char text[220];
     snprintf(text, sizeof text, "%.200s%s", name_of(s), s->is_front ? " *" : "");
     hu_html_row(page, s->is_front);
     hu_html_text(page, text);
-    number_cell(page, "2", s->accuracy);
-    snprintf(text, sizeof text, "%.2f–%.2f", s->least, s->most);
-    hu_html_number(page, s->done > 1 ? text : "-");
-    number_cell(page, "2", s->best);
+    put_metric(page, metric, s);
     number_cell(page, "3", s->low_ratio);
     number_cell(page, "1", s->aggregate);
     number_cell(page, "1", s->memory);
@@ -188,12 +217,16 @@ static void put_row(hu_page *page, const summary *s) {
     hu_html_row_end(page);
 }
 
-static void put_table(hu_page *page, const summary *all, int count) {
-    static const char *const titles[] = {"precision", "accuracy %", "range",   "best %",
-                                         "low ratio", "aggregate",  "memory",  "RSS",
-                                         "images/s",  "promoted",   "skipped", "ended"};
+static void put_table(hu_page *page, const hu_report *report, const summary *all) {
+    const hu_metric *metric = report->metric;
+    char words[HU_METRIC_TEXT_BYTES], value[2 * sizeof words], best[sizeof words];
+    snprintf(value, sizeof value, "%s%s", hu_metric_words(metric, words), metric->unit);
+    snprintf(best, sizeof best, "best%s", metric->unit);
+    const char *const titles[] = {"precision", value,       "range",   best,
+                                  "low ratio", "aggregate", "memory",  "RSS",
+                                  "images/s",  "promoted",  "skipped", "ended"};
     hu_html_table(page, titles, sizeof titles / sizeof *titles, 1);
-    for (int i = 0; i < count; i++) put_row(page, &all[i]);
+    for (int i = 0; i < report->precisions; i++) put_row(page, metric, &all[i]);
     hu_html_table_end(page);
 }
 
@@ -209,37 +242,48 @@ static void put_divergences(hu_page *page, const hu_report *report) {
     }
 }
 
+/* The pictures: against memory, and where anything is low, against the low-precision ratio. */
+static void put_pictures(hu_page *page, const hu_report *report, const summary *all) {
+    char heading[HU_METRIC_TEXT_BYTES], title[sizeof heading + 40];
+    double most = 0.0;
+    for (int i = 0; i < report->precisions; i++)
+        if (isfinite(all[i].low_ratio)) most = fmax(most, all[i].low_ratio);
+    hu_metric_heading(report->metric, heading);
+    snprintf(title, sizeof title, "%s against memory", heading);
+    hu_html_section(page, "pareto", title,
+                    "Memory is what training allocates: arena, masters and optimizer. Bars "
+                    "are the range over seeds.");
+    draw_families(page, report);
+    draw_points(page, report, all, false);
+    if (most > 0.0) {
+        snprintf(title, sizeof title, "%s against the low-precision ratio", heading);
+        hu_html_heading(page, title);
+        draw_points(page, report, all, true);
+    }
+    hu_report_left_out(page, report);
+    hu_html_section_end(page);
+}
+
 void hu_report_overview(hu_page *page, const hu_report *report) {
     summary *all;
+    char heading[HU_METRIC_TEXT_BYTES], lead[400];
     hu_status st = summarise(report, &all);
     if (st != HU_OK) {
         if (page->status == HU_OK) page->status = st;
         return;
     }
-    double most = 0.0;
     int points = 0;
-    for (int i = 0; i < report->precisions; i++) {
-        if (isfinite(all[i].low_ratio)) most = fmax(most, all[i].low_ratio);
-        points += isfinite(all[i].memory);
-    }
+    for (int i = 0; i < report->precisions; i++)
+        points += is_shown(report, &all[i]) && isfinite(all[i].memory);
     /* A front needs more than one point. */
-    if (points > 1) {
-        hu_html_section(page, "pareto", "Accuracy against memory",
-                        "Memory is what training allocates: arena, masters and optimizer. Bars "
-                        "are the range over seeds.");
-        draw_families(page, report);
-        draw_points(page, all, report->precisions, false);
-        if (most > 0.0) {
-            hu_html_heading(page, "Accuracy against the low-precision ratio");
-            draw_points(page, all, report->precisions, true);
-        }
-        hu_html_section_end(page);
-    }
-    hu_html_section(page, "results", "Results",
-                    "Accuracy is that of the last epoch, in the mean over the seeds that ended "
-                    "well. Aggregate (all tensors of a batch in their formats), memory and peak "
-                    "RSS are in MiB. * stands on the front.");
-    put_table(page, all, report->precisions);
+    if (points > 1) put_pictures(page, report, all);
+    snprintf(lead, sizeof lead,
+             "%s is that of the last epoch, in the mean over the seeds that ended well. Aggregate "
+             "(all tensors of a batch in their formats), memory and peak RSS are in MiB. * stands "
+             "on the front.",
+             hu_metric_heading(report->metric, heading));
+    hu_html_section(page, "results", "Results", lead);
+    put_table(page, report, all);
     put_divergences(page, report);
     hu_html_section_end(page);
     hu_free(all);

@@ -47,6 +47,24 @@ static hu_status make_html(const hu_report *report, const char *title, char **ht
     return hu_page_finish(&page, html);
 }
 
+void hu_report_left_out(hu_page *page, const hu_report *report) {
+    enum { TEXT_BYTES = 2000 };
+    char words[HU_METRIC_TEXT_BYTES], text[TEXT_BYTES];
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "Runs of another metric than %s are left out: ", hu_metric_words(report->metric, words));
+    int count = 0;
+    for (size_t i = 0; i < report->count && used < sizeof text; i++) {
+        const hu_report_run *run = &report->run[i];
+        if (run->metric == report->metric) continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s (%s)", count ? ", " : "",
+                                 run->label, hu_metric_words(run->metric, words));
+        count++;
+    }
+    if (used < sizeof text) snprintf(text + used, sizeof text - used, ".");
+    if (count > 0) hu_html_note(page, text);
+}
+
 /* Model and precision, or how many precisions there are. */
 static void title_of(const hu_report *report, char *text, size_t capacity) {
     const hu_report_run *run = &report->run[0];

@@ -4,6 +4,7 @@
 
 #include "base/keys.h"
 #include "journal/history.h"
+#include "journal/result.h"
 #include "show/json.h"
 #include "show/page.h"
 
@@ -15,11 +16,12 @@ typedef struct hu_report_run {
     char name[200];  /* the same without the seed */
     char family[96]; /* "demote+promote" of "demote:0.6+promote": one colour */
     int64_t seed;
-    int number;        /* of its precision among the report's */
-    int family_number; /* of its family */
-    bool is_first;     /* of the seeds of its precision */
-    hu_keys *config;   /* resolved */
-    json_t *result;    /* NULL: not ended, or of an older version */
+    int number;              /* of its precision among the report's */
+    int family_number;       /* of its family */
+    bool is_first;           /* of the seeds of its precision */
+    hu_keys *config;         /* resolved */
+    json_t *result;          /* NULL: not ended, or of an older version */
+    const hu_metric *metric; /* of its results */
     hu_history *history;
     char missing[1024]; /* what the folder lacks; "": nothing */
 } hu_report_run;
@@ -29,6 +31,7 @@ typedef struct hu_report {
     hu_report_run *run;
     size_t count, capacity;
     int precisions, families;
+    const hu_metric *metric; /* of the first run: pictures show the runs that share it */
 } hu_report;
 
 /* Adds a run folder, or all runs of the folder of a comparison or a demo. HU_ERR_MISSING if it is
@@ -66,6 +69,9 @@ void hu_report_losses(hu_page *page, const hu_report *report);
 void hu_report_groups(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
 void hu_report_settings(hu_page *page, const hu_report *report);
+
+/* A note that names the runs whose metric a picture leaves out; nothing where there are none. */
+void hu_report_left_out(hu_page *page, const hu_report *report);
 
 /* Bits of a number in a format as the files name it; 32 for float32, 0 if it is not known. */
 double hu_report_bits(const char *format);
