@@ -28,7 +28,7 @@ enum { VERB_COUNT = sizeof verbs / sizeof *verbs, NEAREST_BYTES = 256 };
 /* What `halfulp` alone says: the verbs. */
 static void print_short_help(void) {
     puts("halfulp " HALFULP_VERSION ": trains neural networks in number formats that no hardware "
-         "need have\n\nusage: halfulp VERB [key=value ...] [--json]\n\nverbs:");
+         "has yet\n\nusage: halfulp VERB [key=value ...] [--json]\n\nverbs:");
     for (size_t i = 0; i < VERB_COUNT; i++) printf("  %-10s %s\n", verbs[i]->name, verbs[i]->help);
     puts("\nhalfulp VERB --help says more about a verb, halfulp --help lists keys, models, data "
          "sets.");
