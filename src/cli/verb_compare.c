@@ -42,6 +42,7 @@ done:
     return st;
 }
 
+/* Whether a file is a plan; its contents are read by the training itself. */
 static hu_status check_plan(const char *path) {
     hu_keys *plan;
     hu_status st = hu_plan_read(path, &plan);
@@ -65,6 +66,7 @@ static hu_status check_precisions(const hu_keys *list) {
     return st;
 }
 
+/* A row: its folder is named by precision and seed, with other characters as '_'. */
 static hu_status make_job(const hu_compare *compare, const char *precision, const char *seed,
                           hu_job *job) {
     char name[200];

@@ -36,6 +36,7 @@ static const struct {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
+/* What a row needs when its trainer is gone. */
 typedef struct demo_row {
     hu_session_result result;
     hu_ledger ledger;
@@ -66,6 +67,7 @@ static double share(uint64_t part, uint64_t whole) {
     return whole ? (double)part / (double)whole : 0.0;
 }
 
+/* Trains one row in a folder of its own, and keeps what the table says of it. */
 static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, const char *folder,
                          demo_row *row) {
     hu_status st = HU_OK;
@@ -90,6 +92,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     row->underflow = share(progress->underflow, progress->elements);
     row->skipped = hu_trainer_scaler(session.trainer)->skipped;
     row->hash = hu_trainer_weights_hash(session.trainer);
+    /* The planned bytes against the allocator's, before anything is freed. */
     HU_TRY(hu_ledger_check(&row->ledger, &session.before));
 done:
     hu_session_close(&session);
@@ -114,6 +117,7 @@ done:
     return st;
 }
 
+/* One row of the table; accuracy beside that of the first row. */
 static hu_status add_cells(hu_table *table, int r, const demo_row *row, const demo_row *fp32) {
     hu_status st = HU_OK;
     HU_TRY(hu_table_cell(table, "%s", rows[r].label));

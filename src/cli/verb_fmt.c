@@ -110,6 +110,7 @@ done:
     return st;
 }
 
+/* All named formats, then the block formats. */
 static hu_status print_list(void) {
     static const char *const titles[] = {"name", "bits", "exp", "man",      "bias", "specials",
                                          "sub",  "ovf",  "max", "smallest", "what"};
@@ -159,6 +160,7 @@ static hu_status bad_line(uint64_t line, const char *text, const char *expected)
                    text, expected);
 }
 
+/* A number as C writes it; hexadecimal ones are exact. */
 static hu_status read_number(const char *text, uint64_t line, float *value) {
     char *end;
     *value = strtof(text, &end);
@@ -167,6 +169,7 @@ static hu_status read_number(const char *text, uint64_t line, float *value) {
     return HU_OK;
 }
 
+/* Nine digits give every float32 back. */
 static void write_number(float value) {
     if (isnan(value))
         puts("nan");
@@ -174,6 +177,7 @@ static void write_number(float value) {
         printf("%.9g\n", (double)value);
 }
 
+/* As many hexadecimal digits as the format's bits need. */
 static hu_status write_code(const stream_job *job, uint64_t line, float value) {
     uint32_t code;
     hu_status st = hu_format_encode(&job->format, value, &code);
@@ -182,6 +186,7 @@ static hu_status write_code(const stream_job *job, uint64_t line, float value) {
     return HU_OK;
 }
 
+/* A code to its number; codes beyond the format's bits are errors. */
 static hu_status decode_line(const stream_job *job, uint64_t line, const char *text) {
     char *end;
     errno = 0;
@@ -195,6 +200,7 @@ static hu_status decode_line(const stream_job *job, uint64_t line, const char *t
     return HU_OK;
 }
 
+/* One line of stdin: a code, or a number that is rounded and maybe encoded. */
 static hu_status treat_line(const stream_job *job, uint64_t line, const char *text) {
     if (job->is_decoding) return decode_line(job, line, text);
     float value;
@@ -216,6 +222,7 @@ static char *trimmed(char *line) {
     return line + strspn(line, " \t");
 }
 
+/* Line by line: the first bad one ends the stream, with its number in the message. */
 static hu_status treat_stream(const stream_job *job) {
     char buffer[LINE_BYTES];
     for (uint64_t line = 1; fgets(buffer, sizeof buffer, stdin); line++) {
@@ -228,6 +235,7 @@ static hu_status treat_stream(const stream_job *job) {
     return HU_OK;
 }
 
+/* What the flags ask for; --decode stands alone. */
 static hu_status run_stream(const hu_config *config, const hu_format *format) {
     const char *mode = NULL;
     stream_job job = {.format = *format, .rounding = HU_ROUND_NEAREST_EVEN};
@@ -245,6 +253,7 @@ done:
     return st;
 }
 
+/* Combinations that make no sense are refused before anything is printed. */
 static hu_status run_fmt(hu_config *config, int *exit_code) {
     (void)exit_code;
     bool as_json = hu_config_flag(config, "json", NULL);

@@ -223,6 +223,7 @@ static void print_phases(const planning *plan) {
     puts("; formats, bits and groups above are those of the first");
 }
 
+/* Head, layers, what the words of the table mean, groups, phases, memory. */
 static hu_status print_text(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision;
@@ -256,6 +257,7 @@ done:
     return st;
 }
 
+/* Frees what the plans left. */
 static void forget(planning *plan) {
     for (int s = 0; s < STORAGES; s++) json_decref(plan->ledger[s]);
     json_decref(plan->layers);

@@ -102,6 +102,7 @@ static hu_status write_text(hu_byte_writer *out, const char *text) {
     return hu_write_bytes(out, text, strlen(text));
 }
 
+/* CSV: the sample's number, then the task's columns with as many digits as give float32 back. */
 static hu_status write_rows(const answers *made) {
     int columns = hu_task_column_count(made->task);
     hu_byte_writer out = {0};
@@ -128,11 +129,13 @@ done:
     return st;
 }
 
+/* Numbers that the task calls whole (a class) are integers of JSON. */
 static json_t *cell_json(const answers *made, int column, double value) {
     bool is_whole = made->task->column[column].is_whole;
     return is_whole ? json_integer((json_int_t)value) : hu_json_number(value);
 }
 
+/* An object for each sample, with the columns by their titles. */
 static json_t *rows_json(const answers *made) {
     json_t *rows = json_array();
     for (int64_t i = 0; rows && i < made->count; i++) {

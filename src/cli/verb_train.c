@@ -15,6 +15,7 @@
 
 static const char *const json_flag[] = {"json", NULL};
 
+/* The task's first metric, the loss, the speed, and the hash by which equal weights are known. */
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
@@ -30,6 +31,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
            (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);
 }
 
+/* A training that diverged has a result, and still ends with exit code 4. */
 static hu_status report(const hu_session *session, const hu_session_result *result, bool as_json) {
     hu_status st = HU_OK;
     if (as_json)
@@ -40,6 +42,7 @@ static hu_status report(const hu_session *session, const hu_session_result *resu
     return st;
 }
 
+/* train and resume: open, run, write the result, draw the page. */
 static hu_status run_session(hu_config *config, const char *directory, bool resume) {
     hu_status st = HU_OK;
     hu_dataset *dataset = NULL;
@@ -53,6 +56,7 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     HU_TRY(hu_session_open(config, dataset, directory, resume, &listener, &session));
     session.interrupted = flag;
     st = hu_session_run(&session, &result);
+    /* The open line of progress ends before anything else is printed, failures too. */
     hu_progress_end();
     HU_TRY(st);
     HU_TRY(hu_session_write_result(&session, &result));
@@ -80,6 +84,7 @@ static hu_status run_train(hu_config *config, int *exit_code) {
     return st == HU_OK ? run_session(config, directory, false) : st;
 }
 
+/* The run's own configuration, with what the command gives beside it. */
 static hu_status run_resume(hu_config *config, int *exit_code) {
     const char *directory = hu_config_subject(config, 0);
     (void)exit_code;

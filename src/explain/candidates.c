@@ -1,3 +1,4 @@
+/* explain/candidates.c - a list of formats; commas within parentheses are a format's own. */
 #include "explain/candidates.h"
 
 #include <stdio.h>
@@ -5,6 +6,7 @@
 
 #include "base/error.h"
 
+/* One format of the list, without the blanks around it. */
 static hu_status add(const char *text, size_t length, hu_candidates *candidates) {
     while (length > 0 && *text == ' ') text++, length--;
     while (length > 0 && text[length - 1] == ' ') length--;

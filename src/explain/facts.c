@@ -1,3 +1,5 @@
+/* explain/facts.c - what `why` says of a tensor: its maker, its counts, formats that would hold it.
+ */
 #include "explain/facts.h"
 
 #include <stdio.h>
@@ -11,6 +13,7 @@ const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {
     return text;
 }
 
+/* Adds "separator name (op)" and returns the bytes used, which stay below capacity. */
 static size_t append(char *text, size_t capacity, size_t used, const char *separator,
                      const hu_node *node) {
     if (used >= capacity) return used;
@@ -60,6 +63,8 @@ static const hu_event_record *event_of(const hu_explaining *x, const hu_death *d
     return NULL;
 }
 
+/* The record of the step has all counts, over several steps perhaps; an event has one count of
+ * exactly its step, which wins. */
 hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, const char **format) {
     hu_condition condition = hu_why_condition(&x->why, death->place, death->step);
     const hu_event_record *event = event_of(x, death);
@@ -97,6 +102,7 @@ hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int can
     const hu_exponents *exponents = hu_why_exponents(&x->why, place, step, &recorded);
     hu_condition condition = hu_why_condition(&x->why, place, step);
     const hu_format_limits limits = hu_format_limits_of(format);
+    /* A histogram of that very step tells shares. Without one the range of exponents decides. */
     if (exponents && (recorded == step || !condition.record)) {
         fit.has_shares = true;
         fit.lost = hu_exponents_lost(exponents, format, 0);
@@ -119,6 +125,8 @@ int64_t hu_fact_last_step(const hu_explaining *x) {
     return last;
 }
 
+/* Binades between the largest number and the largest of its format. Scaled formats move along, so
+ * they have no such distance. */
 static void compare_overflow(const hu_explaining *x, const hu_tensor_record *record, int64_t step,
                              hu_closest *closest) {
     hu_quantizer quantizer;
@@ -134,6 +142,7 @@ static void compare_overflow(const hu_explaining *x, const hu_tensor_record *rec
     closest->overflow_step = step;
 }
 
+/* Over all records of steps that were taken. */
 hu_closest hu_fact_closest(const hu_explaining *x) {
     hu_closest closest = {.underflow_share = 0.0};
     for (size_t r = 0; r < x->run.history->numerics_count; r++) {
@@ -156,10 +165,12 @@ hu_closest hu_fact_closest(const hu_explaining *x) {
 
 /* ---- JSON ---- */
 
+/* Null where there is no nonzero finite number. */
 static json_t *exponent_json(int32_t exponent) {
     return exponent == HU_NO_EXPONENT ? json_null() : json_integer(exponent);
 }
 
+/* State and counts of a tensor in a step. one_step: the record holds this step alone. */
 static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t step) {
     char name[HU_TENSOR_NAME_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
@@ -183,6 +194,7 @@ static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t st
     return object;
 }
 
+/* The tensors that a tensor is made of; sums that were not counted are left out. */
 static json_t *sources_json(const hu_explaining *x, uint32_t place, int64_t step) {
     enum { ROOM = 64 };
     uint32_t source[ROOM], count = hu_walk_sources(&x->run.walk, place, ROOM, source);
@@ -195,6 +207,7 @@ static json_t *sources_json(const hu_explaining *x, uint32_t place, int64_t step
     return list;
 }
 
+/* Each candidate format: whether it holds the numbers, and the shares that it would lose. */
 static json_t *fits_json(const hu_explaining *x, uint32_t place, int64_t step) {
     json_t *list = json_array();
     for (int f = 0; f < x->run.candidates.count; f++) {
@@ -216,6 +229,7 @@ static const char *cause_name(hu_death_cause cause) {
     return names[cause];
 }
 
+/* One death with all that is known of it; null: there is none. */
 static json_t *death_json(const hu_explaining *x, const hu_death *death) {
     char name[HU_TENSOR_NAME_BYTES], maker[512];
     const char *format;
@@ -249,6 +263,7 @@ static json_t *closest_json(const hu_explaining *x) {
         "underflow_step", (json_int_t)c.underflow_step);
 }
 
+/* Every event that is a death, in the order of the file. */
 static json_t *events_json(const hu_explaining *x) {
     json_t *list = json_array();
     hu_death death;
@@ -264,6 +279,7 @@ static json_t *events_json(const hu_explaining *x) {
     return list;
 }
 
+/* The tensor that the user named, alive or dead. */
 static json_t *asked_json(const hu_explaining *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
     json_t *object = condition_json(x, place, step);

@@ -1,3 +1,5 @@
+/* explain/range.c - the tables of the range study (Popescu et al.): subnormal shares of each
+ * layer's input, weight and gradient, and exponents by kind of tensor. */
 #include "explain/range.h"
 
 #include <math.h>
@@ -10,12 +12,14 @@
 
 /* ---- layers ---- */
 
+/* Layers of the study are those with a weight of two extents or more. */
 static bool is_product(const hu_graph *graph, const hu_node *node) {
     for (int j = 0; j < node->n_params; j++)
         if (graph->value[node->param[j]].shape.rank > 1) return true;
     return false;
 }
 
+/* The names under which the journal counts the three tensors of a layer. */
 static void fill_layer(const hu_graph *graph, const hu_node *node, hu_range_layer *layer) {
     hu_tensor input = {HU_TENSOR_VALUE, node->in[0]};
     hu_tensor gradient = {HU_TENSOR_GRADIENT, node->out[0]};

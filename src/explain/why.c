@@ -1,3 +1,6 @@
+/* explain/why.c - where numbers died. A tensor is dead in a step in which it had infinities or
+ * NaNs, or lost much to rounding; the first death in time, then in the order of computation, is the
+ * one that is explained. */
 #include "explain/why.h"
 
 #include <string.h>
@@ -14,6 +17,7 @@ const char *hu_death_kind_name(hu_death_kind kind) {
 
 /* ---- names ---- */
 
+/* What each format of the journal does to numbers that are too large. */
 static hu_status read_formats(hu_why *why) {
     const hu_names *formats = &why->history->formats;
     for (uint32_t i = 0; i < formats->count; i++) {
@@ -28,6 +32,7 @@ static hu_status read_formats(hu_why *why) {
     return HU_OK;
 }
 
+/* Places of the walk (the order of computation) and names of the journal, both ways. */
 static void find_names(hu_why *why) {
     char name[HU_TENSOR_NAME_BYTES];
     for (uint32_t t = 0; t < why->history->tensors.count; t++) why->place[t] = HU_NONE;
@@ -81,6 +86,7 @@ static hu_death_kind kind_of_loss(const hu_why *why, uint32_t place,
     return c->elements && c->zero == c->elements ? HU_DEATH_ZERO : HU_DEATH_NONE;
 }
 
+/* A tensor's counts in a row, NULL if the row has none. */
 static const hu_tensor_record *record_in(const hu_numerics_record *row, uint32_t tensor) {
     for (uint32_t i = 0; i < row->tensor_count; i++)
         if (row->tensor[i].tensor == tensor) return &row->tensor[i];
@@ -96,6 +102,7 @@ static const hu_numerics_record *row_of(const hu_history *history, int64_t step)
     return NULL;
 }
 
+/* Non-finite numbers first: they are worse than lost ones. */
 hu_condition hu_why_condition(const hu_why *why, uint32_t place, int64_t step) {
     const hu_numerics_record *row = row_of(why->history, step);
     hu_condition condition = {HU_DEATH_NONE, step, NULL};
@@ -120,6 +127,9 @@ static bool is_dead_by(const hu_why *why, uint32_t place, int64_t step) {
     return false;
 }
 
+/* Inherited if anything it is made of was dead; made here if all of it was counted and alive;
+ * unknown if something was not counted. Labels and sums are not counted and do not make it unknown.
+ */
 hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step) {
     enum { ROOM = 64 };
     uint32_t source[ROOM];
@@ -139,6 +149,7 @@ hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step) {
     return cause;
 }
 
+/* The latest histogram at or before the step. */
 const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t step,
                                      int64_t *recorded) {
     const hu_exponents *found = NULL;
@@ -155,6 +166,7 @@ const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t 
 
 /* ---- deaths ---- */
 
+/* The kind of an event by its word; HU_DEATH_NONE for events that are no deaths. */
 static hu_death_kind kind_named(const char *name) {
     for (int kind = HU_DEATH_NAN; kind <= HU_DEATH_UPDATE; kind++)
         if (strcmp(name, hu_death_kind_name((hu_death_kind)kind)) == 0) return (hu_death_kind)kind;
@@ -197,6 +209,7 @@ bool hu_why_is_death(const hu_why *why, const hu_event_record *event, hu_death *
     }
 }
 
+/* Earlier in time, then in the order of computation; no death comes last. */
 static bool is_before(const hu_death *a, const hu_death *b) {
     if (b->kind == HU_DEATH_NONE || a->step != b->step)
         return b->kind == HU_DEATH_NONE || a->step < b->step;
@@ -273,6 +286,8 @@ static hu_death end_of(const hu_why *why) {
     return death;
 }
 
+/* A run that diverged is explained by its end, unless something was lost heavily before: then by
+ * that, and the end is told after it. */
 static void find_death(hu_why *why) {
     hu_death end = end_of(why), first = first_death(why, end.kind != HU_DEATH_NONE);
     why->verdict = end.kind != HU_DEATH_NONE ? HU_VERDICT_DIVERGED : HU_VERDICT_FINE;

@@ -1,3 +1,5 @@
+/* session/assumed.c - data for plans and benchmarks that were not given any: extents by the model,
+ * ten classes, and the synthetic glyphs as pixels. */
 #include "session/assumed.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* session/data.c - the data set that the keys data.* describe. */
 #include "session/data.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@ static hu_status read_part(hu_config *config, hu_image_choice *choice) {
     return HU_OK;
 }
 
+/* Which images of a folder, and in which size; other data sets leave these alone. */
 static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
     int64_t seed;
@@ -44,6 +46,7 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
     HU_TRY(hu_config_text(config, "data.name", &name));
     HU_TRY(hu_config_i64(config, "data.limit", &limits.train));
     HU_TRY(hu_config_i64(config, "data.test_limit", &limits.test));
+    /* Only a default gives way; a data set that was asked for and is not there is an error. */
     if (!hu_config_given(config, "data.name") && !hu_dataset_available(name)) {
         hu_listener_tell(listener,
                          "data set %s is not installed (Debian: dataset-fashion-mnist); "

@@ -1,3 +1,4 @@
+/* session/initial.c - where a training begins that does not begin with drawn weights. */
 #include "session/initial.h"
 
 #include <stdio.h>

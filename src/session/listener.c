@@ -1,3 +1,4 @@
+/* session/listener.c - messages of the library, which never prints. */
 #include "session/listener.h"
 
 #include <stdarg.h>

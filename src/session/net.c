@@ -34,6 +34,7 @@ void hu_net_free(hu_net *net) {
     hu_free(net);
 }
 
+/* A graph that failed half-way has values that nothing made: it can only be freed. */
 static hu_status check(const hu_net *net) {
     return net->is_broken ? hu_fail(HU_ERR_ARGUMENT, "a declaration of this network has failed")
                           : HU_OK;
@@ -49,6 +50,7 @@ hu_status hu_net_input(hu_net *net, const char *name, const hu_shape *sample, hu
     return st;
 }
 
+/* Losses are the task's to add, so they are no operations here. */
 static hu_status find_op(const char *name, const hu_op **op) {
     const char *names[256];
     char nearest[NEAREST_BYTES];

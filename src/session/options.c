@@ -1,3 +1,6 @@
+/* session/options.c - from the keys of a configuration to the options of a trainer. Values that the
+ * user left open are set by the recipe, the model or the precision, in the order of
+ * hu_options_train, and are then in the resolved configuration like all others. */
 #include "session/options.h"
 
 #include <math.h>
@@ -47,6 +50,7 @@ done:
     return st;
 }
 
+/* Every key of optimizer.*, whether or not this optimizer reads it. */
 static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
     const char *name;
@@ -65,6 +69,7 @@ done:
     return st;
 }
 
+/* Lists are texts in the configuration; train/schedule.c reads them. */
 static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     hu_status st = HU_OK;
     const char *kind, *unit;
@@ -88,6 +93,8 @@ done:
     return st;
 }
 
+/* What the precision asks for where scaler.name is auto. Intervals count good steps; Lee et al.'s
+ * precisions take an epoch. */
 static hu_status read_scaler(hu_config *config, const hu_precision *precision,
                              int64_t steps_per_epoch, hu_loss_scale_options *scaler) {
     hu_status st = HU_OK;
@@ -119,6 +126,7 @@ static hu_status read_scaler(hu_config *config, const hu_precision *precision,
                                 .backoff = (float)backoff,
                                 .interval = (int32_t)interval,
                                 .min = (float)least,
+                                /* The default bound is no bound. */
                                 .max = most > 3.3e38 ? 0.0f : (float)most,
                                 .max_consecutive_skips = (int32_t)stop_after};
 done:
@@ -137,6 +145,7 @@ done:
     return st;
 }
 
+/* Masters or rounded copies, as the precision's own study evaluates. */
 static hu_status read_eval_weights(hu_config *config, const hu_precision *precision,
                                    bool *masters) {
     const char *name;
@@ -154,6 +163,8 @@ static int64_t usual_chunk(int64_t batch) {
     return batch < USUAL_CHUNK ? batch : USUAL_CHUNK;
 }
 
+/* Threads and chunks are set before they are read, so that the resolved configuration holds them.
+ */
 static hu_status read_run(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
     const char *storage, *products;
@@ -223,6 +234,8 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     hu_status st = HU_OK;
     *options = (hu_train_options){0};
     *precision = (hu_precision){0};
+    /* The recipe first: it knows the batch, which decides the steps of an epoch, which decide the
+     * rest. */
     HU_TRY(hu_recipe_apply(config));
     HU_TRY(hu_config_text(config, "model.name", &options->model));
     HU_TRY(hu_config_f64(config, "model.width", &options->width));
@@ -244,6 +257,7 @@ done:
     return st;
 }
 
+/* Only what the user gave: a copy resolves its own open values. */
 hu_status hu_options_given(const hu_config *config, hu_keys *given) {
     for (size_t i = 0; i < hu_config_key_count; i++) {
         const char *name = hu_config_keys[i].name;

@@ -1,3 +1,6 @@
+/* session/precision.c - from the keys precision.* and accumulator.* to their records. Words that
+ * nothing would read are errors: a list of low tensors without "listed", tensors without
+ * "resolved". */
 #include "session/precision.h"
 
 #include <stdio.h>
@@ -37,10 +40,12 @@ done:
     return st;
 }
 
+/* Whether the assignment takes its low tensors from a list. */
 static bool is_listed(const hu_precision *precision) {
     return precision->assignment.kind == &hu_assignment_listed;
 }
 
+/* precision.low_tensors, for the assignment that reads it. */
 static hu_status read_listed(const hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     const hu_keys *list;
@@ -65,6 +70,7 @@ static hu_status check_listed(const hu_config *config, const hu_precision *preci
                    hu_keys_count(list), precision->name);
 }
 
+/* The rounding mode of all tensors first: a rule that names one keeps it. */
 static hu_status read_rules(const hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     const char *rounding;
@@ -140,6 +146,7 @@ done:
     return st;
 }
 
+/* One precision, or several that follow each other by epoch, in either of two spellings. */
 static hu_status read_precision(hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     const char *name;
@@ -159,6 +166,7 @@ done:
     return st;
 }
 
+/* The accumulator of all products, then the rules in their order, later ones winning. */
 static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulators) {
     hu_status st = HU_OK;
     const char *name, *word;

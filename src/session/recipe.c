@@ -1,3 +1,4 @@
+/* session/recipe.c - defaults by model and data. */
 #include "session/recipe.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* session/saved_run.c - a run folder opened again: its configuration, and a trainer with its
+ * weights. */
 #include "session/saved_run.h"
 
 #include <stdio.h>
@@ -9,6 +11,7 @@
 #include "session/data.h"
 #include "session/options.h"
 
+/* model.init is part of what the run is: another file would be another run. */
 static hu_status check_init(const hu_keys *saved, const hu_keys *given) {
     const hu_keys *now = hu_keys_find(given, "model.init");
     const hu_keys *first = hu_keys_find(saved, "model.init");

@@ -1,3 +1,5 @@
+/* session/session.c - one training from a configuration to its folder: opened, run step by step,
+ * closed. What a user sees goes through the listener. */
 #include "session/session.h"
 
 #include <math.h>
@@ -109,6 +111,8 @@ static hu_status make_graph(const hu_session *session, char **text) {
                         text);
 }
 
+/* A new folder, or the one that is gone on with from its newest checkpoint. Plan and graph are
+ * written again: they are this program's. */
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
     hu_status st = HU_OK;
     void *record = NULL;
@@ -154,6 +158,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                          "batch %lld is larger than the %lld training samples: a step takes all",
                          (long long)options.batch, (long long)dataset->train.count);
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
+    /* Planned bytes against allocated ones, before the first step. */
     HU_TRY(hu_ledger_check(&ledger, &session->before));
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
@@ -172,10 +177,12 @@ void hu_session_close(hu_session *session) {
     *session = (hu_session){0};
 }
 
+/* every = 0: never. */
 static bool is_multiple(int64_t step, int64_t every) {
     return every > 0 && step % every == 0;
 }
 
+/* At the end of every eval.every-th epoch, and of the training. */
 static bool is_evaluated(const hu_session *session) {
     int64_t step = hu_trainer_progress(session->trainer)->step;
     int64_t every = session->eval_every * hu_trainer_steps_per_epoch(session->trainer);
@@ -193,6 +200,7 @@ static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, 
     return HU_OK;
 }
 
+/* Samples per second of training, without evaluations. */
 static double rate_of(const hu_session *session) {
     return session->train_seconds > 0.0 ? (double)session->train_samples / session->train_seconds
                                         : 0.0;
@@ -228,6 +236,7 @@ done:
     return st;
 }
 
+/* News for the listener, if there is one. */
 static void tell_step(const hu_session *session, const hu_step_report *report) {
     const hu_listener *listener = session->listener;
     hu_step_news news = {report, hu_trainer_task(session->trainer)->metric[0], session->steps,
@@ -235,6 +244,8 @@ static void tell_step(const hu_session *session, const hu_step_report *report) {
     if (listener && listener->on_step) listener->on_step(listener->context, &news);
 }
 
+/* A step that ends the run is a result, not a failure: its row and its numbers are written, and the
+ * reason is kept. */
 static hu_status one_step(hu_session *session, hu_session_result *result) {
     hu_step_report report;
     double start = hu_seconds_now();
@@ -254,6 +265,7 @@ static hu_status one_step(hu_session *session, hu_session_result *result) {
     return st;
 }
 
+/* The flag is set by a signal handler; it is looked at between steps. */
 static bool is_interrupted(const hu_session *session) {
     return session->interrupted && *session->interrupted;
 }
@@ -264,6 +276,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
     *result = (hu_session_result){
         .train_loss = NAN, .test_loss = NAN, .test = {.metric = metric, .last = NAN, .best = NAN}};
+    /* Nothing is left to train: a run of no steps is evaluated once. */
     if (progress->step >= session->steps && progress->last_metric_step < 0) {
         double test;
         HU_TRY(maybe_evaluate(session, result, &test));

@@ -19,6 +19,7 @@
 
 enum { NEAREST_BYTES = 256 };
 
+/* One training of a program's own. It has no folder: what is kept is up to the program. */
 struct hu_training {
     hu_config *config;
     hu_dataset *opened; /* NULL: the caller's */
@@ -51,6 +52,7 @@ static hu_status make_words(const hu_setting *settings, size_t count, char ***wo
     return HU_OK;
 }
 
+/* Settings go the way of words of the command line: the same keys, short forms and errors. */
 static hu_status read_settings(const hu_setting *settings, size_t count, hu_config **config) {
     static const char *const no_flags[] = {NULL};
     hu_status st = HU_OK;
@@ -77,6 +79,7 @@ done:
     return st;
 }
 
+/* The order of `halfulp train`: data, options, trainer, first weights. */
 static hu_status open_training(hu_training *t, const hu_net *net, const hu_dataset *data) {
     hu_status st = HU_OK;
     hu_train_options options;
@@ -128,6 +131,7 @@ static void give(const void *made, size_t bytes, void *asked, size_t size) {
     memcpy((char *)asked + sizeof size, (const char *)made + sizeof size, wanted - sizeof size);
 }
 
+/* The public result of a step. Texts are borrowed until the next step. */
 static hu_step step_of(const hu_step_report *report) {
     return (hu_step){.step = report->step,
                      .epoch = report->epoch,
@@ -145,6 +149,8 @@ static hu_step step_of(const hu_step_report *report) {
 
 hu_status hu_training_next(hu_training *training, hu_step *step) {
     hu_step_report report;
+    /* The caller's struct says how large it is, so that programs built with an older header go on
+     * working. */
     if (step->size < sizeof step->size)
         return hu_fail(HU_ERR_ARGUMENT, "hu_step: its size is %zu, expected sizeof(hu_step)",
                        step->size);
@@ -182,10 +188,12 @@ static hu_status unknown(const char *what, const char *name, const char **names,
     return hu_fail(HU_ERR_UNKNOWN, "unknown %s '%.100s', nearest: %s", what, name, nearest);
 }
 
+/* What a training changes and a checkpoint keeps: parameters and running statistics. */
 static bool is_weight(const hu_value_info *value) {
     return value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
 }
 
+/* HU_ERR_UNKNOWN with the nearest of the weights. */
 static hu_status unknown_weight(const hu_graph *graph, const char *name) {
     void *block;
     size_t count = 0;
@@ -199,6 +207,7 @@ static hu_status unknown_weight(const hu_graph *graph, const char *name) {
     return st;
 }
 
+/* The master of a weight, [elements]. */
 static hu_status find_weight(const hu_training *training, const char *name, float **numbers,
                              size_t *count) {
     const hu_graph *graph = hu_trainer_graph(training->trainer);
@@ -231,6 +240,7 @@ hu_status hu_training_write(hu_training *training, const char *name, const float
     return HU_OK;
 }
 
+/* The same for tensors that are rounded, gradients too. */
 static hu_status unknown_tensor(const hu_training *training, const char *name) {
     const hu_walk *walk = &training->walk;
     hu_status st = HU_OK;

@@ -1,3 +1,4 @@
+/* session/warnings.c - products that run in slow reference implementations. */
 #include "session/warnings.h"
 
 #include "layout/slow.h"
