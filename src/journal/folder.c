@@ -1,3 +1,5 @@
+/* journal/folder.c - the folder of a run: made, locked, opened again behind a checkpoint, closed.
+ */
 #include "journal/folder.h"
 
 #include <ctype.h>
@@ -41,6 +43,8 @@ done:
     return st;
 }
 
+/* The folder that the user named, or a new one below runs/, with a number where two begin in one
+ * second. */
 static hu_status make_directory(const char *directory, const hu_config *config, char **path) {
     hu_status st = HU_OK;
     char base[256], name[300];
@@ -63,6 +67,7 @@ done:
     return st;
 }
 
+/* A whole file, replaced at once: no reader sees half of it. */
 static hu_status write_text(const char *directory, const char *name, const char *text) {
     char *path = NULL;
     hu_status st = hu_path_join(directory, name, &path);
@@ -79,6 +84,7 @@ static hu_status write_config(const hu_run_folder *folder, const hu_config *conf
     return st;
 }
 
+/* env.json: what else could have an influence on speed, or on oneDNN's results. */
 static hu_status write_env(const hu_run_folder *folder) {
     char *line = NULL;
     const char *cap = getenv("HALFULP_MAX_ISA");
@@ -104,6 +110,7 @@ done:
     return st;
 }
 
+/* The lock is the descriptor's: it ends with the process, however that ends. */
 hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor) {
     *descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*descriptor < 0)
@@ -151,6 +158,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config,
                        "%s holds a run already; `halfulp resume %s` goes on with it, "
                        "run.dir=NEW makes another",
                        folder->path, folder->path));
+    /* Before the first step: what would fail after hours fails now. */
     HU_TRY(hu_checkpoint_probe(folder->checkpoints, state_bytes));
     HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));
@@ -197,6 +205,7 @@ done:
     return st;
 }
 
+/* A run that goes on has no result yet. */
 static hu_status drop_result(const char *directory) {
     char *path = NULL;
     hu_status st = hu_path_join(directory, "result.json", &path);
@@ -211,6 +220,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     hu_status st = HU_OK;
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(drop_result(directory));
+    /* Lines behind the checkpoint will be written again, by the same steps. */
     HU_TRY(trim_lines(directory, "metrics.csv", step));
     HU_TRY(trim_lines(directory, "metrics.jsonl", step));
     HU_TRY(trim_lines(directory, "numerics.jsonl", step));
@@ -267,6 +277,7 @@ hu_status hu_run_folder_events(hu_run_folder *folder, const hu_step_report *repo
     hu_status st = HU_OK;
     for (uint32_t first = 0, end; first < report->events && st == HU_OK; first = end) {
         const hu_adapt_event *event = &report->event[first];
+        /* Events of one adaptation that stand together become one line. */
         for (end = first; end < report->events && report->event[end].by == event->by;) end++;
         st = event->value == HU_NONE ? write_phase(folder, report->step, event)
                                      : write_events(folder, report->step, event, end - first, run);
@@ -278,6 +289,7 @@ hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, cons
     return write_text(folder->path, name, text);
 }
 
+/* Histograms only where the run has room for them; they go to TensorBoard as well. */
 hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const void *state,
                                size_t bytes) {
     hu_status st = HU_OK;
@@ -301,6 +313,7 @@ hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
     hu_checkpoint_writer *writer = NULL;
     HU_TRY(hu_checkpoint_begin(hu_trainer_progress(trainer)->step, &writer));
     HU_TRY(hu_trainer_save(trainer, writer));
+    /* The counts of steps that are in no row yet belong to the state. */
     hu_recorder_state(folder->numerics, &state, &bytes);
     HU_TRY(hu_checkpoint_add(writer, HU_RECORDER_SECTION, state, bytes));
     HU_TRY(hu_checkpoint_finish(writer, folder->checkpoints, folder->keep));

@@ -1,3 +1,5 @@
+/* journal/history_lines.c - lines of a run folder back into records. Everything is checked: a
+ * folder may be of another version, damaged, or not ours. */
 #include "journal/history_lines.h"
 
 #include <math.h>
@@ -22,6 +24,8 @@ static hu_status row_of(const hu_place *place, const json_t *rows, size_t index,
                    place->folder, place->file, place->line, what, index, found, columns);
 }
 
+/* A column that is a name: kept once, referred to by number. hint: the number that it probably has.
+ */
 static hu_status name_at(const hu_place *place, const json_t *row, size_t column, const char *what,
                          uint32_t hint, hu_names *names, uint32_t *number) {
     const char *text;
@@ -35,6 +39,8 @@ static hu_status make_array(size_t count, size_t bytes, void *array) {
 
 /* ---- metrics.jsonl ---- */
 
+/* One column of a metrics line by its row of the list (columns.h). Columns that older versions did
+ * not write may be missing. */
 static hu_status read_column(const hu_place *place, const json_t *line, const hu_column *column,
                              const hu_metric *metric, hu_metrics_record *record) {
     char title[HU_METRIC_KEY_BYTES];
@@ -72,6 +78,7 @@ done:
 
 /* ---- numerics.jsonl ---- */
 
+/* Null: no nonzero finite number. */
 static hu_status read_exponent(const hu_place *place, const json_t *value, const char *what,
                                int32_t *exponent) {
     int64_t whole;
@@ -108,6 +115,7 @@ done:
     return st;
 }
 
+/* Lines list tensors in one order: the next name is probably the one behind the last. */
 static hu_status read_tensors(hu_history *history, const hu_place *place, const json_t *rows,
                               hu_numerics_record *record) {
     hu_status st = HU_OK;
@@ -126,6 +134,7 @@ done:
     return st;
 }
 
+/* Counts of accumulators, in the lines of steps that counted them. */
 static hu_status read_products(hu_history *history, const hu_place *place, const json_t *rows,
                                hu_numerics_record *record) {
     hu_status st = HU_OK;
@@ -149,6 +158,7 @@ done:
     return st;
 }
 
+/* A line of counts: of one step, or of `steps` steps up to it. */
 static hu_status read_counts(hu_history *history, const hu_place *place, const json_t *line,
                              int64_t step) {
     hu_status st = HU_OK;
@@ -172,6 +182,7 @@ done:
     return st;
 }
 
+/* What befell tensors in a step, each event told once in a run. */
 static hu_status read_events(hu_history *history, const hu_place *place, const json_t *rows,
                              int64_t step) {
     hu_status st = HU_OK;

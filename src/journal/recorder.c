@@ -1,3 +1,6 @@
+/* journal/recorder.c - numerics.jsonl and histograms.jsonl, written while a run trains. Counts of
+ * steps are added up until a row is due. The last RING steps are kept one by one, so that a step
+ * that is skipped or ends the run can be told with the steps that led to it. */
 #include "journal/recorder.h"
 
 #include <errno.h>
@@ -60,6 +63,7 @@ struct hu_recorder {
 
 /* ---- opening ---- */
 
+/* One block for all that a resumed run must go on with. */
 static hu_status make_book(hu_recorder *r) {
     void *block;
     size_t entries = (RING + 1) * (size_t)r->walk.count;
@@ -74,6 +78,7 @@ static hu_status make_book(hu_recorder *r) {
     return HU_OK;
 }
 
+/* The names of all tensors, in order: counts of another graph have other places. */
 static uint64_t fingerprint_of(const hu_walk *walk) {
     char name[HU_TENSOR_NAME_BYTES];
     XXH64_state_t state;
@@ -129,6 +134,7 @@ static hu_status end_line(FILE *file, const char *path, const char *rest) {
     return HU_OK;
 }
 
+/* Nothing before the first element of a list, then commas. */
 static const char *separator(hu_recorder *r) {
     const char *text = r->is_first ? "" : ", ";
     r->is_first = false;
@@ -137,6 +143,7 @@ static const char *separator(hu_recorder *r) {
 
 /* ---- counts of the present step ---- */
 
+/* The histogram of a tensor, if this step took histograms of it. */
 static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_histogram *x) {
     if (!hu_record_has(r->run, (uint64_t)step)) return false;
     *x = (hu_histogram){0};
@@ -163,6 +170,7 @@ static hu_round_counts counts_of(const hu_histogram *x) {
     return counts;
 }
 
+/* What the tensor is rounded to; it may change from step to step. */
 static const hu_quantizer *quantizer_of(const hu_recorder *r, uint32_t i) {
     return hu_tensor_quantizer(r->walk.graph, r->edges, r->walk.tensor[i]);
 }
@@ -184,6 +192,7 @@ static hu_round_counts present_counts(const hu_recorder *r, uint32_t i, int64_t 
 
 /* ---- events ---- */
 
+/* The events of a tensor's counts in one step, as bits. */
 static unsigned events_of(const hu_round_counts *c, bool rounds) {
     unsigned events = 0;
     double elements = (double)c->elements;
@@ -199,6 +208,7 @@ static unsigned events_of(const hu_round_counts *c, bool rounds) {
     return events;
 }
 
+/* How many numbers an event befell. */
 static uint64_t event_count(const hu_round_counts *c, int event) {
     switch (event) {
     case EVENT_NAN:
@@ -226,6 +236,7 @@ static bool may_be_zero(const hu_recorder *r, uint32_t i) {
 static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_round_counts *c,
                          unsigned events, const char *format) {
     char name[HU_TENSOR_NAME_BYTES];
+    /* Each event of a tensor is told once, in the first step that had it. */
     events &= ~(unsigned)r->befallen[i];
     if (events == 0) return;
     r->befallen[i] = (uint8_t)(r->befallen[i] | events);
@@ -315,6 +326,7 @@ static void write_products(hu_recorder *r) {
     if (!r->is_first) fputs("]", r->numerics);
 }
 
+/* A row of counts: one step, or the sums of several. */
 static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool skipped,
                            const entry *entries, bool with_products) {
     r->is_first = true;
@@ -344,6 +356,7 @@ static void clear_pending(hu_recorder *r) {
     r->book->pending_steps = 0;
 }
 
+/* All kept steps join the sums, which become a row. */
 hu_status hu_recorder_row(hu_recorder *r) {
     while (r->book->ring_count > 0) retire(r);
     if (r->book->pending_steps == 0) return HU_OK;
@@ -378,6 +391,7 @@ void hu_recorder_watch(hu_recorder *recorder, hu_exponents_fn *seen, void *conte
 
 static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const hu_histogram *x) {
     char name[HU_TENSOR_NAME_BYTES];
+    /* Empty bins at both ends are left out. */
     int32_t first = 0, end = HU_HISTOGRAM_BINS;
     while (first < end && x->bin[first] == 0) first++;
     while (end > first && x->bin[end - 1] == 0) end--;
@@ -413,6 +427,7 @@ done:
 static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
     book *b = r->book;
     char format[HU_QUANTIZER_BYTES];
+    /* Room for this step: the oldest of the kept ones joins the sums. */
     if (b->ring_count == RING) retire(r);
     entry *entries = r->ring[b->ring_count];
     b->ring_step[b->ring_count++] = step;
@@ -423,6 +438,8 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
         entries[i] = (entry){c, share(c.overflow, c.elements), share(c.underflow, c.elements),
                              share(c.subnormal, c.elements)};
         if (may_be_zero(r, i)) events &= ~(1u << EVENT_ZERO);
+        /* Losses of gradients do not count in a skipped step, whose loss scale was too large: only
+         * what is not finite tells. */
         if (end == HU_STEP_SKIPPED && r->walk.tensor[i].kind != HU_TENSOR_VALUE)
             events &= (1u << EVENT_NAN) | (1u << EVENT_INFINITY) | (1u << EVENT_OVERFLOW);
         if (!(events & ~(unsigned)r->befallen[i])) continue;
@@ -458,6 +475,7 @@ void hu_recorder_state(const hu_recorder *r, const void **data, size_t *bytes) {
 
 hu_status hu_recorder_restore(hu_recorder *r, const void *data, size_t bytes) {
     book head;
+    /* Checked before anything is taken over. */
     if (bytes >= sizeof head) memcpy(&head, data, sizeof head);
     if (bytes != r->book_bytes || head.fingerprint != r->book->fingerprint)
         return hu_fail(HU_ERR_CORRUPT, "the counts of the steps before are of another graph");
