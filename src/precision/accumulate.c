@@ -36,24 +36,17 @@ hu_status hu_accumulators_add_rule(hu_accumulators *accumulators, const char *te
                                    hu_semantics semantics) {
     hu_status st = HU_OK;
     hu_accumulator_rule rule = {0};
-    text += strspn(text, " ");
-    const char *colon = strchr(text, ':');
-    if (!colon || colon == text)
-        return hu_fail(HU_ERR_PARSE, "rule '%s': expected 'LAYER: ACCUMULATOR'", text);
-    size_t length = (size_t)(colon - text);
-    while (text[length - 1] == ' ') length--;
-    st = parse_choice(colon + 1 + strspn(colon + 1, " "), semantics, &rule.chosen,
-                      &rule.accumulator);
-    if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", text);
+    const char *choice;
+    HU_TRY(hu_rule_read(text, "LAYER: ACCUMULATOR", &rule.words, &choice));
+    st = parse_choice(choice, semantics, &rule.chosen, &rule.accumulator);
+    if (st != HU_OK) HU_TRY(hu_fail_within(st, "rule '%s': ", rule.words.text));
     void *array = accumulators->rules;
     HU_TRY(hu_realloc(&array, (accumulators->rule_count + 1) * sizeof *accumulators->rules));
     accumulators->rules = array;
-    HU_TRY(hu_strdup(text, &rule.text));
-    HU_TRY(hu_strndup(text, length, &rule.pattern));
     accumulators->rules[accumulators->rule_count++] = rule;
     return HU_OK;
 done:
-    hu_free(rule.text);
+    hu_rule_free(&rule.words);
     return st;
 }
 
@@ -66,6 +59,7 @@ hu_status hu_semantics_parse(const char *text, hu_semantics *semantics) {
     return hu_fail(HU_ERR_UNKNOWN, "semantics '%s', expected exact or f32fma", text);
 }
 
+/* One accumulator for the three products of a layer. */
 static void set_all(bool chosen, const hu_accumulator *accumulator, hu_accumulation *to) {
     for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
         to->chosen[r] = chosen;
@@ -79,10 +73,10 @@ static uint32_t apply_rule(const hu_accumulator_rule *rule, const hu_graph *grap
     char layer[HU_NAME_BYTES], product[2 * HU_NAME_BYTES];
     uint32_t matched = 0;
     hu_graph_layer_name(graph, node, layer);
-    bool whole = hu_glob_match(rule->pattern, layer);
+    bool whole = hu_glob_match(rule->words.pattern, layer);
     for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
         snprintf(product, sizeof product, "%s.%s", layer, hu_product_role_name((hu_product_role)r));
-        if (!whole && !hu_glob_match(rule->pattern, product)) continue;
+        if (!whole && !hu_glob_match(rule->words.pattern, product)) continue;
         to->chosen[r] = rule->chosen;
         to->accumulator[r] = rule->accumulator;
         matched++;
@@ -118,12 +112,13 @@ static hu_status no_match(const hu_accumulator_rule *rule, const hu_graph *graph
     size_t count;
     hu_status st = list_names(graph, &names, &count);
     if (st != HU_OK) return st;
-    hu_nearest(rule->pattern, (const char *const *)names, count, nearest, sizeof nearest);
+    hu_nearest(rule->words.pattern, (const char *const *)names, count, nearest, sizeof nearest);
     hu_free(names);
     return hu_fail(HU_ERR_UNKNOWN, "rule '%s' matches no layer with a product; nearest names: %s",
-                   rule->text, nearest);
+                   rule->words.text, nearest);
 }
 
+/* The choice for all first, then rule after rule: later ones win. */
 hu_status hu_accumulators_write(const hu_accumulators *accumulators, const hu_graph *graph,
                                 hu_edge_table *edges) {
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -141,16 +136,15 @@ hu_status hu_accumulators_write(const hu_accumulators *accumulators, const hu_gr
     return HU_OK;
 }
 
+/* Counting slows a step down and changes no bit, so that it is done now and then only. */
 bool hu_accumulators_count(const hu_accumulators *accumulators, int64_t step) {
     bool any = accumulators->chosen || accumulators->rule_count > 0;
     return any && accumulators->count_every > 0 && step % accumulators->count_every == 0;
 }
 
 void hu_accumulators_free(hu_accumulators *accumulators) {
-    for (uint32_t r = 0; r < accumulators->rule_count; r++) {
-        hu_free(accumulators->rules[r].text);
-        hu_free(accumulators->rules[r].pattern);
-    }
+    for (uint32_t r = 0; r < accumulators->rule_count; r++)
+        hu_rule_free(&accumulators->rules[r].words);
     hu_free(accumulators->rules);
     accumulators->rules = NULL;
     accumulators->rule_count = 0;

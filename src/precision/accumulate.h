@@ -3,11 +3,11 @@
 #ifndef HU_PRECISION_ACCUMULATE_H
 #define HU_PRECISION_ACCUMULATE_H
 #include "graph/edge.h"
+#include "precision/rule.h"
 
 /* One rule: products whose layer, or layer and product, match the pattern; later rules win. */
 typedef struct hu_accumulator_rule {
-    char *text;
-    char *pattern;
+    hu_rule words;
     bool chosen; /* false: float32 in the order of kernel/conv/conv.h */
     hu_accumulator accumulator;
 } hu_accumulator_rule;

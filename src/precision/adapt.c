@@ -9,17 +9,16 @@ const hu_adaptation *const hu_adaptation_table[HU_ADAPTATION_COUNT] = {
 #undef ADAPTATION_ROW
 };
 
+/* Room for the events of one step is made here: a step allocates nothing. */
 hu_status hu_adaptations_create(const hu_adapt_task *task, hu_adaptations *adaptations) {
     hu_status st = HU_OK;
     size_t events = 0;
-    void *block;
     *adaptations = (hu_adaptations){0};
     for (int a = 0; a < HU_ADAPTATION_COUNT; a++) {
         HU_TRY(hu_adaptation_table[a]->create(task, &adaptations->state[a]));
         if (adaptations->state[a]) events += hu_adaptation_table[a]->most_events(task->graph);
     }
-    HU_TRY(hu_alloc_array(events, sizeof *adaptations->event, &block));
-    adaptations->event = block;
+    HU_TRY(HU_NEW_ARRAY(&adaptations->event, events));
 done:
     if (st != HU_OK) hu_adaptations_free(adaptations);
     return st;
@@ -36,6 +35,7 @@ void hu_adapt_tell(hu_adapt_moment *moment, hu_adapt_event event) {
     if (moment->event) moment->event[moment->event_count++] = event;
 }
 
+/* In the order of the list: what rewrites the table goes before what changes single tensors. */
 void hu_adapt_before_step(hu_adaptations *adaptations, hu_adapt_moment *moment) {
     for (int a = 0; a < HU_ADAPTATION_COUNT; a++)
         if (adaptations->state[a] && hu_adaptation_table[a]->before_step)

@@ -52,6 +52,7 @@ static uint32_t most_events(const hu_graph *graph) {
     return 1;
 }
 
+/* Counts stay: they are of the present step. Accumulators are the same in all phases. */
 static void copy_quantizers(const hu_edge_table *from, hu_edge_table *to) {
     for (uint32_t v = 0; v < to->value_count; v++) {
         to->value[v].quantizer = from->value[v].quantizer;
@@ -83,6 +84,7 @@ static void before_step(void *state, hu_adapt_moment *moment) {
                                                .epoch = epoch});
 }
 
+/* The journal ends its row before a phase begins. */
 static void after_step(void *state, hu_adapt_moment *moment) {
     const tables *t = state;
     const hu_precision *next = hu_precision_at(t->whole, epoch_of(moment, moment->step + 1));

@@ -22,6 +22,7 @@ static uint32_t most_events(const hu_graph *graph) {
     return graph->value_count;
 }
 
+/* Only forward tensors are promoted: activations, and working copies of parameters. */
 static const hu_quantizer *high_of(const hu_precision *precision, const hu_value_info *value) {
     return &precision->high[value->role == HU_VALUE_PARAMETER ? HU_ROLE_WEIGHT : HU_ROLE_ACT];
 }

@@ -13,6 +13,7 @@ const hu_assignment_kind *const hu_assignment_table[] = {
 };
 const int hu_assignment_count = sizeof hu_assignment_table / sizeof *hu_assignment_table;
 
+/* The name ends at the first colon; the rest is the argument of the kind. */
 hu_status hu_assignment_parse(const char *text, hu_assignment *assignment, bool *found) {
     size_t length = strcspn(text, ":");
     const char *argument = text[length] ? text + length + 1 : NULL;
@@ -51,11 +52,13 @@ const hu_assignment_kind hu_assignment_uniform = {
 const hu_assignment_kind hu_assignment_hfp8 = {
     .name = "hfp8", .argument = "", .help = "another name of uniform", .choose = choose_all};
 
+/* A low candidate that does not round is none: the tensor stays high. */
 static const hu_quantizer *candidate(const hu_assignment_task *task, hu_role role, bool is_low) {
     const hu_quantizer *low = &task->low[role];
     return is_low && hu_quantizer_rounds(low) ? low : &task->high[role];
 }
 
+/* A value and its gradient move together, so that they are weighed together. */
 int64_t hu_candidate_bits(const hu_assignment_task *task, hu_value_id v, bool value_low,
                           bool gradient_low) {
     const hu_value_info *value = &task->graph->value[v];

@@ -14,6 +14,7 @@
 static const char expected[] =
     "demote:R or demote:memory=S, R and S within 0..1, then :increasing, :random or :random:SEED";
 
+/* Decreasing is the paper's; the others are its baselines. */
 static hu_status parse_order(const char *text, hu_assignment *assignment) {
     static const char random[] = "random";
     char *end;
@@ -30,6 +31,7 @@ static hu_status parse_order(const char *text, hu_assignment *assignment) {
     return hu_fail(HU_ERR_PARSE, "found the order '%s', expected %s", text, expected);
 }
 
+/* "R[:ORDER]" or "memory=S[:ORDER]". */
 static hu_status parse(const char *argument, hu_assignment *assignment) {
     static const char memory[] = "memory=";
     char *end;
@@ -48,6 +50,7 @@ static hu_status parse(const char *argument, hu_assignment *assignment) {
     return *end ? parse_order(end + 1, assignment) : HU_OK;
 }
 
+/* A random order is a function of its seed alone: the same on every machine. */
 static void order_groups(const hu_assignment_task *task, uint32_t *order) {
     const hu_assignment *assignment = task->assignment;
     if (assignment->order == HU_GROUPS_RANDOM) {
@@ -70,6 +73,7 @@ static int64_t demote(const hu_assignment_task *task, uint32_t group, hu_low_set
     return change;
 }
 
+/* Bits of all tensors of the set with what is low so far. */
 static int64_t all_bits(const hu_assignment_task *task, const hu_low_set *low) {
     int64_t bits = 0;
     for (hu_value_id v = 0; v < task->graph->value_count; v++)
@@ -83,6 +87,7 @@ static hu_status choose(const hu_assignment_task *task, hu_low_set *low) {
     enum { FLOAT32_BITS = 32 };
     const hu_tensor_groups *groups = task->groups;
     const hu_assignment *assignment = task->assignment;
+    /* Budgets in memory are shares of what float32 would take. */
     double plain = FLOAT32_BITS * (double)groups->all, target = assignment->target;
     int64_t bits = all_bits(task, low), demoted = 0;
     void *block;

@@ -22,6 +22,7 @@ static bool matches(const char *item, hu_role role, const char *name) {
     return strcmp(item, hu_role_names[role]) == 0 || hu_glob_match(item, name);
 }
 
+/* Marks what the item means; returns how many tensors that were. */
 static uint32_t mark(const hu_assignment_task *task, const char *item, hu_low_set *low) {
     uint32_t matched = 0;
     uint64_t group = 0;
@@ -43,6 +44,7 @@ static uint32_t mark(const hu_assignment_task *task, const char *item, hu_low_se
     return matched;
 }
 
+/* An item that means nothing is a mistake: groups are told their range, names the nearest. */
 static hu_status missing(const hu_assignment_task *task, const char *item) {
     char nearest[512];
     void *block;

@@ -27,6 +27,7 @@ static void set_parameters(const hu_node *node, bool is_low, hu_low_set *low) {
     }
 }
 
+/* Weights of the product, and the bias where that is a node of its own. */
 static void set_layer_parameters(const hu_graph *graph, const hu_node *product, bool is_low,
                                  hu_low_set *low) {
     const hu_node *end = layer_end(graph, product);
@@ -38,6 +39,7 @@ static void set_tensor(hu_value_id v, bool is_low, hu_low_set *low) {
     low->value[v] = low->gradient[v] = is_low;
 }
 
+/* A product reads its input and its weights forward, and the gradient of its output backward. */
 static void set_product(const hu_graph *graph, const hu_node *product, bool with_outputs,
                         hu_low_set *low) {
     hu_value_id in = shown(graph, product->in[0]), out = layer_end(graph, product)->out[0];

@@ -31,13 +31,11 @@ static void place_values(const hu_graph *graph, uint32_t *home, uint32_t *count)
 hu_status hu_tensor_groups_create(const hu_graph *graph, const hu_edge_table *edges, int64_t batch,
                                   hu_tensor_groups *groups) {
     hu_status st = HU_OK;
-    void *block;
     *groups = (hu_tensor_groups){0};
-    HU_TRY(hu_alloc_array(graph->value_count, sizeof *groups->of_value, &block));
-    groups->of_value = block;
+    HU_TRY(HU_NEW_ARRAY(&groups->of_value, graph->value_count));
     place_values(graph, groups->of_value, &groups->count);
-    HU_TRY(hu_alloc_array(groups->count, sizeof *groups->elements, &block));
-    groups->elements = block;
+    HU_TRY(HU_NEW_ARRAY(&groups->elements, groups->count));
+    /* Values that are no tensors had a place only so that parameters could find theirs. */
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!hu_is_tensor(graph, edges, v)) {
             groups->of_value[v] = HU_NONE;
@@ -58,6 +56,7 @@ void hu_tensor_groups_free(hu_tensor_groups *groups) {
     *groups = (hu_tensor_groups){0};
 }
 
+/* Insertion keeps the earlier of two equal groups in front. */
 void hu_groups_by_size(const hu_tensor_groups *groups, bool smallest_first, uint32_t *order) {
     for (uint32_t g = 0; g < groups->count; g++) {
         uint32_t at = g;

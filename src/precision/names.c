@@ -66,6 +66,7 @@ hu_status hu_scheme_parse(const char *text, hu_scheme *scheme) {
     return hu_fail(HU_ERR_UNKNOWN, "scheme '%s', expected lee, popescu or micikevicius", text);
 }
 
+/* Formats of the table are texts: read once, here, like those of a user. */
 static hu_status use_row(const named_precision *row, hu_precision *precision) {
     precision->scheme = row->scheme;
     precision->scaler = row->scaler;
@@ -194,6 +195,7 @@ static hu_status parse_parts(const char *text, hu_precision *precision) {
     return parse_name(name, precision);
 }
 
+/* The candidates come first: an assignment copies them into the roles. */
 hu_status hu_precision_parse(const char *text, hu_precision *precision) {
     enum { PER_CENT = 100 };
     *precision = (hu_precision){.promote_at = 1.0 / PER_CENT};
@@ -229,6 +231,7 @@ uint32_t hu_widest_role(const hu_quantizer role[HU_ROLE_COUNT]) {
     return bits;
 }
 
+/* Bits are compared role by role: a format that is low for weights may be high for gradients. */
 hu_status hu_precision_set_candidates(hu_precision *precision, const char *high, const char *low) {
     hu_status st = HU_OK;
     hu_rounding usual = precision->rounding;
@@ -265,24 +268,17 @@ hu_status hu_precision_add_listed(hu_precision *precision, const char *text) {
 hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
     hu_status st = HU_OK;
     hu_precision_rule rule = {0};
-    text += strspn(text, " ");
-    const char *colon = strchr(text, ':');
-    if (!colon || colon == text)
-        return hu_fail(HU_ERR_PARSE, "rule '%s': expected 'PATTERN: FORMAT'", text);
-    size_t length = (size_t)(colon - text);
-    while (text[length - 1] == ' ') length--;
-    st = hu_quantizer_parse(colon + 1 + strspn(colon + 1, " "), precision->rounding,
-                            &rule.quantizer);
-    if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", text);
+    const char *choice;
+    HU_TRY(hu_rule_read(text, "PATTERN: FORMAT", &rule.words, &choice));
+    st = hu_quantizer_parse(choice, precision->rounding, &rule.quantizer);
+    if (st != HU_OK) HU_TRY(hu_fail_within(st, "rule '%s': ", rule.words.text));
     void *array = precision->rules;
     HU_TRY(hu_realloc(&array, (precision->rule_count + 1) * sizeof *precision->rules));
     precision->rules = array;
-    HU_TRY(hu_strdup(text, &rule.text));
-    HU_TRY(hu_strndup(text, length, &rule.pattern));
     precision->rules[precision->rule_count++] = rule;
     return HU_OK;
 done:
-    hu_free(rule.text);
+    hu_rule_free(&rule.words);
     return st;
 }
 
@@ -294,10 +290,7 @@ void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding) {
 }
 
 void hu_precision_free(hu_precision *precision) {
-    for (uint32_t r = 0; r < precision->rule_count; r++) {
-        hu_free(precision->rules[r].text);
-        hu_free(precision->rules[r].pattern);
-    }
+    for (uint32_t r = 0; r < precision->rule_count; r++) hu_rule_free(&precision->rules[r].words);
     for (uint32_t i = 0; i < precision->listed_count; i++) hu_free(precision->listed[i]);
     for (uint32_t p = 0; p < precision->phase_count; p++)
         hu_precision_free(&precision->phases[p].precision);

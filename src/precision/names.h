@@ -20,8 +20,7 @@ enum { HU_SPEC_BYTES = 128 };
 
 /* One rule: tensors whose name (or role) matches the pattern get the quantizer; later rules win. */
 typedef struct hu_precision_rule {
-    char *text;
-    char *pattern;
+    hu_rule words;
     hu_quantizer quantizer;
 } hu_precision_rule;
 

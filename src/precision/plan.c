@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "precision/resolved.h"
 
+/* Softmax and loss: schemes but Lee et al.'s keep them in float32. */
 static bool is_loss_part(const hu_graph *graph, hu_value_id v) {
     const hu_op *op = hu_producer_op(graph, v);
     return op == &hu_op_nll || op == &hu_op_log_softmax;
@@ -51,6 +52,7 @@ static bool rounds_sum(const hu_precision *precision, const hu_graph *graph, hu_
                                                       : rounds_value(precision->scheme, graph, v);
 }
 
+/* What the scheme rounds, in the format of the tensor's role; nothing else is touched. */
 static void write_points(const hu_precision *precision, const hu_graph *graph, bool signals,
                          hu_edge_table *edges) {
     hu_quantizer act = precision->role[HU_ROLE_ACT], weight = precision->role[HU_ROLE_WEIGHT];
@@ -85,10 +87,12 @@ static bool matches(const char *pattern, hu_role role, const char *name) {
  * in full is rounded wherever it is. */
 static bool may_round(const hu_precision *precision, const hu_precision_rule *rule,
                       const hu_graph *graph, hu_value_id v, const char *name) {
-    if (graph->value[v].role == HU_VALUE_PARAMETER || strcmp(rule->pattern, name) == 0) return true;
+    if (graph->value[v].role == HU_VALUE_PARAMETER || strcmp(rule->words.pattern, name) == 0)
+        return true;
     return rounds_value(precision->scheme, graph, v);
 }
 
+/* Returns how many of the value and its gradient the rule means, changed or not. */
 static uint32_t apply_to_value(const hu_precision *precision, const hu_precision_rule *rule,
                                const hu_graph *graph, hu_value_id v, bool signals,
                                hu_edge_table *edges) {
@@ -98,13 +102,13 @@ static uint32_t apply_to_value(const hu_precision *precision, const hu_precision
     uint32_t matched = 0;
     if (!hu_is_rounded_kind(value)) return 0;
     snprintf(grad_name, sizeof grad_name, "%s.grad", value->name);
-    if (matches(rule->pattern, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name)) {
+    if (matches(rule->words.pattern, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name)) {
         if (may_round(precision, rule, graph, v, value->name))
             edges->value[v].quantizer = rule->quantizer;
         matched++;
     }
     hu_quantizer grad = in_direction(&rule->quantizer, true, signals);
-    if (!matches(rule->pattern, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, grad_name))
+    if (!matches(rule->words.pattern, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, grad_name))
         return matched;
     if (!may_round(precision, rule, graph, v, grad_name)) return matched + 1;
     for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
@@ -112,6 +116,7 @@ static uint32_t apply_to_value(const hu_precision *precision, const hu_precision
     return matched + 1;
 }
 
+/* Roles stand among the names: "wieght" should find "weight". */
 static hu_status no_match(const hu_precision_rule *rule, const hu_graph *graph) {
     char nearest[512];
     void *names;
@@ -122,10 +127,10 @@ static hu_status no_match(const hu_precision_rule *rule, const hu_graph *graph) 
     for (hu_value_id v = 0; v < graph->value_count; v++)
         if (hu_is_rounded_kind(&graph->value[v]))
             ((const char **)names)[count++] = graph->value[v].name;
-    hu_nearest(rule->pattern, names, count, nearest, sizeof nearest);
+    hu_nearest(rule->words.pattern, names, count, nearest, sizeof nearest);
     hu_free(names);
-    return hu_fail(HU_ERR_UNKNOWN, "rule '%s' matches no tensor; nearest names: %s", rule->text,
-                   nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "rule '%s' matches no tensor; nearest names: %s",
+                   rule->words.text, nearest);
 }
 
 /* Moves one tensor, or its gradient, to the low candidate where the scheme rounds it. */
@@ -143,6 +148,8 @@ static void lower(const hu_precision *precision, const hu_graph *graph, hu_value
     if (rounds_sum(precision, graph, v)) edges->grad_sum[v].quantizer = grad;
 }
 
+/* Groups are those of the table with everything high: where the scheme rounds nothing, nothing
+ * can go low. */
 static hu_status assign(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                         bool signals, hu_edge_table *edges) {
     hu_status st = HU_OK;

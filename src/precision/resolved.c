@@ -11,6 +11,7 @@
 
 /* ---- text ---- */
 
+/* Each use has its own entry once there is more than one. */
 static hu_status add_grad(hu_precision_tensor *tensor, const hu_quantizer *quantizer) {
     void *array = tensor->grad;
     hu_status st = hu_realloc(&array, (tensor->grad_count + 1) * sizeof *tensor->grad);
@@ -93,10 +94,12 @@ typedef struct misfits {
     char text[LIST_BYTES];
 } misfits;
 
+/* Targets and running statistics have no rounding point. */
 static bool may_round(const hu_graph *graph, hu_value_id v) {
     return v != HU_NONE && hu_is_rounded_kind(&graph->value[v]);
 }
 
+/* The first few in words, each with the nearest names; all are counted. */
 static hu_status add_misfit(const hu_graph *graph, const char *name, misfits *list) {
     char nearest[256];
     void *block;
@@ -114,6 +117,7 @@ static hu_status add_misfit(const hu_graph *graph, const char *name, misfits *li
     return HU_OK;
 }
 
+/* A gradient text that stands alone is that of all uses. */
 static hu_status apply_tensor(const hu_precision_tensor *tensor, const hu_graph *graph,
                               hu_value_id v, hu_edge_table *edges) {
     const hu_value_info *value = &graph->value[v];

@@ -77,6 +77,7 @@ done:
     return st;
 }
 
+/* Nothing is written of a tensor that is float32 everywhere. */
 static hu_status put_tensor(hu_keys *tensors, const hu_graph *graph, const hu_edge_table *edges,
                             hu_value_id v) {
     hu_status st = HU_OK;
@@ -106,6 +107,7 @@ done:
 
 /* ---- products ---- */
 
+/* By layer and product, as accumulator.rules names them. */
 static hu_status put_product(hu_keys *products, const hu_graph *graph, const hu_node *node,
                              const hu_accumulation *accumulation) {
     hu_status st = HU_OK;
@@ -153,6 +155,7 @@ done:
 
 /* ---- the rest ---- */
 
+/* The hash tells a reader at once that a plan was made for other names. */
 static hu_status put_model(hu_keys *tree, const hu_plan_facts *facts, const hu_graph *graph) {
     hu_status st = HU_OK;
     hu_keys *map = NULL;
@@ -167,6 +170,7 @@ done:
     return st;
 }
 
+/* Where promoted tensors go; those that were promoted already are in the table. */
 static hu_status put_promotion(hu_keys *tree, const hu_precision *precision) {
     hu_status st = HU_OK;
     hu_keys *map = NULL, *to = NULL;

@@ -4,6 +4,7 @@
 
 const char *const hu_role_names[HU_ROLE_COUNT] = {"act", "act.grad", "weight", "weight.grad"};
 
+/* Linear in practice: only the last star is ever taken up again. */
 bool hu_glob_match(const char *pattern, const char *name) {
     const char *star = NULL, *resume = NULL;
     while (*name) {

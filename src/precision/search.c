@@ -11,6 +11,7 @@ const char *hu_search_order_name(hu_search_order order) {
     return names[order];
 }
 
+/* What every group saves if it goes low, gradients included. */
 static void add_bits(const hu_assignment_task *task, hu_search_groups *groups) {
     for (hu_value_id v = 0; v < task->graph->value_count; v++) {
         uint32_t g = task->groups->of_value[v];
@@ -26,15 +27,14 @@ hu_status hu_search_groups_create(const hu_precision *precision, const hu_graph 
     enum { FLOAT32_BITS = 32 };
     hu_status st;
     hu_edge_table edges = {0};
-    void *block;
     *groups = (hu_search_groups){0};
     HU_TRY(hu_edge_table_create(graph, &edges));
+    /* Scaling does not matter here: it changes what overflows become, not how many bits they have.
+     */
     HU_TRY(hu_precision_write(precision, graph, batch, false, &edges));
     HU_TRY(hu_tensor_groups_create(graph, &edges, batch, &groups->tensors));
-    HU_TRY(hu_alloc_array(groups->tensors.count, sizeof *groups->saved, &block));
-    groups->saved = block;
-    HU_TRY(hu_alloc_array(groups->tensors.count, sizeof *groups->loss, &block));
-    groups->loss = block;
+    HU_TRY(HU_NEW_ARRAY(&groups->saved, groups->tensors.count));
+    HU_TRY(HU_NEW_ARRAY(&groups->loss, groups->tensors.count));
     hu_assignment_task task = {.graph = graph,
                                .edges = &edges,
                                .groups = &groups->tensors,
@@ -74,6 +74,7 @@ static bool is_late(const hu_search_groups *groups, hu_search_order order, uint3
     return false;
 }
 
+/* Of equals the larger group first, then the earlier one: no order is left to chance. */
 static bool comes_before(const hu_search_groups *groups, hu_search_order order, uint32_t a,
                          uint32_t b) {
     bool a_late = is_late(groups, order, a), b_late = is_late(groups, order, b);
@@ -85,6 +86,7 @@ static bool comes_before(const hu_search_groups *groups, hu_search_order order, 
     return a < b;
 }
 
+/* Sorted by insertion: there are few groups, and equals keep their order. */
 static void make_order(const hu_search_groups *groups, hu_search_order order, uint64_t seed,
                        uint32_t *sequence) {
     if (order == HU_SEARCH_RANDOM) {
@@ -126,6 +128,8 @@ hu_status hu_search_fill(const hu_search_groups *groups, hu_search_order order, 
         low[sequence[i]] = true;
         left -= groups->saved[sequence[i]];
     }
+    /* The last group usually saves more than was needed: what is left over brings others back up.
+     */
     while (trims && (needless = find_needless(groups, most - left, low)) != HU_NONE) {
         low[needless] = false;
         left += groups->saved[needless];

@@ -14,10 +14,12 @@ bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id
     return !hu_is_inner_product(graph, v) || hu_quantizer_rounds(&edges->value[v].quantizer);
 }
 
+/* Bits of a number, without scales of blocks. */
 bool hu_is_low(const hu_edge_table *edges, const hu_quantizer *quantizer) {
     return hu_quantizer_rounds(quantizer) && hu_quantizer_bits(quantizer) <= edges->low_bits;
 }
 
+/* A value and its gradient: twice the elements. */
 int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
                                      int64_t batch) {
     int64_t all = 0;
@@ -32,6 +34,7 @@ const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_t
     return value->use_count ? &edges->grad[value->uses[0]].quantizer : &edges->value[v].quantizer;
 }
 
+/* A block format has one scale of 8 bits per block; blocks run along the last axis, [.., C]. */
 int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer, int64_t batch) {
     enum { SCALE_BITS = 8 };
     int64_t elements = hu_tensor_elements(value, batch);
@@ -54,6 +57,7 @@ int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *
     return bits;
 }
 
+/* Values and gradients are looked at one by one: they may differ. */
 double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch) {
     int64_t low = 0, all = hu_precision_tensor_elements(graph, edges, batch);
     for (hu_value_id v = 0; v < graph->value_count; v++) {

@@ -18,6 +18,7 @@ static void insert_by_name(const hu_graph *graph, uint32_t *ids, uint32_t count,
     ids[at] = v;
 }
 
+/* Name order is that of the hash of the weights, whatever order a model declares them in. */
 static hu_status list_parameters(hu_trainer *trainer) {
     const hu_graph *graph = trainer->graph;
     void *block;
@@ -30,6 +31,7 @@ static hu_status list_parameters(hu_trainer *trainer) {
     return HU_OK;
 }
 
+/* All that the end of a step needs; the norm has one partial sum per block of the gradient. */
 static hu_status create_update(hu_trainer *trainer) {
     hu_status st = HU_OK;
     void *block;
@@ -41,12 +43,12 @@ static hu_status create_update(hu_trainer *trainer) {
         HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)trained * sizeof(float), &block));
         trainer->gradient_sum = block;
     }
-    HU_TRY(hu_alloc_array((size_t)hu_gradient_block_count(trainer), sizeof(double), &block));
-    trainer->block_squares = block;
+    HU_TRY(HU_NEW_ARRAY(&trainer->block_squares, (size_t)hu_gradient_block_count(trainer)));
 done:
     return st;
 }
 
+/* A part holds at least one sample. */
 static hu_status check_options(const hu_train_options *options) {
     if (options->batch < 1 || options->steps < 0 || options->accumulate < 1)
         return hu_fail(
@@ -70,10 +72,12 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->dataset = dataset;
     trainer->loaded_epoch = -1;
     trainer->progress.last_metric_step = -1;
+    /* Parts of equal size but for the last one, which may be smaller. */
     trainer->part = (options->batch + options->accumulate - 1) / options->accumulate;
     if (dataset->train.count < 1 || dataset->test.count < 1)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data: %lld training and %lld test samples, expected some",
                        (long long)dataset->train.count, (long long)dataset->test.count));
+    /* The graph comes first: loaders, edges and run ask it for shapes. */
     HU_TRY(hu_prepare_graph(trainer));
     HU_TRY(hu_prepare_loaders(trainer));
     int64_t count = hu_loader_count(trainer->train_loader);
@@ -86,7 +90,9 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(create_update(trainer));
     HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_reserve_sizes(trainer));
+    /* Without masters the weights are numbers of their format from the first step on. */
     if (!options->keep_masters) hu_round_masters(trainer);
+    /* From here on the caller owns it. */
     *result = trainer;
     block = NULL;
 done:

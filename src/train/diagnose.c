@@ -17,6 +17,7 @@ static void describe_target(hu_trainer *trainer, hu_value_id v, const hu_round_c
              (unsigned long long)counts->elements, expected);
 }
 
+/* A bad master is the cause of a bad working copy, so that it is named instead of it. */
 static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
@@ -25,6 +26,7 @@ static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {
     return counts.overflow + counts.nan == 0;
 }
 
+/* Tensor, format and counts: what a user needs to choose another format. */
 static void describe(hu_trainer *trainer, hu_tensor tensor, const hu_round_counts *counts) {
     char format[HU_QUANTIZER_BYTES], name[HU_TENSOR_NAME_BYTES];
     const hu_quantizer *quantizer = hu_tensor_quantizer(trainer->graph, &trainer->edges, tensor);
@@ -96,6 +98,7 @@ done:
 
 void hu_diagnose(hu_trainer *trainer, const hu_step_batch *batch, const hu_pass_options *pass) {
     snprintf(trainer->culprit, sizeof trainer->culprit, "non-finite gradients");
+    /* A row of skipped steps is recorded once: the first of them shows where it began. */
     if (trainer->scaler.state.consecutive == 0) hu_record_begin(trainer->run, pass->step);
     hu_record_parameters(trainer->run);
     scan_masters(trainer);

@@ -74,16 +74,13 @@ static hu_metric_call call_of(const hu_trainer *trainer) {
 
 hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
-    void *block;
     const hu_graph *graph = trainer->graph;
     hu_metric_call call = call_of(trainer);
     int64_t made = graph->value[hu_task_prediction(graph)].elements;
-    HU_TRY(hu_alloc_array((size_t)(trainer->part * made), sizeof(float), &block));
-    trainer->room.prediction = block;
+    HU_TRY(HU_NEW_ARRAY(&trainer->room.prediction, (size_t)(trainer->part * made)));
     for (int m = 0; trainer->task->metric[m]; m++) {
         int64_t sums = trainer->task->metric[m]->sum_count(&call);
-        HU_TRY(hu_alloc_array((size_t)sums, sizeof(double), &block));
-        trainer->room.sums[m] = block;
+        HU_TRY(HU_NEW_ARRAY(&trainer->room.sums[m], (size_t)sums));
     }
 done:
     return st;

@@ -7,6 +7,7 @@
 
 enum { MAX_KINDS = 32 };
 
+/* Whole names only, and exactly as the table has them. */
 hu_status hu_kind_parse(const char *what, const hu_kind *kinds, size_t count, const char *name,
                         size_t *index) {
     const char *names[MAX_KINDS];
@@ -23,6 +24,7 @@ hu_status hu_kind_parse(const char *what, const hu_kind *kinds, size_t count, co
     return hu_fail(HU_ERR_UNKNOWN, "%s: found '%s', expected %s", what, name, near);
 }
 
+/* NaN is in no range. */
 hu_status hu_require_range(const char *key, double value, double low, double high,
                            const char *expected) {
     if (value >= low && value < high) return HU_OK;

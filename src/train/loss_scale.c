@@ -20,6 +20,7 @@ hu_status hu_loss_scale_parse(const char *name, hu_loss_scale_kind *kind) {
     return st;
 }
 
+/* The numbers of torch.cuda.amp.GradScaler, and a limit of its own: 20 skipped steps in a row. */
 hu_loss_scale_options hu_loss_scale_defaults(hu_loss_scale_kind kind) {
     return (hu_loss_scale_options){
         .kind = kind,
@@ -31,14 +32,17 @@ hu_loss_scale_options hu_loss_scale_defaults(hu_loss_scale_kind kind) {
     };
 }
 
+/* Rounded once, from double: gradients are multiplied with it. */
 static float inverse_of(float scale) {
     return (float)(1.0 / (double)scale);
 }
 
+/* A scale below 2^-128 has an infinite reciprocal: unscaled gradients would all be infinite. */
 static bool is_usable(float scale) {
     return isfinite(scale) && scale > 0 && isfinite(inverse_of(scale));
 }
 
+/* Each kind is asked only for the numbers that it uses. */
 static hu_status check(const hu_loss_scale_options *o) {
     hu_status st = HU_OK;
     HU_TRY(hu_require_range("scaler.kind", o->kind, 0, HU_LOSS_SCALE_COUNT, "a known kind"));
@@ -76,6 +80,7 @@ float hu_loss_scale_inverse(const hu_loss_scale *scale) {
     return inverse_of(scale->state.scale);
 }
 
+/* At the largest float32 the scale stays where it is. */
 static void grow(hu_loss_scale *scale) {
     const hu_loss_scale_options *o = &scale->options;
     float next = scale->state.scale * o->growth;
@@ -83,6 +88,7 @@ static void grow(hu_loss_scale *scale) {
     if (isfinite(next)) scale->state.scale = next;
 }
 
+/* May reach 0 where there is no lower bound; stop_rule then ends the run. */
 static void back_off(hu_loss_scale *scale) {
     const hu_loss_scale_options *o = &scale->options;
     float next = scale->state.scale * o->backoff;
@@ -108,6 +114,7 @@ static hu_status stop_rule(const hu_loss_scale *scale, int64_t step) {
                    hu_loss_scale_kinds[scale->options.kind].name, (double)s->scale);
 }
 
+/* Source: GradScaler.update: an overflow also restarts the count of good steps. */
 hu_status hu_loss_scale_update(hu_loss_scale *scale, bool found, int64_t step) {
     hu_loss_scale_state *s = &scale->state;
     bool dynamic = scale->options.kind == HU_LOSS_SCALE_DYNAMIC;
@@ -129,6 +136,7 @@ hu_status hu_loss_scale_update(hu_loss_scale *scale, bool found, int64_t step) {
 
 hu_status hu_loss_scale_restore(hu_loss_scale *scale, const void *data, size_t bytes) {
     hu_loss_scale_state state;
+    /* A file may hold anything: each number is checked for what no run can have. */
     if (bytes != sizeof state)
         return hu_fail(HU_ERR_CORRUPT, "loss scale: found %zu bytes, expected %zu", bytes,
                        sizeof state);

@@ -7,6 +7,7 @@ void hu_loss_sums_add(hu_loss_sums *sums, const hu_pass_result *result) {
     }
 }
 
+/* The sum over the losses of weight times mean; a loss without a unit to judge counts as 0. */
 double hu_loss_sums_total(const hu_loss_sums *sums, const hu_graph *graph) {
     double total = 0.0;
     for (int k = 0; k < graph->loss_count; k++) {

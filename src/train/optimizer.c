@@ -15,6 +15,7 @@ const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT] = {
     [HU_OPTIMIZER_ADAMW] = {"adamw", "adaptive moments, decoupled decay"},
 };
 
+/* Names of the blocks of state, which are those of the sections of a checkpoint. */
 static const char *const moment_names[HU_OPTIMIZER_COUNT][MAX_MOMENTS] = {
     [HU_OPTIMIZER_SGD] = {"momentum", NULL},
     [HU_OPTIMIZER_ADAM] = {"first_moment", "second_moment"},
@@ -51,6 +52,7 @@ hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind) {
     return st;
 }
 
+/* The numbers of torch.optim. */
 hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind) {
     return (hu_optimizer_options){
         .kind = kind,
@@ -62,6 +64,7 @@ hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind) {
     };
 }
 
+/* What the update formulas need so as not to divide by zero. */
 static hu_status check(const hu_optimizer_options *options) {
     hu_status st = HU_OK;
     HU_TRY(hu_require_range("optimizer.weight_decay", options->weight_decay, 0, INFINITY,
@@ -100,6 +103,7 @@ hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t param
     made = block;
     made->options = *options;
     made->parameters = parameters;
+    /* A moment that the update does not read takes no memory: momentum 0 needs none. */
     made->moments = options->kind != HU_OPTIMIZER_SGD ? 2 : options->momentum > 0 ? 1 : 0;
     for (size_t i = 0; i < made->moments; i++) {
         HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)parameters * sizeof(float), &block));
@@ -122,6 +126,8 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
     const hu_optimizer_options *o = &optimizer->options;
     double t = (double)++optimizer->t;
     bool sgd = o->kind == HU_OPTIMIZER_SGD;
+    /* Bias corrections are worked out in double, once a step: 1 - beta2^t is tiny in early steps.
+     */
     optimizer->now = (coefficients){
         .lr = (float)lr,
         .momentum = (float)o->momentum,
@@ -138,6 +144,7 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
     };
 }
 
+/* Two factors and two roundings, in this order: the same bits as unscaling, then clipping. */
 void hu_optimizer_scale_gradients(hu_optimizer *optimizer, float unscale, float clip) {
     optimizer->now.unscale = unscale;
     optimizer->now.clip = clip;
@@ -148,6 +155,7 @@ static inline float true_gradient(const coefficients *k, float g) {
     return g * k->unscale * k->clip;
 }
 
+/* w -= lr (g + wd w). */
 static void apply_plain(const coefficients *shared, int64_t n, float *restrict w,
                         const float *restrict grad, bool decay) {
     const coefficients k = *shared;
@@ -158,6 +166,7 @@ static void apply_plain(const coefficients *shared, int64_t n, float *restrict w
         for (int64_t i = 0; i < n; i++) w[i] -= k.lr * true_gradient(&k, grad[i]);
 }
 
+/* v = mu v + (g + wd w); w -= lr v. At t = 1 v is 0, so that v = g. */
 static void apply_momentum(const coefficients *shared, int64_t n, float *restrict w,
                            const float *restrict grad, float *restrict v, bool decay) {
     const coefficients k = *shared;
@@ -173,6 +182,7 @@ static void apply_momentum(const coefficients *shared, int64_t n, float *restric
         }
 }
 
+/* v = mu v + g; w -= lr (g + mu v), where g includes the decay. */
 static void apply_nesterov(const coefficients *shared, int64_t n, float *restrict w,
                            const float *restrict grad, float *restrict v, bool decay) {
     const coefficients k = *shared;
@@ -198,6 +208,7 @@ static inline float adam_move(const coefficients *k, float g, float *restrict m,
     return k->step * *m / (sqrtf(*s) / k->root + k->eps);
 }
 
+/* L2 decay enters the moments with the gradient. */
 static void apply_adam(const coefficients *shared, int64_t n, float *restrict w,
                        const float *restrict grad, float *restrict m, float *restrict s,
                        bool decay) {
@@ -210,6 +221,7 @@ static void apply_adam(const coefficients *shared, int64_t n, float *restrict w,
             w[i] -= adam_move(&k, true_gradient(&k, grad[i]), m + i, s + i);
 }
 
+/* Decoupled decay shrinks the weight itself; the moments do not see it. */
 static void apply_adamw(const coefficients *shared, int64_t n, float *restrict w,
                         const float *restrict grad, float *restrict m, float *restrict s,
                         bool decay) {
@@ -252,6 +264,7 @@ hu_status hu_optimizer_restore(hu_optimizer *optimizer, size_t index, const void
     const char *name;
     const void *target;
     size_t expected;
+    /* The size is that of the present state: another model or optimizer has another one. */
     if (!hu_optimizer_state(optimizer, index, &name, &target, &expected))
         return hu_fail(HU_ERR_ARGUMENT, "optimizer: found block %zu, expected 0..%zu", index,
                        optimizer->moments);

@@ -7,6 +7,7 @@ static uint32_t field_of(const hu_graph *graph, hu_value_id v) {
     return field;
 }
 
+/* Samples first .. first+count-1 of the batch, [count, field]. */
 void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows) {
     const hu_batch_source *batch = context;
     const hu_trainer *trainer = batch->trainer;
@@ -14,6 +15,7 @@ void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, 
                    batch->first + first, count, rows);
 }
 
+/* Read from the data before the passes: the gradient of the first part needs the units of all. */
 int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int64_t samples) {
     const hu_graph *graph = trainer->graph;
     hu_batch_source batch = {trainer, trainer->train_loader, first};

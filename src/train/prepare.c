@@ -5,11 +5,11 @@
 #include "layout/create.h"
 #include "model/model.h"
 
+/* What is learned decides head and loss of the model. */
 hu_status hu_prepare_graph(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     hu_status st = HU_OK;
     hu_task_choice choice;
-    void *block;
     HU_TRY(
         hu_model_choose(options->model, options->task, options->loss, trainer->dataset, &choice));
     hu_model_options model = {
@@ -19,12 +19,12 @@ hu_status hu_prepare_graph(hu_trainer *trainer) {
     trainer->loss = choice.loss;
     trainer->shapes = choice.shapes;
     int64_t elements = trainer->graph->value[hu_task_target_value(trainer->graph)].elements;
-    HU_TRY(hu_alloc_array((size_t)elements, sizeof(float), &block));
-    trainer->target = block;
+    HU_TRY(HU_NEW_ARRAY(&trainer->target, (size_t)elements));
 done:
     return st;
 }
 
+/* The whole table from its beginning: formats of tensors, then accumulators of products. */
 hu_status hu_write_edges(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     hu_status st = hu_precision_write(&options->precision, trainer->graph, options->batch,
@@ -38,16 +38,19 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_run_options run = options->run;
     run.batch = trainer->part;
+    /* The edges are written before the run is made: they decide how large its buffers are. */
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
     HU_TRY(hu_weights_create(trainer->graph, &trainer->weights));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &trainer->weights, &run, &trainer->run));
     if (options->histogram_every > 0) HU_TRY(hu_run_reserve_histograms(trainer->run));
+    /* Initial weights depend on seed and name only, so that all precisions begin with the same. */
     hu_weights_draw(&trainer->weights, trainer->graph, options->run.seed, options->run.threads);
 done:
     return st;
 }
 
+/* Test samples come in their own order, and are never augmented. */
 hu_status hu_prepare_loaders(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_loader_settings train = {trainer->options.run.seed, !trainer->options.keep_order,
@@ -64,6 +67,8 @@ hu_status hu_reserve_sizes(hu_trainer *trainer) {
     int64_t batch = trainer->options.batch, part = trainer->part;
     int64_t last = hu_loader_count(trainer->train_loader) % batch;
     int64_t test_last = hu_loader_count(trainer->test_loader) % part;
+    /* Every size that a pass can have: whole parts, the last part of a batch, of an epoch, and of
+     * the test samples. */
     HU_TRY(hu_run_reserve(trainer->run, part));
     HU_TRY(hu_run_reserve(trainer->run, batch % part));
     HU_TRY(hu_run_reserve(trainer->run, last % part));

@@ -4,6 +4,7 @@
 
 void hu_reduce_part(hu_trainer *trainer, bool is_first) {
     int64_t blocks = hu_gradient_block_count(trainer);
+    /* One part: its gradients are read in place. */
     if (!trainer->gradient_sum) return;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {

@@ -49,6 +49,7 @@ typedef struct list_reader {
     const char *at;
 } list_reader;
 
+/* Columns count from 1. */
 static hu_status fail_here(const list_reader *reader, const char *expected) {
     char found[32];
     if (*reader->at)
@@ -63,6 +64,7 @@ static void skip_spaces(list_reader *reader) {
     while (*reader->at == ' ') reader->at++;
 }
 
+/* A decimal number; "nan" and "inf" are refused before strtod takes them. */
 static hu_status read_number(list_reader *reader, double *number) {
     skip_spaces(reader);
     char *end;
@@ -76,6 +78,7 @@ static hu_status read_number(list_reader *reader, double *number) {
     return HU_OK;
 }
 
+/* A whole number from 0 to 2^63 - 1. */
 static hu_status read_count(list_reader *reader, int64_t *count) {
     skip_spaces(reader);
     if (!isdigit((unsigned char)*reader->at)) return fail_here(reader, "a whole number");
@@ -97,6 +100,7 @@ static hu_status read_comma(list_reader *reader, bool *more) {
     return HU_OK;
 }
 
+/* Reads into a copy: on failure the schedule stays as it was. */
 hu_status hu_schedule_parse_knots(const char *text, hu_schedule *schedule) {
     hu_status st = HU_OK;
     list_reader reader = {"knots", text, text};
@@ -145,6 +149,7 @@ done:
     return st;
 }
 
+/* Steps down need a factor, and either milestones or a distance between them. */
 static hu_status check_milestones(const hu_schedule *schedule) {
     hu_status st = HU_OK;
     int count = schedule->milestone_count;
@@ -170,6 +175,7 @@ done:
     return st;
 }
 
+/* Places ascend strictly, so that no division by zero can follow. */
 static hu_status check_knots(const hu_schedule *schedule) {
     hu_status st = HU_OK;
     HU_TRY(
@@ -204,6 +210,7 @@ done:
     return st;
 }
 
+/* lr factor^passed: each milestone that lies behind lowers the rate once more. */
 static double after_milestones(const hu_schedule *s, int64_t units) {
     int64_t passed = 0;
     if (s->milestone_count == 0 && s->every > 0) passed = units / s->every;
@@ -211,6 +218,7 @@ static double after_milestones(const hu_schedule *s, int64_t units) {
     return s->lr * pow(s->factor, (double)passed);
 }
 
+/* Straight lines between knots, flat before the first and behind the last. */
 static double between_knots(const hu_schedule *s, double at) {
     const hu_schedule_knot *k = s->knots;
     if (at <= k[0].at) return k[0].lr;
@@ -235,6 +243,7 @@ double hu_schedule_lr(const hu_schedule *s, int64_t step, int64_t steps_per_epoc
     int64_t units = step / unit_steps; /* whole ones */
     double warmup_steps =
         s->warmup * (s->warmup_unit == HU_UNIT_EPOCH ? (double)steps_per_epoch : 1.0);
+    /* Decay begins where the warm-up ends, so that both never act on one step. */
     double done = progress((double)units, warmup_steps / (double)unit_steps,
                            (double)total_steps / (double)unit_steps);
     double lr = s->lr;
@@ -243,6 +252,7 @@ double hu_schedule_lr(const hu_schedule *s, int64_t step, int64_t steps_per_epoc
         lr = done < 1 ? s->floor + (s->lr - s->floor) * (1 + cos(pi * done)) / 2 : s->floor;
     if (s->kind == HU_SCHEDULE_LINEAR) lr = done < 1 ? s->lr + (s->floor - s->lr) * done : s->floor;
     if (s->kind == HU_SCHEDULE_PIECEWISE) lr = between_knots(s, (double)step / (double)unit_steps);
+    /* The ramp multiplies whatever the schedule says: a warm-up of a cosine begins at its top. */
     if ((double)step < warmup_steps)
         lr *= s->warmup_start + (1 - s->warmup_start) * ((double)step / warmup_steps);
     return lr;

@@ -45,6 +45,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
         snprintf(section, sizeof section, "optimizer.%s", name);
         HU_TRY(hu_checkpoint_add(writer, section, data, bytes));
     }
+    /* Optional sections come last; a run that does not need them has the file of older versions. */
     if (trainer->init_hash)
         HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
     HU_TRY(hu_adapt_save(trainer, writer));
@@ -54,12 +55,14 @@ done:
     return st;
 }
 
+/* Path, section and both sizes. */
 static hu_status wrong_size(const hu_checkpoint *checkpoint, const char *section, size_t found,
                             size_t expected) {
     return hu_fail(HU_ERR_CORRUPT, "%s: section '%s' has %zu bytes, expected %zu",
                    hu_checkpoint_path(checkpoint), section, found, expected);
 }
 
+/* A section that every run has, of a size that follows from the model. */
 static hu_status fixed_section(const hu_checkpoint *checkpoint, const char *name, size_t expected,
                                const void **data) {
     size_t bytes;

@@ -42,6 +42,7 @@ double hu_trainer_low_ratio(const hu_trainer *trainer) {
     return hu_precision_low_ratio(trainer->graph, &trainer->edges, trainer->options.batch);
 }
 
+/* Only trained parameters: running statistics follow from the data that were seen. */
 uint64_t hu_trainer_weights_hash(const hu_trainer *trainer) {
     XXH64_state_t state;
     XXH64_reset(&state, 0);
@@ -70,6 +71,7 @@ void hu_trainer_note_metric(hu_trainer *trainer, double value) {
     progress->last_metric_step = progress->step;
 }
 
+/* Counted as the allocator counts: moments and the sum of gradients belong to the optimizer. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
     const char *name;
     const void *data;

@@ -14,6 +14,7 @@ int64_t hu_gradient_block_count(const hu_trainer *trainer) {
     return blocks;
 }
 
+/* Walks over the parameters: there are few, and blocks are large. */
 hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index) {
     for (uint32_t p = 0;; p++) {
         hu_value_id v = trainer->name_order[p];
@@ -52,6 +53,7 @@ double hu_gradient_squares(hu_trainer *trainer, float inverse_scale) {
         }
         trainer->block_squares[b] = sum + poison;
     }
+    /* In the order of the blocks: the number of threads cannot change the sum. */
     for (int64_t b = 0; b < blocks; b++) total += trainer->block_squares[b];
     return total;
 }
@@ -72,6 +74,7 @@ static bool has_nonfinite(const float *x, int64_t n) {
 static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, double norm) {
     int64_t blocks = hu_gradient_block_count(trainer);
     double clip = trainer->options.clip_norm;
+    /* The norm is that of the unscaled gradient, and so is the bound. */
     float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
     int nonfinite = 0;
     hu_optimizer_begin_step(trainer->optimizer, lr);
@@ -90,6 +93,7 @@ static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, do
     return nonfinite != 0;
 }
 
+/* One row holds the whole parameter, so that a scale from its maximum is that of the tensor. */
 void hu_round_masters(hu_trainer *trainer) {
     for (uint32_t p = 0; p < trainer->parameter_count; p++)
         hu_run_round_master(trainer->run, trainer->name_order[p]);

@@ -31,10 +31,13 @@ typedef struct weight_view {
     int64_t outer, places, channels;
 } weight_view;
 
+/* What a file of weights holds: parameters and running statistics. */
 static bool is_kept(const hu_value_info *value) {
     return value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
 }
 
+/* Only products differ from torch: it stores [out, in, kh, kw] where this program has [out, kh,
+ * kw, in]. */
 static weight_view view_of(const hu_graph *graph, hu_value_id v, hu_weight_layout layout) {
     const hu_value_info *value = &graph->value[v];
     const hu_node *node = &graph->node[graph->use[value->uses[0]].node];
@@ -54,6 +57,7 @@ static weight_view view_of(const hu_graph *graph, hu_value_id v, hu_weight_layou
     return view;
 }
 
+/* here [outer, places, channels] -> there [outer, channels, places]. */
 static void turn_out(const weight_view *view, const float *here, float *there) {
     for (int64_t o = 0; o < view->outer; o++)
         for (int64_t c = 0; c < view->channels; c++)
@@ -61,6 +65,7 @@ static void turn_out(const weight_view *view, const float *here, float *there) {
                 *there++ = here[(o * view->places + p) * view->channels + c];
 }
 
+/* there [outer, channels, places] -> here [outer, places, channels]. */
 static void turn_in(const weight_view *view, const float *there, float *here) {
     for (int64_t o = 0; o < view->outer; o++)
         for (int64_t c = 0; c < view->channels; c++)
@@ -151,6 +156,7 @@ typedef struct misfit {
 
 static void note(misfit *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Adds one sentence to the first few. */
 static void note(misfit *list, const char *format, ...) {
     size_t used = strlen(list->text);
     va_list args;
@@ -173,11 +179,8 @@ typedef struct weight_import {
 
 static hu_status list_names(const hu_graph *graph, weight_import *in) {
     hu_status st;
-    void *block;
-    HU_TRY(hu_alloc_array(graph->value_count, sizeof(char *), &block));
-    in->ours = block;
-    HU_TRY(hu_alloc_array(hu_safetensors_count(in->file), sizeof(char *), &block));
-    in->theirs = block;
+    HU_TRY(HU_NEW_ARRAY(&in->ours, graph->value_count));
+    HU_TRY(HU_NEW_ARRAY(&in->theirs, hu_safetensors_count(in->file)));
     for (hu_value_id v = 0; v < graph->value_count; v++)
         if (is_kept(&graph->value[v])) in->ours[in->ours_count++] = graph->value[v].name;
     for (size_t i = 0; i < hu_safetensors_count(in->file); i++)
@@ -186,6 +189,7 @@ done:
     return st;
 }
 
+/* A parameter must be in the file, in the right shape; a running statistic may be missing. */
 static void check_value(const hu_graph *graph, hu_value_id v, weight_import *in) {
     char nearest[256], found[176], expected[176];
     const hu_value_info *value = &graph->value[v];
@@ -211,6 +215,7 @@ static bool is_batch_count(const hu_graph *graph, const char *name) {
     return written < HU_NAME_BYTES && hu_graph_find(graph, statistic) != HU_NONE;
 }
 
+/* A name of the file that no tensor has. */
 static void check_name(const hu_graph *graph, const char *name, weight_import *in) {
     char nearest[256];
     hu_value_id v = hu_graph_find(graph, name);
@@ -219,6 +224,7 @@ static void check_name(const hu_graph *graph, const char *name, weight_import *i
     note(&in->unexpected, "'%.100s' (nearest: %s)", name, nearest);
 }
 
+/* All that does not fit is told at once, so that a user need not mend name by name. */
 static hu_status check_fit(const hu_trainer *trainer, weight_import *in) {
     const hu_graph *graph = trainer->graph;
     char text[4 * LIST_BYTES] = "";
@@ -240,6 +246,7 @@ static hu_status check_fit(const hu_trainer *trainer, weight_import *in) {
                    trainer->options.model, text);
 }
 
+/* Without a word in the metadata the file is taken for one of torch. */
 static hu_status read_layout(weight_import *in) {
     const char *text = hu_safetensors_metadata(in->file, "layout");
     in->layout = HU_WEIGHTS_TORCH;
@@ -271,6 +278,7 @@ static hu_status read_block(const hu_trainer *trainer, const weight_import *in, 
     return HU_OK;
 }
 
+/* Taken over only when all was read and checked. */
 static hu_status take_block(hu_trainer *trainer, const weight_import *in, const float *block) {
     size_t bytes = (size_t)trainer->weights.elements * sizeof *block;
     uint64_t hash = XXH64(block, bytes, 0), expected = trainer->options.init_hash;

@@ -36,8 +36,8 @@ static void add_rule(hu_accumulators *accumulators, const char *text) {
     }
     FUZZ_CHECK(accumulators->rule_count == count + 1);
     const hu_accumulator_rule *rule = &accumulators->rules[count];
-    FUZZ_CHECK(rule->pattern[0] != '\0' && !strchr(rule->pattern, ':'));
-    FUZZ_CHECK(strncmp(rule->text, rule->pattern, strlen(rule->pattern)) == 0);
+    FUZZ_CHECK(rule->words.pattern[0] != '\0' && !strchr(rule->words.pattern, ':'));
+    FUZZ_CHECK(strncmp(rule->words.text, rule->words.pattern, strlen(rule->words.pattern)) == 0);
     if (rule->chosen) check_accumulator(&rule->accumulator, HU_SEMANTICS_F32FMA);
 }
 

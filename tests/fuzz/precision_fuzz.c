@@ -45,12 +45,13 @@ static void add_rule(hu_precision *precision, const char *text) {
     FUZZ_CHECK(precision->rule_count == count + 1);
     const hu_precision_rule *rule = &precision->rules[count];
     check_quantizer(&rule->quantizer);
-    FUZZ_CHECK(rule->pattern[0] != '\0');
-    FUZZ_CHECK(strncmp(rule->text, rule->pattern, strlen(rule->pattern)) == 0);
+    FUZZ_CHECK(rule->words.pattern[0] != '\0');
+    FUZZ_CHECK(strncmp(rule->words.text, rule->words.pattern, strlen(rule->words.pattern)) == 0);
     for (uint32_t r = 0; r <= count; r++) {
-        const char *name = precision->rules[r].text;
+        const char *name = precision->rules[r].words.text;
         if (strlen(name) > GLOB_MAX) continue;
-        FUZZ_CHECK(hu_glob_match(rule->pattern, name) == matches_slowly(rule->pattern, name));
+        FUZZ_CHECK(hu_glob_match(rule->words.pattern, name) ==
+                   matches_slowly(rule->words.pattern, name));
     }
 }
 

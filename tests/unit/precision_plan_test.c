@@ -307,7 +307,7 @@ static void test_bad_rules(void **state) {
         assert_int_equal(hu_precision_add_rule(&precision, "weight: fp16"), HU_ERR_MEMORY);
     }
     assert_int_equal(precision.rule_count, 1);
-    assert_string_equal(precision.rules[0].pattern, "act");
+    assert_string_equal(precision.rules[0].words.pattern, "act");
     hu_precision_free(&precision);
     assert_int_equal(hu_memory_count().live_blocks, blocks);
 }
