@@ -255,7 +255,7 @@ static void test_culprit_in_a_later_part(void **state) {
     f.options.accumulate = 2;
     begin(&f);
     assert_int_equal(hu_loader_begin_epoch(f.trainer->train_loader, 0), HU_OK);
-    f.train_labels[hu_loader_index(f.trainer->train_loader, BATCH - 1)] = -1;
+    f.train_labels[hu_loader_index(f.trainer->train_loader, BATCH - 1)] = CLASSES;
     assert_int_equal(hu_trainer_step(f.trainer, &report), HU_ERR_NONFINITE);
     assert_string_equal(report.culprit, "label: 1 of 16 are not one of the classes 0..2");
     assert_true(isnan(report.loss));
