@@ -19,6 +19,7 @@ typedef enum hu_column_kind {
     HU_COLUMN_WHOLE, /* int64_t; 0 where a line has none */
     HU_COLUMN_REAL,  /* double; NaN where a line has none */
     HU_COLUMN_FLAG,  /* bool; false where a line has none */
+    HU_COLUMN_BATCH, /* double that only metrics have which a batch's loss tells */
     HU_COLUMN_TEST   /* double that only rows with an evaluation have */
 } hu_column_kind;
 
@@ -35,7 +36,7 @@ typedef enum hu_column_kind {
     X(step,                WHOLE, "%.17g",  1, 0, NULL,            row->report->step)              \
     X(epoch,               WHOLE, "%.17g",  2, 0, NULL,            row->report->epoch)             \
     X(loss,                REAL,  "%.17g",  3, 1, "Training loss", row->report->loss)              \
-    X(batch_metric,        REAL,  "%.17g",  0, 1, NULL,            row->report->metric)            \
+    X(batch_metric,        BATCH, "%.17g",  0, 1, NULL,            row->report->metric)            \
     X(lr,                  REAL,  "%.17g",  4, 1, NULL,            row->report->lr)                \
     X(loss_scale,          REAL,  "%.9g",   5, 1, NULL,            row->report->scale)             \
     X(skipped,             FLAG,  "%.0f",   7, 1, NULL,            row->report->skipped)           \
@@ -49,6 +50,7 @@ typedef enum hu_column_kind {
 typedef int64_t hu_column_WHOLE;
 typedef double hu_column_REAL;
 typedef bool hu_column_FLAG;
+typedef double hu_column_BATCH;
 typedef double hu_column_TEST;
 
 /* One line of metrics.jsonl; of what the line does not have, NaN or 0. */

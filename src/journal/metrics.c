@@ -69,7 +69,7 @@ void hu_metrics_close(hu_metrics *metrics) {
 }
 
 static bool is_absent(const hu_column *column, double value) {
-    return column->kind == HU_COLUMN_TEST && isnan(value);
+    return (column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_TEST) && isnan(value);
 }
 
 static hu_status write_cells(hu_csv *csv, const hu_metrics_row *row) {

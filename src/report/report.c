@@ -57,7 +57,7 @@ void hu_report_left_out(hu_page *page, const hu_report *report) {
     for (size_t i = 0; i < report->count && used < sizeof text; i++) {
         const hu_report_run *run = &report->run[i];
         if (run->metric == report->metric) continue;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s (%s)", count ? ", " : "",
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s, %s", count ? "; " : "",
                                  run->label, hu_metric_words(run->metric, words));
         count++;
     }

@@ -41,6 +41,7 @@ static double value(const hu_metric_call *shape, const double *sums) {
 const hu_metric hu_metric_mean_iou = {
     .name = "mean_iou",
     .help = "intersection over union, mean over the classes that occur",
+    .heading = "Mean IoU",
     .unit = " %",
     .factor = 100.0,
     .decimals = 2,

@@ -49,6 +49,7 @@ static double mean(const hu_metric_call *shape, const double *sums) {
 
 const hu_metric hu_metric_psnr = {.name = "psnr",
                                   .help = "peak signal-to-noise ratio, mean over the samples",
+                                  .heading = "PSNR",
                                   .unit = " dB",
                                   .factor = 1.0,
                                   .decimals = 2,
