@@ -1,0 +1,179 @@
+"""Tasks beside classification: their metric in results, tables, searches and reports; errors."""
+import csv
+import glob
+import json
+import math
+
+import program
+
+AUTOENCODER = ["model=autoencoder", "data=glyphs", "data.limit=96", "data.test_limit=16", "batch=32",
+               "run.log_every=1", "threads=1"]
+SAMPLES = 16
+
+
+def call(checks, *words, cwd, code=0):
+    found, out, err = program.call(*words, cwd=cwd)
+    checks.same(found, code, f"{words}: {err[-300:]}")
+    return out
+
+
+def answer(checks, *words, cwd):
+    out = call(checks, *words, "--json", cwd=cwd)
+    return json.loads(out) if out else {}
+
+
+def one_training(checks, cwd):
+    """train, eval, predict and resume name the metric and agree on it."""
+    made = program.train(*AUTOENCODER, "steps=6", "run.checkpoint_every=3", "run.keep=9", cwd=cwd)
+    value = made["test_psnr"]
+    checks.same(made["task"], "autoencode", "the task of the model")
+    checks.same(made["metric"], {"name": "psnr", "value": value, "best": made["best_psnr"],
+                                 "better": "higher"}, "its metric")
+    checks.that("test_accuracy" not in made, "nothing is called accuracy")
+    found = answer(checks, "eval", "run", cwd=cwd)
+    checks.same((found["test_psnr"], found["metric"]),
+                (value, {"name": "psnr", "value": value, "better": "higher"}), "eval")
+    checks.that(f"psnr {value:.2f} dB" in call(checks, "eval", "run", cwd=cwd), "eval in words")
+    rows = answer(checks, "predict", "run", "count=0", cwd=cwd)["predictions"]
+    checks.same(len(rows), SAMPLES, "a row for every test sample")
+    checks.same(sum(row["psnr"] for row in rows) / SAMPLES, value, "the mean over the samples")
+    for row in rows:
+        error = row["squared_error"]
+        checks.that(math.isclose(row["psnr"], -10 * math.log10(error), rel_tol=1e-13),
+                    f"psnr of an error of {error}: {row['psnr']}")
+    program.copy_at(cwd, "run", "again", 3)
+    again = program.resume("again", cwd=cwd)
+    checks.same((again["test_psnr"], again["weights_hash"]), (value, made["weights_hash"]),
+                "a resumed training ends in the same value")
+    with open(f"{cwd}/run/metrics.csv", newline="") as file:
+        last = list(csv.DictReader(file))[-1]
+    checks.same((float(last["test_psnr"]), last["batch_psnr"]), (value, ""), "columns of the metric")
+    for path in glob.glob(f"{cwd}/run/events.*"):
+        with open(path, "rb") as file:
+            data = file.read()
+        checks.that(b"test_psnr" in data and b"batch_psnr" not in data, "tags for TensorBoard")
+
+
+def table_and_front(checks, cwd):
+    words = ["precision=fp32,hfp8", "seeds=1,2", *AUTOENCODER, "steps=6", "run.dir=c"]
+    made = answer(checks, "compare", *words, cwd=cwd)
+    checks.same(made["metric"], {"name": "psnr", "better": "higher"}, "metric of the rows")
+    for row in made["rows"]:
+        checks.that(row["test_psnr"] > 0 and row["best_psnr"] >= row["test_psnr"], f"{row}")
+        checks.that("test_accuracy" not in row, "no key of another metric")
+    means = made["precisions"]
+    for mean, a, b in zip(means, made["rows"][0::2], made["rows"][1::2]):
+        values = [a["test_psnr"], b["test_psnr"]]
+        checks.same((mean["test_psnr"], mean["test_psnr_least"], mean["test_psnr_most"]),
+                    (sum(values) / 2, min(values), max(values)), "mean and range over the seeds")
+    for mine, other in (means, means[::-1]):
+        as_good = other["test_psnr"] >= mine["test_psnr"]
+        is_smaller = other["memory_bytes"] <= mine["memory_bytes"]
+        is_same = (other["test_psnr"], other["memory_bytes"]) == (mine["test_psnr"],
+                                                                  mine["memory_bytes"])
+        checks.same(mine["pareto"], not (as_good and is_smaller and not is_same), "the front")
+    text = call(checks, "compare", *words, cwd=cwd)
+    for part in ("psnr", f"{means[0]['test_psnr']:.2f} dB", "front of psnr against memory"):
+        checks.that(part in text, f"the table says {part!r}: {text}")
+    checks.that("accuracy" not in text, f"and nothing of accuracy: {text}")
+
+
+def page(checks, cwd):
+    """Pictures have one metric; runs of another one are named and stay in the table."""
+    call(checks, "compare", "precision=fp32,hfp8", *AUTOENCODER, "steps=6", "run.dir=c", cwd=cwd)
+    with open(f"{cwd}/c/report.html") as file:
+        html = file.read()
+    for part in ("PSNR against memory", "<h3>Test psnr", "test psnr, dB", "psnr dB", "best dB"):
+        checks.that(part in html, f"the report says {part!r}")
+    checks.that("ccuracy" not in html and "left out" not in html, "and nothing of accuracy")
+    program.train(*program.TINY, "steps=6", cwd=cwd)
+    call(checks, "report", "c", "run", "out=mixed.html", cwd=cwd)
+    with open(f"{cwd}/mixed.html") as file:
+        html = file.read()
+    checks.that("Runs of another metric than psnr are left out: fp32 (run), accuracy." in html,
+                "the note says what is left out")
+    checks.that("accuracy " in html.split('id="results"')[1], "the table has the other metric")
+    call(checks, "report", "run", "c", "out=other.html", cwd=cwd)
+    with open(f"{cwd}/other.html") as file:
+        html = file.read()
+    checks.that("<h3>Test accuracy" in html and "PSNR against" not in html,
+                "the first run says the metric")
+    checks.that("Runs of another metric than accuracy are left out: fp32 (fp32-s1), psnr; hfp8, psnr."
+                in html, "and the others are named")
+
+
+def search(checks, cwd):
+    words = [*AUTOENCODER, "steps=4", "assign.rungs=2", "assign.random=0"]
+    made = answer(checks, "assign", *words, "budget=memory:0.4", "run.dir=m", cwd=cwd)
+    checks.that(made["memory_share"] <= 0.4, f"share {made['memory_share']}")
+    checks.same((made["metric"], made["budget"]),
+                ({"name": "psnr", "better": "higher"}, {"kind": "memory", "value": 0.4}), "budget")
+    finalists = [c["rungs"][-1]["test_psnr"] for c in made["candidates"] if len(c["rungs"]) == 2]
+    checks.same(made["test_psnr"], max(finalists), "the best of those that fit")
+    text = call(checks, "assign", *words, "budget=memory:0.4", "run.dir=m", cwd=cwd)
+    checks.that("dB at 4 steps" in text and f"float32 {made['fp32_psnr']:.2f} dB" in text, text)
+    made = answer(checks, "assign", *words, "budget=metric:-1.5", "run.dir=m", cwd=cwd)
+    checks.same(made["budget"], {"kind": "psnr", "value": -1.5}, "a budget in dB")
+    checks.that(made["test_psnr"] >= made["fp32_psnr"] - 1.5 - 1e-9, f"{made['test_psnr']}")
+    smaller = [c for c in made["candidates"] if len(c["rungs"]) == 2
+               and c["rungs"][-1]["test_psnr"] >= made["fp32_psnr"] - 1.5
+               and c["rungs"][-1]["memory_share"] < made["memory_share"]]
+    checks.same(smaller, [], "no finalist is smaller and good enough")
+    with open(f"{cwd}/m/plan.yaml") as file:
+        checks.that(f"test_psnr: {made['test_psnr']:.2f} dB" in file.read(), "the evidence")
+    for budget in ("accuracy:-1", "metric:1", "metric:", "metric:nan", "psnr:-1x"):
+        found, _, err = program.call("assign", *words, f"budget={budget}", "run.dir=b", cwd=cwd)
+        checks.that(found == 2 and "metric:-P (at most P dB of psnr worse than float32)" in err,
+                    f"{budget}: exit {found}, {err!r}")
+
+
+def demonstration(checks, cwd):
+    text = call(checks, "demo", *AUTOENCODER, "steps=2", "run.dir=d", cwd=cwd)
+    checks.that("test psnr" in text and " dB" in text and "accuracy" not in text, text)
+    with open(f"{cwd}/d/demo.json") as file:
+        made = json.load(file)
+    checks.same(made["metric"], {"name": "psnr", "better": "higher"}, "demo.json")
+    checks.that(all(row["test_psnr"] > 0 for row in made["rows"]), "and its rows")
+
+
+def pixels(checks, cwd):
+    """A class for every pixel: two metrics, the first one leads."""
+    program.write_idx(f"{cwd}/data", count=32)
+    words = ["model=dense-s", "model.width=0.25", "data=ink:idx:data", "batch=16", "threads=1",
+             "steps=2", "run.log_every=1"]
+    made = program.train(*words, cwd=cwd)
+    checks.same((made["task"], made["metric"]["name"]), ("segment", "mean_iou"), "task and metric")
+    found = answer(checks, "eval", "run", cwd=cwd)
+    checks.same(found["test_mean_iou"], made["test_mean_iou"], "mean intersection over union")
+    checks.that(0 <= found["test_pixel_accuracy"] <= 1, f"the second metric: {found}")
+    rows = answer(checks, "predict", "run", "count=0", cwd=cwd)["predictions"]
+    labelled = sum(row["labelled_pixels"] for row in rows)
+    right = sum(round(row["labelled_pixels"] * row["pixel_accuracy"]) for row in rows)
+    checks.same(found["test_pixel_accuracy"], right / labelled, "pixels counted by predict")
+    with open(f"{cwd}/run/report.html") as file:
+        checks.that("mean iou %" in file.read(), "the report's table")
+    made = answer(checks, "assign", *words, "budget=accuracy:-100", "assign.rungs=1",
+                  "assign.random=0", "run.dir=a", cwd=cwd)
+    checks.same(made["budget"], {"kind": "mean_iou", "value": -100.0}, "points of a share")
+
+
+def bad_input(checks, cwd):
+    keys = [*program.TINY, "steps=1", "run.dir=bad"]
+    cases = [(["task=segment", "model=cnn-s"], "needs a field 'mask', data glyphs has 'image'"),
+             (["model=dense-s"], "task segment needs a field 'mask'"),
+             (["data=ink:glyphs", "model=dense-s"], "found 3 channels, expected 1"),
+             (["task=autoencode", "model=cnn-s"], "found a head of shape [3]"),
+             (["task=classify", "model=autoencoder"], "the task classify needs [10]"),
+             (["task=clasify"], "task: found 'clasify', expected one like 'classify'"),
+             (["loss=nlll"], "loss: found 'nlll', expected one like 'nll'"),
+             (["loss=mse"], "loss 'mse' does not fit the task classify, expected one of 'nll', "
+                            "'softmax_cross_entropy'"),
+             (["model=autoencoder", "loss=nll"], "does not fit the task autoencode, expected one "
+                                                 "of 'mse', 'bce'")]
+    for words, text in cases:
+        found, _, err = program.call("train", *keys, *words, cwd=cwd)
+        checks.that(found == 2 and text in err, f"{words}: exit {found}, {err!r}")
+
+
+program.main(one_training, table_and_front, page, search, demonstration,
+             pixels, bad_input)
