@@ -5,6 +5,17 @@
 
 typedef enum hu_isa { HU_ISA_SCALAR, HU_ISA_AVX2, HU_ISA_AVX512, HU_ISA_COUNT } hu_isa;
 
+/* What every kernel family has once per instruction set, as one list in the order of hu_isa:
+ * HU_OF_ISA(f) is f_scalar, f_avx2, f_avx512, for declarations and for tables of functions;
+ * HU_AT_ISA(t) is &t_scalar, &t_avx2, &t_avx512, for tables of records. Indexed by hu_cpu_isa(). */
+#if defined(__x86_64__)
+#define HU_OF_ISA(stem) stem##_scalar, stem##_avx2, stem##_avx512
+#define HU_AT_ISA(stem) &stem##_scalar, &stem##_avx2, &stem##_avx512
+#else
+#define HU_OF_ISA(stem) stem##_scalar
+#define HU_AT_ISA(stem) &stem##_scalar
+#endif
+
 /* The best set of this machine (AVX2 means AVX2+FMA+F16C+BMI2; AVX-512 means F, BW, DQ, VL), capped
  * by the environment variable HALFULP_MAX_ISA = scalar | avx2 | avx512 (other values are ignored).
  * Fixed at the first call. */

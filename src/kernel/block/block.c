@@ -26,14 +26,8 @@ enum { TABLE_COUNT = sizeof table / sizeof *table };
 /* Elements of a piece: a multiple of 8, so that dense pieces end at whole bytes. */
 enum { PIECE = 1024 };
 
-extern const hu_block_kernels hu_block_kernels_scalar;
-#if defined(__x86_64__)
-extern const hu_block_kernels hu_block_kernels_avx2, hu_block_kernels_avx512;
-static const hu_block_kernels *const kernels[HU_ISA_COUNT] = {
-    &hu_block_kernels_scalar, &hu_block_kernels_avx2, &hu_block_kernels_avx512};
-#else
-static const hu_block_kernels *const kernels[HU_ISA_COUNT] = {&hu_block_kernels_scalar};
-#endif
+extern const hu_block_kernels HU_OF_ISA(hu_block_kernels);
+static const hu_block_kernels *const kernels[HU_ISA_COUNT] = {HU_AT_ISA(hu_block_kernels)};
 
 const hu_block_format *hu_block_format_at(size_t index) {
     return index < TABLE_COUNT ? &table[index] : NULL;

@@ -23,15 +23,9 @@ struct hu_depthwise {
 };
 
 static const hu_depthwise_kernels *kernels(void) {
-#if defined(__x86_64__)
     static const hu_depthwise_kernels *const of_isa[HU_ISA_COUNT] = {
-        [HU_ISA_SCALAR] = &hu_depthwise_kernels_scalar,
-        [HU_ISA_AVX2] = &hu_depthwise_kernels_avx2,
-        [HU_ISA_AVX512] = &hu_depthwise_kernels_avx512};
+        HU_AT_ISA(hu_depthwise_kernels)};
     return of_isa[hu_cpu_isa()];
-#else
-    return &hu_depthwise_kernels_scalar;
-#endif
 }
 
 /* Channels after which a line of weights repeats itself: few channels are repeated until they fill

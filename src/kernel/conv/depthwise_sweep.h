@@ -2,6 +2,7 @@
  * same bits on every ISA: lanes are independent sums. Steps are in floats. */
 #ifndef HU_KERNEL_CONV_DEPTHWISE_SWEEP_H
 #define HU_KERNEL_CONV_DEPTHWISE_SWEEP_H
+#include "base/cpu.h"
 #include "kernel/conv/plan.h"
 
 enum { HU_DEPTHWISE_LANES = 8 }; /* most lanes of a body */
@@ -36,8 +37,6 @@ typedef struct hu_depthwise_kernels {
     void (*outer)(const hu_depthwise_outer *outer);
 } hu_depthwise_kernels;
 
-extern const hu_depthwise_kernels hu_depthwise_kernels_scalar;
-extern const hu_depthwise_kernels hu_depthwise_kernels_avx2;
-extern const hu_depthwise_kernels hu_depthwise_kernels_avx512;
+extern const hu_depthwise_kernels HU_OF_ISA(hu_depthwise_kernels);
 
 #endif

@@ -14,15 +14,8 @@ static const int64_t block_terms = 384;
 static const int64_t group_floats = 65536;
 
 const hu_conv_kernels *hu_conv_kernels_of_isa(void) {
-#if defined(__x86_64__)
-    static const hu_conv_kernels *const of_isa[HU_ISA_COUNT] = {
-        [HU_ISA_SCALAR] = &hu_conv_kernels_scalar,
-        [HU_ISA_AVX2] = &hu_conv_kernels_avx2,
-        [HU_ISA_AVX512] = &hu_conv_kernels_avx512};
+    static const hu_conv_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_conv_kernels)};
     return of_isa[hu_cpu_isa()];
-#else
-    return &hu_conv_kernels_scalar;
-#endif
 }
 
 /* ---- packed weights ---- */

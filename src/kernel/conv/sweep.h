@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 /* Sums of one channel block at places that the same taps reach: images x rows x columns places, for
  * each tap_rows x tap_columns x depth terms of source times panel ([depth][16] per tap). */
 typedef struct hu_conv_sweep {
@@ -42,9 +44,7 @@ typedef struct hu_conv_kernels {
     void (*outer)(const hu_conv_outer *outer);
 } hu_conv_kernels;
 
-extern const hu_conv_kernels hu_conv_kernels_scalar;
-extern const hu_conv_kernels hu_conv_kernels_avx2;
-extern const hu_conv_kernels hu_conv_kernels_avx512;
+extern const hu_conv_kernels HU_OF_ISA(hu_conv_kernels);
 
 /* The record of hu_cpu_isa(). */
 const hu_conv_kernels *hu_conv_kernels_of_isa(void);

@@ -19,15 +19,8 @@ enum {
 };
 
 const hu_winograd_kernels *hu_winograd_kernels_of_isa(void) {
-#if defined(__x86_64__)
-    static const hu_winograd_kernels *const of_isa[HU_ISA_COUNT] = {
-        [HU_ISA_SCALAR] = &hu_winograd_kernels_scalar,
-        [HU_ISA_AVX2] = &hu_winograd_kernels_avx2,
-        [HU_ISA_AVX512] = &hu_winograd_kernels_avx512};
+    static const hu_winograd_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_winograd_kernels)};
     return of_isa[hu_cpu_isa()];
-#else
-    return &hu_winograd_kernels_scalar;
-#endif
 }
 
 bool hu_winograd_fits(const hu_conv *c) {

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 enum { HU_WINOGRAD_POINTS = 16 }; /* numbers of a transformed tile */
 
 /* Tiles first .. first+count-1 of images that are cut into rows x columns tiles. */
@@ -48,9 +50,7 @@ typedef struct hu_winograd_kernels {
                     float *dw);
 } hu_winograd_kernels;
 
-extern const hu_winograd_kernels hu_winograd_kernels_scalar;
-extern const hu_winograd_kernels hu_winograd_kernels_avx2;
-extern const hu_winograd_kernels hu_winograd_kernels_avx512;
+extern const hu_winograd_kernels HU_OF_ISA(hu_winograd_kernels);
 
 /* The record of hu_cpu_isa(). */
 const hu_winograd_kernels *hu_winograd_kernels_of_isa(void);

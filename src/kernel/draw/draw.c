@@ -6,14 +6,8 @@
 enum { TURN = 512 };
 
 static hu_normals_fn *normals(void) {
-#if defined(__x86_64__)
-    static hu_normals_fn *const of_isa[HU_ISA_COUNT] = {[HU_ISA_SCALAR] = hu_normals_scalar,
-                                                        [HU_ISA_AVX2] = hu_normals_avx2,
-                                                        [HU_ISA_AVX512] = hu_normals_avx512};
+    static hu_normals_fn *const of_isa[HU_ISA_COUNT] = {HU_OF_ISA(hu_normals)};
     return of_isa[hu_cpu_isa()];
-#else
-    return hu_normals_scalar;
-#endif
 }
 
 void hu_draw_normals(const hu_random_key *key, uint64_t first, size_t count, float *x) {

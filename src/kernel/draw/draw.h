@@ -7,6 +7,8 @@
 
 #include <halfulp/random.h>
 
+#include "base/cpu.h"
+
 /* x[i] = hu_random_normal(key, first + i) */
 void hu_draw_normals(const hu_random_key *key, uint64_t first, size_t count, float *x);
 
@@ -15,6 +17,6 @@ void hu_draw_uniforms(const hu_random_key *key, uint64_t first, size_t count, fl
 
 /* x[i] = the normal number that words 2i and 2i+1 make. */
 typedef void hu_normals_fn(size_t count, const uint32_t *words, float *x);
-hu_normals_fn hu_normals_scalar, hu_normals_avx2, hu_normals_avx512;
+hu_normals_fn HU_OF_ISA(hu_normals);
 
 #endif

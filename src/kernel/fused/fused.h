@@ -4,6 +4,8 @@
 #define HU_KERNEL_FUSED_FUSED_H
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 /* The loops of one instruction set. One rounding per operation: no fused multiply-add. */
 typedef struct hu_fused_kernels {
     /* y = (x - center) * scale + offset; the last three are [width], repeated along count. */
@@ -27,9 +29,7 @@ typedef struct hu_fused_kernels {
     void (*add_relu)(int64_t count, const float *a, const float *b, float *y, uint8_t *bits);
 } hu_fused_kernels;
 
-extern const hu_fused_kernels hu_fused_kernels_scalar;
-extern const hu_fused_kernels hu_fused_kernels_avx2;
-extern const hu_fused_kernels hu_fused_kernels_avx512;
+extern const hu_fused_kernels HU_OF_ISA(hu_fused_kernels);
 
 /* The record of hu_cpu_isa(). */
 const hu_fused_kernels *hu_fused(void);

@@ -4,7 +4,7 @@
 #include "base/cpu.h"
 #include "kernel/gemm/pack.h"
 
-extern const hu_pack_set hu_pack_set_scalar, hu_pack_set_avx2, hu_pack_set_avx512;
+extern const hu_pack_set HU_OF_ISA(hu_pack_set);
 
 /* The loops of an instruction set of this machine. Borrowed: valid for ever. */
 const hu_pack_set *hu_pack_set_of(hu_isa isa);

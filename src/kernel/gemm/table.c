@@ -1,16 +1,8 @@
 /* kernel/gemm/table.c - the micro-kernel of a combination. */
 #include "kernel/gemm/table.h"
 
-#if defined(__x86_64__)
-#define FOR_EVERY_ISA(prefix)                                                                      \
-    { &prefix##_scalar, &prefix##_avx2, &prefix##_avx512 }
-#else
-#define FOR_EVERY_ISA(prefix)                                                                      \
-    { &prefix##_scalar }
-#endif
-
-static const hu_gemm_table *const tables_f32[HU_ISA_COUNT] = FOR_EVERY_ISA(hu_gemm_f32);
-static const hu_gemm_table *const tables_f64[HU_ISA_COUNT] = FOR_EVERY_ISA(hu_gemm_f64);
+static const hu_gemm_table *const tables_f32[HU_ISA_COUNT] = {HU_AT_ISA(hu_gemm_f32)};
+static const hu_gemm_table *const tables_f64[HU_ISA_COUNT] = {HU_AT_ISA(hu_gemm_f64)};
 
 hu_gemm_kernel hu_gemm_kernel_of(hu_isa isa, hu_mac mac, hu_gemm_arithmetic arithmetic,
                                  hu_gemm_class class, hu_gemm_shape shape) {

@@ -6,17 +6,9 @@
 #include "base/error.h"
 #include "format/value.h"
 
-#define PACK(bits, isa) hu_pack_##bits##_##isa
-#define UNPACK(bits, isa) hu_unpack_##bits##_##isa
-#if defined(__x86_64__)
-#define FOR_EVERY_ISA(X, bits) X(bits, scalar), X(bits, avx2), X(bits, avx512)
-#else
-#define FOR_EVERY_ISA(X, bits) X(bits, scalar)
-#endif
-
 #define HU_PACK_VARIANT(bits)                                                                      \
-    hu_pack_fn FOR_EVERY_ISA(PACK, bits);                                                          \
-    hu_unpack_fn FOR_EVERY_ISA(UNPACK, bits);
+    hu_pack_fn HU_OF_ISA(hu_pack_##bits);                                                          \
+    hu_unpack_fn HU_OF_ISA(hu_unpack_##bits);
 #include "kernel/pack/pack.list"
 #undef HU_PACK_VARIANT
 
@@ -27,7 +19,7 @@ typedef struct pack_variant {
 } pack_variant;
 
 static const pack_variant variants[] = {
-#define HU_PACK_VARIANT(bits) {bits, {FOR_EVERY_ISA(PACK, bits)}, {FOR_EVERY_ISA(UNPACK, bits)}},
+#define HU_PACK_VARIANT(bits) {bits, {HU_OF_ISA(hu_pack_##bits)}, {HU_OF_ISA(hu_unpack_##bits)}},
 #include "kernel/pack/pack.list"
 #undef HU_PACK_VARIANT
 };

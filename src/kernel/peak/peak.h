@@ -4,15 +4,16 @@
 #define HU_KERNEL_PEAK_H
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 /* Does about `wanted` float32 multiply-adds in registers on the calling thread, with the
  * instruction set of hu_cpu_isa(), in enough independent chains to hide their latency. Gives the
  * number done; *sink is what they add up to (it keeps them from being left out). */
 uint64_t hu_peak_run(uint64_t wanted, float *sink);
 
 /* The same of each instruction set: `rounds` times hu_peak_macs_<isa> multiply-adds. */
-float hu_peak_scalar(uint64_t rounds);
-float hu_peak_avx2(uint64_t rounds);
-float hu_peak_avx512(uint64_t rounds);
+typedef float hu_peak_fn(uint64_t rounds);
+hu_peak_fn HU_OF_ISA(hu_peak);
 
 enum { HU_PEAK_CHAINS = 12, HU_PEAK_STEPS = 8 };
 

@@ -16,15 +16,8 @@ typedef struct layout {
 } layout;
 
 static const hu_reduce_kernels *kernels(void) {
-#if defined(__x86_64__)
-    static const hu_reduce_kernels *const of_isa[HU_ISA_COUNT] = {
-        [HU_ISA_SCALAR] = &hu_reduce_columns_scalar,
-        [HU_ISA_AVX2] = &hu_reduce_columns_avx2,
-        [HU_ISA_AVX512] = &hu_reduce_columns_avx512};
+    static const hu_reduce_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_reduce_columns)};
     return of_isa[hu_cpu_isa()];
-#else
-    return &hu_reduce_columns_scalar;
-#endif
 }
 
 static int64_t common_multiple(int64_t a, int64_t b) {

@@ -8,6 +8,8 @@
 #define HU_KERNEL_REDUCE_COLUMNS_H
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 /* The loops of one instruction set. Outputs are overwritten. */
 typedef struct hu_reduce_kernels {
     /* sum = sum of x */
@@ -20,8 +22,6 @@ typedef struct hu_reduce_kernels {
                      const float *center, float *sum, float *product);
 } hu_reduce_kernels;
 
-extern const hu_reduce_kernels hu_reduce_columns_scalar;
-extern const hu_reduce_kernels hu_reduce_columns_avx2;
-extern const hu_reduce_kernels hu_reduce_columns_avx512;
+extern const hu_reduce_kernels HU_OF_ISA(hu_reduce_columns);
 
 #endif

@@ -7,27 +7,19 @@
 #include "base/error.h"
 #include "format/value.h"
 
-#if defined(__x86_64__)
-#define FOR_EVERY_ISA(X, name) X(name, scalar), X(name, avx2), X(name, avx512)
-#else
-#define FOR_EVERY_ISA(X, name) X(name, scalar)
-#endif
-
-#define DECLARE(name, isa) hu_##name##_##isa
-#define HU_ROUND_VARIANT(name, mode, route) hu_round_fn FOR_EVERY_ISA(DECLARE, round_##name);
+#define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);
 #include "kernel/round/round.list"
 #undef HU_ROUND_VARIANT
-hu_scan_fn FOR_EVERY_ISA(DECLARE, scan_f32);
-hu_words_fn FOR_EVERY_ISA(DECLARE, random_words);
+hu_scan_fn HU_OF_ISA(hu_scan_f32);
+hu_words_fn HU_OF_ISA(hu_random_words);
 
 static const hu_round_variant variants[] = {
-#define HU_ROUND_VARIANT(name, mode, route)                                                        \
-    {#name, mode, route, {FOR_EVERY_ISA(DECLARE, round_##name)}},
+#define HU_ROUND_VARIANT(name, mode, route) {#name, mode, route, {HU_OF_ISA(hu_round_##name)}},
 #include "kernel/round/round.list"
 #undef HU_ROUND_VARIANT
 };
-static hu_scan_fn *const scans[HU_ISA_COUNT] = {FOR_EVERY_ISA(DECLARE, scan_f32)};
-static hu_words_fn *const word_makers[HU_ISA_COUNT] = {FOR_EVERY_ISA(DECLARE, random_words)};
+static hu_scan_fn *const scans[HU_ISA_COUNT] = {HU_OF_ISA(hu_scan_f32)};
+static hu_words_fn *const word_makers[HU_ISA_COUNT] = {HU_OF_ISA(hu_random_words)};
 
 size_t hu_round_variant_count(void) {
     return sizeof variants / sizeof variants[0];
