@@ -39,12 +39,14 @@ hu_status hu_read_end(const hu_byte_reader *reader) {
                           "found %zu trailing bytes, expected none", hu_reader_left(reader));
 }
 
+/* The machine's own byte order does not matter. */
 static uint64_t gather_le(const uint8_t *p, size_t bytes) {
     uint64_t value = 0;
     for (size_t i = bytes; i-- > 0;) value = value << 8 | p[i];
     return value;
 }
 
+/* bytes: 1..8; value stays untouched on failure. */
 static hu_status read_le(hu_byte_reader *reader, const char *field, size_t bytes, uint64_t *value) {
     const uint8_t *p = NULL;
     hu_status st = hu_read_span(reader, field, bytes, &p);
@@ -115,6 +117,7 @@ hu_status hu_writer_reserve(hu_byte_writer *writer, size_t bytes) {
     if (!hu_add_size(writer->size, bytes, &needed))
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes more", bytes);
     if (needed <= writer->capacity) return HU_OK;
+    /* Doubling keeps the copies of a growing file linear. */
     if (!hu_mul_size(writer->capacity, 2, &doubled) || doubled < needed) doubled = needed;
     if (doubled < SMALLEST_CAPACITY) doubled = SMALLEST_CAPACITY;
     void *block = writer->data;
@@ -133,6 +136,7 @@ hu_status hu_write_bytes(hu_byte_writer *writer, const void *data, size_t bytes)
     return HU_OK;
 }
 
+/* The way back of gather_le. */
 static void scatter_le(uint8_t *p, uint64_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) p[i] = (uint8_t)(value >> 8 * i);
 }

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "kernel/peak/peak.h"
+#include "op/geometry.h"
 #include "op/product.h"
 #include "show/json.h"
 #include "show/stdout.h"

@@ -4,6 +4,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "op/geometry.h"
+#include "op/join.h"
+#include "op/norm.h"
+#include "op/pool.h"
 #include "op/shape.h"
 
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {

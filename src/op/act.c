@@ -3,6 +3,7 @@
 #include "kernel/fused/fused.h"
 #include "op/op.h"
 
+/* x of any shape -> y of the same */
 static hu_status same_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                             hu_shape *out) {
     (void)attrs, (void)n_in;
@@ -11,6 +12,7 @@ static hu_status same_shape(const void *attrs, int n_in, const hu_shape *in, int
     return HU_OK;
 }
 
+/* One bit per element; each sample begins a new byte. */
 static size_t relu_mask_bytes(const hu_node_info *info) {
     return ((size_t)hu_shape_elements(&info->in[0]) + 7) / 8;
 }
@@ -22,6 +24,7 @@ static void relu_runs(const hu_op_call *call, int64_t *runs, int64_t *elements) 
     *elements = n % 8 ? n : n * call->count;
 }
 
+/* x [count, shape] -> y, mask [count, mask_bytes] */
 static void relu_forward(const hu_op_call *call) {
     int64_t runs, n, bytes = (int64_t)relu_mask_bytes(call->info);
     relu_runs(call, &runs, &n);
@@ -29,6 +32,7 @@ static void relu_forward(const hu_op_call *call) {
         hu_fused()->relu(n, call->in[0] + i * n, call->out[0] + i * n, call->mask + i * bytes);
 }
 
+/* dx = dy where the bit is 1, else +0. */
 static void relu_backward(const hu_op_call *call) {
     int64_t runs, n, bytes = (int64_t)relu_mask_bytes(call->info);
     if (!call->din[0]) return;
@@ -52,12 +56,14 @@ const hu_op hu_op_relu = {.name = "relu",
                           .forward = relu_forward,
                           .backward = relu_backward};
 
+/* y = 1 / (1 + e^-x) in double, one rounding; e^-x may be infinite, y is then 0. */
 static void sigmoid_forward(const hu_op_call *call) {
     int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
     for (int64_t i = 0; i < n; i++)
         call->out[0][i] = (float)(1.0 / (1.0 + hu_exp(-(double)call->in[0][i])));
 }
 
+/* dx = dy (1 - y) y, of the rounded output y. */
 static void sigmoid_backward(const hu_op_call *call) {
     int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
     const float *y = call->out[0], *dy = call->dout[0];

@@ -14,10 +14,12 @@
 
 enum { ATTRIBUTES_MOST = 16, WORD_MOST = 63, NEAREST_BYTES = 128 };
 
+/* The place of an attribute in the op's struct. */
 static void *member(const hu_attribute *attribute, void *attrs) {
     return (char *)attrs + attribute->offset;
 }
 
+/* A preset, converted to the attribute's type. */
 static void put_number(const hu_attribute *attribute, double value, void *attrs) {
     int64_t *whole = member(attribute, attrs);
     if (attribute->kind == HU_ATTRIBUTE_REAL)
@@ -29,6 +31,7 @@ static void put_number(const hu_attribute *attribute, double value, void *attrs)
     if (attribute->kind == HU_ATTRIBUTE_PAIR) whole[1] = (int64_t)value;
 }
 
+/* What a value of this kind looks like. */
 static hu_status expected(const hu_attribute *attribute, const char *value) {
     static const char *const texts[] = {[HU_ATTRIBUTE_WHOLE] = "a whole number",
                                         [HU_ATTRIBUTE_PAIR] = "a whole number, or two as 3x5",
@@ -64,6 +67,7 @@ static hu_status read_real(const hu_attribute *attribute, const char *value, voi
     return HU_OK;
 }
 
+/* Extents with an x between; at most HU_MAX_RANK. */
 static hu_status read_shape(const hu_attribute *attribute, const char *value, void *attrs) {
     hu_shape *shape = member(attribute, attrs);
     const char *at = value;
@@ -89,6 +93,7 @@ static hu_status read_value(const hu_attribute *attribute, const char *value, vo
     return HU_OK;
 }
 
+/* The nearest names; an op without attributes says so. */
 static hu_status unknown(const hu_attribute *list, const char *name) {
     const char *names[ATTRIBUTES_MOST];
     char nearest[NEAREST_BYTES];
@@ -126,6 +131,7 @@ hu_status hu_attributes_read(const hu_attribute *list, const char *text, void *a
     unsigned given = 0;
     for (int i = 0; list && list[i].kind != HU_ATTRIBUTE_END; i++)
         if (!isnan(list[i].preset)) put_number(&list[i], list[i].preset, attrs);
+    /* Words, in any order; each attribute at most once. */
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         size_t length = strcspn(text, " ");
         HU_TRY(read_word(list, text, length, attrs, &given));

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "op/expect.h"
+#include "op/geometry.h"
 #include "op/product.h"
 
 /* Keeps every sum of kernel, stride, padding and dilation far from overflow. */
@@ -15,6 +16,7 @@ typedef struct axis {
     int64_t kernel, stride, pad, dilation;
 } axis;
 
+/* Outputs along one axis: floor((extent + 2 pad - window) / stride) + 1. */
 static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
     if (a->kernel < 1 || a->kernel > MAX_WINDOW || a->stride < 1 || a->stride > MAX_WINDOW ||
         a->pad < 0 || a->pad > MAX_WINDOW || a->dilation < 1 || a->dilation > MAX_WINDOW)
@@ -32,6 +34,7 @@ static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
     return HU_OK;
 }
 
+/* Each group has the same number of input and of output channels. */
 static hu_status check_channels(const hu_conv_attrs *a, int64_t in_channels) {
     if (a->groups >= 1 && a->out_channels >= 1 && in_channels % a->groups == 0 &&
         a->out_channels % a->groups == 0)
@@ -42,10 +45,12 @@ static hu_status check_channels(const hu_conv_attrs *a, int64_t in_channels) {
                    a->groups, in_channels, a->out_channels);
 }
 
+/* [out_channels, kernel_h, kernel_w, in_channels / groups] */
 static hu_shape weight_shape(const hu_conv_attrs *a, const hu_shape *in) {
     return (hu_shape){4, {a->out_channels, a->kernel_h, a->kernel_w, hu_channels(in) / a->groups}};
 }
 
+/* x [H, W, C] -> y [out_h, out_w, out_channels] */
 static hu_status conv_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                             hu_shape *out) {
     (void)n_in;
@@ -66,6 +71,7 @@ done:
     return st;
 }
 
+/* weight, and bias [out_channels] where there is one */
 static hu_status conv_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
                              int *count) {
     const hu_conv_attrs *a = attrs;
@@ -75,28 +81,6 @@ static hu_status conv_params(const void *attrs, const hu_shape *in, hu_param_dec
         list[(*count)++] =
             (hu_param_decl){"bias", (hu_shape){1, {a->out_channels}}, a->bias_init, true};
     return HU_OK;
-}
-
-hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
-    int64_t h = in->extent[0], w = in->extent[1];
-    return (hu_product){
-        .in_h = h,
-        .in_w = w,
-        .in_c = in->extent[2],
-        .out_h = (h + 2 * a->pad_h - (a->kernel_h - 1) * a->dilation_h - 1) / a->stride_h + 1,
-        .out_w = (w + 2 * a->pad_w - (a->kernel_w - 1) * a->dilation_w - 1) / a->stride_w + 1,
-        .out_c = a->out_channels,
-        .kernel_h = a->kernel_h,
-        .kernel_w = a->kernel_w,
-        .stride_h = a->stride_h,
-        .stride_w = a->stride_w,
-        .pad_h = a->pad_h,
-        .pad_w = a->pad_w,
-        .dilation_h = a->dilation_h,
-        .dilation_w = a->dilation_w,
-        .groups = a->groups,
-        .has_bias = a->has_bias,
-    };
 }
 
 static const hu_attribute conv_attributes[] = {

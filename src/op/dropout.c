@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "kernel/round/round.h"
-#include "op/op.h"
+#include "op/dropout.h"
 
 enum { WORDS = 1024 }; /* a multiple of 8 */
 

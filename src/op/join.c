@@ -8,8 +8,9 @@
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
 #include "op/expect.h"
-#include "op/op.h"
+#include "op/join.h"
 
+/* Numbers of an array of the call: [count, shape]. */
 static int64_t call_elements(const hu_op_call *call, const hu_shape *shape) {
     return call->count * hu_shape_elements(shape);
 }
@@ -20,6 +21,7 @@ static void copy(float *to, const float *from, int64_t count) {
 
 /* ---- add: y = ((in0 + in1) + in2) + ... ---- */
 
+/* n inputs of one shape */
 static hu_status add_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                            hu_shape *out) {
     (void)attrs;
@@ -28,6 +30,7 @@ static hu_status add_shape(const void *attrs, int n_in, const hu_shape *in, int 
     return hu_expect_same("add", n_in, in);
 }
 
+/* in[i] [count, shape] -> out[0]; from left to right, each sum rounded to float32. */
 static void add_forward(const hu_op_call *call) {
     int64_t n = call_elements(call, &call->info->in[0]);
     hu_fused()->add(n, call->in[0], call->in[1], call->out[0]);
@@ -35,6 +38,7 @@ static void add_forward(const hu_op_call *call) {
         hu_fused()->add(n, call->out[0], call->in[i], call->out[0]);
 }
 
+/* The last addition and the relu are one pass: bits [count, shape]. */
 static void add_forward_relu(const hu_op_call *call, uint8_t *bits) {
     int64_t n = call_elements(call, &call->info->in[0]);
     const float *left = call->in[0];
@@ -43,6 +47,7 @@ static void add_forward_relu(const hu_op_call *call, uint8_t *bits) {
     hu_fused()->add_relu(n, left, call->in[call->info->n_in - 1], call->out[0], bits);
 }
 
+/* dout[0] -> every din, unchanged; where they share memory, nothing is moved. */
 static void add_backward(const hu_op_call *call) {
     int64_t n = call_elements(call, &call->info->in[0]);
     for (int i = 0; i < call->info->n_in; i++)
@@ -77,10 +82,12 @@ static void multiply(int64_t n, const float *restrict a, const float *restrict b
     for (int64_t i = 0; i < n; i++) y[i] = a[i] * b[i];
 }
 
+/* a, b [count, shape] -> y */
 static void mul_forward(const hu_op_call *call) {
     multiply(call_elements(call, &call->info->in[0]), call->in[0], call->in[1], call->out[0]);
 }
 
+/* da = dy * b, db = dy * a */
 static void mul_backward(const hu_op_call *call) {
     int64_t n = call_elements(call, &call->info->in[0]);
     for (int i = 0; i < 2; i++)
@@ -99,14 +106,17 @@ const hu_op hu_op_mul = {.name = "mul",
  * ----
  */
 
+/* from [rows, part] -> the first columns of to [rows, whole] */
 static void put_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
     for (int64_t r = 0; r < rows; r++) copy(to + r * whole, from + r * part, part);
 }
 
+/* The first columns of from [rows, whole] -> to [rows, part] */
 static void take_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
     for (int64_t r = 0; r < rows; r++) copy(to + r * part, from + r * whole, part);
 }
 
+/* in[i] [.., C_i] -> [.., sum of the C_i] */
 static hu_status concat_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                               hu_shape *out) {
     hu_status st;
@@ -114,6 +124,7 @@ static hu_status concat_shape(const void *attrs, int n_in, const hu_shape *in, i
     (void)attrs;
     for (int i = 0; i < n_in; i++) {
         HU_TRY(hu_expect_rank_least("concat", &in[i], 1));
+        /* Inputs may differ in their last extent alone: compare them as if it were equal. */
         hu_shape like[2] = {in[0], in[i]};
         if (in[i].rank == in[0].rank) like[1].extent[in[0].rank - 1] = hu_channels(&in[0]);
         if (hu_expect_same("concat", 2, like) != HU_OK)
@@ -130,6 +141,7 @@ done:
     return st;
 }
 
+/* in[i] [rows, C_i] -> out[0] [rows, sum of the C_i], in the order of the inputs. */
 static void concat_forward(const hu_op_call *call) {
     int64_t whole = hu_channels(&call->info->out[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->out[0]) / whole;
@@ -140,6 +152,7 @@ static void concat_forward(const hu_op_call *call) {
     }
 }
 
+/* dout[0] -> din[i]: the columns that came from input i. */
 static void concat_backward(const hu_op_call *call) {
     int64_t whole = hu_channels(&call->info->out[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->out[0]) / whole;
@@ -158,6 +171,7 @@ const hu_op hu_op_concat = {.name = "concat",
                             .forward = concat_forward,
                             .backward = concat_backward};
 
+/* in [.., C] -> [.., first], [.., C - first] */
 static hu_status split_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                              hu_shape *out) {
     hu_status st;
@@ -177,6 +191,7 @@ done:
     return st;
 }
 
+/* x [rows, C] -> out[0] [rows, first], out[1] [rows, C - first] */
 static void split_forward(const hu_op_call *call) {
     int64_t whole = hu_channels(&call->info->in[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->in[0]) / whole;
@@ -244,6 +259,7 @@ static size_t bias_scratch_bytes(const hu_node_info *info, void *state, hu_pass 
     return pass == HU_FORWARD ? 0 : hu_channel_total_scratch_bytes(hu_channels(&info->in[0]));
 }
 
+/* x [rows, C], b [C] -> y [rows, C] */
 static void bias_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
     int64_t rows = call_elements(call, &call->info->in[0]) / channels;
@@ -252,6 +268,7 @@ static void bias_forward(const hu_op_call *call) {
                         call->out[0] + r * channels);
 }
 
+/* dx = dy; db [C] = sum of the rows of dy, in the order of hu_channel_totals. */
 static void bias_backward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
     int64_t n = call_elements(call, &call->info->in[0]);

@@ -4,14 +4,17 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "op/geometry.h"
 #include "op/product.h"
 
+/* [out, in]; transposed: [in, out] */
 static hu_shape weight_shape(const hu_linear_attrs *a, const hu_shape *in) {
     int64_t in_features = hu_shape_elements(in);
     return a->transposed ? (hu_shape){2, {in_features, a->out_features}}
                          : (hu_shape){2, {a->out_features, in_features}};
 }
 
+/* x of any shape, read as [in] -> y [out] */
 static hu_status linear_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                               hu_shape *out) {
     (void)n_in;
@@ -28,6 +31,7 @@ done:
     return st;
 }
 
+/* weight, and bias [out] where there is one */
 static hu_status linear_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
                                int *count) {
     const hu_linear_attrs *a = attrs;
@@ -37,27 +41,6 @@ static hu_status linear_params(const void *attrs, const hu_shape *in, hu_param_d
         list[(*count)++] =
             (hu_param_decl){"bias", (hu_shape){1, {a->out_features}}, a->bias_init, true};
     return HU_OK;
-}
-
-hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
-    hu_shape weights = weight_shape(a, in);
-    return (hu_product){
-        .in_h = 1,
-        .in_w = 1,
-        .in_c = weights.extent[1],
-        .out_h = 1,
-        .out_w = 1,
-        .out_c = weights.extent[0],
-        .kernel_h = 1,
-        .kernel_w = 1,
-        .stride_h = 1,
-        .stride_w = 1,
-        .dilation_h = 1,
-        .dilation_w = 1,
-        .groups = 1,
-        .has_bias = a->has_bias,
-        .is_linear = true,
-    };
 }
 
 static const hu_attribute linear_attributes[] = {

@@ -10,7 +10,7 @@
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
 #include "op/expect.h"
-#include "op/op.h"
+#include "op/norm.h"
 
 enum { GAMMA, BETA, RUNNING_MEAN, RUNNING_VAR, PARAMS };
 
@@ -19,15 +19,18 @@ enum { GAMMA, BETA, RUNNING_MEAN, RUNNING_VAR, PARAMS };
  * sum(dy)[C], sum(dy * (x - mean))[C]. */
 enum { MEAN, VARIANCE, INVSTD, MEAN_DY, MEAN_PRODUCT, STATS };
 
+/* [C] doubles of the stats. */
 static double *stat(const hu_op_call *call, int which) {
     return call->stats + 1 + which * hu_channels(&call->info->in[0]);
 }
 
+/* Rows of the chunk as a matrix [pixels, C]: count x H x W. */
 static int64_t pixels(const hu_op_call *call) {
     const hu_shape *in = &call->info->in[0];
     return call->count * (hu_shape_elements(in) / hu_channels(in));
 }
 
+/* x [.., C] -> y, the same shape */
 static hu_status norm_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                             hu_shape *out) {
     hu_status st;
@@ -107,13 +110,16 @@ static void scale_of(const hu_op_call *call, float *narrow) {
                             (call->training ? invstd[c] : invstd_of(call, (double)running[c])));
 }
 
+/* x [pixels, C] -> partial: pixels, mean [C], M2 [C] */
 static void reduce_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
     double *mean = call->partial + 1;
+    /* The merge weighs chunks by their pixels: a short last chunk counts less. */
     call->partial[0] = (double)pixels(call);
     hu_channel_moments(pixels(call), channels, call->in[0], call->scratch, mean, mean + channels);
 }
 
+/* One chunk: moments of x, or in the backward pass the two sums over dy [pixels, C]. */
 static void norm_reduce(const hu_op_call *call, hu_pass pass) {
     int64_t channels = hu_channels(&call->info->in[0]);
     if (!call->training) {
@@ -121,6 +127,7 @@ static void norm_reduce(const hu_op_call *call, hu_pass pass) {
     } else if (pass == HU_FORWARD) {
         reduce_forward(call);
     } else {
+        /* The gradient is that of what forward computed: with the mean rounded to float32. */
         void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
         float *center = after;
         center_of(call, center);
@@ -129,6 +136,7 @@ static void norm_reduce(const hu_op_call *call, hu_pass pass) {
     }
 }
 
+/* Moments by Chan, Golub and LeVeque (1979); sums by addition. */
 static void norm_merge(const hu_node_info *info, hu_pass pass, double *left, const double *right) {
     int64_t channels = hu_channels(&info->in[0]);
     if (pass == HU_FORWARD) {
@@ -141,6 +149,7 @@ static void norm_merge(const hu_node_info *info, hu_pass pass, double *left, con
     }
 }
 
+/* Merged moments -> mean, biased variance and 1/sqrt(variance + epsilon), all [C]. */
 static void finish_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
     double n = call->partial[0];
@@ -154,6 +163,7 @@ static void finish_forward(const hu_op_call *call) {
     }
 }
 
+/* Merged sums -> dgamma, dbeta [C], and the two means that dx subtracts. */
 static void finish_backward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
     const double *sum = call->partial, *product = sum + channels;
@@ -181,6 +191,7 @@ typedef struct wide {
     const float *center, *scale, *offset;
 } wide;
 
+/* Narrow [C] -> wide: repeated until they fill whole vectors of a row of pixels. */
 static wide widen_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
     float *center = call->scratch, *scale = center + width, *offset = scale + width;
@@ -193,6 +204,7 @@ static wide widen_forward(const hu_op_call *call) {
     return (wide){center, scale, offset};
 }
 
+/* x [pixels, C] -> y = (x - center) * scale + offset */
 static void norm_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
     wide w = widen_forward(call);
@@ -200,6 +212,7 @@ static void norm_forward(const hu_op_call *call) {
                           call->out[0]);
 }
 
+/* The same, then relu: bits [pixels, C], 1 where y > 0 or NaN. */
 static void norm_forward_relu(const hu_op_call *call, uint8_t *bits) {
     int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
     wide w = widen_forward(call);
@@ -214,6 +227,7 @@ static void norm_backward(const hu_op_call *call) {
     float *slope = mean + width, *narrow = slope + width;
     const double *invstd = stat(call, INVSTD);
     if (!call->din[0]) return;
+    /* The four vectors share one narrow [C]: each is widened before the next is computed. */
     center_of(call, narrow);
     hu_channel_widen(channels, narrow, center);
     scale_of(call, narrow);
@@ -229,10 +243,12 @@ static void norm_backward(const hu_op_call *call) {
                                    center, scale, mean, slope, call->din[0]);
 }
 
+/* (1 - momentum) old + momentum new, one rounding. */
 static float blend(float old, double new, float momentum) {
     return (float)((1.0 - (double)momentum) * (double)old + (double)momentum * new);
 }
 
+/* Running statistics [C]: the variance without bias, as in torch. */
 static void norm_commit(const hu_op_call *call, float **buffers) {
     const hu_batch_norm_attrs *a = call->info->attrs;
     int64_t channels = hu_channels(&call->info->in[0]);

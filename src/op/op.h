@@ -237,51 +237,6 @@ extern const hu_op *const hu_op_table[];
 extern const int hu_op_count;
 const hu_op *hu_op_find(const char *name);
 
-/* Attributes. Conv weights are [out_channels, kernel_h, kernel_w, in_channels/groups]; linear
- * weights [out, in]. */
-typedef struct hu_conv_attrs {
-    int64_t out_channels;
-    int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h,
-        dilation_w; /* dilation 1 = dense */
-    int64_t groups;
-    bool has_bias;
-    hu_init weight_init, bias_init;
-} hu_conv_attrs;
-
-typedef struct hu_linear_attrs {
-    int64_t out_features; /* the input of any shape is read as one vector per sample */
-    bool transposed;      /* y = x w with w [in, out], so that a decoder can use the weights of its
-                             encoder; the bias is then added at the end */
-    bool has_bias;
-    hu_init weight_init, bias_init;
-} hu_linear_attrs;
-
-typedef struct hu_bias_attrs { /* adds a vector along the last extent; its one parameter is called
-                                  "bias" */
-    hu_init bias_init;
-} hu_bias_attrs;
-
-typedef struct hu_batch_norm_attrs {
-    float epsilon;  /* 1e-5 */
-    float momentum; /* weight of the new value in the running statistics, 0.1; running variance is
-                       unbiased */
-} hu_batch_norm_attrs; /* params: weight (gamma, 1), bias (beta, 0); buffers: running_mean (0),
-                          running_var (1) */
-
-typedef struct hu_pool_attrs {
-    int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h,
-        pad_w; /* avg: padded zeros are not counted */
-} hu_pool_attrs;
-
-typedef struct hu_split_attrs { /* two halves of the last extent: the first `first` channels, and
-                                   the rest */
-    int64_t first;
-} hu_split_attrs;
-
-typedef struct hu_dropout_attrs {
-    float probability; /* of dropping; kept elements are scaled by 1/(1-p) */
-} hu_dropout_attrs;
-
 /* Stats of a loss's forward pass, sums over the batch in double: the losses before any rounding,
  * and what the loss's own metric needs (row losses: rows whose largest entry is the target). */
 enum { HU_LOSS_SUM, HU_LOSS_METRIC, HU_LOSS_STATS };

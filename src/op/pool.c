@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "op/expect.h"
-#include "op/op.h"
+#include "op/pool.h"
 
 /* ---- windows ---- */
 
@@ -27,6 +27,7 @@ static void pool_usual(void *attrs, const hu_shape *in) {
     if (a->stride_w == 0) a->stride_w = a->kernel_w;
 }
 
+/* Outputs along one axis: windows that begin inside the padded image and end there. */
 static hu_status pooled(const char *op, int64_t extent, int64_t kernel, int64_t stride, int64_t pad,
                         int64_t *out) {
     int64_t padded;
@@ -45,6 +46,7 @@ static hu_status pooled(const char *op, int64_t extent, int64_t kernel, int64_t 
     return HU_OK;
 }
 
+/* x [H, W, C] -> y [out_h, out_w, C] */
 static hu_status pool_shape(const char *op, const hu_pool_attrs *a, const hu_shape *in, int *n_out,
                             hu_shape *out) {
     hu_status st;
@@ -67,6 +69,7 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* The window of output pixel (oh, ow), cut at the borders of the image. */
 static window window_at(const hu_pool_attrs *a, const hu_shape *in, int64_t oh, int64_t ow) {
     window w = {.top = oh * a->stride_h - a->pad_h, .left = ow * a->stride_w - a->pad_w};
     w.h0 = w.top < 0 ? 0 : w.top;
@@ -80,6 +83,7 @@ static window window_at(const hu_pool_attrs *a, const hu_shape *in, int64_t oh, 
  * (values or gradients) of output pixel number `pixel`. */
 typedef void pixel_fn(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel);
 
+/* x [count, H, W, C], y [count, out_h, out_w, C]: output pixels in order. */
 static void each_pixel(const hu_op_call *call, pixel_fn *pixel, float *x, float *y) {
     const hu_shape *in = &call->info->in[0], *out = &call->info->out[0];
     int64_t x_step = hu_shape_elements(in), channels = hu_channels(in), at = 0;
@@ -131,6 +135,7 @@ static size_t max_scratch_bytes(const hu_node_info *info, void *state, hu_pass p
     return (size_t)(tap_bytes(info) * taps_per_byte(info));
 }
 
+/* taps [bytes * per_byte], one byte each -> packed [bytes], the first in the lowest bits. */
 static void pack_taps(int64_t bytes, int64_t per_byte, const uint8_t *taps, uint8_t *packed) {
     for (int64_t i = 0; i < bytes; i++, taps += per_byte)
         packed[i] = (uint8_t)(per_byte == 4   ? taps[0] | taps[1] << 2 | taps[2] << 4 | taps[3] << 6
@@ -138,6 +143,7 @@ static void pack_taps(int64_t bytes, int64_t per_byte, const uint8_t *taps, uint
                                               : taps[0]);
 }
 
+/* The way back. */
 static void unpack_taps(int64_t bytes, int64_t per_byte, const uint8_t *packed, uint8_t *taps) {
     const int bits = (int)(8 / per_byte), mask = (1 << bits) - 1;
     for (int64_t i = 0; i < bytes; i++)
@@ -154,6 +160,7 @@ static void max_tap(int64_t channels, const float *restrict x, uint8_t tap, floa
     }
 }
 
+/* y [C] = the largest of the window; its taps go into the mask. */
 static void max_pixel(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel) {
     const hu_node_info *info = call->info;
     const hu_pool_attrs *a = info->attrs;
@@ -163,6 +170,7 @@ static void max_pixel(const hu_op_call *call, const window *w, float *x, float *
         for (int64_t v = w->w0; v < w->w1; v++) {
             const float *from = x + (h * width + v) * channels;
             uint8_t tap = (uint8_t)((h - w->top) * a->kernel_w + (v - w->left));
+            /* The first tap starts the maximum, so that -infinity and NaN need no case. */
             if (h == w->h0 && v == w->w0) {
                 memcpy(y, from, (size_t)channels * sizeof *y);
                 memset(taps, tap, (size_t)(tap_bytes(info) * taps_per_byte(info)));
@@ -184,6 +192,7 @@ static void add_where(int64_t channels, const uint8_t *restrict taps, uint8_t ta
     }
 }
 
+/* dy [C] is added to dx at the tap that the mask names. */
 static void max_pixel_backward(const hu_op_call *call, const window *w, float *dx, float *dy,
                                int64_t pixel) {
     const hu_node_info *info = call->info;
@@ -203,6 +212,7 @@ static float *unconst(const float *p) {
     return (float *)p;
 }
 
+/* din[0] [count, H, W, C] = 0: windows may overlap, and each adds its part. */
 static void clear(const hu_op_call *call) {
     int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
     memset(call->din[0], 0, (size_t)n * sizeof(float));
@@ -247,6 +257,7 @@ static float taps_inside(const window *w) {
     return (float)((w->h1 - w->h0) * (w->w1 - w->w0));
 }
 
+/* y [C] = mean of the window, summed in row order; padding does not count. */
 static void avg_pixel(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel) {
     const hu_node_info *info = call->info;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
@@ -264,6 +275,7 @@ static void accumulate_share(int64_t channels, const float *restrict dy, float c
     for (int64_t c = 0; c < channels; c++) dx[c] += dy[c] / count;
 }
 
+/* Every tap inside the image gets dy / taps, the same division as forward. */
 static void avg_pixel_backward(const hu_op_call *call, const window *w, float *dx, float *dy,
                                int64_t pixel) {
     const hu_node_info *info = call->info;
@@ -325,6 +337,7 @@ static size_t mean_scratch_bytes(const hu_node_info *info, void *state, hu_pass 
     return pass == HU_FORWARD ? (size_t)hu_channels(&info->in[0]) * sizeof(double) : 0;
 }
 
+/* x [rows, C] -> y [C]: sums in double, in row order, one rounding. */
 static void mean_of_sample(int64_t rows, int64_t channels, const float *restrict x,
                            double *restrict sum, float *restrict y) {
     memset(sum, 0, (size_t)channels * sizeof *sum);
@@ -333,6 +346,7 @@ static void mean_of_sample(int64_t rows, int64_t channels, const float *restrict
     for (int64_t c = 0; c < channels; c++) y[c] = (float)(sum[c] / (double)rows);
 }
 
+/* x [count, rows, C] -> y [count, C] */
 static void mean_forward(const hu_op_call *call) {
     int64_t elements = hu_shape_elements(&call->info->in[0]);
     int64_t channels = hu_channels(&call->info->in[0]);
@@ -341,6 +355,7 @@ static void mean_forward(const hu_op_call *call) {
                        call->out[0] + n * channels);
 }
 
+/* dy [count, C] -> dx [count, rows, C]: all rows of a sample are alike. */
 static void mean_backward(const hu_op_call *call) {
     int64_t elements = hu_shape_elements(&call->info->in[0]);
     int64_t channels = hu_channels(&call->info->in[0]), rows = elements / channels;

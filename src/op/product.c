@@ -3,24 +3,10 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "op/geometry.h"
 #include "product/product.h"
 
 enum { ALIGNMENT = 64 };
-
-static bool is_linear(const hu_node_info *info) {
-    enum { LINEAR_RANK = 2 };
-    return info->param[0].rank == LINEAR_RANK;
-}
-
-static bool is_transposed(const hu_node_info *info) {
-    const hu_linear_attrs *attrs = is_linear(info) ? info->attrs : NULL;
-    return attrs && attrs->transposed;
-}
-
-hu_product hu_product_of(const hu_node_info *info) {
-    return is_linear(info) ? hu_product_linear(info->attrs, &info->in[0])
-                           : hu_product_conv2d(info->attrs, &info->in[0]);
-}
 
 int64_t hu_op_product_macs(const hu_node_info *info) {
     hu_product product = hu_product_of(info);
@@ -29,7 +15,7 @@ int64_t hu_op_product_macs(const hu_node_info *info) {
 
 hu_status hu_op_product_create(const hu_node_info *info, void **state) {
     hu_product_facts facts = {.geometry = hu_product_of(info),
-                              .transposed = is_transposed(info),
+                              .transposed = hu_product_is_transposed(info),
                               .accumulation = info->accumulation,
                               .needs = {true, info->need_din[0], true},
                               .engine = info->engine,

@@ -1,17 +1,9 @@
-/* op/product.h - what conv2d and linear share: their geometry, and the record functions that let
+/* op/product.h - what conv2d and linear share: the record functions that let
  * the room product compute their products.
  */
 #ifndef HU_OP_PRODUCT_H
 #define HU_OP_PRODUCT_H
 #include "op/op.h"
-
-/* The geometry of a transposed linear layer is that of the layer whose weights it uses.
- *
- * The geometry of a node whose shapes were accepted by the op's shape function; hu_product_of knows
- * the op by the rank of its weights. */
-hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);
-hu_product hu_product_linear(const hu_linear_attrs *attrs, const hu_shape *in);
-hu_product hu_product_of(const hu_node_info *info);
 
 /* The record functions. Their state is a hu_products (product/product.h). */
 hu_status hu_op_product_create(const hu_node_info *info, void **state);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "op/shape.h"
 
+/* x of any shape -> y [elements] */
 static hu_status flatten_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                hu_shape *out) {
     (void)attrs, (void)n_in;
@@ -20,6 +21,7 @@ static void move(const hu_op_call *call, float *to, const float *from) {
     if (to && to != from) memcpy(to, from, bytes);
 }
 
+/* out[0] and in[0] hold the same count x elements numbers in the same order. */
 static void view_forward(const hu_op_call *call) {
     move(call, call->out[0], call->in[0]);
 }
@@ -37,6 +39,7 @@ const hu_op hu_op_flatten = {.name = "flatten",
                              .forward = view_forward,
                              .backward = view_backward};
 
+/* x of any shape -> y of the shape that the attributes say */
 static hu_status reshape_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                hu_shape *out) {
     enum { SHAPE_TEXT = 176 };

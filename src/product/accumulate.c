@@ -46,25 +46,24 @@ static hu_patches input_patches(const hu_product *p, int64_t count) {
 }
 
 /* Windows over the output gradient: input row y meets output row (y + pad - k dilation) / stride.
- */
+ * So input and output change places, padding and dilation their signs, and strides lie between
+ * taps. */
 static hu_patches gradient_patches(const hu_product *p, int64_t count) {
-    return (hu_patches){.count = count,
-                        .in_h = p->out_h,
-                        .in_w = p->out_w,
-                        .channels = p->out_c / p->groups,
-                        .pixel_stride = p->out_c,
-                        .out_h = p->in_h,
-                        .out_w = p->in_w,
-                        .kernel_h = p->kernel_h,
-                        .kernel_w = p->kernel_w,
-                        .stride_h = 1,
-                        .stride_w = 1,
-                        .pad_h = -p->pad_h,
-                        .pad_w = -p->pad_w,
-                        .dilation_h = -p->dilation_h,
-                        .dilation_w = -p->dilation_w,
-                        .up_h = p->stride_h,
-                        .up_w = p->stride_w};
+    hu_patches patches = input_patches(p, count);
+    patches.in_h = p->out_h;
+    patches.in_w = p->out_w;
+    patches.channels = p->out_c / p->groups;
+    patches.pixel_stride = p->out_c;
+    patches.out_h = p->in_h;
+    patches.out_w = p->in_w;
+    patches.stride_h = patches.stride_w = 1;
+    patches.pad_h = -p->pad_h;
+    patches.pad_w = -p->pad_w;
+    patches.dilation_h = -p->dilation_h;
+    patches.dilation_w = -p->dilation_w;
+    patches.up_h = p->stride_h;
+    patches.up_w = p->stride_w;
+    return patches;
 }
 
 /* C [pixels, out_c] = A [pixels, taps x in_c] B [taps x in_c, out_c] */

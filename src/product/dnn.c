@@ -267,25 +267,22 @@ static hu_status make_spare(const hu_dnn *dnn, length_plan *plan) {
 
 static hu_status fill_plan(hu_dnn *dnn, length_plan *plan) {
     const hu_product *p = &dnn->product;
-    void *block;
     hu_status st;
     HU_TRY(describe_data(p, plan->count, p->in_h, p->in_w, p->in_c, &plan->input));
     HU_TRY(describe_data(p, plan->count, p->out_h, p->out_w, p->out_c, &plan->output));
     HU_TRY(make_primitives(dnn, plan));
     measure(dnn, plan);
     HU_TRY(make_spare(dnn, plan));
-    HU_TRY(hu_alloc_array((size_t)plan->threads, sizeof(thread_memory), &block));
-    plan->thread = block;
+    HU_TRY(HU_NEW_ARRAY(&plan->thread, (size_t)plan->threads));
     for (int t = 0; t < plan->threads; t++) HU_TRY(make_thread(dnn, plan, &plan->thread[t]));
 done:
     return st;
 }
 
 static hu_status add_plan(hu_dnn *dnn, int64_t count) {
-    void *block;
-    hu_status st = hu_alloc(sizeof(length_plan), &block);
+    length_plan *plan;
+    hu_status st = HU_NEW(&plan);
     if (st != HU_OK) return st;
-    length_plan *plan = block;
     plan->count = count;
     plan->threads = dnn->threads;
     st = fill_plan(dnn, plan);
@@ -327,14 +324,12 @@ void hu_dnn_release(hu_dnn *dnn) {
 }
 
 static hu_status make_engine(hu_dnn *dnn) {
-    void *block;
     hu_status st;
     HU_TRY(check(dnnl_engine_create(&dnn->engine, dnnl_cpu, 0), "an engine"));
     HU_TRY(check(dnnl_primitive_attr_create(&dnn->attr), "attributes"));
     HU_TRY(check(dnnl_primitive_attr_set_scratchpad_mode(dnn->attr, dnnl_scratchpad_mode_user),
                  "a scratchpad of the user"));
-    HU_TRY(hu_alloc_array((size_t)dnn->threads, sizeof(dnnl_stream_t), &block));
-    dnn->stream = block;
+    HU_TRY(HU_NEW_ARRAY(&dnn->stream, (size_t)dnn->threads));
     for (int t = 0; t < dnn->threads; t++)
         HU_TRY(check(
             dnnl_stream_create(&dnn->stream[t], dnn->engine, (unsigned)dnnl_stream_default_flags),
@@ -354,12 +349,11 @@ done:
 }
 
 hu_status hu_dnn_create(const hu_product_facts *facts, hu_dnn **made) {
-    void *block = NULL;
+    hu_dnn *dnn = NULL;
     hu_status st;
     *made = NULL;
     HU_TRY(hu_dnn_check_isa());
-    HU_TRY(hu_alloc(sizeof(hu_dnn), &block));
-    hu_dnn *dnn = block;
+    HU_TRY(HU_NEW(&dnn));
     dnn->product = facts->geometry;
     dnn->need_data = facts->needs[HU_PRODUCT_INPUT_GRAD] &&
                      !hu_product_is_accumulated(facts, HU_PRODUCT_INPUT_GRAD);
@@ -370,7 +364,7 @@ hu_status hu_dnn_create(const hu_product_facts *facts, hu_dnn **made) {
     HU_TRY(add_plan(dnn, facts->chunk));
     *made = dnn;
 done:
-    if (st != HU_OK) hu_dnn_release(block);
+    if (st != HU_OK) hu_dnn_release(dnn);
     return st;
 }
 

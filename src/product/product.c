@@ -44,6 +44,7 @@ static bool is_plain(const hu_product_facts *facts, hu_product_role role) {
     return facts->needs[role] && !hu_product_is_accumulated(facts, role);
 }
 
+/* Products with chosen accumulators need neither kernel/conv nor oneDNN. */
 static bool needs_engine(const hu_product_facts *facts) {
     bool needed = false;
     for (int role = 0; role < HU_PRODUCT_ROLES; role++)
@@ -93,13 +94,12 @@ static hu_products turned(const hu_product_facts *facts) {
 }
 
 hu_status hu_products_create(const hu_product_facts *facts, hu_products **products) {
-    void *block;
+    hu_products *made;
     *products = NULL;
     hu_status st = hu_accumulate_plan(facts);
     if (st != HU_OK) return st;
-    st = hu_alloc(sizeof(hu_products), &block);
+    st = HU_NEW(&made);
     if (st != HU_OK) return st;
-    hu_products *made = block;
     *made = turned(facts);
     st = create_engine(made);
     if (st == HU_OK)
@@ -258,6 +258,7 @@ static bool run(const hu_products *products, hu_product_role role, const hu_prod
     return run_dnn(products->dnn, role, call);
 }
 
+/* NaN makes the failure visible in the step that met it. */
 static void spoil_outputs(const hu_product *p, hu_product_role role, const hu_product_call *call) {
     if (role == HU_PRODUCT_FORWARD) fill_with_nan(call->y, call->count * hu_product_out(p));
     if (role == HU_PRODUCT_INPUT_GRAD) fill_with_nan(call->dx, call->count * hu_product_in(p));

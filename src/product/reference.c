@@ -9,6 +9,7 @@ typedef struct mac_target {
     hu_reference_sum *y, *dx, *dw;
 } mac_target;
 
+/* float32 factors: their product is exact in double. */
 static void add_product(hu_reference_sum *sum, float a, float b) {
     double product = (double)a * (double)b;
     sum->value += product;
@@ -38,6 +39,7 @@ static void each_tap(const hu_product *p, const mac_target *t, int64_t sample, i
         }
 }
 
+/* Every output element of count samples, in order. */
 static void each_output(const hu_product *p, int64_t count, const mac_target *t) {
     for (int64_t n = 0; n < count; n++)
         for (int64_t oh = 0; oh < p->out_h; oh++)

@@ -8,6 +8,8 @@ typedef struct interval {
     double low, high;
 } interval;
 
+/* A bin holds the numbers 2^e <= |x| < 2^(e+1). What part of it lies in the range is known only
+ * within bounds (least, most); `share` takes the numbers as spread evenly over the bin. */
 static void add_bin(hu_lost_share *share, interval range, int32_t exponent, double count) {
     double from = ldexp(1.0, exponent), to = 2.0 * from;
     if (to <= range.low || from > range.high) return;
@@ -21,6 +23,7 @@ static void add_bin(hu_lost_share *share, interval range, int32_t exponent, doub
     share->share += right > left ? count * ((right - left) / from) : 0.0;
 }
 
+/* Shares of all elements whose shifted magnitude lies in the range. */
 static hu_lost_share share_in(const hu_exponents *x, interval range, int32_t shift) {
     hu_lost_share share = {0};
     double elements = x->elements ? (double)x->elements : 1.0;
@@ -32,6 +35,7 @@ static hu_lost_share share_in(const hu_exponents *x, interval range, int32_t shi
     return share;
 }
 
+/* Infinities and NaN are lost in any format. */
 static void add_nonfinite(const hu_exponents *x, hu_lost_share *share) {
     double more = x->elements ? (double)x->nonfinite / (double)x->elements : 0.0;
     share->share += more;
@@ -41,6 +45,8 @@ static void add_nonfinite(const hu_exponents *x, hu_lost_share *share) {
 
 hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format, int32_t shift) {
     const hu_format_limits limits = hu_format_limits_of(format);
+    /* Half of the smallest subnormal rounds to zero; what lies below the smallest normal number
+     * minus half a step of its grid does not round up to it. */
     double vanishing = ldexp(1.0, limits.emin - format->man_bits - 1);
     double normal = ldexp(1.0, limits.emin) * (1.0 - ldexp(1.0, -format->man_bits - 1));
     hu_lost lost = {0};

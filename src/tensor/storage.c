@@ -22,6 +22,7 @@ hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode) {
     return hu_fail(HU_ERR_UNKNOWN, "storage '%s', expected packed, float32 or dense", text);
 }
 
+/* Formats wider than 16 bits stay in float32: there is no narrower storage for them. */
 static const hu_storage_trait *pick(hu_storage_mode mode, const hu_format *format) {
     if (!format || mode == HU_STORAGE_FLOAT32) return &traits[TRAIT_FLOAT32];
     uint32_t bits = hu_format_bits(format);
@@ -83,6 +84,7 @@ void hu_storage_write(const hu_storage *storage, void *data, int64_t first, int6
             memcpy(place, x, hu_storage_bytes(storage, rows));
         return;
     }
+    /* Values are on the grid already: packing loses nothing and counts nothing. */
     int64_t step = rows_per_call(storage, rows);
     for (int64_t r = 0; r < rows; r += step)
         hu_packer_pack(&storage->packer, (size_t)(step * storage->row_elements),

@@ -2,6 +2,7 @@
  * numbers are small whole ones, so that every sum is exact and equality can be demanded. */
 #include "engine/pass.h"
 #include "layout/create.h"
+#include "op/geometry.h"
 #include "op_drive.h"
 
 enum { BATCH = 5, CHUNK = 2, WIDE = 4, CLASSES = 3, PARAMS = 8, MOST = WIDE * WIDE };

@@ -3,6 +3,8 @@
 #include "engine/pass.h"
 #include "engine/scale.h"
 #include "layout/create.h"
+#include "op/geometry.h"
+#include "op/norm.h"
 #include "op_drive.h"
 
 enum { BATCH = 7, CHUNK = 2, WIDE = 12, MOST = WIDE * WIDE, STEPS = 3, READERS = 3 };

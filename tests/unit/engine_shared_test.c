@@ -3,6 +3,8 @@
 #include "engine/pass.h"
 #include "layout/create.h"
 #include "layout/ledger.h"
+#include "op/geometry.h"
+#include "op/norm.h"
 #include "op_drive.h"
 
 enum { BATCH = 7, CHUNK = 2, WIDE = 12, CLASSES = WIDE, MOST = WIDE * WIDE };

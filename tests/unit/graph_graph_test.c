@@ -9,6 +9,9 @@
 
 #include "base/memory.h"
 #include "graph/edge.h"
+#include "op/geometry.h"
+#include "op/join.h"
+#include "op/norm.h"
 
 static const hu_shape image = {3, {4, 6, 2}}, scalar = {0, {0}};
 static const hu_linear_attrs to_three = {.out_features = 3};

@@ -11,6 +11,7 @@
 #include "engine/state.h"
 #include "layout/create.h"
 #include "layout/slow.h"
+#include "op/geometry.h"
 
 enum { SLOW_FORWARD = 1, SLOW_BACKWARD = 2 };
 

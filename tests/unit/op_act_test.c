@@ -2,6 +2,7 @@
 #include "op_drive.h"
 
 #include "base/cpu.h"
+#include "op/join.h"
 
 static const float special[] = {0.0f, -0.0f,     1.0f,      -1.0f,      NAN,      INFINITY,
                                 -NAN, -INFINITY, 0x1p-149f, -0x1p-149f, 0x1p127f, -0x1p127f};

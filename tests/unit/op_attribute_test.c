@@ -7,7 +7,11 @@
 
 #include <cmocka.h>
 
+#include "op/dropout.h"
+#include "op/geometry.h"
 #include "op/loss.h"
+#include "op/norm.h"
+#include "op/pool.h"
 #include "op/shape.h"
 
 static hu_status read(const hu_op *op, const char *text, void *attrs) {

@@ -3,7 +3,12 @@
 
 #include <stdio.h>
 
+#include "op/dropout.h"
+#include "op/geometry.h"
+#include "op/join.h"
 #include "op/loss.h"
+#include "op/norm.h"
+#include "op/pool.h"
 #include "op/shape.h"
 
 typedef enum input_kind {

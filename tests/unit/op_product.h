@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "op/geometry.h"
 #include "op/product.h"
 #include "product/reference.h"
 
@@ -28,7 +29,7 @@ typedef struct product_case {
     float *x, *dy, *w, *bias;
     hu_product_engine engine;
     const float *door_bias; /* read behind begin, by transposed layers; else NULL */
-    bool adds; /* all chunks into the first gradients, in order; one thread */
+    bool adds;              /* all chunks into the first gradients, in order; one thread */
 } product_case;
 
 static void *zeroed(size_t count, size_t bytes) {

@@ -3,6 +3,11 @@
 #define RANDOM_GRAPH_H
 #include <stdio.h>
 
+#include "op/dropout.h"
+#include "op/geometry.h"
+#include "op/join.h"
+#include "op/norm.h"
+#include "op/pool.h"
 #include "run_spy.h"
 
 enum { MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5 };

@@ -9,6 +9,9 @@
 #include "engine/state.h"
 #include "layout/create.h"
 #include "layout/ledger.h"
+#include "op/geometry.h"
+#include "op/join.h"
+#include "op/norm.h"
 #include "op_drive.h"
 
 enum { SPY_BATCH = 11, SPY_CHUNK = 4, SPY_CLASSES = 3, SPY_MOST = SPY_BATCH * 64, SPY_NODES = 8 };

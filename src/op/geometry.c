@@ -1,0 +1,60 @@
+#include "op/geometry.h"
+
+hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
+    int64_t h = in->extent[0], w = in->extent[1];
+    return (hu_product){
+        .in_h = h,
+        .in_w = w,
+        .in_c = in->extent[2],
+        .out_h = (h + 2 * a->pad_h - (a->kernel_h - 1) * a->dilation_h - 1) / a->stride_h + 1,
+        .out_w = (w + 2 * a->pad_w - (a->kernel_w - 1) * a->dilation_w - 1) / a->stride_w + 1,
+        .out_c = a->out_channels,
+        .kernel_h = a->kernel_h,
+        .kernel_w = a->kernel_w,
+        .stride_h = a->stride_h,
+        .stride_w = a->stride_w,
+        .pad_h = a->pad_h,
+        .pad_w = a->pad_w,
+        .dilation_h = a->dilation_h,
+        .dilation_w = a->dilation_w,
+        .groups = a->groups,
+        .has_bias = a->has_bias,
+    };
+}
+
+hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
+    int64_t in_features = hu_shape_elements(in);
+    return (hu_product){
+        .in_h = 1,
+        .in_w = 1,
+        .in_c = a->transposed ? a->out_features : in_features,
+        .out_h = 1,
+        .out_w = 1,
+        .out_c = a->transposed ? in_features : a->out_features,
+        .kernel_h = 1,
+        .kernel_w = 1,
+        .stride_h = 1,
+        .stride_w = 1,
+        .dilation_h = 1,
+        .dilation_w = 1,
+        .groups = 1,
+        .has_bias = a->has_bias,
+        .is_linear = true,
+    };
+}
+
+/* Weights of two extents belong to a linear layer, of four to a convolution. */
+static bool is_linear(const hu_node_info *info) {
+    enum { LINEAR_RANK = 2 };
+    return info->param[0].rank == LINEAR_RANK;
+}
+
+bool hu_product_is_transposed(const hu_node_info *info) {
+    const hu_linear_attrs *attrs = is_linear(info) ? info->attrs : NULL;
+    return attrs && attrs->transposed;
+}
+
+hu_product hu_product_of(const hu_node_info *info) {
+    return is_linear(info) ? hu_product_linear(info->attrs, &info->in[0])
+                           : hu_product_conv2d(info->attrs, &info->in[0]);
+}

@@ -1,0 +1,35 @@
+/* op/geometry.h - attributes of conv2d and linear, and what they multiply.
+ */
+#ifndef HU_OP_GEOMETRY_H
+#define HU_OP_GEOMETRY_H
+#include "op/op.h"
+
+/* Weights are [out_channels, kernel_h, kernel_w, in_channels / groups]. */
+typedef struct hu_conv_attrs {
+    int64_t out_channels;
+    int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+    int64_t dilation_h, dilation_w; /* 1 = dense */
+    int64_t groups;
+    bool has_bias;
+    hu_init weight_init, bias_init;
+} hu_conv_attrs;
+
+/* Weights are [out, in]. */
+typedef struct hu_linear_attrs {
+    int64_t out_features; /* the input of any shape is read as one vector per sample */
+    bool transposed;      /* y = x w with w [in, out], so that a decoder can use the weights of its
+                             encoder; the bias is then added at the end */
+    bool has_bias;
+    hu_init weight_init, bias_init;
+} hu_linear_attrs;
+
+/* The geometry of a transposed linear layer is that of the layer whose weights it uses. */
+hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);
+hu_product hu_product_linear(const hu_linear_attrs *attrs, const hu_shape *in);
+
+/* Of a node whose shapes were accepted by the op's shape function; the rank of its weights tells
+ * the op. */
+hu_product hu_product_of(const hu_node_info *info);
+bool hu_product_is_transposed(const hu_node_info *info);
+
+#endif

@@ -1,0 +1,16 @@
+/* op/join.h - attributes of the operations that join or part values. */
+#ifndef HU_OP_JOIN_H
+#define HU_OP_JOIN_H
+#include "op/op.h"
+
+/* bias adds a vector along the last extent; its one parameter is called "bias". */
+typedef struct hu_bias_attrs {
+    hu_init bias_init;
+} hu_bias_attrs;
+
+/* split gives two parts of the last extent: the first `first` channels, and the rest. */
+typedef struct hu_split_attrs {
+    int64_t first;
+} hu_split_attrs;
+
+#endif
