@@ -11,8 +11,8 @@
  *   data.h      data sets and loaders
  *   train.h     training a model
  *
- * C17 and C++17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or aborts on
- * input; but a pointer must not be NULL unless its declaration says so.
+ * C17 and C++17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or
+ * aborts on input; but a pointer must not be NULL unless its declaration says so.
  */
 #ifndef HALFULP_HALFULP_H
 #define HALFULP_HALFULP_H

@@ -132,6 +132,7 @@ void hu_dataset_set_images(hu_dataset *dataset, int64_t height, int64_t width, i
     dataset->field_count = HU_FIELD_LABEL + 1;
 }
 
+/* The kind before the colon; HU_ERR_UNKNOWN with the nearest kinds. */
 static hu_status find_kind(const char *spec, const hu_data_kind **kind) {
     size_t length = strcspn(spec, ":");
     const char *names[KINDS];
@@ -191,6 +192,7 @@ static void measure(hu_dataset *dataset) {
     }
 }
 
+/* Published constants, or measured ones where the kind has none. */
 static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     hu_field *image = &dataset->field[HU_FIELD_IMAGE];
     if (image->std[0] > 0.0f) return; /* a kind made of another kind has taken them over */
@@ -202,6 +204,7 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 
+/* Whether nothing of data.size to data.part was asked for. */
 static bool is_usual(const hu_image_choice *c) {
     return c->size == 0 && c->crop == 0 && c->classes == 0 && c->parts == 0;
 }
@@ -241,6 +244,7 @@ hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
     hu_dataset *opened = block;
     HU_TRY(hu_strdup(spec, &opened->name));
     HU_TRY(open_kind(kind, directory, limits, choice, opened));
+    /* Data counts under its own role, so that the ledger of a run can be checked without it. */
     for (size_t i = 0; i < OWNED; i++) hu_memory_assign(opened->owned[i], HU_MEMORY_DATA);
     take_constants(kind, opened);
     *dataset = opened;

@@ -26,6 +26,7 @@ bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
     return has[0] && (has[1] || has[2]);
 }
 
+/* Size and crop of the images. The border that a crop leaves is what training may shift by. */
 static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
     int64_t size = c->size ? c->size : USUAL_SIZE, crop = c->crop ? c->crop : size;
     if (size < 1 || size > LARGEST_SIZE)
@@ -61,6 +62,7 @@ static uint64_t available_bytes(void) {
     return kib * 1024;
 }
 
+/* All images are kept decoded: too many are refused before the first is read. */
 static hu_status check_memory(int64_t images, size_t image_bytes) {
     uint64_t have = available_bytes(), need = (uint64_t)images * image_bytes;
     if (have == 0 || need <= have) return HU_OK;
@@ -72,6 +74,7 @@ static hu_status check_memory(int64_t images, size_t image_bytes) {
         (unsigned long long)(have >> 20));
 }
 
+/* A file to side x side x 3 bytes; the file's own bytes are not kept. */
 static hu_status load_image(const char *path, int64_t side, uint8_t *square) {
     hu_status st;
     uint8_t *data = NULL;
@@ -93,6 +96,7 @@ typedef struct failure {
     char message[1024];
 } failure;
 
+/* Keeps the failure of the lowest index, so that the message does not depend on threads. */
 static void note(failure *first, int64_t index, hu_status st) {
 #pragma omp critical(hu_image_failure)
     if (index < first->index) {
@@ -109,6 +113,7 @@ static int64_t failed_at(const failure *first) {
     return index;
 }
 
+/* Files in parallel; behind a failure only those before it are still read. */
 static hu_status load_all(const hu_image_list *list, int64_t side, uint8_t *pixels) {
     failure first = {.index = INT64_MAX, .status = HU_OK};
     int64_t square = side * side * HU_IMAGE_CHANNELS;

@@ -49,6 +49,7 @@ static void fill_tables(hu_loader *loader) {
     }
 }
 
+/* Whether samples are shifted or mirrored: then all their spatial fields must be. */
 static bool moves(const hu_augment *augment) {
     return augment->pad > 0 || augment->flip;
 }
@@ -74,6 +75,7 @@ static hu_status check_spatial(const hu_dataset *dataset, const hu_augment *augm
     return HU_OK;
 }
 
+/* Bounds of what is asked for; cutout must fit the shorter side. */
 static hu_status check_augment(const hu_field *moving, const hu_augment *augment) {
     int64_t side = 0;
     if (moving)
@@ -130,6 +132,8 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
     uint64_t seed = loader->settings.seed;
     loader->epoch = epoch;
     loader->augment_key = (hu_random_key){seed, hu_stream_id("augment", ""), (uint64_t)epoch};
+    /* Both keys name purpose and epoch: an epoch is the same whether or not those before it were
+     * run. */
     hu_random_key shuffle = {seed, hu_stream_id("shuffle", ""), (uint64_t)epoch};
     if (loader->order)
         hu_random_permutation(&shuffle, (uint32_t)loader->split->count, loader->order);
@@ -152,6 +156,8 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
     hu_change made = {0};
     if (!loader->moving || (!moves(a) && !a->cutout)) return made;
     hu_random_block(&loader->augment_key, (uint64_t)index, words);
+    /* Four words of one block serve a sample: two shifts, a bit to mirror, two halves for the cut.
+     */
     made.shift_x = below(words[0], 2 * a->pad + 1) - a->pad;
     made.shift_y = below(words[1], 2 * a->pad + 1) - a->pad;
     made.flip = a->flip && words[2] >> 31;
@@ -160,6 +166,7 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
     return made;
 }
 
+/* What the bytes of a field mean to whoever reads them. */
 static const hu_byte_table *table_of(const hu_loader *loader, int f, hu_reading reading) {
     if (reading == HU_READ_NORMALISED) return &loader->normalised[f];
     if (reading == HU_READ_UNIT) return &loader->unit;
@@ -170,6 +177,7 @@ static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int
                          float *sample) {
     const hu_field *field = &loader->dataset->field[f];
     hu_change change = choose(loader, index);
+    /* The square is cut out of what the network sees, not out of a target. */
     change.cut = reading == HU_READ_NORMALISED ? loader->settings.augment.cutout : 0;
     hu_spatial_fill(field, table_of(loader, f, reading), &change,
                     hu_spatial_sample(field, loader->split->rows[f], index), sample);
@@ -189,6 +197,7 @@ static int64_t real_elements(const hu_loader *loader, int f, int64_t position) {
     return elements / field->extent[0] * hu_loader_length(loader, f, position);
 }
 
+/* One number of a field, as float32. Labels up to 2^24 are exact. */
 static float number_at(const hu_loader *loader, int f, hu_reading reading, int64_t place) {
     const hu_field *field = &loader->dataset->field[f];
     const void *rows = loader->split->rows[f];
@@ -197,6 +206,7 @@ static float number_at(const hu_loader *loader, int f, hu_reading reading, int64
     return table_of(loader, f, reading)->value[((const uint8_t *)rows)[place]][0];
 }
 
+/* A sample that is not spatial; a ragged one is filled up with padding behind its length. */
 static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64_t position,
                        float *sample) {
     const hu_field *field = &loader->dataset->field[f];
@@ -214,6 +224,7 @@ static void fill_from_source(const hu_loader *loader, int f, int64_t index, floa
     if (st == HU_OK) return;
     int64_t none = 0, failure = STATUS_CODES * index + (int64_t)st;
     memset(sample, 0, (size_t)hu_field_elements(&loader->dataset->field[f]) * sizeof *sample);
+    /* Filling has no error of its own: threads go on, hu_loader_status() tells afterwards. */
     atomic_compare_exchange_strong(loader->failing, &none, failure);
 }
 

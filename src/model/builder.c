@@ -1,3 +1,5 @@
+/* model/builder.c - layers of models. The first failure is kept in the builder and ends all further
+ * declaring, so that the models need not ask. */
 #include "model/builder.h"
 
 #include <math.h>
@@ -16,6 +18,8 @@ int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
     return shape->extent[shape->rank - 1];
 }
 
+/* Declares a node and gives its first output. prefix: what its parameters are called by, NULL:
+ * name. */
 static hu_value_id apply(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
                          const void *attrs, int n_in, const hu_value_id *in) {
     hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE};
@@ -139,6 +143,7 @@ hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int
     return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
 }
 
+/* The weight of the layer `of`, used the other way round; only the bias is new. */
 hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in, const char *of,
                                  int64_t out_features, hu_init bias) {
     char text[256];
@@ -153,6 +158,7 @@ hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in
     return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, out);
 }
 
+/* Without a choice: classification of the option's images. */
 hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
     hu_task_shapes classes = {
         .value = {options->image, {.rank = 0}}, .count = 2, .outputs = options->classes};
@@ -176,6 +182,8 @@ void hu_build_loss(hu_builder *b, hu_value_id head) {
 
 int64_t hu_build_width(double channels, double width) {
     double wanted = channels * width;
+    /* Channels are multiples of 8 (4 in narrow networks), never less than nine tenths of what was
+     * asked for. */
     int64_t step = width <= 0.25 ? 4 : 8;
     int64_t rounded = (int64_t)floor((wanted + (double)step / 2) / (double)step) * step;
     if (rounded < step) rounded = step;
