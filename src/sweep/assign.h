@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "journal/result.h"
 #include "precision/search.h"
+#include "session/listener.h"
 #include "sweep/jobs.h"
 
 enum { HU_ASSIGN_RUNGS = 6 };
@@ -52,6 +53,15 @@ typedef struct hu_assign {
     uint32_t count, capacity;
     int trainings;
 } hu_assign;
+
+/* Reads budget, seeds, rungs and the training into a search of which config is set, and makes its
+ * folders. The caller sets jobs.interrupted. Errors say what is wrong with the command. Owner frees
+ * with hu_assign_free, after a failure too. */
+hu_status hu_assign_read(hu_assign *assign, const hu_listener *listener);
+void hu_assign_free(hu_assign *assign);
+
+/* All steps of the search, below; best as of hu_assign_race. */
+hu_status hu_assign_search(hu_assign *assign, int *best);
 
 /* Steps of a rung: half of the next one's, the last is the whole training. */
 int64_t hu_assign_steps(const hu_assign *assign, int rung);
