@@ -75,28 +75,31 @@ static hu_status add_words(char *text, const char *between, const char *word, co
     return HU_OK;
 }
 
+/* A part of a tensor: "; grad F", for a list "; grad F; grad F". */
+static hu_status add_part(char *text, const char *between, const hu_keys *part) {
+    static const char *const words[][2] = {
+        {"value", "value "}, {"use", "use "}, {"grad", "grad "}, {"sum", "sum "}};
+    enum { WORDS = sizeof words / sizeof *words };
+    hu_status st = HU_OK;
+    size_t w = 0;
+    while (w < WORDS && strcmp(words[w][0], hu_keys_name(part)) != 0) w++;
+    if (w == WORDS)
+        return hu_fail(HU_ERR_PARSE, "%s: found '%s', expected value, use, grad or sum",
+                       hu_keys_origin(part), hu_keys_name(part));
+    if (hu_keys_kind_of(part) != HU_KEYS_LIST) return add_words(text, between, words[w][1], part);
+    for (size_t k = 0; k < hu_keys_count(part) && st == HU_OK; k++)
+        st = add_words(text, k ? "; " : between, words[w][1], hu_keys_at(part, k));
+    return st;
+}
+
 /* name: {value: F, grad: F or [F, F], sum: F} -> "name: value F; grad F; sum F". */
 static hu_status add_tensor(const hu_keys *tensor, hu_keys *list) {
     hu_status st = HU_OK;
     char text[TEXT_BYTES];
     HU_TRY(want_kind(tensor, HU_KEYS_MAP));
     snprintf(text, sizeof text, "%.256s:", hu_keys_name(tensor));
-    for (size_t i = 0; i < hu_keys_count(tensor); i++) {
-        const hu_keys *part = hu_keys_at(tensor, i);
-        const char *between = i ? "; " : " ", *name = hu_keys_name(part);
-        bool is_grad = strcmp(name, "grad") == 0;
-        if (!is_grad && strcmp(name, "value") != 0 && strcmp(name, "sum") != 0)
-            return hu_fail(HU_ERR_PARSE, "%s: found '%s', expected value, grad or sum",
-                           hu_keys_origin(part), name);
-        if (!is_grad || hu_keys_kind_of(part) != HU_KEYS_LIST)
-            HU_TRY(add_words(text, between,
-                             is_grad        ? "grad "
-                             : *name == 'v' ? "value "
-                                            : "sum ",
-                             part));
-        for (size_t k = 0; k < hu_keys_count(part); k++)
-            HU_TRY(add_words(text, k ? "; " : between, "grad ", hu_keys_at(part, k)));
-    }
+    for (size_t i = 0; i < hu_keys_count(tensor); i++)
+        HU_TRY(add_part(text, i ? "; " : " ", hu_keys_at(tensor, i)));
     HU_TRY(append_text(list, text, tensor));
 done:
     return st;

@@ -58,7 +58,10 @@ static void copy_quantizers(const hu_edge_table *from, hu_edge_table *to) {
         to->value[v].quantizer = from->value[v].quantizer;
         to->grad_sum[v].quantizer = from->grad_sum[v].quantizer;
     }
-    for (uint32_t u = 0; u < to->use_count; u++) to->grad[u].quantizer = from->grad[u].quantizer;
+    for (uint32_t u = 0; u < to->use_count; u++) {
+        to->use[u].quantizer = from->use[u].quantizer;
+        to->grad[u].quantizer = from->grad[u].quantizer;
+    }
     to->low_bits = from->low_bits;
 }
 

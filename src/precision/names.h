@@ -24,12 +24,25 @@ typedef struct hu_precision_rule {
     hu_quantizer quantizer;
 } hu_precision_rule;
 
+/* The records of one value in the edge table. */
+typedef enum hu_tensor_part {
+    HU_PART_VALUE, /* the value, or the working copy of a parameter */
+    HU_PART_USE,   /* what a consumer makes of it when it reads it */
+    HU_PART_GRAD,  /* its gradient, as a consumer gives it */
+    HU_PART_SUM,   /* the sum of these gradients */
+    HU_PARTS
+} hu_tensor_part;
+
+/* Formats of one part: none is float32; one for each use in their order, or one for all. */
+typedef struct hu_part_formats {
+    hu_quantizer *list; /* [count] */
+    uint32_t count;
+} hu_part_formats;
+
 /* One tensor of a resolved plan (precision/resolved.h). */
 typedef struct hu_precision_tensor {
     char *name;
-    hu_quantizer value, sum; /* what does not round is left float32 */
-    hu_quantizer *grad;      /* [grad_count] one for all uses, or one for each in their order */
-    uint32_t grad_count;
+    hu_part_formats part[HU_PARTS];
 } hu_precision_tensor;
 
 /* What `precision=` and its sub-keys say. */

@@ -11,35 +11,38 @@
 
 /* ---- text ---- */
 
+const char *const hu_part_names[HU_PARTS] = {"value", "use", "grad", "sum"};
+
+bool hu_part_is_per_use(hu_tensor_part part) {
+    return part == HU_PART_USE || part == HU_PART_GRAD;
+}
+
 /* Each use has its own entry once there is more than one. */
-static hu_status add_grad(hu_precision_tensor *tensor, const hu_quantizer *quantizer) {
-    void *array = tensor->grad;
-    hu_status st = hu_realloc(&array, (tensor->grad_count + 1) * sizeof *tensor->grad);
+static hu_status add_format(hu_part_formats *formats, const hu_quantizer *quantizer) {
+    void *array = formats->list;
+    hu_status st = hu_realloc(&array, (formats->count + 1) * sizeof *formats->list);
     if (st != HU_OK) return st;
-    tensor->grad = array;
-    tensor->grad[tensor->grad_count++] = *quantizer;
+    formats->list = array;
+    formats->list[formats->count++] = *quantizer;
     return HU_OK;
 }
 
-/* "value F", "grad F" or "sum F". */
-static hu_status read_part(const char *part, hu_precision_tensor *tensor) {
+/* "value F", "use F", "grad F" or "sum F". */
+static hu_status read_part(const char *text, hu_precision_tensor *tensor) {
     hu_quantizer quantizer;
-    size_t word = strcspn(part, " ");
-    const char *format = part + word + strspn(part + word, " ");
-    bool is_value = word == 5 && memcmp(part, "value", word) == 0;
-    bool is_grad = word == 4 && memcmp(part, "grad", word) == 0;
-    bool is_sum = word == 3 && memcmp(part, "sum", word) == 0;
-    if (!is_value && !is_grad && !is_sum)
-        return hu_fail(HU_ERR_PARSE, "found '%.40s', expected 'value F', 'grad F' or 'sum F'",
-                       part);
-    hu_quantizer *target = is_sum ? &tensor->sum : &tensor->value;
-    if (!is_grad && hu_quantizer_rounds(target))
-        return hu_fail(HU_ERR_PARSE, "found '%.40s' a second time", part);
+    size_t word = strcspn(text, " ");
+    const char *format = text + word + strspn(text + word, " ");
+    int part = 0;
+    for (; part < HU_PARTS; part++)
+        if (strlen(hu_part_names[part]) == word && memcmp(text, hu_part_names[part], word) == 0)
+            break;
+    if (part == HU_PARTS)
+        return hu_fail(HU_ERR_PARSE, "found '%.40s', expected value, use, grad or sum and a format",
+                       text);
+    if (!hu_part_is_per_use((hu_tensor_part)part) && tensor->part[part].count > 0)
+        return hu_fail(HU_ERR_PARSE, "found '%.40s' a second time", text);
     hu_status st = hu_quantizer_parse(format, HU_ROUND_NEAREST_EVEN, &quantizer);
-    if (st != HU_OK) return st;
-    if (is_grad) return add_grad(tensor, &quantizer);
-    *target = quantizer;
-    return HU_OK;
+    return st == HU_OK ? add_format(&tensor->part[part], &quantizer) : st;
 }
 
 /* All parts behind the colon, separated by semicolons. */
@@ -61,7 +64,7 @@ static hu_status read_parts(const char *text, hu_precision_tensor *tensor) {
 
 static void free_tensor(hu_precision_tensor *tensor) {
     hu_free(tensor->name);
-    hu_free(tensor->grad);
+    for (int p = 0; p < HU_PARTS; p++) hu_free(tensor->part[p].list);
 }
 
 hu_status hu_precision_add_tensor(hu_precision *precision, const char *text) {
@@ -70,8 +73,8 @@ hu_status hu_precision_add_tensor(hu_precision *precision, const char *text) {
     void *array = precision->tensors;
     const char *colon = strchr(text, ':');
     if (!colon || colon == text)
-        return hu_fail(HU_ERR_PARSE, "tensor '%.60s': expected 'NAME: value F; grad F; sum F'",
-                       text);
+        return hu_fail(HU_ERR_PARSE,
+                       "tensor '%.60s': expected 'NAME: value F; grad F', or use F or sum F", text);
     HU_TRY(hu_strndup(text, (size_t)(colon - text), &tensor.name));
     st = read_parts(colon + 1, &tensor);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "tensor '%.60s': ", tensor.name));
@@ -117,20 +120,36 @@ static hu_status add_misfit(const hu_graph *graph, const char *name, misfits *li
     return HU_OK;
 }
 
-/* A gradient text that stands alone is that of all uses. */
+hu_edge *hu_part_edge(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v,
+                      hu_tensor_part part, uint32_t k) {
+    if (part == HU_PART_VALUE) return &edges->value[v];
+    if (part == HU_PART_SUM) return &edges->grad_sum[v];
+    hu_edge *of_use = part == HU_PART_USE ? edges->use : edges->grad;
+    return &of_use[graph->value[v].uses[k]];
+}
+
+/* A format that stands alone is that of all uses. */
+static hu_status apply_part(const hu_precision_tensor *tensor, const hu_graph *graph, hu_value_id v,
+                            hu_tensor_part part, hu_edge_table *edges) {
+    const hu_part_formats *formats = &tensor->part[part];
+    uint32_t uses = hu_part_is_per_use(part) ? graph->value[v].use_count : 1;
+    if (formats->count > 1 && formats->count != uses)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "tensor '%s', %s: found %u formats, expected one or one for each of its %u "
+                       "uses",
+                       tensor->name, hu_part_names[part], formats->count, uses);
+    for (uint32_t k = 0; formats->count > 0 && k < uses; k++)
+        hu_part_edge(graph, edges, v, part, k)->quantizer =
+            formats->list[formats->count > 1 ? k : 0];
+    return HU_OK;
+}
+
 static hu_status apply_tensor(const hu_precision_tensor *tensor, const hu_graph *graph,
                               hu_value_id v, hu_edge_table *edges) {
-    const hu_value_info *value = &graph->value[v];
-    if (tensor->grad_count > 1 && tensor->grad_count != value->use_count)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "tensor '%s': found %u gradients, expected one or one for each of its %u "
-                       "uses",
-                       tensor->name, tensor->grad_count, value->use_count);
-    edges->value[v].quantizer = tensor->value;
-    edges->grad_sum[v].quantizer = tensor->sum;
-    for (uint32_t k = 0; tensor->grad_count > 0 && k < value->use_count; k++)
-        edges->grad[value->uses[k]].quantizer = tensor->grad[tensor->grad_count > 1 ? k : 0];
-    return HU_OK;
+    hu_status st = HU_OK;
+    for (int p = 0; p < HU_PARTS && st == HU_OK; p++)
+        st = apply_part(tensor, graph, v, (hu_tensor_part)p, edges);
+    return st;
 }
 
 hu_status hu_resolved_apply(const hu_precision *precision, const hu_graph *graph,

@@ -13,9 +13,19 @@
 
 enum { HU_RESOLVED_VERSION = 1 };
 
-/* Adds "NAME: value F; grad F; sum F", each part once at most, but for grad: once, or once for each
- * use. F is FORMAT [MODE] as hu_quantizer_parse takes it. On failure the tensors stay as they were;
- * HU_ERR_PARSE, and the errors of hu_quantizer_parse, name the tensor. */
+/* "value", "use", "grad", "sum". */
+extern const char *const hu_part_names[HU_PARTS];
+
+/* Whether a part has a record for every use of the value. */
+bool hu_part_is_per_use(hu_tensor_part part);
+
+/* The record of a part in the table; k: number of the use, 0 for the others. */
+hu_edge *hu_part_edge(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v,
+                      hu_tensor_part part, uint32_t k);
+
+/* Adds "NAME: value F; use F; grad F; sum F", each part once at most, but for use and grad: once,
+ * or once for each use. F is FORMAT [MODE] as hu_quantizer_parse takes it. On failure the tensors
+ * stay as they were; HU_ERR_PARSE, and the errors of hu_quantizer_parse, name the tensor. */
 hu_status hu_precision_add_tensor(hu_precision *precision, const char *text);
 
 /* Writes the tensors into a table in which nothing is rounded. HU_ERR_UNKNOWN lists the first names

@@ -53,25 +53,27 @@ static bool same_text(const hu_quantizer *a, const hu_quantizer *b) {
 }
 
 /* One text for all uses; a list where they differ. float32 is written in a list only. */
-static hu_status put_grads(hu_keys *map, const hu_value_info *value, const hu_edge_table *edges) {
+static hu_status put_part(hu_keys *map, const hu_graph *graph, const hu_edge_table *edges,
+                          hu_value_id v, hu_tensor_part part) {
     hu_status st = HU_OK;
     hu_keys *list = NULL, *item;
     char text[TEXT_BYTES];
+    uint32_t uses = hu_part_is_per_use(part) ? graph->value[v].use_count : 1;
     bool same = true;
-    if (value->use_count == 0) return HU_OK;
-    const hu_quantizer *first = &edges->grad[value->uses[0]].quantizer;
-    for (uint32_t k = 1; k < value->use_count; k++)
-        same = same && same_text(first, &edges->grad[value->uses[k]].quantizer);
-    if (same) return put_quantizer(map, "grad", first);
+    if (uses == 0) return HU_OK;
+    const hu_quantizer *first = &hu_part_edge(graph, edges, v, part, 0)->quantizer;
+    for (uint32_t k = 1; k < uses; k++)
+        same = same && same_text(first, &hu_part_edge(graph, edges, v, part, k)->quantizer);
+    if (same) return put_quantizer(map, hu_part_names[part], first);
     HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, origin, &list));
-    for (uint32_t k = 0; k < value->use_count; k++) {
-        const hu_quantizer *quantizer = &edges->grad[value->uses[k]].quantizer;
+    for (uint32_t k = 0; k < uses; k++) {
+        const hu_quantizer *quantizer = &hu_part_edge(graph, edges, v, part, k)->quantizer;
         print_quantizer(quantizer, text);
         HU_TRY(hu_keys_create(HU_KEYS_TEXT, hu_quantizer_rounds(quantizer) ? text : "fp32", origin,
                               &item));
         HU_TRY(hu_keys_append(list, item));
     }
-    return hu_keys_put(map, "grad", list);
+    return hu_keys_put(map, hu_part_names[part], list);
 done:
     hu_keys_free(list);
     return st;
@@ -83,9 +85,7 @@ static hu_status put_tensor(hu_keys *tensors, const hu_graph *graph, const hu_ed
     hu_status st = HU_OK;
     hu_keys *map = NULL;
     HU_TRY(new_map(&map));
-    HU_TRY(put_quantizer(map, "value", &edges->value[v].quantizer));
-    HU_TRY(put_grads(map, &graph->value[v], edges));
-    HU_TRY(put_quantizer(map, "sum", &edges->grad_sum[v].quantizer));
+    for (int p = 0; p < HU_PARTS; p++) HU_TRY(put_part(map, graph, edges, v, (hu_tensor_part)p));
     if (hu_keys_count(map) == 0) goto done;
     return hu_keys_put(tensors, graph->value[v].name, map);
 done:

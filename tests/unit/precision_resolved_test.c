@@ -72,7 +72,10 @@ static void check_tables(const hu_edge_table *a, const hu_edge_table *b) {
         check_edge("value", v, &a->value[v], &b->value[v]);
         check_edge("sum", v, &a->grad_sum[v], &b->grad_sum[v]);
     }
-    for (uint32_t u = 0; u < a->use_count; u++) check_edge("grad", u, &a->grad[u], &b->grad[u]);
+    for (uint32_t u = 0; u < a->use_count; u++) {
+        check_edge("grad", u, &a->grad[u], &b->grad[u]);
+        check_edge("use", u, &a->use[u], &b->use[u]);
+    }
     for (uint32_t n = 0; n < a->node_count; n++)
         for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
             const hu_accumulation *x = &a->products[n].accumulation;
@@ -167,6 +170,10 @@ static void test_uses(void **state) {
     write_table(&precision, graph, &written);
     while (graph->value[v].use_count < 2) v++;
     written.grad[graph->value[v].uses[1]].quantizer = (hu_quantizer){0};
+    written.use[graph->value[v].uses[1]].quantizer = written.value[v].quantizer;
+    hu_quantizer *reading = &written.use[graph->value[v + 1].uses[0]].quantizer;
+    assert_int_equal(hu_quantizer_parse("e2m1:scale=current sr", HU_ROUND_NEAREST_EVEN, reading),
+                     HU_OK);
     hu_keys *tree = tree_of(&precision, graph, &written);
     assert_int_equal(hu_plan_resolved_keys(tree, &keys), HU_OK);
     read_keys(keys, &again);
@@ -200,7 +207,7 @@ static void test_refused(void **state) {
     }
     assert_int_equal(hu_precision_add_tensor(&precision, "a: value e4m3; grad e5m2; grad fp32"),
                      HU_OK);
-    assert_int_equal(precision.tensors[0].grad_count, 2);
+    assert_int_equal(precision.tensors[0].part[HU_PART_GRAD].count, 2);
     hu_precision_free(&precision);
 }
 
