@@ -16,6 +16,7 @@
 #include "kernel/block/block.h"
 #include "model/model.h"
 #include "precision/plan.h"
+#include "task/task.h"
 
 static const hu_verb *const verbs[] = {
 #define HU_VERB_ROW(name) &hu_verb_##name,
@@ -30,8 +31,14 @@ static void print_short_help(void) {
     puts("halfulp " HALFULP_VERSION ": trains neural networks in number formats that no hardware "
          "has yet\n\nusage: halfulp VERB [key=value ...] [--json]\n\nverbs:");
     for (size_t i = 0; i < VERB_COUNT; i++) printf("  %-10s %s\n", verbs[i]->name, verbs[i]->help);
-    puts("\nhalfulp VERB --help says more about a verb, halfulp --help lists keys, models, data "
-         "sets.");
+    puts("\nhalfulp VERB --help says more about a verb, halfulp --help lists keys, models, tasks, "
+         "losses, data sets.");
+}
+
+static void print_task(const hu_task *task) {
+    printf("  %-24s %s; loss %s; metrics", task->name, task->help, task->loss);
+    for (int m = 0; task->metric[m]; m++) printf(" %s", task->metric[m]->name);
+    putchar('\n');
 }
 
 /* Behind the short help of --help: everything that stands in a table of the library. */
@@ -48,6 +55,11 @@ static void print_lists(void) {
     puts("\nmodels:");
     for (int i = 0; i < hu_model_count; i++)
         printf("  %-24s %s\n", hu_model_table[i].name, hu_model_table[i].help);
+    puts("\ntasks (the first metric is the one that compare, assign and reports take):");
+    for (size_t i = 0; hu_task_at(i); i++) print_task(hu_task_at(i));
+    puts("\nlosses:");
+    for (size_t i = 0; hu_loss_at(i); i++)
+        printf("  %-24s %s\n", hu_loss_at(i)->name, hu_loss_at(i)->help);
     puts("\ndata sets:");
     for (size_t i = 0; hu_data_kind_name(i); i++)
         printf("  %-24s %s\n", hu_data_kind_name(i), hu_data_kind_help(i));

@@ -56,8 +56,8 @@ const hu_verb hu_verb_compare = {
         "run.dir=DIR names the whole (auto: a folder below runs/ named after the other keys).\n"
         "The same command goes on where it was stopped; finished rows are only read. Commas in\n"
         "w=F,act=F and in fp(4,3,4) do not split; 'A;B;C' splits at semicolons only. parallel=N\n"
-        "runs N rows at once. * marks the front: no other precision is as good in both accuracy\n"
-        "and memory (means over the seeds) and better in one. Diverged rows are rows.\n",
+        "runs N rows at once. * marks the front: no other precision is as good in both the task's\n"
+        "metric and memory (means over the seeds) and better in one. Diverged rows are rows.\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_compare,

@@ -117,7 +117,7 @@ done:
     return st;
 }
 
-/* One row of the table; accuracy beside that of the first row. */
+/* One row of the table; the metric beside that of the first row. */
 static hu_status add_cells(hu_table *table, int r, const demo_row *row, const demo_row *fp32) {
     hu_status st = HU_OK;
     HU_TRY(hu_table_cell(table, "%s", rows[r].label));

@@ -66,7 +66,7 @@ const hu_verb hu_verb_report = {
     .details =
         "RUN is the folder of a run, or of a compare or demo, of which all runs are taken. The "
         "page\n"
-        "is one file that needs no scripts and no network: accuracy against memory, loss curves "
+        "is one file that needs no scripts and no network: metric against memory, loss curves "
         "with\n"
         "skipped steps and promotions, exponent histograms and what formats would lose of them,\n"
         "bits of the groups, memory by role, results and settings. Default: RUN/report.html, or\n"

@@ -13,7 +13,6 @@
 #include "config/used.h"
 #include "journal/folder.h"
 #include "report/report.h"
-#include "task/task.h"
 
 enum { MAX_RUNS = 10000 };
 
@@ -71,11 +70,9 @@ static void read_files(hu_report_run *run) {
     if (run->history->histogram_count == 0) add_missing(run, "no histograms", "");
 }
 
-/* What the result names; of a training that has not ended, the first metric of its task. */
+/* What the result names; of a training that has not ended, what its graph.json does. */
 static const hu_metric *metric_of(const hu_report_run *run) {
-    const hu_task *task;
     if (run->result) return hu_result_metric_of(run->result).metric;
-    if (hu_task_find(text_of(run->config, "task.name", ""), &task) == HU_OK) return task->metric[0];
     return run->history ? run->history->metric : hu_result_metric_of(NULL).metric;
 }
 

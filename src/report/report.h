@@ -55,7 +55,7 @@ bool hu_report_try(const char *folder);
 /* The sections, in the order of the page. All but overview and settings write nothing where no run
  * has what they show.
  *
- *   overview   accuracy against memory, and the table of results
+ *   overview   the metric against memory, and the table of results
  *   curves     metrics over the steps, skipped steps, changes of precision
  *   exponents  histograms of every tensor, and what formats would lose of them
  *   losses     tensors that lost most to rounding

@@ -1,4 +1,4 @@
-/* Accuracy against memory: marks with ranges, the front as a staircase, names where there is room.
+/* A metric against memory: marks with ranges, the front as a staircase, names where there is room.
  */
 #include <math.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static layout make_layout(const hu_chart_point *point, size_t count) {
     return plot;
 }
 
-/* Points without an accuracy, or far below, stand at the bottom. */
+/* Points without a y, or far below, stand at the bottom. */
 static double y_of(const layout *plot, const hu_chart_point *point) {
     bool is_low = point->is_absent || is_below(plot, point);
     return is_low ? plot->frame.bottom - 9 : hu_scale_at(&plot->y, point->y);
