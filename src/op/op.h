@@ -118,7 +118,7 @@ typedef struct hu_op {
     /* A loss: in[0] is the prediction, in[1] the target, out[0] one number per sample: the sum over
      * the sample's units (the rows of a row loss, or the one unit that a sample is). The stats of
      * the forward pass begin with HU_LOSS_STATS sums over the batch. dout[0] is the weight of one
-     * unit: loss scale x weight of the loss / units of the whole batch. */
+     * unit: loss scale x weight of the loss / units (or samples) of the whole batch. */
     bool is_loss;
     /* Looks at the targets of count samples: adds the elements to counts, those that the loss
      * cannot use as NaN, and gives the number of units that take part in the loss. Only losses have
