@@ -15,10 +15,12 @@
 
 enum { FIRST_CAPACITY = 1 << 16, IO_BYTES = 1 << 30, TEMPORARY_NAMES = 1000 };
 
+/* The path names nothing, or goes through what is no directory. */
 static bool means_missing(int error) {
     return error == ENOENT || error == ENOTDIR;
 }
 
+/* What could not be done, with the path and the system's reason. */
 static hu_status fail_errno(const char *path, const char *what, int error) {
     char reason[256] = "";
     if (strerror_r(error, reason, sizeof reason) != 0)
@@ -105,6 +107,7 @@ static hu_status make_room(image *bytes, const char *path) {
     return grow(bytes, next > most ? most : next);
 }
 
+/* Until the end of the file; a read that a signal interrupts is repeated. */
 static hu_status read_all(int descriptor, const char *path, image *bytes) {
     hu_status st = HU_OK;
     for (;;) {
@@ -136,6 +139,7 @@ done:
     return st;
 }
 
+/* The two bytes that begin every gzip member (RFC 1952). */
 static bool has_gzip_magic(const uint8_t *p, size_t left) {
     return left >= 2 && p[0] == 0x1f && p[1] == 0x8b;
 }
@@ -181,6 +185,7 @@ done:
     return st;
 }
 
+/* A gzip file may hold several members, one behind the other. */
 static hu_status inflate_all(const image *packed, const char *path, image *plain) {
     hu_status st = HU_OK;
     z_stream stream = {0};
@@ -244,6 +249,7 @@ done:
     return st;
 }
 
+/* A short write is continued. */
 static hu_status write_all(int descriptor, const char *path, const uint8_t *data, size_t bytes) {
     while (bytes > 0) {
         ssize_t put = write(descriptor, data, bytes < IO_BYTES ? bytes : IO_BYTES);

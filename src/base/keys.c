@@ -19,17 +19,16 @@ struct hu_keys {
 
 hu_status hu_keys_create(hu_keys_kind kind, const char *text, const char *origin, hu_keys **node) {
     hu_status st;
-    void *block = NULL;
+    hu_keys *made = NULL;
     *node = NULL;
-    HU_TRY(hu_alloc(sizeof(hu_keys), &block));
-    hu_keys *made = block;
+    HU_TRY(HU_NEW(&made));
     made->kind = kind;
     HU_TRY(hu_strdup(origin, &made->origin));
     if (kind == HU_KEYS_TEXT) HU_TRY(hu_strdup(text ? text : "", &made->text));
     *node = made;
     return HU_OK;
 done:
-    hu_keys_free(block);
+    hu_keys_free(made);
     return st;
 }
 
@@ -64,6 +63,7 @@ done:
     return st;
 }
 
+/* Levels above a node, itself included; below it, itself included. */
 static int depth_of(const hu_keys *node) {
     int depth = 1;
     while ((node = node->parent) != NULL) depth++;
@@ -79,6 +79,7 @@ static int height_of(const hu_keys *node) {
     return highest + 1;
 }
 
+/* Refuses a child that would make the tree too deep, before anything is changed. */
 static hu_status check_room(const hu_keys *parent, hu_keys_kind kind, const hu_keys *child) {
     if (parent->kind != kind)
         return hu_fail(HU_ERR_ARGUMENT, "%s: a %s cannot be extended here", parent->origin,
@@ -89,10 +90,7 @@ static hu_status check_room(const hu_keys *parent, hu_keys_kind kind, const hu_k
 }
 
 static hu_status reserve_child(hu_keys *parent) {
-    void *block = parent->child;
-    hu_status st = hu_grow(&block, parent->count, &parent->capacity, sizeof *parent->child);
-    parent->child = block;
-    return st;
+    return hu_grow(&parent->child, parent->count, &parent->capacity, sizeof *parent->child);
 }
 
 hu_status hu_keys_append(hu_keys *list, hu_keys *child) {
@@ -107,6 +105,7 @@ done:
     return st;
 }
 
+/* Maps are short: a linear search keeps the order in which the user wrote the keys. */
 static size_t index_of(const hu_keys *map, const char *name, size_t length) {
     for (size_t i = 0; i < map->count; i++) {
         const char *other = map->child[i]->name;
@@ -115,6 +114,7 @@ static size_t index_of(const hu_keys *map, const char *name, size_t length) {
     return map->count;
 }
 
+/* Owns child from here on, also on failure; a child of the same name is replaced. */
 static hu_status put_named(hu_keys *map, const char *name, size_t length, hu_keys *child) {
     hu_status st;
     char *copy = NULL;
@@ -149,6 +149,7 @@ hu_status hu_keys_set(hu_keys *root, const char *path, hu_keys *child) {
         if (root->kind != HU_KEYS_MAP) HU_TRY(hu_keys_fail(root, "a map"));
         size_t length = (size_t)(dot - path);
         size_t place = index_of(root, path, length);
+        /* Maps on the way that do not exist are made, with the origin of what is set. */
         if (place == root->count) {
             hu_keys *made;
             HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, child->origin, &made));
@@ -210,6 +211,7 @@ hu_keys *hu_keys_parent(const hu_keys *node) {
     return node->parent;
 }
 
+/* The index that a path shows for a list's child. */
 static size_t place_in_parent(const hu_keys *node) {
     size_t place = 0;
     while (node->parent->child[place] != node) place++;
@@ -222,6 +224,7 @@ void hu_keys_path(const hu_keys *node, char *text, size_t capacity) {
     for (; node->parent && levels < HU_KEYS_MAX_DEPTH; node = node->parent) chain[levels++] = node;
     size_t used = 0;
     text[0] = 0;
+    /* From the root down: names with dots between, list places in brackets. */
     while (levels > 0 && used < capacity) {
         const hu_keys *step = chain[--levels];
         int wrote =

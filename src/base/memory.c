@@ -37,12 +37,14 @@ uint64_t hu_memory_live(hu_memory_role role) {
     return atomic_load(&role_bytes[role]);
 }
 
+/* Every block has a header in front: where calloc began, how many bytes, in which role. */
 static block_header *header_of(void *block) {
     return (block_header *)(void *)((char *)block - ALIGNMENT);
 }
 
 void hu_memory_assign(void *block, hu_memory_role role) {
     if (!block) return;
+    /* The bytes stay; only their role in the count changes. */
     block_header *header = header_of(block);
     atomic_fetch_sub(&role_bytes[header->role], header->bytes);
     atomic_fetch_add(&role_bytes[role], header->bytes);
@@ -57,6 +59,7 @@ hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     /* Zeros without touching the pages of large blocks: a plan that never runs stays small. */
     char *start = calloc(1, total);
     if (!start) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
+    /* The header takes one alignment, so that the block behind it is aligned as well. */
     char *base = start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
     *(block_header *)(void *)base = (block_header){start, bytes, role};
     atomic_fetch_add(&role_bytes[role], bytes);
@@ -85,6 +88,7 @@ hu_status hu_new_array(size_t count, size_t element_bytes, void *pointer) {
 
 hu_status hu_realloc(void **block, size_t bytes) {
     void *grown;
+    /* A new block keeps the role of the old one. */
     block_header old = {NULL, 0, HU_MEMORY_BOOKKEEPING};
     if (*block) old = *header_of(*block);
     hu_status st = hu_alloc_for(old.role, bytes, &grown);
@@ -102,6 +106,7 @@ hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_by
     if (!hu_mul_size(more, element_bytes, &bytes))
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu elements of %zu bytes", more,
                        element_bytes);
+    /* array is the address of a T *: read and written as bytes, whatever T is. */
     void *block;
     memcpy(&block, array, sizeof block);
     hu_status st = hu_realloc(&block, bytes);

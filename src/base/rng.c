@@ -8,11 +8,13 @@
 
 #include "base/elementary.h"
 
+/* A stream is a name, not a number given out: adding a tensor moves no other stream. */
 uint64_t hu_stream_id(const char *purpose, const char *name) {
     uint64_t seed = XXH64(purpose, strlen(purpose), 0);
     return XXH64(name, strlen(name), seed);
 }
 
+/* Counter (block, step) under key (seed, stream): any word is made without those before it. */
 void hu_random_block(const hu_random_key *key, uint64_t block, uint32_t words[4]) {
     threefry4x32_key_t k = {{(uint32_t)key->seed, (uint32_t)(key->seed >> 32),
                              (uint32_t)key->stream, (uint32_t)(key->stream >> 32)}};
@@ -29,6 +31,7 @@ uint32_t hu_random_word(const hu_random_key *key, uint64_t index) {
 }
 
 void hu_random_words(const hu_random_key *key, uint64_t first, uint64_t count, uint32_t *words) {
+    /* Words come four at a time; the first and the last block may be used in part. */
     uint32_t block[4];
     for (uint64_t done = 0; done < count;) {
         uint64_t offset = (first + done) % 4;
@@ -37,10 +40,12 @@ void hu_random_words(const hu_random_key *key, uint64_t first, uint64_t count, u
     }
 }
 
+/* 24 bits: every multiple of 2^-24 in [0, 1), exact in float32. */
 float hu_random_uniform(const hu_random_key *key, uint64_t index) {
     return (float)(hu_random_word(key, index) >> 8) * 0x1p-24f;
 }
 
+/* Box and Muller (1958), one of its two numbers; u lies in (0, 1], so that log(u) is finite. */
 float hu_random_normal(const hu_random_key *key, uint64_t index) {
     uint32_t words[4];
     hu_random_block(key, index / 2, words);
@@ -49,6 +54,7 @@ float hu_random_normal(const hu_random_key *key, uint64_t index) {
     return (float)(sqrt(-2.0 * hu_log(u)) * hu_cos_turns(pair[1]));
 }
 
+/* floor(word * bound / 2^64): biased by less than bound / 2^64, and without a loop. */
 uint64_t hu_random_below(const hu_random_key *key, uint64_t index, uint64_t bound) {
     uint32_t words[4];
     hu_random_block(key, index / 2, words);
@@ -57,6 +63,7 @@ uint64_t hu_random_below(const hu_random_key *key, uint64_t index, uint64_t boun
     return (uint64_t)((unsigned __int128)word * bound >> 64);
 }
 
+/* Fisher and Yates, from the end; word i decides place i. */
 void hu_random_permutation(const hu_random_key *key, uint32_t count, uint32_t *order) {
     for (uint32_t i = 0; i < count; i++) order[i] = i;
     for (uint32_t i = count; i > 1; i--) {

@@ -11,6 +11,7 @@ static void element(hu_page *page, const char *tag, const char *class_name, cons
     hu_page_put(page, "</%s>\n", tag);
 }
 
+/* Style and title first: the page needs nothing from elsewhere. */
 void hu_html_begin(hu_page *page, const char *title, const char *subtitle) {
     hu_page_put(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
@@ -62,6 +63,7 @@ void hu_html_details_end(hu_page *page) {
     hu_page_put(page, "</details>\n");
 }
 
+/* The first `texts` columns are texts, the others numbers, on the right. */
 void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts) {
     hu_page_put(page, "<div class=\"scroll\"><table>\n<thead><tr>");
     for (size_t i = 0; i < columns; i++) {

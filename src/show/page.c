@@ -11,6 +11,7 @@
 
 enum { PIECE_BYTES = 2048 };
 
+/* A failure is kept and told by hu_page_finish, so that callers need no check per line. */
 static void put_bytes(hu_page *page, const char *text, size_t bytes) {
     if (page->status == HU_OK) page->status = hu_write_bytes(&page->out, text, bytes);
 }
@@ -48,6 +49,7 @@ static const char *escape_of(unsigned char c, bool is_utf8) {
     }
 }
 
+/* Text of users: escaped byte by byte. */
 void hu_page_text(hu_page *page, const char *text) {
     bool is_utf8 = hu_text_is_utf8(text);
     const char *start = text; /* of what needs no escape */

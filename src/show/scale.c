@@ -12,6 +12,7 @@ static double round_step(double span, int wanted) {
     return power * (part < 1.4 ? 1.0 : part < 3.2 ? 2.0 : part < 7.1 ? 5.0 : 10.0);
 }
 
+/* The ends are what is asked for. */
 hu_scale hu_scale_exact(double low, double high, double from, double to) {
     if (!isfinite(low) || !isfinite(high) || high < low) low = 0.0, high = 1.0;
     if (!(high > low)) {
@@ -22,6 +23,7 @@ hu_scale hu_scale_exact(double low, double high, double from, double to) {
     return (hu_scale){low, high, from, to};
 }
 
+/* The ends are round numbers around what is asked for. */
 hu_scale hu_scale_fit(double low, double high, double from, double to) {
     hu_scale scale = hu_scale_exact(low, high, from, to);
     double step = round_step(scale.high - scale.low, 6);

@@ -7,6 +7,7 @@
 
 enum { TEXT_BYTES = 512 };
 
+/* The picture scrolls inside its frame where a screen is narrower than least_width. */
 void hu_svg_begin(hu_page *page, double width, double height, double least_width,
                   const char *label) {
     hu_page_put(page,
@@ -69,6 +70,7 @@ void hu_svg_format(hu_page *page, double x, double y, const char *class_name, co
     hu_svg_text(page, x, y, class_name, text);
 }
 
+/* 2 with a raised exponent: letters of Unicode, no layout of our own. */
 void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent) {
     static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     char digits[16], text[TEXT_BYTES] = "2";
@@ -98,6 +100,7 @@ enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 void hu_svg_mark(hu_page *page, int shape, double x, double y, double radius,
                  const char *class_name, const char *tip) {
+    /* Shape 0 is the circle; series beyond the last shape begin again. */
     int s = shape % SHAPES;
     if (s == 0) {
         hu_page_put(page, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"%s\"", x, y, radius,
@@ -115,6 +118,7 @@ void hu_svg_path(hu_page *page, const char *class_name) {
     hu_page_put(page, "<path class=\"%s\" d=\"", class_name);
 }
 
+/* M moves, L draws a line from the point before. */
 void hu_svg_point(hu_page *page, bool is_new, double x, double y) {
     hu_page_put(page, "%c%.1f %.1f", is_new ? 'M' : 'L', x, y);
 }

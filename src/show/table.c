@@ -21,6 +21,7 @@ struct hu_table {
     char **cell;
 };
 
+/* Cells lie row after row; the titles are row 0. */
 static hu_status add_cell(hu_table *table, const char *text) {
     hu_status st = hu_grow(&table->cell, table->count, &table->capacity, sizeof *table->cell);
     if (st != HU_OK) return st;
@@ -69,6 +70,7 @@ static size_t width_of(const char *text) {
     return width;
 }
 
+/* Digits behind a sign or a point; nan and inf stand in columns of numbers, too. */
 static bool looks_numeric(const char *text) {
     if (*text == '+' || *text == '-') text++;
     if (*text == '.') text++;
@@ -76,6 +78,7 @@ static bool looks_numeric(const char *text) {
            strncmp(text, "inf", 3) == 0;
 }
 
+/* Numbers stand on the right, texts on the left. */
 typedef struct column_layout {
     size_t width;
     bool is_right;
@@ -132,6 +135,7 @@ hu_status hu_table_print(const hu_table *table, char **text) {
     column_layout layout[MAX_COLUMNS] = {0};
     size_t columns = (size_t)table->columns;
     *text = NULL;
+    /* Widths need all cells, so they come first; then titles, a rule, and the rows. */
     for (int c = 0; c < table->columns; c++) layout[c] = layout_of(table, c);
     HU_TRY(write_row(table, layout, 0, &out));
     for (size_t c = 0; c < columns; c++) {

@@ -18,14 +18,14 @@ struct hu_quantization {
 hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line,
                                hu_quantization **quantization) {
     hu_status st = HU_OK;
-    void *block = NULL;
+    hu_quantization *made = NULL;
     *quantization = NULL;
     if (line < 1)
         return hu_fail(HU_ERR_ARGUMENT, "line: found %lld elements, expected at least 1",
                        (long long)line);
-    HU_TRY(hu_alloc(sizeof **quantization, &block));
-    hu_quantization *made = block;
+    HU_TRY(HU_NEW(&made));
     made->line = line;
+    /* Text first: what it asks for may be impossible for a single array. */
     HU_TRY(hu_quantizer_parse(text, usual, &made->quantizer));
     if (made->quantizer.scale == HU_SCALE_DELAYED)
         HU_TRY(hu_fail(HU_ERR_UNSUPPORTED,
@@ -36,9 +36,9 @@ hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line
         HU_TRY(hu_blocker_init(&made->blocker, made->quantizer.block, made->quantizer.rounding,
                                line, line));
     *quantization = made;
-    block = NULL;
+    return HU_OK;
 done:
-    hu_free(block);
+    hu_free(made);
     return st;
 }
 
@@ -63,6 +63,7 @@ static hu_array_scale scale_of(const hu_quantization *q, int64_t rows, const flo
     return scale;
 }
 
+/* Only stochastic rounding needs random words. */
 static hu_status check_random(const hu_quantization *q, const hu_random_key *random) {
     bool needs = hu_quantizer_rounds(&q->quantizer) && q->quantizer.rounding == HU_ROUND_STOCHASTIC;
     return needs && !random
@@ -70,6 +71,7 @@ static hu_status check_random(const hu_quantization *q, const hu_random_key *ran
                : HU_OK;
 }
 
+/* A scale 2^k is the format with its bias moved by k: numbers are not multiplied. */
 static hu_status prepare_rounder(const hu_quantization *q, hu_array_scale scale,
                                  hu_rounder *rounder) {
     hu_format scaled = hu_format_scaled(&q->quantizer.format, scale.exponent);
@@ -119,6 +121,7 @@ static hu_status prepare_packer(const hu_quantization *q, hu_array_scale scale, 
     return hu_packer_init(packer, &scaled, code_bits(&q->quantizer));
 }
 
+/* x [n] -> rounded in parts that stay in cache -> codes in data. */
 static hu_status pack_numbers(const hu_quantization *q, size_t n, const float *x, char *data,
                               const hu_random_key *random, uint64_t first_index,
                               hu_array_scale scale, hu_round_counts *counts) {
@@ -129,6 +132,7 @@ static hu_status pack_numbers(const hu_quantization *q, size_t n, const float *x
     HU_TRY(prepare_rounder(q, scale, &rounder));
     HU_TRY(prepare_packer(q, scale, &packer));
     for (size_t i = 0; i < n; i += PART) {
+        /* first_index + i: random words belong to elements, not to parts. */
         size_t count = n - i < PART ? n - i : PART;
         hu_rounder_run(&rounder, count, x + i, part, random, first_index + i, counts);
         hu_packer_pack(&packer, count, part, data + hu_packer_bytes(&packer, i), NULL);
@@ -144,6 +148,7 @@ hu_status hu_quantize_pack(const hu_quantization *q, int64_t rows, const float *
     hu_status st = check_random(q, random);
     *scale = (hu_array_scale){0, 1.0f};
     if (st != HU_OK) return st;
+    /* The scale needs the whole array: it is found before the first number is rounded. */
     *scale = scale_of(q, rows, x);
     if (q->quantizer.kind == HU_QUANTIZER_FLOAT)
         return pack_numbers(q, n, x, data, random, first_index, *scale, counts);
@@ -163,6 +168,7 @@ void hu_quantize_unpack(const hu_quantization *q, int64_t rows, const void *data
     else if (q->quantizer.kind == HU_QUANTIZER_FLOAT && prepare_packer(q, scale, &packer) == HU_OK)
         hu_packer_unpack(&packer, n, data, y);
     else
+        /* Blocks do not cross the end of a line. */
         for (int64_t r = 0; r < rows; r++)
             hu_blocker_unpack(&q->blocker, scale.factor,
                               (const char *)data + (size_t)r * q->blocker.row_bytes, 0,

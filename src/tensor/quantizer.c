@@ -20,6 +20,7 @@ bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer) {
     }
 }
 
+/* The rounding mode does not matter: it chooses among the same numbers. */
 bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b) {
     if (a->kind != b->kind) return false;
     if (a->kind == HU_QUANTIZER_BLOCK) return hu_block_format_equal(a->block, b->block);
@@ -27,6 +28,7 @@ bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b) {
            a->history == b->history;
 }
 
+/* Rounding a float32 to it changes nothing. */
 static bool is_float32(const hu_format *format) {
     return format->exp_bits == 8 && format->man_bits == 23 && format->bias == 127 &&
            format->subnormals && format->overflow == HU_OVERFLOW_INF;
@@ -75,6 +77,7 @@ static bool says_overflow(const char *format) {
     return false;
 }
 
+/* The rounding mode is the last word, unless a bracket of the format stands in it. */
 static hu_status take_apart(const char *text, parts *p) {
     const char *space = strrchr(text, ' ');
     *p = (parts){0};
