@@ -46,6 +46,7 @@ bool hu_plan_is_resolved(const hu_keys *file) {
     return hu_keys_kind_of(file) == HU_KEYS_MAP && hu_keys_find(file, mark);
 }
 
+/* A text of its own with the origin of what it was made from: errors name the file's line. */
 static hu_status put_text(hu_keys *keys, const char *path, const char *text, const hu_keys *from) {
     hu_keys *node;
     hu_status st = hu_keys_create(HU_KEYS_TEXT, text, hu_keys_origin(from), &node);
@@ -58,6 +59,7 @@ static hu_status append_text(hu_keys *list, const char *text, const hu_keys *fro
     return st == HU_OK ? hu_keys_append(list, node) : st;
 }
 
+/* Texts where texts are expected, maps where maps are: nothing is guessed. */
 static hu_status want_kind(const hu_keys *node, hu_keys_kind kind) {
     if (hu_keys_kind_of(node) == kind) return HU_OK;
     return hu_keys_fail(node, kind == HU_KEYS_MAP ? "a map" : "a text");
@@ -134,16 +136,17 @@ done:
     return st;
 }
 
-static hu_status take_tensors(const hu_keys *node, hu_keys *keys) {
+/* In the order of the file; the order means nothing. */
+static hu_status read_tensors(const hu_keys *node, hu_keys *keys) {
     return put_list(node, keys, "precision.tensors", add_tensor);
 }
 
-static hu_status take_products(const hu_keys *node, hu_keys *keys) {
+static hu_status read_products(const hu_keys *node, hu_keys *keys) {
     return put_list(node, keys, "accumulator.rules", add_product);
 }
 
 /* {at: R, to: {act: F, weight: F}}: the precision promotes, to the high candidate. */
-static hu_status take_promotion(const hu_keys *node, hu_keys *keys) {
+static hu_status read_promotion(const hu_keys *node, hu_keys *keys) {
     static const struct { const char *name, *word; } roles[] = {{"act", "act="}, {"weight", "w="}};
     hu_status st = HU_OK;
     char text[TEXT_BYTES] = "";
@@ -163,48 +166,50 @@ done:
     return st;
 }
 
-static hu_status take_model(const hu_keys *node, hu_keys *keys) {
+/* Name, width and parameters are for people; the hash is compared when the model is known. */
+static hu_status read_model(const hu_keys *node, hu_keys *keys) {
     const hu_keys *names = hu_keys_find(node, "names");
     return names ? put_text(keys, "precision.names", hu_keys_value(names), names) : HU_OK;
 }
 
-static hu_status take_scaler(const hu_keys *node, hu_keys *keys) {
+/* Its keys are those of the configuration, and are checked like them. */
+static hu_status read_scaler(const hu_keys *node, hu_keys *keys) {
     hu_keys *copy;
     hu_status st = want_kind(node, HU_KEYS_MAP);
     if (st == HU_OK) st = hu_keys_copy(node, &copy);
     return st == HU_OK ? hu_keys_set(keys, "scaler", copy) : st;
 }
 
-static hu_status take_nothing(const hu_keys *node, hu_keys *keys) {
+static hu_status skip_part(const hu_keys *node, hu_keys *keys) {
     (void)node, (void)keys;
     return HU_OK;
 }
 
-/* The keys of a resolved plan: a text that stands for a key, or what takes it apart. */
+/* The keys of a resolved plan: a text that stands for a key, or what reads it. */
 static const struct {
     const char *name, *key;
-    hu_status (*take)(const hu_keys *node, hu_keys *keys);
-} parts[] = {{mark, NULL, take_nothing},
-             {"model", NULL, take_model},
+    hu_status (*read)(const hu_keys *node, hu_keys *keys);
+} parts[] = {{mark, NULL, skip_part},
+             {"model", NULL, read_model},
              {"scheme", "precision.scheme", NULL},
              {"master", "precision.master", NULL},
              {"eval", "eval.weights", NULL},
              {"low_bits", "precision.low_bits", NULL},
-             {"scaler", NULL, take_scaler},
-             {"tensors", NULL, take_tensors},
+             {"scaler", NULL, read_scaler},
+             {"tensors", NULL, read_tensors},
              {"semantics", "accumulator.semantics", NULL},
-             {"products", NULL, take_products},
-             {"promotion", NULL, take_promotion},
-             {"evidence", NULL, take_nothing}};
+             {"products", NULL, read_products},
+             {"promotion", NULL, read_promotion},
+             {"evidence", NULL, skip_part}};
 enum { PARTS = sizeof parts / sizeof *parts };
 
-static hu_status take_part(const hu_keys *node, hu_keys *keys) {
+static hu_status read_part(const hu_keys *node, hu_keys *keys) {
     char known[TEXT_BYTES] = "";
     for (size_t p = 0; p < PARTS; p++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", p ? ", " : "", parts[p].name);
         if (strcmp(parts[p].name, hu_keys_name(node)) != 0) continue;
-        if (parts[p].take) return parts[p].take(node, keys);
+        if (parts[p].read) return parts[p].read(node, keys);
         hu_status st = want_kind(node, HU_KEYS_TEXT);
         return st == HU_OK ? put_text(keys, parts[p].key, hu_keys_value(node), node) : st;
     }
@@ -212,6 +217,7 @@ static hu_status take_part(const hu_keys *node, hu_keys *keys) {
                    hu_keys_name(node), known);
 }
 
+/* A plan of a later kind may say what this program does not know. */
 static hu_status check_version(const hu_keys *file) {
     const hu_keys *node = hu_keys_find(file, mark);
     char expected[16];
@@ -230,8 +236,9 @@ hu_status hu_plan_resolved_keys(const hu_keys *file, hu_keys **keys) {
     *keys = NULL;
     HU_TRY(check_version(file));
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, hu_keys_origin(file), keys));
+    /* A promotion, where there is one, puts its own name in place of this one. */
     HU_TRY(put_text(*keys, "precision.name", "resolved", file));
-    for (size_t i = 0; i < hu_keys_count(file); i++) HU_TRY(take_part(hu_keys_at(file, i), *keys));
+    for (size_t i = 0; i < hu_keys_count(file); i++) HU_TRY(read_part(hu_keys_at(file, i), *keys));
 done:
     if (st != HU_OK) {
         hu_keys_free(*keys);

@@ -85,6 +85,7 @@ static json_t *phase_json(int64_t epoch, int64_t steps_per_epoch, const char *pr
                      (json_int_t)(epoch * steps_per_epoch), "precision", precision);
 }
 
+/* A precision without phases is one phase, so that readers need no second way. */
 json_t *hu_plan_phases_json(const hu_precision *precision, int64_t steps_per_epoch) {
     json_t *list = json_array();
     if (precision->phase_count == 0)

@@ -46,6 +46,7 @@ typedef struct hu_adapt_moment {
 } hu_adapt_moment;
 
 struct hu_adaptation {
+    /* For people: messages, pages and help. */
     const char *name;
     const char *help;
     const char *keys;    /* names of the keys that it reads, separated by spaces */

@@ -53,6 +53,7 @@ typedef struct hu_precision {
     hu_rounding rounding; /* of rules that name no mode */
     hu_precision_rule *rules;
     uint32_t rule_count;
+    /* What else a precision decides, unless the user does. */
     hu_scaler_default scaler;   /* unless the user says otherwise */
     bool scaler_epoch_interval; /* growth interval of one epoch (Lee et al.) instead of 2,000 steps
                                  */

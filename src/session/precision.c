@@ -147,6 +147,7 @@ done:
 }
 
 /* One precision, or several that follow each other by epoch, in either of two spellings. */
+/* A list of phases is read from its own key, or from the name. */
 static hu_status read_precision(hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     const char *name;
@@ -167,6 +168,7 @@ done:
 }
 
 /* The accumulator of all products, then the rules in their order, later ones winning. */
+/* Semantics first: they hold for the choice and for every rule. */
 static hu_status read_accumulators(hu_config *config, hu_accumulators *accumulators) {
     hu_status st = HU_OK;
     const char *name, *word;

@@ -196,7 +196,7 @@ static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, 
     hu_status st = hu_trainer_evaluate(session->trainer, result->metric, &result->test_loss);
     if (st != HU_OK) return st;
     *value = result->metric[0];
-    hu_trainer_note_metric(session->trainer, *value);
+    hu_trainer_record_metric(session->trainer, *value);
     return HU_OK;
 }
 

@@ -82,14 +82,14 @@ static hu_status scan(hu_trainer *trainer, const hu_step_batch *batch,
                       const hu_pass_options *pass) {
     hu_status st = HU_OK;
     const hu_run *run = trainer->run;
-    hu_pass_options again = *pass;
+    hu_pass_options repeated = *pass;
     hu_pass_result result;
     bool stopped = false;
-    again.scan = true;
-    for (int64_t done = 0; done < batch->samples && !stopped; done += again.samples) {
-        HU_TRY(hu_forward_part(trainer, batch, done, &again, &result));
+    repeated.scan = true;
+    for (int64_t done = 0; done < batch->samples && !stopped; done += repeated.samples) {
+        HU_TRY(hu_forward_part(trainer, batch, done, &repeated, &result));
         stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
-        if (!stopped) HU_TRY(hu_run_backward(trainer->run, &again));
+        if (!stopped) HU_TRY(hu_run_backward(trainer->run, &repeated));
         stopped = stopped || hu_run_has_overflowed(run);
     }
 done:

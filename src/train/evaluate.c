@@ -46,8 +46,10 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
     int64_t count = hu_loader_count(trainer->test_loader);
     hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
                             .step = (uint64_t)trainer->progress.step};
+    /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
     HU_TRY(hu_adapt_between(trainer));
     HU_TRY(hu_loader_begin_epoch(trainer->test_loader, 0));
+    /* Not counted: the counts of a step are those of its own roundings. */
     if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step, false);
     for (int64_t first = 0; first < wanted; first += trainer->part) {
         hu_batch_source batch = {trainer, trainer->test_loader, first};
@@ -64,6 +66,7 @@ done:
     return st;
 }
 
+/* What all metrics are told of the task: rows per sample, outputs per row. */
 static hu_metric_call call_of(const hu_trainer *trainer) {
     const hu_graph *graph = trainer->graph;
     int64_t made = graph->value[hu_task_prediction(graph)].elements;
@@ -72,6 +75,7 @@ static hu_metric_call call_of(const hu_trainer *trainer) {
                             .loss = trainer->loss};
 }
 
+/* [part, outputs of a sample] and the sums of every metric. */
 hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
     const hu_graph *graph = trainer->graph;
@@ -91,12 +95,14 @@ void hu_evaluation_room_free(hu_evaluation_room *room) {
     for (int m = 0; m < HU_METRICS_MAX; m++) hu_free(room->sums[m]);
 }
 
+/* Sums are kept between the parts, in the order of the samples. */
 static void clear_sums(const hu_trainer *trainer, const hu_metric_call *call) {
     for (int m = 0; trainer->task->metric[m]; m++)
         for (int64_t i = 0; i < trainer->task->metric[m]->sum_count(call); i++)
             trainer->room.sums[m][i] = 0.0;
 }
 
+/* All metrics of the task in one walk over the test samples. */
 static void add_metrics(evaluation *e, int64_t first) {
     (void)first;
     for (int m = 0; e->trainer->task->metric[m]; m++)
@@ -119,6 +125,7 @@ static void add_cells(evaluation *e, int64_t first) {
     hu_metric_call sample = e->call;
     int columns = hu_task_column_count(task);
     int64_t targets = e->trainer->graph->value[hu_task_target_value(e->trainer->graph)].elements;
+    /* The task describes one sample at a time; its cells are one row. */
     sample.samples = 1;
     for (int64_t i = 0; i < e->call.samples && first + i < e->wanted; i++) {
         if (e->call.prediction)

@@ -20,21 +20,25 @@ typedef struct hu_evaluation_room {
 
 typedef struct hu_trainer {
     hu_train_options options;
+    /* What is learned, and from which data. */
     const hu_dataset *dataset;
     const hu_task *task;
     const hu_loss_form *loss;
     hu_task_shapes shapes;
     float *target; /* [elements of a target] while the units of a batch are counted */
     hu_evaluation_room room;
+    /* Model, its formats, its numbers, and the plan that runs them. */
     hu_graph *graph;
     hu_edge_table edges;
     hu_weights weights;
     hu_run *run;
+    /* How a step moves them on. */
     hu_loader *train_loader, *test_loader;
     hu_optimizer *optimizer;
     hu_loss_scale scaler;
     hu_train_progress progress;
     hu_walk walk;
+    /* Room for one step and one checkpoint, and facts that are worked out once. */
     hu_train_position position; /* what the checkpoint being written borrows */
     float *gradient_sum;        /* [trained] of accumulated parts, NULL if accumulate is 1 */
     double *block_squares;      /* [blocks] partial sums of the squared norm */

@@ -20,13 +20,16 @@ typedef struct hu_train_options {
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double width;
     hu_augment augment;
+    /* Where the training begins and in which order it sees the samples. */
     bool keep_order;        /* training samples come in the order of the data set, not shuffled */
     const char *init;       /* file whose weights the run began with, NULL: drawn. Borrowed */
     uint64_t init_hash;     /* of these weights, see hu_trainer_init_hash; 0: not known */
     hu_precision precision; /* Borrowed: its rules must outlive the trainer */
+                            /* Formats, and which weights are kept and evaluated. */
     bool keep_masters; /* false: the weights live in their format: rounded at the start and after
                           each update, so that small updates vanish (Micikevicius et al.) */
     bool eval_masters; /* evaluate with unrounded weights */
+                       /* The update. */
     hu_optimizer_options optimizer;
     hu_schedule schedule;
     double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
@@ -35,6 +38,7 @@ typedef struct hu_train_options {
     int64_t batch;           /* samples of one update */
     int64_t steps;           /* updates of the whole training */
     hu_run_options run;      /* its batch is the trainer's business: the samples of a part */
+                             /* What is recorded. */
     int64_t histogram_every; /* steps between those whose exponents are recorded; 0: none */
 } hu_train_options;
 

@@ -12,6 +12,7 @@
 #include "train/trainer.h"
 #include "train/update.h"
 
+/* Tensors that are not rounded have counts only where a skipped step was scanned. */
 static void count_roundings(hu_train_progress *progress, const hu_edge *edges, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (!hu_quantizer_rounds(&edges[i].quantizer)) continue;
@@ -36,6 +37,7 @@ static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_p
     while (done < batch->samples && !*stopped) {
         hu_pass_result result;
         HU_TRY(hu_forward_part(trainer, batch, done, pass, &result));
+        /* Sums, not means: the parts of a batch may differ in size and in units. */
         hu_loss_sums_add(&sums, &result);
         ended = ended && !hu_run_has_overflowed(run);
         trainer->counted_nodes = hu_run_counted_nodes(run);
@@ -70,6 +72,7 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
         if (st != HU_OK) return st;
         trainer->loaded_epoch = report->epoch;
     }
+    /* Units of the whole batch, before its passes: every part divides its gradient by them. */
     for (int k = 0; k < trainer->graph->loss_count; k++)
         batch->units[k] = hu_count_units(trainer, k, batch->first, batch->samples);
     return HU_OK;
@@ -78,6 +81,7 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
 static void add_progress(hu_trainer *trainer, hu_step_report *report) {
     hu_train_progress *progress = &trainer->progress;
     progress->step = report->step + 1;
+    /* A step without a loss leaves the mean of the epoch to the others. */
     if (isfinite(report->loss)) {
         progress->epoch_loss += report->loss * (double)report->samples;
         progress->epoch_samples += report->samples;

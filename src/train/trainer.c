@@ -62,7 +62,7 @@ const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer) {
     return trainer->loss;
 }
 
-void hu_trainer_note_metric(hu_trainer *trainer, double value) {
+void hu_trainer_record_metric(hu_trainer *trainer, double value) {
     hu_train_progress *progress = &trainer->progress;
     bool is_first = progress->last_metric_step < 0;
     progress->last_metric = value;

@@ -34,7 +34,7 @@ hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells);
 
 /* Notes the value of the task's first metric in the progress record. */
-void hu_trainer_note_metric(hu_trainer *trainer, double value);
+void hu_trainer_record_metric(hu_trainer *trainer, double value);
 
 /* What is learned. Borrowed: valid for ever. */
 const hu_task *hu_trainer_task(const hu_trainer *trainer);

@@ -154,10 +154,10 @@ typedef struct misfit {
     size_t count;
 } misfit;
 
-static void note(misfit *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_misfit(misfit *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Adds one sentence to the first few. */
-static void note(misfit *list, const char *format, ...) {
+static void add_misfit(misfit *list, const char *format, ...) {
     size_t used = strlen(list->text);
     va_list args;
     if (list->count++ >= SHOWN) return;
@@ -197,12 +197,13 @@ static void check_value(const hu_graph *graph, hu_value_id v, weight_import *in)
     hu_shape shape = view_of(graph, v, in->layout).shape;
     if (!tensor && value->role == HU_VALUE_PARAMETER) {
         hu_nearest(value->name, in->theirs, in->theirs_count, nearest, sizeof nearest);
-        note(&in->missing, nearest[0] ? "'%s' (nearest: %s)" : "'%s'%s", value->name, nearest);
+        add_misfit(&in->missing, nearest[0] ? "'%s' (nearest: %s)" : "'%s'%s", value->name,
+                   nearest);
     }
     if (!tensor || hu_shape_equal(&tensor->shape, &shape)) return;
     hu_shape_print(&tensor->shape, found, sizeof found);
     hu_shape_print(&shape, expected, sizeof expected);
-    note(&in->shapes, "'%s' found %s, expected %s", value->name, found, expected);
+    add_misfit(&in->shapes, "'%s' found %s, expected %s", value->name, found, expected);
 }
 
 /* torch counts the batches of a batch norm beside its running statistics. */
@@ -221,7 +222,7 @@ static void check_name(const hu_graph *graph, const char *name, weight_import *i
     hu_value_id v = hu_graph_find(graph, name);
     if ((v != HU_NONE && is_kept(&graph->value[v])) || is_batch_count(graph, name)) return;
     hu_nearest(name, in->ours, in->ours_count, nearest, sizeof nearest);
-    note(&in->unexpected, "'%.100s' (nearest: %s)", name, nearest);
+    add_misfit(&in->unexpected, "'%.100s' (nearest: %s)", name, nearest);
 }
 
 /* All that does not fit is told at once, so that a user need not mend name by name. */
