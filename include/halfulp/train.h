@@ -104,6 +104,17 @@ HU_API int64_t hu_training_steps(const hu_training *training);
 /* The task's first metric and the mean loss over the test samples. */
 HU_API hu_status hu_training_test(hu_training *training, double *metric, double *loss);
 
+enum { HU_PREDICTION_COLUMNS = 4 }; /* most columns of a prediction */
+
+/* Titles of what the task says of a sample: "label", "predicted", "probability" for classify.
+ * titles: room for HU_PREDICTION_COLUMNS. Gives how many there are. Borrowed: valid for ever. */
+HU_API int hu_training_columns(const hu_training *training, const char **titles);
+
+/* What the model says of the first test samples, with the weights that eval.weights names.
+ * cells [count, columns]; NaN where there is no number. HU_ERR_ARGUMENT: there are fewer samples.
+ */
+HU_API hu_status hu_training_predict(hu_training *training, int64_t count, double *cells);
+
 /* Copies a master weight or running statistic by name ("conv1.weight") out of or into a training.
  *
  *   x      [count]; read: at most capacity numbers, count says how many there are (x may be NULL

@@ -179,6 +179,18 @@ hu_status hu_training_test(hu_training *training, double *metric, double *loss) 
     return st;
 }
 
+int hu_training_columns(const hu_training *training, const char **titles) {
+    _Static_assert((int)HU_PREDICTION_COLUMNS == (int)HU_TASK_COLUMNS_MAX, "train.h must agree");
+    const hu_task *task = hu_trainer_task(training->trainer);
+    int count = hu_task_column_count(task);
+    for (int c = 0; c < count; c++) titles[c] = task->column[c].title;
+    return count;
+}
+
+hu_status hu_training_predict(hu_training *training, int64_t count, double *cells) {
+    return hu_trainer_predict(training->trainer, count, cells);
+}
+
 /* ---- tensors ---- */
 
 /* HU_ERR_UNKNOWN with the names nearest to one that is none of these. names: [count]. */

@@ -51,6 +51,23 @@ static void a_training_runs_to_its_end(void **state) {
     hu_training_close(training);
 }
 
+static void predictions_have_the_columns_of_the_task(void **state) {
+    (void)state;
+    hu_training *training = open_small();
+    const char *titles[HU_PREDICTION_COLUMNS];
+    double cells[32 * HU_PREDICTION_COLUMNS], metric, loss;
+    int correct = 0;
+    assert_int_equal(hu_training_columns(training, titles), 3);
+    assert_string_equal(titles[1], "predicted");
+    next(training);
+    assert_int_equal(hu_training_predict(training, 32, cells), HU_OK);
+    for (int i = 0; i < 32; i++) correct += cells[3 * i] == cells[3 * i + 1];
+    assert_int_equal(hu_training_test(training, &metric, &loss), HU_OK);
+    assert_true(metric == correct / 32.0);
+    assert_int_equal(hu_training_predict(training, 33, cells), HU_ERR_ARGUMENT);
+    hu_training_close(training);
+}
+
 /* A caller that was compiled with a shorter struct gets what it knows, and nothing behind it. */
 static void a_shorter_result_is_filled_as_far_as_it_goes(void **state) {
     (void)state;
@@ -149,6 +166,7 @@ static void settings_are_checked_as_the_program_does(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_runs_to_its_end),
+        cmocka_unit_test(predictions_have_the_columns_of_the_task),
         cmocka_unit_test(a_shorter_result_is_filled_as_far_as_it_goes),
         cmocka_unit_test(weights_are_read_and_written_by_name),
         cmocka_unit_test(counts_and_bytes_are_known_by_name),
