@@ -46,12 +46,12 @@ static void load_params(hu_run *run, uint32_t n, hu_pass pass, bool is_counted, 
     for (int j = 0; j < node->n_params; j++) {
         const hu_slot *slot = &run->value[node->param[j]];
         uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
-        bool is_packed = slot->buffer != HU_NONE && !slot->storage.trait->is_float32;
+        bool is_packed = hu_is_rounded_copy(slot) && !slot->storage.trait->is_float32;
         bool rounds = hu_use_slot(run, use) != NULL;
         float *room = is_packed || rounds
                           ? hu_bump_take(&bump, (size_t)slot->elements * sizeof(float))
                           : NULL;
-        call->param[j] = slot->buffer == HU_NONE || run->pass.use_masters
+        call->param[j] = !hu_is_rounded_copy(slot) || run->pass.use_masters
                              ? hu_weights_of(run->weights, node->param[j])
                              : hu_storage_read(&slot->storage, slot->data, 0, 1, room);
         if (!rounds || run->pass.use_masters) continue;

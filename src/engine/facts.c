@@ -5,14 +5,18 @@ bool hu_stays_on_grid(const hu_run *run, const hu_quantizer *from, const hu_quan
            hu_quantizer_same_numbers(from, to);
 }
 
-/* Rounding a contribution again to the grid it is on changes nothing. */
+/* Rounding a contribution again to the grid it is on changes nothing. Where quantizers may change,
+ * a rehearsal takes the way of a sum that is rounded: it uses the same buffers, and no less
+ * scratch. */
 bool hu_rounds_gradient_sum(const hu_run *run, hu_value_id id) {
-    const hu_quantizer *sum = &run->grad_sum[id].edge->quantizer;
+    const hu_slot *sum = &run->grad_sum[id];
     uint32_t count = hu_contribution_count(run->graph, id);
-    if (!hu_quantizer_rounds(sum)) return false;
+    bool may_change = run->rehearsal.is_on && sum->capacity_bits > 0;
+    if (!hu_quantizer_rounds(&sum->edge->quantizer) && !may_change) return false;
     if (count != 1) return count > 1;
-    uint32_t only = hu_contribution_use(run->graph, id, 0);
-    return !hu_quantizer_same_numbers(&run->grad[only].edge->quantizer, sum);
+    const hu_slot *only = &run->grad[hu_contribution_use(run->graph, id, 0)];
+    may_change = may_change || (run->rehearsal.is_on && only->capacity_bits > 0);
+    return may_change || !hu_quantizer_same_numbers(&only->edge->quantizer, &sum->edge->quantizer);
 }
 
 bool hu_use_is_stored(const hu_run *run, uint32_t use) {

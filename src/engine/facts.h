@@ -21,6 +21,11 @@ static inline hu_slot *hu_use_slot(const hu_run *run, uint32_t use) {
     return rounds ? &run->use[use] : NULL;
 }
 
+/* True if a parameter has a rounded working copy now; else its master is read. */
+static inline bool hu_is_rounded_copy(const hu_slot *slot) {
+    return slot->buffer != HU_NONE && hu_quantizer_rounds(&slot->edge->quantizer);
+}
+
 /* True if numbers that were rounded by `from`, and selected by an op, are values of `to` already:
  * they are counted then, not rounded. */
 bool hu_stays_on_grid(const hu_run *run, const hu_quantizer *from, const hu_quantizer *to);

@@ -31,7 +31,7 @@ void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
     if (counted) hu_record_parameters(run);
     for (hu_value_id v = 0; v < run->graph->value_count; v++) {
         hu_slot *slot = &run->value[v];
-        if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        if (!hu_is_rounded_copy(slot) || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
         hu_round_counts_clear(&counts);
         const float *master = hu_weights_of(run->weights, v);
         hu_scale_set_from_row(slot, master, counted);

@@ -1,5 +1,6 @@
 #include "engine/rows.h"
 
+#include <assert.h>
 #include <omp.h>
 
 #include "base/checked.h"
@@ -48,6 +49,7 @@ void *hu_bump_take(hu_bump *bump, size_t bytes) {
 void *hu_visit_take(hu_visit *visit, size_t bytes) {
     void *part = hu_bump_take(&visit->bump, bytes);
     if (visit->run->rehearsal.is_on) hu_rehearse_scratch(visit->run, visit->bump.used);
+    assert(visit->bump.used <= visit->run->scratch_bytes); /* a rehearsal takes no less */
     return part;
 }
 

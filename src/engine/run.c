@@ -1,5 +1,6 @@
 #include "engine/run.h"
 
+#include "engine/facts.h"
 #include "engine/state.h"
 
 const hu_graph *hu_run_graph(const hu_run *run) {
@@ -41,7 +42,7 @@ const char *hu_run_unencodable_parameter(const hu_run *run) {
 
 const float *hu_run_rounded_parameter(const hu_run *run, hu_value_id v, float *scratch) {
     const hu_slot *slot = &run->value[v];
-    if (slot->buffer == HU_NONE || run->graph->value[v].role != HU_VALUE_PARAMETER)
+    if (!hu_is_rounded_copy(slot) || run->graph->value[v].role != HU_VALUE_PARAMETER)
         return hu_weights_of(run->weights, v);
     return hu_storage_read(&slot->storage, slot->data, 0, 1, scratch);
 }

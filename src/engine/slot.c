@@ -1,5 +1,38 @@
 #include "engine/slot.h"
 
+#include "base/error.h"
+
+hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode) {
+    hu_status st = HU_OK;
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    bool is_number = quantizer->kind == HU_QUANTIZER_FLOAT;
+    if (is_number) HU_TRY(hu_rounder_init(&slot->rounder, &quantizer->format, quantizer->rounding));
+    HU_TRY(hu_storage_choose(mode, is_number ? &quantizer->format : NULL, slot->elements,
+                             &slot->storage));
+    slot->exponent = 0;
+    slot->prepared = *quantizer;
+done:
+    return st;
+}
+
+bool hu_quantizer_is_plain(const hu_quantizer *quantizer) {
+    return quantizer->kind == HU_QUANTIZER_NONE ||
+           (quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->scale == HU_SCALE_NONE);
+}
+
+bool hu_slot_is_prepared(const hu_slot *slot) {
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    return slot->prepared.rounding == quantizer->rounding &&
+           hu_quantizer_same_numbers(&slot->prepared, quantizer);
+}
+
+bool hu_slot_has_room(const hu_slot *slot) {
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    if (!hu_quantizer_is_plain(quantizer) || slot->capacity_bits == 0) return false;
+    if (!hu_quantizer_rounds(quantizer) && slot->has_master) return true;
+    return hu_quantizer_bits(quantizer) <= slot->capacity_bits;
+}
+
 void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits) {
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     if (slot->blocker)

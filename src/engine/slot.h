@@ -7,6 +7,10 @@
 
 typedef struct hu_slot {
     hu_edge *edge;
+    hu_quantizer prepared; /* what rounder and storage are prepared for */
+    uint32_t
+        capacity_bits; /* the edge's; 0 if the plan is for a quantizer with a scale or blocks */
+    bool has_master;   /* unrounded, the numbers are read elsewhere: a parameter */
     hu_storage storage;
     hu_rounder rounder;  /* of number formats: of the present scale */
     hu_blocker *blocker; /* of block formats, else NULL */
@@ -35,6 +39,18 @@ typedef struct hu_slot_context {
         first_row; /* place of row 0 in the whole batch: random numbers are counted from there */
     bool scan;     /* a repeated pass: counts in the tensors that are not rounded, and only there */
 } hu_slot_context;
+
+/* Prepares rounding and storage for the edge's quantizer: none, or a number format. */
+hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode);
+
+/* True if the slot is prepared for the edge's quantizer; true if it could be within its capacity.
+ */
+bool hu_slot_is_prepared(const hu_slot *slot);
+bool hu_slot_has_room(const hu_slot *slot);
+
+/* True for quantizers between which a capacity lets a slot change: none, and number formats without
+ * a scale. */
+bool hu_quantizer_is_plain(const hu_quantizer *quantizer);
 
 /* Sets the scale of the tensor from the bits of a largest magnitude, where the quantizer has one.
  * What is stored must not be read any more. */

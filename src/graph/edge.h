@@ -15,6 +15,10 @@
 
 typedef struct hu_edge {
     hu_quantizer quantizer;
+    uint32_t capacity_bits; /* 0: the quantizer stays as it is while a run is planned. Else runs
+                               have room for number formats without a scale of at most so many bits
+                               (32: for unrounded numbers, too), between which hu_run_requantize
+                               changes; unrounded parameters need no room */
     hu_round_counts counts; /* of the present step */
 } hu_edge;
 

@@ -8,6 +8,7 @@
 #include "engine/facts.h"
 #include "engine/usage.h"
 #include "layout/arena.h"
+#include "layout/slots.h"
 
 /* A buffer that nobody has used yet. */
 static hu_status add_buffer(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id) {
@@ -36,9 +37,9 @@ static hu_status staging_buffer(hu_run *run, hu_slot *slot) {
 
 /* The rounded copy of a parameter is there from the start of a step to the update. */
 static hu_status parameter_buffer(hu_run *run, hu_slot *slot) {
-    if (!hu_quantizer_rounds(&slot->edge->quantizer)) return HU_OK;
-    hu_status st =
-        add_buffer(run, hu_storage_bytes(&slot->storage, 1), HU_BUFFER_WEIGHT, &slot->buffer);
+    if (!hu_quantizer_rounds(&slot->edge->quantizer) && slot->capacity_bits == 0) return HU_OK;
+    hu_status st = add_buffer(run, hu_slot_bytes(slot, run->options.storage, 1), HU_BUFFER_WEIGHT,
+                              &slot->buffer);
     if (st != HU_OK) return st;
     run->rehearsal.time = 0;
     hu_rehearse_buffer(run, slot->buffer);
@@ -55,7 +56,7 @@ static hu_status value_buffers(hu_run *run) {
         if (value->role == HU_VALUE_PARAMETER) HU_TRY(parameter_buffer(run, slot));
         if (value->role != HU_VALUE_ACTIVATION && !hu_is_loaded(value)) continue;
         HU_TRY(staging_buffer(run, slot));
-        HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, run->options.batch),
+        HU_TRY(add_buffer(run, hu_slot_bytes(slot, run->options.storage, run->options.batch),
                           HU_BUFFER_ACTIVATION, &slot->buffer));
     }
 done:
@@ -70,15 +71,15 @@ static hu_status gradient_buffers(hu_run *run) {
         hu_slot *slot = &run->grad[u];
         bool is_param = graph->value[graph->use[u].value].role == HU_VALUE_PARAMETER;
         if (!is_param) HU_TRY(staging_buffer(run, slot));
-        HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, is_param ? 1 : run->options.batch),
-                          is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT,
-                          &slot->buffer));
+        HU_TRY(add_buffer(
+            run, hu_slot_bytes(slot, run->options.storage, is_param ? 1 : run->options.batch),
+            is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT, &slot->buffer));
     }
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         hu_slot *slot = &run->grad_sum[v];
         if (hu_is_summed_parameter(graph, v))
-            HU_TRY(add_buffer(run, hu_storage_bytes(&slot->storage, 1), HU_BUFFER_WEIGHT_GRADIENT,
-                              &slot->buffer));
+            HU_TRY(add_buffer(run, hu_slot_bytes(slot, run->options.storage, 1),
+                              HU_BUFFER_WEIGHT_GRADIENT, &slot->buffer));
     }
 done:
     return st;
@@ -92,7 +93,8 @@ static size_t param_copy_bytes(const hu_run *run, const hu_node *node) {
         const hu_slot *slot = &run->value[node->param[j]];
         bool is_packed =
             hu_quantizer_rounds(&slot->edge->quantizer) && !slot->storage.trait->is_float32;
-        if (is_packed || hu_use_slot(run, node->first_use + (uint32_t)(node->n_in + j)))
+        if (is_packed || slot->capacity_bits > 0 ||
+            hu_use_slot(run, node->first_use + (uint32_t)(node->n_in + j)))
             bytes += hu_round_up((size_t)slot->elements * sizeof(float), 64);
     }
     return bytes;

@@ -43,6 +43,7 @@ static hu_status init_slots(hu_run *run) {
         const hu_value_info *value = &graph->value[v];
         HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, &value->shape, "round",
                             value->name));
+        run->value[v].has_master = value->role == HU_VALUE_PARAMETER;
         HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, &value->shape,
                             "round.grad.sum", value->name));
     }
@@ -162,6 +163,19 @@ static hu_status create_history(hu_run *run) {
     return HU_OK;
 }
 
+/* Calls a function for all slots whose quantizer may change while the run is planned. */
+static hu_status each_with_capacity(hu_run *run, hu_status (*each)(hu_slot *, hu_storage_mode)) {
+    hu_status st = HU_OK;
+    hu_slot *slots[] = {run->value, run->grad_sum, run->grad};
+    const uint32_t count[] = {run->graph->value_count, run->graph->value_count,
+                              run->graph->use_count};
+    for (int k = 0; k < 3; k++)
+        for (uint32_t i = 0; i < count[k]; i++)
+            if (slots[k][i].capacity_bits > 0) HU_TRY(each(&slots[k][i], run->options.storage));
+done:
+    return st;
+}
+
 hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights *weights,
                         const hu_run_options *options, hu_run **result) {
     hu_status st = HU_OK;
@@ -186,7 +200,9 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(create_threads(run));
     hu_fuse_plan(run);
     HU_TRY(hu_buffers_declare(run));
+    HU_TRY(each_with_capacity(run, hu_slot_rehearse_storage));
     HU_TRY(hu_rehearse(run));
+    HU_TRY(each_with_capacity(run, hu_slot_prepare));
     HU_TRY(hu_buffers_place(run));
     HU_TRY(hu_run_reserve(run, options->batch));
     run->context.seed = options->seed;

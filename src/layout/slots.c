@@ -1,5 +1,9 @@
 #include "layout/slots.h"
 
+#include <stdio.h>
+
+#include <halfulp/format.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -18,10 +22,10 @@ done:
 
 hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const hu_shape *shape,
                        const char *purpose, const char *name) {
-    hu_status st = HU_OK;
     const hu_quantizer *quantizer = &edge->quantizer;
-    bool is_number = quantizer->kind == HU_QUANTIZER_FLOAT;
     *slot = (hu_slot){.edge = edge,
+                      .prepared = *quantizer,
+                      .capacity_bits = hu_quantizer_is_plain(quantizer) ? edge->capacity_bits : 0,
                       .elements = hu_shape_elements(shape),
                       .buffer = HU_NONE,
                       .staging = HU_NONE,
@@ -30,11 +34,37 @@ hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const
     slot->stream = hu_stream_id(purpose, name);
     if (quantizer->kind == HU_QUANTIZER_BLOCK)
         return init_blocks(slot, mode, shape->rank ? shape->extent[shape->rank - 1] : 1);
-    if (is_number) HU_TRY(hu_rounder_init(&slot->rounder, &quantizer->format, quantizer->rounding));
-    HU_TRY(hu_storage_choose(mode, is_number ? &quantizer->format : NULL, slot->elements,
-                             &slot->storage));
-done:
-    return st;
+    return hu_slot_prepare(slot, mode);
+}
+
+/* Storage for the widest number format of so many bits. */
+static hu_status choose_widest(uint32_t bits, hu_storage_mode mode, int64_t elements,
+                               hu_storage *storage) {
+    enum { FLOAT32_BITS = 32, LEAST_BITS = 3, WIDE_EXPONENT = 8, NARROW_EXPONENT = 2 };
+    char text[16];
+    hu_format format;
+    if (bits >= FLOAT32_BITS) return hu_storage_choose(mode, NULL, elements, storage);
+    if (bits < LEAST_BITS) bits = LEAST_BITS;
+    uint32_t exponent = bits > WIDE_EXPONENT ? WIDE_EXPONENT : NARROW_EXPONENT;
+    snprintf(text, sizeof text, "e%um%u", exponent, bits - 1 - exponent);
+    hu_status st = hu_format_parse(text, &format);
+    return st == HU_OK ? hu_storage_choose(mode, &format, elements, storage) : st;
+}
+
+size_t hu_slot_bytes(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
+    size_t bytes = hu_storage_bytes(&slot->storage, rows), most;
+    hu_storage widest;
+    if (slot->capacity_bits == 0) return bytes;
+    if (choose_widest(slot->capacity_bits, mode, slot->elements, &widest) != HU_OK) return bytes;
+    most = hu_storage_bytes(&widest, rows);
+    return most > bytes ? most : bytes;
+}
+
+hu_status hu_slot_rehearse_storage(hu_slot *slot, hu_storage_mode mode) {
+    enum { PACKED_BITS = 16 };
+    uint32_t bits = slot->capacity_bits < PACKED_BITS ? slot->capacity_bits : PACKED_BITS;
+    if (slot->capacity_bits == 0) return HU_OK;
+    return choose_widest(bits, mode, slot->elements, &slot->storage);
 }
 
 void hu_slot_release(hu_slot *slot) {

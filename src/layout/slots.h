@@ -3,10 +3,17 @@
 #define HU_LAYOUT_SLOTS_H
 #include "engine/slot.h"
 
-/* Prepares rounding and storage for the edge's quantizer. shape: of a row, whose last extent is
+/* Makes a slot that is prepared for the edge's quantizer. shape: of a row, whose last extent is
  * what blocks are cut from. */
 hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const hu_shape *shape,
                        const char *purpose, const char *name);
 void hu_slot_release(hu_slot *slot);
+
+/* Bytes of rows of the slot, whatever it holds within its capacity. */
+size_t hu_slot_bytes(const hu_slot *slot, hu_storage_mode mode, int64_t rows);
+
+/* For the rehearsal: the storage within the capacity that takes most scratch, a packed one if there
+ * is any. hu_slot_prepare goes back to the quantizer's own. */
+hu_status hu_slot_rehearse_storage(hu_slot *slot, hu_storage_mode mode);
 
 #endif

@@ -31,6 +31,13 @@ void hu_adaptations_free(hu_adaptations *adaptations) {
     *adaptations = (hu_adaptations){0};
 }
 
+void hu_adaptations_widen(const hu_adaptations *adaptations, const hu_graph *graph,
+                          hu_edge_table *edges) {
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++)
+        if (adaptations->state[a] && hu_adaptation_table[a]->widen)
+            hu_adaptation_table[a]->widen(adaptations->state[a], graph, edges);
+}
+
 void hu_adapt_tell(hu_adapt_moment *moment, hu_adapt_event event) {
     if (moment->event) moment->event[moment->event_count++] = event;
 }

@@ -55,6 +55,9 @@ struct hu_adaptation {
     /* State for a training, NULL if the precision does not ask for the adaptation. Owner frees. */
     hu_status (*create)(const hu_adapt_task *task, void **state);
     void (*free)(void *state);
+    /* Before a run is planned: writes the capacities of the edges whose quantizers will change, so
+     * that changing them needs no new plan. NULL: every change is planned anew. */
+    void (*widen)(const void *state, const hu_graph *graph, hu_edge_table *edges);
     /* Events of one step at most. */
     uint32_t (*most_events)(const hu_graph *graph);
     /* The two moments. Neither allocates. NULL: nothing to do. */
@@ -96,6 +99,10 @@ typedef struct hu_adaptations {
 /* States and room for events, for what the precision asks for. Owner frees. */
 hu_status hu_adaptations_create(const hu_adapt_task *task, hu_adaptations *adaptations);
 void hu_adaptations_free(hu_adaptations *adaptations);
+
+/* Capacities that all of them ask for. */
+void hu_adaptations_widen(const hu_adaptations *adaptations, const hu_graph *graph,
+                          hu_edge_table *edges);
 
 /* Adds an event to those of the moment. */
 void hu_adapt_tell(hu_adapt_moment *moment, hu_adapt_event event);

@@ -65,6 +65,38 @@ static void copy_quantizers(const hu_edge_table *from, hu_edge_table *to) {
     to->low_bits = from->low_bits;
 }
 
+static hu_edge *edges_of(const hu_edge_table *table, int kind) {
+    hu_edge *const kinds[] = {table->value, table->grad_sum, table->grad};
+    return kinds[kind];
+}
+
+/* Bits of the widest format that the phases give an edge; 0 if all give it the same. Parameters
+ * that are not rounded need no room. */
+static uint32_t widest(const tables *t, int kind, uint32_t index, bool is_parameter) {
+    const hu_quantizer *first = &edges_of(&t->of_phase[0], kind)[index].quantizer;
+    uint32_t bits = 0;
+    bool changes = false;
+    for (uint32_t p = 0; p < t->count; p++) {
+        const hu_quantizer *quantizer = &edges_of(&t->of_phase[p], kind)[index].quantizer;
+        changes = changes || quantizer->rounding != first->rounding ||
+                  !hu_quantizer_same_numbers(quantizer, first);
+        if (!hu_quantizer_rounds(quantizer) && is_parameter) continue;
+        if (hu_quantizer_bits(quantizer) > bits) bits = hu_quantizer_bits(quantizer);
+    }
+    return changes ? bits : 0;
+}
+
+static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges) {
+    const tables *t = state;
+    for (uint32_t v = 0; v < edges->value_count; v++) {
+        bool is_parameter = graph->value[v].role == HU_VALUE_PARAMETER;
+        edges->value[v].capacity_bits = widest(t, 0, v, is_parameter);
+        edges->grad_sum[v].capacity_bits = widest(t, 1, v, false);
+    }
+    for (uint32_t u = 0; u < edges->use_count; u++)
+        edges->grad[u].capacity_bits = widest(t, 2, u, false);
+}
+
 static int64_t epoch_of(const hu_adapt_moment *moment, int64_t step) {
     return step / moment->steps_per_epoch;
 }
@@ -101,6 +133,7 @@ const hu_adaptation hu_adaptation_epochs = {
     .asked = "precision.epochs",
     .create = create,
     .free = free_tables,
+    .widen = widen,
     .most_events = most_events,
     .before_step = before_step,
     .after_step = after_step};

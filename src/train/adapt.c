@@ -1,6 +1,7 @@
 #include "train/adapt.h"
 
 #include "base/error.h"
+#include "engine/requantize.h"
 #include "layout/create.h"
 #include "train/prepare.h"
 
@@ -31,8 +32,10 @@ static int64_t last_step(int64_t done) {
     return done > 0 ? done - 1 : 0;
 }
 
+/* Quantizers for which the run has room change in place. */
 static hu_status plan_again(hu_trainer *trainer) {
     hu_status st = HU_OK;
+    if (hu_run_requantize(trainer->run)) return HU_OK;
     HU_TRY(hu_run_replan(&trainer->run));
     HU_TRY(hu_reserve_sizes(trainer));
 done:

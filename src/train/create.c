@@ -85,10 +85,10 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
     HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(hu_walk_create(trainer->graph, &trainer->walk));
+    HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
-    HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_reserve_sizes(trainer));
     /* Without masters the weights are numbers of their format from the first step on. */
     if (!options->keep_masters) hu_round_masters(trainer);

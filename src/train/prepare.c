@@ -41,6 +41,7 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
     /* The edges are written before the run is made: they decide how large its buffers are. */
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
+    hu_adaptations_widen(&trainer->adaptations, trainer->graph, &trainer->edges);
     HU_TRY(hu_weights_create(trainer->graph, &trainer->weights));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &trainer->weights, &run, &trainer->run));
     if (options->histogram_every > 0) HU_TRY(hu_run_reserve_histograms(trainer->run));

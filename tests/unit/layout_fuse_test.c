@@ -2,6 +2,7 @@
  * counts as nodes that run alone. What a pass has not written is NaN. */
 #include <stdlib.h>
 
+#include "engine/requantize.h"
 #include "engine/scale.h"
 #include "random_graph.h"
 
@@ -146,6 +147,18 @@ static bool run_step(record *r, const world *w, hu_run *run, uint64_t step) {
     return goes_on;
 }
 
+/* Formats of another step: planned anew by the first variant, changed in place by the others. */
+static void change_formats(world *w, hu_run **run, uint64_t step, int variant) {
+    if (!w->switches) return;
+    switch_formats(w, step, variant > 0);
+    if (variant > 0) {
+        assert_true(hu_run_requantize(*run));
+        return;
+    }
+    assert_int_equal(hu_run_replan(run), HU_OK);
+    assert_int_equal(hu_run_reserve(*run, w->tail), HU_OK);
+}
+
 /* Variants: 0 apart, 1 joined, 2 joined and made again. True: no step overflowed. */
 static bool run_variant(record *r, world *w, int variant) {
     static const int threads[] = {1, 1, 1, 2, 2, 3};
@@ -163,12 +176,16 @@ static bool run_variant(record *r, world *w, int variant) {
     r->variant = variant;
     r->at = 0;
     r->compares = variant > 0;
+    switch_formats(w, 0, variant > 0);
     if (hu_weights_create(w->graph, &weights) != HU_OK ||
         hu_run_create(w->graph, &w->edges, &weights, &options, &run) != HU_OK)
         fail_msg("seed %llu: %s", (unsigned long long)w->seed, hu_last_error());
     assert_int_equal(hu_run_reserve(run, w->tail), HU_OK);
     hu_weights_draw(&weights, w->graph, w->seed, options.threads);
-    for (uint64_t step = 0; step < STEPS; step++) goes_on = run_step(r, w, run, step) && goes_on;
+    for (uint64_t step = 0; step < STEPS; step++) {
+        if (step > 0) change_formats(w, &run, step, variant);
+        goes_on = run_step(r, w, run, step) && goes_on;
+    }
     if (variant > 0 && r->at != r->size)
         fail_msg("seed %llu, variant %d: ends early", (unsigned long long)w->seed, variant);
     hu_run_free(run);

@@ -21,7 +21,7 @@ typedef struct world {
     hu_value_id value[MOST_VALUES]; /* activations so far, the image first */
     int count, names;
     int64_t batch, chunk, tail;
-    bool counts_products;
+    bool counts_products, switches; /* formats change between steps */
     hu_product_engine products;
     float seed_gradient;
 } world;
@@ -360,6 +360,52 @@ static inline void open_edges(world *w) {
     if (draw(w, 3) == 0) choose_accumulators(w);
 }
 
+/* ---- formats that change between steps ---- */
+
+/* A function of the seed, the edge and a purpose. */
+static inline uint64_t draw_for(const world *w, uint64_t purpose, uint64_t edge, uint64_t below) {
+    world local = {.state = w->seed * 0x10001 + purpose * 0x1000003 + edge * 0x101};
+    draw(&local, 2);
+    return draw(&local, below);
+}
+
+/* 0 for most edges whose format needs a maximum, and for some others: they stay as they are. */
+static inline uint32_t capacity_of(const world *w, const hu_edge *edge, uint64_t number) {
+    static const uint32_t bits[] = {0, 8, 16, 32};
+    return hu_quantizer_is_plain(&edge->quantizer) ? bits[draw_for(w, 1, number, 4)] : 0;
+}
+
+static inline void switch_edge(const world *w, hu_edge *edge, uint64_t number, uint64_t step,
+                               bool has_master, bool has_capacity) {
+    uint32_t capacity = capacity_of(w, edge, number);
+    edge->capacity_bits = has_capacity ? capacity : 0;
+    if (capacity == 0) return;
+    for (uint64_t turn = 0;; turn++) {
+        hu_quantizer q = quantizer_of(formats[draw_for(w, 2 + 64 * step + turn, number, 8)]);
+        bool rounds = hu_quantizer_rounds(&q);
+        if (hu_quantizer_bits(&q) > capacity && (rounds || !has_master)) continue;
+        edge->quantizer = q;
+        return;
+    }
+}
+
+/* The formats of a step; has_capacity: runs have room for all of them. */
+static inline void switch_formats(world *w, uint64_t step, bool has_capacity) {
+    const hu_graph *g = w->graph;
+    uint64_t number = 0;
+    if (!w->switches) return;
+    for (hu_value_id v = 0; v < g->value_count; v++) {
+        bool is_param = g->value[v].role == HU_VALUE_PARAMETER;
+        if (!hu_is_rounded_kind(&g->value[v])) continue;
+        switch_edge(w, &w->edges.value[v], number++, step, is_param, has_capacity);
+        if (!is_param || hu_is_summed_parameter(g, v))
+            switch_edge(w, &w->edges.grad_sum[v], number++, step, false, has_capacity);
+    }
+    for (uint32_t u = 0; u < g->use_count; u++)
+        if (g->value[g->use[u].value].role != HU_VALUE_BUFFER)
+            switch_edge(w, &w->edges.grad[u], number++, step, false, has_capacity);
+}
+
 static inline world open_world(uint64_t seed) {
     static const float gradients[] = {0.1f, 64.0f, 0x1p16f};
     world w = {.seed = seed, .state = seed};
@@ -369,6 +415,7 @@ static inline world open_world(uint64_t seed) {
     w.chunk = 1 + (int64_t)draw(&w, 5);
     w.tail = 1 + (int64_t)draw(&w, (uint64_t)w.batch);
     w.counts_products = draw(&w, 2);
+    w.switches = draw(&w, 3) == 0;
     if (draw(&w, 6) == 0)
         w.products = HU_ENGINE_ONEDNN;
     else if (draw(&w, 3) == 0)
