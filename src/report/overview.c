@@ -121,13 +121,14 @@ static void tell(const summary *s, double x, const char *what, char *tip, size_t
 static void draw_points(hu_page *page, const hu_report *report, const summary *all, bool by_ratio) {
     enum { TIP = 480 };
     const hu_metric *metric = report->metric;
-    char axis[HU_METRIC_TEXT_BYTES], title[sizeof axis + 8];
+    char axis[HU_METRIC_TEXT_BYTES], title[sizeof axis + 40];
     int count = report->precisions;
     hu_chart_point *point = NULL;
     char(*tips)[TIP] = NULL;
     size_t used = 0;
     hu_status st;
-    snprintf(title, sizeof title, "test %s", hu_metric_axis(metric, axis));
+    snprintf(title, sizeof title, "test %s%s", hu_metric_axis(metric, axis),
+             metric->higher_is_better ? "" : " (lower is better)");
     HU_TRY(HU_NEW_ARRAY(&point, (size_t)count));
     HU_TRY(HU_NEW_ARRAY(&tips, (size_t)count));
     for (int i = 0; i < count; i++) {
@@ -148,10 +149,12 @@ static void draw_points(hu_page *page, const hu_report *report, const summary *a
                              .is_front = s->is_front && !by_ratio,
                              .is_absent = !isfinite(s->value)};
     }
-    if (used > 0)
-        hu_chart_points(page, point, used,
-                        by_ratio ? "mean low-precision ratio" : "memory of training, MiB", title,
-                        by_ratio ? NULL : "front: nothing is better in both");
+    hu_chart_axes axes = {.x_title = "memory of training, MiB",
+                          .y_title = title,
+                          .front_title = "front: nothing is better in both",
+                          .lower_is_better = !metric->higher_is_better};
+    if (by_ratio) axes.x_title = "mean low-precision ratio", axes.front_title = NULL;
+    if (used > 0) hu_chart_points(page, point, used, &axes);
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     hu_free(point);

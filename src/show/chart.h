@@ -33,9 +33,14 @@ typedef struct hu_chart_point {
     bool is_absent; /* has an x but no y (diverged): marked at the bottom */
 } hu_chart_point;
 
-/* front_title: what the dashed line is, NULL: there is none. */
-void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, const char *x_title,
-                     const char *y_title, const char *front_title);
+typedef struct hu_chart_axes {
+    const char *x_title, *y_title;
+    const char *front_title; /* what the dashed line is, NULL: there is none */
+    bool lower_is_better;    /* y grows downwards, so that better points lie higher */
+} hu_chart_axes;
+
+void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count,
+                     const hu_chart_axes *axes);
 
 /* ---- lines over steps ---- */
 

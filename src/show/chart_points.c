@@ -19,7 +19,8 @@ typedef struct box {
 typedef struct layout {
     hu_frame frame;
     hu_scale x, y;
-    double least; /* y below it stand at the bottom */
+    double sense; /* 1, or -1 where a lower y is better: the axis then grows downwards */
+    double least; /* sense x y below it stand at the bottom */
     box taken[MAX_BOXES];
     size_t boxes;
 } layout;
@@ -49,13 +50,13 @@ static int descending(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The lowest y drawn to scale. Few points far below the rest would flatten it: they stand at the
- * bottom, with their number. */
-static double least_drawn(const hu_chart_point *point, size_t count) {
+/* The lowest sense x y drawn to scale. Few points far below the rest would flatten it: they stand
+ * at the bottom, with their number. */
+static double least_drawn(const hu_chart_point *point, size_t count, double sense) {
     double y[MAX_BOXES];
     size_t n = 0;
     for (size_t i = 0; i < count && n < MAX_BOXES; i++)
-        if (!point[i].is_absent) y[n++] = point[i].y;
+        if (!point[i].is_absent) y[n++] = sense * point[i].y;
     if (n == 0) return 0.0;
     qsort(y, n, sizeof *y, descending);
     double spread = fmax(5.0 * (y[0] - y[n / 2]), 2.0);
@@ -64,28 +65,32 @@ static double least_drawn(const hu_chart_point *point, size_t count) {
 }
 
 static bool is_below(const layout *plot, const hu_chart_point *point) {
-    return !point->is_absent && point->y < plot->least;
+    return !point->is_absent && plot->sense * point->y < plot->least;
 }
 
 /* Scales with room for names; points below the plot's lowest get a strip of their own at the
- * bottom. */
-static layout make_layout(const hu_chart_point *point, size_t count) {
+ * bottom. What is better lies above, so that a front always is a staircase upwards. */
+static layout make_layout(const hu_chart_point *point, size_t count, double sense) {
     double x_low = INFINITY, x_high = -INFINITY, y_low = INFINITY, y_high = -INFINITY;
     layout plot = {.frame = {58, HU_CHART_WIDTH - 16, 30, HEIGHT - 44},
-                   .least = least_drawn(point, count)};
+                   .sense = sense,
+                   .least = least_drawn(point, count, sense)};
     bool has_low = false;
     for (size_t i = 0; i < count; i++) {
         x_low = fmin(x_low, point[i].x);
         x_high = fmax(x_high, point[i].x);
         has_low = has_low || point[i].is_absent || is_below(&plot, &point[i]);
         if (point[i].is_absent || is_below(&plot, &point[i])) continue;
-        y_low = fmin(y_low, fmin(point[i].y, point[i].least));
-        y_high = fmax(y_high, fmax(point[i].y, point[i].most));
+        double y = sense * point[i].y, a = sense * point[i].least, b = sense * point[i].most;
+        y_low = fmin(y_low, fmin(y, fmin(a, b)));
+        y_high = fmax(y_high, fmax(y, fmax(a, b)));
     }
     double x_pad = 0.05 * (x_high - x_low), y_pad = 0.06 * (y_high - y_low);
     y_low -= has_low ? 4.0 * y_pad : y_pad;
     plot.x = hu_scale_exact(x_low - x_pad, x_high + x_pad, plot.frame.left, plot.frame.right);
-    plot.y = hu_scale_exact(y_low, y_high + y_pad, plot.frame.bottom, plot.frame.top);
+    y_high += y_pad;
+    plot.y = sense > 0.0 ? hu_scale_exact(y_low, y_high, plot.frame.bottom, plot.frame.top)
+                         : hu_scale_exact(-y_high, -y_low, plot.frame.top, plot.frame.bottom);
     return plot;
 }
 
@@ -129,7 +134,8 @@ static void draw_range(hu_page *page, layout *plot, const hu_chart_point *point)
     hu_series_class(point->series, style, sizeof style);
     snprintf(name, sizeof name, "range %s", style);
     hu_svg_line(page, x, low, x, high, name);
-    if (low - high > 4.0) take(plot, (box){x - 2, high, 4, low - high, true});
+    if (fabs(low - high) > 4.0)
+        take(plot, (box){x - 2, fmin(low, high), 4, fabs(low - high), true});
 }
 
 static void draw_mark(hu_page *page, const layout *plot, const hu_chart_point *point) {
@@ -199,21 +205,21 @@ static void draw_names(hu_page *page, layout *plot, const hu_chart_point *point,
         }
 }
 
-void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count, const char *x_title,
-                     const char *y_title, const char *front_title) {
-    layout plot = make_layout(point, count);
-    hu_svg_begin(page, HU_CHART_WIDTH, HEIGHT, HU_CHART_LEAST, y_title);
-    hu_axes_draw(page, &plot.frame, &plot.x, x_title, &plot.y, y_title);
+void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count,
+                     const hu_chart_axes *axes) {
+    layout plot = make_layout(point, count, axes->lower_is_better ? -1.0 : 1.0);
+    hu_svg_begin(page, HU_CHART_WIDTH, HEIGHT, HU_CHART_LEAST, axes->y_title);
+    hu_axes_draw(page, &plot.frame, &plot.x, axes->x_title, &plot.y, axes->y_title);
     draw_front(page, &plot, point, count);
     for (size_t i = 0; i < count; i++) draw_range(page, &plot, &point[i]);
     /* Names are placed when all marks and ranges are known; marks are drawn last, over the lines.
      */
     draw_names(page, &plot, point, count);
     for (size_t i = 0; i < count; i++) draw_mark(page, &plot, &point[i]);
-    if (front_title) {
-        double x = HU_CHART_WIDTH - 20 - hu_svg_text_width(front_title);
+    if (axes->front_title) {
+        double x = HU_CHART_WIDTH - 20 - hu_svg_text_width(axes->front_title);
         hu_svg_line(page, x - 36, 9, x - 8, 9, "front");
-        hu_svg_text(page, HU_CHART_WIDTH - 16, 13, "name end", front_title);
+        hu_svg_text(page, HU_CHART_WIDTH - 16, 13, "name end", axes->front_title);
     }
     hu_svg_end(page);
 }

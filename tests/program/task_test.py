@@ -3,6 +3,7 @@ import csv
 import glob
 import json
 import math
+import re
 
 import program
 
@@ -102,6 +103,38 @@ def page(checks, cwd):
                 in html, "and the others are named")
 
 
+def lower_is_better(checks, cwd):
+    """Finished rows whose result names a metric of the other direction."""
+    words = ["precision=fp32,hfp8,fp16", *AUTOENCODER, "steps=2", "run.dir=c"]
+    call(checks, "compare", *words, cwd=cwd)
+    # fp32 is the best, hfp8 the smallest, fp16 worse and larger than either.
+    for run, error, total in (("fp32", 0.125, 2000), ("hfp8", 0.25, 1000), ("fp16", 0.5, 3000)):
+        path = f"{cwd}/c/{run}-s1/result.json"
+        with open(path) as file:
+            result = json.load(file)
+        result["metric"] = {"name": "squared_error", "value": error, "best": error,
+                            "better": "lower"}
+        result["test_squared_error"] = result["best_squared_error"] = error
+        result["ledger_bytes"]["total"] = total
+        with open(path, "w") as file:
+            json.dump(result, file)
+    made = answer(checks, "compare", *words, cwd=cwd)
+    checks.same(made["metric"], {"name": "squared_error", "better": "lower"}, "direction")
+    checks.same([mean["pareto"] for mean in made["precisions"]], [True, True, False], "front")
+    checks.same([mean["test_squared_error_least"] for mean in made["precisions"]],
+                [0.125, 0.25, 0.5], "values")
+    with open(f"{cwd}/c/report.html") as file:
+        pictures = file.read().split('id="pareto"')[1].split("</svg>")
+    picture = next(text for text in pictures if "memory of training" in text)
+    checks.that("test squared error (lower is better)" in picture, "title of the axis")
+    places = [(float(error), float(y)) for y, error in
+              re.findall(r'class="mark[^>]*(?:M[0-9.]+ )([0-9.]+)[^>]*><title>[^<]*: ([0-9.]+)', picture)
+              + re.findall(r'cy="([0-9.]+)"[^>]*class="mark[^>]*><title>[^<]*: ([0-9.]+)', picture)]
+    down = [y for _, y in sorted(places)]
+    checks.that(len(down) == 3 and down == sorted(down),
+                f"what is better lies higher: {places}")
+
+
 def search(checks, cwd):
     words = [*AUTOENCODER, "steps=4", "assign.rungs=2", "assign.random=0"]
     made = answer(checks, "assign", *words, "budget=memory:0.4", "run.dir=m", cwd=cwd)
@@ -175,5 +208,5 @@ def bad_input(checks, cwd):
         checks.that(found == 2 and text in err, f"{words}: exit {found}, {err!r}")
 
 
-program.main(one_training, table_and_front, page, search, demonstration,
+program.main(one_training, table_and_front, page, lower_is_better, search, demonstration,
              pixels, bad_input)
