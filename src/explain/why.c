@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "journal/recorder.h"
+#include "journal/events.h"
 
 const char *hu_death_kind_name(hu_death_kind kind) {
     static const char *const names[] = {"none",       "nan",       "infinity", "overflow",

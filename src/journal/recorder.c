@@ -13,22 +13,10 @@
 #include "base/memory.h"
 #include "engine/record.h"
 #include "graph/walk.h"
+#include "journal/events.h"
 
 /* Steps kept one by one. */
 enum { RING = 4 };
-
-enum {
-    EVENT_NAN,
-    EVENT_INFINITY,
-    EVENT_OVERFLOW,
-    EVENT_SATURATION,
-    EVENT_UNDERFLOW,
-    EVENT_ZERO,
-    EVENT_UPDATE,
-    EVENTS
-};
-static const char *const event_name[EVENTS] = {"nan",       "infinity", "overflow", "saturation",
-                                               "underflow", "zero",     "update"};
 
 /* One tensor in some steps. */
 typedef struct entry {
@@ -192,38 +180,6 @@ static hu_round_counts present_counts(const hu_recorder *r, uint32_t i, int64_t 
 
 /* ---- events ---- */
 
-/* The events of a tensor's counts in one step, as bits. */
-static unsigned events_of(const hu_round_counts *c, bool rounds) {
-    unsigned events = 0;
-    double elements = (double)c->elements;
-    uint64_t nonzero = c->elements - c->nan - (c->zero - c->underflow);
-    if (c->elements == 0) return 0;
-    if (c->nan) events |= 1u << EVENT_NAN;
-    if (c->overflow) events |= 1u << (rounds ? EVENT_OVERFLOW : EVENT_INFINITY);
-    if (rounds && (double)c->overflow >= HU_EVENT_SATURATION * elements)
-        events |= 1u << EVENT_SATURATION;
-    if (c->underflow && (double)c->underflow >= HU_EVENT_UNDERFLOW * (double)nonzero)
-        events |= 1u << EVENT_UNDERFLOW;
-    if (c->zero == c->elements) events |= 1u << EVENT_ZERO;
-    return events;
-}
-
-/* How many numbers an event befell. */
-static uint64_t event_count(const hu_round_counts *c, int event) {
-    switch (event) {
-    case EVENT_NAN:
-        return c->nan;
-    case EVENT_UNDERFLOW:
-        return c->underflow;
-    case EVENT_ZERO:
-        return c->zero;
-    case EVENT_UPDATE:
-        return c->overflow + c->nan;
-    default:
-        return c->overflow;
-    }
-}
-
 /* Biases begin as zeros. */
 static bool may_be_zero(const hu_recorder *r, uint32_t i) {
     hu_tensor tensor = r->walk.tensor[i];
@@ -241,11 +197,11 @@ static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_roun
     if (events == 0) return;
     r->befallen[i] = (uint8_t)(r->befallen[i] | events);
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
-    for (int e = 0; e < EVENTS; e++) {
+    for (int e = 0; e < HU_EVENTS; e++) {
         if (!(events >> e & 1u)) continue;
         if (r->is_first) fprintf(r->numerics, "{\"step\": %" PRId64 ", \"events\": [", step);
         fprintf(r->numerics, "%s[\"%s\", \"%s\", \"%s\", %" PRIu64 ", %" PRIu64 "]", separator(r),
-                name, event_name[e], format, event_count(c, e), c->elements);
+                name, hu_event_name(e), format, hu_event_count(c, e), c->elements);
     }
 }
 
@@ -261,7 +217,7 @@ static void write_broken(hu_recorder *r, int64_t step) {
         hu_scan_f32((size_t)value->elements, hu_weights_of(hu_run_weights(r->run), tensor.value),
                     &counts);
         if (counts.overflow + counts.nan)
-            write_events(r, i, step, &counts, 1u << EVENT_UPDATE, "float32");
+            write_events(r, i, step, &counts, 1u << HU_EVENT_OF_UPDATE, "float32");
     }
 }
 
@@ -434,14 +390,15 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
     r->is_first = true;
     for (uint32_t i = 0; i < r->walk.count; i++) {
         hu_round_counts c = present_counts(r, i, step, end);
-        unsigned events = events_of(&c, hu_quantizer_rounds(quantizer_of(r, i)));
+        unsigned events = hu_events_of(&c, hu_quantizer_rounds(quantizer_of(r, i)));
         entries[i] = (entry){c, share(c.overflow, c.elements), share(c.underflow, c.elements),
                              share(c.subnormal, c.elements)};
-        if (may_be_zero(r, i)) events &= ~(1u << EVENT_ZERO);
+        if (may_be_zero(r, i)) events &= ~(1u << HU_EVENT_OF_ZERO);
         /* Losses of gradients do not count in a skipped step, whose loss scale was too large: only
          * what is not finite tells. */
         if (end == HU_STEP_SKIPPED && r->walk.tensor[i].kind != HU_TENSOR_VALUE)
-            events &= (1u << EVENT_NAN) | (1u << EVENT_INFINITY) | (1u << EVENT_OVERFLOW);
+            events &= (1u << HU_EVENT_OF_NAN) | (1u << HU_EVENT_OF_INFINITY) |
+                      (1u << HU_EVENT_OF_OVERFLOW);
         if (!(events & ~(unsigned)r->befallen[i])) continue;
         hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
         write_events(r, i, step, &c, events, format);

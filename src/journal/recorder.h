@@ -11,11 +11,6 @@
 
 typedef struct hu_recorder hu_recorder;
 
-/* Share of a tensor's numbers from which an event counts: of those that overflow, and of the
- * nonzero ones that vanish. */
-#define HU_EVENT_SATURATION 0.01
-#define HU_EVENT_UNDERFLOW 0.5
-
 /* Opens both files for appending; histograms may be NULL. Graph and edges are borrowed. Owner
  * closes. HU_ERR_IO, HU_ERR_MEMORY. */
 hu_status hu_recorder_open(const char *numerics, const char *histograms, const hu_graph *graph,

@@ -1,0 +1,37 @@
+#include "journal/events.h"
+
+const char *hu_event_name(int event) {
+    static const char *const names[HU_EVENTS] = {"nan",       "infinity", "overflow", "saturation",
+                                                 "underflow", "zero",     "update"};
+    return names[event];
+}
+
+unsigned hu_events_of(const hu_round_counts *c, bool rounds) {
+    unsigned events = 0;
+    double elements = (double)c->elements;
+    uint64_t nonzero = c->elements - c->nan - (c->zero - c->underflow);
+    if (c->elements == 0) return 0;
+    if (c->nan) events |= 1u << HU_EVENT_OF_NAN;
+    if (c->overflow) events |= 1u << (rounds ? HU_EVENT_OF_OVERFLOW : HU_EVENT_OF_INFINITY);
+    if (rounds && (double)c->overflow >= HU_EVENT_SATURATION * elements)
+        events |= 1u << HU_EVENT_OF_SATURATION;
+    if (c->underflow && (double)c->underflow >= HU_EVENT_UNDERFLOW * (double)nonzero)
+        events |= 1u << HU_EVENT_OF_UNDERFLOW;
+    if (c->zero == c->elements) events |= 1u << HU_EVENT_OF_ZERO;
+    return events;
+}
+
+uint64_t hu_event_count(const hu_round_counts *c, int event) {
+    switch (event) {
+    case HU_EVENT_OF_NAN:
+        return c->nan;
+    case HU_EVENT_OF_UNDERFLOW:
+        return c->underflow;
+    case HU_EVENT_OF_ZERO:
+        return c->zero;
+    case HU_EVENT_OF_UPDATE:
+        return c->overflow + c->nan;
+    default:
+        return c->overflow;
+    }
+}

@@ -1,0 +1,33 @@
+/* journal/events.h - what can befall the numbers of a tensor in a step (docs/run-folder.md). */
+#ifndef HU_JOURNAL_EVENTS_H
+#define HU_JOURNAL_EVENTS_H
+#include <stdbool.h>
+
+#include <halfulp/round.h>
+
+/* Share of a tensor's numbers from which an event counts: of those that overflow, and of the
+ * nonzero ones that vanish. */
+#define HU_EVENT_SATURATION 0.01
+#define HU_EVENT_UNDERFLOW 0.5
+
+enum {
+    HU_EVENT_OF_NAN,
+    HU_EVENT_OF_INFINITY, /* of a tensor that is not rounded */
+    HU_EVENT_OF_OVERFLOW,
+    HU_EVENT_OF_SATURATION,
+    HU_EVENT_OF_UNDERFLOW,
+    HU_EVENT_OF_ZERO,
+    HU_EVENT_OF_UPDATE, /* a weight that the optimizer left infinite or NaN */
+    HU_EVENTS
+};
+
+/* "nan", "infinity", ... Borrowed: valid for ever. */
+const char *hu_event_name(int event);
+
+/* The events of a tensor's counts in one step, as bits 1 << event. */
+unsigned hu_events_of(const hu_round_counts *counts, bool rounds);
+
+/* How many numbers an event befell. */
+uint64_t hu_event_count(const hu_round_counts *counts, int event);
+
+#endif
