@@ -124,7 +124,7 @@ static int64_t tap_bytes(const hu_node_info *info) {
     return (hu_channels(&info->out[0]) + per_byte - 1) / per_byte;
 }
 
-static size_t max_aux_bytes(const hu_node_info *info) {
+static size_t max_mask_bytes(const hu_node_info *info) {
     int64_t pixels = hu_shape_elements(&info->out[0]) / hu_channels(&info->out[0]);
     return (size_t)(pixels * tap_bytes(info));
 }
@@ -236,7 +236,7 @@ const hu_op hu_op_max_pool = {.name = "max_pool",
                               .max_in = 1,
                               .shape = max_shape,
                               .saves = HU_SAVE_NOTHING,
-                              .mask_bytes = max_aux_bytes,
+                              .mask_bytes = max_mask_bytes,
                               .scratch_bytes = max_scratch_bytes,
                               .forward = max_forward,
                               .backward = max_backward};

@@ -123,11 +123,11 @@ static hu_product_call backward_call(const hu_op_call *call) {
 void hu_op_product_backward(const hu_op_call *call) {
     hu_product_call product = backward_call(call);
     if (product.dx) hu_products_run(call->state, HU_PRODUCT_INPUT_GRAD, &product);
-    if (hu_op_product_whole(call->info) || !product.dw) return;
+    if (hu_op_product_in_batch_order(call->info) || !product.dw) return;
     hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
 }
 
-bool hu_op_product_whole(const hu_node_info *info) {
+bool hu_op_product_in_batch_order(const hu_node_info *info) {
     return hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD);
 }
 

@@ -14,7 +14,7 @@ size_t hu_op_product_workspace_bytes(const hu_node_info *info, void *state, hu_p
 void hu_op_product_begin(const hu_op_call *call, hu_pass pass);
 void hu_op_product_forward(const hu_op_call *call);
 void hu_op_product_backward(const hu_op_call *call);
-bool hu_op_product_whole(const hu_node_info *info);
+bool hu_op_product_in_batch_order(const hu_node_info *info);
 void hu_op_product_accumulate(const hu_op_call *call);
 int64_t hu_op_product_macs(const hu_node_info *info);
 const char *hu_op_product_impl(const hu_node_info *info, void *state, hu_pass pass);
@@ -28,7 +28,7 @@ const char *hu_op_product_impl(const hu_node_info *info, void *state, hu_pass pa
     .prepare = hu_op_product_prepare, .release = hu_op_product_release,                            \
     .begin = hu_op_product_begin, .forward = hu_op_product_forward,                                \
     .backward = hu_op_product_backward, .dparam_per_chunk = true,                                  \
-    .in_batch_order = hu_op_product_whole, .accumulate = hu_op_product_accumulate,                 \
+    .in_batch_order = hu_op_product_in_batch_order, .accumulate = hu_op_product_accumulate,        \
     .macs = hu_op_product_macs, .impl = hu_op_product_impl
 
 #endif

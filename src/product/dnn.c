@@ -13,7 +13,7 @@ enum { ALIGNMENT = 64 };
 /* Both gradients share what they need. */
 enum side { ON_FORWARD, ON_BACKWARD, SIDES };
 
-static enum side side_of(int role) {
+static enum side side_of(hu_product_role role) {
     return role == HU_PRODUCT_FORWARD ? ON_FORWARD : ON_BACKWARD;
 }
 
@@ -244,7 +244,7 @@ done:
 static void measure(const hu_dnn *dnn, length_plan *plan) {
     for (int k = 0; k < KINDS; k++) {
         if (!plan->pd[k]) continue;
-        enum side side = side_of(k);
+        enum side side = side_of((hu_product_role)k);
         size_t bytes =
             hu_round_up(dnnl_memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
         if (bytes > plan->scratchpad_bytes[side]) plan->scratchpad_bytes[side] = bytes;
