@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+/* Bytes of a writer's first block. */
 enum { SMALLEST_CAPACITY = 256 };
 
+/* Every message names the byte at which the file stops making sense: a dump of it shows why. */
 hu_status hu_reader_fail(const hu_byte_reader *reader, size_t offset, const char *field,
                          const char *format, ...) {
     char text[1024];
@@ -23,6 +25,8 @@ hu_status hu_reader_fail(const hu_byte_reader *reader, size_t offset, const char
 
 hu_status hu_read_span(hu_byte_reader *reader, const char *field, size_t bytes,
                        const uint8_t **span) {
+    /* The comparison is with what is left: offset + bytes could overflow for a length read from the
+     * file. */
     *span = NULL;
     if (bytes > hu_reader_left(reader))
         return hu_reader_fail(reader, reader->offset, field,
@@ -94,6 +98,7 @@ hu_status hu_read_f64_le(hu_byte_reader *reader, const char *field, double *valu
 }
 
 hu_status hu_read_u32_be(hu_byte_reader *reader, const char *field, uint32_t *value) {
+    /* Only IDX files are big endian, so one swap serves better than a second set of readers. */
     uint32_t word;
     hu_status st = hu_read_u32_le(reader, field, &word);
     if (st == HU_OK) *value = __builtin_bswap32(word);
@@ -141,6 +146,7 @@ static void scatter_le(uint8_t *p, uint64_t value, size_t bytes) {
     for (size_t i = 0; i < bytes; i++) p[i] = (uint8_t)(value >> 8 * i);
 }
 
+/* bytes: 1..8, of which the lowest byte is written first. */
 static hu_status write_le(hu_byte_writer *writer, uint64_t value, size_t bytes) {
     uint8_t word[8];
     scatter_le(word, value, bytes);

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+/* CLOCK_MONOTONIC: the date may be set back during a run, and rates would become negative. */
 double hu_seconds_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -10,6 +10,7 @@
 #endif
 
 static const char *const names[HU_ISA_COUNT] = {"scalar", "avx2", "avx512"};
+/* -1: nobody has asked yet. Two threads that ask first find the same answer. */
 static _Atomic int chosen = -1;
 
 const char *hu_isa_name(hu_isa isa) {
@@ -24,6 +25,7 @@ static bool has_f16c(void) {
 }
 #endif
 
+/* The sets nest: who has AVX-512 here has all of AVX2 too, so a cap can only lower the set. */
 hu_isa hu_cpu_isa_native(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -42,6 +44,8 @@ hu_isa hu_cpu_isa_native(void) {
 hu_isa hu_cpu_isa(void) {
     int isa = atomic_load(&chosen);
     if (isa >= 0) return (hu_isa)isa;
+    /* The environment lowers the set and never raises it: a kernel of a set that the machine lacks
+     * would end the process. */
     hu_isa best = hu_cpu_isa_native();
     const char *cap = getenv("HALFULP_MAX_ISA");
     for (int i = 0; cap && i < HU_ISA_COUNT; i++)

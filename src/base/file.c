@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+/* First block of a file of unknown size; most bytes of one read, write or step of inflating, whose
+ * counts may have 32 bits; names to try for a temporary file. */
 enum { FIRST_CAPACITY = 1 << 16, IO_BYTES = 1 << 30, TEMPORARY_NAMES = 1000 };
 
 /* The path names nothing, or goes through what is no directory. */
@@ -51,6 +53,7 @@ hu_status hu_path_join(const char *directory, const char *name, char **path) {
         return hu_fail(HU_ERR_MEMORY, "cannot allocate a path of %zu bytes", length);
     hu_status st = hu_alloc(bytes, &block);
     if (st != HU_OK) return st;
+    /* "" joined with NAME is NAME, not /NAME; "DIR/" gets no second slash. */
     bool slash = length > 0 && directory[length - 1] != '/';
     *path = block;
     snprintf(*path, bytes, "%s%s%s", directory, slash ? "/" : "", name);
@@ -86,6 +89,7 @@ typedef struct image {
     size_t size, capacity, limit;
 } image;
 
+/* On failure the contents stay and the owner still frees them. */
 static hu_status grow(image *bytes, size_t capacity) {
     void *block = bytes->data;
     hu_status st = hu_realloc(&block, capacity);
@@ -147,6 +151,7 @@ static bool has_gzip_magic(const uint8_t *p, size_t left) {
 /* Inflated size modulo 2^32 according to the last four bytes, if believable; deflate cannot
  * compress better than 1032:1 (zlib's technical notes). */
 static size_t announced_size(const image *packed, size_t limit) {
+    /* A header of 10 bytes and a trailer of 8 are the least (RFC 1952, section 2.3). */
     if (packed->size < 18) return 0;
     const uint8_t *p = packed->data + packed->size - 4;
     size_t size = (size_t)p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
@@ -312,10 +317,12 @@ hu_status hu_file_replace_parts(const char *path, const hu_file_part *parts, siz
     for (size_t i = 0; i < count; i++)
         HU_TRY(write_all(descriptor, path, parts[i].data, parts[i].bytes));
     if (fsync(descriptor) != 0) HU_TRY(fail_errno(path, "cannot sync", errno));
+    /* Some file systems report a failed write only here. The descriptor is gone either way. */
     int closed = close(descriptor);
     descriptor = -1;
     if (closed != 0) HU_TRY(fail_errno(path, "cannot close", errno));
     if (rename(temporary, path) != 0) HU_TRY(fail_errno(path, "cannot rename", errno));
+    /* The name is the target's now: the cleanup must not remove it. */
     temporary[0] = '\0';
     HU_TRY(sync_directory_of(path));
 done:

@@ -70,6 +70,7 @@ static int depth_of(const hu_keys *node) {
     return depth;
 }
 
+/* Levels from this node down to its deepest descendant, both counted. */
 static int height_of(const hu_keys *node) {
     int highest = 0;
     for (size_t i = 0; i < node->count; i++) {
@@ -89,6 +90,7 @@ static hu_status check_room(const hu_keys *parent, hu_keys_kind kind, const hu_k
     return HU_OK;
 }
 
+/* Room for one more child at the end. */
 static hu_status reserve_child(hu_keys *parent) {
     return hu_grow(&parent->child, parent->count, &parent->capacity, sizeof *parent->child);
 }
@@ -145,6 +147,7 @@ hu_status hu_keys_put(hu_keys *map, const char *name, hu_keys *child) {
 hu_status hu_keys_set(hu_keys *root, const char *path, hu_keys *child) {
     hu_status st;
     const char *dot;
+    /* Down to the map that holds the last name; what is missing on the way is made. */
     while ((dot = strchr(path, '.')) != NULL) {
         if (root->kind != HU_KEYS_MAP) HU_TRY(hu_keys_fail(root, "a map"));
         size_t length = (size_t)(dot - path);

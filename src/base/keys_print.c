@@ -8,6 +8,7 @@
 #include "base/keys.h"
 #include "base/memory.h"
 
+/* 250 bytes are at most 1,000 characters when all are escaped, two quotes not counted. */
 enum { SHORT_NAME_BYTES = 250 };
 
 /* Bytes of the UTF-8 sequence at text and its code point; 0 if it is malformed. */
@@ -43,6 +44,8 @@ static hu_status write_text(hu_byte_writer *out, const char *text) {
     return hu_write_bytes(out, text, strlen(text));
 }
 
+/* Stricter than YAML's plain style: a text that begins like an indicator or holds ": " or " #"
+ * could be read as something else, so whatever is not a simple word is quoted. */
 static bool is_plain(const char *text) {
     size_t length = strlen(text);
     bool starts_well = isalnum((unsigned char)text[0]) || text[0] == '/' ||

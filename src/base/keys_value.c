@@ -29,6 +29,7 @@ hu_status hu_keys_as_i64(const hu_keys *node, int64_t *value) {
     *value = 0;
     if (!starts_number(node, true)) return hu_keys_fail(node, "%s", expected);
     char *end;
+    /* strtoll reports a number that does not fit by errno alone, and never clears errno. */
     errno = 0;
     long long number = strtoll(hu_keys_value(node), &end, 10);
     if (*end || end == hu_keys_value(node)) return hu_keys_fail(node, "%s", expected);
@@ -55,6 +56,7 @@ hu_status hu_keys_as_f64(const hu_keys *node, double *value) {
     *value = 0;
     if (!starts_number(node, true)) return hu_keys_fail(node, "%s", expected);
     char *end;
+    /* A number beyond double's range becomes infinite here, and is refused as not finite. */
     double number = strtod(hu_keys_value(node), &end);
     if (*end || end == hu_keys_value(node) || !isfinite(number))
         return hu_keys_fail(node, "%s", expected);
@@ -63,6 +65,7 @@ hu_status hu_keys_as_f64(const hu_keys *node, double *value) {
 }
 
 hu_status hu_keys_as_bool(const hu_keys *node, bool *value) {
+    /* Pairs of opposite words: those at odd places mean on. */
     static const char *const words[] = {"off", "on", "false", "true", "no", "yes", "0", "1"};
     *value = false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 
+/* Bytes of a cache line, and of an AVX-512 vector. */
 enum { ALIGNMENT = 64 };
 
 /* Stands in the 64 bytes in front of every block. */
@@ -16,14 +17,18 @@ typedef struct block_header {
     hu_memory_role role;
 } block_header;
 
+/* Counters of the whole process. Each is atomic by itself; together they are no snapshot. */
 static _Atomic uint64_t live_bytes, live_blocks, allocations, peak_bytes, fail_countdown;
 static _Atomic uint64_t role_bytes[HU_MEMORY_ROLES];
 
+/* True once, when the countdown of hu_memory_fail_at ends. */
 static bool fault_strikes(void) {
     if (atomic_load(&fail_countdown) == 0) return false;
     return atomic_fetch_sub(&fail_countdown, 1) == 1;
 }
 
+/* Another thread may raise the peak between the load and the exchange; then the exchange fails,
+ * reloads the peak and the comparison is made again. */
 static void raise_peak(uint64_t now) {
     uint64_t peak = atomic_load(&peak_bytes);
     while (now > peak && !atomic_compare_exchange_weak(&peak_bytes, &peak, now)) continue;
@@ -53,6 +58,7 @@ void hu_memory_assign(void *block, hu_memory_role role) {
 
 hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     *block = NULL;
+    /* One alignment for the header, one for the distance to the first aligned address. */
     size_t total;
     if (!hu_add_size(bytes, 2 * ALIGNMENT, &total) || fault_strikes())
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
@@ -91,6 +97,7 @@ hu_status hu_realloc(void **block, size_t bytes) {
     /* A new block keeps the role of the old one. */
     block_header old = {NULL, 0, HU_MEMORY_BOOKKEEPING};
     if (*block) old = *header_of(*block);
+    /* A new block instead of realloc: the address that realloc gives need not be aligned. */
     hu_status st = hu_alloc_for(old.role, bytes, &grown);
     if (st != HU_OK) return st;
     if (*block) memcpy(grown, *block, old.bytes < bytes ? old.bytes : bytes);
@@ -100,6 +107,8 @@ hu_status hu_realloc(void **block, size_t bytes) {
 }
 
 hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_bytes) {
+    /* Elements of the first block; from then on the block doubles, so that appending costs constant
+     * time on average. */
     enum { FIRST = 16 };
     if (count < *capacity) return HU_OK;
     size_t bytes, more = *capacity ? 2 * *capacity : FIRST;
@@ -130,6 +139,7 @@ hu_status hu_strdup(const char *text, char **copy) {
 
 void hu_free(void *block) {
     if (!block) return;
+    /* The header lies in the block that is freed, hence the copy. */
     block_header header = *header_of(block);
     atomic_fetch_sub(&live_bytes, header.bytes);
     atomic_fetch_sub(&role_bytes[header.role], header.bytes);

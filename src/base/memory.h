@@ -58,6 +58,7 @@ hu_status hu_strndup(const char *text, size_t length, char **copy);
 /* Frees a block of the functions above; NULL is allowed. */
 void hu_free(void *block);
 
+/* What hu_memory_count tells. Bytes are those that callers asked for, without headers. */
 typedef struct hu_memory_counts {
     uint64_t live_bytes; /* bytes asked for and not yet freed */
     uint64_t live_blocks;

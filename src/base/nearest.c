@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Characters of a word that count, and names that a message shows. */
 enum { WORD_MAX = 63, SHOWN = 3 };
 
+/* A copy in lower case, cut at WORD_MAX characters; its length. */
 static size_t lowered(const char *word, char out[WORD_MAX + 1]) {
     size_t n = 0;
     for (; n < WORD_MAX && word[n] != '\0'; n++) out[n] = (char)tolower((unsigned char)word[n]);

@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 int64_t hu_peak_rss_bytes(void) {
+    /* Linux gives ru_maxrss in KiB (getrusage(2)). */
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return (int64_t)usage.ru_maxrss * 1024;
 }
 
 int64_t hu_resident_bytes(void) {
+    /* The rollup counts pages one by one; the counters of /proc/self/status may lag behind by some
+     * pages for every thread. */
     static const char name[] = "Anonymous:";
     char text[4096];
     FILE *file = fopen("/proc/self/smaps_rollup", "r");

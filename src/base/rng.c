@@ -50,6 +50,7 @@ float hu_random_normal(const hu_random_key *key, uint64_t index) {
     uint32_t words[4];
     hu_random_block(key, index / 2, words);
     const uint32_t *pair = words + 2 * (index % 2);
+    /* In (0, 1]: the logarithm of 0 is never taken. */
     double u = ((double)pair[0] + 1.0) * 0x1p-32;
     return (float)(sqrt(-2.0 * hu_log(u)) * hu_cos_turns(pair[1]));
 }
@@ -59,6 +60,8 @@ uint64_t hu_random_below(const hu_random_key *key, uint64_t index, uint64_t boun
     uint32_t words[4];
     hu_random_block(key, index / 2, words);
     const uint32_t *pair = words + 2 * (index % 2);
+    /* The high half of word x bound (Lemire, ACM TOMACS 29(1), 2019), without the rejection step: a
+     * number's probability is off by at most 2^-64. */
     uint64_t word = (uint64_t)pair[0] << 32 | pair[1];
     return (uint64_t)((unsigned __int128)word * bound >> 64);
 }

@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A longer message is cut short, never refused: an error must not fail. */
 enum { MESSAGE_BYTES = 4096 };
 
+/* Each thread has its own last error, so that parallel failures do not mix their texts. */
 static _Thread_local char message[MESSAGE_BYTES];
 
+/* Text and exit code of each status, in the one list of halfulp/status.h. */
 static const struct {
     const char *text;
     int exit_code;
@@ -35,6 +38,7 @@ const char *hu_last_error(void) {
 }
 
 hu_status hu_fail(hu_status status, const char *format, ...) {
+    /* The arguments may point into the message itself, so the new text is made beside the old. */
     char text[MESSAGE_BYTES];
     va_list args;
     va_start(args, format);

@@ -9,6 +9,8 @@ static int top_bit(uint32_t value) {
     return 31 - __builtin_clz(value);
 }
 
+/* A field of 0 holds subnormals: no hidden one, and the exponent of field 1 (IEEE 754-2019,
+ * 3.4). */
 uint32_t hu_format_magnitude_bits(const hu_format *format, uint32_t code) {
     int man_bits = format->man_bits;
     uint32_t hidden = 1u << man_bits, fraction = code & (hidden - 1);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+/* The words of specials=, indexed by hu_specials. */
 static const char *const specials_names[] = {
     [HU_SPECIALS_IEEE] = "ieee",
     [HU_SPECIALS_FIN] = "fin",
@@ -13,6 +14,7 @@ static const char *const specials_names[] = {
     [HU_SPECIALS_FNUZ] = "fnuz",
 };
 
+/* The words of ovf=, indexed by hu_overflow. */
 static const char *const overflow_names[] = {
     [HU_OVERFLOW_INF] = "inf",
     [HU_OVERFLOW_SAT] = "sat",
@@ -31,10 +33,13 @@ const char *hu_overflow_name(int64_t overflow) {
     return overflow >= 0 && overflow <= HU_OVERFLOW_NAN ? overflow_names[overflow] : NULL;
 }
 
+/* IEEE 754-2019, table 3.5: the bias is the largest exponent, 2^(w-1) - 1 for w exponent bits. */
 int64_t hu_format_default_bias(int64_t exp_bits) {
     return exp_bits >= 1 && exp_bits <= 8 ? ((int64_t)1 << (exp_bits - 1)) - 1 : 0;
 }
 
+/* Each family ends its range as its definition says: IEEE in infinity, FIN (which has neither
+ * infinity nor NaN) in its largest number, FN and FNUZ in their NaN. */
 hu_overflow hu_format_default_overflow(hu_specials specials) {
     switch (specials) {
     case HU_SPECIALS_IEEE:
@@ -46,6 +51,7 @@ hu_overflow hu_format_default_overflow(hu_specials specials) {
     }
 }
 
+/* Field by field: the reserved bytes are no part of what a format means. */
 int hu_format_equal(const hu_format *a, const hu_format *b) {
     return a->exp_bits == b->exp_bits && a->man_bits == b->man_bits && a->specials == b->specials &&
            a->subnormals == b->subnormals && a->overflow == b->overflow && a->bias == b->bias;
@@ -98,14 +104,20 @@ static hu_status check_widths(const int64_t *value, hu_format_field *field) {
     *field = HU_FIELD_EXP_BITS;
     if (exp_bits < 1 || exp_bits > 8)
         return hu_fail(HU_ERR_FORMAT, "exponent bits %lld, allowed 1..8", (long long)exp_bits);
+    /* IEEE takes two exponent fields, for subnormals and for infinity: one bit leaves none for
+     * numbers. */
     if (exp_bits == 1 && specials == HU_SPECIALS_IEEE)
         return hu_fail(HU_ERR_FORMAT, "exponent bits 1, allowed 2..8 with specials ieee");
+    /* Without IEEE's infinities the top field holds numbers: with the usual bias, beyond float32's.
+     */
     if (exp_bits == 8 && specials != HU_SPECIALS_IEEE)
         return hu_fail(HU_ERR_FORMAT, "exponent bits 8, allowed 1..7 with specials %s",
                        specials_names[specials]);
     *field = HU_FIELD_MAN_BITS;
     if (man_bits < 0 || man_bits > 23)
         return hu_fail(HU_ERR_FORMAT, "mantissa bits %lld, allowed 0..23", (long long)man_bits);
+    /* Without fraction bits the NaN of FN would take a whole binade; FNUZ is held to the same
+     * bound. */
     if (man_bits == 0 && (specials == HU_SPECIALS_FN || specials == HU_SPECIALS_FNUZ))
         return hu_fail(HU_ERR_FORMAT, "mantissa bits 0, allowed 1..23 with specials %s",
                        specials_names[specials]);
@@ -137,12 +149,15 @@ done:
 hu_status hu_format_check(const hu_format *format) {
     hu_format_field field;
     hu_format_draft draft = hu_format_draft_of(format);
+    /* A program built for a later header may have set them; what they would mean is not known
+     * here. */
     if ((format->reserved[0] | format->reserved[1] | format->reserved[2]) != 0 ||
         format->reserved2 != 0)
         return hu_fail(HU_ERR_FORMAT, "reserved bytes of the format are not zero");
     return hu_format_draft_check(&draft, &field);
 }
 
+/* One bit is the sign: every format has one. */
 uint32_t hu_format_bits(const hu_format *format) {
     return 1u + format->exp_bits + format->man_bits;
 }

@@ -69,6 +69,7 @@ const char *hu_format_named(uint32_t index, hu_format *format, const char **desc
     return table[index].name;
 }
 
+/* Characters instead of a string: the name may be followed by options. */
 int hu_format_named_find(const char *text, size_t length, hu_format *format) {
     for (size_t i = 0; i < NAMED_COUNT; i++)
         if (strlen(table[i].name) == length && memcmp(table[i].name, text, length) == 0) {
@@ -86,6 +87,7 @@ hu_status hu_format_fail_unknown(const char *name) {
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
 }
 
+/* Names of modes may be written in any case, as those of formats. */
 hu_status hu_rounding_parse(const char *text, hu_rounding *rounding) {
     *rounding = HU_ROUND_NEAREST_EVEN;
     for (int i = 0; i < HU_ROUND_COUNT; i++)

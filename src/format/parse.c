@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Characters of a text, and the bound at which numbers stop growing. */
 enum { TEXT_MAX = 127, NUMBER_MAX = 1000000 };
 
 typedef struct parser {
@@ -35,7 +36,7 @@ static hu_status fail_expected(const parser *p, const char *expected) {
                    p->at + 1, found, expected);
 }
 
-/* Takes the word if it stands here. */
+/* Takes the word if it stands here. Both are lower case by now, so they compare byte by byte. */
 static int accept_word(parser *p, const char *word) {
     size_t length = strlen(word);
     if (strncmp(p->text + p->at, word, length) != 0) return 0;
@@ -234,6 +235,7 @@ hu_status hu_format_parse(const char *text, hu_format *format) {
                        "format '%.32s...', column %d: the name goes on, expected at most %d "
                        "characters",
                        text, TEXT_MAX + 1, TEXT_MAX);
+    /* Columns of messages count in the caller's text, which has the same length. */
     for (size_t i = 0; i < length; i++) p.text[i] = (char)tolower((unsigned char)text[i]);
     hu_status st = read_format(&p);
     if (st == HU_OK) *format = hu_format_of_draft(&p.draft);

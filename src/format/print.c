@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The longest text with all options, and room to spare. */
 enum { TEXT_MIN = 64 };
 
 /* Name of the format in the table, NULL if it has none. */

@@ -60,6 +60,7 @@ hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format
     return lost;
 }
 
+/* Bins at both ends may be empty, hence the search. */
 int32_t hu_exponents_top(const hu_exponents *exponents) {
     for (uint32_t i = exponents->count; i-- > 0;)
         if (exponents->bin[i]) return exponents->first + (int32_t)i;

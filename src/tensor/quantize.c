@@ -83,6 +83,7 @@ hu_status hu_quantize(const hu_quantization *q, int64_t rows, const float *x, fl
                       hu_round_counts *counts) {
     hu_status st = HU_OK;
     size_t n = (size_t)(rows * q->line);
+    /* The scale is taken from x before y is written, which may be the same array. */
     hu_array_scale taken = scale_of(q, rows, x);
     hu_rounder rounder;
     HU_TRY(check_random(q, random));

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 
+/* Delayed scales do not: the maxima of the steps before are known when the step begins. */
 bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer) {
     switch (quantizer->kind) {
     case HU_QUANTIZER_FLOAT:
@@ -43,6 +44,7 @@ typedef struct parts {
     bool has_scale;
 } parts;
 
+/* Case does not count in formats and options. */
 static bool begins(const char *text, const char *word) {
     return strncasecmp(text, word, strlen(word)) == 0;
 }
@@ -102,6 +104,7 @@ static bool read_whole(const char *text, long least, long most, int32_t *number)
     return true;
 }
 
+/* A fixed scale becomes a part of the format; the others stay a rule that the step evaluates. */
 static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quantizer) {
     int32_t k;
     quantizer->scale = HU_SCALE_NONE;
@@ -130,6 +133,8 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
                        "delayedH (H steps), bias or 2^K",
                        text, p->column, p->scale);
     }
+    /* A delayed scale may come too late for numbers that grow: they then lose precision, and do
+     * not become infinite. */
     if (!says_overflow(p->format)) quantizer->format.overflow = HU_OVERFLOW_SAT;
     return HU_OK;
 }
@@ -149,6 +154,7 @@ static hu_status unknown(const char *name) {
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
 }
 
+/* The format of the elements is kept beside the blocks: widths are asked of it. */
 static hu_status read_block(const char *text, const parts *p, hu_quantizer *quantizer) {
     if (p->has_scale)
         return hu_fail(HU_ERR_PARSE,
@@ -160,6 +166,7 @@ static hu_status read_block(const char *text, const parts *p, hu_quantizer *quan
     return HU_OK;
 }
 
+/* fp32 becomes "no rounding" here, so that no other file has to know which format passes. */
 static hu_status read_float(const char *text, const parts *p, hu_quantizer *quantizer) {
     hu_status st = hu_format_parse(p->format, &quantizer->format);
     if (st == HU_ERR_UNKNOWN) return unknown(p->format);
@@ -194,6 +201,7 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
                                         [HU_SCALE_CURRENT] = ":scale=current",
                                         [HU_SCALE_DELAYED] = ":scale=delayed",
                                         [HU_SCALE_BIAS] = ":scale=bias"};
+    /* Saturation is what a scale brings with it, so the text says only what differs. */
     static const char *const overflows[] = {":ovf=inf", "", ":ovf=nan"};
     char format[96] = "";
     if (quantizer->kind == HU_QUANTIZER_FLOAT) hu_format_print(&quantizer->format, format, 80);
@@ -210,6 +218,8 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
 }
 
 hu_status hu_plain_format_parse(const char *text, hu_format *format) {
+    /* The text is read twice with different usual modes: equal modes mean that the text names one.
+     */
     hu_quantizer quantizer, other;
     hu_status st = hu_format_parse(text, format);
     if (st == HU_OK) return HU_OK;

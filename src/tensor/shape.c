@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 
+/* A scalar has rank 0 and one element, the empty product. */
 int64_t hu_shape_elements(const hu_shape *shape) {
     int64_t elements = 1;
     for (int i = 0; i < shape->rank; i++) elements *= shape->extent[i];
@@ -20,6 +21,8 @@ hu_status hu_shape_check(const hu_shape *shape) {
         if (shape->extent[i] < 1)
             return hu_fail(HU_ERR_SHAPE, "extent %d is %" PRId64 ", expected at least 1", i,
                            shape->extent[i]);
+        /* Elements are counted in int64_t everywhere; a product that overflows would pass as a
+         * small one. */
         if (!hu_mul_i64(elements, shape->extent[i], &elements))
             return hu_fail(HU_ERR_SHAPE, "the number of elements does not fit 63 bits");
     }
@@ -33,6 +36,7 @@ int hu_shape_equal(const hu_shape *a, const hu_shape *b) {
     return 1;
 }
 
+/* "28x28x1", or "scalar". */
 void hu_shape_print(const hu_shape *shape, char *text, uint32_t capacity) {
     uint32_t used = 0;
     if (shape->rank == 0) snprintf(text, capacity, "scalar");

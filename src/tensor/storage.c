@@ -6,11 +6,14 @@
 #include "base/checked.h"
 #include "base/error.h"
 
+/* Name, bits of a code (0: dense or in blocks), and whether numbers are float32 carriers. */
 static const hu_storage_trait traits[] = {
     {"8 bit", 8, 0}, {"16 bit", 16, 0}, {"float32", 32, 1}, {"dense", 0, 0}, {"blocks", 0, 0},
 };
+/* Places of the rows above. */
 enum { TRAIT_8, TRAIT_16, TRAIT_FLOAT32, TRAIT_DENSE, TRAIT_BLOCKS };
 
+/* In the order of hu_storage_mode. */
 static const char *const mode_names[] = {"packed", "float32", "dense"};
 
 hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode) {
@@ -64,6 +67,8 @@ void hu_storage_choose_blocks(hu_storage_mode mode, const hu_blocker *blocker,
 void hu_storage_set_format(hu_storage *storage, const hu_format *format) {
     storage->format = *format;
     if (storage->trait->is_float32) return;
+    /* It cannot fail: the format is valid and has as many bits as the one that the packer was made
+     * for. */
     (void)hu_packer_init(&storage->packer, format, storage->trait->code_bits);
 }
 
