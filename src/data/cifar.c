@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "data/kind.h"
 
+/* Pixels; PLANE is one colour of an image, row by row. */
 enum { SIDE = 32, CHANNELS = 3, PLANE = SIDE * SIDE, PIXELS = CHANNELS * PLANE };
 
 /* Where a version keeps its records. */
@@ -62,6 +63,7 @@ static hu_status find_file(const layout *version, const char *directory, const c
 bool hu_cifar_available(const hu_data_kind *kind, const char *directory) {
     const layout *version = layout_of(kind);
     bool available = true;
+    /* Five places of training files, of which CIFAR-100 fills one, then the test file. */
     for (int i = 0; i < 6 && available; i++) {
         const char *name = i < 5 ? version->train[i] : version->test[0];
         char *path = NULL;
@@ -71,12 +73,15 @@ bool hu_cifar_available(const hu_data_kind *kind, const char *directory) {
     return available;
 }
 
+/* From the size alone: a file without a header has no other mark, and a part of a record means that
+ * the copy is not complete. */
 static hu_status count_records(const char *path, size_t record_bytes, int64_t most,
                                int64_t *records) {
     uint64_t bytes;
     hu_status st = hu_file_size(path, &bytes);
     if (st != HU_OK) return st;
     uint64_t rest = bytes % record_bytes, whole = bytes / record_bytes;
+    /* More than the archive's file holds: this is another file, or two files in one. */
     if (whole > (uint64_t)most)
         return hu_fail(
             HU_ERR_CORRUPT,
@@ -121,6 +126,7 @@ static hu_status read_records(const layout *version, const char *path, int64_t r
             }
         }
         HU_TRY(hu_read_span(&reader, "pixels", PIXELS, &planes));
+        /* Records beyond the limit are checked and not kept. */
         if (i >= used) continue;
         labels[i] = label;
         interleave(planes, pixels + (size_t)i * PIXELS);
@@ -131,6 +137,7 @@ done:
     return st;
 }
 
+/* CIFAR-10 has five training batches. */
 enum { FILES_MAX = 5 };
 
 /* Paths and record counts of one half. */
@@ -140,6 +147,8 @@ typedef struct half_files {
     int64_t total;
 } half_files;
 
+/* All files are found and counted before the first is read, so that a missing one is told at
+ * once. */
 static hu_status find_half(const layout *version, const char *directory, const char *const *names,
                            int64_t most, half_files *files) {
     hu_status st = HU_OK;
@@ -153,6 +162,7 @@ done:
     return st;
 }
 
+/* Records keep the order of the files. limit: most of the half, 0 for all. */
 static hu_status open_half(const layout *version, const char *directory, const char *const *names,
                            int64_t most, int64_t limit, void **owned, hu_split *split) {
     hu_status st = HU_OK;

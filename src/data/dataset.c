@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "data/kind.h"
 
+/* Where the system's packages put data sets; HALFULP_DATA names another place. */
 #define SHARED_ROOT "/usr/share/datasets"
 
 /* Means and deviations: per channel over the training half, as the published recipes state them. */

@@ -28,10 +28,12 @@ void hu_file_names_free(hu_file_names *names) {
     *names = (hu_file_names){0};
 }
 
+/* Byte by byte, whatever the locale: the order of classes must not depend on the machine. */
 static int compare(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* bsearch must not be called with a NULL array, which an empty list has. */
 long hu_file_names_find(const hu_file_names *names, const char *name) {
     if (names->count == 0) return -1;
     char **found = bsearch(&name, names->name, names->count, sizeof *names->name, compare);
@@ -43,6 +45,7 @@ bool hu_is_folder(const char *path) {
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+/* A name that is nothing but an ending is no image. */
 static bool is_image(const char *name) {
     static const char *const endings[] = {".jpg", ".jpeg", ".png"};
     size_t length = strlen(name);
@@ -53,6 +56,7 @@ static bool is_image(const char *name) {
     return false;
 }
 
+/* Names that begin with a dot are hidden: ".", "..", and what desktops leave behind. */
 static hu_status add_entry(const char *directory, const char *name, bool wants_folders,
                            hu_file_names *names) {
     char *path;
@@ -63,6 +67,8 @@ static hu_status add_entry(const char *directory, const char *name, bool wants_f
     return st;
 }
 
+/* readdir tells the end and an error alike by NULL; only errno, cleared before, tells them
+ * apart. */
 static hu_status list(const char *directory, bool wants_folders, hu_file_names *names) {
     hu_status st = HU_OK;
     *names = (hu_file_names){0};

@@ -14,6 +14,7 @@ enum {
     CLASSES = 10,
     TRAIN_COUNT = 10000,
     TEST_COUNT = 2000,
+    /* The figure 8 of a display: seven bars between six corners. */
     SEGMENTS = 7,
     CORNERS = 6,
     STRAYS = 2,
@@ -36,6 +37,7 @@ typedef struct draw {
     uint64_t next;
 } draw;
 
+/* Uniform in [low, high); takes the next random number. */
 static float between(draw *d, float low, float high) {
     return low + (high - low) * hu_random_uniform(&d->key, d->next++);
 }
@@ -43,6 +45,7 @@ static float between(draw *d, float low, float high) {
 /* Corners at unit half-height, y downward: top, middle, bottom; left, right. */
 static const point corners[CORNERS] = {{-0.55f, -1}, {0.55f, -1}, {-0.55f, 0},
                                        {0.55f, 0},   {-0.55f, 1}, {0.55f, 1}};
+/* Ends of the bars: top, upper right, lower right, bottom, lower left, upper left, middle. */
 static const unsigned char segments[SEGMENTS][2] = {{0, 1}, {1, 3}, {3, 5}, {4, 5},
                                                     {2, 4}, {0, 2}, {2, 3}};
 /* Bit k of a digit: segment k is lit. */
@@ -67,6 +70,7 @@ static void place_corners(draw *d, point placed[CORNERS]) {
     }
 }
 
+/* Stray strokes, then the lit bars; where two cross, the stronger one shows. */
 static int make_strokes(draw *d, int digit, stroke strokes[STROKES_MAX]) {
     point placed[CORNERS];
     int count = 0;
@@ -82,6 +86,8 @@ static int make_strokes(draw *d, int digit, stroke strokes[STROKES_MAX]) {
     return count;
 }
 
+/* From a point to the nearest point of the stroke, in pixels; the foot is kept between both
+ * ends. */
 static float distance_to(const stroke *s, float x, float y) {
     float dx = s->to.x - s->from.x, dy = s->to.y - s->from.y;
     float px = x - s->from.x, py = y - s->from.y;
@@ -115,6 +121,7 @@ typedef struct palette {
     float noise;
 } palette;
 
+/* Ink is 30 to 110 lighter than the middle of the ground, in every channel. */
 static palette choose_colours(draw *d) {
     palette colours;
     for (int c = 0; c < CHANNELS; c++) {
@@ -127,6 +134,7 @@ static palette choose_colours(draw *d) {
     return colours;
 }
 
+/* Nearest byte; what is outside of 0..255 ends at the border. */
 static uint8_t to_byte(float value) {
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)(value + 0.5f);
 }
@@ -146,7 +154,10 @@ static void draw_glyph(uint64_t stream, int64_t index, int digit, uint8_t *pixel
         float x = (float)(i % SIDE) + 0.5f, y = (float)(i / SIDE) + 0.5f;
         for (int c = 0; c < CHANNELS; c++) {
             int k = CHANNELS * i + c;
+            /* A word of 32 bits serves two numbers, 16 bits each. */
             uint32_t bits = words[k / 2] >> 16 * (k % 2);
+            /* The sum of two bytes less its mean: a triangle over -255..255, near enough to a
+             * bell. */
             float triangular = (float)(bits & 255) + (float)(bits >> 8 & 255) - 255;
             float ground = colours.ground[c] + colours.slope_x[c] * (x - SIDE / 2) +
                            colours.slope_y[c] * (y - SIDE / 2);
@@ -156,6 +167,7 @@ static void draw_glyph(uint64_t stream, int64_t index, int digit, uint8_t *pixel
     }
 }
 
+/* No files: always there. */
 bool hu_glyphs_available(const hu_data_kind *kind, const char *directory) {
     (void)kind;
     (void)directory;
@@ -171,6 +183,7 @@ static hu_status draw_half(const char *half, int64_t count, void **owned, hu_spl
     uint64_t stream = hu_stream_id("glyphs", half);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
+        /* Classes take turns, so that every limit has nearly as many images of each. */
         labels[i] = (int32_t)(i % CLASSES);
         draw_glyph(stream, i, labels[i], pixels + (size_t)i * PIXELS);
     }

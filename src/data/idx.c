@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "data/kind.h"
 
+/* Third byte 8: elements are unsigned bytes; fourth byte: 3 extents (images), 1 extent (labels).
+ * EXTENT_MAX bounds what a damaged header can ask for. */
 enum { IMAGE_MAGIC = 0x803, LABEL_MAGIC = 0x801, EXTENT_MAX = 4096 };
 
 /* One half of the set: prefixes of its file names, NULL-terminated. */
@@ -61,6 +63,8 @@ static hu_status read_extent(hu_byte_reader *reader, const char *field, uint32_t
     return HU_OK;
 }
 
+/* The whole word is compared: another element type would change the meaning of every byte behind
+ * it. */
 static hu_status read_magic(hu_byte_reader *reader, uint32_t expected) {
     uint32_t magic = 0;
     hu_status st = hu_read_u32_be(reader, "magic", &magic);
@@ -96,11 +100,14 @@ static hu_status read_images(const char *path, int64_t limit, hu_dataset *datase
     HU_TRY(read_magic(&reader, IMAGE_MAGIC));
     HU_TRY(read_extent(&reader, "number of images", INT32_MAX, 0, count));
     int64_t *extent = dataset->field[HU_FIELD_IMAGE].extent;
+    /* The file's order: count, rows, columns. The test half must have the extents of the training
+     * half. */
     HU_TRY(read_extent(&reader, "height", EXTENT_MAX, extent[0], &extent[0]));
     HU_TRY(read_extent(&reader, "width", EXTENT_MAX, extent[1], &extent[1]));
     size_t image_bytes = (size_t)(extent[0] * extent[1]);
     size_t total = (size_t)*count * image_bytes; /* < 2^55 */
     HU_TRY(hu_read_span(&reader, "pixels", total, &pixels));
+    /* Bytes behind the last pixel mean that the extents are not those of this file. */
     HU_TRY(hu_read_end(&reader));
     split->count = hu_limited(*count, limit);
     HU_TRY(keep_part(owned, &pixels, total, (size_t)split->count * image_bytes));
@@ -122,6 +129,8 @@ static hu_status widen_labels(const hu_byte_reader *reader, const uint8_t *label
     return HU_OK;
 }
 
+/* images: how many labels there must be. The whole file is checked, also where a limit takes
+ * few. */
 static hu_status read_labels(const char *path, int64_t images, int64_t classes, void **owned,
                              hu_split *split, int64_t *highest) {
     uint8_t *data = NULL;
@@ -153,6 +162,8 @@ static hu_status open_half(const char *directory, const char *const *names, int6
     HU_TRY(read_images(images, limit, dataset, &owned[0], split, &count));
     int64_t *classes = &dataset->field[HU_FIELD_LABEL].classes;
     HU_TRY(read_labels(labels, count, *classes, &owned[1], split, &highest));
+    /* Classes of a set without a fixed number: one more than the highest label of the training
+     * half. */
     if (!*classes) *classes = highest + 1;
 done:
     hu_free(images);
@@ -162,6 +173,8 @@ done:
 
 hu_status hu_idx_open(const hu_data_kind *kind, const char *directory, const hu_data_limits *limits,
                       hu_dataset *dataset) {
+    /* Extents of 0 are filled in by the training half, and the test half is checked against
+     * them. */
     hu_dataset_set_images(dataset, kind->height, kind->width, 1, kind->classes);
     hu_status st =
         open_half(directory, train_names, limits->train, dataset, dataset->owned, &dataset->train);

@@ -10,6 +10,8 @@ hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size
     if (width < 1 || height < 1)
         return hu_fail(HU_ERR_CORRUPT, "%s: found an image of %lldx%lld pixels", name,
                        (long long)width, (long long)height);
+    /* The division cannot overflow as the product could: a header of a few bytes can claim any
+     * size. */
     if (width > HU_IMAGE_PIXELS_MAX / height)
         return hu_fail(HU_ERR_LIMIT, "%s: found %lldx%lld pixels, expected at most %d", name,
                        (long long)width, (long long)height, HU_IMAGE_PIXELS_MAX);

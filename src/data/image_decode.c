@@ -6,6 +6,8 @@
 
 hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                           hu_image *image) {
+    /* SOI and the first byte of the next marker (ITU-T T.81, annex B); the first half of the PNG
+     * signature (PNG specification, 5.2). Endings of names are not asked. */
     static const uint8_t jpeg[] = {0xff, 0xd8, 0xff}, png[] = {0x89, 'P', 'N', 'G'};
     *image = (hu_image){0};
     if (bytes == 0) return hu_fail(HU_ERR_CORRUPT, "%s: found an empty file", name);

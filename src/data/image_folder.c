@@ -11,6 +11,8 @@
 #include "data/image_list.h"
 #include "data/kind.h"
 
+/* Pixels of a side: usual, and most; size / PAD_SHARE is the shift where a crop leaves no border;
+ * most parts of data.parts. */
 enum { USUAL_SIZE = 64, LARGEST_SIZE = 4096, PAD_SHARE = 8, MOST_PARTS = 1000000 };
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
@@ -23,6 +25,7 @@ bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
         has[i] = hu_is_folder(path);
         hu_free(path);
     }
+    /* "val" and "test" are both names for the half that is not trained on. */
     return has[0] && (has[1] || has[2]);
 }
 
@@ -126,6 +129,7 @@ static hu_status load_all(const hu_image_list *list, int64_t side, uint8_t *pixe
     return first.status == HU_OK ? HU_OK : hu_fail(first.status, "%s", first.message);
 }
 
+/* pixels [count, side, side, 3] and labels [count] go to owned[0] and owned[1]. */
 static hu_status open_half(hu_image_list *list, int64_t side, void **owned, hu_split *split) {
     hu_status st;
     HU_TRY(
@@ -147,6 +151,7 @@ hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
     const hu_field *image = &dataset->field[HU_FIELD_IMAGE];
     HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test,
                               &dataset->field[HU_FIELD_LABEL].classes));
+    /* What is stored has the border that the crop leaves, from which shifted crops are cut. */
     int64_t side = image->extent[0] + 2 * image->margin;
     HU_TRY(check_memory(train.count + test.count, (size_t)(side * side * HU_IMAGE_CHANNELS)));
     HU_TRY(open_half(&train, side, dataset->owned, &dataset->train));

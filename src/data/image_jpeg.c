@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "data/image.h"
 
+/* Cyan, magenta, yellow, black. */
 enum { INKS = 4 };
 
 /* What libjpeg only warns of damages the picture, but for stray bytes between segments. */
@@ -16,6 +17,7 @@ static bool is_damage(tjhandle decoder) {
            !strstr(tjGetErrorStr2(decoder), "extraneous bytes");
 }
 
+/* What the decoder says of its last failure. */
 static hu_status fail(const char *name, tjhandle decoder) {
     return hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: %s", name, tjGetErrorStr2(decoder));
 }
@@ -49,12 +51,14 @@ static hu_status decode(const char *name, const uint8_t *data, size_t bytes, int
         return fail(name, decoder);
     if (width < 1 || height < 1) /* tables alone */
         return hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: found no picture", name);
+    /* Both are four inks; YCCK is CMYK with its first three turned into luma and chroma. */
     bool has_inks = space == TJCS_CMYK || space == TJCS_YCCK;
     tjscalingfactor factor = scale_for(width, height, side);
     hu_status st = hu_image_reserve(name, width, height, 0, image); /* of the whole picture */
     hu_free(image->pixels);
     *image = (hu_image){0};
     if (st != HU_OK) return st;
+    /* The reduced size is never more than what was checked above. */
     width = TJSCALED(width, factor);
     height = TJSCALED(height, factor);
     st = hu_image_reserve(name, width, height, has_inks ? INKS : HU_IMAGE_CHANNELS, image);

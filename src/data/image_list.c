@@ -48,6 +48,7 @@ static void keep(hu_file_names *names, const bool *marks) {
     names->count = kept;
 }
 
+/* The same seed draws the same classes of the same folder, whatever else is chosen. */
 static hu_status choose_classes(const char *directory, const hu_image_choice *choice,
                                 hu_file_names *names) {
     const hu_random_key key = {choice->seed, hu_stream_id("image classes", ""), 0};
@@ -173,6 +174,7 @@ done:
     return st;
 }
 
+/* Names are appended; on failure the owner frees what is there. */
 static hu_status copy_names(const hu_file_names *from, hu_file_names *to) {
     hu_status st = HU_OK;
     for (size_t i = 0; st == HU_OK && i < from->count; i++)

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "data/image.h"
 
+/* RGBA is asked for, because libpng would blend RGB with a background; alpha is dropped instead,
+ * which leaves the colours as the file has them. */
 enum { WITH_ALPHA = 4 };
 
 /* [pixels, 4] -> [pixels, 3] in place. */

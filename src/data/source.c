@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+/* number: place in the caller's list, for the message of a field without a name. */
 static hu_status check_field(const hu_field *field, int number) {
     if (!field->name[0] || !memchr(field->name, '\0', sizeof field->name))
         return hu_fail(HU_ERR_ARGUMENT, "field %d: found no name, expected 1 to %d characters",
@@ -20,6 +21,7 @@ static hu_status check_field(const hu_field *field, int number) {
     return HU_OK;
 }
 
+/* The size tells which version of the header the program was built with. */
 static hu_status check_source(const hu_sample_source *source, const char *half) {
     if (source->size != sizeof *source)
         return hu_fail(HU_ERR_ARGUMENT, "%s source: its size is %zu, expected %zu", half,

@@ -5,6 +5,7 @@ typedef struct extents {
     int64_t height, width, channels, margin;
 } extents;
 
+/* A field of rank 2 is a map of one channel. */
 static extents extents_of(const hu_field *field) {
     int64_t channels = field->rank > 2 ? field->extent[2] : 1;
     return (extents){field->extent[0], field->extent[1], channels, field->margin};
@@ -16,7 +17,8 @@ const uint8_t *hu_spatial_sample(const hu_field *field, const void *rows, int64_
     return (const uint8_t *)rows + index * bytes;
 }
 
-/* Looks up count pixels of a fixed number of channels; step is +1, or -1 to mirror. */
+/* Looks up count pixels of a fixed number of channels; step is +1, or -1 to mirror. Always inline,
+ * so that the loop over channels is unrolled for each number of them. */
 static inline __attribute__((always_inline)) void look_up(const hu_byte_table *table,
                                                           const uint8_t *pixels, int64_t step,
                                                           int64_t count, int64_t channels,
@@ -26,6 +28,7 @@ static inline __attribute__((always_inline)) void look_up(const hu_byte_table *t
             values[channels * x + c] = table->value[pixels[channels * step * x + c]][c];
 }
 
+/* HU_CHANNELS_MAX is 3; each count has a loop of its own. */
 static void look_up_any(const hu_byte_table *table, const uint8_t *pixels, int64_t step,
                         int64_t count, int64_t channels, float *values) {
     switch (channels) {
@@ -41,6 +44,7 @@ static void look_up_any(const hu_byte_table *table, const uint8_t *pixels, int64
     }
 }
 
+/* Pixels that the shift brought in from beyond the stored image. */
 static void outside(const hu_byte_table *table, int64_t count, int64_t channels, float *values) {
     for (int64_t x = 0; x < count; x++)
         for (int64_t c = 0; c < channels; c++) values[channels * x + c] = table->outside[c];
@@ -65,6 +69,7 @@ static void fill_row(const extents *e, const hu_byte_table *table, const hu_chan
     outside(table, right, e->channels, out + (e->width - right) * e->channels);
 }
 
+/* 0 is the mean of a normalised image: cutout (DeVries and Taylor 2017). */
 static void cut_out(const extents *e, const hu_change *change, float *sample) {
     for (int64_t y = change->cut_y; y < change->cut_y + change->cut; y++) {
         float *row = sample + (y * e->width + change->cut_x) * e->channels;
@@ -88,6 +93,7 @@ static void fill_moved(const extents *e, const hu_byte_table *table, const hu_ch
 void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu_change *change,
                      const uint8_t *bytes, float *sample) {
     extents e = extents_of(field);
+    /* Nothing moves: the whole image is one run of pixels. */
     if (!change->shift_x && !change->shift_y && !change->flip && !e.margin)
         look_up_any(table, bytes, 1, e.height * e.width, e.channels, sample);
     else

@@ -3,6 +3,7 @@
 #include "model/builder.h"
 #include "model/families.h"
 
+/* Features of the two hidden widths at width 1. */
 enum { HIDDEN = 128, CODE = 32 };
 
 /* A layer with the initial weights that frameworks give it. */

@@ -12,7 +12,9 @@
 #include "op/pool.h"
 #include "op/shape.h"
 
+/* Channels come last: [height, width, channels], or [features]. */
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
+    /* After a failure nothing is declared any more: any extent will do. */
     if (b->status != HU_OK) return 1;
     const hu_shape *shape = &b->graph->value[value].shape;
     return shape->extent[shape->rank - 1];
@@ -47,10 +49,12 @@ hu_value_id hu_build_conv_as(hu_builder *b, const char *name, hu_value_id in,
     return apply(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
 }
 
+/* Kaiming normal, fan out, for ReLU: deviation sqrt(2 / fan) (He et al. 2015). */
 hu_init hu_init_fan_out(int64_t kernel, int64_t out_channels) {
     return (hu_init){HU_INIT_NORMAL, sqrtf(2.0f / (float)(kernel * kernel * out_channels))};
 }
 
+/* Uniform in +-1 / sqrt(fan in), as torch.nn.Linear and Conv2d begin. */
 hu_init hu_init_usual(int64_t fan_in) {
     return (hu_init){HU_INIT_UNIFORM, 1.0f / sqrtf((float)fan_in)};
 }
@@ -65,6 +69,7 @@ hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64
 }
 
 hu_value_id hu_build_batch_norm(hu_builder *b, const char *name, hu_value_id in) {
+    /* The defaults of torch.nn.BatchNorm2d. */
     hu_batch_norm_attrs attrs = {.epsilon = 1e-5f, .momentum = 0.1f};
     return apply(b, &hu_op_batch_norm, name, NULL, &attrs, 1, &in);
 }
@@ -88,6 +93,7 @@ hu_value_id hu_build_interleave(hu_builder *b, const char *name, hu_value_id lef
     return apply(b, &hu_op_interleave, name, NULL, NULL, 2, in);
 }
 
+/* Half of the channels each; an odd number leaves the larger half second. */
 void hu_build_halves(hu_builder *b, const char *name, hu_value_id in, hu_value_id half[2]) {
     hu_split_attrs attrs = {.first = hu_build_channels(b, in) / 2};
     hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE, HU_NONE};
@@ -133,6 +139,8 @@ hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char 
     return hu_build_relu(b, name, value);
 }
 
+/* Two nodes, NAME.product and NAME, so that the product's output can have a format of its own; the
+ * weight is called NAME.weight all the same. */
 hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
                             hu_init weight, hu_init bias) {
     char product_name[256];
@@ -167,6 +175,7 @@ hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
     return b;
 }
 
+/* Classes of a classifier, channels of a picture. */
 int64_t hu_build_outputs(const hu_builder *b) {
     return b->choice.shapes.outputs;
 }
@@ -180,6 +189,7 @@ void hu_build_loss(hu_builder *b, hu_value_id head) {
     if (b->status == HU_OK) b->status = hu_task_close(&b->choice, b->graph, b->value, head);
 }
 
+/* The rule of the MobileNet papers (make_divisible), with a finer step for narrow networks. */
 int64_t hu_build_width(double channels, double width) {
     double wanted = channels * width;
     /* Channels are multiples of 8 (4 in narrow networks), never less than nine tenths of what was

@@ -4,6 +4,8 @@
 #include "model/builder.h"
 #include "model/families.h"
 
+/* At width 1: 16, 32 and 64 channels of 3x3, halved twice; a mean over the picture; a linear
+ * head. */
 hu_status hu_model_cnn_s(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = hu_build_begin(options, graph);
     int64_t channels = hu_build_width(64, options->width);
@@ -18,6 +20,7 @@ hu_status hu_model_cnn_s(const hu_model_options *options, hu_graph *graph) {
     value = hu_build_relu(&b, "relu2", value);
     value = hu_build_conv_bn_relu(&b, "", "3", value, channels, 3, 1);
     value = hu_build_global_pool(&b, "pool", value);
+    /* torch.nn.Linear's bounds, 1 / sqrt(fan in). */
     hu_init uniform = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)channels)};
     value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), uniform, uniform);
     hu_build_loss(&b, value);

@@ -4,6 +4,7 @@
 #include "model/builder.h"
 #include "model/families.h"
 
+/* Four layers of 5x5 see 17x17 pixels around each pixel. */
 enum { LAYERS = 4, CHANNELS = 16, KERNEL = 5, NAME_BYTES = 16 };
 
 hu_status hu_model_dense_s(const hu_model_options *options, hu_graph *graph) {
@@ -15,6 +16,7 @@ hu_status hu_model_dense_s(const hu_model_options *options, hu_graph *graph) {
         snprintf(number, sizeof number, "%d", i);
         value = hu_build_conv_bn_relu(&b, "", number, value, channels, KERNEL, 1);
     }
+    /* A product of 1x1: the same linear layer at every pixel. */
     hu_conv_form head = {.channels = hu_build_outputs(&b),
                          .kernel = 1,
                          .stride = 1,

@@ -27,6 +27,7 @@ static hu_value_id block(hu_builder *b, const char *prefix, hu_value_id in, int6
     value = hu_build_conv(b, name, value, channels, 1, 1);
     snprintf(name, sizeof name, "%sbn3", prefix);
     value = hu_build_batch_norm(b, name, value);
+    /* A block that shrinks the picture has no sum: there is nothing of its size to add. */
     if (stride != 1) return value;
     if (in_channels != channels) {
         snprintf(name, sizeof name, "%sshortcut.conv", prefix);

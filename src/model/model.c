@@ -7,6 +7,8 @@
 #include "base/nearest.h"
 #include "model/families.h"
 
+/* One row for each line of families.h: name, help, the task it is made for, the function that
+ * declares it. */
 const hu_model hu_model_table[] = {
 #define HU_MODEL_ROW(identifier, name, help, task) {name, help, task, hu_model_##identifier},
     HU_MODEL_LIST(HU_MODEL_ROW)
@@ -15,6 +17,7 @@ const hu_model hu_model_table[] = {
 const int hu_model_count = (int)(sizeof hu_model_table / sizeof *hu_model_table);
 
 #define HU_MODEL_NAME(identifier, name, help, task) name,
+/* The names alone, for the search of the nearest. */
 static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
 #undef HU_MODEL_NAME
 
@@ -28,6 +31,7 @@ hu_status hu_model_find(const char *name, const hu_model **model) {
     return hu_fail(HU_ERR_UNKNOWN, "model '%s' is not known, nearest: %s", name, nearest);
 }
 
+/* A task that was asked for wins over the model's own; so does a loss over the task's. */
 hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_form *loss,
                           const hu_dataset *dataset, hu_task_choice *choice) {
     hu_status st = HU_OK;
@@ -46,6 +50,7 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     const hu_model *model = NULL;
     *graph = NULL;
     if (!options->own) HU_TRY(hu_model_find(options->name, &model));
+    /* Written so that a NaN fails too. 64 keeps channels far from the end of the integers. */
     if (!(options->width > 0.0) || options->width > 64.0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "width %g of model '%s', expected more than 0 and at most 64",
@@ -58,6 +63,7 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
                       : model->build(options, *graph);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
     HU_TRY(st);
+    /* Checks what only a whole graph can tell; no node is added from here on. */
     HU_TRY(hu_graph_finish(*graph));
 done:
     if (st != HU_OK) {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+/* Room for a shape in a message. */
 enum { SHAPE_BYTES = 128 };
 
 /* The task's value of the same name and shape. */
@@ -22,6 +23,8 @@ static hu_status find_input(const hu_own_net *net, hu_value_id v, const hu_task_
                    has, needs);
 }
 
+/* map: the new value of each declared one. Nodes come in the order of declaration, so that inputs
+ * are mapped before they are read. */
 static hu_status replay_node(const hu_node *node, hu_value_id *map, hu_graph *graph) {
     hu_status st = HU_OK;
     void *block = NULL;

@@ -74,6 +74,8 @@ static hu_status read_attributes(const hu_net *net, const hu_op *op, const char 
     st = hu_attributes_read(op->attributes, text ? text : "", *attrs);
     if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
     if (op->usual && n_in > 0 && in[0] < net->graph->value_count)
+        /* What the text leaves open follows from the input, such as an initial deviation from its
+         * fan-in. */
         op->usual(*attrs, &net->graph->value[in[0]].shape);
 done:
     return st;
@@ -100,6 +102,7 @@ hu_status hu_net_head(hu_net *net, hu_value value) {
     if (st != HU_OK) return st;
     if (value >= net->graph->value_count)
         return hu_fail(HU_ERR_ARGUMENT, "head: %u is no value of the network", value);
+    /* The last head that was named counts. */
     net->head = value;
     return HU_OK;
 }

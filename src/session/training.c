@@ -17,6 +17,7 @@
 #include "train/trainer.h"
 #include "train/weights.h"
 
+/* Room for three names in a message. */
 enum { NEAREST_BYTES = 256 };
 
 /* One training of a program's own. It has no folder: what is kept is up to the program. */
@@ -47,6 +48,7 @@ static hu_status make_words(const hu_setting *settings, size_t count, char ***wo
     (*words)[0] = at - 1; /* the place of a program's name, which is skipped */
     for (size_t i = 0; i < count; i++) {
         (*words)[i + 1] = at;
+        /* Key, '=', value and the final zero: what was counted above. */
         at += sprintf(at, "%s=%s", settings[i].key, settings[i].value) + 1;
     }
     return HU_OK;
@@ -54,6 +56,7 @@ static hu_status make_words(const hu_setting *settings, size_t count, char ***wo
 
 /* Settings go the way of words of the command line: the same keys, short forms and errors. */
 static hu_status read_settings(const hu_setting *settings, size_t count, hu_config **config) {
+    /* Flags change what a program prints, and nothing is printed here. */
     static const char *const no_flags[] = {NULL};
     hu_status st = HU_OK;
     char **words = NULL;
@@ -73,6 +76,7 @@ static hu_status name_net(const hu_net *net, hu_config *config, hu_own_net *own)
     if (hu_config_given(config, "model.name"))
         return hu_fail(HU_ERR_ARGUMENT, "found a network and the setting model, expected one");
     HU_TRY(hu_net_own(net, own));
+    /* The origin "net" tells in messages who has set these keys. */
     HU_TRY(hu_config_set(config, "model.name", "network", "net"));
     HU_TRY(hu_config_set(config, "task.name", "classify", "net"));
 done:
@@ -85,6 +89,8 @@ static hu_status open_training(hu_training *t, const hu_net *net, const hu_datas
     hu_train_options options;
     hu_own_net own;
     HU_TRY(name_net(net, t->config, &own));
+    /* A data set of the caller's stays the caller's; one that is opened here is closed with the
+     * training. */
     if (!data) HU_TRY(hu_session_dataset(t->config, NULL, &t->opened));
     if (!data) data = t->opened;
     HU_TRY(hu_options_train(t->config, data, &t->precision, &options));
@@ -113,6 +119,8 @@ done:
     return st;
 }
 
+/* In the reverse order: the walk borrows the trainer's graph, the trainer borrows the data set and
+ * the precision. */
 void hu_training_close(hu_training *training) {
     if (!training) return;
     hu_walk_free(&training->walk);
@@ -158,12 +166,14 @@ hu_status hu_training_next(hu_training *training, hu_step *step) {
         return hu_fail(HU_ERR_ARGUMENT, "the training of %lld steps is finished",
                        (long long)training->steps);
     hu_status st = hu_trainer_step(training->trainer, &report);
+    /* A step that broke has a report too: it says which tensor was to blame. */
     if (st != HU_OK && st != HU_ERR_NONFINITE) return st;
     hu_step made = step_of(&report);
     give(&made, sizeof made, step, step->size);
     return st;
 }
 
+/* Steps that are done; skipped ones count. */
 int64_t hu_training_step(const hu_training *training) {
     return hu_trainer_progress(training->trainer)->step;
 }
@@ -175,6 +185,7 @@ int64_t hu_training_steps(const hu_training *training) {
 hu_status hu_training_test(hu_training *training, double *metric, double *loss) {
     double metrics[HU_METRICS_MAX];
     hu_status st = hu_trainer_evaluate(training->trainer, metrics, loss);
+    /* The task's first metric is the one that programs compare. */
     *metric = st == HU_OK ? metrics[0] : (double)NAN;
     return st;
 }
@@ -224,6 +235,7 @@ static hu_status find_weight(const hu_training *training, const char *name, floa
                              size_t *count) {
     const hu_graph *graph = hu_trainer_graph(training->trainer);
     hu_value_id v = hu_graph_find(graph, name);
+    /* Activations have names as well, and no master. */
     if (v == HU_NONE || !is_weight(&graph->value[v])) return unknown_weight(graph, name);
     *numbers = hu_weights_of(hu_trainer_weights(training->trainer), v);
     *count = (size_t)graph->value[v].elements;
@@ -236,6 +248,7 @@ hu_status hu_training_read(const hu_training *training, const char *name, float 
     *count = 0;
     hu_status st = find_weight(training, name, &numbers, count);
     if (st != HU_OK) return st;
+    /* A capacity of 0 asks for the count alone. */
     size_t wanted = *count < capacity ? *count : capacity;
     if (wanted > 0) memcpy(x, numbers, wanted * sizeof *x);
     return HU_OK;
@@ -278,6 +291,7 @@ hu_status hu_training_counts(const hu_training *training, const char *tensor,
     char name[HU_TENSOR_NAME_BYTES];
     hu_round_counts_clear(counts);
     for (uint32_t i = 0; i < walk->count; i++) {
+        /* Names are made anew instead of kept: this call is made between steps. */
         hu_tensor_name(walk->graph, walk->tensor[i], name);
         if (strcmp(name, tensor) != 0) continue;
         const hu_edge_table *edges = hu_run_edges(hu_trainer_run(training->trainer));
@@ -292,6 +306,7 @@ uint64_t hu_training_hash(const hu_training *training) {
 }
 
 hu_status hu_training_bytes(const hu_training *training, const char *role, uint64_t *bytes) {
+    /* Sums of the ledger first, then the roles of the arena. */
     enum { MORE = 4, ROLES = HU_BUFFER_ROLE_COUNT + MORE };
     hu_ledger ledger = hu_trainer_ledger(training->trainer);
     const char *names[ROLES] = {"masters", "optimizer", "arena", "total"};
@@ -316,6 +331,8 @@ hu_status hu_training_save(hu_training *training, const char *folder) {
     hu_checkpoint_writer *writer = NULL;
     HU_TRY(hu_checkpoint_begin(hu_training_step(training), &writer));
     HU_TRY(hu_trainer_save(training->trainer, writer));
+    /* The file gets its name only here: a training that is stopped before leaves no half of a
+     * checkpoint. */
     HU_TRY(hu_checkpoint_finish(writer, folder, HU_CHECKPOINT_KEEP));
 done:
     hu_checkpoint_writer_free(writer);
@@ -325,6 +342,7 @@ done:
 hu_status hu_training_resume(hu_training *training, const char *folder) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
+    /* Names a newer checkpoint that is damaged; the newest sound one is taken without a word. */
     char damaged_later[1024];
     HU_TRY(hu_checkpoint_open_newest(folder, &checkpoint, damaged_later, sizeof damaged_later));
     HU_TRY(hu_trainer_restore(training->trainer, checkpoint));
@@ -334,6 +352,7 @@ done:
 }
 
 hu_status hu_training_export(hu_training *training, const char *path) {
+    /* Masters in the layout of torch: what other programs read. */
     hu_export_options options = {.layout = HU_WEIGHTS_TORCH};
     hu_export_report report;
     return hu_trainer_export(training->trainer, path, &options, &report);

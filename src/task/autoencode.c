@@ -6,6 +6,7 @@
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
     enum { IMAGE_RANK = 3 };
     const hu_field *image = fields[1];
+    /* The task's second field is the target: the same image, in units of 0..1. */
     *outputs = image->rank > 0 ? image->extent[image->rank - 1] : 1;
     if (image->rank == IMAGE_RANK && image->type == HU_FIELD_U8) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
@@ -13,12 +14,15 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
                    image->name, image->rank);
 }
 
+/* [height, width, channels], as the target. */
 static hu_shape head(const hu_task_shapes *shapes) {
     return shapes->value[1];
 }
 
+/* Columns of what predict says. */
 enum { PSNR, ERROR };
 
+/* A metric of one sample: its sums begin at 0 and end with the sample. */
 static double metric_of(const hu_metric *metric, const hu_metric_call *sample) {
     double sums[2] = {0.0, 0.0};
     metric->add(sample, sums);

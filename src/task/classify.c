@@ -6,6 +6,7 @@
 #include "task/task.h"
 
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
+    /* One class would leave nothing to learn, and a map of labels is the task segment's. */
     *outputs = fields[1]->classes;
     if (fields[1]->rank == 0 && *outputs >= 2) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
@@ -14,10 +15,12 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
                    fields[1]->name, (long long)*outputs, fields[1]->rank);
 }
 
+/* [classes]: one score for each. */
 static hu_shape head(const hu_task_shapes *shapes) {
     return (hu_shape){1, {shapes->outputs}};
 }
 
+/* Columns of what predict says. */
 enum { LABEL, PREDICTED, PROBABILITY };
 
 /* Of log-probabilities: the first largest, as the loss counts correct answers; -1 and NaN if one is
@@ -33,6 +36,7 @@ static void describe(const hu_metric_call *sample, double *cells) {
     cells[PROBABILITY] = sample->loss->probability(sample->outputs, sample->prediction, made);
 }
 
+/* A prediction of -1 (NaN) is never right: labels begin at 0. */
 static bool is_right(const double *cells) {
     return cells[LABEL] == cells[PREDICTED];
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 
+/* The list of loss.h, in its order. */
 static const hu_loss_form *const table[] = {
 #define HU_LOSS_ROW(identifier) &hu_loss_##identifier,
     HU_LOSS_LIST(HU_LOSS_ROW)

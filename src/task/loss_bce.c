@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "task/loss.h"
 
+/* head and target: numbers of one shape; the target lies in 0..1. */
 static hu_status add(hu_graph *graph, const char *name, hu_value_id head, hu_value_id target,
                      float weight, hu_normaliser normaliser) {
     hu_status st;
@@ -13,6 +14,7 @@ done:
     return st;
 }
 
+/* hu_exp instead of libm's exp: the same bits on every machine. */
 static double predicted(double logit) {
     return 1.0 / (1.0 + hu_exp(-logit));
 }

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "task/loss.h"
 
+/* head and target: numbers of one shape. */
 static hu_status add(hu_graph *graph, const char *name, hu_value_id head, hu_value_id target,
                      float weight, hu_normaliser normaliser) {
     hu_status st;

@@ -5,6 +5,7 @@
 #include "task/loss.h"
 #include "task/unlabelled.h"
 
+/* head: rows of class scores; target: a class number for each row, negative where there is none. */
 static hu_status add(hu_graph *graph, const char *name, hu_value_id head, hu_value_id target,
                      float weight, hu_normaliser normaliser) {
     hu_status st;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+/* The list of metric.h, in its order. */
 static const hu_metric *const table[] = {
 #define HU_METRIC_ROW(identifier) &hu_metric_##identifier,
     HU_METRIC_LIST(HU_METRIC_ROW)
@@ -20,6 +21,7 @@ const hu_metric *hu_metric_find(const char *name) {
 }
 
 bool hu_metric_is_better(const hu_metric *metric, double a, double b) {
+    /* x != x is true of NaN alone (IEEE 754-2019, 5.11: NaN is unordered, also with itself). */
     if (a != a) return false;
     if (b != b) return true;
     return metric->higher_is_better ? a > b : a < b;
@@ -28,6 +30,7 @@ bool hu_metric_is_better(const hu_metric *metric, double a, double b) {
 int64_t hu_metric_class(int64_t outputs, const float *row) {
     int64_t best = 0;
     for (int64_t c = 0; c < outputs; c++) {
+        /* A NaN has no place in an order, so the row has no largest number. */
         if (row[c] != row[c]) return -1;
         if (row[c] > row[best]) best = c;
     }

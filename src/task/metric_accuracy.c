@@ -4,6 +4,7 @@
 #include "op/op.h"
 #include "task/metric.h"
 
+/* Rows whose class is right, and rows that have a label. */
 enum { CORRECT, COUNTED, SUMS };
 
 static int64_t sum_count(const hu_metric_call *shape) {
@@ -22,11 +23,13 @@ static void add(const hu_metric_call *part, double *sums) {
     }
 }
 
+/* NaN (0/0) where no row has a label. */
 static double value(const hu_metric_call *shape, const double *sums) {
     (void)shape;
     return sums[CORRECT] / sums[COUNTED];
 }
 
+/* The loss has counted correct rows on its way; units: samples, or rows that have a label. */
 static double of_batch(const double *stats, double units) {
     return stats[HU_LOSS_METRIC] / units;
 }

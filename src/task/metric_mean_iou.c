@@ -31,6 +31,8 @@ static double value(const hu_metric_call *shape, const double *sums) {
     for (int64_t c = 0; c < shape->outputs; c++) {
         const double *of = sums + c * SUMS;
         double either = of[TRUE] + of[SAID] - of[BOTH];
+        /* A class that neither occurs nor is said has no ratio, and would pull the mean down as a
+         * 0. */
         if (either == 0.0) continue;
         total += of[BOTH] / either;
         present++;

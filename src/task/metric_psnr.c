@@ -5,6 +5,7 @@
 #include "base/elementary.h"
 #include "task/metric.h"
 
+/* Sum over samples of their error or ratio, and how many samples there are. */
 enum { TOTAL, SAMPLES, SUMS };
 
 static const double ln_10 = 2.302585092994045684;
@@ -28,6 +29,7 @@ static double squared_error(const hu_metric_call *part, int64_t s) {
     return sum / (double)numbers;
 }
 
+/* In decibels. The largest number is 1, so that the peak has no term of its own. */
 static double ratio_of(double error) {
     return -10.0 * hu_log(error) / ln_10;
 }
@@ -42,6 +44,7 @@ static void add_ratios(const hu_metric_call *part, double *sums) {
     sums[SAMPLES] += (double)part->samples;
 }
 
+/* NaN (0/0) without samples. */
 static double mean(const hu_metric_call *shape, const double *sums) {
     (void)shape;
     return sums[TOTAL] / sums[SAMPLES];

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "task/task.h"
 
+/* fields: the image [height, width, channels], then its map [height, width] of class numbers. */
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
     enum { MAP_RANK = 2 };
     const hu_field *image = fields[0], *mask = fields[1];
@@ -20,13 +21,16 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
     return HU_OK;
 }
 
+/* [height, width, classes]: a row of scores for each pixel. */
 static hu_shape head(const hu_task_shapes *shapes) {
     const int64_t *map = shapes->value[1].extent;
     return (hu_shape){3, {map[0], map[1], shapes->outputs}};
 }
 
+/* Columns of what predict says. */
 enum { LABELLED, CORRECT };
 
+/* Pixels that somebody has labelled; the others have a negative number. */
 static int64_t counted(const hu_metric_call *sample) {
     int64_t rows = 0;
     for (int64_t r = 0; r < sample->rows; r++) rows += sample->target[r] >= 0.0f;

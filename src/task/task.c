@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 
+/* The list of task.h, in its order. */
 static const hu_task *const table[] = {
 #define HU_TASK_ROW(identifier) &hu_task_##identifier,
     HU_TASK_LIST(HU_TASK_ROW)
@@ -48,6 +49,7 @@ hu_status hu_task_loss(const hu_task *task, const char *name, const hu_loss_form
                    task->name, fitting);
 }
 
+/* Names what the data set has, because another task may fit it. */
 static hu_status missing_field(const hu_task *task, const char *name, const hu_dataset *dataset) {
     char there[LIST_BYTES] = "";
     for (int f = 0; f < dataset->field_count; f++) append(there, dataset->field[f].name);
@@ -55,6 +57,7 @@ static hu_status missing_field(const hu_task *task, const char *name, const hu_d
                    dataset->name ? dataset->name : "", there);
 }
 
+/* Of one sample: the field's extents. */
 static hu_shape shape_of(const hu_field *field) {
     hu_shape shape = {.rank = field->rank};
     for (int i = 0; i < field->rank; i++) shape.extent[i] = field->extent[i];
@@ -72,6 +75,7 @@ hu_status hu_task_fit(const hu_task *task, const hu_dataset *dataset, hu_task_sh
         shapes->value[i] = shape_of(fields[i]);
         shapes->count++;
     }
+    /* The task itself says which shapes it takes; the message begins with the data set here. */
     hu_status st = task->count_outputs(fields, &shapes->outputs);
     if (st != HU_OK) return hu_fail_within(st, "data %s: ", dataset->name ? dataset->name : "");
     return HU_OK;
@@ -82,6 +86,7 @@ hu_status hu_task_declare(const hu_task_choice *choice, hu_graph *graph, hu_valu
     for (int i = 0; i < choice->shapes.count; i++) {
         const hu_task_field *field = &choice->task->field[i];
         const hu_shape *shape = &choice->shapes.value[i];
+        /* Targets are never rounded: what is true must not depend on a precision. */
         if (field->is_target)
             HU_TRY(hu_graph_target(graph, field->value, shape, &values[i]));
         else
@@ -116,6 +121,7 @@ hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_
                         hu_value_id head) {
     enum { SHAPE_BYTES = 128 };
     char found[SHAPE_BYTES], expected[SHAPE_BYTES];
+    /* The head's shape is checked here once, so that losses may trust it. */
     hu_shape wanted = choice->task->head(&choice->shapes);
     const hu_value_info *made = &graph->value[head];
     int target = hu_task_target(choice->task);
@@ -148,6 +154,7 @@ int hu_task_column_count(const hu_task *task) {
 const char *hu_task_cell(const hu_task *task, int column, double value,
                          char cell[HU_TASK_CELL_BYTES]) {
     const hu_task_column *of = &task->column[column];
+    /* A whole number of -1 means that there is none. */
     if (isnan(value) || (of->is_whole && value < 0.0))
         snprintf(cell, HU_TASK_CELL_BYTES, "-");
     else
