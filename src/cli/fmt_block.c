@@ -8,12 +8,15 @@
 #include "base/memory.h"
 #include "show/table.h"
 
+/* hu_format_print needs at least 64. */
 enum { NAME_BYTES = 80 };
 
 static bool has_tensor_scale(const hu_block_format *block) {
     return hu_block_needs_tensor_scale(block) != 0;
 }
 
+/* Both scales have 8 bits: a power of two without sign (OCP MX 1.0), or a number of
+ * e4m3fn. */
 static const char *scale_name(const hu_block_format *block) {
     return block->scale == HU_BLOCK_SCALE_E8M0 ? "ue8m0" : "e4m3fn";
 }
@@ -55,6 +58,8 @@ json_t *hu_fmt_block_json(const hu_block_format *block, json_t *element) {
                      hu_json_number(bits_per_element(block)));
 }
 
+/* One row of the list: name, element, elements of a block, scale, bits of an element, what it
+ * is. */
 static hu_status add_row(hu_table *table, const hu_block_format *block) {
     char element[NAME_BYTES];
     hu_status st;
@@ -69,6 +74,7 @@ done:
     return st;
 }
 
+/* The list follows that of the plain formats, hence the blank line before it. */
 hu_status hu_fmt_block_list(void) {
     static const char *const titles[] = {"name", "element", "block", "scale", "bits", "what"};
     hu_table *table;

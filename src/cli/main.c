@@ -18,6 +18,7 @@
 #include "precision/plan.h"
 #include "task/task.h"
 
+/* One row for each line of HU_VERB_LIST, in the order of the help. */
 static const hu_verb *const verbs[] = {
 #define HU_VERB_ROW(name) &hu_verb_##name,
     HU_VERB_LIST(HU_VERB_ROW)
@@ -132,6 +133,7 @@ static hu_status close_output(void) {
  * so the program starts itself again. */
 static void wait_briefly(char **argv) {
     if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
+    /* Only once: the program that starts anew finds the variable set. */
     if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
 }
 
@@ -153,6 +155,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, reported as such */
     int exit_code = 0;
     hu_status st = HU_OK;
+    /* The verb need not come first: flags may stand before it. */
     int index = find_verb_index(argc, argv);
     const hu_verb *verb = index ? find_verb(argv[index]) : NULL;
     bool wants_help = has_word(argc, argv, "-h") || has_word(argc, argv, "--help");

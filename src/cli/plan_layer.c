@@ -10,6 +10,7 @@
 #include "layout/slow.h"
 #include "precision/plan.h"
 
+/* Room for "32x32x64" and for "saved 8 bit, waits". */
 enum { SHAPE_BYTES = 128, FATE_BYTES = 64 };
 
 /* One row. Formats: of the output, of the first parameter and of the gradients of both; "-" where
@@ -76,6 +77,7 @@ static json_t *format_json(const char *text) {
     return strcmp(text, "-") == 0 ? json_null() : json_string(text);
 }
 
+/* Extents of one sample. */
 static json_t *shape_json(const hu_shape *shape) {
     json_t *list = json_array();
     for (int i = 0; list && i < shape->rank; i++)

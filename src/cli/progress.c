@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "journal/result.h"
 
+/* When the last line was printed. One training at a time prints, so that one copy will do. */
 static double last; /* seconds */
+/* A terminal's line of progress has no end yet. */
 static int line_is_open;
 
 /* The ledger in MiB, before the first step. */

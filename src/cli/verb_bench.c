@@ -18,6 +18,7 @@ static const char *const gemm_keys[] = {
     OF_ALL, "accumulator.name", "accumulator.semantics", "gemm.m", "gemm.n", "gemm.k", NULL};
 static const char *const conv_keys[] = {OF_ALL, "run.chunk", NULL};
 
+/* One row for each line of HU_BENCH_LIST: word, function, keys. */
 static const struct {
     const char *name;
     hu_status (*run)(hu_config *config);
@@ -41,6 +42,7 @@ static hu_status run_bench(hu_config *config, int *exit_code) {
             st = hu_keys_used(config, reader, kernels[i].keys);
             return st == HU_OK ? kernels[i].run(config) : st;
         }
+    /* The configuration allows only words of the list, so this is a fault of the program. */
     return hu_fail(HU_ERR_INTERNAL, "bench.kernel=%s has no row in bench.h", name);
 }
 

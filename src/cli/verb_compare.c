@@ -10,6 +10,7 @@
 #include "show/stdout.h"
 #include "sweep/compare.h"
 
+/* The table, or with --json the object that compare.json holds too. */
 static hu_status print(const hu_config *config, const hu_compare *compare, bool has_report) {
     hu_status st = HU_OK;
     char *text = NULL;
@@ -32,6 +33,7 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
     hu_compare compare = {0};
     const volatile sig_atomic_t *interrupted;
     HU_TRY(hu_interrupt_install(&interrupted));
+    /* Rows are processes of their own, which must end with this one. */
     hu_interrupt_mark_children();
     HU_TRY(hu_compare_read(config, &compare));
     HU_TRY(hu_compare_run(config, interrupted, &compare));
@@ -39,6 +41,7 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
     bool has_report = hu_report_try(compare.directory);
     HU_TRY(print(config, &compare, has_report));
     for (int i = 0; i < compare.count; i++)
+        /* A row that diverged is a result; a row that could not run is not. */
         if (compare.job[i].state == HU_JOB_FAILED) *exit_code = 1;
 done:
     hu_compare_free(&compare);

@@ -45,6 +45,7 @@ typedef struct demo_row {
     uint64_t hash;
 } demo_row;
 
+/* "demo" is the origin that messages about these keys name. */
 static hu_status put(hu_keys *tree, const char *key, const char *value) {
     return hu_keys_set_text(tree, key, value, "demo");
 }
@@ -83,11 +84,13 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     HU_TRY(hu_interrupt_install(&flag));
     session.interrupted = flag;
     st = hu_session_run(&session, &row->result);
+    /* The open line of progress ends before an error is printed. */
     hu_progress_end();
     HU_TRY(st);
     HU_TRY(hu_session_write_result(&session, &row->result));
     const hu_train_progress *progress = hu_trainer_progress(session.trainer);
     row->ledger = hu_trainer_ledger(session.trainer);
+    /* Counts of the whole training, all roundings of all steps. */
     row->overflow = share(progress->overflow, progress->elements);
     row->underflow = share(progress->underflow, progress->elements);
     row->skipped = hu_trainer_scaler(session.trainer)->skipped;
@@ -132,6 +135,7 @@ done:
     return st;
 }
 
+/* The metric's name stands in the title, so that cells are numbers alone. */
 static hu_status print_table(const demo_row *all) {
     char words[HU_METRIC_TEXT_BYTES], test[HU_METRIC_TEXT_BYTES + 8];
     snprintf(test, sizeof test, "test %s", hu_metric_words(all[0].result.test.metric, words));
@@ -216,6 +220,7 @@ static hu_status claim_folder(const hu_config *config, char *folder, size_t capa
     HU_TRY(hu_directory_create("runs"));
     strftime(stamp, sizeof stamp, "runs/demo-%Y%m%d-%H%M%S", localtime_r(&now, &local));
     snprintf(folder, capacity, "%s", stamp);
+    /* Two demos may begin in the same second: mkdir decides which of them has the name. */
     for (int i = 1; mkdir(folder, 0777) != 0; i++) {
         if (errno != EEXIST)
             return hu_fail(HU_ERR_IO, "%s: cannot make the folder: %s", folder, strerror(errno));
@@ -232,11 +237,13 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
     char folder[400];
     double start = hu_seconds_now();
     (void)exit_code;
+    /* A precision that was asked for would be replaced six times without a word. */
     if (hu_config_given(config, "precision.name") || hu_config_given(config, "scaler.name"))
         return hu_fail(HU_ERR_ARGUMENT, "demo chooses precision and scaler itself; use `train`");
     HU_TRY(claim_folder(config, folder, sizeof folder));
     HU_TRY(hu_session_dataset(config, &hu_progress_messages, &dataset));
     for (int r = 0; r < ROWS; r++) {
+        /* Which row is being trained, on stderr: stdout belongs to the table or the object. */
         fprintf(stderr, "%d/%d %s\n", r + 1, ROWS, rows[r].label);
         HU_TRY(run_row(config, dataset, r, folder, &all[r]));
     }

@@ -24,8 +24,10 @@
 #include "product/dnn.h"
 #include "show/stdout.h"
 
+/* Numbers for each format and mode, and bytes of a line. */
 enum { VALUES = 4096, TEXT_BYTES = 512 };
 
+/* warn: slower or smaller than it could be; fail: results may be wrong, or cannot be had. */
 typedef enum verdict { IS_OK, IS_WARN, IS_FAIL } verdict;
 
 static const char *const verdict_names[] = {"ok", "warn", "fail"};
@@ -81,6 +83,8 @@ static int count_bad_threads(void) {
 #if defined(__x86_64__)
         flushes = (_mm_getcsr() & (_MM_FLUSH_ZERO_MASK | 0x0040u)) != 0; /* FTZ, DAZ */
 #endif
+        /* The smallest subnormal: volatile, so that the compiler cannot compute the products
+         * itself. */
         volatile float tiny = 0x1p-149f;
         bad += flushes || tiny * 0.5f != 0 || tiny * 2 == 0 || fegetround() != FE_TONEAREST;
     }
@@ -179,9 +183,11 @@ static void check_disk(checkup *up) {
     const char *directory = ".";
     char *path = NULL, name[64];
     struct statvfs disk;
+    /* A folder that was not named is made below this one. */
     if (!hu_config_is_auto(up->config, "run.dir"))
         hu_config_text(up->config, "run.dir", &directory);
     snprintf(name, sizeof name, ".halfulp-doctor-%ld", (long)getpid());
+    /* The way that runs write their files: beside, sync, rename. */
     if (hu_path_join(directory, name, &path) != HU_OK ||
         hu_file_replace(path, "halfulp\n", 8) != HU_OK) {
         note(up, IS_FAIL, "disk", "%s", hu_last_error());
@@ -220,6 +226,7 @@ static void run_checks(checkup *up) {
     check_clock(up);
 }
 
+/* One object: version, whether all is well, the lines, and the resolved configuration as YAML. */
 static hu_status print_json(const checkup *up) {
     char *yaml;
     hu_status st = hu_keys_print(hu_config_tree(up->config), &yaml);
@@ -245,6 +252,7 @@ static hu_status run_doctor(hu_config *config, int *exit_code) {
     else
         printf("\n%s\n", up.fails ? "something is wrong: see the lines that fail" : "all is well");
     json_decref(up.rows);
+    /* Warnings do not fail the checkup: scripts may ask for a sound machine, not for a fast one. */
     *exit_code = up.fails ? 1 : 0;
     return st;
 }

@@ -14,6 +14,7 @@
 #include "train/weights.h"
 
 static const char *const flags[] = {"json", NULL};
+/* Keys that this verb reads; any other that is given is an error, not a wish that is ignored. */
 static const char *const used[] = {"out.file",    "out.layout",  "out.weights", "data.*",
                                    "run.threads", "run.storage", NULL};
 
@@ -24,6 +25,7 @@ static hu_status read_options(const hu_config *config, hu_export_options *option
     HU_TRY(hu_config_text(config, "out.layout", &layout));
     HU_TRY(hu_weight_layout_parse(layout, &options->layout));
     HU_TRY(hu_config_text(config, "out.weights", &weights));
+    /* The configuration allows "master" and "rounded" only. */
     options->rounded = strcmp(weights, "rounded") == 0;
 done:
     return st;

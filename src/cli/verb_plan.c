@@ -86,6 +86,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     json_t *all = hu_plan_json(graph, hu_run_edges(run), plan->options.batch);
     plan->groups = json_incref(json_object_get(all, "groups"));
     json_decref(all);
+    /* On stderr, also with --json: the object holds them as well. */
     hu_warnings_tell(run, &hu_progress_messages);
     hu_options_tell_names(plan->config, graph, &hu_progress_messages);
     if (!plan->as_json) {
@@ -125,6 +126,7 @@ static hu_status plan_storage(planning *plan, int index) {
     HU_TRY(hu_trainer_create(&options, dataset_of(plan), &trainer));
     hu_ledger ledger = hu_trainer_ledger(trainer);
     plan->ledger[index] = hu_ledger_json(&ledger);
+    /* Formats and work are the same in every storage, so the first tells them. */
     if (index == 0) HU_TRY(keep_layers(plan, trainer));
     if (index == 0) HU_TRY(write_resolved(plan, trainer));
 done:
@@ -148,6 +150,7 @@ static json_t *memory_json(const planning *plan) {
     return roles;
 }
 
+/* Field by field what print_text says in sentences; memory in bytes. */
 static hu_status print_json(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision, *accumulator;
@@ -177,6 +180,7 @@ done:
 static hu_status memory_row(hu_table *table, const planning *plan, const char *role) {
     const double mib = 1048576.0;
     hu_status st = HU_OK;
+    /* Sizes are far below 2^53, so that doubles hold them exactly. */
     double packed = (double)json_integer_value(json_object_get(plan->ledger[0], role));
     double plain = (double)json_integer_value(json_object_get(plan->ledger[1], role));
     HU_TRY(hu_table_cell(table, "%s", role));

@@ -15,6 +15,7 @@
 #include "show/stdout.h"
 #include "show/table.h"
 
+/* Rows that a terminal shows without being asked for more. */
 enum { USUAL_COUNT = 10 };
 
 static const char *const flags[] = {"json", NULL};
@@ -73,6 +74,7 @@ static int64_t count_right(const answers *made) {
     return right;
 }
 
+/* sample, the columns of the task, and an untitled one for the verdict. */
 static hu_status print_table(const answers *made) {
     const char *titles[HU_TASK_COLUMNS_MAX + 2] = {"sample"};
     int columns = hu_task_column_count(made->task);
@@ -98,6 +100,7 @@ done:
     return st;
 }
 
+/* Without the final zero. */
 static hu_status write_text(hu_byte_writer *out, const char *text) {
     return hu_write_bytes(out, text, strlen(text));
 }
@@ -148,6 +151,8 @@ static json_t *rows_json(const answers *made) {
     return rows;
 }
 
+/* The rows themselves, or the file that they went to; "correct" and "accuracy" where the task knows
+ * right and wrong. */
 static json_t *answers_json(const hu_saved_run *run, const answers *made, const char *data,
                             const char *weights) {
     json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "run", run->directory, "step",
@@ -166,6 +171,7 @@ static json_t *answers_json(const hu_saved_run *run, const answers *made, const 
     return object;
 }
 
+/* The file first: what is printed afterwards may then speak of it. */
 static hu_status report(const hu_config *config, const hu_saved_run *run, const answers *made) {
     hu_status st = HU_OK;
     const char *data = "", *weights = run->options.eval_masters ? "master" : "rounded";
@@ -187,6 +193,7 @@ done:
     return st;
 }
 
+/* The run is opened first: a count ends at the number of its test samples. */
 static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};

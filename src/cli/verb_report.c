@@ -12,6 +12,7 @@
 #include "show/stdout.h"
 #include "sweep/jobs.h"
 
+/* Runs of one page: what a shell's pattern may expand to. */
 enum { MAX_SUBJECTS = 1024 };
 
 /* out.file, else report.html in the only folder, else here. Owner frees. */
@@ -30,6 +31,7 @@ static hu_status print(const hu_config *config, const hu_report *report, const c
     json_t *runs = json_array();
     for (size_t i = 0; i < report->count; i++) {
         const hu_report_run *run = &report->run[i];
+        /* On stderr, so that --json stays one object. */
         if (run->missing[0]) fprintf(stderr, "%s lacks: %s\n", run->folder, run->missing);
         json_array_append_new(runs, json_pack("{s:s, s:s, s:s}", "run", run->folder, "label",
                                               run->label, "missing", run->missing));

@@ -13,6 +13,7 @@
 #include "show/stdout.h"
 #include "show/table.h"
 
+/* Two ways to split 16 bits: for precision, or for range. */
 static const char usual_formats[] = "fp16,1/6/9";
 static const char *const part_names[] = {"input", "weight", "gradient"};
 
@@ -48,6 +49,7 @@ done:
     return st;
 }
 
+/* Tables that were never made are empty, so this serves a failed opening too. */
 static void close_run(statistics *s) {
     for (int t = 0; t <= s->run.candidates.count; t++) hu_range_free(&s->tables[t]);
     hu_opened_run_close(&s->run);
@@ -64,6 +66,7 @@ static json_t *share_json(const hu_range_share *share, const char *tensor) {
                      "zero", hu_json_number(share->zero), "step", (json_int_t)share->step);
 }
 
+/* null: the layer has no chosen accumulator, or no step counted it. */
 static json_t *layer_json(const hu_range_layer *layer) {
     json_t *object = json_pack("{s:s}", "layer", layer->name);
     for (int part = 0; part < HU_RANGE_PARTS; part++)
@@ -108,6 +111,7 @@ static json_t *pool_json(const hu_pooled *pooled) {
     for (int b = 0; b < 277; b++) {
         char name[8];
         if (pooled->bin[b] == 0.0) continue;
+        /* Bin b holds exponent b - 149: from binary32's smallest subnormal, 2^-149, to 2^127. */
         snprintf(name, sizeof name, "%d", b - 149);
         json_object_set_new(bins, name, hu_json_number(pooled->bin[b] / pooled->elements));
     }
@@ -156,6 +160,7 @@ static hu_status print_layers(const statistics *s) {
     char titles[MOST][HU_CANDIDATE_BYTES + 16];
     const char *title[MOST];
     hu_table *table = NULL;
+    /* 1 + 3 x (1 + 9) = 31 columns at most. */
     int shown = s->run.candidates.count < 9 ? s->run.candidates.count : 9, columns = 0;
     snprintf(titles[columns++], sizeof titles[0], "layer");
     for (int t = 0; t <= shown; t++)
@@ -270,6 +275,7 @@ static void print_accumulators(const statistics *s) {
     if (!isnan(most)) printf("\nSubnormal accumulators: at most %.4f (%s).\n", most, where);
 }
 
+/* From the layers to the whole run. */
 static hu_status print_text(const statistics *s) {
     hu_status st = HU_OK;
     puts("Largest share of subnormal numbers in one step, of each layer's input, weight and "

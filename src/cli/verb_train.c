@@ -59,6 +59,7 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     /* The open line of progress ends before anything else is printed, failures too. */
     hu_progress_end();
     HU_TRY(st);
+    /* The result is on the disk before the page is drawn: a page that fails costs nothing. */
     HU_TRY(hu_session_write_result(&session, &result));
     hu_report_try(session.folder.path);
     HU_TRY(report(&session, &result, hu_config_flag(config, "json", NULL)));
@@ -77,6 +78,7 @@ static hu_status chosen_directory(const hu_config *config, const char **director
     return st;
 }
 
+/* A folder that holds a run already is refused when the session opens. */
 static hu_status run_train(hu_config *config, int *exit_code) {
     const char *directory;
     (void)exit_code;
@@ -113,6 +115,7 @@ static json_t *eval_json(const hu_saved_run *run, const double *metrics, double 
     return object;
 }
 
+/* All metrics of the task and the loss over the test half, which is read once. */
 static hu_status run_eval(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};

@@ -10,6 +10,7 @@
 #include "config/used.h"
 #include "show/stdout.h"
 
+/* From narrow to wide, the order in which the answer lists them. */
 static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
 
 /* Place of the tensor that the user named, HU_NONE for none. */
@@ -22,6 +23,7 @@ static hu_status find_asked(const hu_explaining *x, const char *name, uint32_t *
     for (uint32_t i = 0; i < x->run.walk.count; i++)
         if (strcmp(hu_fact_name(x, i, text), name) == 0) *place = i;
     if (*place != HU_NONE) return HU_OK;
+    /* Advice: the nearest of the names that stand in the run's files. */
     HU_TRY(hu_alloc_array(x->run.history->tensors.count, sizeof(char *), &block));
     const char **names = block;
     for (uint32_t i = 0; i < x->run.history->tensors.count; i++)
@@ -61,6 +63,7 @@ static hu_status run_why(hu_config *config, int *exit_code) {
         hu_why_print(&x, asked);
 done:
     hu_why_free(&x.why);
+    /* The findings point into the run, so they go first. */
     hu_opened_run_close(&x.run);
     return st;
 }

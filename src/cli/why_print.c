@@ -5,6 +5,7 @@
 
 #include "cli/why_print.h"
 
+/* A tensor that was not counted has no elements: its share is 0, not NaN. */
 static double percent(uint64_t count, uint64_t elements) {
     return elements ? 100.0 * (double)count / (double)elements : 0.0;
 }
@@ -102,6 +103,7 @@ static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
 
 /* Whether the tensor made the loss itself, got it, or began with it; and what it is made of. */
 static void print_cause(const hu_explaining *x, const hu_death *death) {
+    /* Inputs that are told; a tensor with more of them is told with the first. */
     enum { ROOM = 64 };
     uint32_t source[ROOM], count = hu_walk_sources(&x->run.walk, death->place, ROOM, source);
     const hu_value_info *value = &x->run.graph->value[x->run.walk.tensor[death->place].value];
@@ -118,6 +120,7 @@ static void print_cause(const hu_explaining *x, const hu_death *death) {
     case HU_CAUSE_INHERITED:
         puts("It only passed on what it got:");
         break;
+    /* Nothing in the graph makes such a tensor: it is loaded, drawn, or changed by updates. */
     case HU_CAUSE_GIVEN:
         if (hu_is_loaded(value))
             puts("The data set has them.");
@@ -157,7 +160,9 @@ static void print_fits(const hu_explaining *x, const hu_death *death) {
 static void print_advice(const hu_explaining *x, const hu_death *death, const char *format) {
     char name[HU_TENSOR_NAME_BYTES];
     const char *best = NULL;
+    /* More than any format has, so that the first that fits is taken; then the narrowest. */
     uint32_t bits = 64;
+    /* Gradients can also be moved as a whole, by the loss scale. */
     bool is_gradient = x->run.walk.tensor[death->place].kind != HU_TENSOR_VALUE;
     for (int f = 0; f < x->run.candidates.count; f++) {
         uint32_t width = hu_format_bits(&x->run.candidates.format[f]);
@@ -187,6 +192,7 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     printf(".\n");
     print_range(format);
     hu_fact_maker(x, death->place, maker, sizeof maker);
+    /* The maker's words begin a sentence here. */
     printf("%c%s.\n", maker[0] >= 'a' && maker[0] <= 'z' ? maker[0] - 'a' + 'A' : maker[0],
            maker + 1);
     print_cause(x, death);
@@ -218,12 +224,14 @@ static void print_closest(const hu_explaining *x) {
 
 /* Deaths beside the one that was explained. */
 static void print_others(const hu_explaining *x) {
+    /* Lines of a screen; the rest is counted. */
     enum { SHOWN = 5 };
     int shown = 0, more = 0;
     hu_death death;
     for (size_t e = 0; e < x->run.history->event_count; e++) {
         const hu_event_record *event = &x->run.history->events[e];
         if (!hu_why_is_death(&x->why, event, &death)) continue;
+        /* The death that was explained above. */
         if (death.place == x->why.death.place && death.kind == x->why.death.kind) continue;
         if (shown == SHOWN) {
             more++;
