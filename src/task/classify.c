@@ -36,9 +36,9 @@ static void describe(const hu_metric_call *sample, double *cells) {
     cells[PROBABILITY] = sample->loss->probability(sample->outputs, sample->prediction, made);
 }
 
-/* A prediction of -1 (NaN) is never right: labels begin at 0. */
+/* -1 on both sides (no label, no prediction) agrees on nothing. */
 static bool is_right(const double *cells) {
-    return cells[LABEL] == cells[PREDICTED];
+    return cells[LABEL] >= 0.0 && cells[LABEL] == cells[PREDICTED];
 }
 
 const hu_task hu_task_classify = {

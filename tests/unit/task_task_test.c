@@ -143,6 +143,9 @@ static void cells_of_a_prediction_are_printed(void **state) {
     hu_task_classify.describe(&sample, cells);
     assert_string_equal(hu_task_cell(&hu_task_classify, 1, cells[1], cell), "-");
     assert_string_equal(hu_task_cell(&hu_task_classify, 2, cells[2], cell), "-");
+    label = (float)HU_UNLABELLED;
+    hu_task_classify.describe(&sample, cells);
+    assert_false(hu_task_classify.is_right(cells));
 }
 
 int main(void) {
