@@ -22,6 +22,7 @@
 #include "journal/board.h"
 #include "product/dnn.h"
 #include "show/json.h"
+#include "task/metric.h"
 
 enum { LINES_LIMIT = 1 << 30, RESULT_LIMIT = 1 << 24 };
 
@@ -340,6 +341,15 @@ hu_status hu_run_folder_config(const char *directory, char **path) {
     return st;
 }
 
+/* A metric of a later version has no unit, no direction and no key that could be read. */
+static hu_status check_metric(const char *path, const json_t *result) {
+    const json_t *metric = json_object_get(result, "metric");
+    const char *name = json_string_value(json_object_get(metric, "name"));
+    if (!metric || (name && hu_metric_find(name))) return HU_OK;
+    return hu_fail(HU_ERR_VERSION, "%s: metric '%.40s', which this version does not know", path,
+                   name ? name : "");
+}
+
 hu_status hu_result_read(const char *directory, json_t **result) {
     hu_status st = HU_OK;
     char *path = NULL;
@@ -352,6 +362,7 @@ hu_status hu_result_read(const char *directory, json_t **result) {
     HU_TRY(hu_file_read(path, RESULT_LIMIT, &data, &bytes));
     *result = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
     if (!*result) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: line %d: %s", path, error.line, error.text));
+    HU_TRY(check_metric(path, *result));
     bool has_metric =
         json_object_get(*result, "metric") || json_object_get(*result, "test_accuracy");
     if (!has_metric || !json_object_get(*result, "ledger_bytes"))
