@@ -93,8 +93,8 @@ static json_t *table_json(const statistics *s, int index) {
     double accumulators = NAN;
     for (uint32_t l = 0; l < table->count; l++) {
         json_array_append_new(layers, layer_json(&table->layer[l]));
-        if (!(accumulators >= table->layer[l].accumulators))
-            accumulators = table->layer[l].accumulators;
+        /* Layers without a chosen accumulator have NaN, which fmax leaves out. */
+        accumulators = fmax(accumulators, table->layer[l].accumulators);
     }
     for (int part = 0; part < HU_RANGE_PARTS; part++)
         json_object_set_new(most, part_names[part], most_json(table, (hu_range_part)part));

@@ -73,6 +73,13 @@ def counts(checks, cwd):
         checks.that(0 <= subnormal < values and overflow == 0, f"{name}: {subnormal}, {overflow}")
     checks.same(rows["conv1.forward"][1], 24 * 32 * 32 * 9 * 3 * 4, "conv1.forward: values")
     checks.that(rows["conv2.input_grad"][2] > 0, "gradients meet subnormal accumulators")
+    code, out, err = program.call("stats", "run", "--json", cwd=cwd)
+    if checks.same(code, 0, f"stats: exit code ({err})"):
+        table = json.loads(out)["formats"][0]
+        shares = {row["layer"]: row["accumulators"] for row in table["layers"]}
+        checks.same(shares["fc"], None, "stats: a layer without a chosen accumulator")
+        checks.same(table["most"]["accumulators"],
+                    max(share for share in shares.values() if share is not None), "stats: most")
     program.train(*SMALL, FMAC8, "accumulator.count_every=0", cwd=cwd, run="never")
     checks.that("products" not in text(cwd, "never/numerics.jsonl"), "0 counts never")
 
