@@ -132,7 +132,8 @@ static void read_losses(const hu_run *run, hu_pass_result *result) {
         for (int t = 0; t < run->options.threads && has_target; t++)
             result->units[k] += run->thread[t].units[k];
         double sum = (double)loss->weight * result->stats[k][HU_LOSS_SUM];
-        if (loss->normaliser == HU_PER_ROW)
+        /* Without a counted row the sum is 0, and no mean would be (0/0). */
+        if (loss->normaliser == HU_PER_ROW && result->units[k] > 0)
             sum *= (double)run->pass.samples / (double)result->units[k];
         result->loss_sum = k > 0 ? result->loss_sum + sum : sum;
     }

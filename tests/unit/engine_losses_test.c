@@ -3,6 +3,7 @@
 #include "engine/pass.h"
 #include "layout/create.h"
 #include "op/geometry.h"
+#include "op/loss.h"
 #include "op_drive.h"
 
 enum { BATCH = 5, CHUNK = 2, WIDE = 4, CLASSES = 3, PARAMS = 8, MOST = WIDE * WIDE };
@@ -161,6 +162,27 @@ static void a_loss_per_row_has_a_seed_of_its_own(void **state) {
     }
 }
 
+/* Pixels of a map that nobody has labelled: nothing to learn from, and nothing that is not finite.
+ */
+static void without_a_counted_row_loss_and_gradients_are_0(void **state) {
+    (void)state;
+    const hu_pass_options pass = {.row_gradient = {1.0f}};
+    hu_row_loss_attrs attrs = {true, -1.0f};
+    float gradients[100];
+    net n;
+    declare(&n);
+    hu_value_id in[2] = {hu_graph_find(n.graph, "head0.out"), n.t[0]};
+    hu_value_id loss = apply(&n, &hu_op_nll, "masked", &attrs, 2, in);
+    must(hu_graph_loss(n.graph, loss, 1.0f, HU_PER_ROW));
+    plan(&n, 2, true);
+    for (int64_t s = 0; s < BATCH; s++) n.rows[1][s] = -1.0f;
+    hu_pass_result result = step(&n, &pass, gradients);
+    assert_int_equal(result.units[0], 0);
+    assert_true(result.loss_sum == 0.0);
+    for (int64_t i = 0; i < n.weights.trained; i++) assert_true(gradients[i] == 0.0f);
+    drop(&n);
+}
+
 static void every_input_is_loaded_and_rounded_by_its_edge(void **state) {
     (void)state;
     net n;
@@ -240,6 +262,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_are_added_with_their_weights),
         cmocka_unit_test(a_loss_per_row_has_a_seed_of_its_own),
+        cmocka_unit_test(without_a_counted_row_loss_and_gradients_are_0),
         cmocka_unit_test(every_input_is_loaded_and_rounded_by_its_edge),
         cmocka_unit_test(a_target_that_a_loss_cannot_use_is_counted),
         cmocka_unit_test(wrong_losses_are_refused),
