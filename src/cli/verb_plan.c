@@ -275,9 +275,9 @@ static void forget(planning *plan) {
 }
 
 static hu_status run_plan(hu_config *config, int *exit_code) {
-    static const char *const keys[] = {"model.*",     "data.*",   "precision.*", "accumulator.*",
-                                       "optimizer.*", "lr.*",     "scaler.*",    "eval.*",
-                                       "run.*",       "out.file", NULL};
+    static const char *const keys[] = {"model.*",       "task.*",      "data.*",   "precision.*",
+                                       "accumulator.*", "optimizer.*", "lr.*",     "scaler.*",
+                                       "eval.*",        "run.*",       "out.file", NULL};
     hu_status st = HU_OK;
     planning plan = {.config = config, .as_json = hu_config_flag(config, "json", NULL)};
     (void)exit_code;

@@ -210,9 +210,12 @@ static void print_closest(const hu_explaining *x) {
         puts("No tensor is rounded.");
         return;
     }
-    printf("Closest to overflow: %s (%s), whose largest number was %d binades below the largest of "
-           "its format (by step %lld).\n",
-           c.overflow_tensor, c.overflow_format, (int)c.headroom, (long long)c.overflow_step);
+    int binades = (int)(c.headroom < 0 ? -c.headroom : c.headroom);
+    printf(
+        "Closest to overflow: %s (%s), whose largest number was %d %s %s the largest of its format "
+        "(by step %lld).\n",
+        c.overflow_tensor, c.overflow_format, binades, binades == 1 ? "binade" : "binades",
+        c.headroom < 0 ? "above" : "below", (long long)c.overflow_step);
     if (c.underflow_tensor)
         printf("Lost most by underflow: %s (%s), %.3g %% of its numbers in one step (by step "
                "%lld).\n",

@@ -156,7 +156,8 @@ static hu_status find_directory(const hu_data_kind *kind, const char *spec, char
     if (colon && !kind->has_directory)
         return hu_fail(HU_ERR_ARGUMENT, "data: found '%s', expected '%s'", spec, kind->usage);
     if ((colon && !colon[1]) || (!colon && kind->needs_directory))
-        return hu_fail(HU_ERR_ARGUMENT, "data: found '%s', expected '%s:DIR'", spec, kind->name);
+        return hu_fail(HU_ERR_ARGUMENT, "data: found '%s', expected '%s%s'", spec, kind->usage,
+                       strchr(kind->usage, ':') ? "" : ":DIR");
     if (!kind->has_directory) return HU_OK;
     if (colon) return hu_strdup(colon + 1, directory);
     const char *root = getenv("HALFULP_DATA");

@@ -149,9 +149,10 @@ hu_closest hu_fact_closest(const hu_explaining *x) {
         const hu_numerics_record *row = &x->run.history->numerics[r];
         for (uint32_t i = 0; i < row->tensor_count && !row->skipped; i++) {
             const hu_tensor_record *record = &row->tensor[i];
-            if (!x->why.rounds[record->format]) continue;
-            compare_overflow(x, record, row->step, &closest);
             uint32_t place = x->why.place[record->tensor];
+            bool is_loss = place != HU_NONE && hu_why_is_loss_output(&x->why, place);
+            if (!x->why.rounds[record->format] || is_loss) continue;
+            compare_overflow(x, record, row->step, &closest);
             if (place == HU_NONE || hu_why_is_vector(&x->why, place)) continue;
             if (record->most_underflow <= closest.underflow_share) continue;
             closest.underflow_tensor = x->run.history->tensors.name[record->tensor];

@@ -190,11 +190,21 @@ static bool was_promoted(const hu_history *history, const hu_event_record *event
     return false;
 }
 
+bool hu_why_is_loss_output(const hu_why *why, uint32_t place) {
+    const hu_graph *graph = why->walk->graph;
+    hu_tensor tensor = why->walk->tensor[place];
+    uint32_t producer = graph->value[tensor.value].producer;
+    return tensor.kind == HU_TENSOR_VALUE && producer != HU_NONE &&
+           graph->node[producer].op->is_loss;
+}
+
 bool hu_why_is_death(const hu_why *why, const hu_event_record *event, hu_death *death) {
     hu_death_kind kind = kind_named(event->kind);
     uint32_t place = why->place[event->tensor];
     *death = (hu_death){.kind = kind, .step = event->step, .place = place};
     if (place == HU_NONE) return false;
+    bool is_lost = kind == HU_DEATH_SATURATION || kind == HU_DEATH_UNDERFLOW;
+    if (is_lost && hu_why_is_loss_output(why, place)) return false;
     switch (kind) {
     case HU_DEATH_SATURATION:
         return !was_promoted(why->history, event);

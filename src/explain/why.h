@@ -85,6 +85,10 @@ hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step);
 const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t step,
                                      int64_t *recorded);
 
+/* True of the output of a loss. Nothing reads it: the loss is reported, and the backward pass
+ * begins, without its rounding. */
+bool hu_why_is_loss_output(const hu_why *why, uint32_t place);
+
 /* True for parameters of one dimension and their gradients. */
 bool hu_why_is_vector(const hu_why *why, uint32_t place);
 

@@ -1,5 +1,5 @@
 /* session/assumed.c - data for plans and benchmarks that were not given any: extents by the model,
- * ten classes, and the synthetic glyphs as pixels. */
+ * ten classes, label maps, and the synthetic glyphs as pixels. */
 #include "session/assumed.h"
 
 #include <string.h>
@@ -12,13 +12,23 @@ hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
     enum { SAMPLES = 50000, GREY_SIDE = 28, COLOUR_SIDE = 32, COLOURS = 3, CLASSES = 10 };
     bool is_grey = strcmp(model, "cnn-s") == 0;
     int64_t side = is_grey ? GREY_SIDE : COLOUR_SIDE, batches = SAMPLES / batch;
-    hu_dataset assumed = {.train = {.count = batch * (batches ? batches : 1)},
+    static char name[] = "assumed"; /* never freed: this data set is not closed */
+    enum { MASK = HU_FIELD_LABEL + 1 };
+    hu_dataset assumed = {.name = name,
+                          .train = {.count = batch * (batches ? batches : 1)},
                           .test = {.count = batch}};
     hu_dataset_set_images(&assumed, side, side, is_grey ? 1 : COLOURS, CLASSES);
     for (int c = 0; c < HU_CHANNELS_MAX; c++) {
         assumed.field[HU_FIELD_IMAGE].mean[c] = 0.5f;
         assumed.field[HU_FIELD_IMAGE].std[c] = 0.25f;
     }
+    assumed.field[MASK] = (hu_field){.name = "mask",
+                                     .type = HU_FIELD_U8,
+                                     .rank = 2,
+                                     .extent = {side, side},
+                                     .is_spatial = true,
+                                     .classes = CLASSES};
+    assumed.field_count = MASK + 1;
     return assumed;
 }
 
