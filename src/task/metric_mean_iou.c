@@ -15,8 +15,9 @@ static int64_t sum_count(const hu_metric_call *shape) {
 /* A row that holds a NaN is said to be of no class. */
 static void add(const hu_metric_call *part, double *sums) {
     for (int64_t r = 0; r < part->samples * part->rows; r++) {
-        int64_t is = (int64_t)part->target[r], made = -1;
-        if (is < 0 || is >= part->outputs) continue;
+        float target = part->target[r];
+        if (!(target >= 0.0f && target < (float)part->outputs)) continue; /* unlabelled, or NaN */
+        int64_t is = (int64_t)target, made = -1;
         if (part->prediction)
             made = hu_metric_class(part->outputs, part->prediction + r * part->outputs);
         sums[is * SUMS + TRUE] += 1.0;
