@@ -191,11 +191,12 @@ static bool is_evaluated(const hu_session *session) {
 
 /* Evaluates at the ends of epochs and of the training; *value is NaN otherwise. */
 static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, double *value) {
+    double metrics[HU_METRICS_MAX];
     *value = (double)NAN;
     if (!is_evaluated(session)) return HU_OK;
-    hu_status st = hu_trainer_evaluate(session->trainer, result->metric, &result->test_loss);
+    hu_status st = hu_trainer_evaluate(session->trainer, metrics, &result->test_loss);
     if (st != HU_OK) return st;
-    *value = result->metric[0];
+    *value = metrics[0];
     hu_trainer_record_metric(session->trainer, *value);
     return HU_OK;
 }

@@ -32,8 +32,7 @@ typedef struct hu_session {
  */
 typedef struct hu_session_result {
     double train_loss, test_loss;
-    hu_result_metric test;         /* the task's first metric on the test samples */
-    double metric[HU_METRICS_MAX]; /* all metrics of the last evaluation in this process */
+    hu_result_metric test; /* the task's first metric on the test samples */
     double images_per_second;
     bool has_diverged;
     char reason[1024]; /* of the divergence */

@@ -29,3 +29,17 @@ hu_status hu_loss_find(const char *name, const hu_loss_form **loss) {
     hu_nearest(name, names, LOSSES, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "loss: found '%s', expected one like %s", name, nearest);
 }
+
+hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
+                      hu_value_id target, float weight, hu_normaliser normaliser) {
+    hu_status st;
+    hu_value_id in[2] = {head, target}, out[HU_MAX_OUTPUTS];
+    if (loss->before) {
+        HU_TRY(hu_graph_apply(graph, loss->before, loss->before->name, NULL, NULL, 1, &head, out));
+        in[0] = out[0];
+    }
+    HU_TRY(hu_graph_apply(graph, loss->op, name, NULL, loss->attrs, 2, in, out));
+    st = hu_graph_loss(graph, out[0], weight, normaliser);
+done:
+    return st;
+}

@@ -16,10 +16,10 @@ typedef struct hu_loss_form {
     /* Of a row of class scores: the probability of one class. */
     double (*probability)(int64_t outputs, const float *row, int64_t class_number);
 
-    /* Adds the nodes of the loss to a head and declares it with a weight and a normaliser. The last
-     * node is called NAME. */
-    hu_status (*add)(hu_graph *graph, const char *name, hu_value_id head, hu_value_id target,
-                     float weight, hu_normaliser normaliser);
+    /* The nodes of the loss: before (NULL: none) turns the head into what op compares with the
+     * target. op has is_loss; attrs are its own, NULL: zeros. */
+    const hu_op *before, *op;
+    const void *attrs;
 } hu_loss_form;
 
 /* X(identifier). The one list of losses: const hu_loss_form hu_loss_<identifier>. */
@@ -40,5 +40,10 @@ const hu_loss_form *hu_loss_at(size_t i);
 
 /* The loss of a name. HU_ERR_UNKNOWN names the nearest. */
 hu_status hu_loss_find(const char *name, const hu_loss_form **loss);
+
+/* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node
+ * is called NAME, the one before it after its op. Errors as hu_graph_apply and hu_graph_loss. */
+hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
+                      hu_value_id target, float weight, hu_normaliser normaliser);
 
 #endif

@@ -28,7 +28,6 @@ typedef struct hu_metric {
     double factor;       /* printed number = value x factor: 100 for shares */
     int decimals;        /* of a printed number */
     bool higher_is_better;
-    double chance; /* value of a model that knows nothing, where a picture's axis may begin */
 
     /* Doubles that the sums of a call's shape need. */
     int64_t (*sum_count)(const hu_metric_call *shape);

@@ -133,8 +133,8 @@ hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_
     }
     /* A target of many rows is a mean over the rows that count, in the whole batch. */
     bool by_row = choice->task->kind == HU_LOSS_ROWS && choice->shapes.value[target].rank > 0;
-    return choice->loss->add(graph, "loss", head, values[target], 1.0f,
-                             by_row ? HU_PER_ROW : HU_PER_SAMPLE);
+    return hu_loss_add(choice->loss, graph, "loss", head, values[target], 1.0f,
+                       by_row ? HU_PER_ROW : HU_PER_SAMPLE);
 }
 
 hu_value_id hu_task_prediction(const hu_graph *graph) {
