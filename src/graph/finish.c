@@ -1,0 +1,100 @@
+/* What is minimised, and the end of the declaration: consumers and gradients. */
+#include "graph/graph.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
+                        hu_normaliser normaliser) {
+    if (value >= graph->value_count || graph->value[value].producer == HU_NONE)
+        return hu_fail(HU_ERR_ARGUMENT, "a loss must be the output of a node");
+    uint32_t n = graph->value[value].producer;
+    hu_node *node = &graph->node[n];
+    if (!node->op->is_loss)
+        return hu_fail(HU_ERR_ARGUMENT, "'%s' cannot be minimised: node '%s' (%s) is no loss",
+                       graph->value[value].name, node->name, node->op->name);
+    if (node->loss >= 0)
+        return hu_fail(HU_ERR_ARGUMENT, "'%s' is declared as a loss twice",
+                       graph->value[value].name);
+    if (!(weight - weight == 0.0f))
+        return hu_fail(HU_ERR_ARGUMENT, "loss '%s': weight %g, expected a finite number",
+                       graph->value[value].name, (double)weight);
+    if (graph->loss_count == HU_LOSSES_MOST)
+        return hu_fail(HU_ERR_LIMIT, "more than %d losses", HU_LOSSES_MOST);
+    node->loss = graph->loss_count;
+    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser};
+    return HU_OK;
+}
+
+/* Where no loss is declared, the only loss node is the loss. */
+static hu_status find_loss(hu_graph *graph) {
+    uint32_t found = HU_NONE;
+    if (graph->loss_count > 0) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (!graph->node[n].op->is_loss) continue;
+        if (found != HU_NONE)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "nodes '%s' and '%s' are losses: which are minimised must be declared",
+                           graph->node[found].name, graph->node[n].name);
+        found = n;
+    }
+    if (found == HU_NONE) return hu_fail(HU_ERR_ARGUMENT, "the graph needs a loss node");
+    return hu_graph_loss(graph, graph->node[found].out[0], 1.0f, HU_PER_SAMPLE);
+}
+
+static hu_status check_losses(const hu_graph *graph) {
+    for (int k = 0; k < graph->loss_count; k++) {
+        const hu_value_info *value = &graph->value[graph->node[graph->loss[k].node].out[0]];
+        if (value->use_count > 0)
+            return hu_fail(HU_ERR_ARGUMENT, "the loss '%s' is read by node '%s'", value->name,
+                           graph->node[graph->use[value->uses[0]].node].name);
+    }
+    return HU_OK;
+}
+
+/* Lists the consumers of every value in consumer order. */
+static hu_status link_uses(hu_graph *graph) {
+    for (uint32_t u = 0; u < graph->use_count; u++) graph->value[graph->use[u].value].use_count++;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        void *block;
+        hu_status st = hu_alloc_array(graph->value[v].use_count, sizeof(uint32_t), &block);
+        if (st != HU_OK) return st;
+        graph->value[v].uses = block;
+        graph->value[v].use_count = 0;
+    }
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        hu_value_info *value = &graph->value[graph->use[u].value];
+        value->uses[value->use_count++] = u;
+    }
+    return HU_OK;
+}
+
+static void mark_gradients(hu_graph *graph) {
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        hu_node *node = &graph->node[n];
+        for (int j = 0; j < node->n_params; j++)
+            node->needs_backward |= graph->value[node->param[j]].needs_grad;
+        for (int i = 0; i < node->n_in; i++) {
+            node->need_din[i] = graph->value[node->in[i]].needs_grad;
+            node->needs_backward |= node->need_din[i];
+        }
+        for (int i = 0; i < node->n_out; i++)
+            graph->value[node->out[i]].needs_grad = node->needs_backward;
+    }
+}
+
+hu_status hu_graph_finish(hu_graph *graph) {
+    hu_status st = HU_OK;
+    uint32_t inputs = 0;
+    if (graph->is_finished) return hu_fail(HU_ERR_ARGUMENT, "the graph is finished already");
+    for (uint32_t i = 0; i < graph->loaded_count; i++)
+        inputs += graph->value[graph->loaded[i]].role == HU_VALUE_INPUT;
+    if (inputs == 0) return hu_fail(HU_ERR_ARGUMENT, "the graph needs an input");
+    HU_TRY(find_loss(graph));
+    HU_TRY(link_uses(graph));
+    HU_TRY(check_losses(graph));
+    mark_gradients(graph);
+    graph->is_finished = true;
+done:
+    return st;
+}
