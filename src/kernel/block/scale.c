@@ -27,7 +27,7 @@ static int32_t fitting(const hu_format *format, uint32_t bits) {
     return top_exponent - most_exponent + (top > most);
 }
 
-static int32_t clamp(const hu_format *format, int32_t k) {
+int32_t hu_scale_clamp(const hu_format *format, int32_t k) {
     int32_t emin = hu_format_emin(format);
     int32_t emax = (int32_t)(hu_format_code_max(format) >> format->man_bits) - 1 + emin;
     int32_t least = -149 - (emin - format->man_bits), most = 127 - emax;
@@ -38,11 +38,11 @@ static int32_t clamp(const hu_format *format, int32_t k) {
 int32_t hu_scale_exponent(const hu_format *format, hu_scale_rule rule, uint32_t top_bits) {
     enum { LEAST_BITS = (127 - 100) << 23 }; /* of 2^-100 */
     if (rule == HU_SCALE_NONE || (rule != HU_SCALE_BIAS && top_bits == 0)) return 0;
-    if (rule != HU_SCALE_BIAS) return clamp(format, fitting(format, top_bits));
+    if (rule != HU_SCALE_BIAS) return hu_scale_clamp(format, fitting(format, top_bits));
     uint32_t bits = top_bits < LEAST_BITS ? LEAST_BITS : top_bits;
     int32_t half = 1 << (format->exp_bits - 1);
     int32_t total_bias = half - 1 + half - ceil_log2(bits);
-    return clamp(format, format->bias - total_bias);
+    return hu_scale_clamp(format, format->bias - total_bias);
 }
 
 hu_format hu_format_scaled(const hu_format *format, int32_t k) {

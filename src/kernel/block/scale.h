@@ -27,6 +27,9 @@ uint32_t hu_top_f32(size_t n, const float *x);
  * DELAYED and always under NONE. */
 int32_t hu_scale_exponent(const hu_format *format, hu_scale_rule rule, uint32_t top_bits);
 
+/* The k nearest to the given one for which all numbers of the scaled format are binary32's. */
+int32_t hu_scale_clamp(const hu_format *format, int32_t k);
+
 /* The format whose numbers are 2^k times those of format. */
 hu_format hu_format_scaled(const hu_format *format, int32_t k);
 

@@ -1,0 +1,13 @@
+/* kernel/wire/bits.h - codes of 1 and 2 bytes as a dense stream of their low bits, the least
+ * significant bit first, from a byte boundary on. */
+#ifndef HU_KERNEL_WIRE_BITS_H
+#define HU_KERNEL_WIRE_BITS_H
+#include <stddef.h>
+#include <stdint.h>
+
+/* n codes of code_bytes bytes (1 or 2) <-> their low `width` bits, width <= 8 code_bytes. Writes
+ * and reads no byte behind the last code's. */
+void hu_join_bits(size_t n, const void *codes, size_t code_bytes, uint32_t width, void *bytes);
+void hu_split_bits(size_t n, const void *bytes, uint32_t width, void *codes, size_t code_bytes);
+
+#endif

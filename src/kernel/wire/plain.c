@@ -1,0 +1,115 @@
+/* kernel/wire/plain.c - rounder and packer, block by block. */
+#include "kernel/wire/plain.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "kernel/block/scale.h"
+
+enum { BLOCK = 1024 }; /* numbers between rounding and packing */
+
+static size_t block_of(size_t n, size_t at) {
+    return n - at < BLOCK ? n - at : BLOCK;
+}
+
+/* Multiplies by 2^k. Exact wherever the results are binary32 numbers: binary64 has room for every
+ * product of a binary32 number, and |k| of a clamped scale is below 300. */
+static void scale_by_power(size_t n, const float *x, int32_t k, float *y) {
+    const double power = ldexp(1, k);
+    for (size_t i = 0; i < n; i++) y[i] = (float)((double)x[i] * power);
+}
+
+/* Codes of 4 bytes are the numbers f: rounded in the carrier, scaled back exactly. */
+static void quantise_wide(const hu_wire *w, const hu_rounder *scaled, size_t n, const float *x,
+                          int32_t k, float *codes, const hu_random_key *key, uint64_t first_index,
+                          hu_round_counts *counts) {
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t count = block_of(n, at);
+        hu_rounder_run(k ? scaled : &w->rounder, count, x + at, codes + at, key, first_index + at,
+                       counts);
+        if (k) scale_by_power(count, codes + at, -k, codes + at);
+    }
+}
+
+/* Codes of 1 and 2 bytes do not depend on k: a scaled format differs in its bias alone. */
+static void quantise_narrow(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                            const float *x, char *codes, const hu_random_key *key,
+                            uint64_t first_index, hu_round_counts *counts) {
+    float y[BLOCK];
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t count = block_of(n, at);
+        hu_rounder_run(rounder, count, x + at, y, key, first_index + at, counts);
+        hu_packer_pack(packer, count, y, codes + hu_packer_bytes(packer, at), NULL);
+    }
+}
+
+void hu_wire_quantise_plain(const hu_wire *w, size_t n, const float *x, int32_t k, void *codes,
+                            const hu_random_key *key, uint64_t first_index,
+                            hu_round_counts *counts) {
+    hu_format scaled = hu_format_scaled(&w->format, k);
+    hu_rounder rounder;
+    hu_packer packer;
+    if (!w->rounds) {
+        if (counts) hu_scan_f32(n, x, counts);
+        if (codes != (const void *)x) memcpy(codes, x, n * sizeof *x);
+        return;
+    }
+    /* Neither can fail: the format is valid, and stays so under a clamped scale. */
+    (void)hu_rounder_init(&rounder, &scaled, w->rounding);
+    (void)hu_packer_init(&packer, &scaled, w->packer.code_bits);
+    if (w->code_bytes == sizeof(float))
+        quantise_wide(w, &rounder, n, x, k, codes, key, first_index, counts);
+    else
+        quantise_narrow(&rounder, &packer, n, x, codes, key, first_index, counts);
+}
+
+void hu_wire_decode_plain(const hu_wire *w, size_t n, const void *codes, int32_t k, float *y) {
+    hu_format scaled = hu_format_scaled(&w->format, k);
+    hu_packer packer;
+    if (w->code_bytes < sizeof(float)) {
+        (void)hu_packer_init(&packer, &scaled, w->packer.code_bits);
+        hu_packer_unpack(&packer, n, codes, y);
+    } else if (k) {
+        scale_by_power(n, codes, k, y);
+    } else if ((const void *)y != codes) {
+        memcpy(y, codes, n * sizeof *y);
+    }
+}
+
+/* total += x, NaNs made the one of wire.h. */
+static void add_floats(size_t n, const float *x, float *total) {
+    for (size_t i = 0; i < n; i++) {
+        float sum = total[i] + x[i];
+        total[i] = sum == sum ? sum : hu_f32_of_bits(HU_F32_NAN);
+    }
+}
+
+static void add_wide(const hu_wire *w, size_t n, const float *a, float *sum,
+                     const hu_random_key *key, uint64_t first_index, hu_round_counts *counts) {
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t count = block_of(n, at);
+        add_floats(count, a + at, sum + at);
+        if (w->rounds)
+            hu_rounder_run(&w->rounder, count, sum + at, sum + at, key, first_index + at, counts);
+        else if (counts)
+            hu_scan_f32(count, sum + at, counts);
+    }
+}
+
+void hu_wire_add_plain(const hu_wire *w, size_t n, const void *a, void *sum,
+                       const hu_random_key *key, uint64_t first_index, hu_round_counts *counts) {
+    float x[BLOCK], y[BLOCK];
+    if (w->code_bytes == sizeof(float)) {
+        add_wide(w, n, a, sum, key, first_index, counts);
+        return;
+    }
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t count = block_of(n, at), offset = hu_packer_bytes(&w->packer, at);
+        hu_packer_unpack(&w->packer, count, (const char *)a + offset, x);
+        hu_packer_unpack(&w->packer, count, (char *)sum + offset, y);
+        add_floats(count, x, y);
+        hu_rounder_run(&w->rounder, count, y, y, key, first_index + at, counts);
+        hu_packer_pack(&w->packer, count, y, (char *)sum + offset, NULL);
+    }
+}

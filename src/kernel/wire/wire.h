@@ -1,0 +1,90 @@
+/* kernel/wire/wire.h - numbers as they travel between workers, prepared once per format and mode.
+ *
+ * A number has two forms: a code in memory, on which sums are made, and dense bits on the wire.
+ *
+ *   format        code in memory                                 bits on the wire
+ *   <= 8 bits     uint8_t, the format's code, right-aligned      1 + e + m
+ *   <= 16 bits    uint16_t, likewise                             1 + e + m
+ *   wider         float32, a number of the format, 4 bytes       1 + e + m
+ *   float32       the number itself; nothing is rounded          32
+ *
+ * Codes are those of the format itself; a scale 2^k belongs to the array and is named where float32
+ * becomes codes and back, so that a sum of codes of one scale has that scale.
+ *
+ * Numbers without a code (kernel/pack): infinities are stored as the largest finite number, NaNs as
+ * 0; hu_round_counts tells of the NaNs (nan). Codes of 4 bytes keep both.
+ *
+ * Thread-safe: a prepared hu_wire is read only and owns nothing. Results do not depend on the
+ * instruction set or on how an array is split into calls.
+ * Source: Wang et al., APS: every addition of the all-reduce is a float32 addition and a rounding.
+ * Proof: tests/unit/kernel_wire_test.c.
+ */
+#ifndef HU_KERNEL_WIRE_H
+#define HU_KERNEL_WIRE_H
+#include <stdbool.h>
+
+#include "kernel/pack/pack.h"
+#include "kernel/round/round.h"
+
+typedef struct hu_wire {
+    hu_format format;
+    hu_rounding rounding;
+    bool rounds;         /* false: float32 */
+    uint32_t bits;       /* of a number on the wire */
+    uint32_t code_bytes; /* of a code in memory: 1, 2 or 4 */
+    hu_rounder rounder;  /* to the format itself, k = 0 */
+    hu_packer packer;    /* between float32 and codes of 1 and 2 bytes, k = 0; of wider formats
+                            between float32 and dense bits */
+} hu_wire;
+
+/* Prepares for the instruction set of hu_cpu_isa(). format: NULL is float32, as is the format fp32
+ * (which changes no number). HU_ERR_FORMAT: the format is invalid; HU_ERR_ARGUMENT: no such mode.
+ */
+hu_status hu_wire_init(hu_wire *wire, const hu_format *format, hu_rounding rounding);
+
+/* Bytes of a code in memory: 1, 2 or 4. */
+static inline size_t hu_wire_code_bytes(const hu_wire *wire) {
+    return wire->code_bytes;
+}
+
+/* Bits of a number on the wire. */
+static inline uint32_t hu_wire_bits(const hu_wire *wire) {
+    return wire->bits;
+}
+
+/* Bytes of n numbers on the wire, filled up to a whole byte. */
+size_t hu_wire_bytes(const hu_wire *wire, size_t n);
+
+/* k as the functions below take it: clamped as hu_scale_exponent does, so that all numbers 2^k f
+ * are binary32's; 0 for float32. */
+int32_t hu_wire_clamp(const hu_wire *wire, int32_t k);
+
+/* Rounds x[n] to the numbers 2^k f, f of the format, and gives the codes of these f.
+ *
+ *   codes        n codes, aligned to their size; not overlapping x, or x itself if they are of 4
+ *                bytes
+ *   key          of stochastic rounding, whose word first_index + i serves element i; else NULL
+ *   counts       [1], added to, as hu_rounder_run; NULL: not counted. Exponents are those of x
+ *                itself, not of x 2^-k */
+void hu_wire_quantise(const hu_wire *wire, size_t n, const float *x, int32_t k, void *codes,
+                      const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
+
+/* The inverse: y[i] = 2^k f for code i, y not overlapping codes, or codes itself if they are of 4
+ * bytes. */
+void hu_wire_decode(const hu_wire *wire, size_t n, const void *codes, int32_t k, float *y);
+
+/* sum[i] = code of R(float32(sum[i]) + float32(a[i])): one float32 addition, then one rounding; for
+ * float32 the addition alone. A sum that is NaN is the positive quiet NaN without payload, because
+ * processors and compilers differ in whose sign and payload it has.
+ *
+ *   a, sum       n codes, the same array or not overlapping
+ *   key, counts  as above; counted are the float32 sums, of numbers with k = 0 */
+void hu_wire_add(const hu_wire *wire, size_t n, const void *a, void *sum, const hu_random_key *key,
+                 uint64_t first_index, hu_round_counts *counts);
+
+/* Codes -> dense bits, hu_wire_bytes(n) bytes, and back: the least significant bit first, as the
+ * dense streams of kernel/pack. Bits of a code above the format's are ignored. Not overlapping. */
+void hu_wire_pack_bits(const hu_wire *wire, size_t n, const void *codes, void *bytes);
+void hu_wire_unpack_bits(const hu_wire *wire, size_t n, const void *bytes, void *codes);
+
+#endif
