@@ -2,7 +2,7 @@
  * stay in the first-level cache: any format, any mode. What the fast kernels must equal. */
 #ifndef HU_KERNEL_WIRE_PLAIN_H
 #define HU_KERNEL_WIRE_PLAIN_H
-#include "kernel/wire/wire.h"
+#include "kernel/wire/prepared.h"
 
 /* As the functions of wire.h; k is clamped already. */
 void hu_wire_quantise_plain(const hu_wire *wire, size_t n, const float *x, int32_t k, void *codes,
