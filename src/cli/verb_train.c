@@ -159,7 +159,8 @@ const hu_verb hu_verb_resume = {
     .details =
         "RUN is the folder of a run; its newest sound checkpoint is taken. Keys given now win\n"
         "over the run's and are noted in its folder: steps=N or epochs=N to train on, threads,\n"
-        "storage. The seed and the weights of init= cannot change.\n",
+        "storage. The model and its shapes, task, loss, optimizer, seed and the weights of init=\n"
+        "cannot change.\n",
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,
@@ -170,7 +171,8 @@ const hu_verb hu_verb_eval = {
     .name = "eval",
     .help = "metrics of a run's newest checkpoint on the test samples",
     .usage = "RUN [key=value ...] [--json]",
-    .details = "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n",
+    .details = "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n"
+               "data=... names another data set of the same shapes.\n",
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,

@@ -8,16 +8,29 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "journal/folder.h"
+#include "journal/graph.h"
 #include "session/data.h"
 #include "session/options.h"
 
-/* model.init is part of what the run is: another file would be another run. */
-static hu_status check_init(const hu_keys *saved, const hu_keys *given) {
-    const hu_keys *now = hu_keys_find(given, "model.init");
-    const hu_keys *first = hu_keys_find(saved, "model.init");
-    const char *name = first ? hu_keys_value(first) : "none";
-    if (!now || strcmp(hu_keys_value(now), name) == 0) return HU_OK;
-    return hu_keys_fail(now, "'%.200s': a run keeps the weights that it was begun with", name);
+/* Another one of these would be another run. A folder of an older version has no word about some.
+ */
+static hu_status check_kept(const hu_keys *saved, const hu_keys *given) {
+    static const struct {
+        const char *key, *missing, *what;
+    } kept[] = {{"model.name", NULL, "its model"},
+                {"model.init", "none", "the weights that it was begun with"},
+                {"task.name", NULL, "its task"},
+                {"task.loss", NULL, "its loss"}};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const hu_keys *now = hu_keys_find(given, kept[i].key);
+        const hu_keys *first = hu_keys_find(saved, kept[i].key);
+        const char *name = first ? hu_keys_value(first) : kept[i].missing;
+        if (!now || !name || strcmp(hu_keys_value(now), name) == 0) continue;
+        if (strcmp(hu_keys_value(now), "auto") == 0) continue;
+        (void)hu_keys_fail(now, "'%.200s': a run keeps %s", name, kept[i].what);
+        return HU_ERR_ARGUMENT; /* the text itself is well */
+    }
+    return HU_OK;
 }
 
 hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
@@ -28,7 +41,7 @@ hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
     HU_TRY(hu_options_given(config, given));
     HU_TRY(hu_run_folder_config(directory, &path));
     HU_TRY(hu_yaml_read(path, &saved));
-    HU_TRY(check_init(saved, given));
+    HU_TRY(check_kept(saved, given));
     HU_TRY(hu_config_merge(config, saved));
     /* The folder names steps, which win over epochs. */
     if (hu_keys_find(given, "run.epochs") && !hu_keys_find(given, "run.steps"))
@@ -38,6 +51,47 @@ done:
     hu_keys_free(saved);
     hu_keys_free(given);
     hu_free(path);
+    return st;
+}
+
+/* The first value of the run that has no equal here. */
+static hu_value_id other_value(const hu_graph *run, const hu_graph *here, hu_value_id *found) {
+    for (hu_value_id v = 0; v < run->value_count; v++) {
+        *found = hu_graph_find(here, run->value[v].name);
+        if (*found == HU_NONE || !hu_shape_equal(&run->value[v].shape, &here->value[*found].shape))
+            return v;
+    }
+    return HU_NONE;
+}
+
+/* In place of the trainer's own message, which knows no shapes of the run; that one stays where the
+ * folder's graph cannot be read or tells of no difference. */
+static hu_status explain_shapes(const hu_config *config, const char *directory,
+                                const hu_graph *here) {
+    hu_graph *run = NULL;
+    hu_value_id found, v = HU_NONE;
+    char message[1024], expected[128], shape[128] = "none";
+    const char *model = "", *data = "";
+    snprintf(message, sizeof message, "%s", hu_last_error());
+    if (hu_graph_read(directory, &run) == HU_OK) v = other_value(run, here, &found);
+    if (v != HU_NONE) {
+        hu_config_text(config, "model.name", &model);
+        hu_config_text(config, "data.name", &data);
+        hu_shape_print(&run->value[v].shape, expected, sizeof expected);
+        if (found != HU_NONE) hu_shape_print(&here->value[found].shape, shape, sizeof shape);
+        snprintf(message, sizeof message,
+                 "'%s' of model %s on data %s: found %s, expected %s as in %s; a run keeps its "
+                 "model and its shapes",
+                 run->value[v].name, model, data, shape, expected, directory);
+    }
+    hu_graph_free(run);
+    return hu_fail(HU_ERR_SHAPE, "%s", message);
+}
+
+hu_status hu_saved_run_restore(const hu_config *config, const char *directory, hu_trainer *trainer,
+                               const hu_checkpoint *checkpoint) {
+    hu_status st = hu_trainer_restore(trainer, checkpoint);
+    if (st == HU_ERR_SHAPE) st = explain_shapes(config, directory, hu_trainer_graph(trainer));
     return st;
 }
 
@@ -54,7 +108,7 @@ hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_l
     snprintf(path, sizeof path, "%s/checkpoint", directory);
     HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));
     if (warning[0]) hu_listener_tell(listener, "%s", warning);
-    HU_TRY(hu_trainer_restore(run->trainer, checkpoint));
+    HU_TRY(hu_saved_run_restore(config, directory, run->trainer, checkpoint));
     run->step = hu_trainer_progress(run->trainer)->step;
 done:
     hu_checkpoint_free(checkpoint);

@@ -14,9 +14,14 @@ typedef struct hu_saved_run {
     int64_t step; /* of the checkpoint */
 } hu_saved_run;
 
-/* Reads the folder's resolved configuration; what the user gave now wins over it, but for
- * model.init, which a run keeps: HU_ERR_ARGUMENT. */
+/* Reads the folder's resolved configuration; what the user gave now wins over it, but for what a
+ * run keeps (model, initial weights, task and loss): HU_ERR_ARGUMENT with both. */
 hu_status hu_saved_run_merge(hu_config *config, const char *directory);
+
+/* hu_trainer_restore, from a checkpoint of the run's folder. HU_ERR_SHAPE then tells which tensor
+ * of graph.json is another one here: the run had another width, or data of other shapes. */
+hu_status hu_saved_run_restore(const hu_config *config, const char *directory, hu_trainer *trainer,
+                               const hu_checkpoint *checkpoint);
 
 /* Merges, makes the trainer and restores the newest sound checkpoint into it; a damaged later one
  * is named to the listener. Owner closes. */

@@ -15,6 +15,7 @@
 #include "session/initial.h"
 #include "session/options.h"
 #include "session/precision.h"
+#include "session/saved_run.h"
 #include "session/warnings.h"
 #include "show/json.h"
 #include "train/resolved.h"
@@ -60,7 +61,7 @@ static hu_status load_newest(hu_session *session, const char *directory, void **
     }
     HU_TRY(st);
     if (warning[0]) hu_listener_tell(session->listener, "%s", warning);
-    HU_TRY(hu_trainer_restore(session->trainer, checkpoint));
+    HU_TRY(hu_saved_run_restore(session->config, directory, session->trainer, checkpoint));
     HU_TRY(copy_record(checkpoint, record, bytes));
     int64_t step = hu_trainer_progress(session->trainer)->step;
     if (step > session->steps)

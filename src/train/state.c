@@ -74,20 +74,32 @@ static hu_status fixed_section(const hu_checkpoint *checkpoint, const char *name
     return st;
 }
 
+/* A state that another kind of optimizer did not leave is no damage. */
+static hu_status optimizer_section(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                                   const char *state, size_t expected, const void **saved) {
+    char section[64];
+    size_t bytes;
+    snprintf(section, sizeof section, "optimizer.%s", state);
+    if (hu_checkpoint_section(checkpoint, section, saved, &bytes) == HU_ERR_MISSING)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "optimizer: found %s, expected the one of %s, which left no '%s': a run "
+                       "keeps its optimizer",
+                       hu_optimizer_kinds[trainer->options.optimizer.kind].name,
+                       hu_checkpoint_path(checkpoint), section);
+    return fixed_section(checkpoint, section, expected, saved);
+}
+
 /* Checks all sizes first; the one number that can be wrong by itself, t, is restored first. */
 static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     const char *name;
     const void *data, *saved;
     size_t bytes;
-    char section[64];
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
-        snprintf(section, sizeof section, "optimizer.%s", name);
-        hu_status st = fixed_section(checkpoint, section, bytes, &saved);
+        hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
         if (st != HU_OK) return st;
     }
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
-        snprintf(section, sizeof section, "optimizer.%s", name);
-        hu_status st = fixed_section(checkpoint, section, bytes, &saved);
+        hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
         if (st == HU_OK) st = hu_optimizer_restore(trainer->optimizer, i, saved, bytes);
         if (st != HU_OK) return st;
     }
@@ -136,6 +148,15 @@ static hu_status read_init(const hu_trainer *trainer, const hu_checkpoint *check
                    hu_checkpoint_path(checkpoint));
 }
 
+/* The file is sound: it is the question that is another one. */
+static hu_status other_graph(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    char shape[128];
+    const hu_value_info *input = &trainer->graph->value[trainer->graph->loaded[0]];
+    hu_shape_print(&input->shape, shape, sizeof shape);
+    return hu_fail(HU_ERR_SHAPE, "%s: made from another model than '%s' with '%s' %s here",
+                   hu_checkpoint_path(checkpoint), trainer->options.model, input->name, shape);
+}
+
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     hu_status st = HU_OK;
     const void *place, *parameters, *scaler;
@@ -145,9 +166,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     size_t bytes = (size_t)trainer->weights.elements * sizeof(float);
     HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
     memcpy(&saved, place, sizeof saved);
-    if (saved.graph != graph_fingerprint(trainer->graph))
-        return hu_fail(HU_ERR_CORRUPT, "%s: made from another model than '%s' here",
-                       hu_checkpoint_path(checkpoint), trainer->options.model);
+    if (saved.graph != graph_fingerprint(trainer->graph)) return other_graph(trainer, checkpoint);
     if (saved.seed != trainer->options.run.seed)
         return hu_fail(HU_ERR_ARGUMENT,
                        "seed: found %llu, expected %llu, with which %s was made: a run keeps its "

@@ -182,10 +182,19 @@ def corrupt_config(checks, cwd):
             fails(checks, cwd, code, ["config.resolved.yaml", where], verb, "run")
     with open(path, "w") as file:
         file.write(text)
-    err = fails(checks, cwd, 3, ["another model", "step-000000000002.hulp"], "resume", "run",
-                "model=resnet20")
-    checks.that("cnn-s" in err or "resnet20" in err, f"the model is named: {err!r}")
-    fails(checks, cwd, 3, ["optimizer"], "resume", "run", "optimizer=adam")
+    kept = {"model=resnet20": ["model.name", "'resnet20'", "'cnn-s'", "keeps its model"],
+            "model.width=2": ["'conv1.out'", "found 32x32x32", "expected 32x32x16", "in run"],
+            "loss=softmax_cross_entropy": ["task.loss", "'softmax_cross_entropy'", "'nll'"],
+            "task=autoencode": ["task.name", "'autoencode'", "'classify'"],
+            "optimizer=adam": ["optimizer", "found adam", "first_moment"]}
+    for word, parts in kept.items():
+        for verb in ("resume", "eval"):
+            err = fails(checks, cwd, 2, parts, verb, "run", word)
+            checks.that("damaged" not in err, f"{verb} {word}: nothing is damaged: {err!r}")
+    program.write_idx(f"{cwd}/idx")
+    for verb in ("resume", "eval", "predict"):
+        fails(checks, cwd, 2, ["'input'", "found 28x28x1", "expected 32x32x3", "idx:idx", "in run"],
+              verb, "run", "data=idx:idx")
     checks.that(program.tree_bytes(f"{cwd}/run/checkpoint") == before, "checkpoints are untouched")
     checks.same(program.call("eval", "run", cwd=cwd)[0], 0, "the run is still sound")
 

@@ -236,7 +236,7 @@ def predictions(checks, cwd):
     checks.same(json.loads(program.call("predict", "run", "count=7", "--json", cwd=cwd)[1])
                 ["predictions"], rows[:7], "fewer samples")
     program.write_idx(f"{cwd}/idx", side=32)
-    refused(checks, cwd, 3, "made from another model", words=["predict", "run", "data=idx:idx"])
+    refused(checks, cwd, 2, "found 32x32x1, expected 32x32x3", words=["predict", "run", "data=idx:idx"])
     program.write_cifar(f"{cwd}/cifar")
     code, out, _ = program.call("predict", "run", "data=cifar10:cifar", "--json", cwd=cwd)
     checks.same((code, json.loads(out)["samples"]), (0, 10), "another data set")
