@@ -297,6 +297,7 @@ void hu_precision_free(hu_precision *precision) {
     hu_free(precision->rules);
     for (uint32_t t = 0; t < precision->tensor_count; t++) {
         hu_free(precision->tensors[t].name);
+        hu_free(precision->tensors[t].origin);
         for (int p = 0; p < HU_PARTS; p++) hu_free(precision->tensors[t].part[p].list);
     }
     hu_free(precision->listed);

@@ -42,6 +42,7 @@ typedef struct hu_part_formats {
 /* One tensor of a resolved plan (precision/resolved.h). */
 typedef struct hu_precision_tensor {
     char *name;
+    char *origin; /* where it was read: "plan.yaml:12:3", "argument 4" */
     hu_part_formats part[HU_PARTS];
 } hu_precision_tensor;
 

@@ -64,20 +64,23 @@ static hu_status read_parts(const char *text, hu_precision_tensor *tensor) {
 
 static void free_tensor(hu_precision_tensor *tensor) {
     hu_free(tensor->name);
+    hu_free(tensor->origin);
     for (int p = 0; p < HU_PARTS; p++) hu_free(tensor->part[p].list);
 }
 
-hu_status hu_precision_add_tensor(hu_precision *precision, const char *text) {
+hu_status hu_precision_add_tensor(hu_precision *precision, const char *text, const char *origin) {
     hu_status st = HU_OK;
     hu_precision_tensor tensor = {0};
     void *array = precision->tensors;
     const char *colon = strchr(text, ':');
     if (!colon || colon == text)
         return hu_fail(HU_ERR_PARSE,
-                       "tensor '%.60s': expected 'NAME: value F; grad F', or use F or sum F", text);
+                       "%s: tensor '%.60s': expected 'NAME: value F; grad F', or use F or sum F",
+                       origin, text);
     HU_TRY(hu_strndup(text, (size_t)(colon - text), &tensor.name));
     st = read_parts(colon + 1, &tensor);
-    if (st != HU_OK) HU_TRY(hu_fail_within(st, "tensor '%.60s': ", tensor.name));
+    if (st != HU_OK) HU_TRY(hu_fail_within(st, "%s: tensor '%.60s': ", origin, tensor.name));
+    HU_TRY(hu_strdup(origin, &tensor.origin));
     HU_TRY(hu_realloc(&array, (precision->tensor_count + 1) * sizeof *precision->tensors));
     precision->tensors = array;
     precision->tensors[precision->tensor_count++] = tensor;
@@ -103,7 +106,8 @@ static bool may_round(const hu_graph *graph, hu_value_id v) {
 }
 
 /* The first few in words, each with the nearest names; all are counted. */
-static hu_status add_misfit(const hu_graph *graph, const char *name, misfits *list) {
+static hu_status add_misfit(const hu_graph *graph, const hu_precision_tensor *tensor,
+                            misfits *list) {
     char nearest[256];
     void *block;
     size_t count = 0, used = strlen(list->text);
@@ -113,10 +117,10 @@ static hu_status add_misfit(const hu_graph *graph, const char *name, misfits *li
     const char **names = block;
     for (hu_value_id v = 0; v < graph->value_count; v++)
         if (may_round(graph, v)) names[count++] = graph->value[v].name;
-    hu_nearest(name, names, count, nearest, sizeof nearest);
+    hu_nearest(tensor->name, names, count, nearest, sizeof nearest);
     hu_free(block);
-    snprintf(list->text + used, sizeof list->text - used, "%s'%.60s' (nearest: %s)",
-             used ? ", " : "", name, nearest);
+    snprintf(list->text + used, sizeof list->text - used, "%s%s: '%.60s' (nearest: %s)",
+             used ? ", " : "", tensor->origin, tensor->name, nearest);
     return HU_OK;
 }
 
@@ -135,9 +139,9 @@ static hu_status apply_part(const hu_precision_tensor *tensor, const hu_graph *g
     uint32_t uses = hu_part_is_per_use(part) ? graph->value[v].use_count : 1;
     if (formats->count > 1 && formats->count != uses)
         return hu_fail(HU_ERR_ARGUMENT,
-                       "tensor '%s', %s: found %u formats, expected one or one for each of its %u "
-                       "uses",
-                       tensor->name, hu_part_names[part], formats->count, uses);
+                       "%s: tensor '%s', %s: found %u formats, expected one or one for each of its "
+                       "%u uses",
+                       tensor->origin, tensor->name, hu_part_names[part], formats->count, uses);
     for (uint32_t k = 0; formats->count > 0 && k < uses; k++)
         hu_part_edge(graph, edges, v, part, k)->quantizer =
             formats->list[formats->count > 1 ? k : 0];
@@ -162,13 +166,16 @@ hu_status hu_resolved_apply(const hu_precision *precision, const hu_graph *graph
         if (may_round(graph, v))
             HU_TRY(apply_tensor(tensor, graph, v, edges));
         else
-            HU_TRY(add_misfit(graph, tensor->name, &list));
+            HU_TRY(add_misfit(graph, tensor, &list));
     }
     if (precision->low_bits > 0) edges->low_bits = precision->low_bits;
     if (list.count == 0) return HU_OK;
-    return hu_fail(
-        HU_ERR_UNKNOWN, "the plan is of another model: found %u of its %u tensors nowhere: %s%s",
-        list.count, precision->tensor_count, list.text, list.count > SHOWN ? ", ..." : "");
+    /* One wrong name is a slip; where most are, the file is. */
+    bool is_foreign = 2 * list.count > precision->tensor_count;
+    return hu_fail(HU_ERR_UNKNOWN, "%s: found %u of its %u tensors nowhere: %s%s",
+                   is_foreign ? "the plan is of another model" : "the plan does not fit the model",
+                   list.count, precision->tensor_count, list.text,
+                   list.count > SHOWN ? ", ..." : "");
 done:
     return st;
 }

@@ -24,12 +24,14 @@ hu_edge *hu_part_edge(const hu_graph *graph, const hu_edge_table *edges, hu_valu
                       hu_tensor_part part, uint32_t k);
 
 /* Adds "NAME: value F; use F; grad F; sum F", each part once at most, but for use and grad: once,
- * or once for each use. F is FORMAT [MODE] as hu_quantizer_parse takes it. On failure the tensors
- * stay as they were; HU_ERR_PARSE, and the errors of hu_quantizer_parse, name the tensor. */
-hu_status hu_precision_add_tensor(hu_precision *precision, const char *text);
+ * or once for each use. F is FORMAT [MODE] as hu_quantizer_parse takes it. origin (copied) is where
+ * the text was read, and stands in errors. On failure the tensors stay as they were; HU_ERR_PARSE,
+ * and the errors of hu_quantizer_parse, name the tensor. */
+hu_status hu_precision_add_tensor(hu_precision *precision, const char *text, const char *origin);
 
 /* Writes the tensors into a table in which nothing is rounded. HU_ERR_UNKNOWN lists the first names
- * that the graph does not have, each with the nearest ones, and says how many there are. */
+ * that the graph does not have, each with its origin and the nearest ones, and says how many there
+ * are. */
 hu_status hu_resolved_apply(const hu_precision *precision, const hu_graph *graph,
                             hu_edge_table *edges);
 

@@ -100,8 +100,8 @@ static hu_status read_tensors(const hu_config *config, hu_precision *precision) 
                        "precision=resolved",
                        hu_keys_count(list), precision->name);
     for (size_t i = 0; i < hu_keys_count(list); i++) {
-        st = hu_precision_add_tensor(precision, hu_keys_value(hu_keys_at(list, i)));
-        if (st != HU_OK) return hu_fail_within(st, "%s: ", hu_keys_origin(hu_keys_at(list, i)));
+        const hu_keys *item = hu_keys_at(list, i);
+        HU_TRY(hu_precision_add_tensor(precision, hu_keys_value(item), hu_keys_origin(item)));
     }
     HU_TRY(hu_config_i64(config, "precision.low_bits", &low_bits));
     precision->low_bits = (uint32_t)low_bits;

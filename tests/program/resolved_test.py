@@ -105,12 +105,19 @@ def override(checks, cwd):
                 (0, ["p.yaml", "fp32"]), f"compare: {err}")
 
 
+def line_of(text, line):
+    return text.splitlines().index(line) + 1
+
+
 def bad(checks, cwd):
     program.call("plan", *KEYS, *CNN, "precision=hfp8", "out=p.yaml", cwd=cwd)
     good = read(cwd, "p.yaml")
     layers = "".join(f"  layer9.{i}.conv1.out:\n    value: e4m3\n" for i in range(9))
     wrong = {
-        "another model": (good.replace("conv1", "konv1"), 2, "'konv1.out' (nearest: 'conv1.out'"),
+        "one name": (good.replace("conv1.out:", "conv1.uot:"), 2,
+                     f"bad.yaml:{line_of(good, '  conv1.out:')}:3: 'conv1.uot' (nearest: 'conv1.out'"),
+        "another model": (good.replace("conv", "konv").replace("bn", "norm").replace("relu", "r"), 2,
+                          "the plan is of another model"),
         "many names": (good.replace("tensors:\n", "tensors:\n" + layers), 2, "found 9 of its 36 tensors"),
         "a label": (good.replace("tensors:\n", "tensors:\n  label:\n    value: e4m3\n"), 2, "'label'"),
         "a statistic": (good.replace("tensors:\n", "tensors:\n  bn1.running_mean:\n    value: e4m3\n"), 2,

@@ -47,7 +47,8 @@ static void read_keys(const hu_keys *keys, hu_precision *precision) {
     assert_int_equal(
         hu_precision_parse(hu_keys_value(hu_keys_find(keys, "precision.name")), precision), HU_OK);
     for (size_t i = 0; i < hu_keys_count(tensors); i++)
-        if (hu_precision_add_tensor(precision, hu_keys_value(hu_keys_at(tensors, i))) != HU_OK)
+        if (hu_precision_add_tensor(precision, hu_keys_value(hu_keys_at(tensors, i)), "test") !=
+            HU_OK)
             fail_msg("%s", hu_last_error());
     if (semantics) assert_int_equal(hu_semantics_parse(hu_keys_value(semantics), &chosen), HU_OK);
     for (size_t i = 0; rules && i < hu_keys_count(rules); i++)
@@ -202,11 +203,12 @@ static void test_refused(void **state) {
     hu_precision precision;
     assert_int_equal(hu_precision_parse("resolved", &precision), HU_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        if (hu_precision_add_tensor(&precision, wrong[i]) == HU_OK) fail_msg("'%s'", wrong[i]);
+        if (hu_precision_add_tensor(&precision, wrong[i], "test") == HU_OK)
+            fail_msg("'%s'", wrong[i]);
         assert_int_equal(precision.tensor_count, 0);
     }
-    assert_int_equal(hu_precision_add_tensor(&precision, "a: value e4m3; grad e5m2; grad fp32"),
-                     HU_OK);
+    assert_int_equal(
+        hu_precision_add_tensor(&precision, "a: value e4m3; grad e5m2; grad fp32", "test"), HU_OK);
     assert_int_equal(precision.tensors[0].part[HU_PART_GRAD].count, 2);
     hu_precision_free(&precision);
 }
