@@ -27,6 +27,7 @@ static size_t x_count;
 static uint32_t code_of(const hu_format *format, float number) {
     uint32_t code, sign = hu_f32_bits(number) >> 31;
     if (hu_format_encode(format, number, &code) == HU_OK) return code;
+    if (isnan(number) && hu_format_encode(format, (float)INFINITY, &code) == HU_OK) return code;
     return isnan(number) ? 0 : hu_format_code_max(format) | sign << (hu_format_bits(format) - 1);
 }
 

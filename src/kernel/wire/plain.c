@@ -44,6 +44,13 @@ static void quantise_narrow(const hu_rounder *rounder, const hu_packer *packer, 
     }
 }
 
+hu_status hu_wire_packer_init(hu_packer *packer, const hu_format *format, int code_bits) {
+    hu_status st = hu_packer_init(packer, format, code_bits);
+    if (st == HU_OK && packer->is_nan_lost && !packer->is_infinity_lost)
+        packer->nan_code = packer->infinity_code;
+    return st;
+}
+
 void hu_wire_quantise_plain(const hu_wire *w, size_t n, const float *x, int32_t k, void *codes,
                             const hu_random_key *key, uint64_t first_index,
                             hu_round_counts *counts) {
@@ -57,7 +64,7 @@ void hu_wire_quantise_plain(const hu_wire *w, size_t n, const float *x, int32_t 
     }
     /* Neither can fail: the format is valid, and stays so under a clamped scale. */
     (void)hu_rounder_init(&rounder, &scaled, w->rounding);
-    (void)hu_packer_init(&packer, &scaled, w->packer.code_bits);
+    (void)hu_wire_packer_init(&packer, &scaled, w->packer.code_bits);
     if (w->code_bytes == sizeof(float))
         quantise_wide(w, &rounder, n, x, k, codes, key, first_index, counts);
     else
@@ -68,7 +75,7 @@ void hu_wire_decode_plain(const hu_wire *w, size_t n, const void *codes, int32_t
     hu_format scaled = hu_format_scaled(&w->format, k);
     hu_packer packer;
     if (w->code_bytes < sizeof(float)) {
-        (void)hu_packer_init(&packer, &scaled, w->packer.code_bits);
+        (void)hu_wire_packer_init(&packer, &scaled, w->packer.code_bits);
         hu_packer_unpack(&packer, n, codes, y);
     } else if (k) {
         scale_by_power(n, codes, k, y);

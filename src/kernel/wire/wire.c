@@ -22,7 +22,7 @@ hu_status hu_wire_init(hu_wire *wire, const hu_format *format, hu_rounding round
     wire->bits = hu_format_bits(format);
     wire->code_bytes = wire->bits <= 8 ? 1 : wire->bits <= 16 ? 2 : 4;
     int code_bits = wire->code_bytes < sizeof(float) ? 8 * (int)wire->code_bytes : 0;
-    HU_TRY(hu_packer_init(&wire->packer, format, code_bits));
+    HU_TRY(hu_wire_packer_init(&wire->packer, format, code_bits));
 done:
     if (st != HU_OK) memset(wire, 0, sizeof *wire);
     return st;

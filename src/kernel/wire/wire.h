@@ -11,8 +11,9 @@
  * Codes are those of the format itself; a scale 2^k belongs to the array and is named where float32
  * becomes codes and back, so that a sum of codes of one scale has that scale.
  *
- * Numbers without a code (kernel/pack): infinities are stored as the largest finite number, NaNs as
- * 0; hu_round_counts tells of the NaNs (nan). Codes of 4 bytes keep both.
+ * Numbers without a code: infinities are stored as the largest finite number; NaNs as infinity
+ * where the format has that (m = 0: what is not finite must not become a number), else as 0.
+ * hu_round_counts tells of the NaNs (nan). Codes of 4 bytes keep both.
  *
  * Thread-safe: a prepared hu_wire is read only and owns nothing. Results do not depend on the
  * instruction set or on how an array is split into calls.
