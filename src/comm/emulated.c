@@ -1,0 +1,189 @@
+#include "comm/emulated.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+struct hu_comm_emulated {
+    const hu_comm_plan *plan;
+    int threads;
+    hu_comm_worker **worker; /* [workers] */
+    int32_t *at;             /* [workers] next action of each */
+    uint8_t **message;       /* [workers] what each sends in a step */
+    size_t *bytes;           /* [workers] of it */
+    int8_t *exponent;        /* [workers + 1][layers]: own ones, and the largest */
+    hu_status *status;       /* [workers] */
+};
+
+/* Size of the largest message of a worker. */
+static size_t largest_message(const hu_comm_plan *plan, const hu_comm_list *list) {
+    size_t most = 0;
+    for (int32_t b = 0; b < plan->buckets; b++)
+        for (int32_t a = 0; a < list->count; a++) {
+            const hu_comm_action *action = &list->action[a];
+            if (action->act != HU_COMM_SEND) continue;
+            size_t bytes = hu_comm_message_bytes(plan, b, action->first, action->count);
+            if (bytes > most) most = bytes;
+        }
+    return most;
+}
+
+/* Steps of a dissemination: after step s, a worker has heard of 2^(s + 1). */
+static int64_t dissemination_steps(int32_t workers) {
+    int64_t steps = 0;
+    for (int64_t reached = 1; reached < workers; reached *= 2) steps++;
+    return steps;
+}
+
+hu_status hu_comm_traffic_of(const hu_comm_plan *plan, hu_comm_traffic *traffic) {
+    int32_t workers = plan->options.workers;
+    int64_t agreement = plan->agrees ? dissemination_steps(workers) : 0;
+    *traffic = (hu_comm_traffic){.agreement_steps = agreement * plan->buckets};
+    for (int32_t rank = 0; rank < workers; rank++) {
+        hu_comm_list list;
+        uint64_t bytes = (uint64_t)agreement * (uint64_t)plan->layers;
+        hu_status st = hu_comm_list_make(plan->options.schedule, &plan->shape, rank, &list);
+        if (st != HU_OK) return st;
+        for (int32_t b = 0; b < plan->buckets; b++)
+            for (int32_t a = 0; a < list.count; a++)
+                if (list.action[a].act == HU_COMM_SEND)
+                    bytes +=
+                        hu_comm_message_bytes(plan, b, list.action[a].first, list.action[a].count);
+        traffic->steps = (int64_t)list.steps * plan->buckets;
+        traffic->bytes += bytes;
+        if (bytes > traffic->bytes_per_worker) traffic->bytes_per_worker = bytes;
+        hu_comm_list_free(&list);
+    }
+    return HU_OK;
+}
+
+hu_status hu_comm_emulated_create(const hu_comm_plan *plan, float *const *gradient, int threads,
+                                  hu_comm_emulated **result) {
+    hu_status st = HU_OK;
+    size_t workers = (size_t)plan->options.workers;
+    hu_comm_emulated *emulated = NULL;
+    *result = NULL;
+    HU_TRY(HU_NEW(&emulated));
+    emulated->plan = plan;
+    emulated->threads = threads;
+    HU_TRY(HU_NEW_ARRAY(&emulated->worker, workers));
+    HU_TRY(HU_NEW_ARRAY(&emulated->at, workers));
+    HU_TRY(HU_NEW_ARRAY(&emulated->message, workers));
+    HU_TRY(HU_NEW_ARRAY(&emulated->bytes, workers));
+    HU_TRY(HU_NEW_ARRAY(&emulated->status, workers));
+    HU_TRY(HU_NEW_ARRAY(&emulated->exponent, (workers + 1) * (size_t)plan->layers));
+    for (size_t w = 0; w < workers; w++) {
+        HU_TRY(hu_comm_worker_create(plan, (int32_t)w, gradient[w], &emulated->worker[w]));
+        size_t most = largest_message(plan, hu_comm_worker_list(emulated->worker[w]));
+        HU_TRY(HU_NEW_ARRAY(&emulated->message[w], most));
+    }
+    *result = emulated;
+    emulated = NULL;
+done:
+    hu_comm_emulated_free(emulated);
+    return st;
+}
+
+void hu_comm_emulated_free(hu_comm_emulated *emulated) {
+    if (!emulated) return;
+    for (int32_t w = 0; w < emulated->plan->options.workers; w++) {
+        if (emulated->worker) hu_comm_worker_free(emulated->worker[w]);
+        if (emulated->message) hu_free(emulated->message[w]);
+    }
+    hu_free(emulated->worker);
+    hu_free(emulated->at);
+    hu_free(emulated->message);
+    hu_free(emulated->bytes);
+    hu_free(emulated->exponent);
+    hu_free(emulated->status);
+    hu_free(emulated);
+}
+
+hu_comm_worker *hu_comm_emulated_worker(const hu_comm_emulated *emulated, int32_t rank) {
+    return emulated->worker[rank];
+}
+
+/* The worker's next action if it belongs to the step, else NULL. */
+static const hu_comm_action *next_action(const hu_comm_emulated *emulated, int32_t w,
+                                         int32_t step) {
+    const hu_comm_list *list = hu_comm_worker_list(emulated->worker[w]);
+    int32_t at = emulated->at[w];
+    return at < list->count && list->action[at].step <= step ? &list->action[at] : NULL;
+}
+
+/* Writes what the worker sends in the step: lists have that first. */
+static void send(hu_comm_emulated *emulated, int32_t bucket, int32_t w, int32_t step) {
+    const hu_comm_action *action = next_action(emulated, w, step);
+    if (!action || action->act != HU_COMM_SEND) return;
+    hu_comm_worker_write(emulated->worker[w], bucket, action, emulated->message[w]);
+    emulated->bytes[w] =
+        hu_comm_message_bytes(emulated->plan, bucket, action->first, action->count);
+    emulated->at[w]++;
+}
+
+/* What is left of the step: messages of others, and sums. */
+static void receive(hu_comm_emulated *emulated, int32_t bucket, int32_t w, int32_t step) {
+    const hu_comm_action *action;
+    while ((action = next_action(emulated, w, step)) && emulated->status[w] == HU_OK) {
+        emulated->at[w]++;
+        if (action->act == HU_COMM_COMBINE)
+            hu_comm_worker_combine(emulated->worker[w], bucket, action);
+        else
+            emulated->status[w] =
+                hu_comm_worker_read(emulated->worker[w], bucket, action,
+                                    emulated->message[action->peer], emulated->bytes[action->peer]);
+    }
+}
+
+/* The largest exponents of all workers, behind their own. */
+static int8_t *agree(hu_comm_emulated *emulated, int32_t bucket) {
+    const hu_comm_plan *plan = emulated->plan;
+    int32_t workers = plan->options.workers, layers = plan->bucket[bucket].count;
+    int8_t *largest = emulated->exponent + (size_t)workers * (size_t)plan->layers;
+    memset(largest, HU_COMM_NOTHING, (size_t)layers);
+#pragma omp parallel for num_threads(emulated->threads) schedule(static)
+    for (int32_t w = 0; w < workers; w++)
+        hu_comm_worker_exponents(emulated->worker[w], bucket,
+                                 emulated->exponent + (size_t)w * (size_t)plan->layers);
+    for (int32_t w = 0; w < workers; w++)
+        for (int32_t l = 0; l < layers; l++) {
+            int8_t own = emulated->exponent[(size_t)w * (size_t)plan->layers + (size_t)l];
+            if (own > largest[l]) largest[l] = own;
+        }
+    return plan->agrees ? largest : NULL;
+}
+
+static hu_status run_bucket(hu_comm_emulated *emulated, int32_t bucket) {
+    const hu_comm_plan *plan = emulated->plan;
+    int32_t workers = plan->options.workers;
+    int32_t steps = hu_comm_worker_list(emulated->worker[0])->steps;
+    const int8_t *exponent = agree(emulated, bucket);
+    memset(emulated->at, 0, (size_t)workers * sizeof *emulated->at);
+#pragma omp parallel for num_threads(emulated->threads) schedule(static)
+    for (int32_t w = 0; w < workers; w++)
+        hu_comm_worker_round(emulated->worker[w], bucket, exponent);
+    /* Groups of one have no step, but a sum to make: before the first step. */
+    for (int32_t s = -1; s < steps; s++) {
+#pragma omp parallel for num_threads(emulated->threads) schedule(static)
+        for (int32_t w = 0; w < workers; w++) send(emulated, bucket, w, s);
+#pragma omp parallel for num_threads(emulated->threads) schedule(static)
+        for (int32_t w = 0; w < workers; w++) receive(emulated, bucket, w, s);
+    }
+#pragma omp parallel for num_threads(emulated->threads) schedule(static)
+    for (int32_t w = 0; w < workers; w++) hu_comm_worker_finish(emulated->worker[w], bucket);
+    for (int32_t w = 0; w < workers; w++)
+        if (emulated->status[w] != HU_OK) return emulated->status[w];
+    return HU_OK;
+}
+
+hu_status hu_comm_emulated_run(hu_comm_emulated *emulated, uint64_t step) {
+    hu_status st = HU_OK;
+    for (int32_t w = 0; w < emulated->plan->options.workers; w++) {
+        hu_comm_worker_begin(emulated->worker[w], step);
+        emulated->status[w] = HU_OK;
+    }
+    for (int32_t b = 0; b < emulated->plan->buckets && st == HU_OK; b++)
+        st = run_bucket(emulated, b);
+    return st;
+}

@@ -1,0 +1,91 @@
+#include "comm/scaling.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/nearest.h"
+
+#define ADDRESS(identifier) &hu_comm_scaling_##identifier,
+static const hu_comm_scaling *const scalings[] = {HU_COMM_SCALING_LIST(ADDRESS)};
+#undef ADDRESS
+enum { SCALINGS = sizeof scalings / sizeof *scalings, CONSTANT_MOST = 126 };
+
+const hu_comm_scaling *hu_comm_scaling_at(size_t i) {
+    return i < SCALINGS ? scalings[i] : NULL;
+}
+
+static hu_status unknown(const char *text) {
+    const char *names[SCALINGS];
+    char nearest[256];
+    for (size_t i = 0; i < SCALINGS; i++) names[i] = scalings[i]->name;
+    hu_nearest(text, names, SCALINGS, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "scaling '%s': expected one of %s", text, nearest);
+}
+
+/* What stands behind the colon of "constant:10". */
+static hu_status parse_constant(const char *text, const char *number, int32_t *constant) {
+    char *end;
+    long value = strtol(number, &end, 10);
+    if (end == number || *end != '\0' || labs(value) > CONSTANT_MOST)
+        return hu_fail(HU_ERR_PARSE,
+                       "scaling '%s': found '%s', expected the K of a factor 2^K, -126..126", text,
+                       number);
+    *constant = (int32_t)value;
+    return HU_OK;
+}
+
+hu_status hu_comm_scaling_parse(const char *text, const hu_comm_scaling **scaling,
+                                int32_t *constant) {
+    const char *colon = strchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    *scaling = NULL;
+    *constant = 0;
+    for (size_t i = 0; i < SCALINGS; i++)
+        if (strlen(scalings[i]->name) == length && !memcmp(scalings[i]->name, text, length))
+            *scaling = scalings[i];
+    if (!*scaling) return unknown(text);
+    if (colon && (*scaling)->takes_constant) return parse_constant(text, colon + 1, constant);
+    if (!colon && !(*scaling)->takes_constant) return HU_OK;
+    return hu_fail(HU_ERR_PARSE, "scaling '%s': expected %s%s", text, (*scaling)->name,
+                   (*scaling)->takes_constant ? ":K, a factor of 2^K" : " alone");
+}
+
+void hu_comm_scaling_print(const hu_comm_scaling *scaling, int32_t constant, char *text,
+                           size_t capacity) {
+    if (scaling->takes_constant)
+        snprintf(text, capacity, "%s:%d", scaling->name, constant);
+    else
+        snprintf(text, capacity, "%s", scaling->name);
+}
+
+/* frexp gives a fraction in [1/2, 1): a power of two is its own ceiling. A logarithm in floating
+ * point would be one too small near powers of two. */
+int32_t hu_comm_ceil_log2(double x) {
+    int exponent;
+    double fraction = frexp(x, &exponent);
+    return fraction == 0.5 ? exponent - 1 : exponent;
+}
+
+int32_t hu_comm_paper_exponent(const hu_format *format, int32_t workers, double top) {
+    (void)format;
+    return hu_comm_ceil_log2(top * (double)workers);
+}
+
+int32_t hu_comm_exponent(const hu_comm_scaling *scaling, const hu_format *format, int32_t workers,
+                         uint32_t top_bits, bool has_nonfinite) {
+    if (has_nonfinite) return HU_COMM_NONFINITE;
+    if (top_bits == 0 || !scaling->exponent) return HU_COMM_NOTHING;
+    int32_t exponent = scaling->exponent(format, workers, (double)hu_f32_of_bits(top_bits));
+    /* A tiny one becomes larger, which only costs range; a huge one overflows, rightly. */
+    if (exponent < HU_COMM_EXPONENT_LEAST) return HU_COMM_EXPONENT_LEAST;
+    return exponent > HU_COMM_EXPONENT_MOST ? HU_COMM_EXPONENT_MOST : exponent;
+}
+
+int32_t hu_comm_scale_of(const hu_format *format, int32_t exponent) {
+    if (exponent == HU_COMM_NOTHING || exponent == HU_COMM_NONFINITE) return 0;
+    return exponent - hu_format_limits_of(format).emax;
+}

@@ -1,0 +1,75 @@
+/* comm/worker_inner.h - a worker's own structure: for the files worker*.c only. */
+#ifndef HU_COMM_WORKER_INNER_H
+#define HU_COMM_WORKER_INNER_H
+#include "comm/worker.h"
+
+struct hu_comm_worker {
+    const hu_comm_plan *plan;
+    int32_t rank;
+    uint64_t step;
+    hu_comm_list list;
+    float *gradient;             /* [elements], borrowed */
+    uint8_t *codes;              /* of the layers, at code_at */
+    size_t *code_at;             /* [layers] bytes */
+    uint8_t *slots;              /* of the layers, at slot_at: [slots][numbers of the range] */
+    size_t *slot_at;             /* [layers] bytes */
+    int8_t *exponent;            /* [layers] agreed upon */
+    int8_t *scale;               /* [layers][pieces] k of own pieces, where they have their own */
+    int8_t *slot_scale;          /* [layers][slot_pieces] k of those in slots */
+    int32_t slot_pieces;         /* most pieces that wait in slots */
+    float *loss[HU_COMM_LOSSES]; /* [elements] each, NULL without error feedback */
+    hu_comm_counts *counts;      /* [layers] */
+};
+
+/* Numbers that are worked on at once: 16 KiB of float32. */
+enum { HU_COMM_BLOCK = 4096 };
+
+/* Where the codes of elements from `first` of a layer lie. */
+static inline void *hu_comm_codes(const hu_comm_worker *worker, int32_t layer, int64_t first) {
+    size_t bytes = hu_wire_code_bytes(hu_comm_wire(worker->plan, layer));
+    return worker->codes + worker->code_at[layer] + (size_t)first * bytes;
+}
+
+/* Where the codes of a slot lie; count: numbers of the range. */
+static inline void *hu_comm_slot(const hu_comm_worker *worker, int32_t layer, int32_t slot,
+                                 int64_t count) {
+    size_t bytes = hu_wire_code_bytes(hu_comm_wire(worker->plan, layer));
+    return worker->slots + worker->slot_at[layer] + (size_t)(slot * count) * bytes;
+}
+
+/* k of the pieces of a range: own ones, or [slot][count of pieces]. */
+static inline int8_t *hu_comm_scales(const hu_comm_worker *worker, int32_t layer, int32_t piece) {
+    return worker->scale + (size_t)layer * (size_t)worker->plan->pieces + piece;
+}
+static inline int8_t *hu_comm_slot_scales(const hu_comm_worker *worker, int32_t layer, int32_t slot,
+                                          int32_t pieces) {
+    return worker->slot_scale + (size_t)layer * (size_t)worker->slot_pieces + slot * pieces;
+}
+
+/* The k of a layer without scales of its pieces. */
+int32_t hu_comm_layer_scale(const hu_comm_worker *worker, int32_t layer);
+
+/* Names the random numbers of one rounding of a layer at this worker; place: 0 for gradients, else
+ * 1 + the number of the action. */
+hu_random_key hu_comm_key(const hu_comm_worker *worker, int32_t layer, int32_t place);
+
+/* The sequence of rounding number i of those that share a place. */
+static inline hu_random_key hu_comm_nth_key(hu_random_key key, int32_t i) {
+    key.stream += (uint64_t)(uint32_t)i * 0xD6E8FEB86659FD93u; /* odd: a different one for each */
+    return key;
+}
+
+/* Rounds x, elements first .. of a layer, into own codes of scale k. loss: NULL, or where what the
+ * rounding lost is put (of finite numbers). */
+void hu_comm_round_range(hu_comm_worker *worker, int32_t layer, hu_comm_range range, float *x,
+                         int32_t k, const hu_random_key *key, hu_round_counts *counts, float *loss);
+
+/* The same for a range of pieces whose scales are chosen from their numbers. */
+void hu_comm_round_pieces(hu_comm_worker *worker, int32_t layer, int32_t first, int32_t count,
+                          const hu_random_key *key, hu_round_counts *counts, float *loss);
+
+/* Adds what a range of a message has to own codes. */
+void hu_comm_add_range(hu_comm_worker *worker, int32_t layer, hu_comm_range range,
+                       const uint8_t *bits, const hu_random_key *key);
+
+#endif
