@@ -5,7 +5,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/message.h"
-#include "comm/worker_inner.h"
+#include "comm/worker.h"
+#include "comm/worker_state.h"
 
 enum { ALIGNMENT = 64 };
 

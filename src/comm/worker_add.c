@@ -2,7 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "comm/worker_inner.h"
+#include "comm/worker.h"
+#include "comm/worker_state.h"
 
 /* A piece whose scale says that something was not finite, in a format that cannot say so. */
 static bool is_poisoned(const hu_comm_plan *plan, int32_t k) {

@@ -1,7 +1,8 @@
 /* From float32 to codes: scales, roundings and what they lose. */
 #include <math.h>
 
-#include "comm/worker_inner.h"
+#include "comm/worker.h"
+#include "comm/worker_state.h"
 #include "kernel/block/scale.h"
 
 int32_t hu_comm_layer_scale(const hu_comm_worker *worker, int32_t layer) {

@@ -1,9 +1,10 @@
-/* comm/worker_inner.h - a worker's own structure: for the files worker*.c only. */
-#ifndef HU_COMM_WORKER_INNER_H
-#define HU_COMM_WORKER_INNER_H
-#include "comm/worker.h"
+/* comm/worker_state.h - a worker's own structure: for the files worker*.c only. */
+#ifndef HU_COMM_WORKER_STATE_H
+#define HU_COMM_WORKER_STATE_H
+#include "comm/counts.h"
+#include "comm/plan.h"
 
-struct hu_comm_worker {
+typedef struct hu_comm_worker {
     const hu_comm_plan *plan;
     int32_t rank;
     uint64_t step;
@@ -19,7 +20,7 @@ struct hu_comm_worker {
     int32_t slot_pieces;         /* most pieces that wait in slots */
     float *loss[HU_COMM_LOSSES]; /* [elements] each, NULL without error feedback */
     hu_comm_counts *counts;      /* [layers] */
-};
+} hu_comm_worker;
 
 /* Numbers that are worked on at once: 16 KiB of float32. */
 enum { HU_COMM_BLOCK = 4096 };
