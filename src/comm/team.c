@@ -1,0 +1,25 @@
+#include "comm/team.h"
+
+void hu_team_free(hu_team *team) {
+    if (team) team->kind->free(team);
+}
+
+hu_status hu_team_reduce(hu_team *team, uint64_t step) {
+    return team->kind->reduce(team, step);
+}
+
+hu_status hu_team_gather(hu_team *team, size_t bytes, void *all) {
+    return team->kind->gather(team, bytes, all);
+}
+
+void hu_team_ready(hu_team *team, int32_t layer) {
+    if (team->kind->ready) team->kind->ready(team, layer);
+}
+
+const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker) {
+    return team->kind->counts(team, worker);
+}
+
+float *hu_team_loss(const hu_team *team, int32_t worker, int32_t i) {
+    return team->kind->loss(team, worker, i);
+}

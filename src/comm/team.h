@@ -1,0 +1,61 @@
+/* comm/team.h - the workers of a training as one of its processes sees them: those that it runs
+ * itself, and how they meet the others. A kind of team is one file team_<name>.c.
+ *
+ *   emulated   all workers in this process
+ *   process    one worker here, the others in processes that a transport reaches
+ *
+ * The result of a reduction is the same bits for all kinds.
+ */
+#ifndef HU_COMM_TEAM_H
+#define HU_COMM_TEAM_H
+#include "comm/counts.h"
+#include "comm/plan.h"
+
+typedef struct hu_team hu_team;
+
+/* What a kind of team does. */
+typedef struct hu_team_kind {
+    const char *name;
+    void (*free)(hu_team *team);
+    hu_status (*reduce)(hu_team *team, uint64_t step);
+    hu_status (*gather)(hu_team *team, size_t bytes, void *all);
+    void (*ready)(hu_team *team, int32_t layer);
+    const hu_comm_counts *(*counts)(const hu_team *team, int32_t worker);
+    float *(*loss)(const hu_team *team, int32_t worker, int32_t i);
+} hu_team_kind;
+
+/* Workers first .. first + here - 1 of the plan's are in this process. */
+struct hu_team {
+    const hu_team_kind *kind;
+    const hu_comm_plan *plan; /* Borrowed */
+    float *const *gradient;   /* [here] arrays of plan->elements. Borrowed */
+    int32_t first, here;
+};
+
+/* All workers in this process; gradient [workers]. HU_ERR_MEMORY. */
+hu_status hu_team_emulated(const hu_comm_plan *plan, float *const *gradient, int threads,
+                           hu_team **team);
+
+/* NULL is allowed. */
+void hu_team_free(hu_team *team);
+
+/* The gradients of the workers here become the sum over all workers of the plan. All processes
+ * must call it for the same step. HU_ERR_CORRUPT: a message is not the expected one;
+ * HU_ERR_PEER: a worker did not answer in time, or is gone. */
+hu_status hu_team_reduce(hu_team *team, uint64_t step);
+
+/* all[workers][bytes]: rows of the workers here are given, those of the others are filled in. All
+ * processes must call it with equal bytes. Errors as hu_team_reduce. */
+hu_status hu_team_gather(hu_team *team, size_t bytes, void *all);
+
+/* The gradient of a layer is final in the worker here: its bucket may travel while others are still
+ * made. Only hints: hu_team_reduce sends what was not announced. */
+void hu_team_ready(hu_team *team, int32_t layer);
+
+/* Counts of the latest reduction, [layers], of a worker here. Borrowed: until the next one. */
+const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker);
+
+/* As hu_comm_worker_loss, of a worker here. */
+float *hu_team_loss(const hu_team *team, int32_t worker, int32_t i);
+
+#endif
