@@ -60,6 +60,11 @@ hu_status hu_path_join(const char *directory, const char *name, char **path) {
     return HU_OK;
 }
 
+const char *hu_path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 hu_status hu_directory_create(const char *path) {
     char *copy;
     struct stat info;

@@ -33,6 +33,9 @@ hu_status hu_directory_create(const char *path);
 /* "directory/name" in a new string (no second slash); owner frees with hu_free. */
 hu_status hu_path_join(const char *directory, const char *name, char **path);
 
+/* What stands behind the last slash. Borrowed: valid as path is. */
+const char *hu_path_name(const char *path);
+
 /* Puts bytes into the file at path so that a reader, or a crash at any moment, sees the old or the
  * new contents and nothing between: temporary file in the same directory (created exclusively),
  * write, fsync, rename, fsync of the directory. The permissions of an existing file are kept, a new

@@ -10,7 +10,7 @@
 #include "show/chart.h"
 #include "show/html.h"
 
-enum { TIP = 220, MAX_LINES = 24 };
+enum { TIP = 220, MAX_LINES = 24, NAME_BYTES = 96 };
 
 /* A line with the memory that it stands on. */
 typedef struct curve {
@@ -105,21 +105,53 @@ static double top_of(const curve *all, size_t count) {
     return isfinite(first) ? 1.25 * first : first;
 }
 
-/* One chart for a column, a line for each precision. */
-static void draw(hu_page *page, const hu_report *report, const hu_column *column) {
+/* Only numbers of one kind share an axis: of one metric, or of one loss of one task. */
+static bool share_axis(const hu_column *column, const hu_report_run *a, const hu_report_run *b) {
+    if (column->kind == HU_COLUMN_TEST) return a->metric == b->metric;
+    return strcmp(a->loss, b->loss) == 0;
+}
+
+/* Whether all runs of the page share the axis with this one. */
+static bool is_only_axis(const hu_report *report, const hu_column *column,
+                         const hu_report_run *run) {
+    for (size_t i = 0; i < report->count; i++)
+        if (!share_axis(column, run, &report->run[i])) return false;
+    return true;
+}
+
+/* Heading and axis of a chart: "Training loss", and with losses of several kinds which one it is.
+ */
+static void name_chart(const hu_report *report, const hu_column *column, const hu_report_run *run,
+                       char heading[NAME_BYTES], char title[NAME_BYTES]) {
+    char text[HU_METRIC_TEXT_BYTES];
+    if (column->kind == HU_COLUMN_TEST) {
+        snprintf(heading, NAME_BYTES, "%s %s", column->curve, hu_metric_words(run->metric, text));
+        snprintf(title, NAME_BYTES, "test %s", hu_metric_axis(run->metric, text));
+        return;
+    }
+    bool is_only = is_only_axis(report, column, run);
+    snprintf(heading, NAME_BYTES, "%s%s%s", column->curve, is_only ? "" : ": ",
+             is_only ? "" : run->loss);
+    snprintf(title, NAME_BYTES, "%s%s%s", column->name, is_only ? "" : ": ",
+             is_only ? "" : run->loss);
+}
+
+/* One chart for a column and the runs that share its axis with one of them: a line for each
+ * precision. */
+static void draw(hu_page *page, const hu_report *report, const hu_column *column,
+                 const hu_report_run *like) {
     bool is_test = column->kind == HU_COLUMN_TEST;
     curve all[MAX_LINES];
     hu_chart_line line[MAX_LINES];
     hu_legend_item item[MAX_LINES];
     size_t count = 0, points = 0, most = 0;
     hu_status st = HU_OK;
-    char text[HU_METRIC_TEXT_BYTES], heading[sizeof text + 8], title[sizeof text + 8];
-    snprintf(heading, sizeof heading, "Test %s", hu_metric_words(report->metric, text));
-    snprintf(title, sizeof title, "test %s", hu_metric_axis(report->metric, text));
+    char heading[NAME_BYTES], title[NAME_BYTES];
+    name_chart(report, column, like, heading, title);
     for (size_t i = 0; i < report->count && count < MAX_LINES && st == HU_OK; i++) {
         const hu_report_run *run = &report->run[i];
         if (!run->is_first || !run->history || run->history->metrics_count == 0) continue;
-        if (is_test && run->metric != report->metric) continue;
+        if (!share_axis(column, like, run)) continue;
         st = make_curve(run, column, &all[count]);
         if (st == HU_OK && !is_test) st = add_skipped(run, &all[count]);
         line[count] = all[count].line;
@@ -129,16 +161,25 @@ static void draw(hu_page *page, const hu_report *report, const hu_column *column
         count++;
     }
     if (st == HU_OK && most > 1) {
-        hu_html_heading(page, is_test ? heading : column->curve);
+        hu_html_heading(page, heading);
         hu_legend_draw(page, item, count, HU_LEGEND_LINES);
         /* Short curves and test results as they are, long ones as a running mean. */
         double smooth = is_test || points / count < 60 ? 0.0 : 0.8;
         hu_chart_lines(page, line, count, smooth, is_test ? (double)NAN : top_of(all, count),
-                       "step", is_test ? title : column->name);
-        if (is_test) hu_report_left_out(page, report);
+                       "step", title);
     }
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     for (size_t i = 0; i < count; i++) free_curve(&all[i]);
+}
+
+/* A chart for every kind of number, in the order of the first run of each. */
+static void draw_charts(hu_page *page, const hu_report *report, const hu_column *column) {
+    for (size_t i = 0; i < report->count; i++) {
+        bool is_drawn = false;
+        for (size_t k = 0; k < i; k++)
+            is_drawn = is_drawn || share_axis(column, &report->run[k], &report->run[i]);
+        if (!is_drawn) draw(page, report, column, &report->run[i]);
+    }
 }
 
 void hu_report_curves(hu_page *page, const hu_report *report) {
@@ -153,7 +194,7 @@ void hu_report_curves(hu_page *page, const hu_report *report) {
     hu_html_section(page, "curves", "Training",
                     report->count > all ? "The first seed of each precision." : "");
     for (int c = 0; c < HU_COLUMNS; c++)
-        if (hu_columns[c].curve) draw(page, report, &hu_columns[c]);
+        if (hu_columns[c].curve) draw_charts(page, report, &hu_columns[c]);
     if (shown > MAX_LINES) {
         snprintf(text, sizeof text, "The first %d of %zu runs are drawn.", MAX_LINES, shown);
         hu_html_note(page, text);

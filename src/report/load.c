@@ -1,5 +1,4 @@
 /* Run folders -> what the report shows of them. */
-#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
-#include "config/used.h"
 #include "journal/folder.h"
 #include "report/report.h"
 
@@ -40,19 +38,17 @@ static hu_status new_run(hu_report *report, hu_report_run **run) {
     return HU_OK;
 }
 
-static const char *text_of(const hu_keys *config, const char *key, const char *preset) {
-    const hu_keys *node = hu_keys_find(config, key);
-    return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : preset;
-}
-
 /* The resolved configuration: without it the folder is no run. */
 static hu_status read_config(hu_report_run *run) {
     char path[2048];
     snprintf(path, sizeof path, "%.2000s/config.resolved.yaml", run->folder);
     hu_status st = hu_yaml_read(path, &run->config);
     if (st != HU_OK) return st;
-    run->seed = strtoll(text_of(run->config, "run.seed", "1"), NULL, 10);
-    return hu_strdup(text_of(run->config, "precision.name", "?"), &run->precision);
+    /* Older versions knew nothing else. */
+    snprintf(run->loss, sizeof run->loss, "%.20s of %.20s", hu_report_text(run, "task.loss", "nll"),
+             hu_report_text(run, "task.name", "classify"));
+    run->seed = strtoll(hu_report_text(run, "run.seed", "1"), NULL, 10);
+    return hu_strdup(hu_report_text(run, "precision.name", "?"), &run->precision);
 }
 
 /* Files that could not be read leave their sections out and are named on the page. */
@@ -89,11 +85,6 @@ done:
     return st;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The rows in the order of the list that compare or demo left. */
 static hu_status add_listed(hu_report *report, const char *folder, const json_t *rows) {
     char path[2048];
@@ -101,7 +92,7 @@ static hu_status add_listed(hu_report *report, const char *folder, const json_t 
     for (size_t i = 0; i < json_array_size(rows) && st == HU_OK; i++) {
         const char *run = json_string_value(json_object_get(json_array_get(rows, i), "run"));
         if (!run) continue;
-        snprintf(path, sizeof path, "%.1700s/%.300s", folder, base_name(run));
+        snprintf(path, sizeof path, "%.1700s/%.300s", folder, hu_path_name(run));
         if (has_file(path, "config.resolved.yaml")) st = add_run(report, path);
     }
     return st;
@@ -172,69 +163,6 @@ hu_status hu_report_add(hu_report *report, const char *folder) {
                      "of a comparison or of a demo",
                      folder);
     return st;
-}
-
-/* "demote:0.6:increasing+promote" -> "demote:increasing+promote": numbers to vary do not part a
- * family. */
-static void name_family(hu_report_run *run) {
-    const char *colon = strchr(run->precision, ':');
-    bool is_number = colon && (isdigit((unsigned char)colon[1]) || colon[1] == '.' ||
-                               strncmp(colon, ":memory=", 8) == 0);
-    int head = (int)(is_number ? colon - run->precision : 0);
-    const char *tail = is_number ? colon + 1 + strcspn(colon + 1, ":+") : run->precision;
-    snprintf(run->family, sizeof run->family, "%.*s%s", head, run->precision, tail);
-}
-
-/* Runs that differ in nothing but the seed and what does not change a training. */
-static bool same_settings(const hu_report_run *a, const hu_report_run *b) {
-    if (strcmp(a->precision, b->precision) != 0) return false;
-    for (size_t i = 0; i < hu_config_key_count; i++) {
-        const char *key = hu_config_keys[i].name;
-        const hu_keys *x = hu_keys_find(a->config, key), *y = hu_keys_find(b->config, key);
-        if (hu_config_key_is_free(key) || strcmp(key, "run.seed") == 0) continue;
-        if (x && y && !hu_keys_equal(x, y)) return false;
-    }
-    return true;
-}
-
-/* Seeds of one precision and setting share a number; labels are as short as they can be and still
- * tell the runs apart. */
-void hu_report_number(hu_report *report) {
-    report->precisions = report->families = 0;
-    report->metric = report->count ? report->run[0].metric : NULL;
-    for (size_t i = 0; i < report->count; i++) {
-        hu_report_run *run = &report->run[i];
-        name_family(run);
-        run->number = run->family_number = -1;
-        for (size_t k = 0; k < i; k++) {
-            if (report->run[k].seed != run->seed && same_settings(run, &report->run[k]))
-                run->number = report->run[k].number;
-            if (strcmp(run->family, report->run[k].family) == 0)
-                run->family_number = report->run[k].family_number;
-        }
-        run->is_first = run->number < 0;
-        if (run->number < 0) run->number = report->precisions++;
-        if (run->family_number < 0) run->family_number = report->families++;
-    }
-    for (size_t i = 0; i < report->count; i++) {
-        hu_report_run *run = &report->run[i];
-        bool is_same = false, is_seed = false;
-        for (size_t k = 0; k < report->count; k++) {
-            const hu_report_run *other = &report->run[k];
-            if (k == i || strcmp(other->precision, run->precision) != 0) continue;
-            is_seed = is_seed || other->seed != run->seed;
-            is_same = is_same || other->number != run->number;
-        }
-        snprintf(run->label, sizeof run->label, "%.120s", run->precision);
-        size_t used = strlen(run->label);
-        if (is_same)
-            snprintf(run->label + used, sizeof run->label - used, " (%.60s)",
-                     base_name(run->folder));
-        snprintf(run->name, sizeof run->name, "%s", run->label);
-        if (!is_same && is_seed)
-            snprintf(run->label + used, sizeof run->label - used, " seed %lld",
-                     (long long)run->seed);
-    }
 }
 
 void hu_report_free(hu_report *report) {

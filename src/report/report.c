@@ -9,32 +9,11 @@
 #include "base/memory.h"
 #include "show/html.h"
 
-/* A key of the run's configuration, "?" if it is not there. */
-static const char *text_of(const hu_report_run *run, const char *key) {
-    const hu_keys *node = hu_keys_find(run->config, key);
-    return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : "?";
-}
-
-/* What all runs of the page share, read from the first. */
-static void subtitle_of(const hu_report *report, char *text, size_t capacity) {
-    const hu_report_run *run = &report->run[0];
-    double parameters = hu_json_real(run->result, "parameters");
-    bool has_width = strcmp(text_of(run, "model.width"), "1") != 0;
-    int used = snprintf(text, capacity, "%.80s%s%.20s on %.200s", text_of(run, "model.name"),
-                        has_width ? " of width " : "", has_width ? text_of(run, "model.width") : "",
-                        text_of(run, "data.name"));
-    if (parameters > 0.0)
-        used += snprintf(text + used, capacity - (size_t)used, ", %.0f parameters", parameters);
-    snprintf(text + used, capacity - (size_t)used, "; batch %.20s, %.20s steps; %zu run%s",
-             text_of(run, "run.batch"), text_of(run, "run.steps"), report->count,
-             report->count == 1 ? "" : "s");
-}
-
 /* The sections in the order of the page; each leaves itself out where there is nothing to show. */
 static hu_status make_html(const hu_report *report, const char *title, char **html) {
     hu_page page = {0};
-    char subtitle[512];
-    subtitle_of(report, subtitle, sizeof subtitle);
+    char subtitle[1024];
+    hu_report_subtitle(report, subtitle, sizeof subtitle);
     hu_html_begin(&page, title, subtitle);
     hu_report_overview(&page, report);
     hu_report_curves(&page, report);
@@ -65,21 +44,11 @@ void hu_report_left_out(hu_page *page, const hu_report *report) {
     if (count > 0) hu_html_note(page, text);
 }
 
-/* Model and precision, or how many precisions there are. */
-static void title_of(const hu_report *report, char *text, size_t capacity) {
-    const hu_report_run *run = &report->run[0];
-    if (report->count == 1)
-        snprintf(text, capacity, "%.80s in %.120s", text_of(run, "model.name"), run->precision);
-    else
-        snprintf(text, capacity, "%.80s in %d precision%s", text_of(run, "model.name"),
-                 report->precisions, report->precisions == 1 ? "" : "s");
-}
-
 hu_status hu_report_page(hu_report *report, const char *path) {
     hu_status st;
     char title[256], *html = NULL;
     hu_report_number(report);
-    title_of(report, title, sizeof title);
+    hu_report_title(report, title, sizeof title);
     HU_TRY(make_html(report, title, &html));
     HU_TRY(hu_file_replace(path, html, strlen(html)));
 done:

@@ -22,6 +22,7 @@ typedef struct hu_report_run {
     hu_keys *config;         /* resolved */
     json_t *result;          /* NULL: not ended, or of an older version */
     const hu_metric *metric; /* of its results */
+    char loss[48];           /* "nll of classify": what its training loss is */
     hu_history *history;
     char missing[1024]; /* what the folder lacks; "": nothing */
 } hu_report_run;
@@ -38,8 +39,17 @@ typedef struct hu_report {
  * none of these. What a run lacks is noted in it. */
 hu_status hu_report_add(hu_report *report, const char *folder);
 
-/* Numbers, labels and colours, when all are added. */
+/* Numbers, labels and colours, when all are added. Labels name what the runs do not share of model,
+ * data set and precision. */
 void hu_report_number(hu_report *report);
+
+/* "cnn-s in 2 precisions", "cnn-s and autoencoder in fp32"; and what is trained on what, with the
+ * batch and the steps that all runs share. */
+void hu_report_title(const hu_report *report, char *text, size_t capacity);
+void hu_report_subtitle(const hu_report *report, char *text, size_t capacity);
+
+/* A key of a run's configuration as one text, preset if it is not there. */
+const char *hu_report_text(const hu_report_run *run, const char *key, const char *preset);
 void hu_report_free(hu_report *report);
 
 /* Numbers the runs and writes the whole page to a file. */

@@ -163,6 +163,40 @@ def many_runs(checks, cwd):
                 (["fp32", "hfp8"], "two.html"), "the JSON of report")
 
 
+def several_tasks(checks, cwd):
+    """Title and labels tell models and data apart; losses of two tasks have a picture each."""
+    program.write_idx(f"{cwd}/idx")
+    program.train(*TINY, "steps=4", cwd=cwd, run="a")
+    program.train(*TINY, "steps=4", "precision=hfp8", cwd=cwd, run="b")
+    program.train(*TINY, "steps=6", "model=autoencoder", "model.width=0.25", cwd=cwd, run="c")
+    program.train(*TINY, "steps=4", "data=idx:idx", cwd=cwd, run="d")
+
+    def of(*runs):
+        out, _ = report(checks, *runs, "out=p.html", "--json", cwd=cwd)
+        tree = page(checks, f"{cwd}/p.html")
+        labels = [run["label"] for run in json.loads(out)["runs"]]
+        title, lead = (next(at.text for at in tree.iter(tag)) for tag in ("h1", "p"))
+        return title, lead, labels, section(tree, "curves")
+    title, lead, labels, curves = of("a", "b")
+    checks.same((title, labels), ("cnn-s in 2 precisions", ["fp32", "hfp8"]), "one model")
+    checks.that("cnn-s on glyphs" in lead and "; 4 steps" in lead, lead)
+    checks.same([at.text for at in curves.iter("h3")], ["Training loss", "Test accuracy"],
+                "one loss")
+    title, lead, labels, curves = of("a", "c", "b")
+    checks.same((title, labels), ("cnn-s and autoencoder of width 0.25 in 2 precisions",
+                                  ["cnn-s: fp32", "autoencoder of width 0.25: fp32", "cnn-s: hfp8"]),
+                "two models")
+    checks.that("cnn-s on glyphs, " in lead and "autoencoder of width 0.25 on glyphs, " in lead
+                and "steps" not in lead, lead)
+    headings = [at.text for at in curves.iter("h3")]
+    checks.same(headings, ["Training loss: nll of classify", "Training loss: mse of autoencode",
+                           "Test accuracy", "Test psnr"], "a picture for each loss and metric")
+    names = [[at.text for at in part.iter("li")] for part in curves.iter("ul")]
+    checks.same([len(part) for part in names], [2, 1, 2, 1], "lines of each picture")
+    title, lead, labels, _ = of("a", "d")
+    checks.same((title, labels), ("cnn-s in fp32", ["glyphs: fp32", "idx:idx: fp32"]), "two data sets")
+
+
 def hostile_names(checks, cwd):
     """A data set whose path is markup, and control characters in files."""
     folder = "<b>&\"'"
@@ -234,5 +268,5 @@ def bad_input(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_run, lost_shares, losses, many_runs, hostile_names, what_is_missing, diverged,
+    program.main(one_run, lost_shares, losses, many_runs, several_tasks, hostile_names, what_is_missing, diverged,
                  bad_input)

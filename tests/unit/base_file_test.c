@@ -182,10 +182,12 @@ static void paths_are_joined_by_one_slash(void **state) {
     (void)state;
     static const char *const cases[][3] = {
         {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"/", "b", "/b"}};
+    assert_string_equal(hu_path_name("a/"), "");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *path;
         assert_int_equal(hu_path_join(cases[i][0], cases[i][1], &path), HU_OK);
         assert_string_equal(path, cases[i][2]);
+        assert_string_equal(hu_path_name(path), "b");
         hu_free(path);
     }
 }
