@@ -107,6 +107,14 @@ static int find_verb_index(int argc, char **argv) {
     return 0;
 }
 
+/* The first word of the usage is what is missing: RUN or NAME. */
+static hu_status missing_subject(const hu_verb *verb) {
+    bool is_run = strncmp(verb->usage, "RUN", strlen("RUN")) == 0;
+    return hu_fail(HU_ERR_ARGUMENT, "found no %.*s, expected halfulp %s %s%s",
+                   (int)strcspn(verb->usage, " ."), verb->usage, verb->name, verb->usage,
+                   is_run ? ", RUN being the folder of a training" : "");
+}
+
 /* Reads the words that follow the verb, then runs it. */
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
     hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
@@ -114,8 +122,7 @@ static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index,
     hu_status st = hu_config_load(&request, &config);
     if (st != HU_OK) return st;
     if (hu_config_subjects(config) < verb->min_subjects)
-        st = hu_fail(HU_ERR_PARSE, "found nothing to %s, expected halfulp %s %s", verb->name,
-                     verb->name, verb->usage);
+        st = missing_subject(verb);
     else
         st = verb->run(config, exit_code);
     hu_config_free(config);

@@ -331,16 +331,6 @@ hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result) {
     return st;
 }
 
-hu_status hu_run_folder_config(const char *directory, char **path) {
-    hu_status st = hu_path_join(directory, "config.resolved.yaml", path);
-    if (st != HU_OK || hu_file_exists(*path)) return st;
-    st =
-        hu_fail(HU_ERR_MISSING, "%s: no run folder (config.resolved.yaml is not there)", directory);
-    hu_free(*path);
-    *path = NULL;
-    return st;
-}
-
 /* A metric of a later version has no unit, no direction and no key that could be read. */
 static hu_status check_metric(const char *path, const json_t *result) {
     const json_t *metric = json_object_get(result, "metric");

@@ -58,9 +58,6 @@ hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result);
  * HU_ERR_IO; doing says what the other does: "training". */
 hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor);
 
-/* Path of the resolved configuration; owner frees. */
-hu_status hu_run_folder_config(const char *directory, char **path);
-
 /* Result of a run folder: the JSON object in result.json. NULL if there is none (HU_OK). New
  * reference. */
 hu_status hu_result_read(const char *directory, json_t **result);

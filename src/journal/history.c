@@ -11,6 +11,7 @@
 #include "journal/history_inner.h"
 #include "journal/history_lines.h"
 #include "journal/history_plan.h"
+#include "journal/runs.h"
 
 enum { FILE_LIMIT = 1 << 30 };
 
@@ -72,10 +73,7 @@ static hu_status read_plan(hu_history *history) {
 
 static hu_status check_folder(const char *folder) {
     char *path = NULL;
-    hu_status st = hu_path_join(folder, "config.resolved.yaml", &path);
-    if (st == HU_OK && !hu_file_exists(path))
-        st = hu_fail(HU_ERR_MISSING, "%s: no run folder (config.resolved.yaml is not there)",
-                     folder);
+    hu_status st = hu_run_folder_config(folder, &path);
     hu_free(path);
     return st;
 }

@@ -1,15 +1,14 @@
 /* Run folders -> what the report shows of them. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
 #include "journal/folder.h"
+#include "journal/runs.h"
 #include "report/report.h"
 
 enum { MAX_RUNS = 10000 };
@@ -98,10 +97,6 @@ static hu_status add_listed(hu_report *report, const char *folder, const json_t 
     return st;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool is_added(const hu_report *report, const char *folder) {
     for (size_t i = 0; i < report->count; i++)
         if (strcmp(report->run[i].folder, folder) == 0) return true;
@@ -110,26 +105,14 @@ static bool is_added(const hu_report *report, const char *folder) {
 
 /* Subfolders that are runs and not there yet, by name: rows of other lists over the same folder. */
 static hu_status add_found(hu_report *report, const char *folder) {
-    hu_status st = HU_OK;
-    char *names[1024], path[2048];
-    size_t count = 0;
-    DIR *directory = opendir(folder);
-    for (struct dirent *entry; directory && count < 1024 && (entry = readdir(directory));) {
-        snprintf(path, sizeof path, "%.1700s/%.300s", folder, entry->d_name);
-        if (entry->d_name[0] == '.' || !has_file(path, "config.resolved.yaml") ||
-            is_added(report, path))
-            continue;
-        st = hu_strdup(entry->d_name, &names[count]);
-        if (st != HU_OK) break;
-        count++;
+    hu_names names;
+    char path[2048];
+    hu_status st = hu_runs_below(folder, &names);
+    for (uint32_t i = 0; i < names.count && st == HU_OK; i++) {
+        snprintf(path, sizeof path, "%.1700s/%.300s", folder, names.name[i]);
+        if (!is_added(report, path)) st = add_run(report, path);
     }
-    if (directory) closedir(directory);
-    qsort(names, count, sizeof *names, by_name);
-    for (size_t i = 0; i < count; i++) {
-        snprintf(path, sizeof path, "%.1700s/%.300s", folder, names[i]);
-        if (st == HU_OK) st = add_run(report, path);
-        hu_free(names[i]);
-    }
+    hu_names_free(&names);
     return st;
 }
 

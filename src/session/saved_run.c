@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "journal/folder.h"
 #include "journal/graph.h"
+#include "journal/runs.h"
 #include "session/data.h"
 #include "session/options.h"
 

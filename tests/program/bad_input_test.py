@@ -54,7 +54,9 @@ def words(checks, cwd):
         (["train", *TINY, "data.augment=[flop]"], ["'flop'", "crop, flip or cutout"]),
         (["train", *TINY, "data.cutout=33"], ["cutout", "33", "0..32"]),
         (["train", *TINY, "optimizer.momentum=0", "optimizer.nesterov=on"], ["nesterov", "momentum"]),
-        (["resume"], ["expected halfulp resume"]),
+        (["resume"], ["found no RUN", "expected halfulp resume", "the folder of a training"]),
+        (["why"], ["found no RUN", "expected halfulp why RUN [TENSOR]"]),
+        (["stats"], ["found no RUN", "expected halfulp stats RUN"]),
         (["resume", "a", "b"], ["b"]),
     ]
     for number, (call, parts) in enumerate(cases):

@@ -91,6 +91,22 @@ def folder_by_itself(checks, cwd):
                 "semicolons")
 
 
+def no_single_run(checks, cwd):
+    """Verbs that want one run name those of a comparison; a folder without any is another error."""
+    compare(checks, "precision=fp32,hfp8", *TINY, "steps=1", "run.dir=c", cwd=cwd)
+    def refused(verb, folder, code, *texts):
+        found, out, err = program.call(verb, folder, cwd=cwd)
+        checks.same((found, out), (code, ""), f"{verb} {folder}: {err}")
+        for text in texts:
+            checks.that(text in err, f"{verb} {folder}: {text!r} in {err!r}")
+    for verb in ("why", "stats", "eval", "predict", "resume", "export"):
+        refused(verb, "c", 2, "c: found the folder of a comparison", "2 runs: c/fp32-s1, c/hfp8-s1")
+    os.remove(f"{cwd}/c/compare.json")
+    refused("why", "c", 2, "c: found the folder of several runs", "c/hfp8-s1")
+    os.makedirs(f"{cwd}/d/empty")
+    refused("why", "d", 3, "d: no run folder")
+
+
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(word) for word in file.read().split()]
@@ -259,5 +275,5 @@ def plan_files(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(rows_and_front, plan_files, folder_by_itself, interrupted, killed, orphaned,
+    program.main(rows_and_front, no_single_run, plan_files, folder_by_itself, interrupted, killed, orphaned,
                  diverged, bad_input, result_file)

@@ -1,0 +1,84 @@
+#include "journal/runs.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+static const char config_name[] = "config.resolved.yaml";
+
+static bool has_file(const char *directory, const char *name) {
+    char *path = NULL;
+    bool is_there = hu_path_join(directory, name, &path) == HU_OK && hu_file_exists(path);
+    hu_free(path);
+    return is_there;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+hu_status hu_runs_below(const char *directory, hu_names *names) {
+    hu_status st = HU_OK;
+    uint32_t number;
+    char *path = NULL;
+    DIR *open = opendir(directory);
+    *names = (hu_names){0};
+    for (struct dirent *entry; open && (entry = readdir(open));) {
+        if (entry->d_name[0] == '.') continue;
+        HU_TRY(hu_path_join(directory, entry->d_name, &path));
+        if (has_file(path, config_name))
+            HU_TRY(hu_names_intern(names, entry->d_name, HU_NAMES_NONE, &number));
+        hu_free(path);
+        path = NULL;
+    }
+    if (names->count > 0) qsort(names->name, names->count, sizeof *names->name, by_name);
+done:
+    if (open) closedir(open);
+    hu_free(path);
+    return st;
+}
+
+/* What left a list of runs in its folder. */
+static const char *kind_of(const char *directory) {
+    static const struct {
+        const char *file, *kind;
+    } lists[] = {
+        {"compare.json", "a comparison"}, {"demo.json", "a demo"}, {"assign.json", "a search"}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (has_file(directory, lists[i].file)) return lists[i].kind;
+    return "several runs";
+}
+
+/* HU_ERR_MISSING, or the runs that the user may have meant. */
+static hu_status explain(const char *directory) {
+    enum { SHOWN = 6 };
+    char text[2048] = "";
+    size_t used = 0;
+    hu_names names;
+    hu_status st = hu_runs_below(directory, &names);
+    uint32_t shown = names.count < SHOWN ? names.count : SHOWN;
+    for (uint32_t i = 0; i < shown && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.100s/%.200s", i ? ", " : "",
+                                 directory, names.name[i]);
+    if (st == HU_OK && names.count == 0)
+        st = hu_fail(HU_ERR_MISSING, "%s: no run folder (%s is not there)", directory, config_name);
+    else if (st == HU_OK)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "%s: found the folder of %s, expected one of its %u runs: %s%s", directory,
+                     kind_of(directory), names.count, text, names.count > SHOWN ? ", ..." : "");
+    hu_names_free(&names);
+    return st;
+}
+
+hu_status hu_run_folder_config(const char *directory, char **path) {
+    hu_status st = hu_path_join(directory, config_name, path);
+    if (st != HU_OK || hu_file_exists(*path)) return st;
+    hu_free(*path);
+    *path = NULL;
+    return explain(directory);
+}
