@@ -209,6 +209,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(batch_norm) \
     X(relu) \
     X(sigmoid) \
+    X(scale) \
     X(add) \
     X(mul) \
     X(concat) \

@@ -9,6 +9,7 @@
 #include "op/loss.h"
 #include "op/norm.h"
 #include "op/pool.h"
+#include "op/scale.h"
 #include "op/shape.h"
 
 typedef enum input_kind {
@@ -40,6 +41,7 @@ static const hu_pool_attrs pool2 = {2, 2, 2, 2, 0, 0}, pool3 = {3, 3, 2, 2, 1, 1
 static const hu_pool_attrs tall = {3, 2, 1, 3, 2, 0};
 static const hu_split_attrs split = {.first = 3};
 static const hu_dropout_attrs dropout = {.probability = 0.4f};
+static const hu_scale_attrs eighth = {.factor = 0.125f}, odd = {.factor = -1.7f};
 static const hu_conv_attrs conv = {.out_channels = 5,
                                    .kernel_h = 3,
                                    .kernel_w = 3,
@@ -93,6 +95,8 @@ static const gradient_case cases[] = {
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(3, 3, 3)}, false, 0.01f},
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(2, 4, 8)}, false, 0.01f},
     {&hu_op_sigmoid, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_scale, &eighth, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
+    {&hu_op_scale, &odd, NORMAL, 1, {SHAPE(2, 3, 3)}, false, 0.02f},
     {&hu_op_add, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_add, NULL, NORMAL, 3, {SHAPE(9), SHAPE(9), SHAPE(9)}, false, 0.02f},
     {&hu_op_mul, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},

@@ -8,6 +8,7 @@
 #include "op/join.h"
 #include "op/norm.h"
 #include "op/pool.h"
+#include "op/scale.h"
 #include "run_spy.h"
 
 enum { MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5 };
@@ -183,7 +184,8 @@ static inline void add_split(world *w, hu_value_id v) {
 static inline void add_element_wise(world *w, hu_value_id v) {
     const hu_dropout_attrs dropout = {0.3f};
     const hu_bias_attrs bias = {{HU_INIT_NORMAL, 0.1f}};
-    switch (draw(w, 8)) {
+    const hu_scale_attrs scale = {0.7f};
+    switch (draw(w, 9)) {
     case 0:
         apply(w, &hu_op_dropout, &dropout, 1, &v);
         break;
@@ -195,6 +197,9 @@ static inline void add_element_wise(world *w, hu_value_id v) {
         break;
     case 3:
         apply(w, &hu_op_log_softmax, NULL, 1, &v);
+        break;
+    case 4:
+        apply(w, &hu_op_scale, &scale, 1, &v);
         break;
     default:
         apply(w, &hu_op_relu, NULL, 1, &v);
