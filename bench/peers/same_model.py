@@ -36,6 +36,7 @@ except ImportError as error:
     print(f"skipped: torch is not here ({error}); Debian has it as python3-torch")
     sys.exit(77)
 
+import residual_models
 import small_models
 
 TOLERANCE, MOVE_TOLERANCE = 1e-4, 1e-2
@@ -81,6 +82,9 @@ class Block(nn.Module):
             self.shortcut = nn.Sequential(OrderedDict(
                 conv=conv(channels_in, channels, 1, stride), bn=nn.BatchNorm2d(channels)))
 
+    def last_norm(self):
+        return self.bn2
+
     def forward(self, x):
         y = torch.relu(self.bn1(self.conv1(x)))
         return torch.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
@@ -107,7 +111,7 @@ class ResNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
-def make_model(name, channels_in, width):
+def make_model(name, channels_in, width, side):
     thin = {"resnet20": 3, "resnet38": 6, "resnet74": 12}
     if name == "cnn-s":
         return SmallNet(channels_in, width)
@@ -117,6 +121,8 @@ def make_model(name, channels_in, width):
         return ResNet(channels_in, width, 64, 4, 2)
     if name in small_models.MODELS:
         return small_models.MODELS[name](channels_in, width, CLASSES)
+    if name in residual_models.MODELS:
+        return residual_models.MODELS[name](channels_in, width, CLASSES, side)
     raise SystemExit(f"{name}: halfulp has this model, this script does not: write it here")
 
 
@@ -157,11 +163,11 @@ def state_of(model):
 
 # ---- data both can read ----
 
-def make_data(folder, name, count):
+def make_data(folder, side, count):
     """A data set of random images; its spec and the images [N,C,H,W] as the network gets them."""
     os.makedirs(folder)
-    grey = name == "cnn-s"
-    shape = (count, 1, 28, 28) if grey else (count, 3, 32, 32)
+    grey = side != 32  # CIFAR's files hold coloured images of 32 pixels, IDX files grey ones
+    shape = (count, 1, side, side) if grey else (count, 3, 32, 32)
     labels = torch.randint(0, CLASSES, (count,))
     # Smooth enough that the batches differ by more than noise: a few large squares, then noise.
     base = torch.randint(0, 200, (*shape[:2], 4, 4)).float()
@@ -202,8 +208,8 @@ def write_cifar(folder, pixels, labels):
 
 # ---- steps here and there ----
 
-def steps_of_torch(model, images, labels, nesterov):
-    optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=MOMENTUM, weight_decay=DECAY,
+def steps_of_torch(model, images, labels, nesterov, lr):
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=MOMENTUM, weight_decay=DECAY,
                                 nesterov=nesterov)
     losses = []
     model.train()
@@ -229,7 +235,7 @@ def steps_of_halfulp(options, folder, name, spec, count, nesterov):
     run, out = f"{folder}/run", f"{folder}/after.safetensors"
     call(options.halfulp, "train", f"model={name}", f"model.width={options.width}", f"data={spec}",
          f"data.limit={count}", "data.test_limit=16", "data.augment=none", "data.shuffle=off",
-         "precision=fp32", f"batch={BATCH}", f"steps={STEPS}", f"lr={LR}",
+         "precision=fp32", f"batch={BATCH}", f"steps={STEPS}", f"lr={options.lr}",
          "lr.schedule=constant", "lr.warmup=0", f"optimizer.momentum={MOMENTUM}",
          f"optimizer.nesterov={'on' if nesterov else 'off'}", f"optimizer.weight_decay={DECAY}",
          f"init={folder}/before.safetensors", "run.log_every=1", "quiet=on", f"run.dir={run}")
@@ -250,7 +256,8 @@ def start(model):
     """Weights in whose neighbourhood training is tame: blocks add little to their shortcuts, so that
     gradients do not grow with depth; where there are no such blocks, most ReLUs stay far from their
     bends. No batch norm is a no-op."""
-    is_sharp = not any(isinstance(module, (Block, SmallNet)) for module in model.modules())
+    blocks = [module for module in model.modules() if hasattr(module, "last_norm")]
+    is_sharp = not blocks and not isinstance(model, SmallNet)
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             mode = "fan_out" if module.bias is None else "fan_in"
@@ -262,9 +269,8 @@ def start(model):
             nn.init.uniform_(module.bias, *((2.0, 4.0) if is_sharp else (-0.5, 0.5)))
             nn.init.uniform_(module.running_mean, -1.0, 1.0)
             nn.init.uniform_(module.running_var, 0.5, 1.5)
-    for module in model.modules():
-        if isinstance(module, Block):
-            nn.init.uniform_(module.bn2.weight, 0.05, 0.15)
+    for block in blocks:
+        nn.init.uniform_(block.last_norm().weight, 0.05, 0.15)
     return model
 
 
@@ -272,14 +278,15 @@ def compare(options, name):
     """Prints the worst distances of one model; whether they are small enough."""
     count = BATCH * STEPS - BATCH // 2  # the last batch is a short one
     nesterov = name == "cnn-s"
+    side = options.side or (28 if name == "cnn-s" else 32)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:
-        spec, images, labels = make_data(f"{folder}/data", name, count)
-        model = start(make_model(name, images.shape[1], options.width))
+        spec, images, labels = make_data(f"{folder}/data", side, count)
+        model = start(make_model(name, images.shape[1], options.width, side))
         before = {n: t.clone() for n, t in state_of(model).items()}
         write_safetensors(f"{folder}/before.safetensors", before)
         losses, ours = steps_of_halfulp(options, folder, name, spec, count, nesterov)
-    expected = steps_of_torch(model, images, labels, nesterov)
+    expected = steps_of_torch(model, images, labels, nesterov, options.lr)
     theirs = {n: t.clone() for n, t in state_of(model).items()}
     if list(ours) != list(before) or len(losses) != STEPS:
         raise SystemExit(f"{name}: found {len(losses)} losses and the tensors {list(ours)}, "
@@ -309,10 +316,13 @@ def main():
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--halfulp", default=os.environ.get("HALFULP", "build/halfulp"))
     parser.add_argument("--width", type=float, default=1.0)
+    parser.add_argument("--lr", type=float, default=LR)
+    parser.add_argument("--side", type=int, default=0,
+                        help="grey images of so many pixels instead of the usual ones")
     parser.add_argument("--verbose", action="store_true", help="the loss of each step")
     options = parser.parse_args()
     torch.set_num_threads(os.cpu_count() or 1)
-    print(f"torch {torch.__version__}, {STEPS} steps of {BATCH} images, sgd, lr {LR}")
+    print(f"torch {torch.__version__}, {STEPS} steps of {BATCH} images, sgd, lr {options.lr}")
     models = options.models or listed_models(options.halfulp)
     sys.exit(0 if all([compare(options, name) for name in models]) else 1)
 

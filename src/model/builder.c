@@ -10,6 +10,7 @@
 #include "op/join.h"
 #include "op/norm.h"
 #include "op/pool.h"
+#include "op/scale.h"
 #include "op/shape.h"
 
 /* Channels come last: [height, width, channels], or [features]. */
@@ -117,9 +118,21 @@ hu_shape hu_build_shape(const hu_builder *b, hu_value_id value) {
     return b->status == HU_OK ? b->graph->value[value].shape : (hu_shape){.rank = 0};
 }
 
+hu_value_id hu_build_padded_max_pool(hu_builder *b, const char *name, hu_value_id in,
+                                     int64_t kernel, int64_t stride, int64_t pad) {
+    hu_pool_attrs attrs = {kernel, kernel, stride, stride, pad, pad};
+    return apply(b, &hu_op_max_pool, name, NULL, &attrs, 1, &in);
+}
+
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
                               int64_t stride) {
-    hu_pool_attrs attrs = {kernel, kernel, stride, stride, 0, 0};
+    return hu_build_padded_max_pool(b, name, in, kernel, stride, 0);
+}
+
+/* One window as large as the image. */
+hu_value_id hu_build_global_max_pool(hu_builder *b, const char *name, hu_value_id in) {
+    hu_shape image = hu_build_shape(b, in);
+    hu_pool_attrs attrs = {image.extent[0], image.extent[1], 1, 1, 0, 0};
     return apply(b, &hu_op_max_pool, name, NULL, &attrs, 1, &in);
 }
 
@@ -149,6 +162,17 @@ hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int
     snprintf(product_name, sizeof product_name, "%s.product", name);
     hu_value_id product = apply(b, &hu_op_linear, product_name, name, &attrs, 1, &in);
     return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
+}
+
+hu_value_id hu_build_product(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
+                             hu_init weight) {
+    hu_linear_attrs attrs = {.out_features = out_features, .weight_init = weight};
+    return apply(b, &hu_op_linear, name, NULL, &attrs, 1, &in);
+}
+
+hu_value_id hu_build_scale(hu_builder *b, const char *name, hu_value_id in, float factor) {
+    hu_scale_attrs attrs = {.factor = factor};
+    return apply(b, &hu_op_scale, name, NULL, &attrs, 1, &in);
 }
 
 /* The weight of the layer `of`, used the other way round; only the bias is new. */

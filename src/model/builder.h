@@ -62,6 +62,11 @@ hu_shape hu_build_shape(const hu_builder *b, hu_value_id value);
 
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
                               int64_t stride);
+hu_value_id hu_build_padded_max_pool(hu_builder *b, const char *name, hu_value_id in,
+                                     int64_t kernel, int64_t stride, int64_t pad);
+
+/* Mean and largest number of every channel of an image, [1, 1, C]. */
+hu_value_id hu_build_global_max_pool(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_global_pool(hu_builder *b, const char *name, hu_value_id in);
 
 /* conv -> batch norm -> ReLU, called PREFIXconvSUFFIX, PREFIXbnSUFFIX, PREFIXreluSUFFIX. */
@@ -74,8 +79,15 @@ hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char 
 hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
                             hu_init weight, hu_init bias);
 
-/* The same with the weights of another layer, used the other way round: y = x w of the w [in, out]
- * in layer OF. Only the bias is its own. */
+/* A fully connected layer without a bias: one node. */
+hu_value_id hu_build_product(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
+                             hu_init weight);
+
+/* The numbers times a constant. */
+hu_value_id hu_build_scale(hu_builder *b, const char *name, hu_value_id in, float factor);
+
+/* A fully connected layer with the weights of another layer, used the other way round: y = x w of
+ * the w [in, out] in layer OF. Only the bias is its own. */
 hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in, const char *of,
                                  int64_t out_features, hu_init bias);
 

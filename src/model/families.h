@@ -15,6 +15,11 @@
     X(resnet74, "resnet74", "residual network, 3 stages of 12 blocks, 16-32-64 channels",          \
       "classify")                                                                                  \
     X(resnet18, "resnet18", "residual network, 4 stages of 2 blocks, 64-512 channels", "classify") \
+    X(resnet50, "resnet50",                                                                        \
+      "16 bottleneck blocks, 256-2048 channels; images from 96 pixels on: 7x7 stem with max pool", \
+      "classify")                                                                                  \
+    X(davidnet, "davidnet",                                                                        \
+      "8 convolutions, two residual, 64-512 channels, no bias, scaled logits", "classify")         \
     X(squeezenet, "squeezenet", "8 fire modules, convolutions with bias, no linear layer",         \
       "classify")                                                                                  \
     X(shufflenet_v2, "shufflenet-v2", "16 units of depthwise convolutions and channel shuffles",   \

@@ -1,22 +1,18 @@
 /* Residual networks for small images: ResNet-20/38/74 (LDP's recipe) and ResNet-18 (Lee et al.,
- * CIFAR form). */
+ * CIFAR form); ResNet-50 for small and for large ones. */
 #include <math.h>
 #include <stdio.h>
 
 #include "model/builder.h"
 #include "model/families.h"
 
-/* Basic block: conv-bn-relu-conv-bn, plus the input (projected by 1x1 conv and bn where the shape
- * changes), relu. */
-static hu_value_id basic_block(hu_builder *b, const char *prefix, hu_value_id in, int64_t channels,
-                               int64_t stride) {
+/* value plus the input of the block (projected by 1x1 conv and bn where the shape changes), relu.
+ */
+static hu_value_id join(hu_builder *b, const char *prefix, hu_value_id value, hu_value_id in,
+                        int64_t stride, const char *relu) {
     char name[128];
-    hu_value_id value = hu_build_conv_bn_relu(b, prefix, "1", in, channels, 3, stride);
     hu_value_id shortcut = in;
-    snprintf(name, sizeof name, "%sconv2", prefix);
-    value = hu_build_conv(b, name, value, channels, 3, 1);
-    snprintf(name, sizeof name, "%sbn2", prefix);
-    value = hu_build_batch_norm(b, name, value);
+    int64_t channels = hu_build_channels(b, value);
     if (stride != 1 || hu_build_channels(b, in) != channels) {
         snprintf(name, sizeof name, "%sshortcut.conv", prefix);
         shortcut = hu_build_conv(b, name, in, channels, 1, stride);
@@ -25,19 +21,49 @@ static hu_value_id basic_block(hu_builder *b, const char *prefix, hu_value_id in
     }
     snprintf(name, sizeof name, "%sadd", prefix);
     value = hu_build_add(b, name, value, shortcut);
-    snprintf(name, sizeof name, "%srelu2", prefix);
+    snprintf(name, sizeof name, "%s%s", prefix, relu);
     return hu_build_relu(b, name, value);
 }
 
-/* stages groups of blocks; every stage but the first halves the image. */
-static hu_value_id body(hu_builder *b, hu_value_id value, const int64_t *channels, int stages,
-                        int blocks) {
+/* conv -> batch norm, the end of a block's own path. */
+static hu_value_id conv_bn(hu_builder *b, const char *prefix, const char *suffix, hu_value_id in,
+                           int64_t channels, int64_t kernel) {
+    char name[128];
+    snprintf(name, sizeof name, "%sconv%s", prefix, suffix);
+    hu_value_id value = hu_build_conv(b, name, in, channels, kernel, 1);
+    snprintf(name, sizeof name, "%sbn%s", prefix, suffix);
+    return hu_build_batch_norm(b, name, value);
+}
+
+typedef hu_value_id block_fn(hu_builder *b, const char *prefix, hu_value_id in, int64_t channels,
+                             int64_t stride);
+
+/* Basic block: conv-bn-relu-conv-bn, plus the input, relu. */
+static hu_value_id basic_block(hu_builder *b, const char *prefix, hu_value_id in, int64_t channels,
+                               int64_t stride) {
+    hu_value_id value = hu_build_conv_bn_relu(b, prefix, "1", in, channels, 3, stride);
+    value = conv_bn(b, prefix, "2", value, channels, 3);
+    return join(b, prefix, value, in, stride, "relu2");
+}
+
+/* Bottleneck block: 1x1 down, 3x3, 1x1 up to four times the channels; the 3x3 convolution has the
+ * stride, as in Goyal et al., "Accurate, large minibatch SGD", and in torchvision. */
+static hu_value_id bottleneck_block(hu_builder *b, const char *prefix, hu_value_id in,
+                                    int64_t channels, int64_t stride) {
+    hu_value_id value = hu_build_conv_bn_relu(b, prefix, "1", in, channels, 1, 1);
+    value = hu_build_conv_bn_relu(b, prefix, "2", value, channels, 3, stride);
+    value = conv_bn(b, prefix, "3", value, 4 * channels, 1);
+    return join(b, prefix, value, in, stride, "relu3");
+}
+
+/* One stage: its first block halves the image, but for the first stage. */
+static hu_value_id stage(hu_builder *b, hu_value_id value, block_fn *block, int s, int blocks,
+                         int64_t channels) {
     char prefix[64];
-    for (int s = 0; s < stages; s++)
-        for (int k = 0; k < blocks; k++) {
-            snprintf(prefix, sizeof prefix, "layer%d.%d.", s + 1, k);
-            value = basic_block(b, prefix, value, channels[s], s > 0 && k == 0 ? 2 : 1);
-        }
+    for (int k = 0; k < blocks; k++) {
+        snprintf(prefix, sizeof prefix, "layer%d.%d.", s + 1, k);
+        value = block(b, prefix, value, channels, s > 0 && k == 0 ? 2 : 1);
+    }
     return value;
 }
 
@@ -49,7 +75,7 @@ static hu_status build_thin(const hu_model_options *options, hu_graph *graph, in
     for (int s = 0; s < 3; s++) channels[s] = hu_build_width(16 << s, options->width);
     hu_value_id value = hu_build_input(&b);
     value = hu_build_conv_bn_relu(&b, "", "1", value, channels[0], 3, 1);
-    value = body(&b, value, channels, 3, blocks);
+    for (int s = 0; s < 3; s++) value = stage(&b, value, basic_block, s, blocks, channels[s]);
     value = hu_build_global_pool(&b, "pool", value);
     hu_init weight = {HU_INIT_NORMAL, sqrtf(2.0f / (float)(channels[2] * hu_build_outputs(&b)))};
     value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), weight,
@@ -77,10 +103,39 @@ hu_status hu_model_resnet18(const hu_model_options *options, hu_graph *graph) {
     for (int s = 0; s < 4; s++) channels[s] = hu_build_width(64 << s, options->width);
     hu_value_id value = hu_build_input(&b);
     value = hu_build_conv_bn_relu(&b, "", "1", value, channels[0], 3, 1);
-    value = body(&b, value, channels, 4, 2);
+    for (int s = 0; s < 4; s++) value = stage(&b, value, basic_block, s, 2, channels[s]);
     value = hu_build_global_pool(&b, "pool", value);
     hu_init uniform = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)channels[3])};
     value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), uniform, uniform);
+    hu_build_loss(&b, value);
+    return b.status;
+}
+
+enum { LARGE_IMAGE = 96 };
+
+/* What stands before the stages: for large images a 7x7 convolution and a max pool, which leave a
+ * sixteenth of the pixels (He et al. 2016); for small ones a 3x3 convolution. */
+static hu_value_id stem(hu_builder *b, hu_value_id value, int64_t channels) {
+    hu_shape image = hu_build_shape(b, value);
+    bool is_large = image.extent[0] >= LARGE_IMAGE && image.extent[1] >= LARGE_IMAGE;
+    if (!is_large) return hu_build_conv_bn_relu(b, "", "1", value, channels, 3, 1);
+    value = hu_build_conv_bn_relu(b, "", "1", value, channels, 7, 2);
+    return hu_build_padded_max_pool(b, "pool1", value, 3, 2, 1);
+}
+
+/* Four stages of 3, 4, 6 and 3 bottleneck blocks. All gammas are 1; FC: N(0, sqrt(2 / c_in)), bias
+ * 0. Source: He et al., "Deep residual learning"; Han et al. (APS), section 4.2, for both. */
+hu_status hu_model_resnet50(const hu_model_options *options, hu_graph *graph) {
+    static const int blocks[4] = {3, 4, 6, 3};
+    hu_builder b = hu_build_begin(options, graph);
+    hu_value_id value = stem(&b, hu_build_input(&b), hu_build_width(64, options->width));
+    for (int s = 0; s < 4; s++)
+        value = stage(&b, value, bottleneck_block, s, blocks[s],
+                      hu_build_width(64 << s, options->width));
+    hu_init weight = {HU_INIT_NORMAL, sqrtf(2.0f / (float)hu_build_channels(&b, value))};
+    value = hu_build_global_pool(&b, "pool", value);
+    value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), weight,
+                            (hu_init){HU_INIT_CONSTANT, 0.0f});
     hu_build_loss(&b, value);
     return b.status;
 }

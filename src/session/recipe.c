@@ -19,6 +19,8 @@ static const recipe recipes[] = {
     {"shufflenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
     {"mobilenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
     {"resnet18", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"resnet50", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
+    {"davidnet", "*", "512", "10", "0.4", "linear", "2", "0.9", "on", "0.0005"},
     /* A mean over all numbers of a picture has small gradients. */
     {"autoencoder*", "*", "128", "10", "2", "cosine", "0.5", "0.9", "on", "0"},
     {"dense-s", "*", "64", "5", "0.3", "cosine", "0", "0.9", "off", "0.0001"},

@@ -133,5 +133,6 @@ def overflow(precision, more):
 program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]]),
              small("squeezenet", "hfp8"), small("shufflenet-v2", "hfp8"),
              small("shufflenet-v2", "1/6/9/d"), small("mobilenet-v2", "fp16"),
+             small("davidnet", "1/6/9/d"), small("resnet50", "fp16"),
              small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
              *(overflow(*case) for case in OVERFLOWS), winograd, parts, fashion)

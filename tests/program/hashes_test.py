@@ -33,6 +33,8 @@ RESNET18 = ["model=resnet18", "model.width=0.05", *DEEP]
 SQUEEZENET = ["model=squeezenet", "model.width=0.1", *DEEP]
 SHUFFLENET = ["model=shufflenet-v2", "model.width=0.1", *DEEP]
 MOBILENET = ["model=mobilenet-v2", "model.width=0.1", *DEEP]
+DAVIDNET = ["model=davidnet", "model.width=0.1", *DEEP]
+RESNET50 = ["model=resnet50", "model.width=0.05", *DEEP, "steps=2"]
 PROMOTING = ["model=cnn-s", *DATA, "data.limit=200", "batch=17", "run.chunk=8", "steps=16",
              "precision=uniform+promote", "precision.promote_at=0.002",
              "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"]
@@ -72,6 +74,9 @@ JOBS = {
     "shufflenet-v2 hfp8, storage=float32": [*SHUFFLENET, "precision=hfp8", "storage=float32"],
     "mobilenet-v2 fp16": [*MOBILENET, "precision=fp16", "scaler.init=1024", "threads=2"],
     "mobilenet-v2 operator-out": [*MOBILENET, "precision=operator-out"],
+    "davidnet fp32": [*DAVIDNET, "precision=fp32"],
+    "davidnet hfp8": [*DAVIDNET, "precision=hfp8", "threads=2"],
+    "resnet50 bf16": [*RESNET50, "precision=bf16"],
     # Formats with scales.
     "cnn-s scale=current": [*CNN, "precision=e4m3fn:scale=current"],
     "cnn-s scale=delayed": [*CNN, "precision=e4m3fn:scale=delayed3", "threads=2"],

@@ -10,7 +10,7 @@ SOURCE = os.environ.get("HALFULP_SOURCE",
 SCRIPT = os.path.join(SOURCE, "bench", "peers", "same_model.py")
 SKIPPED = 77
 RUNS = (["cnn-s", "resnet20"],
-        ["squeezenet", "shufflenet-v2", "mobilenet-v2", "--width=0.25"])
+        ["squeezenet", "shufflenet-v2", "mobilenet-v2", "davidnet", "resnet50", "--width=0.25"])
 
 
 def call(python, *words):

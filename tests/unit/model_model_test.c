@@ -62,6 +62,69 @@ static void test_resnet18(void **state) {
     }
 }
 
+static void check_extents(const hu_graph *graph, const char *name, hu_shape expected) {
+    hu_value_id v = hu_graph_find(graph, name);
+    if (v == HU_NONE) fail_msg("no value '%s'", name);
+    if (!hu_shape_equal(&graph->value[v].shape, &expected)) fail_msg("shape of '%s'", name);
+}
+
+/* Blocks of width w: w c_in + 9 w^2 + 4 w^2 for the convolutions and 2 (w + w + 4 w) for the norms,
+ * the first of a stage 4 w c_in + 8 w more for its shortcut:
+ *   stage 1 (64):   75,008 + 2 x 70,400      =    215,808
+ *   stage 2 (128): 379,392 + 3 x 280,064     =  1,219,584
+ *   stage 3 (256): 1,512,448 + 5 x 1,117,184 =  7,098,368
+ *   stage 4 (512): 6,039,552 + 2 x 4,462,592 = 14,964,736
+ * and 23,498,496 together. Stem 7x7: 9,408 + 128; 3x3: 1,728 + 128. Head: 2,048 c + c. */
+static void test_resnet50(void **state) {
+    (void)state;
+    const hu_shape large = {3, {224, 224, 3}}, least = {3, {96, 96, 3}}, tall = {3, {200, 95, 3}};
+    check("resnet50", 1, 10, 23498496 + 1856 + 20490, 1297809408, 2048);
+    check("resnet50", 1, 100, 23498496 + 1856 + 204900, 1297809408, 2048);
+    hu_graph *graph = build("resnet50", 1, large, 1000);
+    assert_int_equal(hu_graph_parameters(graph), 25557032);
+    assert_int_equal(hu_graph_macs(graph), 4089184256); /* torchvision's form: stride in the 3x3 */
+    check_extents(graph, "conv1.out", (hu_shape){3, {112, 112, 64}});
+    check_extents(graph, "pool1.out", (hu_shape){3, {56, 56, 64}});
+    check_extents(graph, "layer2.0.conv1.out", (hu_shape){3, {56, 56, 128}});
+    check_extents(graph, "layer2.0.conv2.out", (hu_shape){3, {28, 28, 128}});
+    check_extents(graph, "layer4.2.relu3.out", (hu_shape){3, {7, 7, 2048}});
+    assert_int_not_equal(hu_graph_find(graph, "layer1.0.shortcut.conv.weight"), HU_NONE);
+    assert_int_equal(hu_graph_find(graph, "layer1.1.shortcut.conv.weight"), HU_NONE);
+    hu_graph_free(graph);
+    graph = build("resnet50", .5, least, 10);
+    check_extents(graph, "pool1.out", (hu_shape){3, {24, 24, 32}});
+    check_extents(graph, "layer4.2.relu3.out", (hu_shape){3, {3, 3, 1024}});
+    hu_graph_free(graph);
+    graph = build("resnet50", .1, tall, 10);
+    assert_int_equal(hu_graph_find(graph, "pool1.out"), HU_NONE);
+    check_extents(graph, "layer4.2.relu3.out", (hu_shape){3, {25, 12, 208}});
+    hu_graph_free(graph);
+}
+
+/* Convolutions of 9 c_in c_out and norms of 2 c_out: prep 1,728 + 128, layer1 73,728 + 256 and
+ * twice 147,456 + 256, layer2 294,912 + 512, layer3 1,179,648 + 1,024 and twice 2,359,296 + 1,024;
+ * linear 512 x 10 without bias. Multiply-accumulates: each weight of a convolution times the pixels
+ * before its pool, 32^2, 32^2, 16^2, 16^2, 8^2, 4^2. */
+static void test_davidnet(void **state) {
+    (void)state;
+    check("davidnet", 1, 10, 6573120, 379256832, 512);
+    hu_graph *graph = build("davidnet", 1, cifar, 10);
+    check_extents(graph, "layer1.pool.out", (hu_shape){3, {16, 16, 128}});
+    check_extents(graph, "layer3.add.out", (hu_shape){3, {4, 4, 512}});
+    check_extents(graph, "pool.out", (hu_shape){3, {1, 1, 512}});
+    check_extents(graph, "logits.out", (hu_shape){1, {10}});
+    assert_int_equal(hu_graph_find(graph, "fc.bias"), HU_NONE);
+    assert_int_equal(hu_graph_find(graph, "layer2.add.out"), HU_NONE);
+    hu_value_id fc = hu_graph_find(graph, "fc.weight");
+    assert_true(graph->value[fc].init.kind == HU_INIT_UNIFORM);
+    assert_true(graph->value[fc].init.scale == 1.0f / sqrtf(512.0f));
+    hu_graph_free(graph);
+    graph = build("davidnet", .25, (hu_shape){3, {28, 28, 1}}, 7);
+    check_extents(graph, "layer3.add.out", (hu_shape){3, {3, 3, 128}});
+    check_extents(graph, "logits.out", (hu_shape){1, {7}});
+    hu_graph_free(graph);
+}
+
 /* Parameters for 10 and 100 classes; multiply-accumulates for 10. */
 typedef struct published {
     const char *name;
@@ -245,6 +308,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thin_residual_networks),
         cmocka_unit_test(test_resnet18),
+        cmocka_unit_test(test_resnet50),
+        cmocka_unit_test(test_davidnet),
         cmocka_unit_test(test_widths),
         cmocka_unit_test(test_small_networks),
         cmocka_unit_test(test_small_network_widths),
