@@ -58,8 +58,9 @@ const hu_verb hu_verb_compare = {
         "Any key of train. Each row is a process of its own in the folder DIR/PRECISION-sSEED;\n"
         "run.dir=DIR names the whole (auto: a folder below runs/ named after the other keys).\n"
         "The same command goes on where it was stopped; finished rows are only read. Commas in\n"
-        "w=F,act=F and in fp(4,3,4) do not split; 'A;B;C' splits at semicolons only. parallel=N\n"
-        "runs N rows at once. * marks the front: no other precision is as good in both the task's\n"
+        "w=F,act=F and in fp(4,3,4) do not split; 'A;B;C' splits at semicolons only. A row may be\n"
+        "a list by epoch: '0: fp32, 30: hfp8'. parallel=N runs N rows at once. * marks the front: "
+        "no other precision is as good in both the task's\n"
         "metric and memory (means over the seeds) and better in one. Diverged rows are rows.\n",
     .flags = flags,
     .max_subjects = 0,

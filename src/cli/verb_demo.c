@@ -238,7 +238,8 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
     double start = hu_seconds_now();
     (void)exit_code;
     /* A precision that was asked for would be replaced six times without a word. */
-    if (hu_config_given(config, "precision.name") || hu_config_given(config, "scaler.name"))
+    if (hu_config_given(config, "precision.name") || hu_config_given(config, "precision.epochs") ||
+        hu_config_given(config, "scaler.name"))
         return hu_fail(HU_ERR_ARGUMENT, "demo chooses precision and scaler itself; use `train`");
     HU_TRY(claim_folder(config, folder, sizeof folder));
     HU_TRY(hu_session_dataset(config, &hu_progress_messages, &dataset));

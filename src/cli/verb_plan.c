@@ -102,6 +102,17 @@ done:
     return st;
 }
 
+/* A plan file has no phases: of a list by epoch it holds the beginning. */
+static void tell_written(const planning *plan, const char *path) {
+    if (plan->precision.phase_count > 1)
+        fprintf(stderr,
+                "%s holds the formats of the first phase alone, %s: a plan file has no epochs; "
+                "train with precision.epochs itself\n",
+                path, plan->precision.phases[0].precision.name);
+    else
+        fprintf(stderr, "wrote the plan %s\n", path);
+}
+
 /* out=FILE: the formats of all tensors by name. */
 static hu_status write_resolved(const planning *plan, hu_trainer *trainer) {
     hu_status st = HU_OK;
@@ -112,6 +123,7 @@ static hu_status write_resolved(const planning *plan, hu_trainer *trainer) {
     if (!path[0]) return hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file");
     HU_TRY(hu_trainer_resolved_plan(trainer, &yaml));
     HU_TRY(hu_file_replace(path, yaml, strlen(yaml)));
+    tell_written(plan, path);
 done:
     hu_free(yaml);
     return st;
@@ -304,7 +316,8 @@ const hu_verb hu_verb_plan = {
         "same keys has just these bytes. Without data=, images are 32x32x3 (cnn-s: 28x28x1) in\n"
         "10 classes. A product that would run in a slow reference implementation is warned of.\n"
         "out=FILE.yaml writes the formats of all tensors by name: a plan for "
-        "precision=FILE.yaml.\n",
+        "precision=FILE.yaml\n"
+        "(of precision.epochs the first phase alone).\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_plan,

@@ -130,6 +130,17 @@ done:
     return st;
 }
 
+/* A phase of a list by epoch. Keys of a plan file (its tensors, its loss scaling) are those of a
+ * whole training. */
+static hu_status read_phase(void *context, const char *name, hu_precision *precision) {
+    if (hu_is_plan_path(name))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found the plan file '%s', expected a precision by its name: a plan file is "
+                       "that of a whole training, precision=%s",
+                       name, name);
+    return read_one(context, name, precision);
+}
+
 /* The list of phases becomes the name of the precision: tables and pictures call the run by it. A
  * name that is given beside it must be the same one, as in the configuration of a resumed run. */
 static hu_status name_phases(hu_config *config, const char *list, const hu_precision *precision) {
@@ -155,10 +166,10 @@ static hu_status read_precision(hu_config *config, hu_precision *precision) {
     HU_TRY(hu_config_text(config, "precision.name", &name));
     HU_TRY(hu_options_join(config, "precision.epochs", list, sizeof list));
     if (list[0]) {
-        HU_TRY(hu_precision_parse_list(list, read_one, config, precision));
+        HU_TRY(hu_precision_parse_list(list, read_phase, config, precision));
         HU_TRY(name_phases(config, list, precision));
     } else if (hu_precision_is_list(name)) {
-        HU_TRY(hu_precision_parse_list(name, read_one, config, precision));
+        HU_TRY(hu_precision_parse_list(name, read_phase, config, precision));
     } else {
         HU_TRY(read_one(config, name, precision));
     }

@@ -86,7 +86,7 @@ hu_status hu_assign_read(hu_assign *assign, const hu_listener *listener) {
     int64_t rungs;
     char plans[640];
     hu_config *config = assign->config;
-    if (hu_config_given(config, "precision.name"))
+    if (hu_config_given(config, "precision.name") || hu_config_given(config, "precision.epochs"))
         return hu_fail(HU_ERR_ARGUMENT,
                        "assign: found a precision, which is what it looks for; precision.high and "
                        "precision.low say between which formats");

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 #include "model/model.h"
+#include "precision/epochs.h"
 #include "show/json.h"
 
 /* Length of NAME in "NAME=..."; 0 if the word is of another form. */
@@ -38,8 +39,21 @@ static bool has_role(const char *item, const char *word, size_t length) {
     return false;
 }
 
-/* Whether a word goes on with the item before it. */
+/* The last precision of a list by epoch; an item of another form is one precision. */
+static const char *last_phase(const char *item) {
+    const char *phase = hu_precision_is_list(item) ? item : NULL;
+    for (const char *at = item; phase && (at = strchr(at, ',')) != NULL; at++)
+        if (hu_precision_is_list(at + 1)) phase = at + 1;
+    if (!phase) return item;
+    phase = strchr(phase, ':') + 1;
+    return phase + strspn(phase, " ");
+}
+
+/* Whether a word goes on with the item before it. A list by epoch ends where another begins. */
 static bool continues(const char *item, const char *word, size_t length) {
+    if (hu_precision_is_list(word))
+        return hu_precision_is_list(item) && strtoll(word, NULL, 10) > 0;
+    item = last_phase(item);
     size_t name = name_length(word, length), first = name_length(item, strlen(item));
     if (!*item || name == 0) return false;
     if (!is_role(word, name)) return true;

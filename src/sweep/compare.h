@@ -38,7 +38,8 @@ hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *i
 
 /* Splits "fp32,fp(4,3,4),w=e4m3,act=e5m2,demote:0.6" into precisions: at commas outside
  * parentheses, but w=, act=, grad=, wgrad= stay together until one comes again; other NAME=VALUE
- * words belong to what is before them. Only at semicolons if there are any. Owner frees. */
+ * words belong to what is before them, and so does "30: F" to a list by epoch ("0: E, 30: F").
+ * Only at semicolons if there are any. Owner frees. */
 hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list);
 
 /* The metric of the rows: what their results name, else the usual one of the model's task.

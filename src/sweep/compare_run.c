@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "journal/folder.h"
+#include "precision/epochs.h"
 #include "precision/plan.h"
 #include "sweep/compare.h"
 #include "sweep/jobs_setup.h"
@@ -19,6 +20,12 @@ static hu_status read_precisions(const hu_config *config, hu_keys **list) {
     const hu_keys *given;
     const char *text;
     hu_status st = HU_OK;
+    /* One key for all rows would leave nothing to compare. */
+    if (hu_config_given(config, "precision.epochs"))
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "compare: found precision.epochs, expected such a list among the precisions: "
+            "precision='fp32;0: fp32, 30: hfp8'");
     HU_TRY(hu_config_list(config, "compare.precisions", &given));
     HU_TRY(hu_config_text(config, "precision.name", &text));
     bool is_list = hu_keys_count(given) > 0;
@@ -45,6 +52,20 @@ static hu_status check_plan(const char *path) {
     return st;
 }
 
+/* A phase of a list by epoch; its keys are read by the training itself. */
+static hu_status read_phase(void *context, const char *text, hu_precision *precision) {
+    (void)context;
+    if (hu_is_plan_path(text))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found the plan file '%s', expected a precision by its name", text);
+    return hu_precision_parse(text, precision);
+}
+
+static hu_status check_precision(const char *name, hu_precision *parsed) {
+    if (hu_precision_is_list(name)) return hu_precision_parse_list(name, read_phase, NULL, parsed);
+    return hu_is_plan_path(name) ? check_plan(name) : hu_precision_parse(name, parsed);
+}
+
 /* Every precision is known, and none stands there twice. */
 static hu_status check_precisions(const hu_keys *list) {
     hu_status st = HU_OK;
@@ -55,7 +76,7 @@ static hu_status check_precisions(const hu_keys *list) {
             if (strcmp(hu_keys_value(hu_keys_at(list, k)), name) == 0)
                 return hu_fail(HU_ERR_ARGUMENT, "compare: found the precision '%.100s' twice",
                                name);
-        st = hu_is_plan_path(name) ? check_plan(name) : hu_precision_parse(name, &parsed);
+        st = check_precision(name, &parsed);
         hu_precision_free(&parsed);
     }
     return st;

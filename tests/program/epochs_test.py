@@ -88,6 +88,26 @@ def plan(checks, cwd):
                 "plan: phases")
     code, out, _ = program.call("plan", *KEYS, f"precision.epochs={LIST}", cwd=cwd)
     checks.that("hfp8 from epoch 2 (step 6) on" in out, "plan: says when")
+    _, _, err = program.call("plan", *KEYS, f"precision.epochs={LIST}", "out=p.yaml", cwd=cwd)
+    checks.that("p.yaml holds the formats of the first phase alone, fp32" in err, f"plan out=: {err}")
+    _, _, err = program.call("plan", *KEYS, "precision=hfp8", "out=p.yaml", cwd=cwd)
+    checks.same(err, "wrote the plan p.yaml\n", "plan out= says what it wrote")
+
+
+def rows_of_a_comparison(checks, cwd):
+    """A list by epoch is a row like another, and gives the bits of its training."""
+    whole = program.train(*KEYS, "epochs=3", f"precision.epochs={LIST}", cwd=cwd)
+    cases = {f"fp32;{LIST}": ["fp32", LIST], f"fp32,{LIST}": ["fp32", LIST],
+             f"{LIST}, 0: w=e4m3,act=e5m2, 1: bf16, hfp8": [LIST, "0: w=e4m3,act=e5m2, 1: bf16", "hfp8"]}
+    for text, names in cases.items():
+        for turn in ("trained", "read again"):
+            code, out, err = program.call("compare", *KEYS, "epochs=3", f"precision={text}",
+                                          "run.dir=c", "--json", cwd=cwd)
+            checks.same(code, 0, f"compare {text}, {turn}: {err}")
+        hashes = {row["precision"].replace(", ", ","): row["weights_hash"]
+                  for row in json.loads(out)["rows"]}
+        checks.same(list(hashes), [name.replace(", ", ",") for name in names], f"compare {text}: rows")
+        checks.same(hashes[LIST.replace(", ", ",")], whole["weights_hash"], f"compare {text}: weights")
 
 
 def bad(checks, cwd):
@@ -95,16 +115,25 @@ def bad(checks, cwd):
                                   ("0: fp32, 3: bf16, 2: fp32", 2, "found epoch 2 behind epoch 3"),
                                   ("0: fp32, 2: hfp9", 2, "nearest: 'hfp8'"),
                                   ("fp32", 2, "EPOCH: PRECISION"),
-                                  ("0: fp32, 1: plan.yaml", 2, "plan.yaml")):
+                                  ("0: fp32, 1: plan.yaml", 2, "epoch 1: found the plan file "
+                                   "'plan.yaml', expected a precision by its name")):
         code, _, err = program.call("train", *KEYS, f"precision.epochs={text}", cwd=cwd)
         checks.that(code == exit_code and says in err, f"{text}: exit {code}: {err}")
     code, _, err = program.call("train", *KEYS, "precision=bf16", f"precision.epochs={LIST}", cwd=cwd)
     checks.that(code == 2 and "'bf16' beside precision.epochs" in err, f"both: exit {code}: {err}")
+    for verb, words, says in (("compare", [], "precision='fp32;0: fp32, 30: hfp8'"),
+                              ("compare", ["precision=fp32,bf16"], "found precision.epochs"),
+                              ("compare", ["precision=fp32;0: fp32, 1: p.yaml"], "plan file 'p.yaml'"),
+                              ("assign", ["budget=memory:0.5"], "found a precision"),
+                              ("demo", [], "demo chooses precision")):
+        given = [] if "p.yaml" in str(words) else [f"precision.epochs={LIST}"]
+        code, out, err = program.call(verb, *KEYS, *given, *words, "run.dir=x", cwd=cwd)
+        checks.that(code == 2 and not out and says in err, f"{verb} {words}: exit {code}: {err}")
 
 
 def main():
     checks = program.Checks()
-    for test in (equal_trainings, two_trainings, journal, ways, plan, bad):
+    for test in (equal_trainings, two_trainings, journal, ways, plan, rows_of_a_comparison, bad):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()
