@@ -29,35 +29,6 @@ static size_t largest_message(const hu_comm_plan *plan, const hu_comm_list *list
     return most;
 }
 
-/* Steps of a dissemination: after step s, a worker has heard of 2^(s + 1). */
-static int64_t dissemination_steps(int32_t workers) {
-    int64_t steps = 0;
-    for (int64_t reached = 1; reached < workers; reached *= 2) steps++;
-    return steps;
-}
-
-hu_status hu_comm_traffic_of(const hu_comm_plan *plan, hu_comm_traffic *traffic) {
-    int32_t workers = plan->options.workers;
-    int64_t agreement = plan->agrees ? dissemination_steps(workers) : 0;
-    *traffic = (hu_comm_traffic){.agreement_steps = agreement * plan->buckets};
-    for (int32_t rank = 0; rank < workers; rank++) {
-        hu_comm_list list;
-        uint64_t bytes = (uint64_t)agreement * (uint64_t)plan->layers;
-        hu_status st = hu_comm_list_make(plan->options.schedule, &plan->shape, rank, &list);
-        if (st != HU_OK) return st;
-        for (int32_t b = 0; b < plan->buckets; b++)
-            for (int32_t a = 0; a < list.count; a++)
-                if (list.action[a].act == HU_COMM_SEND)
-                    bytes +=
-                        hu_comm_message_bytes(plan, b, list.action[a].first, list.action[a].count);
-        traffic->steps = (int64_t)list.steps * plan->buckets;
-        traffic->bytes += bytes;
-        if (bytes > traffic->bytes_per_worker) traffic->bytes_per_worker = bytes;
-        hu_comm_list_free(&list);
-    }
-    return HU_OK;
-}
-
 hu_status hu_comm_emulated_create(const hu_comm_plan *plan, float *const *gradient, int threads,
                                   hu_comm_emulated **result) {
     hu_status st = HU_OK;

@@ -5,17 +5,6 @@
 #define HU_COMM_EMULATED_H
 #include "comm/worker.h"
 
-/* What a reduction sends. */
-typedef struct hu_comm_traffic {
-    int64_t steps;             /* of the schedule, without the agreement upon exponents */
-    int64_t agreement_steps;   /* in which workers agree upon exponents */
-    uint64_t bytes;            /* of all workers: headers, scales and numbers */
-    uint64_t bytes_per_worker; /* the most that one of them sends */
-} hu_comm_traffic;
-
-/* Of one reduction of all buckets. HU_ERR_MEMORY. */
-hu_status hu_comm_traffic_of(const hu_comm_plan *plan, hu_comm_traffic *traffic);
-
 typedef struct hu_comm_emulated hu_comm_emulated;
 
 /* gradient [workers] arrays of plan->elements, borrowed, as the plan. HU_ERR_MEMORY. */

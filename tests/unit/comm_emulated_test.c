@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/rng.h"
 #include "comm/emulated.h"
+#include "comm/traffic.h"
 #include "kernel/block/scale.h"
 
 enum { WORKERS_MOST = 12, ELEMENTS = 200, LAYERS = 4 };
@@ -411,7 +412,7 @@ static void traffic_is_counted(void **state) {
     static job j;
     begin(&j, "ring", "aps", "e3m0", 8);
     assert_int_equal(hu_comm_plan_create(&j.options, &one, 1, &j.plan), HU_OK);
-    assert_int_equal(hu_comm_traffic_of(j.plan, &traffic), HU_OK);
+    assert_int_equal(hu_comm_traffic_of(j.plan, &traffic, NULL), HU_OK);
     assert_int_equal(traffic.steps, 14);
     assert_int_equal(traffic.agreement_steps, 3);
     /* 14 messages of 128 numbers of 4 bits with headers of 40 bytes, and 3 exponents. */

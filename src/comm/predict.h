@@ -1,0 +1,36 @@
+/* comm/predict.h - how long a reduction takes on a network, from the lists of its schedule.
+ *
+ * The network: every worker has a link of its own to a switch, which sends and receives at once. A
+ * message crosses two links. A step ends when the slowest of its messages has arrived; schedules
+ * are made so that no link carries two messages of a step in one direction.
+ * Proof: docs/results.md compares it with SimGrid's SMPI, schedule by schedule.
+ */
+#ifndef HU_COMM_PREDICT_H
+#define HU_COMM_PREDICT_H
+#include "comm/plan.h"
+
+typedef struct hu_comm_link {
+    double bits_per_second;
+    double latency_seconds; /* of one link */
+} hu_comm_link;
+
+/* "10G" (bits a second; K, M, G, T are powers of 1000) and "10us" (s, ms, us, ns). HU_ERR_PARSE
+ * with what was found and expected; a rate is positive, a latency not negative. */
+hu_status hu_comm_link_parse(const char *rate, const char *latency, hu_comm_link *link);
+
+typedef struct hu_comm_time {
+    double seconds;           /* of all buckets, one after the other */
+    double agreement_seconds; /* of these, for agreeing upon exponents */
+    double latency_seconds;   /* of these, in which nothing but the way itself takes time */
+} hu_comm_time;
+
+/* Of one reduction of all buckets; what processors do meanwhile is not in it. HU_ERR_MEMORY. */
+hu_status hu_comm_predict(const hu_comm_plan *plan, const hu_comm_link *link, hu_comm_time *time);
+
+/* Workers from which on every number becomes zero under a scaling that leaves room for their sum
+ * (round to nearest): even the largest gradient is then at most half the format's smallest number.
+ * 0: the scaling leaves no such room. Source: Algorithm 1 of the APS paper scales by 2^emax over
+ * workers times the largest magnitude. */
+double hu_comm_flush_workers(const hu_comm_options *options);
+
+#endif

@@ -1,0 +1,168 @@
+/* Traffic and time of reductions, and where scales leave nothing of the numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "comm/predict.h"
+#include "comm/team.h"
+#include "comm/traffic.h"
+
+static hu_comm_options options_of(const char *schedule, const char *scaling, const char *format,
+                                  int32_t workers) {
+    hu_comm_options options = {.workers = workers, .bucket_bytes = 1};
+    assert_int_equal(hu_comm_schedule_parse(schedule, &options.schedule, &options.group), HU_OK);
+    assert_int_equal(hu_comm_scaling_parse(scaling, &options.scaling, &options.constant), HU_OK);
+    assert_int_equal(hu_format_parse(format, &options.format), HU_OK);
+    return options;
+}
+
+static hu_comm_plan *plan_of(const char *schedule, const char *scaling, const char *format,
+                             int32_t workers, int64_t elements) {
+    const hu_comm_layer layer = {.name = "all", .elements = elements};
+    hu_comm_options options = options_of(schedule, scaling, format, workers);
+    hu_comm_plan *plan;
+    assert_int_equal(hu_comm_plan_create(&options, &layer, 1, &plan), HU_OK);
+    return plan;
+}
+
+static hu_comm_link link_of(const char *rate, const char *latency) {
+    hu_comm_link link;
+    assert_int_equal(hu_comm_link_parse(rate, latency, &link), HU_OK);
+    return link;
+}
+
+static void links_are_read_with_their_units(void **state) {
+    (void)state;
+    hu_comm_link link = link_of("10G", "1.5us");
+    assert_true(link.bits_per_second == 1e10 && link.latency_seconds == 1.5 * 1e-6);
+    assert_true(link_of("100M", "2ms").bits_per_second == 1e8);
+    assert_true(link_of("1e6", "0s").bits_per_second == 1e6);
+    static const char *const wrong[][2] = {{"10X", "1us"},  {"", "1us"},   {"0", "1us"},
+                                           {"-1G", "1us"},  {"nan", "1s"}, {"10G", "5"},
+                                           {"10G", "-1us"}, {"inf", "1s"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(hu_comm_link_parse(wrong[i][0], wrong[i][1], &link), HU_ERR_PARSE);
+}
+
+/* 510 steps around a ring of 256, 90 in groups of 16. */
+static void steps_are_those_of_the_paper(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule;
+        int64_t steps;
+    } rows[] = {{"ring", 510},    {"hier:4", 138},  {"hier:8", 90},    {"hier:16", 90},
+                {"hier:32", 138}, {"hier:64", 258}, {"hier2d:16", 60}, {"halving", 16}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hu_comm_traffic traffic;
+        hu_comm_plan *plan = plan_of(rows[i].schedule, "aps", "e5m2", 256, 9408);
+        assert_int_equal(hu_comm_traffic_of(plan, &traffic, NULL), HU_OK);
+        assert_int_equal(traffic.steps, rows[i].steps);
+        assert_int_equal(traffic.agreement_steps, 8);
+        hu_comm_plan_free(plan);
+    }
+}
+
+/* A ring of 4 with 4 M bytes: 6 steps of 1 M and a header, each over two links; 2 steps to agree.
+ */
+static void time_is_that_of_the_slowest_messages(void **state) {
+    (void)state;
+    const hu_comm_link link = {.bits_per_second = 8e9, .latency_seconds = 1e-3};
+    hu_comm_plan *plan = plan_of("ring", "aps", "e5m2", 4, 4000000);
+    hu_comm_time time;
+    assert_int_equal(hu_comm_predict(plan, &link, &time), HU_OK);
+    double agreement = 2 * (2e-3 + 1.05e-9), message = 2e-3 + 1000040 * 1.05e-9;
+    assert_true(fabs(time.agreement_seconds - agreement) < 1e-12);
+    assert_true(fabs(time.seconds - agreement - 6 * message) < 1e-9);
+    assert_true(fabs(time.latency_seconds - 8 * 2e-3) < 1e-12);
+    hu_comm_plan_free(plan);
+}
+
+/* Milliseconds of SimGrid's SMPI 3.32 for MPI processes that follow the same lists: 256 nodes,
+ * links of 10 Gbit/s and 10 us, no factors of its own (docs/results.md says how). */
+static void times_are_those_of_a_simulated_network(void **state) {
+    (void)state;
+    enum { RESNET50 = 25557032, LAYER = 1048576 };
+    static const struct {
+        const char *schedule, *format;
+        int64_t elements;
+        double milliseconds;
+    } rows[] = {{"ring", "e5m2", RESNET50, 53.694},      {"ring", "fp16", RESNET50, 96.463},
+                {"ring", "fp32", RESNET50, 181.832},     {"ring", "e3m0", RESNET50, 32.310},
+                {"halving", "e5m2", RESNET50, 43.297},   {"halving", "fp16", RESNET50, 86.065},
+                {"halving", "fp32", RESNET50, 171.433},  {"pairwise", "e5m2", RESNET50, 53.694},
+                {"pairwise", "fp32", RESNET50, 181.832}, {"hier2d:4", "e5m2", RESNET50, 45.739},
+                {"hier2d:16", "e5m2", RESNET50, 44.223}, {"hier2d:16", "fp16", RESNET50, 86.991},
+                {"hier2d:64", "e5m2", RESNET50, 45.739}, {"hier:4", "e5m2", RESNET50, 108.232},
+                {"hier:16", "e5m2", RESNET50, 120.927},  {"hier:16", "fp16", RESNET50, 239.767},
+                {"hier:64", "e5m2", RESNET50, 120.341},  {"seq", "e5m2", RESNET50, 10438.194},
+                {"ring", "e5m2", LAYER, 12.681},         {"ring", "fp16", LAYER, 14.436},
+                {"ring", "fp32", LAYER, 17.777},         {"halving", "e5m2", LAYER, 2.284},
+                {"halving", "fp16", LAYER, 4.039},       {"hier2d:16", "e5m2", LAYER, 3.210},
+                {"hier:16", "e5m2", LAYER, 6.962},       {"pairwise", "e5m2", LAYER, 12.681}};
+    const hu_comm_link link = link_of("10G", "10us");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hu_comm_plan *plan =
+            plan_of(rows[i].schedule, "aps", rows[i].format, 256, rows[i].elements);
+        hu_comm_time time;
+        assert_int_equal(hu_comm_predict(plan, &link, &time), HU_OK);
+        double ratio = 1e3 * time.seconds / rows[i].milliseconds;
+        if (fabs(ratio - 1.0) > 0.06)
+            fail_msg("%s %s: %g", rows[i].schedule, rows[i].format, ratio);
+        hu_comm_plan_free(plan);
+    }
+}
+
+static void room_for_the_sum_can_take_the_whole_range(void **state) {
+    (void)state;
+    static const struct {
+        const char *scaling, *format;
+        double workers;
+    } rows[] = {{"aps", "e3m0", 64},           {"aps-wide", "e3m0", 64}, {"aps", "e4m3", 131072},
+                {"aps", "e5m2", 4294967296.0}, {"aps2", "e3m0", 0},      {"none", "e3m0", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hu_comm_options options = options_of("seq", rows[i].scaling, rows[i].format, 2);
+        assert_true(hu_comm_flush_workers(&options) == rows[i].workers);
+    }
+}
+
+/* The largest gradient that a factor allows: workers times it is a power of two, or just below. */
+static float largest_of(int32_t workers) {
+    float x = 1.0f / (float)workers;
+    while ((double)x * workers > 1.0) x = nextafterf(x, 0.0f);
+    return x;
+}
+
+/* The limit is exact: there every number vanishes, with one worker less not. */
+static void numbers_vanish_where_the_limit_says(void **state) {
+    (void)state;
+    for (int32_t workers = 63; workers <= 64; workers++) {
+        float gradient[64], *row[64];
+        hu_comm_plan *plan = plan_of("seq", "aps", "e3m0", workers, 1);
+        hu_team *team;
+        for (int w = 0; w < 64; w++) {
+            gradient[w] = largest_of(workers);
+            row[w] = &gradient[w];
+        }
+        assert_int_equal(hu_team_emulated(plan, row, 1, &team), HU_OK);
+        assert_int_equal(hu_team_reduce(team, 0), HU_OK);
+        assert_true((gradient[0] == 0.0f) == (workers >= hu_comm_flush_workers(&plan->options)));
+        hu_team_free(team);
+        hu_comm_plan_free(plan);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(links_are_read_with_their_units),
+        cmocka_unit_test(steps_are_those_of_the_paper),
+        cmocka_unit_test(time_is_that_of_the_slowest_messages),
+        cmocka_unit_test(times_are_those_of_a_simulated_network),
+        cmocka_unit_test(room_for_the_sum_can_take_the_whole_range),
+        cmocka_unit_test(numbers_vanish_where_the_limit_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
