@@ -1,0 +1,154 @@
+#include "comm/study.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "comm/team.h"
+
+/* Arrays of one seed. */
+typedef struct bench {
+    const hu_comm_study *study;
+    size_t n, workers;
+    float *size, *mean; /* [n] of the model */
+    float *drawn;       /* [workers][n] gradients */
+    float *reduced;     /* [workers][n] the same, replaced by their sum */
+    float **row;        /* [workers] of reduced */
+    double *exact;      /* [n] sums in double precision, as often as there are reductions */
+    double *sum;        /* [n] of all results */
+} bench;
+
+static hu_status open_bench(const hu_comm_study *study, bench *b) {
+    hu_status st = HU_OK;
+    *b = (bench){.study = study,
+                 .n = (size_t)study->gradient.elements,
+                 .workers = (size_t)study->gradient.workers};
+    HU_TRY(HU_NEW_ARRAY(&b->size, b->n));
+    HU_TRY(HU_NEW_ARRAY(&b->mean, b->n));
+    HU_TRY(hu_new_array(b->workers, b->n * sizeof *b->drawn, &b->drawn));
+    HU_TRY(hu_new_array(b->workers, b->n * sizeof *b->reduced, &b->reduced));
+    HU_TRY(HU_NEW_ARRAY(&b->row, b->workers));
+    HU_TRY(HU_NEW_ARRAY(&b->exact, b->n));
+    HU_TRY(HU_NEW_ARRAY(&b->sum, b->n));
+    for (size_t w = 0; w < b->workers; w++) b->row[w] = b->reduced + w * b->n;
+done:
+    return st;
+}
+
+static void close_bench(bench *b) {
+    hu_free(b->size);
+    hu_free(b->mean);
+    hu_free(b->drawn);
+    hu_free(b->reduced);
+    hu_free(b->row);
+    hu_free(b->exact);
+    hu_free(b->sum);
+}
+
+static void draw(bench *b, int32_t seed) {
+    hu_comm_synthetic model = b->study->gradient;
+    model.seed += (uint64_t)seed;
+    hu_comm_synthetic_shared(&model, b->size, b->mean);
+#pragma omp parallel for num_threads(b->study->threads) schedule(static)
+    for (size_t w = 0; w < b->workers; w++)
+        hu_comm_synthetic_worker(&model, b->size, b->mean, (int32_t)w, b->drawn + w * b->n);
+    for (size_t i = 0; i < b->n; i++) {
+        double sum = 0.0;
+        for (size_t w = 0; w < b->workers; w++) sum += (double)b->drawn[w * b->n + i];
+        b->exact[i] = sum * (double)b->study->reductions;
+    }
+}
+
+/* All reductions of one case with one seed. */
+static hu_status reduce(bench *b, const hu_comm_plan *plan, hu_comm_outcome *outcome) {
+    hu_team *team = NULL;
+    hu_status st = HU_OK;
+    memset(b->sum, 0, b->n * sizeof *b->sum);
+    HU_TRY(hu_team_emulated(plan, b->row, b->study->threads, &team));
+    for (int32_t step = 0; step < b->study->reductions; step++) {
+        memcpy(b->reduced, b->drawn, b->workers * b->n * sizeof *b->drawn);
+        HU_TRY(hu_team_reduce(team, (uint64_t)step));
+        for (size_t i = 0; i < b->n; i++) b->sum[i] += (double)b->reduced[i];
+        outcome->hash = XXH64(b->reduced, b->n * sizeof *b->reduced, outcome->hash);
+    }
+done:
+    hu_team_free(team);
+    return st;
+}
+
+/* The layer that stands for a gradient, and its plan. */
+static hu_status make_plan(const hu_comm_study *study, const hu_comm_options *options, int32_t seed,
+                           hu_comm_plan **plan) {
+    const hu_comm_layer layer = {.name = "gradient", .elements = study->gradient.elements};
+    hu_comm_options own = *options;
+    own.seed += (uint64_t)seed;
+    return hu_comm_plan_create(&own, &layer, 1, plan);
+}
+
+/* What does not depend on numbers. Made first: options that do not fit end a study at once. */
+static hu_status foresee(const hu_comm_study *study, const hu_comm_options *options,
+                         hu_comm_outcome *outcome) {
+    hu_status st = HU_OK;
+    hu_comm_plan *plan = NULL;
+    *outcome = (hu_comm_outcome){.flush_workers = hu_comm_flush_workers(options)};
+    HU_TRY(make_plan(study, options, 0, &plan));
+    HU_TRY(hu_comm_traffic_of(plan, &outcome->traffic, NULL));
+    HU_TRY(hu_comm_predict(plan, &study->link, &outcome->time));
+done:
+    hu_comm_plan_free(plan);
+    return st;
+}
+
+static hu_status run_seed(bench *b, const hu_comm_options *options, int32_t seed,
+                          hu_comm_outcome *outcome, hu_comm_error *error) {
+    hu_status st = HU_OK;
+    hu_comm_plan *plan = NULL;
+    HU_TRY(make_plan(b->study, options, seed, &plan));
+    HU_TRY(reduce(b, plan, outcome));
+    HU_TRY(hu_comm_error_of((int64_t)b->n, b->exact, b->sum, error));
+    outcome->error.excluded += error->excluded;
+    outcome->error.nonfinite += error->nonfinite;
+done:
+    hu_comm_plan_free(plan);
+    return st;
+}
+
+/* error[seeds] of one case -> medians; x[seeds]: scratch. */
+static void summarise(const hu_comm_error *error, int32_t seeds, double *x,
+                      hu_comm_outcome *outcome) {
+    for (int32_t i = 0; i < seeds; i++) x[i] = error[i].eq5_mean;
+    outcome->error.eq5_mean = hu_comm_median(seeds, x);
+    outcome->eq5_least = x[0]; /* the median put them in order */
+    outcome->eq5_most = x[seeds - 1];
+    for (int32_t i = 0; i < seeds; i++) x[i] = error[i].median;
+    outcome->error.median = hu_comm_median(seeds, x);
+    for (int32_t i = 0; i < seeds; i++) x[i] = error[i].relative_l2;
+    outcome->error.relative_l2 = hu_comm_median(seeds, x);
+    for (int32_t i = 0; i < seeds; i++) x[i] = error[i].zeros;
+    outcome->error.zeros = hu_comm_median(seeds, x);
+}
+
+hu_status hu_comm_study_run(const hu_comm_study *study, const hu_comm_options *options,
+                            int32_t count, hu_comm_outcome *outcome) {
+    hu_status st = HU_OK;
+    bench b = {0};
+    hu_comm_error *error = NULL; /* [count][seeds] */
+    double *x = NULL;
+    for (int32_t i = 0; i < count; i++) HU_TRY(foresee(study, &options[i], &outcome[i]));
+    HU_TRY(open_bench(study, &b));
+    HU_TRY(HU_NEW_ARRAY(&error, (size_t)count * (size_t)study->seeds));
+    HU_TRY(HU_NEW_ARRAY(&x, (size_t)study->seeds));
+    for (int32_t s = 0; s < study->seeds; s++) {
+        draw(&b, s);
+        for (int32_t i = 0; i < count; i++)
+            HU_TRY(run_seed(&b, &options[i], s, &outcome[i], &error[i * study->seeds + s]));
+    }
+    for (int32_t i = 0; i < count; i++)
+        summarise(&error[i * study->seeds], study->seeds, x, &outcome[i]);
+done:
+    close_bench(&b);
+    hu_free(error);
+    hu_free(x);
+    return st;
+}

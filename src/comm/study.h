@@ -1,0 +1,36 @@
+/* comm/study.h - reductions of one kind of gradient, in many formats and schedules: errors, traffic
+ * and predicted time of each.
+ */
+#ifndef HU_COMM_STUDY_H
+#define HU_COMM_STUDY_H
+#include "comm/error.h"
+#include "comm/predict.h"
+#include "comm/synthetic.h"
+#include "comm/traffic.h"
+
+/* What all cases share. */
+typedef struct hu_comm_study {
+    hu_comm_synthetic gradient; /* with the first seed */
+    int32_t seeds;              /* that many, counted up from it */
+    int32_t reductions; /* of the same gradients, one step after the other: what error feedback
+                           is for. Errors are those of the sum of all results */
+    hu_comm_link link;
+    int threads; /* results do not depend on them */
+} hu_comm_study;
+
+typedef struct hu_comm_outcome {
+    hu_comm_traffic traffic;
+    hu_comm_time time;
+    hu_comm_error error;        /* medians over the seeds; counts: of all together */
+    double eq5_least, eq5_most; /* of the seeds' mean errors */
+    uint64_t hash;              /* XXH64 of the bits of all results, seed by seed */
+    double flush_workers;       /* hu_comm_flush_workers */
+} hu_comm_outcome;
+
+/* outcome[count] of the options[count], which have the study's number of workers; their seed counts
+ * up with the gradient's. All workers are emulated in this process. Errors as hu_comm_plan_create.
+ */
+hu_status hu_comm_study_run(const hu_comm_study *study, const hu_comm_options *options,
+                            int32_t count, hu_comm_outcome *outcome);
+
+#endif

@@ -1,0 +1,227 @@
+/* What a study of reductions is made of: drawn gradients and their errors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/elementary.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "comm/study.h"
+
+enum { ELEMENTS = 9408, WORKERS = 8 };
+
+/* ---- gradients ---- */
+
+static const hu_comm_synthetic model = {
+    .elements = ELEMENTS, .workers = WORKERS, .rho = 0.2, .sigma = 1.0, .seed = 3};
+
+static float normal(const char *what, uint64_t worker, uint64_t i) {
+    hu_random_key key = {model.seed, hu_stream_id("gradient", what), worker};
+    return hu_random_normal(&key, i);
+}
+
+/* Element by element, from the formulas of the header. */
+static void gradients_follow_their_model(void **state) {
+    (void)state;
+    static float size[ELEMENTS], mean[ELEMENTS], gradient[ELEMENTS];
+    hu_comm_synthetic_shared(&model, size, mean);
+    for (int32_t w = 0; w < WORKERS; w++) {
+        hu_comm_synthetic_worker(&model, size, mean, w, gradient);
+        for (uint64_t i = 0; i < ELEMENTS; i += 37) {
+            float s = (float)hu_exp((double)normal("size", 0, i));
+            float m = (float)(0.2 * (double)s * (double)normal("mean", 0, i));
+            double sum = (double)m + (double)s * (double)normal("noise", (uint64_t)w, i);
+            float wanted = (float)(sum / WORKERS);
+            assert_memory_equal(&gradient[i], &wanted, sizeof wanted);
+        }
+    }
+}
+
+/* The same bits on every machine, at every instruction set: recorded once. */
+static void gradients_keep_their_bits(void **state) {
+    (void)state;
+    static float size[ELEMENTS], mean[ELEMENTS], gradient[ELEMENTS];
+    hu_comm_synthetic_shared(&model, size, mean);
+    hu_comm_synthetic_worker(&model, size, mean, 5, gradient);
+    assert_int_equal(XXH64(gradient, sizeof gradient, 0), UINT64_C(0xc4cf45a968ac1c34));
+}
+
+/* Moments of 9,408 numbers: within five standard errors. */
+static void gradients_have_the_moments_of_their_model(void **state) {
+    (void)state;
+    static float size[ELEMENTS], mean[ELEMENTS];
+    double log_sum = 0.0, log_square = 0.0, square = 0.0;
+    hu_comm_synthetic_shared(&model, size, mean);
+    for (int i = 0; i < ELEMENTS; i++) {
+        double l = log((double)size[i]), m = (double)mean[i] / (double)size[i];
+        log_sum += l;
+        log_square += l * l;
+        square += m * m;
+    }
+    double error = 5.0 / sqrt(ELEMENTS);
+    assert_true(fabs(log_sum / ELEMENTS) < error);
+    assert_true(fabs(log_square / ELEMENTS - 1.0) < error * sqrt(2.0));
+    assert_true(fabs(square / ELEMENTS / 0.04 - 1.0) < error * sqrt(2.0));
+}
+
+/* ---- errors ---- */
+
+static void errors_are_those_of_equation_5(void **state) {
+    (void)state;
+    const double exact[] = {1.0, -2.0, 0.0, 4.0, 8.0}, sum[] = {1.5, -2.0, 1.0, 0.0, 6.0};
+    hu_comm_error error;
+    assert_int_equal(hu_comm_error_of(5, exact, sum, &error), HU_OK);
+    assert_true(error.eq5_mean == (0.5 + 0.0 + 1.0 + 0.25) / 4.0);
+    assert_true(error.median == (0.25 + 0.5) / 2.0);
+    assert_true(error.relative_l2 == sqrt((0.25 + 1.0 + 16.0 + 4.0) / (1.0 + 4.0 + 16.0 + 64.0)));
+    assert_true(error.zeros == 0.25);
+    assert_int_equal(error.excluded, 1);
+    assert_int_equal(error.nonfinite, 0);
+}
+
+static void what_is_not_finite_is_infinitely_wrong(void **state) {
+    (void)state;
+    const double exact[] = {1.0, 2.0, 3.0}, sum[] = {(double)NAN, -(double)INFINITY, 3.0};
+    hu_comm_error error;
+    assert_int_equal(hu_comm_error_of(3, exact, sum, &error), HU_OK);
+    assert_true(isinf(error.eq5_mean) && isinf(error.median) && isinf(error.relative_l2));
+    assert_true(error.zeros == 0.0);
+    assert_int_equal(error.nonfinite, 2);
+}
+
+static void nothing_has_no_error(void **state) {
+    (void)state;
+    const double zero[2] = {0.0, 0.0};
+    hu_comm_error error;
+    for (int64_t n = 0; n <= 2; n += 2) {
+        assert_int_equal(hu_comm_error_of(n, zero, zero, &error), HU_OK);
+        assert_true(error.eq5_mean == 0.0 && error.median == 0.0 && error.relative_l2 == 0.0);
+        assert_int_equal(error.excluded, n);
+    }
+}
+
+static void medians_stand_in_the_middle(void **state) {
+    (void)state;
+    double odd[] = {3.0, 1.0, 2.0}, even[] = {4.0, 1.0, 3.0, 2.0};
+    double top[] = {(double)INFINITY, (double)INFINITY}, large[] = {1.7e308, 1.5e308};
+    assert_true(hu_comm_median(3, odd) == 2.0);
+    assert_true(hu_comm_median(4, even) == 2.5);
+    assert_true(isinf(hu_comm_median(2, top)));
+    assert_true(hu_comm_median(2, large) == 1.6e308);
+}
+
+/* ---- studies ---- */
+
+static hu_comm_options options_of(const char *schedule, const char *scaling, const char *format,
+                                  int32_t workers) {
+    hu_comm_options options = {.workers = workers, .bucket_bytes = 1};
+    assert_int_equal(hu_comm_schedule_parse(schedule, &options.schedule, &options.group), HU_OK);
+    assert_int_equal(hu_comm_scaling_parse(scaling, &options.scaling, &options.constant), HU_OK);
+    assert_int_equal(hu_format_parse(format, &options.format), HU_OK);
+    return options;
+}
+
+static hu_comm_study small_study(void) {
+    hu_comm_study study = {.gradient = model, .seeds = 3, .reductions = 1, .threads = 1};
+    study.gradient.elements = 500;
+    assert_int_equal(hu_comm_link_parse("10G", "10us", &study.link), HU_OK);
+    return study;
+}
+
+/* A case has the same outcome alone and among others, with any number of threads. */
+static void cases_do_not_touch_each_other(void **state) {
+    (void)state;
+    hu_comm_study study = small_study();
+    hu_comm_options options[3] = {options_of("ring", "aps", "e4m3", WORKERS),
+                                  options_of("hier:4", "aps", "e5m2", WORKERS),
+                                  options_of("pairwise", "aps2", "e4m3", WORKERS)};
+    hu_comm_outcome all[3], alone;
+    options[0].rounding = HU_ROUND_STOCHASTIC;
+    options[1].error_feedback = true;
+    assert_int_equal(hu_comm_study_run(&study, options, 3, all), HU_OK);
+    for (int i = 0; i < 3; i++) {
+        study.threads = 1 + i;
+        assert_int_equal(hu_comm_study_run(&study, &options[i], 1, &alone), HU_OK);
+        assert_int_equal(alone.hash, all[i].hash);
+        assert_true(alone.error.eq5_mean == all[i].error.eq5_mean);
+        assert_true(alone.error.relative_l2 == all[i].error.relative_l2);
+        assert_true(alone.eq5_least <= alone.error.eq5_mean);
+        assert_true(alone.eq5_most >= alone.error.eq5_mean);
+    }
+}
+
+/* Float32 around the ring is nearly exact; errors of narrow formats are not. */
+static void float32_has_the_smallest_error(void **state) {
+    (void)state;
+    hu_comm_study study = small_study();
+    hu_comm_options options[2] = {options_of("ring", "none", "fp32", WORKERS),
+                                  options_of("ring", "aps", "e5m2", WORKERS)};
+    hu_comm_outcome outcome[2];
+    assert_int_equal(hu_comm_study_run(&study, options, 2, outcome), HU_OK);
+    assert_true(outcome[0].error.relative_l2 < 1e-6 && outcome[0].error.relative_l2 > 0.0);
+    assert_true(outcome[1].error.relative_l2 > 0.02);
+    assert_true(outcome[0].traffic.bytes > 2 * outcome[1].traffic.bytes);
+}
+
+/* What is lost in one step comes back in later ones. */
+static void error_feedback_helps_over_steps(void **state) {
+    (void)state;
+    hu_comm_study study = small_study();
+    hu_comm_options options[2] = {options_of("pairwise", "aps2", "e4m3", WORKERS),
+                                  options_of("pairwise", "aps2", "e4m3", WORKERS)};
+    hu_comm_outcome outcome[2];
+    study.reductions = 16;
+    options[1].error_feedback = true;
+    assert_int_equal(hu_comm_study_run(&study, options, 2, outcome), HU_OK);
+    assert_true(outcome[1].error.relative_l2 < outcome[0].error.relative_l2 / 4.0);
+}
+
+static void misfits_end_a_study_at_once(void **state) {
+    (void)state;
+    hu_comm_study study = small_study();
+    hu_comm_options options = options_of("ring", "aps2", "e4m3", WORKERS);
+    hu_comm_outcome outcome;
+    assert_int_equal(hu_comm_study_run(&study, &options, 1, &outcome), HU_ERR_ARGUMENT);
+}
+
+/* Every allocation of a study fails once; nothing is leaked. */
+static void memory_may_end(void **state) {
+    (void)state;
+    hu_comm_study study = small_study();
+    hu_comm_options options = options_of("hier:2", "aps", "e4m3", WORKERS);
+    hu_comm_outcome outcome;
+    uint64_t before = hu_memory_count().live_blocks;
+    hu_status st = HU_ERR_MEMORY;
+    study.seeds = 1;
+    for (uint64_t nth = 1; st != HU_OK; nth++) {
+        hu_memory_fail_at(nth);
+        st = hu_comm_study_run(&study, &options, 1, &outcome);
+        hu_memory_fail_at(0);
+        assert_true(st == HU_OK || st == HU_ERR_MEMORY);
+        assert_int_equal(hu_memory_count().live_blocks, before);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_follow_their_model),
+        cmocka_unit_test(gradients_keep_their_bits),
+        cmocka_unit_test(gradients_have_the_moments_of_their_model),
+        cmocka_unit_test(errors_are_those_of_equation_5),
+        cmocka_unit_test(what_is_not_finite_is_infinitely_wrong),
+        cmocka_unit_test(nothing_has_no_error),
+        cmocka_unit_test(medians_stand_in_the_middle),
+        cmocka_unit_test(cases_do_not_touch_each_other),
+        cmocka_unit_test(float32_has_the_smallest_error),
+        cmocka_unit_test(error_feedback_helps_over_steps),
+        cmocka_unit_test(misfits_end_a_study_at_once),
+        cmocka_unit_test(memory_may_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
