@@ -186,7 +186,7 @@ static void take(void *context, uint32_t bits) {
 static void make_inputs(const hu_format *format) {
     const boundary b = {format, take, NULL};
     x_count = 0;
-    boundary_inputs(&b, 300, 4096);
+    boundary_inputs(&b, 300, 1024);
 }
 
 /* The number f behind code i, of any width. */
@@ -208,15 +208,12 @@ static void set_expected_codes(const hu_wire *w, const hu_format *scaled, int32_
     }
 }
 
-static hu_format last_format; /* of the boundary inputs in x */
-
 static void check_quantise_at(const hu_wire *w, int32_t asked) {
     int32_t k = hu_wire_clamp(w, asked);
     hu_format scaled = hu_format_scaled(&w->format, k);
     hu_round_counts counts;
     assert_int_equal(hu_format_check(&scaled), HU_OK);
-    if (!hu_format_equal(&scaled, &last_format)) make_inputs(&scaled);
-    last_format = scaled;
+    make_inputs(&scaled);
     set_expected_codes(w, &scaled, k);
     hu_wire_quantise(w, x_count, x, asked, sums, &key, 5, NULL);
     assert_same_codes(w, x_count, sums, "quantise");
@@ -236,8 +233,12 @@ static void check_quantise_at(const hu_wire *w, int32_t asked) {
     }
 }
 
+/* Also where the constant of rounding by addition, and 2^emin, leave binary32's normal numbers. */
 static void check_quantise(const hu_format *format, hu_rounding rounding) {
-    static const int32_t scales[] = {0, 3, -7, -40, 60, -1000, 1000};
+    hu_format_limits limits = hu_format_limits_of(format);
+    int last_high = 127 - (limits.emax + 24 - format->man_bits), last_low = -126 - limits.emin;
+    const int32_t scales[] = {
+        0, 3, -7, -40, 60, -1000, 1000, last_high, last_high + 1, last_low, last_low - 1};
     hu_wire w;
     assert_int_equal(hu_wire_init(&w, format, rounding), HU_OK);
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) check_quantise_at(&w, scales[i]);
@@ -247,7 +248,7 @@ static const char *const usual[] = {
     "e5m2", "e4m3", "e4m3fn", "e3m0", "e2m1", "e2m0", "e4m3fnuz", "e5m2:ovf=sat", "e4m3fn:ovf=sat",
     "e4m3fn:ovf=inf", "e5m2:ovf=nan", "e5m2:sub=n", "e3m4", "fp(4,3,4)", "e7m0",
     "e1m6:specials=fin", "1/6/9/d", "1/6/9/n", "bf16", "fp16", "fp16:ovf=sat", "e8m0",
-    "e7m8:specials=fin",
+    "e7m8:specials=fin", "e8m7:bias=140",
     /* codes of 4 bytes */
     "tf32", "e6m17", "e8m15", "fp(5,20,3)", "e8m22", "e8m23:sub=n", "fp32:ovf=sat", "fp32"};
 
@@ -262,9 +263,35 @@ static void numbers_become_the_codes_of_the_reference(void **state) {
     }
 }
 
+static void check_quantise_once(const hu_format *format, hu_rounding rounding) {
+    hu_wire w;
+    assert_int_equal(hu_wire_init(&w, format, rounding), HU_OK);
+    check_quantise_at(&w, format->exp_bits % 2 ? 0 : -5);
+}
+
+static void numbers_become_the_codes_of_every_format(void **state) {
+    (void)state;
+    for (uint8_t e = 1; e <= 8; e++)
+        for (uint8_t m = 0; m <= 15 - e; m++)
+            for (uint8_t kind = 0; kind < 24; kind++) {
+                hu_format f = {.exp_bits = e,
+                               .man_bits = m,
+                               .specials = kind % 4,
+                               .subnormals = kind / 4 % 2,
+                               .overflow = kind / 8,
+                               .bias = e > 1 ? (1 << (e - 1)) - 1 : 1};
+                /* Of the wide ones two kinds: infinity, and largest number without subnormals. */
+                bool is_one = e + m <= 7 || kind == 4 || kind == 8;
+                if (is_one && hu_format_check(&f) == HU_OK)
+                    each_isa(check_quantise_once, &f, HU_ROUND_NEAREST_EVEN);
+            }
+}
+
 /* Codes of random patterns; of 4 bytes: numbers of the format. */
 static void random_codes(const hu_wire *w, size_t n, uint64_t first, uint8_t *all) {
     uint32_t mask = (uint32_t)(((uint64_t)1 << w->bits) - 1);
+    /* Now and then two largest numbers meet, at places that vectors take care of. */
+    uint32_t largest = hu_format_code_max(&w->format);
     for (size_t i = 0; i < n; i++) {
         uint32_t word = hu_random_word(&key, first + i);
         /* Half of them of one binade around 1, so that sums meet ties. */
@@ -273,32 +300,64 @@ static void random_codes(const hu_wire *w, size_t n, uint64_t first, uint8_t *al
         put_code(w, all, i,
                  w->code_bytes == 4 ? hu_f32_bits(number)
                  : i & 1            ? code_of(&w->format, number)
+                 : i % 512 == 300   ? largest
                                     : word & mask);
     }
 }
 
-/* Any split of an array gives the same codes: lengths that end within vectors and blocks. */
-static void check_sums(const hu_format *format, hu_rounding rounding) {
-    static const size_t lengths[] = {0, 1, 7, 15, 16, 17, 63, 64, 65, 129, 1023, 1024, 1025, 4096};
-    hu_wire w;
-    assert_int_equal(hu_wire_init(&w, format, rounding), HU_OK);
-    size_t done = 0, bytes = w.code_bytes;
-    hu_round_counts counts;
-    hu_round_counts_clear(&counts);
-    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) done += lengths[l];
-    random_codes(&w, done, 0, codes);
-    random_codes(&w, done, done, sums);
-    for (size_t i = 0; i < done; i++) {
-        z[i] = canonical(number_at(&w, sums, i) + number_at(&w, codes, i));
-        float rounded = hu_format_round(format, rounding, z[i], hu_random_word(&key, i + 5));
-        put_code(&w, expected, i, bytes == 4 ? hu_f32_bits(rounded) : code_of(format, rounded));
+static const size_t lengths[] = {0, 1, 7, 15, 16, 17, 63, 64, 65, 129, 1023, 1024, 1025, 4096};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* Sums of random codes in z and expected; gives their number. */
+static size_t make_sums(const hu_wire *w) {
+    size_t n = 0;
+    for (size_t l = 0; l < LENGTHS; l++) n += lengths[l];
+    random_codes(w, n, 0, codes);
+    random_codes(w, n, n, sums);
+    for (size_t i = 0; i < n; i++) {
+        z[i] = canonical(number_at(w, sums, i) + number_at(w, codes, i));
+        float rounded = hu_format_round(&w->format, w->rounding, z[i], hu_random_word(&key, i + 5));
+        put_code(w, expected, i,
+                 w->code_bytes == 4 ? hu_f32_bits(rounded) : code_of(&w->format, rounded));
     }
-    size_t total = done;
-    done = 0;
-    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; done += lengths[l++])
+    return n;
+}
+
+/* Any split of an array gives the same codes and counts: lengths that end within vectors and
+ * blocks. */
+static void check_sums(const hu_format *format, hu_rounding rounding) {
+    hu_wire w;
+    hu_round_counts counts;
+    assert_int_equal(hu_wire_init(&w, format, rounding), HU_OK);
+    size_t n = make_sums(&w), done = 0, bytes = w.code_bytes;
+    hu_round_counts_clear(&counts);
+    for (size_t l = 0; l < LENGTHS; done += lengths[l++])
         hu_wire_add(&w, lengths[l], codes + bytes * done, sums + bytes * done, &key, 5 + done,
-                    l & 1 ? &counts : NULL);
-    assert_same_codes(&w, total, sums, "add");
+                    &counts);
+    assert_same_codes(&w, n, sums, "add");
+    hu_round_counts wanted = counts_of(format, rounding, n, z);
+    assert_same_counts(&w, &counts, &wanted, "add");
+    make_sums(&w);
+    hu_wire_add(&w, n, codes, sums, &key, 5, NULL);
+    assert_same_codes(&w, n, sums, "add, uncounted");
+}
+
+/* The same of numbers: 4096 and less at odd places in memory. */
+static void check_splits(const hu_format *format, hu_rounding rounding) {
+    hu_wire w;
+    hu_round_counts counts, wanted;
+    assert_int_equal(hu_wire_init(&w, format, rounding), HU_OK);
+    size_t n = 0, done = 0, bytes = w.code_bytes;
+    for (size_t l = 0; l < LENGTHS; l++) n += lengths[l];
+    for (size_t i = 0; i < n; i++) x[i] = 0.06f * hu_random_normal(&key, i);
+    hu_round_counts_clear(&counts);
+    hu_round_counts_clear(&wanted);
+    hu_wire_quantise(&w, n, x, -3, expected, &key, 5, &wanted);
+    for (size_t l = 0; l < LENGTHS; done += lengths[l++])
+        hu_wire_quantise(&w, lengths[l], x + done, -3, sums + bytes * done, &key, 5 + done,
+                         &counts);
+    assert_same_codes(&w, n, sums, "quantise");
+    assert_same_counts(&w, &counts, &wanted, "quantise");
 }
 
 static void random_codes_add_as_the_reference(void **state) {
@@ -308,7 +367,35 @@ static void random_codes_add_as_the_reference(void **state) {
         assert_int_equal(hu_format_parse(usual[i], &f), HU_OK);
         each_isa(check_sums, &f, HU_ROUND_NEAREST_EVEN);
         each_isa(check_sums, &f, HU_ROUND_STOCHASTIC);
+        each_isa(check_splits, &f, HU_ROUND_NEAREST_EVEN);
+        each_isa(check_splits, &f, HU_ROUND_STOCHASTIC);
     }
+}
+
+/* More elements than 32-bit counters are trusted with. */
+static void counters_of_long_arrays_are_complete(void **state) {
+    (void)state;
+    enum { LONG = (3 << 20) + 77, PATTERN = 4099 };
+    hu_format f;
+    hu_wire w;
+    float *numbers;
+    uint8_t *all;
+    assert_int_equal(hu_format_parse("e4m3", &f), HU_OK);
+    assert_int_equal(HU_NEW_ARRAY(&numbers, LONG), HU_OK);
+    assert_int_equal(HU_NEW_ARRAY(&all, LONG), HU_OK);
+    for (size_t i = 0; i < LONG; i++) numbers[i] = hu_random_normal(&key, i % PATTERN);
+    assert_int_equal(hu_wire_init(&w, &f, HU_ROUND_NEAREST_EVEN), HU_OK);
+    hu_round_counts whole, parts;
+    hu_round_counts_clear(&whole);
+    hu_round_counts_clear(&parts);
+    hu_wire_quantise(&w, LONG, numbers, -8, all, NULL, 0, &whole);
+    for (size_t at = 0; at < LONG; at += 60) /* less than a vector's worth: the plain way */
+        hu_wire_quantise(&w, LONG - at < 60 ? LONG - at : 60, numbers + at, -8, all + at, NULL, 0,
+                         &parts);
+    assert_same_counts(&w, &whole, &parts, "quantise");
+    assert_true(whole.overflow > 1 << 20);
+    hu_free(numbers);
+    hu_free(all);
 }
 
 /* The dense stream is kernel/pack's, and comes back; no byte beyond it is touched. */
@@ -331,7 +418,7 @@ static void check_bits(const hu_wire *w, size_t n) {
 
 static void codes_of_every_width_travel_as_dense_bits(void **state) {
     (void)state;
-    static const size_t lengths[] = {0, 1, 2, 3, 7, 8, 9, 31, 33, 63, 64, 65, 1025, 3001};
+    static const size_t counts[] = {0, 1, 2, 3, 7, 8, 9, 31, 33, 63, 64, 65, 1025, 3001};
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
         for (uint8_t e = 2; e <= 8; e++)
             for (uint8_t m = 0; m <= 23; m++) {
@@ -351,8 +438,8 @@ static void codes_of_every_width_travel_as_dense_bits(void **state) {
                     put_code(&w, codes, i,
                              w.code_bytes == 4 ? hu_f32_bits(number) : code_of(&f, number));
                 }
-                for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
-                    check_bits(&w, lengths[l]);
+                for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+                    check_bits(&w, counts[c]);
             }
     hu_cpu_set_isa(hu_cpu_isa_native());
 }
@@ -390,7 +477,9 @@ int main(void) {
         cmocka_unit_test(pairs_add_in_every_mode),
         cmocka_unit_test(pairs_add_at_every_bias),
         cmocka_unit_test(numbers_become_the_codes_of_the_reference),
+        cmocka_unit_test(numbers_become_the_codes_of_every_format),
         cmocka_unit_test(random_codes_add_as_the_reference),
+        cmocka_unit_test(counters_of_long_arrays_are_complete),
         cmocka_unit_test(codes_of_every_width_travel_as_dense_bits),
         cmocka_unit_test(float32_is_not_rounded),
         cmocka_unit_test(formats_that_are_none_are_refused),

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* n codes of code_bytes bytes (1 or 2) <-> their low `width` bits, width <= 8 code_bytes. Writes
- * and reads no byte behind the last code's. */
+/* n codes of code_bytes bytes (1 or 2) <-> their low `width` bits, 4 (code_bytes - 1) < width <
+ * 8 code_bytes. Writes and reads no byte behind the last code's. */
 void hu_join_bits(size_t n, const void *codes, size_t code_bytes, uint32_t width, void *bytes);
 void hu_split_bits(size_t n, const void *bytes, uint32_t width, void *codes, size_t code_bytes);
 

@@ -71,12 +71,25 @@ void hu_wire_quantise_plain(const hu_wire *w, size_t n, const float *x, int32_t 
         quantise_narrow(&rounder, &packer, n, x, codes, key, first_index, counts);
 }
 
+/* Scales that lead beyond where the packer has kernels: numbers first, then their scale, in blocks
+ * that stay in cache. */
+static void decode_apart(const hu_wire *w, size_t n, const char *codes, int32_t k, float *y) {
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t count = block_of(n, at);
+        hu_packer_unpack(&w->packer, count, codes + hu_packer_bytes(&w->packer, at), y + at);
+        scale_by_power(count, y + at, k, y + at);
+    }
+}
+
 void hu_wire_decode_plain(const hu_wire *w, size_t n, const void *codes, int32_t k, float *y) {
     hu_format scaled = hu_format_scaled(&w->format, k);
     hu_packer packer;
     if (w->code_bytes < sizeof(float)) {
         (void)hu_wire_packer_init(&packer, &scaled, w->packer.code_bits);
-        hu_packer_unpack(&packer, n, codes, y);
+        if (packer.unpack || !w->packer.unpack)
+            hu_packer_unpack(&packer, n, codes, y);
+        else
+            decode_apart(w, n, codes, k, y);
     } else if (k) {
         scale_by_power(n, codes, k, y);
     } else if ((const void *)y != codes) {

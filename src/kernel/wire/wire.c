@@ -4,12 +4,91 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "format/value.h"
 #include "kernel/block/scale.h"
 #include "kernel/wire/bits.h"
 #include "kernel/wire/plain.h"
 
+#define HU_WIRE_VARIANT(bits)                                                                      \
+    hu_wire_add_fn HU_OF_ISA(hu_wire_add_##bits);                                                  \
+    hu_wire_quantise_fn HU_OF_ISA(hu_wire_quantise_##bits);
+#include "kernel/wire/wire.list"
+#undef HU_WIRE_VARIANT
+
+typedef struct wire_variant {
+    uint32_t bits;
+    hu_wire_add_fn *add[HU_ISA_COUNT];
+    hu_wire_quantise_fn *quantise[HU_ISA_COUNT];
+} wire_variant;
+
+static const wire_variant variants[] = {
+#define HU_WIRE_VARIANT(bits)                                                                      \
+    {bits, {HU_OF_ISA(hu_wire_add_##bits)}, {HU_OF_ISA(hu_wire_quantise_##bits)}},
+#include "kernel/wire/wire.list"
+#undef HU_WIRE_VARIANT
+};
+
 static const hu_format float32 = {
     .exp_bits = 8, .man_bits = 23, .bias = 127, .subnormals = 1, .specials = HU_SPECIALS_IEEE};
+
+/* The magnitude code that overflow gives where it is one comparison away: the largest finite one,
+ * or the next, which is infinity or NaN. 0: it is neither. Infinities without a code are stored as
+ * the largest finite number. */
+static uint32_t over_code_of(const hu_format *format, const hu_packer *packer) {
+    switch (format->overflow) {
+    case HU_OVERFLOW_INF:
+        return packer->infinity_code;
+    case HU_OVERFLOW_SAT:
+        return packer->code_max;
+    default:
+        /* A NaN with the sign of what overflowed. */
+        return packer->nan_sign && packer->nan_code == packer->code_max + 1 ? packer->nan_code : 0;
+    }
+}
+
+static void set_places(hu_wire *w) {
+    const hu_format *f = &w->format;
+    const hu_packer *p = &w->packer;
+    uint32_t drop = p->drop, hidden = 1u << f->man_bits;
+    w->places = (hu_wire_places){
+        .drop = drop,
+        .top_shift = p->sign_shift,
+        .down_shift = 8u - f->exp_bits,
+        .number_mask = HU_F32_SIGN | p->magnitude_mask << drop,
+        .max_place = p->code_max << drop,
+        .flush_place = f->subnormals ? 0 : hidden << drop,
+        .parity_cap = w->rounder.parity_cap,
+        .code_max = p->code_max,
+        .over_code = over_code_of(f, p),
+        .hidden = hidden,
+        .flush_code = f->subnormals ? 0 : hidden,
+        .nan_code = p->nan_code,
+        .nan_sign = p->nan_sign >> p->sign_shift,
+        .sign_bit = HU_F32_SIGN >> p->sign_shift,
+        .exponent_down = 127 - f->bias,
+    };
+}
+
+/* Sums at binary32's place are the format's if none of these overflows there and not in the
+ * carrier, or the other way round: only at the format's own place may the largest number be the
+ * carrier's. */
+static bool has_add(const hu_format *format) {
+    double max = hu_format_limits_of(format).max_finite;
+    return format->exp_bits < 8 ? max < 0x1p127 : format->bias == 127;
+}
+
+/* The kernels of the width, for nearest-even and formats whose specials they know. */
+static void set_kernels(hu_wire *w, hu_isa isa) {
+    if (w->code_bytes == sizeof(float) || w->rounding != HU_ROUND_NEAREST_EVEN) return;
+    if (w->format.specials == HU_SPECIALS_FNUZ) return;
+    set_places(w);
+    if (w->places.over_code == 0) return;
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        if (variants[i].bits != 8 * w->code_bytes) continue;
+        w->add = has_add(&w->format) ? variants[i].add[isa] : NULL;
+        w->quantise = variants[i].quantise[isa];
+    }
+}
 
 hu_status hu_wire_init(hu_wire *wire, const hu_format *format, hu_rounding rounding) {
     hu_status st = HU_OK;
@@ -23,6 +102,7 @@ hu_status hu_wire_init(hu_wire *wire, const hu_format *format, hu_rounding round
     wire->code_bytes = wire->bits <= 8 ? 1 : wire->bits <= 16 ? 2 : 4;
     int code_bits = wire->code_bytes < sizeof(float) ? 8 * (int)wire->code_bytes : 0;
     HU_TRY(hu_wire_packer_init(&wire->packer, format, code_bits));
+    set_kernels(wire, hu_cpu_isa());
 done:
     if (st != HU_OK) memset(wire, 0, sizeof *wire);
     return st;
@@ -36,9 +116,40 @@ int32_t hu_wire_clamp(const hu_wire *wire, int32_t k) {
     return hu_scale_clamp(&wire->format, k);
 }
 
+/* False where the kernels cannot reach the grid of the scaled format: too near to the ends of
+ * binary32's range. */
+static bool find_grid(const hu_wire *wire, int32_t k, hu_wire_grid *grid) {
+    hu_format scaled = hu_format_scaled(&wire->format, k);
+    int emin = hu_format_emin(&scaled);
+    int emax = (int)(wire->packer.code_max >> scaled.man_bits) - 1 + emin;
+    *grid = (hu_wire_grid){.is_aligned = wire->format.exp_bits == 8 && wire->format.bias == 127};
+    /* Clamped, such a k is at most 0 and at least -23. */
+    if (grid->is_aligned) grid->power = (float)(1 << -k);
+    if (grid->is_aligned) return true;
+    /* 2^emin is normal, and so is the constant added to 2^(emax+1). */
+    if (emin < -126 || emax + 1 + 23 - scaled.man_bits > 127) return false;
+    grid->emin_bits = (uint32_t)(emin + 127) << 23;
+    grid->cap_bits = (uint32_t)(emax + 128) << 23;
+    return true;
+}
+
+/* Elements that the kernels do, from the first on; plain.c does the rest. */
+static size_t whole_groups(size_t n) {
+    return n / HU_WIRE_GROUP * HU_WIRE_GROUP;
+}
+
 void hu_wire_quantise(const hu_wire *wire, size_t n, const float *x, int32_t k, void *codes,
                       const hu_random_key *key, uint64_t first_index, hu_round_counts *counts) {
-    hu_wire_quantise_plain(wire, n, x, hu_wire_clamp(wire, k), codes, key, first_index, counts);
+    hu_wire_grid grid;
+    size_t done = 0;
+    k = hu_wire_clamp(wire, k);
+    if (wire->quantise && n >= HU_WIRE_GROUP && find_grid(wire, k, &grid)) {
+        done = whole_groups(n);
+        wire->quantise(&wire->places, &grid, done, x, codes, counts);
+    }
+    if (done < n)
+        hu_wire_quantise_plain(wire, n - done, x + done, k, (char *)codes + done * wire->code_bytes,
+                               key, first_index + done, counts);
 }
 
 void hu_wire_decode(const hu_wire *wire, size_t n, const void *codes, int32_t k, float *y) {
@@ -47,7 +158,11 @@ void hu_wire_decode(const hu_wire *wire, size_t n, const void *codes, int32_t k,
 
 void hu_wire_add(const hu_wire *wire, size_t n, const void *a, void *sum, const hu_random_key *key,
                  uint64_t first_index, hu_round_counts *counts) {
-    hu_wire_add_plain(wire, n, a, sum, key, first_index, counts);
+    size_t done = wire->add ? whole_groups(n) : 0, bytes = done * wire->code_bytes;
+    if (done) wire->add(&wire->places, done, a, sum, counts);
+    if (done < n)
+        hu_wire_add_plain(wire, n - done, (const char *)a + bytes, (char *)sum + bytes, key,
+                          first_index + done, counts);
 }
 
 /* True if a code in memory is what travels. */

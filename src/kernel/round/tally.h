@@ -1,0 +1,63 @@
+/* kernel/round/tally.h - counters of one block in 32-bit lanes, and the contract's counters of
+ * them. For bodies only: names without prefix. */
+#ifndef HU_KERNEL_ROUND_TALLY_H
+#define HU_KERNEL_ROUND_TALLY_H
+#include <stdbool.h>
+
+#include <halfulp/round.h>
+
+#include "base/bits.h"
+#include "kernel/lane.h"
+
+#define NO_INPUT (HU_F32_INFINITY - 1) /* infinities and NaNs less 1, and zero less 1, lie above   \
+                                        */
+
+/* Lane counters of one block; the contract's counters follow from them. */
+typedef struct tally {
+    uint32_t beyond;      /* overflow, NaN not included */
+    uint32_t nan;         /* NaN inputs */
+    uint32_t below;       /* rounded magnitude below the smallest normal, zero included */
+    uint32_t zero_before; /* rounded magnitude zero, before flushing */
+    uint32_t zero_in;     /* inputs equal to zero */
+    uint32_t top;         /* largest finite input magnitude (bits) */
+    uint32_t under;       /* bits of the smallest nonzero one, less 1; NO_INPUT or more: none */
+} tally;
+
+HU_INLINE uint32_t at_most(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* floor(log2 |x|) from the bits of a nonzero magnitude; binary32 subnormals normalised. */
+HU_INLINE int32_t exponent_of(uint32_t u) {
+    uint32_t field = hu_f32_bits((float)(int32_t)u) >> 23;
+    return u >> 23 ? (int32_t)(u >> 23) - 127 : (int32_t)field - 127 - 149;
+}
+
+/* Widens the range of exponents by the largest and the smallest nonzero magnitude of a block;
+ * shift: exponents of the numbers themselves less those of these bits. */
+HU_INLINE void note_exponents(hu_round_counts *counts, uint32_t top, uint32_t under,
+                              int32_t shift) {
+    int32_t most = top ? exponent_of(top) + shift : HU_NO_EXPONENT;
+    if (most > counts->max_exponent) counts->max_exponent = most;
+    if (under >= NO_INPUT) return;
+    int32_t least = exponent_of(under + 1) + shift;
+    if (counts->min_exponent == HU_NO_EXPONENT || least < counts->min_exponent)
+        counts->min_exponent = least;
+}
+
+/* The contract's counters of n elements. `below` holds subnormals and zeros: without subnormals
+ * (is_flushed) all of these are zeros now, and were flushed but for zero_before. Underflow is zeros
+ * less the zeros that came in. */
+HU_INLINE void add_tally(bool is_flushed, size_t n, const tally *t, int32_t shift,
+                         hu_round_counts *counts) {
+    uint32_t zero = is_flushed ? t->below : t->zero_before;
+    counts->elements += n;
+    counts->overflow += t->beyond;
+    counts->underflow += zero - t->zero_in;
+    counts->subnormal += t->below - t->zero_before;
+    counts->zero += zero;
+    counts->nan += t->nan;
+    note_exponents(counts, t->top, t->under, shift);
+}
+
+#endif

@@ -1,0 +1,4 @@
+#define HU_WIRE_ISA scalar
+#include "kernel/wire/lanes_portable.h"
+
+#include "kernel/wire/body.inc"
