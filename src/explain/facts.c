@@ -34,6 +34,8 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
                  hu_is_loaded(value)              ? "from the data set"
                  : value->role == HU_VALUE_BUFFER ? "running statistics"
                                                   : "a parameter");
+    } else if (tensor.kind == HU_TENSOR_WIRE) {
+        snprintf(text, capacity, "a gradient on its way between workers");
     } else if (tensor.kind == HU_TENSOR_SUM) {
         snprintf(text, capacity, "the sum of the gradients that %u readers bring",
                  value->use_count);

@@ -34,6 +34,9 @@ typedef struct hu_edge_table {
                        rounded: it reads the one copy that all uses share */
     hu_edge *grad;  /* [use_count] contributions; of parameters: the parameter's gradient */
     hu_edge *grad_sum; /* [value_count] */
+    hu_edge *wire;     /* [value_count] of trained parameters: their gradient on its way between
+                          workers; nothing is rounded where one worker trains alone */
+    bool has_wire;     /* several workers train */
     uint32_t value_count, use_count;
     uint32_t low_bits; /* tensors of at most so many bits count as low precision; 8 unless an
                      assignment says otherwise */

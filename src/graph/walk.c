@@ -45,19 +45,32 @@ static void walk_backward(hu_walk *walk) {
     }
 }
 
-hu_status hu_walk_create(const hu_graph *graph, hu_walk *walk) {
+/* Gradients travel in the order in which they are made. */
+static void walk_wire(hu_walk *walk) {
+    uint32_t made = walk->count;
+    for (uint32_t i = 0; i < made; i++) {
+        hu_tensor tensor = walk->tensor[i];
+        bool is_trained = walk->graph->value[tensor.value].role == HU_VALUE_PARAMETER;
+        if (tensor.kind == HU_TENSOR_GRADIENT && is_trained)
+            put(walk, HU_TENSOR_WIRE, tensor.value);
+    }
+}
+
+hu_status hu_walk_create(const hu_graph *graph, bool has_wire, hu_walk *walk) {
     hu_status st = HU_OK;
     void *block;
     *walk = (hu_walk){.graph = graph};
-    HU_TRY(hu_alloc_array(3 * (size_t)graph->value_count, sizeof *walk->tensor, &block));
+    HU_TRY(
+        hu_alloc_array(HU_TENSOR_KINDS * (size_t)graph->value_count, sizeof *walk->tensor, &block));
     walk->tensor = block;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < HU_TENSOR_KINDS; kind++) {
         HU_TRY(hu_alloc_array(graph->value_count, sizeof(uint32_t), &block));
         walk->place[kind] = block;
         for (hu_value_id v = 0; v < graph->value_count; v++) walk->place[kind][v] = HU_NONE;
     }
     walk_forward(walk);
     walk_backward(walk);
+    if (has_wire) walk_wire(walk);
 done:
     if (st != HU_OK) hu_walk_free(walk);
     return st;
@@ -65,12 +78,12 @@ done:
 
 void hu_walk_free(hu_walk *walk) {
     hu_free(walk->tensor);
-    for (int kind = 0; kind < 3; kind++) hu_free(walk->place[kind]);
+    for (int kind = 0; kind < HU_TENSOR_KINDS; kind++) hu_free(walk->place[kind]);
     *walk = (hu_walk){0};
 }
 
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
-    static const char *const suffix[] = {"", ".grad", ".grad.sum"};
+    static const char *const suffix[] = {"", ".grad", ".grad.sum", ".grad.wire"};
     snprintf(name, HU_TENSOR_NAME_BYTES, "%s%s", graph->value[tensor.value].name,
              suffix[tensor.kind]);
 }
@@ -79,6 +92,7 @@ const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_tab
                                         hu_tensor tensor) {
     if (tensor.kind == HU_TENSOR_VALUE) return &edges->value[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_SUM) return &edges->grad_sum[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_WIRE) return &edges->wire[tensor.value].quantizer;
     return &edges->grad[graph->value[tensor.value].uses[0]].quantizer;
 }
 
@@ -88,6 +102,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
     hu_round_counts counts;
     if (tensor.kind == HU_TENSOR_VALUE) return edges->value[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_SUM) return edges->grad_sum[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_WIRE) return edges->wire[tensor.value].counts;
     hu_round_counts_clear(&counts);
     for (uint32_t k = 0; k < value->use_count; k++)
         hu_round_counts_add(&counts, &edges->grad[value->uses[k]].counts);
@@ -140,7 +155,10 @@ uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uin
     hu_tensor tensor = walk->tensor[place];
     const hu_value_info *value = &graph->value[tensor.value];
     list sources = {walk, source, room, 0};
+    bool has_sum = walk->place[HU_TENSOR_SUM][tensor.value] != HU_NONE;
     if (tensor.kind == HU_TENSOR_SUM) add(&sources, HU_TENSOR_GRADIENT, tensor.value);
+    if (tensor.kind == HU_TENSOR_WIRE)
+        add(&sources, has_sum ? HU_TENSOR_SUM : HU_TENSOR_GRADIENT, tensor.value);
     if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE)
         add_reads(&sources, &graph->node[value->producer]);
     if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)

@@ -9,7 +9,13 @@
 #define HU_GRAPH_WALK_H
 #include "graph/edge.h"
 
-typedef enum hu_tensor_kind { HU_TENSOR_VALUE, HU_TENSOR_GRADIENT, HU_TENSOR_SUM } hu_tensor_kind;
+typedef enum hu_tensor_kind {
+    HU_TENSOR_VALUE,
+    HU_TENSOR_GRADIENT,
+    HU_TENSOR_SUM,
+    HU_TENSOR_WIRE, /* a parameter's gradient on its way between workers */
+    HU_TENSOR_KINDS
+} hu_tensor_kind;
 
 typedef struct hu_tensor {
     hu_tensor_kind kind;
@@ -20,16 +26,18 @@ typedef struct hu_walk {
     const hu_graph *graph; /* borrowed */
     hu_tensor *tensor;     /* [count] */
     uint32_t count;
-    uint32_t *place[3]; /* [kind][value_count] where a tensor stands, HU_NONE if it is not made */
+    uint32_t *place[HU_TENSOR_KINDS]; /* [kind][value_count] where a tensor stands, HU_NONE if it is
+                                         not made */
 } hu_walk;
 
-/* Owner frees with hu_walk_free. */
-hu_status hu_walk_create(const hu_graph *graph, hu_walk *walk);
+/* has_wire: several workers train, so that the gradients of parameters travel, behind the backward
+ * pass. Owner frees with hu_walk_free. */
+hu_status hu_walk_create(const hu_graph *graph, bool has_wire, hu_walk *walk);
 void hu_walk_free(hu_walk *walk);
 
 enum { HU_TENSOR_NAME_BYTES = HU_NAME_BYTES + 16 };
 
-/* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum". */
+/* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum", "conv1.weight.grad.wire". */
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name);
 
 /* How a tensor is rounded (of a gradient: by its first consumer). Borrowed: from edges. */
@@ -44,7 +52,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
  * counted. Of a forward value: inputs and trained parameters of its node
  * (of running statistics: its inputs); of a gradient: the gradients that
  * its consumers' backward parts read, then the forward values that they read; of a sum: its
- * gradient. */
+ * gradient; of what travels: its sum, or its gradient. */
 uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *sources);
 
 #endif

@@ -97,7 +97,7 @@ static hu_status open_training(hu_training *t, const hu_net *net, const hu_datas
     options.own = net ? &own : NULL;
     HU_TRY(hu_trainer_create(&options, data, &t->trainer));
     HU_TRY(hu_initial_weights(t->config, t->trainer));
-    HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), &t->walk));
+    HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), false, &t->walk));
     t->steps = options.steps;
 done:
     return st;
