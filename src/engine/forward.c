@@ -150,5 +150,5 @@ void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result
     if (run->overflowed) return;
     read_losses(run, result);
     bool is_finite = result->loss_sum - result->loss_sum == 0.0;
-    if (hu_is_step(run) && is_finite) commit_nodes(run);
+    if (hu_is_step(run) && is_finite && !run->pass.keeps_statistics) commit_nodes(run);
 }

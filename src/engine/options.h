@@ -37,12 +37,14 @@ typedef struct hu_pass_options {
     bool timed;          /* add up what the time is spent on, see engine/work.h */
     bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
                   counts nothing else and leaves running statistics alone */
-    int64_t samples;      /* 1 .. batch */
-    int64_t first_sample; /* place of the pass's first sample in the whole batch, so that random
-                             numbers do not depend on how a batch is cut into passes */
-    uint64_t step;        /* random numbers of rounding and dropout */
-    float seed_gradient;  /* backward: gradient of one sample's loss before the loss's weight: loss
-                             scale / samples of the whole batch */
+    bool keeps_statistics; /* training: running statistics stay as they are; those of one worker
+                              count */
+    int64_t samples;       /* 1 .. batch */
+    int64_t first_sample;  /* place of the pass's first sample in the whole batch, so that random
+                              numbers do not depend on how a batch is cut into passes */
+    uint64_t step;         /* random numbers of rounding and dropout */
+    float seed_gradient;   /* backward: gradient of one sample's loss before the loss's weight: loss
+                              scale / samples of the whole batch */
     float row_gradient[HU_LOSSES_MOST]; /* the same of one counted row, for losses HU_PER_ROW: loss
                              scale / counted rows of the whole batch (hu_graph_count_units) */
 } hu_pass_options;

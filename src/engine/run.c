@@ -27,6 +27,10 @@ bool hu_run_has_overflowed(const hu_run *run) {
     return run->overflowed;
 }
 
+void hu_run_set_overflowed(hu_run *run, bool overflowed) {
+    run->overflowed = overflowed;
+}
+
 const char *hu_run_overflow_name(const hu_run *run, bool *in_gradient) {
     *in_gradient = run->overflowed && run->overflow_in_gradient;
     return run->overflowed ? run->overflow_name : NULL;

@@ -23,6 +23,10 @@ const hu_pass_options *hu_run_pass(const hu_run *run);
  */
 bool hu_run_has_overflowed(const hu_run *run);
 
+/* What the passes of all workers of a step say together, in place of the latest one's: the end of
+ * the step and adaptations ask for it. */
+void hu_run_set_overflowed(hu_run *run, bool overflowed);
+
 /* Name of the first tensor that could not be encoded, NULL if there was none; *in_gradient: it is
  * the gradient of that value. Borrowed: valid as long as the graph. */
 const char *hu_run_overflow_name(const hu_run *run, bool *in_gradient);

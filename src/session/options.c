@@ -11,6 +11,7 @@
 #include <omp.h>
 
 #include "base/error.h"
+#include "session/comm.h"
 #include "session/precision.h"
 #include "session/recipe.h"
 
@@ -249,6 +250,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(read_schedule(config, &options->schedule));
     HU_TRY(read_scaler(config, precision, steps_per_epoch, &options->scaler));
     HU_TRY(read_length(config, steps_per_epoch, &options->steps));
+    HU_TRY(hu_options_comm(config, &options->comm));
     HU_TRY(read_eval_weights(config, precision, &options->eval_masters));
     HU_TRY(read_run(config, options));
     options->precision = *precision;

@@ -9,6 +9,7 @@
 #include "train/prepare.h"
 #include "train/trainer.h"
 #include "train/update.h"
+#include "train/workers.h"
 
 /* Puts v into its place in ids[count], which are in name order. */
 static void insert_by_name(const hu_graph *graph, uint32_t *ids, uint32_t count, hu_value_id v) {
@@ -39,7 +40,8 @@ static hu_status create_update(hu_trainer *trainer) {
     HU_TRY(hu_optimizer_create(&trainer->options.optimizer, trained, &trainer->optimizer));
     HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &trainer->scaler));
     HU_TRY(hu_schedule_check(&trainer->options.schedule));
-    if (trainer->options.accumulate > 1) {
+    HU_TRY(hu_workers_create(trainer));
+    if (trainer->options.accumulate > 1 && !trainer->gradient_sum) {
         HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)trained * sizeof(float), &block));
         trainer->gradient_sum = block;
     }
@@ -73,7 +75,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->loaded_epoch = -1;
     trainer->progress.last_metric_step = -1;
     /* Parts of equal size but for the last one, which may be smaller. */
-    trainer->part = (options->batch + options->accumulate - 1) / options->accumulate;
+    trainer->part = (hu_worker_most(options) + options->accumulate - 1) / options->accumulate;
     if (dataset->train.count < 1 || dataset->test.count < 1)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data: %lld training and %lld test samples, expected some",
                        (long long)dataset->train.count, (long long)dataset->test.count));
@@ -84,7 +86,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->steps_per_epoch = (count + options->batch - 1) / options->batch;
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
     HU_TRY(hu_evaluation_room_create(trainer));
-    HU_TRY(hu_walk_create(trainer->graph, &trainer->walk));
+    HU_TRY(hu_walk_create(trainer->graph, options->comm.options.workers > 0, &trainer->walk));
     HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(list_parameters(trainer));
@@ -112,7 +114,8 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_optimizer_free(trainer->optimizer);
     hu_free(trainer->target);
     hu_evaluation_room_free(&trainer->room);
-    hu_free(trainer->gradient_sum);
+    if (!trainer->workers.gradient) hu_free(trainer->gradient_sum);
+    hu_workers_free(&trainer->workers);
     hu_free(trainer->block_squares);
     hu_free(trainer->name_order);
     hu_adaptations_free(&trainer->adaptations);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/record.h"
+#include "train/workers.h"
 
 /* Targets that a loss cannot use: class numbers that are none, or numbers that are not finite. */
 static void describe_target(hu_trainer *trainer, hu_value_id v, const hu_round_counts *counts) {
@@ -77,21 +78,32 @@ static void scan_masters(hu_trainer *trainer) {
     }
 }
 
-/* The passes of the step once more, as far as they went. */
+/* The passes of one worker once more, as far as they went. */
+static hu_status scan_worker(hu_trainer *trainer, const hu_step_batch *batch, int32_t worker,
+                             hu_pass_options *pass) {
+    hu_status st = HU_OK;
+    const hu_run *run = trainer->run;
+    hu_share share = hu_worker_share(trainer, batch->samples, worker);
+    hu_pass_result result;
+    bool stopped = false;
+    while (share.first < share.end && !stopped) {
+        HU_TRY(hu_forward_part(trainer, batch, &share, pass, &result));
+        stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
+        if (!stopped) HU_TRY(hu_run_backward(trainer->run, pass));
+        stopped = stopped || hu_run_has_overflowed(run);
+    }
+done:
+    return st;
+}
+
+/* The passes of the workers of this process. */
 static hu_status scan(hu_trainer *trainer, const hu_step_batch *batch,
                       const hu_pass_options *pass) {
     hu_status st = HU_OK;
-    const hu_run *run = trainer->run;
     hu_pass_options repeated = *pass;
-    hu_pass_result result;
-    bool stopped = false;
     repeated.scan = true;
-    for (int64_t done = 0; done < batch->samples && !stopped; done += repeated.samples) {
-        HU_TRY(hu_forward_part(trainer, batch, done, &repeated, &result));
-        stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
-        if (!stopped) HU_TRY(hu_run_backward(trainer->run, &repeated));
-        stopped = stopped || hu_run_has_overflowed(run);
-    }
+    for (int32_t here = 0; here < trainer->workers.here; here++)
+        HU_TRY(scan_worker(trainer, batch, trainer->workers.first + here, &repeated));
 done:
     return st;
 }

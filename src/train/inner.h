@@ -4,6 +4,7 @@
 #include "engine/pass.h"
 #include "graph/walk.h"
 #include "precision/adapt.h"
+#include "train/loss_sums.h"
 #include "train/options.h"
 
 /* Section "position" of a checkpoint, in the machine's own byte order like all sections. */
@@ -17,6 +18,42 @@ typedef struct hu_evaluation_room {
     float *prediction;            /* [part, elements], where storage must be unpacked */
     double *sums[HU_METRICS_MAX]; /* by metric of the task */
 } hu_evaluation_room;
+
+/* Samples of a batch that one worker takes. */
+typedef struct hu_share {
+    int64_t first, end;
+} hu_share;
+
+/* What the passes of a worker found in a step. Travels between processes: no padding. */
+typedef struct hu_worker_result {
+    hu_loss_sums losses;
+    uint32_t ended;         /* every forward pass came to its end */
+    uint32_t stopped;       /* some number could not go on */
+    uint32_t overflowed;    /* a format stopped a pass */
+    uint32_t counted_nodes; /* see engine/run.h; the fewest of the passes */
+} hu_worker_result;
+
+/* Format that travels from an epoch on. */
+typedef struct hu_wire_phase {
+    int64_t epoch;
+    hu_format format;
+} hu_wire_phase;
+
+/* See train/workers.h. */
+typedef struct hu_workers {
+    int32_t count, first, here; /* of all; those of this process */
+    float **gradient;           /* [here] of [trained]; NULL: the only one is read in place */
+    hu_comm_layer *layer;       /* [layers] in the order in which the backward pass makes them */
+    hu_value_id *param;         /* [layers] */
+    int32_t layers;
+    hu_wire_phase *phase; /* [phases] */
+    int32_t phases, present;
+    hu_comm_plan *plan;
+    hu_team *team;
+    hu_worker_result *result;        /* [count] */
+    float *gathered[HU_COMM_LOSSES]; /* [count][elements] for a checkpoint */
+    float scale;                     /* loss scale of what error feedback keeps */
+} hu_workers;
 
 typedef struct hu_trainer {
     hu_train_options options;
@@ -40,9 +77,12 @@ typedef struct hu_trainer {
     hu_walk walk;
     /* Room for one step and one checkpoint, and facts that are worked out once. */
     hu_train_position position; /* what the checkpoint being written borrows */
-    float *gradient_sum;        /* [trained] of accumulated parts, NULL if accumulate is 1 */
-    double *block_squares;      /* [blocks] partial sums of the squared norm */
-    uint32_t *name_order;       /* [parameters] value ids of the trained parameters in name order */
+    hu_workers workers;
+    float *gradient_sum;   /* [trained] of accumulated parts or of workers; NULL: the gradient
+                              of the only pass is read in place. Borrowed from workers if they
+                              have gradients, else owned */
+    double *block_squares; /* [blocks] partial sums of the squared norm */
+    uint32_t *name_order;  /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */

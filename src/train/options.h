@@ -3,6 +3,7 @@
 #define HU_TRAIN_OPTIONS_H
 #include <halfulp/data.h>
 
+#include "comm/team.h"
 #include "engine/options.h"
 #include "engine/run.h"
 #include "model/options.h"
@@ -11,6 +12,20 @@
 #include "train/loss_scale.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
+
+/* How the gradients of several workers meet. Texts are borrowed: needed as long as the trainer. */
+typedef struct hu_train_comm {
+    hu_comm_options options; /* workers 0: one worker trains alone, nothing travels */
+    const char *formats;     /* what travels: a format, or a list by epoch "0: fp32, 30: e4m3" */
+    const char *exact;       /* globs of parameters that travel in float32, separated by commas;
+                                "last": those of the last layer; "": none */
+    /* How this process meets the others. NULL: it runs all workers. plan and gradient as in
+     * hu_team_emulated, for worker `first` alone. */
+    hu_status (*join)(void *context, const hu_comm_plan *plan, float *const *gradient,
+                      hu_team **team);
+    void *context;
+    int32_t first; /* worker of this process, where there is join */
+} hu_train_comm;
 
 typedef struct hu_train_options {
     const char *model;        /* Borrowed, as the precision: must outlive the trainer */
@@ -33,8 +48,10 @@ typedef struct hu_train_options {
     hu_optimizer_options optimizer;
     hu_schedule schedule;
     double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
-    int64_t accumulate; /* parts of a batch that run one after the other, their gradients added */
+    int64_t accumulate; /* parts of a worker's samples that run one after the other, their gradients
+                           added */
     hu_loss_scale_options scaler;
+    hu_train_comm comm;
     int64_t batch;           /* samples of one update */
     int64_t steps;           /* updates of the whole training */
     hu_run_options run;      /* its batch is the trainer's business: the samples of a part */

@@ -31,13 +31,14 @@ int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int64_t sam
     return units;
 }
 
-hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
+hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, hu_share *share,
                           hu_pass_options *pass, hu_pass_result *result) {
-    hu_batch_source place = {trainer, trainer->train_loader, batch->first + done};
+    hu_batch_source place = {trainer, trainer->train_loader, batch->first + share->first};
     hu_source source = {&place, hu_fill_batch};
-    int64_t left = batch->samples - done;
-    pass->first_sample = done;
+    int64_t left = share->end - share->first;
+    pass->first_sample = share->first;
     pass->samples = left < trainer->part ? left : trainer->part;
+    share->first += pass->samples;
     hu_status st = hu_run_forward(trainer->run, pass, &source, result);
     return st == HU_OK ? hu_loader_status(trainer->train_loader) : st;
 }

@@ -1,6 +1,7 @@
 /* train/part.h - the samples of a step and the forward passes over their parts.
  *
- * A part is what one pass runs: the whole batch, or one of optimizer.accumulate pieces of it. */
+ * A part is what one pass runs: the samples of a worker, which are the whole batch where there is
+ * only one, or one of optimizer.accumulate pieces of them. */
 #ifndef HU_TRAIN_PART_H
 #define HU_TRAIN_PART_H
 #include "train/inner.h"
@@ -23,9 +24,9 @@ void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, 
 /* Units over which a loss of samples first .. of the present epoch is a mean (op/op.h). */
 int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int64_t samples);
 
-/* Forward pass of the part of the batch that begins `done` samples into it; sets samples and
- * first_sample of the pass. */
-hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, int64_t done,
+/* Forward pass of the next part of a share of the batch, which becomes shorter by it; sets samples
+ * and first_sample of the pass. */
+hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, hu_share *share,
                           hu_pass_options *pass, hu_pass_result *result);
 
 #endif

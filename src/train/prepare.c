@@ -63,6 +63,19 @@ done:
     return st;
 }
 
+/* Sizes of the passes over so many samples of a training batch. */
+static hu_status reserve_shares(hu_trainer *trainer, int64_t samples) {
+    hu_status st = HU_OK;
+    int32_t workers = trainer->workers.count;
+    int64_t least = samples / workers, most = (samples + workers - 1) / workers;
+    HU_TRY(hu_run_reserve(trainer->run, most < trainer->part ? most : trainer->part));
+    HU_TRY(hu_run_reserve(trainer->run, least < trainer->part ? least : trainer->part));
+    HU_TRY(hu_run_reserve(trainer->run, most % trainer->part));
+    HU_TRY(hu_run_reserve(trainer->run, least % trainer->part));
+done:
+    return st;
+}
+
 hu_status hu_reserve_sizes(hu_trainer *trainer) {
     hu_status st = HU_OK;
     int64_t batch = trainer->options.batch, part = trainer->part;
@@ -71,8 +84,8 @@ hu_status hu_reserve_sizes(hu_trainer *trainer) {
     /* Every size that a pass can have: whole parts, the last part of a batch, of an epoch, and of
      * the test samples. */
     HU_TRY(hu_run_reserve(trainer->run, part));
-    HU_TRY(hu_run_reserve(trainer->run, batch % part));
-    HU_TRY(hu_run_reserve(trainer->run, last % part));
+    HU_TRY(reserve_shares(trainer, batch));
+    HU_TRY(reserve_shares(trainer, last));
     HU_TRY(hu_run_reserve(trainer->run, test_last));
 done:
     return st;

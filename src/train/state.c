@@ -7,6 +7,7 @@
 #include "engine/scale.h"
 #include "train/adapt.h"
 #include "train/trainer.h"
+#include "train/workers.h"
 
 /* Names and shapes of all parameters and buffers: a checkpoint fits only the graph it was made
  * from. */
@@ -49,6 +50,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     if (trainer->init_hash)
         HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
     HU_TRY(hu_adapt_save(trainer, writer));
+    HU_TRY(hu_workers_save(trainer, writer));
     hu_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
 done:
@@ -191,6 +193,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(hu_adapt_check(trainer, checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
+    HU_TRY(hu_workers_restore(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
     trainer->scaler = restored;
     memcpy(trainer->weights.block, parameters, bytes);

@@ -8,9 +8,9 @@
 #include "train/diagnose.h"
 #include "train/loss_sums.h"
 #include "train/part.h"
-#include "train/reduce.h"
 #include "train/trainer.h"
 #include "train/update.h"
+#include "train/workers.h"
 
 /* Tensors that are not rounded have counts only where a skipped step was scanned. */
 static void count_roundings(hu_train_progress *progress, const hu_edge *edges, uint32_t count) {
@@ -23,33 +23,49 @@ static void count_roundings(hu_train_progress *progress, const hu_edge *edges, u
     }
 }
 
-/* Forward and backward passes of all parts of the batch. stopped: some number could not go on. The
- * loss is the mean over what was seen, NaN if a forward pass did not end. */
-static hu_status run_parts(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
-                           hu_step_report *report, bool *stopped) {
+/* Forward and backward passes of all parts of the samples of one worker of this process. */
+static hu_status run_worker(hu_trainer *trainer, const hu_step_batch *batch, int32_t here,
+                            hu_pass_options *pass) {
     hu_status st = HU_OK;
     const hu_run *run = trainer->run;
-    const hu_metric *metric = trainer->task->metric[0];
-    int64_t done = 0;
-    bool ended = true;
-    hu_loss_sums sums = {0};
-    *stopped = false;
-    while (done < batch->samples && !*stopped) {
+    int32_t worker = trainer->workers.first + here;
+    hu_share share = hu_worker_share(trainer, batch->samples, worker);
+    hu_worker_result found = {.ended = 1, .counted_nodes = trainer->graph->node_count};
+    pass->keeps_statistics = worker > 0;
+    for (bool is_first = true; share.first < share.end && !found.stopped; is_first = false) {
         hu_pass_result result;
-        HU_TRY(hu_forward_part(trainer, batch, done, pass, &result));
+        HU_TRY(hu_forward_part(trainer, batch, &share, pass, &result));
         /* Sums, not means: the parts of a batch may differ in size and in units. */
-        hu_loss_sums_add(&sums, &result);
-        ended = ended && !hu_run_has_overflowed(run);
-        trainer->counted_nodes = hu_run_counted_nodes(run);
-        *stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
-        if (!*stopped) HU_TRY(hu_run_backward(trainer->run, pass));
-        *stopped = *stopped || hu_run_has_overflowed(run);
-        if (!*stopped) hu_reduce_part(trainer, done == 0);
-        done += pass->samples;
+        hu_loss_sums_add(&found.losses, &result);
+        found.ended = found.ended && !hu_run_has_overflowed(run);
+        found.counted_nodes = hu_run_counted_nodes(run);
+        found.stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
+        if (!found.stopped) HU_TRY(hu_run_backward(trainer->run, pass));
+        found.overflowed = hu_run_has_overflowed(run);
+        found.stopped = found.stopped || found.overflowed;
+        if (!found.stopped) hu_workers_add_part(trainer, here, is_first);
     }
-    report->loss = ended ? hu_loss_sums_total(&sums, trainer->graph) : (double)NAN;
-    report->metric =
-        metric->of_batch ? metric->of_batch(sums.stats[0], (double)batch->units[0]) : (double)NAN;
+    hu_workers_note(trainer, here, &found);
+done:
+    return st;
+}
+
+/* The passes of all workers, and their gradients made one. stopped: some number could not go on.
+ * The loss is the mean over what was seen, NaN if a forward pass did not end. */
+static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
+                             hu_step_report *report, bool *stopped) {
+    hu_status st = HU_OK;
+    const hu_metric *metric = trainer->task->metric[0];
+    hu_worker_result all;
+    for (int32_t here = 0; here < trainer->workers.here; here++)
+        HU_TRY(run_worker(trainer, batch, here, pass));
+    HU_TRY(hu_workers_reduce(trainer, report, &all));
+    *stopped = all.stopped;
+    trainer->counted_nodes = all.counted_nodes;
+    report->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
+    report->metric = metric->of_batch
+                         ? metric->of_batch(all.losses.stats[0], (double)batch->units[0])
+                         : (double)NAN;
 done:
     return st;
 }
@@ -127,9 +143,9 @@ static hu_status run_passes(hu_trainer *trainer, const hu_step_batch *batch, hu_
     hu_edge_table_clear(&trainer->edges);
     /* Rounding the masters is the first thing that a step counts, and that a histogram records. */
     if (every > 0 && report->step % every == 0) hu_record_begin(trainer->run, pass->step);
-    /* All parts of the batch read one working copy of the weights. */
+    /* All workers and parts read one working copy of the weights. */
     hu_run_round_parameters(trainer->run, pass->step, true);
-    hu_status st = run_parts(trainer, batch, pass, report, stopped);
+    hu_status st = run_workers(trainer, batch, pass, report, stopped);
     hu_record_end(trainer->run);
     return st;
 }
@@ -146,6 +162,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     /* A new plan loses what lies in the arena, so that it comes before the first rounding. */
     HU_TRY(hu_adapt_before(trainer, report));
     HU_TRY(find_batch(trainer, &batch, report));
+    HU_TRY(hu_workers_begin_step(trainer, report));
     /* The scale of this step, taken before its end changes it. */
     float inverse = hu_loss_scale_inverse(&trainer->scaler);
     report->lr = hu_schedule_lr(&trainer->options.schedule, report->step, trainer->steps_per_epoch,

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "engine/work.h"
 #include "train/inner.h"
+#include "train/workers.h"
 
 const hu_train_progress *hu_trainer_progress(const hu_trainer *trainer) {
     return &trainer->progress;
@@ -79,7 +80,9 @@ hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
     uint64_t optimizer = 0;
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++)
         if (strcmp(name, "t") != 0) optimizer += bytes;
-    if (trainer->gradient_sum) optimizer += (uint64_t)trainer->weights.trained * sizeof(float);
+    optimizer += hu_workers_bytes(&trainer->workers);
+    if (trainer->gradient_sum && !trainer->workers.gradient)
+        optimizer += (uint64_t)trainer->weights.trained * sizeof(float);
     return hu_ledger_of(trainer->run, optimizer);
 }
 

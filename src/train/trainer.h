@@ -40,6 +40,9 @@ void hu_trainer_record_metric(hu_trainer *trainer, double value);
 const hu_task *hu_trainer_task(const hu_trainer *trainer);
 const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer);
 
+/* Where workers are in several processes: all of them call this before one of them saves. */
+hu_status hu_trainer_gather(hu_trainer *trainer);
+
 /* Adds the whole state to a checkpoint; the trainer must not run until the checkpoint is finished.
  */
 hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer);

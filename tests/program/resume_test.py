@@ -22,11 +22,15 @@ CASES = {
                            "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"],
     "adam": ["optimizer=adam", "lr=0.002", "precision=1/6/9"],
     "accumulated parts": ["optimizer.accumulate=2", "precision=bf16", "optimizer.clip_norm=0.5"],
+    "workers with error feedback": ["workers=3", "comm.format=0: e5m2, 1: e3m0", "scaling=aps2",
+                                    "comm.error_feedback=on", "comm.rounding=sr",
+                                    "precision=hfp8+promote", "precision.promote_at=0.002",
+                                    "scaler=dynamic", "scaler.interval=3"],
     "adamw without masters": ["optimizer=adamw", "lr=0.002", "precision=fp16", "master=off"],
 }
 EVERY = {"sgd in fp32": range(1, STEPS), "adam": (1, 11, 12, 13, 29),
          "stochastic rounding, loss scaling that overflows and grows": range(1, STEPS, 3),
-         "precision by epoch": (1, 11, 12, 13, 17, 23, 24, 25), "promotion": (1, 5, 6, 7, 9, 10, 13, 21), "accumulated parts": (5, 12, 24), "adamw without masters": (6, 24)}
+         "precision by epoch": (1, 11, 12, 13, 17, 23, 24, 25), "promotion": (1, 5, 6, 7, 9, 10, 13, 21), "accumulated parts": (5, 12, 24), "workers with error feedback": (1, 11, 12, 13, 24), "adamw without masters": (6, 24)}
 
 
 def lines(cwd, run, name):

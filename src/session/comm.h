@@ -1,0 +1,15 @@
+/* session/comm.h - the keys comm.* as the trainer takes them. */
+#ifndef HU_SESSION_COMM_H
+#define HU_SESSION_COMM_H
+#include "config/config.h"
+#include "train/options.h"
+
+/* Reads schedule, scaling, rounding and the like of a reduction between so many workers; sets what
+ * was left open. The format is left to the caller. */
+hu_status hu_options_reduction(hu_config *config, hu_comm_options *options);
+
+/* All keys comm.*. Nothing travels (workers 0) where there is one worker and the gradient is not
+ * rounded on its way. HU_ERR_ARGUMENT where keys do not fit each other. */
+hu_status hu_options_comm(hu_config *config, hu_train_comm *comm);
+
+#endif

@@ -1,0 +1,273 @@
+#include "train/workers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "precision/role.h"
+#include "train/reduce.h"
+#include "train/wire_formats.h"
+
+/* ---- samples ---- */
+
+hu_share hu_worker_share(const hu_trainer *trainer, int64_t samples, int32_t w) {
+    int32_t count = trainer->workers.count;
+    return (hu_share){hu_comm_edge(samples, w, count), hu_comm_edge(samples, w + 1, count)};
+}
+
+int64_t hu_worker_most(const hu_train_options *options) {
+    int64_t workers = options->comm.options.workers > 1 ? options->comm.options.workers : 1;
+    return (options->batch + workers - 1) / workers;
+}
+
+/* ---- layers ---- */
+
+/* The backward pass makes the gradient of a parameter last at its first consumer. */
+static uint32_t last_maker(const hu_graph *graph, hu_value_id v) {
+    return graph->use[graph->value[v].uses[0]].node;
+}
+
+/* Whether two parameters are of one layer: weight and bias may belong to different nodes. */
+static bool is_same_layer(const char *a, const char *b) {
+    const char *dot = strrchr(a, '.');
+    if (!dot) return strcmp(a, b) == 0;
+    size_t length = (size_t)(dot - a);
+    return strncmp(a, b, length + 1) == 0 && !strchr(b + length + 1, '.');
+}
+
+/* Whether a comma-separated list of globs, or "last", names the parameter. */
+static bool is_exact(const char *list, const char *name, const char *last) {
+    char glob[HU_NAME_BYTES];
+    for (const char *at = list; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(glob, sizeof glob, "%.*s", (int)length, at);
+        at += length;
+        if (strcmp(glob, "last") == 0 && is_same_layer(last, name)) return true;
+        if (hu_glob_match(glob, name)) return true;
+    }
+    return false;
+}
+
+/* Puts a parameter among layers that stand in the order in which their gradients are made. */
+static void insert_layer(hu_workers *workers, const hu_graph *graph, hu_value_id v) {
+    int32_t at = workers->layers++;
+    for (; at > 0 && last_maker(graph, workers->param[at - 1]) < last_maker(graph, v); at--)
+        workers->param[at] = workers->param[at - 1];
+    workers->param[at] = v;
+}
+
+static hu_status list_layers(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = trainer->graph;
+    hu_workers *workers = &trainer->workers;
+    const char *exact = trainer->options.comm.exact ? trainer->options.comm.exact : "";
+    HU_TRY(HU_NEW_ARRAY(&workers->param, trainer->parameter_count));
+    HU_TRY(HU_NEW_ARRAY(&workers->layer, trainer->parameter_count));
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (graph->value[v].role == HU_VALUE_PARAMETER) insert_layer(workers, graph, v);
+    const char *last = workers->layers > 0 ? graph->value[workers->param[0]].name : "";
+    for (int32_t l = 0; l < workers->layers; l++) {
+        hu_value_id v = workers->param[l];
+        workers->layer[l] = (hu_comm_layer){.name = graph->value[v].name,
+                                            .offset = trainer->weights.offset[v],
+                                            .elements = graph->value[v].elements,
+                                            .exact = is_exact(exact, graph->value[v].name, last)};
+    }
+done:
+    return st;
+}
+
+/* ---- life ---- */
+
+static hu_status make_gradients(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    void *block;
+    hu_workers *workers = &trainer->workers;
+    HU_TRY(HU_NEW_ARRAY(&workers->gradient, (size_t)workers->here));
+    for (int32_t w = 0; w < workers->here; w++) {
+        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)trainer->weights.trained * sizeof(float),
+                            &block));
+        workers->gradient[w] = block;
+    }
+done:
+    return st;
+}
+
+/* Plan and team of the present phase, and its quantizers in the edge table. */
+static hu_status make_team(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    hu_workers *workers = &trainer->workers;
+    const hu_train_comm *comm = &trainer->options.comm;
+    hu_comm_options options = comm->options;
+    options.format = workers->phase[workers->present].format;
+    HU_TRY(hu_comm_plan_create(&options, workers->layer, workers->layers, &workers->plan));
+    if (comm->join)
+        HU_TRY(comm->join(comm->context, workers->plan, workers->gradient, &workers->team));
+    else
+        HU_TRY(hu_team_emulated(workers->plan, workers->gradient, trainer->options.run.threads,
+                                &workers->team));
+    for (int32_t l = 0; l < workers->layers; l++)
+        trainer->edges.wire[workers->param[l]].quantizer =
+            workers->plan->layer[l].exact ? (hu_quantizer){0}
+                                          : (hu_quantizer){.kind = HU_QUANTIZER_FLOAT,
+                                                           .rounding = options.rounding,
+                                                           .format = options.format};
+done:
+    return st;
+}
+
+hu_status hu_workers_create(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    hu_workers *workers = &trainer->workers;
+    const hu_train_comm *comm = &trainer->options.comm;
+    bool travels = comm->options.workers > 0;
+    workers->count = travels ? comm->options.workers : 1;
+    workers->first = comm->join ? comm->first : 0;
+    workers->here = comm->join ? 1 : workers->count;
+    workers->scale = 1.0f;
+    HU_TRY(HU_NEW_ARRAY(&workers->result, (size_t)workers->count));
+    if (!travels) return HU_OK;
+    if (workers->count > trainer->options.batch)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "found %d workers, expected at most the batch of %lld",
+                       workers->count, (long long)trainer->options.batch));
+    HU_TRY(hu_wire_formats_parse(comm->formats, &workers->phase, &workers->phases));
+    HU_TRY(list_layers(trainer));
+    HU_TRY(make_gradients(trainer));
+    HU_TRY(make_team(trainer));
+    trainer->edges.has_wire = true;
+    trainer->gradient_sum = workers->gradient[0];
+done:
+    return st;
+}
+
+void hu_workers_free(hu_workers *workers) {
+    hu_team_free(workers->team);
+    hu_comm_plan_free(workers->plan);
+    for (int32_t w = 0; workers->gradient && w < workers->here; w++) hu_free(workers->gradient[w]);
+    hu_free(workers->gradient);
+    hu_free(workers->layer);
+    hu_free(workers->param);
+    hu_free(workers->phase);
+    hu_free(workers->result);
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) hu_free(workers->gathered[i]);
+    *workers = (hu_workers){0};
+}
+
+uint64_t hu_workers_bytes(const hu_workers *workers) {
+    if (!workers->plan) return 0;
+    return (uint64_t)workers->here * (uint64_t)workers->plan->elements * sizeof(float);
+}
+
+/* ---- a step ---- */
+
+/* Numbers that error feedback keeps are in units of the loss scale. */
+static void rescale_losses(hu_workers *workers, float scale) {
+    float factor = scale / workers->scale;
+    for (int32_t w = 0; w < workers->here && factor != 1.0f; w++)
+        for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
+            float *loss = hu_team_loss(workers->team, w, i);
+            for (int64_t e = 0; loss && e < workers->plan->elements; e++) loss[e] *= factor;
+        }
+    workers->scale = scale;
+}
+
+/* What error feedback keeps goes on in the next format. */
+static void carry_losses(const hu_workers *from, const hu_workers *to) {
+    size_t bytes = (size_t)to->plan->elements * sizeof(float);
+    for (int32_t w = 0; w < to->here; w++)
+        for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
+            const float *old = hu_team_loss(from->team, w, i);
+            float *loss = hu_team_loss(to->team, w, i);
+            if (loss && old) memcpy(loss, old, bytes);
+        }
+}
+
+static hu_status change_format(hu_trainer *trainer, int32_t phase) {
+    hu_workers *workers = &trainer->workers, old = *workers;
+    workers->present = phase;
+    workers->plan = NULL;
+    workers->team = NULL;
+    hu_status st = make_team(trainer);
+    if (st == HU_OK) carry_losses(&old, workers);
+    hu_team_free(old.team);
+    hu_comm_plan_free(old.plan);
+    return st;
+}
+
+hu_status hu_workers_begin_step(hu_trainer *trainer, const hu_step_report *report) {
+    hu_workers *workers = &trainer->workers;
+    hu_status st = HU_OK;
+    int32_t phase = 0;
+    if (!workers->team) return HU_OK;
+    while (phase + 1 < workers->phases && workers->phase[phase + 1].epoch <= report->epoch) phase++;
+    if (phase != workers->present) st = change_format(trainer, phase);
+    if (st == HU_OK) rescale_losses(workers, report->scale);
+    return st;
+}
+
+void hu_workers_add_part(hu_trainer *trainer, int32_t here, bool is_first) {
+    float *const *gradient = trainer->workers.gradient;
+    hu_reduce_part(trainer, gradient ? gradient[here] : trainer->gradient_sum, is_first);
+}
+
+/* A worker that was stopped says so with its gradient, which reaches all others. */
+void hu_workers_note(hu_trainer *trainer, int32_t here, const hu_worker_result *result) {
+    hu_workers *workers = &trainer->workers;
+    workers->result[workers->first + here] = *result;
+    if (!workers->gradient) return;
+    bool has_samples = result->losses.units[0] > 0.0;
+    if (has_samples && !result->stopped) return;
+    float *gradient = workers->gradient[here];
+    for (int64_t e = 0; e < trainer->weights.trained; e++)
+        gradient[e] = result->stopped ? NAN : 0.0f;
+}
+
+/* Counts of the wire: gradients as they were rounded, and what their sums lost by overflow. */
+static void count_wire(hu_trainer *trainer) {
+    hu_workers *workers = &trainer->workers;
+    for (int32_t w = 0; w < workers->here; w++) {
+        const hu_comm_counts *counts = hu_team_counts(workers->team, w);
+        for (int32_t l = 0; l < workers->layers; l++) {
+            hu_round_counts *total = &trainer->edges.wire[workers->param[l]].counts;
+            hu_round_counts_add(total, &counts[l].rounded);
+            total->overflow += counts[l].added.overflow;
+            total->nan += counts[l].added.nan;
+        }
+    }
+}
+
+/* In the order of the workers, whichever process they ran in. */
+static hu_worker_result sum_results(const hu_workers *workers) {
+    hu_worker_result total = workers->result[0];
+    for (int32_t w = 1; w < workers->count; w++) {
+        const hu_worker_result *one = &workers->result[w];
+        for (int k = 0; k < HU_LOSSES_MOST; k++) {
+            for (int i = 0; i < HU_LOSS_STATS; i++)
+                total.losses.stats[k][i] += one->losses.stats[k][i];
+            total.losses.units[k] += one->losses.units[k];
+        }
+        total.ended = total.ended && one->ended;
+        total.stopped = total.stopped || one->stopped;
+        total.overflowed = total.overflowed || one->overflowed;
+        if (one->counted_nodes < total.counted_nodes) total.counted_nodes = one->counted_nodes;
+    }
+    return total;
+}
+
+hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
+                            hu_worker_result *total) {
+    hu_status st = HU_OK;
+    hu_workers *workers = &trainer->workers;
+    if (workers->team) {
+        HU_TRY(hu_team_reduce(workers->team, (uint64_t)report->step));
+        HU_TRY(hu_team_gather(workers->team, sizeof *workers->result, workers->result));
+        count_wire(trainer);
+    }
+    *total = sum_results(workers);
+    if (workers->team) hu_run_set_overflowed(trainer->run, total->overflowed);
+done:
+    return st;
+}

@@ -1,0 +1,49 @@
+/* train/workers.h - the workers of a training that this process runs: which samples they take, what
+ * their passes found, and how their gradients become one.
+ *
+ * Without several workers there is one, whose samples are the batch and whose gradient is read in
+ * place. With them each has a gradient of its own in float32, which a team replaces by the sum.
+ */
+#ifndef HU_TRAIN_WORKERS_H
+#define HU_TRAIN_WORKERS_H
+#include "store/checkpoint.h"
+#include "train/inner.h"
+#include "train/part.h"
+
+/* Makes the gradients and the plan of the reduction. HU_ERR_ARGUMENT, HU_ERR_PARSE and
+ * HU_ERR_UNKNOWN where the options do not fit. */
+hu_status hu_workers_create(hu_trainer *trainer);
+void hu_workers_free(hu_workers *workers);
+
+/* Samples of worker w (of all) in a batch: an even share, in order. */
+hu_share hu_worker_share(const hu_trainer *trainer, int64_t samples, int32_t w);
+
+/* Most samples of one worker. */
+int64_t hu_worker_most(const hu_train_options *options);
+
+/* The format that travels from this epoch on. Makes another plan where it changes. */
+hu_status hu_workers_begin_step(hu_trainer *trainer, const hu_step_report *report);
+
+/* The gradient of worker `here` of this process is that of the pass that just ran, or more of it.
+ */
+void hu_workers_add_part(hu_trainer *trainer, int32_t here, bool is_first);
+
+/* Its passes are done: what they found, and nothing of a gradient where they were stopped or had no
+ * sample. */
+void hu_workers_note(hu_trainer *trainer, int32_t here, const hu_worker_result *result);
+
+/* What the passes of all workers found together; their gradients have become one. */
+hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
+                            hu_worker_result *total);
+
+/* What error feedback keeps, as sections "comm.loss.I" of a checkpoint. All processes of a
+ * training must call hu_trainer_gather before one of them saves. */
+hu_status hu_workers_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
+
+/* Takes them over; a checkpoint without them begins with nothing lost. HU_ERR_CORRUPT. */
+hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
+
+/* Bytes of gradients, for the ledger. */
+uint64_t hu_workers_bytes(const hu_workers *workers);
+
+#endif

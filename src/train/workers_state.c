@@ -1,0 +1,92 @@
+/* What error feedback keeps, in checkpoints. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "train/trainer.h"
+#include "train/workers.h"
+
+enum { SECTION_BYTES = 64 };
+
+static bool is_kept(const hu_workers *workers, int32_t i) {
+    return workers->team && hu_team_loss(workers->team, 0, i);
+}
+
+/* Rows of all workers in one block, which is a section of a checkpoint. */
+hu_status hu_trainer_gather(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    hu_workers *workers = &trainer->workers;
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
+        if (!is_kept(workers, i)) continue;
+        size_t elements = (size_t)workers->plan->elements, bytes = elements * sizeof(float);
+        if (!workers->gathered[i])
+            HU_TRY(HU_NEW_ARRAY(&workers->gathered[i], (size_t)workers->count * elements));
+        for (int32_t w = 0; w < workers->here; w++)
+            memcpy(workers->gathered[i] + (size_t)(workers->first + w) * elements,
+                   hu_team_loss(workers->team, w, i), bytes);
+        HU_TRY(hu_team_gather(workers->team, bytes, workers->gathered[i]));
+    }
+done:
+    return st;
+}
+
+hu_status hu_workers_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
+    hu_status st = HU_OK;
+    hu_workers *workers = &trainer->workers;
+    char name[SECTION_BYTES];
+    if (!is_kept(workers, 0)) return HU_OK;
+    if (workers->here == workers->count) HU_TRY(hu_trainer_gather(trainer));
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
+        if (!is_kept(workers, i)) continue;
+        size_t bytes = (size_t)workers->count * (size_t)workers->plan->elements * sizeof(float);
+        snprintf(name, sizeof name, "comm.loss.%d", i);
+        HU_TRY(hu_checkpoint_add(writer, name, workers->gathered[i], bytes));
+    }
+    HU_TRY(hu_checkpoint_add(writer, "comm.scale", &workers->scale, sizeof workers->scale));
+done:
+    return st;
+}
+
+/* The rows of one kind for the workers of this process, zero where the checkpoint has none. */
+static hu_status restore_rows(hu_workers *workers, const hu_checkpoint *checkpoint, int32_t i) {
+    const char *data = NULL;
+    const void *section;
+    size_t found = 0, row = (size_t)workers->plan->elements * sizeof(float);
+    char name[SECTION_BYTES];
+    snprintf(name, sizeof name, "comm.loss.%d", i);
+    hu_status st = hu_checkpoint_section(checkpoint, name, &section, &found);
+    if (st != HU_OK && st != HU_ERR_MISSING) return st;
+    if (st == HU_OK) data = section;
+    if (data && found != (size_t)workers->count * row)
+        return hu_fail(HU_ERR_CORRUPT, "%s: section '%s' has %zu bytes, expected %zu",
+                       hu_checkpoint_path(checkpoint), name, found, (size_t)workers->count * row);
+    for (int32_t w = 0; w < workers->here; w++) {
+        float *loss = hu_team_loss(workers->team, w, i);
+        if (data)
+            memcpy(loss, data + (size_t)(workers->first + w) * row, row);
+        else
+            memset(loss, 0, row);
+    }
+    return HU_OK;
+}
+
+hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    hu_status st = HU_OK;
+    hu_workers *workers = &trainer->workers;
+    const void *scale;
+    size_t bytes;
+    if (!is_kept(workers, 0)) return HU_OK;
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
+        if (is_kept(workers, i)) HU_TRY(restore_rows(workers, checkpoint, i));
+    workers->scale = 1.0f;
+    st = hu_checkpoint_section(checkpoint, "comm.scale", &scale, &bytes);
+    if (st == HU_ERR_MISSING) return HU_OK;
+    HU_TRY(st);
+    if (bytes != sizeof workers->scale)
+        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: section 'comm.scale' has %zu bytes, expected %zu",
+                       hu_checkpoint_path(checkpoint), bytes, sizeof workers->scale));
+    memcpy(&workers->scale, scale, sizeof workers->scale);
+done:
+    return st;
+}

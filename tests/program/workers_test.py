@@ -1,0 +1,91 @@
+"""Several workers in one process: what their gradients become, what is counted, what is refused."""
+import json
+import tempfile
+
+import program
+
+KEYS = ["data=glyphs", "data.limit=200", "data.test_limit=16", "batch=17", "steps=14",
+        "run.log_every=1", "run.quiet=on"]
+NET = ["model=cnn-s", "model.width=0.5", *KEYS]
+
+
+def train(*words, cwd):
+    """In a folder of its own."""
+    with tempfile.TemporaryDirectory(dir=cwd) as folder:
+        return program.train(*words, cwd=folder)
+
+
+def a_worker_is_a_part(checks, cwd):
+    """Without batch norm, workers whose gradients are added one after the other are parts."""
+    dense = ["model=autoencoder", "data=glyphs", "batch=16", "steps=6", "data.limit=64",
+             "data.test_limit=16", "run.quiet=on", "run.chunk=4"]
+    parts = train(*dense, "optimizer.accumulate=4", cwd=cwd)
+    workers = train(*dense, "workers=4", "schedule=seq", cwd=cwd)
+    checks.same(workers["weights_hash"], parts["weights_hash"], "hash of four workers and parts")
+    checks.same(workers["train_loss"], parts["train_loss"], "their loss")
+
+
+def nothing_else_changes_a_bit(checks, cwd):
+    keys = [*NET, "workers=5", "comm.format=e4m3", "scaling=aps", "precision=hfp8"]
+    first = train(*keys, "threads=1", cwd=cwd)
+    for words in (["threads=3"], ["comm.bucket=0"], ["storage=float32"], ["run.fuse=off"],
+                  ["comm.overlap=off", "comm.transport=emulated"]):
+        again = train(*keys, *words, cwd=cwd)
+        checks.same(again["weights_hash"], first["weights_hash"], f"hash with {words}")
+    other = train(*keys, "schedule=halving", cwd=cwd)
+    checks.that(other["weights_hash"] != first["weights_hash"], "another order, another hash")
+
+
+def every_schedule_and_scaling_trains(checks, cwd):
+    for words in (["schedule=seq", "scaling=none"], ["schedule=hier:2", "scaling=aps-tight"],
+                  ["schedule=hier2d:3", "scaling=aps-wide"], ["schedule=halving"],
+                  ["scaling=aps2", "comm.error_feedback=on"], ["scaling=constant:12"],
+                  ["schedule=pairwise", "comm.kahan=on", "scaling=aps"],
+                  ["comm.rounding=sr", "scaling=aps"]):
+        made = train(*NET, "workers=6", "comm.format=e5m2", *words, cwd=cwd)
+        checks.that(made["train_loss"] < 2.6 and made["steps"] == 14, f"{words}: trains")
+
+
+def what_travels_is_counted(checks, cwd):
+    program.train(*NET, "workers=4", "comm.format=e4m3", "comm.exact=last", cwd=cwd)
+    with open(f"{cwd}/run/numerics.jsonl") as file:
+        rows = [json.loads(line) for line in file]
+    seen = {}
+    for row in rows:
+        for tensor in row.get("tensors", []):
+            if tensor[0].endswith(".grad.wire"):
+                seen.setdefault(tensor[0], tensor)
+    checks.that("conv1.weight.grad.wire" in seen, f"conv1.weight is counted: {sorted(seen)}")
+    checks.that("fc.weight.grad.wire" not in seen, "the last layer travels in float32")
+    name, fmt, elements, _, underflow, *_ = seen["conv1.weight.grad.wire"]
+    checks.same(fmt, "e4m3", "its format")
+    checks.that(underflow > 0, "unscaled gradients become zero in e4m3")
+    code, out, err = program.call("why", "run", cwd=cwd)
+    checks.that(code == 0 and ".grad.wire" in out, f"why names gradients on the wire: {out}{err}")
+
+
+def what_does_not_fit_is_refused(checks, cwd):
+    for words, said in ((["workers=18"], "at most the batch of 17"),
+                        (["workers=8", "schedule=hier:3"], "multiple of the group size 3"),
+                        (["workers=4", "schedule=ring", "scaling=aps2"], "pairwise"),
+                        (["workers=4", "schedule=ring", "comm.kahan=on"], "pairwise"),
+                        (["workers=4", "schedule=rnig"], "'ring'"),
+                        (["workers=4", "scaling=apz"], "'aps'"),
+                        (["workers=4", "comm.format=e9m9"], "comm.format"),
+                        (["workers=4", "comm.format=1: fp32"], "epoch 1 first"),
+                        (["workers=4", "schedule=hier"], "hier:K")):
+        code, _, err = program.call("train", *NET, *words, cwd=cwd)
+        checks.that(code == 2 and said in err, f"{words}: exit {code}: {err.strip()}")
+
+
+def main():
+    checks = program.Checks()
+    for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
+                 what_travels_is_counted, what_does_not_fit_is_refused):
+        with tempfile.TemporaryDirectory() as cwd:
+            test(checks, cwd)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
