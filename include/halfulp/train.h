@@ -78,10 +78,10 @@ HU_API void hu_training_close(hu_training *training);
 
 /* What a step did. */
 typedef struct hu_step {
-    size_t size;          /* set by the caller: sizeof(hu_step) */
-    int64_t step, epoch;  /* from 0 */
-    int64_t samples;      /* of the batch */
-    double loss;          /* mean over the batch, before the loss's own rounding */
+    size_t size;         /* set by the caller: sizeof(hu_step) */
+    int64_t step, epoch; /* from 0 */
+    int64_t samples;     /* of the batch */
+    double loss; /* mean over the batch, before the loss's own rounding; NaN: nothing is labelled */
     double metric;        /* the task's first metric over the batch; NaN: not known */
     double lr;            /* learning rate */
     double gradient_norm; /* L2, of the unscaled gradient, before clipping; NaN: not finite */
@@ -101,7 +101,8 @@ HU_API hu_status hu_training_next(hu_training *training, hu_step *step);
 HU_API int64_t hu_training_step(const hu_training *training);
 HU_API int64_t hu_training_steps(const hu_training *training);
 
-/* The task's first metric and the mean loss over the test samples. */
+/* The task's first metric and the mean loss over the test samples, unlabelled ones left out; NaN
+ * where all are. */
 HU_API hu_status hu_training_test(hu_training *training, double *metric, double *loss);
 
 enum { HU_PREDICTION_COLUMNS = 4 }; /* most columns of a prediction */

@@ -63,18 +63,26 @@ static const double *row_of(const answers *made, int64_t sample) {
 }
 
 /* A classifier's rows end with whether they are right. */
-static const char *verdict(const answers *made, int64_t sample) {
-    return made->task->is_right && !made->task->is_right(row_of(made, sample)) ? "wrong" : "";
+static const char *verdict_word(const answers *made, int64_t sample) {
+    static const char *const words[] = {
+        [HU_UNJUDGED] = "-", [HU_WRONG] = "wrong", [HU_RIGHT] = "right"};
+    return words[made->task->judge(row_of(made, sample))];
 }
 
-/* Samples that the task calls right; for tasks that know right and wrong. */
-static int64_t count_right(const answers *made) {
-    int64_t right = 0;
-    for (int64_t i = 0; i < made->count; i++) right += made->task->is_right(row_of(made, i));
-    return right;
+/* Samples of a verdict; for tasks that know right and wrong. */
+static int64_t count_judged_as(const answers *made, hu_judgement judgement) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < made->count; i++)
+        count += made->task->judge(row_of(made, i)) == judgement;
+    return count;
 }
 
-/* sample, the columns of the task, and an untitled one for the verdict. */
+/* Those that are labelled, as the metric counts them. */
+static int64_t count_judged(const answers *made) {
+    return made->count - count_judged_as(made, HU_UNJUDGED);
+}
+
+/* sample, the columns of the task, and the verdict where there is one. */
 static hu_status print_table(const answers *made) {
     const char *titles[HU_TASK_COLUMNS_MAX + 2] = {"sample"};
     int columns = hu_task_column_count(made->task);
@@ -83,14 +91,14 @@ static hu_status print_table(const answers *made) {
     hu_table *table = NULL;
     char *text = NULL;
     for (int c = 0; c < columns; c++) titles[1 + c] = made->task->column[c].title;
-    titles[1 + columns] = "";
-    HU_TRY(hu_table_create(titles, columns + 2, &table));
+    if (made->task->judge) titles[1 + columns] = "verdict";
+    HU_TRY(hu_table_create(titles, columns + (made->task->judge ? 2 : 1), &table));
     for (int64_t i = 0; i < made->count; i++) {
         HU_TRY(hu_table_cell(table, "%lld", (long long)i));
         for (int c = 0; c < columns; c++)
             HU_TRY(
                 hu_table_cell(table, "%s", hu_task_cell(made->task, c, row_of(made, i)[c], cell)));
-        HU_TRY(hu_table_cell(table, "%s", verdict(made, i)));
+        if (made->task->judge) HU_TRY(hu_table_cell(table, "%s", verdict_word(made, i)));
     }
     HU_TRY(hu_table_print(table, &text));
     printf("%s\n", text);
@@ -158,11 +166,11 @@ static json_t *answers_json(const hu_saved_run *run, const answers *made, const 
     json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "run", run->directory, "step",
                                (json_int_t)run->step, "task", made->task->name, "data", data,
                                "weights", weights, "samples", (json_int_t)made->count);
-    if (object && made->task->is_right) {
-        int64_t right = count_right(made);
+    if (object && made->task->judge) {
+        int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
         json_object_set_new(object, "correct", json_integer((json_int_t)right));
-        json_object_set_new(object, "accuracy",
-                            hu_json_number((double)right / (double)made->count));
+        json_object_set_new(object, "labelled", json_integer((json_int_t)judged));
+        json_object_set_new(object, "accuracy", hu_json_number((double)right / (double)judged));
     }
     if (object && made->file)
         json_object_set_new(object, "file", json_string(made->file));
@@ -180,15 +188,16 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     if (hu_config_flag(config, "json", NULL))
         return hu_json_print(answers_json(run, made, data, weights));
     if (!made->file) HU_TRY(print_table(made));
-    if (!made->task->is_right) {
+    if (!made->task->judge) {
         printf("step %lld: %lld test samples of %s, task %s  (%s weights)\n", (long long)run->step,
                (long long)made->count, data, made->task->name, weights);
         return HU_OK;
     }
-    int64_t right = count_right(made);
-    printf("step %lld: %lld of %lld test samples of %s correct, accuracy %.2f %%  (%s weights)\n",
-           (long long)run->step, (long long)right, (long long)made->count, data,
-           100.0 * (double)right / (double)made->count, weights);
+    int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
+    printf("step %lld: %lld of %lld%s test samples of %s correct, accuracy %.2f %%  (%s weights)\n",
+           (long long)run->step, (long long)right, (long long)judged,
+           judged < made->count ? " labelled" : "", data, 100.0 * (double)right / (double)judged,
+           weights);
 done:
     return st;
 }

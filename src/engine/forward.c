@@ -125,11 +125,12 @@ static void read_losses(const hu_run *run, hu_pass_result *result) {
     const hu_graph *graph = run->graph;
     for (int k = 0; k < graph->loss_count; k++) {
         const hu_loss *loss = &graph->loss[k];
-        bool has_target = hu_graph_loss_target(graph, k) != HU_NONE;
+        /* A mean over samples has them all, also those whose target is ignored. */
+        bool has_rows = loss->normaliser == HU_PER_ROW && hu_graph_loss_target(graph, k) != HU_NONE;
         memcpy(result->stats[k], hu_buffer_data(run, run->exec[loss->node].stats),
                sizeof result->stats[k]);
-        if (!has_target) result->units[k] = run->pass.samples;
-        for (int t = 0; t < run->options.threads && has_target; t++)
+        if (!has_rows) result->units[k] = run->pass.samples;
+        for (int t = 0; t < run->options.threads && has_rows; t++)
             result->units[k] += run->thread[t].units[k];
         double sum = (double)loss->weight * result->stats[k][HU_LOSS_SUM];
         /* Without a counted row the sum is 0, and no mean would be (0/0). */

@@ -54,7 +54,7 @@ typedef struct hu_pass_result {
     double loss_sum; /* weighted sum of the samples' losses before any rounding of the losses; of a
                         loss HU_PER_ROW as if every sample had the same number of counted rows */
     double stats[HU_LOSSES_MOST][HU_LOSS_STATS]; /* by loss: sums over the pass, without weights */
-    int64_t units[HU_LOSSES_MOST];               /* by loss: samples or rows that counted */
+    int64_t units[HU_LOSSES_MOST]; /* by loss: all samples, or HU_PER_ROW the rows that counted */
 } hu_pass_result;
 
 #endif

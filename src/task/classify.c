@@ -36,9 +36,10 @@ static void describe(const hu_metric_call *sample, double *cells) {
     cells[PROBABILITY] = sample->loss->probability(sample->outputs, sample->prediction, made);
 }
 
-/* -1 on both sides (no label, no prediction) agrees on nothing. */
-static bool is_right(const double *cells) {
-    return cells[LABEL] >= 0.0 && cells[LABEL] == cells[PREDICTED];
+/* Without a prediction (-1) a labelled sample is wrong. */
+static hu_judgement judge(const double *cells) {
+    if (cells[LABEL] < 0.0) return HU_UNJUDGED;
+    return cells[LABEL] == cells[PREDICTED] ? HU_RIGHT : HU_WRONG;
 }
 
 const hu_task hu_task_classify = {
@@ -53,5 +54,5 @@ const hu_task hu_task_classify = {
     .head = head,
     .column = {{"label", true, 0}, {"predicted", true, 0}, {"probability", false, 4}},
     .describe = describe,
-    .is_right = is_right,
+    .judge = judge,
 };

@@ -131,8 +131,8 @@ hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_
         return hu_fail(HU_ERR_SHAPE, "'%s': found a head of shape %s, the task %s needs %s",
                        made->name, found, choice->task->name, expected);
     }
-    /* A target of many rows is a mean over the rows that count, in the whole batch. */
-    bool by_row = choice->task->kind == HU_LOSS_ROWS && choice->shapes.value[target].rank > 0;
+    /* Classes are a mean over the rows that somebody has labelled, in the whole batch. */
+    bool by_row = choice->task->kind == HU_LOSS_ROWS;
     return hu_loss_add(choice->loss, graph, "loss", head, values[target], 1.0f,
                        by_row ? HU_PER_ROW : HU_PER_SAMPLE);
 }

@@ -26,6 +26,9 @@ typedef struct hu_task_column {
     int decimals;      /* of other numbers */
 } hu_task_column;
 
+/* Of one sample: right or wrong, or nobody has said what is right. */
+typedef enum hu_judgement { HU_UNJUDGED, HU_WRONG, HU_RIGHT } hu_judgement;
+
 /* What a task makes of a data set. */
 typedef struct hu_task_shapes {
     hu_shape value[HU_TASK_FIELDS_MAX]; /* of one sample, by field of the task */
@@ -51,7 +54,7 @@ typedef struct hu_task {
     /* What `predict` says of a sample: one number per column. */
     hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
     void (*describe)(const hu_metric_call *sample, double *cells);
-    bool (*is_right)(const double *cells); /* NULL: answers are not right or wrong */
+    hu_judgement (*judge)(const double *cells); /* NULL: answers are not right or wrong */
 } hu_task;
 
 /* A task with a loss, fitted to a data set. */

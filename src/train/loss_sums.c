@@ -1,5 +1,7 @@
 #include "train/loss_sums.h"
 
+#include <math.h>
+
 void hu_loss_sums_add(hu_loss_sums *sums, const hu_pass_result *result) {
     for (int k = 0; k < HU_LOSSES_MOST; k++) {
         for (int i = 0; i < HU_LOSS_STATS; i++) sums->stats[k][i] += result->stats[k][i];
@@ -7,12 +9,13 @@ void hu_loss_sums_add(hu_loss_sums *sums, const hu_pass_result *result) {
     }
 }
 
-/* The sum over the losses of weight times mean; a loss without a unit to judge counts as 0. */
 double hu_loss_sums_total(const hu_loss_sums *sums, const hu_graph *graph) {
     double total = 0.0;
+    bool is_known = false;
     for (int k = 0; k < graph->loss_count; k++) {
         double units = sums->units[k] > 0.0 ? sums->units[k] : 1.0;
+        is_known = is_known || sums->units[k] > 0.0;
         total += (double)graph->loss[k].weight * sums->stats[k][HU_LOSS_SUM] / units;
     }
-    return total;
+    return is_known ? total : (double)NAN;
 }

@@ -13,7 +13,7 @@ typedef struct hu_loss_sums {
 void hu_loss_sums_add(hu_loss_sums *sums, const hu_pass_result *result);
 
 /* The total loss: the sum over the losses of weight x mean over units. A loss without a unit is
- * zero. */
+ * zero beside others; NaN where none has one. */
 double hu_loss_sums_total(const hu_loss_sums *sums, const hu_graph *graph);
 
 #endif

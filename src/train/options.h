@@ -66,10 +66,12 @@ static inline bool hu_scaler_signals(const hu_train_options *options) {
 
 /* Numbers that a run carries from step to step and that are not weights. */
 typedef struct hu_train_progress {
-    int64_t step;      /* updates done, skipped ones included */
-    double epoch_loss; /* sum over samples of the present epoch */
-    int64_t epoch_samples;
-    double last_epoch_loss; /* mean over the samples of the latest epoch that were seen so far */
+    int64_t step; /* updates done, skipped ones included */
+    /* Of the present epoch: the sum of loss x samples, a sample of which half the rows count being
+     * half a sample; and units of the first loss (samples, or rows that count). */
+    double epoch_loss;
+    int64_t epoch_units;
+    double last_epoch_loss; /* mean over the units of the latest epoch that were seen so far */
     double ratio_sum;       /* low-precision ratio, summed over steps */
     double last_metric, best_metric; /* the task's first metric, on test samples */
     int64_t last_metric_step;        /* -1: not yet evaluated */

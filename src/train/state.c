@@ -123,8 +123,8 @@ static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *check
 /* Counters of a file that no run wrote could overflow the arithmetic of the next step. */
 static bool is_possible(const hu_train_progress *p, int64_t batch) {
     int64_t most = INT64_MAX / 4 / (batch > 0 ? batch : 1);
-    return p->step >= 0 && p->step <= most && p->epoch_samples >= 0 &&
-           p->epoch_samples <= INT64_MAX / 4 && p->last_metric_step >= -1 &&
+    return p->step >= 0 && p->step <= most && p->epoch_units >= 0 &&
+           p->epoch_units <= INT64_MAX / 4 && p->last_metric_step >= -1 &&
            p->last_metric_step <= p->step;
 }
 
@@ -181,10 +181,10 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
                        (long long)hu_checkpoint_step(checkpoint));
     if (!is_possible(&saved.progress, trainer->options.batch))
         return hu_fail(HU_ERR_CORRUPT,
-                       "%s: position says step %lld, %lld samples and an evaluation at step %lld, "
+                       "%s: position says step %lld, %lld units and an evaluation at step %lld, "
                        "which no run can reach",
                        hu_checkpoint_path(checkpoint), (long long)saved.progress.step,
-                       (long long)saved.progress.epoch_samples,
+                       (long long)saved.progress.epoch_units,
                        (long long)saved.progress.last_metric_step);
     HU_TRY(read_init(trainer, checkpoint, &init));
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));

@@ -81,7 +81,7 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
     report->samples = batch->samples;
     if (in_epoch == 0) {
         trainer->progress.epoch_loss = 0.0;
-        trainer->progress.epoch_samples = 0;
+        trainer->progress.epoch_units = 0;
     }
     if (trainer->loaded_epoch != report->epoch) {
         hu_status st = hu_loader_begin_epoch(trainer->train_loader, report->epoch);
@@ -94,16 +94,30 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
     return HU_OK;
 }
 
-static void add_progress(hu_trainer *trainer, hu_step_report *report) {
+/* Units of the first loss that a sample has if all of them count. */
+static double units_per_sample(const hu_graph *graph) {
+    hu_value_id target = hu_graph_loss_target(graph, 0);
+    if (graph->loss[0].normaliser == HU_PER_SAMPLE || target == HU_NONE) return 1.0;
+    return (double)graph->value[target].elements;
+}
+
+/* The mean of an epoch is one over units; a step without a loss leaves it to the others. */
+static void add_loss(hu_trainer *trainer, const hu_step_batch *batch, double loss) {
+    hu_train_progress *progress = &trainer->progress;
+    double of_sample = units_per_sample(trainer->graph);
+    if (isfinite(loss)) {
+        progress->epoch_loss += loss * ((double)batch->units[0] / of_sample);
+        progress->epoch_units += batch->units[0];
+    }
+    if (progress->epoch_units > 0)
+        progress->last_epoch_loss =
+            progress->epoch_loss / ((double)progress->epoch_units / of_sample);
+}
+
+static void add_progress(hu_trainer *trainer, const hu_step_batch *batch, hu_step_report *report) {
     hu_train_progress *progress = &trainer->progress;
     progress->step = report->step + 1;
-    /* A step without a loss leaves the mean of the epoch to the others. */
-    if (isfinite(report->loss)) {
-        progress->epoch_loss += report->loss * (double)report->samples;
-        progress->epoch_samples += report->samples;
-    }
-    if (progress->epoch_samples > 0)
-        progress->last_epoch_loss = progress->epoch_loss / (double)progress->epoch_samples;
+    add_loss(trainer, batch, report->loss);
     report->low_ratio = hu_trainer_low_ratio(trainer);
     progress->ratio_sum += report->low_ratio;
     count_roundings(progress, trainer->edges.value, trainer->edges.value_count);
@@ -180,7 +194,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     hu_scale_end_step(trainer->run);
     /* The ratio of the step is that of the formats that it ran in: before adaptations look at the
      * counts. */
-    add_progress(trainer, report);
+    add_progress(trainer, &batch, report);
     hu_adapt_after(trainer, report);
     /* The errors come last, so that the report is complete also for the step that ends a run. */
     HU_TRY(update_loss_scale(trainer, report));

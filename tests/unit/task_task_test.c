@@ -117,7 +117,7 @@ static void a_head_must_fit_its_task(void **state) {
     }
 }
 
-static void a_label_map_is_a_mean_over_its_rows(void **state) {
+static void classes_are_a_mean_over_labelled_rows(void **state) {
     (void)state;
     hu_dataset data = maps(SIDE, CLASSES + 1);
     hu_graph *graph;
@@ -125,6 +125,9 @@ static void a_label_map_is_a_mean_over_its_rows(void **state) {
     assert_int_equal(graph->loss[0].normaliser, HU_PER_ROW);
     hu_graph_free(graph);
     assert_int_equal(build("cnn-s", NULL, &data, &graph), HU_OK);
+    assert_int_equal(graph->loss[0].normaliser, HU_PER_ROW);
+    hu_graph_free(graph);
+    assert_int_equal(build("autoencoder", NULL, &data, &graph), HU_OK);
     assert_int_equal(graph->loss[0].normaliser, HU_PER_SAMPLE);
     hu_graph_free(graph);
 }
@@ -138,14 +141,17 @@ static void cells_of_a_prediction_are_printed(void **state) {
     hu_task_classify.describe(&sample, cells);
     assert_string_equal(hu_task_cell(&hu_task_classify, 1, cells[1], cell), "1");
     assert_string_equal(hu_task_cell(&hu_task_classify, 2, cells[2], cell), "0.7788");
-    assert_true(hu_task_classify.is_right(cells));
+    assert_int_equal(hu_task_classify.judge(cells), HU_RIGHT);
+    cells[0] = 2.0;
+    assert_int_equal(hu_task_classify.judge(cells), HU_WRONG);
     sample.prediction = NULL;
     hu_task_classify.describe(&sample, cells);
     assert_string_equal(hu_task_cell(&hu_task_classify, 1, cells[1], cell), "-");
     assert_string_equal(hu_task_cell(&hu_task_classify, 2, cells[2], cell), "-");
+    assert_int_equal(hu_task_classify.judge(cells), HU_WRONG);
     label = (float)HU_UNLABELLED;
     hu_task_classify.describe(&sample, cells);
-    assert_false(hu_task_classify.is_right(cells));
+    assert_int_equal(hu_task_classify.judge(cells), HU_UNJUDGED);
 }
 
 int main(void) {
@@ -155,7 +161,7 @@ int main(void) {
         cmocka_unit_test(data_that_do_not_fit_are_refused),
         cmocka_unit_test(words_that_are_none_are_refused),
         cmocka_unit_test(a_head_must_fit_its_task),
-        cmocka_unit_test(a_label_map_is_a_mean_over_its_rows),
+        cmocka_unit_test(classes_are_a_mean_over_labelled_rows),
         cmocka_unit_test(cells_of_a_prediction_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

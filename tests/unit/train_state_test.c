@@ -65,7 +65,7 @@ static void test_checkpoint(void **state) {
     uint64_t hash = hu_trainer_weights_hash(g.trainer);
     float scale = hu_trainer_scaler(g.trainer)->scale;
     hu_train_position position = f.trainer->position;
-    position.progress.epoch_samples = INT64_MAX;
+    position.progress.epoch_units = INT64_MAX;
     for (int bad = 0; bad < 4; bad++) {
         if (bad == 0) save_spoilt(directory, "optimizer.t", &t, sizeof t);
         if (bad == 1) save_spoilt(directory, "scaler", &scaler, sizeof scaler);
