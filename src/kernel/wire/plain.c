@@ -16,6 +16,11 @@ static size_t block_of(size_t n, size_t at) {
 /* Multiplies by 2^k. Exact wherever the results are binary32 numbers: binary64 has room for every
  * product of a binary32 number, and |k| of a clamped scale is below 300. */
 static void scale_by_power(size_t n, const float *x, int32_t k, float *y) {
+    if (k >= -126 && k <= 127) { /* as exact, and shorter */
+        const float power = ldexpf(1, k);
+        for (size_t i = 0; i < n; i++) y[i] = x[i] * power;
+        return;
+    }
     const double power = ldexp(1, k);
     for (size_t i = 0; i < n; i++) y[i] = (float)((double)x[i] * power);
 }

@@ -28,11 +28,6 @@ typedef struct hu_wire_places {
     int32_t exponent_down; /* exponents of numbers less those of their places */
 } hu_wire_places;
 
-/* True where neither ties without fraction bits nor flushed subnormals need a thought. */
-static inline bool hu_wire_is_usual(const hu_wire_places *places) {
-    return places->drop < 23 && places->flush_code == 0;
-}
-
 /* A format of at most 16 bits under a scale 2^k: how float32 numbers get to its grid. */
 typedef struct hu_wire_grid {
     bool is_aligned;    /* e = 8, bias 127: times 2^-k numbers are at their places; else by
