@@ -5,7 +5,7 @@
 #include "config/config.h"
 
 /* X(name): hu_status hu_bench_<name>(hu_config *config), which measures and prints its rows. */
-#define HU_BENCH_LIST(X) X(step) X(round) X(pack) X(gemm) X(conv)
+#define HU_BENCH_LIST(X) X(step) X(round) X(pack) X(allreduce) X(gemm) X(conv)
 
 #define HU_BENCH_DECLARE(name) hu_status hu_bench_##name(hu_config *config);
 HU_BENCH_LIST(HU_BENCH_DECLARE)

@@ -54,5 +54,6 @@ done:
 }
 
 hu_status hu_bench_pack(hu_config *config) {
-    return hu_rate_bench(config, "pack", add_format);
+    const hu_rate_request request = {"pack", hu_rate_formats, HU_RATE_MEMORY_ELEMENTS, add_format};
+    return hu_rate_bench(config, &request);
 }

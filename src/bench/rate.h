@@ -8,12 +8,13 @@
 #include "config/config.h"
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
+#include "kernel/wire/wire.h"
 
-enum { HU_RATE_ROWS = 64, HU_RATE_FORMAT_BYTES = 64 };
+enum { HU_RATE_ROWS = 64, HU_RATE_FORMAT_BYTES = 64, HU_RATE_COPIES = 4 };
 
-/* What an array holds: numbers, or random bits, which are numbers of all exponents and any codes.
- */
-typedef enum hu_rate_data { HU_RATE_GAUSSIAN, HU_RATE_BITS } hu_rate_data;
+/* What an array holds: numbers; random bits, which are numbers of all exponents and any codes; or
+ * the codes of the numbers as the row's wire makes them, then in both arrays. */
+typedef enum hu_rate_data { HU_RATE_GAUSSIAN, HU_RATE_BITS, HU_RATE_CODES } hu_rate_data;
 
 typedef struct hu_rate_row hu_rate_row;
 
@@ -28,6 +29,9 @@ struct hu_rate_row {
     bool has_counters;
     hu_rounder rounder;
     hu_packer packer;
+    hu_wire wire;
+    int32_t scale;       /* k of the wire's codes */
+    size_t copied_bytes; /* of an element, by the memcpy that the row stands beside: 1, 2 or 4 */
     double best_seconds;
 };
 
@@ -35,20 +39,33 @@ struct hu_rate_row {
 typedef struct hu_rate_set {
     size_t elements;
     int threads;
-    int64_t repeat; /* turns, of which the best counts */
-    double memcpy_seconds;
+    int64_t repeat;                            /* turns, of which the best counts */
+    double memcpy_seconds[HU_RATE_COPIES + 1]; /* by bytes of an element; 0: not measured */
     int count;
     hu_rate_row rows[HU_RATE_ROWS];
 } hu_rate_set;
 
-/* The next row of a set, all zero. HU_ERR_INTERNAL if there is no place. */
+/* The next row of a set, all zero but for copied_bytes, those of a float32. HU_ERR_INTERNAL if
+ * there is no place. */
 hu_status hu_rate_add_row(hu_rate_set *set, hu_rate_row **row);
 
 /* Adds the rows of a format; is_first: of the first one, or of the only one. */
 typedef hu_status hu_rate_format(hu_rate_set *set, const char *format, bool is_first);
 
-/* Measures the rows of format=, or of the usual formats, and prints them. elements=, threads= and
- * repeat= choose one size; else arrays of 4,096 and of 64 Mi elements are measured. */
-hu_status hu_rate_bench(const hu_config *config, const char *kernel, hu_rate_format *add);
+/* What a kernel measures. */
+typedef struct hu_rate_request {
+    const char *kernel;
+    const char *const *formats; /* NULL at the end */
+    size_t memory_elements;     /* of arrays too large for the caches */
+    hu_rate_format *add;
+} hu_rate_request;
+
+/* The formats of round and pack, and their large arrays: 64 Mi elements. */
+extern const char *const hu_rate_formats[];
+enum { HU_RATE_MEMORY_ELEMENTS = 1 << 26 };
+
+/* Measures the rows of format=, or of the request's formats, and prints them. elements=, threads=
+ * and repeat= choose one size; else arrays of 4,096 and of memory_elements are measured. */
+hu_status hu_rate_bench(const hu_config *config, const hu_rate_request *request);
 
 #endif

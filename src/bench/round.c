@@ -55,5 +55,6 @@ done:
 }
 
 hu_status hu_bench_round(hu_config *config) {
-    return hu_rate_bench(config, "round", add_modes);
+    const hu_rate_request request = {"round", hu_rate_formats, HU_RATE_MEMORY_ELEMENTS, add_modes};
+    return hu_rate_bench(config, &request);
 }

@@ -14,6 +14,7 @@ static const char *const step_keys[] = {OF_ALL,        "bench.beside",  "model.*
                                         "scaler.*",    "eval.*",        "run.*",       NULL};
 static const char *const round_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
 static const char *const pack_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
+static const char *const allreduce_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
 static const char *const gemm_keys[] = {
     OF_ALL, "accumulator.name", "accumulator.semantics", "gemm.m", "gemm.n", "gemm.k", NULL};
 static const char *const conv_keys[] = {OF_ALL, "run.chunk", NULL};
@@ -65,6 +66,11 @@ const hu_verb hu_verb_bench = {
         "round  rounding by format and mode (format= elements=), beside memcpy\n"
         "pack   packing into codes and back (format= elements=), beside memcpy of the float32 "
         "numbers\n"
+        "allreduce  what a worker does with numbers that travel: quantise (float32 to codes), add "
+        "codes,\n"
+        "       decode, pack and unpack the bits of the wire (format= elements=), beside memcpy of "
+        "the codes,\n"
+        "       or of the float32 numbers where those take part\n"
         "gemm   products by accumulator (accumulator=LIST, m= n= k=; usual ones if not given) "
         "beside\n"
         "       oneDNN's sgemm and the machine's peak\n"

@@ -112,6 +112,7 @@ def keys_of_kernels(checks, cwd):
             (["kernel=gemm", "gemm.data=uniform"], "'gemm.data', which bench kernel=gemm"),
             (["kernel=round", "precision=e4m3"], "'precision.name', which bench kernel=round"),
             (["kernel=pack", "m=8"], "'gemm.m', which bench kernel=pack"),
+            (["kernel=allreduce", "m=8"], "'gemm.m', which bench kernel=allreduce"),
             (["format=e4m3"], "'bench.format', which bench kernel=step"),
             (["kernel=round", "format=nvfp4"], "found a block format")]:
         code, _, err = program.call("bench", *words, cwd=cwd)
@@ -129,4 +130,25 @@ def keys_of_kernels(checks, cwd):
         checks.that(code == 2 and part in err, f"fmt {text}: exit {code}, {err!r}")
 
 
-program.main(errors_by_accumulator, semantics_and_data, table, mistakes, keys_of_kernels, bench)
+def allreduce(checks, cwd):
+    """What is done with numbers that travel, each beside the memcpy of the array that bounds it."""
+    code, out, err = program.call("bench", "kernel=allreduce", "format=1/6/9", "elements=5000",
+                                  "repeat=2", "threads=2", "--json", cwd=cwd)
+    if not checks.same((code, err), (0, ""), "bench kernel=allreduce: exit code and stderr"):
+        return
+    result = json.loads(out)
+    rows = result["rows"]
+    checks.same(result["kernel"], "allreduce", "kernel")
+    checks.same([(r["mode"], r["counters"], r["reference_bytes_per_element"]) for r in rows],
+                [("quantise", False, 4), ("quantise", True, 4), ("add", False, 2), ("add", True, 2),
+                 ("decode", False, 4), ("pack", False, 2), ("unpack", False, 2)], "rows")
+    for row in rows:
+        checks.same((row["format"], row["elements"], row["threads"], row["reference"]),
+                    ("1/6/9/d", 5000, 2, "memcpy"), "case")
+        checks.that(row["gelements_per_second"] > 0 and abs(
+            row["ratio"] * row["reference_gelements_per_second"] / row["gelements_per_second"] - 1)
+            < 1e-12, f"ratio of {row}")
+
+
+program.main(errors_by_accumulator, semantics_and_data, table, mistakes, keys_of_kernels, bench,
+             allreduce)
