@@ -12,8 +12,8 @@ hu_status hu_team_gather(hu_team *team, size_t bytes, void *all) {
     return team->kind->gather(team, bytes, all);
 }
 
-void hu_team_ready(hu_team *team, int32_t layer) {
-    if (team->kind->ready) team->kind->ready(team, layer);
+void hu_team_ready(hu_team *team, uint64_t step, int32_t layer) {
+    if (team->kind->ready) team->kind->ready(team, step, layer);
 }
 
 const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker) {

@@ -19,7 +19,7 @@ typedef struct hu_team_kind {
     void (*free)(hu_team *team);
     hu_status (*reduce)(hu_team *team, uint64_t step);
     hu_status (*gather)(hu_team *team, size_t bytes, void *all);
-    void (*ready)(hu_team *team, int32_t layer);
+    void (*ready)(hu_team *team, uint64_t step, int32_t layer); /* NULL: nothing to do */
     const hu_comm_counts *(*counts)(const hu_team *team, int32_t worker);
     float *(*loss)(const hu_team *team, int32_t worker, int32_t i);
 } hu_team_kind;
@@ -49,8 +49,9 @@ hu_status hu_team_reduce(hu_team *team, uint64_t step);
 hu_status hu_team_gather(hu_team *team, size_t bytes, void *all);
 
 /* The gradient of a layer is final in the worker here: its bucket may travel while others are still
- * made. Only hints: hu_team_reduce sends what was not announced. */
-void hu_team_ready(hu_team *team, int32_t layer);
+ * made. Only a hint: hu_team_reduce of that step, which must follow, sends what was not announced.
+ */
+void hu_team_ready(hu_team *team, uint64_t step, int32_t layer);
 
 /* Counts of the latest reduction, [layers], of a worker here. Borrowed: until the next one. */
 const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker);
