@@ -1,6 +1,5 @@
 # What `cmake --install` puts in place: the program, the library behind the public headers, shared and
 # static, and what pkg-config and find_package(halfulp) need to find it.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # Finds a oneDNN that is not the system's where the build found it.
@@ -8,6 +7,9 @@ set_target_properties(halfulp-program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS halfulp-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS halfulp-shared halfulp-static EXPORT halfulp
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(mpi ${HALFULP_MPIS}) # where comm/load.c looks for them
+  install(TARGETS halfulp-${mpi} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/halfulp)
+endforeach()
 install(DIRECTORY include/halfulp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/halfulp)
 

@@ -1,6 +1,4 @@
 # libhalfulp, shared and static, out of the objects of its rooms.
-include(GNUInstallDirs)
-
 # The library is all rooms but those of the program.
 get_property(library_rooms GLOBAL PROPERTY HALFULP_ROOMS)
 list(REMOVE_ITEM library_rooms halfulp-sweep halfulp-bench halfulp-report)
@@ -27,12 +25,12 @@ if(HALFULP_COVERAGE)
   target_link_options(halfulp-shared PRIVATE --coverage)
 endif()
 target_link_libraries(halfulp-shared PRIVATE ${library_targets} ${DNNL_LIBRARY}
-  OpenMP::OpenMP_C m)
+  OpenMP::OpenMP_C ${CMAKE_DL_LIBS} m)
 
 add_library(halfulp-static STATIC ${objects})
 set_target_properties(halfulp-static PROPERTIES OUTPUT_NAME halfulp LINKER_LANGUAGE C)
 target_link_libraries(halfulp-static INTERFACE ${library_targets} ${DNNL_LIBRARY}
-  OpenMP::OpenMP_C m)
+  OpenMP::OpenMP_C ${CMAKE_DL_LIBS} m)
 foreach(library halfulp-shared halfulp-static)
   target_include_directories(${library} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()

@@ -1,0 +1,104 @@
+/* comm/transport.h - messages of bytes between the processes of a training, whoever carries them.
+ *
+ * A kind of transport may be a module that is loaded at run time (comm/load.h) and sees nothing of
+ * the library but this header: it speaks of failures in numbers and a text. Messages between two
+ * processes with equal tags arrive in the order in which they were sent.
+ */
+#ifndef HU_COMM_TRANSPORT_H
+#define HU_COMM_TRANSPORT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* Changes with the structures below: a module of another build is refused. */
+#define HU_TRANSPORT_VERSION 1u
+
+enum {
+    HU_TRANSPORT_ANY = -1,     /* receive: from whoever sends */
+    HU_TRANSPORT_PARTS = 64,   /* into which a message may be cut */
+    HU_TRANSPORT_WAITS = 32,   /* tickets that one wait may look at */
+    HU_TRANSPORT_ERROR = 256,  /* bytes of a text */
+    HU_TRANSPORT_TAG_MOST = 63 /* tags: 0 .. */
+};
+
+typedef struct hu_transport hu_transport;
+
+/* A message on its way, in the words of the kind. */
+typedef uint64_t hu_ticket;
+
+/* What a kind of transport does. Numbers returned: 0, or another one, and transport->error says
+ * why. Calls come from one thread at a time; from the one that opened it unless any_thread. */
+typedef struct hu_transport_kind {
+    const char *name;  /* "openmpi" */
+    size_t most_bytes; /* of one message of send and receive */
+
+    int (*send)(hu_transport *transport, int32_t peer, int32_t tag, const void *message,
+                size_t bytes, hu_ticket *ticket);
+    int (*receive)(hu_transport *transport, int32_t peer, int32_t tag, void *message, size_t bytes,
+                   hu_ticket *ticket);
+
+    /* Waits until one of ticket[count] is done, whose number is *which and whose received bytes are
+     * *bytes, or until `seconds` have passed: *which is -1. 0 seconds: looks once. */
+    int (*wait)(hu_transport *transport, int32_t count, hu_ticket *ticket, double seconds,
+                int32_t *which, size_t *bytes);
+
+    /* Gives up a receive that is not done. */
+    void (*cancel)(hu_transport *transport, hu_ticket ticket);
+
+    /* Room for messages as the network likes it; NULL: there is none. */
+    void *(*room)(hu_transport *transport, size_t bytes);
+    void (*free_room)(hu_transport *transport, void *room);
+
+    /* Leaves the other processes in peace; all of them close. */
+    void (*close)(hu_transport *transport);
+
+    /* Ends all processes with an exit code. May return. */
+    void (*end_job)(hu_transport *transport, int exit_code);
+} hu_transport_kind;
+
+struct hu_transport {
+    const hu_transport_kind *kind;
+    int32_t rank, size; /* of this process among all */
+    bool any_thread;    /* any thread may call, one at a time */
+    bool is_patient;    /* waits never end early: there is no time that could pass (simulators) */
+    char error[HU_TRANSPORT_ERROR]; /* of the latest failure */
+};
+
+/* What a module exports under the name HU_TRANSPORT_OPEN: joins the processes, once in the life of
+ * this one. Another number than 0: error[HU_TRANSPORT_ERROR] says why. */
+typedef int hu_transport_open_function(uint32_t version, hu_transport **transport, char *error);
+#define HU_TRANSPORT_OPEN "hu_transport_open_module"
+
+/* A message on its way, in parts where it is longer than the transport's most. */
+typedef struct hu_transfer {
+    bool is_receive;
+    int32_t peer;
+    int32_t parts, done; /* parts that are done; all: the message is */
+    double since;        /* second in which it was begun */
+    size_t bytes, received;
+    hu_ticket ticket[HU_TRANSPORT_PARTS];
+} hu_transfer;
+
+static inline bool hu_transfer_is_open(const hu_transfer *transfer) {
+    return transfer->done < transfer->parts;
+}
+
+/* Begins to send or receive message[bytes], which stays where it is until the transfer is done.
+ * HU_ERR_LIMIT: too long for all parts; HU_ERR_PEER with the text of the transport. */
+hu_status hu_transfer_send(hu_transport *transport, int32_t peer, int32_t tag, const void *message,
+                           size_t bytes, hu_transfer *transfer);
+hu_status hu_transfer_receive(hu_transport *transport, int32_t peer, int32_t tag, void *message,
+                              size_t bytes, hu_transfer *transfer);
+
+/* Waits until some part of open[count] is done, or `seconds` have passed: *which is the number of
+ * its transfer, or -1. Transfers that are not open are skipped; at least one is open. HU_ERR_PEER:
+ * the transport failed, or a message had other than the expected bytes. */
+hu_status hu_transfer_wait(hu_transport *transport, hu_transfer *const *open, int32_t count,
+                           double seconds, int32_t *which);
+
+/* Gives up what is still to be received; for transfers of receives only. */
+void hu_transfer_cancel(hu_transport *transport, hu_transfer *transfer);
+
+#endif
