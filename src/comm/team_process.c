@@ -1,0 +1,336 @@
+/* One worker in this process: its buckets travel, a few at once, while it computes or when it
+ * reduces. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "comm/flight.h"
+#include "comm/process.h"
+
+/* Two buckets: while the message of one is on the wire, the sums of the other are made. */
+enum { FLIGHTS = 2, TRANSFERS = 2 * FLIGHTS, GATHER_TAG = FLIGHTS, WHERE_BYTES = 512 };
+
+/* Seconds between looks for buckets that became ready, and where there is nothing to look for. */
+static const double short_wait = 100e-6, long_wait = 3600.0;
+
+/* Of a reduction: ENDED until hu_team_reduce has asked for its result. */
+typedef enum phase { IDLE, RUNNING, ENDED } phase;
+
+/* Fields in the last part are shared with the thread, under the mutex. */
+typedef struct process_team {
+    hu_team team;
+    hu_transport *transport;
+    hu_comm_worker *worker;
+    hu_roll *roll;
+    hu_flight *flight[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
+    int32_t next;               /* bucket to begin next */
+    uint64_t step;              /* of the reduction that runs or ran last */
+
+    bool has_thread;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t work, done; /* something to do for the thread; the reduction has ended */
+    phase phase;
+    bool is_over;      /* the team is freed */
+    bool *is_ready;    /* [layers] announced in this step */
+    int32_t announced; /* buckets in order all of whose layers are */
+    hu_status status;  /* of the reduction that ended last */
+    char message[HU_TRANSPORT_ERROR + WHERE_BYTES];
+} process_team;
+
+/* ---- a reduction, by whichever thread runs it ---- */
+
+/* Puts where it happened in front of the message of a failure. */
+static hu_status at_flight(const process_team *team, const hu_flight *flight, hu_status status) {
+    char where[WHERE_BYTES];
+    hu_flight_where(flight, where, sizeof where);
+    return hu_fail_within(status, "rank %d, training step %llu, %s: ", team->transport->rank,
+                          (unsigned long long)team->step, where);
+}
+
+static bool is_busy(const hu_flight *flight) {
+    return flight->bucket != HU_FLIGHT_NONE;
+}
+
+static bool any_is_busy(const process_team *team) {
+    for (int32_t f = 0; f < FLIGHTS; f++)
+        if (is_busy(team->flight[f])) return true;
+    return false;
+}
+
+/* Begins buckets while there are ready ones and free flights. */
+static hu_status begin_buckets(process_team *team, int32_t announced) {
+    hu_status st = HU_OK;
+    while (st == HU_OK && team->next < announced && !is_busy(team->flight[team->next % FLIGHTS])) {
+        hu_flight *flight = team->flight[team->next % FLIGHTS];
+        st = hu_flight_begin(flight, team->next++);
+        if (st != HU_OK) return at_flight(team, flight, st);
+    }
+    return st;
+}
+
+/* Waits for a message of any flight, and goes on with that. */
+static hu_status go_on(process_team *team, double seconds) {
+    hu_transfer *open[TRANSFERS];
+    int32_t count = 0, which;
+    hu_flight *of[TRANSFERS];
+    for (int32_t f = 0; f < FLIGHTS; f++) {
+        if (!is_busy(team->flight[f])) continue;
+        of[count] = of[count + 1] = team->flight[f];
+        open[count++] = &team->flight[f]->receiving;
+        open[count++] = &team->flight[f]->sending;
+    }
+    hu_status st = hu_roll_wait(team->roll, open, count, seconds, &which);
+    if (st != HU_OK) return at_flight(team, of[which < 0 ? 0 : which], st);
+    if (which < 0) return HU_OK;
+    st = hu_flight_go_on(of[which]);
+    return st == HU_OK ? st : at_flight(team, of[which], st);
+}
+
+/* Buckets that may begin. Where none is on its way, waits for more: -1 if the team is to end. */
+static int32_t wait_for_work(process_team *team) {
+    bool must_wait = !any_is_busy(team);
+    if (!team->has_thread) return team->team.plan->buckets;
+    pthread_mutex_lock(&team->mutex);
+    while (must_wait && !team->is_over && team->announced <= team->next)
+        pthread_cond_wait(&team->work, &team->mutex);
+    int32_t announced = team->is_over ? -1 : team->announced;
+    pthread_mutex_unlock(&team->mutex);
+    return announced;
+}
+
+static hu_status run(process_team *team) {
+    int32_t buckets = team->team.plan->buckets;
+    hu_status st = HU_OK;
+    hu_comm_worker_begin(team->worker, team->step);
+    team->next = 0;
+    while (st == HU_OK && (team->next < buckets || any_is_busy(team))) {
+        int32_t announced = wait_for_work(team);
+        if (announced < 0) return hu_fail(HU_ERR_INTERRUPTED, "reduction: ended by its caller");
+        st = begin_buckets(team, announced);
+        if (st == HU_OK && any_is_busy(team))
+            st = go_on(team, announced == buckets ? long_wait : short_wait);
+    }
+    return st;
+}
+
+/* ---- the thread ---- */
+
+static void *serve(void *argument) {
+    process_team *team = argument;
+    pthread_mutex_lock(&team->mutex);
+    for (;;) {
+        while (team->phase != RUNNING && !team->is_over)
+            pthread_cond_wait(&team->work, &team->mutex);
+        if (team->is_over) break;
+        pthread_mutex_unlock(&team->mutex);
+        hu_status st = run(team);
+        pthread_mutex_lock(&team->mutex);
+        /* Messages are kept per thread: this one goes to the caller's. */
+        if (st != HU_OK) snprintf(team->message, sizeof team->message, "%s", hu_last_error());
+        team->status = st;
+        team->phase = ENDED;
+        pthread_cond_signal(&team->done);
+    }
+    pthread_mutex_unlock(&team->mutex);
+    return NULL;
+}
+
+/* Signals are for the threads of the program. */
+static hu_status start_thread(process_team *team) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    team->has_thread = pthread_create(&team->thread, NULL, serve, team) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return team->has_thread ? HU_OK
+                            : hu_fail(HU_ERR_MEMORY, "cannot start a thread for communication");
+}
+
+static void end_thread(process_team *team) {
+    if (!team->has_thread) return;
+    pthread_mutex_lock(&team->mutex);
+    team->is_over = true;
+    pthread_cond_signal(&team->work);
+    pthread_mutex_unlock(&team->mutex);
+    pthread_join(team->thread, NULL);
+}
+
+/* Begins the reduction of a step unless it has begun. Called under the mutex. */
+static void begin_step(process_team *team, uint64_t step) {
+    if (team->phase != IDLE) return;
+    memset(team->is_ready, 0, (size_t)team->team.plan->layers * sizeof *team->is_ready);
+    team->announced = 0;
+    team->step = step;
+    team->phase = RUNNING;
+}
+
+/* Counts the buckets from the first on that are ready as a whole. */
+static void announce(process_team *team) {
+    const hu_comm_plan *plan = team->team.plan;
+    for (; team->announced < plan->buckets; team->announced++) {
+        const hu_comm_bucket *bucket = &plan->bucket[team->announced];
+        for (int32_t l = bucket->first; l < bucket->first + bucket->count; l++)
+            if (!team->is_ready[l]) return;
+    }
+}
+
+/* ---- the team ---- */
+
+static process_team *inside(const hu_team *team) {
+    return (process_team *)(uintptr_t)team;
+}
+
+static void ready(hu_team *base, uint64_t step, int32_t layer) {
+    process_team *team = inside(base);
+    if (!team->has_thread) return;
+    pthread_mutex_lock(&team->mutex);
+    begin_step(team, step);
+    team->is_ready[layer] = true;
+    announce(team);
+    pthread_cond_signal(&team->work);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+static hu_status reduce_by_thread(process_team *team, uint64_t step) {
+    pthread_mutex_lock(&team->mutex);
+    begin_step(team, step);
+    team->announced = team->team.plan->buckets;
+    pthread_cond_signal(&team->work);
+    while (team->phase != ENDED) pthread_cond_wait(&team->done, &team->mutex);
+    hu_status st = team->status;
+    if (st == HU_OK) team->phase = IDLE; /* a failure stays */
+    pthread_mutex_unlock(&team->mutex);
+    return st == HU_OK ? st : hu_fail(st, "%s", team->message);
+}
+
+static hu_status reduce(hu_team *base, uint64_t step) {
+    process_team *team = inside(base);
+    if (team->has_thread) return reduce_by_thread(team, step);
+    team->step = step;
+    return run(team);
+}
+
+/* Rows first .. first + count - 1 of all, counted around, as at most two messages. */
+typedef struct rows {
+    uint8_t *all;
+    size_t bytes; /* of a row */
+    int32_t first, count, workers;
+} rows;
+
+static hu_status move_rows(process_team *team, const rows *r, int32_t peer, bool is_sent,
+                           hu_transfer *transfer, int32_t *count) {
+    int32_t first = r->first % r->workers, before_end = r->workers - first;
+    int32_t part[2] = {r->count < before_end ? r->count : before_end, 0};
+    part[1] = r->count - part[0];
+    hu_status st = HU_OK;
+    for (int32_t p = 0; p < 2 && part[p] > 0 && st == HU_OK; p++) {
+        uint8_t *at = r->all + (size_t)(p == 0 ? first : 0) * r->bytes;
+        size_t bytes = (size_t)part[p] * r->bytes;
+        hu_transfer *next = &transfer[(*count)++];
+        st = is_sent ? hu_transfer_send(team->transport, peer, GATHER_TAG, at, bytes, next)
+                     : hu_transfer_receive(team->transport, peer, GATHER_TAG, at, bytes, next);
+    }
+    return st;
+}
+
+/* A round of a dissemination: the rows of `far` workers from this one on are known here, and as
+ * many from rank + far on there. */
+static hu_status gather_round(process_team *team, int32_t far, size_t bytes, uint8_t *all) {
+    enum { MOST = 4 };
+    int32_t rank = team->transport->rank, workers = team->transport->size, count = 0, which;
+    int32_t few = far < workers - far ? far : workers - far;
+    rows own = {all, bytes, rank, few, workers}, theirs = {all, bytes, rank + far, few, workers};
+    hu_transfer transfer[MOST] = {{0}}, *open[MOST];
+    hu_status st = HU_OK;
+    for (int32_t i = 0; i < MOST; i++) open[i] = &transfer[i];
+    HU_TRY(move_rows(team, &theirs, (rank + far) % workers, false, transfer, &count));
+    HU_TRY(move_rows(team, &own, (rank - far + workers) % workers, true, transfer, &count));
+    for (int32_t i = 0; i < count; i++)
+        while (hu_transfer_is_open(open[i]))
+            HU_TRY(hu_roll_wait(team->roll, open, count, long_wait, &which));
+done:
+    for (int32_t i = 0; i < count && st != HU_OK; i++)
+        if (transfer[i].is_receive) hu_transfer_cancel(team->transport, &transfer[i]);
+    return st;
+}
+
+static hu_status gather(hu_team *base, size_t bytes, void *all) {
+    process_team *team = inside(base);
+    hu_status st = HU_OK;
+    for (int32_t far = 1; far < team->transport->size && bytes > 0 && st == HU_OK; far *= 2)
+        st = gather_round(team, far, bytes, all);
+    return st == HU_OK ? st
+                       : hu_fail_within(st, "rank %d, behind training step %llu, gather: ",
+                                        team->transport->rank, (unsigned long long)team->step);
+}
+
+static const hu_comm_counts *counts(const hu_team *team, int32_t worker) {
+    (void)worker; /* there is but one here */
+    return hu_comm_worker_counts(inside(team)->worker);
+}
+
+static float *loss(const hu_team *team, int32_t worker, int32_t i) {
+    (void)worker;
+    return hu_comm_worker_loss(inside(team)->worker, i);
+}
+
+static void end(hu_team *base) {
+    process_team *team = inside(base);
+    end_thread(team);
+    for (int32_t f = 0; f < FLIGHTS; f++) hu_flight_free(team->flight[f]);
+    hu_roll_free(team->roll);
+    hu_comm_worker_free(team->worker);
+    hu_free(team->is_ready);
+    pthread_mutex_destroy(&team->mutex);
+    pthread_cond_destroy(&team->work);
+    pthread_cond_destroy(&team->done);
+    hu_free(team);
+}
+
+static const hu_team_kind kind = {.name = "process",
+                                  .free = end,
+                                  .reduce = reduce,
+                                  .gather = gather,
+                                  .ready = ready,
+                                  .counts = counts,
+                                  .loss = loss};
+
+static hu_status make(process_team *team, const hu_process_options *options) {
+    const hu_comm_plan *plan = team->team.plan;
+    hu_transport *transport = team->transport;
+    hu_status st = HU_OK;
+    HU_TRY(hu_comm_worker_create(plan, transport->rank, team->team.gradient[0], &team->worker));
+    HU_TRY(hu_roll_create(transport, &options->wait, &team->roll));
+    HU_TRY(HU_NEW_ARRAY(&team->is_ready, (size_t)plan->layers));
+    for (int32_t f = 0; f < FLIGHTS; f++)
+        HU_TRY(hu_flight_create(plan, team->worker, transport, f, &team->flight[f]));
+    if (options->overlap && transport->any_thread && transport->size > 1) st = start_thread(team);
+done:
+    return st;
+}
+
+hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_transport *transport,
+                          const hu_process_options *options, hu_team **result) {
+    process_team *team;
+    *result = NULL;
+    if (transport->size != plan->options.workers)
+        return hu_fail(HU_ERR_ARGUMENT, "found %d workers in %d processes, expected one in each",
+                       plan->options.workers, transport->size);
+    hu_status st = HU_NEW(&team);
+    if (st != HU_OK) return st;
+    team->team = (hu_team){&kind, plan, gradient, transport->rank, 1};
+    team->transport = transport;
+    pthread_mutex_init(&team->mutex, NULL);
+    pthread_cond_init(&team->work, NULL);
+    pthread_cond_init(&team->done, NULL);
+    st = make(team, options);
+    if (st == HU_OK)
+        *result = &team->team;
+    else
+        end(&team->team);
+    return st;
+}
