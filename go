@@ -3,6 +3,7 @@
 # ./go build             set up and build
 # ./go test              set up, build, run all tests
 # ./go test exhaustive   the long proofs
+# ./go test comm         workers in processes of Open MPI and MPICH, and under SimGrid
 # ./go sanitize          all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -10,7 +11,8 @@ cd "$(dirname "$(readlink -f "$0")")"
 needed=(gcc cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev librandom123-dev
         libxxhash-dev zlib1g-dev libturbojpeg0-dev libpng-dev libprotobuf-c-dev protobuf-c-compiler
         libisal-dev)
-for_tests=(libcmocka-dev libmpfr-dev python3)
+for_tests=(libcmocka-dev libmpfr-dev python3 libopenmpi-dev openmpi-bin)
+for_comm=(libmpich-dev mpich libsimgrid-dev)
 for_data=(dataset-fashion-mnist)
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -30,6 +32,7 @@ set_up() {
     fi
     local packages=("${needed[@]}") missing data
     if $wants_tests; then packages+=("${for_tests[@]}"); fi
+    if $wants_comm; then packages+=("${for_comm[@]}"); fi
     mapfile -t missing < <(missing_of "${packages[@]}")
     mapfile -t data < <(missing_of "${for_data[@]}")
     if ((${#missing[@]} + ${#data[@]} == 0)); then return; fi
@@ -61,16 +64,20 @@ build() {
 }
 
 usage() {
-    echo "usage: ./go [build | test [exhaustive] | sanitize | demo]" >&2
+    echo "usage: ./go [build | test [exhaustive | comm] | sanitize | demo]" >&2
     exit 2
 }
 
 what=${1:-demo}
-wants_tests=false
+wants_tests=false wants_comm=false
 case "$what $#" in
 "demo "[01] | "build 1") ;;
 "test 1" | "sanitize 1") wants_tests=true ;;
-"test 2") [[ $2 == exhaustive ]] || usage; wants_tests=true ;;
+"test 2")
+    [[ $2 == exhaustive || $2 == comm ]] || usage
+    wants_tests=true
+    if [[ $2 == comm ]]; then wants_comm=true; fi
+    ;;
 *) usage ;;
 esac
 
@@ -84,7 +91,7 @@ demo | build)
 test)
     build release build -DHALFULP_TESTS=ON
     if (($# == 2)); then
-        exec ctest --test-dir build --no-tests=error --output-on-failure -C exhaustive -L exhaustive
+        exec ctest --test-dir build --no-tests=error --output-on-failure -C "$2" -L "$2"
     fi
     exec ctest --test-dir build --no-tests=error --output-on-failure -j2
     ;;
