@@ -45,11 +45,12 @@ static void inks_to_colours(hu_image *image) {
 
 static hu_status decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                         tjhandle decoder, hu_image *image) {
-    int width, height, sampling, space, flags = TJFLAG_ACCURATEDCT;
+    /* A file without a picture, tables alone or cut short, is no failure there and sets nothing. */
+    int width = 0, height = 0, sampling = 0, space = TJCS_RGB, flags = TJFLAG_ACCURATEDCT;
     if (tjDecompressHeader3(decoder, data, bytes, &width, &height, &sampling, &space) != 0 &&
         is_damage(decoder))
         return fail(name, decoder);
-    if (width < 1 || height < 1) /* tables alone */
+    if (width < 1 || height < 1)
         return hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: found no picture", name);
     /* Both are four inks; YCCK is CMYK with its first three turned into luma and chroma. */
     bool has_inks = space == TJCS_CMYK || space == TJCS_YCCK;

@@ -165,11 +165,18 @@ static void large_jpegs_are_decoded_smaller(void **state) {
     }
 }
 
+/* Leaves large numbers where the next call's locals will lie: one that is read unset shows. */
+static __attribute__((noinline)) void soil_stack(void) {
+    volatile uint8_t soil[4096];
+    for (size_t i = 0; i < sizeof soil; i++) soil[i] = 0x5a;
+}
+
 static hu_status try_decode(const uint8_t *data, size_t bytes) {
     uint64_t blocks = hu_memory_count().live_blocks;
     uint8_t *copy = malloc(bytes ? bytes : 1); /* so that reading behind it is seen */
     hu_image image;
     if (bytes) memcpy(copy, data, bytes);
+    soil_stack();
     hu_status st = hu_image_decode("picture", copy, bytes, 8, &image);
     free(copy);
     if (st == HU_OK) {
@@ -184,16 +191,17 @@ static hu_status try_decode(const uint8_t *data, size_t bytes) {
     return st;
 }
 
-/* Every cut is noticed, up to the very end: of a PNG where the last chunk begins (12 bytes). */
+/* Every cut is noticed, up to the very end: of a PNG where the last chunk begins (12 bytes). None
+ * is taken for a picture that is too large: libjpeg leaves the sizes alone if it meets none. */
 static void cut_files_are_refused(void **state) {
     (void)state;
     draw(30, 22, 3);
     write_jpeg(30, 22, TJPF_RGB, TJSAMP_422, 90);
     for (size_t bytes = 0; bytes + 2 < file_bytes; bytes++)
-        assert_int_not_equal(try_decode(file, bytes), HU_OK);
+        assert_int_equal(try_decode(file, bytes), HU_ERR_CORRUPT);
     write_png(30, 22, PNG_FORMAT_RGB, pixels);
     for (size_t bytes = 0; bytes + 16 < file_bytes; bytes++)
-        assert_int_not_equal(try_decode(file, bytes), HU_OK);
+        assert_int_equal(try_decode(file, bytes), HU_ERR_CORRUPT);
 }
 
 static void changed_files_do_no_harm(void **state) {
