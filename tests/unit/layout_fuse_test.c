@@ -162,7 +162,7 @@ static void change_formats(world *w, hu_run **run, uint64_t step, int variant) {
 /* Variants: 0 apart, 1 joined, 2 joined and made again. True: no step overflowed. */
 static bool run_variant(record *r, world *w, int variant) {
     static const int threads[] = {1, 1, 1, 2, 2, 3};
-    hu_run *run;
+    hu_run *run = NULL;
     hu_weights weights;
     hu_run_options options = {.batch = w->batch,
                               .chunk = w->chunk,

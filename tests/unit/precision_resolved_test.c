@@ -126,8 +126,8 @@ static void test_round_trip(void **state) {
         "nvfp4",
         "mxint8",
         "e4m3fn:scale=current sr",
-        "w=e5m2:scale=delayed7,act=e4m3fnuz:scale=bias rz,grad=e3m4:ovf=nan:scale=delayed,wgrad="
-        "fp(6,9,0) rodd",
+        ("w=e5m2:scale=delayed7,act=e4m3fnuz:scale=bias rz,grad=e3m4:ovf=nan:scale=delayed,wgrad="
+         "fp(6,9,0) rodd"),
         "act=e2m1:ovf=inf,grad=e2m3:specials=ieee:sub=n rna",
         "e5m2:bias=16:specials=fnuz",
         "act=e4m3:scale=2^-9,grad=fp(5,2,0):scale=2^4"};
