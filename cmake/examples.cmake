@@ -6,7 +6,7 @@ foreach(source ${examples})
   target_include_directories(example_${name} PRIVATE ${CMAKE_SOURCE_DIR}/include)
   target_compile_options(example_${name} PRIVATE -std=c17 -Wall -Wextra -Wpedantic)
   target_link_libraries(example_${name} PRIVATE halfulp-shared m)
-  if(HALFULP_SANITIZE) # its run-time library must come first
-    target_link_options(example_${name} PRIVATE -fsanitize=address,undefined)
+  if(HALFULP_SANITIZERS) # their run-time library must come first
+    target_link_options(example_${name} PRIVATE ${HALFULP_SANITIZERS})
   endif()
 endforeach()

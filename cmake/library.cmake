@@ -18,8 +18,8 @@ set_target_properties(halfulp-shared PROPERTIES OUTPUT_NAME halfulp EXPORT_NAME 
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/halfulp.map)
 target_link_options(halfulp-shared PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,defs
   -Wl,--version-script=${CMAKE_BINARY_DIR}/halfulp.map)
-if(HALFULP_SANITIZE)
-  target_link_options(halfulp-shared PRIVATE -fsanitize=address,undefined -Wl,-z,nodefs)
+if(HALFULP_SANITIZERS) # their symbols come with the program
+  target_link_options(halfulp-shared PRIVATE ${HALFULP_SANITIZERS} -Wl,-z,undefs)
 endif()
 if(HALFULP_COVERAGE)
   target_link_options(halfulp-shared PRIVATE --coverage)

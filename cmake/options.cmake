@@ -41,9 +41,19 @@ if(HALFULP_WERROR)
   target_compile_options(halfulp-options INTERFACE -Werror)
 endif()
 if(HALFULP_SANITIZE)
-  target_compile_options(halfulp-options INTERFACE -fsanitize=address,undefined
+  set(HALFULP_SANITIZERS -fsanitize=address,undefined)
+elseif(HALFULP_SANITIZE_THREADS)
+  # gcc's OpenMP runtime tells ThreadSanitizer nothing of its barriers: each parallel loop is a false report.
+  # clang's tells it by way of libarcher, which it loads by itself.
+  if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "HALFULP_SANITIZE_THREADS needs clang, found ${CMAKE_C_COMPILER_ID}")
+  endif()
+  set(HALFULP_SANITIZERS -fsanitize=thread)
+endif()
+if(HALFULP_SANITIZERS)
+  target_compile_options(halfulp-options INTERFACE ${HALFULP_SANITIZERS}
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(halfulp-options INTERFACE -fsanitize=address,undefined)
+  target_link_options(halfulp-options INTERFACE ${HALFULP_SANITIZERS})
 endif()
 if(HALFULP_COVERAGE)
   target_compile_options(halfulp-options INTERFACE --coverage)

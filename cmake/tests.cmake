@@ -18,7 +18,8 @@ foreach(source ${unit_tests})
   if(room STREQUAL engine) # only layout makes runs
     target_link_libraries(${test} PRIVATE halfulp-layout)
   endif()
-  target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+    $<$<BOOL:${HALFULP_SANITIZERS}>:HALFULP_SANITIZED>)
   add_test(NAME ${test} COMMAND ${test})
   set_tests_properties(${test} PROPERTIES TIMEOUT 600)
 endforeach()

@@ -63,6 +63,8 @@ def instrumentation():
     flags = []
     if cache("HALFULP_SANITIZE") == "ON":
         flags.append("-fsanitize=address,undefined")
+    if cache("HALFULP_SANITIZE_THREADS") == "ON":
+        flags.append("-fsanitize=thread")
     if cache("HALFULP_COVERAGE") == "ON":
         flags.append("--coverage")
     return flags
