@@ -64,6 +64,10 @@ static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_f64(config, "optimizer.beta1", &optimizer->beta1));
     HU_TRY(hu_config_f64(config, "optimizer.beta2", &optimizer->beta2));
     HU_TRY(hu_config_f64(config, "optimizer.eps", &optimizer->eps));
+    HU_TRY(hu_config_f64(config, "optimizer.trust", &optimizer->trust));
+    HU_TRY(hu_config_text(config, "optimizer.compat", &name));
+    optimizer->zeros_stay = strcmp(name, "cpd") == 0;
+    HU_TRY(hu_config_list(config, "optimizer.no_decay", &options->no_decay));
     HU_TRY(hu_config_f64(config, "optimizer.clip_norm", &options->clip_norm));
     HU_TRY(hu_config_i64(config, "optimizer.accumulate", &options->accumulate));
 done:

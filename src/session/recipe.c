@@ -27,17 +27,20 @@ static const recipe recipes[] = {
     {"*", "*", "128", "5", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
 
-/* Momentum, decay and rate: the rows are written for SGD, the adams take their customary values. */
+/* Momentum, decay and rate: the rows are written for SGD, the others take their customary values.
+ * Those of lars are in units of a thousandth of the weights' norm. */
 static hu_status take_update(hu_config *config, const recipe *row) {
     hu_status st = HU_OK;
     const char *optimizer;
     double momentum;
     HU_TRY(hu_config_text(config, "optimizer.name", &optimizer));
     bool is_sgd = strcmp(optimizer, "sgd") == 0, is_adamw = strcmp(optimizer, "adamw") == 0;
-    HU_TRY(hu_config_set(config, "lr.base", is_sgd ? row->lr : "0.001", "recipe"));
+    bool is_lars = strcmp(optimizer, "lars") == 0;
+    HU_TRY(hu_config_set(config, "lr.base", is_sgd ? row->lr : is_lars ? "8" : "0.001", "recipe"));
     HU_TRY(hu_config_set(config, "optimizer.momentum", row->momentum, "recipe"));
     HU_TRY(hu_config_f64(config, "optimizer.momentum", &momentum));
-    HU_TRY(hu_config_set(config, "optimizer.nesterov", momentum > 0.0 ? row->nesterov : "off",
+    bool may_look_ahead = momentum > 0.0 && !is_lars;
+    HU_TRY(hu_config_set(config, "optimizer.nesterov", may_look_ahead ? row->nesterov : "off",
                          "recipe"));
     HU_TRY(hu_config_set(config, "optimizer.weight_decay", is_adamw ? "0.01" : row->weight_decay,
                          "recipe"));

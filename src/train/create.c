@@ -7,6 +7,7 @@
 #include "train/adapt.h"
 #include "train/evaluate.h"
 #include "train/prepare.h"
+#include "train/tensors.h"
 #include "train/trainer.h"
 #include "train/update.h"
 #include "train/workers.h"
@@ -46,6 +47,7 @@ static hu_status create_update(hu_trainer *trainer) {
         trainer->gradient_sum = block;
     }
     HU_TRY(HU_NEW_ARRAY(&trainer->block_squares, (size_t)hu_gradient_block_count(trainer)));
+    HU_TRY(hu_tensors_create(trainer));
 done:
     return st;
 }
@@ -117,6 +119,8 @@ void hu_trainer_free(hu_trainer *trainer) {
     if (!trainer->workers.gradient) hu_free(trainer->gradient_sum);
     hu_workers_free(&trainer->workers);
     hu_free(trainer->block_squares);
+    hu_free(trainer->weight_squares);
+    hu_free(trainer->tensors);
     hu_free(trainer->name_order);
     hu_adaptations_free(&trainer->adaptations);
     hu_free(trainer);

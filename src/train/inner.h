@@ -78,11 +78,13 @@ typedef struct hu_trainer {
     /* Room for one step and one checkpoint, and facts that are worked out once. */
     hu_train_position position; /* what the checkpoint being written borrows */
     hu_workers workers;
-    float *gradient_sum;   /* [trained] of accumulated parts or of workers; NULL: the gradient
-                              of the only pass is read in place. Borrowed from workers if they
-                              have gradients, else owned */
-    double *block_squares; /* [blocks] partial sums of the squared norm */
-    uint32_t *name_order;  /* [parameters] value ids of the trained parameters in name order */
+    float *gradient_sum;       /* [trained] of accumulated parts or of workers; NULL: the gradient
+                                  of the only pass is read in place. Borrowed from workers if they
+                                  have gradients, else owned */
+    double *block_squares;     /* [blocks] partial sums of the squared norm */
+    double *weight_squares;    /* the same of the masters, NULL where no update reads it */
+    hu_tensor_update *tensors; /* [parameters] in name order */
+    uint32_t *name_order;      /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */

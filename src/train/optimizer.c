@@ -13,6 +13,7 @@ const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT] = {
     [HU_OPTIMIZER_SGD] = {"sgd", "gradient descent with momentum (nesterov or not), L2 decay"},
     [HU_OPTIMIZER_ADAM] = {"adam", "adaptive moments, L2 decay"},
     [HU_OPTIMIZER_ADAMW] = {"adamw", "adaptive moments, decoupled decay"},
+    [HU_OPTIMIZER_LARS] = {"lars", "momentum, L2 decay, a rate for each tensor from its norms"},
 };
 
 /* Names of the blocks of state, which are those of the sections of a checkpoint. */
@@ -20,12 +21,13 @@ static const char *const moment_names[HU_OPTIMIZER_COUNT][MAX_MOMENTS] = {
     [HU_OPTIMIZER_SGD] = {"momentum", NULL},
     [HU_OPTIMIZER_ADAM] = {"first_moment", "second_moment"},
     [HU_OPTIMIZER_ADAMW] = {"first_moment", "second_moment"},
+    [HU_OPTIMIZER_LARS] = {"momentum", NULL},
 };
 
 /* What one step multiplies with, rounded once from double. */
 typedef struct coefficients {
-    float lr;            /* sgd */
-    float momentum;      /* sgd */
+    float lr;            /* sgd, lars */
+    float momentum;      /* sgd, lars */
     float decay;         /* L2 decay */
     float shrink;        /* adamw: 1 - lr wd */
     float step;          /* lr / (1 - beta1^t) */
@@ -61,7 +63,27 @@ hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind) {
         .beta1 = 0.9,
         .beta2 = 0.999,
         .eps = 1e-8,
+        .trust = 0.001,
     };
+}
+
+/* Kinds with a momentum. */
+static hu_status check_descent(const hu_optimizer_options *options) {
+    hu_status st = HU_OK;
+    bool is_lars = options->kind == HU_OPTIMIZER_LARS;
+    HU_TRY(
+        hu_require_range("optimizer.momentum", options->momentum, 0, 1, "a number >= 0 and < 1"));
+    if (is_lars)
+        HU_TRY(hu_require_range("optimizer.trust", options->trust, 0x1p-149, INFINITY,
+                                "a finite number > 0"));
+    if (options->nesterov && is_lars)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "optimizer.nesterov: found true, expected false: lars has "
+                                        "no such form"));
+    if (options->nesterov && options->momentum == 0)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "optimizer.nesterov: found true with momentum 0, expected momentum > 0");
+done:
+    return st;
 }
 
 /* What the update formulas need so as not to divide by zero. */
@@ -69,12 +91,8 @@ static hu_status check(const hu_optimizer_options *options) {
     hu_status st = HU_OK;
     HU_TRY(hu_require_range("optimizer.weight_decay", options->weight_decay, 0, INFINITY,
                             "a finite number >= 0"));
-    if (options->kind == HU_OPTIMIZER_SGD) {
-        HU_TRY(hu_require_range("optimizer.momentum", options->momentum, 0, 1,
-                                "a number >= 0 and < 1"));
-        if (options->nesterov && options->momentum == 0)
-            st = hu_fail(HU_ERR_ARGUMENT,
-                         "optimizer.nesterov: found true with momentum 0, expected momentum > 0");
+    if (options->kind == HU_OPTIMIZER_SGD || options->kind == HU_OPTIMIZER_LARS) {
+        st = check_descent(options);
     } else {
         HU_TRY(hu_require_range("optimizer.beta1", options->beta1, 0, 1, "a number >= 0 and < 1"));
         HU_TRY(hu_require_range("optimizer.beta2", options->beta2, 0, 1, "a number >= 0 and < 1"));
@@ -84,6 +102,12 @@ static hu_status check(const hu_optimizer_options *options) {
     }
 done:
     return st;
+}
+
+/* A moment that the update does not read takes no memory: plain descent needs none. */
+static size_t moment_count(const hu_optimizer_options *options) {
+    if (options->kind == HU_OPTIMIZER_SGD) return options->momentum > 0 ? 1 : 0;
+    return options->kind == HU_OPTIMIZER_LARS ? 1 : 2;
 }
 
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
@@ -103,8 +127,7 @@ hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t param
     made = block;
     made->options = *options;
     made->parameters = parameters;
-    /* A moment that the update does not read takes no memory: momentum 0 needs none. */
-    made->moments = options->kind != HU_OPTIMIZER_SGD ? 2 : options->momentum > 0 ? 1 : 0;
+    made->moments = moment_count(options);
     for (size_t i = 0; i < made->moments; i++) {
         HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)parameters * sizeof(float), &block));
         made->moment[i] = block;
@@ -125,7 +148,7 @@ void hu_optimizer_free(hu_optimizer *optimizer) {
 void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
     const hu_optimizer_options *o = &optimizer->options;
     double t = (double)++optimizer->t;
-    bool sgd = o->kind == HU_OPTIMIZER_SGD;
+    bool is_adam = o->kind == HU_OPTIMIZER_ADAM || o->kind == HU_OPTIMIZER_ADAMW;
     /* Bias corrections are worked out in double, once a step: 1 - beta2^t is tiny in early steps.
      */
     optimizer->now = (coefficients){
@@ -133,8 +156,8 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
         .momentum = (float)o->momentum,
         .decay = (float)o->weight_decay,
         .shrink = (float)(1.0 - lr * o->weight_decay),
-        .step = sgd ? 0.0f : (float)(lr / (1.0 - pow(o->beta1, t))),
-        .root = sgd ? 0.0f : (float)sqrt(1.0 - pow(o->beta2, t)),
+        .step = is_adam ? (float)(lr / (1.0 - pow(o->beta1, t))) : 0.0f,
+        .root = is_adam ? (float)sqrt(1.0 - pow(o->beta2, t)) : 0.0f,
         .eps = (float)o->eps,
         .beta2 = (float)o->beta2,
         .first = (float)(1.0 - o->beta1),
@@ -200,6 +223,37 @@ static void apply_nesterov(const coefficients *shared, int64_t n, float *restric
         }
 }
 
+/* v = mu v + (lr lambda) (g + wd w); w -= v: the rate is inside of v, so that it acts at once. */
+static void apply_lars(const coefficients *shared, int64_t n, float *restrict w,
+                       const float *restrict grad, float *restrict v, hu_tensor_update tensor) {
+    const coefficients k = *shared;
+    const float rate = k.lr * tensor.trust;
+    if (tensor.decay)
+        for (int64_t i = 0; i < n; i++) {
+            v[i] = k.momentum * v[i] + rate * (true_gradient(&k, grad[i]) + k.decay * w[i]);
+            w[i] -= v[i];
+        }
+    else
+        for (int64_t i = 0; i < n; i++) {
+            v[i] = k.momentum * v[i] + rate * true_gradient(&k, grad[i]);
+            w[i] -= v[i];
+        }
+}
+
+bool hu_optimizer_trusts(const hu_optimizer *optimizer) {
+    return optimizer->options.kind == HU_OPTIMIZER_LARS;
+}
+
+float hu_optimizer_trust(const hu_optimizer *optimizer, double weight_norm, double gradient_norm,
+                         bool decay) {
+    const hu_optimizer_options *o = &optimizer->options;
+    double w = (double)(float)weight_norm, g = (double)(float)gradient_norm;
+    double below = g + (decay ? o->weight_decay * w : 0.0);
+    if (w == 0.0) return o->zeros_stay ? 0.0f : 1.0f;
+    /* Without gradient and decay there is nothing to scale. */
+    return below == 0.0 ? 1.0f : (float)(o->trust * w / below);
+}
+
 /* One Adam update of gradient g; returns what is to be subtracted from the weight. */
 static inline float adam_move(const coefficients *k, float g, float *restrict m,
                               float *restrict s) {
@@ -232,13 +286,16 @@ static void apply_adamw(const coefficients *shared, int64_t n, float *restrict w
 }
 
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
-                        const float *grad, bool decay) {
+                        const float *grad, hu_tensor_update tensor) {
     const coefficients *k = &optimizer->now;
     float *first = optimizer->moment[0], *second = optimizer->moment[1];
     assert(offset >= 0 && n >= 0 && offset <= optimizer->parameters - n);
     /* Decay 0 leaves the gradient alone; adding 0 * w would turn an infinite weight into NaN. */
-    decay = decay && optimizer->options.weight_decay != 0;
-    if (optimizer->options.kind == HU_OPTIMIZER_ADAM)
+    bool decay = tensor.decay && optimizer->options.weight_decay != 0;
+    tensor.decay = decay;
+    if (optimizer->options.kind == HU_OPTIMIZER_LARS)
+        apply_lars(k, n, master, grad, first + offset, tensor);
+    else if (optimizer->options.kind == HU_OPTIMIZER_ADAM)
         apply_adam(k, n, master, grad, first + offset, second + offset, decay);
     else if (optimizer->options.kind == HU_OPTIMIZER_ADAMW)
         apply_adamw(k, n, master, grad, first + offset, second + offset, decay);

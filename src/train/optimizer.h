@@ -1,8 +1,9 @@
-/* train/optimizer.h - weight updates: SGD, Adam and AdamW, element by element on the masters.
+/* train/optimizer.h - weight updates: SGD, LARS, Adam and AdamW, element by element on the masters.
  *
  * All trained parameters form one flat vector of P elements; offset is a place in it. Every element
- * is updated from its own weight, gradient and state alone, with every float32 operation rounded on
- * its own (no fused multiply-add), so the bits do not depend on how the vector is split. */
+ * is updated from its own weight, gradient and state, and from what its tensor has in common, with
+ * every float32 operation rounded on its own (no fused multiply-add), so the bits do not depend on
+ * how the vector is split. */
 #ifndef HU_TRAIN_OPTIMIZER_H
 #define HU_TRAIN_OPTIMIZER_H
 #include <stdbool.h>
@@ -17,18 +18,27 @@ typedef enum hu_optimizer_kind {
     HU_OPTIMIZER_SGD,
     HU_OPTIMIZER_ADAM,
     HU_OPTIMIZER_ADAMW,
+    HU_OPTIMIZER_LARS,
     HU_OPTIMIZER_COUNT
 } hu_optimizer_kind;
 
 /* Fields that a kind does not use are ignored. */
 typedef struct hu_optimizer_options {
     hu_optimizer_kind kind;
-    double weight_decay; /* sgd, adam: L2, added to the gradient; adamw: decoupled */
-    double momentum;     /* sgd: mu, 0 <= mu < 1; 0 keeps no state */
+    double weight_decay; /* sgd, lars, adam: L2, added to the gradient; adamw: decoupled */
+    double momentum;     /* sgd, lars: mu, 0 <= mu < 1; sgd: 0 keeps no state */
     bool nesterov;       /* sgd: step along g + mu v; needs mu > 0 */
     double beta1, beta2; /* adam, adamw: 0 <= beta < 1 */
     double eps;          /* adam, adamw: > 0, added to the root */
+    double trust;        /* lars: coefficient of lambda, > 0 */
+    bool zeros_stay;     /* lars: lambda of a tensor of zeros is 0, as in CPD's code; else 1 */
 } hu_optimizer_options;
+
+/* What all elements of a tensor have in common in one update. */
+typedef struct hu_tensor_update {
+    bool decay;  /* whether weight decay applies */
+    float trust; /* lars: lambda, of hu_optimizer_trust; the other kinds do not read it */
+} hu_tensor_update;
 
 typedef struct hu_optimizer hu_optimizer;
 
@@ -37,7 +47,8 @@ extern const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT];
 
 hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind);
 
-/* The customary values: sgd 0.9, no decay; adam 0.9, 0.999, 1e-8, no decay; adamw with 0.01. */
+/* The customary values: sgd 0.9, no decay; lars the same and a coefficient of 0.001; adam 0.9,
+ * 0.999, 1e-8, no decay; adamw with 0.01. */
 hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind);
 
 /* State of zeros for a vector of parameters elements; owner frees with hu_optimizer_free.
@@ -54,20 +65,34 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr);
  * loss scale and the factor of clipping. Both are 1 after begin_step. */
 void hu_optimizer_scale_gradients(hu_optimizer *optimizer, float unscale, float clip);
 
+/* Whether updates read hu_tensor_update.trust. */
+bool hu_optimizer_trusts(const hu_optimizer *optimizer);
+
+/* lambda of a tensor, what multiplies the rate of lars, from the norms of its weights and of its
+ * gradient as apply will see it:
+ *   coefficient |w| / (|g| + wd |w|), in double, rounded once
+ * where |w| and |g| are rounded to float32 first; wd is 0 without decay. 1 where the denominator is
+ * 0. Where |w| is 0: 1, or 0 with zeros_stay.
+ * Source: You, Gitman and Ginsburg, "Large batch training of convolutional networks", eq. 6; the
+ * released code of CPD, which gives 0/0 where both norms are 0. */
+float hu_optimizer_trust(const hu_optimizer *optimizer, double weight_norm, double gradient_norm,
+                         bool decay);
+
 /* Updates elements offset .. offset+n-1. From several threads at once on disjoint ranges; every
  * element at most once between two begin_step. Never allocates.
  *
  *   master  [n] weights of the range, updated
  *   grad    [n] their gradients before the factors above; not overlapping master
- *   decay   whether weight decay applies to the range
+ *   tensor  of the tensor that the range lies in
  *
  * sgd:   g += wd w; v = mu v + g (v starts at 0, so v = g first); w -= lr (nesterov ? g + mu v : v)
+ * lars:  v = mu v + (lr lambda) (g + wd w); w -= v
  * adam:  g += wd w;          m += (1-b1)(g-m); s = b2 s + (1-b2) g g;
  *        w -= lr/(1-b1^t) m / (sqrt(s)/sqrt(1-b2^t) + eps)
  * adamw: w *= 1 - lr wd, then as adam
  * Source: torch.optim.SGD, Adam, AdamW; Loshchilov and Hutter, "Decoupled weight decay". */
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
-                        const float *grad, bool decay);
+                        const float *grad, hu_tensor_update tensor);
 
 /* Blocks of state for the checkpoint: index 0, 1, ... until the answer is false. "t" is one int64,
  * all others [P] float32. Borrowed: valid until the optimizer is freed. */

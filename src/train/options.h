@@ -3,6 +3,7 @@
 #define HU_TRAIN_OPTIONS_H
 #include <halfulp/data.h>
 
+#include "base/keys.h"
 #include "comm/team.h"
 #include "engine/options.h"
 #include "engine/run.h"
@@ -46,6 +47,8 @@ typedef struct hu_train_options {
     bool eval_masters; /* evaluate with unrounded weights */
                        /* The update. */
     hu_optimizer_options optimizer;
+    const hu_keys *no_decay; /* patterns of the parameters without weight decay, NULL: none.
+                                Borrowed: needed while the trainer is made */
     hu_schedule schedule;
     double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
     int64_t accumulate; /* parts of a worker's samples that run one after the other, their gradients

@@ -4,31 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-
-int64_t hu_gradient_block_count(const hu_trainer *trainer) {
-    int64_t blocks = 0;
-    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
-        int64_t elements = trainer->graph->value[trainer->name_order[p]].elements;
-        blocks += (elements + HU_GRADIENT_BLOCK - 1) / HU_GRADIENT_BLOCK;
-    }
-    return blocks;
-}
-
-/* Walks over the parameters: there are few, and blocks are large. */
-hu_gradient_block hu_gradient_block_at(const hu_trainer *trainer, int64_t index) {
-    for (uint32_t p = 0;; p++) {
-        hu_value_id v = trainer->name_order[p];
-        int64_t elements = trainer->graph->value[v].elements;
-        int64_t blocks = (elements + HU_GRADIENT_BLOCK - 1) / HU_GRADIENT_BLOCK;
-        if (index >= blocks) {
-            index -= blocks;
-            continue;
-        }
-        int64_t first = index * HU_GRADIENT_BLOCK, left = elements - first;
-        return (hu_gradient_block){v, first, left < HU_GRADIENT_BLOCK ? left : HU_GRADIENT_BLOCK,
-                                   trainer->weights.offset[v] + first};
-    }
-}
+#include "train/tensors.h"
 
 /* The scaled gradient of a block: of the one pass, or the sum over the parts. */
 static const float *block_gradient(const hu_trainer *trainer, const hu_gradient_block *block,
@@ -79,6 +55,7 @@ static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, do
     int nonfinite = 0;
     hu_optimizer_begin_step(trainer->optimizer, lr);
     hu_optimizer_scale_gradients(trainer->optimizer, inverse_scale, shrink);
+    hu_tensors_find_trust(trainer, shrink);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \
     reduction(|                                                                                    \
               : nonfinite)
@@ -87,7 +64,7 @@ static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, do
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
         float *master = trainer->weights.block + block.offset;
         hu_optimizer_apply(trainer->optimizer, block.offset, block.count, master,
-                           block_gradient(trainer, &block, scratch), true);
+                           block_gradient(trainer, &block, scratch), trainer->tensors[block.index]);
         nonfinite |= has_nonfinite(master, block.count);
     }
     return nonfinite != 0;

@@ -109,6 +109,14 @@ def parts(checks, cwd):
             variants_of([(1, "packed"), (2, "float32"), (3, "dense"), (7, "packed")]))
 
 
+def norms(checks, cwd):
+    """Norms of tensors, the widest of which is more than one block of the sum."""
+    keys = ["model=cnn-s", *SMALL, "model.width=2", "optimizer=lars", "optimizer.no_decay=*bn*",
+            "optimizer.accumulate=3"]
+    compare(checks, cwd, "bf16", keys,
+            variants_of([(1, "packed"), (2, "float32"), (3, "dense"), (7, "packed")]))
+
+
 def fashion(checks, cwd):
     if not os.path.isdir("/usr/share/datasets/fashion-mnist"):
         print("skipped: fashion-mnist is not installed")
@@ -135,4 +143,4 @@ program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]
              small("shufflenet-v2", "1/6/9/d"), small("mobilenet-v2", "fp16"),
              small("davidnet", "1/6/9/d"), small("resnet50", "fp16"),
              small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
-             *(overflow(*case) for case in OVERFLOWS), winograd, parts, fashion)
+             *(overflow(*case) for case in OVERFLOWS), winograd, parts, norms, fashion)

@@ -97,6 +97,10 @@ JOBS = {
     "adam, clipped": [*CNN, "precision=bf16", "optimizer=adam", "lr=0.01",
                       "optimizer.clip_norm=0.1", "optimizer.accumulate=2"],
     "adamw without masters": [*CNN, "precision=fp16", "optimizer=adamw", "lr=0.002", "master=off"],
+    "lars": [*CNN, "precision=bf16", "optimizer=lars", "optimizer.accumulate=2"],
+    "lars as CPD's, some tensors without decay":
+        [*CNN, "precision=fp16", "model.width=2", "optimizer=lars", "optimizer.compat=cpd",
+         "optimizer.no_decay=*bn*, fc.bias", "optimizer.weight_decay=0.01", "lr=4"],
     "sgd without masters, stochastic rounding":
         [*CNN, "precision=bf16 sr", "master=off", "optimizer.weight_decay=0.001", "steps=9"],
     "augmented": [*CNN, "precision=hfp8", "data.augment=[crop, flip, cutout]", "data.pad=3",

@@ -15,6 +15,9 @@
 
 enum { ELEMENTS = 259, STEPS = 50 };
 
+/* A tensor of which lars takes three quarters of the rate. */
+static const hu_tensor_update decayed = {true, 0.75f}, bare = {false, 0.75f};
+
 static hu_optimizer *create(const hu_optimizer_options *options, int64_t parameters) {
     hu_optimizer *optimizer;
     assert_int_equal(hu_optimizer_create(options, parameters, &optimizer), HU_OK);
@@ -38,13 +41,13 @@ static void momentum_follows_the_hand_computed_steps(void **state) {
     hu_optimizer *sgd = create(&options, 1);
     float w = 1.0f, g = 0.5f;
     hu_optimizer_begin_step(sgd, 0.5);
-    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, decayed);
     assert_true(w == 0.625f); /* g + wd w = 0.75 = v; 1 - 0.375 */
     hu_optimizer_begin_step(sgd, 0.5);
-    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, decayed);
     assert_true(w == 0.109375f); /* 0.65625; v = 0.375 + 0.65625; w -= 0.515625 */
     hu_optimizer_begin_step(sgd, 0.5);
-    hu_optimizer_apply(sgd, 0, 1, &w, &g, false);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, bare);
     assert_true(w == -0.3984375f); /* no decay: v = 0.515625 + 0.5 */
     hu_optimizer_free(sgd);
 }
@@ -55,12 +58,70 @@ static void nesterov_looks_ahead(void **state) {
     hu_optimizer *sgd = create(&options, 1);
     float w = 1.0f, g = 0.5f;
     hu_optimizer_begin_step(sgd, 1.0);
-    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, decayed);
     assert_true(w == 0.25f); /* v = 0.5; 1 - (0.5 + 0.25) */
     hu_optimizer_begin_step(sgd, 1.0);
-    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, decayed);
     assert_true(w == -0.625f); /* v = 0.75; 0.25 - (0.5 + 0.375) */
     hu_optimizer_free(sgd);
+}
+
+/* All numbers are exact in float32; the tensor takes half of the rate. */
+static void lars_keeps_the_rate_in_its_momentum(void **state) {
+    (void)state;
+    hu_optimizer_options options = {
+        .kind = HU_OPTIMIZER_LARS, .momentum = 0.5, .weight_decay = 0.25, .trust = 0.001};
+    hu_optimizer *lars = create(&options, 1);
+    const hu_tensor_update half = {true, 0.5f}, none = {true, 0.0f}, bare_half = {false, 0.5f};
+    const char *name;
+    const void *data;
+    size_t bytes;
+    float w = 1.0f, g = 0.5f;
+    hu_optimizer_begin_step(lars, 0.5);
+    hu_optimizer_apply(lars, 0, 1, &w, &g, half);
+    assert_true(w == 0.8125f); /* v = 0.25 x (0.5 + 0.25) = 0.1875 */
+    hu_optimizer_begin_step(lars, 1.0);
+    hu_optimizer_apply(lars, 0, 1, &w, &g, bare_half);
+    assert_true(w ==
+                0.46875f); /* v = 0.09375 + 0.5 x 0.5: the new rate leaves the old part alone */
+    hu_optimizer_begin_step(lars, 1.0);
+    hu_optimizer_apply(lars, 0, 1, &w, &g, none);
+    assert_true(w == 0.296875f); /* v = 0.171875 */
+    assert_true(hu_optimizer_state(lars, 1, &name, &data, &bytes));
+    assert_string_equal(name, "momentum");
+    assert_true(*(const float *)data == 0.171875f);
+    assert_false(hu_optimizer_state(lars, 2, &name, &data, &bytes));
+    hu_optimizer_free(lars);
+}
+
+static void trust_is_the_share_of_the_norms(void **state) {
+    (void)state;
+    hu_optimizer_options options = hu_optimizer_defaults(HU_OPTIMIZER_LARS);
+    options.weight_decay = 0.25;
+    for (int stay = 0; stay < 2; stay++) {
+        options.zeros_stay = stay;
+        hu_optimizer *lars = create(&options, 1);
+        assert_true(hu_optimizer_trusts(lars));
+        assert_true(hu_optimizer_trust(lars, 4, 1, true) == (float)(0.001 * 4 / 2));
+        assert_true(hu_optimizer_trust(lars, 4, 1, false) == (float)(0.001 * 4));
+        assert_true(hu_optimizer_trust(lars, 4, 0, true) == (float)(0.001 * 4 / 1));
+        /* The norms are float32. */
+        double third = (double)(1.0f / 3.0f), tenth = (double)0.1f;
+        assert_true(hu_optimizer_trust(lars, 1.0 / 3.0, 0.1, true) ==
+                    (float)(0.001 * third / (tenth + 0.25 * third)));
+        /* Nothing to divide by; nothing that the rate could be in proportion to. */
+        assert_true(hu_optimizer_trust(lars, 4, 0, false) == 1);
+        assert_true(hu_optimizer_trust(lars, 0, 1, true) == (stay ? 0 : 1));
+        assert_true(hu_optimizer_trust(lars, 0, 0, true) == (stay ? 0 : 1));
+        assert_true(hu_optimizer_trust(lars, 1e-60, 1, true) == (stay ? 0 : 1));
+        assert_true(isnan(hu_optimizer_trust(lars, NAN, 1, true)));
+        assert_true(isnan(hu_optimizer_trust(lars, 1, NAN, true)));
+        hu_optimizer_free(lars);
+    }
+    hu_optimizer_options sgd = hu_optimizer_defaults(HU_OPTIMIZER_SGD);
+    hu_optimizer *other = create(&sgd, 1);
+    assert_false(hu_optimizer_trusts(other));
+    hu_optimizer_free(other);
 }
 
 static void plain_descent_keeps_no_moments(void **state) {
@@ -72,7 +133,7 @@ static void plain_descent_keeps_no_moments(void **state) {
     const void *data;
     size_t bytes;
     hu_optimizer_begin_step(sgd, 0.25);
-    hu_optimizer_apply(sgd, 0, 1, &w, &g, true);
+    hu_optimizer_apply(sgd, 0, 1, &w, &g, decayed);
     assert_true(w == 1.5f);
     assert_true(hu_optimizer_state(sgd, 0, &name, &data, &bytes));
     assert_false(hu_optimizer_state(sgd, 1, &name, &data, &bytes));
@@ -86,7 +147,7 @@ static void the_first_adam_step_has_the_length_of_the_rate(void **state) {
     hu_optimizer *adam = create(&options, 3);
     float w[3] = {0}, g[3] = {1000.0f, -0.001f, 0.0f};
     hu_optimizer_begin_step(adam, 0.125);
-    hu_optimizer_apply(adam, 0, 3, w, g, false);
+    hu_optimizer_apply(adam, 0, 3, w, g, bare);
     assert_true(fabsf(w[0] + 0.125f) < 1e-6f);
     assert_true(fabsf(w[1] - 0.125f) < 1e-5f);
     assert_true(w[2] == 0.0f);
@@ -104,6 +165,11 @@ static void step_in_double(const hu_optimizer_options *o, int t, double lr, doub
         r->w *= 1 - lr * o->weight_decay;
     else
         g += o->weight_decay * r->w;
+    if (o->kind == HU_OPTIMIZER_LARS) {
+        r->first = o->momentum * r->first + lr * (double)decayed.trust * g;
+        r->w -= r->first;
+        return;
+    }
     if (o->kind == HU_OPTIMIZER_SGD) {
         r->first = t == 1 ? g : o->momentum * r->first + g;
         r->w -= lr * (o->nesterov ? g + o->momentum * r->first : r->first);
@@ -131,7 +197,7 @@ static void every_kind_follows_its_formulas_in_double(void **state) {
             double lr = 0.01 * (1 + t % 3);
             fill(g, 2, (uint64_t)t);
             hu_optimizer_begin_step(optimizer, lr);
-            hu_optimizer_apply(optimizer, 0, ELEMENTS, w, g, true);
+            hu_optimizer_apply(optimizer, 0, ELEMENTS, w, g, decayed);
             for (int i = 0; i < ELEMENTS; i++) step_in_double(&options, t, lr, (double)g[i], &r[i]);
         }
         assert_int_equal(hu_optimizer_t(optimizer), STEPS);
@@ -152,12 +218,12 @@ static void any_split_gives_the_same_bits(void **state) {
         for (int t = 0; t < STEPS; t++) {
             fill(g, 2, (uint64_t)t);
             hu_optimizer_begin_step(whole, 0.1);
-            hu_optimizer_apply(whole, 0, ELEMENTS, a, g, true);
+            hu_optimizer_apply(whole, 0, ELEMENTS, a, g, decayed);
             hu_optimizer_begin_step(split, 0.1);
             for (int64_t first = 0, n; first < ELEMENTS; first += n) {
                 n = 1 + (first * 7 + t) % 19;
                 if (n > ELEMENTS - first) n = ELEMENTS - first;
-                hu_optimizer_apply(split, first, n, b + first, g + first, true);
+                hu_optimizer_apply(split, first, n, b + first, g + first, decayed);
             }
         }
         assert_memory_equal(a, b, sizeof a);
@@ -186,15 +252,15 @@ static void factors_of_gradients_are_those_of_a_loop_before(void **state) {
                 for (int i = 0; i < ELEMENTS; i++) ready[i] = g[i] * unscale * clip;
                 hu_optimizer_begin_step(inside, 0.1);
                 hu_optimizer_scale_gradients(inside, unscale, clip);
-                hu_optimizer_apply(inside, 0, ELEMENTS, a, g, decay);
+                hu_optimizer_apply(inside, 0, ELEMENTS, a, g, decay ? decayed : bare);
                 hu_optimizer_begin_step(before, 0.1);
-                hu_optimizer_apply(before, 0, ELEMENTS, b, ready, decay);
+                hu_optimizer_apply(before, 0, ELEMENTS, b, ready, decay ? decayed : bare);
             }
             assert_memory_equal(a, b, sizeof a);
             hu_optimizer_begin_step(inside, 0.1); /* forgets the factors */
-            hu_optimizer_apply(inside, 0, ELEMENTS, a, ready, decay);
+            hu_optimizer_apply(inside, 0, ELEMENTS, a, ready, decay ? decayed : bare);
             hu_optimizer_begin_step(before, 0.1);
-            hu_optimizer_apply(before, 0, ELEMENTS, b, ready, decay);
+            hu_optimizer_apply(before, 0, ELEMENTS, b, ready, decay ? decayed : bare);
             assert_memory_equal(a, b, sizeof a);
             hu_optimizer_free(inside);
             hu_optimizer_free(before);
@@ -219,10 +285,10 @@ static void a_restored_state_goes_on_with_the_same_bits(void **state) {
                 assert_int_equal(hu_optimizer_restore(second, i, data, bytes), HU_OK);
             fill(g, 2, t);
             hu_optimizer_begin_step(first, 0.1);
-            hu_optimizer_apply(first, 0, ELEMENTS, a, g, true);
+            hu_optimizer_apply(first, 0, ELEMENTS, a, g, decayed);
             if (t < STEPS) continue;
             hu_optimizer_begin_step(second, 0.1);
-            hu_optimizer_apply(second, 0, ELEMENTS, b, g, true);
+            hu_optimizer_apply(second, 0, ELEMENTS, b, g, decayed);
         }
         assert_memory_equal(a, b, sizeof a);
         hu_optimizer_free(first);
@@ -252,7 +318,7 @@ static void no_decay_never_touches_the_weight(void **state) {
         hu_optimizer *optimizer = create(&options, 1);
         float w = INFINITY, g = 0.0f;
         hu_optimizer_begin_step(optimizer, 0.1);
-        hu_optimizer_apply(optimizer, 0, 1, &w, &g, true);
+        hu_optimizer_apply(optimizer, 0, 1, &w, &g, decayed);
         assert_true(w == INFINITY);
         hu_optimizer_free(optimizer);
     }
@@ -265,7 +331,7 @@ static void a_nan_gradient_is_not_laundered(void **state) {
         hu_optimizer *optimizer = create(&options, 2);
         float w[2] = {1.0f, 1.0f}, g[2] = {NAN, 1.0f};
         hu_optimizer_begin_step(optimizer, 0.1);
-        hu_optimizer_apply(optimizer, 0, 2, w, g, true);
+        hu_optimizer_apply(optimizer, 0, 2, w, g, decayed);
         assert_true(isnan(w[0]) && isfinite(w[1]));
         hu_optimizer_free(optimizer);
     }
@@ -281,7 +347,7 @@ static void names_are_parsed_and_mistakes_get_advice(void **state) {
     }
     assert_int_equal(hu_optimizer_parse("adamv", &kind), HU_ERR_UNKNOWN);
     assert_string_equal(hu_last_error(),
-                        "optimizer: found 'adamv', expected 'adam', 'adamw' or 'sgd'");
+                        "optimizer: found 'adamv', expected 'adam', 'adamw' or 'lars'");
 }
 
 static void expect_refused(hu_optimizer_options options, const char *message) {
@@ -305,6 +371,15 @@ static void options_out_of_range_are_refused_by_name(void **state) {
     bad.momentum = 0;
     bad.nesterov = true;
     expect_refused(bad, "optimizer.nesterov");
+    bad = hu_optimizer_defaults(HU_OPTIMIZER_LARS);
+    bad.nesterov = true;
+    expect_refused(bad, "optimizer.nesterov: found true, expected false");
+    bad.nesterov = false;
+    bad.trust = 0;
+    expect_refused(bad, "optimizer.trust: found 0");
+    bad.trust = 1;
+    bad.momentum = 1;
+    expect_refused(bad, "optimizer.momentum: found 1");
     hu_optimizer_options adam = hu_optimizer_defaults(HU_OPTIMIZER_ADAM);
     bad = adam;
     bad.beta2 = 1.0;
@@ -335,6 +410,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(momentum_follows_the_hand_computed_steps),
         cmocka_unit_test(nesterov_looks_ahead),
+        cmocka_unit_test(lars_keeps_the_rate_in_its_momentum),
+        cmocka_unit_test(trust_is_the_share_of_the_norms),
         cmocka_unit_test(plain_descent_keeps_no_moments),
         cmocka_unit_test(the_first_adam_step_has_the_length_of_the_rate),
         cmocka_unit_test(every_kind_follows_its_formulas_in_double),
