@@ -1,4 +1,5 @@
 /* halfulp train, resume, eval: one training run. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,11 +22,12 @@ static void print_result(const hu_session *session, const hu_session_result *res
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
     const hu_metric *metric = result->test.metric;
     hu_config_text(session->config, "eval.weights", &weights);
-    printf("test %s %s (%s weights)  train loss %.4f  %.0f images/s  %lld steps, "
-           "%lld skipped\n",
-           hu_metric_words(metric, words), hu_metric_text(metric, result->test.last, value),
-           weights, result->train_loss, result->images_per_second,
-           (long long)hu_trainer_progress(session->trainer)->step,
+    printf("test %s %s (%s weights)", hu_metric_words(metric, words),
+           hu_metric_text(metric, result->test.last, value), weights);
+    /* Without a step there is neither; a run that was finished before has no speed. */
+    if (!isnan(result->train_loss)) printf("  train loss %.4f", result->train_loss);
+    if (!isnan(result->images_per_second)) printf("  %.0f images/s", result->images_per_second);
+    printf("  %lld steps, %lld skipped\n", (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_scaler(session->trainer)->skipped);
     printf("weights hash %016llx  run folder %s\n",
            (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);

@@ -61,13 +61,13 @@ hu_status hu_json_u64(const hu_place *place, const json_t *value, const char *wh
     return HU_OK;
 }
 
-/* Infinities and NaNs stand as texts. */
+/* Infinities stand as texts, NaN as null; older folders have a text for it, too. */
 hu_status hu_json_f64(const hu_place *place, const json_t *value, const char *what,
                       double *number) {
     const char *text = json_string_value(value);
     if (json_is_number(value))
         *number = json_number_value(value);
-    else if (text && strcmp(text, "nan") == 0)
+    else if (json_is_null(value) || (text && strcmp(text, "nan") == 0))
         *number = NAN;
     else if (text && strcmp(text, "inf") == 0)
         *number = HUGE_VAL;

@@ -11,6 +11,8 @@
 #include "show/csv.h"
 #include "show/json.h"
 
+enum { CELL_BYTES = 64 };
+
 struct hu_metrics {
     const char *folder; /* borrowed: the opener's */
     hu_csv *csv;
@@ -72,15 +74,18 @@ static bool is_absent(const hu_column *column, double value) {
     return (column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_TEST) && isnan(value);
 }
 
+/* The C library may print the sign of a NaN, which means nothing. */
+static const char *print_cell(const hu_column *column, double value, char cell[CELL_BYTES]) {
+    if (is_absent(column, value)) return "";
+    if (isnan(value)) return "nan";
+    return snprintf(cell, CELL_BYTES, column->cell, value) > 0 ? cell : "";
+}
+
 static hu_status write_cells(hu_csv *csv, const hu_metrics_row *row) {
     hu_status st = HU_OK;
-    char cell[64];
-    for (int c = 0; c < HU_COLUMNS && st == HU_OK; c++) {
-        double value = hu_columns[c].value(row);
-        int length = snprintf(cell, sizeof cell, hu_columns[c].cell, value);
-        st = is_absent(&hu_columns[c], value) || length < 0 ? hu_csv_cell(csv, "%s", "")
-                                                            : hu_csv_cell(csv, "%s", cell);
-    }
+    char cell[CELL_BYTES];
+    for (int c = 0; c < HU_COLUMNS && st == HU_OK; c++)
+        st = hu_csv_cell(csv, "%s", print_cell(&hu_columns[c], hu_columns[c].value(row), cell));
     return st;
 }
 

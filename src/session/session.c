@@ -68,7 +68,10 @@ static hu_status load_newest(hu_session *session, const char *directory, void **
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "%s has done %lld steps already, asked for %lld", directory,
                        (long long)step, (long long)session->steps));
     if (step == session->steps)
-        hu_listener_tell(session->listener, "%s is finished", directory);
+        hu_listener_tell(session->listener,
+                         "%s is finished: it has done its %lld steps; `halfulp resume %s "
+                         "steps=MORE` trains on",
+                         directory, (long long)step, directory);
     else
         hu_listener_tell(session->listener, "goes on from %s", hu_checkpoint_path(checkpoint));
 done:
@@ -202,10 +205,10 @@ static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, 
     return HU_OK;
 }
 
-/* Samples per second of training, without evaluations. */
+/* Samples per second of training, without evaluations; NaN where this process trained no step. */
 static double rate_of(const hu_session *session) {
     return session->train_seconds > 0.0 ? (double)session->train_samples / session->train_seconds
-                                        : 0.0;
+                                        : (double)NAN;
 }
 
 /* test: NaN where there was no evaluation. */

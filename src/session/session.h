@@ -33,7 +33,7 @@ typedef struct hu_session {
 typedef struct hu_session_result {
     double train_loss, test_loss;
     hu_result_metric test; /* the task's first metric on the test samples */
-    double images_per_second;
+    double images_per_second; /* of this process */
     bool has_diverged;
     char reason[1024]; /* of the divergence */
 } hu_session_result;

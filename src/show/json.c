@@ -12,7 +12,7 @@
 #include "base/memory.h"
 
 json_t *hu_json_number(double value) {
-    if (isnan(value)) return json_string("nan");
+    if (isnan(value)) return json_null();
     if (isinf(value)) return json_string(value > 0 ? "inf" : "-inf");
     return json_real(value);
 }

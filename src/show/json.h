@@ -6,8 +6,8 @@
 
 #include <halfulp/status.h>
 
-/* A number; JSON has no infinities and NaNs, so these become the texts "inf", "-inf" and "nan".
- * Jansson: new reference, NULL if out of memory. */
+/* A number; JSON has none for infinities, which become the texts "inf" and "-inf", nor for NaN,
+ * which becomes null: there is no number. Jansson: new reference, NULL if out of memory. */
 json_t *hu_json_number(double value);
 
 /* A 64-bit hash as 16 hexadecimal digits. New reference. */

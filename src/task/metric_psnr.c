@@ -1,5 +1,6 @@
 /* Errors of pictures whose numbers lie in 0..1: the mean squared error, and the peak
- * signal-to-noise ratio -10 log10(mean squared error of the sample), mean over the samples. */
+ * signal-to-noise ratio -10 log10(mean squared error of the sample) but at most 100, mean over the
+ * samples. */
 #include <math.h>
 
 #include "base/elementary.h"
@@ -29,9 +30,12 @@ static double squared_error(const hu_metric_call *part, int64_t s) {
     return sum / (double)numbers;
 }
 
-/* In decibels. The largest number is 1, so that the peak has no term of its own. */
+/* In decibels. The largest number is 1, so that the peak has no term of its own. A picture that is
+ * reproduced exactly would be infinite, and one such picture would hide all others in the mean: no
+ * ratio counts as more than 100 dB, errors of 1e-5. */
 static double ratio_of(double error) {
-    return -10.0 * hu_log(error) / ln_10;
+    const double most = 100.0, least_error = 1e-10;
+    return error < least_error ? most : -10.0 * hu_log(error) / ln_10;
 }
 
 static void add_errors(const hu_metric_call *part, double *sums) {
@@ -50,16 +54,17 @@ static double mean(const hu_metric_call *shape, const double *sums) {
     return sums[TOTAL] / sums[SAMPLES];
 }
 
-const hu_metric hu_metric_psnr = {.name = "psnr",
-                                  .help = "peak signal-to-noise ratio, mean over the samples",
-                                  .heading = "PSNR",
-                                  .unit = " dB",
-                                  .factor = 1.0,
-                                  .decimals = 2,
-                                  .higher_is_better = true,
-                                  .sum_count = sum_count,
-                                  .add = add_ratios,
-                                  .value = mean};
+const hu_metric hu_metric_psnr = {
+    .name = "psnr",
+    .help = "peak signal-to-noise ratio of a picture, at most 100 dB, mean over the samples",
+    .heading = "PSNR",
+    .unit = " dB",
+    .factor = 1.0,
+    .decimals = 2,
+    .higher_is_better = true,
+    .sum_count = sum_count,
+    .add = add_ratios,
+    .value = mean};
 
 const hu_metric hu_metric_squared_error = {
     .name = "squared_error",

@@ -226,7 +226,7 @@ def diverging(checks, cwd):
         made = json_of(out, checks, name)
         checks.that(made.get("diverged", "") and made["diverged"] in err, f"{name}: 'diverged'")
         if not any(row["test_accuracy"] for row in program.rows(cwd, made["run"])):
-            checks.same(made["test_accuracy"], "nan", f"{name}: accuracy of a run never evaluated")
+            checks.same(made["test_accuracy"], None, f"{name}: accuracy of a run never evaluated")
         checks.that(f"step {made['steps'] - 1}" in err, f"{name}: names the step: {err!r}")
         tensor = any(part in err for part in ("conv", "bn", "fc.", "fc1", "fc2", "logits"))
         checks.that(tensor, f"{name}: names the tensor: {err!r}")
@@ -326,7 +326,7 @@ def two_processes(checks, cwd):
 def odd_sizes(checks, cwd):
     """Runs at the edges of what makes sense."""
     made = program.train(*TINY, "steps=0", cwd=cwd, run="zero")
-    checks.same((made["steps"], made["train_loss"], made["skipped_steps"]), (0, "nan", 0), "steps=0")
+    checks.same((made["steps"], made["train_loss"], made["skipped_steps"]), (0, None, 0), "steps=0")
     code, out, err = program.call("eval", "zero", "--json", cwd=cwd)
     checks.same((code, json_of(out, checks, "eval of steps=0").get("weights_hash")),
                 (0, made["weights_hash"]), f"eval of steps=0 ({err})")

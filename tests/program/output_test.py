@@ -141,4 +141,23 @@ def ledger(checks, cwd):
     checks.that(not math.isnan(made["fp32"]["test_accuracy"]), "accuracy of the untrained model")
 
 
-program.main(train_json, train_text, terminal, full_stdout, fall_back, ledger)
+def no_number(checks, cwd):
+    """A NaN is "nan" in CSV and null in JSON, whatever its sign."""
+    code, _, err = program.call("train", *TINY, "steps=6", "lr=1e6", "lr.warmup=0", "precision=fp16",
+                                "scaler=dynamic", "scaler.stop_after=3", "run.dir=run", cwd=cwd)
+    checks.same(code, 4, f"a training that ends in NaNs: {err}")
+    with open(f"{cwd}/run/metrics.csv") as file:
+        text = file.read()
+    checks.that("nan" in text and "-nan" not in text, f"metrics.csv: {text}")
+    with open(f"{cwd}/run/metrics.jsonl") as file:
+        rows = [json.loads(line, parse_constant=lambda name: f"bad {name}") for line in file]
+    checks.that(rows[0]["loss"] > 0 and rows[-1]["loss"] is None and rows[-1]["gradient_norm"] is None,
+                f"metrics.jsonl: {rows[-1]}")
+    checks.same(program.call("why", "run", "--json", cwd=cwd)[0], 0, "why reads it")
+    made = program.train(*TINY, "steps=0", cwd=cwd, run="none")
+    checks.same((made["train_loss"], made["images_per_second"]), (None, None), "a run without steps")
+    with open(f"{cwd}/none/result.json") as file:
+        checks.same(json.load(file)["train_loss"], None, "and its result")
+
+
+program.main(no_number, train_json, train_text, terminal, full_stdout, fall_back, ledger)

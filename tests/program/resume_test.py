@@ -76,7 +76,12 @@ def case(name):
 
 def finished_run_is_only_reported(checks, cwd):
     whole = program.train(*KEYS, "steps=4", cwd=cwd)
+    code, out, err = program.call("resume", "run", cwd=cwd)
+    checks.that(code == 0 and "run is finished: it has done its 4 steps" in err
+                and "`halfulp resume run steps=MORE`" in err, f"resume of a finished run: {err!r}")
+    checks.that("images/s" not in out and "4 steps" in out, f"and names no speed: {out!r}")
     again = program.resume("run", cwd=cwd)
+    checks.same(again["images_per_second"], None, "nor in JSON")
     for key in ("weights_hash", "steps", "train_loss", "test_accuracy"):
         checks.same(again[key], whole[key], f"resume of a finished run: {key}")
     code, out, _ = program.call("eval", "run", "--json", cwd=cwd)

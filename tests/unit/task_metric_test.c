@@ -126,6 +126,13 @@ static void pictures_are_measured_per_sample(void **state) {
     /* Errors 1 and 1/16: 0 dB and 10 log10(16). */
     assert_true(fabs(hu_metric_psnr.value(&call, sums) - 5.0 * log10(16.0)) < 1e-12);
     assert_true(hu_metric_squared_error.value(&call, errors) == (1.0 + 0.0625) / 2.0);
+    /* An exact picture counts 100 dB, one that is off by 2e-5 its own ratio. */
+    memcpy(made, want, sizeof made);
+    made[4] += 0x1p-15f;
+    memset(sums, 0, sizeof sums);
+    hu_metric_psnr.add(&call, sums);
+    double ratio = 10.0 * log10(4.0 * 0x1p30);
+    assert_true(ratio < 100.0 && fabs(sums[0] - (100.0 + ratio)) < 1e-11);
     for (int i = 0; i < 8; i++) made[i] = 0.0f; /* logits: the sigmoid of 0 is 1/2 */
     call.loss = &hu_loss_bce;
     memset(errors, 0, sizeof errors);
