@@ -303,8 +303,14 @@ const hu_verb hu_verb_fmt = {
     .help = "show a number format, or pass numbers through it",
     .usage = "NAME [--json | --round[=MODE] | --encode | --decode] | --list [--json]",
     .details =
-        "NAME: a named format (--list), 1/E/M/d, fp(E,M,BIAS), or eXmY with :bias=B\n"
-        ":specials=ieee|fin|fn|fnuz :sub=d|n :ovf=inf|sat|nan; or a block format.\n\n"
+        "NAME: a named format (--list), or a block format, or E exponent and M mantissa bits as\n"
+        "  eEmM         with :bias=B (subtracted from the exponent field; usual: 2^(E-1) - 1)\n"
+        "               :specials=ieee|fin|fn|fnuz (which codes are no numbers) :sub=d|n\n"
+        "               (subnormals or zero) :ovf=inf|sat|nan (what is too large becomes)\n"
+        "  1/E/M/d      the same as eEmM, 1/E/M/n without subnormals\n"
+        "  fp(E,M,BIAS) all codes are numbers, overflow saturates; BIAS is added to the usual "
+        "bias:\n"
+        "               fp(4,3,4) is e4m3:bias=11:specials=fin, its numbers 2^4 times smaller\n\n"
         "  --list          all named formats and block formats\n"
         "  --round[=MODE]  numbers on stdin, one a line, rounded; MODE: rne rna rz ru rd rodd sr\n"
         "                  (sr draws from seed=N and the line number)\n"

@@ -185,6 +185,7 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     const char *data = "", *weights = run->options.eval_masters ? "master" : "rounded";
     hu_config_text(config, "data.name", &data);
     if (made->file) HU_TRY(write_rows(made));
+    if (made->file) fprintf(stderr, "wrote %lld rows to %s\n", (long long)made->count, made->file);
     if (hu_config_flag(config, "json", NULL))
         return hu_json_print(answers_json(run, made, data, weights));
     if (!made->file) HU_TRY(print_table(made));

@@ -227,10 +227,15 @@ def predictions(checks, cwd):
         checks.same(line.split()[:4], [str(row["sample"]), str(row["label"]), str(row["predicted"]),
                                        f"{row['probability']:.4f}"], "a row of the table")
     checks.that("of 10 test samples of glyphs" in lines[-1], lines[-1])
-    code, out, _ = program.call("predict", "run", "out=all.csv", cwd=cwd)
+    checks.same(lines[0].split(), ["sample", "label", "predicted", "probability", "verdict"], "titles")
+    checks.same([line.split()[4] for line in lines[2:12]],
+                ["right" if row["label"] == row["predicted"] else "wrong" for row in rows[:10]],
+                "verdicts")
+    code, out, err = program.call("predict", "run", "out=all.csv", cwd=cwd)
     with open(f"{cwd}/all.csv", newline="") as file:
         table = list(csv.DictReader(file))
     checks.same((code, len(table), out.count("\n")), (0, 50, 1), "all rows go into the file")
+    checks.same(err, "wrote 50 rows to all.csv\n", "and stderr says so")
     checks.same([int(row["predicted"]) for row in table], [row["predicted"] for row in rows],
                 "rows of the file")
     checks.same(json.loads(program.call("predict", "run", "count=7", "--json", cwd=cwd)[1])
