@@ -209,13 +209,14 @@ static hu_status merge_file(hu_config *config, const char *path) {
 }
 
 /* Path of the plan file that a word names ("precision=plan.yaml"), NULL if it names none: also
- * where compare names several. */
+ * where compare names several, and in a list by epoch ("0: plan.yaml"). */
 static const char *plan_path(const char *word) {
     static const char *const keys[] = {"precision=", "precision.name="};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         size_t length = strlen(keys[k]);
         if (strncmp(word, keys[k], length) != 0) continue;
-        return hu_is_plan_path(word) && !strpbrk(word, ",;") ? word + length : NULL;
+        bool is_list = strpbrk(word, ",;") || strstr(word, ": ");
+        return hu_is_plan_path(word) && !is_list ? word + length : NULL;
     }
     return NULL;
 }

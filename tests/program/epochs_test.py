@@ -121,6 +121,8 @@ def bad(checks, cwd):
         checks.that(code == exit_code and says in err, f"{text}: exit {code}: {err}")
     code, _, err = program.call("train", *KEYS, "precision=bf16", f"precision.epochs={LIST}", cwd=cwd)
     checks.that(code == 2 and "'bf16' beside precision.epochs" in err, f"both: exit {code}: {err}")
+    code, _, err = program.call("train", *KEYS, "precision=0: plan.yaml", cwd=cwd)
+    checks.that(code == 2 and "epoch 0: found the plan file 'plan.yaml'" in err, f"exit {code}: {err}")
     for verb, words, says in (("compare", [], "precision='fp32;0: fp32, 30: hfp8'"),
                               ("compare", ["precision=fp32,bf16"], "found precision.epochs"),
                               ("compare", ["precision=fp32;0: fp32, 1: p.yaml"], "plan file 'p.yaml'"),
