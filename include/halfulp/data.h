@@ -23,10 +23,12 @@ enum { HU_UNLABELLED = -1, HU_UNLABELLED_BYTE = 255 };
  * sample move together. */
 typedef struct hu_augment {
     int64_t pad; /* border in pixels, out of which an image of the old size is cut: what is stored
-                    around the image, black beyond */
+                    around the image; what lies beyond, reflect says */
     bool flip;   /* mirrored left to right with probability 1/2 */
     int64_t cutout; /* side in pixels of a square inside the image set to 0 after normalisation;
                        only fields that are read as HU_READ_NORMALISED lose it */
+    bool reflect;   /* beyond what is stored lies its mirror image, without the outermost pixels
+                       (numpy's "reflect"); else black */
 } hu_augment;
 
 typedef enum hu_field_type { HU_FIELD_U8, HU_FIELD_I32, HU_FIELD_F32 } hu_field_type;

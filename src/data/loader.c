@@ -160,6 +160,7 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
      */
     made.shift_x = below(words[0], 2 * a->pad + 1) - a->pad;
     made.shift_y = below(words[1], 2 * a->pad + 1) - a->pad;
+    made.reflect = a->reflect;
     made.flip = a->flip && words[2] >> 31;
     made.cut_x = below(words[3] << 16, loader->moving->extent[1] - a->cutout + 1);
     made.cut_y = below(words[3] & 0xffff0000u, loader->moving->extent[0] - a->cutout + 1);

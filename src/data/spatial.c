@@ -44,10 +44,25 @@ static void look_up_any(const hu_byte_table *table, const uint8_t *pixels, int64
     }
 }
 
-/* Pixels that the shift brought in from beyond the stored image. */
-static void outside(const hu_byte_table *table, int64_t count, int64_t channels, float *values) {
-    for (int64_t x = 0; x < count; x++)
-        for (int64_t c = 0; c < channels; c++) values[channels * x + c] = table->outside[c];
+/* The pixel at place i of n that go on as their mirror image: 2 1 0 1 2 ... n-2 n-1 n-2 ... */
+static int64_t mirrored(int64_t i, int64_t n) {
+    if (n == 1) return 0;
+    int64_t period = 2 * (n - 1);
+    i = (i < 0 ? -i : i) % period;
+    return i < n ? i : period - i;
+}
+
+/* Target columns first..first+count-1, whose pixels the shift brought in from beyond the stored
+ * image; row is the stored one, values the target's. */
+static void fill_beyond(const extents *e, const hu_byte_table *table, const hu_change *change,
+                        const uint8_t *row, int64_t first, int64_t count, float *values) {
+    for (int64_t x = first; x < first + count; x++) {
+        int64_t source = (change->flip ? e->width - 1 - x : x) + change->shift_x + e->margin;
+        const uint8_t *pixel = row + mirrored(source, e->width + 2 * e->margin) * e->channels;
+        for (int64_t c = 0; c < e->channels; c++)
+            values[e->channels * x + c] =
+                change->reflect ? table->value[pixel[c]][c] : table->outside[c];
+    }
 }
 
 /* One row of the result from one row of what is stored. */
@@ -62,11 +77,11 @@ static void fill_row(const extents *e, const hu_byte_table *table, const hu_chan
     int64_t left = change->flip ? e->width - high : low; /* columns outside, before and behind */
     int64_t right = change->flip ? low : e->width - high;
     int64_t inside = high - low, first = (change->flip ? high - 1 : low) + shift + e->margin;
-    outside(table, left, e->channels, out);
+    fill_beyond(e, table, change, row, 0, left, out);
     if (inside > 0)
         look_up_any(table, row + first * e->channels, change->flip ? -1 : 1, inside, e->channels,
                     out + left * e->channels);
-    outside(table, right, e->channels, out + (e->width - right) * e->channels);
+    fill_beyond(e, table, change, row, e->width - right, right, out);
 }
 
 /* 0 is the mean of a normalised image: cutout (DeVries and Taylor 2017). */
@@ -77,14 +92,21 @@ static void cut_out(const extents *e, const hu_change *change, float *sample) {
     }
 }
 
+/* A row of which nothing is stored. */
+static void fill_outside(const extents *e, const hu_byte_table *table, float *out) {
+    for (int64_t x = 0; x < e->width; x++)
+        for (int64_t c = 0; c < e->channels; c++) out[e->channels * x + c] = table->outside[c];
+}
+
 static void fill_moved(const extents *e, const hu_byte_table *table, const hu_change *change,
                        const uint8_t *bytes, float *sample) {
     int64_t row = e->width * e->channels, stored_row = (e->width + 2 * e->margin) * e->channels;
     int64_t stored_rows = e->height + 2 * e->margin;
     for (int64_t y = 0; y < e->height; y++) {
         int64_t source = y + change->shift_y + e->margin;
+        if (change->reflect) source = mirrored(source, stored_rows);
         if (source < 0 || source >= stored_rows)
-            outside(table, e->width, e->channels, sample + y * row);
+            fill_outside(e, table, sample + y * row);
         else
             fill_row(e, table, change, bytes + source * stored_row, sample + y * row);
     }

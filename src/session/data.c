@@ -2,6 +2,7 @@
 #include "session/data.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -37,11 +38,46 @@ done:
     return st;
 }
 
+/* Numbers of a key, one per channel; where it is "auto", those of the data set stay. */
+static hu_status read_channels(const hu_config *config, const char *key, double least,
+                               int64_t channels, float *numbers) {
+    hu_status st = HU_OK;
+    const hu_keys *list;
+    double number;
+    HU_TRY(hu_config_list(config, key, &list));
+    size_t count = hu_keys_count(list);
+    if (count == 1 && strcmp(hu_keys_value(hu_keys_at(list, 0)), "auto") == 0) return HU_OK;
+    if (count != (size_t)channels)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found %zu numbers, expected one for each channel of an image: %lld",
+                       key, count, (long long)channels);
+    for (size_t c = 0; c < count; c++) {
+        HU_TRY(hu_keys_as_f64(hu_keys_at(list, c), &number));
+        if (!(number >= least && number <= 1))
+            return hu_keys_fail(hu_keys_at(list, c), "a number from %g to 1", least);
+        numbers[c] = (float)number;
+    }
+done:
+    return st;
+}
+
+/* How bytes become numbers, where the user wants it otherwise. Data without images have no
+ * channels, and take auto only. */
+static hu_status read_constants(const hu_config *config, hu_dataset *dataset) {
+    hu_field none = {.rank = 0}, *image = &none;
+    int found = hu_dataset_find(dataset, "image");
+    if (found >= 0 && dataset->field[found].type == HU_FIELD_U8) image = &dataset->field[found];
+    hu_status st = read_channels(config, "data.mean", 0, image->extent[2], image->mean);
+    if (st == HU_OK) st = read_channels(config, "data.std", 1e-6, image->extent[2], image->std);
+    return st;
+}
+
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset) {
     const char *name;
     hu_data_limits limits;
     hu_image_choice choice;
     hu_status st = HU_OK;
+    *dataset = NULL;
     HU_TRY(read_choice(config, &choice));
     HU_TRY(hu_config_text(config, "data.name", &name));
     HU_TRY(hu_config_i64(config, "data.limit", &limits.train));
@@ -56,6 +92,11 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
         name = "glyphs";
     }
     HU_TRY(hu_dataset_open_images(name, &limits, &choice, dataset));
+    HU_TRY(read_constants(config, *dataset));
 done:
+    if (st != HU_OK && *dataset) {
+        hu_dataset_close(*dataset);
+        *dataset = NULL;
+    }
     return st;
 }

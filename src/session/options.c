@@ -14,6 +14,7 @@
 #include "session/comm.h"
 #include "session/precision.h"
 #include "session/recipe.h"
+#include "train/trainer.h"
 
 /* One key: auto takes the data set's own number. */
 static hu_status set_number(hu_config *config, const char *key, int64_t value) {
@@ -27,6 +28,7 @@ static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_a
     hu_status st = HU_OK;
     hu_augment usual = dataset->augment;
     const hu_keys *list;
+    const char *border;
     HU_TRY(hu_config_list(config, "data.augment", &list));
     for (size_t i = 0; i < hu_keys_count(list); i++) {
         const char *word = hu_keys_value(hu_keys_at(list, i));
@@ -47,6 +49,8 @@ static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_a
     HU_TRY(hu_config_i64(config, "data.pad", &augment->pad));
     HU_TRY(hu_config_bool(config, "data.flip", &augment->flip));
     HU_TRY(hu_config_i64(config, "data.cutout", &augment->cutout));
+    HU_TRY(hu_config_text(config, "data.border", &border));
+    augment->reflect = strcmp(border, "reflect") == 0;
 done:
     return st;
 }
@@ -237,6 +241,7 @@ done:
 hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_precision *precision,
                            hu_train_options *options) {
     hu_status st = HU_OK;
+    int64_t steps_per_epoch;
     *options = (hu_train_options){0};
     *precision = (hu_precision){0};
     /* The recipe first: it knows the batch, which decides the steps of an epoch, which decide the
@@ -248,7 +253,8 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(read_start(config, options));
     HU_TRY(read_augment(config, dataset, &options->augment));
     HU_TRY(hu_config_i64(config, "run.batch", &options->batch));
-    int64_t steps_per_epoch = (dataset->train.count + options->batch - 1) / options->batch;
+    HU_TRY(hu_config_bool(config, "data.drop_last", &options->drop_last));
+    HU_TRY(hu_trainer_epoch_steps(options, dataset->train.count, &steps_per_epoch));
     HU_TRY(hu_options_precision(config, precision));
     HU_TRY(read_optimizer(config, options));
     HU_TRY(read_schedule(config, &options->schedule));

@@ -64,6 +64,15 @@ static hu_status check_options(const hu_train_options *options) {
     return HU_OK;
 }
 
+/* The last batch of an epoch may be a smaller one, or is left out. */
+hu_status hu_trainer_epoch_steps(const hu_train_options *options, int64_t count, int64_t *steps) {
+    *steps = (options->drop_last ? count : count + options->batch - 1) / options->batch;
+    if (*steps > 0 || !options->drop_last) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "data.drop_last: found %lld training samples, expected a batch of %lld",
+                   (long long)count, (long long)options->batch);
+}
+
 hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *dataset,
                             hu_trainer **result) {
     hu_status st = HU_OK;
@@ -85,7 +94,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_prepare_graph(trainer));
     HU_TRY(hu_prepare_loaders(trainer));
     int64_t count = hu_loader_count(trainer->train_loader);
-    trainer->steps_per_epoch = (count + options->batch - 1) / options->batch;
+    HU_TRY(hu_trainer_epoch_steps(options, count, &trainer->steps_per_epoch));
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
     HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(hu_walk_create(trainer->graph, options->comm.options.workers > 0, &trainer->walk));

@@ -37,6 +37,7 @@ typedef struct hu_train_options {
     double width;
     hu_augment augment;
     /* Where the training begins and in which order it sees the samples. */
+    bool drop_last;         /* an epoch ends with its last whole batch */
     bool keep_order;        /* training samples come in the order of the data set, not shuffled */
     const char *init;       /* file whose weights the run began with, NULL: drawn. Borrowed */
     uint64_t init_hash;     /* of these weights, see hu_trainer_init_hash; 0: not known */

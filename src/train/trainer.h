@@ -14,6 +14,9 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
                             hu_trainer **trainer);
 void hu_trainer_free(hu_trainer *trainer);
 
+/* Steps of an epoch of count samples; HU_ERR_ARGUMENT if the only one is left out. */
+hu_status hu_trainer_epoch_steps(const hu_train_options *options, int64_t count, int64_t *steps);
+
 /* One update. A step whose gradients are not finite is skipped: weights and optimizer state stay as
  * they are. Running statistics belong to the forward pass: they are updated when it ends with a
  * finite loss, whatever the backward pass finds then, as in torch with GradScaler.

@@ -105,6 +105,10 @@ JOBS = {
         [*CNN, "precision=bf16 sr", "master=off", "optimizer.weight_decay=0.001", "steps=9"],
     "augmented": [*CNN, "precision=hfp8", "data.augment=[crop, flip, cutout]", "data.pad=3",
                   "data.cutout=9"],
+    "augmented, mirrored borders, own constants, whole batches":
+        [*CNN, "precision=bf16", "data.augment=[crop, flip, cutout]", "data.border=reflect",
+         "data.pad=5", "data.cutout=7", "data.mean=0.4, 0.5, 0.6", "data.std=0.2, 0.3, 0.25",
+         "data.drop_last=on"],
     # Overflows, promotion, resuming.
     "skipped steps, fp16": [*CNN, "precision=fp16", "scaler.init=1e9", "scaler.backoff=0.01"],
     "skipped steps, e4m3fn, accumulated parts":

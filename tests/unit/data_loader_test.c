@@ -33,7 +33,17 @@ static hu_loader *make(const hu_dataset *d, hu_loader_settings settings) {
     return loader;
 }
 
+/* Whether images go on as their mirror images, as numpy's pad(..., "reflect") makes it. */
+static bool reflects;
+
+/* A ball between two walls that stand on the first and the last pixel. */
+static int64_t bounce(int64_t at, int64_t count) {
+    while (at < 0 || at >= count) at = at < 0 ? -at : 2 * (count - 1) - at;
+    return at;
+}
+
 static float value_of(const hu_dataset *d, int64_t index, int64_t y, int64_t x, int64_t c) {
+    if (reflects) y = bounce(y, HEIGHT), x = bounce(x, WIDTH);
     bool inside = y >= 0 && y < HEIGHT && x >= 0 && x < WIDTH;
     uint8_t byte = 0;
     if (inside)
@@ -153,10 +163,13 @@ static void a_change_belongs_to_the_image_not_to_its_place(void **state) {
 static void crops_and_mirrors_are_exactly_the_possible_ones(void **state) {
     (void)state;
     enum { PAD = 2, SIDE = 2 * PAD + 1, EPOCHS = 20 };
-    for (int64_t channels = 1; channels <= 3; channels += 2) {
+    for (int run = 0; run < 4; run++) {
+        int64_t channels = run % 2 ? 3 : 1;
+        reflects = run / 2;
         hu_dataset d = sample(channels);
         hu_loader *loader =
-            make(&d, (hu_loader_settings){.seed = 2, .augment = {.pad = PAD, .flip = true}});
+            make(&d, (hu_loader_settings){
+                         .seed = 2, .augment = {.pad = PAD, .flip = true, .reflect = reflects}});
         int seen[SIDE][SIDE][2] = {0};
         for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
             assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
@@ -181,6 +194,31 @@ static void crops_and_mirrors_are_exactly_the_possible_ones(void **state) {
         assert_true(chi < 85.4); /* 99.9 % with 49 degrees of freedom */
         hu_loader_close(loader);
     }
+    reflects = false;
+}
+
+/* However far a crop reaches, there is another image behind the mirror. */
+static void a_mirror_never_ends(void **state) {
+    (void)state;
+    enum { PAD = 30, SIDE = 2 * PAD + 1 };
+    hu_dataset d = sample(1);
+    hu_loader *loader =
+        make(&d, (hu_loader_settings){.seed = 6,
+                                      .augment = {.pad = PAD, .flip = true, .reflect = true}});
+    fill_both(loader, 0, COUNT, images, classes_of);
+    reflects = true;
+    for (int64_t i = 0; i < COUNT; i++) {
+        bool found = false;
+        for (int k = 0; !found && k < SIDE * SIDE * 2; k++)
+            found = is_change(&d, i, images + i * HEIGHT * WIDTH, k / 2 % SIDE - PAD,
+                              k / 2 / SIDE - PAD, k % 2, 0, 0, 0);
+        assert_true(found);
+    }
+    reflects = false;
+    hu_loader_close(loader);
+    assert_int_equal(bounce(-1, 5), 1); /* 2 1 0 1 2 3 4 3 2 */
+    assert_int_equal(bounce(5, 5), 3);
+    assert_int_equal(bounce(6, 5), 2);
 }
 
 static void a_crop_may_leave_the_image_entirely(void **state) {
@@ -229,8 +267,11 @@ static void crops_reach_into_the_margin(void **state) {
     d.field[HU_FIELD_IMAGE].extent[0] = H;
     d.field[HU_FIELD_IMAGE].extent[1] = W;
     bool seen[2][2 * MARGIN + 3][2 * MARGIN + 3] = {{{false}}};
-    for (int64_t pad = 0; pad <= MARGIN + 1; pad++) {
-        hu_loader *loader = make(&d, (hu_loader_settings){5, false, {.pad = pad, .flip = pad > 0}});
+    for (int64_t run = 0; run < 2 * (MARGIN + 2); run++) {
+        int64_t pad = run / 2;
+        reflects = run % 2;
+        hu_loader *loader = make(
+            &d, (hu_loader_settings){5, false, {.pad = pad, .flip = pad > 0, .reflect = reflects}});
         for (int64_t epoch = 0; epoch < 20; epoch++) {
             assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
             fill_both(loader, 0, COUNT, images, classes_of);
@@ -239,6 +280,7 @@ static void crops_reach_into_the_margin(void **state) {
         }
         hu_loader_close(loader);
     }
+    reflects = false;
     for (int flip = 0; flip < 2; flip++)
         for (int y = 0; y < 2 * MARGIN + 3; y++)
             for (int x = 0; x < 2 * MARGIN + 3; x++) assert_true(seen[flip][y][x]);
@@ -314,6 +356,7 @@ int main(void) {
         cmocka_unit_test(a_change_belongs_to_the_image_not_to_its_place),
         cmocka_unit_test(crops_and_mirrors_are_exactly_the_possible_ones),
         cmocka_unit_test(a_crop_may_leave_the_image_entirely),
+        cmocka_unit_test(a_mirror_never_ends),
         cmocka_unit_test(crops_reach_into_the_margin),
         cmocka_unit_test(the_cutout_is_a_whole_square_of_zeros_anywhere),
         cmocka_unit_test(settings_that_do_not_fit_are_refused),
