@@ -71,9 +71,14 @@ static void store_dparams(hu_run *run, uint32_t n) {
         hu_value_id param = node->param[j];
         if (!dparam[j]) continue;
         store_gradient(run, &run->grad[use], hu_tally_of_use(run, use), param, dparam[j]);
-        if (!hu_contribution_completes(run, use)) continue;
-        sum_contributions(run, param, dparam[j]); /* what it held is stored now */
-        store_gradient(run, &run->grad_sum[param], hu_tally_of_sum(run, param), param, dparam[j]);
+        if (hu_contribution_completes(run, use)) {
+            sum_contributions(run, param, dparam[j]); /* what it held is stored now */
+            store_gradient(run, &run->grad_sum[param], hu_tally_of_sum(run, param), param,
+                           dparam[j]);
+        } else if (hu_is_summed_parameter(run->graph, param)) {
+            continue;
+        }
+        if (run->pass.gradient_ready) run->pass.gradient_ready(run->pass.ready_context, param);
     }
 }
 

@@ -43,8 +43,12 @@ typedef struct hu_pass_options {
     int64_t first_sample;  /* place of the pass's first sample in the whole batch, so that random
                               numbers do not depend on how a batch is cut into passes */
     uint64_t step;         /* random numbers of rounding and dropout */
-    float seed_gradient;   /* backward: gradient of one sample's loss before the loss's weight: loss
-                              scale / samples of the whole batch */
+    /* backward: called when the gradient of a trained parameter is final, from the thread that runs
+     * the pass. NULL: nobody waits for it */
+    void (*gradient_ready)(void *context, hu_value_id param);
+    void *ready_context;
+    float seed_gradient; /* backward: gradient of one sample's loss before the loss's weight: loss
+                            scale / samples of the whole batch */
     float row_gradient[HU_LOSSES_MOST]; /* the same of one counted row, for losses HU_PER_ROW: loss
                              scale / counted rows of the whole batch (hu_graph_count_units) */
 } hu_pass_options;

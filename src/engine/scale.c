@@ -79,6 +79,46 @@ void hu_scale_note_maximum(hu_slot *slot, uint32_t top) {
     slot->top = slot->top == HU_NONE ? top : larger(slot->top, top);
 }
 
+static void count_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, void *context) {
+    (void)run, (void)kind, (void)index;
+    if (slot->history != HU_NONE) ++*(size_t *)context;
+}
+
+/* Neither counting nor reading changes the run. */
+size_t hu_scale_tops(const hu_run *run) {
+    size_t count = 0;
+    if (run->history) each_slot((hu_run *)run, count_top, &count);
+    return count;
+}
+
+static void read_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, void *context) {
+    char **at = context;
+    (void)run, (void)kind, (void)index;
+    if (slot->history == HU_NONE) return;
+    memcpy(*at, &slot->top, sizeof slot->top);
+    *at += sizeof slot->top;
+}
+
+void hu_scale_read_tops(const hu_run *run, void *bytes) {
+    char *at = bytes;
+    if (run->history) each_slot((hu_run *)run, read_top, &at);
+}
+
+static void raise_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, void *context) {
+    const char **at = context;
+    uint32_t top;
+    (void)run, (void)kind, (void)index;
+    if (slot->history == HU_NONE) return;
+    memcpy(&top, *at, sizeof top);
+    if (top != HU_NONE) hu_scale_note_maximum(slot, top);
+    *at += sizeof top;
+}
+
+void hu_scale_raise_tops(hu_run *run, const void *bytes) {
+    const char *at = bytes;
+    if (run->history) each_slot(run, raise_top, &at);
+}
+
 void hu_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) {
     bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
     if (!needs && slot->history == HU_NONE) return;

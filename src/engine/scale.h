@@ -30,6 +30,13 @@ void hu_scale_note_maximum(hu_slot *slot, uint32_t top);
  * belongs to the history. */
 void hu_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted);
 
+/* Maxima of the present step, where several processes share it: how many there are, their bits
+ * (HU_NONE: none) in one order, and those of another process joined with them. Bytes need no
+ * alignment. */
+size_t hu_scale_tops(const hu_run *run);
+void hu_scale_read_tops(const hu_run *run, void *bytes);
+void hu_scale_raise_tops(hu_run *run, const void *bytes);
+
 /* The end of a training step: its maxima enter the history and set the next step's scales; of a
  * step that a format stopped only those of what could not be encoded. What the step has stored in
  * tensors with delayed scales must not be read any more. */

@@ -102,6 +102,7 @@ static hu_status scan(hu_trainer *trainer, const hu_step_batch *batch,
     hu_status st = HU_OK;
     hu_pass_options repeated = *pass;
     repeated.scan = true;
+    repeated.gradient_ready = NULL; /* no gradient travels twice */
     for (int32_t here = 0; here < trainer->workers.here; here++)
         HU_TRY(scan_worker(trainer, batch, trainer->workers.first + here, &repeated));
 done:

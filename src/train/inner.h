@@ -1,6 +1,8 @@
 /* train/inner.h - the trainer's own structure: for the files of this room only. */
 #ifndef HU_TRAIN_INNER_H
 #define HU_TRAIN_INNER_H
+#include <signal.h>
+
 #include "engine/pass.h"
 #include "graph/walk.h"
 #include "precision/adapt.h"
@@ -31,6 +33,8 @@ typedef struct hu_worker_result {
     uint32_t stopped;       /* some number could not go on */
     uint32_t overflowed;    /* a format stopped a pass */
     uint32_t counted_nodes; /* see engine/run.h; the fewest of the passes */
+    uint32_t wants_stop;    /* the process of the worker was asked to end */
+    uint32_t unused;
 } hu_worker_result;
 
 /* Format that travels from an epoch on. */
@@ -45,12 +49,18 @@ typedef struct hu_workers {
     float **gradient;           /* [here] of [trained]; NULL: the only one is read in place */
     hu_comm_layer *layer;       /* [layers] in the order in which the backward pass makes them */
     hu_value_id *param;         /* [layers] */
+    int32_t *layer_of;          /* [value_count] of a parameter's gradient */
+    bool *is_ready;             /* [layers] whose gradient the present worker has made */
     int32_t layers;
     hu_wire_phase *phase; /* [phases] */
     int32_t phases, present;
     hu_comm_plan *plan;
     hu_team *team;
-    hu_worker_result *result;        /* [count] */
+    hu_worker_result *result; /* [count] */
+    int32_t part_of;          /* worker `here` whose pass runs */
+    bool is_first_part, is_last_part;
+    unsigned char *record; /* [count] results and findings (engine/findings.h) of all processes;
+                              NULL:    this one runs all workers */
     float *gathered[HU_COMM_LOSSES]; /* [count][elements] for a checkpoint */
     float scale;                     /* loss scale of what error feedback keeps */
 } hu_workers;
@@ -89,8 +99,9 @@ typedef struct hu_trainer {
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
     int64_t steps_per_epoch;
-    int64_t part; /* samples of one pass */
-    bool timed;   /* steps add up what their time is spent on */
+    int64_t part;                      /* samples of one pass */
+    const volatile sig_atomic_t *stop; /* set where this process was asked to end, or NULL */
+    bool timed;                        /* steps add up what their time is spent on */
     hu_adaptations adaptations;
     uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */
     char culprit[512];

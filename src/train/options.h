@@ -92,6 +92,7 @@ typedef struct hu_step_report {
     float scale;          /* loss scale used */
     double gradient_norm; /* of the unscaled gradient; NaN if not finite */
     bool skipped;
+    bool wants_stop; /* the process of some worker was asked to end, see hu_trainer_watch */
     const hu_adapt_event *event; /* [events] what adaptations found: it comes true before the next
                                     pass. Borrowed: valid until the next step */
     uint32_t events;

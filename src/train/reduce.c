@@ -2,16 +2,32 @@
 
 #include "train/update.h"
 
+/* sum[block] = or += the gradient of a block. */
+static void add_block(hu_trainer *trainer, hu_gradient_block block, float *sum, bool is_first) {
+    float scratch[HU_GRADIENT_BLOCK];
+    const float *g =
+        hu_run_param_grad(trainer->run, block.param, block.first, block.count, scratch);
+    float *to = sum + block.offset;
+    for (int64_t i = 0; i < block.count; i++) to[i] = is_first ? g[i] : to[i] + g[i];
+}
+
 void hu_reduce_part(hu_trainer *trainer, float *sum, bool is_first) {
     int64_t blocks = hu_gradient_block_count(trainer);
     if (!sum) return;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
-    for (int64_t b = 0; b < blocks; b++) {
-        float scratch[HU_GRADIENT_BLOCK];
-        hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        const float *g =
-            hu_run_param_grad(trainer->run, block.param, block.first, block.count, scratch);
-        float *to = sum + block.offset;
-        for (int64_t i = 0; i < block.count; i++) to[i] = is_first ? g[i] : to[i] + g[i];
+    for (int64_t b = 0; b < blocks; b++)
+        add_block(trainer, hu_gradient_block_at(trainer, b), sum, is_first);
+}
+
+void hu_reduce_parameter(hu_trainer *trainer, hu_value_id param, float *sum, bool is_first) {
+    int64_t elements = trainer->graph->value[param].elements;
+#pragma omp parallel for num_threads(trainer->options.run.threads)                                 \
+    schedule(static) if (elements > HU_GRADIENT_BLOCK)
+    for (int64_t first = 0; first < elements; first += HU_GRADIENT_BLOCK) {
+        int64_t left = elements - first;
+        hu_gradient_block block = {param, first,
+                                   left < HU_GRADIENT_BLOCK ? left : HU_GRADIENT_BLOCK,
+                                   trainer->weights.offset[param] + first};
+        add_block(trainer, block, sum, is_first);
     }
 }

@@ -7,4 +7,7 @@
  * does nothing, the gradients of the only part are read in place. */
 void hu_reduce_part(hu_trainer *trainer, float *sum, bool is_first);
 
+/* The same for one parameter, whose gradient is known before the others' are. */
+void hu_reduce_parameter(hu_trainer *trainer, hu_value_id param, float *sum, bool is_first);
+
 #endif

@@ -32,6 +32,7 @@ static hu_status run_worker(hu_trainer *trainer, const hu_step_batch *batch, int
     hu_share share = hu_worker_share(trainer, batch->samples, worker);
     hu_worker_result found = {.ended = 1, .counted_nodes = trainer->graph->node_count};
     pass->keeps_statistics = worker > 0;
+    hu_workers_begin(trainer, here);
     for (bool is_first = true; share.first < share.end && !found.stopped; is_first = false) {
         hu_pass_result result;
         HU_TRY(hu_forward_part(trainer, batch, &share, pass, &result));
@@ -40,12 +41,13 @@ static hu_status run_worker(hu_trainer *trainer, const hu_step_batch *batch, int
         found.ended = found.ended && !hu_run_has_overflowed(run);
         found.counted_nodes = hu_run_counted_nodes(run);
         found.stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
+        hu_workers_begin_part(trainer, is_first, share.first == share.end, pass);
         if (!found.stopped) HU_TRY(hu_run_backward(trainer->run, pass));
         found.overflowed = hu_run_has_overflowed(run);
         found.stopped = found.stopped || found.overflowed;
-        if (!found.stopped) hu_workers_add_part(trainer, here, is_first);
+        if (!found.stopped) hu_workers_add_part(trainer);
     }
-    hu_workers_note(trainer, here, &found);
+    hu_workers_note(trainer, &found);
 done:
     return st;
 }
@@ -61,6 +63,7 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
         HU_TRY(run_worker(trainer, batch, here, pass));
     HU_TRY(hu_workers_reduce(trainer, report, &all));
     *stopped = all.stopped;
+    report->wants_stop = all.wants_stop;
     trainer->counted_nodes = all.counted_nodes;
     report->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
     report->metric = metric->of_batch

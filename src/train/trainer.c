@@ -86,6 +86,15 @@ hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
     return hu_ledger_of(trainer->run, optimizer);
 }
 
+void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop) {
+    trainer->stop = stop;
+}
+
+hu_status hu_trainer_tell_all(hu_trainer *trainer, size_t bytes, void *all) {
+    hu_team *team = trainer->workers.team;
+    return team ? hu_team_gather(team, bytes, all) : HU_OK;
+}
+
 void hu_trainer_time_work(hu_trainer *trainer, bool timed) {
     trainer->timed = timed;
     hu_run_clear_work(trainer->run);

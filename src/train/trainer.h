@@ -2,6 +2,8 @@
  * one step at a time. */
 #ifndef HU_TRAIN_TRAINER_H
 #define HU_TRAIN_TRAINER_H
+#include <signal.h>
+
 #include "layout/ledger.h"
 #include "model/model.h"
 #include "store/checkpoint.h"
@@ -42,6 +44,14 @@ void hu_trainer_record_metric(hu_trainer *trainer, double value);
 /* What is learned. Borrowed: valid for ever. */
 const hu_task *hu_trainer_task(const hu_trainer *trainer);
 const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer);
+
+/* Reports of steps say wants_stop where the flag is set, in whichever process of a training.
+ * Borrowed: as long as the trainer. */
+void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop);
+
+/* all[processes][bytes]: row `rank` of each process reaches all others. All of them must call it;
+ * nothing happens where one process runs all workers. */
+hu_status hu_trainer_tell_all(hu_trainer *trainer, size_t bytes, void *all);
 
 /* Where workers are in several processes: all of them call this before one of them saves. */
 hu_status hu_trainer_gather(hu_trainer *trainer);

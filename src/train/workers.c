@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/findings.h"
 #include "precision/role.h"
 #include "train/reduce.h"
 #include "train/wire_formats.h"
@@ -66,11 +67,14 @@ static hu_status list_layers(hu_trainer *trainer) {
     const char *exact = trainer->options.comm.exact ? trainer->options.comm.exact : "";
     HU_TRY(HU_NEW_ARRAY(&workers->param, trainer->parameter_count));
     HU_TRY(HU_NEW_ARRAY(&workers->layer, trainer->parameter_count));
+    HU_TRY(HU_NEW_ARRAY(&workers->layer_of, graph->value_count));
+    HU_TRY(HU_NEW_ARRAY(&workers->is_ready, trainer->parameter_count));
     for (hu_value_id v = 0; v < graph->value_count; v++)
         if (graph->value[v].role == HU_VALUE_PARAMETER) insert_layer(workers, graph, v);
     const char *last = workers->layers > 0 ? graph->value[workers->param[0]].name : "";
     for (int32_t l = 0; l < workers->layers; l++) {
         hu_value_id v = workers->param[l];
+        workers->layer_of[v] = l;
         workers->layer[l] = (hu_comm_layer){.name = graph->value[v].name,
                                             .offset = trainer->weights.offset[v],
                                             .elements = graph->value[v].elements,
@@ -94,6 +98,13 @@ static hu_status make_gradients(hu_trainer *trainer) {
     }
 done:
     return st;
+}
+
+/* Bytes that the findings of any plan of the run can take. */
+static size_t most_findings(const hu_edge_table *edges) {
+    size_t records = 3 * (size_t)edges->value_count + 2 * (size_t)edges->use_count;
+    return records * (sizeof(hu_round_counts) + sizeof(uint32_t)) +
+           edges->node_count * sizeof edges->products->counts;
 }
 
 /* Plan and team of the present phase, and its quantizers in the edge table. */
@@ -137,6 +148,8 @@ hu_status hu_workers_create(hu_trainer *trainer) {
     HU_TRY(list_layers(trainer));
     HU_TRY(make_gradients(trainer));
     HU_TRY(make_team(trainer));
+    size_t row = sizeof(hu_worker_result) + most_findings(&trainer->edges);
+    if (comm->join) HU_TRY(HU_NEW_ARRAY(&workers->record, (size_t)workers->count * row));
     trainer->edges.has_wire = true;
     trainer->gradient_sum = workers->gradient[0];
 done:
@@ -149,9 +162,12 @@ void hu_workers_free(hu_workers *workers) {
     for (int32_t w = 0; workers->gradient && w < workers->here; w++) hu_free(workers->gradient[w]);
     hu_free(workers->gradient);
     hu_free(workers->layer);
+    hu_free(workers->layer_of);
+    hu_free(workers->is_ready);
     hu_free(workers->param);
     hu_free(workers->phase);
     hu_free(workers->result);
+    hu_free(workers->record);
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++) hu_free(workers->gathered[i]);
     *workers = (hu_workers){0};
 }
@@ -208,21 +224,54 @@ hu_status hu_workers_begin_step(hu_trainer *trainer, const hu_step_report *repor
     return st;
 }
 
-void hu_workers_add_part(hu_trainer *trainer, int32_t here, bool is_first) {
-    float *const *gradient = trainer->workers.gradient;
-    hu_reduce_part(trainer, gradient ? gradient[here] : trainer->gradient_sum, is_first);
+/* The gradient of a parameter is that of the whole share: it may travel. */
+static void take_gradient(void *context, hu_value_id param) {
+    hu_trainer *trainer = context;
+    hu_workers *workers = &trainer->workers;
+    int32_t layer = workers->layer_of[param];
+    hu_reduce_parameter(trainer, param, workers->gradient[workers->part_of],
+                        workers->is_first_part);
+    workers->is_ready[layer] = true;
+    hu_team_ready(workers->team, layer);
 }
 
-/* A worker that was stopped says so with its gradient, which reaches all others. */
-void hu_workers_note(hu_trainer *trainer, int32_t here, const hu_worker_result *result) {
+void hu_workers_begin(hu_trainer *trainer, int32_t here) {
     hu_workers *workers = &trainer->workers;
-    workers->result[workers->first + here] = *result;
-    if (!workers->gradient) return;
-    bool has_samples = result->losses.units[0] > 0.0;
-    if (has_samples && !result->stopped) return;
-    float *gradient = workers->gradient[here];
-    for (int64_t e = 0; e < trainer->weights.trained; e++)
-        gradient[e] = result->stopped ? NAN : 0.0f;
+    workers->part_of = here;
+    if (workers->team)
+        memset(workers->is_ready, 0, (size_t)workers->layers * sizeof *workers->is_ready);
+}
+
+void hu_workers_begin_part(hu_trainer *trainer, bool is_first, bool is_last,
+                           hu_pass_options *pass) {
+    hu_workers *workers = &trainer->workers;
+    workers->is_first_part = is_first;
+    workers->is_last_part = is_last;
+    pass->gradient_ready = workers->team && is_last ? take_gradient : NULL;
+    pass->ready_context = trainer;
+}
+
+void hu_workers_add_part(hu_trainer *trainer) {
+    const hu_workers *workers = &trainer->workers;
+    if (workers->team && workers->is_last_part) return; /* each was taken when it was ready */
+    hu_reduce_part(trainer,
+                   workers->team ? workers->gradient[workers->part_of] : trainer->gradient_sum,
+                   workers->is_first_part);
+}
+
+/* A worker that was stopped says so with its gradient, as far as that has not begun to travel, and
+ * so reaches all others. */
+void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result) {
+    hu_workers *workers = &trainer->workers;
+    hu_worker_result *own = &workers->result[workers->first + workers->part_of];
+    *own = *result;
+    own->wants_stop = trainer->stop && *trainer->stop;
+    for (int32_t l = 0; workers->team && l < workers->layers; l++) {
+        const hu_comm_layer *layer = &workers->layer[l];
+        float *gradient = workers->gradient[workers->part_of] + layer->offset;
+        if (workers->is_ready[l]) continue;
+        for (int64_t e = 0; e < layer->elements; e++) gradient[e] = result->stopped ? NAN : 0.0f;
+    }
 }
 
 /* Counts of the wire: gradients as they were rounded, and what their sums lost by overflow. */
@@ -252,9 +301,30 @@ static hu_worker_result sum_results(const hu_workers *workers) {
         total.ended = total.ended && one->ended;
         total.stopped = total.stopped || one->stopped;
         total.overflowed = total.overflowed || one->overflowed;
+        total.wants_stop = total.wants_stop || one->wants_stop;
         if (one->counted_nodes < total.counted_nodes) total.counted_nodes = one->counted_nodes;
     }
     return total;
+}
+
+/* Results and counts of all processes; those of this one become those of all. */
+static hu_status exchange(hu_trainer *trainer) {
+    hu_workers *workers = &trainer->workers;
+    const size_t head = sizeof(hu_worker_result), body = hu_findings_bytes(trainer->run);
+    const size_t row = head + body;
+    unsigned char *own = workers->record + (size_t)workers->first * row;
+    if (!workers->record) return HU_OK;
+    memcpy(own, &workers->result[workers->first], head);
+    hu_findings_write(trainer->run, own + head);
+    hu_status st = hu_team_gather(workers->team, row, workers->record);
+    if (st != HU_OK) return st;
+    for (int32_t w = 0; w < workers->count; w++)
+        memcpy(&workers->result[w], workers->record + (size_t)w * row, head);
+    /* Findings stand behind each other where they are merged. */
+    for (int32_t w = 0; w < workers->count; w++)
+        memmove(workers->record + (size_t)w * body, workers->record + (size_t)w * row + head, body);
+    hu_findings_merge(trainer->run, workers->record, workers->count);
+    return HU_OK;
 }
 
 hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
@@ -263,8 +333,8 @@ hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
     hu_workers *workers = &trainer->workers;
     if (workers->team) {
         HU_TRY(hu_team_reduce(workers->team, (uint64_t)report->step));
-        HU_TRY(hu_team_gather(workers->team, sizeof *workers->result, workers->result));
         count_wire(trainer);
+        HU_TRY(exchange(trainer));
     }
     *total = sum_results(workers);
     if (workers->team) hu_run_set_overflowed(trainer->run, total->overflowed);

@@ -24,13 +24,18 @@ int64_t hu_worker_most(const hu_train_options *options);
 /* The format that travels from this epoch on. Makes another plan where it changes. */
 hu_status hu_workers_begin_step(hu_trainer *trainer, const hu_step_report *report);
 
-/* The gradient of worker `here` of this process is that of the pass that just ran, or more of it.
- */
-void hu_workers_add_part(hu_trainer *trainer, int32_t here, bool is_first);
+/* Worker `here` of this process begins its passes of the step. */
+void hu_workers_begin(hu_trainer *trainer, int32_t here);
 
-/* Its passes are done: what they found, and nothing of a gradient where they were stopped or had no
- * sample. */
-void hu_workers_note(hu_trainer *trainer, int32_t here, const hu_worker_result *result);
+/* Its next backward pass; is_last: it has no further one in the step. Sets what the pass tells. */
+void hu_workers_begin_part(hu_trainer *trainer, bool is_first, bool is_last, hu_pass_options *pass);
+
+/* The backward pass has come to its end: its gradient is the worker's, or more of it. */
+void hu_workers_add_part(hu_trainer *trainer);
+
+/* Its passes are done: what they found. A gradient that was not made is NaN where they were stopped
+ * and zero where there was no sample. */
+void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result);
 
 /* What the passes of all workers found together; their gradients have become one. */
 hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
