@@ -232,7 +232,7 @@ static void take_gradient(void *context, hu_value_id param) {
     hu_reduce_parameter(trainer, param, workers->gradient[workers->part_of],
                         workers->is_first_part);
     workers->is_ready[layer] = true;
-    hu_team_ready(workers->team, layer);
+    hu_team_ready(workers->team, (uint64_t)trainer->progress.step, layer);
 }
 
 void hu_workers_begin(hu_trainer *trainer, int32_t here) {
