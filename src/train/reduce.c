@@ -25,9 +25,11 @@ void hu_reduce_parameter(hu_trainer *trainer, hu_value_id param, float *sum, boo
     schedule(static) if (elements > HU_GRADIENT_BLOCK)
     for (int64_t first = 0; first < elements; first += HU_GRADIENT_BLOCK) {
         int64_t left = elements - first;
-        hu_gradient_block block = {param, first,
-                                   left < HU_GRADIENT_BLOCK ? left : HU_GRADIENT_BLOCK,
-                                   trainer->weights.offset[param] + first};
+        hu_gradient_block block = {
+            .param = param,
+            .first = first,
+            .count = left < HU_GRADIENT_BLOCK ? left : HU_GRADIENT_BLOCK,
+            .offset = trainer->weights.offset[param] + first};
         add_block(trainer, block, sum, is_first);
     }
 }
