@@ -44,29 +44,44 @@ static hu_status report(const hu_session *session, const hu_session_result *resu
     return st;
 }
 
+/* The end of the process that leads: result, page and words. The others have nothing to say. */
+static hu_status finish(const hu_session *session, const hu_session_result *result, bool as_json) {
+    hu_status st = HU_OK;
+    if (!session->leads)
+        return result->has_diverged ? hu_fail(HU_ERR_NONFINITE, "%s", result->reason) : HU_OK;
+    /* The result is on the disk before the page is drawn: a page that fails costs nothing. */
+    HU_TRY(hu_session_write_result(session, result));
+    hu_report_try(session->folder.path);
+    HU_TRY(report(session, result, as_json));
+done:
+    return st;
+}
+
 /* train and resume: open, run, write the result, draw the page. */
 static hu_status run_session(hu_config *config, const char *directory, bool resume) {
     hu_status st = HU_OK;
     hu_dataset *dataset = NULL;
     hu_session session = {0};
     hu_session_result result;
-    hu_listener listener;
+    hu_peers peers = {0};
+    hu_listener heard;
+    const hu_listener *listener = NULL;
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_interrupt_install(&flag));
-    HU_TRY(hu_progress_listener(config, &listener));
-    HU_TRY(hu_session_dataset(config, &listener, &dataset));
-    HU_TRY(hu_session_open(config, dataset, directory, resume, &listener, &session));
+    HU_TRY(hu_peers_open(config, flag, &peers));
+    HU_TRY(hu_progress_listener(config, &heard));
+    if (hu_peers_lead(&peers)) listener = &heard;
+    HU_TRY(hu_session_dataset(config, listener, &dataset));
+    HU_TRY(hu_session_open(config, dataset, directory, resume, listener, &peers, &session));
     session.interrupted = flag;
     st = hu_session_run(&session, &result);
     /* The open line of progress ends before anything else is printed, failures too. */
     hu_progress_end();
     HU_TRY(st);
-    /* The result is on the disk before the page is drawn: a page that fails costs nothing. */
-    HU_TRY(hu_session_write_result(&session, &result));
-    hu_report_try(session.folder.path);
-    HU_TRY(report(&session, &result, hu_config_flag(config, "json", NULL)));
+    HU_TRY(finish(&session, &result, hu_config_flag(config, "json", NULL)));
 done:
     hu_session_close(&session);
+    hu_peers_close(&peers, st);
     hu_dataset_close(dataset);
     return st;
 }

@@ -104,7 +104,9 @@ static hu_status write_resolved(const hu_session *session) {
 
 /* A checkpoint, and the plan that goes with it. */
 static hu_status save(hu_session *session) {
-    hu_status st = hu_run_folder_save(&session->folder, session->trainer);
+    hu_status st = hu_trainer_gather(session->trainer);
+    if (st != HU_OK || !session->leads) return st;
+    st = hu_run_folder_save(&session->folder, session->trainer);
     return st == HU_OK ? write_resolved(session) : st;
 }
 
@@ -148,13 +150,29 @@ done:
     return st;
 }
 
+/* A process that does not lead begins where the leader does. */
+static hu_status follow_folder(hu_session *session, const char *directory, bool resume) {
+    void *record = NULL;
+    size_t bytes;
+    hu_status st = resume ? load_newest(session, directory, &record, &bytes)
+                          : hu_initial_weights(session->config, session->trainer);
+    hu_free(record);
+    return st;
+}
+
 hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
-                          bool resume, const hu_listener *listener, hu_session *session) {
+                          bool resume, const hu_listener *listener, const hu_peers *peers,
+                          hu_session *session) {
     hu_status st = HU_OK;
     hu_train_options options;
-    *session = (hu_session){
-        .config = config, .dataset = dataset, .listener = listener, .before = hu_ledger_now()};
+    *session = (hu_session){.config = config,
+                            .dataset = dataset,
+                            .listener = listener,
+                            .peers = peers,
+                            .leads = hu_peers_lead(peers),
+                            .before = hu_ledger_now()};
     HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
+    hu_peers_join(peers, &options.comm);
     HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));
     session->steps = options.steps;
     if (options.batch > dataset->train.count)
@@ -167,7 +185,9 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
     HU_TRY(read_intervals(session));
-    HU_TRY(open_folder(session, directory, resume));
+    HU_TRY(session->leads ? open_folder(session, directory, resume)
+                          : follow_folder(session, directory, resume));
+    HU_TRY(hu_peers_compare(peers, config, session->trainer, dataset));
     if (listener && listener->on_plan) listener->on_plan(listener->context, &ledger);
 done:
     if (st != HU_OK) hu_session_close(session);
@@ -217,12 +237,11 @@ static hu_status write_row(const hu_session *session, const hu_step_report *repo
     return hu_metrics_write(session->folder.metrics, &row);
 }
 
-/* Rows and checkpoint after a good step. */
-static hu_status after_step(hu_session *session, const hu_step_report *report,
+/* What one process writes for all of them: rows, and the test samples judged. */
+static hu_status write_step(hu_session *session, const hu_step_report *report,
                             hu_session_result *result) {
     hu_status st = HU_OK;
     double test;
-    int64_t done = report->step + 1;
     bool is_logged =
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
@@ -235,6 +254,16 @@ static hu_status after_step(hu_session *session, const hu_step_report *report,
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     HU_TRY(maybe_evaluate(session, result, &test));
     if (is_logged) HU_TRY(write_row(session, report, test));
+done:
+    return st;
+}
+
+/* Rows and checkpoint after a good step. */
+static hu_status after_step(hu_session *session, const hu_step_report *report,
+                            hu_session_result *result) {
+    hu_status st = HU_OK;
+    int64_t done = report->step + 1;
+    if (session->leads) HU_TRY(write_step(session, report, result));
     if (done == session->steps || is_multiple(done, session->checkpoint_every))
         HU_TRY(save(session));
 done:
@@ -261,17 +290,20 @@ static hu_status one_step(hu_session *session, hu_session_result *result) {
     if (st == HU_ERR_NONFINITE) {
         result->has_diverged = true;
         snprintf(result->reason, sizeof result->reason, "%s", hu_last_error());
+        if (!session->leads) return HU_OK;
         st = hu_recorder_note(session->folder.numerics, hu_trainer_run(session->trainer),
                               report.step, report.skipped ? HU_STEP_SKIPPED : HU_STEP_BROKEN);
         if (st != HU_OK) return st;
         return write_row(session, &report, NAN);
     }
+    session->wants_stop = report.wants_stop;
     if (st == HU_OK) st = after_step(session, &report, result);
     return st;
 }
 
-/* The flag is set by a signal handler; it is looked at between steps. */
+/* The flag is set by a signal handler; it is looked at between steps. Processes stop together. */
 static bool is_interrupted(const hu_session *session) {
+    if (session->peers && session->peers->transport) return session->wants_stop;
     return session->interrupted && *session->interrupted;
 }
 
@@ -284,9 +316,10 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     /* Nothing is left to train: a run of no steps is evaluated once. */
     if (progress->step >= session->steps && progress->last_metric_step < 0) {
         double test;
-        HU_TRY(maybe_evaluate(session, result, &test));
+        if (session->leads) HU_TRY(maybe_evaluate(session, result, &test));
         HU_TRY(save(session));
     }
+    hu_trainer_watch(session->trainer, session->interrupted);
     while (progress->step < session->steps && !result->has_diverged) {
         HU_TRY(one_step(session, result));
         if (!is_interrupted(session) || progress->step >= session->steps) continue;

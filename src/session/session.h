@@ -8,6 +8,7 @@
 #include "journal/folder.h"
 #include "journal/result.h"
 #include "session/listener.h"
+#include "session/peers.h"
 #include "show/json.h"
 #include "train/trainer.h"
 
@@ -15,6 +16,8 @@ typedef struct hu_session {
     hu_config *config;           /* borrowed */
     hu_dataset *dataset;         /* borrowed */
     const hu_listener *listener; /* borrowed; NULL: nobody listens */
+    const hu_peers *peers;       /* borrowed; NULL: this process trains alone */
+    bool leads;                  /* it writes the folder; where there are peers, one does */
     hu_precision precision;
     hu_trainer *trainer;
     hu_run_folder folder;
@@ -26,6 +29,7 @@ typedef struct hu_session {
     double train_seconds; /* inside steps of this process */
     int64_t train_samples;
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
+    bool wants_stop; /* after the latest step: some process of the training was asked to end */
 } hu_session;
 
 /* What a finished (or diverged) run is reported as; NaN where there was no step or no evaluation.
@@ -41,9 +45,12 @@ typedef struct hu_session_result {
 /* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one
  * below runs/), checks the ledger and tells the listener
  * the memory plan. resume: the folder exists;
- * its newest checkpoint is loaded, or the run starts anew if it was stopped before the first. */
+ * its newest checkpoint is loaded, or the run starts anew if it was stopped before the first.
+ * peers: NULL, or the other processes of the training; those that do not lead read the folder
+ * alone. */
 hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
-                          bool resume, const hu_listener *listener, hu_session *session);
+                          bool resume, const hu_listener *listener, const hu_peers *peers,
+                          hu_session *session);
 void hu_session_close(hu_session *session);
 
 /* Trains to the end. Divergence is not a failure here: result says so. HU_ERR_INTERRUPTED after a

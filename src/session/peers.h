@@ -1,0 +1,37 @@
+/* session/peers.h - the processes of one training: who leads, and whether they all train the same.
+ *
+ * Worker 0's process leads: it writes the folder, evaluates and speaks. The others train along.
+ */
+#ifndef HU_SESSION_PEERS_H
+#define HU_SESSION_PEERS_H
+#include "comm/process.h"
+#include "config/config.h"
+#include "train/trainer.h"
+
+typedef struct hu_peers {
+    hu_transport *transport; /* NULL: this process trains alone */
+    hu_process_options options;
+} hu_peers;
+
+/* Joins the other processes where comm.transport says so (auto: below mpirun), and sets
+ * comm.workers to their number if the user left it open. stop: the flag of signals, or NULL.
+ * Borrowed. HU_ERR_UNSUPPORTED, HU_ERR_ARGUMENT, HU_ERR_PEER. */
+hu_status hu_peers_open(hu_config *config, const volatile sig_atomic_t *stop, hu_peers *peers);
+
+/* Leaves them. status: how the training ended here; where this is an end that the others do not
+ * know of, they are ended too, with the exit code of the status. */
+void hu_peers_close(hu_peers *peers, hu_status status);
+
+static inline bool hu_peers_lead(const hu_peers *peers) {
+    return !peers || !peers->transport || peers->transport->rank == 0;
+}
+
+/* Lets a trainer that is made with comm run the worker of this process. */
+void hu_peers_join(const hu_peers *peers, hu_train_comm *comm);
+
+/* Compares the configuration, the data, the weights and the step of all processes before the first
+ * step: HU_ERR_ARGUMENT names the first difference and who has it, in all of them. */
+hu_status hu_peers_compare(const hu_peers *peers, const hu_config *config, hu_trainer *trainer,
+                           const hu_dataset *dataset);
+
+#endif

@@ -1,0 +1,169 @@
+"""Workers in processes of MPI: the bits of one process, resumes, refusals, and processes that die
+or stop. Skipped where there is no mpirun."""
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import program
+
+MPIRUN = next((name for name in ("mpirun.openmpi", "mpirun") if shutil.which(name)), None)
+BESIDE = os.path.join(os.path.dirname(program.HALFULP), "halfulp-openmpi.so")
+FLAGS = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+KEYS = ["model=cnn-s", "model.width=0.5", "data=glyphs", "data.limit=150", "data.test_limit=16",
+        "batch=17", "run.log_every=1", "run.quiet=on", "threads=1"]
+# No schedule that depends on the length of the training.
+ENDLESS = [*KEYS, "comm.format=e5m2", "scaling=aps", "lr.schedule=constant", "lr.warmup=0"]
+SKIPPED = 77
+
+CASES = {
+    "aps in groups": ["comm.format=e5m2", "scaling=aps", "schedule=hier:2"],
+    "promotion": ["precision=uniform+promote", "precision.promote_at=0.002",
+                  "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)", "schedule=halving",
+                  "comm.format=1/6/9", "scaling=aps"],
+    "delayed scales, a format by epoch, error feedback":
+        ["precision=e4m3:scale=delayed", "comm.format=0: e4m3, 1: e3m0", "scaling=aps2",
+         "comm.error_feedback=on", "comm.rounding=sr", "comm.bucket=0.001"],
+    "overflows on the wire": ["comm.format=e4m3", "scaling=constant:12", "scaler=dynamic",
+                              "scaler.init=4096", "optimizer.accumulate=2"],
+}
+
+
+def words(count, *keys):
+    return [MPIRUN, *FLAGS, "-np", str(count), program.HALFULP, *map(str, keys)]
+
+
+def mpirun(count, *keys, cwd, timeout=240):
+    done = subprocess.run(words(count, *keys), cwd=cwd, env=ENVIRONMENT, timeout=timeout,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace")
+    return done.returncode, done.stdout, done.stderr
+
+
+def trained(checks, what, result):
+    code, out, err = result
+    if not checks.that(code == 0, f"{what}: exit {code}: {err}"):
+        return {}
+    return json.loads(out)
+
+
+def equal_bits(checks, cwd):
+    for name, keys in CASES.items():
+        for count in (2, 4):
+            if count % 2 and "hier" in name:
+                continue
+            run = f"{name.split()[0]}{count}"
+            one = program.train(*KEYS, *keys, f"workers={count}", "steps=14", cwd=cwd, run=run)
+            made = trained(checks, f"{name}, {count} processes",
+                           mpirun(count, "train", *KEYS, *keys, "steps=14", f"run.dir={run}m",
+                                  "--json", cwd=cwd))
+            for key in ("weights_hash", "train_loss", "test_accuracy", "skipped_steps", "promoted"):
+                checks.same(made.get(key), one[key], f"{name}, {count} processes: {key}")
+            checks.that(program.rows(cwd, f"{run}m") == program.rows(cwd, run),
+                        f"{name}, {count} processes: rows of metrics.csv")
+            if "overflows" in name:
+                checks.that(one["skipped_steps"] > 0, f"{name}: {one['skipped_steps']} skipped")
+
+
+def resumed(checks, cwd):
+    keys = [*KEYS, *CASES["delayed scales, a format by epoch, error feedback"], "run.keep=20",
+            "run.checkpoint_every=1"]
+    whole = trained(checks, "the whole", mpirun(2, "train", *keys, "steps=14", "run.dir=whole",
+                                                "--json", cwd=cwd))
+    program.copy_at(cwd, "whole", "half", 11)
+    rest = trained(checks, "the rest", mpirun(2, "resume", "half", "threads=2", "--json", cwd=cwd))
+    checks.same(rest.get("weights_hash"), whole.get("weights_hash"), "resumed by processes")
+    checks.that(program.rows(cwd, "half") == program.rows(cwd, "whole"), "its rows of metrics.csv")
+    code, out, err = program.call("resume", "half", "steps=15", "--json", cwd=cwd)
+    checks.that(code == 0, f"a run of processes goes on in one: {err}")
+
+
+def refused(checks, cwd):
+    code, _, err = mpirun(2, "train", *KEYS, "workers=3", "steps=2", "run.dir=a", cwd=cwd)
+    checks.that(code == 2 and "3 workers in 2 processes" in err, f"workers: exit {code}: {err}")
+    both = [*words(1, "train", *KEYS, "steps=2", "comm.format=e5m2", "run.dir=b"), ":",
+            "-np", "1", program.HALFULP, "train", *KEYS, "steps=2", "comm.format=e5m2", "lr=0.5",
+            "run.dir=b"]
+    done = subprocess.run(both, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    checks.that(done.returncode == 2 and "worker 1 has 'lr.base 0.5'" in done.stderr,
+                f"other keys: exit {done.returncode}: {done.stderr}")
+    code, _, err = program.call("train", *KEYS, "comm.transport=mpi", "workers=2", cwd=cwd)
+    checks.that(code == 2 and "mpirun" in err, f"no launcher: exit {code}: {err}")
+
+
+def children(parent):
+    """Processes below mpirun by their rank."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                if int(file.read().rsplit(")", 1)[1].split()[1]) != parent:
+                    continue
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                rank = re.search(rb"OMPI_COMM_WORLD_RANK=(\d+)", file.read())
+        except OSError:
+            continue
+        if rank:
+            found[int(rank.group(1))] = int(pid)
+    return found
+
+
+def attacked(cwd, run, rank, sign, seconds):
+    """Exit code and words of a job whose rank gets a signal after so many seconds of training."""
+    job = subprocess.Popen(words(3, "train", *ENDLESS, "steps=100000", "run.checkpoint_every=1", "run.keep=3", "comm.timeout=3",
+                                 f"run.dir={run}"),
+                           cwd=cwd, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 60
+    while time.time() < deadline and not glob.glob(f"{cwd}/{run}/checkpoint/*.hulp"):
+        time.sleep(0.05)
+    time.sleep(seconds)
+    pids = children(job.pid)
+    os.kill(pids[rank], sign)
+    err = job.communicate(timeout=60)[1]
+    for pid in pids.values():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    return job.returncode, err
+
+
+def faults(checks, cwd):
+    for i, (rank, sign) in enumerate(((1, signal.SIGSTOP), (2, signal.SIGKILL))):
+        run = f"attacked{i}"
+        code, err = attacked(cwd, run, rank, sign, 0.3 * i)
+        if sign == signal.SIGSTOP:
+            checks.same(code, 6, f"a stopped process: exit code ({err})")
+        checks.that("step" in err and ("worker" in err or "rank" in err),
+                    f"the others say who, when and where: {err}")
+        steps = sorted(program.checkpoints(cwd, run))
+        checks.that(bool(steps), "a checkpoint is left")
+        end = steps[-1] + 3
+        rest = trained(checks, "the run goes on",
+                       mpirun(3, "resume", run, f"steps={end}", "--json", cwd=cwd))
+        whole = program.train(*ENDLESS, "workers=3", f"steps={end}",
+                              cwd=cwd, run=f"whole{i}")
+        checks.same(rest.get("weights_hash"), whole["weights_hash"], "to the undisturbed bits")
+
+
+def main():
+    if not MPIRUN or not os.path.exists(BESIDE):
+        print("skipped: no Open MPI here")
+        return SKIPPED
+    checks = program.Checks()
+    for test in (equal_bits, resumed, refused, faults):
+        with tempfile.TemporaryDirectory() as cwd:
+            test(checks, cwd)
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
