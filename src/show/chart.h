@@ -67,6 +67,12 @@ typedef struct hu_chart_line {
 void hu_chart_lines(hu_page *page, const hu_chart_line *line, size_t count, double smooth,
                     double top, const char *x_title, const char *y_title);
 
+/* The same over x that are powers of two, in steps of one doubling each; a mark at every point.
+ * is_log: y in powers of ten. Points that are not finite, or not positive where they must be, leave
+ * gaps; marks of skipped steps and the like are not drawn. */
+void hu_chart_powers(hu_page *page, const hu_chart_line *line, size_t count, bool is_log,
+                     const char *x_title, const char *y_title);
+
 /* ---- exponent histograms ---- */
 
 /* Where a format's numbers are, as log2: smallest kept, smallest normal, overflow. */
