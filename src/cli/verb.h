@@ -30,6 +30,7 @@ typedef struct hu_verb {
     X(doctor)                                                                                      \
     X(bench)                                                                                       \
     X(gemm)                                                                                        \
+    X(comm)                                                                                        \
     X(plan)                                                                                        \
     X(compare)                                                                                     \
     X(assign)                                                                                      \

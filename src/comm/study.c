@@ -78,37 +78,38 @@ done:
 }
 
 /* The layer that stands for a gradient, and its plan. */
-static hu_status make_plan(const hu_comm_study *study, const hu_comm_options *options, int32_t seed,
+static hu_status make_plan(const hu_comm_study *study, const hu_comm_case *c, int32_t seed,
                            hu_comm_plan **plan) {
     const hu_comm_layer layer = {.name = "gradient", .elements = study->gradient.elements};
-    hu_comm_options own = *options;
-    own.seed += (uint64_t)seed;
-    return hu_comm_plan_create(&own, &layer, 1, plan);
+    hu_comm_options options = c->options;
+    options.workers = study->gradient.workers;
+    options.seed = study->gradient.seed + (uint64_t)seed;
+    options.bucket_bytes = 1;
+    return hu_comm_plan_create(&options, &layer, 1, plan);
 }
 
-/* What does not depend on numbers. Made first: options that do not fit end a study at once. */
-static hu_status foresee(const hu_comm_study *study, const hu_comm_options *options,
-                         hu_comm_outcome *outcome) {
+/* What does not depend on numbers. Made for all cases first: options that do not fit end a study at
+ * once. */
+static hu_status foresee(const hu_comm_study *study, hu_comm_case *c) {
     hu_status st = HU_OK;
     hu_comm_plan *plan = NULL;
-    *outcome = (hu_comm_outcome){.flush_workers = hu_comm_flush_workers(options)};
-    HU_TRY(make_plan(study, options, 0, &plan));
-    HU_TRY(hu_comm_traffic_of(plan, &outcome->traffic, NULL));
-    HU_TRY(hu_comm_predict(plan, &study->link, &outcome->time));
+    c->outcome = (hu_comm_outcome){.flush_workers = hu_comm_flush_workers(&c->options)};
+    HU_TRY(make_plan(study, c, 0, &plan));
+    HU_TRY(hu_comm_traffic_of(plan, &c->outcome.traffic, NULL));
+    HU_TRY(hu_comm_predict(plan, &study->link, &c->outcome.time));
 done:
     hu_comm_plan_free(plan);
     return st;
 }
 
-static hu_status run_seed(bench *b, const hu_comm_options *options, int32_t seed,
-                          hu_comm_outcome *outcome, hu_comm_error *error) {
+static hu_status run_seed(bench *b, hu_comm_case *c, int32_t seed, hu_comm_error *error) {
     hu_status st = HU_OK;
     hu_comm_plan *plan = NULL;
-    HU_TRY(make_plan(b->study, options, seed, &plan));
-    HU_TRY(reduce(b, plan, outcome));
+    HU_TRY(make_plan(b->study, c, seed, &plan));
+    HU_TRY(reduce(b, plan, &c->outcome));
     HU_TRY(hu_comm_error_of((int64_t)b->n, b->exact, b->sum, error));
-    outcome->error.excluded += error->excluded;
-    outcome->error.nonfinite += error->nonfinite;
+    c->outcome.error.excluded += error->excluded;
+    c->outcome.error.nonfinite += error->nonfinite;
 done:
     hu_comm_plan_free(plan);
     return st;
@@ -129,26 +130,32 @@ static void summarise(const hu_comm_error *error, int32_t seeds, double *x,
     outcome->error.zeros = hu_comm_median(seeds, x);
 }
 
-hu_status hu_comm_study_run(const hu_comm_study *study, const hu_comm_options *options,
-                            int32_t count, hu_comm_outcome *outcome) {
+hu_status hu_comm_study_run(hu_comm_study *study) {
     hu_status st = HU_OK;
     bench b = {0};
     hu_comm_error *error = NULL; /* [count][seeds] */
     double *x = NULL;
-    for (int32_t i = 0; i < count; i++) HU_TRY(foresee(study, &options[i], &outcome[i]));
+    /* Memory first: to foresee what has no room would take long. */
     HU_TRY(open_bench(study, &b));
-    HU_TRY(HU_NEW_ARRAY(&error, (size_t)count * (size_t)study->seeds));
+    for (int32_t i = 0; i < study->count; i++) HU_TRY(foresee(study, &study->cases[i]));
+    HU_TRY(HU_NEW_ARRAY(&error, (size_t)study->count * (size_t)study->seeds));
     HU_TRY(HU_NEW_ARRAY(&x, (size_t)study->seeds));
     for (int32_t s = 0; s < study->seeds; s++) {
         draw(&b, s);
-        for (int32_t i = 0; i < count; i++)
-            HU_TRY(run_seed(&b, &options[i], s, &outcome[i], &error[i * study->seeds + s]));
+        for (int32_t i = 0; i < study->count; i++)
+            HU_TRY(run_seed(&b, &study->cases[i], s, &error[i * study->seeds + s]));
     }
-    for (int32_t i = 0; i < count; i++)
-        summarise(&error[i * study->seeds], study->seeds, x, &outcome[i]);
+    for (int32_t i = 0; i < study->count; i++)
+        summarise(&error[i * study->seeds], study->seeds, x, &study->cases[i].outcome);
 done:
     close_bench(&b);
     hu_free(error);
     hu_free(x);
     return st;
+}
+
+void hu_comm_study_free(hu_comm_study *study) {
+    hu_free(study->cases);
+    study->cases = NULL;
+    study->count = 0;
 }

@@ -8,16 +8,6 @@
 #include "comm/synthetic.h"
 #include "comm/traffic.h"
 
-/* What all cases share. */
-typedef struct hu_comm_study {
-    hu_comm_synthetic gradient; /* with the first seed */
-    int32_t seeds;              /* that many, counted up from it */
-    int32_t reductions; /* of the same gradients, one step after the other: what error feedback
-                           is for. Errors are those of the sum of all results */
-    hu_comm_link link;
-    int threads; /* results do not depend on them */
-} hu_comm_study;
-
 typedef struct hu_comm_outcome {
     hu_comm_traffic traffic;
     hu_comm_time time;
@@ -27,10 +17,25 @@ typedef struct hu_comm_outcome {
     double flush_workers;       /* hu_comm_flush_workers */
 } hu_comm_outcome;
 
-/* outcome[count] of the options[count], which have the study's number of workers; their seed counts
- * up with the gradient's. All workers are emulated in this process. Errors as hu_comm_plan_create.
- */
-hu_status hu_comm_study_run(const hu_comm_study *study, const hu_comm_options *options,
-                            int32_t count, hu_comm_outcome *outcome);
+/* One kind of reduction, and what came of it. */
+typedef struct hu_comm_case {
+    hu_comm_options options; /* workers, seed and buckets are the study's */
+    hu_comm_outcome outcome;
+} hu_comm_case;
+
+typedef struct hu_comm_study {
+    hu_comm_synthetic gradient; /* with the first seed */
+    int32_t seeds;              /* that many, counted up from it */
+    int32_t reductions; /* of the same gradients, one step after the other: what error feedback is
+                           for. Errors are those of the sum of all results */
+    hu_comm_link link;
+    int threads;         /* results do not depend on them */
+    hu_comm_case *cases; /* [count], owned */
+    int32_t count;
+} hu_comm_study;
+
+/* Fills the outcomes. All workers are emulated in this process. Errors as hu_comm_plan_create. */
+hu_status hu_comm_study_run(hu_comm_study *study);
+void hu_comm_study_free(hu_comm_study *study);
 
 #endif

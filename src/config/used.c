@@ -32,12 +32,12 @@ hu_status hu_keys_used(const hu_config *config, const char *reader, const char *
 }
 
 bool hu_config_key_is_free(const char *key) {
-    static const char *const names[] = {"run.dir",  "run.threads",          "run.quiet",
-                                        "run.keep", "run.checkpoint_every", "run.repeat",
-                                        "comm.bucket", "comm.timeout", "comm.overlap",
-                                        "comm.transport"};
-    static const char *const spaces[] = {"compare.", "assign.", "report.",
-                                         "out.",     "bench.",  "gemm."};
+    static const char *const names[] = {
+        "run.dir",    "run.threads", "run.quiet",    "run.keep",     "run.checkpoint_every",
+        "run.repeat", "comm.bucket", "comm.timeout", "comm.overlap", "comm.transport",
+        "comm.rho",   "comm.sigma"};
+    static const char *const spaces[] = {"compare.", "assign.", "report.", "out.",
+                                         "bench.",   "gemm.",   "cluster."};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(key, names[i]) == 0) return true;
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)

@@ -4,17 +4,27 @@
 
 #include "base/error.h"
 
-/* Schedules whose owners can add in float32. */
-static const char *usual_schedule(const hu_comm_scaling *scaling) {
+const char *hu_usual_schedule(const hu_comm_scaling *scaling) {
     return scaling->wide ? "pairwise" : "ring";
 }
 
 static hu_status read_schedule(hu_config *config, hu_comm_options *options) {
     hu_status st = HU_OK;
     const char *text;
-    HU_TRY(hu_config_set(config, "comm.schedule", usual_schedule(options->scaling), "scaling"));
+    HU_TRY(hu_config_set(config, "comm.schedule", hu_usual_schedule(options->scaling), "scaling"));
     HU_TRY(hu_config_text(config, "comm.schedule", &text));
     HU_TRY(hu_comm_schedule_parse(text, &options->schedule, &options->group));
+done:
+    return st;
+}
+
+hu_status hu_options_rounding(const hu_config *config, hu_comm_options *options) {
+    hu_status st = HU_OK;
+    const char *text;
+    HU_TRY(hu_config_text(config, "comm.rounding", &text));
+    HU_TRY(hu_rounding_parse(text, &options->rounding));
+    HU_TRY(hu_config_bool(config, "comm.kahan", &options->kahan));
+    HU_TRY(hu_config_bool(config, "comm.error_feedback", &options->error_feedback));
 done:
     return st;
 }
@@ -29,10 +39,7 @@ hu_status hu_options_reduction(hu_config *config, hu_comm_options *options) {
     HU_TRY(hu_config_text(config, "comm.scaling", &text));
     HU_TRY(hu_comm_scaling_parse(text, &options->scaling, &options->constant));
     HU_TRY(read_schedule(config, options));
-    HU_TRY(hu_config_text(config, "comm.rounding", &text));
-    HU_TRY(hu_rounding_parse(text, &options->rounding));
-    HU_TRY(hu_config_bool(config, "comm.kahan", &options->kahan));
-    HU_TRY(hu_config_bool(config, "comm.error_feedback", &options->error_feedback));
+    HU_TRY(hu_options_rounding(config, options));
     HU_TRY(hu_config_f64(config, "comm.bucket", &megabytes));
     options->bucket_bytes = (int64_t)(megabytes * 1e6);
     HU_TRY(hu_config_u64(config, "run.seed", &options->seed));
@@ -50,7 +57,13 @@ hu_status hu_options_comm(hu_config *config, hu_train_comm *comm) {
     HU_TRY(hu_options_reduction(config, &comm->options));
     HU_TRY(hu_config_text(config, "comm.format", &comm->formats));
     HU_TRY(hu_config_text(config, "comm.exact", &comm->exact));
-    if (is_alone(comm)) comm->options.workers = 0;
+    if (!is_alone(comm)) goto done;
+    comm->options.workers = 0;
+    /* The short word is easily taken for that of all tensors. */
+    if (comm->options.rounding != HU_ROUND_NEAREST_EVEN)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "found key 'comm.rounding', but the gradient of one worker does not travel; "
+                     "expected precision.rounding for the tensors of a training");
 done:
     return st;
 }

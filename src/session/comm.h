@@ -4,6 +4,13 @@
 #include "config/config.h"
 #include "train/options.h"
 
+/* The schedule of those who leave it open: owners must be able to add in float32 where the scaling
+ * wants that. Borrowed: valid for ever. */
+const char *hu_usual_schedule(const hu_comm_scaling *scaling);
+
+/* Reads what does not depend on schedule, scaling and format: rounding, kahan, error_feedback. */
+hu_status hu_options_rounding(const hu_config *config, hu_comm_options *options);
+
 /* Reads schedule, scaling, rounding and the like of a reduction between so many workers; sets what
  * was left open. The format is left to the caller. */
 hu_status hu_options_reduction(hu_config *config, hu_comm_options *options);

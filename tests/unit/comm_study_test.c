@@ -118,90 +118,97 @@ static void medians_stand_in_the_middle(void **state) {
 
 /* ---- studies ---- */
 
-static hu_comm_options options_of(const char *schedule, const char *scaling, const char *format,
-                                  int32_t workers) {
-    hu_comm_options options = {.workers = workers, .bucket_bytes = 1};
-    assert_int_equal(hu_comm_schedule_parse(schedule, &options.schedule, &options.group), HU_OK);
-    assert_int_equal(hu_comm_scaling_parse(scaling, &options.scaling, &options.constant), HU_OK);
-    assert_int_equal(hu_format_parse(format, &options.format), HU_OK);
-    return options;
-}
+enum { CASES_MOST = 3 };
 
-static hu_comm_study small_study(void) {
-    hu_comm_study study = {.gradient = model, .seeds = 3, .reductions = 1, .threads = 1};
+/* A study in memory of its own, of no case yet. */
+static hu_comm_study small_study(hu_comm_case *cases) {
+    hu_comm_study study = {
+        .gradient = model, .seeds = 3, .reductions = 1, .threads = 1, .cases = cases};
     study.gradient.elements = 500;
     assert_int_equal(hu_comm_link_parse("10G", "10us", &study.link), HU_OK);
     return study;
 }
 
+static hu_comm_options *add(hu_comm_study *study, const char *schedule, const char *scaling,
+                            const char *format) {
+    hu_comm_options *options = &study->cases[study->count++].options;
+    *options = (hu_comm_options){0};
+    assert_int_equal(hu_comm_schedule_parse(schedule, &options->schedule, &options->group), HU_OK);
+    assert_int_equal(hu_comm_scaling_parse(scaling, &options->scaling, &options->constant), HU_OK);
+    assert_int_equal(hu_format_parse(format, &options->format), HU_OK);
+    return options;
+}
+
 /* A case has the same outcome alone and among others, with any number of threads. */
 static void cases_do_not_touch_each_other(void **state) {
     (void)state;
-    hu_comm_study study = small_study();
-    hu_comm_options options[3] = {options_of("ring", "aps", "e4m3", WORKERS),
-                                  options_of("hier:4", "aps", "e5m2", WORKERS),
-                                  options_of("pairwise", "aps2", "e4m3", WORKERS)};
-    hu_comm_outcome all[3], alone;
-    options[0].rounding = HU_ROUND_STOCHASTIC;
-    options[1].error_feedback = true;
-    assert_int_equal(hu_comm_study_run(&study, options, 3, all), HU_OK);
-    for (int i = 0; i < 3; i++) {
-        study.threads = 1 + i;
-        assert_int_equal(hu_comm_study_run(&study, &options[i], 1, &alone), HU_OK);
-        assert_int_equal(alone.hash, all[i].hash);
-        assert_true(alone.error.eq5_mean == all[i].error.eq5_mean);
-        assert_true(alone.error.relative_l2 == all[i].error.relative_l2);
-        assert_true(alone.eq5_least <= alone.error.eq5_mean);
-        assert_true(alone.eq5_most >= alone.error.eq5_mean);
+    hu_comm_case cases[CASES_MOST];
+    hu_comm_study study = small_study(cases);
+    add(&study, "ring", "aps", "e4m3")->rounding = HU_ROUND_STOCHASTIC;
+    add(&study, "hier:4", "aps", "e5m2")->error_feedback = true;
+    add(&study, "pairwise", "aps2", "e4m3");
+    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    for (int i = 0; i < study.count; i++) {
+        hu_comm_case alone = cases[i];
+        hu_comm_study single = small_study(&alone);
+        const hu_comm_outcome *outcome = &cases[i].outcome;
+        single.count = 1;
+        single.threads = 1 + i;
+        assert_int_equal(hu_comm_study_run(&single), HU_OK);
+        assert_int_equal(alone.outcome.hash, outcome->hash);
+        assert_true(alone.outcome.error.eq5_mean == outcome->error.eq5_mean);
+        assert_true(alone.outcome.error.relative_l2 == outcome->error.relative_l2);
+        assert_true(outcome->eq5_least <= outcome->error.eq5_mean);
+        assert_true(outcome->eq5_most >= outcome->error.eq5_mean);
     }
 }
 
 /* Float32 around the ring is nearly exact; errors of narrow formats are not. */
 static void float32_has_the_smallest_error(void **state) {
     (void)state;
-    hu_comm_study study = small_study();
-    hu_comm_options options[2] = {options_of("ring", "none", "fp32", WORKERS),
-                                  options_of("ring", "aps", "e5m2", WORKERS)};
-    hu_comm_outcome outcome[2];
-    assert_int_equal(hu_comm_study_run(&study, options, 2, outcome), HU_OK);
-    assert_true(outcome[0].error.relative_l2 < 1e-6 && outcome[0].error.relative_l2 > 0.0);
-    assert_true(outcome[1].error.relative_l2 > 0.02);
-    assert_true(outcome[0].traffic.bytes > 2 * outcome[1].traffic.bytes);
+    hu_comm_case cases[CASES_MOST];
+    hu_comm_study study = small_study(cases);
+    add(&study, "ring", "none", "fp32");
+    add(&study, "ring", "aps", "e5m2");
+    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    assert_true(cases[0].outcome.error.relative_l2 < 1e-6);
+    assert_true(cases[0].outcome.error.relative_l2 > 0.0);
+    assert_true(cases[1].outcome.error.relative_l2 > 0.02);
+    assert_true(cases[0].outcome.traffic.bytes > 2 * cases[1].outcome.traffic.bytes);
 }
 
 /* What is lost in one step comes back in later ones. */
 static void error_feedback_helps_over_steps(void **state) {
     (void)state;
-    hu_comm_study study = small_study();
-    hu_comm_options options[2] = {options_of("pairwise", "aps2", "e4m3", WORKERS),
-                                  options_of("pairwise", "aps2", "e4m3", WORKERS)};
-    hu_comm_outcome outcome[2];
+    hu_comm_case cases[CASES_MOST];
+    hu_comm_study study = small_study(cases);
+    add(&study, "pairwise", "aps2", "e4m3");
+    add(&study, "pairwise", "aps2", "e4m3")->error_feedback = true;
     study.reductions = 16;
-    options[1].error_feedback = true;
-    assert_int_equal(hu_comm_study_run(&study, options, 2, outcome), HU_OK);
-    assert_true(outcome[1].error.relative_l2 < outcome[0].error.relative_l2 / 4.0);
+    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    assert_true(cases[1].outcome.error.relative_l2 < cases[0].outcome.error.relative_l2 / 4.0);
 }
 
 static void misfits_end_a_study_at_once(void **state) {
     (void)state;
-    hu_comm_study study = small_study();
-    hu_comm_options options = options_of("ring", "aps2", "e4m3", WORKERS);
-    hu_comm_outcome outcome;
-    assert_int_equal(hu_comm_study_run(&study, &options, 1, &outcome), HU_ERR_ARGUMENT);
+    hu_comm_case cases[CASES_MOST];
+    hu_comm_study study = small_study(cases);
+    add(&study, "ring", "aps2", "e4m3");
+    assert_int_equal(hu_comm_study_run(&study), HU_ERR_ARGUMENT);
 }
 
 /* Every allocation of a study fails once; nothing is leaked. */
 static void memory_may_end(void **state) {
     (void)state;
-    hu_comm_study study = small_study();
-    hu_comm_options options = options_of("hier:2", "aps", "e4m3", WORKERS);
-    hu_comm_outcome outcome;
+    hu_comm_case cases[CASES_MOST];
+    hu_comm_study study = small_study(cases);
     uint64_t before = hu_memory_count().live_blocks;
     hu_status st = HU_ERR_MEMORY;
+    add(&study, "hier:2", "aps", "e4m3");
     study.seeds = 1;
     for (uint64_t nth = 1; st != HU_OK; nth++) {
         hu_memory_fail_at(nth);
-        st = hu_comm_study_run(&study, &options, 1, &outcome);
+        st = hu_comm_study_run(&study);
         hu_memory_fail_at(0);
         assert_true(st == HU_OK || st == HU_ERR_MEMORY);
         assert_int_equal(hu_memory_count().live_blocks, before);

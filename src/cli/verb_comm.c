@@ -1,0 +1,92 @@
+/* halfulp comm: what one all-reduce in a narrow format does to gradients of many workers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bench/accumulators.h"
+#include "cli/verb.h"
+#include "config/used.h"
+#include "report/reductions.h"
+#include "session/study.h"
+#include "show/stdout.h"
+
+/* The table, and what its columns are of. */
+static hu_status print(const hu_comm_study *study) {
+    hu_table *table = NULL;
+    char elements[HU_GROUPED_BYTES];
+    const hu_comm_synthetic *gradient = &study->gradient;
+    hu_status st = hu_reductions_table(study, &table);
+    if (st != HU_OK) return st;
+    printf("%d workers, %s elements (rho %g, sigma %g), seed %llu", gradient->workers,
+           hu_grouped(gradient->elements, elements), gradient->rho, gradient->sigma,
+           (unsigned long long)gradient->seed);
+    if (study->seeds > 1) printf(" and the next %d: medians", study->seeds - 1);
+    if (study->reductions > 1) printf("; errors of the sum of %d steps", study->reductions);
+    printf("\n\n");
+    st = hu_show_table(table);
+    hu_table_free(table);
+    if (st != HU_OK) return st;
+    puts("\nerrors against the exact sum: Eq. 5 of the APS paper (mean of |h - l| / |h|; sums near "
+         "0 decide it), the median of\nthe same, the L2 norm of all, and the share that became "
+         "zero. bytes: sent, headers and exponents included. predicted:\nby the network alone, at "
+         "link= and latency=");
+    return HU_OK;
+}
+
+static hu_status run_comm(hu_config *config, int *exit_code) {
+    static const char *const keys[] = {"comm.workers",
+                                       "comm.schedule",
+                                       "comm.format",
+                                       "comm.scaling",
+                                       "comm.rounding",
+                                       "comm.kahan",
+                                       "comm.rho",
+                                       "comm.sigma",
+                                       "comm.error_feedback",
+                                       "cluster.link",
+                                       "bench.format",
+                                       "bench.elements",
+                                       "cluster.latency",
+                                       "run.seed",
+                                       "run.repeat",
+                                       "run.steps",
+                                       "run.threads",
+                                       "out.file",
+                                       NULL};
+    hu_status st = HU_OK;
+    hu_comm_study study = {0};
+    const char *path;
+    (void)exit_code;
+    HU_TRY(hu_keys_used(config, "comm", keys));
+    HU_TRY(hu_study_read(config, &study));
+    HU_TRY(hu_threads_read(config, &study.threads));
+    HU_TRY(hu_config_text(config, "out.file", &path));
+    HU_TRY(hu_comm_study_run(&study));
+    if (strcmp(path, "auto") != 0) HU_TRY(hu_reductions_page(&study, path));
+    st = hu_config_flag(config, "json", NULL) ? hu_json_print(hu_reductions_json(&study))
+                                              : print(&study);
+done:
+    hu_comm_study_free(&study);
+    return st;
+}
+
+static const char *const flags[] = {"json", NULL};
+
+const hu_verb hu_verb_comm = {
+    .name = "comm",
+    .help = "what an all-reduce in a narrow format does to gradients of many workers",
+    .usage = "[workers=N] [schedule=S,...] [format=F,...] [scaling=C,...] [key=value ...] [--json]",
+    .details =
+        "All workers run in this process, and every message is made as a network would carry it.\n"
+        "Lists are tried each with each. schedule: seq ring hier:K hier2d:K halving pairwise;\n"
+        "scaling: none constant:K aps aps-tight aps-wide aps2. rounding=sr, kahan=on,\n"
+        "error_feedback=on with steps=N; repeat=N seeds give medians. Gradients are drawn: "
+        "elements=,\n"
+        "rho= (what a worker's gradient tells of the mean), sigma= (spread of sizes). "
+        "out=FILE.html\n"
+        "draws errors against the group size and times against the number of workers, for "
+        "link=10G\n"
+        "and latency=10us. config=recipes/aps-table9.yaml is a table of the APS paper.\n",
+    .flags = flags,
+    .run = run_comm,
+};

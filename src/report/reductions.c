@@ -1,0 +1,104 @@
+/* report/reductions.c - the numbers of a study, for people and for programs. */
+#include "report/reductions.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static void append(char *text, const char *option) {
+    size_t used = strlen(text);
+    snprintf(text + used, HU_REDUCTION_TEXT_BYTES - used, "+%s", option);
+}
+
+void hu_reduction_name(const hu_comm_options *options, hu_reduction_names *names) {
+    hu_comm_schedule_print(options->schedule, options->group, names->schedule,
+                           sizeof names->schedule);
+    hu_comm_scaling_print(options->scaling, options->constant, names->scaling,
+                          sizeof names->scaling);
+    if (hu_format_print(&options->format, names->format, sizeof names->format) != HU_OK)
+        names->format[0] = '\0';
+    if (options->rounding != HU_ROUND_NEAREST_EVEN)
+        append(names->scaling, hu_rounding_name(options->rounding));
+    if (options->kahan) append(names->scaling, "kahan");
+    if (options->error_feedback) append(names->scaling, "feedback");
+}
+
+static hu_status add_row(const hu_comm_study *study, const hu_comm_case *c, hu_table *table) {
+    hu_status st = HU_OK;
+    const hu_comm_outcome *o = &c->outcome;
+    hu_reduction_names names;
+    char bytes[HU_GROUPED_BYTES], all[HU_GROUPED_BYTES];
+    const double shares[] = {o->error.eq5_mean, o->error.median, o->error.relative_l2,
+                             o->error.zeros};
+    hu_reduction_name(&c->options, &names);
+    HU_TRY(hu_table_cell(table, "%s", names.schedule));
+    HU_TRY(hu_table_cell(table, "%s", names.format));
+    HU_TRY(hu_table_cell(table, "%s", names.scaling));
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        HU_TRY(hu_table_cell(table, "%.2f", 100.0 * shares[i]));
+    /* Of one seed there is no range. */
+    if (study->seeds > 1)
+        HU_TRY(hu_table_cell(table, "%.1f-%.1f", 100.0 * o->eq5_least, 100.0 * o->eq5_most));
+    else
+        HU_TRY(hu_table_cell(table, "-"));
+    HU_TRY(hu_table_cell(table, "%s", hu_grouped((int64_t)o->traffic.bytes_per_worker, bytes)));
+    HU_TRY(hu_table_cell(table, "%s", hu_grouped((int64_t)o->traffic.bytes, all)));
+    HU_TRY(hu_table_cell(table, "%lld", (long long)o->traffic.steps));
+    HU_TRY(hu_table_cell(table, "%.4g", 1e3 * o->time.seconds));
+done:
+    return st;
+}
+
+hu_status hu_reductions_table(const hu_comm_study *study, hu_table **table) {
+    static const char *const titles[] = {"schedule",     "format", "scaling", "Eq. 5 %",
+                                         "median %",     "L2 %",   "zeros %", "Eq. 5 of seeds",
+                                         "bytes/worker", "bytes",  "steps",   "predicted ms"};
+    hu_status st = HU_OK;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
+    for (int32_t i = 0; i < study->count; i++) HU_TRY(add_row(study, &study->cases[i], *table));
+    return HU_OK;
+done:
+    hu_table_free(*table);
+    *table = NULL;
+    return st;
+}
+
+static json_t *error_json(const hu_comm_outcome *o) {
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "eq5_mean",
+                     hu_json_number(o->error.eq5_mean), "median", hu_json_number(o->error.median),
+                     "relative_l2", hu_json_number(o->error.relative_l2), "zeros",
+                     hu_json_number(o->error.zeros), "eq5_least", hu_json_number(o->eq5_least),
+                     "eq5_most", hu_json_number(o->eq5_most), "excluded",
+                     (json_int_t)o->error.excluded, "nonfinite", (json_int_t)o->error.nonfinite);
+}
+
+static json_t *case_json(const hu_comm_study *study, const hu_comm_case *c) {
+    const hu_comm_outcome *o = &c->outcome;
+    hu_reduction_names names;
+    char scaling[HU_REDUCTION_TEXT_BYTES];
+    hu_reduction_name(&c->options, &names);
+    hu_comm_scaling_print(c->options.scaling, c->options.constant, scaling, sizeof scaling);
+    return json_pack(
+        "{s:i, s:s, s:s, s:s, s:s, s:b, s:b, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, "
+        "s:o, s:o}",
+        "workers", study->gradient.workers, "schedule", names.schedule, "format", names.format,
+        "scaling", scaling, "rounding", hu_rounding_name(c->options.rounding), "kahan",
+        c->options.kahan, "error_feedback", c->options.error_feedback, "elements",
+        (json_int_t)study->gradient.elements, "seeds", study->seeds, "reductions",
+        study->reductions, "bytes_on_wire", (json_int_t)o->traffic.bytes, "bytes_per_worker",
+        (json_int_t)o->traffic.bytes_per_worker, "steps", (json_int_t)o->traffic.steps,
+        "agreement_steps", (json_int_t)o->traffic.agreement_steps, "error", error_json(o),
+        "result_hash", hu_json_hash(o->hash), "predicted_seconds", hu_json_number(o->time.seconds),
+        "predicted_agreement_seconds", hu_json_number(o->time.agreement_seconds), "flush_workers",
+        hu_json_number(o->flush_workers));
+}
+
+json_t *hu_reductions_json(const hu_comm_study *study) {
+    json_t *rows = json_array();
+    for (int32_t i = 0; i < study->count; i++)
+        json_array_append_new(rows, case_json(study, &study->cases[i]));
+    json_t *object = study->count == 1 ? case_json(study, &study->cases[0]) : json_object();
+    json_object_set_new(object, "rows", rows);
+    return object;
+}

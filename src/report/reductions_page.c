@@ -1,0 +1,234 @@
+/* report/reductions_page.c - a study of reductions as a page: errors against the group size, times
+ * against the number of workers, and the table. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "report/reductions.h"
+#include "show/chart.h"
+#include "show/html.h"
+
+enum {
+    SERIES_MOST = 24, /* colours times dashes */
+    POINTS_MOST = 64,
+    LABEL_BYTES = 256,
+    LEAST_POWER = 1, /* workers of the pictures of time: 2^1 .. 2^10 */
+    MOST_POWER = 10,
+    RESNET50_PARAMETERS = 25557032
+};
+
+/* Lines of one picture, and the room for them. */
+typedef struct picture {
+    hu_chart_line line[SERIES_MOST];
+    double x[SERIES_MOST][POINTS_MOST], y[SERIES_MOST][POINTS_MOST];
+    char label[SERIES_MOST][LABEL_BYTES];
+    size_t count;
+} picture;
+
+/* The line of that label, made where there is none yet; NULL where there is no room. */
+static hu_chart_line *line_of(picture *p, const char *label) {
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(p->label[i], label) == 0) return &p->line[i];
+    if (p->count == SERIES_MOST) return NULL;
+    size_t i = p->count++;
+    snprintf(p->label[i], LABEL_BYTES, "%s", label);
+    p->line[i] = (hu_chart_line){
+        .label = p->label[i], .series = (int)i, .x = p->x[i], .y = p->y[i], .ended = (double)NAN};
+    return &p->line[i];
+}
+
+/* Puts a point where its x belongs in its line: users list group sizes in any order. */
+static void add_point(picture *p, const char *label, double x, double y) {
+    hu_chart_line *line = line_of(p, label);
+    if (!line || line->count == POINTS_MOST) return;
+    size_t row = (size_t)(line - p->line), at = line->count++;
+    for (; at > 0 && p->x[row][at - 1] > x; at--) {
+        p->x[row][at] = p->x[row][at - 1];
+        p->y[row][at] = p->y[row][at - 1];
+    }
+    p->x[row][at] = x;
+    p->y[row][at] = y;
+}
+
+static void draw(hu_page *page, const picture *p, bool is_log, const char *x, const char *y) {
+    hu_legend_item item[SERIES_MOST];
+    for (size_t i = 0; i < p->count; i++)
+        item[i] = (hu_legend_item){p->label[i], p->line[i].series};
+    hu_chart_powers(page, p->line, p->count, is_log, x, y);
+    hu_legend_draw(page, item, p->count, HU_LEGEND_MARKS);
+}
+
+/* ---- errors ---- */
+
+typedef double error_of(const hu_comm_error *error);
+
+static double eq5(const hu_comm_error *error) {
+    return error->eq5_mean;
+}
+
+static double relative_l2(const hu_comm_error *error) {
+    return error->relative_l2;
+}
+
+/* One line per kind of group, format and scaling. All workers are one group to a schedule without
+ * groups, as the ring in the paper's Table 9. */
+static void draw_errors(hu_page *page, const hu_comm_study *study, picture *p, error_of *error,
+                        const char *title) {
+    p->count = 0;
+    for (int32_t i = 0; i < study->count; i++) {
+        const hu_comm_case *c = &study->cases[i];
+        const hu_comm_schedule *schedule = c->options.schedule;
+        hu_reduction_names names;
+        char label[LABEL_BYTES];
+        hu_reduction_name(&c->options, &names);
+        snprintf(label, sizeof label, "%s%s, %.90s, %.90s", schedule->name,
+                 schedule->has_groups ? ":K" : "", names.format, names.scaling);
+        add_point(p, label, schedule->has_groups ? c->options.group : study->gradient.workers,
+                  100.0 * error(&c->outcome.error));
+    }
+    draw(page, p, false, "workers in a group; all of them where there are no groups", title);
+}
+
+/* ---- time ---- */
+
+/* Milliseconds of a reduction of n elements; NaN where the schedule does not fit. */
+static double milliseconds(const hu_comm_study *study, const hu_comm_options *options,
+                           int32_t workers, int64_t n) {
+    const hu_comm_layer layer = {.name = "gradient", .elements = n};
+    hu_comm_options own = *options;
+    hu_comm_plan *plan;
+    hu_comm_time time;
+    own.workers = workers;
+    own.bucket_bytes = 1;
+    if (hu_comm_plan_create(&own, &layer, 1, &plan) != HU_OK) return (double)NAN;
+    hu_status st = hu_comm_predict(plan, &study->link, &time);
+    hu_comm_plan_free(plan);
+    return st == HU_OK ? 1e3 * time.seconds : (double)NAN;
+}
+
+/* One line per schedule and format; scales change a time by little. */
+static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, int64_t n) {
+    char title[LABEL_BYTES], grouped[HU_GROUPED_BYTES];
+    p->count = 0;
+    for (int32_t i = 0; i < study->count; i++) {
+        const hu_comm_options *options = &study->cases[i].options;
+        hu_reduction_names names;
+        char label[LABEL_BYTES];
+        size_t known = p->count;
+        hu_reduction_name(options, &names);
+        snprintf(label, sizeof label, "%.90s, %.90s", names.schedule, names.format);
+        if (!line_of(p, label) || p->count == known) continue;
+        for (int power = LEAST_POWER; power <= MOST_POWER; power++) {
+            int32_t workers = 1 << power;
+            /* One group alone is another schedule than its name says. */
+            if (options->schedule->has_groups && workers <= options->group) continue;
+            add_point(p, label, workers, milliseconds(study, options, workers, n));
+        }
+    }
+    snprintf(title, sizeof title, "predicted milliseconds for %s elements", hu_grouped(n, grouped));
+    draw(page, p, true, "workers", title);
+}
+
+/* ---- table ---- */
+
+/* Its cells are those of the terminal's table, in the same order. */
+static void put_row(hu_page *page, const hu_comm_study *study, const hu_comm_case *c) {
+    const hu_comm_outcome *o = &c->outcome;
+    hu_reduction_names names;
+    char text[64], grouped[HU_GROUPED_BYTES];
+    const double shares[] = {o->error.eq5_mean, o->error.median, o->error.relative_l2,
+                             o->error.zeros};
+    hu_reduction_name(&c->options, &names);
+    hu_html_row(page, false);
+    hu_html_text(page, names.schedule);
+    hu_html_text(page, names.format);
+    hu_html_text(page, names.scaling);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        snprintf(text, sizeof text, "%.2f", 100.0 * shares[i]);
+        hu_html_number(page, text);
+    }
+    snprintf(text, sizeof text, "%.1f to %.1f", 100.0 * o->eq5_least, 100.0 * o->eq5_most);
+    hu_html_number(page, study->seeds > 1 ? text : "");
+    hu_html_number(page, hu_grouped((int64_t)o->traffic.bytes_per_worker, grouped));
+    hu_html_number(page, hu_grouped((int64_t)o->traffic.bytes, grouped));
+    snprintf(text, sizeof text, "%lld", (long long)o->traffic.steps);
+    hu_html_number(page, text);
+    snprintf(text, sizeof text, "%.4g", 1e3 * o->time.seconds);
+    hu_html_number(page, text);
+    hu_html_row_end(page);
+}
+
+static void put_table(hu_page *page, const hu_comm_study *study) {
+    static const char *const titles[] = {
+        "schedule",          "format",       "scaling",  "Eq. 5, %",
+        "median, %",         "L2, %",        "zeros, %", "Eq. 5 of the seeds, %",
+        "bytes of a worker", "bytes of all", "steps",    "predicted, ms"};
+    hu_html_section(page, "table", "All reductions",
+                    "zeros: share of the elements that became zero. Bytes are those sent, with "
+                    "headers and exponents. Steps are those of the schedule.");
+    hu_html_table(page, titles, sizeof titles / sizeof *titles, 3);
+    for (int32_t i = 0; i < study->count; i++) put_row(page, study, &study->cases[i]);
+    hu_html_table_end(page);
+    hu_html_section_end(page);
+}
+
+/* ---- page ---- */
+
+static void put_head(hu_page *page, const hu_comm_study *study) {
+    const hu_comm_synthetic *g = &study->gradient;
+    char title[LABEL_BYTES], subtitle[LABEL_BYTES], elements[HU_GROUPED_BYTES], steps[64] = "";
+    snprintf(title, sizeof title, "Gradients of %d workers", g->workers);
+    if (study->reductions > 1)
+        snprintf(steps, sizeof steps, "; errors of the sum of %d steps", study->reductions);
+    snprintf(subtitle, sizeof subtitle,
+             "%s elements, rho %g, sigma %g; medians of %d seed%s from %llu%s; links of %g Gbit/s "
+             "and %g us",
+             hu_grouped(g->elements, elements), g->rho, g->sigma, study->seeds,
+             study->seeds == 1 ? "" : "s", (unsigned long long)g->seed, steps,
+             study->link.bits_per_second / 1e9, study->link.latency_seconds * 1e6);
+    hu_html_begin(page, title, subtitle);
+}
+
+static hu_status make_html(const hu_comm_study *study, char **html) {
+    hu_page page = {0};
+    picture *p;
+    *html = NULL;
+    hu_status st = HU_NEW(&p);
+    if (st != HU_OK) return st;
+    put_head(&page, study);
+    hu_html_section(&page, "errors", "Error against the group size",
+                    "How far the reduced gradient is from the exact sum. Eq. 5 of the APS paper is "
+                    "the mean of |h - l| / |h| over the elements, which sums h near zero decide; "
+                    "the L2 norm is steadier.");
+    hu_html_heading(&page, "Eq. 5");
+    draw_errors(&page, study, p, eq5, "error, Eq. 5, %");
+    hu_html_heading(&page, "L2 norm");
+    draw_errors(&page, study, p, relative_l2, "relative L2 error, %");
+    hu_html_section_end(&page);
+    hu_html_section(
+        &page, "times", "Predicted time against the number of workers",
+        "What the network alone takes, from the messages of every step of the schedule; "
+        "first for the gradient of this page, then for one as large as ResNet-50.");
+    hu_html_heading(&page, "This gradient");
+    draw_times(&page, study, p, study->gradient.elements);
+    hu_html_heading(&page, "The gradient of ResNet-50");
+    draw_times(&page, study, p, RESNET50_PARAMETERS);
+    hu_html_section_end(&page);
+    put_table(&page, study);
+    hu_html_end(&page, "Made by halfulp " HALFULP_VERSION ", verb comm.");
+    hu_free(p);
+    return hu_page_finish(&page, html);
+}
+
+hu_status hu_reductions_page(const hu_comm_study *study, const char *path) {
+    hu_status st = HU_OK;
+    char *html = NULL;
+    HU_TRY(make_html(study, &html));
+    HU_TRY(hu_file_replace(path, html, strlen(html)));
+done:
+    hu_free(html);
+    return st;
+}

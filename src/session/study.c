@@ -1,0 +1,135 @@
+#include "session/study.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/words.h"
+#include "session/comm.h"
+
+enum { ITEM_BYTES = 128, ITEMS_MOST = 256 };
+
+/* Words between commas. */
+typedef struct word_list {
+    char item[ITEMS_MOST][ITEM_BYTES];
+    int32_t count;
+} word_list;
+
+static hu_status split(const char *key, const char *text, word_list *list) {
+    list->count = 0;
+    while (*text) {
+        const char *end;
+        size_t length = hu_word_at(&text, &end);
+        if (length == 0 || length >= ITEM_BYTES)
+            return hu_fail(HU_ERR_PARSE,
+                           "key '%s': found a name of %zu characters, expected 1 to %d", key,
+                           length, ITEM_BYTES - 1);
+        if (list->count == ITEMS_MOST)
+            return hu_fail(HU_ERR_LIMIT, "key '%s': expected at most %d names", key, ITEMS_MOST);
+        memcpy(list->item[list->count], text, length);
+        list->item[list->count++][length] = '\0';
+        text = end + (*end == ',');
+    }
+    if (list->count == 0) return hu_fail(HU_ERR_PARSE, "key '%s': found no name", key);
+    return HU_OK;
+}
+
+/* The names that a key lists, or those of `usual` where the user left it open. */
+static hu_status read_list(hu_config *config, const char *key, const char *usual, word_list *list) {
+    const char *text;
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_set(config, key, usual, "comm"));
+    HU_TRY(hu_config_text(config, key, &text));
+    HU_TRY(split(key, text, list));
+done:
+    return st;
+}
+
+/* The word format= is that of the benchmarks; comm.format, which trainings read, wins over it. */
+static hu_status read_formats(hu_config *config, word_list *list) {
+    bool is_word =
+        hu_config_given(config, "bench.format") && !hu_config_given(config, "comm.format");
+    return read_list(config, is_word ? "bench.format" : "comm.format", "e5m2", list);
+}
+
+typedef struct lists {
+    word_list schedules, formats, scalings;
+} lists;
+
+/* One case, by number in the order of schedules, formats, scalings. */
+static hu_status read_case(const lists *names, int32_t number, hu_comm_options *options) {
+    hu_status st = HU_OK;
+    int32_t scalings = names->scalings.count, formats = names->formats.count;
+    const char *schedule = names->schedules.item[number / scalings / formats];
+    const char *format = names->formats.item[number / scalings % formats];
+    const char *scaling = names->scalings.item[number % scalings];
+    HU_TRY(hu_comm_scaling_parse(scaling, &options->scaling, &options->constant));
+    if (strcmp(schedule, "auto") == 0) schedule = hu_usual_schedule(options->scaling);
+    HU_TRY(hu_comm_schedule_parse(schedule, &options->schedule, &options->group));
+    HU_TRY(hu_format_parse(format, &options->format));
+done:
+    return st;
+}
+
+static hu_status read_cases(hu_config *config, hu_comm_study *study) {
+    hu_status st = HU_OK;
+    hu_comm_options shared = {0};
+    lists *names = NULL;
+    HU_TRY(HU_NEW(&names));
+    HU_TRY(read_list(config, "comm.schedule", "auto", &names->schedules));
+    HU_TRY(read_formats(config, &names->formats));
+    HU_TRY(read_list(config, "comm.scaling", "aps", &names->scalings));
+    HU_TRY(hu_options_rounding(config, &shared));
+    study->count = names->schedules.count * names->formats.count * names->scalings.count;
+    HU_TRY(HU_NEW_ARRAY(&study->cases, (size_t)study->count));
+    for (int32_t i = 0; i < study->count; i++) {
+        study->cases[i].options = shared;
+        HU_TRY(read_case(names, i, &study->cases[i].options));
+    }
+done:
+    hu_free(names);
+    return st;
+}
+
+/* A count that the user may leave open. */
+static hu_status read_count(hu_config *config, const char *key, const char *usual, int32_t *count) {
+    hu_status st = HU_OK;
+    int64_t value;
+    HU_TRY(hu_config_set(config, key, usual, "comm"));
+    HU_TRY(hu_config_i64(config, key, &value));
+    if (value < 1 || value > INT32_MAX)
+        return hu_fail(HU_ERR_ARGUMENT, "key '%s': found %lld, expected 1 to %d", key,
+                       (long long)value, INT32_MAX);
+    *count = (int32_t)value;
+done:
+    return st;
+}
+
+static hu_status read_gradient(hu_config *config, hu_comm_synthetic *gradient) {
+    enum { FIRST_CONVOLUTION = 9408 }; /* of ResNet-50, which the paper measured */
+    hu_status st = HU_OK;
+    HU_TRY(read_count(config, "comm.workers", "8", &gradient->workers));
+    HU_TRY(hu_config_i64(config, "bench.elements", &gradient->elements));
+    if (gradient->elements == 0) gradient->elements = FIRST_CONVOLUTION;
+    HU_TRY(hu_config_f64(config, "comm.rho", &gradient->rho));
+    HU_TRY(hu_config_f64(config, "comm.sigma", &gradient->sigma));
+    HU_TRY(hu_config_u64(config, "run.seed", &gradient->seed));
+done:
+    return st;
+}
+
+hu_status hu_study_read(hu_config *config, hu_comm_study *study) {
+    hu_status st = HU_OK;
+    const char *rate, *latency;
+    *study = (hu_comm_study){.threads = 1};
+    HU_TRY(read_gradient(config, &study->gradient));
+    HU_TRY(read_count(config, "run.repeat", "1", &study->seeds));
+    HU_TRY(read_count(config, "run.steps", "1", &study->reductions));
+    HU_TRY(hu_config_text(config, "cluster.link", &rate));
+    HU_TRY(hu_config_text(config, "cluster.latency", &latency));
+    HU_TRY(hu_comm_link_parse(rate, latency, &study->link));
+    HU_TRY(read_cases(config, study));
+done:
+    if (st != HU_OK) hu_comm_study_free(study);
+    return st;
+}
