@@ -18,8 +18,10 @@ foreach(source ${unit_tests})
   if(room STREQUAL engine) # only layout makes runs
     target_link_libraries(${test} PRIVATE halfulp-layout)
   endif()
-  target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
-    $<$<BOOL:${HALFULP_SANITIZERS}>:HALFULP_SANITIZED>)
+  target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(HALFULP_SANITIZERS)
+    target_compile_definitions(${test} PRIVATE HALFULP_SANITIZED)
+  endif()
   add_test(NAME ${test} COMMAND ${test})
   set_tests_properties(${test} PROPERTIES TIMEOUT 600)
 endforeach()
