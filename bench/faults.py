@@ -23,6 +23,8 @@ import processes_test as processes  # noqa: E402
 import program  # noqa: E402
 
 PROCESSES, TIMEOUT = 3, 2.0
+# mpirun gives processes a second between SIGTERM and SIGKILL unless told otherwise.
+GRACE = ["--mca", "odls_base_sigkill_timeout", "10"]
 LINE = re.compile(r"peer lost: .*step \d+.*layer \S+.*")
 
 
@@ -32,7 +34,7 @@ def job_words(run):
                       "steps=1000000", "run.checkpoint_every=1", "run.keep=3",
                       f"comm.timeout={TIMEOUT}", f"run.dir={run}"])
     shell = f"trap '' TERM; {inner}; echo \"ended $OMPI_COMM_WORLD_RANK $?\" >> {run}.codes"
-    return [processes.MPIRUN, *processes.FLAGS, "-np", str(PROCESSES), "sh", "-c", shell]
+    return [processes.MPIRUN, *processes.FLAGS, *GRACE, "-np", str(PROCESSES), "sh", "-c", shell]
 
 
 def descendants(parent):
@@ -73,7 +75,7 @@ def strike(cwd, run, sign, draw):
         rank = draw.choice(sorted(pids))
         os.kill(pids[rank], sign)
         begin = time.time()
-        while time.time() - begin < 60 and len(codes_of(cwd, run) .keys() - {rank}) < PROCESSES - 1:
+        while time.time() - begin < 30 and len(codes_of(cwd, run) .keys() - {rank}) < PROCESSES - 1:
             time.sleep(0.02)
         seconds = time.time() - begin
         for pid in pids.values():

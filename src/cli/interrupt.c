@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -14,17 +15,49 @@
 #include "base/error.h"
 
 static volatile sig_atomic_t was_interrupted;
+
+/* What is said where the time that a launcher gives runs out; NULL: nothing. */
+static const char *(*last_place)(void);
+static struct itimerval last_time;
 static const char parent_variable[] = "HALFULP_PARENT";
 
 /* The first signal asks for a stop behind the step; the second stops at once. Only what a signal
  * handler may call is called here. */
 static void on_signal(int number) {
-    (void)number;
-    if (was_interrupted) _exit(130);
+    if (was_interrupted && !last_place) _exit(130);
     was_interrupted = 1;
+    if (number == SIGTERM && last_place) {
+        setitimer(ITIMER_REAL, &last_time, NULL);
+        return;
+    }
     static const char text[] = "\nhalfulp: stopping; once more to stop at once\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
+}
+
+static void say(const char *text) {
+    ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    (void)ignored;
+}
+
+/* The time that the launcher gives is over. */
+static void on_alarm(int number) {
+    char line[512] = "halfulp: peer lost: ";
+    size_t used = strlen(line);
+    (void)number;
+    for (const char *at = last_place(); *at && used < sizeof line - 64; at++) line[used++] = *at;
+    memcpy(line + used, ": the job is being ended\n", sizeof ": the job is being ended\n");
+    say(line);
+    _exit(hu_status_exit_code(HU_ERR_PEER));
+}
+
+void hu_interrupt_last_words(const char *(*place)(void), double seconds) {
+    struct sigaction action = {0};
+    action.sa_handler = on_alarm;
+    sigemptyset(&action.sa_mask);
+    last_time.it_value.tv_sec = (time_t)seconds;
+    last_time.it_value.tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6);
+    if (sigaction(SIGALRM, &action, NULL) == 0) last_place = place;
 }
 
 /* A closed terminal; nohup has it ignored already. */

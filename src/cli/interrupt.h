@@ -10,6 +10,11 @@
  */
 hu_status hu_interrupt_install(const volatile sig_atomic_t **flag);
 
+/* For a process among others whose launcher gives it little time between SIGTERM and the end: so
+ * many seconds after a first SIGTERM it writes "peer lost: PLACE: ..." and ends with exit code 6,
+ * unless it has stopped by itself. place: called in a signal handler. */
+void hu_interrupt_last_words(const char *(*place)(void), double seconds);
+
 /* Processes started from now on are interrupted when this one ends, however it ends. */
 void hu_interrupt_mark_children(void);
 

@@ -7,6 +7,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
+#include "comm/place.h"
 #include "report/report.h"
 #include "session/data.h"
 #include "session/saved_run.h"
@@ -69,6 +70,8 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_peers_open(config, flag, &peers));
+    if (hu_peers_grace(&peers) > 0.0)
+        hu_interrupt_last_words(hu_comm_place, hu_peers_grace(&peers));
     HU_TRY(hu_progress_listener(config, &heard));
     if (hu_peers_lead(&peers)) listener = &heard;
     HU_TRY(hu_session_dataset(config, listener, &dataset));

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "comm/flight.h"
+#include "comm/place.h"
 #include "comm/process.h"
 
 /* Two buckets: while the message of one is on the wire, the sums of the other are made. */
@@ -72,6 +73,14 @@ static hu_status begin_buckets(process_team *team, int32_t announced) {
     return st;
 }
 
+/* For whoever ends this process while it waits. */
+static void note_place(const process_team *team, const hu_flight *flight) {
+    char where[WHERE_BYTES];
+    hu_flight_where(flight, where, sizeof where);
+    hu_comm_place_set("rank %d, training step %llu, %s", team->transport->rank,
+                      (unsigned long long)team->step, where);
+}
+
 /* Waits for a message of any flight, and goes on with that. */
 static hu_status go_on(process_team *team, double seconds) {
     hu_transfer *open[TRANSFERS];
@@ -83,6 +92,7 @@ static hu_status go_on(process_team *team, double seconds) {
         open[count++] = &team->flight[f]->receiving;
         open[count++] = &team->flight[f]->sending;
     }
+    note_place(team, of[0]);
     hu_status st = hu_roll_wait(team->roll, open, count, seconds, &which);
     if (st != HU_OK) return at_flight(team, of[which < 0 ? 0 : which], st);
     if (which < 0) return HU_OK;
@@ -114,6 +124,9 @@ static hu_status run(process_team *team) {
         if (st == HU_OK && any_is_busy(team))
             st = go_on(team, announced == buckets ? long_wait : short_wait);
     }
+    hu_comm_place_set("rank %d, behind the reduction of training step %llu, layer %s",
+                      team->transport->rank, (unsigned long long)team->step,
+                      team->team.plan->layer[0].name);
     return st;
 }
 

@@ -1,6 +1,7 @@
 #include "session/peers.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -67,6 +68,15 @@ void hu_peers_close(hu_peers *peers, hu_status status) {
         transport->kind->close(transport);
     else
         transport->kind->end_job(transport, hu_status_exit_code(status));
+}
+
+/* Open MPI's mpirun sends SIGKILL a second after SIGTERM, unless told otherwise. */
+double hu_peers_grace(const hu_peers *peers) {
+    const double usual = 1.0, moment = 0.4;
+    if (!peers->transport || strcmp(peers->transport->kind->name, "openmpi") != 0) return 0.0;
+    const char *text = getenv("OMPI_MCA_odls_base_sigkill_timeout");
+    double given = text ? strtod(text, NULL) : usual;
+    return given > 2.0 * moment ? given - moment : 0.5 * given;
 }
 
 /* context: the peers. */

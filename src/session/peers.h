@@ -26,6 +26,10 @@ static inline bool hu_peers_lead(const hu_peers *peers) {
     return !peers || !peers->transport || peers->transport->rank == 0;
 }
 
+/* Seconds that a process has after a SIGTERM of its launcher, less a moment for last words; 0: as
+ * long as it likes. */
+double hu_peers_grace(const hu_peers *peers);
+
 /* Lets a trainer that is made with comm run the worker of this process. */
 void hu_peers_join(const hu_peers *peers, hu_train_comm *comm);
 
