@@ -6,6 +6,7 @@ import struct
 import zlib
 
 import program
+from program import png, put
 
 JPEG = base64.b64decode(
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZG"
@@ -16,26 +17,6 @@ JPEG = base64.b64decode(
     "/9k=")
 CLASSES, EACH, TESTS = ["cat", "dog", "eel"], 10, 4
 KEYS = ["model=cnn-s", "model.width=0.25", "data.size=16", "batch=6", "threads=2", "quiet=on"]
-
-
-def png(width, height, colour, depth=8):
-    """A flat picture: [r, g, b] of 0..255; depth 16 writes each byte twice."""
-    pixel = bytes(b for value in colour for b in [value] * (depth // 8))
-    rows = (b"\0" + pixel * width) * height
-
-    def chunk(kind, data):
-        crc = zlib.crc32(kind + data)
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
-    head = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) +
-            chunk(b"IEND", b""))
-
-
-def put(cwd, path, data):
-    path = os.path.join(cwd, path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(data)
 
 
 def make_tree(cwd):

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HALFULP = os.path.abspath(os.environ.get("HALFULP", "build/halfulp"))
 # A size that cannot be had must give the program's own message, under AddressSanitizer too.
@@ -136,6 +137,26 @@ def write_cifar(folder, per_file=20):
         with open(os.path.join(folder, name), "wb") as file:
             for i in range(per_file):
                 file.write(bytes([i % 10]) + bytes((i * 5 + p) % 256 for p in range(3072)))
+
+
+def png(width, height, colour, depth=8):
+    """A flat picture: [r, g, b] of 0..255; depth 16 writes each byte twice."""
+    pixel = bytes(b for value in colour for b in [value] * (depth // 8))
+    rows = (b"\0" + pixel * width) * height
+
+    def chunk(kind, data):
+        crc = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
+    head = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) +
+            chunk(b"IEND", b""))
+
+
+def put(cwd, path, data):
+    path = os.path.join(cwd, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
 
 
 def main(*tests):

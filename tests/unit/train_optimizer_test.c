@@ -124,6 +124,31 @@ static void trust_is_the_share_of_the_norms(void **state) {
     hu_optimizer_free(other);
 }
 
+/* DavidNet minimises the sum over 4,096 samples with a rate of 0.4 / 512 and a decay of 0.256; its
+ * recipe the mean, with other numbers (recipes/aps-davidnet.yaml). */
+static void a_sum_is_a_mean_with_another_rate_and_decay(void **state) {
+    (void)state;
+    hu_optimizer_options of_sum = hu_optimizer_defaults(HU_OPTIMIZER_SGD), of_mean = of_sum;
+    of_sum.nesterov = of_mean.nesterov = true;
+    of_sum.weight_decay = 0.256;
+    of_mean.weight_decay = 6.25e-5;
+    hu_optimizer *sum = create(&of_sum, ELEMENTS), *mean = create(&of_mean, ELEMENTS);
+    float a[ELEMENTS], b[ELEMENTS], g[ELEMENTS], g4096[ELEMENTS];
+    fill(a, 1, 0);
+    memcpy(b, a, sizeof a);
+    for (int t = 0; t < STEPS; t++) {
+        fill(g, 2, (uint64_t)t);
+        for (int i = 0; i < ELEMENTS; i++) g4096[i] = 4096.0f * g[i];
+        hu_optimizer_begin_step(sum, 0.4 / 512);
+        hu_optimizer_apply(sum, 0, ELEMENTS, a, g4096, decayed);
+        hu_optimizer_begin_step(mean, 3.2);
+        hu_optimizer_apply(mean, 0, ELEMENTS, b, g, decayed);
+    }
+    assert_memory_equal(a, b, sizeof a);
+    hu_optimizer_free(sum);
+    hu_optimizer_free(mean);
+}
+
 static void plain_descent_keeps_no_moments(void **state) {
     (void)state;
     hu_optimizer_options options = {.kind = HU_OPTIMIZER_SGD, .weight_decay = 0.5};
@@ -412,6 +437,7 @@ int main(void) {
         cmocka_unit_test(nesterov_looks_ahead),
         cmocka_unit_test(lars_keeps_the_rate_in_its_momentum),
         cmocka_unit_test(trust_is_the_share_of_the_norms),
+        cmocka_unit_test(a_sum_is_a_mean_with_another_rate_and_decay),
         cmocka_unit_test(plain_descent_keeps_no_moments),
         cmocka_unit_test(the_first_adam_step_has_the_length_of_the_rate),
         cmocka_unit_test(every_kind_follows_its_formulas_in_double),

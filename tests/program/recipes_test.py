@@ -1,0 +1,144 @@
+"""The recipes: every one can be planned; those of the APS study run, at the rates of its code."""
+import glob
+import json
+import os
+
+import program
+from program import png, put
+
+SOURCE = os.environ.get("HALFULP_SOURCE",
+                        os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+FOLDER = os.path.join(SOURCE, "recipes")
+# A narrow network on a few drawn images. The keys of folders are set back to those of other data.
+SMALL = ["model.width=0.05", "data.test_limit=8", "run.log_every=1", "run.histogram_every=0",
+         "eval.every=0", "run.quiet=on", "threads=2"]
+GLYPHS = [*SMALL, "data=glyphs", "data.size=0", "data.crop=0", "data.classes=0", "data.part=1/1"]
+
+
+def recipe(name):
+    return "config=" + os.path.join(FOLDER, f"{name}.yaml")
+
+
+def all_can_be_planned(checks, cwd):
+    paths = sorted(glob.glob(os.path.join(FOLDER, "*.yaml")))
+    checks.that(len(paths) > 15, f"{len(paths)} recipes in {FOLDER}")
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        checks.that("# Source: " in text, f"{path}: says where it comes from")
+        if "compare:" in text:  # plan reads none of these keys, compare would train for days
+            continue
+        words = ["plan", f"config={path}", *GLYPHS, "batch=8", "optimizer.accumulate=1", "--json"]
+        code, out, err = program.call(*words, cwd=cwd)
+        checks.same(code, 0, f"{path}: {err!r}")
+        checks.that(code == 0 and json.loads(out)["parameters"] > 0, f"{path}: a plan")
+
+
+def trained(checks, cwd, name, *words, run="run"):
+    """The result and the rates of a short training."""
+    made = program.train(recipe(name), *words, cwd=cwd, run=run, timeout=600)
+    rows = program.rows(cwd, run)
+    checks.same(made["skipped_steps"], 0, f"{name}: skipped steps")
+    checks.same(len(rows), made["steps"], f"{name}: a row per step")
+    return made, [float.fromhex(row["lr"]) for row in rows]
+
+
+def rates(checks, name, found, expected):
+    worst = max(abs(a - b) / max(b, 1e-9) for a, b in zip(found, expected))
+    checks.that(worst < 1e-9, f"{name}: rates apart by {worst}")
+
+
+def davidnet_rate(step, epoch_steps=12, ramp=62):
+    """CPD's code: np.interp over the knots, /512, times another ramp; 512 x 8 for the mean."""
+    at = step / epoch_steps
+    line = 0.4 * at / 5 if at < 5 else 0.4 * (24 - at) / 19
+    return line / 512 * 4096 * min(1, step / ramp)
+
+
+def davidnet(checks, cwd):
+    """12 steps of 8 images are an epoch, as 12 of 4,096 are."""
+    words = [*GLYPHS, "data.limit=99", "batch=8", "optimizer.accumulate=1", "threads=1"]
+    made, found = trained(checks, cwd, "aps-davidnet", *words)
+    checks.same(made["steps"], 12 * 24, "whole batches alone")
+    rates(checks, "davidnet", found, [davidnet_rate(step) for step in range(12 * 24)])
+
+
+def learns(checks, cwd):
+    """The new networks and LARS at the built-in rates."""
+    for number, (words, least) in enumerate(((["model=davidnet", "model.width=0.125", "epochs=4"], 0.9),
+                                             (["model=resnet18", "model.width=0.05", "epochs=3",
+                                               "batch=32", "optimizer=lars"], 0.3))):
+        made = program.train("batch=64", *words, "data=glyphs", "data.limit=1000",
+                             "data.test_limit=200", "eval.every=0", "quiet=on", "threads=2", cwd=cwd,
+                             run=f"run{number}")
+        checks.that(made["test_accuracy"] > least, f"{words}: {made['test_accuracy']}")
+
+
+def davidnet_sums(checks, cwd):
+    """The scale of 4,096 is a power of two: it changes what travels, and no weight."""
+    words = [*GLYPHS, "data.limit=96", "batch=16", "steps=5"]
+    scaled, _ = trained(checks, cwd, "aps-davidnet", *words)
+    plain, _ = trained(checks, cwd, "aps-davidnet", *words, "scaler=none", "scaler.init=1", run="plain")
+    checks.same(scaled["weights_hash"], plain["weights_hash"], "with and without the scale")
+    row = program.rows(cwd)[0]
+    checks.same(row["loss_scale"], "4096", "the scale")
+
+
+def davidnet_on_cifar(checks, cwd):
+    program.write_cifar(os.path.join(cwd, "data"))
+    words = [*SMALL, "data=cifar10:data", "batch=32", "steps=3"]
+    made, _ = trained(checks, cwd, "aps-davidnet", *words)
+    checks.same(made["data"], "cifar10:data", "data")
+
+
+def stepped(step, epoch_steps, low, high, milestones):
+    """A line over five epochs, then tenths."""
+    if step < 5 * epoch_steps:
+        return low + (high - low) * step / (5 * epoch_steps)
+    return high * 0.1 ** sum(step >= m * epoch_steps for m in milestones)
+
+
+def with_steps(name, low, high, milestones, epochs):
+    """One step of 8 images is an epoch."""
+    def test(checks, cwd):
+        words = [*GLYPHS, "data.limit=8", "batch=8", "optimizer.accumulate=2"]
+        made, found = trained(checks, cwd, name, *words, f"epochs={epochs}")
+        checks.same(made["steps"], epochs, f"{name}: steps")
+        rates(checks, name, found,
+              [stepped(step, 1, low, high, milestones) for step in range(epochs)])
+    return test
+
+
+def large_images(checks, cwd):
+    """ResNet-50 with its 7x7 stem, on crops of 224 from 256."""
+    for number, name in enumerate(("cat", "dog")):
+        for i in range(2):
+            put(cwd, f"images/train/{name}/{i}.png", png(40, 30 + i, [200 * number, 100, 50 * i]))
+        put(cwd, f"images/val/{name}/0.png", png(30, 30, [200 * number, 90, 40]))
+    words = [*SMALL, "data=folder:images", "batch=4", "optimizer.accumulate=2", "steps=2"]
+    trained(checks, cwd, "aps-resnet50-imagenet", *words)
+    code, out, err = program.call("plan", recipe("aps-resnet50-imagenet"), *words[:-1], "--json",
+                                  cwd=cwd)
+    checks.same(code, 0, f"plan: {err!r}")
+    shapes = {layer["name"]: layer["output"] for layer in json.loads(out)["layers"]}
+    checks.same(shapes["conv1"][:2], [112, 112], "extents behind the first convolution")
+    checks.same(shapes["pool1"][:2], [56, 56], "extents behind the pool")
+
+
+def same_everywhere(checks, cwd):
+    """Threads, storage and joined layers change no bit of these recipes."""
+    words = [*GLYPHS, "data.limit=70", "batch=16", "steps=4", "precision=hfp8"]
+    hashes = set()
+    for run, more in enumerate((["threads=1"], ["threads=3", "storage=float32"],
+                                ["threads=2", "fuse=off"])):
+        for name in ("aps-davidnet", "aps-resnet18-lars"):
+            made, _ = trained(checks, cwd, name, *words, *more, run=f"{name}{run}")
+            hashes.add((name, made["weights_hash"]))
+    checks.same(len(hashes), 2, f"one hash for each recipe: {hashes}")
+
+
+program.main(all_can_be_planned, learns, davidnet, davidnet_sums, davidnet_on_cifar,
+             with_steps("aps-resnet18-cifar10", 0.1, 1.6, (40, 80), 82),
+             with_steps("aps-resnet18-lars", 0.1, 1.6, (40, 80), 82),
+             with_steps("aps-resnet50-imagenet", 0.1, 3.2, (30, 60, 80), 82),
+             large_images, same_everywhere)
