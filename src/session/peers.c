@@ -197,3 +197,22 @@ done:
     hu_free(rows);
     return st;
 }
+
+hu_status hu_peers_compare_weights(const hu_peers *peers, hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    uint64_t *hash = NULL;
+    if (!peers || !peers->transport) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&hash, (size_t)peers->transport->size));
+    hash[peers->transport->rank] = hu_trainer_weights_hash(trainer);
+    HU_TRY(hu_trainer_tell_all(trainer, sizeof *hash, hash));
+    for (int32_t w = 1; w < peers->transport->size; w++)
+        if (hash[w] != hash[0])
+            HU_TRY(hu_fail(HU_ERR_INTERNAL,
+                           "behind step %lld worker %d has weights of hash %016llx, worker 0 of "
+                           "%016llx: expected the same of all",
+                           (long long)hu_trainer_progress(trainer)->step, w,
+                           (unsigned long long)hash[w], (unsigned long long)hash[0]));
+done:
+    hu_free(hash);
+    return st;
+}

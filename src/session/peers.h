@@ -38,4 +38,8 @@ void hu_peers_join(const hu_peers *peers, hu_train_comm *comm);
 hu_status hu_peers_compare(const hu_peers *peers, const hu_config *config, hu_trainer *trainer,
                            const hu_dataset *dataset);
 
+/* Compares the weights of all processes behind a step: HU_ERR_INTERNAL names who has others than
+ * worker 0, in all of them. All must call it. */
+hu_status hu_peers_compare_weights(const hu_peers *peers, hu_trainer *trainer);
+
 #endif

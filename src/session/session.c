@@ -104,7 +104,8 @@ static hu_status write_resolved(const hu_session *session) {
 
 /* A checkpoint, and the plan that goes with it. */
 static hu_status save(hu_session *session) {
-    hu_status st = hu_trainer_gather(session->trainer);
+    hu_status st = hu_peers_compare_weights(session->peers, session->trainer);
+    if (st == HU_OK) st = hu_trainer_gather(session->trainer);
     if (st != HU_OK || !session->leads) return st;
     st = hu_run_folder_save(&session->folder, session->trainer);
     return st == HU_OK ? write_resolved(session) : st;
