@@ -46,6 +46,26 @@ static bool same_precision(const hu_report_run *a, const hu_report_run *b) {
     return strcmp(a->precision, b->precision) == 0;
 }
 
+/* "8 workers, e5m2 aps by ring"; "" where one worker trains alone. */
+static const char *wire_of(const hu_report_run *run, char text[200]) {
+    const char *workers = hu_report_text(run, "comm.workers", "1");
+    const char *format = hu_report_text(run, "comm.format", "fp32");
+    const char *scaling = hu_report_text(run, "comm.scaling", "none");
+    bool is_alone = strcmp(workers, "1") == 0 && strcmp(format, "fp32") == 0;
+    bool is_scaled = strcmp(scaling, "none") != 0 && strcmp(format, "fp32") != 0;
+    text[0] = '\0';
+    if (!is_alone)
+        snprintf(text, 200, "%.12s worker%s, %.80s%s%.20s by %.30s", workers,
+                 strcmp(workers, "1") == 0 ? "" : "s", format, is_scaled ? " " : "",
+                 is_scaled ? scaling : "", hu_report_text(run, "comm.schedule", "ring"));
+    return text;
+}
+
+static bool same_wire(const hu_report_run *a, const hu_report_run *b) {
+    char one[200], other[200];
+    return strcmp(wire_of(a, one), wire_of(b, other)) == 0;
+}
+
 typedef bool same_fn(const hu_report_run *a, const hu_report_run *b);
 
 /* Whether no run before run i is the same in something. */
@@ -99,7 +119,7 @@ static void add_shared(const hu_report *report, const char *key, const char *for
 
 /* Each model with its data set and its parameters, then what all runs share. */
 void hu_report_subtitle(const hu_report *report, char *text, size_t capacity) {
-    char model[100], part[400];
+    char model[100], part[400], wire[200];
     text[0] = '\0';
     for (size_t i = 0; i < report->count; i++) {
         const hu_report_run *run = &report->run[i];
@@ -114,6 +134,8 @@ void hu_report_subtitle(const hu_report *report, char *text, size_t capacity) {
     }
     add_shared(report, "run.batch", "batch %.20s", text, capacity);
     add_shared(report, "run.steps", "%.20s steps", text, capacity);
+    if (report->count > 0 && count_new(report, same_wire) == 1 && wire_of(&report->run[0], wire)[0])
+        add(text, capacity, "; ", wire);
     snprintf(part, sizeof part, "%zu run%s", report->count, report->count == 1 ? "" : "s");
     add(text, capacity, "; ", part);
 }
@@ -161,15 +183,17 @@ static void number_run(hu_report *report, size_t i) {
 
 /* ---- labels ---- */
 
-/* "cnn-s on glyphs: fp32", the model and the data set only where runs differ in them. */
+/* "cnn-s on glyphs: fp32, 8 workers, e5m2 aps by ring": model, data set and wire only where runs
+ * differ in them. */
 static void begin_label(const hu_report *report, hu_report_run *run) {
-    char model[100] = "";
+    char model[100] = "", wire[200] = "";
     bool has_model = count_new(report, same_model) > 1, has_data = count_new(report, same_data) > 1;
     if (has_model) model_of(run, model);
-    snprintf(run->label, sizeof run->label, "%.50s%s%.50s%s%.90s", model,
+    if (count_new(report, same_wire) > 1) wire_of(run, wire);
+    snprintf(run->label, sizeof run->label, "%.40s%s%.40s%s%.60s%s%.50s", model,
              has_model && has_data ? " on " : "",
              has_data ? hu_report_text(run, "data.name", "?") : "",
-             has_model || has_data ? ": " : "", run->precision);
+             has_model || has_data ? ": " : "", run->precision, wire[0] ? ", " : "", wire);
 }
 
 /* With the folder where other settings differ, too. */
