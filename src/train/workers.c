@@ -1,16 +1,14 @@
 #include "train/workers.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/findings.h"
-#include "precision/role.h"
 #include "train/reduce.h"
 #include "train/wire_formats.h"
+#include "train/wire_layers.h"
 
 /* ---- samples ---- */
 
@@ -26,40 +24,6 @@ int64_t hu_worker_most(const hu_train_options *options) {
 
 /* ---- layers ---- */
 
-/* The backward pass makes the gradient of a parameter last at its first consumer. */
-static uint32_t last_maker(const hu_graph *graph, hu_value_id v) {
-    return graph->use[graph->value[v].uses[0]].node;
-}
-
-/* Whether two parameters are of one layer: weight and bias may belong to different nodes. */
-static bool is_same_layer(const char *a, const char *b) {
-    const char *dot = strrchr(a, '.');
-    if (!dot) return strcmp(a, b) == 0;
-    size_t length = (size_t)(dot - a);
-    return strncmp(a, b, length + 1) == 0 && !strchr(b + length + 1, '.');
-}
-
-/* Whether a comma-separated list of globs, or "last", names the parameter. */
-static bool is_exact(const char *list, const char *name, const char *last) {
-    char glob[HU_NAME_BYTES];
-    for (const char *at = list; *at; at += *at == ',') {
-        size_t length = strcspn(at, ",");
-        snprintf(glob, sizeof glob, "%.*s", (int)length, at);
-        at += length;
-        if (strcmp(glob, "last") == 0 && is_same_layer(last, name)) return true;
-        if (hu_glob_match(glob, name)) return true;
-    }
-    return false;
-}
-
-/* Puts a parameter among layers that stand in the order in which their gradients are made. */
-static void insert_layer(hu_workers *workers, const hu_graph *graph, hu_value_id v) {
-    int32_t at = workers->layers++;
-    for (; at > 0 && last_maker(graph, workers->param[at - 1]) < last_maker(graph, v); at--)
-        workers->param[at] = workers->param[at - 1];
-    workers->param[at] = v;
-}
-
 static hu_status list_layers(hu_trainer *trainer) {
     hu_status st = HU_OK;
     const hu_graph *graph = trainer->graph;
@@ -69,16 +33,11 @@ static hu_status list_layers(hu_trainer *trainer) {
     HU_TRY(HU_NEW_ARRAY(&workers->layer, trainer->parameter_count));
     HU_TRY(HU_NEW_ARRAY(&workers->layer_of, graph->value_count));
     HU_TRY(HU_NEW_ARRAY(&workers->is_ready, trainer->parameter_count));
-    for (hu_value_id v = 0; v < graph->value_count; v++)
-        if (graph->value[v].role == HU_VALUE_PARAMETER) insert_layer(workers, graph, v);
-    const char *last = workers->layers > 0 ? graph->value[workers->param[0]].name : "";
+    workers->layers = hu_wire_layers(graph, exact, workers->param, workers->layer);
     for (int32_t l = 0; l < workers->layers; l++) {
         hu_value_id v = workers->param[l];
         workers->layer_of[v] = l;
-        workers->layer[l] = (hu_comm_layer){.name = graph->value[v].name,
-                                            .offset = trainer->weights.offset[v],
-                                            .elements = graph->value[v].elements,
-                                            .exact = is_exact(exact, graph->value[v].name, last)};
+        workers->layer[l].offset = trainer->weights.offset[v];
     }
 done:
     return st;
