@@ -30,6 +30,10 @@ typedef struct hu_comm_layer {
     bool exact;               /* travels in float32 */
 } hu_comm_layer;
 
+/* Buckets on their way at once, bucket b with b + HU_COMM_FLIGHTS behind it: while the message of
+ * one is on the wire, the sums of the other are made. */
+enum { HU_COMM_FLIGHTS = 2 };
+
 /* Layers that travel together. */
 typedef struct hu_comm_bucket {
     int32_t first, count; /* layers */

@@ -49,15 +49,63 @@ done:
     return st;
 }
 
-/* From the moment at which a message leaves to that at which its last byte arrives. */
-static double message_seconds(const hu_comm_link *link, size_t bytes) {
-    double way = LINKS_OF_A_MESSAGE * link->latency_seconds;
-    return way + 8.0 * (double)bytes * overhead / link->bits_per_second;
+/* A bucket on its way. */
+typedef struct flight {
+    int32_t bucket;
+    int64_t step; /* agreements first */
+    double ready; /* when the message before has arrived */
+} flight;
+
+/* What is sent, and when the links are free again. */
+typedef struct network {
+    const hu_comm_plan *plan;
+    const hu_comm_link *link;
+    const size_t *largest; /* [buckets][steps] */
+    int64_t steps, agreement_steps;
+    double free;
+    flight flight[HU_COMM_FLIGHTS];
+} network;
+
+static size_t message_of(const network *n, const flight *f) {
+    if (f->step < n->agreement_steps) return (size_t)n->plan->bucket[f->bucket].count;
+    return n->largest[f->bucket * n->steps + f->step - n->agreement_steps];
 }
 
-static void add_message(const hu_comm_link *link, size_t bytes, hu_comm_time *time) {
-    time->seconds += message_seconds(link, bytes);
-    time->latency_seconds += message_seconds(link, 0);
+/* The flight whose message can leave first; NULL at the end. */
+static flight *next_flight(network *n) {
+    flight *next = NULL;
+    for (int i = 0; i < HU_COMM_FLIGHTS; i++) {
+        flight *f = &n->flight[i];
+        if (f->bucket < n->plan->buckets && (!next || f->ready < next->ready)) next = f;
+    }
+    return next;
+}
+
+/* Sends its message, and goes on to the next step or bucket. Steps in which nobody sends take no
+ * time. */
+static void send_message(network *n, flight *f) {
+    size_t bytes = message_of(n, f);
+    if (bytes > 0) {
+        double begin = f->ready > n->free ? f->ready : n->free;
+        n->free = begin + 8.0 * (double)bytes * overhead / n->link->bits_per_second;
+        f->ready = n->free + LINKS_OF_A_MESSAGE * n->link->latency_seconds;
+    }
+    if (++f->step < n->steps + n->agreement_steps) return;
+    f->step = 0;
+    f->bucket += HU_COMM_FLIGHTS;
+}
+
+static double run(network n, int64_t agreement_steps) {
+    double end = 0.0;
+    flight *f;
+    n.agreement_steps = agreement_steps;
+    for (int i = 0; i < HU_COMM_FLIGHTS; i++) n.flight[i] = (flight){.bucket = i};
+    /* Of one worker there is nothing to send. */
+    if (n.steps == 0) return 0.0;
+    while ((f = next_flight(&n))) send_message(&n, f);
+    for (int i = 0; i < HU_COMM_FLIGHTS; i++)
+        if (n.flight[i].ready > end) end = n.flight[i].ready;
+    return end;
 }
 
 hu_status hu_comm_predict(const hu_comm_plan *plan, const hu_comm_link *link, hu_comm_time *time) {
@@ -66,12 +114,9 @@ hu_status hu_comm_predict(const hu_comm_plan *plan, const hu_comm_link *link, hu
     *time = (hu_comm_time){0};
     hu_status st = hu_comm_traffic_of(plan, &traffic, &largest);
     if (st != HU_OK) return st;
-    for (int32_t b = 0; b < plan->buckets; b++)
-        for (int64_t s = 0; s < hu_comm_agreement_steps(plan); s++)
-            add_message(link, (size_t)plan->bucket[b].count, time);
-    time->agreement_seconds = time->seconds;
-    for (int64_t s = 0; s < traffic.steps; s++)
-        if (largest[s] > 0) add_message(link, largest[s], time);
+    network n = {plan, link, largest, traffic.steps / plan->buckets, 0, 0.0, {{0, 0, 0.0}}};
+    time->seconds = run(n, hu_comm_agreement_steps(plan));
+    time->agreement_seconds = time->seconds - run(n, 0);
     hu_free(largest);
     return HU_OK;
 }

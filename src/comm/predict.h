@@ -1,8 +1,10 @@
 /* comm/predict.h - how long a reduction takes on a network, from the lists of its schedule.
  *
  * The network: every worker has a link of its own to a switch, which sends and receives at once. A
- * message crosses two links. A step ends when the slowest of its messages has arrived; schedules
- * are made so that no link carries two messages of a step in one direction.
+ * message crosses two links. A step of a bucket ends when the slowest of its messages has arrived;
+ * schedules are made so that no link carries two messages of a step in one direction. Buckets that
+ * are on their way at once (HU_COMM_FLIGHTS) share the links: one waits for its messages to arrive
+ * while those of another leave.
  * Proof: docs/results.md compares it with SimGrid's SMPI, schedule by schedule.
  */
 #ifndef HU_COMM_PREDICT_H
@@ -19,9 +21,8 @@ typedef struct hu_comm_link {
 hu_status hu_comm_link_parse(const char *rate, const char *latency, hu_comm_link *link);
 
 typedef struct hu_comm_time {
-    double seconds;           /* of all buckets, one after the other */
+    double seconds;           /* of all buckets */
     double agreement_seconds; /* of these, for agreeing upon exponents */
-    double latency_seconds;   /* of these, in which nothing but the way itself takes time */
 } hu_comm_time;
 
 /* Of one reduction of all buckets; what processors do meanwhile is not in it. HU_ERR_MEMORY. */

@@ -11,8 +11,12 @@
 #include "comm/place.h"
 #include "comm/process.h"
 
-/* Two buckets: while the message of one is on the wire, the sums of the other are made. */
-enum { FLIGHTS = 2, TRANSFERS = 2 * FLIGHTS, GATHER_TAG = FLIGHTS, WHERE_BYTES = 512 };
+enum {
+    FLIGHTS = HU_COMM_FLIGHTS,
+    TRANSFERS = 2 * FLIGHTS,
+    GATHER_TAG = FLIGHTS,
+    WHERE_BYTES = 512
+};
 
 /* Seconds between looks for buckets that became ready, and where there is nothing to look for. */
 static const double short_wait = 100e-6, long_wait = 3600.0;

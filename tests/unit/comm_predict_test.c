@@ -77,7 +77,23 @@ static void time_is_that_of_the_slowest_messages(void **state) {
     double agreement = 2 * (2e-3 + 1.05e-9), message = 2e-3 + 1000040 * 1.05e-9;
     assert_true(fabs(time.agreement_seconds - agreement) < 1e-12);
     assert_true(fabs(time.seconds - agreement - 6 * message) < 1e-9);
-    assert_true(fabs(time.latency_seconds - 8 * 2e-3) < 1e-12);
+    hu_comm_plan_free(plan);
+}
+
+/* Two layers around a ring of 2, apart: 3 steps each, those of agreement among them. The links are
+ * free while a message is under way, so that the second bucket costs its bytes alone. */
+static void buckets_share_the_links(void **state) {
+    (void)state;
+    const hu_comm_layer layers[] = {{"a", 0, 2000, false}, {"b", 2000, 2000, false}};
+    const hu_comm_link link = {.bits_per_second = 8e9, .latency_seconds = 1e-3};
+    hu_comm_options options = options_of("ring", "aps", "e5m2", 2);
+    hu_comm_plan *plan;
+    hu_comm_time time;
+    assert_int_equal(hu_comm_plan_create(&options, layers, 2, &plan), HU_OK);
+    assert_int_equal(plan->buckets, 2);
+    assert_int_equal(hu_comm_predict(plan, &link, &time), HU_OK);
+    double message = 1040 * 1.05e-9, exponent = 1.05e-9;
+    assert_true(fabs(time.seconds - (3 * 2e-3 + exponent + 3 * message)) < 1e-12);
     hu_comm_plan_free(plan);
 }
 
@@ -160,6 +176,7 @@ int main(void) {
         cmocka_unit_test(links_are_read_with_their_units),
         cmocka_unit_test(steps_are_those_of_the_paper),
         cmocka_unit_test(time_is_that_of_the_slowest_messages),
+        cmocka_unit_test(buckets_share_the_links),
         cmocka_unit_test(times_are_those_of_a_simulated_network),
         cmocka_unit_test(room_for_the_sum_can_take_the_whole_range),
         cmocka_unit_test(numbers_vanish_where_the_limit_says),
