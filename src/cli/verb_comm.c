@@ -1,5 +1,4 @@
 /* halfulp comm: what one all-reduce in a narrow format does to gradients of many workers. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -9,29 +8,6 @@
 #include "report/reductions.h"
 #include "session/study.h"
 #include "show/stdout.h"
-
-/* The table, and what its columns are of. */
-static hu_status print(const hu_comm_study *study) {
-    hu_table *table = NULL;
-    char elements[HU_GROUPED_BYTES];
-    const hu_comm_synthetic *gradient = &study->gradient;
-    hu_status st = hu_reductions_table(study, &table);
-    if (st != HU_OK) return st;
-    printf("%d workers, %s elements (rho %g, sigma %g), seed %llu", gradient->workers,
-           hu_grouped(gradient->elements, elements), gradient->rho, gradient->sigma,
-           (unsigned long long)gradient->seed);
-    if (study->seeds > 1) printf(" and the next %d: medians", study->seeds - 1);
-    if (study->reductions > 1) printf("; errors of the sum of %d steps", study->reductions);
-    printf("\n\n");
-    st = hu_show_table(table);
-    hu_table_free(table);
-    if (st != HU_OK) return st;
-    puts("\nerrors against the exact sum: Eq. 5 of the APS paper (mean of |h - l| / |h|; sums near "
-         "0 decide it), the median of\nthe same, the L2 norm of all, and the share that became "
-         "zero. bytes: sent, headers and exponents included. predicted:\nby the network alone, at "
-         "link= and latency=");
-    return HU_OK;
-}
 
 static hu_status run_comm(hu_config *config, int *exit_code) {
     static const char *const keys[] = {"comm.workers",
@@ -64,7 +40,7 @@ static hu_status run_comm(hu_config *config, int *exit_code) {
     HU_TRY(hu_comm_study_run(&study));
     if (strcmp(path, "auto") != 0) HU_TRY(hu_reductions_page(&study, path));
     st = hu_config_flag(config, "json", NULL) ? hu_json_print(hu_reductions_json(&study))
-                                              : print(&study);
+                                              : hu_reductions_print(&study);
 done:
     hu_comm_study_free(&study);
     return st;

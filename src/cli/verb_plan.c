@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "bench/network.h"
 #include "cli/plan_layer.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
@@ -59,10 +60,10 @@ static hu_status resolve(planning *plan) {
         HU_TRY(hu_session_dataset(config, &hu_progress_messages, &plan->opened));
         return hu_options_train(config, plan->opened, &plan->precision, &plan->options);
     }
-    plan->assumed = hu_assumed_dataset(model, 1); /* enough to find the recipe's batch */
+    HU_TRY(hu_assumed_read(config, model, 1, &plan->assumed)); /* to find the recipe's batch */
     HU_TRY(hu_options_train(config, &plan->assumed, &plan->precision, &plan->options));
     batch = plan->options.batch;
-    plan->assumed = hu_assumed_dataset(model, batch);
+    HU_TRY(hu_assumed_read(config, model, batch, &plan->assumed));
 done:
     return st;
 }
@@ -286,13 +287,32 @@ static void forget(planning *plan) {
     hu_dataset_close(plan->opened);
 }
 
+/* nodes=N asks about the network between them instead. */
+static hu_status run_network(planning *plan) {
+    static const char *const keys[] = {"model.*",      "task.*",       "data.*",
+                                       "cluster.*",    "comm.exact",   "comm.bucket",
+                                       "comm.scaling", "bench.format", NULL};
+    hu_status st = HU_OK;
+    HU_TRY(hu_keys_used(plan->config, "plan nodes=", keys));
+    HU_TRY(resolve(plan));
+    HU_TRY(hu_network_advise(plan->config, &plan->options, dataset_of(plan), plan->as_json));
+done:
+    return st;
+}
+
 static hu_status run_plan(hu_config *config, int *exit_code) {
-    static const char *const keys[] = {"model.*",       "task.*",      "data.*",   "precision.*",
-                                       "accumulator.*", "optimizer.*", "lr.*",     "scaler.*",
-                                       "eval.*",        "run.*",       "out.file", NULL};
+    static const char *const keys[] = {
+        "model.*",  "task.*", "data.*", "precision.*", "accumulator.*", "optimizer.*", "lr.*",
+        "scaler.*", "eval.*", "run.*",  "out.file",    "cluster.nodes", NULL};
     hu_status st = HU_OK;
     planning plan = {.config = config, .as_json = hu_config_flag(config, "json", NULL)};
+    int64_t nodes;
     (void)exit_code;
+    HU_TRY(hu_config_i64(config, "cluster.nodes", &nodes));
+    if (nodes > 0) {
+        st = run_network(&plan);
+        goto done;
+    }
     HU_TRY(hu_keys_used(config, "plan", keys));
     HU_TRY(resolve(&plan));
     for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(&plan, s));
@@ -314,7 +334,8 @@ const hu_verb hu_verb_plan = {
         "and formats; then memory by role, with packed and with float32 storage. A training of "
         "the\n"
         "same keys has just these bytes. Without data=, images are 32x32x3 (cnn-s: 28x28x1) in\n"
-        "10 classes. A product that would run in a slow reference implementation is warned of.\n"
+        "10 classes, or as data.crop= and data.classes= say. A product that would run in a slow\n"
+        "reference implementation is warned of.\n"
         "out=FILE.yaml writes the formats of all tensors by name: a plan for "
         "precision=FILE.yaml\n"
         "(of precision.epochs the first phase alone).\n",

@@ -11,34 +11,50 @@
 enum { ALIGNMENT = 64 };
 
 /* Numbers of a layer that wait in slots at once, and pieces. */
-static int64_t slot_room(const hu_comm_worker *worker, int32_t layer, int32_t *pieces) {
+static int64_t slot_room(const hu_comm_plan *plan, const hu_comm_list *list, int32_t layer,
+                         int32_t *pieces) {
     int64_t most = 0;
-    for (int32_t a = 0; a < worker->list.count; a++) {
-        const hu_comm_action *action = &worker->list.action[a];
+    for (int32_t a = 0; a < list->count; a++) {
+        const hu_comm_action *action = &list->action[a];
         if (action->act != HU_COMM_COMBINE) continue;
-        int64_t room = action->slots *
-                       hu_comm_range_of(worker->plan, layer, action->first, action->count).count;
+        int64_t room =
+            action->slots * hu_comm_range_of(plan, layer, action->first, action->count).count;
         if (room > most) most = room;
         if (action->slots * action->count > *pieces) *pieces = action->slots * action->count;
     }
     return most;
 }
 
+/* Bytes of a worker's codes, and where those of each layer lie. */
+typedef struct room {
+    size_t codes, slots;
+    int32_t slot_pieces;
+} room;
+
+/* code_at, slot_at: [layers], or both NULL. */
+static room measure(const hu_comm_plan *plan, const hu_comm_list *list, size_t *code_at,
+                    size_t *slot_at) {
+    room r = {0, 0, 0};
+    for (int32_t l = 0; l < plan->layers; l++) {
+        size_t bytes = hu_wire_code_bytes(hu_comm_wire(plan, l));
+        if (code_at) code_at[l] = r.codes;
+        if (slot_at) slot_at[l] = r.slots;
+        r.codes += hu_round_up((size_t)plan->layer[l].elements * bytes, ALIGNMENT);
+        r.slots += hu_round_up((size_t)slot_room(plan, list, l, &r.slot_pieces) * bytes, ALIGNMENT);
+    }
+    return r;
+}
+
 static hu_status make_codes(hu_comm_worker *worker) {
     const hu_comm_plan *plan = worker->plan;
     hu_status st = HU_OK;
-    size_t codes = 0, slots = 0, layers = (size_t)plan->layers;
+    size_t layers = (size_t)plan->layers;
     HU_TRY(HU_NEW_ARRAY(&worker->code_at, layers));
     HU_TRY(HU_NEW_ARRAY(&worker->slot_at, layers));
-    for (int32_t l = 0; l < plan->layers; l++) {
-        size_t bytes = hu_wire_code_bytes(hu_comm_wire(plan, l));
-        worker->code_at[l] = codes;
-        worker->slot_at[l] = slots;
-        codes += hu_round_up((size_t)plan->layer[l].elements * bytes, ALIGNMENT);
-        slots += hu_round_up((size_t)slot_room(worker, l, &worker->slot_pieces) * bytes, ALIGNMENT);
-    }
-    HU_TRY(HU_NEW_ARRAY(&worker->codes, codes));
-    HU_TRY(HU_NEW_ARRAY(&worker->slots, slots));
+    room r = measure(plan, &worker->list, worker->code_at, worker->slot_at);
+    worker->slot_pieces = r.slot_pieces;
+    HU_TRY(HU_NEW_ARRAY(&worker->codes, r.codes));
+    HU_TRY(HU_NEW_ARRAY(&worker->slots, r.slots));
     HU_TRY(HU_NEW_ARRAY(&worker->exponent, layers));
     HU_TRY(HU_NEW_ARRAY(&worker->counts, layers));
     if (!plan->options.scaling->fresh) goto done;
@@ -48,11 +64,25 @@ done:
     return st;
 }
 
-/* Only owners of sums lose anything beyond their own gradients. */
+/* Kinds of roundings whose losses are kept. Only owners of sums lose anything beyond their own
+ * gradients. */
+static int32_t loss_kinds(const hu_comm_plan *plan) {
+    if (!plan->options.error_feedback) return 0;
+    return plan->shape.wide ? HU_COMM_LOSSES : 1;
+}
+
+uint64_t hu_comm_worker_bytes(const hu_comm_plan *plan, const hu_comm_list *list) {
+    room r = measure(plan, list, NULL, NULL);
+    size_t bytes = r.codes + r.slots;
+    bytes += (size_t)loss_kinds(plan) * (size_t)plan->elements * sizeof(float);
+    if (plan->options.scaling->fresh)
+        bytes += (size_t)plan->layers * (size_t)(plan->pieces + r.slot_pieces);
+    return bytes;
+}
+
 static hu_status make_losses(hu_comm_worker *worker) {
-    int32_t kinds = worker->plan->shape.wide ? HU_COMM_LOSSES : 1;
     hu_status st = HU_OK;
-    for (int32_t i = 0; i < kinds && worker->plan->options.error_feedback; i++)
+    for (int32_t i = 0; i < loss_kinds(worker->plan); i++)
         HU_TRY(HU_NEW_ARRAY(&worker->loss[i], (size_t)worker->plan->elements));
 done:
     return st;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "show/stdout.h"
 
 static void append(char *text, const char *option) {
     size_t used = strlen(text);
@@ -50,7 +51,7 @@ done:
     return st;
 }
 
-hu_status hu_reductions_table(const hu_comm_study *study, hu_table **table) {
+static hu_status make_table(const hu_comm_study *study, hu_table **table) {
     static const char *const titles[] = {"schedule",     "format", "scaling", "Eq. 5 %",
                                          "median %",     "L2 %",   "zeros %", "Eq. 5 of seeds",
                                          "bytes/worker", "bytes",  "steps",   "predicted ms"};
@@ -62,6 +63,28 @@ done:
     hu_table_free(*table);
     *table = NULL;
     return st;
+}
+
+hu_status hu_reductions_print(const hu_comm_study *study) {
+    hu_table *table = NULL;
+    char elements[HU_GROUPED_BYTES];
+    const hu_comm_synthetic *gradient = &study->gradient;
+    hu_status st = make_table(study, &table);
+    if (st != HU_OK) return st;
+    printf("%d workers, %s elements (rho %g, sigma %g), seed %llu", gradient->workers,
+           hu_grouped(gradient->elements, elements), gradient->rho, gradient->sigma,
+           (unsigned long long)gradient->seed);
+    if (study->seeds > 1) printf(" and the next %d: medians", study->seeds - 1);
+    if (study->reductions > 1) printf("; errors of the sum of %d steps", study->reductions);
+    printf("\n\n");
+    st = hu_show_table(table);
+    hu_table_free(table);
+    if (st != HU_OK) return st;
+    puts("\nerrors against the exact sum: Eq. 5 of the APS paper (mean of |h - l| / |h|; sums near "
+         "0 decide it), the median of\nthe same, the L2 norm of all, and the share that became "
+         "zero. bytes: sent, headers and exponents included. predicted:\nby the network alone, at "
+         "link= and latency=");
+    return HU_OK;
 }
 
 static json_t *error_json(const hu_comm_outcome *o) {

@@ -5,8 +5,8 @@
 #include "show/json.h"
 #include "show/table.h"
 
-/* One row per case. Owner frees. */
-hu_status hu_reductions_table(const hu_comm_study *study, hu_table **table);
+/* Prints a table, one row per case, and what its columns are of. */
+hu_status hu_reductions_print(const hu_comm_study *study);
 
 /* {"rows": [...]}; a study of one case has the keys of its row beside them. New reference, NULL if
  * out of memory. */

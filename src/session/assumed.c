@@ -8,16 +8,21 @@
 
 enum { GREEN = 1 };
 
-hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
-    enum { SAMPLES = 50000, GREY_SIDE = 28, COLOUR_SIDE = 32, COLOURS = 3, CLASSES = 10 };
-    bool is_grey = strcmp(model, "cnn-s") == 0;
-    int64_t side = is_grey ? GREY_SIDE : COLOUR_SIDE, batches = SAMPLES / batch;
+enum { GREY_SIDE = 28, COLOUR_SIDE = 32, COLOURS = 3, CLASSES = 10 };
+
+static bool is_grey(const char *model) {
+    return strcmp(model, "cnn-s") == 0;
+}
+
+static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t classes) {
+    enum { SAMPLES = 50000 };
+    int64_t batches = SAMPLES / batch;
     static char name[] = "assumed"; /* never freed: this data set is not closed */
     enum { MASK = HU_FIELD_LABEL + 1 };
     hu_dataset assumed = {.name = name,
                           .train = {.count = batch * (batches ? batches : 1)},
                           .test = {.count = batch}};
-    hu_dataset_set_images(&assumed, side, side, is_grey ? 1 : COLOURS, CLASSES);
+    hu_dataset_set_images(&assumed, side, side, is_grey(model) ? 1 : COLOURS, classes);
     for (int c = 0; c < HU_CHANNELS_MAX; c++) {
         assumed.field[HU_FIELD_IMAGE].mean[c] = 0.5f;
         assumed.field[HU_FIELD_IMAGE].std[c] = 0.25f;
@@ -27,9 +32,25 @@ hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
                                      .rank = 2,
                                      .extent = {side, side},
                                      .is_spatial = true,
-                                     .classes = CLASSES};
+                                     .classes = classes};
     assumed.field_count = MASK + 1;
     return assumed;
+}
+
+hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
+    return assume(model, batch, is_grey(model) ? GREY_SIDE : COLOUR_SIDE, CLASSES);
+}
+
+hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t batch,
+                          hu_dataset *assumed) {
+    int64_t side, classes;
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_i64(config, "data.crop", &side));
+    HU_TRY(hu_config_i64(config, "data.classes", &classes));
+    if (side == 0) side = is_grey(model) ? GREY_SIDE : COLOUR_SIDE;
+    *assumed = assume(model, batch, side, classes > 0 ? classes : CLASSES);
+done:
+    return st;
 }
 
 /* from, to: height, width, channels. Moves the middle of one channel of every image to the front of

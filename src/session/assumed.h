@@ -3,9 +3,16 @@
 #define HU_SESSION_ASSUMED_H
 #include <halfulp/data.h>
 
+#include "config/config.h"
+
 /* Shapes without pixels: 10 classes, 28x28x1 images for cnn-s, 32x32x3 for the other models; the
  * number of samples is a multiple of batch. To plan with, never to be read or closed. */
 hu_dataset hu_assumed_dataset(const char *model, int64_t batch);
+
+/* The same with the side and the number of classes that the user gave by data.crop and
+ * data.classes: a network for pictures that are not at hand. */
+hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t batch,
+                          hu_dataset *assumed);
 
 /* The same shapes with pixels: drawn digits, for cnn-s what is in the middle of their green. Owner
  * frees with hu_dataset_close. */

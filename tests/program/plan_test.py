@@ -151,6 +151,53 @@ def text(checks, cwd):
     checks.same(max(len(line) for line in out.splitlines()) <= 132, True, "width of the text")
 
 
+def network(checks, cwd):
+    """nodes= predicts times on a network, of a ResNet-50 as SimGrid has them (docs/results.md)."""
+    words = ["model=resnet50", "data.crop=224", "data.classes=1000", "nodes=256", "link=10G",
+             "latency=10us", "format=e5m2,e3m0"]
+    found, err = plan(*words, cwd=cwd)
+    checks.same(err, "", "stderr")
+    checks.same((found["parameters"], found["tensors"], found["nodes"]), (25557032, 161, 256),
+                "what travels, and between whom")
+    checks.same(len(found["rows"]), 6 * 3 * 4, "schedules, fusions, formats")
+    rows = {(r["schedule"], r["format"]): r for r in found["rows"] if r["fusion"] == "whole"}
+    for way, milliseconds in {("ring", "e5m2"): 53.69, ("ring", "fp16"): 96.46,
+                              ("ring", "fp32"): 181.83, ("halving", "e5m2"): 43.30,
+                              ("hier:16", "e5m2"): 120.93, ("hier2d:16", "e5m2"): 44.22}.items():
+        ratio = 1e3 * rows[way]["predicted_seconds"] / milliseconds
+        checks.that(abs(ratio - 1) < 0.06, f"{way}: {ratio}")
+    checks.same([rows["ring", f]["steps"] for f in ("e5m2", "fp32")], [510, 510], "steps")
+    checks.that(all(r["seconds"] == r["predicted_seconds"] + r["work_seconds"]
+                    for r in found["rows"]), "seconds are those of the network and of the processor")
+    checks.same({r["format"] for r in found["rows"] if r["all_zero"]}, {"e3m0"}, "lost formats")
+    checks.same((rows["ring", "fp16"]["pays"], rows["ring", "e3m0"]["pays"]), (False, False),
+                "what cannot pay")
+    layers = next(r for r in found["rows"] if (r["schedule"], r["format"], r["fusion"]) ==
+                  ("ring", "e5m2", "layer"))
+    checks.that(layers["predicted_seconds"] > 5 * rows["ring", "e5m2"]["predicted_seconds"],
+                "layer by layer a ring waits for its latency")
+    # All latency: agreeing upon exponents takes longer than the bytes that it saves.
+    slow = ["model=cnn-s", "nodes=256", "latency=100us"]
+    checks.that(plan(*slow, cwd=cwd)[0]["verdict"].startswith("compression will not pay: at best"),
+                "a small model")
+    code, out, err = program.call("plan", *words, cwd=cwd)
+    checks.same((code, err), (0, ""), "exit code and stderr of the text")
+    for part in ("256 nodes, 10 Gbit/s and 10 us", "from 64 nodes on", "MiB held, sent", "halving  "):
+        checks.that(part in out, f"{part!r} in the text")
+    checks.same(max(len(line) for line in out.splitlines() if "from 64" not in line) <= 132, True,
+                "width of the text")
+
+
+def network_errors(checks, cwd):
+    for words, part in [(["nodes=8", "precision=hfp8"], "precision.name"),
+                        (["nodes=8", "link=ten"], "10G"), (["nodes=-1"], "cluster.nodes"),
+                        (["nodes=8", "format=e9m9"], "exponent"),
+                        (["nodes=8", "scaling=apz"], "aps")]:
+        code, out, err = program.call("plan", *words, "--json", cwd=cwd)
+        checks.same((code, out), (2, ""), f"plan {words}: exit code and stdout ({err})")
+        checks.that(part in err, f"plan {words}: {err!r}")
+
+
 def errors(checks, cwd):
     for words, exit_code, part in [(["format=e4m3"], 2, "'bench.format', which plan"),
                                    (["model=resnet19"], 2, "resnet18"),
@@ -163,4 +210,5 @@ def errors(checks, cwd):
         checks.that(part in err, f"plan {words}: {err!r}")
 
 
-program.main(numbers, layers, outputs, bytes_are_those_of_a_training, text, errors)
+program.main(numbers, layers, outputs, bytes_are_those_of_a_training, text, network,
+             network_errors, errors)

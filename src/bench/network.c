@@ -1,0 +1,35 @@
+/* bench/network.c - `plan nodes=N`: predicted times of all ways over a network. */
+#include "bench/network.h"
+
+#include "base/error.h"
+#include "model/model.h"
+#include "report/advice.h"
+#include "session/advice.h"
+#include "show/stdout.h"
+
+static hu_status build(const hu_train_options *options, const hu_dataset *dataset,
+                       hu_graph **graph) {
+    hu_task_choice choice;
+    hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
+    if (st != HU_OK) return st;
+    hu_model_options model = {.name = options->model, .width = options->width, .choice = &choice};
+    return hu_model_build(&model, graph);
+}
+
+hu_status hu_network_advise(hu_config *config, const hu_train_options *options,
+                            const hu_dataset *dataset, bool as_json) {
+    hu_status st = HU_OK;
+    hu_graph *graph = NULL;
+    hu_advice_request request = {0};
+    hu_comm_advice advice = {0};
+    HU_TRY(build(options, dataset, &graph));
+    HU_TRY(hu_advice_read(config, graph, &request));
+    HU_TRY(hu_comm_advise(&request.question, &advice));
+    const hu_advice_head head = {options->model, request.parameters, &request.question};
+    st = as_json ? hu_json_print(hu_advice_json(&head, &advice)) : hu_advice_print(&head, &advice);
+done:
+    hu_comm_advice_free(&advice);
+    hu_advice_request_free(&request);
+    hu_graph_free(graph);
+    return st;
+}

@@ -1,0 +1,201 @@
+#include "report/advice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "report/reductions.h"
+#include "show/stdout.h"
+
+enum { NUMBER_BYTES = 32, LINE_BYTES = 512 };
+
+static const double mib = 1024.0 * 1024.0;
+
+/* Titles: two words, then the formats. */
+static hu_status begin_table(const hu_comm_advice *advice, const char *first, const char *second,
+                             hu_table **table) {
+    enum { COLUMNS_MOST = 32 };
+    hu_status st = HU_OK;
+    const char *titles[COLUMNS_MOST];
+    hu_reduction_names *names = NULL;
+    size_t used = 0;
+    HU_TRY(HU_NEW_ARRAY(&names, (size_t)advice->choices));
+    titles[used++] = first;
+    if (second) titles[used++] = second;
+    for (int32_t c = 0; c < advice->choices; c++) {
+        hu_reduction_name(&advice->answer[c].options, &names[c]);
+        titles[used++] = names[c].format;
+    }
+    HU_TRY(hu_table_create(titles, (int)used, table));
+done:
+    hu_free(names);
+    return st;
+}
+
+/* Three digits or more, never a power of ten. */
+static const char *brief(double x, char *text) {
+    snprintf(text, NUMBER_BYTES, "%.*f", x < 10.0 ? 2 : x < 1000.0 ? 1 : 0, x);
+    return text;
+}
+
+static hu_status add_schedule(hu_table *table, const hu_comm_answer *answer) {
+    hu_reduction_names names;
+    hu_reduction_name(&answer->options, &names);
+    return hu_table_cell(table, "%s", names.schedule);
+}
+
+/* "53.1 + 40.2", of the network and of a processor; a "*" where few bits do not pay. */
+static hu_status make_times(const hu_comm_advice *advice, hu_table **table) {
+    hu_status st = HU_OK;
+    char network[NUMBER_BYTES], work[NUMBER_BYTES];
+    *table = NULL;
+    HU_TRY(begin_table(advice, "schedule", "together", table));
+    for (int32_t i = 0; i < advice->count; i++) {
+        const hu_comm_answer *a = &advice->answer[i];
+        if (i % advice->choices == 0) {
+            HU_TRY(add_schedule(*table, a));
+            HU_TRY(hu_table_cell(*table, "%s", hu_comm_fusion_name(a->fusion)));
+        }
+        HU_TRY(hu_table_cell(*table, "%s + %s%s", brief(1e3 * a->time.seconds, network),
+                             brief(1e3 * a->work_seconds, work),
+                             a->is_narrow && !a->pays ? " *" : ""));
+    }
+    return HU_OK;
+done:
+    hu_table_free(*table);
+    *table = NULL;
+    return st;
+}
+
+/* MiB that a worker holds and sends, of all layers at once. */
+static hu_status make_memory(const hu_comm_advice *advice, hu_table **table) {
+    hu_status st = HU_OK;
+    char held[NUMBER_BYTES], sent[NUMBER_BYTES];
+    *table = NULL;
+    HU_TRY(begin_table(advice, "MiB held, sent", NULL, table));
+    for (int32_t i = 0; i < advice->count; i++) {
+        const hu_comm_answer *a = &advice->answer[i];
+        if (a->fusion != HU_COMM_WHOLE) continue;
+        if (i % advice->choices == 0) HU_TRY(add_schedule(*table, a));
+        HU_TRY(hu_table_cell(*table, "%s, %s", brief((double)a->memory_bytes / mib, held),
+                             brief((double)a->traffic.bytes_per_worker / mib, sent)));
+    }
+    return HU_OK;
+done:
+    hu_table_free(*table);
+    *table = NULL;
+    return st;
+}
+
+/* ---- sentences ---- */
+
+/* "e5m2 takes 91.3 ms (halving, whole)" */
+static void tell_answer(const hu_comm_answer *answer, char *text, size_t capacity) {
+    hu_reduction_names names;
+    hu_reduction_name(&answer->options, &names);
+    snprintf(text, capacity, "%.40s takes %.4g ms (%.30s, %s)", names.format,
+             1e3 * hu_comm_answer_seconds(answer), names.schedule,
+             hu_comm_fusion_name(answer->fusion));
+}
+
+static bool does_pay(const hu_comm_advice *advice) {
+    return advice->narrow && advice->wide &&
+           hu_comm_answer_seconds(advice->narrow) < hu_comm_answer_seconds(advice->wide);
+}
+
+/* One line; "" where there is nothing to compare. */
+static void tell_verdict(const hu_comm_advice *advice, char *text) {
+    char narrow[LINE_BYTES / 4], wide[LINE_BYTES / 4];
+    text[0] = '\0';
+    if (!advice->narrow || !advice->wide) return;
+    tell_answer(advice->narrow, narrow, sizeof narrow);
+    tell_answer(advice->wide, wide, sizeof wide);
+    if (does_pay(advice))
+        snprintf(text, LINE_BYTES, "compression pays: at best %s, %s: %.2f times faster", narrow,
+                 wide,
+                 hu_comm_answer_seconds(advice->wide) / hu_comm_answer_seconds(advice->narrow));
+    else
+        snprintf(text, LINE_BYTES, "compression will not pay: at best %s, %s", narrow, wide);
+}
+
+static void tell_flush(const hu_comm_answer *answer, char *text) {
+    hu_reduction_names names;
+    hu_reduction_name(&answer->options, &names);
+    text[0] = '\0';
+    if (!answer->all_zero) return;
+    snprintf(
+        text, LINE_BYTES,
+        "%s under %s: every gradient becomes zero, as from %.0f nodes on, because room for the "
+        "sum takes the whole range; to try: scaling=aps2 with pairwise, hier:K or hier2d:K",
+        names.format, names.scaling, hu_comm_flush_workers(&answer->options));
+}
+
+/* Every format once: the first row has them all. */
+static void print_text(const hu_comm_advice *advice) {
+    char line[LINE_BYTES];
+    for (int32_t c = 0; c < advice->choices && c < advice->count; c++) {
+        tell_flush(&advice->answer[c], line);
+        if (*line) puts(line);
+    }
+    tell_verdict(advice, line);
+    if (*line) puts(line);
+}
+
+static void print_head(const hu_advice_head *head) {
+    const hu_comm_question *q = head->question;
+    char parameters[HU_GROUPED_BYTES];
+    printf("%s: %s gradients in %d tensors, %d nodes, %g Gbit/s and %g us a link, scaling %s\n\n",
+           head->model, hu_grouped(head->parameters, parameters), q->layers, q->nodes,
+           q->link.bits_per_second / 1e9, q->link.latency_seconds * 1e6, q->scaling->name);
+}
+
+hu_status hu_advice_print(const hu_advice_head *head, const hu_comm_advice *advice) {
+    hu_status st = HU_OK;
+    hu_table *times = NULL, *memory = NULL;
+    HU_TRY(make_times(advice, &times));
+    HU_TRY(make_memory(advice, &memory));
+    print_head(head);
+    HU_TRY(hu_show_table(times));
+    puts("\nmilliseconds of the network + of one core of this processor (measured; nothing of it "
+         "hidden). *: compression will not\npay: no faster than fp32 or fp16 on the same way, or "
+         "every number lost. together: what travels at once (bucket:\ncomm.bucket= MB of "
+         "float32)\n");
+    HU_TRY(hu_show_table(memory));
+    puts("\nheld: codes of the busiest worker, beside its gradient; sent: in one reduction\n");
+    print_text(advice);
+done:
+    hu_table_free(times);
+    hu_table_free(memory);
+    return st;
+}
+
+/* ---- JSON ---- */
+
+static json_t *answer_json(const hu_comm_answer *a) {
+    hu_reduction_names names;
+    hu_reduction_name(&a->options, &names);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "schedule",
+        names.schedule, "fusion", hu_comm_fusion_name(a->fusion), "format", names.format, "scaling",
+        names.scaling, "predicted_seconds", hu_json_number(a->time.seconds),
+        "predicted_agreement_seconds", hu_json_number(a->time.agreement_seconds), "work_seconds",
+        hu_json_number(a->work_seconds), "seconds", hu_json_number(hu_comm_answer_seconds(a)),
+        "steps", (json_int_t)a->traffic.steps, "bytes_on_wire", (json_int_t)a->traffic.bytes,
+        "bytes_per_worker", (json_int_t)a->traffic.bytes_per_worker, "memory_bytes",
+        (json_int_t)a->memory_bytes, "pays", a->pays, "all_zero", a->all_zero);
+}
+
+json_t *hu_advice_json(const hu_advice_head *head, const hu_comm_advice *advice) {
+    const hu_comm_question *q = head->question;
+    char verdict[LINE_BYTES];
+    json_t *rows = json_array();
+    for (int32_t i = 0; i < advice->count; i++)
+        json_array_append_new(rows, answer_json(&advice->answer[i]));
+    tell_verdict(advice, verdict);
+    return json_pack("{s:s, s:I, s:i, s:i, s:o, s:o, s:s, s:b, s:o}", "model", head->model,
+                     "parameters", (json_int_t)head->parameters, "tensors", q->layers, "nodes",
+                     q->nodes, "link_bits_per_second", hu_json_number(q->link.bits_per_second),
+                     "latency_seconds", hu_json_number(q->link.latency_seconds), "verdict", verdict,
+                     "pays", does_pay(advice), "rows", rows);
+}
