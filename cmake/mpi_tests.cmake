@@ -34,3 +34,34 @@ foreach(processes 1 2 3 4 8)
   halfulp_mpi_test(NAME mpi_reduce_mpich_${processes} MPI mpich PROCESSES ${processes} LONG
                    COMMAND $<TARGET_FILE:mpi_reduce>)
 endforeach()
+
+# The same sources as programs that SimGrid simulates: `smpirun` loads them, once per process, as libraries.
+find_program(HALFULP_SMPIRUN NAMES smpirun)
+function(halfulp_smpi_program name)
+  halfulp_ask_wrapper(${HALFULP_SMPICC} SMPI)
+  add_library(${name} MODULE ${ARGN} src/comm/mpi.c)
+  target_link_libraries(${name} PRIVATE halfulp-comm ${SMPI_l})
+  target_link_directories(${name} PRIVATE ${SMPI_L})
+  target_include_directories(${name} SYSTEM PRIVATE ${SMPI_I})
+  target_compile_definitions(${name} PRIVATE HALFULP_SMPI)
+  # As smpicc does: it renames what takes time.
+  target_compile_options(${name} PRIVATE -include smpi/smpi_helpers.h)
+  set_target_properties(${name} PROPERTIES PREFIX "")
+endfunction()
+
+if(HALFULP_SMPICC AND HALFULP_SMPIRUN AND NOT HALFULP_SANITIZE)
+  halfulp_smpi_program(mpi_reduce_smpi tests/mpi/reduce.c)
+  halfulp_smpi_program(mpi_time_smpi tests/mpi/time.c tests/mpi/hollow.c)
+  target_compile_definitions(mpi_time_smpi PRIVATE HALFULP_HOLLOW)
+  foreach(processes 1 2 3 4 8 256)
+    set(every 1)
+    if(processes EQUAL 256)
+      set(every 23) # a prime: all schedules, scalings and formats are among the cases
+    endif()
+    add_test(NAME mpi_reduce_smpi_${processes} CONFIGURATIONS comm
+             COMMAND ${HALFULP_SMPIRUN} -platform ${CMAKE_SOURCE_DIR}/tests/mpi/cluster.xml -np ${processes}
+             --cfg=smpi/lat-factor:0:1 --cfg=smpi/bw-factor:0:1 --cfg=smpi/simulate-computation:no
+             --log=root.thresh:error $<TARGET_FILE:mpi_reduce_smpi> ${every})
+    set_tests_properties(mpi_reduce_smpi_${processes} PROPERTIES TIMEOUT 1800 LABELS comm)
+  endforeach()
+endif()
