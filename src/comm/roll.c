@@ -14,8 +14,9 @@ enum { ROLL_TAG = HU_TRANSPORT_TAG_MOST, NOBODY = -1 };
 
 /* Part of the timeout that answers are waited for, and the seconds that it is at least. */
 static const double answer_share = 0.1, answer_least = 0.5;
-/* Seconds that a process that is to end waits on: launchers kill about a second after they ask. */
-static const double ending_seconds = 0.4;
+/* Seconds that a process that is to end waits on, and then waits for answers: launchers kill about
+ * a second after they ask. */
+static const double ending_seconds = 0.2;
 /* Seconds between looks at what else could have happened. */
 static const double look_seconds = 0.05;
 
@@ -116,25 +117,31 @@ static const hu_transfer *oldest(hu_transfer *const *open, int32_t count) {
     return first;
 }
 
+static bool is_ending(const hu_roll *roll) {
+    return roll->options.is_ending && *roll->options.is_ending;
+}
+
 static bool all_are_here(const hu_roll *roll) {
     for (int32_t r = 0; r < roll->transport->size; r++)
-        if (r != roll->transport->rank && !roll->is_here[r]) return false;
+        if (!roll->is_here[r]) return false;
     return true;
 }
 
-/* Asks all and waits for their answers: *lost is the first who gave none, or NOBODY. */
-static hu_status call(hu_roll *roll, int32_t *lost) {
-    double patience = roll->options.timeout * answer_share, end;
+/* Asks all and waits for their answers: *lost is who gave none (`late`, if it is among them), or
+ * NOBODY. */
+static hu_status call(hu_roll *roll, int32_t late, double patience, int32_t *lost) {
+    double end = hu_seconds_now() + patience;
     int32_t ignored;
     hu_status st = HU_OK;
-    end = hu_seconds_now() + (patience < answer_least ? answer_least : patience);
     memset(roll->is_here, 0, (size_t)roll->transport->size * sizeof *roll->is_here);
+    roll->is_here[roll->transport->rank] = true;
     say_to_all(roll, CALL);
     while (st == HU_OK && roll->lost == NOBODY && !all_are_here(roll) && hu_seconds_now() < end)
         st = look(roll, NULL, 0, look_seconds, &ignored);
     *lost = roll->lost;
     for (int32_t r = roll->transport->size - 1; r >= 0 && roll->lost == NOBODY; r--)
-        if (r != roll->transport->rank && !roll->is_here[r]) *lost = r;
+        if (!roll->is_here[r]) *lost = r;
+    if (roll->lost == NOBODY && !roll->is_here[late]) *lost = late;
     return st;
 }
 
@@ -146,20 +153,38 @@ static hu_status fail_lost(hu_roll *roll, int32_t lost) {
         say_to_all(roll, LOST);
         (void)look(roll, NULL, 0, look_seconds, &ignored);
     }
-    return hu_fail(HU_ERR_PEER, "rank %d did not answer in %g s", roll->lost,
-                   roll->options.timeout);
+    return is_ending(roll)
+               ? hu_fail(HU_ERR_PEER, "rank %d does not answer, and the job is being ended",
+                         roll->lost)
+               : hu_fail(HU_ERR_PEER, "rank %d did not answer in %g s", roll->lost,
+                         roll->options.timeout);
 }
 
 /* A message is late. It may be that of a slow process that is back: it gets as much time again. */
 static hu_status be_late(hu_roll *roll, const hu_transfer *late, double age) {
+    double patience = roll->options.timeout * answer_share;
     int32_t lost = NOBODY;
-    hu_status st = roll->has_called ? HU_OK : call(roll, &lost);
+    hu_status st = HU_OK;
+    if (!roll->has_called)
+        st = call(roll, late->peer, patience < answer_least ? answer_least : patience, &lost);
     if (st != HU_OK || lost != NOBODY) return st != HU_OK ? st : fail_lost(roll, lost);
     roll->has_called = true;
     if (age < 2.0 * roll->options.timeout) return HU_OK;
     return hu_fail(HU_ERR_PEER,
                    "no message passed between here and rank %d in %g s, but all answer", late->peer,
                    age);
+}
+
+/* Launchers end a job when one of its processes is gone; but who is asked to end may also be asked
+ * by a user, and all go on to the end of the step. */
+static hu_status be_ended(hu_roll *roll, const hu_transfer *late) {
+    double now = hu_seconds_now();
+    int32_t lost;
+    if (roll->ending_since == 0.0) roll->ending_since = now;
+    if (now - roll->ending_since < ending_seconds) return HU_OK;
+    hu_status st = call(roll, late->peer, ending_seconds, &lost);
+    roll->ending_since = 0.0;
+    return st == HU_OK && lost != NOBODY ? fail_lost(roll, lost) : st;
 }
 
 /* What ends a wait beside the messages. */
@@ -170,11 +195,7 @@ static hu_status check(hu_roll *roll, hu_transfer *const *open, int32_t count) {
     if (!late) return HU_OK;
     if (now - late->since > roll->options.timeout) return be_late(roll, late, now - late->since);
     roll->has_called = false;
-    if (!roll->options.is_ending || !*roll->options.is_ending) return HU_OK;
-    if (roll->ending_since == 0.0) roll->ending_since = now;
-    if (now - roll->ending_since < ending_seconds) return HU_OK;
-    return hu_fail(HU_ERR_PEER, "the job is being ended, and rank %d has not answered in %.1f s",
-                   late->peer, now - late->since);
+    return is_ending(roll) ? be_ended(roll, late) : HU_OK;
 }
 
 hu_status hu_roll_wait(hu_roll *roll, hu_transfer *const *open, int32_t count, double seconds,

@@ -211,13 +211,32 @@ static void waits_end_with_the_job(void **state) {
     static rank ranks[WORKERS_MOST];
     job j;
     double begun = hu_seconds_now();
-    begin(&j, "ring", "aps", "e5m2", 2);
+    begin(&j, "ring", "aps", "e5m2", 5);
     j.process.wait.is_ending = &is_ending;
-    j.role[1] = NEVER_COMES;
+    j.role[2] = NEVER_COMES;
     run(&j, ranks);
     assert_true(hu_seconds_now() - begun < 10.0);
-    assert_int_equal(ranks[0].status, HU_ERR_PEER);
-    assert_non_null(strstr(ranks[0].message, "the job is being ended, and rank 1"));
+    for (int32_t w = 0; w < 5; w++) {
+        if (w == 2) continue;
+        assert_int_equal(ranks[w].status, HU_ERR_PEER);
+        assert_non_null(
+            strstr(ranks[w].message, "rank 2 does not answer, and the job is being ended"));
+    }
+    end(&j);
+}
+
+/* The user ends the job: all are there, and the step is done. */
+static void who_is_asked_to_end_ends_the_step(void **state) {
+    (void)state;
+    static const volatile sig_atomic_t is_ending = 1;
+    static rank ranks[WORKERS_MOST];
+    job j;
+    begin(&j, "ring", "aps", "e5m2", 3);
+    j.process.wait.is_ending = &is_ending;
+    j.role[1] = COMES_LATE;
+    j.late = 0.25f;
+    run(&j, ranks);
+    for (int32_t w = 0; w < 3; w++) assert_int_equal(ranks[w].status, HU_OK);
     end(&j);
 }
 
@@ -279,6 +298,7 @@ int main(void) {
         cmocka_unit_test(the_phase_is_named),
         cmocka_unit_test(who_comes_back_is_not_lost),
         cmocka_unit_test(waits_end_with_the_job),
+        cmocka_unit_test(who_is_asked_to_end_ends_the_step),
         cmocka_unit_test(nobody_waits_for_ever_for_who_answers),
         cmocka_unit_test(messages_have_the_expected_bytes),
         cmocka_unit_test(workers_and_processes_are_as_many),
