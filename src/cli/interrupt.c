@@ -18,46 +18,78 @@ static volatile sig_atomic_t was_interrupted;
 
 /* What is said where the time that a launcher gives runs out; NULL: nothing. */
 static const char *(*last_place)(void);
-static struct itimerval last_time;
+static double last_seconds;
+
+/* What is said where a call of MPI is not left; NULL: nothing is guarded. */
+static const char *volatile guard_line;
 static const char parent_variable[] = "HALFULP_PARENT";
 
-/* The first signal asks for a stop behind the step; the second stops at once. Only what a signal
- * handler may call is called here. */
-static void on_signal(int number) {
-    if (was_interrupted && !last_place) _exit(130);
-    was_interrupted = 1;
-    if (number == SIGTERM && last_place) {
-        setitimer(ITIMER_REAL, &last_time, NULL);
-        return;
-    }
-    static const char text[] = "\nhalfulp: stopping; once more to stop at once\n";
-    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)ignored;
-}
-
+/* stdio is not for signal handlers. */
 static void say(const char *text) {
     ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
     (void)ignored;
 }
 
-/* The time that the launcher gives is over. */
-static void on_alarm(int number) {
-    char line[512] = "halfulp: peer lost: ";
-    size_t used = strlen(line);
-    (void)number;
-    for (const char *at = last_place(); *at && used < sizeof line - 64; at++) line[used++] = *at;
-    memcpy(line + used, ": the job is being ended\n", sizeof ": the job is being ended\n");
+static void end_with(const char *line) {
     say(line);
     _exit(hu_status_exit_code(HU_ERR_PEER));
 }
 
-void hu_interrupt_last_words(const char *(*place)(void), double seconds) {
+/* The time is over that a guard or the launcher gives. */
+static void on_alarm(int number) {
+    char line[512] = "halfulp: peer lost: ";
+    size_t used = strlen(line);
+    const char *guard = guard_line;
+    (void)number;
+    if (guard) end_with(guard);
+    if (!last_place) return;
+    for (const char *at = last_place(); *at && used < sizeof line - 64; at++) line[used++] = *at;
+    memcpy(line + used, ": the job is being ended\n", sizeof ": the job is being ended\n");
+    end_with(line);
+}
+
+static void set_timer(double seconds) {
+    struct itimerval timer = {0};
+    timer.it_value.tv_sec = (time_t)seconds;
+    timer.it_value.tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* The first signal asks for a stop behind the step; the second stops at once. Only what a signal
+ * handler may call is called here. */
+static void on_signal(int number) {
+    const char *guard = guard_line;
+    if (guard && number == SIGTERM) end_with(guard);
+    if (guard || (was_interrupted && !last_place)) _exit(130);
+    was_interrupted = 1;
+    if (number == SIGTERM && last_place)
+        set_timer(last_seconds);
+    else
+        say("\nhalfulp: stopping; once more to stop at once\n");
+}
+
+static void catch_alarm(void) {
     struct sigaction action = {0};
     action.sa_handler = on_alarm;
     sigemptyset(&action.sa_mask);
-    last_time.it_value.tv_sec = (time_t)seconds;
-    last_time.it_value.tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6);
-    if (sigaction(SIGALRM, &action, NULL) == 0) last_place = place;
+    sigaction(SIGALRM, &action, NULL); /* cannot fail: signal and handler are in order */
+}
+
+void hu_interrupt_last_words(const char *(*place)(void), double seconds) {
+    catch_alarm();
+    last_seconds = seconds;
+    last_place = place;
+}
+
+void hu_interrupt_guard(const char *line, double seconds) {
+    catch_alarm();
+    guard_line = line;
+    set_timer(seconds);
+}
+
+void hu_interrupt_unguard(void) {
+    set_timer(0.0);
+    guard_line = NULL;
 }
 
 /* A closed terminal; nohup has it ignored already. */

@@ -94,6 +94,12 @@ def refused(checks, cwd):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     checks.that(done.returncode == 2 and "worker 1 has 'lr.base 0.5'" in done.stderr,
                 f"other keys: exit {done.returncode}: {done.stderr}")
+    one_is_missing = [*words(1, "train", *KEYS, "run.dir=c"), ":", "-np", "1", "sh", "-c",
+                      "sleep 1; exit 3"]
+    done = subprocess.run(one_is_missing, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    checks.that("the processes of the job did not all start" in done.stderr,
+                f"a process that ends before MPI has started: {done.stderr}")
     code, _, err = program.call("train", *KEYS, "comm.transport=mpi", "workers=2", cwd=cwd)
     checks.that(code == 2 and "mpirun" in err, f"no launcher: exit {code}: {err}")
 
