@@ -22,7 +22,7 @@ COMMON = ["model=resnet20", "model.width=0.5", "data.limit=3072", "data.test_lim
           "lr.schedule=step", "lr.per=epoch", "lr.milestones=10,13", "lr.warmup=3",
           "eval.every=0", "run.histogram_every=0", "run.checkpoint_every=0", "run.quiet=on"]
 SGD = ["lr=0.4", "lr.warmup_start=0.1"]
-LARS = ["optimizer=lars", "lr=30", "lr.warmup_start=3"]
+LARS = ["optimizer=lars", "lr=16", "lr.warmup_start=0.1"]
 
 
 def rows():

@@ -23,3 +23,7 @@ const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker) {
 float *hu_team_loss(const hu_team *team, int32_t worker, int32_t i) {
     return team->kind->loss(team, worker, i);
 }
+
+hu_team_seconds hu_team_spent(const hu_team *team) {
+    return team->kind->seconds ? team->kind->seconds(team) : (hu_team_seconds){0};
+}

@@ -13,6 +13,12 @@
 
 typedef struct hu_team hu_team;
 
+/* Where the time of reductions goes, of all steps so far. */
+typedef struct hu_team_seconds {
+    double busy;    /* messages were on their way, or numbers worked on for them */
+    double exposed; /* the training waited for it: the rest was hidden behind computing */
+} hu_team_seconds;
+
 /* What a kind of team does. */
 typedef struct hu_team_kind {
     const char *name;
@@ -22,6 +28,7 @@ typedef struct hu_team_kind {
     void (*ready)(hu_team *team, uint64_t step, int32_t layer); /* NULL: nothing to do */
     const hu_comm_counts *(*counts)(const hu_team *team, int32_t worker);
     float *(*loss)(const hu_team *team, int32_t worker, int32_t i);
+    hu_team_seconds (*seconds)(const hu_team *team); /* NULL: nobody waits for anybody */
 } hu_team_kind;
 
 /* Workers first .. first + here - 1 of the plan's are in this process. */
@@ -55,6 +62,9 @@ void hu_team_ready(hu_team *team, uint64_t step, int32_t layer);
 
 /* Counts of the latest reduction, [layers], of a worker here. Borrowed: until the next one. */
 const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker);
+
+/* Zero where all workers are in this process. */
+hu_team_seconds hu_team_spent(const hu_team *team);
 
 /* As hu_comm_worker_loss, of a worker here. */
 float *hu_team_loss(const hu_team *team, int32_t worker, int32_t i);

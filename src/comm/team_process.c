@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "comm/flight.h"
@@ -33,6 +34,7 @@ typedef struct process_team {
     hu_flight *flight[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
     int32_t next;               /* bucket to begin next */
     uint64_t step;              /* of the reduction that runs or ran last */
+    hu_team_seconds seconds;    /* busy: of who runs reductions; exposed: of who asks for them */
 
     bool has_thread;
     pthread_t thread;
@@ -124,9 +126,11 @@ static hu_status run(process_team *team) {
     while (st == HU_OK && (team->next < buckets || any_is_busy(team))) {
         int32_t announced = wait_for_work(team);
         if (announced < 0) return hu_fail(HU_ERR_INTERRUPTED, "reduction: ended by its caller");
+        double begin = hu_seconds_now();
         st = begin_buckets(team, announced);
         if (st == HU_OK && any_is_busy(team))
             st = go_on(team, announced == buckets ? long_wait : short_wait);
+        team->seconds.busy += hu_seconds_now() - begin;
     }
     hu_comm_place_set("rank %d, behind the reduction of training step %llu, layer %s",
                       team->transport->rank, (unsigned long long)team->step,
@@ -226,9 +230,16 @@ static hu_status reduce_by_thread(process_team *team, uint64_t step) {
 
 static hu_status reduce(hu_team *base, uint64_t step) {
     process_team *team = inside(base);
-    if (team->has_thread) return reduce_by_thread(team, step);
-    team->step = step;
-    return run(team);
+    double begin = hu_seconds_now();
+    if (!team->has_thread) team->step = step;
+    hu_status st = team->has_thread ? reduce_by_thread(team, step) : run(team);
+    team->seconds.exposed += hu_seconds_now() - begin;
+    return st;
+}
+
+/* The thread rests while its caller asks: the end of a reduction passed a mutex. */
+static hu_team_seconds seconds(const hu_team *team) {
+    return inside(team)->seconds;
 }
 
 /* Rows first .. first + count - 1 of all, counted around, as at most two messages. */
@@ -314,7 +325,8 @@ static const hu_team_kind kind = {.name = "process",
                                   .gather = gather,
                                   .ready = ready,
                                   .counts = counts,
-                                  .loss = loss};
+                                  .loss = loss,
+                                  .seconds = seconds};
 
 static hu_status make(process_team *team, const hu_process_options *options) {
     const hu_comm_plan *plan = team->team.plan;

@@ -339,6 +339,14 @@ done:
     return st;
 }
 
+/* What gradients between processes cost, where there are several. */
+static void put_team(json_t *object, const hu_trainer *trainer) {
+    hu_team_seconds seconds = hu_trainer_team_seconds(trainer);
+    if (!object || !(seconds.busy > 0.0)) return;
+    json_object_set_new(object, "comm_seconds", hu_json_number(seconds.busy));
+    json_object_set_new(object, "comm_exposed_seconds", hu_json_number(seconds.exposed));
+}
+
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result) {
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_graph *graph = hu_trainer_graph(session->trainer);
@@ -370,6 +378,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         "warnings", hu_warnings_json(hu_trainer_run(session->trainer)), "train_seconds",
         hu_json_number(session->train_seconds));
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
+    put_team(object, session->trainer);
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;

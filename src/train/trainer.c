@@ -95,6 +95,11 @@ hu_status hu_trainer_tell_all(hu_trainer *trainer, size_t bytes, void *all) {
     return team ? hu_team_gather(team, bytes, all) : HU_OK;
 }
 
+hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer) {
+    const hu_team *team = trainer->workers.team;
+    return team ? hu_team_spent(team) : (hu_team_seconds){0};
+}
+
 void hu_trainer_time_work(hu_trainer *trainer, bool timed) {
     trainer->timed = timed;
     hu_run_clear_work(trainer->run);

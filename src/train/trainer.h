@@ -53,6 +53,9 @@ void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop);
  * nothing happens where one process runs all workers. */
 hu_status hu_trainer_tell_all(hu_trainer *trainer, size_t bytes, void *all);
 
+/* Where the time went that gradients took between processes; zero where one runs all workers. */
+hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer);
+
 /* Where workers are in several processes: all of them call this before one of them saves. */
 hu_status hu_trainer_gather(hu_trainer *trainer);
 
