@@ -304,10 +304,9 @@ def small_disk(checks, cwd):
 
 
 def too_much_memory(checks, cwd):
-    with open(program.HALFULP, "rb") as file:
-        if b"__asan_init" in file.read():
-            print("skipped: a limit of memory (AddressSanitizer needs terabytes of addresses)")
-            return
+    if program.sanitizer():
+        print("skipped: a limit of memory (sanitizers need terabytes of addresses)")
+        return
     limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     fails(checks, cwd, 5, ["out of memory", "bytes"], "train", *TINY, "model=resnet18",
           "model.width=64", "run.dir=huge", preexec_fn=limit)

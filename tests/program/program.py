@@ -37,6 +37,13 @@ class Checks:
         return 1 if self.failed or not self.done else 0
 
 
+def sanitizer():
+    """The sanitizer that the program was built with: asan, tsan or an empty text."""
+    with open(HALFULP, "rb") as file:
+        text = file.read()
+    return next((name for name in ("asan", "tsan") if f"__{name}_init".encode() in text), "")
+
+
 def call(*words, cwd, timeout=300, **more):
     """(exit code, stdout, stderr) of one call of the program."""
     done = subprocess.run([HALFULP, *map(str, words)], cwd=cwd, timeout=timeout,

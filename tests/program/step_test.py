@@ -41,7 +41,8 @@ def contestants(checks, cwd):
             checks.that(row["seconds_per_step"] < row["seconds_to_first_step"] < 60,
                         f"{words}: start to first step of {row}")
             checks.same(row["allocations_after_first_step"], 0, f"{words}: allocations")
-            checks.that(row["resident_growth_bytes"] <= 16384, f"{words}: growth of {row}")
+            if not program.sanitizer():  # whose own tables grow
+                checks.that(row["resident_growth_bytes"] <= 16384, f"{words}: growth of {row}")
             checks.that(row["peak_rss_bytes"] > row["ledger_bytes"]["total"], f"{words}: memory")
         checks.same(rows[0]["ratio"], 1.0 if has_reference else None, f"{words}: first ratio")
 
