@@ -58,7 +58,6 @@ static hu_status find_answer(const hu_comm_question *question, const hu_comm_rat
     double limit = hu_comm_flush_workers(&answer->options);
     answer->all_zero = limit > 0.0 && question->nodes >= limit;
     HU_TRY(hu_comm_plan_create(&answer->options, question->layer, question->layers, &plan));
-    HU_TRY(hu_comm_traffic_of(plan, &answer->traffic, NULL));
     HU_TRY(hu_comm_predict(plan, &question->link, &answer->time));
     HU_TRY(find_work(plan, rates, answer));
 done:

@@ -5,7 +5,6 @@
 #define HU_COMM_ADVICE_H
 #include "comm/predict.h"
 #include "comm/rates.h"
-#include "comm/traffic.h"
 
 /* What travels together. */
 typedef enum hu_comm_fusion {
@@ -38,9 +37,8 @@ typedef struct hu_comm_question {
 typedef struct hu_comm_answer {
     hu_comm_options options;
     hu_comm_fusion fusion;
-    hu_comm_time time;   /* on the network */
-    double work_seconds; /* of the busiest worker, one core, nothing of it hidden */
-    hu_comm_traffic traffic;
+    hu_comm_time time;     /* on the network */
+    double work_seconds;   /* of the busiest worker, one core, nothing of it hidden */
     uint64_t memory_bytes; /* that the busiest worker holds beside its gradient */
     bool is_narrow;        /* fewer than 16 bits */
     bool all_zero;         /* every number is lost: hu_comm_flush_workers */

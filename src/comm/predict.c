@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/traffic.h"
 
 /* Links that a message crosses: to the switch, and from it. */
 enum { LINKS_OF_A_MESSAGE = 2 };
@@ -49,72 +48,105 @@ done:
     return st;
 }
 
-/* A bucket on its way. */
+/* A bucket on its way: its message takes its share of the link, then the way. */
 typedef struct flight {
     int32_t bucket;
-    int64_t step; /* agreements first */
-    double ready; /* when the message before has arrived */
+    int64_t step;       /* agreements first */
+    double bits, delay; /* that are left of the message, and of the seconds behind its bits */
 } flight;
 
-/* What is sent, and when the links are free again. */
+/* What is sent between all. */
 typedef struct network {
     const hu_comm_plan *plan;
     const hu_comm_link *link;
     const size_t *largest; /* [buckets][steps] */
     int64_t steps, agreement_steps;
-    double free;
     flight flight[HU_COMM_FLIGHTS];
 } network;
+
+static bool is_over(const network *n, const flight *f) {
+    return f->bucket >= n->plan->buckets;
+}
 
 static size_t message_of(const network *n, const flight *f) {
     if (f->step < n->agreement_steps) return (size_t)n->plan->bucket[f->bucket].count;
     return n->largest[f->bucket * n->steps + f->step - n->agreement_steps];
 }
 
-/* The flight whose message can leave first; NULL at the end. */
-static flight *next_flight(network *n) {
-    flight *next = NULL;
+/* The next message of a flight, in this bucket or the next one; steps in which nobody sends take no
+ * time. */
+static void begin_message(network *n, flight *f) {
+    for (size_t bytes = 0; bytes == 0 && !is_over(n, f);) {
+        if (++f->step >= n->steps + n->agreement_steps) {
+            f->step = 0;
+            f->bucket += HU_COMM_FLIGHTS;
+            if (is_over(n, f)) return;
+        }
+        bytes = message_of(n, f);
+        f->bits = 8.0 * (double)bytes * overhead;
+        f->delay = LINKS_OF_A_MESSAGE * n->link->latency_seconds;
+    }
+}
+
+/* Bits a second for each message that has bits left: a link is shared evenly. */
+static double share_of(const network *n) {
+    int sharing = 0;
+    for (int i = 0; i < HU_COMM_FLIGHTS; i++)
+        sharing += !is_over(n, &n->flight[i]) && n->flight[i].bits > 0.0;
+    return n->link->bits_per_second / (sharing > 0 ? sharing : 1);
+}
+
+/* Seconds until the first message has left or arrived; 0: all have ended. */
+static double next_event(const network *n, double rate) {
+    double next = 0.0;
     for (int i = 0; i < HU_COMM_FLIGHTS; i++) {
-        flight *f = &n->flight[i];
-        if (f->bucket < n->plan->buckets && (!next || f->ready < next->ready)) next = f;
+        const flight *f = &n->flight[i];
+        if (is_over(n, f)) continue;
+        double wait = f->bits > 0.0 ? f->bits / rate : f->delay;
+        if (next == 0.0 || wait < next) next = wait;
     }
     return next;
 }
 
-/* Sends its message, and goes on to the next step or bucket. Steps in which nobody sends take no
- * time. */
-static void send_message(network *n, flight *f) {
-    size_t bytes = message_of(n, f);
-    if (bytes > 0) {
-        double begin = f->ready > n->free ? f->ready : n->free;
-        n->free = begin + 8.0 * (double)bytes * overhead / n->link->bits_per_second;
-        f->ready = n->free + LINKS_OF_A_MESSAGE * n->link->latency_seconds;
+/* Lets time pass, up to the next event. What is left after it may be a rounding error of time. */
+static void pass(network *n, double seconds, double rate) {
+    for (int i = 0; i < HU_COMM_FLIGHTS; i++) {
+        flight *f = &n->flight[i];
+        if (is_over(n, f)) continue;
+        double least = 1e-9 * seconds;
+        if (f->bits > 0.0)
+            f->bits = f->bits / rate - seconds > least ? f->bits - seconds * rate : 0.0;
+        else
+            f->delay = f->delay - seconds > least ? f->delay - seconds : 0.0;
+        if (f->bits == 0.0 && f->delay == 0.0) begin_message(n, f);
     }
-    if (++f->step < n->steps + n->agreement_steps) return;
-    f->step = 0;
-    f->bucket += HU_COMM_FLIGHTS;
 }
 
 static double run(network n, int64_t agreement_steps) {
-    double end = 0.0;
-    flight *f;
+    double now = 0.0, next;
     n.agreement_steps = agreement_steps;
-    for (int i = 0; i < HU_COMM_FLIGHTS; i++) n.flight[i] = (flight){.bucket = i};
-    /* Of one worker there is nothing to send. */
-    if (n.steps == 0) return 0.0;
-    while ((f = next_flight(&n))) send_message(&n, f);
-    for (int i = 0; i < HU_COMM_FLIGHTS; i++)
-        if (n.flight[i].ready > end) end = n.flight[i].ready;
-    return end;
+    for (int i = 0; i < HU_COMM_FLIGHTS; i++) {
+        n.flight[i] = (flight){.bucket = i, .step = -1};
+        if (n.steps == 0) n.flight[i].bucket = n.plan->buckets; /* one worker sends nothing */
+        begin_message(&n, &n.flight[i]);
+    }
+    for (;;) {
+        double rate = share_of(&n);
+        if ((next = next_event(&n, rate)) == 0.0) return now;
+        pass(&n, next, rate);
+        now += next;
+    }
 }
 
 hu_status hu_comm_predict(const hu_comm_plan *plan, const hu_comm_link *link, hu_comm_time *time) {
-    hu_comm_traffic traffic;
     size_t *largest;
     *time = (hu_comm_time){0};
-    hu_status st = hu_comm_traffic_of(plan, &traffic, &largest);
+    hu_status st = hu_comm_traffic_of(plan, &time->traffic, &largest);
     if (st != HU_OK) return st;
-    network n = {plan, link, largest, traffic.steps / plan->buckets, 0, 0.0, {{0, 0, 0.0}}};
+    network n = {.plan = plan,
+                 .link = link,
+                 .largest = largest,
+                 .steps = time->traffic.steps / plan->buckets};
     time->seconds = run(n, hu_comm_agreement_steps(plan));
     time->agreement_seconds = time->seconds - run(n, 0);
     hu_free(largest);

@@ -3,13 +3,13 @@
  * The network: every worker has a link of its own to a switch, which sends and receives at once. A
  * message crosses two links. A step of a bucket ends when the slowest of its messages has arrived;
  * schedules are made so that no link carries two messages of a step in one direction. Buckets that
- * are on their way at once (HU_COMM_FLIGHTS) share the links: one waits for its messages to arrive
- * while those of another leave.
+ * are on their way at once (HU_COMM_FLIGHTS) share the links evenly; while one waits for a message
+ * to arrive, the other has them alone.
  * Proof: docs/results.md compares it with SimGrid's SMPI, schedule by schedule.
  */
 #ifndef HU_COMM_PREDICT_H
 #define HU_COMM_PREDICT_H
-#include "comm/plan.h"
+#include "comm/traffic.h"
 
 typedef struct hu_comm_link {
     double bits_per_second;
@@ -23,6 +23,7 @@ hu_status hu_comm_link_parse(const char *rate, const char *latency, hu_comm_link
 typedef struct hu_comm_time {
     double seconds;           /* of all buckets */
     double agreement_seconds; /* of these, for agreeing upon exponents */
+    hu_comm_traffic traffic;  /* what takes that time */
 } hu_comm_time;
 
 /* Of one reduction of all buckets; what processors do meanwhile is not in it. HU_ERR_MEMORY. */

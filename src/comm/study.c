@@ -95,7 +95,6 @@ static hu_status foresee(const hu_comm_study *study, hu_comm_case *c) {
     hu_comm_plan *plan = NULL;
     c->outcome = (hu_comm_outcome){.flush_workers = hu_comm_flush_workers(&c->options)};
     HU_TRY(make_plan(study, c, 0, &plan));
-    HU_TRY(hu_comm_traffic_of(plan, &c->outcome.traffic, NULL));
     HU_TRY(hu_comm_predict(plan, &study->link, &c->outcome.time));
 done:
     hu_comm_plan_free(plan);

@@ -6,10 +6,8 @@
 #include "comm/error.h"
 #include "comm/predict.h"
 #include "comm/synthetic.h"
-#include "comm/traffic.h"
 
 typedef struct hu_comm_outcome {
-    hu_comm_traffic traffic;
     hu_comm_time time;
     hu_comm_error error;        /* medians over the seeds; counts: of all together */
     double eq5_least, eq5_most; /* of the seeds' mean errors */

@@ -79,7 +79,7 @@ static hu_status make_memory(const hu_comm_advice *advice, hu_table **table) {
         if (a->fusion != HU_COMM_WHOLE) continue;
         if (i % advice->choices == 0) HU_TRY(add_schedule(*table, a));
         HU_TRY(hu_table_cell(*table, "%s, %s", brief((double)a->memory_bytes / mib, held),
-                             brief((double)a->traffic.bytes_per_worker / mib, sent)));
+                             brief((double)a->time.traffic.bytes_per_worker / mib, sent)));
     }
     return HU_OK;
 done:
@@ -181,9 +181,10 @@ static json_t *answer_json(const hu_comm_answer *a) {
         names.scaling, "predicted_seconds", hu_json_number(a->time.seconds),
         "predicted_agreement_seconds", hu_json_number(a->time.agreement_seconds), "work_seconds",
         hu_json_number(a->work_seconds), "seconds", hu_json_number(hu_comm_answer_seconds(a)),
-        "steps", (json_int_t)a->traffic.steps, "bytes_on_wire", (json_int_t)a->traffic.bytes,
-        "bytes_per_worker", (json_int_t)a->traffic.bytes_per_worker, "memory_bytes",
-        (json_int_t)a->memory_bytes, "pays", a->pays, "all_zero", a->all_zero);
+        "steps", (json_int_t)a->time.traffic.steps, "bytes_on_wire",
+        (json_int_t)a->time.traffic.bytes, "bytes_per_worker",
+        (json_int_t)a->time.traffic.bytes_per_worker, "memory_bytes", (json_int_t)a->memory_bytes,
+        "pays", a->pays, "all_zero", a->all_zero);
 }
 
 json_t *hu_advice_json(const hu_advice_head *head, const hu_comm_advice *advice) {

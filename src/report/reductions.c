@@ -43,9 +43,10 @@ static hu_status add_row(const hu_comm_study *study, const hu_comm_case *c, hu_t
         HU_TRY(hu_table_cell(table, "%.1f-%.1f", 100.0 * o->eq5_least, 100.0 * o->eq5_most));
     else
         HU_TRY(hu_table_cell(table, "-"));
-    HU_TRY(hu_table_cell(table, "%s", hu_grouped((int64_t)o->traffic.bytes_per_worker, bytes)));
-    HU_TRY(hu_table_cell(table, "%s", hu_grouped((int64_t)o->traffic.bytes, all)));
-    HU_TRY(hu_table_cell(table, "%lld", (long long)o->traffic.steps));
+    HU_TRY(
+        hu_table_cell(table, "%s", hu_grouped((int64_t)o->time.traffic.bytes_per_worker, bytes)));
+    HU_TRY(hu_table_cell(table, "%s", hu_grouped((int64_t)o->time.traffic.bytes, all)));
+    HU_TRY(hu_table_cell(table, "%lld", (long long)o->time.traffic.steps));
     HU_TRY(hu_table_cell(table, "%.4g", 1e3 * o->time.seconds));
 done:
     return st;
@@ -109,9 +110,9 @@ static json_t *case_json(const hu_comm_study *study, const hu_comm_case *c) {
         "scaling", scaling, "rounding", hu_rounding_name(c->options.rounding), "kahan",
         c->options.kahan, "error_feedback", c->options.error_feedback, "elements",
         (json_int_t)study->gradient.elements, "seeds", study->seeds, "reductions",
-        study->reductions, "bytes_on_wire", (json_int_t)o->traffic.bytes, "bytes_per_worker",
-        (json_int_t)o->traffic.bytes_per_worker, "steps", (json_int_t)o->traffic.steps,
-        "agreement_steps", (json_int_t)o->traffic.agreement_steps, "error", error_json(o),
+        study->reductions, "bytes_on_wire", (json_int_t)o->time.traffic.bytes, "bytes_per_worker",
+        (json_int_t)o->time.traffic.bytes_per_worker, "steps", (json_int_t)o->time.traffic.steps,
+        "agreement_steps", (json_int_t)o->time.traffic.agreement_steps, "error", error_json(o),
         "result_hash", hu_json_hash(o->hash), "predicted_seconds", hu_json_number(o->time.seconds),
         "predicted_agreement_seconds", hu_json_number(o->time.agreement_seconds), "flush_workers",
         hu_json_number(o->flush_workers));

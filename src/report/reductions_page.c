@@ -152,9 +152,9 @@ static void put_row(hu_page *page, const hu_comm_study *study, const hu_comm_cas
     }
     snprintf(text, sizeof text, "%.1f to %.1f", 100.0 * o->eq5_least, 100.0 * o->eq5_most);
     hu_html_number(page, study->seeds > 1 ? text : "");
-    hu_html_number(page, hu_grouped((int64_t)o->traffic.bytes_per_worker, grouped));
-    hu_html_number(page, hu_grouped((int64_t)o->traffic.bytes, grouped));
-    snprintf(text, sizeof text, "%lld", (long long)o->traffic.steps);
+    hu_html_number(page, hu_grouped((int64_t)o->time.traffic.bytes_per_worker, grouped));
+    hu_html_number(page, hu_grouped((int64_t)o->time.traffic.bytes, grouped));
+    snprintf(text, sizeof text, "%lld", (long long)o->time.traffic.steps);
     hu_html_number(page, text);
     snprintf(text, sizeof text, "%.4g", 1e3 * o->time.seconds);
     hu_html_number(page, text);

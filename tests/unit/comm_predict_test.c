@@ -80,21 +80,26 @@ static void time_is_that_of_the_slowest_messages(void **state) {
     hu_comm_plan_free(plan);
 }
 
-/* Two layers around a ring of 2, apart: 3 steps each, those of agreement among them. The links are
- * free while a message is under way, so that the second bucket costs its bytes alone. */
+/* Layers that travel apart, around a ring of 2: one exponent and two messages each. Two buckets at
+ * once share the link, so that both of their messages take twice as long to leave, but travel
+ * together; the third is alone. */
 static void buckets_share_the_links(void **state) {
     (void)state;
-    const hu_comm_layer layers[] = {{"a", 0, 2000, false}, {"b", 2000, 2000, false}};
+    const hu_comm_layer layers[] = {
+        {"a", 0, 2000, false}, {"b", 2000, 2000, false}, {"c", 4000, 2000, false}};
     const hu_comm_link link = {.bits_per_second = 8e9, .latency_seconds = 1e-3};
     hu_comm_options options = options_of("ring", "aps", "e5m2", 2);
-    hu_comm_plan *plan;
-    hu_comm_time time;
-    assert_int_equal(hu_comm_plan_create(&options, layers, 2, &plan), HU_OK);
-    assert_int_equal(plan->buckets, 2);
-    assert_int_equal(hu_comm_predict(plan, &link, &time), HU_OK);
-    double message = 1040 * 1.05e-9, exponent = 1.05e-9;
-    assert_true(fabs(time.seconds - (3 * 2e-3 + exponent + 3 * message)) < 1e-12);
-    hu_comm_plan_free(plan);
+    double message = 1040 * 1.05e-9, exponent = 1.05e-9, way = 2e-3;
+    for (int32_t count = 1; count <= 3; count++) {
+        hu_comm_plan *plan;
+        hu_comm_time time;
+        assert_int_equal(hu_comm_plan_create(&options, layers, count, &plan), HU_OK);
+        assert_int_equal(plan->buckets, count);
+        assert_int_equal(hu_comm_predict(plan, &link, &time), HU_OK);
+        double wanted = (count == 3 ? 6 : 3) * way + count * (exponent + 2 * message);
+        assert_true(fabs(time.seconds - wanted) < 1e-12);
+        hu_comm_plan_free(plan);
+    }
 }
 
 /* Milliseconds of SimGrid's SMPI 3.32 for MPI processes that follow the same lists: 256 nodes,
@@ -127,6 +132,40 @@ static void times_are_those_of_a_simulated_network(void **state) {
         assert_int_equal(hu_comm_predict(plan, &link, &time), HU_OK);
         double ratio = 1e3 * time.seconds / rows[i].milliseconds;
         if (fabs(ratio - 1.0) > 0.06)
+            fail_msg("%s %s: %g", rows[i].schedule, rows[i].format, ratio);
+        hu_comm_plan_free(plan);
+    }
+}
+
+/* The same for 32 nodes and 161 layers of equal size, in buckets of 25 MB or one by one, two on
+ * their way at once. */
+static void times_of_buckets_are_those_of_a_simulated_network(void **state) {
+    (void)state;
+    enum { RESNET50 = 25557032, LAYERS = 161 };
+    static const struct {
+        const char *schedule, *scaling, *format;
+        int64_t bucket;
+        double milliseconds;
+    } rows[] = {
+        {"ring", "aps", "e5m2", 25000000, 45.6},    {"ring", "none", "fp32", 25000000, 170.1},
+        {"halving", "aps", "e5m2", 25000000, 42.5}, {"ring", "aps", "e5m2", 1, 150.6},
+        {"halving", "aps", "e5m2", 1, 66.0},        {"hier:8", "aps", "e5m2", 1, 159.3}};
+    const hu_comm_link link = link_of("10G", "10us");
+    hu_comm_layer layer[LAYERS];
+    for (int32_t l = 0; l < LAYERS; l++) {
+        int64_t first = hu_comm_edge(RESNET50, l, LAYERS);
+        layer[l] =
+            (hu_comm_layer){"layer", first, hu_comm_edge(RESNET50, l + 1, LAYERS) - first, false};
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hu_comm_options options = options_of(rows[i].schedule, rows[i].scaling, rows[i].format, 32);
+        hu_comm_plan *plan;
+        hu_comm_time time;
+        options.bucket_bytes = rows[i].bucket;
+        assert_int_equal(hu_comm_plan_create(&options, layer, LAYERS, &plan), HU_OK);
+        assert_int_equal(hu_comm_predict(plan, &link, &time), HU_OK);
+        double ratio = 1e3 * time.seconds / rows[i].milliseconds;
+        if (fabs(ratio - 1.0) > 0.08)
             fail_msg("%s %s: %g", rows[i].schedule, rows[i].format, ratio);
         hu_comm_plan_free(plan);
     }
@@ -178,6 +217,7 @@ int main(void) {
         cmocka_unit_test(time_is_that_of_the_slowest_messages),
         cmocka_unit_test(buckets_share_the_links),
         cmocka_unit_test(times_are_those_of_a_simulated_network),
+        cmocka_unit_test(times_of_buckets_are_those_of_a_simulated_network),
         cmocka_unit_test(room_for_the_sum_can_take_the_whole_range),
         cmocka_unit_test(numbers_vanish_where_the_limit_says),
     };

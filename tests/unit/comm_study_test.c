@@ -174,7 +174,7 @@ static void float32_has_the_smallest_error(void **state) {
     assert_true(cases[0].outcome.error.relative_l2 < 1e-6);
     assert_true(cases[0].outcome.error.relative_l2 > 0.0);
     assert_true(cases[1].outcome.error.relative_l2 > 0.02);
-    assert_true(cases[0].outcome.traffic.bytes > 2 * cases[1].outcome.traffic.bytes);
+    assert_true(cases[0].outcome.time.traffic.bytes > 2 * cases[1].outcome.time.traffic.bytes);
 }
 
 /* What is lost in one step comes back in later ones. */
