@@ -1,7 +1,7 @@
-/* cli/plan_layer.h - the rows of `plan`: what each node of a planned run computes, in which
+/* report/plan_layer.h - the rows of `plan`: what each node of a planned run computes, in which
  * formats. */
-#ifndef HU_CLI_PLAN_LAYER_H
-#define HU_CLI_PLAN_LAYER_H
+#ifndef HU_REPORT_PLAN_LAYER_H
+#define HU_REPORT_PLAN_LAYER_H
 
 #include "engine/run.h"
 #include "show/json.h"

@@ -1,5 +1,5 @@
-/* cli/plan_layer.c - a row for each layer of a planned run: shapes, work, formats, memory. */
-#include "cli/plan_layer.h"
+/* report/plan_layer.c - a row for each layer of a planned run: shapes, work, formats, memory. */
+#include "report/plan_layer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
