@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -154,6 +155,13 @@ static void give_memory_back(void) {
 #endif
 }
 
+/* Launchers end all processes when one has failed: the others get a moment for their words. */
+static void let_others_speak(hu_status status) {
+    const struct timespec moment = {.tv_nsec = 300000000};
+    fflush(stderr);
+    if (status == HU_ERR_PEER) nanosleep(&moment, NULL);
+}
+
 int main(int argc, char **argv) {
     /* Before anything else: the program may begin again here, and memory is not asked for yet. */
     wait_briefly(argv);
@@ -187,5 +195,6 @@ int main(int argc, char **argv) {
     if (st == HU_OK) st = closed;
     if (st == HU_OK) return exit_code;
     fprintf(stderr, "halfulp: %s: %s\n", hu_status_text(st), hu_last_error());
+    let_others_speak(st);
     return hu_status_exit_code(st);
 }

@@ -153,6 +153,9 @@ static hu_status fail_lost(hu_roll *roll, int32_t lost) {
         say_to_all(roll, LOST);
         (void)look(roll, NULL, 0, look_seconds, &ignored);
     }
+    if (roll->lost == roll->transport->rank)
+        return hu_fail(HU_ERR_PEER, "the others gave this process up, which did not answer in %g s",
+                       roll->options.timeout);
     return is_ending(roll)
                ? hu_fail(HU_ERR_PEER, "rank %d does not answer, and the job is being ended",
                          roll->lost)

@@ -204,6 +204,24 @@ static void who_comes_back_is_not_lost(void **state) {
     end(&j);
 }
 
+/* Who comes back after the others have given it up hears of it. */
+static void who_was_given_up_is_told(void **state) {
+    (void)state;
+    static rank ranks[WORKERS_MOST];
+    job j;
+    begin(&j, "ring", "aps", "e5m2", 3);
+    j.process.wait.timeout = 0.2;
+    j.role[1] = COMES_LATE;
+    j.late = 3.0f;
+    run(&j, ranks);
+    for (int32_t w = 0; w < 3; w++) {
+        const char *said = w == 1 ? "the others gave this process up" : "rank 1 did not answer";
+        assert_int_equal(ranks[w].status, HU_ERR_PEER);
+        assert_non_null(strstr(ranks[w].message, said));
+    }
+    end(&j);
+}
+
 /* The job is being ended: who waits does not wait for the deadline. */
 static void waits_end_with_the_job(void **state) {
     (void)state;
@@ -297,6 +315,7 @@ int main(void) {
         cmocka_unit_test(who_is_gone_is_named),
         cmocka_unit_test(the_phase_is_named),
         cmocka_unit_test(who_comes_back_is_not_lost),
+        cmocka_unit_test(who_was_given_up_is_told),
         cmocka_unit_test(waits_end_with_the_job),
         cmocka_unit_test(who_is_asked_to_end_ends_the_step),
         cmocka_unit_test(nobody_waits_for_ever_for_who_answers),
