@@ -111,15 +111,17 @@ def launcher(mpi, hosts, agent):
             {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
 
 
-def measure(program, mpi, hosts, repeat, bucket, cases):
+def measure(options, program, cases):
     """{case: [seconds of a turn]}"""
     with tempfile.TemporaryDirectory() as folder:
         agent = os.path.join(folder, "agent")
         Path(agent).write_text(AGENT, encoding="utf-8")
         os.chmod(agent, stat.S_IRWXU)
-        words, more = launcher(mpi, hosts, agent)
-        out = subprocess.run([*words, program, str(repeat), str(bucket), *" ".join(cases).split()],
-                             check=True, stdout=subprocess.PIPE, text=True,
+        words, more = launcher(options.mpi, options.hosts, agent)
+        if options.realtime:
+            words = ["chrt", "--rr", "1", *words]
+        out = subprocess.run([*words, program, str(options.repeat), str(options.bucket),
+                              *" ".join(cases).split()], check=True, stdout=subprocess.PIPE, text=True,
                              env={**os.environ, **more}).stdout
     seconds = {}
     for line in out.splitlines():
@@ -148,6 +150,8 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--bucket", type=int, default=4000000, help="bytes of float32 gradients")
     parser.add_argument("--build", default=str(SOURCE / "build"))
+    parser.add_argument("--realtime", action="store_true",
+                        help="hosts take their turns before all else that this machine does")
     parser.add_argument("--case", action="append", help="more cases: 'ring none e4m3'")
     options = parser.parse_args()
     if os.geteuid() != 0:
@@ -158,8 +162,8 @@ def main():
         skip(f"{options.build} has no {target}: the build found no {options.mpi}")
     for rate in options.rate or ["100mbit", "1gbit"]:
         with Network(options.hosts, None if rate == "0" else rate):
-            seconds = measure(os.path.join(options.build, target), options.mpi, options.hosts,
-                              options.repeat, options.bucket, CASES + (options.case or []))
+            seconds = measure(options, os.path.join(options.build, target),
+                              CASES + (options.case or []))
         show(f"{options.hosts} hosts, {rate}, {options.mpi}", seconds, options.repeat)
 
 
