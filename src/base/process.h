@@ -3,7 +3,7 @@
 #define HU_BASE_PROCESS_H
 #include <stdint.h>
 
-/* The most memory that the process has had, in bytes. */
+/* The most memory that the process has had since it became this program, in bytes. */
 int64_t hu_peak_rss_bytes(void);
 
 /* Bytes of the process's own pages (not those of files) in memory, counted one by one, which takes
