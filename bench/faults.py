@@ -73,6 +73,10 @@ def strike(cwd, run, sign, draw):
             time.sleep(0.02)
         time.sleep(draw.uniform(0.0, 1.5))
         pids = descendants(job.pid)
+        if len(pids) < PROCESSES:
+            job.kill()
+            err.seek(0)
+            sys.exit(f"{run}: found {len(pids)} of {PROCESSES} processes before the fault: {err.read()}")
         rank = draw.choice(sorted(pids))
         os.kill(pids[rank], sign)
         begin = time.time()
