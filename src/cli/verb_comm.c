@@ -3,11 +3,25 @@
 
 #include "base/error.h"
 #include "bench/accumulators.h"
+#include "cli/interrupt.h"
+#include "cli/peers.h"
 #include "cli/verb.h"
 #include "config/used.h"
 #include "report/reductions.h"
 #include "session/study.h"
 #include "show/stdout.h"
+
+/* Every process has the result; that of worker 0 tells it. */
+static hu_status tell(const hu_config *config, const hu_comm_study *study) {
+    hu_status st = HU_OK;
+    const char *path;
+    HU_TRY(hu_config_text(config, "out.file", &path));
+    if (strcmp(path, "auto") != 0) HU_TRY(hu_reductions_page(study, path));
+    st = hu_config_flag(config, "json", NULL) ? hu_json_print(hu_reductions_json(study))
+                                              : hu_reductions_print(study);
+done:
+    return st;
+}
 
 static hu_status run_comm(hu_config *config, int *exit_code) {
     static const char *const keys[] = {"comm.workers",
@@ -16,13 +30,16 @@ static hu_status run_comm(hu_config *config, int *exit_code) {
                                        "comm.scaling",
                                        "comm.rounding",
                                        "comm.kahan",
+                                       "comm.error_feedback",
                                        "comm.rho",
                                        "comm.sigma",
-                                       "comm.error_feedback",
+                                       "comm.transport",
+                                       "comm.timeout",
+                                       "comm.overlap",
                                        "cluster.link",
-                                       "bench.format",
-                                       "bench.elements",
                                        "cluster.latency",
+                                       "bench.elements",
+                                       "bench.format",
                                        "run.seed",
                                        "run.repeat",
                                        "run.steps",
@@ -31,17 +48,24 @@ static hu_status run_comm(hu_config *config, int *exit_code) {
                                        NULL};
     hu_status st = HU_OK;
     hu_comm_study study = {0};
-    const char *path;
+    hu_peers peers = {0};
+    const volatile sig_atomic_t *flag;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "comm", keys));
+    HU_TRY(hu_interrupt_install(&flag));
+    HU_TRY(hu_join_peers(config, flag, &peers));
     HU_TRY(hu_study_read(config, &study));
     HU_TRY(hu_threads_read(config, &study.threads));
-    HU_TRY(hu_config_text(config, "out.file", &path));
+    study.stop = flag;
+    if (peers.transport) {
+        study.join = hu_peers_team;
+        study.context = &peers;
+        study.first = peers.transport->rank;
+    }
     HU_TRY(hu_comm_study_run(&study));
-    if (strcmp(path, "auto") != 0) HU_TRY(hu_reductions_page(&study, path));
-    st = hu_config_flag(config, "json", NULL) ? hu_json_print(hu_reductions_json(&study))
-                                              : hu_reductions_print(&study);
+    if (hu_peers_lead(&peers)) HU_TRY(tell(config, &study));
 done:
+    hu_leave_peers(&peers, st);
     hu_comm_study_free(&study);
     return st;
 }
@@ -53,16 +77,15 @@ const hu_verb hu_verb_comm = {
     .help = "what an all-reduce in a narrow format does to gradients of many workers",
     .usage = "[workers=N] [schedule=S,...] [format=F,...] [scaling=C,...] [key=value ...] [--json]",
     .details =
-        "All workers run in this process, and every message is made as a network would carry it.\n"
+        "All workers run in this process, and every message is made as a network would carry\n"
+        "it; `mpirun -np N halfulp comm ...` runs one in each process, to the same bits.\n"
         "Lists are tried each with each. schedule: seq ring hier:K hier2d:K halving pairwise;\n"
         "scaling: none constant:K aps aps-tight aps-wide aps2. rounding=sr, kahan=on,\n"
-        "error_feedback=on with steps=N; repeat=N seeds give medians. Gradients are drawn: "
-        "elements=,\n"
-        "rho= (what a worker's gradient tells of the mean), sigma= (spread of sizes). "
-        "out=FILE.html\n"
-        "draws errors against the group size and times against the number of workers, for "
-        "link=10G\n"
-        "and latency=10us. config=recipes/aps-table9.yaml is a table of the APS paper.\n",
+        "error_feedback=on with steps=N; repeat=N seeds give medians. Gradients are drawn:\n"
+        "elements=, rho= (what a worker's gradient tells of the mean), sigma= (spread of sizes).\n"
+        "out=FILE.html draws errors against the group size and times against the number of\n"
+        "workers, for link=10G and latency=10us. config=recipes/aps-table9.yaml is a table of\n"
+        "the APS paper.\n",
     .flags = flags,
     .run = run_comm,
 };

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "cli/interrupt.h"
+#include "cli/peers.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
-#include "comm/place.h"
 #include "report/report.h"
 #include "session/data.h"
 #include "session/saved_run.h"
@@ -58,35 +58,6 @@ done:
     return st;
 }
 
-/* Seconds that MPI's start and end may take at least, whatever comm.timeout says: on a machine with
- * other work they take some. */
-static const double start_least = 30.0;
-
-static double guard_seconds(double timeout) {
-    return timeout > start_least ? timeout : start_least;
-}
-
-/* Joins the other processes; MPI itself would wait for them for ever. */
-static hu_status join_peers(hu_config *config, const volatile sig_atomic_t *flag, hu_peers *peers) {
-    double timeout;
-    hu_status st = hu_config_f64(config, "comm.timeout", &timeout);
-    if (st != HU_OK) return st;
-    hu_interrupt_guard("halfulp: peer lost: the processes of the job did not all start\n",
-                       guard_seconds(timeout));
-    st = hu_peers_open(config, flag, peers);
-    hu_interrupt_unguard();
-    if (st == HU_OK && hu_peers_grace(peers) > 0.0)
-        hu_interrupt_last_words(hu_comm_place, hu_peers_grace(peers));
-    return st;
-}
-
-static void leave_peers(hu_peers *peers, hu_status status) {
-    hu_interrupt_guard("halfulp: peer lost: the processes of the job did not all take leave\n",
-                       guard_seconds(peers->options.wait.timeout));
-    hu_peers_close(peers, status);
-    hu_interrupt_unguard();
-}
-
 /* train and resume: open, run, write the result, draw the page. */
 static hu_status run_session(hu_config *config, const char *directory, bool resume) {
     hu_status st = HU_OK;
@@ -98,7 +69,7 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     const hu_listener *listener = NULL;
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_interrupt_install(&flag));
-    HU_TRY(join_peers(config, flag, &peers));
+    HU_TRY(hu_join_peers(config, flag, &peers));
     HU_TRY(hu_progress_listener(config, &heard));
     if (hu_peers_lead(&peers)) listener = &heard;
     HU_TRY(hu_session_dataset(config, listener, &dataset));
@@ -111,7 +82,7 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     HU_TRY(finish(&session, &result, hu_config_flag(config, "json", NULL)));
 done:
     hu_session_close(&session);
-    leave_peers(&peers, st);
+    hu_leave_peers(&peers, st);
     hu_dataset_close(dataset);
     return st;
 }

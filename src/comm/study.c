@@ -5,16 +5,16 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "comm/team.h"
 
 /* Arrays of one seed. */
 typedef struct bench {
     const hu_comm_study *study;
     size_t n, workers;
+    size_t first, here; /* workers of this process */
     float *size, *mean; /* [n] of the model */
     float *drawn;       /* [workers][n] gradients */
-    float *reduced;     /* [workers][n] the same, replaced by their sum */
-    float **row;        /* [workers] of reduced */
+    float *reduced;     /* [here][n] the same, replaced by their sum */
+    float **row;        /* [here] of reduced */
     double *exact;      /* [n] sums in double precision, as often as there are reductions */
     double *sum;        /* [n] of all results */
 } bench;
@@ -23,15 +23,17 @@ static hu_status open_bench(const hu_comm_study *study, bench *b) {
     hu_status st = HU_OK;
     *b = (bench){.study = study,
                  .n = (size_t)study->gradient.elements,
-                 .workers = (size_t)study->gradient.workers};
+                 .workers = (size_t)study->gradient.workers,
+                 .first = study->join ? (size_t)study->first : 0,
+                 .here = study->join ? 1 : (size_t)study->gradient.workers};
     HU_TRY(HU_NEW_ARRAY(&b->size, b->n));
     HU_TRY(HU_NEW_ARRAY(&b->mean, b->n));
     HU_TRY(hu_new_array(b->workers, b->n * sizeof *b->drawn, &b->drawn));
-    HU_TRY(hu_new_array(b->workers, b->n * sizeof *b->reduced, &b->reduced));
-    HU_TRY(HU_NEW_ARRAY(&b->row, b->workers));
+    HU_TRY(hu_new_array(b->here, b->n * sizeof *b->reduced, &b->reduced));
+    HU_TRY(HU_NEW_ARRAY(&b->row, b->here));
     HU_TRY(HU_NEW_ARRAY(&b->exact, b->n));
     HU_TRY(HU_NEW_ARRAY(&b->sum, b->n));
-    for (size_t w = 0; w < b->workers; w++) b->row[w] = b->reduced + w * b->n;
+    for (size_t w = 0; w < b->here; w++) b->row[w] = b->reduced + w * b->n;
 done:
     return st;
 }
@@ -60,14 +62,20 @@ static void draw(bench *b, int32_t seed) {
     }
 }
 
+static hu_status meet(bench *b, const hu_comm_plan *plan, hu_team **team) {
+    const hu_comm_study *study = b->study;
+    if (study->join) return study->join(study->context, plan, b->row, team);
+    return hu_team_emulated(plan, b->row, study->threads, team);
+}
+
 /* All reductions of one case with one seed. */
 static hu_status reduce(bench *b, const hu_comm_plan *plan, hu_comm_outcome *outcome) {
     hu_team *team = NULL;
     hu_status st = HU_OK;
     memset(b->sum, 0, b->n * sizeof *b->sum);
-    HU_TRY(hu_team_emulated(plan, b->row, b->study->threads, &team));
+    HU_TRY(meet(b, plan, &team));
     for (int32_t step = 0; step < b->study->reductions; step++) {
-        memcpy(b->reduced, b->drawn, b->workers * b->n * sizeof *b->drawn);
+        memcpy(b->reduced, b->drawn + b->first * b->n, b->here * b->n * sizeof *b->drawn);
         HU_TRY(hu_team_reduce(team, (uint64_t)step));
         for (size_t i = 0; i < b->n; i++) b->sum[i] += (double)b->reduced[i];
         outcome->hash = XXH64(b->reduced, b->n * sizeof *b->reduced, outcome->hash);
@@ -104,6 +112,7 @@ done:
 static hu_status run_seed(bench *b, hu_comm_case *c, int32_t seed, hu_comm_error *error) {
     hu_status st = HU_OK;
     hu_comm_plan *plan = NULL;
+    if (b->study->stop && *b->study->stop) return hu_fail(HU_ERR_INTERRUPTED, "interrupted");
     HU_TRY(make_plan(b->study, c, seed, &plan));
     HU_TRY(reduce(b, plan, &c->outcome));
     HU_TRY(hu_comm_error_of((int64_t)b->n, b->exact, b->sum, error));

@@ -3,9 +3,12 @@
  */
 #ifndef HU_COMM_STUDY_H
 #define HU_COMM_STUDY_H
+#include <signal.h>
+
 #include "comm/error.h"
 #include "comm/predict.h"
 #include "comm/synthetic.h"
+#include "comm/team.h"
 
 typedef struct hu_comm_outcome {
     hu_comm_time time;
@@ -27,12 +30,22 @@ typedef struct hu_comm_study {
     int32_t reductions; /* of the same gradients, one step after the other: what error feedback is
                            for. Errors are those of the sum of all results */
     hu_comm_link link;
-    int threads;         /* results do not depend on them */
+    int threads;                       /* results do not depend on them */
+    const volatile sig_atomic_t *stop; /* ends the study when it is set; NULL: nothing does */
+
+    /* How this process meets the others, as worker `first` alone. NULL: all workers are in this
+     * process. */
+    hu_status (*join)(void *context, const hu_comm_plan *plan, float *const *gradient,
+                      hu_team **team);
+    void *context;
+    int32_t first;
+
     hu_comm_case *cases; /* [count], owned */
     int32_t count;
 } hu_comm_study;
 
-/* Fills the outcomes. All workers are emulated in this process. Errors as hu_comm_plan_create. */
+/* Fills the outcomes, in every process the same. Errors as hu_comm_plan_create and hu_team_reduce;
+ * HU_ERR_INTERRUPTED. */
 hu_status hu_comm_study_run(hu_comm_study *study);
 void hu_comm_study_free(hu_comm_study *study);
 

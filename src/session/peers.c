@@ -79,17 +79,16 @@ double hu_peers_grace(const hu_peers *peers) {
     return given > 2.0 * moment ? given - moment : 0.5 * given;
 }
 
-/* context: the peers. */
-static hu_status join(void *context, const hu_comm_plan *plan, float *const *gradient,
-                      hu_team **team) {
+hu_status hu_peers_team(void *context, const hu_comm_plan *plan, float *const *gradient,
+                        hu_team **team) {
     const hu_peers *peers = context;
     return hu_team_process(plan, gradient, peers->transport, &peers->options, team);
 }
 
 void hu_peers_join(const hu_peers *peers, hu_train_comm *comm) {
     if (!peers || !peers->transport) return;
-    comm->join = join;
-    comm->context = (void *)peers; /* handed back to join alone, which reads it */
+    comm->join = hu_peers_team;
+    comm->context = (void *)peers; /* handed back to hu_peers_team alone, which reads it */
     comm->first = peers->transport->rank;
     /* A job of one process is one, too. */
     if (comm->options.workers < 1) comm->options.workers = 1;

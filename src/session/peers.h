@@ -30,6 +30,10 @@ static inline bool hu_peers_lead(const hu_peers *peers) {
  * long as it likes. */
 double hu_peers_grace(const hu_peers *peers);
 
+/* Makes the team of this process; context: the hu_peers. */
+hu_status hu_peers_team(void *context, const hu_comm_plan *plan, float *const *gradient,
+                        hu_team **team);
+
 /* Lets a trainer that is made with comm run the worker of this process. */
 void hu_peers_join(const hu_peers *peers, hu_train_comm *comm);
 

@@ -2,6 +2,9 @@
 import json
 import os
 import re
+import signal
+import subprocess
+import time
 import xml.etree.ElementTree as xml
 
 import program
@@ -125,6 +128,16 @@ def page(checks, cwd):
     checks.that(any(tip.startswith("ring") and tip.endswith("at 16") for tip in tips), f"{tips}")
 
 
+def interrupted(checks, cwd):
+    """Ctrl-C ends a long study between two reductions."""
+    running = subprocess.Popen([program.HALFULP, "comm", "workers=64", "repeat=100000"], cwd=cwd,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(1.0)
+    running.send_signal(signal.SIGINT)
+    out, _ = running.communicate(timeout=60)
+    checks.same((running.returncode, out), (130, b""), "exit code and stdout of Ctrl-C")
+
+
 def mistakes(checks, cwd):
     for words, code, part in [
             (["schedule=ring", "scaling=aps2"], 2, "float32"),
@@ -147,4 +160,4 @@ def mistakes(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_case, lists, seeds, options, vanished, table_9, page, mistakes)
+    program.main(one_case, lists, seeds, options, vanished, table_9, page, interrupted, mistakes)

@@ -53,6 +53,19 @@ def trained(checks, what, result):
     return json.loads(out)
 
 
+def reductions(checks, cwd):
+    """comm between processes gives what it gives in one, to the last digit."""
+    words = ["comm", "elements=500", "schedule=pairwise,hier:2,ring", "format=e5m2,e3m0",
+             "rounding=sr", "repeat=2", "--json"]
+    for count in (2, 4):
+        one = program.call(*words, f"workers={count}", cwd=cwd)
+        many = mpirun(count, *words, cwd=cwd)
+        checks.same(many[:2], one[:2], f"comm in {count} processes ({many[2]})")
+        checks.same(many[0], 0, f"comm in {count} processes: exit code")
+    code, _, err = mpirun(2, *words, "workers=3", cwd=cwd)
+    checks.that(code == 2 and "3 workers in 2 processes" in err, f"comm: exit {code}: {err}")
+
+
 def equal_bits(checks, cwd):
     for name, keys in CASES.items():
         for count in (2, 4):
@@ -165,7 +178,7 @@ def main():
         print("skipped: no Open MPI here")
         return SKIPPED
     checks = program.Checks()
-    for test in (equal_bits, resumed, refused, faults):
+    for test in (reductions, equal_bits, resumed, refused, faults):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()

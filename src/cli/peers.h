@@ -1,0 +1,11 @@
+/* cli/peers.h - how a verb meets and leaves the other processes of mpirun. */
+#ifndef HU_CLI_PEERS_H
+#define HU_CLI_PEERS_H
+#include "session/peers.h"
+
+/* hu_peers_open and hu_peers_close (session/peers.h), within some time: a process that is missing
+ * ends this one with the exit code of a lost peer. */
+hu_status hu_join_peers(hu_config *config, const volatile sig_atomic_t *flag, hu_peers *peers);
+void hu_leave_peers(hu_peers *peers, hu_status status);
+
+#endif
