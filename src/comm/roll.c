@@ -101,7 +101,7 @@ static hu_status look(hu_roll *roll, hu_transfer *const *open, int32_t count, do
                       int32_t *which) {
     hu_transfer *all[HU_TRANSPORT_WAITS];
     int32_t found;
-    memcpy(all, open, (size_t)count * sizeof *open);
+    for (int32_t i = 0; i < count; i++) all[i] = open[i];
     all[count] = &roll->listen;
     hu_status st = hu_transfer_wait(roll->transport, all, count + 1, seconds, &found);
     *which = found == count ? -1 : found;
