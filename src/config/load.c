@@ -215,8 +215,10 @@ static const char *plan_path(const char *word) {
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         size_t length = strlen(keys[k]);
         if (strncmp(word, keys[k], length) != 0) continue;
-        bool is_list = strpbrk(word, ",;") || strstr(word, ": ");
-        return hu_is_plan_path(word) && !is_list ? word + length : NULL;
+        const char *value = word + length;
+        size_t digits = strspn(value, "0123456789");
+        bool is_list = strpbrk(value, ",;") || (digits > 0 && value[digits] == ':');
+        return hu_is_plan_path(word) && !is_list ? value : NULL;
     }
     return NULL;
 }
