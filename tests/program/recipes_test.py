@@ -28,7 +28,12 @@ def all_can_be_planned(checks, cwd):
         checks.that("# Source: " in text, f"{path}: says where it comes from")
         if "compare:" in text:  # plan reads none of these keys, compare would train for days
             continue
-        words = ["plan", f"config={path}", *GLYPHS, "batch=8", "optimizer.accumulate=1", "--json"]
+        if "rho:" in text:  # a study of reductions, without a network
+            code, out, err = program.call("comm", f"config={path}", "repeat=1", "--json", cwd=cwd)
+            checks.that(code == 0 and json.loads(out), f"{path}: {err!r}")
+            continue
+        words = ["plan", f"config={path}", *GLYPHS, "batch=8", "optimizer.accumulate=1",
+                 "comm.workers=1", "comm.schedule=ring", "--json"]
         code, out, err = program.call(*words, cwd=cwd)
         checks.same(code, 0, f"{path}: {err!r}")
         checks.that(code == 0 and json.loads(out)["parameters"] > 0, f"{path}: a plan")
@@ -101,7 +106,7 @@ def stepped(step, epoch_steps, low, high, milestones):
 def with_steps(name, low, high, milestones, epochs):
     """One step of 8 images is an epoch."""
     def test(checks, cwd):
-        words = [*GLYPHS, "data.limit=8", "batch=8", "optimizer.accumulate=2"]
+        words = [*GLYPHS, "data.limit=8", "batch=8", "comm.workers=8", "comm.schedule=hier:4"]
         made, found = trained(checks, cwd, name, *words, f"epochs={epochs}")
         checks.same(made["steps"], epochs, f"{name}: steps")
         rates(checks, name, found,
@@ -115,7 +120,8 @@ def large_images(checks, cwd):
         for i in range(2):
             put(cwd, f"images/train/{name}/{i}.png", png(40, 30 + i, [200 * number, 100, 50 * i]))
         put(cwd, f"images/val/{name}/0.png", png(30, 30, [200 * number, 90, 40]))
-    words = [*SMALL, "data=folder:images", "batch=4", "optimizer.accumulate=2", "steps=2"]
+    words = [*SMALL, "data=folder:images", "batch=4", "comm.workers=4", "comm.schedule=hier:2",
+             "steps=2"]
     trained(checks, cwd, "aps-resnet50-imagenet", *words)
     code, out, err = program.call("plan", recipe("aps-resnet50-imagenet"), *words[:-1], "--json",
                                   cwd=cwd)
