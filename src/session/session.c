@@ -308,6 +308,14 @@ static bool is_interrupted(const hu_session *session) {
     return session->interrupted && *session->interrupted;
 }
 
+/* Where it stopped; the process that leads knows how to go on. */
+static hu_status interrupted(const hu_session *session) {
+    long long step = (long long)hu_trainer_progress(session->trainer)->step;
+    if (!session->leads) return hu_fail(HU_ERR_INTERRUPTED, "after step %lld", step);
+    return hu_fail(HU_ERR_INTERRUPTED, "after step %lld; `halfulp resume %s` goes on from there",
+                   step, session->folder.path);
+}
+
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
@@ -325,9 +333,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
         HU_TRY(one_step(session, result));
         if (!is_interrupted(session) || progress->step >= session->steps) continue;
         HU_TRY(save(session));
-        HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
-                       "after step %lld; `halfulp resume %s` goes on from there",
-                       (long long)progress->step, session->folder.path));
+        HU_TRY(interrupted(session));
     }
     if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
     if (progress->last_metric_step >= 0) {
