@@ -109,7 +109,7 @@ static double milliseconds(const hu_comm_study *study, const hu_comm_options *op
     return st == HU_OK ? 1e3 * time.seconds : (double)NAN;
 }
 
-/* One line per schedule and format; scales change a time by little. */
+/* One line per schedule and width; scales change a time by little. */
 static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, int64_t n) {
     char title[LABEL_BYTES], grouped[HU_GROUPED_BYTES];
     p->count = 0;
@@ -119,7 +119,8 @@ static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, in
         char label[LABEL_BYTES];
         size_t known = p->count;
         hu_reduction_name(options, &names);
-        snprintf(label, sizeof label, "%.90s, %.90s", names.schedule, names.format);
+        snprintf(label, sizeof label, "%.90s, %u bits", names.schedule,
+                 hu_format_bits(&options->format));
         if (!line_of(p, label) || p->count == known) continue;
         for (int power = LEAST_POWER; power <= MOST_POWER; power++) {
             int32_t workers = 1 << power;
