@@ -5,8 +5,8 @@
 #include "bench/accumulators.h"
 #include "cli/interrupt.h"
 #include "cli/peers.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
-#include "config/used.h"
 #include "report/reductions.h"
 #include "session/study.h"
 #include "show/stdout.h"
@@ -24,49 +24,27 @@ done:
 }
 
 static hu_status run_comm(hu_config *config, int *exit_code) {
-    static const char *const keys[] = {"comm.workers",
-                                       "comm.schedule",
-                                       "comm.format",
-                                       "comm.scaling",
-                                       "comm.rounding",
-                                       "comm.kahan",
-                                       "comm.error_feedback",
-                                       "comm.rho",
-                                       "comm.sigma",
-                                       "comm.transport",
-                                       "comm.timeout",
-                                       "comm.overlap",
-                                       "cluster.link",
-                                       "cluster.latency",
-                                       "bench.elements",
-                                       "bench.format",
-                                       "run.seed",
-                                       "run.repeat",
-                                       "run.steps",
-                                       "run.threads",
-                                       "out.file",
-                                       NULL};
     hu_status st = HU_OK;
-    hu_comm_study study = {0};
+    hu_study opened = {0};
+    hu_comm_study *study = &opened.study;
     hu_peers peers = {0};
     const volatile sig_atomic_t *flag;
     (void)exit_code;
-    HU_TRY(hu_keys_used(config, "comm", keys));
     HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_join_peers(config, flag, &peers));
-    HU_TRY(hu_study_read(config, &study));
-    HU_TRY(hu_threads_read(config, &study.threads));
-    study.stop = flag;
+    HU_TRY(
+        hu_study_open(config, hu_peers_lead(&peers) ? &hu_progress_messages : NULL, flag, &opened));
+    HU_TRY(hu_threads_read(config, &study->threads));
     if (peers.transport) {
-        study.join = hu_peers_team;
-        study.context = &peers;
-        study.first = peers.transport->rank;
+        study->join = hu_peers_team;
+        study->context = &peers;
+        study->first = peers.transport->rank;
     }
-    HU_TRY(hu_comm_study_run(&study));
-    if (hu_peers_lead(&peers)) HU_TRY(tell(config, &study));
+    HU_TRY(hu_comm_study_run(study));
+    if (hu_peers_lead(&peers)) HU_TRY(tell(config, study));
 done:
     hu_leave_peers(&peers, st);
-    hu_comm_study_free(&study);
+    hu_study_close(&opened);
     return st;
 }
 
@@ -83,6 +61,9 @@ const hu_verb hu_verb_comm = {
         "scaling: none constant:K aps aps-tight aps-wide aps2. rounding=sr, kahan=on,\n"
         "error_feedback=on with steps=N; repeat=N seeds give medians. Gradients are drawn:\n"
         "elements=, rho= (what a worker's gradient tells of the mean), sigma= (spread of sizes).\n"
+        "run=RUN takes the gradients of a training instead, those of the step behind its newest\n"
+        "checkpoint or of step=K, and tells which layer suffers most; its batch is shared out\n"
+        "among workers=N.\n"
         "out=FILE.html draws errors against the group size and times against the number of\n"
         "workers, for link=10G and latency=10us. config=recipes/aps-table9.yaml is a table of\n"
         "the APS paper.\n",

@@ -12,12 +12,23 @@ typedef struct bench {
     size_t n, workers;
     size_t first, here; /* workers of this process */
     float *size, *mean; /* [n] of the model */
-    float *drawn;       /* [workers][n] gradients */
+    float *drawn;       /* [workers][n] gradients, NULL where they are given */
+    const float **own;  /* [workers] of drawn, or given */
     float *reduced;     /* [here][n] the same, replaced by their sum */
     float **row;        /* [here] of reduced */
     double *exact;      /* [n] sums in double precision, as often as there are reductions */
     double *sum;        /* [n] of all results */
 } bench;
+
+/* What drawing needs. */
+static hu_status make_drawn(bench *b) {
+    hu_status st = HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&b->size, b->n));
+    HU_TRY(HU_NEW_ARRAY(&b->mean, b->n));
+    HU_TRY(hu_new_array(b->workers, b->n * sizeof *b->drawn, &b->drawn));
+done:
+    return st;
+}
 
 static hu_status open_bench(const hu_comm_study *study, bench *b) {
     hu_status st = HU_OK;
@@ -26,9 +37,10 @@ static hu_status open_bench(const hu_comm_study *study, bench *b) {
                  .workers = (size_t)study->gradient.workers,
                  .first = study->join ? (size_t)study->first : 0,
                  .here = study->join ? 1 : (size_t)study->gradient.workers};
-    HU_TRY(HU_NEW_ARRAY(&b->size, b->n));
-    HU_TRY(HU_NEW_ARRAY(&b->mean, b->n));
-    HU_TRY(hu_new_array(b->workers, b->n * sizeof *b->drawn, &b->drawn));
+    HU_TRY(HU_NEW_ARRAY(&b->own, b->workers));
+    if (!study->given.gradient) HU_TRY(make_drawn(b));
+    for (size_t w = 0; w < b->workers; w++)
+        b->own[w] = b->drawn ? b->drawn + w * b->n : study->given.gradient[w];
     HU_TRY(hu_new_array(b->here, b->n * sizeof *b->reduced, &b->reduced));
     HU_TRY(HU_NEW_ARRAY(&b->row, b->here));
     HU_TRY(HU_NEW_ARRAY(&b->exact, b->n));
@@ -42,22 +54,29 @@ static void close_bench(bench *b) {
     hu_free(b->size);
     hu_free(b->mean);
     hu_free(b->drawn);
+    hu_free(b->own);
     hu_free(b->reduced);
     hu_free(b->row);
     hu_free(b->exact);
     hu_free(b->sum);
 }
 
-static void draw(bench *b, int32_t seed) {
+static void draw_gradients(bench *b, int32_t seed) {
     hu_comm_synthetic model = b->study->gradient;
     model.seed += (uint64_t)seed;
     hu_comm_synthetic_shared(&model, b->size, b->mean);
 #pragma omp parallel for num_threads(b->study->threads) schedule(static)
     for (size_t w = 0; w < b->workers; w++)
         hu_comm_synthetic_worker(&model, b->size, b->mean, (int32_t)w, b->drawn + w * b->n);
+}
+
+/* The gradients of a seed, and what their sum is. Given ones are the same for all seeds, which then
+ * are those of stochastic rounding. */
+static void begin_seed(bench *b, int32_t seed) {
+    if (b->drawn) draw_gradients(b, seed);
     for (size_t i = 0; i < b->n; i++) {
         double sum = 0.0;
-        for (size_t w = 0; w < b->workers; w++) sum += (double)b->drawn[w * b->n + i];
+        for (size_t w = 0; w < b->workers; w++) sum += (double)b->own[w][i];
         b->exact[i] = sum * (double)b->study->reductions;
     }
 }
@@ -75,7 +94,8 @@ static hu_status reduce(bench *b, const hu_comm_plan *plan, hu_comm_outcome *out
     memset(b->sum, 0, b->n * sizeof *b->sum);
     HU_TRY(meet(b, plan, &team));
     for (int32_t step = 0; step < b->study->reductions; step++) {
-        memcpy(b->reduced, b->drawn + b->first * b->n, b->here * b->n * sizeof *b->drawn);
+        for (size_t w = 0; w < b->here; w++)
+            memcpy(b->row[w], b->own[b->first + w], b->n * sizeof *b->reduced);
         HU_TRY(hu_team_reduce(team, (uint64_t)step));
         for (size_t i = 0; i < b->n; i++) b->sum[i] += (double)b->reduced[i];
         outcome->hash = XXH64(b->reduced, b->n * sizeof *b->reduced, outcome->hash);
@@ -85,7 +105,7 @@ done:
     return st;
 }
 
-/* The layer that stands for a gradient, and its plan. */
+/* The layers of given gradients, or the one that stands for a drawn one, and their plan. */
 static hu_status make_plan(const hu_comm_study *study, const hu_comm_case *c, int32_t seed,
                            hu_comm_plan **plan) {
     const hu_comm_layer layer = {.name = "gradient", .elements = study->gradient.elements};
@@ -93,6 +113,10 @@ static hu_status make_plan(const hu_comm_study *study, const hu_comm_case *c, in
     options.workers = study->gradient.workers;
     options.seed = study->gradient.seed + (uint64_t)seed;
     options.bucket_bytes = 1;
+    if (study->given.gradient) {
+        options.bucket_bytes = study->given.bucket_bytes;
+        return hu_comm_plan_create(&options, study->given.layer, study->given.layers, plan);
+    }
     return hu_comm_plan_create(&options, &layer, 1, plan);
 }
 
@@ -109,6 +133,20 @@ done:
     return st;
 }
 
+/* Errors of each layer of given gradients. */
+static hu_status judge_layers(const bench *b, hu_comm_outcome *outcome) {
+    hu_status st = HU_OK;
+    const hu_comm_given *given = &b->study->given;
+    HU_TRY(HU_NEW_ARRAY(&outcome->layer, (size_t)given->layers));
+    for (int32_t l = 0; l < given->layers; l++) {
+        const hu_comm_layer *layer = &given->layer[l];
+        HU_TRY(hu_comm_error_of(layer->elements, b->exact + layer->offset, b->sum + layer->offset,
+                                &outcome->layer[l]));
+    }
+done:
+    return st;
+}
+
 static hu_status run_seed(bench *b, hu_comm_case *c, int32_t seed, hu_comm_error *error) {
     hu_status st = HU_OK;
     hu_comm_plan *plan = NULL;
@@ -116,6 +154,7 @@ static hu_status run_seed(bench *b, hu_comm_case *c, int32_t seed, hu_comm_error
     HU_TRY(make_plan(b->study, c, seed, &plan));
     HU_TRY(reduce(b, plan, &c->outcome));
     HU_TRY(hu_comm_error_of((int64_t)b->n, b->exact, b->sum, error));
+    if (seed == 0 && b->study->given.gradient) HU_TRY(judge_layers(b, &c->outcome));
     c->outcome.error.excluded += error->excluded;
     c->outcome.error.nonfinite += error->nonfinite;
 done:
@@ -149,7 +188,7 @@ hu_status hu_comm_study_run(hu_comm_study *study) {
     HU_TRY(HU_NEW_ARRAY(&error, (size_t)study->count * (size_t)study->seeds));
     HU_TRY(HU_NEW_ARRAY(&x, (size_t)study->seeds));
     for (int32_t s = 0; s < study->seeds; s++) {
-        draw(&b, s);
+        begin_seed(&b, s);
         for (int32_t i = 0; i < study->count; i++)
             HU_TRY(run_seed(&b, &study->cases[i], s, &error[i * study->seeds + s]));
     }
@@ -163,6 +202,7 @@ done:
 }
 
 void hu_comm_study_free(hu_comm_study *study) {
+    for (int32_t i = 0; i < study->count; i++) hu_free(study->cases[i].outcome.layer);
     hu_free(study->cases);
     study->cases = NULL;
     study->count = 0;

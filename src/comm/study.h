@@ -1,5 +1,5 @@
-/* comm/study.h - reductions of one kind of gradient, in many formats and schedules: errors, traffic
- * and predicted time of each.
+/* comm/study.h - reductions of one kind of gradient, drawn or given, in many formats and schedules:
+ * errors, traffic and predicted time of each.
  */
 #ifndef HU_COMM_STUDY_H
 #define HU_COMM_STUDY_H
@@ -16,6 +16,7 @@ typedef struct hu_comm_outcome {
     double eq5_least, eq5_most; /* of the seeds' mean errors */
     uint64_t hash;              /* XXH64 of the bits of all results, seed by seed */
     double flush_workers;       /* hu_comm_flush_workers */
+    hu_comm_error *layer;       /* [layers] of given gradients, with the first seed. Owned */
 } hu_comm_outcome;
 
 /* One kind of reduction, and what came of it. */
@@ -24,9 +25,21 @@ typedef struct hu_comm_case {
     hu_comm_outcome outcome;
 } hu_comm_case;
 
+/* Gradients that are there already. All borrowed. */
+typedef struct hu_comm_given {
+    float *const *gradient; /* [workers] arrays in which the layers have their offsets; NULL: they
+                               are drawn */
+    const hu_comm_layer *layer; /* [layers] */
+    int32_t layers;
+    int64_t bucket_bytes; /* as in hu_comm_options */
+    const char *origin;   /* for people: "step 40 of runs/a" */
+} hu_comm_given;
+
 typedef struct hu_comm_study {
-    hu_comm_synthetic gradient; /* with the first seed */
-    int32_t seeds;              /* that many, counted up from it */
+    hu_comm_synthetic gradient; /* with the first seed. Of given ones: workers, elements and seed of
+                                   the rounding */
+    hu_comm_given given;
+    int32_t seeds;      /* that many, counted up from it */
     int32_t reductions; /* of the same gradients, one step after the other: what error feedback is
                            for. Errors are those of the sum of all results */
     hu_comm_link link;

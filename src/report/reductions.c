@@ -1,6 +1,7 @@
 /* report/reductions.c - the numbers of a study, for people and for programs. */
 #include "report/reductions.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,39 @@ void hu_reduction_name(const hu_comm_options *options, hu_reduction_names *names
         append(names->scaling, hu_rounding_name(options->rounding));
     if (options->kahan) append(names->scaling, "kahan");
     if (options->error_feedback) append(names->scaling, "feedback");
+}
+
+int32_t hu_reduction_worst(const hu_comm_study *study, const hu_comm_outcome *outcome) {
+    int32_t worst = -1;
+    for (int32_t l = 0; outcome->layer && l < study->given.layers; l++)
+        if (worst < 0 || outcome->layer[l].relative_l2 > outcome->layer[worst].relative_l2)
+            worst = l;
+    return worst;
+}
+
+/* What is added to a text of HU_REDUCTION_LINE_BYTES. */
+__attribute__((format(printf, 2, 3))) static void add(char *text, const char *format, ...) {
+    va_list values;
+    size_t used = strlen(text);
+    va_start(values, format);
+    vsnprintf(text + used, HU_REDUCTION_LINE_BYTES - used, format, values);
+    va_end(values);
+}
+
+void hu_reduction_describe(const hu_comm_study *study, char *text) {
+    const hu_comm_synthetic *gradient = &study->gradient;
+    char elements[HU_GROUPED_BYTES];
+    *text = '\0';
+    hu_grouped(gradient->elements, elements);
+    if (study->given.gradient)
+        add(text, "%d workers, %s, %s elements in %d layers", gradient->workers,
+            study->given.origin, elements, study->given.layers);
+    else
+        add(text, "%d workers, %s elements (rho %g, sigma %g)", gradient->workers, elements,
+            gradient->rho, gradient->sigma);
+    add(text, ", seed %llu", (unsigned long long)gradient->seed);
+    if (study->seeds > 1) add(text, " and the next %d: medians", study->seeds - 1);
+    if (study->reductions > 1) add(text, "; errors of the sum of %d steps", study->reductions);
 }
 
 static hu_status add_row(const hu_comm_study *study, const hu_comm_case *c, hu_table *table) {
@@ -48,6 +82,10 @@ static hu_status add_row(const hu_comm_study *study, const hu_comm_case *c, hu_t
     HU_TRY(hu_table_cell(table, "%s", hu_grouped((int64_t)o->time.traffic.bytes, all)));
     HU_TRY(hu_table_cell(table, "%lld", (long long)o->time.traffic.steps));
     HU_TRY(hu_table_cell(table, "%.4g", 1e3 * o->time.seconds));
+    int32_t worst = hu_reduction_worst(study, o);
+    if (worst >= 0)
+        HU_TRY(hu_table_cell(table, "%s (%.2f %%)", study->given.layer[worst].name,
+                             100.0 * o->layer[worst].relative_l2));
 done:
     return st;
 }
@@ -55,9 +93,12 @@ done:
 static hu_status make_table(const hu_comm_study *study, hu_table **table) {
     static const char *const titles[] = {"schedule",     "format", "scaling", "Eq. 5 %",
                                          "median %",     "L2 %",   "zeros %", "Eq. 5 of seeds",
-                                         "bytes/worker", "bytes",  "steps",   "predicted ms"};
+                                         "bytes/worker", "bytes",  "steps",   "predicted ms",
+                                         "largest L2"};
     hu_status st = HU_OK;
-    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
+    int columns = sizeof titles / sizeof *titles;
+    if (!study->given.gradient) columns--; /* of one layer alone there is none */
+    HU_TRY(hu_table_create(titles, columns, table));
     for (int32_t i = 0; i < study->count; i++) HU_TRY(add_row(study, &study->cases[i], *table));
     return HU_OK;
 done:
@@ -68,16 +109,11 @@ done:
 
 hu_status hu_reductions_print(const hu_comm_study *study) {
     hu_table *table = NULL;
-    char elements[HU_GROUPED_BYTES];
-    const hu_comm_synthetic *gradient = &study->gradient;
+    char line[HU_REDUCTION_LINE_BYTES];
     hu_status st = make_table(study, &table);
     if (st != HU_OK) return st;
-    printf("%d workers, %s elements (rho %g, sigma %g), seed %llu", gradient->workers,
-           hu_grouped(gradient->elements, elements), gradient->rho, gradient->sigma,
-           (unsigned long long)gradient->seed);
-    if (study->seeds > 1) printf(" and the next %d: medians", study->seeds - 1);
-    if (study->reductions > 1) printf("; errors of the sum of %d steps", study->reductions);
-    printf("\n\n");
+    hu_reduction_describe(study, line);
+    printf("%s\n\n", line);
     st = hu_show_table(table);
     hu_table_free(table);
     if (st != HU_OK) return st;
@@ -97,13 +133,26 @@ static json_t *error_json(const hu_comm_outcome *o) {
                      (json_int_t)o->error.excluded, "nonfinite", (json_int_t)o->error.nonfinite);
 }
 
+static json_t *layers_json(const hu_comm_study *study, const hu_comm_outcome *o) {
+    json_t *layers = json_array();
+    for (int32_t l = 0; l < study->given.layers; l++)
+        json_array_append_new(layers, json_pack("{s:s, s:I, s:b, s:o, s:o, s:o}", "name",
+                                                study->given.layer[l].name, "elements",
+                                                (json_int_t)study->given.layer[l].elements, "exact",
+                                                study->given.layer[l].exact, "relative_l2",
+                                                hu_json_number(o->layer[l].relative_l2), "eq5_mean",
+                                                hu_json_number(o->layer[l].eq5_mean), "zeros",
+                                                hu_json_number(o->layer[l].zeros)));
+    return layers;
+}
+
 static json_t *case_json(const hu_comm_study *study, const hu_comm_case *c) {
     const hu_comm_outcome *o = &c->outcome;
     hu_reduction_names names;
     char scaling[HU_REDUCTION_TEXT_BYTES];
     hu_reduction_name(&c->options, &names);
     hu_comm_scaling_print(c->options.scaling, c->options.constant, scaling, sizeof scaling);
-    return json_pack(
+    json_t *object = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:b, s:b, s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, "
         "s:o, s:o}",
         "workers", study->gradient.workers, "schedule", names.schedule, "format", names.format,
@@ -116,6 +165,10 @@ static json_t *case_json(const hu_comm_study *study, const hu_comm_case *c) {
         "result_hash", hu_json_hash(o->hash), "predicted_seconds", hu_json_number(o->time.seconds),
         "predicted_agreement_seconds", hu_json_number(o->time.agreement_seconds), "flush_workers",
         hu_json_number(o->flush_workers));
+    if (!o->layer) return object;
+    json_object_set_new(object, "gradients", json_string(study->given.origin));
+    json_object_set_new(object, "layers", layers_json(study, o));
+    return object;
 }
 
 json_t *hu_reductions_json(const hu_comm_study *study) {

@@ -16,7 +16,12 @@ json_t *hu_reductions_json(const hu_comm_study *study);
  * workers, and the table, in one file. */
 hu_status hu_reductions_page(const hu_comm_study *study, const char *path);
 
-enum { HU_REDUCTION_TEXT_BYTES = 96 };
+/* Layer of given gradients with the largest relative L2 error; -1: the gradients were drawn. */
+int32_t hu_reduction_worst(const hu_comm_study *study, const hu_comm_outcome *outcome);
+
+/* What is reduced: "8 workers, 270,000 elements ...". text[HU_REDUCTION_LINE_BYTES]. */
+enum { HU_REDUCTION_TEXT_BYTES = 96, HU_REDUCTION_LINE_BYTES = 512 };
+void hu_reduction_describe(const hu_comm_study *study, char *text);
 
 /* What a case is called, as the user would write it: "hier:16", "e5m2", "aps+kahan". */
 typedef struct hu_reduction_names {

@@ -159,18 +159,36 @@ static void put_row(hu_page *page, const hu_comm_study *study, const hu_comm_cas
     hu_html_number(page, text);
     snprintf(text, sizeof text, "%.4g", 1e3 * o->time.seconds);
     hu_html_number(page, text);
+    int32_t worst = hu_reduction_worst(study, o);
+    if (worst >= 0) {
+        char layer[LABEL_BYTES];
+        snprintf(layer, sizeof layer, "%.200s (%.2f %%)", study->given.layer[worst].name,
+                 100.0 * o->layer[worst].relative_l2);
+        hu_html_text(page, layer);
+    }
     hu_html_row_end(page);
 }
 
 static void put_table(hu_page *page, const hu_comm_study *study) {
-    static const char *const titles[] = {
-        "schedule",          "format",       "scaling",  "Eq. 5, %",
-        "median, %",         "L2, %",        "zeros, %", "Eq. 5 of the seeds, %",
-        "bytes of a worker", "bytes of all", "steps",    "predicted, ms"};
+    static const char *const titles[] = {"schedule",
+                                         "format",
+                                         "scaling",
+                                         "Eq. 5, %",
+                                         "median, %",
+                                         "L2, %",
+                                         "zeros, %",
+                                         "Eq. 5 of the seeds, %",
+                                         "bytes of a worker",
+                                         "bytes of all",
+                                         "steps",
+                                         "predicted, ms",
+                                         "largest L2 of a layer"};
     hu_html_section(page, "table", "All reductions",
                     "zeros: share of the elements that became zero. Bytes are those sent, with "
                     "headers and exponents. Steps are those of the schedule.");
-    hu_html_table(page, titles, sizeof titles / sizeof *titles, 3);
+    size_t columns = sizeof titles / sizeof *titles;
+    if (!study->given.gradient) columns--; /* of one layer alone there is none */
+    hu_html_table(page, titles, columns, 3);
     for (int32_t i = 0; i < study->count; i++) put_row(page, study, &study->cases[i]);
     hu_html_table_end(page);
     hu_html_section_end(page);
@@ -179,16 +197,10 @@ static void put_table(hu_page *page, const hu_comm_study *study) {
 /* ---- page ---- */
 
 static void put_head(hu_page *page, const hu_comm_study *study) {
-    const hu_comm_synthetic *g = &study->gradient;
-    char title[LABEL_BYTES], subtitle[LABEL_BYTES], elements[HU_GROUPED_BYTES], steps[64] = "";
-    snprintf(title, sizeof title, "Gradients of %d workers", g->workers);
-    if (study->reductions > 1)
-        snprintf(steps, sizeof steps, "; errors of the sum of %d steps", study->reductions);
-    snprintf(subtitle, sizeof subtitle,
-             "%s elements, rho %g, sigma %g; medians of %d seed%s from %llu%s; links of %g Gbit/s "
-             "and %g us",
-             hu_grouped(g->elements, elements), g->rho, g->sigma, study->seeds,
-             study->seeds == 1 ? "" : "s", (unsigned long long)g->seed, steps,
+    char title[64], line[HU_REDUCTION_LINE_BYTES], subtitle[HU_REDUCTION_LINE_BYTES + 64];
+    snprintf(title, sizeof title, "Gradients of %d workers", study->gradient.workers);
+    hu_reduction_describe(study, line);
+    snprintf(subtitle, sizeof subtitle, "%s; links of %g Gbit/s and %g us", line,
              study->link.bits_per_second / 1e9, study->link.latency_seconds * 1e6);
     hu_html_begin(page, title, subtitle);
 }

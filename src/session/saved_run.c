@@ -95,15 +95,24 @@ hu_status hu_saved_run_restore(const hu_config *config, const char *directory, h
     return st;
 }
 
+hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
+                            hu_saved_run *run) {
+    hu_status st = HU_OK;
+    *run = (hu_saved_run){.directory = directory};
+    HU_TRY(hu_saved_run_merge(config, directory));
+    HU_TRY(hu_session_dataset(config, listener, &run->dataset));
+    HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));
+done:
+    if (st != HU_OK) hu_saved_run_close(run);
+    return st;
+}
+
 hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     char path[4096], warning[1024];
-    *run = (hu_saved_run){.directory = directory};
-    HU_TRY(hu_saved_run_merge(config, directory));
-    HU_TRY(hu_session_dataset(config, listener, &run->dataset));
-    HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));
+    HU_TRY(hu_saved_run_read(config, directory, listener, run));
     HU_TRY(hu_trainer_create(&run->options, run->dataset, &run->trainer));
     snprintf(path, sizeof path, "%s/checkpoint", directory);
     HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));

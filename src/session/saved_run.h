@@ -23,7 +23,12 @@ hu_status hu_saved_run_merge(hu_config *config, const char *directory);
 hu_status hu_saved_run_restore(const hu_config *config, const char *directory, hu_trainer *trainer,
                                const hu_checkpoint *checkpoint);
 
-/* Merges, makes the trainer and restores the newest sound checkpoint into it; a damaged later one
+/* Merges, opens the data and reads the options, of which some may be changed before a trainer is
+ * made of them. Owner closes. */
+hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
+                            hu_saved_run *run);
+
+/* Reads, makes the trainer and restores the newest sound checkpoint into it; a damaged later one
  * is named to the listener. Owner closes. */
 hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run);

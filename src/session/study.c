@@ -1,13 +1,27 @@
 #include "session/study.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/words.h"
+#include "config/used.h"
 #include "session/comm.h"
 
 enum { ITEM_BYTES = 128, ITEMS_MOST = 256 };
+
+/* What both kinds of gradient are studied with. */
+#define SHARED_KEYS                                                                                \
+    "comm.workers", "comm.schedule", "comm.format", "comm.scaling", "comm.rounding", "comm.kahan", \
+        "comm.error_feedback", "comm.transport", "comm.timeout", "comm.overlap", "cluster.link",   \
+        "cluster.latency", "bench.format", "run.seed", "run.repeat", "run.steps", "run.threads",   \
+        "out.file"
+
+static const char *const without_run[] = {SHARED_KEYS, "comm.rho", "comm.sigma", "bench.elements",
+                                          NULL};
+static const char *const with_run[] = {SHARED_KEYS,   "comm.run",  "comm.step", "comm.exact",
+                                       "comm.bucket", "data.name", NULL};
 
 /* Words between commas. */
 typedef struct word_list {
@@ -105,31 +119,81 @@ done:
     return st;
 }
 
-static hu_status read_gradient(hu_config *config, hu_comm_synthetic *gradient) {
+/* Drawn from a model. */
+static hu_status read_model(hu_config *config, hu_comm_synthetic *gradient) {
     enum { FIRST_CONVOLUTION = 9408 }; /* of ResNet-50, which the paper measured */
     hu_status st = HU_OK;
+    HU_TRY(hu_keys_used(config, "comm without run=", without_run));
     HU_TRY(read_count(config, "comm.workers", "8", &gradient->workers));
     HU_TRY(hu_config_i64(config, "bench.elements", &gradient->elements));
     if (gradient->elements == 0) gradient->elements = FIRST_CONVOLUTION;
     HU_TRY(hu_config_f64(config, "comm.rho", &gradient->rho));
     HU_TRY(hu_config_f64(config, "comm.sigma", &gradient->sigma));
-    HU_TRY(hu_config_u64(config, "run.seed", &gradient->seed));
 done:
     return st;
 }
 
-hu_status hu_study_read(hu_config *config, hu_comm_study *study) {
+/* Made by a run. */
+static hu_status make_given(hu_config *config, const hu_listener *listener,
+                            const volatile sig_atomic_t *stop, hu_study *s) {
+    hu_status st = HU_OK;
+    double megabytes;
+    hu_gradients_wanted wanted = {.step = -1, .given = config, .stop = stop};
+    const hu_worker_gradients *made = &s->run.made;
+    hu_comm_study *study = &s->study;
+    HU_TRY(hu_keys_used(config, "comm with run=", with_run));
+    HU_TRY(hu_config_text(config, "comm.run", &wanted.directory));
+    HU_TRY(hu_config_text(config, "comm.exact", &wanted.exact));
+    HU_TRY(hu_config_f64(config, "comm.bucket", &megabytes));
+    if (!hu_config_is_auto(config, "comm.step"))
+        HU_TRY(hu_config_i64(config, "comm.step", &wanted.step));
+    if (hu_config_given(config, "comm.workers"))
+        HU_TRY(read_count(config, "comm.workers", "8", &wanted.workers));
+    HU_TRY(hu_saved_gradients_open(&wanted, listener, &s->run));
+    snprintf(s->origin, sizeof s->origin, "step %lld of %.200s", (long long)made->step,
+             wanted.directory);
+    study->given = (hu_comm_given){.gradient = made->gradient,
+                                   .layer = made->layer,
+                                   .layers = made->layers,
+                                   .bucket_bytes = (int64_t)(megabytes * 1e6),
+                                   .origin = s->origin};
+    study->gradient.workers = made->workers;
+    for (int32_t l = 0; l < made->layers; l++) study->gradient.elements += made->layer[l].elements;
+done:
+    return st;
+}
+
+static hu_status read_gradients(hu_config *config, const hu_listener *listener,
+                                const volatile sig_atomic_t *stop, hu_study *s) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_u64(config, "run.seed", &s->study.gradient.seed));
+    if (hu_config_given(config, "comm.run"))
+        HU_TRY(make_given(config, listener, stop, s));
+    else
+        HU_TRY(read_model(config, &s->study.gradient));
+done:
+    return st;
+}
+
+hu_status hu_study_open(hu_config *config, const hu_listener *listener,
+                        const volatile sig_atomic_t *stop, hu_study *s) {
     hu_status st = HU_OK;
     const char *rate, *latency;
-    *study = (hu_comm_study){.threads = 1};
-    HU_TRY(read_gradient(config, &study->gradient));
+    hu_comm_study *study = &s->study;
+    *s = (hu_study){.study = {.threads = 1, .stop = stop}};
     HU_TRY(read_count(config, "run.repeat", "1", &study->seeds));
     HU_TRY(read_count(config, "run.steps", "1", &study->reductions));
     HU_TRY(hu_config_text(config, "cluster.link", &rate));
     HU_TRY(hu_config_text(config, "cluster.latency", &latency));
     HU_TRY(hu_comm_link_parse(rate, latency, &study->link));
     HU_TRY(read_cases(config, study));
+    HU_TRY(read_gradients(config, listener, stop, s));
 done:
-    if (st != HU_OK) hu_comm_study_free(study);
+    if (st != HU_OK) hu_study_close(s);
     return st;
+}
+
+void hu_study_close(hu_study *s) {
+    hu_comm_study_free(&s->study);
+    hu_saved_gradients_close(&s->run);
 }

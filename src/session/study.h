@@ -4,10 +4,20 @@
 #define HU_SESSION_STUDY_H
 #include "comm/study.h"
 #include "config/config.h"
+#include "session/saved_gradients.h"
+
+/* A study, and the run whose gradients it is given (comm.run), if any. */
+typedef struct hu_study {
+    hu_comm_study study;
+    hu_saved_gradients run;
+    char origin[256];
+} hu_study;
 
 /* Keys comm.*, cluster.link, cluster.latency, bench.elements, bench.format (the word format=),
- * run.seed, run.repeat (seeds) and run.steps (reductions). Threads are left to the caller. Owner
- * frees with hu_comm_study_free. */
-hu_status hu_study_read(hu_config *config, hu_comm_study *study);
+ * data.name, run.seed, run.repeat (seeds), run.steps (reductions) and run.threads, which the study
+ * does not read. stop: ends what takes long when it is set, or NULL; borrowed. Owner closes. */
+hu_status hu_study_open(hu_config *config, const hu_listener *listener,
+                        const volatile sig_atomic_t *stop, hu_study *study);
+void hu_study_close(hu_study *study);
 
 #endif

@@ -314,7 +314,20 @@ static hu_status open_first_sound(const char *directory, const listing *list,
                    list->count - 1);
 }
 
+/* Takes the steps behind `last` out of a list. */
+static void keep_before(listing *list, int64_t last) {
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->steps[i] <= last) list->steps[kept++] = list->steps[i];
+    list->count = kept;
+}
+
 hu_status hu_checkpoint_open_newest(const char *directory, hu_checkpoint **checkpoint,
+                                    char *warning, size_t capacity) {
+    return hu_checkpoint_open_before(directory, INT64_MAX, checkpoint, warning, capacity);
+}
+
+hu_status hu_checkpoint_open_before(const char *directory, int64_t last, hu_checkpoint **checkpoint,
                                     char *warning, size_t capacity) {
     hu_status st = HU_OK;
     listing list = {0};
@@ -323,6 +336,7 @@ hu_status hu_checkpoint_open_newest(const char *directory, hu_checkpoint **check
     if (capacity > 0) warning[0] = '\0';
     HU_TRY(list_directory(directory, &list));
     remove_left_overs(directory);
+    keep_before(&list, last);
     HU_TRY(open_first_sound(directory, &list, checkpoint, warning, capacity));
     if (capacity > 0 && warning[0]) {
         snprintf(line, sizeof line, "using the checkpoint of step %lld instead",

@@ -52,6 +52,10 @@ hu_status hu_checkpoint_open(const char *path, hu_checkpoint **checkpoint);
  * none is sound. */
 hu_status hu_checkpoint_open_newest(const char *directory, hu_checkpoint **checkpoint,
                                     char *warning, size_t capacity);
+
+/* The same among those of step `last` and before it. */
+hu_status hu_checkpoint_open_before(const char *directory, int64_t last, hu_checkpoint **checkpoint,
+                                    char *warning, size_t capacity);
 void hu_checkpoint_free(hu_checkpoint *checkpoint);
 
 /* Borrowed: valid until the checkpoint is freed. */

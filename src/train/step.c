@@ -52,6 +52,15 @@ done:
     return st;
 }
 
+/* One after the other, those of this process. */
+static hu_status run_here(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass) {
+    hu_status st = HU_OK;
+    for (int32_t here = 0; here < trainer->workers.here; here++)
+        HU_TRY(run_worker(trainer, batch, here, pass));
+done:
+    return st;
+}
+
 /* The passes of all workers, and their gradients made one. stopped: some number could not go on.
  * The loss is the mean over what was seen, NaN if a forward pass did not end. */
 static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
@@ -59,8 +68,7 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
     hu_status st = HU_OK;
     const hu_metric *metric = trainer->task->metric[0];
     hu_worker_result all;
-    for (int32_t here = 0; here < trainer->workers.here; here++)
-        HU_TRY(run_worker(trainer, batch, here, pass));
+    HU_TRY(run_here(trainer, batch, pass));
     HU_TRY(hu_workers_reduce(trainer, report, &all));
     *stopped = all.stopped;
     report->wants_stop = all.wants_stop;
@@ -202,6 +210,44 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     /* The errors come last, so that the report is complete also for the step that ends a run. */
     HU_TRY(update_loss_scale(trainer, report));
     HU_TRY(hu_check_update(trainer, report, masters_nonfinite));
+done:
+    return st;
+}
+
+/* A worker that was stopped has NaNs for what it did not make. */
+static hu_status check_finite(const hu_worker_gradients *made) {
+    for (int32_t w = 0; w < made->workers; w++)
+        for (int32_t l = 0; l < made->layers; l++) {
+            const float *gradient = made->gradient[w] + made->layer[l].offset;
+            for (int64_t e = 0; e < made->layer[l].elements; e++)
+                if (!isfinite(gradient[e]))
+                    return hu_fail(HU_ERR_NONFINITE,
+                                   "step %lld: worker %d: the gradient of %s is not finite, a "
+                                   "training skips this step; expected another one",
+                                   (long long)made->step, w, made->layer[l].name);
+        }
+    return HU_OK;
+}
+
+hu_status hu_trainer_gradients(hu_trainer *trainer, hu_worker_gradients *made) {
+    hu_status st = HU_OK;
+    hu_step_batch batch;
+    const hu_workers *workers = &trainer->workers;
+    hu_step_report report = {.step = trainer->progress.step, .scale = trainer->scaler.state.scale};
+    if (!workers->gradient || workers->here != workers->count)
+        return hu_fail(HU_ERR_INTERNAL, "gradients of workers that are not all here");
+    HU_TRY(hu_adapt_before(trainer, &report));
+    HU_TRY(find_batch(trainer, &batch, &report));
+    HU_TRY(hu_workers_begin_step(trainer, &report));
+    hu_pass_options pass = pass_of(trainer, &batch, &report);
+    hu_run_round_parameters(trainer->run, pass.step, true);
+    HU_TRY(run_here(trainer, &batch, &pass));
+    *made = (hu_worker_gradients){.step = report.step,
+                                  .gradient = workers->gradient,
+                                  .layer = workers->layer,
+                                  .workers = workers->count,
+                                  .layers = workers->layers};
+    HU_TRY(check_finite(made));
 done:
     return st;
 }

@@ -27,6 +27,19 @@ hu_status hu_trainer_epoch_steps(const hu_train_options *options, int64_t count,
  * good step, unless the update itself overflowed. */
 hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report);
 
+/* The gradients of one step before they become one. Borrowed: valid until the trainer is freed. */
+typedef struct hu_worker_gradients {
+    int64_t step;
+    float *const *gradient;     /* [workers] arrays in which the layers have their offsets */
+    const hu_comm_layer *layer; /* [layers] */
+    int32_t workers, layers;
+} hu_worker_gradients;
+
+/* Runs the passes of the next step for every worker, as hu_trainer_step does, and no more: nothing
+ * travels and nothing is updated. The trainer is made with workers, all in this process; it cannot
+ * go on from here. HU_ERR_NONFINITE names step, worker and tensor: a training skips this step. */
+hu_status hu_trainer_gradients(hu_trainer *trainer, hu_worker_gradients *made);
+
 /* Lets later steps add up what their time is spent on (hu_run_work_seconds), or not. */
 void hu_trainer_time_work(hu_trainer *trainer, bool timed);
 

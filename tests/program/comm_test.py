@@ -128,6 +128,57 @@ def page(checks, cwd):
     checks.that(any(tip.startswith("ring") and tip.endswith("at 16") for tip in tips), f"{tips}")
 
 
+TRAIN = ["data=glyphs", "data.limit=512", "data.test_limit=64", "model=cnn-s", "model.width=0.25",
+         "batch=48", "steps=12", "run.checkpoint_every=5", "precision=hfp8", "comm.format=e5m2",
+         "scaling=aps", "workers=3"]
+
+
+def of_a_run(checks, cwd):
+    """Gradients of a training: the same whichever checkpoint they are reached from."""
+    code, _, err = program.call("train", *TRAIN, "run.dir=run", cwd=cwd)
+    checks.same(code, 0, f"train: {err}")
+    newest = comm(checks, cwd, "run=run", "scaling=none,aps2", "format=fp32,e4m3")["rows"]
+    checks.same([r["workers"] for r in newest], [3] * 4, "as many workers as the run had")
+    checks.same(newest[0]["gradients"], "step 12 of run", "the step behind the newest checkpoint")
+    layers = newest[-1]["layers"]
+    checks.same(sum(layer["elements"] for layer in layers), newest[-1]["elements"], "elements")
+    checks.that(all(0 < layer["relative_l2"] < 0.2 for layer in layers), f"{layers}")
+    checks.that(newest[0]["error"]["relative_l2"] < 1e-6, "float32 is nearly exact")
+
+    def at(step, **words):
+        words = [f"{key}={value}" for key, value in words.items()]
+        code, out, err = program.call("comm", "run=run", f"step={step}", "format=e5m2", *words,
+                                      "--json", cwd=cwd)
+        checks.same(code, 0, f"step={step}: {err}")
+        return json.loads(out), err
+
+    direct, err = at(10)
+    checks.same(err, "", "a step that has a checkpoint needs no training")
+    files = sorted(os.listdir(f"{cwd}/run/checkpoint"))
+    checks.same(len(files), 2, f"{files}")
+    later, err = at(11, threads=1)
+    checks.that("from step 10 to step 11" in err, err)
+    os.rename(f"{cwd}/run/checkpoint", f"{cwd}/run/hidden")
+    for step, made in ((10, direct), (11, later)):
+        again, err = at(step)
+        checks.that(f"from step 0 to step {step}" in err, err)
+        checks.same(again, made, f"step {step} from the beginning")
+    os.rename(f"{cwd}/run/hidden", f"{cwd}/run/checkpoint")
+    checks.that(direct["result_hash"] != later["result_hash"], "steps differ")
+    more, _ = at(10, workers=12)
+    checks.same(more["workers"], 12, "the batch shared out among more")
+    exact, _ = at(10, **{"comm.exact": "last"})
+    checks.same([layer["name"] for layer in exact["layers"] if layer["exact"]],
+                ["fc.bias", "fc.weight"], "layers that travel in float32")
+    code, out, _ = program.call("comm", "run=run", cwd=cwd)
+    checks.that(code == 0 and "3 workers, step 12 of run" in out and "largest L2" in out, out)
+    for words, part in [(["step=13"], "at most 12"), (["rho=1"], "comm.rho"),
+                        (["workers=49"], "at most the batch of 48")]:
+        code, out, err = program.call("comm", "run=run", *words, cwd=cwd)
+        checks.same((code, out), (2, ""), f"comm run=run {words}")
+        checks.that(part in err, err)
+
+
 def interrupted(checks, cwd):
     """Ctrl-C ends a long study between two reductions."""
     running = subprocess.Popen([program.HALFULP, "comm", "workers=64", "repeat=100000"], cwd=cwd,
@@ -150,6 +201,8 @@ def mistakes(checks, cwd):
             (["latency=10"], 2, "10us"),
             (["workers=0"], 2, "1 to"),
             (["kahan=on", "schedule=ring"], 2, "kahan"),
+            (["step=3"], 2, "comm.step"),
+            (["run=nothing"], 3, "nothing"),
             (["model=resnet20"], 2, "model.name"),
             (["elements=2147483647", "workers=65536"], 5, "memory")]:
         found, out, err = program.call("comm", *words, cwd=cwd)
@@ -160,4 +213,5 @@ def mistakes(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_case, lists, seeds, options, vanished, table_9, page, interrupted, mistakes)
+    program.main(one_case, lists, seeds, options, vanished, table_9, page, of_a_run, interrupted,
+                 mistakes)

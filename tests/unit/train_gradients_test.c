@@ -1,0 +1,84 @@
+/* Gradients of a step as its workers have them: their sum is the gradient of a training, bit for
+ * bit, and none of them is another one's. */
+#include <math.h>
+#include <string.h>
+
+#include "comm/team.h"
+#include "train_fixture.h"
+
+/* Workers whose gradients are added one after the other, unrounded. */
+static void with_workers(fixture *f, int32_t workers) {
+    hu_train_comm *comm = &f->options.comm;
+    comm->options.workers = workers;
+    comm->formats = "fp32";
+    assert_int_equal(hu_comm_schedule_parse("seq", &comm->options.schedule, &comm->options.group),
+                     HU_OK);
+    assert_int_equal(hu_comm_scaling_parse("none", &comm->options.scaling, &comm->options.constant),
+                     HU_OK);
+}
+
+/* The sum of what was made, as a training adds it. */
+static void add(const fixture *f, const hu_worker_gradients *made, float *const *row) {
+    hu_team *team;
+    for (int32_t w = 0; w < made->workers; w++)
+        memcpy(row[w], made->gradient[w],
+               (size_t)f->trainer->workers.plan->elements * sizeof **row);
+    assert_int_equal(hu_team_emulated(f->trainer->workers.plan, row, 1, &team), HU_OK);
+    assert_int_equal(hu_team_reduce(team, (uint64_t)made->step), HU_OK);
+    hu_team_free(team);
+}
+
+/* 3 workers share 16 samples unevenly; 5 hfp8 steps first, so that scales and statistics moved. */
+static void test_sum(void **state) {
+    enum { WORKERS = 3, STEPS = 5 };
+    (void)state;
+    fixture made_by, trained;
+    hu_worker_gradients made;
+    float *row[WORKERS];
+    prepare(&made_by, "hfp8");
+    prepare(&trained, "hfp8");
+    with_workers(&made_by, WORKERS);
+    with_workers(&trained, WORKERS);
+    begin(&made_by);
+    begin(&trained);
+    for (int i = 0; i < STEPS; i++) {
+        step(&made_by);
+        step(&trained);
+    }
+    assert_int_equal(hu_trainer_gradients(made_by.trainer, &made), HU_OK);
+    assert_int_equal(made.step, STEPS);
+    assert_int_equal(made.workers, WORKERS);
+    assert_int_equal(made.layers, (int)made_by.trainer->parameter_count);
+    size_t bytes = (size_t)made_by.trainer->workers.plan->elements * sizeof(float);
+    for (int w = 0; w < WORKERS; w++) row[w] = test_malloc(bytes);
+    add(&made_by, &made, row);
+    assert_memory_not_equal(made.gradient[0], made.gradient[1], bytes);
+    step(&trained);
+    /* The reduced gradient lies where that of worker 0 was; the update reads it and leaves it. */
+    assert_memory_equal(row[0], trained.trainer->workers.gradient[0], bytes);
+    for (int w = 0; w < WORKERS; w++) test_free(row[w]);
+    end(&made_by);
+    end(&trained);
+}
+
+/* The tensor that a training skips the step for. */
+static void test_nonfinite(void **state) {
+    (void)state;
+    fixture f;
+    hu_worker_gradients made;
+    prepare(&f, "fp32");
+    with_workers(&f, 2);
+    begin(&f);
+    master(&f, "fc.weight")[0] = INFINITY;
+    assert_int_equal(hu_trainer_gradients(f.trainer, &made), HU_ERR_NONFINITE);
+    assert_non_null(strstr(hu_last_error(), "step 0: worker 0: the gradient of "));
+    end(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_nonfinite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
