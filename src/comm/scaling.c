@@ -29,8 +29,9 @@ static hu_status unknown(const char *text) {
 /* What stands behind the colon of "constant:10". */
 static hu_status parse_constant(const char *text, const char *number, int32_t *constant) {
     char *end;
+    /* What does not fit a long becomes the nearest one, which is too far out as well. */
     long value = strtol(number, &end, 10);
-    if (end == number || *end != '\0' || labs(value) > CONSTANT_MOST)
+    if (end == number || *end != '\0' || value < -CONSTANT_MOST || value > CONSTANT_MOST)
         return hu_fail(HU_ERR_PARSE,
                        "scaling '%s': found '%s', expected the K of a factor 2^K, -126..126", text,
                        number);
