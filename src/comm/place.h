@@ -4,7 +4,7 @@
 #ifndef HU_COMM_PLACE_H
 #define HU_COMM_PLACE_H
 
-/* Notes the place (printf form; 255 bytes kept). Called by one thread at a time. */
+/* Notes the place (printf form; 255 bytes kept). Thread-safe: the last one stays. */
 void hu_comm_place_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The place noted last, "" before the first. May be called in a signal handler. Borrowed: whole as
