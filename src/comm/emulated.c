@@ -1,19 +1,24 @@
 #include "comm/emulated.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 
+enum { FAILURE_BYTES = 512 };
+
 struct hu_comm_emulated {
     const hu_comm_plan *plan;
     int threads;
-    hu_comm_worker **worker; /* [workers] */
-    int32_t *at;             /* [workers] next action of each */
-    uint8_t **message;       /* [workers] what each sends in a step */
-    size_t *bytes;           /* [workers] of it */
-    int8_t *exponent;        /* [workers + 1][layers]: own ones, and the largest */
-    hu_status *status;       /* [workers] */
+    hu_comm_worker **worker;     /* [workers] */
+    int32_t *at;                 /* [workers] next action of each */
+    uint8_t **message;           /* [workers] what each sends in a step */
+    size_t *bytes;               /* [workers] of it */
+    int8_t *exponent;            /* [workers + 1][layers]: own ones, and the largest */
+    hu_status *status;           /* [workers] */
+    int32_t failed;              /* first worker that failed; as many as there are: none */
+    char failure[FAILURE_BYTES]; /* what it said */
 };
 
 /* Size of the largest message of a worker. */
@@ -93,17 +98,29 @@ static void send(hu_comm_emulated *emulated, int32_t bucket, int32_t w, int32_t 
     emulated->at[w]++;
 }
 
+/* Messages of failures are the thread's own: the first worker's is kept for the caller's thread. */
+static void note_failure(hu_comm_emulated *emulated, int32_t w, hu_status status) {
+    emulated->status[w] = status;
+#pragma omp critical(hu_comm_emulated_failure)
+    if (w < emulated->failed) {
+        emulated->failed = w;
+        snprintf(emulated->failure, sizeof emulated->failure, "worker %d: %s", w, hu_last_error());
+    }
+}
+
 /* What is left of the step: messages of others, and sums. */
 static void receive(hu_comm_emulated *emulated, int32_t bucket, int32_t w, int32_t step) {
     const hu_comm_action *action;
     while ((action = next_action(emulated, w, step)) && emulated->status[w] == HU_OK) {
         emulated->at[w]++;
-        if (action->act == HU_COMM_COMBINE)
+        if (action->act == HU_COMM_COMBINE) {
             hu_comm_worker_combine(emulated->worker[w], bucket, action);
-        else
-            emulated->status[w] =
-                hu_comm_worker_read(emulated->worker[w], bucket, action,
-                                    emulated->message[action->peer], emulated->bytes[action->peer]);
+            continue;
+        }
+        hu_status st =
+            hu_comm_worker_read(emulated->worker[w], bucket, action,
+                                emulated->message[action->peer], emulated->bytes[action->peer]);
+        if (st != HU_OK) note_failure(emulated, w, st);
     }
 }
 
@@ -143,13 +160,13 @@ static hu_status run_bucket(hu_comm_emulated *emulated, int32_t bucket) {
     }
 #pragma omp parallel for num_threads(emulated->threads) schedule(static)
     for (int32_t w = 0; w < workers; w++) hu_comm_worker_finish(emulated->worker[w], bucket);
-    for (int32_t w = 0; w < workers; w++)
-        if (emulated->status[w] != HU_OK) return emulated->status[w];
-    return HU_OK;
+    if (emulated->failed == workers) return HU_OK;
+    return hu_fail(emulated->status[emulated->failed], "%s", emulated->failure);
 }
 
 hu_status hu_comm_emulated_run(hu_comm_emulated *emulated, uint64_t step) {
     hu_status st = HU_OK;
+    emulated->failed = emulated->plan->options.workers;
     for (int32_t w = 0; w < emulated->plan->options.workers; w++) {
         hu_comm_worker_begin(emulated->worker[w], step);
         emulated->status[w] = HU_OK;

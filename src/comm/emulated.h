@@ -12,7 +12,8 @@ hu_status hu_comm_emulated_create(const hu_comm_plan *plan, float *const *gradie
                                   hu_comm_emulated **result);
 void hu_comm_emulated_free(hu_comm_emulated *emulated);
 
-/* Every worker's gradient becomes the sum over all. Fails only by HU_ERR_CORRUPT. */
+/* Every worker's gradient becomes the sum over all. Fails only by HU_ERR_CORRUPT, with
+ * what the first worker that failed has to say. */
 hu_status hu_comm_emulated_run(hu_comm_emulated *emulated, uint64_t step);
 
 /* Borrowed: valid as long as emulated. */

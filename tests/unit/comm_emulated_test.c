@@ -405,6 +405,32 @@ static void extreme_magnitudes_fit(void **state) {
     }
 }
 
+/* Workers 1 and 3 get nothing; whichever threads find that, the caller hears of the first. */
+static void the_first_failure_is_told(void **state) {
+    (void)state;
+    static job j;
+    for (int threads = 1; threads <= 4; threads++) {
+        float *gradient[WORKERS_MOST];
+        hu_comm_emulated *emulated;
+        begin(&j, "ring", "aps", "e5m2", 4);
+        assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_OK);
+        for (int32_t w = 0; w < WORKERS_MOST; w++) gradient[w] = j.result[w];
+        assert_int_equal(hu_comm_emulated_create(j.plan, gradient, threads, &emulated), HU_OK);
+        for (int32_t w = 0; w < 4; w += 2) {
+            hu_comm_action *first =
+                hu_comm_worker_list(hu_comm_emulated_worker(emulated, w))->action;
+            assert_int_equal(first->act, HU_COMM_SEND);
+            first->step = 1000; /* which never comes */
+        }
+        hu_comm_scaling_parse("something else", &j.options.scaling, &j.options.constant);
+        assert_int_equal(hu_comm_emulated_run(emulated, 1), HU_ERR_CORRUPT);
+        if (strncmp(hu_last_error(), "worker 1: message: found mark 00000000", 38) != 0)
+            fail_msg("%d threads: %s", threads, hu_last_error());
+        hu_comm_emulated_free(emulated);
+        end(&j);
+    }
+}
+
 static void traffic_is_counted(void **state) {
     (void)state;
     static const hu_comm_layer one = {"a", 0, 1024, false};
@@ -431,6 +457,7 @@ int main(void) {
         cmocka_unit_test(losses_are_fed_back),
         cmocka_unit_test(what_is_not_finite_is_not_lost),
         cmocka_unit_test(extreme_magnitudes_fit),
+        cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(traffic_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
