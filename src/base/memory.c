@@ -56,6 +56,12 @@ void hu_memory_assign(void *block, hu_memory_role role) {
     header->role = role;
 }
 
+void hu_memory_count_other(hu_memory_role role, int64_t bytes) {
+    /* Unsigned sums are modulo 2^64: a negative number takes away. */
+    atomic_fetch_add(&role_bytes[role], (uint64_t)bytes);
+    raise_peak(atomic_fetch_add(&live_bytes, (uint64_t)bytes) + (uint64_t)bytes);
+}
+
 hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     *block = NULL;
     /* One alignment for the header, one for the distance to the first aligned address. */

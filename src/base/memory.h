@@ -13,7 +13,7 @@ typedef enum hu_memory_role {
     HU_MEMORY_BOOKKEEPING, /* structures, names, tables */
     HU_MEMORY_ARENA,       /* the planned block of a run */
     HU_MEMORY_PARAMETERS,  /* masters and buffers */
-    HU_MEMORY_OPTIMIZER,   /* momenta, gradient sums */
+    HU_MEMORY_OPTIMIZER,   /* momenta, gradient sums, what workers hold */
     HU_MEMORY_DATA,        /* data sets in memory */
     HU_MEMORY_ROLES
 } hu_memory_role;
@@ -23,6 +23,10 @@ hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block);
 
 /* Counts a block under another role from now on; NULL is allowed. */
 void hu_memory_assign(void *block, hu_memory_role role);
+
+/* Takes bytes that another allocator gave for a role into the counts; a negative number takes them
+ * out again. */
+void hu_memory_count_other(hu_memory_role role, int64_t bytes);
 
 /* Bytes asked for and not yet freed in a role. */
 uint64_t hu_memory_live(hu_memory_role role);

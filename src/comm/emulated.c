@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "comm/traffic.h"
 
 enum { FAILURE_BYTES = 512 };
 
@@ -20,19 +21,6 @@ struct hu_comm_emulated {
     int32_t failed;              /* first worker that failed; as many as there are: none */
     char failure[FAILURE_BYTES]; /* what it said */
 };
-
-/* Size of the largest message of a worker. */
-static size_t largest_message(const hu_comm_plan *plan, const hu_comm_list *list) {
-    size_t most = 0;
-    for (int32_t b = 0; b < plan->buckets; b++)
-        for (int32_t a = 0; a < list->count; a++) {
-            const hu_comm_action *action = &list->action[a];
-            if (action->act != HU_COMM_SEND) continue;
-            size_t bytes = hu_comm_message_bytes(plan, b, action->first, action->count);
-            if (bytes > most) most = bytes;
-        }
-    return most;
-}
 
 hu_status hu_comm_emulated_create(const hu_comm_plan *plan, float *const *gradient, int threads,
                                   hu_comm_emulated **result) {
@@ -51,8 +39,11 @@ hu_status hu_comm_emulated_create(const hu_comm_plan *plan, float *const *gradie
     HU_TRY(HU_NEW_ARRAY(&emulated->exponent, (workers + 1) * (size_t)plan->layers));
     for (size_t w = 0; w < workers; w++) {
         HU_TRY(hu_comm_worker_create(plan, (int32_t)w, gradient[w], &emulated->worker[w]));
-        size_t most = largest_message(plan, hu_comm_worker_list(emulated->worker[w]));
-        HU_TRY(HU_NEW_ARRAY(&emulated->message[w], most));
+        const hu_comm_list *list = hu_comm_worker_list(emulated->worker[w]);
+        void *message;
+        HU_TRY(
+            hu_alloc_for(HU_MEMORY_OPTIMIZER, hu_comm_largest_message(plan, list, true), &message));
+        emulated->message[w] = message;
     }
     *result = emulated;
     emulated = NULL;

@@ -7,25 +7,11 @@
 #include "base/memory.h"
 #include "comm/traffic.h"
 
-/* Size of the largest message of a worker, or of the largest that it gets. */
-static size_t largest_message(const hu_comm_plan *plan, const hu_comm_list *list, bool is_sent) {
-    size_t most = 0;
-    for (int32_t b = 0; b < plan->buckets; b++)
-        for (int32_t a = 0; a < list->count; a++) {
-            const hu_comm_action *action = &list->action[a];
-            if (action->act == HU_COMM_COMBINE || (action->act == HU_COMM_SEND) != is_sent)
-                continue;
-            size_t bytes = hu_comm_message_bytes(plan, b, action->first, action->count);
-            if (bytes > most) most = bytes;
-        }
-    return most;
-}
-
 static hu_status make_room(hu_flight *flight) {
     const hu_comm_list *list = hu_comm_worker_list(flight->worker);
     const hu_transport_kind *kind = flight->transport->kind;
-    size_t layers = 0, out = largest_message(flight->plan, list, true);
-    size_t in = largest_message(flight->plan, list, false);
+    size_t layers = 0, out = hu_comm_largest_message(flight->plan, list, true);
+    size_t in = hu_comm_largest_message(flight->plan, list, false);
     hu_status st = HU_OK;
     for (int32_t b = 0; b < flight->plan->buckets; b++)
         if ((size_t)flight->plan->bucket[b].count > layers)
@@ -34,8 +20,11 @@ static hu_status make_room(hu_flight *flight) {
     HU_TRY(HU_NEW_ARRAY(&flight->heard, layers));
     flight->out = kind->room(flight->transport, out);
     flight->in = kind->room(flight->transport, in);
-    if (!flight->out || !flight->in)
+    if (flight->out && flight->in)
+        flight->room_bytes = (int64_t)(out + in);
+    else
         st = hu_fail(HU_ERR_MEMORY, "found no room for messages of %zu and %zu bytes", out, in);
+    hu_memory_count_other(HU_MEMORY_OPTIMIZER, flight->room_bytes);
 done:
     return st;
 }
@@ -65,6 +54,7 @@ void hu_flight_free(hu_flight *flight) {
     hu_transfer_cancel(flight->transport, &flight->receiving);
     if (flight->out) flight->transport->kind->free_room(flight->transport, flight->out);
     if (flight->in) flight->transport->kind->free_room(flight->transport, flight->in);
+    hu_memory_count_other(HU_MEMORY_OPTIMIZER, -flight->room_bytes);
     hu_free(flight->exponent);
     hu_free(flight->heard);
     hu_free(flight);

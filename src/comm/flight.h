@@ -18,6 +18,7 @@ typedef struct hu_flight {
     const hu_comm_action *reading; /* whose message is received; NULL: none */
     int8_t *exponent, *heard;      /* [layers of a bucket] the largest so far; those of another */
     uint8_t *out, *in;             /* messages: room of the transport */
+    int64_t room_bytes;            /* of both */
     hu_transfer sending, receiving;
 } hu_flight;
 

@@ -79,3 +79,16 @@ hu_status hu_comm_traffic_of(const hu_comm_plan *plan, hu_comm_traffic *traffic,
         *largest = w.largest;
     return st;
 }
+
+size_t hu_comm_largest_message(const hu_comm_plan *plan, const hu_comm_list *list, bool is_sent) {
+    size_t most = 0;
+    for (int32_t b = 0; b < plan->buckets; b++)
+        for (int32_t a = 0; a < list->count; a++) {
+            const hu_comm_action *action = &list->action[a];
+            if (action->act == HU_COMM_COMBINE || (action->act == HU_COMM_SEND) != is_sent)
+                continue;
+            size_t bytes = hu_comm_message_bytes(plan, b, action->first, action->count);
+            if (bytes > most) most = bytes;
+        }
+    return most;
+}

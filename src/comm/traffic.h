@@ -15,6 +15,10 @@ typedef struct hu_comm_traffic {
  * which the owner frees with hu_free. HU_ERR_MEMORY. */
 hu_status hu_comm_traffic_of(const hu_comm_plan *plan, hu_comm_traffic *traffic, size_t **largest);
 
+/* Bytes of the largest message that a worker with this list sends, or of the largest that it gets.
+ */
+size_t hu_comm_largest_message(const hu_comm_plan *plan, const hu_comm_list *list, bool is_sent);
+
 /* Steps in which workers agree upon the exponents of a bucket, by one byte per layer; 0 where a
  * plan agrees upon none. */
 int64_t hu_comm_agreement_steps(const hu_comm_plan *plan);

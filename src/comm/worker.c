@@ -48,25 +48,29 @@ static room measure(const hu_comm_plan *plan, const hu_comm_list *list, size_t *
 static hu_status make_codes(hu_comm_worker *worker) {
     const hu_comm_plan *plan = worker->plan;
     hu_status st = HU_OK;
+    void *block;
     size_t layers = (size_t)plan->layers;
     HU_TRY(HU_NEW_ARRAY(&worker->code_at, layers));
     HU_TRY(HU_NEW_ARRAY(&worker->slot_at, layers));
     room r = measure(plan, &worker->list, worker->code_at, worker->slot_at);
     worker->slot_pieces = r.slot_pieces;
-    HU_TRY(HU_NEW_ARRAY(&worker->codes, r.codes));
-    HU_TRY(HU_NEW_ARRAY(&worker->slots, r.slots));
+    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, r.codes, &block));
+    worker->codes = block;
+    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, r.slots, &block));
+    worker->slots = block;
     HU_TRY(HU_NEW_ARRAY(&worker->exponent, layers));
     HU_TRY(HU_NEW_ARRAY(&worker->counts, layers));
     if (!plan->options.scaling->fresh) goto done;
-    HU_TRY(HU_NEW_ARRAY(&worker->scale, layers * (size_t)plan->pieces));
-    HU_TRY(HU_NEW_ARRAY(&worker->slot_scale, layers * (size_t)worker->slot_pieces));
+    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, layers * (size_t)plan->pieces, &block));
+    worker->scale = block;
+    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, layers * (size_t)worker->slot_pieces, &block));
+    worker->slot_scale = block;
 done:
     return st;
 }
 
-/* Kinds of roundings whose losses are kept. Only owners of sums lose anything beyond their own
- * gradients. */
-static int32_t loss_kinds(const hu_comm_plan *plan) {
+/* Only owners of sums lose anything beyond their own gradients. */
+int32_t hu_comm_loss_kinds(const hu_comm_plan *plan) {
     if (!plan->options.error_feedback) return 0;
     return plan->shape.wide ? HU_COMM_LOSSES : 1;
 }
@@ -74,7 +78,7 @@ static int32_t loss_kinds(const hu_comm_plan *plan) {
 uint64_t hu_comm_worker_bytes(const hu_comm_plan *plan, const hu_comm_list *list) {
     room r = measure(plan, list, NULL, NULL);
     size_t bytes = r.codes + r.slots;
-    bytes += (size_t)loss_kinds(plan) * (size_t)plan->elements * sizeof(float);
+    bytes += (size_t)hu_comm_loss_kinds(plan) * (size_t)plan->elements * sizeof(float);
     if (plan->options.scaling->fresh)
         bytes += (size_t)plan->layers * (size_t)(plan->pieces + r.slot_pieces);
     return bytes;
@@ -82,8 +86,12 @@ uint64_t hu_comm_worker_bytes(const hu_comm_plan *plan, const hu_comm_list *list
 
 static hu_status make_losses(hu_comm_worker *worker) {
     hu_status st = HU_OK;
-    for (int32_t i = 0; i < loss_kinds(worker->plan); i++)
-        HU_TRY(HU_NEW_ARRAY(&worker->loss[i], (size_t)worker->plan->elements));
+    void *block;
+    size_t bytes = (size_t)worker->plan->elements * sizeof(float);
+    for (int32_t i = 0; i < hu_comm_loss_kinds(worker->plan); i++) {
+        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, bytes, &block));
+        worker->loss[i] = block;
+    }
 done:
     return st;
 }

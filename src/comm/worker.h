@@ -19,8 +19,13 @@ hu_status hu_comm_worker_create(const hu_comm_plan *plan, int32_t rank, float *g
 void hu_comm_worker_free(hu_comm_worker *worker);
 
 /* Bytes of the numbers that a worker with this list holds beside its gradient: codes, those that
- * wait in slots, scales, and what roundings lost. */
+ * wait in slots, scales, and what roundings lost. The allocator counts them for
+ * HU_MEMORY_OPTIMIZER.
+ */
 uint64_t hu_comm_worker_bytes(const hu_comm_plan *plan, const hu_comm_list *list);
+
+/* Kinds of roundings whose losses error feedback keeps, 0 without it. */
+int32_t hu_comm_loss_kinds(const hu_comm_plan *plan);
 
 /* Begins a step of the training: counts are those of this step alone. */
 void hu_comm_worker_begin(hu_comm_worker *worker, uint64_t step);

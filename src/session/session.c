@@ -134,9 +134,8 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
         HU_TRY(hu_run_folder_reopen(directory, session->config, metric, progress->step,
                                     &session->folder));
     } else {
-        hu_ledger ledger = hu_trainer_ledger(session->trainer);
+        size_t state = (size_t)hu_trainer_saved_bytes(session->trainer);
         HU_TRY(hu_initial_weights(session->config, session->trainer));
-        size_t state = (size_t)(ledger.parameters + ledger.optimizer);
         HU_TRY(hu_run_folder_create(directory, session->config, metric, state, &session->folder));
     }
     HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));

@@ -56,6 +56,7 @@ typedef struct hu_workers {
     int32_t phases, present;
     hu_comm_plan *plan;
     hu_team *team;
+    uint64_t team_bytes;      /* what the team holds */
     hu_worker_result *result; /* [count] */
     int32_t part_of;          /* worker `here` whose pass runs */
     bool is_first_part, is_last_part;

@@ -72,18 +72,28 @@ void hu_trainer_record_metric(hu_trainer *trainer, double value) {
     progress->last_metric_step = progress->step;
 }
 
-/* Counted as the allocator counts: moments and the sum of gradients belong to the optimizer. */
-hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
+static uint64_t moment_bytes(const hu_trainer *trainer) {
     const char *name;
     const void *data;
     size_t bytes;
-    uint64_t optimizer = 0;
+    uint64_t all = 0;
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++)
-        if (strcmp(name, "t") != 0) optimizer += bytes;
-    optimizer += hu_workers_bytes(&trainer->workers);
+        if (strcmp(name, "t") != 0) all += bytes;
+    return all;
+}
+
+/* Counted as the allocator counts: moments, the sum of gradients and what workers hold belong to
+ * the optimizer. */
+hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
+    uint64_t optimizer = moment_bytes(trainer) + hu_workers_bytes(&trainer->workers);
     if (trainer->gradient_sum && !trainer->workers.gradient)
         optimizer += (uint64_t)trainer->weights.trained * sizeof(float);
     return hu_ledger_of(trainer->run, optimizer);
+}
+
+uint64_t hu_trainer_saved_bytes(const hu_trainer *trainer) {
+    return (uint64_t)trainer->weights.elements * sizeof(float) + moment_bytes(trainer) +
+           hu_workers_saved_bytes(&trainer->workers);
 }
 
 void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop) {

@@ -104,4 +104,7 @@ double hu_trainer_low_ratio(const hu_trainer *trainer);
 /* Planned bytes by role. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer);
 
+/* Bytes of the arrays of a checkpoint: what disks must have room for. */
+uint64_t hu_trainer_saved_bytes(const hu_trainer *trainer);
+
 #endif

@@ -79,6 +79,8 @@ static hu_status make_team(hu_trainer *trainer) {
     else
         HU_TRY(hu_team_emulated(workers->plan, workers->gradient, trainer->options.run.threads,
                                 &workers->team));
+    HU_TRY(comm->join ? hu_team_process_bytes(workers->plan, workers->first, &workers->team_bytes)
+                      : hu_team_emulated_bytes(workers->plan, &workers->team_bytes));
     for (int32_t l = 0; l < workers->layers; l++)
         trainer->edges.wire[workers->param[l]].quantizer =
             workers->plan->layer[l].exact ? (hu_quantizer){0}
@@ -133,7 +135,8 @@ void hu_workers_free(hu_workers *workers) {
 
 uint64_t hu_workers_bytes(const hu_workers *workers) {
     if (!workers->plan) return 0;
-    return (uint64_t)workers->here * (uint64_t)workers->plan->elements * sizeof(float);
+    uint64_t gradient = (uint64_t)workers->plan->elements * sizeof(float);
+    return (uint64_t)workers->here * gradient + workers->team_bytes;
 }
 
 /* ---- a step ---- */

@@ -48,7 +48,10 @@ hu_status hu_workers_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 /* Takes them over; a checkpoint without them begins with nothing lost. HU_ERR_CORRUPT. */
 hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
-/* Bytes of gradients, for the ledger. */
+/* Bytes of gradients and of what travels, for the ledger: those of the format that travels now. */
 uint64_t hu_workers_bytes(const hu_workers *workers);
+
+/* Bytes that hu_workers_save adds, of all workers. */
+uint64_t hu_workers_saved_bytes(const hu_workers *workers);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "comm/worker.h"
 #include "train/trainer.h"
 #include "train/workers.h"
 
@@ -11,6 +12,12 @@ enum { SECTION_BYTES = 64 };
 
 static bool is_kept(const hu_workers *workers, int32_t i) {
     return workers->team && hu_team_loss(workers->team, 0, i);
+}
+
+uint64_t hu_workers_saved_bytes(const hu_workers *workers) {
+    if (!workers->plan) return 0;
+    return (uint64_t)hu_comm_loss_kinds(workers->plan) * (uint64_t)workers->count *
+           (uint64_t)workers->plan->elements * sizeof(float);
 }
 
 /* Rows of all workers in one block, which is a section of a checkpoint. */

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/rng.h"
 #include "comm/process.h"
 #include "mailbox.h"
@@ -309,6 +310,33 @@ static void workers_and_processes_are_as_many(void **state) {
     end(&j);
 }
 
+/* Rooms of the transport among them; a process holds what its own worker needs. */
+static void memory_is_as_planned(void **state) {
+    static const char *const schedules[] = {"seq", "ring", "hier:2", "halving", "pairwise"};
+    (void)state;
+    for (int i = 0; i < 5 * 2; i++) {
+        job j;
+        float x[ELEMENTS], *gradient = x;
+        begin(&j, schedules[i % 5], i % 5 == 4 ? "aps2" : "aps", "e4m3", 4);
+        j.options.error_feedback = i / 5 == 1;
+        assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_OK);
+        j.box = mailbox_create(4);
+        for (int32_t w = 0; w < 4; w++) {
+            hu_team *team;
+            uint64_t planned, before = hu_memory_live(HU_MEMORY_OPTIMIZER);
+            assert_int_equal(
+                hu_team_process(j.plan, &gradient, &j.box->end[w].transport, &j.process, &team),
+                HU_OK);
+            assert_int_equal(hu_team_process_bytes(j.plan, w, &planned), HU_OK);
+            assert_true(planned > ELEMENTS);
+            assert_true(hu_memory_live(HU_MEMORY_OPTIMIZER) - before == planned);
+            hu_team_free(team);
+            assert_true(hu_memory_live(HU_MEMORY_OPTIMIZER) == before);
+        }
+        end(&j);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_have_the_bits_of_the_emulated_team),
@@ -321,6 +349,7 @@ int main(void) {
         cmocka_unit_test(nobody_waits_for_ever_for_who_answers),
         cmocka_unit_test(messages_have_the_expected_bytes),
         cmocka_unit_test(workers_and_processes_are_as_many),
+        cmocka_unit_test(memory_is_as_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,8 +75,55 @@ static void test_nonfinite(void **state) {
     end(&f);
 }
 
+/* Ledger and allocator in step, and nothing is left behind. */
+static void check_ledger(const fixture *f, const hu_ledger *before) {
+    hu_ledger ledger = hu_trainer_ledger(f->trainer);
+    if (hu_ledger_check(&ledger, before) != HU_OK) fail_msg("%s", hu_last_error());
+}
+
+/* What workers hold is planned: codes of 1, 2 and 4 bytes, slots, scales, messages, losses. */
+static void test_ledger(void **state) {
+    static const struct {
+        const char *schedule, *scaling, *formats, *exact;
+        int32_t workers;
+        bool feedback;
+    } cases[] = {{"seq", "none", "fp32", "", 2, false},
+                 {"ring", "aps", "e5m2", "", 5, false},
+                 {"pairwise", "aps2", "e4m3", "last", 3, true},
+                 {"halving", "aps", "bf16", "", 4, true},
+                 {"hier:2", "aps", "e4m3", "*bn*", 6, true},
+                 {"pairwise", "aps2", "0: e5m2, 1: fp32", "", 8, true}};
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        fixture f;
+        hu_ledger before = hu_ledger_now();
+        prepare(&f, "fp32");
+        with_workers(&f, cases[c].workers);
+        hu_train_comm *comm = &f.options.comm;
+        hu_comm_options *options = &comm->options;
+        comm->formats = cases[c].formats;
+        comm->exact = cases[c].exact;
+        options->error_feedback = cases[c].feedback;
+        options->bucket_bytes = 20000;
+        assert_int_equal(
+            hu_comm_schedule_parse(cases[c].schedule, &options->schedule, &options->group), HU_OK);
+        assert_int_equal(
+            hu_comm_scaling_parse(cases[c].scaling, &options->scaling, &options->constant), HU_OK);
+        begin(&f);
+        check_ledger(&f, &before);
+        uint64_t gradients =
+            (uint64_t)options->workers * (uint64_t)f.trainer->weights.trained * sizeof(float);
+        assert_true(hu_trainer_ledger(f.trainer).optimizer > gradients * (cases[c].feedback + 1));
+        for (int i = 0; i < 4; i++) step(&f); /* an epoch of 3, and one of another format */
+        check_ledger(&f, &before);
+        end(&f);
+        assert_true(hu_ledger_now().total == before.total);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ledger),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_nonfinite),
     };
