@@ -2,8 +2,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "comm/worker.h"
 #include "comm/worker_state.h"
+
+/* A sum as hu_wire_add has it: processors and compilers differ in the sign and payload of NaNs. */
+static float one_nan(float sum) {
+    return isnan(sum) ? hu_f32_of_bits(HU_F32_NAN) : sum;
+}
 
 /* A piece whose scale says that something was not finite, in a format that cannot say so. */
 static bool is_poisoned(const hu_comm_plan *plan, int32_t k) {
@@ -74,6 +80,7 @@ static int32_t scale_of_summand(const hu_comm_worker *worker, int32_t layer,
 }
 
 /* One block of Kahan's sum in the format: y = Q(h - c); t = Q(r + y); c = Q(Q(t - r) - y); r = t.
+ * After an overflow there is nothing to compensate: a c that is not finite is 0.
  */
 typedef struct kahan_block {
     float sum[HU_COMM_BLOCK], c[HU_COMM_BLOCK];
@@ -88,12 +95,13 @@ static void add_compensated(const hu_wire *wire, kahan_block *block, size_t n, c
     for (int32_t i = 0; i < ROUNDINGS; i++) keys[i] = hu_comm_nth_key(*key, i);
     for (size_t i = 0; i < n; i++) y[i] = h[i] - c[i];
     hu_rounder_run(rounder, n, y, y, &keys[0], first, NULL);
-    for (size_t i = 0; i < n; i++) t[i] = block->sum[i] + y[i];
+    for (size_t i = 0; i < n; i++) t[i] = one_nan(block->sum[i] + y[i]);
     hu_rounder_run(rounder, n, t, t, &keys[1], first, counts);
     for (size_t i = 0; i < n; i++) c[i] = t[i] - block->sum[i];
     hu_rounder_run(rounder, n, c, c, &keys[2], first, NULL);
     for (size_t i = 0; i < n; i++) c[i] -= y[i];
     hu_rounder_run(rounder, n, c, c, &keys[3], first, NULL);
+    for (size_t i = 0; i < n; i++) c[i] = isfinite(c[i]) ? c[i] : 0.0f;
     memcpy(block->sum, t, n * sizeof *t);
 }
 

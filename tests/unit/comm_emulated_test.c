@@ -75,7 +75,7 @@ static float q(const job *j, bool exact, float x) {
     if (exact) return x;
     /* The code that stands for NaN where there is none. */
     if (isnan(x) && !has_nan) return (float)INFINITY;
-    return hu_format_round(&j->options.format, HU_ROUND_NEAREST_EVEN, x, 0);
+    return hu_format_round(&j->options.format, j->options.rounding, x, 0);
 }
 
 /* Piece of element i of a layer of n. */
@@ -308,29 +308,77 @@ static void stochastic_sums_are_right_on_average(void **state) {
     assert_true(fabs(mean - exact) < 0.05 * fabs(exact));
 }
 
-/* Kahan's sum in the format, as the notes of the paper's code have it. */
+/* Kahan's sum of h[count] in the format: what overflowed has nothing to compensate. */
+static float compensated(const job *j, const float *h, int32_t count) {
+    float r = 0.0f, c = 0.0f;
+    for (int32_t w = 0; w < count; w++) {
+        float y = q(j, false, h[w] - c), t = q(j, false, r + y);
+        c = q(j, false, q(j, false, t - r) - y);
+        if (!isfinite(c)) c = 0.0f;
+        r = t;
+    }
+    return r;
+}
+
+/* Without a scale and with large numbers some sums overflow; then they stay infinite. */
 static void compensated_sums_are_kahans(void **state) {
     (void)state;
+    static const char *const kinds[] = {"e5m2", "e4m3", "e5m2:ovf=sat", "e5m9", "e5m12"};
+    static const double sizes[] = {0.003, 3000.0};
+    static const hu_rounding roundings[] = {HU_ROUND_NEAREST_EVEN, HU_ROUND_UP,
+                                            HU_ROUND_TOWARD_ZERO};
     static job j;
-    begin(&j, "pairwise", "aps", "e5m2", 12);
-    j.options.kahan = true;
-    run(&j, 1, 1);
-    int f = factor(&j, &layers[0]);
-    for (int64_t i = 0; i < layers[0].elements; i++) {
-        float r = 0.0f, c = 0.0f;
-        for (int32_t w = 0; w < 12; w++) {
-            float h = q(&j, false, (float)ldexp((double)j.gradient[w][i], f));
-            float y = q(&j, false, h - c), t = q(&j, false, r + y);
-            c = q(&j, false, q(&j, false, t - r) - y);
-            r = t;
+    int infinite = 0;
+    for (size_t a = 0; a < 5 * 2 * 3; a++) {
+        size_t size = a / 5 % 2;
+        begin(&j, "pairwise", size ? "none" : "aps", kinds[a % 5], 12);
+        j.options.kahan = true;
+        j.options.rounding = roundings[a / 10];
+        fill(&j, sizes[size]);
+        run(&j, 1, 1);
+        int f = factor(&j, &layers[0]);
+        for (int64_t i = 0; i < layers[0].elements; i++) {
+            float h[WORKERS_MOST];
+            for (int32_t w = 0; w < 12; w++)
+                h[w] = q(&j, false, (float)ldexp((double)j.gradient[w][i], f));
+            float expected = (float)ldexp((double)compensated(&j, h, 12), -f);
+            float found = j.result[0][i];
+            infinite += isinf(found) != 0;
+            if (hu_f32_bits(found) != hu_f32_bits(expected) && !(isnan(found) && isnan(expected)))
+                fail_msg("%s: %a, expected %a", kinds[a % 5], (double)found, (double)expected);
         }
-        assert_true(hu_f32_bits(j.result[0][i]) == hu_f32_bits((float)ldexp((double)r, -f)));
+        end(&j);
     }
-    end(&j);
+    assert_true(infinite > 100);
     begin(&j, "ring", "aps", "e5m2", 4);
     j.options.kahan = true;
     assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "pairwise"));
+}
+
+/* Sums beyond the format stay what they are; a compensation beyond it is none. */
+static void compensated_sums_overflow(void **state) {
+    (void)state;
+    static const struct {
+        hu_rounding rounding;
+        float h[4], sum;
+    } rows[] = {
+        {HU_ROUND_NEAREST_EVEN, {4e4f, 4e4f, 4e4f, 4e4f}, (float)INFINITY},
+        {HU_ROUND_NEAREST_EVEN, {-4e4f, -4e4f, 1.0f, 4e4f}, -(float)INFINITY},
+        /* 57344 is the largest; t - r = 57344.01 is rounded up. */
+        {HU_ROUND_UP, {-0.01f, 57344.0f, 0.0f, 0.0f}, 57344.0f},
+    };
+    static job j;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        begin(&j, "seq", "none", "e5m2", 4);
+        j.options.kahan = true;
+        j.options.rounding = rows[r].rounding;
+        for (int w = 0; w < 4; w++) j.gradient[w][17] = rows[r].h[w];
+        run(&j, 1, 1);
+        if (j.result[0][17] != rows[r].sum)
+            fail_msg("row %zu: %a, expected %a", r, (double)j.result[0][17], (double)rows[r].sum);
+        end(&j);
+    }
 }
 
 /* What a step loses comes back: the mean over steps of a constant gradient nears the sum. */
@@ -454,6 +502,7 @@ int main(void) {
         cmocka_unit_test(buckets_and_threads_change_no_bit),
         cmocka_unit_test(stochastic_sums_are_right_on_average),
         cmocka_unit_test(compensated_sums_are_kahans),
+        cmocka_unit_test(compensated_sums_overflow),
         cmocka_unit_test(losses_are_fed_back),
         cmocka_unit_test(what_is_not_finite_is_not_lost),
         cmocka_unit_test(extreme_magnitudes_fit),
