@@ -24,6 +24,12 @@ static void decode(const hu_comm_plan *plan, int32_t layer, int64_t n, const voi
     for (int64_t i = 0; i < n; i++) y[i] = NAN;
 }
 
+/* Where is noted what partial sums of a range lose; NULL: nowhere. */
+static float *loss_of(const hu_comm_worker *worker, int32_t layer, hu_comm_range range) {
+    const hu_comm_layer *l = &worker->plan->layer[layer];
+    return worker->loss[0] && !l->exact ? worker->loss[0] + l->offset + range.first : NULL;
+}
+
 /* own codes[n] += codes[n]; what the rounding loses is added to loss, in units of numbers. */
 static void add_and_note(const hu_wire *wire, size_t n, const void *codes, void *own, int32_t k,
                          const hu_random_key *key, uint64_t first, hu_round_counts *counts,
@@ -45,9 +51,7 @@ void hu_comm_add_range(hu_comm_worker *worker, int32_t layer, hu_comm_range rang
     const hu_comm_plan *plan = worker->plan;
     const hu_wire *wire = hu_comm_wire(plan, layer);
     bool is_exact = plan->layer[layer].exact;
-    float *loss = worker->loss[0] && !is_exact
-                      ? worker->loss[0] + plan->layer[layer].offset + range.first
-                      : NULL;
+    float *loss = loss_of(worker, layer, range);
     _Alignas(64) uint8_t codes[HU_COMM_BLOCK * sizeof(float)];
     hu_round_counts *counts = is_exact ? NULL : &worker->counts[layer].added;
     for (int64_t at = 0; at < range.count; at += HU_COMM_BLOCK) {
@@ -86,8 +90,20 @@ typedef struct kahan_block {
     float sum[HU_COMM_BLOCK], c[HU_COMM_BLOCK];
 } kahan_block;
 
+/* loss[i] += r + h - t, times unit: what a step's four roundings lose is what the sum misses after
+ * it, and what the compensation of earlier steps brought back. */
+static void note_step(const kahan_block *block, size_t n, const float *h, const float *t,
+                      double unit, float *loss) {
+    for (size_t i = 0; i < n; i++) {
+        float lost = block->sum[i] + h[i] - t[i];
+        if (isfinite(lost)) loss[i] += (float)((double)lost * unit);
+    }
+}
+
+/* loss: NULL, or [n] in units of numbers, of which `unit` is that of the codes. */
 static void add_compensated(const hu_wire *wire, kahan_block *block, size_t n, const float *h,
-                            const hu_random_key *key, uint64_t first, hu_round_counts *counts) {
+                            const hu_random_key *key, uint64_t first, hu_round_counts *counts,
+                            double unit, float *loss) {
     enum { ROUNDINGS = 4 };
     float y[HU_COMM_BLOCK], t[HU_COMM_BLOCK], *c = block->c;
     const hu_rounder *rounder = &wire->rounder;
@@ -102,6 +118,7 @@ static void add_compensated(const hu_wire *wire, kahan_block *block, size_t n, c
     for (size_t i = 0; i < n; i++) c[i] -= y[i];
     hu_rounder_run(rounder, n, c, c, &keys[3], first, NULL);
     for (size_t i = 0; i < n; i++) c[i] = isfinite(c[i]) ? c[i] : 0.0f;
+    if (loss) note_step(block, n, h, t, unit, loss);
     memcpy(block->sum, t, n * sizeof *t);
 }
 
@@ -110,6 +127,8 @@ static void combine_kahan(hu_comm_worker *worker, int32_t layer, const hu_comm_a
                           hu_comm_range range, const hu_random_key *key) {
     const hu_wire *wire = hu_comm_wire(worker->plan, layer);
     size_t bytes = hu_wire_code_bytes(wire);
+    double unit = ldexp(1.0, hu_wire_clamp(wire, hu_comm_layer_scale(worker, layer)));
+    float *loss = loss_of(worker, layer, range);
     kahan_block block;
     float h[HU_COMM_BLOCK];
     for (int64_t at = 0; at < range.count; at += HU_COMM_BLOCK) {
@@ -120,7 +139,7 @@ static void combine_kahan(hu_comm_worker *worker, int32_t layer, const hu_comm_a
             hu_random_key own = hu_comm_nth_key(*key, 4 * i);
             hu_wire_decode(wire, n, codes + (size_t)at * bytes, 0, h);
             add_compensated(wire, &block, n, h, &own, (uint64_t)(range.first + at),
-                            &worker->counts[layer].added);
+                            &worker->counts[layer].added, unit, loss ? loss + at : NULL);
         }
         hu_wire_quantise(wire, n, block.sum, 0, hu_comm_codes(worker, layer, range.first + at), key,
                          0, NULL);
@@ -135,9 +154,7 @@ static void combine_narrow(hu_comm_worker *worker, int32_t layer, const hu_comm_
     bool is_exact = plan->layer[layer].exact;
     size_t bytes = hu_wire_code_bytes(wire);
     hu_round_counts *counts = is_exact ? NULL : &worker->counts[layer].added;
-    float *loss = worker->loss[0] && !is_exact
-                      ? worker->loss[0] + plan->layer[layer].offset + range.first
-                      : NULL;
+    float *loss = loss_of(worker, layer, range);
     _Alignas(64) uint8_t sum[HU_COMM_BLOCK * sizeof(float)];
     for (int64_t at = 0; at < range.count; at += HU_COMM_BLOCK) {
         size_t n = (size_t)(range.count - at < HU_COMM_BLOCK ? range.count - at : HU_COMM_BLOCK);

@@ -414,6 +414,50 @@ static void losses_are_fed_back(void **state) {
     }
 }
 
+/* What a step loses and what it gives are together what it got, exactly: multiples of 2^-12, few
+ * enough for float32. */
+static void nothing_is_lost_but_to_the_losses(void **state) {
+    (void)state;
+    static const char *const cases[][2] = {
+        {"seq", "aps"},           {"ring", "none"},       {"pairwise", "aps-tight"},
+        {"halving", "aps"},       {"hier:2", "aps"},      {"hier2d:2", "aps"},
+        {"pairwise", "aps-wide"}, {"hier:2", "aps-wide"}, {"seq", "aps2"}};
+    static job j;
+    for (size_t c = 0; c < 2 * sizeof cases / sizeof *cases; c++) {
+        float *gradient[WORKERS_MOST];
+        hu_comm_emulated *emulated;
+        begin(&j, cases[c / 2][0], cases[c / 2][1], "e4m3", 8);
+        j.options.kahan = c % 2 != 0;
+        j.options.error_feedback = true;
+        for (int w = 0; w < WORKERS_MOST; w++)
+            for (int i = 0; i < ELEMENTS; i++)
+                j.gradient[w][i] = rintf(ldexpf(j.gradient[w][i], 20)) * 0x1p-12f;
+        memcpy(j.result, j.gradient, sizeof j.result);
+        if (hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan) != HU_OK) continue;
+        for (int32_t w = 0; w < WORKERS_MOST; w++) gradient[w] = j.result[w];
+        assert_int_equal(hu_comm_emulated_create(j.plan, gradient, 1, &emulated), HU_OK);
+        assert_int_equal(hu_comm_emulated_run(emulated, 0), HU_OK);
+        bool loses = false;
+        for (int i = 0; i < 131; i++) {
+            double given = 0.0, found = (double)j.result[0][i], sum = found;
+            for (int32_t w = 0; w < 8; w++) {
+                hu_comm_worker *worker = hu_comm_emulated_worker(emulated, w);
+                given += (double)j.gradient[w][i];
+                for (int k = 0; k < HU_COMM_LOSSES; k++)
+                    if (hu_comm_worker_loss(worker, k))
+                        sum += (double)hu_comm_worker_loss(worker, k)[i];
+            }
+            loses = loses || found != given;
+            if (sum != given)
+                fail_msg("%s %s, kahan %d: %a and losses are %a, expected %a", cases[c / 2][0],
+                         cases[c / 2][1], j.options.kahan, found, sum, given);
+        }
+        assert_true(loses);
+        hu_comm_emulated_free(emulated);
+        end(&j);
+    }
+}
+
 /* An infinity or a NaN reaches everyone, in every format and scaling. */
 static void what_is_not_finite_is_not_lost(void **state) {
     (void)state;
@@ -504,6 +548,7 @@ int main(void) {
         cmocka_unit_test(compensated_sums_are_kahans),
         cmocka_unit_test(compensated_sums_overflow),
         cmocka_unit_test(losses_are_fed_back),
+        cmocka_unit_test(nothing_is_lost_but_to_the_losses),
         cmocka_unit_test(what_is_not_finite_is_not_lost),
         cmocka_unit_test(extreme_magnitudes_fit),
         cmocka_unit_test(the_first_failure_is_told),
