@@ -76,14 +76,16 @@ int32_t hu_comm_paper_exponent(const hu_format *format, int32_t workers, double 
     return hu_comm_ceil_log2(top * (double)workers);
 }
 
+int32_t hu_comm_clamp(int32_t exponent) {
+    if (exponent < HU_COMM_EXPONENT_LEAST) return HU_COMM_EXPONENT_LEAST;
+    return exponent > HU_COMM_EXPONENT_MOST ? HU_COMM_EXPONENT_MOST : exponent;
+}
+
 int32_t hu_comm_exponent(const hu_comm_scaling *scaling, const hu_format *format, int32_t workers,
                          uint32_t top_bits, bool has_nonfinite) {
     if (has_nonfinite) return HU_COMM_NONFINITE;
     if (top_bits == 0 || !scaling->exponent) return HU_COMM_NOTHING;
-    int32_t exponent = scaling->exponent(format, workers, (double)hu_f32_of_bits(top_bits));
-    /* A tiny one becomes larger, which only costs range; a huge one overflows, rightly. */
-    if (exponent < HU_COMM_EXPONENT_LEAST) return HU_COMM_EXPONENT_LEAST;
-    return exponent > HU_COMM_EXPONENT_MOST ? HU_COMM_EXPONENT_MOST : exponent;
+    return hu_comm_clamp(scaling->exponent(format, workers, (double)hu_f32_of_bits(top_bits)));
 }
 
 int32_t hu_comm_scale_of(const hu_format *format, int32_t exponent) {

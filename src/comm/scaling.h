@@ -66,6 +66,10 @@ int32_t hu_comm_ceil_log2(double x);
 /* The paper's exponent: ceil(log2(top workers)). */
 int32_t hu_comm_paper_exponent(const hu_format *format, int32_t workers, double top);
 
+/* The nearest exponent that is one of numbers. A tiny one becomes larger, which only costs range; a
+ * huge one smaller, and the numbers overflow, rightly. */
+int32_t hu_comm_clamp(int32_t exponent);
+
 /* Exponent that a worker sends for numbers of which the largest finite magnitude has the bits top:
  * within 8 bits, NOTHING for 0, NONFINITE where has_nonfinite. */
 int32_t hu_comm_exponent(const hu_comm_scaling *scaling, const hu_format *format, int32_t workers,

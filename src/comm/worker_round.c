@@ -56,8 +56,7 @@ void hu_comm_round_pieces(hu_comm_worker *worker, int32_t layer, int32_t first, 
         float *x = gradient + range.first;
         bool has_nonfinite;
         uint32_t top = hu_comm_top(range.count, x, &has_nonfinite);
-        int32_t k = hu_scale_exponent(format, HU_SCALE_CURRENT, top);
-        if (k < HU_COMM_EXPONENT_LEAST) k = HU_COMM_EXPONENT_LEAST;
+        int32_t k = hu_comm_clamp(hu_scale_exponent(format, HU_SCALE_CURRENT, top));
         *hu_comm_scales(worker, layer, p) = (int8_t)(has_nonfinite ? HU_COMM_NONFINITE : k);
         hu_comm_round_range(worker, layer, range, x, has_nonfinite ? 0 : k, key, counts,
                             loss ? loss + range.first : NULL);
