@@ -40,8 +40,14 @@ static void print_exponents(const hu_round_counts *c) {
         printf("magnitudes 2^%d .. 2^%d", c->min_exponent, c->max_exponent);
 }
 
+/* Whether numbers travel between workers, and so may be scaled. */
+static bool is_sent(const hu_explaining *x, uint32_t place) {
+    return x->run.walk.tensor[place].kind == HU_TENSOR_WIRE;
+}
+
 /* "12.5 % of its 4096 numbers ..." */
-static void print_loss(const hu_death *death, const hu_round_counts *c, const char *format) {
+static void print_loss(const hu_explaining *x, const hu_death *death, const hu_round_counts *c,
+                       const char *format) {
     unsigned long long n = c->elements;
     switch (death->kind) {
     case HU_DEATH_NAN:
@@ -75,7 +81,7 @@ static void print_loss(const hu_death *death, const hu_round_counts *c, const ch
     }
     if (c->nan && death->kind != HU_DEATH_NAN) printf(", %llu are NaN", (unsigned long long)c->nan);
     if (death->kind == HU_DEATH_ZERO) return;
-    printf(" (");
+    printf(is_sent(x, death->place) ? " (as sent: " : " (");
     print_exponents(c);
     printf(")");
 }
@@ -188,7 +194,7 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     const char *format;
     hu_round_counts c = hu_fact_counts(x, death, &format);
     printf("%s, step %lld: ", hu_fact_name(x, death->place, name), (long long)death->step);
-    print_loss(death, &c, format);
+    print_loss(x, death, &c, format);
     printf(".\n");
     print_range(format);
     hu_fact_maker(x, death->place, maker, sizeof maker);

@@ -7,7 +7,8 @@
  * owner's sum of sums. */
 enum { HU_COMM_LOSSES = 3 };
 
-/* What one step did to the numbers of a layer, at one worker. */
+/* What one step did to the numbers of a layer, at one worker. Exponents are those of the numbers as
+ * they are sent, x 2^-k (comm/scaling.h): these are what the format holds or loses. */
 typedef struct hu_comm_counts {
     hu_round_counts rounded; /* gradients into the format of the wire */
     hu_round_counts added;   /* sums into it */

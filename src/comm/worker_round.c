@@ -37,12 +37,25 @@ static void note_loss(const hu_comm_worker *worker, int32_t layer, hu_comm_range
     }
 }
 
+/* Counts of numbers x, added with the exponents of x 2^-k: the numbers that are rounded are those
+ * that travel, and the range of the format holds them, not x. */
+static void add_as_sent(const hu_wire *wire, hu_round_counts counts, int32_t k,
+                        hu_round_counts *total) {
+    k = hu_wire_clamp(wire, k);
+    if (counts.max_exponent != HU_NO_EXPONENT) counts.max_exponent -= k;
+    if (counts.min_exponent != HU_NO_EXPONENT) counts.min_exponent -= k;
+    hu_round_counts_add(total, &counts);
+}
+
 void hu_comm_round_range(hu_comm_worker *worker, int32_t layer, hu_comm_range range, float *x,
                          int32_t k, const hu_random_key *key, hu_round_counts *counts,
                          float *loss) {
     const hu_wire *wire = hu_comm_wire(worker->plan, layer);
+    hu_round_counts of_numbers;
+    hu_round_counts_clear(&of_numbers);
     hu_wire_quantise(wire, (size_t)range.count, x, k, hu_comm_codes(worker, layer, range.first),
-                     key, (uint64_t)range.first, counts);
+                     key, (uint64_t)range.first, counts ? &of_numbers : NULL);
+    if (counts) add_as_sent(wire, of_numbers, k, counts);
     if (loss) note_loss(worker, layer, range, x, k, loss);
 }
 

@@ -78,6 +78,10 @@ done:
 
 /* ---- numerics.jsonl ---- */
 
+/* Scaled numbers on their way between workers may lie beyond binary32's range: a scale takes the
+ * ends of a format to its ends. */
+enum { EXPONENT_LEAST = -512, EXPONENT_MOST = 511 };
+
 /* Null: no nonzero finite number. */
 static hu_status read_exponent(const hu_place *place, const json_t *value, const char *what,
                                int32_t *exponent) {
@@ -86,8 +90,9 @@ static hu_status read_exponent(const hu_place *place, const json_t *value, const
     if (json_is_null(value)) return HU_OK;
     hu_status st = hu_json_i64(place, value, what, &whole);
     if (st != HU_OK) return st;
-    if (whole < -149 || whole > 127)
-        return hu_place_fail(place, "%s: found %lld, expected -149..127", what, (long long)whole);
+    if (whole < EXPONENT_LEAST || whole > EXPONENT_MOST)
+        return hu_place_fail(place, "%s: found %lld, expected %d..%d", what, (long long)whole,
+                             EXPONENT_LEAST, EXPONENT_MOST);
     *exponent = (int32_t)whole;
     return HU_OK;
 }

@@ -64,6 +64,37 @@ def what_travels_is_counted(checks, cwd):
     checks.that(code == 0 and ".grad.wire" in out, f"why names gradients on the wire: {out}{err}")
 
 
+def counts_of(cwd, end):
+    """Rows of one step: (step, name, counts) of the tensors whose names end so."""
+    with open(f"{cwd}/run/numerics.jsonl") as file:
+        rows = [json.loads(line) for line in file]
+    return [(row["step"], tensor[0], tensor) for row in rows for tensor in row.get("tensors", [])
+            if tensor[0].endswith(end) and row["steps"] == 1]
+
+
+def exponents_are_those_of_what_is_sent(checks, cwd):
+    """aps puts p times the largest number into the largest binade; constant:K shifts by K."""
+    workers, emax, room = 8, 15, 3
+    program.train(*NET, f"workers={workers}", "comm.format=e5m2", "scaling=aps", cwd=cwd)
+    tops = [tensor[8] for _, _, tensor in counts_of(cwd, ".grad.wire") if tensor[8] is not None]
+    checks.that(tops and all(emax - room - 1 <= top <= emax - room for top in tops),
+                f"largest exponents of aps: {sorted(set(tops))}")
+    code, out, err = program.call("why", "run", "--json", cwd=cwd)
+    closest = json.loads(out)["closest"]
+    checks.that(code == 0 and closest["overflow_tensor"].split(".grad")[1].startswith(".wire") and
+                closest["headroom"] <= room + 1, f"headroom that why tells: {closest}{err}")
+    with tempfile.TemporaryDirectory() as other:
+        shift = 12
+        program.train(*NET, "workers=4", "comm.format=e5m2", f"scaling=constant:{shift}",
+                      "run.histogram_every=1", cwd=other)
+        grads = {(step, name): tensor[8:10] for step, name, tensor in counts_of(other, ".grad")}
+        sent = [(tensor[8:10], grads[step, name.removesuffix(".wire")])
+                for step, name, tensor in counts_of(other, ".grad.wire")]
+        sent = [pair for pair in sent if pair[1][0] is not None]
+        checks.that(sent and all(a == [e + shift for e in b] for a, b in sent),
+                    f"exponents of constant:{shift} beside those of the gradients: {sent[:3]}")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     for words, said in ((["workers=18"], "at most the batch of 17"),
                         (["workers=8", "schedule=hier:3"], "multiple of the group size 3"),
@@ -81,7 +112,7 @@ def what_does_not_fit_is_refused(checks, cwd):
 def main():
     checks = program.Checks()
     for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
-                 what_travels_is_counted, what_does_not_fit_is_refused):
+                 what_travels_is_counted, exponents_are_those_of_what_is_sent, what_does_not_fit_is_refused):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()
