@@ -12,6 +12,10 @@ hu_status hu_team_gather(hu_team *team, size_t bytes, void *all) {
     return team->kind->gather(team, bytes, all);
 }
 
+hu_status hu_team_collect(hu_team *team, size_t bytes, const void *own, void *others) {
+    return team->kind->collect ? team->kind->collect(team, bytes, own, others) : HU_OK;
+}
+
 void hu_team_ready(hu_team *team, uint64_t step, int32_t layer) {
     if (team->kind->ready) team->kind->ready(team, step, layer);
 }

@@ -25,6 +25,8 @@ typedef struct hu_team_kind {
     void (*free)(hu_team *team);
     hu_status (*reduce)(hu_team *team, uint64_t step);
     hu_status (*gather)(hu_team *team, size_t bytes, void *all);
+    /* NULL: nobody is elsewhere */
+    hu_status (*collect)(hu_team *team, size_t bytes, const void *own, void *others);
     void (*ready)(hu_team *team, uint64_t step, int32_t layer); /* NULL: nothing to do */
     const hu_comm_counts *(*counts)(const hu_team *team, int32_t worker);
     float *(*loss)(const hu_team *team, int32_t worker, int32_t i);
@@ -61,6 +63,15 @@ hu_status hu_team_reduce(hu_team *team, uint64_t step);
 /* all[workers][bytes]: rows of the workers here are given, those of the others are filled in. All
  * processes must call it with equal bytes. Errors as hu_team_reduce. */
 hu_status hu_team_gather(hu_team *team, size_t bytes, void *all);
+
+/* Rows of the workers of other processes reach that of worker 0, and it alone.
+ *
+ *   own     [bytes] row of the only worker here; not read where worker 0 or all workers are
+ *   others  [workers - 1][bytes] where worker 0 is: rows of workers 1, 2, ... are filled in; else
+ *           NULL, as where all workers are here
+ *
+ * All processes must call it with equal bytes. Errors as hu_team_reduce. */
+hu_status hu_team_collect(hu_team *team, size_t bytes, const void *own, void *others);
 
 /* The gradient of a layer is final in the worker here: its bucket may travel while others are still
  * made. Only a hint: hu_team_reduce of that step, which must follow, sends what was not announced.

@@ -296,6 +296,42 @@ static hu_status gather(hu_team *base, size_t bytes, void *all) {
                                         team->transport->rank, (unsigned long long)team->step);
 }
 
+/* Waits for a message as long as messages may take. */
+static hu_status finish(process_team *team, hu_transfer *transfer) {
+    hu_status st = HU_OK;
+    int32_t which;
+    while (hu_transfer_is_open(transfer) && st == HU_OK)
+        st = hu_roll_wait(team->roll, &transfer, 1, long_wait, &which);
+    if (st != HU_OK && transfer->is_receive) hu_transfer_cancel(team->transport, transfer);
+    return st;
+}
+
+/* Row by row: one is on its way while the others wait for their turn. */
+static hu_status collect_rows(process_team *team, size_t bytes, const void *own, void *others) {
+    hu_transport *transport = team->transport;
+    hu_transfer transfer = {0};
+    hu_status st = HU_OK;
+    if (transport->rank > 0) {
+        HU_TRY(hu_transfer_send(transport, 0, GATHER_TAG, own, bytes, &transfer));
+        HU_TRY(finish(team, &transfer));
+    }
+    for (int32_t from = 1; transport->rank == 0 && from < transport->size; from++) {
+        uint8_t *row = (uint8_t *)others + (size_t)(from - 1) * bytes;
+        HU_TRY(hu_transfer_receive(transport, from, GATHER_TAG, row, bytes, &transfer));
+        HU_TRY(finish(team, &transfer));
+    }
+done:
+    return st;
+}
+
+static hu_status collect(hu_team *base, size_t bytes, const void *own, void *others) {
+    process_team *team = inside(base);
+    hu_status st = bytes > 0 ? collect_rows(team, bytes, own, others) : HU_OK;
+    return st == HU_OK ? st
+                       : hu_fail_within(st, "rank %d, behind training step %llu, collect: ",
+                                        team->transport->rank, (unsigned long long)team->step);
+}
+
 static const hu_comm_counts *counts(const hu_team *team, int32_t worker) {
     (void)worker; /* there is but one here */
     return hu_comm_worker_counts(inside(team)->worker);
@@ -323,6 +359,7 @@ static const hu_team_kind kind = {.name = "process",
                                   .free = end,
                                   .reduce = reduce,
                                   .gather = gather,
+                                  .collect = collect,
                                   .ready = ready,
                                   .counts = counts,
                                   .loss = loss,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -124,7 +125,7 @@ static void remove_old(const char *directory, int64_t newest, int keep) {
 
 struct hu_checkpoint_writer {
     int64_t step;
-    hu_section *sections; /* names are owned, data is borrowed */
+    hu_section *sections; /* names and addresses of rows are owned, data is borrowed */
     size_t count, capacity;
 };
 
@@ -134,24 +135,57 @@ hu_status hu_checkpoint_begin(int64_t step, hu_checkpoint_writer **writer) {
     return st;
 }
 
-hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, const void *data,
-                            size_t bytes) {
+/* Takes over section->row, also on failure. */
+static hu_status add_section(hu_checkpoint_writer *writer, const char *name, hu_section section) {
     hu_status st = HU_OK;
     char *copy = NULL;
     HU_TRY(hu_strdup(name, &copy));
     HU_TRY(hu_grow(&writer->sections, writer->count, &writer->capacity, sizeof *writer->sections));
-    writer->sections[writer->count++] = (hu_section){copy, data, bytes};
-    copy = NULL;
+    section.name = copy;
+    writer->sections[writer->count++] = section;
+    return HU_OK;
 done:
     hu_free(copy);
+    hu_free((void *)(uintptr_t)section.row);
     return st;
+}
+
+hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, const void *data,
+                            size_t bytes) {
+    return add_section(writer, name, (hu_section){.data = data, .bytes = bytes});
+}
+
+hu_status hu_checkpoint_add_rows(hu_checkpoint_writer *writer, const char *name,
+                                 const void *const *row, size_t count, size_t bytes) {
+    const void **copy;
+    size_t all;
+    if (!hu_mul_size(count, bytes, &all))
+        return hu_fail(HU_ERR_LIMIT, "checkpoint section '%s': found %zu rows of %zu bytes", name,
+                       count, bytes);
+    hu_status st = HU_NEW_ARRAY(&copy, count);
+    if (st != HU_OK) return st;
+    memcpy(copy, row, count * sizeof *copy);
+    return add_section(
+        writer, name,
+        (hu_section){.bytes = all, .row = copy, .row_count = count, .row_bytes = bytes});
 }
 
 void hu_checkpoint_writer_free(hu_checkpoint_writer *writer) {
     if (!writer) return;
-    for (size_t i = 0; i < writer->count; i++) hu_free((void *)(uintptr_t)writer->sections[i].name);
+    for (size_t i = 0; i < writer->count; i++) {
+        hu_free((void *)(uintptr_t)writer->sections[i].name);
+        hu_free((void *)(uintptr_t)writer->sections[i].row);
+    }
     hu_free(writer->sections);
     hu_free(writer);
+}
+
+/* Pieces of the file beside the header. */
+static size_t part_count(const hu_checkpoint_writer *writer) {
+    size_t count = 0;
+    for (size_t i = 0; i < writer->count; i++)
+        count += 1 + (writer->sections[i].row ? writer->sections[i].row_count : 1);
+    return count;
 }
 
 /* The file as pieces: the header, then padding and data of every section. */
@@ -162,14 +196,16 @@ static hu_status write_file(const hu_checkpoint_writer *writer, const char *path
     hu_file_part *parts = NULL;
     size_t count = 0, offset;
     HU_TRY(hu_container_write_header(writer->step, writer->sections, writer->count, &header));
-    HU_TRY(HU_NEW_ARRAY(&parts, 2 * writer->count + 1));
+    HU_TRY(HU_NEW_ARRAY(&parts, part_count(writer) + 1));
     parts[count++] = (hu_file_part){header.data, header.size};
     offset = header.size;
     for (size_t i = 0; i < writer->count; i++) {
         const hu_section *section = &writer->sections[i];
         size_t padding = hu_container_padding(offset);
         parts[count++] = (hu_file_part){zeros, padding};
-        parts[count++] = (hu_file_part){section->data, section->bytes};
+        if (!section->row) parts[count++] = (hu_file_part){section->data, section->bytes};
+        for (size_t r = 0; section->row && r < section->row_count; r++)
+            parts[count++] = (hu_file_part){section->row[r], section->row_bytes};
         offset += padding + section->bytes; /* fits: the header said so */
     }
     HU_TRY(hu_file_replace_parts(path, parts, count));

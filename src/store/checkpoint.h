@@ -21,6 +21,11 @@ hu_status hu_checkpoint_begin(int64_t step, hu_checkpoint_writer **writer);
 hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, const void *data,
                             size_t bytes);
 
+/* The same for bytes that lie apart, one row behind the other in the file: row [count] of `bytes`
+ * each. The rows must stay as they are until finish; the array of their addresses is copied. */
+hu_status hu_checkpoint_add_rows(hu_checkpoint_writer *writer, const char *name,
+                                 const void *const *row, size_t count, size_t bytes);
+
 /* Writes the file (durably: temporary file, fsync, rename, fsync of the directory) and only then
  * removes older ones: of the files whose step is not above the written one, the keep newest stay
  * (keep < 2 counts as 2). Files of later steps are never removed, and a removal that fails is tried

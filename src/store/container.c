@@ -5,10 +5,9 @@
 
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 static const char magic[8] = {'H', 'U', 'L', 'P', 'C', 'K', 'P', 'T'};
@@ -62,6 +61,16 @@ static hu_status check_sections(int64_t step, const hu_section *sections, size_t
     return HU_OK;
 }
 
+/* The same number for bytes in one piece and in rows. */
+static uint64_t hash_of(const hu_section *section) {
+    XXH64_state_t state;
+    if (!section->row) return XXH64(section->data, section->bytes, 0);
+    XXH64_reset(&state, 0);
+    for (size_t i = 0; i < section->row_count; i++)
+        XXH64_update(&state, section->row[i], section->row_bytes);
+    return XXH64_digest(&state);
+}
+
 /* One entry of the table. *end moves behind the section's data. */
 static hu_status write_entry(const hu_section *section, size_t *end, hu_byte_writer *header) {
     hu_status st = HU_OK;
@@ -75,7 +84,7 @@ static hu_status write_entry(const hu_section *section, size_t *end, hu_byte_wri
     HU_TRY(hu_write_bytes(header, name, sizeof name));
     HU_TRY(hu_write_u64(header, offset));
     HU_TRY(hu_write_u64(header, section->bytes));
-    HU_TRY(hu_write_u64(header, XXH64(section->data, section->bytes, 0)));
+    HU_TRY(hu_write_u64(header, hash_of(section)));
 done:
     return st;
 }

@@ -19,8 +19,12 @@ enum {
 /* A named run of bytes. Borrowed: the container copies neither name nor data. */
 typedef struct hu_section {
     const char *name; /* 1..63 printable ASCII characters without a space, unique */
-    const void *data;
+    const void *data; /* NULL where it is in rows */
     size_t bytes;
+    /* For writing: bytes that lie apart. [row_count] of row_bytes each, bytes in all; NULL: data.
+     */
+    const void *const *row;
+    size_t row_count, row_bytes;
 } hu_section;
 
 /* Appends the header of a file with these sections: everything before the first section, without

@@ -62,8 +62,10 @@ typedef struct hu_workers {
     bool is_first_part, is_last_part;
     unsigned char *record; /* [count] results and findings (engine/findings.h) of all processes;
                               NULL:    this one runs all workers */
-    float *gathered[HU_COMM_LOSSES]; /* [count][elements] for a checkpoint */
-    float scale;                     /* loss scale of what error feedback keeps */
+    /* What error feedback keeps elsewhere, for a checkpoint: [count - 1][elements] of workers 1, 2,
+     * ..., where worker 0 is and the others are in other processes; else NULL. */
+    float *elsewhere[HU_COMM_LOSSES];
+    float scale; /* loss scale of what error feedback keeps */
 } hu_workers;
 
 typedef struct hu_trainer {

@@ -69,7 +69,7 @@ hu_status hu_trainer_tell_all(hu_trainer *trainer, size_t bytes, void *all);
 /* Where the time went that gradients took between processes; zero where one runs all workers. */
 hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer);
 
-/* Where workers are in several processes: all of them call this before one of them saves. */
+/* Where workers are in several processes: all of them call this before that of worker 0 saves. */
 hu_status hu_trainer_gather(hu_trainer *trainer);
 
 /* Adds the whole state to a checkpoint; the trainer must not run until the checkpoint is finished.

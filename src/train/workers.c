@@ -109,6 +109,7 @@ hu_status hu_workers_create(hu_trainer *trainer) {
     HU_TRY(list_layers(trainer));
     HU_TRY(make_gradients(trainer));
     HU_TRY(make_team(trainer));
+    HU_TRY(hu_workers_make_room(workers));
     size_t row = sizeof(hu_worker_result) + most_findings(&trainer->edges);
     if (comm->join) HU_TRY(HU_NEW_ARRAY(&workers->record, (size_t)workers->count * row));
     trainer->edges.has_wire = true;
@@ -129,14 +130,15 @@ void hu_workers_free(hu_workers *workers) {
     hu_free(workers->phase);
     hu_free(workers->result);
     hu_free(workers->record);
-    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) hu_free(workers->gathered[i]);
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) hu_free(workers->elsewhere[i]);
     *workers = (hu_workers){0};
 }
 
 uint64_t hu_workers_bytes(const hu_workers *workers) {
     if (!workers->plan) return 0;
     uint64_t gradient = (uint64_t)workers->plan->elements * sizeof(float);
-    return (uint64_t)workers->here * gradient + workers->team_bytes;
+    return (uint64_t)workers->here * gradient + workers->team_bytes +
+           hu_workers_room_bytes(workers);
 }
 
 /* ---- a step ---- */

@@ -20,36 +20,70 @@ uint64_t hu_workers_saved_bytes(const hu_workers *workers) {
            (uint64_t)workers->plan->elements * sizeof(float);
 }
 
-/* Rows of all workers in one block, which is a section of a checkpoint. */
+static size_t row_bytes(const hu_workers *workers) {
+    return (size_t)workers->plan->elements * sizeof(float);
+}
+
+/* Bytes of one kind from other processes. */
+static size_t elsewhere_bytes(const hu_workers *workers) {
+    bool is_written_here = workers->first == 0 && workers->here < workers->count;
+    return is_written_here ? (size_t)(workers->count - 1) * row_bytes(workers) : 0;
+}
+
+/* Made with the trainer: a training that has begun does not end at its first checkpoint for want of
+ * memory. */
+hu_status hu_workers_make_room(hu_workers *workers) {
+    hu_status st = HU_OK;
+    void *block;
+    size_t bytes = elsewhere_bytes(workers);
+    for (int32_t i = 0; i < HU_COMM_LOSSES && bytes > 0; i++) {
+        if (!is_kept(workers, i)) continue;
+        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, bytes, &block));
+        workers->elsewhere[i] = block;
+    }
+done:
+    return st;
+}
+
+uint64_t hu_workers_room_bytes(const hu_workers *workers) {
+    return (uint64_t)hu_comm_loss_kinds(workers->plan) * elsewhere_bytes(workers);
+}
+
+/* One kind after the other, to the process that writes. */
 hu_status hu_trainer_gather(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_workers *workers = &trainer->workers;
-    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-        if (!is_kept(workers, i)) continue;
-        size_t elements = (size_t)workers->plan->elements, bytes = elements * sizeof(float);
-        if (!workers->gathered[i])
-            HU_TRY(HU_NEW_ARRAY(&workers->gathered[i], (size_t)workers->count * elements));
-        for (int32_t w = 0; w < workers->here; w++)
-            memcpy(workers->gathered[i] + (size_t)(workers->first + w) * elements,
-                   hu_team_loss(workers->team, w, i), bytes);
-        HU_TRY(hu_team_gather(workers->team, bytes, workers->gathered[i]));
-    }
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
+        if (is_kept(workers, i))
+            HU_TRY(hu_team_collect(workers->team, row_bytes(workers),
+                                   hu_team_loss(workers->team, 0, i), workers->elsewhere[i]));
 done:
+    return st;
+}
+
+/* Rows of all workers in order; those of other processes were gathered. */
+static hu_status save_rows(const hu_workers *workers, int32_t i, hu_checkpoint_writer *writer) {
+    hu_status st = HU_OK;
+    char name[SECTION_BYTES];
+    const void **row = NULL;
+    HU_TRY(HU_NEW_ARRAY(&row, (size_t)workers->count));
+    for (int32_t w = 0; w < workers->count; w++)
+        row[w] = w < workers->here
+                     ? hu_team_loss(workers->team, w, i)
+                     : workers->elsewhere[i] + (size_t)(w - 1) * (size_t)workers->plan->elements;
+    snprintf(name, sizeof name, "comm.loss.%d", i);
+    HU_TRY(hu_checkpoint_add_rows(writer, name, row, (size_t)workers->count, row_bytes(workers)));
+done:
+    hu_free(row);
     return st;
 }
 
 hu_status hu_workers_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     hu_status st = HU_OK;
     hu_workers *workers = &trainer->workers;
-    char name[SECTION_BYTES];
     if (!is_kept(workers, 0)) return HU_OK;
-    if (workers->here == workers->count) HU_TRY(hu_trainer_gather(trainer));
-    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-        if (!is_kept(workers, i)) continue;
-        size_t bytes = (size_t)workers->count * (size_t)workers->plan->elements * sizeof(float);
-        snprintf(name, sizeof name, "comm.loss.%d", i);
-        HU_TRY(hu_checkpoint_add(writer, name, workers->gathered[i], bytes));
-    }
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
+        if (is_kept(workers, i)) HU_TRY(save_rows(workers, i, writer));
     HU_TRY(hu_checkpoint_add(writer, "comm.scale", &workers->scale, sizeof workers->scale));
 done:
     return st;
@@ -59,7 +93,7 @@ done:
 static hu_status restore_rows(hu_workers *workers, const hu_checkpoint *checkpoint, int32_t i) {
     const char *data = NULL;
     const void *section;
-    size_t found = 0, row = (size_t)workers->plan->elements * sizeof(float);
+    size_t found = 0, row = row_bytes(workers);
     char name[SECTION_BYTES];
     snprintf(name, sizeof name, "comm.loss.%d", i);
     hu_status st = hu_checkpoint_section(checkpoint, name, &section, &found);

@@ -90,9 +90,10 @@ void fuzz_one(const uint8_t *data, size_t size) {
 }
 
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
-    static const hu_section sections[] = {{"position", "0123456789abcdef", 16},
-                                          {"empty", "", 0},
-                                          {"optimizer.momentum", "some floats", 11}};
+    static const hu_section sections[] = {
+        {.name = "position", .data = "0123456789abcdef", .bytes = 16},
+        {.name = "empty", .data = ""},
+        {.name = "optimizer.momentum", .data = "some floats", .bytes = 11}};
     if (index >= 3) return false;
     FUZZ_CHECK(write_file(index == 2 ? INT64_MAX : 12, sections, index + 1, seed) == HU_OK);
     return true;

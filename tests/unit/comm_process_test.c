@@ -310,6 +310,71 @@ static void workers_and_processes_are_as_many(void **state) {
     end(&j);
 }
 
+typedef struct collector {
+    job *job;
+    int32_t number;
+    uint8_t others[WORKERS_MOST - 1][300]; /* where worker 0 is */
+    hu_status status;
+    char message[512];
+} collector;
+
+static void *run_collector(void *argument) {
+    collector *c = argument;
+    job *j = c->job;
+    float x[ELEMENTS], *gradient = x;
+    uint8_t own[300];
+    hu_team *team;
+    if (j->role[c->number] == NEVER_COMES) return NULL;
+    memset(own, 10 + c->number, sizeof own);
+    c->status =
+        hu_team_process(j->plan, &gradient, &j->box->end[c->number].transport, &j->process, &team);
+    for (int again = 0; again < 2 && c->status == HU_OK; again++)
+        c->status = hu_team_collect(team, sizeof own, own, c->number == 0 ? c->others : NULL);
+    snprintf(c->message, sizeof c->message, "%s", hu_last_error());
+    hu_team_free(team);
+    return NULL;
+}
+
+/* All ranks as threads; c [workers]. */
+static void run_collectors(job *j, collector *c) {
+    pthread_t thread[WORKERS_MOST];
+    int32_t workers = j->options.workers;
+    assert_int_equal(hu_comm_plan_create(&j->options, layers, LAYERS, &j->plan), HU_OK);
+    j->box = mailbox_create(workers);
+    for (int32_t w = 0; w < workers; w++) {
+        c[w] = (collector){.job = j, .number = w};
+        assert_int_equal(pthread_create(&thread[w], NULL, run_collector, &c[w]), 0);
+    }
+    for (int32_t w = 0; w < workers; w++) pthread_join(thread[w], NULL);
+}
+
+/* Rows reach the first process alone; who is gone is named there. */
+static void the_first_collects(void **state) {
+    (void)state;
+    static collector c[WORKERS_MOST];
+    for (int32_t workers = 1; workers <= WORKERS_MOST; workers++) {
+        job j;
+        begin(&j, "ring", "none", "fp32", workers);
+        run_collectors(&j, c);
+        for (int32_t w = 0; w < workers; w++) {
+            assert_int_equal(c[w].status, HU_OK);
+            for (int i = 0; w > 0 && i < 300; i++) {
+                assert_int_equal(c[0].others[w - 1][i], 10 + w);
+                assert_int_equal(c[w].others[0][i], 0);
+            }
+        }
+        end(&j);
+    }
+    job j;
+    begin(&j, "ring", "none", "fp32", 4);
+    j.process.wait.timeout = 0.2;
+    j.role[2] = NEVER_COMES;
+    run_collectors(&j, c);
+    assert_int_equal(c[0].status, HU_ERR_PEER);
+    assert_non_null(strstr(c[0].message, "collect: rank 2 did not answer in 0.2 s"));
+    end(&j);
+}
+
 /* Rooms of the transport among them; a process holds what its own worker needs. */
 static void memory_is_as_planned(void **state) {
     static const char *const schedules[] = {"seq", "ring", "hier:2", "halving", "pairwise"};
@@ -349,6 +414,7 @@ int main(void) {
         cmocka_unit_test(nobody_waits_for_ever_for_who_answers),
         cmocka_unit_test(messages_have_the_expected_bytes),
         cmocka_unit_test(workers_and_processes_are_as_many),
+        cmocka_unit_test(the_first_collects),
         cmocka_unit_test(memory_is_as_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,40 @@ static void what_is_saved_is_loaded(void **state) {
     remove_directory(directory);
 }
 
+/* The file of a section of three rows, in one piece or apart. Owner frees *data. */
+static void write_rows(bool apart, uint8_t **data, size_t *bytes) {
+    const void *row[] = {"of weights", "and losses", "and scales"};
+    char directory[256], path[400];
+    hu_checkpoint_writer *writer;
+    make_directory(directory);
+    assert_int_equal(hu_checkpoint_begin(7, &writer), HU_OK);
+    if (apart)
+        assert_int_equal(hu_checkpoint_add_rows(writer, "rows", row, 3, 10), HU_OK);
+    else
+        assert_int_equal(hu_checkpoint_add(writer, "rows", "of weightsand lossesand scales", 30),
+                         HU_OK);
+    row[1] = NULL; /* the addresses were copied */
+    assert_int_equal(hu_checkpoint_add(writer, "after", "x", 1), HU_OK);
+    assert_int_equal(hu_checkpoint_finish(writer, directory, 2), HU_OK);
+    hu_checkpoint_writer_free(writer);
+    path_of(path, directory, 7);
+    assert_int_equal(hu_file_read(path, 100000, data, bytes), HU_OK);
+    remove_directory(directory);
+}
+
+/* Rows that lie apart are the section that they are in one piece, checksum included. */
+static void rows_are_one_section(void **state) {
+    (void)state;
+    uint8_t *whole, *apart;
+    size_t whole_bytes, apart_bytes;
+    write_rows(false, &whole, &whole_bytes);
+    write_rows(true, &apart, &apart_bytes);
+    assert_int_equal(apart_bytes, whole_bytes);
+    assert_memory_equal(apart, whole, whole_bytes);
+    hu_free(whole);
+    hu_free(apart);
+}
+
 static void sections_that_cannot_be_are_refused_and_nothing_is_written(void **state) {
     (void)state;
     char directory[256], name[80];
@@ -307,6 +341,7 @@ static void no_kill_costs_a_checkpoint(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
+        cmocka_unit_test(rows_are_one_section),
         cmocka_unit_test(sections_that_cannot_be_are_refused_and_nothing_is_written),
         cmocka_unit_test(the_newest_sound_checkpoint_is_found),
         cmocka_unit_test(the_last_ones_are_kept),

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "comm/team.h"
+#include "comm/process.h"
+#include "mailbox.h"
+#include "train/workers.h"
 #include "train_fixture.h"
 
 /* Workers whose gradients are added one after the other, unrounded. */
@@ -121,9 +123,45 @@ static void test_ledger(void **state) {
     }
 }
 
+/* One worker in this process, the others nowhere: nothing travels before the first step. */
+static hu_status join(void *context, const hu_comm_plan *plan, float *const *gradient,
+                      hu_team **team) {
+    const hu_process_options options = {.wait = {.timeout = 60.0}};
+    return hu_team_process(plan, gradient, context, &options, team);
+}
+
+/* Where checkpoints are written is room for what error feedback keeps elsewhere, and only there. */
+static void test_ledger_of_processes(void **state) {
+    enum { WORKERS = 4 };
+    (void)state;
+    uint64_t optimizer[WORKERS];
+    mailbox *box = mailbox_create(WORKERS);
+    for (int32_t rank = 0; rank < WORKERS; rank++) {
+        fixture f;
+        hu_ledger before = hu_ledger_now();
+        prepare(&f, "fp32");
+        with_workers(&f, WORKERS);
+        f.options.comm.formats = "e5m2";
+        f.options.comm.options.error_feedback = true;
+        f.options.comm.join = join;
+        f.options.comm.context = &box->end[rank].transport;
+        f.options.comm.first = rank;
+        begin(&f);
+        check_ledger(&f, &before);
+        optimizer[rank] = hu_trainer_ledger(f.trainer).optimizer;
+        uint64_t kept = (uint64_t)f.trainer->weights.trained * sizeof(float);
+        assert_true(hu_workers_saved_bytes(&f.trainer->workers) == WORKERS * kept);
+        if (rank > 1) assert_true(optimizer[0] - optimizer[rank] >= (WORKERS - 1) * kept);
+        end(&f);
+        assert_true(hu_ledger_now().total == before.total);
+    }
+    mailbox_destroy(box);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ledger),
+        cmocka_unit_test(test_ledger_of_processes),
         cmocka_unit_test(test_sum),
         cmocka_unit_test(test_nonfinite),
     };
