@@ -15,6 +15,7 @@
 static hu_status tell(const hu_config *config, const hu_comm_study *study) {
     hu_status st = HU_OK;
     const char *path;
+    hu_study_tell_skipped(study, &hu_progress_messages);
     HU_TRY(hu_config_text(config, "out.file", &path));
     if (strcmp(path, "auto") != 0) HU_TRY(hu_reductions_page(study, path));
     st = hu_config_flag(config, "json", NULL) ? hu_json_print(hu_reductions_json(study))
@@ -57,7 +58,8 @@ const hu_verb hu_verb_comm = {
     .details =
         "All workers run in this process, and every message is made as a network would carry\n"
         "it; `mpirun -np N halfulp comm ...` runs one in each process, to the same bits.\n"
-        "Lists are tried each with each. schedule: seq ring hier:K hier2d:K halving pairwise;\n"
+        "Lists are tried each with each; a schedule and a scaling that do not fit are skipped.\n"
+        "schedule: seq ring hier:K hier2d:K halving pairwise;\n"
         "scaling: none constant:K aps aps-tight aps-wide aps2. rounding=sr, kahan=on,\n"
         "error_feedback=on with steps=N; repeat=N seeds give medians. Gradients are drawn:\n"
         "elements=, rho= (what a worker's gradient tells of the mean), sigma= (spread of sizes).\n"

@@ -1,5 +1,6 @@
 #include "comm/study.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -120,17 +121,67 @@ static hu_status make_plan(const hu_comm_study *study, const hu_comm_case *c, in
     return hu_comm_plan_create(&options, &layer, 1, plan);
 }
 
-/* What does not depend on numbers. Made for all cases first: options that do not fit end a study at
- * once. */
+void hu_comm_pair_print(const hu_comm_options *options, char *text) {
+    char schedule[32], scaling[32];
+    hu_comm_schedule_print(options->schedule, options->group, schedule, sizeof schedule);
+    hu_comm_scaling_print(options->scaling, options->constant, scaling, sizeof scaling);
+    snprintf(text, HU_COMM_PAIR_BYTES, "%s with %s%s", schedule, scaling,
+             options->kahan ? " and kahan" : "");
+}
+
+/* Keeps why options do not fit: the message without its head, which names one of them only. */
+static void keep_misfit(hu_comm_case *c) {
+    const char *text = hu_last_error(), *behind_head = strstr(text, ": ");
+    snprintf(c->misfit, sizeof c->misfit, "%s", behind_head ? behind_head + 2 : text);
+}
+
+/* What does not depend on numbers, or that the options do not fit each other. */
 static hu_status foresee(const hu_comm_study *study, hu_comm_case *c) {
-    hu_status st = HU_OK;
     hu_comm_plan *plan = NULL;
     c->outcome = (hu_comm_outcome){.flush_workers = hu_comm_flush_workers(&c->options)};
-    HU_TRY(make_plan(study, c, 0, &plan));
-    HU_TRY(hu_comm_predict(plan, &study->link, &c->outcome.time));
-done:
+    c->misfit[0] = '\0';
+    hu_status st = make_plan(study, c, 0, &plan);
+    if (st == HU_ERR_ARGUMENT) {
+        keep_misfit(c);
+        return HU_OK;
+    }
+    if (st == HU_OK) st = hu_comm_predict(plan, &study->link, &c->outcome.time);
     hu_comm_plan_free(plan);
     return st;
+}
+
+/* Whether the pair of a case is among those that are skipped. */
+static bool is_skipped(const hu_comm_study *study, const hu_comm_case *c) {
+    const hu_comm_options *a = &c->options;
+    for (int32_t i = 0; i < study->skipped; i++) {
+        const hu_comm_options *b = &study->cases[study->count + i].options;
+        if (a->schedule == b->schedule && a->group == b->group && a->scaling == b->scaling &&
+            a->constant == b->constant)
+            return true;
+    }
+    return false;
+}
+
+/* Foresees all cases before the first is run, and sorts them: those that fit, in their order, then
+ * the pairs that do not. */
+static hu_status foresee_all(hu_comm_study *study) {
+    int32_t asked = study->count;
+    study->count = study->skipped = 0;
+    for (int32_t i = 0; i < asked; i++) {
+        hu_comm_case c = study->cases[i], *behind_fit = &study->cases[study->count];
+        hu_status st = foresee(study, &c);
+        if (st != HU_OK) return st;
+        if (!c.misfit[0]) {
+            memmove(behind_fit + 1, behind_fit, (size_t)study->skipped * sizeof c);
+            study->cases[study->count++] = c;
+        } else if (!is_skipped(study, &c))
+            behind_fit[study->skipped++] = c;
+    }
+    if (study->count > 0 || study->skipped == 0) return HU_OK;
+    char pair[HU_COMM_PAIR_BYTES];
+    hu_comm_pair_print(&study->cases[0].options, pair);
+    return hu_fail(HU_ERR_ARGUMENT, "schedule and scaling: found %s: %s", pair,
+                   study->cases[0].misfit);
 }
 
 /* Errors of each layer of given gradients. */
@@ -184,7 +235,7 @@ hu_status hu_comm_study_run(hu_comm_study *study) {
     double *x = NULL;
     /* Memory first: to foresee what has no room would take long. */
     HU_TRY(open_bench(study, &b));
-    for (int32_t i = 0; i < study->count; i++) HU_TRY(foresee(study, &study->cases[i]));
+    HU_TRY(foresee_all(study));
     HU_TRY(HU_NEW_ARRAY(&error, (size_t)study->count * (size_t)study->seeds));
     HU_TRY(HU_NEW_ARRAY(&x, (size_t)study->seeds));
     for (int32_t s = 0; s < study->seeds; s++) {
@@ -205,5 +256,5 @@ void hu_comm_study_free(hu_comm_study *study) {
     for (int32_t i = 0; i < study->count; i++) hu_free(study->cases[i].outcome.layer);
     hu_free(study->cases);
     study->cases = NULL;
-    study->count = 0;
+    study->count = study->skipped = 0;
 }

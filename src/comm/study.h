@@ -20,9 +20,12 @@ typedef struct hu_comm_outcome {
 } hu_comm_outcome;
 
 /* One kind of reduction, and what came of it. */
+enum { HU_COMM_MISFIT_BYTES = 256, HU_COMM_PAIR_BYTES = 96 };
 typedef struct hu_comm_case {
     hu_comm_options options; /* workers, seed and buckets are the study's */
     hu_comm_outcome outcome;
+    char misfit[HU_COMM_MISFIT_BYTES]; /* why schedule and scaling cannot have each other; "": they
+                                          can */
 } hu_comm_case;
 
 /* Gradients that are there already. All borrowed. */
@@ -53,13 +56,19 @@ typedef struct hu_comm_study {
     void *context;
     int32_t first;
 
-    hu_comm_case *cases; /* [count], owned */
+    hu_comm_case *cases; /* [count + skipped], owned: those that were run, then misfits */
     int32_t count;
+    int32_t skipped; /* pairs of schedule and scaling, each once, whatever the format; 0 at first */
 } hu_comm_study;
 
-/* Fills the outcomes, in every process the same. Errors as hu_comm_plan_create and hu_team_reduce;
- * HU_ERR_INTERRUPTED. */
+/* Fills the outcomes, in every process the same. Cases whose schedule and scaling do not fit each
+ * other are put behind the others and are not run; HU_ERR_ARGUMENT where no case fits. Other errors
+ * as hu_comm_plan_create and hu_team_reduce; HU_ERR_INTERRUPTED. */
 hu_status hu_comm_study_run(hu_comm_study *study);
+
+/* "ring with aps2", "halving with aps and kahan": what may not fit. Room for HU_COMM_PAIR_BYTES. */
+void hu_comm_pair_print(const hu_comm_options *options, char *text);
+
 void hu_comm_study_free(hu_comm_study *study);
 
 #endif

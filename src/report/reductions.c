@@ -171,11 +171,26 @@ static json_t *case_json(const hu_comm_study *study, const hu_comm_case *c) {
     return object;
 }
 
+static json_t *skipped_json(const hu_comm_study *study) {
+    json_t *skipped = json_array();
+    for (int32_t i = 0; i < study->skipped; i++) {
+        const hu_comm_case *c = &study->cases[study->count + i];
+        hu_reduction_names names;
+        char scaling[HU_REDUCTION_TEXT_BYTES];
+        hu_reduction_name(&c->options, &names);
+        hu_comm_scaling_print(c->options.scaling, c->options.constant, scaling, sizeof scaling);
+        json_array_append_new(skipped, json_pack("{s:s, s:s, s:s}", "schedule", names.schedule,
+                                                 "scaling", scaling, "reason", c->misfit));
+    }
+    return skipped;
+}
+
 json_t *hu_reductions_json(const hu_comm_study *study) {
     json_t *rows = json_array();
     for (int32_t i = 0; i < study->count; i++)
         json_array_append_new(rows, case_json(study, &study->cases[i]));
     json_t *object = study->count == 1 ? case_json(study, &study->cases[0]) : json_object();
     json_object_set_new(object, "rows", rows);
+    json_object_set_new(object, "skipped", skipped_json(study));
     return object;
 }

@@ -8,8 +8,8 @@
 /* Prints a table, one row per case, and what its columns are of. */
 hu_status hu_reductions_print(const hu_comm_study *study);
 
-/* {"rows": [...]}; a study of one case has the keys of its row beside them. New reference, NULL if
- * out of memory. */
+/* {"rows": [...], "skipped": [{"schedule", "scaling", "reason"}]}; a study of one case has the keys
+ * of its row beside them. New reference, NULL if out of memory. */
 json_t *hu_reductions_json(const hu_comm_study *study);
 
 /* Pictures of the error against the group size and of the predicted time against the number of

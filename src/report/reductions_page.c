@@ -191,6 +191,13 @@ static void put_table(hu_page *page, const hu_comm_study *study) {
     hu_html_table(page, titles, columns, 3);
     for (int32_t i = 0; i < study->count; i++) put_row(page, study, &study->cases[i]);
     hu_html_table_end(page);
+    for (int32_t i = 0; i < study->skipped; i++) {
+        const hu_comm_case *c = &study->cases[study->count + i];
+        char pair[HU_COMM_PAIR_BYTES], text[2 * HU_COMM_MISFIT_BYTES];
+        hu_comm_pair_print(&c->options, pair);
+        snprintf(text, sizeof text, "skipped %s: %s", pair, c->misfit);
+        hu_html_note(page, text);
+    }
     hu_html_section_end(page);
 }
 

@@ -193,6 +193,30 @@ done:
     return st;
 }
 
+/* All pairs that share the reason of the first. */
+static void tell_reason(const hu_comm_study *study, int32_t first, const hu_listener *listener) {
+    char pairs[1024] = "";
+    const hu_comm_case *skipped = study->cases + study->count;
+    for (int32_t i = first; i < study->skipped; i++) {
+        char pair[HU_COMM_PAIR_BYTES];
+        size_t used = strlen(pairs);
+        if (strcmp(skipped[i].misfit, skipped[first].misfit) != 0) continue;
+        hu_comm_pair_print(&skipped[i].options, pair);
+        snprintf(pairs + used, sizeof pairs - used, "%s%s", used ? ", " : "", pair);
+    }
+    hu_listener_tell(listener, "skipped %s: %s", pairs, skipped[first].misfit);
+}
+
+void hu_study_tell_skipped(const hu_comm_study *study, const hu_listener *listener) {
+    const hu_comm_case *skipped = study->cases + study->count;
+    for (int32_t i = 0; i < study->skipped; i++) {
+        bool is_told = false;
+        for (int32_t k = 0; k < i && !is_told; k++)
+            is_told = strcmp(skipped[k].misfit, skipped[i].misfit) == 0;
+        if (!is_told) tell_reason(study, i, listener);
+    }
+}
+
 void hu_study_close(hu_study *s) {
     hu_comm_study_free(&s->study);
     hu_saved_gradients_close(&s->run);

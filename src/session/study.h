@@ -20,4 +20,7 @@ hu_status hu_study_open(hu_config *config, const hu_listener *listener,
                         const volatile sig_atomic_t *stop, hu_study *study);
 void hu_study_close(hu_study *study);
 
+/* What a study that has been run left out, one message for each reason. */
+void hu_study_tell_skipped(const hu_comm_study *study, const hu_listener *listener);
+
 #endif

@@ -38,6 +38,7 @@ def one_case(checks, cwd):
     # 8 messages over two links of 10 us each; their bytes take less than 2 us together.
     checks.that(160e-6 < made["predicted_seconds"] < 163e-6, f"{made['predicted_seconds']}")
     rows = made.pop("rows")
+    checks.same(made.pop("skipped"), [], "nothing is left out")
     checks.same(rows, [made], "the one row is the object")
 
 
@@ -53,6 +54,40 @@ def lists(checks, cwd):
     alone = comm(checks, cwd, "workers=8", "elements=300", "schedule=hier:4", "comm.format=e5m2",
                  "scaling=aps2", "threads=1")
     checks.same(alone["rows"], [rows[5]], "alone as among others")
+
+
+def misfits(checks, cwd):
+    """A pair that cannot be costs no other case: it is told, and the others are as without it."""
+    words = ["workers=8", "elements=200", "format=e5m2,e4m3"]
+    lists = ["schedule=ring,hier:4,hier:3,halving,pairwise", "scaling=none,aps2"]
+    code, out, err = program.call("comm", *words, *lists, "out=page.html", "--json", cwd=cwd)
+    checks.same(code, 0, f"exit code: {err}")
+    made = json.loads(out)
+    wide, multiple = "its partial sums travel", "a multiple of the group size 3"
+    skipped = [(s["schedule"], s["scaling"], wide if wide in s["reason"] else s["reason"])
+               for s in made["skipped"]]
+    checks.same([pair[:2] for pair in skipped],
+                [("ring", "aps2"), ("hier:3", "none"), ("hier:3", "aps2"), ("halving", "aps2")],
+                "pairs, each once")
+    checks.that(all(multiple in s[2] for s in skipped[1:3]), f"{skipped}")
+    checks.that(skipped[0][2] == skipped[3][2] == wide, f"{skipped}")
+    lines = err.splitlines()
+    checks.same(len(lines), 2, f"one line for each reason: {err}")
+    checks.that(lines[0].startswith("skipped ring with aps2, halving with aps2: " + wide), lines[0])
+    checks.that(lines[1].startswith("skipped hier:3 with none, hier:3 with aps2: "), lines[1])
+    names = [(r["schedule"], r["format"], r["scaling"]) for r in made["rows"]]
+    checks.same(names, [(s, f, c) for s in ("ring", "hier:4", "halving", "pairwise")
+                        for f in ("e5m2", "e4m3") for c in ("none", "aps2")
+                        if c == "none" or s in ("hier:4", "pairwise")], "rows")
+    alone = comm(checks, cwd, "workers=8", "elements=200", "schedule=pairwise", "format=e4m3",
+                 "scaling=aps2")
+    checks.same(alone["rows"], made["rows"][-1:], "as alone")
+    with open(f"{cwd}/page.html", encoding="utf-8") as file:
+        checks.that("skipped halving with aps2" in file.read(), "the page tells it")
+    for lists in (["schedule=ring,halving", "scaling=aps2"], ["schedule=ring", "scaling=aps2"]):
+        code, out, err = program.call("comm", *words, *lists, cwd=cwd)
+        checks.same((code, out), (2, ""), f"{lists}: nothing is left")
+        checks.that("found ring with aps2: " + wide in err, err)
 
 
 def seeds(checks, cwd):
@@ -213,5 +248,5 @@ def mistakes(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_case, lists, seeds, options, vanished, table_9, page, of_a_run, interrupted,
+    program.main(one_case, lists, misfits, seeds, options, vanished, table_9, page, of_a_run, interrupted,
                  mistakes)

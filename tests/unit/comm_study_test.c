@@ -197,6 +197,36 @@ static void misfits_end_a_study_at_once(void **state) {
     assert_int_equal(hu_comm_study_run(&study), HU_ERR_ARGUMENT);
 }
 
+/* The others run as if they had been alone, in their order; a pair is told once. */
+static void misfits_are_put_behind_the_others(void **state) {
+    (void)state;
+    hu_comm_case cases[6], alone[2];
+    hu_comm_study study = small_study(cases), single = small_study(alone);
+    char pair[HU_COMM_PAIR_BYTES];
+    add(&study, "ring", "aps2", "e4m3");
+    add(&study, "ring", "aps", "e4m3");
+    add(&study, "ring", "aps2", "e5m2");
+    add(&study, "hier:3", "aps", "e5m2");
+    add(&study, "pairwise", "aps2", "e5m2");
+    add(&study, "seq", "aps2", "e5m2")->kahan = true;
+    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    assert_int_equal(study.count, 2);
+    assert_int_equal(study.skipped, 3);
+    add(&single, "ring", "aps", "e4m3");
+    add(&single, "pairwise", "aps2", "e5m2");
+    assert_int_equal(hu_comm_study_run(&single), HU_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(cases[i].outcome.hash, alone[i].outcome.hash);
+    static const char *const wanted[] = {"ring with aps2", "hier:3 with aps",
+                                         "seq with aps2 and kahan"};
+    static const char *const why[] = {"its partial sums travel", "found 8 workers",
+                                      "its sums are made in float32"};
+    for (int i = 0; i < 3; i++) {
+        hu_comm_pair_print(&cases[2 + i].options, pair);
+        assert_string_equal(pair, wanted[i]);
+        assert_memory_equal(cases[2 + i].misfit, why[i], strlen(why[i]));
+    }
+}
+
 /* Every allocation of a study fails once; nothing is leaked. */
 static void memory_may_end(void **state) {
     (void)state;
@@ -228,6 +258,7 @@ int main(void) {
         cmocka_unit_test(float32_has_the_smallest_error),
         cmocka_unit_test(error_feedback_helps_over_steps),
         cmocka_unit_test(misfits_end_a_study_at_once),
+        cmocka_unit_test(misfits_are_put_behind_the_others),
         cmocka_unit_test(memory_may_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
