@@ -37,6 +37,16 @@ static uint32_t code_at(const hu_wire *w, const uint8_t *all, size_t i) {
     return code;
 }
 
+/* What is stored of a rounded number. */
+static uint32_t stored(const hu_wire *w, float number) {
+    float value;
+    if (!w->rounds) return hu_f32_bits(number);
+    if (w->code_bytes < 4) return code_of(&w->format, number);
+    if (w->format.specials == HU_SPECIALS_IEEE) return hu_f32_bits(number);
+    hu_format_decode(&w->format, code_of(&w->format, number), &value);
+    return hu_f32_bits(value);
+}
+
 static void put_code(const hu_wire *w, uint8_t *all, size_t i, uint32_t code) {
     memcpy(all + i * w->code_bytes, &code, w->code_bytes);
 }
@@ -203,9 +213,21 @@ static void set_expected_codes(const hu_wire *w, const hu_format *scaled, int32_
         float rounded = hu_format_round(scaled, w->rounding, x[i], hu_random_word(&key, i + 5));
         if (!w->rounds) rounded = x[i]; /* a signalling NaN stays one */
         /* Exact: both are numbers of their formats. */
-        uint32_t wide = isnan(rounded) ? hu_f32_bits(rounded) : hu_f32_bits(ldexpf(rounded, -k));
-        put_code(w, expected, i, w->code_bytes == 4 ? wide : code_of(scaled, rounded));
+        if (!isnan(rounded)) rounded = ldexpf(rounded, -k);
+        put_code(w, expected, i, stored(w, rounded));
     }
+}
+
+/* Codes, also of what is not finite, come back from the wire bit for bit, but for payloads. */
+static void assert_travels(const hu_wire *w, size_t n, const uint8_t *all) {
+    hu_wire_pack_bits(w, n, all, dense);
+    hu_wire_unpack_bits(w, n, dense, expected);
+    for (size_t i = 0; w->code_bytes == 4 && i < n; i++) {
+        uint32_t here = code_at(w, all, i), there = code_at(w, expected, i);
+        bool are_nan = here << 1 > 0xFF000000u && there << 1 > 0xFF000000u;
+        if (are_nan && here >> 31 == there >> 31) put_code(w, expected, i, here);
+    }
+    assert_same_codes(w, n, all, "travel");
 }
 
 static void check_quantise_at(const hu_wire *w, int32_t asked) {
@@ -223,6 +245,7 @@ static void check_quantise_at(const hu_wire *w, int32_t asked) {
     assert_same_codes(w, x_count, sums, "quantise, counted");
     hu_round_counts wanted = counts_of(&scaled, w->rounding, x_count, x);
     assert_same_counts(w, &counts, &wanted, "quantise");
+    assert_travels(w, x_count, sums);
     hu_wire_decode(w, x_count, sums, asked, y);
     for (size_t i = 0; i < x_count; i++) {
         float number = number_at(w, sums, i);
@@ -250,7 +273,9 @@ static const char *const usual[] = {
     "e1m6:specials=fin", "1/6/9/d", "1/6/9/n", "bf16", "fp16", "fp16:ovf=sat", "e8m0",
     "e7m8:specials=fin", "e8m7:bias=140",
     /* codes of 4 bytes */
-    "tf32", "e6m17", "e8m15", "fp(5,20,3)", "e8m22", "e8m23:sub=n", "fp32:ovf=sat", "fp32"};
+    "tf32", "e6m17", "e8m15", "fp(5,20,3)", "e8m22", "e8m23:sub=n", "fp32:ovf=sat", "fp32",
+    "e6m10:specials=fin", "e6m10:specials=fin:ovf=inf", "e6m10:specials=fin:ovf=nan",
+    "e5m12:specials=fn", "e5m12:specials=fn:ovf=inf", "e5m12:specials=fnuz", "e5m12:ovf=nan"};
 
 static void numbers_become_the_codes_of_the_reference(void **state) {
     (void)state;
@@ -298,10 +323,9 @@ static void random_codes(const hu_wire *w, size_t n, uint64_t first, uint8_t *al
         if (i & 1) word = (word & 0x80FFFFFFu) | 0x3F000000u;
         float number = hu_format_round(&w->format, HU_ROUND_NEAREST_EVEN, hu_f32_of_bits(word), 0);
         put_code(w, all, i,
-                 w->code_bytes == 4 ? hu_f32_bits(number)
-                 : i & 1            ? code_of(&w->format, number)
-                 : i % 512 == 300   ? largest
-                                    : word & mask);
+                 w->code_bytes == 4 || i & 1 ? stored(w, number)
+                 : i % 512 == 300            ? largest
+                                             : word & mask);
     }
 }
 
@@ -317,8 +341,7 @@ static size_t make_sums(const hu_wire *w) {
     for (size_t i = 0; i < n; i++) {
         z[i] = canonical(number_at(w, sums, i) + number_at(w, codes, i));
         float rounded = hu_format_round(&w->format, w->rounding, z[i], hu_random_word(&key, i + 5));
-        put_code(w, expected, i,
-                 w->code_bytes == 4 ? hu_f32_bits(rounded) : code_of(&w->format, rounded));
+        put_code(w, expected, i, stored(w, rounded));
     }
     return n;
 }
@@ -340,6 +363,7 @@ static void check_sums(const hu_format *format, hu_rounding rounding) {
     make_sums(&w);
     hu_wire_add(&w, n, codes, sums, &key, 5, NULL);
     assert_same_codes(&w, n, sums, "add, uncounted");
+    assert_travels(&w, n, sums);
 }
 
 /* The same of numbers: 4096 and less at odd places in memory. */

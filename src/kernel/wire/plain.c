@@ -1,6 +1,7 @@
 /* kernel/wire/plain.c - rounder and packer, block by block. */
 #include "kernel/wire/plain.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +26,22 @@ static void scale_by_power(size_t n, const float *x, int32_t k, float *y) {
     for (size_t i = 0; i < n; i++) y[i] = (float)((double)x[i] * power);
 }
 
+/* Codes of 4 bytes that are not finite, in formats that lack codes for some of these, become what
+ * their dense bits say: whoever sends a number keeps what the others get. */
+static void settle(const hu_wire *w, size_t n, float *codes) {
+    const hu_packer *p = &w->packer;
+    const uint32_t infinity = p->is_infinity_lost ? w->rounder.max_bits : HU_F32_INFINITY;
+    const uint32_t nan = p->is_nan_lost ? 0 : HU_F32_NAN;
+    int is_special = 0;
+    if (w->format.specials == HU_SPECIALS_IEEE) return;
+    for (size_t i = 0; i < n; i++) is_special |= !(fabsf(codes[i]) <= FLT_MAX);
+    for (size_t i = 0; is_special && i < n; i++) {
+        uint32_t bits = hu_f32_bits(codes[i]), u = bits & ~HU_F32_SIGN, sign = bits ^ u;
+        uint32_t special = u == HU_F32_INFINITY ? sign | infinity : (sign & p->nan_sign) | nan;
+        if (u >= HU_F32_INFINITY) codes[i] = hu_f32_of_bits(special);
+    }
+}
+
 /* Codes of 4 bytes are the numbers f: rounded in the carrier, scaled back exactly. */
 static void quantise_wide(const hu_wire *w, const hu_rounder *scaled, size_t n, const float *x,
                           int32_t k, float *codes, const hu_random_key *key, uint64_t first_index,
@@ -34,6 +51,7 @@ static void quantise_wide(const hu_wire *w, const hu_rounder *scaled, size_t n, 
         hu_rounder_run(k ? scaled : &w->rounder, count, x + at, codes + at, key, first_index + at,
                        counts);
         if (k) scale_by_power(count, codes + at, -k, codes + at);
+        settle(w, count, codes + at);
     }
 }
 
@@ -112,13 +130,17 @@ static void add_floats(size_t n, const float *x, float *total) {
 
 static void add_wide(const hu_wire *w, size_t n, const float *a, float *sum,
                      const hu_random_key *key, uint64_t first_index, hu_round_counts *counts) {
+    bool is_finite = w->format.specials == HU_SPECIALS_FIN && w->format.overflow == HU_OVERFLOW_SAT;
     for (size_t at = 0; at < n; at += BLOCK) {
         size_t count = block_of(n, at);
         add_floats(count, a + at, sum + at);
-        if (w->rounds)
-            hu_rounder_run(&w->rounder, count, sum + at, sum + at, key, first_index + at, counts);
-        else if (counts)
-            hu_scan_f32(count, sum + at, counts);
+        if (!w->rounds) {
+            if (counts) hu_scan_f32(count, sum + at, counts);
+            continue;
+        }
+        hu_rounder_run(&w->rounder, count, sum + at, sum + at, key, first_index + at, counts);
+        /* Finite codes that saturate stay finite. */
+        if (!is_finite) settle(w, count, sum + at);
     }
 }
 

@@ -5,7 +5,7 @@
  *   format        code in memory                                 bits on the wire
  *   <= 8 bits     uint8_t, the format's code, right-aligned      1 + e + m
  *   <= 16 bits    uint16_t, likewise                             1 + e + m
- *   wider         float32, a number of the format, 4 bytes       1 + e + m
+ *   wider         float32, the number of a code, 4 bytes         1 + e + m
  *   float32       the number itself; nothing is rounded          32
  *
  * Codes are those of the format itself; a scale 2^k belongs to the array and is named where float32
@@ -13,7 +13,8 @@
  *
  * Numbers without a code: infinities are stored as the largest finite number; NaNs as infinity
  * where the format has that (m = 0: what is not finite must not become a number), else as 0.
- * hu_round_counts tells of the NaNs (nan). Codes of 4 bytes keep both.
+ * hu_round_counts tells of the NaNs (nan). So codes of all widths come back from the wire as they
+ * were, but for the payloads of NaNs in codes of 4 bytes, which no sum has.
  *
  * Thread-safe: a prepared hu_wire is read only and owns nothing. Results do not depend on the
  * instruction set or on how an array is split into calls.
