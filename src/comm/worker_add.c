@@ -192,6 +192,7 @@ static void sum_wide(hu_comm_worker *worker, int32_t layer, const hu_comm_action
                 if (i == 0) continue;
                 for (int64_t e = 0; e < n; e++) x[at + e] += h[e];
             }
+            for (int64_t e = 0; e < n; e++) x[at + e] = one_nan(x[at + e]);
         }
     }
 }
