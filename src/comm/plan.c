@@ -26,8 +26,7 @@ static hu_status check(const hu_comm_options *options, const hu_comm_shape *shap
 
 /* The formats that cannot tell of what is not finite. */
 static bool loses_nonfinite(const hu_wire *wire) {
-    if (!wire->rounds || wire->code_bytes == sizeof(float)) return false;
-    return wire->packer.is_infinity_lost || wire->packer.is_nan_lost;
+    return wire->rounds && (wire->packer.is_infinity_lost || wire->packer.is_nan_lost);
 }
 
 /* Layers in order, until a bucket is full. */

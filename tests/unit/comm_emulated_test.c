@@ -482,23 +482,68 @@ static void nothing_is_lost_but_to_the_losses(void **state) {
     }
 }
 
+/* One number of one worker is not finite: nor is the sum, and all workers have the same bits. */
+static void check_nonfinite(const char *schedule, const char *scaling, const char *format,
+                            float number, bool kahan) {
+    static job j;
+    begin(&j, schedule, scaling, format, 4);
+    j.options.kahan = kahan;
+    if (hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan) != HU_OK) return;
+    hu_comm_plan_free(j.plan);
+    j.gradient[2][17] = number;
+    run(&j, 1, 1);
+    float sum = j.result[0][17];
+    if (isfinite(sum)) fail_msg("%s %s %s: %a", schedule, scaling, format, (double)sum);
+    /* The one NaN, of whatever sign the gradient's was. */
+    if (isnan(number)) assert_true(isinf(sum) || hu_f32_bits(sum) == HU_F32_NAN);
+    /* Other layers do not suffer. */
+    assert_true(isfinite(j.result[0][140]) != 0);
+    end(&j);
+}
+
 /* An infinity or a NaN reaches everyone, in every format and scaling. */
 static void what_is_not_finite_is_not_lost(void **state) {
     (void)state;
-    static const char *const kinds[] = {"e5m2", "e4m3fn", "fp(4,3,7)", "e3m0", "e2m1", "fp32"};
-    static const char *const scalings[] = {"none", "aps", "aps-wide", "aps2"};
+    static const char *const kinds[] = {"e5m2", "e4m3fn", "fp(4,3,7)", "e3m0", "e2m1", "fp32",
+                                        /* codes of 4 bytes */
+                                        "e6m10:specials=fin", "e5m12:specials=fin",
+                                        "e7m20:specials=fin", "e5m12:specials=fnuz",
+                                        "e5m12:specials=fn", "e6m17"};
+    static const char *const scalings[] = {"none",      "constant:3", "aps",
+                                           "aps-tight", "aps-wide",   "aps2"};
+    static const char *const schedules[] = {"pairwise", "seq", "ring", "halving", "hier:2"};
+    const float numbers[] = {(float)NAN, -(float)NAN, (float)INFINITY, -(float)INFINITY};
+    for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++)
+        for (size_t a = 0; a < 6 * 5 * 4; a++) {
+            const char *schedule = schedules[a % 5], *scaling = scalings[a / 5 % 6];
+            check_nonfinite(schedule, scaling, kinds[f], numbers[a / 30], false);
+            check_nonfinite(schedule, scaling, kinds[f], numbers[a / 30], true);
+        }
+}
+
+/* All workers have the same bits of sums that overflow, whatever the format has no code for: run
+ * compares them. */
+static void all_have_the_bits_of_sums_that_overflow(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"e4m3fn",
+                                        "e4m3fnuz",
+                                        "e6m10:specials=fin:ovf=inf",
+                                        "e6m10:specials=fin:ovf=nan",
+                                        "e5m12:specials=fnuz",
+                                        "e5m12:specials=fn",
+                                        "e5m12:specials=fn:ovf=inf",
+                                        "e6m15:ovf=nan"};
+    static const char *const schedules[] = {"pairwise", "seq", "ring", "halving", "hier:2"};
     static job j;
-    for (size_t f = 0; f < 6; f++)
-        for (size_t s = 0; s < 4; s++)
-            for (int nan = 0; nan < 2; nan++) {
-                begin(&j, "pairwise", scalings[s], kinds[f], 4);
-                j.gradient[2][17] = nan ? (float)NAN : (float)INFINITY;
-                run(&j, 1, 1);
-                assert_true(isfinite(j.result[0][17]) == 0);
-                /* Other layers do not suffer. */
-                assert_true(isfinite(j.result[0][140]) != 0);
-                end(&j);
-            }
+    for (size_t a = 0; a < 8 * 5 * 2 * 2; a++) {
+        begin(&j, schedules[a % 5], a / 10 % 2 ? "aps-wide" : "constant:0", kinds[a / 20], 4);
+        j.options.kahan = a / 5 % 2 != 0;
+        if (hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan) != HU_OK) continue;
+        hu_comm_plan_free(j.plan);
+        fill(&j, 0.4 * hu_format_limits_of(&j.options.format).max_finite);
+        run(&j, 1, 1);
+        end(&j);
+    }
 }
 
 /* Tiny and huge gradients keep their digits: scales reach as far as binary32. */
@@ -574,6 +619,7 @@ int main(void) {
         cmocka_unit_test(losses_are_fed_back),
         cmocka_unit_test(nothing_is_lost_but_to_the_losses),
         cmocka_unit_test(what_is_not_finite_is_not_lost),
+        cmocka_unit_test(all_have_the_bits_of_sums_that_overflow),
         cmocka_unit_test(extreme_magnitudes_fit),
         cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(traffic_is_counted),
