@@ -24,9 +24,11 @@ static hu_status check(const hu_comm_options *options, const hu_comm_shape *shap
     return HU_OK;
 }
 
-/* The formats that cannot tell of what is not finite. */
+/* The formats that cannot tell of what is not finite: they have no code for it, or an infinity is
+ * rounded to a number. */
 static bool loses_nonfinite(const hu_wire *wire) {
-    return wire->rounds && (wire->packer.is_infinity_lost || wire->packer.is_nan_lost);
+    return wire->rounds && (wire->packer.is_infinity_lost || wire->packer.is_nan_lost ||
+                            wire->format.overflow == HU_OVERFLOW_SAT);
 }
 
 /* Layers in order, until a bucket is full. */

@@ -44,7 +44,8 @@ typedef struct hu_comm_plan {
     hu_comm_shape shape;
     hu_wire narrow, exact;
     bool agrees;            /* workers agree upon an exponent per layer before they send */
-    bool loses_nonfinite;   /* the format has no code for infinities or none for NaNs */
+    bool loses_nonfinite;   /* the format has no code for infinities or none for NaNs, or rounds
+                               infinities to numbers */
     hu_comm_layer *layer;   /* [layers], owned, in the order in which they travel */
     hu_comm_bucket *bucket; /* [buckets], owned */
     int32_t layers, buckets;

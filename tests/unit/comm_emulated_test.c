@@ -508,7 +508,10 @@ static void what_is_not_finite_is_not_lost(void **state) {
                                         /* codes of 4 bytes */
                                         "e6m10:specials=fin", "e5m12:specials=fin",
                                         "e7m20:specials=fin", "e5m12:specials=fnuz",
-                                        "e5m12:specials=fn", "e6m17"};
+                                        "e5m12:specials=fn", "e6m17",
+                                        /* infinities that are rounded to numbers */
+                                        "e5m2:ovf=sat", "e4m3:ovf=sat", "e5m12:ovf=sat",
+                                        "e5m12:specials=fn:ovf=sat", "e8m23:sub=n:ovf=sat"};
     static const char *const scalings[] = {"none",      "constant:3", "aps",
                                            "aps-tight", "aps-wide",   "aps2"};
     static const char *const schedules[] = {"pairwise", "seq", "ring", "halving", "hier:2"};
