@@ -22,6 +22,7 @@ static double last_seconds;
 
 /* What is said where a call of MPI is not left; NULL: nothing is guarded. */
 static const char *volatile guard_line;
+static volatile sig_atomic_t guard_exit_code;
 static const char parent_variable[] = "HALFULP_PARENT";
 
 /* stdio is not for signal handlers. */
@@ -30,9 +31,9 @@ static void say(const char *text) {
     (void)ignored;
 }
 
-static void end_with(const char *line) {
+static void end_with(const char *line, int exit_code) {
     say(line);
-    _exit(hu_status_exit_code(HU_ERR_PEER));
+    _exit(exit_code);
 }
 
 /* The time is over that a guard or the launcher gives. */
@@ -41,11 +42,14 @@ static void on_alarm(int number) {
     size_t used = strlen(line);
     const char *guard = guard_line;
     (void)number;
-    if (guard) end_with(guard);
+    if (guard) end_with(guard, guard_exit_code);
     if (!last_place) return;
-    for (const char *at = last_place(); *at && used < sizeof line - 64; at++) line[used++] = *at;
+    const char *place = last_place();
+    for (const char *at = *place ? place : "before the first step"; *at && used < sizeof line - 64;
+         at++)
+        line[used++] = *at;
     memcpy(line + used, ": the job is being ended\n", sizeof ": the job is being ended\n");
-    end_with(line);
+    end_with(line, hu_status_exit_code(HU_ERR_PEER));
 }
 
 static void set_timer(double seconds) {
@@ -59,7 +63,7 @@ static void set_timer(double seconds) {
  * handler may call is called here. */
 static void on_signal(int number) {
     const char *guard = guard_line;
-    if (guard && number == SIGTERM) end_with(guard);
+    if (guard && number == SIGTERM) end_with(guard, guard_exit_code);
     if (guard || (was_interrupted && !last_place)) _exit(130);
     was_interrupted = 1;
     if (number == SIGTERM && last_place)
@@ -81,8 +85,9 @@ void hu_interrupt_last_words(const char *(*place)(void), double seconds) {
     last_place = place;
 }
 
-void hu_interrupt_guard(const char *line, double seconds) {
+void hu_interrupt_guard(const char *line, hu_status status, double seconds) {
     catch_alarm();
+    guard_exit_code = hu_status_exit_code(status);
     guard_line = line;
     set_timer(seconds);
 }

@@ -16,9 +16,9 @@ hu_status hu_interrupt_install(const volatile sig_atomic_t **flag);
 void hu_interrupt_last_words(const char *(*place)(void), double seconds);
 
 /* From now on the process is in a call that nothing ends but other processes (MPI's start and end):
- * a SIGTERM, or so many seconds, end it with the line and exit code 6. line is borrowed until
- * hu_interrupt_unguard. */
-void hu_interrupt_guard(const char *line, double seconds);
+ * a SIGTERM, or so many seconds, end it with the line and the exit code of the status. line is
+ * borrowed until hu_interrupt_unguard. */
+void hu_interrupt_guard(const char *line, hu_status status, double seconds);
 void hu_interrupt_unguard(void);
 
 /* Processes started from now on are interrupted when this one ends, however it ends. */

@@ -11,8 +11,10 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "cli/failure.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "comm/load.h"
 #include "config/config.h"
 #include "kernel/block/block.h"
 #include "model/model.h"
@@ -116,11 +118,21 @@ static hu_status missing_subject(const hu_verb *verb) {
                    is_run ? ", RUN being the folder of a training" : "");
 }
 
+/* Verbs that do not share their work would do it once in every process. */
+static hu_status check_processes(const hu_verb *verb) {
+    int32_t processes;
+    const char *launcher = hu_transport_of_launcher(&processes);
+    if (!launcher || processes < 2 || verb->joins_others) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "found %d processes, expected one: halfulp %s works alone",
+                   processes, verb->name);
+}
+
 /* Reads the words that follow the verb, then runs it. */
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
     hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
     hu_config *config;
-    hu_status st = hu_config_load(&request, &config);
+    hu_status st = check_processes(verb);
+    if (st == HU_OK) st = hu_config_load(&request, &config);
     if (st != HU_OK) return st;
     if (hu_config_subjects(config) < verb->min_subjects)
         st = missing_subject(verb);
@@ -158,7 +170,6 @@ static void give_memory_back(void) {
 /* Launchers end all processes when one has failed: the others get a moment for their words. */
 static void let_others_speak(hu_status status) {
     const struct timespec moment = {.tv_nsec = 300000000};
-    fflush(stderr);
     if (status == HU_ERR_PEER) nanosleep(&moment, NULL);
 }
 
@@ -194,7 +205,7 @@ int main(int argc, char **argv) {
     hu_status closed = close_output();
     if (st == HU_OK) st = closed;
     if (st == HU_OK) return exit_code;
-    fprintf(stderr, "halfulp: %s: %s\n", hu_status_text(st), hu_last_error());
+    hu_failure_tell(st);
     let_others_speak(st);
     return hu_status_exit_code(st);
 }

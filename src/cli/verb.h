@@ -11,6 +11,7 @@ typedef struct hu_verb {
     const char *details;      /* lines for `halfulp VERB --help`, each ended by \n; may be "" */
     const char *const *flags; /* NULL at the end; "json", or "round=" if it may have a value */
     int min_subjects, max_subjects;
+    bool joins_others; /* processes of one launcher work together */
 
     /* Does the work, stdout for the result. A failure is reported by its hu_status and message;
      * *exit_code (0 on entry) is for a verb that worked and found a failed check. The config may be

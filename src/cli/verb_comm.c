@@ -33,9 +33,10 @@ static hu_status run_comm(hu_config *config, int *exit_code) {
     (void)exit_code;
     HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_join_peers(config, flag, &peers));
-    HU_TRY(
-        hu_study_open(config, hu_peers_lead(&peers) ? &hu_progress_messages : NULL, flag, &opened));
-    HU_TRY(hu_threads_read(config, &study->threads));
+    st = hu_study_open(config, hu_peers_lead(&peers) ? &hu_progress_messages : NULL, flag, &opened);
+    if (st == HU_OK) st = hu_threads_read(config, &study->threads);
+    HU_TRY(hu_peers_agree(&peers, st));
+    HU_TRY(hu_peers_compare(&peers, config, NULL, NULL));
     if (peers.transport) {
         study->join = hu_peers_team;
         study->context = &peers;
@@ -70,5 +71,6 @@ const hu_verb hu_verb_comm = {
         "workers, for link=10G and latency=10us. config=recipes/aps-table9.yaml is a table of\n"
         "the APS paper.\n",
     .flags = flags,
+    .joins_others = true,
     .run = run_comm,
 };

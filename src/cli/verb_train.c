@@ -58,32 +58,51 @@ done:
     return st;
 }
 
+/* A run that is made or gone on with. */
+typedef struct opened {
+    const char *directory; /* NULL: a new one */
+    bool resume;
+    hu_listener heard;
+    hu_dataset *dataset;
+    hu_session session;
+} opened;
+
+/* Data, trainer and folder. What fails in one process fails in all, which meet here. */
+static hu_status open_all(hu_config *config, opened *o, hu_peers *peers) {
+    hu_status st = HU_OK;
+    const hu_listener *listener = hu_peers_lead(peers) ? &o->heard : NULL;
+    HU_TRY(hu_progress_listener(config, &o->heard));
+    HU_TRY(hu_session_dataset(config, listener, &o->dataset));
+    HU_TRY(
+        hu_session_open(config, o->dataset, o->directory, o->resume, listener, peers, &o->session));
+done:
+    return hu_peers_agree(peers, st);
+}
+
 /* train and resume: open, run, write the result, draw the page. */
 static hu_status run_session(hu_config *config, const char *directory, bool resume) {
     hu_status st = HU_OK;
-    hu_dataset *dataset = NULL;
-    hu_session session = {0};
+    opened o = {.directory = directory, .resume = resume};
+    hu_session *session = &o.session;
     hu_session_result result;
     hu_peers peers = {0};
-    hu_listener heard;
-    const hu_listener *listener = NULL;
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_join_peers(config, flag, &peers));
-    HU_TRY(hu_progress_listener(config, &heard));
-    if (hu_peers_lead(&peers)) listener = &heard;
-    HU_TRY(hu_session_dataset(config, listener, &dataset));
-    HU_TRY(hu_session_open(config, dataset, directory, resume, listener, &peers, &session));
-    session.interrupted = flag;
-    st = hu_session_run(&session, &result);
+    HU_TRY(open_all(config, &o, &peers));
+    HU_TRY(hu_peers_compare(&peers, config, session->trainer, o.dataset));
+    session->interrupted = flag;
+    st = hu_session_run(session, &result);
+    /* Both are found in all processes in the same step. */
+    peers.is_agreed |= st == HU_ERR_INTERRUPTED || (st == HU_OK && result.has_diverged);
     /* The open line of progress ends before anything else is printed, failures too. */
     hu_progress_end();
     HU_TRY(st);
-    HU_TRY(finish(&session, &result, hu_config_flag(config, "json", NULL)));
+    HU_TRY(finish(session, &result, hu_config_flag(config, "json", NULL)));
 done:
-    hu_session_close(&session);
+    hu_session_close(session);
     hu_leave_peers(&peers, st);
-    hu_dataset_close(dataset);
+    hu_dataset_close(o.dataset);
     return st;
 }
 
@@ -167,6 +186,7 @@ const hu_verb hu_verb_train = {
                "init=FILE starts from the weights of a safetensors file, see export.\n",
     .flags = json_flag,
     .max_subjects = 0,
+    .joins_others = true,
     .run = run_train,
 };
 
@@ -182,6 +202,7 @@ const hu_verb hu_verb_resume = {
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,
+    .joins_others = true,
     .run = run_resume,
 };
 

@@ -16,17 +16,35 @@ enum { PATH_BYTES = 4096, VARIABLES = 3 };
 /* A module halfulp-<name>.so, and what its launchers put into the environment. */
 typedef struct module {
     const char *name;
-    const char *variable[VARIABLES];
+    const char *variable[VARIABLES], *size[VARIABLES];
 } module;
 
-static const module modules[] = {{"openmpi", {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"}},
-                                 {"mpich", {"PMI_SIZE", "PMI_RANK"}}};
+/* PMIx tells no number of processes; SLURM, which may have started it, does. */
+static const module modules[] = {
+    {"openmpi",
+     {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"},
+     {"OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}},
+    {"mpich", {"PMI_SIZE", "PMI_RANK"}, {"PMI_SIZE", "SLURM_STEP_NUM_TASKS"}}};
 enum { MODULES = sizeof modules / sizeof *modules };
 
-const char *hu_transport_of_launcher(void) {
+/* Processes that the launcher started; 0: it does not tell. */
+static int32_t processes_of(const module *m) {
+    for (size_t v = 0; v < VARIABLES && m->size[v]; v++) {
+        const char *text = getenv(m->size[v]);
+        long count = text ? strtol(text, NULL, 10) : 0;
+        if (count > 0 && count <= INT32_MAX) return (int32_t)count;
+    }
+    return 0;
+}
+
+const char *hu_transport_of_launcher(int32_t *processes) {
+    *processes = 1;
     for (size_t m = 0; m < MODULES; m++)
-        for (size_t v = 0; v < VARIABLES && modules[m].variable[v]; v++)
-            if (getenv(modules[m].variable[v])) return modules[m].name;
+        for (size_t v = 0; v < VARIABLES && modules[m].variable[v]; v++) {
+            if (!getenv(modules[m].variable[v])) continue;
+            *processes = processes_of(&modules[m]);
+            return modules[m].name;
+        }
     return NULL;
 }
 

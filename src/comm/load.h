@@ -4,8 +4,8 @@
 #include "comm/transport.h"
 
 /* Name of the transport below whose launcher this process runs ("openmpi", "mpich"); NULL: below
- * none. Borrowed: valid for ever. */
-const char *hu_transport_of_launcher(void);
+ * none. *processes that it started; 0: it does not tell. Borrowed: valid for ever. */
+const char *hu_transport_of_launcher(int32_t *processes);
 
 /* Loads the module of a transport and joins the other processes, once in the life of this one.
  * HU_ERR_UNKNOWN: there is no transport of that name; HU_ERR_UNSUPPORTED: its module, or the MPI

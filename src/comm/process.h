@@ -3,22 +3,18 @@
  */
 #ifndef HU_COMM_PROCESS_H
 #define HU_COMM_PROCESS_H
-#include "comm/roll.h"
+#include "comm/job.h"
 #include "comm/team.h"
 
-typedef struct hu_process_options {
-    hu_roll_options wait;
-    bool overlap; /* buckets that are ready travel at once, in a thread of their own; changes no
-                     bit. Off where the transport cannot be called from another thread */
-} hu_process_options;
-
-/* gradient [1] array of plan->elements. plan, gradient and transport are borrowed; between
- * hu_team_ready and the end of hu_team_reduce the team alone calls the transport. HU_ERR_ARGUMENT:
- * not as many processes as workers; HU_ERR_MEMORY, HU_ERR_PEER.
+/* gradient [1] array of plan->elements. plan, gradient and job are borrowed; between hu_team_ready
+ * and the end of hu_team_reduce the team alone calls the job's transport.
  *
- * After HU_ERR_PEER the team is good for nothing but hu_team_free, and the transport for nothing
- * but its end_job. */
-hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_transport *transport,
-                          const hu_process_options *options, hu_team **team);
+ *   overlap  buckets that are ready travel at once, in a thread of their own; changes no bit. Off
+ *            where the transport cannot be called from another thread
+ *
+ * HU_ERR_ARGUMENT: not as many processes as workers; HU_ERR_MEMORY, HU_ERR_PEER. After HU_ERR_PEER
+ * the team is good for nothing but hu_team_free, and the transport for nothing but its end_job. */
+hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_job *job,
+                          bool overlap, hu_team **team);
 
 #endif

@@ -28,14 +28,14 @@ typedef struct notice {
 struct hu_roll {
     hu_transport *transport;
     hu_roll_options options;
-    hu_transfer listen;    /* for the next notice of anybody */
-    notice heard;          /* where it arrives */
-    notice (*said)[WORDS]; /* [size] */
-    hu_transfer *saying;   /* for one notice at a time: nobody waits for its end */
-    bool *is_here;         /* [size] who has answered */
-    bool has_called;       /* for the message that is late now */
-    int32_t lost;          /* who was found lost, here or elsewhere */
-    double ending_since;   /* first second in which the process was asked to end; 0: it was not */
+    hu_transfer listen;           /* for the next notice of anybody */
+    notice heard;                 /* where it arrives */
+    notice (*said)[WORDS];        /* [size] */
+    hu_transfer (*saying)[WORDS]; /* [size] of said: nobody waits for their ends */
+    bool *is_here;                /* [size] who has answered */
+    bool has_called;              /* for the message that is late now */
+    int32_t lost;                 /* who was found lost, here or elsewhere */
+    double ending_since; /* first second in which the process was asked to end; 0: it was not */
 };
 
 static hu_status listen(hu_roll *roll) {
@@ -54,7 +54,7 @@ hu_status hu_roll_create(hu_transport *transport, const hu_roll_options *options
     roll->lost = NOBODY;
     HU_TRY(HU_NEW_ARRAY(&roll->said, (size_t)transport->size));
     HU_TRY(HU_NEW_ARRAY(&roll->is_here, (size_t)transport->size));
-    HU_TRY(HU_NEW(&roll->saying));
+    HU_TRY(HU_NEW_ARRAY(&roll->saying, (size_t)transport->size));
     if (!transport->is_patient) HU_TRY(listen(roll));
     *result = roll;
     roll = NULL;
@@ -63,20 +63,39 @@ done:
     return st;
 }
 
+/* Whether a notice has not left yet. */
+static bool is_on_its_way(hu_roll *roll, int32_t to, int32_t word) {
+    hu_transfer *transfer = &roll->saying[to][word];
+    int32_t ignored;
+    if (hu_transfer_is_open(transfer))
+        (void)hu_transfer_wait(roll->transport, &transfer, 1, 0.0, &ignored);
+    return hu_transfer_is_open(transfer);
+}
+
+static bool all_are_said(hu_roll *roll) {
+    bool all = true;
+    for (int32_t to = 0; to < roll->transport->size; to++)
+        for (int32_t word = 0; word < WORDS; word++) all &= !is_on_its_way(roll, to, word);
+    return all;
+}
+
 void hu_roll_free(hu_roll *roll) {
     if (!roll) return;
     hu_transfer_cancel(roll->transport, &roll->listen);
-    hu_free(roll->said);
+    /* What somebody who is gone will never take stays where the transport may look for it. */
+    if (!roll->saying || all_are_said(roll)) hu_free(roll->said);
     hu_free(roll->is_here);
     hu_free(roll->saying);
     hu_free(roll);
 }
 
-/* A notice that cannot be sent is for somebody who is lost: nothing else fails by it. */
+/* A notice that cannot be sent is for somebody who is lost: nothing else fails by it. One that is
+ * still on its way says the same. */
 static void say(hu_roll *roll, int32_t to, int32_t word) {
     notice *n = &roll->said[to][word];
+    if (is_on_its_way(roll, to, word)) return;
     *n = (notice){.word = word, .from = roll->transport->rank, .lost = roll->lost};
-    (void)hu_transfer_send(roll->transport, to, ROLL_TAG, n, sizeof *n, roll->saying);
+    (void)hu_transfer_send(roll->transport, to, ROLL_TAG, n, sizeof *n, &roll->saying[to][word]);
 }
 
 static void say_to_all(hu_roll *roll, int32_t word) {

@@ -12,12 +12,7 @@
 #include "comm/place.h"
 #include "comm/process.h"
 
-enum {
-    FLIGHTS = HU_COMM_FLIGHTS,
-    TRANSFERS = 2 * FLIGHTS,
-    GATHER_TAG = FLIGHTS,
-    WHERE_BYTES = 512
-};
+enum { FLIGHTS = HU_COMM_FLIGHTS, TRANSFERS = 2 * FLIGHTS, WHERE_BYTES = 512 };
 
 /* Seconds between looks for buckets that became ready, and where there is nothing to look for. */
 static const double short_wait = 100e-6, long_wait = 3600.0;
@@ -28,9 +23,8 @@ typedef enum phase { IDLE, RUNNING, ENDED } phase;
 /* Fields in the last part are shared with the thread, under the mutex. */
 typedef struct process_team {
     hu_team team;
-    hu_transport *transport;
+    hu_job *job;
     hu_comm_worker *worker;
-    hu_roll *roll;
     hu_flight *flight[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
     int32_t next;               /* bucket to begin next */
     uint64_t step;              /* of the reduction that runs or ran last */
@@ -48,13 +42,17 @@ typedef struct process_team {
     char message[HU_TRANSPORT_ERROR + WHERE_BYTES];
 } process_team;
 
+static int32_t rank_of(const process_team *team) {
+    return team->job->transport->rank;
+}
+
 /* ---- a reduction, by whichever thread runs it ---- */
 
 /* Puts where it happened in front of the message of a failure. */
 static hu_status at_flight(const process_team *team, const hu_flight *flight, hu_status status) {
     char where[WHERE_BYTES];
     hu_flight_where(flight, where, sizeof where);
-    return hu_fail_within(status, "rank %d, training step %llu, %s: ", team->transport->rank,
+    return hu_fail_within(status, "rank %d, training step %llu, %s: ", rank_of(team),
                           (unsigned long long)team->step, where);
 }
 
@@ -83,7 +81,7 @@ static hu_status begin_buckets(process_team *team, int32_t announced) {
 static void note_place(const process_team *team, const hu_flight *flight) {
     char where[WHERE_BYTES];
     hu_flight_where(flight, where, sizeof where);
-    hu_comm_place_set("rank %d, training step %llu, %s", team->transport->rank,
+    hu_comm_place_set("rank %d, training step %llu, %s", rank_of(team),
                       (unsigned long long)team->step, where);
 }
 
@@ -99,7 +97,7 @@ static hu_status go_on(process_team *team, double seconds) {
         open[count++] = &team->flight[f]->sending;
     }
     note_place(team, of[0]);
-    hu_status st = hu_roll_wait(team->roll, open, count, seconds, &which);
+    hu_status st = hu_roll_wait(team->job->roll, open, count, seconds, &which);
     if (st != HU_OK) return at_flight(team, of[which < 0 ? 0 : which], st);
     if (which < 0) return HU_OK;
     st = hu_flight_go_on(of[which]);
@@ -133,7 +131,7 @@ static hu_status run(process_team *team) {
         team->seconds.busy += hu_seconds_now() - begin;
     }
     hu_comm_place_set("rank %d, behind the reduction of training step %llu, layer %s",
-                      team->transport->rank, (unsigned long long)team->step,
+                      rank_of(team), (unsigned long long)team->step,
                       team->team.plan->layer[0].name);
     return st;
 }
@@ -242,94 +240,22 @@ static hu_team_seconds seconds(const hu_team *team) {
     return inside(team)->seconds;
 }
 
-/* Rows first .. first + count - 1 of all, counted around, as at most two messages. */
-typedef struct rows {
-    uint8_t *all;
-    size_t bytes; /* of a row */
-    int32_t first, count, workers;
-} rows;
-
-static hu_status move_rows(process_team *team, const rows *r, int32_t peer, bool is_sent,
-                           hu_transfer *transfer, int32_t *count) {
-    int32_t first = r->first % r->workers, before_end = r->workers - first;
-    int32_t part[2] = {r->count < before_end ? r->count : before_end, 0};
-    part[1] = r->count - part[0];
-    hu_status st = HU_OK;
-    for (int32_t p = 0; p < 2 && part[p] > 0 && st == HU_OK; p++) {
-        uint8_t *at = r->all + (size_t)(p == 0 ? first : 0) * r->bytes;
-        size_t bytes = (size_t)part[p] * r->bytes;
-        hu_transfer *next = &transfer[(*count)++];
-        st = is_sent ? hu_transfer_send(team->transport, peer, GATHER_TAG, at, bytes, next)
-                     : hu_transfer_receive(team->transport, peer, GATHER_TAG, at, bytes, next);
-    }
-    return st;
-}
-
-/* A round of a dissemination: the rows of `far` workers from this one on are known here, and as
- * many from rank + far on there. */
-static hu_status gather_round(process_team *team, int32_t far, size_t bytes, uint8_t *all) {
-    enum { MOST = 4 };
-    int32_t rank = team->transport->rank, workers = team->transport->size, count = 0, which;
-    int32_t few = far < workers - far ? far : workers - far;
-    rows own = {all, bytes, rank, few, workers}, theirs = {all, bytes, rank + far, few, workers};
-    hu_transfer transfer[MOST] = {{0}}, *open[MOST];
-    hu_status st = HU_OK;
-    for (int32_t i = 0; i < MOST; i++) open[i] = &transfer[i];
-    HU_TRY(move_rows(team, &theirs, (rank + far) % workers, false, transfer, &count));
-    HU_TRY(move_rows(team, &own, (rank - far + workers) % workers, true, transfer, &count));
-    for (int32_t i = 0; i < count; i++)
-        while (hu_transfer_is_open(open[i]))
-            HU_TRY(hu_roll_wait(team->roll, open, count, long_wait, &which));
-done:
-    for (int32_t i = 0; i < count && st != HU_OK; i++)
-        if (transfer[i].is_receive) hu_transfer_cancel(team->transport, &transfer[i]);
-    return st;
-}
-
 static hu_status gather(hu_team *base, size_t bytes, void *all) {
     process_team *team = inside(base);
-    hu_status st = HU_OK;
-    for (int32_t far = 1; far < team->transport->size && bytes > 0 && st == HU_OK; far *= 2)
-        st = gather_round(team, far, bytes, all);
-    return st == HU_OK ? st
-                       : hu_fail_within(st, "rank %d, behind training step %llu, gather: ",
-                                        team->transport->rank, (unsigned long long)team->step);
-}
-
-/* Waits for a message as long as messages may take. */
-static hu_status finish(process_team *team, hu_transfer *transfer) {
-    hu_status st = HU_OK;
-    int32_t which;
-    while (hu_transfer_is_open(transfer) && st == HU_OK)
-        st = hu_roll_wait(team->roll, &transfer, 1, long_wait, &which);
-    if (st != HU_OK && transfer->is_receive) hu_transfer_cancel(team->transport, transfer);
-    return st;
-}
-
-/* Row by row: one is on its way while the others wait for their turn. */
-static hu_status collect_rows(process_team *team, size_t bytes, const void *own, void *others) {
-    hu_transport *transport = team->transport;
-    hu_transfer transfer = {0};
-    hu_status st = HU_OK;
-    if (transport->rank > 0) {
-        HU_TRY(hu_transfer_send(transport, 0, GATHER_TAG, own, bytes, &transfer));
-        HU_TRY(finish(team, &transfer));
-    }
-    for (int32_t from = 1; transport->rank == 0 && from < transport->size; from++) {
-        uint8_t *row = (uint8_t *)others + (size_t)(from - 1) * bytes;
-        HU_TRY(hu_transfer_receive(transport, from, GATHER_TAG, row, bytes, &transfer));
-        HU_TRY(finish(team, &transfer));
-    }
-done:
-    return st;
+    hu_status st = hu_job_gather(team->job, bytes, all);
+    return st == HU_OK
+               ? st
+               : hu_fail_within(st, "rank %d, behind training step %llu, gather: ", rank_of(team),
+                                (unsigned long long)team->step);
 }
 
 static hu_status collect(hu_team *base, size_t bytes, const void *own, void *others) {
     process_team *team = inside(base);
-    hu_status st = bytes > 0 ? collect_rows(team, bytes, own, others) : HU_OK;
-    return st == HU_OK ? st
-                       : hu_fail_within(st, "rank %d, behind training step %llu, collect: ",
-                                        team->transport->rank, (unsigned long long)team->step);
+    hu_status st = hu_job_collect(team->job, bytes, own, others);
+    return st == HU_OK
+               ? st
+               : hu_fail_within(st, "rank %d, behind training step %llu, collect: ", rank_of(team),
+                                (unsigned long long)team->step);
 }
 
 static const hu_comm_counts *counts(const hu_team *team, int32_t worker) {
@@ -346,7 +272,6 @@ static void end(hu_team *base) {
     process_team *team = inside(base);
     end_thread(team);
     for (int32_t f = 0; f < FLIGHTS; f++) hu_flight_free(team->flight[f]);
-    hu_roll_free(team->roll);
     hu_comm_worker_free(team->worker);
     hu_free(team->is_ready);
     pthread_mutex_destroy(&team->mutex);
@@ -365,35 +290,34 @@ static const hu_team_kind kind = {.name = "process",
                                   .loss = loss,
                                   .seconds = seconds};
 
-static hu_status make(process_team *team, const hu_process_options *options) {
+static hu_status make(process_team *team, bool overlap) {
     const hu_comm_plan *plan = team->team.plan;
-    hu_transport *transport = team->transport;
+    hu_transport *transport = team->job->transport;
     hu_status st = HU_OK;
     HU_TRY(hu_comm_worker_create(plan, transport->rank, team->team.gradient[0], &team->worker));
-    HU_TRY(hu_roll_create(transport, &options->wait, &team->roll));
     HU_TRY(HU_NEW_ARRAY(&team->is_ready, (size_t)plan->layers));
     for (int32_t f = 0; f < FLIGHTS; f++)
         HU_TRY(hu_flight_create(plan, team->worker, transport, f, &team->flight[f]));
-    if (options->overlap && transport->any_thread && transport->size > 1) st = start_thread(team);
+    if (overlap && transport->any_thread && transport->size > 1) st = start_thread(team);
 done:
     return st;
 }
 
-hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_transport *transport,
-                          const hu_process_options *options, hu_team **result) {
+hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_job *job,
+                          bool overlap, hu_team **result) {
     process_team *team;
     *result = NULL;
-    if (transport->size != plan->options.workers)
+    if (job->transport->size != plan->options.workers)
         return hu_fail(HU_ERR_ARGUMENT, "found %d workers in %d processes, expected one in each",
-                       plan->options.workers, transport->size);
+                       plan->options.workers, job->transport->size);
     hu_status st = HU_NEW(&team);
     if (st != HU_OK) return st;
-    team->team = (hu_team){&kind, plan, gradient, transport->rank, 1};
-    team->transport = transport;
+    team->team = (hu_team){&kind, plan, gradient, job->transport->rank, 1};
+    team->job = job;
     pthread_mutex_init(&team->mutex, NULL);
     pthread_cond_init(&team->work, NULL);
     pthread_cond_init(&team->done, NULL);
-    st = make(team, options);
+    st = make(team, overlap);
     if (st == HU_OK)
         *result = &team->team;
     else

@@ -10,21 +10,30 @@
 
 typedef struct hu_peers {
     hu_transport *transport; /* NULL: this process trains alone */
-    hu_process_options options;
+    hu_job *job;
+    hu_roll_options wait;
+    bool overlap;
+    bool is_agreed; /* all processes know how this ends, and end so too */
 } hu_peers;
 
-/* Joins the other processes where comm.transport says so (auto: below mpirun), and sets
- * comm.workers to their number if the user left it open. stop: the flag of signals, or NULL.
- * Borrowed. HU_ERR_UNSUPPORTED, HU_ERR_ARGUMENT, HU_ERR_PEER. */
+/* Joins the other processes where comm.transport says so (auto: below a launcher that started
+ * several), and sets comm.workers to their number if the user left it open. stop: the flag of
+ * signals, or NULL. Borrowed. HU_ERR_UNSUPPORTED, HU_ERR_ARGUMENT, HU_ERR_PEER. peers stays where
+ * it is until it is closed. */
 hu_status hu_peers_open(hu_config *config, const volatile sig_atomic_t *stop, hu_peers *peers);
 
-/* Leaves them. status: how the training ended here; where this is an end that the others do not
- * know of, they are ended too, with the exit code of the status. */
+/* Leaves them. status: how it ended here; where the others do not know of a failure (is_agreed),
+ * they are ended too, with the exit code of the status. */
 void hu_peers_close(hu_peers *peers, hu_status status);
 
 static inline bool hu_peers_lead(const hu_peers *peers) {
     return !peers || !peers->transport || peers->transport->rank == 0;
 }
+
+/* Where all processes tell each other how it went here: the status and words of the first that
+ * failed become those of all, who then know it (is_agreed). Alone: own. HU_ERR_PEER where somebody
+ * does not come. */
+hu_status hu_peers_agree(hu_peers *peers, hu_status own);
 
 /* Seconds that a process has after a SIGTERM of its launcher, less a moment for last words; 0: as
  * long as it likes. */
@@ -37,13 +46,14 @@ hu_status hu_peers_team(void *context, const hu_comm_plan *plan, float *const *g
 /* Lets a trainer that is made with comm run the worker of this process. */
 void hu_peers_join(const hu_peers *peers, hu_train_comm *comm);
 
-/* Compares the configuration, the data, the weights and the step of all processes before the first
- * step: HU_ERR_ARGUMENT names the first difference and who has it, in all of them. */
-hu_status hu_peers_compare(const hu_peers *peers, const hu_config *config, hu_trainer *trainer,
+/* Compares the configuration, and unless trainer is NULL the data, the weights and the step, of all
+ * processes before the first step: HU_ERR_ARGUMENT names the first difference and who has it, in
+ * all of them. */
+hu_status hu_peers_compare(hu_peers *peers, const hu_config *config, const hu_trainer *trainer,
                            const hu_dataset *dataset);
 
 /* Compares the weights of all processes behind a step: HU_ERR_INTERNAL names who has others than
- * worker 0, in all of them. All must call it. */
-hu_status hu_peers_compare_weights(const hu_peers *peers, hu_trainer *trainer);
+ * worker 0, in all of them. All must call it. NULL: there are no others. */
+hu_status hu_peers_compare_weights(hu_peers *peers, const hu_trainer *trainer);
 
 #endif

@@ -161,7 +161,7 @@ static hu_status follow_folder(hu_session *session, const char *directory, bool 
 }
 
 hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
-                          bool resume, const hu_listener *listener, const hu_peers *peers,
+                          bool resume, const hu_listener *listener, hu_peers *peers,
                           hu_session *session) {
     hu_status st = HU_OK;
     hu_train_options options;
@@ -187,7 +187,6 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     HU_TRY(read_intervals(session));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
-    HU_TRY(hu_peers_compare(peers, config, session->trainer, dataset));
     if (listener && listener->on_plan) listener->on_plan(listener->context, &ledger);
 done:
     if (st != HU_OK) hu_session_close(session);

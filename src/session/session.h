@@ -16,7 +16,7 @@ typedef struct hu_session {
     hu_config *config;           /* borrowed */
     hu_dataset *dataset;         /* borrowed */
     const hu_listener *listener; /* borrowed; NULL: nobody listens */
-    const hu_peers *peers;       /* borrowed; NULL: this process trains alone */
+    hu_peers *peers;             /* borrowed; NULL: this process trains alone */
     bool leads;                  /* it writes the folder; where there are peers, one does */
     hu_precision precision;
     hu_trainer *trainer;
@@ -36,7 +36,7 @@ typedef struct hu_session {
  */
 typedef struct hu_session_result {
     double train_loss, test_loss;
-    hu_result_metric test; /* the task's first metric on the test samples */
+    hu_result_metric test;    /* the task's first metric on the test samples */
     double images_per_second; /* of this process */
     bool has_diverged;
     char reason[1024]; /* of the divergence */
@@ -49,7 +49,7 @@ typedef struct hu_session_result {
  * peers: NULL, or the other processes of the training; those that do not lead read the folder
  * alone. */
 hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
-                          bool resume, const hu_listener *listener, const hu_peers *peers,
+                          bool resume, const hu_listener *listener, hu_peers *peers,
                           hu_session *session);
 void hu_session_close(hu_session *session);
 

@@ -29,12 +29,12 @@ typedef struct hu_share {
 /* What the passes of a worker found in a step. Travels between processes: no padding. */
 typedef struct hu_worker_result {
     hu_loss_sums losses;
-    uint32_t ended;         /* every forward pass came to its end */
-    uint32_t stopped;       /* some number could not go on */
-    uint32_t overflowed;    /* a format stopped a pass */
-    uint32_t counted_nodes; /* see engine/run.h; the fewest of the passes */
-    uint32_t wants_stop;    /* the process of the worker was asked to end */
-    uint32_t unused;
+    uint32_t ended;          /* every forward pass came to its end */
+    uint32_t stopped;        /* some number could not go on */
+    uint32_t overflowed;     /* a format stopped a pass */
+    uint32_t counted_nodes;  /* see engine/run.h; the fewest of the passes */
+    uint32_t wants_stop;     /* the process of the worker was asked to end */
+    uint32_t bad_statistics; /* running statistics, which worker 0 keeps, are not finite */
 } hu_worker_result;
 
 /* Format that travels from an epoch on. */
@@ -107,6 +107,7 @@ typedef struct hu_trainer {
     bool timed;                        /* steps add up what their time is spent on */
     hu_adaptations adaptations;
     uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */
+    bool bad_statistics;    /* running statistics are not finite behind the step's passes */
     char culprit[512];
 } hu_trainer;
 

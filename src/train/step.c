@@ -73,6 +73,7 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
     *stopped = all.stopped;
     report->wants_stop = all.wants_stop;
     trainer->counted_nodes = all.counted_nodes;
+    trainer->bad_statistics = all.bad_statistics;
     report->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
     report->metric = metric->of_batch
                          ? metric->of_batch(all.losses.stats[0], (double)batch->units[0])

@@ -100,11 +100,6 @@ void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop) {
     trainer->stop = stop;
 }
 
-hu_status hu_trainer_tell_all(hu_trainer *trainer, size_t bytes, void *all) {
-    hu_team *team = trainer->workers.team;
-    return team ? hu_team_gather(team, bytes, all) : HU_OK;
-}
-
 hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer) {
     const hu_team *team = trainer->workers.team;
     return team ? hu_team_spent(team) : (hu_team_seconds){0};

@@ -62,10 +62,6 @@ const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer);
  * Borrowed: as long as the trainer. */
 void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop);
 
-/* all[processes][bytes]: row `rank` of each process reaches all others. All of them must call it;
- * nothing happens where one process runs all workers. */
-hu_status hu_trainer_tell_all(hu_trainer *trainer, size_t bytes, void *all);
-
 /* Where the time went that gradients took between processes; zero where one runs all workers. */
 hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer);
 

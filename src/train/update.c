@@ -76,12 +76,17 @@ void hu_round_masters(hu_trainer *trainer) {
         hu_run_round_master(trainer->run, trainer->name_order[p]);
 }
 
+bool hu_statistics_are_bad(const hu_trainer *trainer) {
+    const hu_weights *weights = &trainer->weights;
+    return has_nonfinite(weights->block + weights->trained, weights->elements - weights->trained);
+}
+
 hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
                           bool masters_nonfinite) {
     const hu_weights *weights = &trainer->weights;
-    if (!masters_nonfinite &&
-        !has_nonfinite(weights->block + weights->trained, weights->elements - weights->trained))
-        return HU_OK;
+    if (!masters_nonfinite && !trainer->bad_statistics) return HU_OK;
+    snprintf(trainer->culprit, sizeof trainer->culprit,
+             "non-finite running statistics of worker 0 after the update");
     for (hu_value_id v = 0; v < trainer->graph->value_count; v++) {
         const hu_value_info *value = &trainer->graph->value[v];
         bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;

@@ -11,8 +11,12 @@ double hu_gradient_squares(hu_trainer *trainer, float inverse_scale);
  * if a master is not finite afterwards. inverse_scale: of the loss scale. */
 bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float inverse_scale);
 
+/* Whether a running statistic of this process is not finite. */
+bool hu_statistics_are_bad(const hu_trainer *trainer);
+
 /* An update can overflow although its gradients were finite, and such weights must not be saved:
- * HU_ERR_NONFINITE names the first tensor. masters_nonfinite: what hu_update_masters found. */
+ * HU_ERR_NONFINITE names the first tensor. masters_nonfinite: what hu_update_masters found. Running
+ * statistics are those of worker 0, whose process told all others of them (bad_statistics). */
 hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
                           bool masters_nonfinite);
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "engine/findings.h"
 #include "train/reduce.h"
+#include "train/update.h"
 #include "train/wire_formats.h"
 #include "train/wire_layers.h"
 
@@ -230,6 +231,7 @@ void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result) {
     hu_worker_result *own = &workers->result[workers->first + workers->part_of];
     *own = *result;
     own->wants_stop = trainer->stop && *trainer->stop;
+    own->bad_statistics = own == workers->result && hu_statistics_are_bad(trainer);
     for (int32_t l = 0; workers->team && l < workers->layers; l++) {
         const hu_comm_layer *layer = &workers->layer[l];
         float *gradient = workers->gradient[workers->part_of] + layer->offset;
@@ -266,6 +268,7 @@ static hu_worker_result sum_results(const hu_workers *workers) {
         total.stopped = total.stopped || one->stopped;
         total.overflowed = total.overflowed || one->overflowed;
         total.wants_stop = total.wants_stop || one->wants_stop;
+        total.bad_statistics = total.bad_statistics || one->bad_statistics;
         if (one->counted_nodes < total.counted_nodes) total.counted_nodes = one->counted_nodes;
     }
     return total;

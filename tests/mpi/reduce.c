@@ -118,11 +118,13 @@ static void dawdle(const test *t) {
 /* hash[STEPS][workers] of the team of processes: the same in each. */
 static void reduce(const test *t, const hu_comm_plan *plan, uint64_t *hash) {
     int32_t workers = plan->options.workers, rank = t->transport->rank;
-    hu_process_options options = {.wait = {.timeout = 300.0}, .overlap = t->overlap};
+    const hu_roll_options wait = {.timeout = 300.0};
     float *gradient;
+    hu_job *job;
     hu_team *team;
     need(t, hu_new_array(ELEMENTS, sizeof *gradient, &gradient));
-    need(t, hu_team_process(plan, &gradient, t->transport, &options, &team));
+    need(t, hu_job_create(t->transport, &wait, &job));
+    need(t, hu_team_process(plan, &gradient, job, t->overlap, &team));
     for (uint64_t s = 0; s < STEPS; s++) {
         fill(rank, FIRST_STEP + s, gradient);
         for (int32_t l = 0; l < LAYERS - 1 && t->overlap; l++) {
@@ -134,6 +136,7 @@ static void reduce(const test *t, const hu_comm_plan *plan, uint64_t *hash) {
         need(t, hu_team_gather(team, sizeof *hash, hash + s * (uint64_t)workers));
     }
     hu_team_free(team);
+    hu_job_free(job);
     hu_free(gradient);
 }
 
@@ -191,8 +194,9 @@ static void gather(test *t) {
     enum { BYTES = 3001 };
     int32_t workers = t->transport->size, rank = t->transport->rank;
     hu_comm_options options = {.workers = workers};
-    hu_process_options process = {.wait = {.timeout = 300.0}};
+    const hu_roll_options wait = {.timeout = 300.0};
     float *gradient;
+    hu_job *job;
     uint8_t *all;
     hu_comm_plan *plan;
     hu_team *team;
@@ -203,7 +207,8 @@ static void gather(test *t) {
     need(t, hu_comm_plan_create(&options, layers, LAYERS, &plan));
     need(t, hu_new_array(ELEMENTS, sizeof *gradient, &gradient));
     need(t, hu_new_array((size_t)workers * BYTES, 1, &all));
-    need(t, hu_team_process(plan, &gradient, t->transport, &process, &team));
+    need(t, hu_job_create(t->transport, &wait, &job));
+    need(t, hu_team_process(plan, &gradient, job, false, &team));
     memset(all + (size_t)rank * BYTES, rank % 251 + 1, BYTES);
     need(t, hu_team_gather(team, BYTES, all));
     for (size_t i = 0; i < (size_t)workers * BYTES; i++)
@@ -213,6 +218,7 @@ static void gather(test *t) {
             break;
         }
     hu_team_free(team);
+    hu_job_free(job);
     hu_free(all);
     hu_free(gradient);
     hu_comm_plan_free(plan);
@@ -229,7 +235,8 @@ static hu_status join(hu_transport **transport) {
 }
 #else
 static hu_status join(hu_transport **transport) {
-    const char *name = hu_transport_of_launcher();
+    int32_t processes;
+    const char *name = hu_transport_of_launcher(&processes);
     if (name) return hu_transport_open(name, transport);
     return hu_fail(HU_ERR_ARGUMENT, "found no launcher, expected mpirun -np N mpi_reduce");
 }

@@ -72,12 +72,14 @@ static void report(const hu_comm_plan *plan, const hu_comm_link *link, char **wo
 
 static void measure(hu_transport *transport, const hu_comm_plan *plan, const hu_comm_link *link,
                     char **words) {
-    hu_process_options options = {.wait = {.timeout = 1e9}};
+    const hu_roll_options wait = {.timeout = 1e9};
+    hu_job *job;
     float *gradient = NULL;
     double *moment;
     hu_team *team;
     need(hu_new_array((size_t)transport->size, sizeof *moment, &moment));
-    need(hu_team_process(plan, &gradient, transport, &options, &team));
+    need(hu_job_create(transport, &wait, &job));
+    need(hu_team_process(plan, &gradient, job, false, &team));
     /* The gather is a barrier: who leaves it knows of all. */
     (void)latest(team, transport->size, transport->rank, moment);
     moment[transport->rank] = 0.0;
@@ -86,6 +88,7 @@ static void measure(hu_transport *transport, const hu_comm_plan *plan, const hu_
     double ended = latest(team, transport->size, transport->rank, moment);
     if (transport->rank == 0) report(plan, link, words, ended - begun);
     hu_team_free(team);
+    hu_job_free(job);
     hu_free(moment);
 }
 

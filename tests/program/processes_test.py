@@ -71,8 +71,6 @@ def reductions(checks, cwd):
 def equal_bits(checks, cwd):
     for name, keys in CASES.items():
         for count in (2, 4):
-            if count % 2 and "hier" in name:
-                continue
             run = f"{name.split()[0]}{count}"
             one = program.train(*KEYS, *keys, f"workers={count}", "steps=14", cwd=cwd, run=run)
             made = trained(checks, f"{name}, {count} processes",
@@ -99,17 +97,47 @@ def resumed(checks, cwd):
     checks.that(code == 0, f"a run of processes goes on in one: {err}")
 
 
-def refused(checks, cwd):
-    code, _, err = mpirun(2, "train", *KEYS, "workers=3", "steps=2", "run.dir=a", cwd=cwd)
-    checks.that(code == 2 and "3 workers in 2 processes" in err, f"workers: exit {code}: {err}")
-    both = [*words(1, "train", *KEYS, "steps=2", "comm.format=e5m2", "run.dir=b"), ":",
-            "-np", "1", program.HALFULP, "train", *KEYS, "steps=2", "comm.format=e5m2", "lr=0.5",
-            "run.dir=b"]
-    done = subprocess.run(both, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
+def said(err):
+    """What the program itself said: mpirun has words of its own."""
+    return [line for line in err.splitlines() if line.startswith("halfulp: ")]
+
+
+def apart(keys, others, cwd):
+    """Two processes, the second one with other keys."""
+    command = [*words(1, "train", *KEYS, "comm.format=e5m2", "steps=4", *keys), ":", "-np", "1",
+               program.HALFULP, "train", *KEYS, "comm.format=e5m2", "steps=4", *others]
+    done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    checks.that(done.returncode == 2 and "worker 1 has 'lr.base 0.5'" in done.stderr,
-                f"other keys: exit {done.returncode}: {done.stderr}")
-    one_is_missing = [*words(1, "train", *KEYS, "run.dir=c"), ":", "-np", "1", "sh", "-c",
+    return done.returncode, done.stderr
+
+
+def refused(checks, cwd):
+    """What one process alone would say, in one line, at once, whoever finds it."""
+    trained(checks, "a run", mpirun(2, "train", *KEYS, "steps=2", "run.dir=there", "--json", cwd=cwd))
+    for keys, code, part in [(["workers=3"], 2, "3 workers in 2 processes"),
+                             (["data=cifar10:nowhere"], 3, "nowhere"),
+                             (["comm.format=e9m9"], 2, "e9m9"),
+                             (["schedule=rnig"], 2, "rnig"),
+                             (["run.dir=there"], 2, "there holds a run already"),
+                             (["run.dir=/proc/nope"], 5, "/proc/nope"),
+                             (["batch=1"], 2, "expected at most the batch of 1")]:
+        begun = time.time()
+        found, out, err = mpirun(2, "train", *KEYS, "steps=2", *keys, "comm.timeout=60", cwd=cwd)
+        checks.same((found, out), (code, ""), f"{keys}: exit code and stdout ({err})")
+        lines = said(err)
+        checks.that(len(lines) == 1 and part in lines[0], f"{keys}: {lines}")
+        checks.that(time.time() - begun < 30, f"{keys}: nobody waits for the deadline")
+    for keys, others, part in [
+            (["run.dir=b"], ["run.dir=b", "lr=0.5"], "worker 1 has 'lr.base 0.5'"),
+            (["run.dir=c", "run.checkpoint_every=2"], ["run.dir=c", "run.checkpoint_every=3"],
+             "worker 1 has 'run.checkpoint_every 3'"),
+            (["run.dir=d", "comm.bucket=25"], ["run.dir=d", "comm.bucket=0"], "comm.bucket"),
+            (["run.dir=e"], ["run.dir=e", "data=cifar10:nowhere"], "worker 1: ")]:
+        code, err = apart(keys, others, cwd)
+        checks.that(code == (3 if "nowhere" in others[-1] else 2) and part in err,
+                    f"{others}: exit {code}: {err}")
+        checks.same(len(said(err)), 1, f"{others}: {err}")
+    one_is_missing = [*words(1, "train", *KEYS, "run.dir=f"), ":", "-np", "1", "sh", "-c",
                       "sleep 1; exit 3"]
     done = subprocess.run(one_is_missing, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -117,6 +145,40 @@ def refused(checks, cwd):
                 f"a process that ends before MPI has started: {done.stderr}")
     code, _, err = program.call("train", *KEYS, "comm.transport=mpi", "workers=2", cwd=cwd)
     checks.that(code == 2 and "mpirun" in err, f"no launcher: exit {code}: {err}")
+    code, _, err = mpirun(2, "train", *KEYS, "comm.transport=emulated", "steps=2", cwd=cwd)
+    checks.that(code == 2 and "found 2 processes" in err, f"emulated twice: {code} {err}")
+    done = subprocess.run([program.HALFULP, "train", *KEYS, "steps=2"], cwd=cwd, timeout=120,
+                          env=dict(ENVIRONMENT, OMPI_COMM_WORLD_SIZE="4"), text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    checks.that(done.returncode == 2 and "started 4 processes, but openmpi joins 1" in done.stderr,
+                f"another launcher: {done.returncode}: {done.stderr}")
+    code, out, err = mpirun(2, "eval", "there", cwd=cwd)
+    checks.that((code, out) == (2, "") and "halfulp eval works alone" in err, f"eval: {code} {err}")
+
+
+def diverged(checks, cwd):
+    """Only worker 0 keeps running statistics, and all end when they overflow."""
+    keys = [*KEYS, "comm.format=e5m2", "scaling=aps", "lr=1e6", "lr.schedule=constant",
+            "lr.warmup=0", "steps=4"]
+    for count in (2, 3):
+        code, _, one = program.call("train", *keys, f"workers={count}", f"run.dir=one{count}",
+                                    cwd=cwd)
+        checks.that(code == 4 and "running_var after the update" in one, f"{code}: {one}")
+        code, _, many = mpirun(count, "train", *keys, f"run.dir=many{count}", "comm.timeout=60",
+                               cwd=cwd)
+        checks.same((code, said(many)), (4, said(one)), "the same end in processes")
+        checks.that(program.rows(cwd, f"many{count}") == program.rows(cwd, f"one{count}"),
+                    "rows of metrics.csv")
+
+
+def alone(checks, cwd):
+    """A launcher that starts one process, and trainings that a process starts."""
+    keys = [*KEYS, "steps=3", "workers=2", "comm.format=e5m2"]
+    one = program.train(*keys, cwd=cwd, run="one")
+    made = trained(checks, "one process", mpirun(1, "train", *keys, "run.dir=made", "--json", cwd=cwd))
+    checks.same(made.get("weights_hash"), one["weights_hash"], "mpirun -np 1")
+    code, out, err = mpirun(1, "compare", *KEYS, "steps=2", "precision=fp32,hfp8", "--json", cwd=cwd)
+    checks.that(code == 0 and len(json.loads(out)["rows"]) == 2, f"compare: {code} {err}")
 
 
 def children(parent):
@@ -163,6 +225,8 @@ def faults(checks, cwd):
         code, err = attacked(cwd, run, rank, sign, 0.3 * i)
         if sign == signal.SIGSTOP:
             checks.same(code, 6, f"a stopped process: exit code ({err})")
+        else:  # mpirun's own code for a killed process
+            checks.that(code in (6, 137), f"a killed process: exit code {code} ({err})")
         checks.that("step" in err and ("worker" in err or "rank" in err),
                     f"the others say who, when and where: {err}")
         steps = sorted(program.checkpoints(cwd, run))
@@ -180,7 +244,7 @@ def main():
         print("skipped: no Open MPI here")
         return SKIPPED
     checks = program.Checks()
-    for test in (reductions, equal_bits, resumed, refused, faults):
+    for test in (reductions, equal_bits, resumed, refused, diverged, alone, faults):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()

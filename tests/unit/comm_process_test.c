@@ -24,7 +24,8 @@ typedef enum role { WORKS, NEVER_COMES, COMES_LATE, SENDS_OTHER_BYTES } role;
 
 typedef struct job {
     hu_comm_options options;
-    hu_process_options process;
+    hu_roll_options wait;
+    bool overlap;
     hu_comm_plan *plan;
     mailbox *box;
     role role[WORKERS_MOST];
@@ -43,7 +44,7 @@ typedef struct rank {
 static void begin(job *j, const char *schedule, const char *scaling, const char *format,
                   int32_t workers) {
     *j = (job){.options = {.workers = workers, .seed = 7, .bucket_bytes = 1},
-               .process = {.wait = {.timeout = 60.0}}};
+               .wait = {.timeout = 60.0}};
     assert_int_equal(hu_comm_schedule_parse(schedule, &j->options.schedule, &j->options.group),
                      HU_OK);
     assert_int_equal(hu_comm_scaling_parse(scaling, &j->options.scaling, &j->options.constant),
@@ -83,15 +84,18 @@ static void *run_rank(void *argument) {
     rank *r = argument;
     job *j = r->job;
     float *gradient = r->gradient;
-    hu_team *team;
+    hu_job *peers;
+    hu_team *team = NULL;
     if (j->role[r->number] == NEVER_COMES) return NULL;
     fill(r->number, gradient);
-    r->status =
-        hu_team_process(j->plan, &gradient, &j->box->end[r->number].transport, &j->process, &team);
+    r->status = hu_job_create(&j->box->end[r->number].transport, &j->wait, &peers);
+    if (r->status == HU_OK)
+        r->status = hu_team_process(j->plan, &gradient, peers, j->overlap, &team);
     if (r->status == HU_OK) r->status = work(r, team);
     snprintf(r->message, sizeof r->message, "%s", hu_last_error());
-    if (r->status != HU_OK && j->process.overlap) r->again = hu_team_reduce(team, STEP);
+    if (r->status != HU_OK && j->overlap) r->again = hu_team_reduce(team, STEP);
     hu_team_free(team);
+    hu_job_free(peers);
     return NULL;
 }
 
@@ -129,7 +133,7 @@ static void all_have_the_bits_of_the_emulated_team(void **state) {
         static const int32_t sizes[] = {1, 4, 6};
         job j;
         begin(&j, schedules[i % 6], scalings[i / 6 % 4], "e4m3", sizes[i / 24 % 3]);
-        j.process.overlap = i / 72 == 1;
+        j.overlap = i / 72 == 1;
         if (hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan) != HU_OK) continue;
         hu_comm_plan_free(j.plan);
         run(&j, ranks);
@@ -154,7 +158,8 @@ static void who_is_gone_is_named(void **state) {
         job j;
         double begun = hu_seconds_now();
         begin(&j, "ring", overlap ? "none" : "aps", "e4m3fn", 5);
-        j.process = (hu_process_options){.wait = {.timeout = 0.4}, .overlap = overlap != 0};
+        j.wait = (hu_roll_options){.timeout = 0.4};
+        j.overlap = overlap != 0;
         j.role[2] = NEVER_COMES;
         run(&j, ranks);
         assert_true(hu_seconds_now() - begun < 10.0);
@@ -173,7 +178,7 @@ static void phase_is_named(const char *scaling, const char *format, const char *
     static rank ranks[WORKERS_MOST];
     job j;
     begin(&j, "pairwise", scaling, format, 3);
-    j.process.wait.timeout = 0.2;
+    j.wait.timeout = 0.2;
     j.role[1] = NEVER_COMES;
     run(&j, ranks);
     for (int32_t w = 0; w < 3; w += 2) {
@@ -197,7 +202,7 @@ static void who_comes_back_is_not_lost(void **state) {
     static rank ranks[WORKERS_MOST];
     job j;
     begin(&j, "ring", "aps", "e5m2", 3);
-    j.process.wait.timeout = 0.3;
+    j.wait.timeout = 0.3;
     j.role[1] = COMES_LATE;
     j.late = 0.4f;
     run(&j, ranks);
@@ -211,7 +216,7 @@ static void who_was_given_up_is_told(void **state) {
     static rank ranks[WORKERS_MOST];
     job j;
     begin(&j, "ring", "aps", "e5m2", 3);
-    j.process.wait.timeout = 0.2;
+    j.wait.timeout = 0.2;
     j.role[1] = COMES_LATE;
     j.late = 3.0f;
     run(&j, ranks);
@@ -231,7 +236,7 @@ static void waits_end_with_the_job(void **state) {
     job j;
     double begun = hu_seconds_now();
     begin(&j, "ring", "aps", "e5m2", 5);
-    j.process.wait.is_ending = &is_ending;
+    j.wait.is_ending = &is_ending;
     j.role[2] = NEVER_COMES;
     run(&j, ranks);
     assert_true(hu_seconds_now() - begun < 10.0);
@@ -251,7 +256,7 @@ static void who_is_asked_to_end_ends_the_step(void **state) {
     static rank ranks[WORKERS_MOST];
     job j;
     begin(&j, "ring", "aps", "e5m2", 3);
-    j.process.wait.is_ending = &is_ending;
+    j.wait.is_ending = &is_ending;
     j.role[1] = COMES_LATE;
     j.late = 0.25f;
     run(&j, ranks);
@@ -265,7 +270,7 @@ static void nobody_waits_for_ever_for_who_answers(void **state) {
     static rank ranks[WORKERS_MOST];
     job j;
     begin(&j, "ring", "aps", "e5m2", 2);
-    j.process.wait.timeout = 0.2;
+    j.wait.timeout = 0.2;
     j.role[1] = SENDS_OTHER_BYTES;
     run(&j, ranks);
     for (int32_t w = 0; w < 2; w++) {
@@ -297,15 +302,16 @@ static void messages_have_the_expected_bytes(void **state) {
 static void workers_and_processes_are_as_many(void **state) {
     (void)state;
     job j;
+    hu_job *peers;
     hu_team *team;
     float x[ELEMENTS], *gradient = x;
     begin(&j, "ring", "aps", "e5m2", 4);
     assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_OK);
     j.box = mailbox_create(3);
-    assert_int_equal(
-        hu_team_process(j.plan, &gradient, &j.box->end[0].transport, &j.process, &team),
-        HU_ERR_ARGUMENT);
+    assert_int_equal(hu_job_create(&j.box->end[0].transport, &j.wait, &peers), HU_OK);
+    assert_int_equal(hu_team_process(j.plan, &gradient, peers, j.overlap, &team), HU_ERR_ARGUMENT);
     assert_null(team);
+    hu_job_free(peers);
     assert_string_equal(hu_last_error(), "found 4 workers in 3 processes, expected one in each");
     end(&j);
 }
@@ -323,15 +329,18 @@ static void *run_collector(void *argument) {
     job *j = c->job;
     float x[ELEMENTS], *gradient = x;
     uint8_t own[300];
-    hu_team *team;
+    hu_job *peers;
+    hu_team *team = NULL;
     if (j->role[c->number] == NEVER_COMES) return NULL;
     memset(own, 10 + c->number, sizeof own);
-    c->status =
-        hu_team_process(j->plan, &gradient, &j->box->end[c->number].transport, &j->process, &team);
+    c->status = hu_job_create(&j->box->end[c->number].transport, &j->wait, &peers);
+    if (c->status == HU_OK)
+        c->status = hu_team_process(j->plan, &gradient, peers, j->overlap, &team);
     for (int again = 0; again < 2 && c->status == HU_OK; again++)
         c->status = hu_team_collect(team, sizeof own, own, c->number == 0 ? c->others : NULL);
     snprintf(c->message, sizeof c->message, "%s", hu_last_error());
     hu_team_free(team);
+    hu_job_free(peers);
     return NULL;
 }
 
@@ -367,7 +376,7 @@ static void the_first_collects(void **state) {
     }
     job j;
     begin(&j, "ring", "none", "fp32", 4);
-    j.process.wait.timeout = 0.2;
+    j.wait.timeout = 0.2;
     j.role[2] = NEVER_COMES;
     run_collectors(&j, c);
     assert_int_equal(c[0].status, HU_ERR_PEER);
@@ -387,16 +396,17 @@ static void memory_is_as_planned(void **state) {
         assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_OK);
         j.box = mailbox_create(4);
         for (int32_t w = 0; w < 4; w++) {
+            hu_job *peers;
             hu_team *team;
+            assert_int_equal(hu_job_create(&j.box->end[w].transport, &j.wait, &peers), HU_OK);
             uint64_t planned, before = hu_memory_live(HU_MEMORY_OPTIMIZER);
-            assert_int_equal(
-                hu_team_process(j.plan, &gradient, &j.box->end[w].transport, &j.process, &team),
-                HU_OK);
+            assert_int_equal(hu_team_process(j.plan, &gradient, peers, j.overlap, &team), HU_OK);
             assert_int_equal(hu_team_process_bytes(j.plan, w, &planned), HU_OK);
             assert_true(planned > ELEMENTS);
             assert_true(hu_memory_live(HU_MEMORY_OPTIMIZER) - before == planned);
             hu_team_free(team);
             assert_true(hu_memory_live(HU_MEMORY_OPTIMIZER) == before);
+            hu_job_free(peers);
         }
         end(&j);
     }

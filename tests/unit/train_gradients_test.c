@@ -126,8 +126,7 @@ static void test_ledger(void **state) {
 /* One worker in this process, the others nowhere: nothing travels before the first step. */
 static hu_status join(void *context, const hu_comm_plan *plan, float *const *gradient,
                       hu_team **team) {
-    const hu_process_options options = {.wait = {.timeout = 60.0}};
-    return hu_team_process(plan, gradient, context, &options, team);
+    return hu_team_process(plan, gradient, context, false, team);
 }
 
 /* Where checkpoints are written is room for what error feedback keeps elsewhere, and only there. */
@@ -137,14 +136,17 @@ static void test_ledger_of_processes(void **state) {
     uint64_t optimizer[WORKERS];
     mailbox *box = mailbox_create(WORKERS);
     for (int32_t rank = 0; rank < WORKERS; rank++) {
+        const hu_roll_options wait = {.timeout = 60.0};
         fixture f;
+        hu_job *job;
+        assert_int_equal(hu_job_create(&box->end[rank].transport, &wait, &job), HU_OK);
         hu_ledger before = hu_ledger_now();
         prepare(&f, "fp32");
         with_workers(&f, WORKERS);
         f.options.comm.formats = "e5m2";
         f.options.comm.options.error_feedback = true;
         f.options.comm.join = join;
-        f.options.comm.context = &box->end[rank].transport;
+        f.options.comm.context = job;
         f.options.comm.first = rank;
         begin(&f);
         check_ledger(&f, &before);
@@ -154,6 +156,7 @@ static void test_ledger_of_processes(void **state) {
         if (rank > 1) assert_true(optimizer[0] - optimizer[rank] >= (WORKERS - 1) * kept);
         end(&f);
         assert_true(hu_ledger_now().total == before.total);
+        hu_job_free(job);
     }
     mailbox_destroy(box);
 }

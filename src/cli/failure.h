@@ -1,0 +1,12 @@
+/* cli/failure.h - the one line on stderr that says why the program failed. */
+#ifndef HU_CLI_FAILURE_H
+#define HU_CLI_FAILURE_H
+#include <halfulp/status.h>
+
+/* Writes "halfulp: STATUS: last error" unless it was written before, or somebody else does it. */
+void hu_failure_tell(hu_status status);
+
+/* Another process of the job tells it. */
+void hu_failure_leave(void);
+
+#endif
