@@ -23,6 +23,6 @@ void hu_comm_synthetic_worker(const hu_comm_synthetic *model, const float *size,
     /* In double, so that a gradient is rounded once. */
     for (int64_t i = 0; i < model->elements; i++) {
         double sum = (double)mean[i] + (double)size[i] * (double)gradient[i];
-        gradient[i] = (float)(sum / (double)model->workers);
+        gradient[i] = (float)(sum / (double)model->workers * model->magnitude);
     }
 }

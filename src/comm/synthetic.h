@@ -4,8 +4,9 @@
  *   mean[i] = rho s[i] N               what the workers agree upon
  *   g[w][i] = (mean[i] + s[i] N) / p   gradient of worker w of p, whose sum is the mean gradient
  *
- * N are independent standard normal numbers. rho is what a gradient tells of the mean: small
- * batches have a small one. The bits depend on the model alone, not on machine or thread.
+ * all times a magnitude: real gradients are far smaller than 1. N are independent standard normal
+ * numbers. rho is what a gradient tells of the mean: small batches have a small one. The bits
+ * depend on the model alone, not on machine or thread.
  */
 #ifndef HU_COMM_SYNTHETIC_H
 #define HU_COMM_SYNTHETIC_H
@@ -17,6 +18,7 @@ typedef struct hu_comm_synthetic {
     int64_t elements;
     int32_t workers;
     double rho, sigma;
+    double magnitude; /* a power of two changes no digit of a gradient */
     uint64_t seed;
 } hu_comm_synthetic;
 

@@ -1,6 +1,7 @@
 /* report/reductions.c - the numbers of a study, for people and for programs. */
 #include "report/reductions.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,18 @@ __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fo
     va_end(values);
 }
 
+static void describe_drawn(const hu_comm_synthetic *gradient, const char *elements, char *text) {
+    int exponent;
+    add(text, "%d workers, %s elements (rho %g, sigma %g", gradient->workers, elements,
+        gradient->rho, gradient->sigma);
+    if (gradient->magnitude == 1.0)
+        add(text, ")");
+    else if (frexp(gradient->magnitude, &exponent) == 0.5)
+        add(text, ", magnitude 2^%d)", exponent - 1);
+    else
+        add(text, ", magnitude %g)", gradient->magnitude);
+}
+
 void hu_reduction_describe(const hu_comm_study *study, char *text) {
     const hu_comm_synthetic *gradient = &study->gradient;
     char elements[HU_GROUPED_BYTES];
@@ -52,8 +65,7 @@ void hu_reduction_describe(const hu_comm_study *study, char *text) {
         add(text, "%d workers, %s, %s elements in %d layers", gradient->workers,
             study->given.origin, elements, study->given.layers);
     else
-        add(text, "%d workers, %s elements (rho %g, sigma %g)", gradient->workers, elements,
-            gradient->rho, gradient->sigma);
+        describe_drawn(gradient, elements, text);
     add(text, ", seed %llu", (unsigned long long)gradient->seed);
     if (study->seeds > 1) add(text, " and the next %d: medians", study->seeds - 1);
     if (study->reductions > 1) add(text, "; errors of the sum of %d steps", study->reductions);

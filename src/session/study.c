@@ -1,6 +1,8 @@
 #include "session/study.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -18,8 +20,8 @@ enum { ITEM_BYTES = 128, ITEMS_MOST = 256 };
         "cluster.latency", "bench.format", "run.seed", "run.repeat", "run.steps", "run.threads",   \
         "out.file"
 
-static const char *const without_run[] = {SHARED_KEYS, "comm.rho", "comm.sigma", "bench.elements",
-                                          NULL};
+static const char *const without_run[] = {SHARED_KEYS,      "comm.rho",       "comm.sigma",
+                                          "comm.magnitude", "bench.elements", NULL};
 static const char *const with_run[] = {SHARED_KEYS,   "comm.run",  "comm.step", "comm.exact",
                                        "comm.bucket", "data.name", NULL};
 
@@ -119,6 +121,32 @@ done:
     return st;
 }
 
+/* "2^-14" or a number; 0 for what is neither. */
+static double magnitude_of(const char *text) {
+    bool is_power = strncmp(text, "2^", 2) == 0;
+    const char *number = is_power ? text + 2 : text;
+    char *end;
+    double value = is_power ? (double)strtol(number, &end, 10) : strtod(number, &end);
+    if (end == number || *end) return 0.0;
+    return is_power ? exp2(value) : value; /* exact at whole numbers */
+}
+
+static hu_status read_magnitude(const hu_config *config, double *magnitude) {
+    enum { POWER_MOST = 100 }; /* of 2^127: sizes are lognormal */
+    hu_status st = HU_OK;
+    const char *text;
+    HU_TRY(hu_config_text(config, "comm.magnitude", &text));
+    *magnitude = magnitude_of(text);
+    /* Turned round, so that NaN is out of the range as well. */
+    if (!(fabs(log2(*magnitude)) <= POWER_MOST))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "key 'comm.magnitude': found '%s', expected a power of two from 2^-%d to "
+                       "2^%d, or a number between",
+                       text, POWER_MOST, POWER_MOST);
+done:
+    return st;
+}
+
 /* Drawn from a model. */
 static hu_status read_model(hu_config *config, hu_comm_synthetic *gradient) {
     enum { FIRST_CONVOLUTION = 9408 }; /* of ResNet-50, which the paper measured */
@@ -129,6 +157,7 @@ static hu_status read_model(hu_config *config, hu_comm_synthetic *gradient) {
     if (gradient->elements == 0) gradient->elements = FIRST_CONVOLUTION;
     HU_TRY(hu_config_f64(config, "comm.rho", &gradient->rho));
     HU_TRY(hu_config_f64(config, "comm.sigma", &gradient->sigma));
+    HU_TRY(read_magnitude(config, &gradient->magnitude));
 done:
     return st;
 }

@@ -124,6 +124,28 @@ def vanished(checks, cwd):
     checks.same([r["flush_workers"] for r in rows], [64.0, 0.0], "the limit")
 
 
+def magnitudes(checks, cwd):
+    """Real gradients are small: without a scaling they vanish, with one they do not care."""
+    words = ["workers=64", "elements=1000", "format=e5m2,e4m3", "scaling=none,aps"]
+    plain = comm(checks, cwd, *words)["rows"]
+    checks.same(comm(checks, cwd, *words, "magnitude=1")["rows"], plain, "1 is the default")
+    small = comm(checks, cwd, *words, "magnitude=2^-14")["rows"]
+    checks.same(comm(checks, cwd, *words, "magnitude=0.00006103515625")["rows"], small, "a number")
+    for i, (a, b) in enumerate(zip(plain, small)):
+        same = (a["error"] == b["error"], a["bytes_on_wire"] == b["bytes_on_wire"])
+        checks.same(same, (b["scaling"] == "aps", True), f"row {i}: {a} {b}")
+        checks.that(a["result_hash"] != b["result_hash"], f"row {i}: other gradients")
+        if b["scaling"] == "none":
+            lost = b["error"]["relative_l2"]
+            checks.that(lost > 1.5 * small[i + 1]["error"]["relative_l2"], f"row {i}: {b}")
+    _, out, _ = program.call("comm", *words, "magnitude=2^-14", cwd=cwd)
+    checks.that("sigma 1, magnitude 2^-14)" in out, out)
+    for value in ("0", "-1", "2^", "2^-200", "2^99999999999", "2^99999999999999999999", "nan", "inf", "1e-14x", ""):
+        code, out, err = program.call("comm", f"magnitude={value}", cwd=cwd)
+        checks.same((code, out), (2, ""), f"magnitude={value}")
+        checks.that("comm.magnitude" in err and "2^-100" in err, err)
+
+
 def table_9(checks, cwd):
     """The form of the paper's table and nearly its values; better at the same bytes. Three seeds, so
     that the test is short; docs/results.md has sixteen."""
@@ -207,7 +229,7 @@ def of_a_run(checks, cwd):
                 ["fc.bias", "fc.weight"], "layers that travel in float32")
     code, out, _ = program.call("comm", "run=run", cwd=cwd)
     checks.that(code == 0 and "3 workers, step 12 of run" in out and "largest L2" in out, out)
-    for words, part in [(["step=13"], "at most 12"), (["rho=1"], "comm.rho"),
+    for words, part in [(["step=13"], "at most 12"), (["rho=1"], "comm.rho"), (["magnitude=2"], "comm.magnitude"),
                         (["workers=49"], "at most the batch of 48")]:
         code, out, err = program.call("comm", "run=run", *words, cwd=cwd)
         checks.same((code, out), (2, ""), f"comm run=run {words}")
@@ -248,5 +270,5 @@ def mistakes(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_case, lists, misfits, seeds, options, vanished, table_9, page, of_a_run, interrupted,
+    program.main(one_case, lists, misfits, seeds, options, vanished, magnitudes, table_9, page, of_a_run, interrupted,
                  mistakes)

@@ -18,8 +18,12 @@ enum { ELEMENTS = 9408, WORKERS = 8 };
 
 /* ---- gradients ---- */
 
-static const hu_comm_synthetic model = {
-    .elements = ELEMENTS, .workers = WORKERS, .rho = 0.2, .sigma = 1.0, .seed = 3};
+static const hu_comm_synthetic model = {.elements = ELEMENTS,
+                                        .workers = WORKERS,
+                                        .rho = 0.2,
+                                        .sigma = 1.0,
+                                        .magnitude = 1.0,
+                                        .seed = 3};
 
 static float normal(const char *what, uint64_t worker, uint64_t i) {
     hu_random_key key = {model.seed, hu_stream_id("gradient", what), worker};
@@ -68,6 +72,20 @@ static void gradients_have_the_moments_of_their_model(void **state) {
     assert_true(fabs(log_sum / ELEMENTS) < error);
     assert_true(fabs(log_square / ELEMENTS - 1.0) < error * sqrt(2.0));
     assert_true(fabs(square / ELEMENTS / 0.04 - 1.0) < error * sqrt(2.0));
+}
+
+/* Powers of two move the exponents of all numbers and nothing else. */
+static void magnitudes_change_no_digit(void **state) {
+    (void)state;
+    static float size[ELEMENTS], mean[ELEMENTS], plain[ELEMENTS], scaled[ELEMENTS];
+    hu_comm_synthetic_shared(&model, size, mean);
+    hu_comm_synthetic_worker(&model, size, mean, 5, plain);
+    for (int power = -100; power <= 100; power += 50) {
+        hu_comm_synthetic other = model;
+        other.magnitude = ldexp(1.0, power);
+        hu_comm_synthetic_worker(&other, size, mean, 5, scaled);
+        for (int i = 0; i < ELEMENTS; i++) assert_true(scaled[i] == ldexpf(plain[i], power));
+    }
 }
 
 /* ---- errors ---- */
@@ -250,6 +268,7 @@ int main(void) {
         cmocka_unit_test(gradients_follow_their_model),
         cmocka_unit_test(gradients_keep_their_bits),
         cmocka_unit_test(gradients_have_the_moments_of_their_model),
+        cmocka_unit_test(magnitudes_change_no_digit),
         cmocka_unit_test(errors_are_those_of_equation_5),
         cmocka_unit_test(what_is_not_finite_is_infinitely_wrong),
         cmocka_unit_test(nothing_has_no_error),
