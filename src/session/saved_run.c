@@ -107,12 +107,23 @@ done:
     return st;
 }
 
+/* A run that is only looked at needs no workers. Passes stay of as many samples as a worker's. */
+static void drop_workers(hu_train_options *options) {
+    int64_t workers = options->comm.options.workers;
+    if (workers == 0) return;
+    int64_t parts = options->batch / workers < options->accumulate ? options->batch
+                                                                   : options->accumulate * workers;
+    options->accumulate = parts;
+    options->comm = (hu_train_comm){0};
+}
+
 hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     char path[4096], warning[1024];
     HU_TRY(hu_saved_run_read(config, directory, listener, run));
+    drop_workers(&run->options);
     HU_TRY(hu_trainer_create(&run->options, run->dataset, &run->trainer));
     snprintf(path, sizeof path, "%s/checkpoint", directory);
     HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));

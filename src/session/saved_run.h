@@ -29,7 +29,7 @@ hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_l
                             hu_saved_run *run);
 
 /* Reads, makes the trainer and restores the newest sound checkpoint into it; a damaged later one
- * is named to the listener. Owner closes. */
+ * is named to the listener. For looking at the run: the trainer has no workers. Owner closes. */
 hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run);
 void hu_saved_run_close(hu_saved_run *run);

@@ -95,6 +95,28 @@ def exponents_are_those_of_what_is_sent(checks, cwd):
                     f"exponents of constant:{shift} beside those of the gradients: {sent[:3]}")
 
 
+def who_only_looks_needs_no_workers(checks, cwd):
+    """More workers than samples of a batch cannot be made: none are."""
+    made = program.train(*NET, "workers=4", "comm.format=e5m2", "scaling=aps2",
+                         "comm.error_feedback=on", "optimizer.accumulate=3", cwd=cwd)
+    path = f"{cwd}/run/config.resolved.yaml"
+    with open(path) as file:
+        text = file.read()
+    for workers in (4, 10000):
+        with open(path, "w") as file:
+            file.write(text.replace("workers: 4", f"workers: {workers}"))
+        code, out, err = program.call("eval", "run", "--json", cwd=cwd)
+        checks.that(code == 0, f"eval, {workers} workers: exit {code}: {err}")
+        found = json.loads(out) if code == 0 else {}
+        for field in ("test_accuracy", "weights_hash"):
+            checks.same(found.get(field), made[field], f"eval, {workers} workers: {field}")
+        for words in (["export", "run", "out=w.safetensors"], ["predict", "run", "count=4"]):
+            code, _, err = program.call(*words, cwd=cwd)
+            checks.that(code == 0, f"{words}, {workers} workers: exit {code}: {err}")
+    with open(path) as file:
+        checks.that("workers: 10000" in file.read(), "the folder asks for too many")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     for words, said in ((["workers=18"], "at most the batch of 17"),
                         (["workers=8", "schedule=hier:3"], "multiple of the group size 3"),
@@ -112,7 +134,8 @@ def what_does_not_fit_is_refused(checks, cwd):
 def main():
     checks = program.Checks()
     for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
-                 what_travels_is_counted, exponents_are_those_of_what_is_sent, what_does_not_fit_is_refused):
+                 what_travels_is_counted, who_only_looks_needs_no_workers,
+                 exponents_are_those_of_what_is_sent, what_does_not_fit_is_refused):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()
