@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/why_print.h"
+#include "explain/wire.h"
 
 /* A tensor that was not counted has no elements: its share is 0, not NaN. */
 static double percent(uint64_t count, uint64_t elements) {
@@ -38,11 +39,6 @@ static void print_exponents(const hu_round_counts *c) {
         printf("magnitudes up to 2^%d", c->max_exponent);
     else
         printf("magnitudes 2^%d .. 2^%d", c->min_exponent, c->max_exponent);
-}
-
-/* Whether numbers travel between workers, and so may be scaled. */
-static bool is_sent(const hu_explaining *x, uint32_t place) {
-    return x->run.walk.tensor[place].kind == HU_TENSOR_WIRE;
 }
 
 /* "12.5 % of its 4096 numbers ..." */
@@ -81,7 +77,7 @@ static void print_loss(const hu_explaining *x, const hu_death *death, const hu_r
     }
     if (c->nan && death->kind != HU_DEATH_NAN) printf(", %llu are NaN", (unsigned long long)c->nan);
     if (death->kind == HU_DEATH_ZERO) return;
-    printf(is_sent(x, death->place) ? " (as sent: " : " (");
+    printf(hu_is_on_wire(&x->run, death->place) ? " (as sent: " : " (");
     print_exponents(c);
     printf(")");
 }
@@ -188,6 +184,24 @@ static void print_advice(const hu_explaining *x, const hu_death *death, const ch
              "range.");
 }
 
+/* What could be changed on the way between workers. */
+static void print_ways(const hu_explaining *x, const hu_death *death) {
+    hu_wire_advice advice;
+    hu_wire_advise(&x->run, &x->why, death, &advice);
+    if (advice.way[0]) printf("The way: %s.\n", advice.way);
+    if (advice.count == 0) return;
+    if (advice.step < 0)
+        puts("To try (no exponents of the gradient were recorded up to that step, so that what "
+             "scales and\nformats would lose is not known: run.histogram_every=):");
+    else
+        printf("To try (by the exponents of the gradient at step %lld, of which this way loses "
+               "%.3g %%):\n",
+               (long long)advice.step,
+               100.0 * (advice.now.lost.overflow.share + advice.now.lost.underflow.share));
+    for (int i = 0; i < advice.count; i++)
+        printf("  %-38s %s\n", advice.option[i].keys, advice.option[i].effect);
+}
+
 /* The whole story of one death: what, in which format, who made it, why, what would have helped. */
 static void print_death(const hu_explaining *x, const hu_death *death) {
     char name[HU_TENSOR_NAME_BYTES], maker[512];
@@ -205,6 +219,10 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     if (death->spread)
         printf("From there they reached %u tensors that were made behind it in the same step.\n",
                death->spread);
+    if (hu_is_on_wire(&x->run, death->place)) {
+        print_ways(x, death);
+        return;
+    }
     print_fits(x, death);
     print_advice(x, death, format);
 }

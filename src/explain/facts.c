@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/wire.h"
 #include "graph/graph.h"
 #include "show/json.h"
 
@@ -97,10 +98,18 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
     return counts;
 }
 
+/* On their way numbers have the scale that the format gets there. */
+static hu_fit fit_on_wire(const hu_explaining *x, uint32_t place, int64_t step,
+                          const hu_format *format) {
+    hu_wire_loss loss = hu_wire_loss_in(&x->run, &x->why, place, step, format);
+    return (hu_fit){.holds = hu_wire_holds(&loss), .has_shares = loss.is_known, .lost = loss.lost};
+}
+
 hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int candidate) {
     hu_fit fit = {0};
     int64_t recorded;
     const hu_format *format = &x->run.candidates.format[candidate];
+    if (hu_is_on_wire(&x->run, place)) return fit_on_wire(x, place, step, format);
     const hu_exponents *exponents = hu_why_exponents(&x->why, place, step, &recorded);
     hu_condition condition = hu_why_condition(&x->why, place, step);
     const hu_format_limits limits = hu_format_limits_of(format);
@@ -227,6 +236,27 @@ static json_t *fits_json(const hu_explaining *x, uint32_t place, int64_t step) {
     return list;
 }
 
+/* Other ways between workers; null for tensors that stay at home. */
+static json_t *ways_json(const hu_explaining *x, const hu_death *death) {
+    hu_wire_advice advice;
+    if (!hu_is_on_wire(&x->run, death->place)) return json_null();
+    hu_wire_advise(&x->run, &x->why, death, &advice);
+    json_t *list = json_array();
+    for (int i = 0; i < advice.count; i++) {
+        const hu_wire_try *option = &advice.option[i];
+        bool is_known = option->loss.is_known;
+        const hu_lost *lost = &option->loss.lost;
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:o, s:o}", "keys", option->keys, "overflow",
+                      is_known ? hu_json_number(lost->overflow.share) : json_null(), "underflow",
+                      is_known ? hu_json_number(lost->underflow.share) : json_null()));
+    }
+    return json_pack("{s:s, s:o, s:o}", "way", advice.way, "recorded_step",
+                     advice.step < 0 ? json_null() : json_integer((json_int_t)advice.step),
+                     "to_try", list);
+}
+
 static const char *cause_name(hu_death_cause cause) {
     static const char *const names[] = {"given", "produced", "passed on", "unknown"};
     return names[cause];
@@ -239,7 +269,7 @@ static json_t *death_json(const hu_explaining *x, const hu_death *death) {
     if (death->place == HU_NONE) return json_null();
     hu_round_counts c = hu_fact_counts(x, death, &format);
     return json_pack(
-        "{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o}",
+        "{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o}",
         "tensor", hu_fact_name(x, death->place, name), "step", (json_int_t)death->step, "kind",
         hu_death_kind_name(death->kind), "role", cause_name(death->cause), "maker",
         hu_fact_maker(x, death->place, maker, sizeof maker), "format", format, "elements",
@@ -248,7 +278,7 @@ static json_t *death_json(const hu_explaining *x, const hu_death *death) {
         "max_exponent", exponent_json(c.max_exponent), "min_exponent",
         exponent_json(c.min_exponent), "spread", (json_int_t)death->spread, "inputs",
         sources_json(x, death->place, death->step), "formats",
-        fits_json(x, death->place, death->step));
+        fits_json(x, death->place, death->step), "wire", ways_json(x, death));
 }
 
 static json_t *text_or_null(const char *text) {

@@ -1,6 +1,9 @@
 #include "explain/opened.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
+#include "config/config.h"
 #include "journal/graph.h"
 
 /* Whether counts of gradients between workers are among those of the run. */
@@ -13,6 +16,13 @@ static bool has_wire(const hu_history *history, const hu_graph *graph) {
     return false;
 }
 
+/* Only advice needs it: without it the story can be told. */
+static void read_config(hu_opened_run *run) {
+    char path[2048];
+    snprintf(path, sizeof path, "%.2000s/config.resolved.yaml", run->folder);
+    if (hu_yaml_read(path, &run->config) != HU_OK) run->config = NULL;
+}
+
 hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run) {
     hu_status st = HU_OK;
     *run = (hu_opened_run){.folder = folder};
@@ -20,12 +30,14 @@ hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_
     HU_TRY(hu_graph_read(folder, &run->graph));
     HU_TRY(hu_candidates_parse(formats, &run->candidates));
     HU_TRY(hu_walk_create(run->graph, has_wire(run->history, run->graph), &run->walk));
+    read_config(run);
 done:
     return st;
 }
 
 void hu_opened_run_close(hu_opened_run *run) {
     hu_walk_free(&run->walk);
+    hu_keys_free(run->config);
     hu_graph_free(run->graph);
     hu_history_free(run->history);
     *run = (hu_opened_run){0};

@@ -175,6 +175,53 @@ def alive(checks, cwd):
     checks.same(why(cwd, "plain")["verdict"], "fine", "without rounding")
 
 
+SENT = {
+    "too small for e4m3": ["comm.format=e4m3"],
+    "too small with room for sums": ["comm.format=e3m0", "scaling=aps", "comm.exact=fc.*"],
+    "too small with Kahan's sums": ["comm.format=e3m0", "scaling=aps-tight", "schedule=pairwise",
+                                    "comm.kahan=on", "comm.error_feedback=on"],
+    "too large": ["comm.format=e4m3fn", "scaling=constant:18", "schedule=hier:2"],
+}
+
+
+def shares(cwd, run, tensor):
+    """What became of a tensor at step 0: shares of overflow and underflow."""
+    with open(f"{cwd}/{run}/numerics.jsonl") as file:
+        rows = [json.loads(line) for line in file]
+    found = [row for line in rows if line["step"] == 0 for row in line.get("tensors", [])
+             if row[0] == tensor]
+    return [count / found[0][2] for count in found[0][3:5]] if found else None
+
+
+def on_the_wire(checks, cwd):
+    """Numbers that died between workers: advice is of the wire, is accepted, and keeps its word."""
+    keys = [*CNN, *SMALL, "workers=8", "run.log_every=1"]
+    for number, (name, words) in enumerate(SENT.items()):
+        run = f"sent{number}"
+        call("train", *keys, *words, f"run.dir={run}", cwd=cwd)
+        death = why(cwd, run)["death"]
+        tensor, options = death["tensor"], death["wire"]["to_try"]
+        checks.that(".grad.wire" in tensor and len(options) >= 2, f"{name}: {tensor}, {options}")
+        _, out, _ = call("why", run, cwd=cwd)
+        checks.that("precision.rules" not in out, f"{name}: no rules for the wire: {out}")
+        lost = shares(cwd, run, tensor)
+        for i, option in enumerate(options):
+            checks.that(option["keys"] in out, f"{name}: {option} stands in the text: {out}")
+            other = f"{run}-{i}"
+            code, _, err = call("train", *keys, *words, *option["keys"].split(), f"run.dir={other}",
+                                cwd=cwd)
+            # With one tensor in float32 others may still end the training.
+            checks.that(code in (0, 4), f"{name}: {option['keys']}: exit {code}: {err}")
+            now = shares(cwd, other, tensor)
+            if option["underflow"] is None:
+                continue
+            told = [option["overflow"], option["underflow"]]
+            slack = 1 if "aps2" in option["keys"] else 0.02  # pieces have scales of their own
+            checks.that(all(-slack <= a - b <= 0.02 for a, b in zip(now, told)),
+                        f"{name}: {option['keys']}: told {told}, became {now}")
+            checks.that(sum(now) <= 0.5 * sum(lost), f"{name}: {option['keys']} loses less")
+
+
 def bad_folders(checks, cwd):
     program.train(*CNN, *SMALL, cwd=cwd)
     code, _, err = call("why", "nothing", cwd=cwd)
@@ -203,4 +250,4 @@ def bad_folders(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(planted, later, alive, bad_folders)
+    program.main(planted, later, alive, on_the_wire, bad_folders)
