@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernel/block/scale.h"
 
 /* Links that a message crosses: to the switch, and from it. */
 enum { LINKS_OF_A_MESSAGE = 2 };
@@ -153,8 +155,65 @@ hu_status hu_comm_predict(const hu_comm_plan *plan, const hu_comm_link *link, hu
     return HU_OK;
 }
 
+/* ---- where numbers vanish ---- */
+
+static bool vanishes(const hu_format *format, hu_rounding rounding, uint32_t bits) {
+    float x = hu_f32_of_bits(bits);
+    /* The random word that rounds up most readily. */
+    return hu_format_round(format, rounding, x, 0) == 0.0f &&
+           hu_format_round(format, rounding, -x, 0) == 0.0f;
+}
+
+/* Smallest magnitude that is not rounded to zero, 0 if there is none: found with a bias that takes
+ * it far from the ends of float32's range, where it would not have all its digits. */
+static double least_kept(const hu_format *format, hu_rounding rounding) {
+    int32_t k = hu_scale_clamp(format, format->bias);
+    hu_format centred = hu_format_scaled(format, k);
+    uint32_t lost = 0, kept = HU_F32_INFINITY;
+    while (kept - lost > 1) {
+        uint32_t middle = lost + (kept - lost) / 2;
+        if (vanishes(&centred, rounding, middle))
+            lost = middle;
+        else
+            kept = middle;
+    }
+    return lost ? ldexp((double)hu_f32_of_bits(kept), -k) : 0.0;
+}
+
+/* What the largest gradient of a tensor becomes before it is rounded. */
+static double scaled(const hu_comm_options *options, int32_t workers, uint32_t top_bits) {
+    double top = (double)hu_f32_of_bits(top_bits);
+    int32_t exponent = options->scaling->exponent(&options->format, workers, top);
+    return ldexp(top, hu_format_limits_of(&options->format).emax - exponent);
+}
+
+/* The most that it can become, whatever the gradient. Within a binade it grows with the gradient,
+ * but for one place where the exponent does, and it falls. */
+static double largest_scaled(const hu_comm_options *options, int32_t workers) {
+    const uint32_t first = hu_f32_bits(1.0f), end = hu_f32_bits(2.0f);
+    uint32_t before = first, behind = end;
+    double least = scaled(options, workers, first);
+    while (behind - before > 1) {
+        uint32_t middle = before + (behind - before) / 2;
+        if (scaled(options, workers, middle) >= least)
+            before = middle;
+        else
+            behind = middle;
+    }
+    return fmax(scaled(options, workers, before), scaled(options, workers, end - 1));
+}
+
 double hu_comm_flush_workers(const hu_comm_options *options) {
-    hu_format_limits limits = hu_format_limits_of(&options->format);
-    bool leaves_room = options->scaling->exponent != NULL;
-    return leaves_room ? 2.0 * ldexp(1.0, limits.emax) / limits.min_subnormal : 0.0;
+    if (!options->scaling->exponent) return 0.0;
+    double kept = least_kept(&options->format, options->rounding);
+    int32_t enough = 0, many = INT32_MAX; /* so many leave numbers; so many do not */
+    if (largest_scaled(options, many) >= kept) return 0.0;
+    while (many - enough > 1) {
+        int32_t middle = enough + (many - enough) / 2;
+        if (largest_scaled(options, middle) < kept)
+            many = middle;
+        else
+            enough = middle;
+    }
+    return (double)many;
 }

@@ -29,10 +29,10 @@ typedef struct hu_comm_time {
 /* Of one reduction of all buckets; what processors do meanwhile is not in it. HU_ERR_MEMORY. */
 hu_status hu_comm_predict(const hu_comm_plan *plan, const hu_comm_link *link, hu_comm_time *time);
 
-/* Workers from which on every number becomes zero under a scaling that leaves room for their sum
- * (round to nearest): even the largest gradient is then at most half the format's smallest number.
- * 0: the scaling leaves no such room. Source: Algorithm 1 of the APS paper scales by 2^emax over
- * workers times the largest magnitude. */
+/* Workers from which on every number becomes zero under a scaling that leaves room for their sum:
+ * even the largest gradient is then so small that the format and the rounding lose it. Exact, for
+ * gradients whose exponents need not be clamped (comm/scaling.h). 0: the scaling leaves no such
+ * room, or no number of workers takes all of the range. */
 double hu_comm_flush_workers(const hu_comm_options *options);
 
 #endif

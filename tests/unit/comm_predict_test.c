@@ -175,38 +175,96 @@ static void room_for_the_sum_can_take_the_whole_range(void **state) {
     (void)state;
     static const struct {
         const char *scaling, *format;
+        hu_rounding rounding;
         double workers;
-    } rows[] = {{"aps", "e3m0", 64},           {"aps-wide", "e3m0", 64}, {"aps", "e4m3", 131072},
-                {"aps", "e5m2", 4294967296.0}, {"aps2", "e3m0", 0},      {"none", "e3m0", 0}};
+    } rows[] = {{"aps", "e3m0", HU_ROUND_NEAREST_EVEN, 64},
+                {"aps-wide", "e3m0", HU_ROUND_NEAREST_EVEN, 64},
+                {"aps", "e4m3", HU_ROUND_NEAREST_EVEN, 131072},
+                {"aps", "e2m1", HU_ROUND_NEAREST_EVEN, 16},
+                {"aps-tight", "e2m1", HU_ROUND_NEAREST_EVEN, 24},
+                {"aps", "e2m1:sub=n", HU_ROUND_NEAREST_EVEN, 6},
+                {"aps", "e3m2:sub=n", HU_ROUND_NEAREST_EVEN, 74},
+                {"aps", "e3m0", HU_ROUND_TOWARD_ZERO, 33},
+                /* Ties do not vanish. */
+                {"aps", "e3m0", HU_ROUND_NEAREST_AWAY, 65},
+                /* A number of workers that no machine has, and none at all. */
+                {"aps", "e5m2", HU_ROUND_NEAREST_EVEN, 0},
+                {"aps", "bf16", HU_ROUND_NEAREST_EVEN, 0},
+                {"aps", "e3m0", HU_ROUND_UP, 0},
+                {"aps", "e3m0", HU_ROUND_STOCHASTIC, 0},
+                {"aps2", "e3m0", HU_ROUND_NEAREST_EVEN, 0},
+                {"constant:4", "e3m0", HU_ROUND_NEAREST_EVEN, 0},
+                {"none", "e3m0", HU_ROUND_NEAREST_EVEN, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hu_comm_options options = options_of("seq", rows[i].scaling, rows[i].format, 2);
-        assert_true(hu_comm_flush_workers(&options) == rows[i].workers);
+        options.rounding = rows[i].rounding;
+        double found = hu_comm_flush_workers(&options);
+        if (found != rows[i].workers)
+            fail_msg("%s %s: %g, expected %g", rows[i].scaling, rows[i].format, found,
+                     rows[i].workers);
     }
 }
 
-/* The largest gradient that a factor allows: workers times it is a power of two, or just below. */
-static float largest_of(int32_t workers) {
-    float x = 1.0f / (float)workers;
-    while ((double)x * workers > 1.0) x = nextafterf(x, 0.0f);
-    return x;
+enum { TRIED = 96, WORKERS_MOST = 512 };
+
+/* Gradients of one binade: some everywhere in it, and the largest ones for which workers times them
+ * still are a power of two or a power of two times the largest finite number. */
+static void gradients_to_try(const hu_format *format, int32_t workers, float *x) {
+    hu_format_limits limits = hu_format_limits_of(format);
+    const double rooms[] = {1.0, ldexp(limits.max_finite, -limits.emax)};
+    int n = 0;
+    for (int r = 0; r < 2; r++) {
+        float largest = (float)(rooms[r] / workers);
+        while ((double)largest * workers > rooms[r]) largest = nextafterf(largest, 0.0f);
+        for (int i = 0; i < 16; i++, largest = nextafterf(largest, 0.0f)) x[n++] = largest;
+    }
+    for (int i = 0; n < TRIED; i++, n++) x[n] = 1.0f + (float)i / (TRIED - 32);
 }
 
-/* The limit is exact: there every number vanishes, with one worker less not. */
+/* Tries gradients, each as the largest of its layer, in a real reduction. */
+static bool any_is_kept(hu_comm_options options) {
+    static float tried[WORKERS_MOST][TRIED];
+    float *row[WORKERS_MOST];
+    hu_comm_layer layer[TRIED];
+    hu_comm_plan *plan;
+    hu_team *team;
+    bool is_kept = false;
+    for (int32_t i = 0; i < TRIED; i++)
+        layer[i] = (hu_comm_layer){.name = "one", .offset = i, .elements = 1};
+    for (int32_t w = 0; w < options.workers; w++)
+        gradients_to_try(&options.format, options.workers, row[w] = tried[w]);
+    options.bucket_bytes = 1 << 20;
+    assert_int_equal(hu_comm_plan_create(&options, layer, TRIED, &plan), HU_OK);
+    assert_int_equal(hu_team_emulated(plan, row, 1, &team), HU_OK);
+    assert_int_equal(hu_team_reduce(team, 0), HU_OK);
+    for (int i = 0; i < TRIED; i++) is_kept = is_kept || tried[0][i] != 0.0f;
+    hu_team_free(team);
+    hu_comm_plan_free(plan);
+    return is_kept;
+}
+
+/* The limit is exact: from there on every number vanishes, with one worker less not. */
 static void numbers_vanish_where_the_limit_says(void **state) {
     (void)state;
-    for (int32_t workers = 63; workers <= 64; workers++) {
-        float gradient[64], *row[64];
-        hu_comm_plan *plan = plan_of("seq", "aps", "e3m0", workers, 1);
-        hu_team *team;
-        for (int w = 0; w < 64; w++) {
-            gradient[w] = largest_of(workers);
-            row[w] = &gradient[w];
+    static const char *const formats[] = {
+        "e3m0",      "e2m1", "e2m1:specials=ieee", "e2m1:sub=n",   "e3m2:sub=n",        "e2m3",
+        "fp(2,2,1)", "e3m1", "e3m0:bias=60",       "e2m2:bias=-9", "e2m2:specials=fnuz"};
+    static const char *const scalings[] = {"aps", "aps-tight", "aps-wide"};
+    static const hu_rounding roundings[] = {HU_ROUND_NEAREST_EVEN, HU_ROUND_NEAREST_AWAY,
+                                            HU_ROUND_TOWARD_ZERO};
+    for (size_t i = 0; i < 3 * 3 * sizeof formats / sizeof *formats; i++) {
+        hu_comm_options options = options_of("seq", scalings[i % 3], formats[i / 9], 2);
+        options.rounding = roundings[i / 3 % 3];
+        int32_t limit = (int32_t)hu_comm_flush_workers(&options);
+        if (limit < 3 || 2 * limit >= WORKERS_MOST) fail_msg("%s: limit %d", formats[i / 9], limit);
+        const int32_t workers[] = {1,         limit / 2, limit - 2,     limit - 1, limit,
+                                   limit + 1, limit + 2, 2 * limit - 1, 2 * limit};
+        for (size_t w = 0; w < sizeof workers / sizeof *workers; w++) {
+            options.workers = workers[w];
+            if (any_is_kept(options) == (workers[w] < limit)) continue;
+            fail_msg("%s %s, rounding %s: %d workers, limit %d", formats[i / 9], scalings[i % 3],
+                     hu_rounding_name(options.rounding), workers[w], limit);
         }
-        assert_int_equal(hu_team_emulated(plan, row, 1, &team), HU_OK);
-        assert_int_equal(hu_team_reduce(team, 0), HU_OK);
-        assert_true((gradient[0] == 0.0f) == (workers >= hu_comm_flush_workers(&plan->options)));
-        hu_team_free(team);
-        hu_comm_plan_free(plan);
     }
 }
 
