@@ -16,12 +16,13 @@ const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT] = {
     [HU_OPTIMIZER_LARS] = {"lars", "momentum, L2 decay, a rate for each tensor from its norms"},
 };
 
-/* Names of the blocks of state, which are those of the sections of a checkpoint. */
+/* Names of the blocks of state, which are those of the sections of a checkpoint. That of lars holds
+ * rates, that of sgd does not: neither can go on with the other's. */
 static const char *const moment_names[HU_OPTIMIZER_COUNT][MAX_MOMENTS] = {
     [HU_OPTIMIZER_SGD] = {"momentum", NULL},
     [HU_OPTIMIZER_ADAM] = {"first_moment", "second_moment"},
     [HU_OPTIMIZER_ADAMW] = {"first_moment", "second_moment"},
-    [HU_OPTIMIZER_LARS] = {"momentum", NULL},
+    [HU_OPTIMIZER_LARS] = {"velocity", NULL},
 };
 
 /* What one step multiplies with, rounded once from double. */
@@ -314,6 +315,13 @@ bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char 
     *data = index == 0 ? (const void *)&optimizer->t : optimizer->moment[index - 1];
     *bytes = index == 0 ? sizeof optimizer->t : (size_t)optimizer->parameters * sizeof(float);
     return true;
+}
+
+bool hu_optimizer_keeps(hu_optimizer_kind kind, const char *name) {
+    if (strcmp(name, "t") == 0) return true;
+    for (int m = 0; m < MAX_MOMENTS; m++)
+        if (moment_names[kind][m] && strcmp(moment_names[kind][m], name) == 0) return true;
+    return false;
 }
 
 hu_status hu_optimizer_restore(hu_optimizer *optimizer, size_t index, const void *data,

@@ -99,6 +99,9 @@ void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, floa
 bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char **name,
                         const void **data, size_t *bytes);
 
+/* Whether a kind of optimizer can have a block of that name. */
+bool hu_optimizer_keeps(hu_optimizer_kind kind, const char *name);
+
 /* Puts back what hu_optimizer_state gave for index. HU_ERR_CORRUPT, and nothing changed, if the
  * size or t cannot be right; HU_ERR_ARGUMENT if there is no such block. */
 hu_status hu_optimizer_restore(hu_optimizer *optimizer, size_t index, const void *data,

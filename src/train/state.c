@@ -76,6 +76,16 @@ static hu_status fixed_section(const hu_checkpoint *checkpoint, const char *name
     return st;
 }
 
+static hu_status other_optimizer(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                                 const char *no, const char *section) {
+    return hu_fail(
+        HU_ERR_ARGUMENT,
+        "optimizer: found %s, expected the one of %s, which left %s'%s': a run keeps its "
+        "optimizer",
+        hu_optimizer_kinds[trainer->options.optimizer.kind].name, hu_checkpoint_path(checkpoint),
+        no, section);
+}
+
 /* A state that another kind of optimizer did not leave is no damage. */
 static hu_status optimizer_section(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
                                    const char *state, size_t expected, const void **saved) {
@@ -83,23 +93,34 @@ static hu_status optimizer_section(const hu_trainer *trainer, const hu_checkpoin
     size_t bytes;
     snprintf(section, sizeof section, "optimizer.%s", state);
     if (hu_checkpoint_section(checkpoint, section, saved, &bytes) == HU_ERR_MISSING)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "optimizer: found %s, expected the one of %s, which left no '%s': a run "
-                       "keeps its optimizer",
-                       hu_optimizer_kinds[trainer->options.optimizer.kind].name,
-                       hu_checkpoint_path(checkpoint), section);
+        return other_optimizer(trainer, checkpoint, "no ", section);
     return fixed_section(checkpoint, section, expected, saved);
 }
 
-/* Checks all sizes first; the one number that can be wrong by itself, t, is restored first. */
-static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+/* Every block that is needed is there in its size, and none of another kind of optimizer. */
+static hu_status check_optimizer(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    static const char prefix[] = "optimizer.";
     const char *name;
     const void *data, *saved;
-    size_t bytes;
+    size_t bytes, length = sizeof prefix - 1;
+    for (size_t i = 0; i < hu_checkpoint_sections(checkpoint); i++) {
+        name = hu_checkpoint_section_name(checkpoint, i);
+        if (strncmp(name, prefix, length) == 0 &&
+            !hu_optimizer_keeps(trainer->options.optimizer.kind, name + length))
+            return other_optimizer(trainer, checkpoint, "", name);
+    }
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
         hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
         if (st != HU_OK) return st;
     }
+    return HU_OK;
+}
+
+/* The one number that can be wrong by itself, t, is restored first. */
+static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    const char *name;
+    const void *data, *saved;
+    size_t bytes;
     for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
         hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
         if (st == HU_OK) st = hu_optimizer_restore(trainer->optimizer, i, saved, bytes);
@@ -190,6 +211,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
     HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
+    HU_TRY(check_optimizer(trainer, checkpoint));
     HU_TRY(hu_adapt_check(trainer, checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));

@@ -88,7 +88,7 @@ static void lars_keeps_the_rate_in_its_momentum(void **state) {
     hu_optimizer_apply(lars, 0, 1, &w, &g, none);
     assert_true(w == 0.296875f); /* v = 0.171875 */
     assert_true(hu_optimizer_state(lars, 1, &name, &data, &bytes));
-    assert_string_equal(name, "momentum");
+    assert_string_equal(name, "velocity");
     assert_true(*(const float *)data == 0.171875f);
     assert_false(hu_optimizer_state(lars, 2, &name, &data, &bytes));
     hu_optimizer_free(lars);

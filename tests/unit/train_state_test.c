@@ -86,9 +86,49 @@ static void test_checkpoint(void **state) {
     remove_directory(directory);
 }
 
+/* A run keeps its kind of optimizer, whatever it leaves; momentum 0 leaves nothing. */
+static void test_other_optimizers(void **state) {
+    (void)state;
+    enum { PLAIN = HU_OPTIMIZER_COUNT, COUNT };
+    for (int from = 0; from < COUNT; from++) {
+        char directory[256];
+        fixture f;
+        make_directory(directory);
+        prepare(&f, "fp32");
+        f.options.optimizer = hu_optimizer_defaults(from == PLAIN ? 0 : (hu_optimizer_kind)from);
+        if (from == PLAIN) f.options.optimizer.momentum = 0;
+        begin(&f);
+        step(&f);
+        save_trainer(&f, directory);
+        uint64_t hash = hu_trainer_weights_hash(f.trainer);
+        end(&f);
+        for (int to = 0; to < COUNT; to++) {
+            fixture g;
+            prepare(&g, "fp32");
+            g.options.optimizer = hu_optimizer_defaults(to == PLAIN ? 0 : (hu_optimizer_kind)to);
+            if (to == PLAIN) g.options.optimizer.momentum = 0;
+            begin(&g);
+            hu_checkpoint *checkpoint = open_newest(directory);
+            hu_status st = hu_trainer_restore(g.trainer, checkpoint);
+            bool are_adams = (from == HU_OPTIMIZER_ADAM || from == HU_OPTIMIZER_ADAMW) &&
+                             (to == HU_OPTIMIZER_ADAM || to == HU_OPTIMIZER_ADAMW);
+            bool is_sgd = from == HU_OPTIMIZER_SGD && to == PLAIN;
+            bool fits = from == to || are_adams || is_sgd;
+            assert_int_equal(st, fits ? HU_OK : HU_ERR_ARGUMENT);
+            if (!fits) assert_non_null(strstr(hu_last_error(), "a run keeps its optimizer"));
+            if (!fits) assert_int_equal(hu_trainer_progress(g.trainer)->step, 0);
+            if (fits) assert_true(hu_trainer_weights_hash(g.trainer) == hash);
+            hu_checkpoint_free(checkpoint);
+            end(&g);
+        }
+        remove_directory(directory);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_other_optimizers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
