@@ -15,6 +15,7 @@ enum {
     SERIES_MOST = 24, /* colours times dashes */
     POINTS_MOST = 64,
     LABEL_BYTES = 256,
+    LEFT_OUT_BYTES = 4096,
     LEAST_POWER = 1, /* workers of the pictures of time: 2^1 .. 2^10 */
     MOST_POWER = 10,
     RESNET50_PARAMETERS = 25557032
@@ -26,13 +27,30 @@ typedef struct picture {
     double x[SERIES_MOST][POINTS_MOST], y[SERIES_MOST][POINTS_MOST];
     char label[SERIES_MOST][LABEL_BYTES];
     size_t count;
+    char left_out[LEFT_OUT_BYTES]; /* labels for which there was no room, as text */
 } picture;
+
+static void begin_picture(picture *p) {
+    p->count = 0;
+    p->left_out[0] = '\0';
+}
+
+/* Labels without room, each once: they come in the order of the cases. */
+static void leave_out(picture *p, const char *label) {
+    size_t used = strlen(p->left_out), length = strlen(label);
+    for (const char *at = p->left_out; (at = strstr(at, label)) != NULL; at += length)
+        if (at[length] == ';' || !at[length]) return;
+    snprintf(p->left_out + used, LEFT_OUT_BYTES - used, "%s%s", used ? "; " : "", label);
+}
 
 /* The line of that label, made where there is none yet; NULL where there is no room. */
 static hu_chart_line *line_of(picture *p, const char *label) {
     for (size_t i = 0; i < p->count; i++)
         if (strcmp(p->label[i], label) == 0) return &p->line[i];
-    if (p->count == SERIES_MOST) return NULL;
+    if (p->count == SERIES_MOST) {
+        leave_out(p, label);
+        return NULL;
+    }
     size_t i = p->count++;
     snprintf(p->label[i], LABEL_BYTES, "%s", label);
     p->line[i] = (hu_chart_line){
@@ -43,7 +61,11 @@ static hu_chart_line *line_of(picture *p, const char *label) {
 /* Puts a point where its x belongs in its line: users list group sizes in any order. */
 static void add_point(picture *p, const char *label, double x, double y) {
     hu_chart_line *line = line_of(p, label);
-    if (!line || line->count == POINTS_MOST) return;
+    if (!line) return;
+    if (line->count == POINTS_MOST) {
+        leave_out(p, label);
+        return;
+    }
     size_t row = (size_t)(line - p->line), at = line->count++;
     for (; at > 0 && p->x[row][at - 1] > x; at--) {
         p->x[row][at] = p->x[row][at - 1];
@@ -59,6 +81,10 @@ static void draw(hu_page *page, const picture *p, bool is_log, const char *x, co
         item[i] = (hu_legend_item){p->label[i], p->line[i].series};
     hu_chart_powers(page, p->line, p->count, is_log, x, y);
     hu_legend_draw(page, item, p->count, HU_LEGEND_MARKS);
+    if (!p->left_out[0]) return;
+    char note[LEFT_OUT_BYTES + LABEL_BYTES];
+    snprintf(note, sizeof note, "No colours are left for: %s. The table has all.", p->left_out);
+    hu_html_note(page, note);
 }
 
 /* ---- errors ---- */
@@ -73,23 +99,48 @@ static double relative_l2(const hu_comm_error *error) {
     return error->relative_l2;
 }
 
-/* One line per kind of group, format and scaling. All workers are one group to a schedule without
- * groups, as the ring in the paper's Table 9. */
-static void draw_errors(hu_page *page, const hu_comm_study *study, picture *p, error_of *error,
-                        const char *title) {
-    p->count = 0;
+/* Whether case i is the first of its format, whose name is written to `format`. */
+static bool is_new_format(const hu_comm_study *study, int32_t i, char *format) {
+    hu_reduction_names names, before;
+    hu_reduction_name(&study->cases[i].options, &names);
+    snprintf(format, HU_REDUCTION_TEXT_BYTES, "%s", names.format);
+    for (int32_t k = 0; k < i; k++) {
+        hu_reduction_name(&study->cases[k].options, &before);
+        if (strcmp(before.format, format) == 0) return false;
+    }
+    return true;
+}
+
+/* One picture of a format, one line per kind of group and scaling. All workers are one group to a
+ * schedule without groups, as the ring in the paper's Table 9. */
+static void draw_format(hu_page *page, const hu_comm_study *study, picture *p, error_of *error,
+                        const char *format, const char *title) {
+    begin_picture(p);
     for (int32_t i = 0; i < study->count; i++) {
         const hu_comm_case *c = &study->cases[i];
         const hu_comm_schedule *schedule = c->options.schedule;
         hu_reduction_names names;
         char label[LABEL_BYTES];
         hu_reduction_name(&c->options, &names);
-        snprintf(label, sizeof label, "%s%s, %.90s, %.90s", schedule->name,
-                 schedule->has_groups ? ":K" : "", names.format, names.scaling);
+        if (strcmp(names.format, format) != 0) continue;
+        snprintf(label, sizeof label, "%s%s, %.90s", schedule->name,
+                 schedule->has_groups ? ":K" : "", names.scaling);
         add_point(p, label, schedule->has_groups ? c->options.group : study->gradient.workers,
                   100.0 * error(&c->outcome.error));
     }
     draw(page, p, false, "workers in a group; all of them where there are no groups", title);
+}
+
+/* Formats side by side in one picture would have more lines than there are colours. */
+static void draw_errors(hu_page *page, const hu_comm_study *study, picture *p, error_of *error,
+                        const char *name, const char *title) {
+    char format[HU_REDUCTION_TEXT_BYTES], heading[LABEL_BYTES];
+    for (int32_t i = 0; i < study->count; i++) {
+        if (!is_new_format(study, i, format)) continue;
+        snprintf(heading, sizeof heading, "%s of %s", name, format);
+        hu_html_heading(page, heading);
+        draw_format(page, study, p, error, format, title);
+    }
 }
 
 /* ---- time ---- */
@@ -109,18 +160,19 @@ static double milliseconds(const hu_comm_study *study, const hu_comm_options *op
     return st == HU_OK ? 1e3 * time.seconds : (double)NAN;
 }
 
-/* One line per schedule and width; scales change a time by little. */
-static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, int64_t n) {
-    char title[LABEL_BYTES], grouped[HU_GROUPED_BYTES];
-    p->count = 0;
+/* The lines of a picture: one per schedule and width; scales change a time by little. bits: of that
+ * width alone, 0: of all. */
+static void add_times(const hu_comm_study *study, picture *p, int64_t n, unsigned bits) {
+    begin_picture(p);
     for (int32_t i = 0; i < study->count; i++) {
         const hu_comm_options *options = &study->cases[i].options;
+        unsigned own = hu_format_bits(&options->format);
         hu_reduction_names names;
         char label[LABEL_BYTES];
         size_t known = p->count;
+        if (bits && own != bits) continue;
         hu_reduction_name(options, &names);
-        snprintf(label, sizeof label, "%.90s, %u bits", names.schedule,
-                 hu_format_bits(&options->format));
+        snprintf(label, sizeof label, "%.90s, %u bits", names.schedule, own);
         if (!line_of(p, label) || p->count == known) continue;
         for (int power = LEAST_POWER; power <= MOST_POWER; power++) {
             int32_t workers = 1 << power;
@@ -129,8 +181,22 @@ static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, in
             add_point(p, label, workers, milliseconds(study, options, workers, n));
         }
     }
+}
+
+/* One picture, that widths can be compared in; one for each width where it has no room for all. */
+static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, int64_t n) {
+    enum { BITS_MOST = 32 };
+    char title[LABEL_BYTES], grouped[HU_GROUPED_BYTES];
     snprintf(title, sizeof title, "predicted milliseconds for %s elements", hu_grouped(n, grouped));
-    draw(page, p, true, "workers", title);
+    add_times(study, p, n, 0);
+    if (!p->left_out[0]) {
+        draw(page, p, true, "workers", title);
+        return;
+    }
+    for (unsigned bits = 1; bits <= BITS_MOST; bits++) {
+        add_times(study, p, n, bits);
+        if (p->count) draw(page, p, true, "workers", title);
+    }
 }
 
 /* ---- table ---- */
@@ -222,11 +288,9 @@ static hu_status make_html(const hu_comm_study *study, char **html) {
     hu_html_section(&page, "errors", "Error against the group size",
                     "How far the reduced gradient is from the exact sum. Eq. 5 of the APS paper is "
                     "the mean of |h - l| / |h| over the elements, which sums h near zero decide; "
-                    "the L2 norm is steadier.");
-    hu_html_heading(&page, "Eq. 5");
-    draw_errors(&page, study, p, eq5, "error, Eq. 5, %");
-    hu_html_heading(&page, "L2 norm");
-    draw_errors(&page, study, p, relative_l2, "relative L2 error, %");
+                    "the L2 norm is steadier. Each picture has a scale of its own.");
+    draw_errors(&page, study, p, eq5, "Eq. 5", "error, Eq. 5, %");
+    draw_errors(&page, study, p, relative_l2, "L2 norm", "relative L2 error, %");
     hu_html_section_end(&page);
     hu_html_section(
         &page, "times", "Predicted time against the number of workers",

@@ -185,6 +185,38 @@ def page(checks, cwd):
     checks.that(any(tip.startswith("ring") and tip.endswith("at 16") for tip in tips), f"{tips}")
 
 
+def legends(section):
+    """Names in the legends of a section, picture by picture."""
+    return [["".join(item.itertext()).strip() for item in part.iter("li")]
+            for part in section.iter("ul") if part.get("class") == "legend"]
+
+
+def crowded_page(checks, cwd):
+    """Every case is drawn, in a picture of its format, or named below it."""
+    groups = ("2", "4", "8", "16", "32")
+    schedules = ["ring", *(f"{kind}:{k}" for kind in ("hier", "hier2d") for k in groups), "halving",
+                 "pairwise", "seq"]
+    scalings = ("none", "aps", "aps-tight", "constant:1", "constant:2")
+    formats = ("e5m2", "e4m3", "bf16")
+    code, _, err = program.call("comm", "workers=64", "elements=64", "scaling=" + ",".join(scalings),
+                                "schedule=" + ",".join(schedules), "format=" + ",".join(formats),
+                                "out=crowd.html", cwd=cwd)
+    checks.same((code, err), (0, ""), "comm of many cases")
+    with open(f"{cwd}/crowd.html", encoding="utf-8") as file:
+        tree = xml.fromstring(file.read().removeprefix("<!doctype html>\n"))
+    errors, times, _ = tree.iter("section")
+    headings = [f"{what} of {name}" for what in ("Eq. 5", "L2 norm") for name in formats]
+    checks.same([part.text for part in errors.iter("h3")], headings, "a picture for each format")
+    kinds = ["ring", "hier:K", "hier2d:K", "halving", "pairwise", "seq"]
+    wanted = [f"{kind}, {scaling}" for kind in kinds for scaling in scalings]
+    told = "No colours are left for: " + "; ".join(wanted[24:]) + ". The table has all."
+    checks.same(legends(errors), [wanted[:24]] * 6, "lines of each picture")
+    notes = [part.text for part in errors.iter("p") if part.text.startswith("No colours")]
+    checks.same(notes, [told] * 6, "what is left out")
+    widths = [[f"{schedule}, {bits} bits" for schedule in schedules] for bits in (8, 16)]
+    checks.same(legends(times), widths * 2, "28 lines of times: a picture for each width")
+
+
 TRAIN = ["data=glyphs", "data.limit=512", "data.test_limit=64", "model=cnn-s", "model.width=0.25",
          "batch=48", "steps=12", "run.checkpoint_every=5", "precision=hfp8", "comm.format=e5m2",
          "scaling=aps", "workers=3"]
@@ -270,5 +302,5 @@ def mistakes(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_case, lists, misfits, seeds, options, vanished, magnitudes, table_9, page, of_a_run, interrupted,
+    program.main(one_case, lists, misfits, seeds, options, vanished, magnitudes, table_9, page, crowded_page, of_a_run, interrupted,
                  mistakes)
