@@ -201,6 +201,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     report->skipped = !isfinite(squares);
     /* The passes run again with the weights that failed, so before the update. */
     if (report->skipped) hu_diagnose(trainer, &batch, &pass);
+    if (report->skipped) hu_workers_undo_losses(&trainer->workers);
     bool masters_nonfinite = hu_update_masters(trainer, report, inverse);
     /* Delayed scales take over the maxima of the step, those of the rounded masters included. */
     hu_scale_end_step(trainer->run);

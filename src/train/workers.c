@@ -131,7 +131,10 @@ void hu_workers_free(hu_workers *workers) {
     hu_free(workers->phase);
     hu_free(workers->result);
     hu_free(workers->record);
-    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) hu_free(workers->elsewhere[i]);
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
+        hu_free(workers->elsewhere[i]);
+        hu_free(workers->before[i]);
+    }
     *workers = (hu_workers){0};
 }
 
@@ -144,35 +147,13 @@ uint64_t hu_workers_bytes(const hu_workers *workers) {
 
 /* ---- a step ---- */
 
-/* Numbers that error feedback keeps are in units of the loss scale. */
-static void rescale_losses(hu_workers *workers, float scale) {
-    float factor = scale / workers->scale;
-    for (int32_t w = 0; w < workers->here && factor != 1.0f; w++)
-        for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            float *loss = hu_team_loss(workers->team, w, i);
-            for (int64_t e = 0; loss && e < workers->plan->elements; e++) loss[e] *= factor;
-        }
-    workers->scale = scale;
-}
-
-/* What error feedback keeps goes on in the next format. */
-static void carry_losses(const hu_workers *from, const hu_workers *to) {
-    size_t bytes = (size_t)to->plan->elements * sizeof(float);
-    for (int32_t w = 0; w < to->here; w++)
-        for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            const float *old = hu_team_loss(from->team, w, i);
-            float *loss = hu_team_loss(to->team, w, i);
-            if (loss && old) memcpy(loss, old, bytes);
-        }
-}
-
 static hu_status change_format(hu_trainer *trainer, int32_t phase) {
     hu_workers *workers = &trainer->workers, old = *workers;
     workers->present = phase;
     workers->plan = NULL;
     workers->team = NULL;
     hu_status st = make_team(trainer);
-    if (st == HU_OK) carry_losses(&old, workers);
+    if (st == HU_OK) hu_workers_carry_losses(&old, workers);
     hu_team_free(old.team);
     hu_comm_plan_free(old.plan);
     return st;
@@ -185,7 +166,7 @@ hu_status hu_workers_begin_step(hu_trainer *trainer, const hu_step_report *repor
     if (!workers->team) return HU_OK;
     while (phase + 1 < workers->phases && workers->phase[phase + 1].epoch <= report->epoch) phase++;
     if (phase != workers->present) st = change_format(trainer, phase);
-    if (st == HU_OK) rescale_losses(workers, report->scale);
+    if (st == HU_OK) hu_workers_begin_losses(workers, report->scale);
     return st;
 }
 

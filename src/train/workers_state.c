@@ -30,14 +30,22 @@ static size_t elsewhere_bytes(const hu_workers *workers) {
     return is_written_here ? (size_t)(workers->count - 1) * row_bytes(workers) : 0;
 }
 
+/* Bytes of one kind of the workers here. */
+static size_t here_bytes(const hu_workers *workers) {
+    return (size_t)workers->here * row_bytes(workers);
+}
+
 /* Made with the trainer: a training that has begun does not end at its first checkpoint for want of
  * memory. */
 hu_status hu_workers_make_room(hu_workers *workers) {
     hu_status st = HU_OK;
     void *block;
     size_t bytes = elsewhere_bytes(workers);
-    for (int32_t i = 0; i < HU_COMM_LOSSES && bytes > 0; i++) {
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
         if (!is_kept(workers, i)) continue;
+        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, here_bytes(workers), &block));
+        workers->before[i] = block;
+        if (bytes == 0) continue;
         HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, bytes, &block));
         workers->elsewhere[i] = block;
     }
@@ -46,7 +54,8 @@ done:
 }
 
 uint64_t hu_workers_room_bytes(const hu_workers *workers) {
-    return (uint64_t)hu_comm_loss_kinds(workers->plan) * elsewhere_bytes(workers);
+    return (uint64_t)hu_comm_loss_kinds(workers->plan) *
+           (elsewhere_bytes(workers) + here_bytes(workers));
 }
 
 /* One kind after the other, to the process that writes. */

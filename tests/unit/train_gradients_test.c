@@ -63,6 +63,58 @@ static void test_sum(void **state) {
     end(&trained);
 }
 
+/* Numbers that error feedback keeps of worker w. */
+static const float *lost(const fixture *f, int32_t w, int32_t i) {
+    return hu_team_loss(f->trainer->workers.team, w, i);
+}
+
+/* A sum that overflows on the wire: what was kept before the step stays, in the unit of the loss
+ * scale that the step began with. */
+static void test_skipped_step_keeps_losses(void **state) {
+    enum { WORKERS = 3 };
+    static const char *const scalings[] = {"none", "aps2"};
+    static const float factors[] = {0x1p20f, 2.0f};
+    (void)state;
+    for (int c = 0; c < 2; c++) {
+        fixture f;
+        prepare(&f, "fp32");
+        with_workers(&f, WORKERS);
+        f.options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
+        f.options.scaler.init = 1.0f;
+        hu_comm_options *options = &f.options.comm.options;
+        f.options.comm.formats = "e4m3";
+        options->error_feedback = true;
+        assert_int_equal(hu_comm_schedule_parse("pairwise", &options->schedule, &options->group),
+                         HU_OK);
+        assert_int_equal(hu_comm_scaling_parse(scalings[c], &options->scaling, &options->constant),
+                         HU_OK);
+        begin(&f);
+        for (int i = 0; i < 2; i++) assert_false(step(&f).skipped);
+        size_t n = (size_t)f.trainer->workers.plan->elements;
+        float *before = test_malloc(n * sizeof *before);
+        int kinds = 0;
+        for (int32_t i = 0; i < HU_COMM_LOSSES && lost(&f, 1, i); i++) kinds++;
+        for (int32_t i = 0; i < kinds; i++) {
+            double sum = 0.0;
+            memcpy(before, lost(&f, 1, i), n * sizeof *before);
+            f.trainer->scaler.state.scale = factors[c];
+            /* With scales of its own the wire overflows nowhere. */
+            for (int s = 0; s < TRAIN; s++) f.train_labels[s] += c * CLASSES;
+            assert_true(step(&f).skipped);
+            for (int s = 0; s < TRAIN; s++) f.train_labels[s] -= c * CLASSES;
+            for (size_t e = 0; e < n; e++) {
+                assert_true(lost(&f, 1, i)[e] == before[e] * factors[c]);
+                sum += fabs((double)before[e]);
+            }
+            assert_true(i == 2 || sum > 0.0);
+            f.trainer->scaler.state.scale = 1.0f;
+            assert_false(step(&f).skipped);
+        }
+        test_free(before);
+        end(&f);
+    }
+}
+
 /* The tensor that a training skips the step for. */
 static void test_nonfinite(void **state) {
     (void)state;
@@ -163,9 +215,8 @@ static void test_ledger_of_processes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ledger),
-        cmocka_unit_test(test_ledger_of_processes),
-        cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_ledger),    cmocka_unit_test(test_ledger_of_processes),
+        cmocka_unit_test(test_sum),       cmocka_unit_test(test_skipped_step_keeps_losses),
         cmocka_unit_test(test_nonfinite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
