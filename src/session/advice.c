@@ -18,7 +18,7 @@ static hu_status list_layers(const hu_config *config, const hu_graph *graph,
     HU_TRY(hu_config_text(config, "comm.exact", &exact));
     HU_TRY(HU_NEW_ARRAY(&param, count));
     HU_TRY(HU_NEW_ARRAY(&request->layer, count));
-    request->question.layers = hu_wire_layers(graph, exact, param, request->layer);
+    HU_TRY(hu_wire_layers(graph, exact, param, request->layer, &request->question.layers));
     request->question.layer = request->layer;
     request->parameters = hu_graph_parameters(graph);
 done:

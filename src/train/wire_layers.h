@@ -11,9 +11,11 @@
  *   param   [parameters of the graph] ids
  *   layer   [the same] with names of the graph and offsets one behind the other
  *
- * Gives their number. */
-int32_t hu_wire_layers(const hu_graph *graph, const char *exact, hu_value_id *param,
-                       hu_comm_layer *layer);
+ *   layers  their number
+ *
+ * HU_ERR_UNKNOWN: an entry of exact names none, with the nearest names; HU_ERR_MEMORY. */
+hu_status hu_wire_layers(const hu_graph *graph, const char *exact, hu_value_id *param,
+                         hu_comm_layer *layer, int32_t *layers);
 
 /* How many there are. */
 int32_t hu_wire_layer_count(const hu_graph *graph);

@@ -34,7 +34,7 @@ static hu_status list_layers(hu_trainer *trainer) {
     HU_TRY(HU_NEW_ARRAY(&workers->layer, trainer->parameter_count));
     HU_TRY(HU_NEW_ARRAY(&workers->layer_of, graph->value_count));
     HU_TRY(HU_NEW_ARRAY(&workers->is_ready, trainer->parameter_count));
-    workers->layers = hu_wire_layers(graph, exact, workers->param, workers->layer);
+    HU_TRY(hu_wire_layers(graph, exact, workers->param, workers->layer, &workers->layers));
     for (int32_t l = 0; l < workers->layers; l++) {
         hu_value_id v = workers->param[l];
         workers->layer_of[v] = l;

@@ -262,7 +262,8 @@ def of_a_run(checks, cwd):
     code, out, _ = program.call("comm", "run=run", cwd=cwd)
     checks.that(code == 0 and "3 workers, step 12 of run" in out and "largest L2" in out, out)
     for words, part in [(["step=13"], "at most 12"), (["rho=1"], "comm.rho"), (["magnitude=2"], "comm.magnitude"),
-                        (["workers=49"], "at most the batch of 48")]:
+                        (["workers=49"], "at most the batch of 48"),
+                        (["comm.exact=last,convl*"], "found 'convl*', expected 'last' or a pattern")]:
         code, out, err = program.call("comm", "run=run", *words, cwd=cwd)
         checks.same((code, out), (2, ""), f"comm run=run {words}")
         checks.that(part in err, err)

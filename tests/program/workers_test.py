@@ -47,7 +47,7 @@ def every_schedule_and_scaling_trains(checks, cwd):
 
 
 def what_travels_is_counted(checks, cwd):
-    program.train(*NET, "workers=4", "comm.format=e4m3", "comm.exact=last", cwd=cwd)
+    program.train(*NET, "workers=4", "comm.format=e4m3", "comm.exact= *bn* , last ,", cwd=cwd)
     with open(f"{cwd}/run/numerics.jsonl") as file:
         rows = [json.loads(line) for line in file]
     seen = {}
@@ -57,6 +57,7 @@ def what_travels_is_counted(checks, cwd):
                 seen.setdefault(tensor[0], tensor)
     checks.that("conv1.weight.grad.wire" in seen, f"conv1.weight is counted: {sorted(seen)}")
     checks.that("fc.weight.grad.wire" not in seen, "the last layer travels in float32")
+    checks.that("bn1.weight.grad.wire" not in seen, "so do batch norms")
     name, fmt, elements, _, underflow, *_ = seen["conv1.weight.grad.wire"]
     checks.same(fmt, "e4m3", "its format")
     checks.that(underflow > 0, "unscaled gradients become zero in e4m3")
@@ -126,6 +127,11 @@ def what_does_not_fit_is_refused(checks, cwd):
                         (["workers=4", "scaling=apz"], "'aps'"),
                         (["workers=4", "comm.format=e9m9"], "comm.format"),
                         (["workers=4", "comm.format=1: fp32"], "epoch 1 first"),
+                        (["workers=4", "comm.format=e5m2", "comm.exact=nosuch*"], "found 'nosuch*'"),
+                        (["workers=4", "comm.format=e5m2", "comm.exact=last, fc"],
+                         "found 'fc', expected 'last' or a pattern that matches a parameter; "
+                         "nearest: 'last', 'fc.bias'"),
+                        (["workers=4", "comm.format=e5m2", "comm.exact=" + 300 * "n"], "expected"),
                         (["workers=4", "schedule=hier"], "hier:K")):
         code, _, err = program.call("train", *NET, *words, cwd=cwd)
         checks.that(code == 2 and said in err, f"{words}: exit {code}: {err.strip()}")
