@@ -82,11 +82,14 @@ static hu_comm_answer begin_answer(const hu_comm_question *question,
                     .bucket_bytes = bytes[fusion]}};
 }
 
-/* Whether a schedule can serve: with groups, and with sums in float32 where the scaling wants them.
- */
+/* Whether a schedule can serve so many nodes. */
 static bool fits(const hu_comm_question *question, const hu_comm_schedule *schedule) {
-    if (schedule->has_groups && hu_comm_usual_group(question->nodes) == 0) return false;
-    return !(question->scaling->wide && schedule->adds_on_way);
+    return !schedule->has_groups || hu_comm_usual_group(question->nodes) > 0;
+}
+
+/* Whether the sums of an answer are wanted in float32 while they travel. */
+static bool is_missing(const hu_comm_answer *answer) {
+    return answer->options.scaling->wide && answer->options.schedule->adds_on_way;
 }
 
 /* One schedule and fusion in all formats. */
@@ -96,13 +99,15 @@ static hu_status add_row(const hu_comm_question *question, const hu_comm_schedul
     double wide = INFINITY;
     for (int32_t c = 0; c < question->choices; c++) {
         row[c] = begin_answer(question, schedule, fusion, &question->choice[c].format);
+        row[c].is_missing = is_missing(&row[c]);
+        if (row[c].is_missing) continue;
         hu_status st = find_answer(question, &question->choice[c].rates, &row[c]);
         if (st != HU_OK) return st;
         if (!row[c].is_narrow) wide = fmin(wide, hu_comm_answer_seconds(&row[c]));
     }
     for (int32_t c = 0; c < question->choices; c++)
-        row[c].pays =
-            row[c].is_narrow && !row[c].all_zero && hu_comm_answer_seconds(&row[c]) < wide;
+        row[c].pays = row[c].is_narrow && !row[c].is_missing && !row[c].all_zero &&
+                      hu_comm_answer_seconds(&row[c]) < wide;
     advice->count += question->choices;
     return HU_OK;
 }
@@ -111,7 +116,7 @@ static void find_fastest(hu_comm_advice *advice) {
     for (int32_t i = 0; i < advice->count; i++) {
         const hu_comm_answer *answer = &advice->answer[i];
         const hu_comm_answer **best = answer->is_narrow ? &advice->narrow : &advice->wide;
-        if (answer->all_zero) continue;
+        if (answer->is_missing || answer->all_zero) continue;
         if (!*best || hu_comm_answer_seconds(answer) < hu_comm_answer_seconds(*best))
             *best = answer;
     }

@@ -41,6 +41,7 @@ typedef struct hu_comm_answer {
     double work_seconds;   /* of the busiest worker, one core, nothing of it hidden */
     uint64_t memory_bytes; /* that the busiest worker holds beside its gradient */
     bool is_narrow;        /* fewer than 16 bits */
+    bool is_missing;       /* the scaling cannot have the schedule: nothing else of it is filled */
     bool all_zero;         /* every number is lost: hu_comm_flush_workers */
     bool pays; /* narrow, and faster, with its work, than every other format on the same way */
 } hu_comm_answer;
@@ -57,8 +58,8 @@ typedef struct hu_comm_advice {
 } hu_comm_advice;
 
 /* Asks for every schedule of the list; those with groups take the usual size, and are left out
- * where there is none. So are schedules that the scaling cannot have. HU_ERR_FORMAT, HU_ERR_MEMORY.
- * Owner frees. */
+ * where there is none. Formats of 16 bits and more, which have no scaling, go every way: what few
+ * bits must beat is the fastest of all. HU_ERR_FORMAT, HU_ERR_MEMORY. Owner frees. */
 hu_status hu_comm_advise(const hu_comm_question *question, hu_comm_advice *advice);
 void hu_comm_advice_free(hu_comm_advice *advice);
 

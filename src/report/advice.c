@@ -46,9 +46,15 @@ static hu_status add_schedule(hu_table *table, const hu_comm_answer *answer) {
 }
 
 /* "53.1 + 40.2", of the network and of a processor; a "*" where few bits do not pay. */
+static hu_status add_times(hu_table *table, const hu_comm_answer *a) {
+    char network[NUMBER_BYTES], work[NUMBER_BYTES];
+    if (a->is_missing) return hu_table_cell(table, "-");
+    return hu_table_cell(table, "%s + %s%s", brief(1e3 * a->time.seconds, network),
+                         brief(1e3 * a->work_seconds, work), a->is_narrow && !a->pays ? " *" : "");
+}
+
 static hu_status make_times(const hu_comm_advice *advice, hu_table **table) {
     hu_status st = HU_OK;
-    char network[NUMBER_BYTES], work[NUMBER_BYTES];
     *table = NULL;
     HU_TRY(begin_table(advice, "schedule", "together", table));
     for (int32_t i = 0; i < advice->count; i++) {
@@ -57,9 +63,7 @@ static hu_status make_times(const hu_comm_advice *advice, hu_table **table) {
             HU_TRY(add_schedule(*table, a));
             HU_TRY(hu_table_cell(*table, "%s", hu_comm_fusion_name(a->fusion)));
         }
-        HU_TRY(hu_table_cell(*table, "%s + %s%s", brief(1e3 * a->time.seconds, network),
-                             brief(1e3 * a->work_seconds, work),
-                             a->is_narrow && !a->pays ? " *" : ""));
+        HU_TRY(add_times(*table, a));
     }
     return HU_OK;
 done:
@@ -78,8 +82,11 @@ static hu_status make_memory(const hu_comm_advice *advice, hu_table **table) {
         const hu_comm_answer *a = &advice->answer[i];
         if (a->fusion != HU_COMM_WHOLE) continue;
         if (i % advice->choices == 0) HU_TRY(add_schedule(*table, a));
-        HU_TRY(hu_table_cell(*table, "%s, %s", brief((double)a->memory_bytes / mib, held),
-                             brief((double)a->time.traffic.bytes_per_worker / mib, sent)));
+        if (a->is_missing)
+            HU_TRY(hu_table_cell(*table, "-"));
+        else
+            HU_TRY(hu_table_cell(*table, "%s, %s", brief((double)a->memory_bytes / mib, held),
+                                 brief((double)a->time.traffic.bytes_per_worker / mib, sent)));
     }
     return HU_OK;
 done:
@@ -90,11 +97,31 @@ done:
 
 /* ---- sentences ---- */
 
+/* "e5m2 or e4m3": the formats that take exactly as long as the answer, on its way. */
+static void tell_formats(const hu_comm_advice *advice, const hu_comm_answer *answer, char *text,
+                         size_t capacity) {
+    int32_t at = (int32_t)(answer - advice->answer);
+    text[0] = '\0';
+    for (int32_t i = at; i < at - at % advice->choices + advice->choices; i++) {
+        const hu_comm_answer *other = &advice->answer[i];
+        size_t used = strlen(text);
+        hu_reduction_names names;
+        if (other->is_missing || other->all_zero || other->is_narrow != answer->is_narrow ||
+            hu_comm_answer_seconds(other) != hu_comm_answer_seconds(answer))
+            continue;
+        hu_reduction_name(&other->options, &names);
+        snprintf(text + used, capacity - used, "%s%.40s", used ? " or " : "", names.format);
+    }
+}
+
 /* "e5m2 takes 91.3 ms (halving, whole)" */
-static void tell_answer(const hu_comm_answer *answer, char *text, size_t capacity) {
+static void tell_answer(const hu_comm_advice *advice, const hu_comm_answer *answer, char *text,
+                        size_t capacity) {
+    char formats[LINE_BYTES / 8];
     hu_reduction_names names;
     hu_reduction_name(&answer->options, &names);
-    snprintf(text, capacity, "%.40s takes %.4g ms (%.30s, %s)", names.format,
+    tell_formats(advice, answer, formats, sizeof formats);
+    snprintf(text, capacity, "%s takes %.4g ms (%.30s, %s)", formats,
              1e3 * hu_comm_answer_seconds(answer), names.schedule,
              hu_comm_fusion_name(answer->fusion));
 }
@@ -109,8 +136,8 @@ static void tell_verdict(const hu_comm_advice *advice, char *text) {
     char narrow[LINE_BYTES / 4], wide[LINE_BYTES / 4];
     text[0] = '\0';
     if (!advice->narrow || !advice->wide) return;
-    tell_answer(advice->narrow, narrow, sizeof narrow);
-    tell_answer(advice->wide, wide, sizeof wide);
+    tell_answer(advice, advice->narrow, narrow, sizeof narrow);
+    tell_answer(advice, advice->wide, wide, sizeof wide);
     if (does_pay(advice))
         snprintf(text, LINE_BYTES, "compression pays: at best %s, %s: %.2f times faster", narrow,
                  wide,
@@ -159,8 +186,8 @@ hu_status hu_advice_print(const hu_advice_head *head, const hu_comm_advice *advi
     HU_TRY(hu_show_table(times));
     puts("\nmilliseconds of the network + of one core of this processor (measured; nothing of it "
          "hidden). *: compression will not\npay: no faster than fp32 or fp16 on the same way, or "
-         "every number lost. together: what travels at once (bucket:\ncomm.bucket= MB of "
-         "float32)\n");
+         "every number lost. -: the scaling cannot have the schedule.\n"
+         "together: what travels at once (bucket: comm.bucket= MB of float32)\n");
     HU_TRY(hu_show_table(memory));
     puts("\nheld: codes of the busiest worker, beside its gradient; sent: in one reduction\n");
     print_text(advice);
@@ -192,7 +219,8 @@ json_t *hu_advice_json(const hu_advice_head *head, const hu_comm_advice *advice)
     char verdict[LINE_BYTES];
     json_t *rows = json_array();
     for (int32_t i = 0; i < advice->count; i++)
-        json_array_append_new(rows, answer_json(&advice->answer[i]));
+        if (!advice->answer[i].is_missing)
+            json_array_append_new(rows, answer_json(&advice->answer[i]));
     tell_verdict(advice, verdict);
     return json_pack("{s:s, s:I, s:i, s:i, s:o, s:o, s:s, s:b, s:o}", "model", head->model,
                      "parameters", (json_int_t)head->parameters, "tensors", q->layers, "nodes",

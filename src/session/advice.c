@@ -26,16 +26,26 @@ done:
     return st;
 }
 
+/* What a format costs here: as another one of its width, which is measured already, or measured. */
+static hu_status find_rates(const hu_advice_request *request, hu_comm_choice *choice) {
+    hu_wire wire;
+    for (const hu_comm_choice *other = request->choice; other < choice; other++)
+        if (hu_format_bits(&other->format) == hu_format_bits(&choice->format)) {
+            choice->rates = other->rates;
+            return HU_OK;
+        }
+    hu_status st = hu_wire_init(&wire, &choice->format, HU_ROUND_NEAREST_EVEN);
+    return st == HU_OK ? hu_comm_rates_measure(&wire, &choice->rates) : st;
+}
+
 /* Adds a format, with what it costs here. */
 static hu_status add_choice(const char *name, hu_advice_request *request) {
     hu_status st = HU_OK;
-    hu_wire wire;
     if (request->question.choices == CHOICES_MOST)
         return hu_fail(HU_ERR_LIMIT, "format: expected at most %d formats", CHOICES_MOST);
     hu_comm_choice *choice = &request->choice[request->question.choices++];
     HU_TRY(hu_format_parse(name, &choice->format));
-    HU_TRY(hu_wire_init(&wire, &choice->format, HU_ROUND_NEAREST_EVEN));
-    HU_TRY(hu_comm_rates_measure(&wire, &choice->rates));
+    HU_TRY(find_rates(request, choice));
 done:
     return st;
 }

@@ -1,5 +1,6 @@
 """`plan`: its numbers against the models' definitions, its bytes against those of real trainings."""
 import json
+import re
 
 import program
 
@@ -188,6 +189,31 @@ def network(checks, cwd):
                 "width of the text")
 
 
+def network_baseline(checks, cwd):
+    """What few bits must beat hangs on no scaling; formats of one width are told together."""
+    for scaling in ("aps", "aps2"):
+        found, _ = plan("model=cnn-s", "nodes=64", f"scaling={scaling}", "format=e5m2,e4m3",
+                        cwd=cwd)
+        ways = {(r["schedule"], r["fusion"], r["format"]): r for r in found["rows"]}
+        for name in ("ring", "halving"):
+            there = [f for f in ("fp32", "fp16", "e5m2", "e4m3") if (name, "whole", f) in ways]
+            checks.same(there, ["fp32", "fp16", "e5m2", "e4m3"][:2 if scaling == "aps2" else 4],
+                        f"{scaling}: formats of {name}")
+        wide = min((r for r in found["rows"] if r["format"] in ("fp32", "fp16")),
+                   key=lambda r: r["seconds"])
+        checks.same(wide["schedule"], "halving", "the fastest way of all for few numbers")
+        narrow = min((r for r in found["rows"] if r["format"] in ("e5m2", "e4m3")),
+                     key=lambda r: r["seconds"])
+        checks.that(f"e5m2 or e4m3 takes {1e3 * narrow['seconds']:.4g} ms" in found["verdict"] and
+                    f"fp16 takes {1e3 * wide['seconds']:.4g} ms (halving, " in found["verdict"],
+                    found["verdict"])
+        for way, row in ways.items():
+            if way[2] == "e4m3":
+                checks.same(row["seconds"], ways[*way[:2], "e5m2"]["seconds"], f"{way}: as e5m2")
+    _, out, _ = program.call("plan", "model=cnn-s", "nodes=64", "scaling=aps2", cwd=cwd)
+    checks.that(re.search("^ring .* -  *-$", out, re.MULTILINE), out)
+
+
 def network_errors(checks, cwd):
     for words, part in [(["nodes=8", "precision=hfp8"], "precision.name"),
                         (["nodes=8", "link=ten"], "10G"), (["nodes=-1"], "cluster.nodes"),
@@ -211,4 +237,4 @@ def errors(checks, cwd):
 
 
 program.main(numbers, layers, outputs, bytes_are_those_of_a_training, text, network,
-             network_errors, errors)
+             network_baseline, network_errors, errors)

@@ -70,7 +70,7 @@ static void all_ways_are_tried(void **state) {
     hu_comm_advice_free(&advice);
 }
 
-/* A number of nodes without divisors has no groups; sums in float32 have no partial sums. */
+/* A number of nodes without divisors has no groups. */
 static void ways_that_do_not_fit_are_left_out(void **state) {
     (void)state;
     asked a;
@@ -79,12 +79,32 @@ static void ways_that_do_not_fit_are_left_out(void **state) {
     assert_int_equal(hu_comm_advise(&a.question, &advice), HU_OK);
     assert_int_equal(advice.count, 4 * HU_COMM_FUSIONS * 3);
     hu_comm_advice_free(&advice);
-    ask(&a, "aps2", 8, 3, usual);
-    assert_int_equal(hu_comm_advise(&a.question, &advice), HU_OK);
-    assert_int_equal(advice.count, 4 * HU_COMM_FUSIONS * 3);
-    for (int32_t i = 0; i < advice.count; i++)
-        assert_false(advice.answer[i].options.schedule->adds_on_way);
-    hu_comm_advice_free(&advice);
+}
+
+/* Sums in float32 have no partial sums that travel; formats without a scaling do not care. So what
+ * few bits must beat does not hang on the scaling. */
+static void scalings_leave_wide_formats_their_ways(void **state) {
+    (void)state;
+    static const char *const scalings[] = {"none", "aps", "aps-wide", "aps2"};
+    double wide = 0.0;
+    for (int s = 0; s < 4; s++) {
+        asked a;
+        hu_comm_advice advice;
+        ask(&a, scalings[s], 8, 3, usual);
+        assert_int_equal(hu_comm_advise(&a.question, &advice), HU_OK);
+        assert_int_equal(advice.count, 6 * HU_COMM_FUSIONS * 3);
+        for (int32_t i = 0; i < advice.count; i++) {
+            const hu_comm_answer *answer = &advice.answer[i];
+            assert_int_equal(answer->is_missing,
+                             s >= 2 && answer->is_narrow && answer->options.schedule->adds_on_way);
+            assert_false(answer->is_missing && answer->pays);
+        }
+        assert_false(advice.narrow->is_missing);
+        assert_true(advice.wide->options.schedule->adds_on_way);
+        if (s == 0) wide = hu_comm_answer_seconds(advice.wide);
+        assert_true(hu_comm_answer_seconds(advice.wide) == wide);
+        hu_comm_advice_free(&advice);
+    }
 }
 
 /* Few bits pay on a slow link; not on one that is all latency, where agreeing costs more than the
@@ -173,6 +193,7 @@ static void the_first_worker_has_the_most_to_do(void **state) {
         ask(&a, "aps", nodes, 3, usual);
         assert_int_equal(hu_comm_advise(&a.question, &advice), HU_OK);
         for (int32_t i = 2; i < advice.count; i += 3) {
+            assert_false(advice.answer[i].is_missing);
             hu_comm_plan *plan = plan_of(&advice.answer[i]);
             int64_t most_added = 0;
             for (int32_t rank = 0; rank < nodes; rank++) {
@@ -208,6 +229,7 @@ static void memory_is_what_a_worker_takes(void **state) {
         ask(&a, "aps2", 8, 3, usual);
         assert_int_equal(hu_comm_advise(&a.question, &advice), HU_OK);
         for (int32_t i = 0; i < advice.count; i++) {
+            if (advice.answer[i].is_missing) continue;
             advice.answer[i].options.error_feedback = feedback;
             hu_comm_plan *plan = plan_of(&advice.answer[i]);
             hu_comm_worker *worker;
@@ -261,6 +283,7 @@ int main(void) {
         cmocka_unit_test(groups_are_near_the_root),
         cmocka_unit_test(all_ways_are_tried),
         cmocka_unit_test(ways_that_do_not_fit_are_left_out),
+        cmocka_unit_test(scalings_leave_wide_formats_their_ways),
         cmocka_unit_test(few_bits_pay_where_bytes_cost),
         cmocka_unit_test(lost_numbers_are_not_fast),
         cmocka_unit_test(work_is_counted_on_the_list),
