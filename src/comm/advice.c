@@ -106,8 +106,8 @@ static hu_status add_row(const hu_comm_question *question, const hu_comm_schedul
         if (!row[c].is_narrow) wide = fmin(wide, hu_comm_answer_seconds(&row[c]));
     }
     for (int32_t c = 0; c < question->choices; c++)
-        row[c].pays = row[c].is_narrow && !row[c].is_missing && !row[c].all_zero &&
-                      hu_comm_answer_seconds(&row[c]) < wide;
+        row[c].pays = question->nodes > 1 && row[c].is_narrow && !row[c].is_missing &&
+                      !row[c].all_zero && hu_comm_answer_seconds(&row[c]) < wide;
     advice->count += question->choices;
     return HU_OK;
 }
@@ -132,7 +132,7 @@ hu_status hu_comm_advise(const hu_comm_question *question, hu_comm_advice *advic
     for (size_t i = 0; (schedule = hu_comm_schedule_at(i)) != NULL; i++)
         for (int f = 0; f < HU_COMM_FUSIONS && fits(question, schedule); f++)
             HU_TRY(add_row(question, schedule, (hu_comm_fusion)f, advice));
-    find_fastest(advice);
+    if (question->nodes > 1) find_fastest(advice);
 done:
     if (st != HU_OK) hu_comm_advice_free(advice);
     return st;

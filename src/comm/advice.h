@@ -54,7 +54,7 @@ typedef struct hu_comm_advice {
     hu_comm_answer *answer; /* [count], owned: by schedule, fusion, choice, from the outside */
     int32_t count, choices;
     const hu_comm_answer *narrow, *wide; /* the fastest of these that keeps numbers, work included;
-                                            NULL: there is none */
+                                            NULL: there is none, as where nothing is sent */
 } hu_comm_advice;
 
 /* Asks for every schedule of the list; those with groups take the usual size, and are left out

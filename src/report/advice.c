@@ -135,6 +135,8 @@ static bool does_pay(const hu_comm_advice *advice) {
 static void tell_verdict(const hu_comm_advice *advice, char *text) {
     char narrow[LINE_BYTES / 4], wide[LINE_BYTES / 4];
     text[0] = '\0';
+    if (advice->count && advice->answer[0].options.workers == 1)
+        snprintf(text, LINE_BYTES, "compression will not pay: one node sends nothing");
     if (!advice->narrow || !advice->wide) return;
     tell_answer(advice, advice->narrow, narrow, sizeof narrow);
     tell_answer(advice, advice->wide, wide, sizeof wide);

@@ -210,6 +210,10 @@ def network_baseline(checks, cwd):
         for way, row in ways.items():
             if way[2] == "e4m3":
                 checks.same(row["seconds"], ways[*way[:2], "e5m2"]["seconds"], f"{way}: as e5m2")
+    alone, _ = plan("nodes=1", cwd=cwd)
+    checks.same((alone["pays"], alone["verdict"]),
+                (False, "compression will not pay: one node sends nothing"), "one node")
+    checks.same({r["pays"] for r in alone["rows"]}, {False}, "nothing pays on one node")
     _, out, _ = program.call("plan", "model=cnn-s", "nodes=64", "scaling=aps2", cwd=cwd)
     checks.that(re.search("^ring .* -  *-$", out, re.MULTILINE), out)
 
