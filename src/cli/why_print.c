@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/why_print.h"
-#include "explain/wire.h"
+#include "explain/wire_words.h"
 
 /* A tensor that was not counted has no elements: its share is 0, not NaN. */
 static double percent(uint64_t count, uint64_t elements) {
@@ -184,22 +184,9 @@ static void print_advice(const hu_explaining *x, const hu_death *death, const ch
              "range.");
 }
 
-/* What could be changed on the way between workers. */
-static void print_ways(const hu_explaining *x, const hu_death *death) {
-    hu_wire_advice advice;
-    hu_wire_advise(&x->run, &x->why, death, &advice);
-    if (advice.way[0]) printf("The way: %s.\n", advice.way);
-    if (advice.count == 0) return;
-    if (advice.step < 0)
-        puts("To try (no exponents of the gradient were recorded up to that step, so that what "
-             "scales and\nformats would lose is not known: run.histogram_every=):");
-    else
-        printf("To try (by the exponents of the gradient at step %lld, of which this way loses "
-               "%.3g %%):\n",
-               (long long)advice.step,
-               100.0 * (advice.now.lost.overflow.share + advice.now.lost.underflow.share));
-    for (int i = 0; i < advice.count; i++)
-        printf("  %-38s %s\n", advice.option[i].keys, advice.option[i].effect);
+static void print_wire(const hu_explaining *x, uint32_t place, const hu_death *death) {
+    char text[HU_WIRE_WORDS_BYTES];
+    fputs(hu_wire_words(&x->run, &x->why, place, death, text), stdout);
 }
 
 /* The whole story of one death: what, in which format, who made it, why, what would have helped. */
@@ -217,10 +204,10 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
            maker + 1);
     print_cause(x, death);
     if (death->spread)
-        printf("From there they reached %u tensors that were made behind it in the same step.\n",
-               death->spread);
+        printf("From there they reached %u tensor%s made behind it in the same step.\n",
+               death->spread, death->spread == 1 ? "" : "s");
     if (hu_is_on_wire(&x->run, death->place)) {
-        print_ways(x, death);
+        print_wire(x, death->place, death);
         return;
     }
     print_fits(x, death);
@@ -283,6 +270,7 @@ static void print_asked(const hu_explaining *x, uint32_t place) {
            : condition.kind == HU_DEATH_NONE ? "alive"
                                              : hu_death_kind_name(condition.kind));
     if (condition.record) print_source(x, place, step);
+    print_wire(x, place, &(hu_death){.kind = HU_DEATH_NONE, .step = step});
     if (condition.kind != HU_DEATH_NONE) print_cause(x, &death);
 }
 

@@ -16,7 +16,10 @@ static void each_counts(const hu_run *run, counts_fn *each, void *context) {
             each(&edges->value[v].counts, context);
         if (hu_quantizer_rounds(&edges->grad_sum[v].quantizer))
             each(&edges->grad_sum[v].counts, context);
-        if (hu_quantizer_rounds(&edges->wire[v].quantizer)) each(&edges->wire[v].counts, context);
+        if (hu_quantizer_rounds(&edges->wire[v].quantizer)) {
+            each(&edges->wire[v].counts, context);
+            each(&edges->wire_sum[v].counts, context);
+        }
     }
     for (uint32_t u = 0; u < edges->use_count; u++) {
         if (hu_quantizer_rounds(&edges->use[u].quantizer)) each(&edges->use[u].counts, context);

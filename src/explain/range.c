@@ -174,7 +174,7 @@ static hu_pool pool_of(const hu_walk *walk, hu_tensor tensor) {
     const hu_value_info *value = &walk->graph->value[tensor.value];
     bool is_parameter = value->role == HU_VALUE_PARAMETER;
     if (!hu_is_rounded_kind(value)) return HU_POOLS;
-    if (tensor.kind == HU_TENSOR_SUM || tensor.kind == HU_TENSOR_WIRE) return HU_POOLS;
+    if (tensor.kind != HU_TENSOR_VALUE && tensor.kind != HU_TENSOR_GRADIENT) return HU_POOLS;
     if (tensor.kind == HU_TENSOR_VALUE) return is_parameter ? HU_POOL_WEIGHT : HU_POOL_ACTIVATION;
     return is_parameter ? HU_POOL_WEIGHT_GRADIENT : HU_POOL_GRADIENT;
 }

@@ -19,7 +19,8 @@ typedef struct way {
 } way;
 
 bool hu_is_on_wire(const hu_opened_run *run, uint32_t place) {
-    return run->walk.tensor[place].kind == HU_TENSOR_WIRE;
+    hu_tensor_kind kind = run->walk.tensor[place].kind;
+    return kind == HU_TENSOR_WIRE || kind == HU_TENSOR_WIRE_SUM;
 }
 
 /* ---- the run's own way ---- */
@@ -170,7 +171,7 @@ static bool is_better(const search *s, const hu_wire_loss *loss) {
 /* Whether another option says the same with fewer words. */
 static bool is_told(const search *s, const hu_wire_loss *loss) {
     for (int i = 0; i < s->advice->count; i++)
-        if (!s->is_overflow && sum_of(&s->advice->option[i].loss) == sum_of(loss)) return true;
+        if (sum_of(&s->advice->option[i].loss) == sum_of(loss)) return true;
     return false;
 }
 

@@ -35,7 +35,7 @@ typedef struct hu_wire_advice {
     int count;
 } hu_wire_advice;
 
-/* True of gradients on their way. */
+/* True of gradients on their way, and of their sums there. */
 bool hu_is_on_wire(const hu_opened_run *run, uint32_t place);
 
 /* What another format would lose under the scaling of the run. */

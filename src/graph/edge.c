@@ -21,6 +21,7 @@ hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     HU_TRY(create_edges(edges->use_count, &edges->grad));
     HU_TRY(create_edges(edges->value_count, &edges->grad_sum));
     HU_TRY(create_edges(edges->value_count, &edges->wire));
+    HU_TRY(create_edges(edges->value_count, &edges->wire_sum));
     void *products;
     HU_TRY(hu_alloc_array(graph->node_count, sizeof(hu_node_products), &products));
     edges->products = products;
@@ -37,6 +38,7 @@ void hu_edge_table_free(hu_edge_table *edges) {
     hu_free(edges->grad);
     hu_free(edges->grad_sum);
     hu_free(edges->wire);
+    hu_free(edges->wire_sum);
     hu_free(edges->products);
     *edges = (hu_edge_table){0};
 }
@@ -46,6 +48,7 @@ void hu_edge_table_clear(hu_edge_table *edges) {
         hu_round_counts_clear(&edges->value[v].counts);
         hu_round_counts_clear(&edges->grad_sum[v].counts);
         hu_round_counts_clear(&edges->wire[v].counts);
+        hu_round_counts_clear(&edges->wire_sum[v].counts);
     }
     for (uint32_t u = 0; u < edges->use_count; u++) {
         hu_round_counts_clear(&edges->use[u].counts);

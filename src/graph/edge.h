@@ -36,6 +36,7 @@ typedef struct hu_edge_table {
     hu_edge *grad_sum; /* [value_count] */
     hu_edge *wire;     /* [value_count] of trained parameters: their gradient on its way between
                           workers; nothing is rounded where one worker trains alone */
+    hu_edge *wire_sum; /* [value_count] likewise, sums of what travels */
     bool has_wire;     /* several workers train */
     uint32_t value_count, use_count;
     uint32_t low_bits; /* tensors of at most so many bits count as low precision; 8 unless an

@@ -51,8 +51,9 @@ static void walk_wire(hu_walk *walk) {
     for (uint32_t i = 0; i < made; i++) {
         hu_tensor tensor = walk->tensor[i];
         bool is_trained = walk->graph->value[tensor.value].role == HU_VALUE_PARAMETER;
-        if (tensor.kind == HU_TENSOR_GRADIENT && is_trained)
-            put(walk, HU_TENSOR_WIRE, tensor.value);
+        if (tensor.kind != HU_TENSOR_GRADIENT || !is_trained) continue;
+        put(walk, HU_TENSOR_WIRE, tensor.value);
+        put(walk, HU_TENSOR_WIRE_SUM, tensor.value);
     }
 }
 
@@ -83,7 +84,7 @@ void hu_walk_free(hu_walk *walk) {
 }
 
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
-    static const char *const suffix[] = {"", ".grad", ".grad.sum", ".grad.wire"};
+    static const char *const suffix[] = {"", ".grad", ".grad.sum", ".grad.wire", ".grad.wire.sum"};
     snprintf(name, HU_TENSOR_NAME_BYTES, "%s%s", graph->value[tensor.value].name,
              suffix[tensor.kind]);
 }
@@ -93,6 +94,7 @@ const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_tab
     if (tensor.kind == HU_TENSOR_VALUE) return &edges->value[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_SUM) return &edges->grad_sum[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE) return &edges->wire[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_WIRE_SUM) return &edges->wire_sum[tensor.value].quantizer;
     return &edges->grad[graph->value[tensor.value].uses[0]].quantizer;
 }
 
@@ -103,6 +105,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
     if (tensor.kind == HU_TENSOR_VALUE) return edges->value[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_SUM) return edges->grad_sum[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_WIRE) return edges->wire[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_WIRE_SUM) return edges->wire_sum[tensor.value].counts;
     hu_round_counts_clear(&counts);
     for (uint32_t k = 0; k < value->use_count; k++)
         hu_round_counts_add(&counts, &edges->grad[value->uses[k]].counts);
@@ -159,6 +162,7 @@ uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uin
     if (tensor.kind == HU_TENSOR_SUM) add(&sources, HU_TENSOR_GRADIENT, tensor.value);
     if (tensor.kind == HU_TENSOR_WIRE)
         add(&sources, has_sum ? HU_TENSOR_SUM : HU_TENSOR_GRADIENT, tensor.value);
+    if (tensor.kind == HU_TENSOR_WIRE_SUM) add(&sources, HU_TENSOR_WIRE, tensor.value);
     if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE)
         add_reads(&sources, &graph->node[value->producer]);
     if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)

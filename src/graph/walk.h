@@ -13,7 +13,8 @@ typedef enum hu_tensor_kind {
     HU_TENSOR_VALUE,
     HU_TENSOR_GRADIENT,
     HU_TENSOR_SUM,
-    HU_TENSOR_WIRE, /* a parameter's gradient on its way between workers */
+    HU_TENSOR_WIRE,     /* a parameter's gradient on its way between workers */
+    HU_TENSOR_WIRE_SUM, /* sums of these: of partial sums, and of what an owner has */
     HU_TENSOR_KINDS
 } hu_tensor_kind;
 
@@ -37,7 +38,8 @@ void hu_walk_free(hu_walk *walk);
 
 enum { HU_TENSOR_NAME_BYTES = HU_NAME_BYTES + 16 };
 
-/* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum", "conv1.weight.grad.wire". */
+/* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum", "conv1.weight.grad.wire",
+ * "conv1.weight.grad.wire.sum". */
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name);
 
 /* How a tensor is rounded (of a gradient: by its first consumer). Borrowed: from edges. */
@@ -52,7 +54,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
  * counted. Of a forward value: inputs and trained parameters of its node
  * (of running statistics: its inputs); of a gradient: the gradients that
  * its consumers' backward parts read, then the forward values that they read; of a sum: its
- * gradient; of what travels: its sum, or its gradient. */
+ * gradient; of what travels: its sum, or its gradient; of sums on the way: what travels. */
 uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *sources);
 
 #endif

@@ -137,7 +137,7 @@ static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_hi
     *x = (hu_histogram){0};
     if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(r->run, tensor.value, x);
     if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(r->run, tensor.value, x);
-    if (tensor.kind == HU_TENSOR_WIRE) return false;
+    if (tensor.kind == HU_TENSOR_WIRE || tensor.kind == HU_TENSOR_WIRE_SUM) return false;
     return hu_record_gradient(r->run, tensor.value, x);
 }
 

@@ -62,7 +62,7 @@ done:
 
 /* Bytes that the findings of any plan of the run can take. */
 static size_t most_findings(const hu_edge_table *edges) {
-    size_t records = 3 * (size_t)edges->value_count + 2 * (size_t)edges->use_count;
+    size_t records = 4 * (size_t)edges->value_count + 2 * (size_t)edges->use_count;
     return records * (sizeof(hu_round_counts) + sizeof(uint32_t)) +
            edges->node_count * sizeof edges->products->counts;
 }
@@ -82,12 +82,15 @@ static hu_status make_team(hu_trainer *trainer) {
                                 &workers->team));
     HU_TRY(comm->join ? hu_team_process_bytes(workers->plan, workers->first, &workers->team_bytes)
                       : hu_team_emulated_bytes(workers->plan, &workers->team_bytes));
-    for (int32_t l = 0; l < workers->layers; l++)
-        trainer->edges.wire[workers->param[l]].quantizer =
-            workers->plan->layer[l].exact ? (hu_quantizer){0}
-                                          : (hu_quantizer){.kind = HU_QUANTIZER_FLOAT,
-                                                           .rounding = options.rounding,
-                                                           .format = options.format};
+    for (int32_t l = 0; l < workers->layers; l++) {
+        hu_value_id v = workers->param[l];
+        trainer->edges.wire[v].quantizer = workers->plan->layer[l].exact
+                                               ? (hu_quantizer){0}
+                                               : (hu_quantizer){.kind = HU_QUANTIZER_FLOAT,
+                                                                .rounding = options.rounding,
+                                                                .format = options.format};
+        trainer->edges.wire_sum[v].quantizer = trainer->edges.wire[v].quantizer;
+    }
 done:
     return st;
 }
@@ -221,16 +224,15 @@ void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result) {
     }
 }
 
-/* Counts of the wire: gradients as they were rounded, and what their sums lost by overflow. */
+/* Counts of the wire: gradients as they were rounded, and apart from them their sums. */
 static void count_wire(hu_trainer *trainer) {
     hu_workers *workers = &trainer->workers;
     for (int32_t w = 0; w < workers->here; w++) {
         const hu_comm_counts *counts = hu_team_counts(workers->team, w);
         for (int32_t l = 0; l < workers->layers; l++) {
-            hu_round_counts *total = &trainer->edges.wire[workers->param[l]].counts;
-            hu_round_counts_add(total, &counts[l].rounded);
-            total->overflow += counts[l].added.overflow;
-            total->nan += counts[l].added.nan;
+            hu_value_id v = workers->param[l];
+            hu_round_counts_add(&trainer->edges.wire[v].counts, &counts[l].rounded);
+            hu_round_counts_add(&trainer->edges.wire_sum[v].counts, &counts[l].added);
         }
     }
 }

@@ -118,6 +118,26 @@ def who_only_looks_needs_no_workers(checks, cwd):
         checks.that("workers: 10000" in file.read(), "the folder asks for too many")
 
 
+def sums_are_counted_apart(checks, cwd):
+    """What travels fits e4m3fn under 2^12, sums of eight do not: the loss is that of the sums."""
+    workers = 8
+    call = ("train", *NET, f"workers={workers}", "comm.format=e4m3fn", "scaling=constant:12",
+            "run.dir=run")
+    code, _, err = program.call(*call, cwd=cwd)
+    checks.that(code == 4 and ".grad.wire.sum (e4m3fn: " in err, f"the culprit is a sum: {err}")
+    sent = {name: tensor for _, name, tensor in counts_of(cwd, ".grad.wire")}
+    sums = {name: tensor for _, name, tensor in counts_of(cwd, ".grad.wire.sum")}
+    checks.same([name + ".sum" for name in sent], list(sums), "sums of all that travels")
+    checks.that(all(sums[name + ".sum"][2] == (workers - 1) * tensor[2] / workers
+                    for name, tensor in sent.items()), "a ring adds p - 1 times")
+    checks.same(sum(tensor[3] for tensor in sent.values()), 0, "what travels fits")
+    checks.that(sum(tensor[3] for tensor in sums.values()) > 0, "sums do not")
+    _, out, _ = program.call("why", "run", cwd=cwd)
+    checks.that("grad.wire.sum, step 0: " in out and "scaling=aps " in out, f"why: {out}")
+    _, out, _ = program.call("why", "run", "fc.bias.grad.wire", cwd=cwd)
+    checks.that("Its sums on the way lost " in out, f"why of what travels: {out}")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     for words, said in ((["workers=18"], "at most the batch of 17"),
                         (["workers=8", "schedule=hier:3"], "multiple of the group size 3"),
@@ -141,7 +161,8 @@ def main():
     checks = program.Checks()
     for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
                  what_travels_is_counted, who_only_looks_needs_no_workers,
-                 exponents_are_those_of_what_is_sent, what_does_not_fit_is_refused):
+                 exponents_are_those_of_what_is_sent, sums_are_counted_apart,
+                 what_does_not_fit_is_refused):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()
