@@ -188,9 +188,9 @@ static void damage_is_named_with_its_line(void **state) {
                "null, 0, 0, 0]]}\n",
                HU_ERR_CORRUPT, "elements: found -3");
     fails_with("numerics.jsonl",
-               "{\"step\": 1, \"steps\": 1, \"tensors\": [[\"a\", \"b\", 3, 0, 0, 0, 0, 0, 128, "
+               "{\"step\": 1, \"steps\": 1, \"tensors\": [[\"a\", \"b\", 3, 0, 0, 0, 0, 0, 512, "
                "null, 0, 0, 0]]}\n",
-               HU_ERR_CORRUPT, "max_exponent: found 128");
+               HU_ERR_CORRUPT, "max_exponent: found 512");
     fails_with("numerics.jsonl",
                "{\"step\": 0, \"steps\": 1, \"tensors\": []}\n{\"step\": 1, \"events\": [7]}\n",
                HU_ERR_CORRUPT, "line 2: event: found an integer, expected a list");
