@@ -146,6 +146,13 @@ static bool is_namespace(const char *name) {
     return false;
 }
 
+/* Whether the name of a namespace is short for one of its keys, as lr is for lr.base. */
+static bool is_key_of_its_own(const char *space) {
+    const hu_config_key *key = hu_config_key_find(space);
+    size_t length = strlen(space);
+    return key && strncmp(key->name, space, length) == 0 && key->name[length] == '.';
+}
+
 /* One pair of a file. seen: origins of the keys of this file, to find "batch" beside "run.batch".
  */
 static hu_status merge_pair(hu_config *config, const char *name, const hu_keys *node,
@@ -173,7 +180,7 @@ static hu_status merge_map(hu_config *config, const char *name, const hu_keys *m
         bool is_map = hu_keys_kind_of(node) == HU_KEYS_MAP;
         if (is_namespace(full) && is_map)
             st = merge_map(config, full, node, seen);
-        else if (is_namespace(full) && !hu_config_key_find(full))
+        else if (is_namespace(full) && !is_key_of_its_own(full))
             st = hu_keys_fail(node, "a map of the keys %s.*", full);
         else
             st = merge_pair(config, full, node, seen);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/words.h"
+#include "session/comm.h"
 #include "train/wire_layers.h"
 
 enum { CHOICES_MOST = 16, NAME_BYTES = 128 };
@@ -78,7 +79,6 @@ hu_status hu_advice_read(hu_config *config, const hu_graph *graph, hu_advice_req
     hu_comm_question *question = &request->question;
     const char *rate, *latency, *scaling;
     int64_t nodes;
-    double megabytes;
     int32_t constant;
     *request = (hu_advice_request){0};
     HU_TRY(hu_config_i64(config, "cluster.nodes", &nodes));
@@ -89,8 +89,7 @@ hu_status hu_advice_read(hu_config *config, const hu_graph *graph, hu_advice_req
     HU_TRY(hu_config_set(config, "comm.scaling", "aps", "plan"));
     HU_TRY(hu_config_text(config, "comm.scaling", &scaling));
     HU_TRY(hu_comm_scaling_parse(scaling, &question->scaling, &constant));
-    HU_TRY(hu_config_f64(config, "comm.bucket", &megabytes));
-    question->bucket_bytes = (int64_t)(megabytes * 1e6);
+    HU_TRY(hu_options_bucket(config, question->nodes, &question->bucket_bytes));
     HU_TRY(list_layers(config, graph, request));
     HU_TRY(list_choices(config, request));
 done:

@@ -1,11 +1,27 @@
 #include "session/comm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 
 const char *hu_usual_schedule(const hu_comm_scaling *scaling) {
     return scaling->wide ? "pairwise" : "ring";
+}
+
+/* Few workers want their first bucket to leave early, many want few latencies: docs/results.md has
+ * both ends. */
+hu_status hu_options_bucket(hu_config *config, int32_t workers, int64_t *bytes) {
+    enum { LEAST_MEGABYTES = 2 };
+    hu_status st = HU_OK;
+    char usual[32];
+    double megabytes;
+    snprintf(usual, sizeof usual, "%d", workers > LEAST_MEGABYTES ? workers : LEAST_MEGABYTES);
+    HU_TRY(hu_config_set(config, "comm.bucket", usual, "workers"));
+    HU_TRY(hu_config_f64(config, "comm.bucket", &megabytes));
+    *bytes = (int64_t)(megabytes * 1e6);
+done:
+    return st;
 }
 
 static hu_status read_schedule(hu_config *config, hu_comm_options *options) {
@@ -33,15 +49,13 @@ hu_status hu_options_reduction(hu_config *config, hu_comm_options *options) {
     hu_status st = HU_OK;
     const char *text;
     int64_t workers;
-    double megabytes;
     HU_TRY(hu_config_i64(config, "comm.workers", &workers));
     options->workers = (int32_t)workers;
     HU_TRY(hu_config_text(config, "comm.scaling", &text));
     HU_TRY(hu_comm_scaling_parse(text, &options->scaling, &options->constant));
     HU_TRY(read_schedule(config, options));
     HU_TRY(hu_options_rounding(config, options));
-    HU_TRY(hu_config_f64(config, "comm.bucket", &megabytes));
-    options->bucket_bytes = (int64_t)(megabytes * 1e6);
+    HU_TRY(hu_options_bucket(config, options->workers, &options->bucket_bytes));
     HU_TRY(hu_config_u64(config, "run.seed", &options->seed));
 done:
     return st;

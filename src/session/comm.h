@@ -8,6 +8,9 @@
  * wants that. Borrowed: valid for ever. */
 const char *hu_usual_schedule(const hu_comm_scaling *scaling);
 
+/* comm.bucket in bytes; left open, what suits so many workers is set. */
+hu_status hu_options_bucket(hu_config *config, int32_t workers, int64_t *bytes);
+
 /* Reads what does not depend on schedule, scaling and format: rounding, kahan, error_feedback. */
 hu_status hu_options_rounding(const hu_config *config, hu_comm_options *options);
 

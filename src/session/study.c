@@ -166,25 +166,25 @@ done:
 static hu_status make_given(hu_config *config, const hu_listener *listener,
                             const volatile sig_atomic_t *stop, hu_study *s) {
     hu_status st = HU_OK;
-    double megabytes;
+    int64_t bucket;
     hu_gradients_wanted wanted = {.step = -1, .given = config, .stop = stop};
     const hu_worker_gradients *made = &s->run.made;
     hu_comm_study *study = &s->study;
     HU_TRY(hu_keys_used(config, "comm with run=", with_run));
     HU_TRY(hu_config_text(config, "comm.run", &wanted.directory));
     HU_TRY(hu_config_text(config, "comm.exact", &wanted.exact));
-    HU_TRY(hu_config_f64(config, "comm.bucket", &megabytes));
     if (!hu_config_is_auto(config, "comm.step"))
         HU_TRY(hu_config_i64(config, "comm.step", &wanted.step));
     if (hu_config_given(config, "comm.workers"))
         HU_TRY(read_count(config, "comm.workers", "8", &wanted.workers));
     HU_TRY(hu_saved_gradients_open(&wanted, listener, &s->run));
+    HU_TRY(hu_options_bucket(config, made->workers, &bucket));
     snprintf(s->origin, sizeof s->origin, "step %lld of %.200s", (long long)made->step,
              wanted.directory);
     study->given = (hu_comm_given){.gradient = made->gradient,
                                    .layer = made->layer,
                                    .layers = made->layers,
-                                   .bucket_bytes = (int64_t)(megabytes * 1e6),
+                                   .bucket_bytes = bucket,
                                    .origin = s->origin};
     study->gradient.workers = made->workers;
     for (int32_t l = 0; l < made->layers; l++) study->gradient.elements += made->layer[l].elements;
