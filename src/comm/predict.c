@@ -17,39 +17,6 @@ enum { LINKS_OF_A_MESSAGE = 2 };
  * 5 % of a link for those of the data that flow against it, and no frames. */
 static const double overhead = 1.05;
 
-/* One unit behind a number: "10G", "10us". */
-typedef struct unit {
-    const char *name;
-    double factor;
-} unit;
-
-/* units: the last has the name NULL. */
-static hu_status parse_unit(const char *what, const char *text, const unit *units,
-                            const char *expected, double *value) {
-    char *end;
-    *value = strtod(text, &end);
-    for (; units->name && end != text; units++)
-        if (strcmp(end, units->name) == 0 && isfinite(*value) && *value >= 0.0) {
-            *value *= units->factor;
-            return HU_OK;
-        }
-    return hu_fail(HU_ERR_PARSE, "%s: found '%s', expected %s", what, text, expected);
-}
-
-hu_status hu_comm_link_parse(const char *rate, const char *latency, hu_comm_link *link) {
-    static const unit rates[] = {{"", 1.0},  {"K", 1e3},  {"M", 1e6},
-                                 {"G", 1e9}, {"T", 1e12}, {NULL, 0.0}};
-    static const unit times[] = {{"s", 1.0}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {NULL, 0.0}};
-    hu_status st = HU_OK;
-    *link = (hu_comm_link){0};
-    HU_TRY(parse_unit("link", rate, rates, "bits a second: 10G, 100M", &link->bits_per_second));
-    HU_TRY(parse_unit("latency", latency, times, "seconds: 10us, 1.5ms", &link->latency_seconds));
-    if (link->bits_per_second < 1.0)
-        st = hu_fail(HU_ERR_PARSE, "link: found '%s', expected at least 1 bit a second", rate);
-done:
-    return st;
-}
-
 /* A bucket on its way: its message takes its share of the link, then the way. */
 typedef struct flight {
     int32_t bucket;

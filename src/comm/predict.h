@@ -9,16 +9,8 @@
  */
 #ifndef HU_COMM_PREDICT_H
 #define HU_COMM_PREDICT_H
+#include "comm/link.h"
 #include "comm/traffic.h"
-
-typedef struct hu_comm_link {
-    double bits_per_second;
-    double latency_seconds; /* of one link */
-} hu_comm_link;
-
-/* "10G" (bits a second; K, M, G, T are powers of 1000) and "10us" (s, ms, us, ns). HU_ERR_PARSE
- * with what was found and expected; a rate is positive, a latency not negative. */
-hu_status hu_comm_link_parse(const char *rate, const char *latency, hu_comm_link *link);
 
 typedef struct hu_comm_time {
     double seconds;           /* of all buckets */

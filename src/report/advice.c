@@ -173,10 +173,10 @@ static void print_text(const hu_comm_advice *advice) {
 
 static void print_head(const hu_advice_head *head) {
     const hu_comm_question *q = head->question;
-    char parameters[HU_GROUPED_BYTES];
-    printf("%s: %s gradients in %d tensors, %d nodes, %g Gbit/s and %g us a link, scaling %s\n\n",
-           head->model, hu_grouped(head->parameters, parameters), q->layers, q->nodes,
-           q->link.bits_per_second / 1e9, q->link.latency_seconds * 1e6, q->scaling->name);
+    char parameters[HU_GROUPED_BYTES], link[HU_COMM_LINK_BYTES];
+    hu_comm_link_print(&q->link, link);
+    printf("%s: %s gradients in %d tensors, %d nodes, %s, scaling %s\n\n", head->model,
+           hu_grouped(head->parameters, parameters), q->layers, q->nodes, link, q->scaling->name);
 }
 
 hu_status hu_advice_print(const hu_advice_head *head, const hu_comm_advice *advice) {

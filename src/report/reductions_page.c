@@ -270,11 +270,12 @@ static void put_table(hu_page *page, const hu_comm_study *study) {
 /* ---- page ---- */
 
 static void put_head(hu_page *page, const hu_comm_study *study) {
-    char title[64], line[HU_REDUCTION_LINE_BYTES], subtitle[HU_REDUCTION_LINE_BYTES + 64];
+    char title[64], line[HU_REDUCTION_LINE_BYTES], link[HU_COMM_LINK_BYTES];
+    char subtitle[sizeof line + sizeof link + 2];
     snprintf(title, sizeof title, "Gradients of %d workers", study->gradient.workers);
     hu_reduction_describe(study, line);
-    snprintf(subtitle, sizeof subtitle, "%s; links of %g Gbit/s and %g us", line,
-             study->link.bits_per_second / 1e9, study->link.latency_seconds * 1e6);
+    hu_comm_link_print(&study->link, link);
+    snprintf(subtitle, sizeof subtitle, "%s; %s", line, link);
     hu_html_begin(page, title, subtitle);
 }
 

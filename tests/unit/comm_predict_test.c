@@ -35,19 +35,6 @@ static hu_comm_link link_of(const char *rate, const char *latency) {
     return link;
 }
 
-static void links_are_read_with_their_units(void **state) {
-    (void)state;
-    hu_comm_link link = link_of("10G", "1.5us");
-    assert_true(link.bits_per_second == 1e10 && link.latency_seconds == 1.5 * 1e-6);
-    assert_true(link_of("100M", "2ms").bits_per_second == 1e8);
-    assert_true(link_of("1e6", "0s").bits_per_second == 1e6);
-    static const char *const wrong[][2] = {{"10X", "1us"},  {"", "1us"},   {"0", "1us"},
-                                           {"-1G", "1us"},  {"nan", "1s"}, {"10G", "5"},
-                                           {"10G", "-1us"}, {"inf", "1s"}};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(hu_comm_link_parse(wrong[i][0], wrong[i][1], &link), HU_ERR_PARSE);
-}
-
 /* 510 steps around a ring of 256, 90 in groups of 16. */
 static void steps_are_those_of_the_paper(void **state) {
     (void)state;
@@ -270,7 +257,6 @@ static void numbers_vanish_where_the_limit_says(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_are_read_with_their_units),
         cmocka_unit_test(steps_are_those_of_the_paper),
         cmocka_unit_test(time_is_that_of_the_slowest_messages),
         cmocka_unit_test(buckets_share_the_links),
