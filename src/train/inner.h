@@ -62,9 +62,9 @@ typedef struct hu_workers {
     bool is_first_part, is_last_part;
     unsigned char *record; /* [count] results and findings (engine/findings.h) of all processes;
                               NULL:    this one runs all workers */
+    float *before[HU_COMM_LOSSES]; /* [here][elements] that error feedback kept before the step */
     /* What error feedback keeps elsewhere, for a checkpoint: [count - 1][elements] of workers 1, 2,
      * ..., where worker 0 is and the others are in other processes; else NULL. */
-    float *before[HU_COMM_LOSSES]; /* [here][elements] that error feedback kept before the step */
     float *elsewhere[HU_COMM_LOSSES];
     float scale; /* loss scale of what error feedback keeps */
 } hu_workers;

@@ -212,6 +212,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
     HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
     HU_TRY(check_optimizer(trainer, checkpoint));
+    HU_TRY(hu_workers_check(trainer, checkpoint));
     HU_TRY(hu_adapt_check(trainer, checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));

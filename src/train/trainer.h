@@ -74,8 +74,8 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 
 /* Takes the state of a checkpoint of the same model, seed and initial weights; nothing is changed
  * on failure. HU_ERR_SHAPE: it was made from another graph (names and shapes of all values);
- * HU_ERR_CORRUPT names the section; HU_ERR_ARGUMENT: the two seeds or hashes, or another kind of
- * optimizer. */
+ * HU_ERR_CORRUPT names the section; HU_ERR_ARGUMENT: the two seeds or hashes, another kind of
+ * optimizer, or another number of workers with error feedback. */
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 /* Tensors promoted so far. */

@@ -60,7 +60,11 @@ uint64_t hu_workers_room_bytes(const hu_workers *workers);
  * training must call hu_trainer_gather before that of worker 0 saves. */
 hu_status hu_workers_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 
-/* Takes them over; a checkpoint without them begins with nothing lost. HU_ERR_CORRUPT. */
+/* Whether they can be taken over: HU_ERR_ARGUMENT where they are of another number of workers;
+ * HU_ERR_CORRUPT. */
+hu_status hu_workers_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint);
+
+/* Takes them over once they are checked; a checkpoint without them begins with nothing lost. */
 hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 /* Bytes of gradients and of what travels, for the ledger: those of the format that travels now. */

@@ -98,27 +98,65 @@ done:
     return st;
 }
 
-/* The rows of one kind for the workers of this process, zero where the checkpoint has none. */
-static hu_status restore_rows(hu_workers *workers, const hu_checkpoint *checkpoint, int32_t i) {
-    const char *data = NULL;
-    const void *section;
-    size_t found = 0, row = row_bytes(workers);
+/* A section of a checkpoint, NULL where it has none. */
+static hu_status find(const hu_checkpoint *checkpoint, const char *name, const void **data,
+                      size_t *bytes) {
+    hu_status st = hu_checkpoint_section(checkpoint, name, data, bytes);
+    return st == HU_ERR_MISSING ? HU_OK : st;
+}
+
+static hu_status find_rows(const hu_checkpoint *checkpoint, int32_t i, const void **data,
+                           size_t *bytes) {
     char name[SECTION_BYTES];
     snprintf(name, sizeof name, "comm.loss.%d", i);
-    hu_status st = hu_checkpoint_section(checkpoint, name, &section, &found);
-    if (st != HU_OK && st != HU_ERR_MISSING) return st;
-    if (st == HU_OK) data = section;
-    if (data && found != (size_t)workers->count * row)
-        return hu_fail(HU_ERR_CORRUPT, "%s: section '%s' has %zu bytes, expected %zu",
-                       hu_checkpoint_path(checkpoint), name, found, (size_t)workers->count * row);
-    for (int32_t w = 0; w < workers->here; w++) {
+    return find(checkpoint, name, data, bytes);
+}
+
+/* Whole rows of another number of workers are no damage: it is the question that is another one. */
+static hu_status check_rows(const hu_workers *workers, const hu_checkpoint *checkpoint, int32_t i) {
+    const void *data;
+    size_t found, row = row_bytes(workers);
+    hu_status st = find_rows(checkpoint, i, &data, &found);
+    if (st != HU_OK || !data || found == (size_t)workers->count * row) return st;
+    if (found == 0 || found % row != 0)
+        return hu_fail(HU_ERR_CORRUPT, "%s: section 'comm.loss.%d' has %zu bytes, expected %zu",
+                       hu_checkpoint_path(checkpoint), i, found, (size_t)workers->count * row);
+    return hu_fail(
+        HU_ERR_ARGUMENT,
+        "comm.workers: found %d, but %s was made with %zu workers and keeps what each of "
+        "them lost; expected workers=%zu or comm.error_feedback=off",
+        workers->count, hu_checkpoint_path(checkpoint), found / row, found / row);
+}
+
+hu_status hu_workers_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    const hu_workers *workers = &trainer->workers;
+    const void *scale;
+    size_t bytes;
+    hu_status st = HU_OK;
+    if (!is_kept(workers, 0)) return HU_OK;
+    for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
+        if (is_kept(workers, i)) HU_TRY(check_rows(workers, checkpoint, i));
+    HU_TRY(find(checkpoint, "comm.scale", &scale, &bytes));
+    if (scale && bytes != sizeof workers->scale)
+        st = hu_fail(HU_ERR_CORRUPT, "%s: section 'comm.scale' has %zu bytes, expected %zu",
+                     hu_checkpoint_path(checkpoint), bytes, sizeof workers->scale);
+done:
+    return st;
+}
+
+/* The rows of one kind for the workers of this process, zero where the checkpoint has none. */
+static hu_status restore_rows(hu_workers *workers, const hu_checkpoint *checkpoint, int32_t i) {
+    const void *data;
+    size_t found, row = row_bytes(workers);
+    hu_status st = find_rows(checkpoint, i, &data, &found);
+    for (int32_t w = 0; w < workers->here && st == HU_OK; w++) {
         float *loss = hu_team_loss(workers->team, w, i);
         if (data)
-            memcpy(loss, data + (size_t)(workers->first + w) * row, row);
+            memcpy(loss, (const char *)data + (size_t)(workers->first + w) * row, row);
         else
             memset(loss, 0, row);
     }
-    return HU_OK;
+    return st;
 }
 
 hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
@@ -129,14 +167,9 @@ hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     if (!is_kept(workers, 0)) return HU_OK;
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
         if (is_kept(workers, i)) HU_TRY(restore_rows(workers, checkpoint, i));
+    HU_TRY(find(checkpoint, "comm.scale", &scale, &bytes));
     workers->scale = 1.0f;
-    st = hu_checkpoint_section(checkpoint, "comm.scale", &scale, &bytes);
-    if (st == HU_ERR_MISSING) return HU_OK;
-    HU_TRY(st);
-    if (bytes != sizeof workers->scale)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: section 'comm.scale' has %zu bytes, expected %zu",
-                       hu_checkpoint_path(checkpoint), bytes, sizeof workers->scale));
-    memcpy(&workers->scale, scale, sizeof workers->scale);
+    if (scale) memcpy(&workers->scale, scale, sizeof workers->scale);
 done:
     return st;
 }

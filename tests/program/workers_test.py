@@ -138,6 +138,24 @@ def sums_are_counted_apart(checks, cwd):
     checks.that("Its sums on the way lost " in out, f"why of what travels: {out}")
 
 
+def feedback_keeps_the_number_of_workers(checks, cwd):
+    """What each worker lost has no place among others; without feedback it is left behind."""
+    program.train(*NET, "workers=4", "comm.format=e5m2", "scaling=aps2",
+                  "comm.error_feedback=on", cwd=cwd)
+    for workers in (2, 8):
+        code, _, err = program.call("resume", "run", "steps=15", f"workers={workers}", cwd=cwd)
+        checks.that(code == 2 and f"comm.workers: found {workers}, but " in err and
+                    "was made with 4 workers" in err and
+                    "expected workers=4 or comm.error_feedback=off" in err,
+                    f"resume with {workers}: exit {code}: {err}")
+    for words in (["steps=15", "workers=4"],
+                  ["steps=16", "workers=2", "comm.error_feedback=off"],
+                  ["steps=17", "workers=3"],
+                  ["steps=18", "workers=2", "comm.error_feedback=on"], ["steps=19"]):
+        code, _, err = program.call("resume", "run", *words, cwd=cwd)
+        checks.that(code == 0, f"resume {words}: exit {code}: {err}")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     for words, said in ((["workers=18"], "at most the batch of 17"),
                         (["workers=8", "schedule=hier:3"], "multiple of the group size 3"),
@@ -161,8 +179,8 @@ def main():
     checks = program.Checks()
     for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
                  what_travels_is_counted, who_only_looks_needs_no_workers,
-                 exponents_are_those_of_what_is_sent, sums_are_counted_apart,
-                 what_does_not_fit_is_refused):
+                 feedback_keeps_the_number_of_workers, exponents_are_those_of_what_is_sent,
+                 sums_are_counted_apart, what_does_not_fit_is_refused):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()
