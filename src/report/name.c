@@ -46,8 +46,8 @@ static bool same_precision(const hu_report_run *a, const hu_report_run *b) {
     return strcmp(a->precision, b->precision) == 0;
 }
 
-/* "8 workers, e5m2 aps by ring"; "" where one worker trains alone. */
-static const char *wire_of(const hu_report_run *run, char text[200]) {
+/* "8 workers, e5m2 aps"; "" where one worker trains alone. */
+static const char *short_wire_of(const hu_report_run *run, char text[160]) {
     const char *workers = hu_report_text(run, "comm.workers", "1");
     const char *format = hu_report_text(run, "comm.format", "fp32");
     const char *scaling = hu_report_text(run, "comm.scaling", "none");
@@ -55,15 +55,42 @@ static const char *wire_of(const hu_report_run *run, char text[200]) {
     bool is_scaled = strcmp(scaling, "none") != 0 && strcmp(format, "fp32") != 0;
     text[0] = '\0';
     if (!is_alone)
-        snprintf(text, 200, "%.12s worker%s, %.80s%s%.20s by %.30s", workers,
+        snprintf(text, 160, "%.12s worker%s, %.80s%s%.20s", workers,
                  strcmp(workers, "1") == 0 ? "" : "s", format, is_scaled ? " " : "",
-                 is_scaled ? scaling : "", hu_report_text(run, "comm.schedule", "ring"));
+                 is_scaled ? scaling : "");
+    return text;
+}
+
+/* "8 workers, e5m2 aps by ring" */
+static const char *wire_of(const hu_report_run *run, char text[200]) {
+    char wire[160];
+    text[0] = '\0';
+    if (short_wire_of(run, wire)[0])
+        snprintf(text, 200, "%s by %.30s", wire, hu_report_text(run, "comm.schedule", "ring"));
     return text;
 }
 
 static bool same_wire(const hu_report_run *a, const hu_report_run *b) {
     char one[200], other[200];
     return strcmp(wire_of(a, one), wire_of(b, other)) == 0;
+}
+
+static bool same_workers(const hu_report_run *a, const hu_report_run *b) {
+    return same_text(a, b, "comm.workers");
+}
+
+/* With the schedule only where it alone tells the run from another. */
+static const char *brief_wire_of(const hu_report *report, const hu_report_run *run,
+                                 char text[200]) {
+    char own[160], other[160];
+    bool is_known = false;
+    short_wire_of(run, own);
+    for (size_t k = 0; k < report->count; k++)
+        is_known = is_known || (strcmp(own, short_wire_of(&report->run[k], other)) == 0 &&
+                                !same_wire(run, &report->run[k]));
+    if (is_known) return wire_of(run, text);
+    snprintf(text, 200, "%s", own);
+    return text;
 }
 
 typedef bool same_fn(const hu_report_run *a, const hu_report_run *b);
@@ -89,6 +116,21 @@ static void add(char *text, size_t capacity, const char *between, const char *mo
     snprintf(text + used, capacity - used, "%s%s", between, more);
 }
 
+/* ", 8 workers, e5m2 aps"; ", 8 workers, gradients sent in 3 ways"; nothing where no gradient
+ * travels. */
+static void add_ways(const hu_report *report, char *text, size_t capacity) {
+    char wire[200], tail[240];
+    const hu_report_run *first = &report->run[0];
+    size_t ways = count_new(report, same_wire);
+    const char *workers = hu_report_text(first, "comm.workers", "1");
+    bool shares_workers = count_new(report, same_workers) == 1 && strcmp(workers, "1") != 0;
+    if (ways == 1 && brief_wire_of(report, first, wire)[0]) add(text, capacity, ", ", wire);
+    if (ways <= 1) return;
+    snprintf(tail, sizeof tail, ", %.12s%sgradients sent in %zu ways",
+             shares_workers ? workers : "", shares_workers ? " workers, " : "", ways);
+    add(text, capacity, "", tail);
+}
+
 void hu_report_title(const hu_report *report, char *text, size_t capacity) {
     char model[100], tail[160];
     size_t models = count_new(report, same_model), count = 0;
@@ -105,6 +147,7 @@ void hu_report_title(const hu_report *report, char *text, size_t capacity) {
     else
         snprintf(tail, sizeof tail, " in %zu precisions", precisions);
     add(text, capacity, "", tail);
+    if (report->count > 0) add_ways(report, text, capacity);
 }
 
 /* "; batch 32" where all runs share it. */
@@ -183,13 +226,13 @@ static void number_run(hu_report *report, size_t i) {
 
 /* ---- labels ---- */
 
-/* "cnn-s on glyphs: fp32, 8 workers, e5m2 aps by ring": model, data set and wire only where runs
+/* "cnn-s on glyphs: fp32, 8 workers, e5m2 aps": model, data set and wire only where runs
  * differ in them. */
 static void begin_label(const hu_report *report, hu_report_run *run) {
     char model[100] = "", wire[200] = "";
     bool has_model = count_new(report, same_model) > 1, has_data = count_new(report, same_data) > 1;
     if (has_model) model_of(run, model);
-    if (count_new(report, same_wire) > 1) wire_of(run, wire);
+    if (count_new(report, same_wire) > 1) brief_wire_of(report, run, wire);
     snprintf(run->label, sizeof run->label, "%.40s%s%.40s%s%.60s%s%.50s", model,
              has_model && has_data ? " on " : "",
              has_data ? hu_report_text(run, "data.name", "?") : "",

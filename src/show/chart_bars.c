@@ -1,12 +1,32 @@
 /* Memory by role: one bar for each run. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "show/chart.h"
 #include "show/scale.h"
 #include "show/svg.h"
 
-enum { LEFT = 190, TOP = 24, ROW = 24 };
+enum { LEFT_LEAST = 190, LEFT_MOST = 400, TOP = 24, ROW = 24, GAP = 10 };
+
+/* Room for labels: the longest decides, up to where the bars would become short. */
+static double room_of(const hu_chart_bar *bar, size_t count) {
+    double room = LEFT_LEAST;
+    for (size_t i = 0; i < count; i++) room = fmax(room, hu_svg_text_width(bar[i].label) + 2 * GAP);
+    return fmin(room, LEFT_MOST);
+}
+
+/* The beginning of a label, which tells the precision, as far as there is room. */
+static void draw_label(hu_page *page, double left, double y, const char *label) {
+    enum { MORE = 12 }; /* pixels of the sign for the rest */
+    char text[256], shown[sizeof text + 4];
+    snprintf(text, sizeof text, "%.250s", label);
+    bool is_cut = hu_svg_text_width(text) > left - 2 * GAP;
+    while (is_cut && text[0] && hu_svg_text_width(text) > left - 2 * GAP - MORE)
+        text[strlen(text) - 1] = '\0';
+    snprintf(shown, sizeof shown, "%s%s", text, is_cut ? "…" : "");
+    hu_svg_text(page, left - GAP, y, "name end", shown);
+}
 
 /* Length of a whole bar. */
 static double total_of(const hu_chart_bar *bar, size_t parts) {
@@ -20,7 +40,7 @@ static void draw_bar(hu_page *page, const hu_scale *x, const hu_chart_bar *bar,
                      const char *const *part, size_t parts, double y, const char *unit) {
     char name[64], style[48], tip[256];
     double sum = 0.0, total = total_of(bar, parts);
-    hu_svg_text(page, LEFT - 10, y + 14, "name end", bar->label);
+    draw_label(page, x->from, y + 14, bar->label);
     for (size_t i = 0; i < parts; i++) {
         double from = hu_scale_at(x, sum), to = hu_scale_at(x, sum + bar->part[i]);
         sum += bar->part[i];
@@ -38,7 +58,7 @@ void hu_chart_bars(hu_page *page, const hu_chart_bar *bar, size_t count, const c
                    size_t parts, const char *unit) {
     double high = 0.0, bottom = TOP + ROW * (double)count;
     for (size_t i = 0; i < count; i++) high = fmax(high, total_of(&bar[i], parts));
-    hu_scale x = hu_scale_exact(0.0, high, LEFT, HU_CHART_WIDTH - 60);
+    hu_scale x = hu_scale_exact(0.0, high, room_of(bar, count), HU_CHART_WIDTH - 60);
     hu_ticks ticks = hu_scale_ticks(&x, 6);
     hu_svg_begin(page, HU_CHART_WIDTH, bottom + 40, HU_CHART_LEAST, "memory by role");
     for (int i = 0; i < ticks.count; i++) {

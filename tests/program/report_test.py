@@ -197,6 +197,38 @@ def several_tasks(checks, cwd):
     checks.same((title, labels), ("cnn-s in fp32", ["glyphs: fp32", "idx:idx: fp32"]), "two data sets")
 
 
+def several_wires(checks, cwd):
+    """Runs that differ in how gradients travel are told apart, in words that fit the pictures."""
+    keys = [*TINY, "steps=3", "model.width=0.5"]
+    ways = {"a": ["workers=4", "comm.format=e5m2", "scaling=aps"],
+            "b": ["workers=4", "comm.format=e5m2", "scaling=aps2"],
+            "c": ["workers=4", "comm.format=e5m2", "scaling=aps", "schedule=halving"],
+            "d": ["workers=2", "comm.format=e4m3"], "e": []}
+    for run, words in ways.items():
+        program.train(*keys, *words, cwd=cwd, run=run)
+
+    def of(*runs):
+        out, _ = report(checks, *runs, "out=p.html", "--json", cwd=cwd)
+        tree = page(checks, f"{cwd}/p.html")
+        return tree, next(tree.iter("h1")).text, [run["label"] for run in json.loads(out)["runs"]]
+    _, title, labels = of("a")
+    checks.same((title, labels), ("cnn-s of width 0.5 in fp32, 4 workers, e5m2 aps", ["fp32"]),
+                "one run with workers")
+    _, title, labels = of("a", "b")
+    checks.same((title, labels), (
+        "cnn-s of width 0.5 in fp32, 4 workers, gradients sent in 2 ways",
+        ["fp32, 4 workers, e5m2 aps", "fp32, 4 workers, e5m2 aps2"]), "two scalings")
+    tree, title, labels = of(*ways)
+    checks.same((title, labels), (
+        "cnn-s of width 0.5 in fp32, gradients sent in 5 ways",
+        ["fp32, 4 workers, e5m2 aps by ring", "fp32, 4 workers, e5m2 aps2",
+         "fp32, 4 workers, e5m2 aps by halving", "fp32, 2 workers, e4m3", "fp32"]), "five ways")
+    bars = {at.text: float(at.get("x")) for at in section(tree, "memory").iter("text")
+            if "end" in (at.get("class") or "").split() and "name" in at.get("class")}
+    checks.same(sorted(bars), sorted(labels), "each bar has its label")
+    checks.that(all(x >= 6 * len(label) for label, x in bars.items()), f"with room for it: {bars}")
+
+
 def hostile_names(checks, cwd):
     """A data set whose path is markup, and control characters in files."""
     folder = "<b>&\"'"
@@ -268,5 +300,5 @@ def bad_input(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_run, lost_shares, losses, many_runs, several_tasks, hostile_names, what_is_missing, diverged,
+    program.main(one_run, lost_shares, losses, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
                  bad_input)
