@@ -289,9 +289,9 @@ static void forget(planning *plan) {
 
 /* nodes=N asks about the network between them instead. */
 static hu_status run_network(planning *plan) {
-    static const char *const keys[] = {"model.*",      "task.*",       "data.*",
-                                       "cluster.*",    "comm.exact",   "comm.bucket",
-                                       "comm.scaling", "bench.format", NULL};
+    static const char *const keys[] = {
+        "model.*",      "task.*",      "data.*",       "cluster.*",    "comm.exact", "comm.bucket",
+        "comm.scaling", "comm.format", "comm.workers", "bench.format", NULL};
     hu_status st = HU_OK;
     HU_TRY(hu_keys_used(plan->config, "plan nodes=", keys));
     HU_TRY(resolve(plan));

@@ -39,14 +39,27 @@ static hu_status find_rates(const hu_advice_request *request, hu_comm_choice *ch
     return st == HU_OK ? hu_comm_rates_measure(&wire, &choice->rates) : st;
 }
 
-/* Adds a format, with what it costs here. */
+/* Whether the format is among the choices before this one: users list fp16, too. */
+static bool is_listed(const hu_advice_request *request, const hu_comm_choice *choice) {
+    char name[NAME_BYTES], other_name[NAME_BYTES];
+    if (hu_format_print(&choice->format, name, sizeof name) != HU_OK) return false;
+    for (const hu_comm_choice *other = request->choice; other < choice; other++)
+        if (hu_format_print(&other->format, other_name, sizeof other_name) == HU_OK &&
+            strcmp(other_name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Adds a format that is new, with what it costs here. */
 static hu_status add_choice(const char *name, hu_advice_request *request) {
     hu_status st = HU_OK;
     if (request->question.choices == CHOICES_MOST)
         return hu_fail(HU_ERR_LIMIT, "format: expected at most %d formats", CHOICES_MOST);
-    hu_comm_choice *choice = &request->choice[request->question.choices++];
+    hu_comm_choice *choice = &request->choice[request->question.choices];
     HU_TRY(hu_format_parse(name, &choice->format));
+    if (is_listed(request, choice)) return HU_OK;
     HU_TRY(find_rates(request, choice));
+    request->question.choices++;
 done:
     return st;
 }
@@ -59,8 +72,8 @@ static hu_status list_choices(const hu_config *config, hu_advice_request *reques
     request->question.choice = request->choice;
     HU_TRY(add_choice("fp32", request));
     HU_TRY(add_choice("fp16", request));
-    if (hu_config_given(config, "bench.format"))
-        HU_TRY(hu_config_text(config, "bench.format", &text));
+    const char *key = hu_config_given(config, "comm.format") ? "comm.format" : "bench.format";
+    if (hu_config_given(config, key)) HU_TRY(hu_config_text(config, key, &text));
     while (*text) {
         const char *end;
         char name[NAME_BYTES] = "";
@@ -74,6 +87,17 @@ done:
     return st;
 }
 
+/* Nodes are what a training calls workers. */
+static hu_status check_workers(const hu_config *config, int64_t nodes) {
+    int64_t workers;
+    hu_status st = hu_config_i64(config, "comm.workers", &workers);
+    if (st == HU_OK && hu_config_given(config, "comm.workers") && workers != nodes)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "key 'comm.workers': found %lld beside nodes=%lld, expected the same number",
+                     (long long)workers, (long long)nodes);
+    return st;
+}
+
 hu_status hu_advice_read(hu_config *config, const hu_graph *graph, hu_advice_request *request) {
     hu_status st = HU_OK;
     hu_comm_question *question = &request->question;
@@ -83,6 +107,7 @@ hu_status hu_advice_read(hu_config *config, const hu_graph *graph, hu_advice_req
     *request = (hu_advice_request){0};
     HU_TRY(hu_config_i64(config, "cluster.nodes", &nodes));
     question->nodes = (int32_t)nodes; /* the table of keys bounds it */
+    HU_TRY(check_workers(config, nodes));
     HU_TRY(hu_config_text(config, "cluster.link", &rate));
     HU_TRY(hu_config_text(config, "cluster.latency", &latency));
     HU_TRY(hu_comm_link_parse(rate, latency, &question->link));

@@ -218,6 +218,24 @@ def network_baseline(checks, cwd):
     checks.that(re.search("^ring .* -  *-$", out, re.MULTILINE), out)
 
 
+def network_words(checks, cwd):
+    """The keys of a training, and the words of comm, ask the same."""
+    words = ["nodes=64", "link=1G"]
+
+    def ways(*more):
+        found, _ = plan(*words, *more, cwd=cwd)
+        return [(r["schedule"], r["fusion"], r["format"], r["predicted_seconds"])
+                for r in found["rows"]]
+
+    wanted = ways("format=e4m3,e3m0")
+    checks.same(ways("comm.format=e4m3,e3m0", "workers=64"), wanted, "comm.format, workers=")
+    checks.same(ways("format=e5m2", "comm.format=e4m3,e3m0"), wanted, "comm.format wins")
+    checks.same(ways("comm.format=e4m3, fp16, e3m0, fp32"), wanted, "fp32 and fp16 are there")
+    code, out, err = program.call("plan", *words, "workers=8", cwd=cwd)
+    checks.same((code, out), (2, ""), "workers that are not the nodes")
+    checks.that("found 8 beside nodes=64" in err, err)
+
+
 def network_errors(checks, cwd):
     for words, part in [(["nodes=8", "precision=hfp8"], "precision.name"),
                         (["nodes=8", "link=ten"], "10G"), (["nodes=-1"], "cluster.nodes"),
@@ -241,4 +259,4 @@ def errors(checks, cwd):
 
 
 program.main(numbers, layers, outputs, bytes_are_those_of_a_training, text, network,
-             network_baseline, network_errors, errors)
+             network_baseline, network_words, network_errors, errors)
