@@ -16,6 +16,12 @@ static hu_status build(const hu_train_options *options, const hu_dataset *datase
     return hu_model_build(&model, graph);
 }
 
+/* Whether the user left open what the network sees. */
+static bool is_assumed(const hu_config *config) {
+    return !hu_config_given(config, "data.name") && !hu_config_given(config, "data.crop") &&
+           !hu_config_given(config, "data.classes");
+}
+
 hu_status hu_network_advise(hu_config *config, const hu_train_options *options,
                             const hu_dataset *dataset, bool as_json) {
     hu_status st = HU_OK;
@@ -25,7 +31,12 @@ hu_status hu_network_advise(hu_config *config, const hu_train_options *options,
     HU_TRY(build(options, dataset, &graph));
     HU_TRY(hu_advice_read(config, graph, &request));
     HU_TRY(hu_comm_advise(&request.question, &advice));
-    const hu_advice_head head = {options->model, request.parameters, &request.question};
+    const hu_advice_head head = {.model = options->model,
+                                 .image = dataset->field[HU_FIELD_IMAGE].extent,
+                                 .classes = dataset->field[HU_FIELD_LABEL].classes,
+                                 .is_assumed = is_assumed(config),
+                                 .parameters = request.parameters,
+                                 .question = &request.question};
     st = as_json ? hu_json_print(hu_advice_json(&head, &advice)) : hu_advice_print(&head, &advice);
 done:
     hu_comm_advice_free(&advice);

@@ -327,7 +327,8 @@ static const char *const flags[] = {"json", NULL};
 const hu_verb hu_verb_plan = {
     .name = "plan",
     .help = "what a training would compute and hold in memory, without training",
-    .usage = "model=NAME [precision=...] [batch=N] [out=FILE.yaml] [key=value ...] [--json]",
+    .usage =
+        "model=NAME [precision=...] [batch=N] [out=FILE.yaml] [nodes=N] [key=value ...] [--json]",
     .details =
         "Takes the keys of train and tells, layer by layer, shapes, parameters, multiply-"
         "accumulates\n"
@@ -340,7 +341,10 @@ const hu_verb hu_verb_plan = {
         "reference implementation is warned of.\n"
         "out=FILE.yaml writes the formats of all tensors by name: a plan for "
         "precision=FILE.yaml\n"
-        "(of precision.epochs the first phase alone).\n",
+        "(of precision.epochs the first phase alone).\n"
+        "nodes=N predicts instead how long the gradients travel between N nodes, by schedule and\n"
+        "format=F,... (e5m2,e4m3), and whether few bits pay: link=10G (bits a second of a node's\n"
+        "link; 100Mbit, 10Gbps), latency=10us (of one link), scaling=aps.\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_plan,

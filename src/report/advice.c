@@ -160,23 +160,44 @@ static void tell_flush(const hu_comm_answer *answer, char *text) {
         names.format, names.scaling, hu_comm_flush_workers(&answer->options));
 }
 
+/* "resnet50 for 32x32x3 images, 10 classes: 23,520,842 gradients": a model has as many as its data
+ * make it have. */
+static void tell_model(const hu_advice_head *head, char *text) {
+    const int64_t *image = head->image;
+    char parameters[HU_GROUPED_BYTES];
+    snprintf(text, LINE_BYTES, "%s for %lldx%lldx%lld images, %lld classes: %s gradients",
+             head->model, (long long)image[0], (long long)image[1], (long long)image[2],
+             (long long)head->classes, hu_grouped(head->parameters, parameters));
+}
+
+/* The model once more, beside the verdict, which is of it alone. Of one that sees grey images the
+ * assumed ones are its own. */
+static void print_model(const hu_advice_head *head) {
+    char line[LINE_BYTES];
+    tell_model(head, line);
+    bool is_open = head->is_assumed && head->image[2] > 1;
+    printf("%s%s\n", line, is_open ? "; data.crop=224 data.classes=1000 for ImageNet's" : "");
+}
+
 /* Every format once: the first row has them all. */
-static void print_text(const hu_comm_advice *advice) {
+static void print_text(const hu_advice_head *head, const hu_comm_advice *advice) {
     char line[LINE_BYTES];
     for (int32_t c = 0; c < advice->choices && c < advice->count; c++) {
         tell_flush(&advice->answer[c], line);
         if (*line) puts(line);
     }
+    print_model(head);
     tell_verdict(advice, line);
     if (*line) puts(line);
 }
 
 static void print_head(const hu_advice_head *head) {
     const hu_comm_question *q = head->question;
-    char parameters[HU_GROUPED_BYTES], link[HU_COMM_LINK_BYTES];
+    char model[LINE_BYTES], link[HU_COMM_LINK_BYTES];
     hu_comm_link_print(&q->link, link);
-    printf("%s: %s gradients in %d tensors, %d nodes, %s, scaling %s\n\n", head->model,
-           hu_grouped(head->parameters, parameters), q->layers, q->nodes, link, q->scaling->name);
+    tell_model(head, model);
+    printf("%s in %d tensors\n%d nodes, %s, scaling %s\n\n", model, q->layers, q->nodes, link,
+           q->scaling->name);
 }
 
 hu_status hu_advice_print(const hu_advice_head *head, const hu_comm_advice *advice) {
@@ -192,7 +213,7 @@ hu_status hu_advice_print(const hu_advice_head *head, const hu_comm_advice *advi
          "together: what travels at once (bucket: comm.bucket= MB of float32)\n");
     HU_TRY(hu_show_table(memory));
     puts("\nheld: codes of the busiest worker, beside its gradient; sent: in one reduction\n");
-    print_text(advice);
+    print_text(head, advice);
 done:
     hu_table_free(times);
     hu_table_free(memory);
@@ -224,9 +245,11 @@ json_t *hu_advice_json(const hu_advice_head *head, const hu_comm_advice *advice)
         if (!advice->answer[i].is_missing)
             json_array_append_new(rows, answer_json(&advice->answer[i]));
     tell_verdict(advice, verdict);
-    return json_pack("{s:s, s:I, s:i, s:i, s:o, s:o, s:s, s:b, s:o}", "model", head->model,
-                     "parameters", (json_int_t)head->parameters, "tensors", q->layers, "nodes",
-                     q->nodes, "link_bits_per_second", hu_json_number(q->link.bits_per_second),
+    return json_pack("{s:s, s:[I, I, I], s:I, s:I, s:i, s:i, s:o, s:o, s:s, s:b, s:o}", "model",
+                     head->model, "image", (json_int_t)head->image[0], (json_int_t)head->image[1],
+                     (json_int_t)head->image[2], "classes", (json_int_t)head->classes, "parameters",
+                     (json_int_t)head->parameters, "tensors", q->layers, "nodes", q->nodes,
+                     "link_bits_per_second", hu_json_number(q->link.bits_per_second),
                      "latency_seconds", hu_json_number(q->link.latency_seconds), "verdict", verdict,
                      "pays", does_pay(advice), "rows", rows);
 }

@@ -236,6 +236,28 @@ def network_words(checks, cwd):
     checks.that("found 8 beside nodes=64" in err, err)
 
 
+def network_model(checks, cwd):
+    """What is planned stands beside the verdict: a model has other sizes for other data."""
+    def last(*words):
+        code, out, err = program.call("plan", "nodes=64", *words, cwd=cwd)
+        checks.same((code, err), (0, ""), f"plan nodes=64 {words}")
+        return out.splitlines()[-2:]
+
+    hint = "; data.crop=224 data.classes=1000 for ImageNet's"
+    small = "resnet50 for 32x32x3 images, 10 classes: 23,520,842 gradients"
+    large = "resnet50 for 224x224x3 images, 1000 classes: 25,557,032 gradients"
+    checks.same(last("model=resnet50")[0], small + hint, "as assumed")
+    checks.same(last("model=resnet50", "data.crop=224", "data.classes=1000")[0], large, "as said")
+    grey, verdict = last()
+    checks.same(grey, "cnn-s for 28x28x1 images, 10 classes: 24,058 gradients", "a grey model")
+    checks.that(verdict.startswith("compression "), verdict)
+    found, _ = plan("nodes=64", "model=resnet50", "data.classes=100", cwd=cwd)
+    checks.same((found["image"], found["classes"]), ([32, 32, 3], 100), "the same as JSON")
+    _, out, _ = program.call("plan", "--help", cwd=cwd)
+    for word in ("nodes=N", "link=10G", "latency=10us"):
+        checks.that(word in out, f"{word} in the help of plan")
+
+
 def network_errors(checks, cwd):
     for words, part in [(["nodes=8", "precision=hfp8"], "precision.name"),
                         (["nodes=8", "link=ten"], "10G"), (["nodes=-1"], "cluster.nodes"),
@@ -259,4 +281,4 @@ def errors(checks, cwd):
 
 
 program.main(numbers, layers, outputs, bytes_are_those_of_a_training, text, network,
-             network_baseline, network_words, network_errors, errors)
+             network_baseline, network_words, network_model, network_errors, errors)
