@@ -201,24 +201,35 @@ static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, in
 
 /* ---- table ---- */
 
+/* Shares in percent; the best L2 of a format has a star. */
+static void put_errors(hu_page *page, const hu_comm_study *study, int32_t number) {
+    const hu_comm_outcome *o = &study->cases[number].outcome;
+    const double shares[] = {o->error.eq5_mean, o->error.median, o->error.relative_l2,
+                             o->error.zeros};
+    enum { L2 = 2 };
+    char text[64];
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        bool has_star = i == L2 && hu_reduction_is_best(study, number);
+        snprintf(text, sizeof text, "%.2f%s", 100.0 * shares[i], has_star ? " *" : "");
+        hu_html_number(page, text);
+    }
+    if (study->seeds == 1) return; /* there is no range */
+    snprintf(text, sizeof text, "%.1f to %.1f", 100.0 * o->eq5_least, 100.0 * o->eq5_most);
+    hu_html_number(page, text);
+}
+
 /* Its cells are those of the terminal's table, in the same order. */
-static void put_row(hu_page *page, const hu_comm_study *study, const hu_comm_case *c) {
+static void put_row(hu_page *page, const hu_comm_study *study, int32_t number) {
+    const hu_comm_case *c = &study->cases[number];
     const hu_comm_outcome *o = &c->outcome;
     hu_reduction_names names;
     char text[64], grouped[HU_GROUPED_BYTES];
-    const double shares[] = {o->error.eq5_mean, o->error.median, o->error.relative_l2,
-                             o->error.zeros};
     hu_reduction_name(&c->options, &names);
-    hu_html_row(page, false);
+    hu_html_row(page, hu_reduction_is_best(study, number));
     hu_html_text(page, names.schedule);
     hu_html_text(page, names.format);
     hu_html_text(page, names.scaling);
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        snprintf(text, sizeof text, "%.2f", 100.0 * shares[i]);
-        hu_html_number(page, text);
-    }
-    snprintf(text, sizeof text, "%.1f to %.1f", 100.0 * o->eq5_least, 100.0 * o->eq5_most);
-    hu_html_number(page, study->seeds > 1 ? text : "");
+    put_errors(page, study, number);
     hu_html_number(page, hu_grouped((int64_t)o->time.traffic.bytes_per_worker, grouped));
     hu_html_number(page, hu_grouped((int64_t)o->time.traffic.bytes, grouped));
     snprintf(text, sizeof text, "%lld", (long long)o->time.traffic.steps);
@@ -235,28 +246,7 @@ static void put_row(hu_page *page, const hu_comm_study *study, const hu_comm_cas
     hu_html_row_end(page);
 }
 
-static void put_table(hu_page *page, const hu_comm_study *study) {
-    static const char *const titles[] = {"schedule",
-                                         "format",
-                                         "scaling",
-                                         "Eq. 5, %",
-                                         "median, %",
-                                         "L2, %",
-                                         "zeros, %",
-                                         "Eq. 5 of the seeds, %",
-                                         "bytes of a worker",
-                                         "bytes of all",
-                                         "steps",
-                                         "predicted, ms",
-                                         "largest L2 of a layer"};
-    hu_html_section(page, "table", "All reductions",
-                    "zeros: share of the elements that became zero. Bytes are those sent, with "
-                    "headers and exponents. Steps are those of the schedule.");
-    size_t columns = sizeof titles / sizeof *titles;
-    if (!study->given.gradient) columns--; /* of one layer alone there is none */
-    hu_html_table(page, titles, columns, 3);
-    for (int32_t i = 0; i < study->count; i++) put_row(page, study, &study->cases[i]);
-    hu_html_table_end(page);
+static void put_skipped(hu_page *page, const hu_comm_study *study) {
     for (int32_t i = 0; i < study->skipped; i++) {
         const hu_comm_case *c = &study->cases[study->count + i];
         char pair[HU_COMM_PAIR_BYTES], text[2 * HU_COMM_MISFIT_BYTES];
@@ -264,6 +254,27 @@ static void put_table(hu_page *page, const hu_comm_study *study) {
         snprintf(text, sizeof text, "skipped %s: %s", pair, c->misfit);
         hu_html_note(page, text);
     }
+}
+
+static void put_table(hu_page *page, const hu_comm_study *study) {
+    const char *title[16] = {"schedule",  "format", "scaling", "Eq. 5, %",
+                             "median, %", "L2, %",  "zeros, %"};
+    size_t columns = 7;
+    if (study->seeds > 1) title[columns++] = "Eq. 5 of the seeds, %";
+    title[columns++] = "bytes of the busiest worker";
+    title[columns++] = "bytes of all";
+    title[columns++] = "steps";
+    title[columns++] = "predicted, ms";
+    /* Of drawn gradients there is one layer. */
+    if (study->given.gradient) title[columns++] = "largest L2 of a layer";
+    hu_html_section(page, "table", "All reductions",
+                    "*: the least L2 error of a format. zeros: share of the elements that became "
+                    "zero. Bytes are those sent, with headers and exponents. Steps are those of "
+                    "the schedule.");
+    hu_html_table(page, title, columns, 3);
+    for (int32_t i = 0; i < study->count; i++) put_row(page, study, i);
+    hu_html_table_end(page);
+    put_skipped(page, study);
     hu_html_section_end(page);
 }
 

@@ -101,6 +101,32 @@ def seeds(checks, cwd):
     checks.that(one["result_hash"] != two["result_hash"], "another seed, another rounding")
 
 
+def table(checks, cwd):
+    """Columns say what they are of, and the best of each format is marked."""
+    words = ["workers=16", "elements=200", "schedule=seq,hier:4,pairwise", "scaling=aps,aps2",
+             "format=e5m2,e4m3"]
+    rows = comm(checks, cwd, *words)["rows"]
+    code, out, err = program.call("comm", *words, "out=marks.html", cwd=cwd)
+    checks.same((code, err), (0, ""), "comm")
+    lines = out.splitlines()
+    checks.same(re.split("  +", lines[2])[3:],
+                ["Eq. 5 %", "median %", "L2 %", "zeros %", "bytes, busiest", "bytes, all", "steps",
+                 "predicted ms"], "titles of one seed")
+    best = {name: min(r["error"]["relative_l2"] for r in rows if r["format"] == name)
+            for name in ("e5m2", "e4m3")}
+    marked = [" * " in line for line in lines[4:4 + len(rows)]]
+    checks.same(marked, [r["error"]["relative_l2"] == best[r["format"]] for r in rows], "stars")
+    checks.that("*: the least of a format" in out and "busiest worker" in out, out)
+    with open(f"{cwd}/marks.html", encoding="utf-8") as file:
+        text = file.read()
+    checks.same(text.count(" *</td>"), sum(marked), "stars of the page")
+    checks.that("bytes of the busiest worker" in text and "of the seeds" not in text, "its titles")
+    _, out, _ = program.call("comm", *words, "repeat=2", cwd=cwd)
+    checks.that("Eq. 5 of seeds" in out, "several seeds have a range")
+    _, out, _ = program.call("comm", "workers=4", "elements=100", "format=e5m2,e4m3", cwd=cwd)
+    checks.that(" * " not in out, f"one of a kind is not the best: {out}")
+
+
 def options(checks, cwd):
     """Compensation and feedback take errors away; both belong to the names of a row."""
     words = ["workers=32", "elements=500", "format=e5m2"]
@@ -303,5 +329,5 @@ def mistakes(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_case, lists, misfits, seeds, options, vanished, magnitudes, table_9, page, crowded_page, of_a_run, interrupted,
+    program.main(one_case, lists, misfits, seeds, table, options, vanished, magnitudes, table_9, page, crowded_page, of_a_run, interrupted,
                  mistakes)
