@@ -136,8 +136,8 @@ HU_API hu_status hu_training_counts(const hu_training *training, const char *ten
 HU_API uint64_t hu_training_hash(const hu_training *training);
 
 /* Bytes that the training holds in a role: "activation", "gradient", ..., "masters", "optimizer",
- * "arena", "total"; planned before the first step and equal to what is allocated. HU_ERR_UNKNOWN
- * with the nearest roles. */
+ * "workers", "arena", "total"; planned before the first step and equal to what is allocated.
+ * HU_ERR_UNKNOWN with the nearest roles. */
 HU_API hu_status hu_training_bytes(const hu_training *training, const char *role, uint64_t *bytes);
 
 /* Writes the whole state as a checkpoint into a folder (made if it is not there; the newest two are

@@ -13,7 +13,8 @@ typedef enum hu_memory_role {
     HU_MEMORY_BOOKKEEPING, /* structures, names, tables */
     HU_MEMORY_ARENA,       /* the planned block of a run */
     HU_MEMORY_PARAMETERS,  /* masters and buffers */
-    HU_MEMORY_OPTIMIZER,   /* momenta, gradient sums, what workers hold */
+    HU_MEMORY_OPTIMIZER,   /* momenta, gradient sums of one worker */
+    HU_MEMORY_WORKERS,     /* gradients of several workers, and what travels between them */
     HU_MEMORY_DATA,        /* data sets in memory */
     HU_MEMORY_ROLES
 } hu_memory_role;

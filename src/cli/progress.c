@@ -23,8 +23,10 @@ static void print_plan(void *context, const hu_ledger *ledger) {
     for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++)
         fprintf(stderr, "%s%s %.1f", r ? ", " : "", hu_buffer_role_name((hu_buffer_role)r),
                 (double)ledger->arena[r] / mib);
-    fprintf(stderr, "), masters %.1f, optimizer %.1f\n", (double)ledger->parameters / mib,
+    fprintf(stderr, "), masters %.1f, optimizer %.1f", (double)ledger->parameters / mib,
             (double)ledger->optimizer / mib);
+    if (ledger->workers) fprintf(stderr, ", workers %.1f", (double)ledger->workers / mib);
+    fputs("\n", stderr);
 }
 
 /* Five lines a second on a terminal, where they replace each other; one in five seconds in a log.

@@ -42,7 +42,7 @@ hu_status hu_comm_emulated_create(const hu_comm_plan *plan, float *const *gradie
         const hu_comm_list *list = hu_comm_worker_list(emulated->worker[w]);
         void *message;
         HU_TRY(
-            hu_alloc_for(HU_MEMORY_OPTIMIZER, hu_comm_largest_message(plan, list, true), &message));
+            hu_alloc_for(HU_MEMORY_WORKERS, hu_comm_largest_message(plan, list, true), &message));
         emulated->message[w] = message;
     }
     *result = emulated;

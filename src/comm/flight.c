@@ -24,7 +24,7 @@ static hu_status make_room(hu_flight *flight) {
         flight->room_bytes = (int64_t)(out + in);
     else
         st = hu_fail(HU_ERR_MEMORY, "found no room for messages of %zu and %zu bytes", out, in);
-    hu_memory_count_other(HU_MEMORY_OPTIMIZER, flight->room_bytes);
+    hu_memory_count_other(HU_MEMORY_WORKERS, flight->room_bytes);
 done:
     return st;
 }
@@ -54,7 +54,7 @@ void hu_flight_free(hu_flight *flight) {
     hu_transfer_cancel(flight->transport, &flight->receiving);
     if (flight->out) flight->transport->kind->free_room(flight->transport, flight->out);
     if (flight->in) flight->transport->kind->free_room(flight->transport, flight->in);
-    hu_memory_count_other(HU_MEMORY_OPTIMIZER, -flight->room_bytes);
+    hu_memory_count_other(HU_MEMORY_WORKERS, -flight->room_bytes);
     hu_free(flight->exponent);
     hu_free(flight->heard);
     hu_free(flight);

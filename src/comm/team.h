@@ -47,7 +47,7 @@ hu_status hu_team_emulated(const hu_comm_plan *plan, float *const *gradient, int
 
 /* Bytes that a team holds beside the gradients: codes, slots, scales, messages, and what error
  * feedback keeps. Worked out from the plan; the allocator counts just these for
- * HU_MEMORY_OPTIMIZER once the team is made. emulated: all workers here; process: worker `rank`
+ * HU_MEMORY_WORKERS once the team is made. emulated: all workers here; process: worker `rank`
  * alone (hu_team_process). HU_ERR_MEMORY. */
 hu_status hu_team_emulated_bytes(const hu_comm_plan *plan, uint64_t *bytes);
 hu_status hu_team_process_bytes(const hu_comm_plan *plan, int32_t rank, uint64_t *bytes);

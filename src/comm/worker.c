@@ -54,16 +54,16 @@ static hu_status make_codes(hu_comm_worker *worker) {
     HU_TRY(HU_NEW_ARRAY(&worker->slot_at, layers));
     room r = measure(plan, &worker->list, worker->code_at, worker->slot_at);
     worker->slot_pieces = r.slot_pieces;
-    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, r.codes, &block));
+    HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, r.codes, &block));
     worker->codes = block;
-    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, r.slots, &block));
+    HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, r.slots, &block));
     worker->slots = block;
     HU_TRY(HU_NEW_ARRAY(&worker->exponent, layers));
     HU_TRY(HU_NEW_ARRAY(&worker->counts, layers));
     if (!plan->options.scaling->fresh) goto done;
-    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, layers * (size_t)plan->pieces, &block));
+    HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, layers * (size_t)plan->pieces, &block));
     worker->scale = block;
-    HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, layers * (size_t)worker->slot_pieces, &block));
+    HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, layers * (size_t)worker->slot_pieces, &block));
     worker->slot_scale = block;
 done:
     return st;
@@ -89,7 +89,7 @@ static hu_status make_losses(hu_comm_worker *worker) {
     void *block;
     size_t bytes = (size_t)worker->plan->elements * sizeof(float);
     for (int32_t i = 0; i < hu_comm_loss_kinds(worker->plan); i++) {
-        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, bytes, &block));
+        HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, bytes, &block));
         worker->loss[i] = block;
     }
 done:

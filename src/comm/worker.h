@@ -20,7 +20,7 @@ void hu_comm_worker_free(hu_comm_worker *worker);
 
 /* Bytes of the numbers that a worker with this list holds beside its gradient: codes, those that
  * wait in slots, scales, and what roundings lost. The allocator counts them for
- * HU_MEMORY_OPTIMIZER.
+ * HU_MEMORY_WORKERS.
  */
 uint64_t hu_comm_worker_bytes(const hu_comm_plan *plan, const hu_comm_list *list);
 

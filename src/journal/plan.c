@@ -155,6 +155,8 @@ json_t *hu_ledger_json(const hu_ledger *ledger) {
     json_object_set_new(roles, "padding", json_integer((json_int_t)padding));
     json_object_set_new(roles, "masters", json_integer((json_int_t)ledger->parameters));
     json_object_set_new(roles, "optimizer", json_integer((json_int_t)ledger->optimizer));
+    if (ledger->workers > 0) /* of several */
+        json_object_set_new(roles, "workers", json_integer((json_int_t)ledger->workers));
     json_object_set_new(roles, "arena", json_integer((json_int_t)ledger->arena_bytes));
     json_object_set_new(roles, "saved", json_integer((json_int_t)ledger->saved));
     json_object_set_new(roles, "total", json_integer((json_int_t)ledger->total));

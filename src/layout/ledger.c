@@ -42,21 +42,23 @@ static void role_bytes(const hu_run *run, uint64_t bytes[HU_BUFFER_ROLE_COUNT]) 
             bytes[run->buffers[b].role] += run->buffers[b].bytes;
 }
 
-hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes) {
+hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes, uint64_t worker_bytes) {
     hu_ledger ledger = {.arena_bytes = run->arena_bytes,
                         .parameters = (uint64_t)run->weights->elements * sizeof(float),
                         .optimizer = optimizer_bytes,
+                        .workers = worker_bytes,
                         .saved = saved_bytes(run)};
     role_bytes(run, ledger.arena);
-    ledger.total = ledger.arena_bytes + ledger.parameters + ledger.optimizer;
+    ledger.total = ledger.arena_bytes + ledger.parameters + ledger.optimizer + ledger.workers;
     return ledger;
 }
 
 hu_ledger hu_ledger_now(void) {
     hu_ledger now = {.arena_bytes = hu_memory_live(HU_MEMORY_ARENA),
                      .parameters = hu_memory_live(HU_MEMORY_PARAMETERS),
-                     .optimizer = hu_memory_live(HU_MEMORY_OPTIMIZER)};
-    now.total = now.arena_bytes + now.parameters + now.optimizer;
+                     .optimizer = hu_memory_live(HU_MEMORY_OPTIMIZER),
+                     .workers = hu_memory_live(HU_MEMORY_WORKERS)};
+    now.total = now.arena_bytes + now.parameters + now.optimizer + now.workers;
     return now;
 }
 
@@ -67,7 +69,8 @@ hu_status hu_ledger_check(const hu_ledger *ledger, const hu_ledger *before) {
         uint64_t planned, counted;
     } rows[] = {{"arena", ledger->arena_bytes, now.arena_bytes - before->arena_bytes},
                 {"parameters", ledger->parameters, now.parameters - before->parameters},
-                {"optimizer", ledger->optimizer, now.optimizer - before->optimizer}};
+                {"optimizer", ledger->optimizer, now.optimizer - before->optimizer},
+                {"workers", ledger->workers, now.workers - before->workers}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].planned != rows[i].counted)
             return hu_fail(HU_ERR_INTERNAL,

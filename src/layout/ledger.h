@@ -9,13 +9,14 @@ typedef struct hu_ledger {
     uint64_t arena[HU_BUFFER_ROLE_COUNT]; /* parts of the arena at its fullest time */
     uint64_t arena_bytes;                 /* the arena itself */
     uint64_t parameters;                  /* masters and running statistics */
-    uint64_t optimizer;                   /* momenta, gradient sums, what workers hold */
-    uint64_t saved; /* activations and masks that wait for the backward pass */
-    uint64_t total; /* arena + parameters + optimizer */
+    uint64_t optimizer;                   /* momenta, gradient sums of one worker */
+    uint64_t workers; /* gradients of several workers, and what travels between them */
+    uint64_t saved;   /* activations and masks that wait for the backward pass */
+    uint64_t total;   /* arena + parameters + optimizer + workers */
 } hu_ledger;
 
-/* The plan's own sizes; optimizer_bytes: what optimizer and workers keep. */
-hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes);
+/* The plan's own sizes, with what optimizer and workers keep. */
+hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes, uint64_t worker_bytes);
 
 /* HU_OK if the allocator counts just these bytes in the roles of the ledger (beyond `before`, what
  * it counted before the run was made); else HU_ERR_INTERNAL with both numbers of the first role

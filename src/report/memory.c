@@ -1,4 +1,4 @@
-/* Memory by role: the arena at its fullest, masters and optimizer. */
+/* Memory by role: the arena at its fullest, masters, optimizer and workers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,9 +63,9 @@ void hu_report_memory(hu_page *page, const hu_report *report) {
     size_t parts = list_roles(report, roles);
     if (parts == 0) return;
     hu_html_section(page, "memory", "Memory by role",
-                    "The arena at its fullest moment by what lies in it, and masters and "
-                    "optimizer, at the end of the training; the ledger that is checked against "
-                    "the allocator.");
+                    "The arena at its fullest moment by what lies in it, and masters, optimizer "
+                    "and the gradients of several workers with what travels between them, at the "
+                    "end of the training; the ledger that is checked against the allocator.");
     for (size_t r = 0; r < parts; r++) item[r] = (hu_legend_item){roles[r], (int)r};
     hu_legend_draw(page, item, parts, HU_LEGEND_AREAS);
     hu_status st = draw(page, report, roles, parts);

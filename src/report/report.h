@@ -43,8 +43,8 @@ hu_status hu_report_add(hu_report *report, const char *folder);
  * data set and precision. */
 void hu_report_number(hu_report *report);
 
-/* "cnn-s in 2 precisions", "cnn-s and autoencoder in fp32, 8 workers, e5m2 aps"; and what is trained on what, with the
- * batch and the steps that all runs share. */
+/* "cnn-s in 2 precisions", "cnn-s and autoencoder in fp32, 8 workers, e5m2 aps"; and what is
+ * trained on what, with the batch and the steps that all runs share. */
 void hu_report_title(const hu_report *report, char *text, size_t capacity);
 void hu_report_subtitle(const hu_report *report, char *text, size_t capacity);
 

@@ -307,10 +307,11 @@ uint64_t hu_training_hash(const hu_training *training) {
 
 hu_status hu_training_bytes(const hu_training *training, const char *role, uint64_t *bytes) {
     /* Sums of the ledger first, then the roles of the arena. */
-    enum { MORE = 4, ROLES = HU_BUFFER_ROLE_COUNT + MORE };
+    enum { MORE = 5, ROLES = HU_BUFFER_ROLE_COUNT + MORE };
     hu_ledger ledger = hu_trainer_ledger(training->trainer);
-    const char *names[ROLES] = {"masters", "optimizer", "arena", "total"};
-    uint64_t sizes[ROLES] = {ledger.parameters, ledger.optimizer, ledger.arena_bytes, ledger.total};
+    const char *names[ROLES] = {"masters", "optimizer", "workers", "arena", "total"};
+    uint64_t sizes[ROLES] = {ledger.parameters, ledger.optimizer, ledger.workers,
+                             ledger.arena_bytes, ledger.total};
     for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++) {
         names[MORE + r] = hu_buffer_role_name((hu_buffer_role)r);
         sizes[MORE + r] = ledger.arena[r];

@@ -82,13 +82,13 @@ static uint64_t moment_bytes(const hu_trainer *trainer) {
     return all;
 }
 
-/* Counted as the allocator counts: moments, the sum of gradients and what workers hold belong to
- * the optimizer. */
+/* Counted as the allocator counts: moments and the sum of gradients belong to the optimizer, those
+ * of several workers to the workers. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
-    uint64_t optimizer = moment_bytes(trainer) + hu_workers_bytes(&trainer->workers);
+    uint64_t optimizer = moment_bytes(trainer);
     if (trainer->gradient_sum && !trainer->workers.gradient)
         optimizer += (uint64_t)trainer->weights.trained * sizeof(float);
-    return hu_ledger_of(trainer->run, optimizer);
+    return hu_ledger_of(trainer->run, optimizer, hu_workers_bytes(&trainer->workers));
 }
 
 uint64_t hu_trainer_saved_bytes(const hu_trainer *trainer) {

@@ -52,7 +52,7 @@ static hu_status make_gradients(hu_trainer *trainer) {
     hu_workers *workers = &trainer->workers;
     HU_TRY(HU_NEW_ARRAY(&workers->gradient, (size_t)workers->here));
     for (int32_t w = 0; w < workers->here; w++) {
-        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)trainer->weights.trained * sizeof(float),
+        HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, (size_t)trainer->weights.trained * sizeof(float),
                             &block));
         workers->gradient[w] = block;
     }

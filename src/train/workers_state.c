@@ -43,10 +43,10 @@ hu_status hu_workers_make_room(hu_workers *workers) {
     size_t bytes = elsewhere_bytes(workers);
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
         if (!is_kept(workers, i)) continue;
-        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, here_bytes(workers), &block));
+        HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, here_bytes(workers), &block));
         workers->before[i] = block;
         if (bytes == 0) continue;
-        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, bytes, &block));
+        HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, bytes, &block));
         workers->elsewhere[i] = block;
     }
 done:

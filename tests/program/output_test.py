@@ -123,7 +123,7 @@ def ledger(checks, cwd):
     bytes_of = {precision: made[precision]["ledger_bytes"] for precision in made}
     for precision, roles in bytes_of.items():
         parts = sum(value for role, value in roles.items()
-                    if role not in ("masters", "optimizer", "arena", "saved", "total"))
+                    if role not in ("masters", "optimizer", "workers", "arena", "saved", "total"))
         checks.same(parts, roles["arena"], f"{precision}: the roles make up the arena")
         checks.same(roles["arena"] + roles["masters"] + roles["optimizer"], roles["total"],
                     f"{precision}: arena, masters and optimizer make up the total")

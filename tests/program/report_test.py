@@ -226,6 +226,15 @@ def several_wires(checks, cwd):
     bars = {at.text: float(at.get("x")) for at in section(tree, "memory").iter("text")
             if "end" in (at.get("class") or "").split() and "name" in at.get("class")}
     checks.same(sorted(bars), sorted(labels), "each bar has its label")
+    parts = {text.strip() for text in texts(next(section(tree, "memory").iter("ul")))}
+    checks.that("workers" in parts and "optimizer" in parts, f"workers have a part: {parts}")
+    with open(f"{cwd}/b/result.json") as file:
+        roles = json.load(file)["ledger_bytes"]
+    with open(f"{cwd}/e/result.json") as file:
+        alone = json.load(file)["ledger_bytes"]
+    checks.same((roles["optimizer"], "workers" in alone), (alone["optimizer"], False),
+                "what workers hold is not the optimizer's")
+    checks.that(roles["workers"] > 4 * roles["optimizer"], "a gradient for each, and more")
     checks.that(all(x >= 6 * len(label) for label, x in bars.items()), f"with room for it: {bars}")
 
 

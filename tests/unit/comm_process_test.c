@@ -399,13 +399,13 @@ static void memory_is_as_planned(void **state) {
             hu_job *peers;
             hu_team *team;
             assert_int_equal(hu_job_create(&j.box->end[w].transport, &j.wait, &peers), HU_OK);
-            uint64_t planned, before = hu_memory_live(HU_MEMORY_OPTIMIZER);
+            uint64_t planned, before = hu_memory_live(HU_MEMORY_WORKERS);
             assert_int_equal(hu_team_process(j.plan, &gradient, peers, j.overlap, &team), HU_OK);
             assert_int_equal(hu_team_process_bytes(j.plan, w, &planned), HU_OK);
             assert_true(planned > ELEMENTS);
-            assert_true(hu_memory_live(HU_MEMORY_OPTIMIZER) - before == planned);
+            assert_true(hu_memory_live(HU_MEMORY_WORKERS) - before == planned);
             hu_team_free(team);
-            assert_true(hu_memory_live(HU_MEMORY_OPTIMIZER) == before);
+            assert_true(hu_memory_live(HU_MEMORY_WORKERS) == before);
             hu_job_free(peers);
         }
         end(&j);

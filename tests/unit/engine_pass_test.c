@@ -419,7 +419,7 @@ static void test_storage_is_real(void **state) {
         lee_edges(&net);
         network_plan(&net, rows[r].mode, 1);
         uint64_t again = spy_recompute ? 8 : 0;
-        hu_ledger ledger = hu_ledger_of(net.run, 0);
+        hu_ledger ledger = hu_ledger_of(net.run, 0, 0);
         assert_int_equal(ledger.saved, SPY_BATCH * (rows[r].sample_bytes - again));
         assert_int_equal(hu_memory_live(HU_MEMORY_ARENA) - live, net.run->arena_bytes);
         for (int i = 0; i < HU_BUFFER_ROLE_COUNT; i++) sum += ledger.arena[i];

@@ -180,7 +180,7 @@ static void a_shared_parameter_is_planned_once(void **state) {
     hu_ledger before = hu_ledger_now();
     declare(&n, true);
     run_step(&n, &v);
-    hu_ledger ledger = hu_ledger_of(n.run, 0);
+    hu_ledger ledger = hu_ledger_of(n.run, 0, 0);
     assert_int_equal(hu_ledger_check(&ledger, &before), HU_OK);
     assert_true(ledger.parameters == elements * sizeof(float));
     assert_true(ledger.arena[HU_BUFFER_WEIGHT] == elements);
