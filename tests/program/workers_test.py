@@ -156,6 +156,17 @@ def feedback_keeps_the_number_of_workers(checks, cwd):
         checks.that(code == 0, f"resume {words}: exit {code}: {err}")
 
 
+def workers_come_and_go(checks, cwd):
+    """Tensors on the wire are no part of the model: a run goes on with them or without."""
+    program.train(*NET, cwd=cwd)
+    for words in (["steps=15", "workers=2"], ["steps=16", "comm.format=e5m2"],
+                  ["steps=17", "workers=1", "comm.format=fp32"], ["steps=20"]):
+        code, _, err = program.call("resume", "run", *words, cwd=cwd)
+        checks.that(code == 0, f"resume {words}: exit {code}: {err}")
+    wires = {step for step, name, _ in counts_of(cwd, ".grad.wire")}
+    checks.that(wires and wires <= {14, 15}, f"steps with tensors on the wire: {wires}")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     for words, said in ((["workers=18"], "at most the batch of 17"),
                         (["workers=8", "schedule=hier:3"], "multiple of the group size 3"),
@@ -180,7 +191,7 @@ def main():
     for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
                  what_travels_is_counted, who_only_looks_needs_no_workers,
                  feedback_keeps_the_number_of_workers, exponents_are_those_of_what_is_sent,
-                 sums_are_counted_apart, what_does_not_fit_is_refused):
+                 sums_are_counted_apart, workers_come_and_go, what_does_not_fit_is_refused):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()
