@@ -87,6 +87,9 @@ void hu_config_free(hu_config *config);
 /* Reads a resolved configuration again (resume): as if its keys had been given. */
 hu_status hu_config_merge(hu_config *config, const hu_keys *tree);
 
+/* The same for what a run was once given, which hu_config_asked tells from what is given now. */
+hu_status hu_config_recall(hu_config *config, const hu_keys *tree);
+
 /* Subjects in order; NULL beyond the last. Borrowed: valid as argv is. */
 int hu_config_subjects(const hu_config *config);
 const char *hu_config_subject(const hu_config *config, int index);
@@ -96,6 +99,9 @@ bool hu_config_flag(const hu_config *config, const char *flag, const char **valu
 
 /* Whether the user gave the key, on the command line or in a file. */
 bool hu_config_given(const hu_config *config, const char *key);
+
+/* Whether the user gave it now: not only a run that is read again (hu_config_recall). */
+bool hu_config_asked(const hu_config *config, const char *key);
 
 /* Whether the value is still "auto". */
 bool hu_config_is_auto(const hu_config *config, const char *key);

@@ -15,7 +15,9 @@ static const char evidence[] = "evidence"; /* key of plan files that is for peop
 
 struct hu_config {
     hu_keys *tree;
-    bool *given; /* [hu_config_key_count] */
+    bool *given;    /* [hu_config_key_count] */
+    bool *recalled; /* [the same] given by a run that is read again, and not since */
+    bool recalls;   /* such a run is being read */
     const char *subject[MAX_SUBJECTS];
     int subjects;
     const char *flag[MAX_FLAGS]; /* words behind "--" */
@@ -165,6 +167,7 @@ static hu_status merge_pair(hu_config *config, const char *name, const hu_keys *
                        hu_keys_origin(node), key->name, seen[row]);
     seen[row] = hu_keys_origin(node);
     config->given[row] = true;
+    config->recalled[row] = config->recalls;
     return store(config, key, node);
 }
 
@@ -199,6 +202,13 @@ hu_status hu_config_merge(hu_config *config, const hu_keys *tree) {
     if (st != HU_OK) return st;
     st = merge_map(config, "", tree, seen);
     hu_free(seen);
+    return st;
+}
+
+hu_status hu_config_recall(hu_config *config, const hu_keys *tree) {
+    config->recalls = true;
+    hu_status st = hu_config_merge(config, tree);
+    config->recalls = false;
     return st;
 }
 
@@ -279,6 +289,7 @@ static hu_status take_pair(hu_config *config, const char *word, const char *equa
     if (!hu_text_is_utf8(equals + 1))
         return hu_fail(HU_ERR_PARSE, "%s: key '%s': found bytes that are not UTF-8", origin, name);
     config->given[row_of(key)] = true;
+    config->recalled[row_of(key)] = false;
     return store_text(config, key, equals + 1, origin);
 }
 
@@ -338,6 +349,7 @@ hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     *config = NULL;
     HU_TRY(HU_NEW(&made));
     HU_TRY(HU_NEW_ARRAY(&made->given, hu_config_key_count));
+    HU_TRY(HU_NEW_ARRAY(&made->recalled, hu_config_key_count));
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "configuration", &made->tree));
     for (size_t i = 0; i < hu_config_key_count; i++)
         HU_TRY(store_text(made, &hu_config_keys[i], hu_config_keys[i].preset, "default"));
@@ -354,6 +366,7 @@ void hu_config_free(hu_config *config) {
     if (!config) return;
     hu_keys_free(config->tree);
     hu_free(config->given);
+    hu_free(config->recalled);
     hu_free(config);
 }
 
@@ -380,6 +393,11 @@ bool hu_config_flag(const hu_config *config, const char *flag, const char **valu
 bool hu_config_given(const hu_config *config, const char *key) {
     const hu_config_key *row = hu_config_key_find(key);
     return row && config->given[row_of(row)];
+}
+
+bool hu_config_asked(const hu_config *config, const char *key) {
+    const hu_config_key *row = hu_config_key_find(key);
+    return row && config->given[row_of(row)] && !config->recalled[row_of(row)];
 }
 
 /* The node of a key. Keys are the program's own here: an unknown one is its error, not the user's.

@@ -61,23 +61,73 @@ done:
     return st;
 }
 
+/* Gradients as they are. */
+static bool is_unrounded(const hu_train_comm *comm) {
+    return strcmp(comm->formats, "fp32") == 0;
+}
+
 /* One worker whose gradient is not rounded: what a training without workers does. */
 static bool is_alone(const hu_train_comm *comm) {
-    return comm->options.workers == 1 && strcmp(comm->formats, "fp32") == 0;
+    return comm->options.workers == 1 && is_unrounded(comm);
+}
+
+/* The first key that was asked for now, by another value than the usual one, and that has a meaning
+ * only for numbers that are rounded; NULL: none. */
+static const char *idle_rounding(const hu_config *config, const hu_train_comm *comm) {
+    const hu_comm_options *o = &comm->options;
+    const struct {
+        const char *key;
+        bool is_used;
+    } keys[] = {{"comm.rounding", o->rounding != HU_ROUND_NEAREST_EVEN},
+                {"comm.scaling", strcmp(o->scaling->name, "none") != 0},
+                {"comm.kahan", o->kahan},
+                {"comm.error_feedback", o->error_feedback},
+                {"comm.exact", comm->exact[0] != '\0'}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].is_used && hu_config_asked(config, keys[i].key)) return keys[i].key;
+    return NULL;
+}
+
+/* One worker: nothing travels. The short word rounding= is easily taken for that of all tensors. */
+static hu_status check_alone(const hu_config *config, const hu_train_comm *comm) {
+    const char *schedule, *idle = idle_rounding(config, comm);
+    hu_status st = hu_config_text(config, "comm.schedule", &schedule);
+    if (st != HU_OK) return st;
+    bool has_order = hu_config_asked(config, "comm.schedule") &&
+                     strcmp(schedule, hu_usual_schedule(comm->options.scaling)) != 0;
+    if (!idle && !has_order) return HU_OK;
+    if (idle && strcmp(idle, "comm.rounding") == 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found key 'comm.rounding', but the gradient of one worker does not travel; "
+                       "expected precision.rounding for the tensors of a training");
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found key '%s', but the gradient of one worker does not travel; expected "
+                   "workers=N beside it%s",
+                   idle ? idle : "comm.schedule",
+                   idle ? ", and a format to round to, such as comm.format=e5m2" : "");
+}
+
+/* Float32 that was not asked for: who asks for it compares, and knows. */
+static hu_status check_unrounded(const hu_config *config, const hu_train_comm *comm) {
+    const char *idle = idle_rounding(config, comm);
+    if (!idle || hu_config_asked(config, "comm.format")) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found key '%s', but gradients travel in float32 as they are; expected a format "
+                   "to round to beside it, such as comm.format=e5m2",
+                   idle);
 }
 
 hu_status hu_options_comm(hu_config *config, hu_train_comm *comm) {
     hu_status st = HU_OK;
+    int64_t nodes;
     HU_TRY(hu_options_reduction(config, &comm->options));
     HU_TRY(hu_config_text(config, "comm.format", &comm->formats));
     HU_TRY(hu_config_text(config, "comm.exact", &comm->exact));
-    if (!is_alone(comm)) goto done;
-    comm->options.workers = 0;
-    /* The short word is easily taken for that of all tensors. */
-    if (comm->options.rounding != HU_ROUND_NEAREST_EVEN)
-        st = hu_fail(HU_ERR_ARGUMENT,
-                     "found key 'comm.rounding', but the gradient of one worker does not travel; "
-                     "expected precision.rounding for the tensors of a training");
+    /* `plan` takes the keys for workers that are nodes of a network, whatever the training has. */
+    HU_TRY(hu_config_i64(config, "cluster.nodes", &nodes));
+    if (nodes == 0 && is_unrounded(comm))
+        HU_TRY(is_alone(comm) ? check_alone(config, comm) : check_unrounded(config, comm));
+    if (is_alone(comm)) comm->options.workers = 0;
 done:
     return st;
 }

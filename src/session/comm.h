@@ -19,7 +19,8 @@ hu_status hu_options_rounding(const hu_config *config, hu_comm_options *options)
 hu_status hu_options_reduction(hu_config *config, hu_comm_options *options);
 
 /* All keys comm.*. Nothing travels (workers 0) where there is one worker and the gradient is not
- * rounded on its way. HU_ERR_ARGUMENT where keys do not fit each other. */
+ * rounded on its way. HU_ERR_ARGUMENT where keys do not fit each other, or where one was asked for
+ * that would change nothing. */
 hu_status hu_options_comm(hu_config *config, hu_train_comm *comm);
 
 #endif

@@ -55,6 +55,21 @@ done:
     return st;
 }
 
+/* What only lars reads would change nothing elsewhere; usual values are those of every resolved
+ * configuration. */
+static hu_status check_lars(const hu_config *config, const hu_optimizer_options *optimizer) {
+    double usual = hu_optimizer_defaults(HU_OPTIMIZER_LARS).trust;
+    const char *idle = NULL;
+    if (optimizer->zeros_stay && hu_config_asked(config, "optimizer.compat"))
+        idle = "optimizer.compat";
+    if (optimizer->trust != usual && hu_config_asked(config, "optimizer.trust"))
+        idle = "optimizer.trust";
+    if (!idle || optimizer->kind == HU_OPTIMIZER_LARS) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found key '%s', which %s does not read; expected optimizer=lars", idle,
+                   hu_optimizer_kinds[optimizer->kind].name);
+}
+
 /* Every key of optimizer.*, whether or not this optimizer reads it. */
 static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
@@ -71,6 +86,7 @@ static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_f64(config, "optimizer.trust", &optimizer->trust));
     HU_TRY(hu_config_text(config, "optimizer.compat", &name));
     optimizer->zeros_stay = strcmp(name, "cpd") == 0;
+    HU_TRY(check_lars(config, optimizer));
     HU_TRY(hu_config_list(config, "optimizer.no_decay", &options->no_decay));
     HU_TRY(hu_config_f64(config, "optimizer.clip_norm", &options->clip_norm));
     HU_TRY(hu_config_i64(config, "optimizer.accumulate", &options->accumulate));
