@@ -103,15 +103,15 @@ static hu_status check_optimizer(const hu_trainer *trainer, const hu_checkpoint 
     const char *name;
     const void *data, *saved;
     size_t bytes, length = sizeof prefix - 1;
+    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
+        hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
+        if (st != HU_OK) return st;
+    }
     for (size_t i = 0; i < hu_checkpoint_sections(checkpoint); i++) {
         name = hu_checkpoint_section_name(checkpoint, i);
         if (strncmp(name, prefix, length) == 0 &&
             !hu_optimizer_keeps(trainer->options.optimizer.kind, name + length))
             return other_optimizer(trainer, checkpoint, "", name);
-    }
-    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
-        hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
-        if (st != HU_OK) return st;
     }
     return HU_OK;
 }
