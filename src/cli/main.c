@@ -93,7 +93,9 @@ static hu_status unknown_verb(const char *name) {
     for (size_t i = 0; i < VERB_COUNT; i++) names[i] = verbs[i]->name;
     char nearest[NEAREST_BYTES];
     hu_nearest(name, names, VERB_COUNT, nearest, sizeof nearest);
-    return hu_fail(HU_ERR_UNKNOWN, "unknown verb '%.100s', expected %s", name, nearest);
+    return hu_fail(HU_ERR_UNKNOWN,
+                   "unknown verb '%.100s', expected one that halfulp --help lists; nearest: %s",
+                   name, nearest);
 }
 
 /* Place of a word of the command line, 0 if it is not there. */
@@ -103,9 +105,14 @@ static int has_word(int argc, char **argv, const char *word) {
     return 0;
 }
 
+/* `halfulp help VERB` is halfulp VERB --help. */
+static bool begins_with_help(int argc, char **argv) {
+    return argc > 1 && strcmp(argv[1], "help") == 0;
+}
+
 /* First word that is no flag; 0 if there is none. */
 static int find_verb_index(int argc, char **argv) {
-    for (int i = 1; i < argc; i++)
+    for (int i = begins_with_help(argc, argv) ? 2 : 1; i < argc; i++)
         if (argv[i][0] != '-') return i;
     return 0;
 }
@@ -184,7 +191,8 @@ int main(int argc, char **argv) {
     /* The verb need not come first: flags may stand before it. */
     int index = find_verb_index(argc, argv);
     const hu_verb *verb = index ? find_verb(argv[index]) : NULL;
-    bool wants_help = has_word(argc, argv, "-h") || has_word(argc, argv, "--help");
+    bool wants_help = begins_with_help(argc, argv) || has_word(argc, argv, "-h") ||
+                      has_word(argc, argv, "--help");
     if (has_word(argc, argv, "--version"))
         puts("halfulp " HALFULP_VERSION);
     else if (verb && wants_help)

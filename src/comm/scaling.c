@@ -7,7 +7,6 @@
 
 #include "base/bits.h"
 #include "base/error.h"
-#include "base/nearest.h"
 
 #define ADDRESS(identifier) &hu_comm_scaling_##identifier,
 static const hu_comm_scaling *const scalings[] = {HU_COMM_SCALING_LIST(ADDRESS)};
@@ -18,12 +17,16 @@ const hu_comm_scaling *hu_comm_scaling_at(size_t i) {
     return i < SCALINGS ? scalings[i] : NULL;
 }
 
+/* They are few: all are told, as they are written. */
 static hu_status unknown(const char *text) {
-    const char *names[SCALINGS];
-    char nearest[256];
-    for (size_t i = 0; i < SCALINGS; i++) names[i] = scalings[i]->name;
-    hu_nearest(text, names, SCALINGS, nearest, sizeof nearest);
-    return hu_fail(HU_ERR_UNKNOWN, "scaling '%s': expected one of %s", text, nearest);
+    char list[256] = "";
+    for (size_t i = 0; i < SCALINGS; i++) {
+        size_t used = strlen(list);
+        const char *before = i == 0 ? "" : i + 1 < SCALINGS ? ", " : " or ";
+        snprintf(list + used, sizeof list - used, "%s%s%s", before, scalings[i]->name,
+                 scalings[i]->takes_constant ? ":K" : "");
+    }
+    return hu_fail(HU_ERR_UNKNOWN, "scaling '%s': expected %s", text, list);
 }
 
 /* What stands behind the colon of "constant:10". */

@@ -51,8 +51,8 @@ HU_COMM_SCALING_LIST(HU_COMM_SCALING_DECLARE)
 /* Scaling number i in the order of the list, NULL behind the last. Borrowed: valid for ever. */
 const hu_comm_scaling *hu_comm_scaling_at(size_t i);
 
-/* "aps", "constant:10" -> scaling and the K of 2^K (0 where it takes none). HU_ERR_UNKNOWN with the
- * nearest names, HU_ERR_PARSE. */
+/* "aps", "constant:10" -> scaling and the K of 2^K (0 where it takes none). HU_ERR_UNKNOWN with all
+ * names, HU_ERR_PARSE. */
 hu_status hu_comm_scaling_parse(const char *text, const hu_comm_scaling **scaling,
                                 int32_t *constant);
 

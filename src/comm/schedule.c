@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 
 #define ADDRESS(identifier) &hu_comm_schedule_##identifier,
 static const hu_comm_schedule *const schedules[] = {HU_COMM_SCHEDULE_LIST(ADDRESS)};
@@ -17,12 +16,16 @@ const hu_comm_schedule *hu_comm_schedule_at(size_t i) {
     return i < SCHEDULES ? schedules[i] : NULL;
 }
 
+/* They are few: all are told, as they are written. */
 static hu_status unknown(const char *text) {
-    const char *names[SCHEDULES];
-    char nearest[256];
-    for (size_t i = 0; i < SCHEDULES; i++) names[i] = schedules[i]->name;
-    hu_nearest(text, names, SCHEDULES, nearest, sizeof nearest);
-    return hu_fail(HU_ERR_UNKNOWN, "schedule '%s': expected one of %s", text, nearest);
+    char list[256] = "";
+    for (size_t i = 0; i < SCHEDULES; i++) {
+        size_t used = strlen(list);
+        const char *before = i == 0 ? "" : i + 1 < SCHEDULES ? ", " : " or ";
+        snprintf(list + used, sizeof list - used, "%s%s%s", before, schedules[i]->name,
+                 schedules[i]->has_groups ? ":K" : "");
+    }
+    return hu_fail(HU_ERR_UNKNOWN, "schedule '%s': expected %s", text, list);
 }
 
 /* What stands behind the colon of "hier:16". */

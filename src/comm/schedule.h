@@ -81,7 +81,7 @@ HU_COMM_SCHEDULE_LIST(HU_COMM_SCHEDULE_DECLARE)
 const hu_comm_schedule *hu_comm_schedule_at(size_t i);
 
 /* "ring", "hier:16" -> schedule and group size (0 where there are no groups). HU_ERR_UNKNOWN with
- * the nearest names; HU_ERR_PARSE where a group size is missing, wrong or too much. */
+ * all names; HU_ERR_PARSE where a group size is missing, wrong or too much. */
 hu_status hu_comm_schedule_parse(const char *text, const hu_comm_schedule **schedule,
                                  int32_t *group);
 

@@ -224,9 +224,12 @@ class Usage(unittest.TestCase):
                      "cifar100:DIR", "glyphs", "hfp8"]:
             self.assertIn(word, ok(self, "--help"))
         self.assertIn("--encode", ok(self, "fmt", "--help"))
+        self.assertEqual(ok(self, "help"), ok(self, "--help"))
+        self.assertEqual(ok(self, "help", "fmt"), ok(self, "fmt", "--help"))
+        self.assert_fails(["help", "fmtt"], 2, "'fmtt'")
 
     def test_unknown_verb(self):
-        self.assert_fails(["fmtt"], 2, "'fmtt'", "'fmt'")
+        self.assert_fails(["fmtt"], 2, "'fmtt'", "halfulp --help lists; nearest: 'fmt'")
         self.assert_fails(["docter", "lr=0.1"], 2, "'doctor'")
 
     def test_unknown_format(self):

@@ -170,7 +170,8 @@ static void texts_are_read_and_written(void **state) {
     assert_int_equal(hu_comm_schedule_parse("ring", &schedule, &group), HU_OK);
     assert_string_equal(schedule->name, "ring");
     assert_int_equal(hu_comm_schedule_parse("rnig", &schedule, &group), HU_ERR_UNKNOWN);
-    assert_non_null(strstr(hu_last_error(), "'ring'"));
+    assert_non_null(
+        strstr(hu_last_error(), "expected seq, ring, hier:K, hier2d:K, halving or pairwise"));
     assert_int_equal(hu_comm_schedule_parse("hier", &schedule, &group), HU_ERR_PARSE);
     assert_int_equal(hu_comm_schedule_parse("hier:0", &schedule, &group), HU_ERR_PARSE);
     assert_int_equal(hu_comm_schedule_parse("hier:x", &schedule, &group), HU_ERR_PARSE);
