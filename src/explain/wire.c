@@ -1,14 +1,11 @@
 /* explain/wire.c - other ways between workers, tried on the exponents of a recorded step. */
 #include "explain/wire.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bits.h"
-#include "comm/plan.h"
-#include "kernel/block/scale.h"
+#include "comm/expected.h"
 #include "tensor/quantizer.h"
 
 /* How the gradients of a run travel. */
@@ -61,33 +58,12 @@ static const hu_exponents *exponents_of(const hu_opened_run *run, const hu_why *
     return hu_why_exponents(why, place, step, recorded);
 }
 
-/* Largest magnitude by its exponent alone: in the middle of its binade. */
-static float middle_of(int32_t top) {
-    return (float)ldexp(1.5, top);
-}
-
-/* The k of numbers whose largest has the exponent top. */
-static int32_t scale_of(const hu_comm_options *o, int32_t top) {
-    uint32_t bits = hu_f32_bits(middle_of(top));
-    if (o->scaling->takes_constant) return hu_scale_clamp(&o->format, -o->constant);
-    if (o->scaling->fresh) return hu_scale_exponent(&o->format, HU_SCALE_CURRENT, bits);
-    int32_t exponent = hu_comm_exponent(o->scaling, &o->format, o->workers, bits, false);
-    return hu_scale_clamp(&o->format, hu_comm_scale_of(&o->format, exponent));
-}
-
 static hu_wire_loss loss_of(const hu_comm_options *o, const hu_exponents *x) {
     hu_wire_loss loss = {.is_known = x != NULL, .sums_fit = true, .is_most = o->scaling->fresh};
-    int32_t top = x ? hu_exponents_top(x) : HU_NO_EXPONENT;
-    if (top == HU_NO_EXPONENT) return loss;
-    int32_t k = scale_of(o, top);
-    loss.lost = hu_exponents_lost(x, &o->format, -k);
-    /* A scale that follows the largest number leaves none beyond the range, wherever in its binade
-     * that number lies. */
-    bool follows = o->scaling->fresh || o->scaling->exponent;
-    if (follows && x->nonfinite == 0) loss.lost.overflow = (hu_lost_share){0};
-    /* Sums in float32 get a scale of their own, or room for all. */
-    double sum = ldexp((double)middle_of(top), -k) * (double)o->workers;
-    loss.sums_fit = o->scaling->fresh || sum <= hu_format_limits_of(&o->format).max_finite;
+    if (!x) return loss;
+    hu_comm_expected expected = hu_comm_expect(o, x);
+    loss.lost = expected.lost;
+    loss.sums_fit = expected.sums_fit;
     return loss;
 }
 

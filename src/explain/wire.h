@@ -2,9 +2,7 @@
  * change would lose of the numbers of a recorded step. Rules of precision do not reach these
  * numbers: formats and scales of the wire are those of the keys comm.*.
  *
- * What is lost is told by the exponents of the gradient, of all workers, and a scale by the largest
- * of them; within its binade that number is taken to lie in the middle, so that a scale may be off
- * by one binade. A scale of pieces (aps2) is taken as one of the whole tensor, which loses more.
+ * What is lost is told by the exponents of the gradient, of all workers (comm/expected.h).
  */
 #ifndef HU_EXPLAIN_WIRE_H
 #define HU_EXPLAIN_WIRE_H

@@ -1,12 +1,14 @@
 /* Exponent histograms as ridges, by role. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <halfulp/format.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "comm/expected.h"
 #include "report/report.h"
 #include "show/chart.h"
 #include "show/html.h"
@@ -92,10 +94,40 @@ static double lost_in(const hu_exponents *exponents, const hu_format *format) {
     return lost.overflow.share + lost.underflow.share;
 }
 
+/* How gradients of a run travel, but for the format. False where they do not. */
+static bool read_way(const hu_report_run *run, hu_comm_options *way) {
+    *way = (hu_comm_options){.workers = atoi(hu_report_text(run, "comm.workers", "0"))};
+    return way->workers > 0 && hu_comm_scaling_parse(hu_report_text(run, "comm.scaling", "none"),
+                                                     &way->scaling, &way->constant) == HU_OK;
+}
+
+/* A gradient that is rounded for its way to other workers, too: the ridge shows the range of which
+ * it lost more. */
+static void add_way(const hu_report_run *run, const hu_tensor_exponents *tensor, int64_t step,
+                    hu_chart_ridge *ridge) {
+    const hu_history *history = run->history;
+    char name[512];
+    hu_comm_options way;
+    snprintf(name, sizeof name, "%.500s.wire", history->tensors.name[tensor->tensor]);
+    uint32_t sent = hu_names_find(&history->tensors, name);
+    const char *format = sent == HU_NAMES_NONE ? NULL : format_at(history, sent, step);
+    if (!format || !read_way(run, &way) || !parse_format(format, &way.format)) return;
+    hu_comm_expected expected = hu_comm_expect(&way, &tensor->exponents);
+    double lost = expected.lost.overflow.share + expected.lost.underflow.share;
+    if (ridge->has_range && ridge->lost >= lost) return;
+    ridge->has_range = true;
+    ridge->lost = lost;
+    ridge->range = range_of(format, &way.format);
+    ridge->range.vanish += expected.k;
+    ridge->range.normal += expected.k;
+    ridge->range.top += expected.k;
+}
+
 /* The histogram of one tensor, the range of the format it was rounded to, and what the candidates
  * would lose of it. */
-static void make_ridge(const hu_history *history, const hu_tensor_exponents *tensor, int64_t step,
+static void make_ridge(const hu_report_run *run, const hu_tensor_exponents *tensor, int64_t step,
                        const char *name, hu_chart_ridge *ridge) {
+    const hu_history *history = run->history;
     const hu_exponents *exponents = &tensor->exponents;
     const char *own = format_at(history, tensor->tensor, step);
     hu_format format;
@@ -108,6 +140,7 @@ static void make_ridge(const hu_history *history, const hu_tensor_exponents *ten
         ridge->range = range_of(own, &format);
         ridge->lost = lost_in(exponents, &format);
     }
+    add_way(run, tensor, step, ridge);
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
         if (parse_format(candidates[i], &format)) ridge->candidate[i] = lost_in(exponents, &format);
 }
@@ -131,7 +164,7 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
         if (count == MAX_RIDGES) continue;
         char *name = names[count];
         short_name(run->history->tensors.name[tensor->tensor], role, name, NAME_BYTES);
-        make_ridge(run->history, tensor, record->step, name, &ridge[count++]);
+        make_ridge(run, tensor, record->step, name, &ridge[count++]);
     }
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) {
         hu_format format;
@@ -168,7 +201,8 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
         "Exponents of every tensor's numbers before rounding, each ridge as high as its "
         "fullest binade. Shaded: what the tensor's format holds, lighter where only "
         "subnormal numbers are left; red is lost to overflow or to zero. The columns "
-        "say how many of the numbers (in %) a format would lose.");
+        "say how many of the numbers (in %) a format would lose. Gradients of weights that "
+        "travel between workers are shown with the range that their scale gives them there.");
     for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
         const hu_report_run *run = &report->run[i];
         if (!has_histograms(run)) continue;

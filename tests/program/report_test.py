@@ -102,6 +102,32 @@ def lost_shares(checks, cwd):
             checks.same(share, text, f"{name}: lost in {candidate}")
 
 
+def sent_shares(checks, cwd):
+    """Gradients that travel: as trained is what was counted on their way."""
+    for words in (["comm.format=e3m0", "scaling=aps"], ["comm.format=e4m3", "scaling=constant:-3"]):
+        program.train(*TINY, *words, "workers=4", "steps=3", "run.histogram_every=2", cwd=cwd)
+        with open(f"{cwd}/run/numerics.jsonl") as file:
+            rows = [row for row in map(json.loads, file) if row["step"] == 2 and "tensors" in row]
+        counted = {row[0]: 100 * (row[3] + row[4]) / row[2] for row in rows[0]["tensors"]}
+        report(checks, "run", cwd=cwd)
+        svg = list(section(page(checks, f"{cwd}/run/report.html"), "exponents").iter("svg"))[3]
+        shown, name = {}, None
+        for at in svg.iter("text"):
+            classes = (at.get("class") or "").split()
+            if "name" in classes:
+                name = at.text
+            elif name and classes and classes[0].startswith("lost"):
+                shown.setdefault(name, at.text)
+        checks.that({"conv1", "conv2", "conv3", "fc"} <= set(shown), f"ridges: {shown}")
+        for name, text in shown.items():
+            # Within a binade that a threshold cuts the numbers may lie anywhere.
+            was = counted[f"{name}.weight.grad.wire"]
+            checks.that(text != "-" and abs(float(text.strip("<")) - was) <= 8,
+                        f"{words}: {name}: shown {text}, counted {was:.1f}")
+        checks.that(max(counted.values()) > 20, f"much is lost: {counted}")
+        shutil.rmtree(f"{cwd}/run")
+
+
 def losses(checks, cwd):
     """The table against sums over numerics.jsonl."""
     program.train(*TINY, "steps=5", "precision=e4m3fn:ovf=sat", cwd=cwd)
@@ -309,5 +335,5 @@ def bad_input(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_run, lost_shares, losses, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
+    program.main(one_run, lost_shares, sent_shares, losses, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
                  bad_input)
