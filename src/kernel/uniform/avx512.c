@@ -1,0 +1,2 @@
+#define HU_UNIFORM_ISA avx512
+#include "kernel/uniform/body.inc"

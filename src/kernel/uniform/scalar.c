@@ -1,0 +1,2 @@
+#define HU_UNIFORM_ISA scalar
+#include "kernel/uniform/body.inc"
