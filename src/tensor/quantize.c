@@ -32,6 +32,12 @@ hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line
                        "'%.100s': a delayed scale comes from the steps before, expected "
                        ":scale=current, :scale=bias or :scale=2^K",
                        text));
+    if (made->quantizer.kind == HU_QUANTIZER_UNIFORM)
+        HU_TRY(
+            hu_fail(HU_ERR_UNSUPPORTED,
+                    "'%.100s': uniform integers are for tensors of a training, expected a number "
+                    "format or a block format",
+                    text));
     if (made->quantizer.kind == HU_QUANTIZER_BLOCK)
         HU_TRY(hu_blocker_init(&made->blocker, made->quantizer.block, made->quantizer.rounding,
                                line, line));

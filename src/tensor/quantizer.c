@@ -25,6 +25,9 @@ bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer) {
 bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b) {
     if (a->kind != b->kind) return false;
     if (a->kind == HU_QUANTIZER_BLOCK) return hu_block_format_equal(a->block, b->block);
+    if (a->kind == HU_QUANTIZER_UNIFORM)
+        return a->bits == b->bits && a->per_channel == b->per_channel &&
+               a->keeps_range == b->keeps_range;
     return hu_format_equal(&a->format, &b->format) && a->scale == b->scale &&
            a->history == b->history;
 }
@@ -166,6 +169,48 @@ static hu_status read_block(const char *text, const parts *p, hu_quantizer *quan
     return HU_OK;
 }
 
+static const char uniform_name[] = "uniform";
+
+/* "uniformB" and what may follow. */
+static bool is_uniform(const char *format) {
+    const char *behind = format + sizeof uniform_name - 1;
+    return begins(format, uniform_name) && (isdigit((unsigned char)*behind) || *behind == ':');
+}
+
+/* Bits, then one option at most. */
+static hu_status read_uniform(const char *text, const parts *p, hu_quantizer *quantizer) {
+    enum { LEAST_BITS = 2 };
+    const char *number = p->format + sizeof uniform_name - 1, *option = strchr(number, ':');
+    char *end;
+    long bits = strtol(number, &end, 10);
+    if (p->has_scale)
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%s', column %d: found a scale, expected none: uniform integers "
+                       "have the tensor's range",
+                       text, p->column);
+    if ((*end && end != option) || bits < LEAST_BITS || bits > HU_UNIFORM_BITS_MOST)
+        return hu_fail(HU_ERR_PARSE, "format '%s', column %zu: found '%.20s', expected bits %d..%d",
+                       text, sizeof uniform_name, number, LEAST_BITS, HU_UNIFORM_BITS_MOST);
+    quantizer->kind = HU_QUANTIZER_UNIFORM;
+    quantizer->bits = (uint32_t)bits;
+    if (!option) return HU_OK;
+    quantizer->per_channel = strcasecmp(option, ":channel") == 0;
+    quantizer->keeps_range = strcasecmp(option, ":running") == 0;
+    if (quantizer->per_channel || quantizer->keeps_range) return HU_OK;
+    return hu_fail(HU_ERR_PARSE,
+                   "format '%s', column %d: found '%.20s', expected channel or running", text,
+                   (int)(option - p->format) + 2, option + 1);
+}
+
+/* Uniform integers know two modes. */
+static hu_status check_mode(const char *text, const hu_quantizer *quantizer) {
+    if (quantizer->kind != HU_QUANTIZER_UNIFORM) return HU_OK;
+    if (quantizer->rounding == HU_ROUND_NEAREST_EVEN) return HU_OK;
+    if (quantizer->rounding == HU_ROUND_STOCHASTIC) return HU_OK;
+    return hu_fail(HU_ERR_PARSE, "format '%s': found rounding mode %s, expected rne or sr", text,
+                   hu_rounding_name(quantizer->rounding));
+}
+
 /* fp32 becomes "no rounding" here, so that no other file has to know which format passes. */
 static hu_status read_float(const char *text, const parts *p, hu_quantizer *quantizer) {
     hu_status st = hu_format_parse(p->format, &quantizer->format);
@@ -188,9 +233,12 @@ hu_status hu_quantizer_parse(const char *text, hu_rounding usual, hu_quantizer *
     *quantizer = (hu_quantizer){0};
     HU_TRY(take_apart(text, &p));
     made.block = hu_block_format_find(p.format);
-    st = made.block ? read_block(text, &p, &made) : read_float(text, &p, &made);
+    st = made.block             ? read_block(text, &p, &made)
+         : is_uniform(p.format) ? read_uniform(text, &p, &made)
+                                : read_float(text, &p, &made);
     if (st != HU_OK) return st;
     if (p.mode[0]) HU_TRY(hu_rounding_parse(p.mode, &made.rounding));
+    HU_TRY(check_mode(text, &made));
     *quantizer = made;
 done:
     return st;
@@ -211,6 +259,10 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
         snprintf(text, capacity, "float32");
     else if (quantizer->kind == HU_QUANTIZER_BLOCK)
         snprintf(text, capacity, "%s", quantizer->block->name);
+    else if (quantizer->kind == HU_QUANTIZER_UNIFORM)
+        snprintf(text, capacity, "%s%u%s%s", uniform_name, (unsigned)quantizer->bits,
+                 quantizer->per_channel ? ":channel" : "",
+                 quantizer->keeps_range ? ":running" : "");
     else if (quantizer->scale == HU_SCALE_DELAYED)
         snprintf(text, capacity, "%s:scale=delayed%d", format, (int)quantizer->history);
     else
@@ -229,6 +281,11 @@ hu_status hu_plain_format_parse(const char *text, hu_format *format) {
     if (quantizer.kind == HU_QUANTIZER_BLOCK)
         return hu_fail(HU_ERR_PARSE,
                        "format '%s': found a block format, expected the format of single numbers",
+                       text);
+    if (quantizer.kind == HU_QUANTIZER_UNIFORM)
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%s': found uniform integers, whose numbers depend on a tensor, "
+                       "expected the format of single numbers",
                        text);
     if (quantizer.rounding == other.rounding)
         return hu_fail(HU_ERR_PARSE, "format '%s': found a rounding mode, expected a format alone",

@@ -1,8 +1,14 @@
-/* tensor/quantizer.h - how the numbers of one edge are rounded: not at all, to a format, or in
- * blocks.
+/* tensor/quantizer.h - how the numbers of one edge are rounded: not at all, to a format, in
+ * blocks, or to uniform integers.
  *
- * Text: FORMAT [MODE]. FORMAT is a block format (mxfp8, nvfp4, ...), or any number format, which
- * may be followed by one of
+ * Text: FORMAT [MODE]. FORMAT is a block format (mxfp8, nvfp4, ...); uniformB, the 2^B evenly
+ * spaced numbers between the tensor's ends (B = 2..16, modes rne and sr), which may be followed by
+ * one of
+ *
+ *   :channel         every line of a parameter (an output channel) has ends of its own
+ *   :running         evaluation takes ends that training kept: a running mean
+ *
+ * or any number format, which may be followed by one of
  *
  *   :scale=current   power of two from the largest magnitude of the tensor itself
  *   :scale=delayedH  from that of the H steps before (16 if left out, at most HU_HISTORY_MOST)
@@ -18,11 +24,13 @@
 
 #include "kernel/block/block.h"
 #include "kernel/block/scale.h"
+#include "kernel/uniform/uniform.h"
 
 typedef enum hu_quantizer_kind {
     HU_QUANTIZER_NONE, /* float32 passes through */
     HU_QUANTIZER_FLOAT,
-    HU_QUANTIZER_BLOCK
+    HU_QUANTIZER_BLOCK,
+    HU_QUANTIZER_UNIFORM
 } hu_quantizer_kind;
 
 enum { HU_HISTORY_USUAL = 16, HU_HISTORY_MOST = 1024, HU_QUANTIZER_BYTES = 128 };
@@ -34,6 +42,9 @@ typedef struct hu_quantizer {
     hu_scale_rule scale;          /* FLOAT */
     int32_t history;              /* steps looked back; DELAYED only, else 0 */
     const hu_block_format *block; /* BLOCK. Borrowed: valid for ever */
+    uint32_t bits;                /* UNIFORM: of a code */
+    bool per_channel;             /* UNIFORM: lines of a parameter have ranges of their own */
+    bool keeps_range;             /* UNIFORM: evaluation uses ranges that training kept */
 } hu_quantizer;
 
 static inline bool hu_quantizer_rounds(const hu_quantizer *quantizer) {
@@ -43,11 +54,18 @@ static inline bool hu_quantizer_rounds(const hu_quantizer *quantizer) {
 /* Bits of one number in the format, without scales of blocks; 32 where nothing is rounded. */
 static inline uint32_t hu_quantizer_bits(const hu_quantizer *quantizer) {
     enum { FLOAT32_BITS = 32 };
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM) return quantizer->bits;
     return hu_quantizer_rounds(quantizer) ? hu_format_bits(&quantizer->format) : FLOAT32_BITS;
 }
 
-/* True if the whole tensor must be there before its first number can be rounded. */
+/* True if the whole tensor must be there before its first number can be rounded, because its
+ * largest magnitude is needed. */
 bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer);
+
+/* The same because its least and its largest number are needed. */
+static inline bool hu_quantizer_needs_range(const hu_quantizer *quantizer) {
+    return quantizer->kind == HU_QUANTIZER_UNIFORM;
+}
 
 /* True if what one has rounded stays as it is under the other (modes do not matter). */
 bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b);

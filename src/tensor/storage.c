@@ -6,12 +6,14 @@
 #include "base/checked.h"
 #include "base/error.h"
 
-/* Name, bits of a code (0: dense or in blocks), and whether numbers are float32 carriers. */
+/* Name, bits of a code (0: dense, in blocks or uniform), and whether numbers are float32 carriers.
+ */
 static const hu_storage_trait traits[] = {
-    {"8 bit", 8, 0}, {"16 bit", 16, 0}, {"float32", 32, 1}, {"dense", 0, 0}, {"blocks", 0, 0},
+    {"8 bit", 8, 0}, {"16 bit", 16, 0}, {"float32", 32, 1},
+    {"dense", 0, 0}, {"blocks", 0, 0},  {"uniform", 0, 0},
 };
 /* Places of the rows above. */
-enum { TRAIT_8, TRAIT_16, TRAIT_FLOAT32, TRAIT_DENSE, TRAIT_BLOCKS };
+enum { TRAIT_8, TRAIT_16, TRAIT_FLOAT32, TRAIT_DENSE, TRAIT_BLOCKS, TRAIT_UNIFORM };
 
 /* In the order of hu_storage_mode. */
 static const char *const mode_names[] = {"packed", "float32", "dense"};
@@ -64,6 +66,17 @@ void hu_storage_choose_blocks(hu_storage_mode mode, const hu_blocker *blocker,
         is_float32 ? (size_t)blocker->row_elements * sizeof(float) : blocker->row_bytes;
 }
 
+void hu_storage_choose_uniform(hu_storage_mode mode, const hu_uniformer *uniformer,
+                               hu_storage *storage) {
+    bool is_float32 = mode == HU_STORAGE_FLOAT32;
+    *storage = (hu_storage){.trait = &traits[is_float32 ? TRAIT_FLOAT32 : TRAIT_UNIFORM],
+                            .uniformer = uniformer,
+                            .tensor_scale = 1.0f,
+                            .row_elements = uniformer->row_elements};
+    storage->row_bytes =
+        is_float32 ? (size_t)uniformer->row_elements * sizeof(float) : uniformer->row_bytes;
+}
+
 void hu_storage_set_format(hu_storage *storage, const hu_format *format) {
     storage->format = *format;
     if (storage->trait->is_float32) return;
@@ -96,21 +109,32 @@ void hu_storage_write(const hu_storage *storage, void *data, int64_t first, int6
                        x + r * storage->row_elements, place + hu_storage_bytes(storage, r), NULL);
 }
 
+/* n elements from element `first` of the packed row at place on, of what has scales of its own. */
+static void unpack_scaled(const hu_storage *storage, const unsigned char *row, int64_t first,
+                          int64_t n, float *y) {
+    if (storage->blocker)
+        hu_blocker_unpack(storage->blocker, storage->tensor_scale, row, first, (size_t)n, y);
+    else
+        hu_uniform_unpack(storage->uniformer, storage->scale, row, first, (size_t)n, y);
+}
+
+static bool is_scaled(const hu_storage *storage) {
+    return hu_storage_is_blocks(storage) || hu_storage_is_uniform(storage);
+}
+
 const float *hu_storage_read(const hu_storage *storage, const void *data, int64_t first,
                              int64_t rows, float *scratch) {
     const unsigned char *place = (const unsigned char *)data + hu_storage_bytes(storage, first);
     if (storage->trait->is_float32) return (const float *)(const void *)place;
-    if (storage->blocker) {
-        for (int64_t r = 0; r < rows; r++)
-            hu_blocker_unpack(storage->blocker, storage->tensor_scale,
-                              place + hu_storage_bytes(storage, r), 0,
-                              (size_t)storage->row_elements, scratch + r * storage->row_elements);
-        return scratch;
+    int64_t step = is_scaled(storage) ? 1 : rows_per_call(storage, rows);
+    for (int64_t r = 0; r < rows; r += step) {
+        const unsigned char *row = place + hu_storage_bytes(storage, r);
+        float *y = scratch + r * storage->row_elements;
+        if (is_scaled(storage))
+            unpack_scaled(storage, row, 0, storage->row_elements, y);
+        else
+            hu_packer_unpack(&storage->packer, (size_t)(step * storage->row_elements), row, y);
     }
-    int64_t step = rows_per_call(storage, rows);
-    for (int64_t r = 0; r < rows; r += step)
-        hu_packer_unpack(&storage->packer, (size_t)(step * storage->row_elements),
-                         place + hu_storage_bytes(storage, r), scratch + r * storage->row_elements);
     return scratch;
 }
 
@@ -137,9 +161,8 @@ void hu_storage_write_part(const hu_storage *storage, void *data, int64_t first,
 
 const float *hu_storage_read_part(const hu_storage *storage, const void *data, int64_t first,
                                   int64_t count, float *scratch) {
-    if (hu_storage_is_blocks(storage)) {
-        hu_blocker_unpack(storage->blocker, storage->tensor_scale, data, first, (size_t)count,
-                          scratch);
+    if (is_scaled(storage)) {
+        unpack_scaled(storage, data, first, count, scratch);
         return scratch;
     }
     const unsigned char *place = (const unsigned char *)data + part_offset(storage, first);

@@ -6,6 +6,7 @@
 
 #include "kernel/block/block.h"
 #include "kernel/pack/pack.h"
+#include "kernel/uniform/uniform.h"
 
 /* What the user asks for: packed = the narrowest of 8, 16, 32 bits; dense = exactly 1+e+m bits;
  * float32 = carriers. */
@@ -16,7 +17,8 @@ typedef enum hu_storage_mode {
 } hu_storage_mode;
 
 typedef struct hu_storage_trait {
-    const char *name; /* "float32", "16 bit", "8 bit", "dense", "blocks" */
+    const char *name; /* "float32", "16 bit", "8 bit", "dense", "blocks",
+                         "uniform" */
     int code_bits;    /* of hu_pack; 0 = dense */
     int is_float32;
 } hu_storage_trait;
@@ -29,6 +31,9 @@ typedef struct hu_storage {
     hu_format format;
     const hu_blocker *blocker; /* of block formats, else NULL. Borrowed: valid as long as this */
     float tensor_scale;        /* of block formats */
+    const hu_uniformer *uniformer; /* of uniform integers, else NULL. Borrowed, as the blocker */
+    const hu_uniform_scale *scale; /* theirs, set by who finds their range; may change while
+                                      nothing is read. Borrowed: valid as long as this */
     int64_t row_elements;
     size_t row_bytes;
 } hu_storage;
@@ -45,12 +50,23 @@ hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64
  * packed blocks: hu_blocker_pack does, which rounds and packs at once. */
 void hu_storage_choose_blocks(hu_storage_mode mode, const hu_blocker *blocker, hu_storage *storage);
 
+/* Storage for rows that the uniformer rounds: its dense bytes, or float32 carriers. The caller sets
+ * ->scale before anything is read. hu_storage_write cannot write packed ones: hu_uniform_pack
+ * does. */
+void hu_storage_choose_uniform(hu_storage_mode mode, const hu_uniformer *uniformer,
+                               hu_storage *storage);
+
 /* Another format with as many bits: the scale of the tensor has changed. format must be valid. */
 void hu_storage_set_format(hu_storage *storage, const hu_format *format);
 
 /* True if rows are packed blocks. */
 static inline int hu_storage_is_blocks(const hu_storage *storage) {
     return storage->blocker && !storage->trait->is_float32;
+}
+
+/* True if rows are packed uniform integers. */
+static inline int hu_storage_is_uniform(const hu_storage *storage) {
+    return storage->uniformer && !storage->trait->is_float32;
 }
 
 /* Bytes of a number of rows. */

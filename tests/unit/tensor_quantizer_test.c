@@ -34,6 +34,9 @@ static void test_print(void **state) {
         {"MXFP8 sr", "mxfp8"},
         {"mxfp8e4m3", "mxfp8e4m3"},
         {"nvfp4", "nvfp4"},
+        {"uniform8", "uniform8"},
+        {"Uniform2:Channel sr", "uniform2:channel"},
+        {"uniform16:running rne", "uniform16:running"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char text[HU_QUANTIZER_BYTES];
@@ -74,6 +77,32 @@ static void test_meaning(void **state) {
     assert_true(hu_quantizer_same_numbers(&a, &c));
 }
 
+static void test_uniform(void **state) {
+    (void)state;
+    hu_quantizer q = parsed("uniform4:channel sr"), other = parsed("uniform4:channel");
+    assert_int_equal(q.kind, HU_QUANTIZER_UNIFORM);
+    assert_int_equal(q.bits, 4);
+    assert_int_equal(hu_quantizer_bits(&q), 4);
+    assert_int_equal(q.rounding, HU_ROUND_STOCHASTIC);
+    assert_true(q.per_channel && !q.keeps_range);
+    assert_true(hu_quantizer_needs_range(&q));
+    assert_false(hu_quantizer_needs_maximum(&q));
+    assert_true(hu_quantizer_same_numbers(&q, &other));
+    q = parsed("uniform4:running");
+    assert_true(q.keeps_range && !q.per_channel);
+    assert_false(hu_quantizer_same_numbers(&q, &other));
+    other = parsed("uniform5:running");
+    assert_false(hu_quantizer_same_numbers(&q, &other));
+    other = parsed("nvfp4");
+    assert_false(hu_quantizer_needs_range(&other));
+    /* The mode of the key precision.rounding counts as well. */
+    assert_int_equal(hu_quantizer_parse("uniform4", HU_ROUND_UP, &q), HU_ERR_PARSE);
+    assert_int_equal(hu_quantizer_parse("uniform4 sr", HU_ROUND_UP, &q), HU_OK);
+    hu_format format;
+    assert_int_equal(hu_plain_format_parse("uniform4", &format), HU_ERR_PARSE);
+    assert_non_null(strstr(hu_last_error(), "uniform integers"));
+}
+
 static void test_refused(void **state) {
     (void)state;
     static const struct {
@@ -96,6 +125,15 @@ static void test_refused(void **state) {
         {"e5m2:scale=bias:scale=bias", HU_ERR_PARSE, "twice"},
         {"e5m2:scale=bias up", HU_ERR_UNKNOWN, "up"},
         {"", HU_ERR_PARSE, "name"},
+        {"uniform1", HU_ERR_PARSE, "2..16"},
+        {"uniform17", HU_ERR_PARSE, "column 8: found '17'"},
+        {"uniform8x", HU_ERR_PARSE, "8x"},
+        {"uniform:channel", HU_ERR_PARSE, "2..16"},
+        {"uniform8:channels", HU_ERR_PARSE, "column 10: found 'channels'"},
+        {"uniform8:channel:running", HU_ERR_PARSE, "channel or running"},
+        {"uniform8:scale=current", HU_ERR_PARSE, "found a scale"},
+        {"uniform8 rz", HU_ERR_PARSE, "rz, expected rne or sr"},
+        {"uniform", HU_ERR_UNKNOWN, "unknown"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         hu_quantizer q;
@@ -111,6 +149,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_print),
         cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,49 @@ static void test_blocks(void **state) {
         }
 }
 
+/* Packed uniform integers are the numbers that rounding gives, by rows and by parts, whatever the
+ * scale becomes. */
+static void test_uniform(void **state) {
+    (void)state;
+    enum { LINES = 3, MOST = ROWS * LINES * LONGEST };
+    static float x[MOST], y[MOST], scratch[MOST];
+    static unsigned char data[4 * MOST];
+    const hu_random_key key = {1, 2, 3};
+    const hu_uniform_scale scales[][LINES] = {{{-3, 0.5f}, {-2, 0.01f}, {0, 0.3f}},
+                                              {{0, 0.1f}, {-1e-3f, 1e-5f}, {0, NAN}}};
+    for (int64_t i = 0; i < MOST; i++) x[i] = hu_random_normal(&key, (uint64_t)i);
+    for (uint32_t bits = 1; bits <= 16; bits++)
+        for (int64_t line = 0; line <= LONGEST; line += 1 + line / 2) {
+            hu_uniformer uniformer;
+            hu_storage storage;
+            int64_t n = LINES * (line ? line : 5);
+            assert_int_equal(hu_uniformer_init(&uniformer, bits, HU_ROUND_STOCHASTIC, n, line),
+                             HU_OK);
+            hu_storage_choose_uniform(bits % 2 ? HU_STORAGE_PACKED : HU_STORAGE_DENSE, &uniformer,
+                                      &storage);
+            assert_string_equal(storage.trait->name, "uniform");
+            assert_true(hu_storage_is_uniform(&storage) && !hu_storage_is_blocks(&storage));
+            assert_int_equal(hu_storage_bytes(&storage, ROWS), ROWS * (((size_t)n * bits + 7) / 8));
+            assert_null(hu_storage_in_place(&storage, data, 0));
+            for (size_t s = 0; s < 2; s++) {
+                storage.scale = scales[s];
+                hu_uniform_round(&uniformer, scales[s], ROWS, x, y, &key, 0, NULL);
+                hu_uniform_pack(&uniformer, scales[s], ROWS, x, data, &key, 0, NULL);
+                for (int64_t r = 0; r < ROWS; r++)
+                    assert_memory_equal(hu_storage_read(&storage, data, r, ROWS - r, scratch),
+                                        y + r * n, (size_t)((ROWS - r) * n) * sizeof *y);
+                for (int64_t first = 0; first < n; first += 8)
+                    assert_memory_equal(
+                        hu_storage_read_part(&storage, data, first, n - first, scratch), y + first,
+                        (size_t)(n - first) * sizeof *y);
+            }
+            hu_storage_choose_uniform(HU_STORAGE_FLOAT32, &uniformer, &storage);
+            assert_false(hu_storage_is_uniform(&storage));
+            assert_int_equal(hu_storage_bytes(&storage, 1), n * 4);
+            assert_ptr_equal(hu_storage_in_place(&storage, data, 1), data + n * 4);
+        }
+}
+
 /* The scale of a tensor moves the bias of its format, and nothing else. */
 static void test_scaled_format(void **state) {
     (void)state;
@@ -218,10 +261,11 @@ static void test_modes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),   cmocka_unit_test(test_neighbours_stay),
-        cmocka_unit_test(test_parts),  cmocka_unit_test(test_no_format_is_float32),
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_scaled_format),
-        cmocka_unit_test(test_modes),  cmocka_unit_test(test_endless_rows),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_neighbours_stay),
+        cmocka_unit_test(test_parts),        cmocka_unit_test(test_no_format_is_float32),
+        cmocka_unit_test(test_blocks),       cmocka_unit_test(test_scaled_format),
+        cmocka_unit_test(test_modes),        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_endless_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
