@@ -42,6 +42,8 @@ hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
     HU_TRY(hu_run_folder_config(directory, &path));
     HU_TRY(hu_yaml_read(path, &saved));
     HU_TRY(check_kept(saved, given));
+    /* How processes meet is theirs: a run of a cluster goes on at a desk. */
+    HU_TRY(hu_keys_set_text(saved, "comm.transport", "auto", hu_keys_origin(saved)));
     HU_TRY(hu_config_recall(config, saved));
     /* The folder names steps, which win over epochs. */
     if (hu_keys_find(given, "run.epochs") && !hu_keys_find(given, "run.steps"))

@@ -15,7 +15,8 @@ typedef struct hu_saved_run {
 } hu_saved_run;
 
 /* Reads the folder's resolved configuration; what the user gave now wins over it, but for what a
- * run keeps (model, initial weights, task and loss): HU_ERR_ARGUMENT with both. */
+ * run keeps (model, initial weights, task and loss): HU_ERR_ARGUMENT with both. comm.transport is
+ * that of this process, never the folder's. */
 hu_status hu_saved_run_merge(hu_config *config, const char *directory);
 
 /* hu_trainer_restore, from a checkpoint of the run's folder. HU_ERR_SHAPE then tells which tensor

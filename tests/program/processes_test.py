@@ -86,7 +86,7 @@ def equal_bits(checks, cwd):
 
 def resumed(checks, cwd):
     keys = [*KEYS, *CASES["delayed scales, a format by epoch, error feedback"], "run.keep=20",
-            "run.checkpoint_every=1"]
+            "run.checkpoint_every=1", "comm.transport=mpi"]
     whole = trained(checks, "the whole", mpirun(2, "train", *keys, "steps=14", "run.dir=whole",
                                                 "--json", cwd=cwd))
     program.copy_at(cwd, "whole", "half", 11)
