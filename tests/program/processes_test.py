@@ -84,6 +84,33 @@ def equal_bits(checks, cwd):
                 checks.that(one["skipped_steps"] > 0, f"{name}: {one['skipped_steps']} skipped")
 
 
+def told(checks, cwd):
+    """Rounded tensors of all processes; histograms, and what is not rounded, of worker 0's samples,
+    as docs/run-folder.md says."""
+    keys = [*KEYS, "batch=16", "steps=2", "precision=fp16", "precision.rules=conv1.*: fp32",
+            "comm.format=e4m3", "scaling=constant:12", "scaler=dynamic", "run.histogram_every=1"]
+    program.train(*keys, "workers=2", cwd=cwd, run="one")
+    trained(checks, "two", mpirun(2, "train", *keys, "run.dir=two", "--json", cwd=cwd))
+    for name in ("numerics", "histograms"):
+        rows = []
+        for run in ("one", "two"):
+            with open(f"{cwd}/{run}/{name}.jsonl") as file:
+                lines = [json.loads(line) for line in file]
+            rows.append([line for line in lines if "tensors" in line])
+        checks.that(rows[0] and len(rows[0]) == len(rows[1]), f"rows of {name}")
+        for whole, part in zip(*rows):
+            for ours, theirs in zip(whole["tensors"], part["tensors"]):
+                where = f"{name}, step {whole['step']}: {ours[0]}"
+                is_rounded = name == "numerics" and ours[1] != "float32"
+                is_shared = ours[0] in ("label", "input") or ".out" in ours[0]
+                if is_rounded:
+                    checks.same(theirs, ours, where)
+                elif is_shared:
+                    elements = 2 if name == "numerics" else 1
+                    checks.same(2 * theirs[elements], ours[elements], where)
+    checks.that(rows[0][0]["tensors"], "histograms of tensors")
+
+
 def resumed(checks, cwd):
     keys = [*KEYS, *CASES["delayed scales, a format by epoch, error feedback"], "run.keep=20",
             "run.checkpoint_every=1", "comm.transport=mpi"]
@@ -244,7 +271,7 @@ def main():
         print("skipped: no Open MPI here")
         return SKIPPED
     checks = program.Checks()
-    for test in (reductions, equal_bits, resumed, refused, diverged, alone, faults):
+    for test in (reductions, equal_bits, told, resumed, refused, diverged, alone, faults):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
     return checks.finish()
