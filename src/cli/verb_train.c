@@ -12,6 +12,7 @@
 #include "session/data.h"
 #include "session/saved_run.h"
 #include "session/session.h"
+#include "session/wire_result.h"
 #include "show/json.h"
 #include "show/stdout.h"
 
@@ -20,7 +21,7 @@ static const char *const json_flag[] = {"json", NULL};
 /* The task's first metric, the loss, the speed, and the hash by which equal weights are known. */
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
-    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES];
     const hu_metric *metric = result->test.metric;
     hu_config_text(session->config, "eval.weights", &weights);
     printf("test %s %s (%s weights)", hu_metric_words(metric, words),
@@ -30,6 +31,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
     if (!isnan(result->images_per_second)) printf("  %.0f images/s", result->images_per_second);
     printf("  %lld steps, %lld skipped\n", (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_scaler(session->trainer)->skipped);
+    if (hu_wire_result_text(session->config, session->trainer, wire)[0]) puts(wire);
     printf("weights hash %016llx  run folder %s\n",
            (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);
 }

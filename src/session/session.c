@@ -17,6 +17,7 @@
 #include "session/precision.h"
 #include "session/saved_run.h"
 #include "session/warnings.h"
+#include "session/wire_result.h"
 #include "show/json.h"
 #include "train/resolved.h"
 
@@ -383,6 +384,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         hu_json_number(session->train_seconds));
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     put_team(object, session->trainer);
+    hu_wire_result_put(object, session->config, session->trainer);
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;

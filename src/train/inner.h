@@ -66,7 +66,8 @@ typedef struct hu_workers {
     /* What error feedback keeps elsewhere, for a checkpoint: [count - 1][elements] of workers 1, 2,
      * ..., where worker 0 is and the others are in other processes; else NULL. */
     float *elsewhere[HU_COMM_LOSSES];
-    float scale; /* loss scale of what error feedback keeps */
+    hu_comm_counts lost; /* of all layers, of the steps that were done */
+    float scale;         /* loss scale of what error feedback keeps */
 } hu_workers;
 
 typedef struct hu_trainer {

@@ -105,6 +105,15 @@ hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer) {
     return team ? hu_team_spent(team) : (hu_team_seconds){0};
 }
 
+hu_status hu_trainer_wire(const hu_trainer *trainer, hu_wire_report *report) {
+    const hu_workers *workers = &trainer->workers;
+    *report = (hu_wire_report){.workers = 0};
+    if (!workers->team) return HU_OK;
+    report->workers = workers->count;
+    report->lost = workers->lost;
+    return hu_comm_traffic_of(workers->plan, &report->traffic, NULL);
+}
+
 void hu_trainer_time_work(hu_trainer *trainer, bool timed) {
     trainer->timed = timed;
     hu_run_clear_work(trainer->run);

@@ -4,6 +4,7 @@
 #define HU_TRAIN_TRAINER_H
 #include <signal.h>
 
+#include "comm/traffic.h"
 #include "layout/ledger.h"
 #include "model/model.h"
 #include "store/checkpoint.h"
@@ -64,6 +65,16 @@ void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop);
 
 /* Where the time went that gradients took between processes; zero where one runs all workers. */
 hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer);
+
+/* What travels between workers, and what was lost of it in the steps that were done. */
+typedef struct hu_wire_report {
+    int32_t workers;         /* 0: nothing travels, and nothing else is told */
+    hu_comm_traffic traffic; /* of one step, in the format that travels now */
+    hu_comm_counts lost;     /* of all layers that are rounded for it */
+} hu_wire_report;
+
+/* HU_ERR_MEMORY. */
+hu_status hu_trainer_wire(const hu_trainer *trainer, hu_wire_report *report);
 
 /* Where workers are in several processes: all of them call this before that of worker 0 saves. */
 hu_status hu_trainer_gather(hu_trainer *trainer);

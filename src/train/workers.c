@@ -104,6 +104,8 @@ hu_status hu_workers_create(hu_trainer *trainer) {
     workers->first = comm->join ? comm->first : 0;
     workers->here = comm->join ? 1 : workers->count;
     workers->scale = 1.0f;
+    hu_round_counts_clear(&workers->lost.rounded);
+    hu_round_counts_clear(&workers->lost.added);
     HU_TRY(HU_NEW_ARRAY(&workers->result, (size_t)workers->count));
     if (!travels) return HU_OK;
     if (workers->count > trainer->options.batch)
@@ -234,6 +236,16 @@ static void count_wire(hu_trainer *trainer) {
             hu_round_counts_add(&trainer->edges.wire[v].counts, &counts[l].rounded);
             hu_round_counts_add(&trainer->edges.wire_sum[v].counts, &counts[l].added);
         }
+    }
+}
+
+void hu_workers_count(hu_trainer *trainer) {
+    hu_workers *workers = &trainer->workers;
+    for (int32_t l = 0; workers->team && l < workers->layers; l++) {
+        hu_value_id v = workers->param[l];
+        if (!hu_quantizer_rounds(&trainer->edges.wire[v].quantizer)) continue;
+        hu_round_counts_add(&workers->lost.rounded, &trainer->edges.wire[v].counts);
+        hu_round_counts_add(&workers->lost.added, &trainer->edges.wire_sum[v].counts);
     }
 }
 

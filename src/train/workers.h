@@ -51,13 +51,16 @@ void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result);
 hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
                             hu_worker_result *total);
 
+/* Adds what the step's roundings on the way did to what hu_trainer_wire tells. */
+void hu_workers_count(hu_trainer *trainer);
+
 /* Room for what error feedback keeps in other processes, where checkpoints are written; part of
  * hu_workers_bytes. HU_ERR_MEMORY. */
 hu_status hu_workers_make_room(hu_workers *workers);
 uint64_t hu_workers_room_bytes(const hu_workers *workers);
 
-/* What error feedback keeps, as sections "comm.loss.I" of a checkpoint. All processes of a
- * training must call hu_trainer_gather before that of worker 0 saves. */
+/* What error feedback keeps, as sections "comm.loss.I" of a checkpoint, and what was counted. All
+ * processes of a training must call hu_trainer_gather before that of worker 0 saves. */
 hu_status hu_workers_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 
 /* Whether they can be taken over: HU_ERR_ARGUMENT where they are of another number of workers;

@@ -90,6 +90,8 @@ done:
 hu_status hu_workers_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     hu_status st = HU_OK;
     hu_workers *workers = &trainer->workers;
+    if (!workers->team) return HU_OK;
+    HU_TRY(hu_checkpoint_add(writer, "comm.counts", &workers->lost, sizeof workers->lost));
     if (!is_kept(workers, 0)) return HU_OK;
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
         if (is_kept(workers, i)) HU_TRY(save_rows(workers, i, writer));
@@ -130,9 +132,13 @@ static hu_status check_rows(const hu_workers *workers, const hu_checkpoint *chec
 
 hu_status hu_workers_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     const hu_workers *workers = &trainer->workers;
-    const void *scale;
+    const void *scale, *counts;
     size_t bytes;
     hu_status st = HU_OK;
+    HU_TRY(find(checkpoint, "comm.counts", &counts, &bytes));
+    if (counts && bytes != sizeof workers->lost)
+        return hu_fail(HU_ERR_CORRUPT, "%s: section 'comm.counts' has %zu bytes, expected %zu",
+                       hu_checkpoint_path(checkpoint), bytes, sizeof workers->lost);
     if (!is_kept(workers, 0)) return HU_OK;
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
         if (is_kept(workers, i)) HU_TRY(check_rows(workers, checkpoint, i));
@@ -162,8 +168,12 @@ static hu_status restore_rows(hu_workers *workers, const hu_checkpoint *checkpoi
 hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     hu_status st = HU_OK;
     hu_workers *workers = &trainer->workers;
-    const void *scale;
+    const void *scale, *counts;
     size_t bytes;
+    HU_TRY(find(checkpoint, "comm.counts", &counts, &bytes));
+    hu_round_counts_clear(&workers->lost.rounded);
+    hu_round_counts_clear(&workers->lost.added);
+    if (counts) memcpy(&workers->lost, counts, sizeof workers->lost);
     if (!is_kept(workers, 0)) return HU_OK;
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
         if (is_kept(workers, i)) HU_TRY(restore_rows(workers, checkpoint, i));

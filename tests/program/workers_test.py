@@ -204,6 +204,31 @@ def what_would_change_nothing_is_refused(checks, cwd):
     checks.that(code == 0, f"plan has nodes for workers: exit {code}: {err}")
 
 
+def the_result_tells_of_the_way(checks, cwd):
+    """result.json against sums over numerics.jsonl, and bytes against the format."""
+    alone = train(*NET, cwd=cwd)
+    checks.that("comm" not in alone, "one worker sends nothing")
+    keys = [*NET, "workers=5", "comm.format=e3m0", "scaling=aps", "comm.bucket=0"]
+    whole = program.train(*keys, cwd=cwd)["comm"]
+    checks.same([whole[key] for key in ("workers", "format", "scaling", "schedule")],
+                [5, "e3m0", "aps", "ring"], "what it names")
+    for end, key in ((".grad.wire", ""), (".grad.wire.sum", "sum_")):
+        sums = [sum(column) for column in zip(*(row[2:5] for _, _, row in counts_of(cwd, end)))]
+        checks.that(abs(whole[f"{key}overflow_share"] - sums[1] / sums[0]) < 1e-12 and
+                    abs(whole[f"{key}underflow_share"] - sums[2] / sums[0]) < 1e-12,
+                    f"{end}: {whole}, {sums}")
+    checks.that(whole["underflow_share"] > 0.3, f"much is lost: {whole}")
+    numbers = 2 * 4 * alone["parameters"] * 4 / 8  # a ring sends all pieces but one twice, 4 bits a number
+    checks.that(numbers <= whole["bytes_per_step"] <= numbers + 5 * 8 * 20 * 60,
+                f"bytes: {whole['bytes_per_step']}, of numbers {numbers}")
+    checks.that(whole["bytes_per_step"] / 5 <= whole["bytes_per_worker"] <= whole["bytes_per_step"],
+                f"bytes of a worker: {whole}")
+    checks.same(program.resume("run", cwd=cwd)["comm"], whole, "a checkpoint tells it all")
+    code, out, _ = program.call("resume", "run", cwd=cwd)
+    checks.that(code == 0 and "5 workers, e3m0, scaling aps by ring: each sends up to 0." in out,
+                f"in words: {out}")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     for words, said in ((["workers=18"], "at most the batch of 17"),
                         (["workers=8", "schedule=hier:3"], "multiple of the group size 3"),
@@ -229,7 +254,8 @@ def main():
     for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
                  what_travels_is_counted, who_only_looks_needs_no_workers,
                  feedback_keeps_the_number_of_workers, exponents_are_those_of_what_is_sent,
-                 sums_are_counted_apart, workers_come_and_go,
+                 sums_are_counted_apart,
+                 the_result_tells_of_the_way, workers_come_and_go,
                  what_would_change_nothing_is_refused, what_does_not_fit_is_refused):
         with tempfile.TemporaryDirectory() as cwd:
             test(checks, cwd)
