@@ -138,8 +138,8 @@ int64_t hu_fact_last_step(const hu_explaining *x) {
     return last;
 }
 
-/* Binades between the largest number and the largest of its format. Scaled formats move along, so
- * they have no such distance. */
+/* Binades between the largest number and the largest of its format. Scaled formats, blocks and
+ * uniform integers move along, so they have no such distance. */
 static void compare_overflow(const hu_explaining *x, const hu_tensor_record *record, int64_t step,
                              hu_closest *closest) {
     hu_quantizer quantizer;

@@ -26,7 +26,7 @@ static hu_status read_formats(hu_why *why) {
             continue; /* an accumulator */
         why->rounds[i] = hu_quantizer_rounds(&quantizer);
         why->saturates[i] =
-            quantizer.kind == HU_QUANTIZER_BLOCK ||
+            quantizer.kind == HU_QUANTIZER_BLOCK || quantizer.kind == HU_QUANTIZER_UNIFORM ||
             (quantizer.kind == HU_QUANTIZER_FLOAT && quantizer.format.overflow == HU_OVERFLOW_SAT);
     }
     return HU_OK;

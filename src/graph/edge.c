@@ -61,12 +61,22 @@ void hu_edge_table_clear(hu_edge_table *edges) {
 
 bool hu_edge_nonfinite(const hu_quantizer *quantizer, const hu_round_counts *counts) {
     if (counts->nan) return true;
-    if (!counts->overflow || quantizer->kind == HU_QUANTIZER_BLOCK) return false;
-    return quantizer->kind == HU_QUANTIZER_NONE || quantizer->format.overflow != HU_OVERFLOW_SAT;
+    if (!counts->overflow) return false;
+    switch (quantizer->kind) {
+    case HU_QUANTIZER_NONE:
+        return true;
+    case HU_QUANTIZER_FLOAT:
+        return quantizer->format.overflow != HU_OVERFLOW_SAT;
+    default:
+        return false; /* blocks saturate, uniform integers are cut to their range */
+    }
 }
 
 bool hu_edge_unencodable(const hu_quantizer *quantizer, const hu_round_counts *counts) {
-    if (quantizer->kind != HU_QUANTIZER_FLOAT) return false; /* blocks have NaN in every format */
+    /* Blocks have NaN in every format. A tensor with a NaN or an infinity has no range, and its
+     * uniform integers are NaN in every storage; counts are not kept where ranges are not the
+     * tensor's own. */
+    if (quantizer->kind != HU_QUANTIZER_FLOAT) return false;
     const hu_format *format = &quantizer->format;
     bool has_nan = format->specials != HU_SPECIALS_FIN &&
                    !(format->specials == HU_SPECIALS_IEEE && format->man_bits == 0);

@@ -226,8 +226,8 @@ static hu_status parse_candidate(const char *key, const char *text, hu_rounding 
 uint32_t hu_widest_role(const hu_quantizer role[HU_ROLE_COUNT]) {
     uint32_t bits = 0;
     for (int r = 0; r < HU_ROLE_COUNT; r++)
-        if (hu_quantizer_rounds(&role[r]) && hu_format_bits(&role[r].format) > bits)
-            bits = hu_format_bits(&role[r].format);
+        if (hu_quantizer_rounds(&role[r]) && hu_quantizer_bits(&role[r]) > bits)
+            bits = hu_quantizer_bits(&role[r]);
     return bits;
 }
 
@@ -282,11 +282,20 @@ done:
     return st;
 }
 
-void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding) {
+hu_status hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding) {
     precision->rounding = rounding;
-    for (int r = 0; r < HU_ROLE_COUNT; r++)
-        precision->role[r].rounding = precision->high[r].rounding = precision->low[r].rounding =
-            rounding;
+    for (int r = 0; r < HU_ROLE_COUNT; r++) {
+        hu_quantizer *all[] = {&precision->role[r], &precision->high[r], &precision->low[r]};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            if (!hu_quantizer_knows_mode(all[i], rounding))
+                return hu_fail(HU_ERR_ARGUMENT,
+                               "precision.rounding: found %s, expected rne or sr for the uniform "
+                               "integers of role %s",
+                               hu_rounding_name(rounding), hu_role_names[r]);
+            all[i]->rounding = rounding;
+        }
+    }
+    return HU_OK;
 }
 
 void hu_precision_free(hu_precision *precision) {

@@ -95,8 +95,9 @@ typedef struct hu_precision_phase {
 hu_status hu_precision_parse(const char *text, hu_precision *precision);
 void hu_precision_free(hu_precision *precision);
 
-/* One rounding mode for all roles, and for the rules added afterwards that name none. */
-void hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding);
+/* One rounding mode for all roles, and for the rules added afterwards that name none.
+ * HU_ERR_ARGUMENT: a role or a candidate does not know the mode (uniform integers). */
+hu_status hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding);
 
 /* The candidates that assignments and promotion choose from; NULL leaves one as it is. Both are
  * FORMAT or "w=F,act=F,grad=F,wgrad=F"; without wgrad, gradients of parameters stay high. At the

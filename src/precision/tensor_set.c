@@ -35,14 +35,28 @@ const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_t
 }
 
 /* A block format has one scale of 8 bits per block; blocks run along the last axis, [.., C]. */
-int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer, int64_t batch) {
+static int64_t block_scale_bits(const hu_value_info *value, const hu_block_format *block,
+                                int64_t elements) {
     enum { SCALE_BITS = 8 };
+    int64_t line = value->shape.rank ? value->shape.extent[value->shape.rank - 1] : 1;
+    int64_t blocks = (line + block->length - 1) / block->length;
+    return SCALE_BITS * blocks * (elements / line);
+}
+
+/* The zero and the step of every output channel, the first axis of a parameter. */
+static int64_t channel_scale_bits(const hu_value_info *value, const hu_quantizer *quantizer) {
+    enum { SCALE_BITS = 64 };
+    bool has_lines = value->role == HU_VALUE_PARAMETER && value->shape.rank > 0;
+    return quantizer->per_channel && has_lines ? SCALE_BITS * value->shape.extent[0] : 0;
+}
+
+int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer, int64_t batch) {
     int64_t elements = hu_tensor_elements(value, batch);
     int64_t bits = (int64_t)hu_quantizer_bits(quantizer) * elements;
-    if (quantizer->kind != HU_QUANTIZER_BLOCK) return bits;
-    int64_t line = value->shape.rank ? value->shape.extent[value->shape.rank - 1] : 1;
-    int64_t blocks = (line + quantizer->block->length - 1) / quantizer->block->length;
-    return bits + SCALE_BITS * blocks * (elements / line);
+    if (quantizer->kind == HU_QUANTIZER_BLOCK)
+        bits += block_scale_bits(value, quantizer->block, elements);
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM) bits += channel_scale_bits(value, quantizer);
+    return bits;
 }
 
 int64_t hu_precision_aggregate_bits(const hu_graph *graph, const hu_edge_table *edges,

@@ -31,7 +31,7 @@ static inline int64_t hu_tensor_elements(const hu_value_info *value, int64_t bat
 }
 
 /* Bits of a value for a batch in the quantizer's format: 32 each where nothing is rounded; block
- * formats with their scales. */
+ * formats with their scales, uniform integers with those of channels. */
 int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer, int64_t batch);
 
 /* Elements of the whole set. */

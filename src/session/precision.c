@@ -79,7 +79,7 @@ static hu_status read_rules(const hu_config *config, hu_precision *precision) {
     if (strcmp(rounding, "auto") != 0) {
         hu_rounding mode;
         HU_TRY(hu_rounding_parse(rounding, &mode));
-        hu_precision_set_rounding(precision, mode);
+        HU_TRY(hu_precision_set_rounding(precision, mode));
     }
     HU_TRY(hu_config_list(config, "precision.rules", &rules));
     for (size_t i = 0; i < hu_keys_count(rules); i++)

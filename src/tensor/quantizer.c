@@ -21,6 +21,11 @@ bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer) {
     }
 }
 
+bool hu_quantizer_knows_mode(const hu_quantizer *quantizer, hu_rounding rounding) {
+    return quantizer->kind != HU_QUANTIZER_UNIFORM || rounding == HU_ROUND_NEAREST_EVEN ||
+           rounding == HU_ROUND_STOCHASTIC;
+}
+
 /* The rounding mode does not matter: it chooses among the same numbers. */
 bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b) {
     if (a->kind != b->kind) return false;
@@ -142,7 +147,7 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
     return HU_OK;
 }
 
-/* The nearest names of number formats and block formats together. */
+/* The nearest names of number formats, block formats and uniform integers together. */
 static hu_status unknown(const char *name) {
     const char *names[256];
     char nearest[256];
@@ -153,6 +158,7 @@ static hu_status unknown(const char *name) {
         names[count++] = format;
     for (size_t i = 0; count < 256 && (block = hu_block_format_at(i)) != NULL; i++)
         names[count++] = block->name;
+    if (count < 256) names[count++] = "uniform8";
     hu_nearest(name, names, count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
 }
@@ -202,15 +208,6 @@ static hu_status read_uniform(const char *text, const parts *p, hu_quantizer *qu
                    (int)(option - p->format) + 2, option + 1);
 }
 
-/* Uniform integers know two modes. */
-static hu_status check_mode(const char *text, const hu_quantizer *quantizer) {
-    if (quantizer->kind != HU_QUANTIZER_UNIFORM) return HU_OK;
-    if (quantizer->rounding == HU_ROUND_NEAREST_EVEN) return HU_OK;
-    if (quantizer->rounding == HU_ROUND_STOCHASTIC) return HU_OK;
-    return hu_fail(HU_ERR_PARSE, "format '%s': found rounding mode %s, expected rne or sr", text,
-                   hu_rounding_name(quantizer->rounding));
-}
-
 /* fp32 becomes "no rounding" here, so that no other file has to know which format passes. */
 static hu_status read_float(const char *text, const parts *p, hu_quantizer *quantizer) {
     hu_status st = hu_format_parse(p->format, &quantizer->format);
@@ -238,7 +235,9 @@ hu_status hu_quantizer_parse(const char *text, hu_rounding usual, hu_quantizer *
                                 : read_float(text, &p, &made);
     if (st != HU_OK) return st;
     if (p.mode[0]) HU_TRY(hu_rounding_parse(p.mode, &made.rounding));
-    HU_TRY(check_mode(text, &made));
+    if (!hu_quantizer_knows_mode(&made, made.rounding))
+        HU_TRY(hu_fail(HU_ERR_PARSE, "format '%s': found rounding mode %s, expected rne or sr",
+                       text, hu_rounding_name(made.rounding)));
     *quantizer = made;
 done:
     return st;

@@ -67,6 +67,9 @@ static inline bool hu_quantizer_needs_range(const hu_quantizer *quantizer) {
     return quantizer->kind == HU_QUANTIZER_UNIFORM;
 }
 
+/* True if it rounds in that mode: uniform integers know rne and sr. */
+bool hu_quantizer_knows_mode(const hu_quantizer *quantizer, hu_rounding rounding);
+
 /* True if what one has rounded stays as it is under the other (modes do not matter). */
 bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b);
 

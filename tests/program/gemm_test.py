@@ -66,6 +66,8 @@ def mistakes(checks, cwd):
             (["gemm.input=fp61"], 2, "'fp16'"),
             (["gemm.data=cauchy"], 2, "one of: normal uniform lognormal"),
             (["gemm.input=mxfp8"], 2, "found a block format"),
+            (["gemm.input=uniform8"], 2, "found uniform integers"),
+            (["accumulator=fmac8:uniform8"], 2, "uniform8"),
             (["gemm.input=e4m3fn:scale=current"], 2, "scale=2^K"),
             (["gemm.input=e4m3fn:scale=now"], 2, "column 14: found 'now'"),
             (["gemm.input=e4m3fn rz"], 2, "rounding mode"),

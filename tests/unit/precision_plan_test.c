@@ -266,7 +266,7 @@ static void test_one_rounding(void **state) {
     const char *rules[] = {"fc.weight: e4m3fn", "conv1.weight: e4m3fn rz"};
     make_plan(&p, "cnn-s", "fp32", NULL, false);
     assert_int_equal(hu_precision_parse("1/6/9", &precision), HU_OK);
-    hu_precision_set_rounding(&precision, HU_ROUND_STOCHASTIC);
+    assert_int_equal(hu_precision_set_rounding(&precision, HU_ROUND_STOCHASTIC), HU_OK);
     for (int r = 0; r < 2; r++)
         assert_int_equal(hu_precision_add_rule(&precision, rules[r]), HU_OK);
     assert_int_equal(hu_precision_write(&precision, p.graph, 128, false, &p.edges), HU_OK);
@@ -276,6 +276,11 @@ static void test_one_rounding(void **state) {
     expect(&p, "conv1.weight", "e4m3fn rz", "1/6/9 sr", "");
     hu_precision_free(&precision);
     close_plan(&p);
+    assert_int_equal(hu_precision_parse("act=uniform8", &precision), HU_OK);
+    assert_int_equal(hu_precision_set_rounding(&precision, HU_ROUND_UP), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "found ru, expected rne or sr"));
+    assert_int_equal(hu_precision_set_rounding(&precision, HU_ROUND_STOCHASTIC), HU_OK);
+    hu_precision_free(&precision);
 }
 
 static void test_bad_rules(void **state) {
@@ -415,6 +420,16 @@ static void test_aggregate(void **state) {
     saved += image * 28 - image / 3 * 8;       /* one short block in each line of 3 */
     saved += 10 * 28 - 8;
     assert_true(hu_precision_aggregate_bits(p.graph, &p.edges, 128) == 32 * all - saved);
+    close_plan(&p);
+    const char *uniform[] = {"layer1.0.relu1.out: uniform5", "fc.weight: uniform4:channel",
+                             "conv1.weight: uniform3", NULL};
+    make_plan(&p, "resnet18", "fp32", uniform, true);
+    saved = relu * 27 + 512 * 10 * 28 - 10 * 64; /* two float32 for each of 10 channels */
+    saved += 64 * 9 * 3 * 29;
+    assert_true(hu_precision_aggregate_bits(p.graph, &p.edges, 128) == 32 * all - saved);
+    /* Low precision is what has at most 8 bits: of twice the elements, the values of these. */
+    assert_true(hu_precision_low_ratio(p.graph, &p.edges, 128) ==
+                (double)(relu + 512 * 10 + 64 * 9 * 3) / (double)all);
     close_plan(&p);
 }
 

@@ -125,6 +125,7 @@ static void test_round_trip(void **state) {
         "mxfp8",
         "nvfp4",
         "mxint8",
+        "w=uniform4:channel,act=uniform8:running,grad=uniform8 sr,wgrad=fp32",
         "e4m3fn:scale=current sr",
         ("w=e5m2:scale=delayed7,act=e4m3fnuz:scale=bias rz,grad=e3m4:ovf=nan:scale=delayed,wgrad="
          "fp(6,9,0) rodd"),
