@@ -4,35 +4,30 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "cli/verb.h"
 #include "cli/why_print.h"
 #include "config/used.h"
+#include "explain/listed.h"
 #include "show/stdout.h"
 
 /* From narrow to wide, the order in which the answer lists them. */
 static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
 
-/* Place of the tensor that the user named, HU_NONE for none. */
-static hu_status find_asked(const hu_explaining *x, const char *name, uint32_t *place) {
+/* Tensors that a glob names, instead of the story. */
+static hu_status print_listed(const hu_explaining *x, const char *glob, bool as_json) {
     hu_status st = HU_OK;
-    char text[HU_TENSOR_NAME_BYTES], nearest[256];
-    void *block = NULL;
-    *place = HU_NONE;
-    if (!name) return HU_OK;
-    for (uint32_t i = 0; i < x->run.walk.count; i++)
-        if (strcmp(hu_fact_name(x, i, text), name) == 0) *place = i;
-    if (*place != HU_NONE) return HU_OK;
-    /* Advice: the nearest of the names that stand in the run's files. */
-    HU_TRY(hu_alloc_array(x->run.history->tensors.count, sizeof(char *), &block));
-    const char **names = block;
-    for (uint32_t i = 0; i < x->run.history->tensors.count; i++)
-        names[i] = x->run.history->tensors.name[i];
-    hu_nearest(name, names, x->run.history->tensors.count, nearest, sizeof nearest);
-    st = hu_fail(HU_ERR_UNKNOWN, "%s has no tensor '%.100s', nearest: %s", x->run.folder, name,
-                 nearest);
+    hu_listed_tensor *tensor = NULL;
+    hu_table *table = NULL;
+    uint32_t count;
+    HU_TRY(hu_listed_create(&x->run, glob, &tensor, &count));
+    if (as_json)
+        HU_TRY(hu_json_print(json_pack("{s:s, s:o}", "run", x->run.folder, "tensors",
+                                       hu_listed_json(tensor, count))));
+    if (!as_json) HU_TRY(hu_listed_table(tensor, count, &table));
+    if (!as_json) HU_TRY(hu_show_table(table));
 done:
-    hu_free(block);
+    hu_table_free(table);
+    hu_free(tensor);
     return st;
 }
 
@@ -53,11 +48,17 @@ static hu_status run_why(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     uint32_t asked;
     hu_explaining x = {0};
+    const char *name = hu_config_subject(config, 1);
+    bool as_json = hu_config_flag(config, "json", NULL);
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "why", keys));
     HU_TRY(open_run(config, &x));
-    HU_TRY(find_asked(&x, hu_config_subject(config, 1), &asked));
-    if (hu_config_flag(config, "json", NULL))
+    if (name && name[strcspn(name, "*?")]) {
+        HU_TRY(print_listed(&x, name, as_json));
+        goto done;
+    }
+    HU_TRY(hu_fact_place(&x, name, &asked));
+    if (as_json)
         st = hu_json_print(hu_why_json(&x, asked));
     else
         hu_why_print(&x, asked);
@@ -73,7 +74,7 @@ static const char *const flags[] = {"json", NULL};
 const hu_verb hu_verb_why = {
     .name = "why",
     .help = "where the numbers of a run died: tensor, step, cause, what would have held them",
-    .usage = "RUN [TENSOR] [format=F,...] [--json]",
+    .usage = "RUN [TENSOR|GLOB] [format=F,...] [--json]",
     .details =
         "Names the first tensor with infinities or NaNs in the step with which a run ended; else "
         "the\n"
@@ -82,7 +83,9 @@ const hu_verb hu_verb_why = {
         "zero); else the one that came closest. Tells whether it made the loss itself or got it, "
         "and\n"
         "which of the formats of format= would have held its numbers. TENSOR asks for another "
-        "one.\n",
+        "one;\n"
+        "a GLOB lists what became of all that it names ('*.wire': gradients between workers, as "
+        "sent).\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 2,

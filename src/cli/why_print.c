@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/why_print.h"
+#include "explain/loss_words.h"
 #include "explain/wire_words.h"
 
 /* A tensor that was not counted has no elements: its share is 0, not NaN. */
@@ -29,63 +30,10 @@ static void print_range(const char *name) {
            name, limits.max_finite, limits.emax + 1, limits.emin, log2(limits.min_subnormal));
 }
 
-/* The range that the numbers had. */
-static void print_exponents(const hu_round_counts *c) {
-    if (c->max_exponent == HU_NO_EXPONENT) {
-        printf("no nonzero finite numbers");
-        return;
-    }
-    if (c->min_exponent == HU_NO_EXPONENT)
-        printf("magnitudes up to 2^%d", c->max_exponent);
-    else
-        printf("magnitudes 2^%d .. 2^%d", c->min_exponent, c->max_exponent);
-}
-
-/* "12.5 % of its 4096 numbers ..." */
-static void print_loss(const hu_explaining *x, const hu_death *death, const hu_round_counts *c,
-                       const char *format) {
-    unsigned long long n = c->elements;
-    switch (death->kind) {
-    case HU_DEATH_NAN:
-        printf("%.3g %% of its %llu numbers are NaN", percent(c->nan, n), n);
-        break;
-    case HU_DEATH_INFINITY:
-        printf("%.3g %% of its %llu numbers are infinite: beyond float32, 2^128",
-               percent(c->overflow, n), n);
-        break;
-    case HU_DEATH_OVERFLOW:
-        printf("%.3g %% of its %llu numbers are too large for %s and became infinite or NaN",
-               percent(c->overflow, n), n, format);
-        break;
-    case HU_DEATH_SATURATION:
-        printf("%.3g %% of its %llu numbers are too large for %s", percent(c->overflow, n), n,
-               format);
-        break;
-    case HU_DEATH_UNDERFLOW:
-        printf("%.3g %% of its %llu numbers are too small for %s and became zero",
-               percent(c->underflow, n), n, format);
-        break;
-    case HU_DEATH_ZERO:
-        printf("all of its %llu numbers are zero", n);
-        break;
-    case HU_DEATH_UPDATE:
-        printf("%llu of its %llu numbers are infinite or NaN behind the update",
-               (unsigned long long)c->overflow, n);
-        break;
-    default:
-        break;
-    }
-    if (c->nan && death->kind != HU_DEATH_NAN) printf(", %llu are NaN", (unsigned long long)c->nan);
-    if (death->kind == HU_DEATH_ZERO) return;
-    printf(hu_is_on_wire(&x->run, death->place) ? " (as sent: " : " (");
-    print_exponents(c);
-    printf(")");
-}
-
 /* What one input of the dead tensor was like in that step. Sums that were not counted are passed
  * over: their parts are told. */
 static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
-    char name[HU_TENSOR_NAME_BYTES];
+    char name[HU_TENSOR_NAME_BYTES], text[HU_MAGNITUDES_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
     if (!condition.record && x->run.walk.tensor[place].kind == HU_TENSOR_SUM) return;
     printf("  %-34s ", hu_fact_name(x, place, name));
@@ -95,7 +43,7 @@ static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
     }
     const hu_round_counts *c = &condition.record->counts;
     printf("%-12s ", x->run.history->formats.name[condition.record->format]);
-    print_exponents(c);
+    fputs(hu_magnitudes_words(c, text), stdout);
     if (c->overflow) printf(", %.3g %% overflowed", percent(c->overflow, c->elements));
     if (c->underflow) printf(", %.3g %% vanished", percent(c->underflow, c->elements));
     if (c->nan) printf(", %.3g %% NaN", percent(c->nan, c->elements));
@@ -191,12 +139,11 @@ static void print_wire(const hu_explaining *x, uint32_t place, const hu_death *d
 
 /* The whole story of one death: what, in which format, who made it, why, what would have helped. */
 static void print_death(const hu_explaining *x, const hu_death *death) {
-    char name[HU_TENSOR_NAME_BYTES], maker[512];
+    char name[HU_TENSOR_NAME_BYTES], maker[512], text[HU_LOSS_WORDS_BYTES];
     const char *format;
     hu_round_counts c = hu_fact_counts(x, death, &format);
     printf("%s, step %lld: ", hu_fact_name(x, death->place, name), (long long)death->step);
-    print_loss(x, death, &c, format);
-    printf(".\n");
+    printf("%s.\n", hu_loss_words(x, death, &c, format, text));
     print_range(format);
     hu_fact_maker(x, death->place, maker, sizeof maker);
     /* The maker's words begin a sentence here. */

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/nearest.h"
 #include "explain/wire.h"
 #include "graph/graph.h"
 #include "show/json.h"
@@ -12,6 +15,28 @@
 const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {
     hu_tensor_name(x->run.graph, x->run.walk.tensor[place], text);
     return text;
+}
+
+hu_status hu_fact_place(const hu_explaining *x, const char *name, uint32_t *place) {
+    hu_status st = HU_OK;
+    char text[HU_TENSOR_NAME_BYTES], nearest[256];
+    void *block = NULL;
+    *place = HU_NONE;
+    if (!name) return HU_OK;
+    for (uint32_t i = 0; i < x->run.walk.count; i++)
+        if (strcmp(hu_fact_name(x, i, text), name) == 0) *place = i;
+    if (*place != HU_NONE) return HU_OK;
+    /* Advice: the nearest of the names that stand in the run's files. */
+    HU_TRY(hu_alloc_array(x->run.history->tensors.count, sizeof(char *), &block));
+    const char **names = block;
+    for (uint32_t i = 0; i < x->run.history->tensors.count; i++)
+        names[i] = x->run.history->tensors.name[i];
+    hu_nearest(name, names, x->run.history->tensors.count, nearest, sizeof nearest);
+    st = hu_fail(HU_ERR_UNKNOWN, "%s has no tensor '%.100s', nearest: %s", x->run.folder, name,
+                 nearest);
+done:
+    hu_free(block);
+    return st;
 }
 
 /* Adds "separator name (op)" and returns the bytes used, which stay below capacity. */

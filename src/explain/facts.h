@@ -21,6 +21,10 @@ typedef struct hu_fit {
 /* Name of the tensor at a place. text: room for HU_TENSOR_NAME_BYTES. Gives text. */
 const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text);
 
+/* Place of the tensor that the user named, HU_NONE for none (name NULL). HU_ERR_UNKNOWN with the
+ * nearest names of the run's files. */
+hu_status hu_fact_place(const hu_explaining *x, const char *name, uint32_t *place);
+
 /* "made by conv1 (conv2d)", "made by the backward part of ...". Gives text. */
 const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, size_t capacity);
 

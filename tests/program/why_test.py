@@ -222,6 +222,28 @@ def on_the_wire(checks, cwd):
             checks.that(sum(now) <= 0.5 * sum(lost), f"{name}: {option['keys']} loses less")
 
 
+def listed(checks, cwd):
+    """A glob names many tensors: a line each, of all steps."""
+    program.train(*CNN, *SMALL, "workers=4", "comm.format=e3m0", "scaling=aps", "run.log_every=1",
+                  cwd=cwd)
+    with open(f"{cwd}/run/numerics.jsonl") as file:
+        rows = [row for line in map(json.loads, file) for row in line.get("tensors", [])]
+    code, out, err = call("why", "run", "*wire*", "--json", cwd=cwd)
+    found = {row["tensor"]: row for row in json.loads(out)["tensors"]}
+    checks.same((code, sorted(found)), (0, sorted({row[0] for row in rows if "wire" in row[0]})),
+                f"all that it names: {err}")
+    for name, row in found.items():
+        counted = [sum(column) for column in zip(*(r[2:5] for r in rows if r[0] == name))]
+        checks.same([row["format"], row["elements"], row["overflow"], row["underflow"]],
+                    ["e3m0", counted[0], counted[1] / counted[0], counted[2] / counted[0]], name)
+    code, out, _ = call("why", "run", "conv?.weight.grad.wire", cwd=cwd)
+    lines = [line.split() for line in out.splitlines() if ".wire" in line]
+    checks.same([line[:2] for line in lines],
+                [[f"conv{i}.weight.grad.wire", "e3m0"] for i in (3, 2, 1)], f"as a table: {out}")
+    code, _, err = call("why", "run", "*wier*", cwd=cwd)
+    checks.that(code == 2 and "no tensor that '*wier*' names" in err, f"nothing is named: {err}")
+
+
 def bad_folders(checks, cwd):
     program.train(*CNN, *SMALL, cwd=cwd)
     code, _, err = call("why", "nothing", cwd=cwd)
@@ -250,4 +272,4 @@ def bad_folders(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(planted, later, alive, on_the_wire, bad_folders)
+    program.main(planted, later, alive, on_the_wire, listed, bad_folders)

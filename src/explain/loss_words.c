@@ -1,0 +1,78 @@
+#include "explain/loss_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "explain/wire.h"
+
+/* A tensor that was not counted has no elements: its share is 0, not NaN. */
+static double percent(uint64_t count, uint64_t elements) {
+    return elements ? 100.0 * (double)count / (double)elements : 0.0;
+}
+
+/* What of how many numbers; empty for deaths of no kind. */
+static void tell_kind(const hu_death *death, const hu_round_counts *c, const char *format,
+                      char text[HU_LOSS_WORDS_BYTES]) {
+    enum { ROOM = HU_LOSS_WORDS_BYTES };
+    unsigned long long n = c->elements, lost = c->overflow;
+    double overflow = percent(c->overflow, n), underflow = percent(c->underflow, n);
+    text[0] = '\0';
+    switch (death->kind) {
+    case HU_DEATH_NAN:
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are NaN", percent(c->nan, n), n);
+        break;
+    case HU_DEATH_INFINITY:
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are infinite: beyond float32, 2^128",
+                 overflow, n);
+        break;
+    case HU_DEATH_OVERFLOW:
+        snprintf(text, ROOM,
+                 "%.3g %% of its %llu numbers are too large for %.80s and became infinite or NaN",
+                 overflow, n, format);
+        break;
+    case HU_DEATH_SATURATION:
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are too large for %.80s", overflow, n,
+                 format);
+        break;
+    case HU_DEATH_UNDERFLOW:
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are too small for %.80s and became zero",
+                 underflow, n, format);
+        break;
+    case HU_DEATH_ZERO:
+        snprintf(text, ROOM, "all of its %llu numbers are zero", n);
+        break;
+    case HU_DEATH_UPDATE:
+        snprintf(text, ROOM, "%llu of its %llu numbers are infinite or NaN behind the update", lost,
+                 n);
+        break;
+    default:
+        break;
+    }
+}
+
+const char *hu_loss_words(const hu_explaining *x, const hu_death *death, const hu_round_counts *c,
+                          const char *format, char text[HU_LOSS_WORDS_BYTES]) {
+    char magnitudes[HU_MAGNITUDES_BYTES];
+    tell_kind(death, c, format, text);
+    size_t used = strlen(text);
+    if (c->nan && death->kind != HU_DEATH_NAN)
+        snprintf(text + used, HU_LOSS_WORDS_BYTES - used, ", %llu are NaN",
+                 (unsigned long long)c->nan);
+    if (death->kind == HU_DEATH_ZERO) return text;
+    used = strlen(text);
+    snprintf(text + used, HU_LOSS_WORDS_BYTES - used, " (%s%s)",
+             hu_is_on_wire(&x->run, death->place) ? "as sent: " : "",
+             hu_magnitudes_words(c, magnitudes));
+    return text;
+}
+
+const char *hu_magnitudes_words(const hu_round_counts *c, char text[HU_MAGNITUDES_BYTES]) {
+    if (c->max_exponent == HU_NO_EXPONENT)
+        snprintf(text, HU_MAGNITUDES_BYTES, "no nonzero finite numbers");
+    else if (c->min_exponent == HU_NO_EXPONENT)
+        snprintf(text, HU_MAGNITUDES_BYTES, "magnitudes up to 2^%d", c->max_exponent);
+    else
+        snprintf(text, HU_MAGNITUDES_BYTES, "magnitudes 2^%d .. 2^%d", c->min_exponent,
+                 c->max_exponent);
+    return text;
+}
