@@ -44,7 +44,8 @@ hu_wire_loss hu_wire_loss_in(const hu_opened_run *run, const hu_why *why, uint32
 bool hu_wire_holds(const hu_wire_loss *loss);
 
 /* For the death of a tensor on its way. Every option is one that `train` takes in place of the
- * run's own. None where the folder has no configuration. */
+ * run's own. None where the folder has no
+ * configuration that can be read. */
 void hu_wire_advise(const hu_opened_run *run, const hu_why *why, const hu_death *death,
                     hu_wire_advice *advice);
 
