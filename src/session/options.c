@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "session/comm.h"
+#include "session/join.h"
 #include "session/precision.h"
 #include "session/recipe.h"
 #include "train/trainer.h"

@@ -8,25 +8,9 @@
 
 #include "base/error.h"
 #include "precision/resolved.h"
+#include "session/join.h"
 
 enum { LIST_BYTES = 1024 };
-
-hu_status hu_options_join(const hu_config *config, const char *key, char *text, size_t capacity) {
-    const hu_keys *list;
-    size_t used = 0;
-    hu_status st = hu_config_list(config, key, &list);
-    text[0] = '\0';
-    for (size_t i = 0; st == HU_OK && i < hu_keys_count(list); i++) {
-        const char *item = hu_keys_value(hu_keys_at(list, i));
-        if (strcmp(item, "auto") == 0) continue;
-        int written = snprintf(text + used, capacity - used, "%s%s", used ? "," : "", item);
-        if (written < 0 || (size_t)written >= capacity - used)
-            return hu_fail(HU_ERR_LIMIT, "%s: the list is longer than %zu characters", key,
-                           capacity);
-        used += (size_t)written;
-    }
-    return st;
-}
 
 /* What only assignments and promotion have. A list without "listed" would be dead words. */
 static hu_status read_assignment(const hu_config *config, hu_precision *precision) {

@@ -5,9 +5,6 @@
 #include "precision/plan.h"
 #include "session/listener.h"
 
-/* Items of a list key joined by commas, for the parsers of whole lists; "auto" is left out. */
-hu_status hu_options_join(const hu_config *config, const char *key, char *text, size_t capacity);
-
 /* Tells of a resolved plan that was made for other tensor names than the graph's. */
 void hu_options_tell_names(const hu_config *config, const hu_graph *graph,
                            const hu_listener *listener);
