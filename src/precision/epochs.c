@@ -61,6 +61,10 @@ static hu_status add_phase(hu_precision *precision, int64_t epoch, const char *t
     phase->epoch = epoch;
     st = read(context, text, &phase->precision);
     precision->phase_count++; /* read or not: it is freed with the others */
+    if (st == HU_OK && phase->precision.bits.schedule)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "found '%s', a schedule of a whole training, expected it as precision=",
+                     phase->precision.name);
     if (st != HU_OK) return hu_fail_within(st, "precision.epochs, epoch %lld: ", (long long)epoch);
 done:
     return st;

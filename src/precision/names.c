@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/words.h"
+#include "precision/bits_schedule.h"
 
 typedef struct named_precision {
     const char *name;
@@ -48,7 +49,13 @@ const char *const hu_precision_names[] = {
     "operator",
     "operator-out",
     "demote:0.6",
-    "listed"};
+    "listed",
+    "static:8",
+    "cpt:4-8",
+    "pfq:3-8",
+    "ldp:3-8",
+    "random",
+    "staged"};
 const int hu_precision_name_count = sizeof hu_precision_names / sizeof *hu_precision_names;
 
 static const char *const scheme_names[] = {"lee", "popescu", "micikevicius"};
@@ -141,6 +148,13 @@ static hu_status use_assignment(hu_precision *precision) {
     return HU_OK;
 }
 
+/* A schedule gives all formats; there is nothing high to go to. */
+static hu_status refuse_promotion(const hu_precision *precision) {
+    if (!precision->promotes) return HU_OK;
+    return hu_fail(HU_ERR_PARSE, "precision '%s': found +promote with a schedule of bits",
+                   precision->name);
+}
+
 static hu_status parse_name(const char *text, hu_precision *precision) {
     hu_status st = HU_OK;
     bool found;
@@ -158,6 +172,9 @@ static hu_status parse_name(const char *text, hu_precision *precision) {
     st = hu_assignment_parse(text, &precision->assignment, &found);
     if (st != HU_OK) return hu_fail_within(st, "precision '%s': ", text);
     if (found) return use_assignment(precision);
+    st = hu_bits_parse(text, &precision->bits, &found);
+    if (st != HU_OK) return hu_fail_within(st, "precision '%s': ", text);
+    if (found) return refuse_promotion(precision);
     hu_quantizer everywhere;
     st = hu_quantizer_parse(text, precision->rounding, &everywhere);
     if (st == HU_ERR_UNKNOWN || (st == HU_ERR_PARSE && !strchr(text, ':'))) return unknown(text);
@@ -310,6 +327,7 @@ void hu_precision_free(hu_precision *precision) {
         for (int p = 0; p < HU_PARTS; p++) hu_free(precision->tensors[t].part[p].list);
     }
     hu_free(precision->listed);
+    hu_free(precision->bits.rates);
     hu_free(precision->phases);
     hu_free(precision->tensors);
     hu_accumulators_free(&precision->accumulators);
@@ -321,4 +339,5 @@ void hu_precision_free(hu_precision *precision) {
     precision->tensor_count = 0;
     precision->phases = NULL;
     precision->phase_count = 0;
+    precision->bits.rates = NULL;
 }

@@ -4,6 +4,7 @@
 #define HU_PRECISION_NAMES_H
 #include "precision/accumulate.h"
 #include "precision/assign.h"
+#include "precision/bits.h"
 
 /* Where rounding happens. */
 typedef enum hu_scheme {
@@ -68,6 +69,8 @@ typedef struct hu_precision {
     bool promotes; /* forward tensors that overflow go high for good (precision/adapt_promote.c) */
     double promote_at; /* from this share of overflows on */
 
+    hu_bits bits; /* a schedule of bits (precision/bits_schedule.h): nothing above rounds then */
+
     bool is_resolved;             /* the tensors say all: no scheme, role or candidate is asked */
     hu_precision_tensor *tensors; /* [tensor_count] */
     uint32_t tensor_count;
@@ -86,12 +89,13 @@ typedef struct hu_precision_phase {
 } hu_precision_phase;
 
 /* Reads a precision: a name of the table (fp32, fp16, bf16, 1/6/9/d, 1/6/9/n), an assignment
- * (high, uniform = hfp8, operator, operator-out, demote:R, listed: precision/assign.h), any number
- * format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays float32).
- * A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any of them:
- * forward tensors that overflow go to the high candidate while training. Errors: HU_ERR_UNKNOWN
- * with the nearest names, HU_ERR_PARSE with the column, HU_ERR_ARGUMENT for a ratio out of range;
- * on failure *precision is zero. */
+ * (high, uniform = hfp8, operator, operator-out, demote:R, listed: precision/assign.h), a schedule
+ * of bits (static:B, cpt:A-B, pfq:A-B, ldp:A-B, random, staged: precision/bits_schedule.h), any
+ * number format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays
+ * float32). A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any of
+ * them: forward tensors that overflow go to the high candidate while training. Errors:
+ * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column, HU_ERR_ARGUMENT for a ratio
+ * out of range; on failure *precision is zero. */
 hu_status hu_precision_parse(const char *text, hu_precision *precision);
 void hu_precision_free(hu_precision *precision);
 

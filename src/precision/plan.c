@@ -183,6 +183,11 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
                              bool signals, hu_edge_table *edges) {
     hu_status st;
     precision = hu_precision_at(precision, 0);
+    if (precision->bits.schedule)
+        return hu_fail(HU_ERR_UNSUPPORTED,
+                       "precision '%s': schedules of bits can be planned (halfulp plan), not "
+                       "trained, by this build",
+                       precision->name);
     clear_points(edges);
     if (precision->is_resolved)
         HU_TRY(hu_resolved_apply(precision, graph, edges));

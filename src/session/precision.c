@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "precision/resolved.h"
+#include "session/bits.h"
 #include "session/join.h"
 
 enum { LIST_BYTES = 1024 };
@@ -107,6 +108,7 @@ static hu_status read_one(void *context, const char *name, hu_precision *precisi
     HU_TRY(read_assignment(config, precision));
     HU_TRY(read_listed(config, precision));
     HU_TRY(read_tensors(config, precision));
+    HU_TRY(hu_options_bits(config, &precision->bits));
     HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
     HU_TRY(read_rules(config, precision));
@@ -158,6 +160,7 @@ static hu_status read_precision(hu_config *config, hu_precision *precision) {
         HU_TRY(read_one(config, name, precision));
     }
     HU_TRY(check_listed(config, precision));
+    HU_TRY(hu_options_check_bits(config, precision));
 done:
     return st;
 }

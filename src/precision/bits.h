@@ -1,0 +1,98 @@
+/* precision/bits.h - precisions that give every layer a number of bits, layer by layer and step by
+ * step: what their texts and the keys bits.* say.
+ *
+ * The factors of a layer's forward product, its input and its weights, are read with `forward`
+ * bits; the gradient of its output with `gradient` bits. A schedule of bits (bits_schedule.h) says
+ * how both go during a training. Source: Yu et al., "LDP" (2022), and the schedules that it
+ * compares.
+ */
+#ifndef HU_PRECISION_BITS_H
+#define HU_PRECISION_BITS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* Bits of a layer in a format; those of a layer that stays float32. */
+enum { HU_BITS_LEAST = 2, HU_BITS_MOST = 16, HU_BITS_FLOAT32 = 32 };
+enum { HU_BITS_SET_MOST = 15, HU_BITS_STAGES_MOST = 32, HU_BITS_BLOCKS_MOST = 32 };
+enum { HU_BITS_TURNS_MOST = 8 };
+
+/* What the bits are of. */
+typedef enum hu_bits_kind {
+    HU_BITS_INTEGER, /* uniform integers: int8 */
+    HU_BITS_FLOAT    /* floats of fixed exponent bits: what changes is the mantissa */
+} hu_bits_kind;
+
+typedef struct hu_bits_range {
+    uint32_t least, most;
+} hu_bits_range;
+
+/* Bits from a moment on: one number for all layers, or one per block of layers. */
+typedef struct hu_bits_stage {
+    int64_t from;
+    uint32_t count;
+    uint8_t bits[HU_BITS_BLOCKS_MOST]; /* [count] */
+} hu_bits_stage;
+
+typedef struct hu_bits_schedule hu_bits_schedule;
+typedef struct hu_cost hu_cost;
+typedef struct hu_cost_rates hu_cost_rates;
+
+/* What `precision=` and the keys bits.* say. */
+typedef struct hu_bits {
+    const hu_bits_schedule *schedule; /* NULL: layers have no bits. Borrowed: valid for ever */
+    hu_bits_kind kind;
+    uint32_t exponent_bits;          /* of HU_BITS_FLOAT */
+    hu_bits_range forward, gradient; /* gradients: one number, but for the schedules that say so */
+    bool gradient_follows;           /* gradients have the bits of the forward pass */
+    bool first_float, last_float;    /* the first and the last product stay float32 */
+    bool by_step;                    /* stages and until count steps, not epochs */
+    /* cyclic: */
+    int64_t cycles;
+    /* random: every so many steps one of the set, until a moment (0: the end of the run) */
+    int64_t every, until;
+    uint32_t set_count;
+    uint8_t set[HU_BITS_SET_MOST];
+    /* staged: */
+    uint32_t stage_count;
+    hu_bits_stage stage[HU_BITS_STAGES_MOST];
+    /* progressive: bits forward and backward from turn to turn, steps between two looks at the loss
+     * (0: an epoch), and what is a plateau */
+    uint32_t turn_count, gradient_turn_count;
+    uint8_t turn[HU_BITS_TURNS_MOST], gradient_turn[HU_BITS_TURNS_MOST];
+    int64_t interval;
+    double epsilon, decay;
+    /* learned: target cost as a share of that with the most bits everywhere, balance (alpha) and
+     * learning rate of the bits */
+    double target, balance, rate;
+    const hu_cost *cost;  /* what the target is of. Borrowed: valid for ever */
+    hu_cost_rates *rates; /* a user's costs, NULL: none. Belongs to the precision */
+} hu_bits;
+
+/* "4-8" or "8" -> range. HU_ERR_PARSE; HU_ERR_ARGUMENT: outside 2..16, or empty. */
+hu_status hu_bits_parse_range(const char *text, hu_bits_range *range);
+
+/* "8", "6-8", or "same": the gradients have the bits of the forward pass. */
+hu_status hu_bits_parse_gradient(const char *text, hu_bits *bits);
+
+/* "4,6,8" or "4 6 8" -> at most `most` numbers; "" -> none. */
+hu_status hu_bits_parse_list(const char *text, uint32_t most, uint8_t *list, uint32_t *count);
+
+/* The set of bits that are drawn from, which is the range as well. */
+hu_status hu_bits_parse_set(const char *text, hu_bits *bits);
+
+/* Adds "30: 6 8 4" or "90: 8". HU_ERR_ARGUMENT unless moments ascend from 0. */
+hu_status hu_bits_add_stage(hu_bits *bits, const char *text);
+
+/* The first step of a moment. */
+static inline int64_t hu_bits_step(const hu_bits *bits, int64_t moment, int64_t steps_per_epoch) {
+    return bits->by_step ? moment : moment * steps_per_epoch;
+}
+
+/* "int8", "e5m2"; "fp32" for 32 bits. text: room for 16. */
+enum { HU_BITS_NAME_BYTES = 16 };
+void hu_bits_name(hu_bits_kind kind, uint32_t exponent_bits, uint32_t b, char *text);
+
+#endif

@@ -1,0 +1,110 @@
+#include "precision/bits_layer.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+uint32_t hu_bits_layer_of(const hu_bits_layers *layers, uint32_t node) {
+    for (uint32_t l = 0; l < layers->count; l++)
+        if (layers->layer[l].node == node) return l;
+    return HU_NONE;
+}
+
+int64_t hu_bits_macs(const hu_bits_layers *layers, bool is_quantised) {
+    int64_t macs = 0;
+    for (uint32_t l = 0; l < layers->count; l++)
+        if (layers->layer[l].is_quantised == is_quantised) macs += layers->layer[l].macs;
+    return macs;
+}
+
+static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
+    const hu_node *node = &graph->node[index];
+    hu_node_info info = hu_graph_node_info(node, 1, 1);
+    hu_bits_layer layer = {.node = index,
+                           .is_quantised = true,
+                           .macs = node->op->macs ? node->op->macs(&info) : 0,
+                           .inputs = graph->value[node->in[0]].elements,
+                           .outputs = graph->value[node->out[0]].elements,
+                           .weights = graph->value[node->param[0]].elements};
+    hu_graph_layer_name(graph, node, layer.name);
+    return layer;
+}
+
+/* Work of an element-wise operation per element, as the papers count it. */
+static int64_t work_per_element(const hu_op *op) {
+    if (op == &hu_op_batch_norm) return 2;
+    return op->is_relu || op == &hu_op_add;
+}
+
+/* The layer that the first input of a node comes from. */
+static uint32_t layer_before(const hu_graph *graph, const hu_bits_layers *layers, uint32_t node) {
+    while (node != HU_NONE && !graph->node[node].op->is_product)
+        node = graph->value[graph->node[node].in[0]].producer;
+    return node == HU_NONE ? HU_NONE : hu_bits_layer_of(layers, node);
+}
+
+static void count_others(const hu_graph *graph, hu_bits_layers *layers) {
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const hu_node *node = &graph->node[n];
+        int64_t work = work_per_element(node->op);
+        uint32_t layer = work ? layer_before(graph, layers, n) : HU_NONE;
+        if (layer == HU_NONE) continue;
+        layers->layer[layer].others += work * graph->value[node->out[0]].elements;
+    }
+}
+
+/* Characters of the block's name, 0 if the name has no dot. */
+static size_t prefix_length(const char *name) {
+    size_t length = strcspn(name, ".");
+    return name[length] ? length : 0;
+}
+
+/* Layers in front of the first block belong to it; so do those between two to the later one. */
+static void find_blocks(hu_bits_layers *layers) {
+    const char *present = NULL;
+    for (uint32_t l = 0; l < layers->count; l++) {
+        const char *name = layers->layer[l].name;
+        size_t length = prefix_length(name);
+        if (length > 0) {
+            bool is_same =
+                present && prefix_length(present) == length && memcmp(present, name, length) == 0;
+            layers->blocks += !is_same;
+            present = name;
+        }
+        layers->layer[l].block = layers->blocks - (length > 0);
+    }
+    for (uint32_t l = 0; l < layers->count; l++)
+        if (layers->blocks > 0 && layers->layer[l].block == layers->blocks)
+            layers->layer[l].block = layers->blocks - 1;
+    if (present) return;
+    layers->blocks = layers->count;
+    for (uint32_t l = 0; l < layers->count; l++) layers->layer[l].block = l;
+}
+
+hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
+                                hu_bits_layers *layers) {
+    hu_status st = HU_OK;
+    *layers = (hu_bits_layers){0};
+    HU_TRY(HU_NEW_ARRAY(&layers->layer, graph->node_count));
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->node[n].op->is_product) layers->layer[layers->count++] = describe(graph, n);
+    if (layers->count > 0 && bits->first_float) layers->layer[0].is_quantised = false;
+    if (layers->count > 0 && bits->last_float)
+        layers->layer[layers->count - 1].is_quantised = false;
+    for (uint32_t l = 0; l < layers->count; l++) layers->quantised += layers->layer[l].is_quantised;
+    count_others(graph, layers);
+    find_blocks(layers);
+    if (layers->quantised == 0)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "bits: found %u products that stay float32, expected another one",
+                       layers->count));
+done:
+    if (st != HU_OK) hu_bits_layers_free(layers);
+    return st;
+}
+
+void hu_bits_layers_free(hu_bits_layers *layers) {
+    hu_free(layers->layer);
+    *layers = (hu_bits_layers){0};
+}

@@ -1,0 +1,42 @@
+/* precision/bits_layer.h - the layers that schedules of bits speak of: the products of a graph,
+ * with the sizes by which their work is counted. */
+#ifndef HU_PRECISION_BITS_LAYER_H
+#define HU_PRECISION_BITS_LAYER_H
+#include "graph/graph.h"
+#include "precision/bits.h"
+
+/* One conv or linear node. Sizes are those of one sample. */
+typedef struct hu_bits_layer {
+    char name[HU_NAME_BYTES]; /* "layer2.0.conv1", "fc" */
+    uint32_t node;
+    bool is_quantised; /* false: it stays float32 */
+    uint32_t block;    /* which numbers of a stage are its own */
+    int64_t macs;      /* forward; each of the two products of the backward pass has as many */
+    int64_t inputs, outputs, weights; /* elements; weights are those of the layer */
+    int64_t others; /* operations of what follows it: 2 per element of a batch norm, 1 per element
+                       of a relu or of an addition of branches (the papers' unit counts them) */
+} hu_bits_layer;
+
+typedef struct hu_bits_layers {
+    hu_bits_layer *layer; /* [count] in the order of the graph */
+    uint32_t count;
+    uint32_t quantised; /* of these */
+    uint32_t blocks;
+} hu_bits_layers;
+
+/* Finds the layers. The last product stays float32 if bits->last_float, the first if
+ * bits->first_float: LDP keeps the classifier, and on
+ * ImageNet the first convolution too.
+ * Blocks are the parts of names before the first dot ("layer2"), a layer without one belonging to
+ * the next block, or to the last; where no name has a dot each layer is a block. HU_ERR_ARGUMENT:
+ * no layer is left to quantise. Owner frees. */
+hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits, hu_bits_layers *layers);
+void hu_bits_layers_free(hu_bits_layers *layers);
+
+/* Number of layer of a node, HU_NONE if it is none. */
+uint32_t hu_bits_layer_of(const hu_bits_layers *layers, uint32_t node);
+
+/* Multiply-accumulates of the quantised layers, or of those that stay float32. */
+int64_t hu_bits_macs(const hu_bits_layers *layers, bool is_quantised);
+
+#endif

@@ -1,0 +1,223 @@
+/* Learned precision (LDP): every layer has a number beta, which the training moves like a weight,
+ * and b = round(beta N) bits, N the most bits. Source: Yu et al., "LDP: Learnable Dynamic
+ * Precision".
+ *
+ *   quantiser   Q = s round(u) + Z, u = (x - Z) / s, s = range / (2^b - 1)
+ *   task        G_T = dL/dbeta = sum of dL/dQ (round(u) - u) ds/dbeta   (round straight through)
+ *               ds/dbeta = -s N ln 2 2^b / (2^b - 1); of floats, s = 2^(e - m), -s N ln 2
+ *   cost        C = sum over layers of the forward cost (Eq. 4 with bit-operations)
+ *               G_C = dC/dbeta where C >= T, else 0
+ *   both        G = G_T + alpha G_C mean|G_T| / (mean|G_C| + 1e-12)   (Eq. 5; means over layers)
+ *   step        beta <- clamp(beta - rate G), within [least, most] / N
+ *
+ * T is the share bits.target of the cost with the most bits everywhere. All layers begin with the
+ * least bits. The bits of a step are those of the betas that the step before left. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "precision/bits_schedule.h"
+
+/* What a checkpoint holds: the settings, then the betas of the quantised layers' list. */
+typedef struct saved_head {
+    uint32_t least, most, kind, layers;
+} saved_head;
+
+typedef struct ldp {
+    hu_bits_task task;
+    double target;                   /* T */
+    double *task_slope, *cost_slope; /* [layers] G_T and G_C of the step */
+    size_t saved_bytes;
+    saved_head *saved;
+    double *beta; /* [layers], behind the head */
+} ldp;
+
+static uint32_t bits_of(const ldp *p, uint32_t layer) {
+    const hu_bits_range *range = &p->task.bits->forward;
+    double b = rint(p->beta[layer] * range->most);
+    return (uint32_t)fmin(fmax(b, range->least), range->most);
+}
+
+/* C with the same bits everywhere. */
+static double cost_at(const hu_bits_task *task, double b) {
+    const hu_cost_task costs = hu_bits_cost_task(task);
+    double sum = 0.0;
+    for (uint32_t l = 0; l < task->layers->count; l++)
+        if (task->layers->layer[l].is_quantised)
+            sum += hu_cost_forward(task->bits->cost, &costs, &task->layers->layer[l], b);
+    return sum;
+}
+
+static double present_cost(const ldp *p) {
+    const hu_cost_task costs = hu_bits_cost_task(&p->task);
+    double sum = 0.0;
+    for (uint32_t l = 0; l < p->task.layers->count; l++)
+        if (p->task.layers->layer[l].is_quantised)
+            sum += hu_cost_forward(p->task.bits->cost, &costs, &p->task.layers->layer[l],
+                                   bits_of(p, l));
+    return sum;
+}
+
+static hu_status check_target(const hu_bits_task *task) {
+    const hu_bits *bits = task->bits;
+    double least = cost_at(task, bits->forward.least), most = cost_at(task, bits->forward.most);
+    if (bits->target * most >= least) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "bits.target: found %g, expected at least %.4f: the share of %s with %u bits in "
+                   "all layers of that with %u",
+                   bits->target, ceil(1e4 * least / most) / 1e4, bits->cost->name,
+                   bits->forward.least, bits->forward.most);
+}
+
+/* One block: the state, two arrays, then what is saved. */
+static hu_status create(const hu_bits_task *task, void **state) {
+    hu_status st = HU_OK;
+    uint32_t layers = task->layers->count;
+    const hu_bits_range *range = &task->bits->forward;
+    size_t array = layers * sizeof(double), saved = sizeof(saved_head) + array;
+    HU_TRY(check_target(task));
+    HU_TRY(hu_alloc(sizeof(ldp) + 2 * array + saved, state));
+    ldp *p = *state;
+    p->task = *task;
+    p->target = task->bits->target * cost_at(task, range->most);
+    p->task_slope = (double *)(p + 1);
+    p->cost_slope = p->task_slope + layers;
+    p->saved = (saved_head *)(p->cost_slope + layers);
+    p->beta = (double *)(p->saved + 1);
+    p->saved_bytes = saved;
+    *p->saved = (saved_head){range->least, range->most, task->bits->kind, layers};
+    for (uint32_t l = 0; l < layers; l++) p->beta[l] = (double)range->least / range->most;
+done:
+    return st;
+}
+
+static void at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
+    const ldp *p = state;
+    (void)step;
+    hu_bits_fill(p->task.layers, 0, forward);
+    for (uint32_t l = 0; l < p->task.layers->count; l++)
+        if (p->task.layers->layer[l].is_quantised) forward[l] = (uint8_t)bits_of(p, l);
+    hu_bits_fill_gradient(&p->task, forward, gradient);
+}
+
+/* ds/dbeta / s. */
+static double slope_of_step(const hu_bits *bits, uint32_t b) {
+    const double ln2 = 0x1.62e42fefa39efp-1;
+    double codes = (double)(UINT32_C(1) << b);
+    double slope = -ln2 * bits->forward.most;
+    return bits->kind == HU_BITS_FLOAT ? slope : slope * codes / (codes - 1.0);
+}
+
+/* G_T and G_C of all layers, and the means of their absolute values. */
+static void find_slopes(ldp *p, const double *residual, double *mean_task, double *mean_cost) {
+    const hu_bits *bits = p->task.bits;
+    const hu_cost_task costs = hu_bits_cost_task(&p->task);
+    bool is_dear = present_cost(p) >= p->target;
+    *mean_task = *mean_cost = 0.0;
+    for (uint32_t l = 0; l < p->task.layers->count; l++) {
+        const hu_bits_layer *layer = &p->task.layers->layer[l];
+        if (!layer->is_quantised) continue;
+        uint32_t b = bits_of(p, l);
+        double slope = hu_cost_slope(bits->cost, &costs, layer, &bits->forward, b);
+        p->task_slope[l] = residual[l] * slope_of_step(bits, b);
+        p->cost_slope[l] = is_dear ? slope * bits->forward.most : 0.0;
+        *mean_task += fabs(p->task_slope[l]) / p->task.layers->quantised;
+        *mean_cost += fabs(p->cost_slope[l]) / p->task.layers->quantised;
+    }
+}
+
+/* Eq. 5, the step and the clamp. */
+static void after_step(void *state, const hu_bits_news *news) {
+    const double tiny = 1e-12;
+    ldp *p = state;
+    const hu_bits *bits = p->task.bits;
+    double mean_task, mean_cost, least = (double)bits->forward.least / bits->forward.most;
+    if (news->is_skipped) return;
+    find_slopes(p, news->residual, &mean_task, &mean_cost);
+    double balance = bits->balance * mean_task / (mean_cost + tiny);
+    for (uint32_t l = 0; l < p->task.layers->count; l++) {
+        if (!p->task.layers->layer[l].is_quantised) continue;
+        double beta = p->beta[l] - bits->rate * (p->task_slope[l] + balance * p->cost_slope[l]);
+        p->beta[l] = fmin(fmax(beta, least), 1.0);
+    }
+}
+
+static const char *const cases[] = {"the least bits", "the target in every step",
+                                    "the most bits, as static", NULL};
+
+/* Bits, with fractions, at which C = T in all layers alike: of all ways to meet T that with the
+ * dearest training, since b grows slower than its square. */
+static double bits_of_target(const ldp *p) {
+    enum { HALVINGS = 60 };
+    double low = p->task.bits->forward.least, high = p->task.bits->forward.most;
+    for (int i = 0; i < HALVINGS; i++) {
+        double middle = 0.5 * (low + high);
+        if (cost_at(&p->task, middle) < p->target)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+static int64_t suppose(const void *state, int which, int64_t step, double *forward,
+                       double *gradient) {
+    const ldp *p = state;
+    const hu_bits_range *range = &p->task.bits->forward;
+    (void)step;
+    double b = which == 0 ? range->least : which == 1 ? bits_of_target(p) : range->most;
+    hu_bits_suppose(&p->task, b, forward, gradient);
+    return INT64_MAX;
+}
+
+static void save(const void *state, const void **data, size_t *bytes) {
+    const ldp *p = state;
+    *data = p->saved;
+    *bytes = p->saved_bytes;
+}
+
+static hu_status check(const void *state, const void *data, size_t bytes) {
+    const ldp *p = state;
+    saved_head head;
+    double beta;
+    if (bytes < sizeof head || (bytes - sizeof head) % sizeof beta != 0)
+        return hu_fail(HU_ERR_CORRUPT, "ldp: found %zu bytes, expected %zu", bytes, p->saved_bytes);
+    memcpy(&head, data, sizeof head);
+    if (head.least != p->saved->least || head.most != p->saved->most ||
+        head.kind != p->saved->kind || head.layers != p->saved->layers)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "ldp: found the state of %u-%u bits in %u layers, expected %u-%u in %u",
+                       head.least, head.most, head.layers, p->saved->least, p->saved->most,
+                       p->saved->layers);
+    if (bytes != p->saved_bytes)
+        return hu_fail(HU_ERR_CORRUPT, "ldp: found %zu bytes, expected %zu", bytes, p->saved_bytes);
+    for (uint32_t l = 0; l < head.layers; l++) {
+        memcpy(&beta, (const char *)data + sizeof head + l * sizeof beta, sizeof beta);
+        if (!(beta >= (double)head.least / head.most && beta <= 1.0))
+            return hu_fail(HU_ERR_CORRUPT, "ldp: found beta %g at place %u, expected %g to 1", beta,
+                           l, (double)head.least / head.most);
+    }
+    return HU_OK;
+}
+
+static void restore(void *state, const void *data, size_t bytes) {
+    ldp *p = state;
+    memcpy(p->saved, data, bytes);
+}
+
+const hu_bits_schedule hu_bits_learned = {
+    .name = "ldp",
+    .argument = "A-B",
+    .help = "every layer learns its bits between A and B, for a target of the forward cost",
+    .keys = "bits.target bits.cost bits.balance bits.lr",
+    .wants_residuals = true,
+    .deploys_at = "the bits that each layer ends with",
+    .create = create,
+    .at = at,
+    .after_step = after_step,
+    .cases = cases,
+    .suppose = suppose,
+    .save = save,
+    .check = check,
+    .restore = restore};

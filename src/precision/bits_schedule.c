@@ -1,0 +1,117 @@
+#include "precision/bits_schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+const hu_bits_schedule *const hu_bits_table[HU_BITS_SCHEDULES] = {
+#define BITS_ROW(identifier) &hu_bits_##identifier,
+    HU_BITS_LIST(BITS_ROW)
+#undef BITS_ROW
+};
+
+/* As the keys bits.* have them; a test compares. */
+static hu_bits usual(const hu_bits_schedule *schedule) {
+    return (hu_bits){.schedule = schedule,
+                     .exponent_bits = 5,
+                     .gradient = {8, 8},
+                     .last_float = true,
+                     .cycles = 32,
+                     .every = 1,
+                     .set_count = 3,
+                     .set = {4, 6, 8},
+                     .forward = {4, 8},
+                     .epsilon = 0.15,
+                     .decay = 0.4,
+                     .target = 0.6,
+                     .cost = &hu_cost_bitops,
+                     .balance = 1.0,
+                     .rate = 0.1};
+}
+
+/* What stands behind the colon must be what the schedule takes. */
+static hu_status parse_argument(const char *argument, hu_bits *bits) {
+    const char *expected = bits->schedule->argument, *name = bits->schedule->name;
+    bool is_range = argument && strchr(argument, '-'), wants_range = strcmp(expected, "A-B") == 0;
+    if (!expected[0] && !argument) return HU_OK;
+    if (!expected[0])
+        return hu_fail(HU_ERR_PARSE, "found ':%s', expected '%s' alone", argument, name);
+    if (!argument || is_range != wants_range)
+        return hu_fail(HU_ERR_PARSE, "found '%s%s%s', expected %s:%s, as in %s:%s", name,
+                       argument ? ":" : "", argument ? argument : "", name, expected, name,
+                       wants_range ? "4-8" : "8");
+    return hu_bits_parse_range(argument, &bits->forward);
+}
+
+hu_status hu_bits_parse(const char *text, hu_bits *bits, bool *found) {
+    size_t length = strcspn(text, ":");
+    *bits = (hu_bits){0};
+    *found = false;
+    for (int s = 0; s < HU_BITS_SCHEDULES; s++) {
+        const hu_bits_schedule *schedule = hu_bits_table[s];
+        if (strlen(schedule->name) != length || memcmp(schedule->name, text, length) != 0) continue;
+        *found = true;
+        *bits = usual(schedule);
+        hu_status st = parse_argument(text[length] ? text + length + 1 : NULL, bits);
+        if (st != HU_OK) *bits = (hu_bits){0};
+        return st;
+    }
+    return HU_OK;
+}
+
+/* What holds for all schedules. */
+static hu_status check(const hu_bits_task *task) {
+    const hu_bits *bits = task->bits;
+    if (task->steps < 1)
+        return hu_fail(HU_ERR_ARGUMENT, "steps: found %lld, expected at least 1",
+                       (long long)task->steps);
+    if (bits->gradient.least < bits->gradient.most && !bits->schedule->cycles_gradient)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "bits.grad: found %u-%u with %s, which keeps them; expected one number",
+                       bits->gradient.least, bits->gradient.most, bits->schedule->name);
+    uint32_t least = bits->forward.least;
+    if (!bits->gradient_follows && bits->gradient.least < least) least = bits->gradient.least;
+    if (bits->kind == HU_BITS_FLOAT && least <= bits->exponent_bits)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "bits.exponent: found %u bits, which do not fit into floats of %u",
+                       bits->exponent_bits, least);
+    if (bits->cost->needs_table && !bits->rates)
+        return hu_fail(HU_ERR_ARGUMENT, "bits.cost: found table, expected one with it: cost.file");
+    return HU_OK;
+}
+
+hu_status hu_bits_begin(const hu_bits_task *task, hu_bits_course *course) {
+    hu_status st = check(task);
+    *course = (hu_bits_course){.schedule = task->bits->schedule};
+    if (st == HU_OK) st = course->schedule->create(task, &course->state);
+    if (st != HU_OK) *course = (hu_bits_course){0};
+    return st;
+}
+
+void hu_bits_end(hu_bits_course *course) {
+    hu_free(course->state);
+    *course = (hu_bits_course){0};
+}
+
+void hu_bits_fill(const hu_bits_layers *layers, uint32_t b, uint8_t *bits) {
+    for (uint32_t l = 0; l < layers->count; l++)
+        bits[l] = (uint8_t)(layers->layer[l].is_quantised ? b : HU_BITS_FLOAT32);
+}
+
+void hu_bits_fill_gradient(const hu_bits_task *task, const uint8_t *forward, uint8_t *gradient) {
+    if (task->bits->gradient_follows)
+        memcpy(gradient, forward, task->layers->count);
+    else
+        hu_bits_fill(task->layers, task->bits->gradient.most, gradient);
+}
+
+void hu_bits_suppose(const hu_bits_task *task, double b, double *forward, double *gradient) {
+    for (uint32_t l = 0; l < task->layers->count; l++) {
+        bool is_quantised = task->layers->layer[l].is_quantised;
+        double present = task->bits->gradient_follows ? b : task->bits->gradient.most;
+        forward[l] = is_quantised ? b : HU_BITS_FLOAT32;
+        gradient[l] = is_quantised ? present : HU_BITS_FLOAT32;
+    }
+}

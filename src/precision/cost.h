@@ -1,0 +1,86 @@
+/* precision/cost.h - what a layer costs with so many bits: the list of costs.
+ *
+ * A cost is one file and one line of the list. All costs are of one layer and one sample, pass by
+ * pass; a pass is one matrix product. docs/add-a-cost.md shows how to add one.
+ */
+#ifndef HU_PRECISION_COST_H
+#define HU_PRECISION_COST_H
+#include "base/keys.h"
+#include "precision/bits_layer.h"
+
+/* y = x w; dx = dy w'; dw = x' dy. */
+typedef enum hu_cost_pass {
+    HU_COST_FORWARD,
+    HU_COST_ERROR,
+    HU_COST_UPDATE,
+    HU_COST_PASSES
+} hu_cost_pass;
+
+/* Bits of the three factors of a layer's products. Fractions: between two choices. */
+typedef struct hu_cost_bits {
+    double weight, input, gradient;
+} hu_cost_bits;
+
+/* A user's costs of a multiply-accumulate, by the bits of its factors; NaN: not in the table. */
+struct hu_cost_rates {
+    char unit[32];
+    double cost[HU_BITS_MOST + 1][HU_BITS_MOST + 1];
+};
+
+/* What costs need to know of a training. */
+typedef struct hu_cost_task {
+    const hu_cost_rates *rates; /* NULL: there is none. Borrowed for the call */
+    int64_t batch;              /* samples that share a reading of the weights */
+} hu_cost_task;
+
+struct hu_cost {
+    const char *name, *unit, *help;
+    bool needs_table;
+    double inference; /* cost of one sample when the model is used, over that of a forward pass */
+    void (*passes)(const hu_cost_task *task, const hu_bits_layer *layer, const hu_cost_bits *bits,
+                   double cost[HU_COST_PASSES]);
+    /* Change of the forward cost per bit, where weights and input have b bits both. NULL: that
+     * between b - 1 and b + 1, or as far as the range goes. */
+    double (*slope)(const hu_bits_layer *layer, double b);
+};
+
+/* X(identifier). The one list of costs. */
+#define HU_COST_LIST(X)                                                                            \
+    X(bitops)                                                                                      \
+    X(paper)                                                                                       \
+    X(memory)                                                                                      \
+    X(traffic)                                                                                     \
+    X(table)
+
+#define HU_COST_COUNT_ONE(identifier) +1
+enum { HU_COST_COUNT = 0 HU_COST_LIST(HU_COST_COUNT_ONE) };
+#undef HU_COST_COUNT_ONE
+
+#define HU_COST_DECLARE(identifier) extern const hu_cost hu_cost_##identifier;
+HU_COST_LIST(HU_COST_DECLARE)
+#undef HU_COST_DECLARE
+
+extern const hu_cost *const hu_cost_list[HU_COST_COUNT];
+
+/* A cost by its name. HU_ERR_UNKNOWN with the nearest. */
+hu_status hu_cost_find(const char *name, const hu_cost **cost);
+
+/* Forward cost of a layer whose input and weights have b bits, and its change per bit. */
+double hu_cost_forward(const hu_cost *cost, const hu_cost_task *task, const hu_bits_layer *layer,
+                       double b);
+double hu_cost_slope(const hu_cost *cost, const hu_cost_task *task, const hu_bits_layer *layer,
+                     const hu_bits_range *range, double b);
+
+/* Reads a table of costs:
+ *
+ *   unit: pJ              # may be left out
+ *   formats:
+ *     int4: 0.2           # a multiply-accumulate of two factors of that format
+ *     int8: 0.6           # int4*int8 is that of the dearer one
+ *     int4*int6: 0.35     # unless it is named
+ *
+ * Other names may be there. HU_ERR_ARGUMENT: a format that bits can ask for is missing; negative or
+ * infinite costs. */
+hu_status hu_cost_rates_read(const hu_keys *tree, const hu_bits *bits, hu_cost_rates *rates);
+
+#endif

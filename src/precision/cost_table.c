@@ -1,0 +1,111 @@
+/* A user's cost per multiply-accumulate by formats: energy, cycles or area of an accelerator. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "precision/cost.h"
+
+enum { NONE = 0 };
+
+/* Bits of the format that text[length] names, NONE if it is no format of this kind. */
+static uint32_t bits_named(const hu_bits *bits, const char *text, size_t length) {
+    char name[HU_BITS_NAME_BYTES];
+    for (uint32_t b = HU_BITS_LEAST; b <= HU_BITS_MOST; b++) {
+        if (bits->kind == HU_BITS_FLOAT && b <= bits->exponent_bits) continue;
+        hu_bits_name(bits->kind, bits->exponent_bits, b, name);
+        if (strlen(name) == length && memcmp(name, text, length) == 0) return b;
+    }
+    return NONE;
+}
+
+/* "int4" or "int4*int8". */
+static hu_status read_row(const hu_keys *row, const hu_bits *bits, hu_cost_rates *rates) {
+    const char *name = hu_keys_name(row);
+    size_t first = strcspn(name, "*");
+    const char *rest = name[first] ? name + first + 1 : name;
+    uint32_t a = bits_named(bits, name, first), b = bits_named(bits, rest, strcspn(rest, "*"));
+    double cost;
+    hu_status st = hu_keys_as_f64(row, &cost);
+    if (st != HU_OK) return st;
+    if (!isfinite(cost) || cost < 0.0) return hu_keys_fail(row, "a cost of at least 0");
+    if (a != NONE && b != NONE) rates->cost[a][b] = rates->cost[b][a] = cost;
+    return HU_OK;
+}
+
+/* Factors of two formats are computed like two of the dearer one, unless the table says more. */
+static void fill_pairs(hu_cost_rates *rates) {
+    for (int a = 0; a <= HU_BITS_MOST; a++)
+        for (int b = 0; b < a; b++) {
+            if (!isnan(rates->cost[a][b])) continue;
+            double dearer = fmax(rates->cost[a][a], rates->cost[b][b]);
+            bool both = !isnan(rates->cost[a][a]) && !isnan(rates->cost[b][b]);
+            rates->cost[a][b] = rates->cost[b][a] = both ? dearer : NAN;
+        }
+}
+
+static hu_status missing(const hu_bits *bits, const hu_bits_range *range, uint32_t b) {
+    char name[3][HU_BITS_NAME_BYTES];
+    hu_bits_name(bits->kind, bits->exponent_bits, b, name[0]);
+    hu_bits_name(bits->kind, bits->exponent_bits, range->least, name[1]);
+    hu_bits_name(bits->kind, bits->exponent_bits, range->most, name[2]);
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "cost table: found no cost of %s, expected one for every format from %s to %s",
+                   name[0], name[1], name[2]);
+}
+
+/* Every format that a layer or a gradient can have. */
+static hu_status check(const hu_bits *bits, const hu_cost_rates *rates) {
+    const hu_bits_range *ranges[] = {&bits->forward, &bits->gradient};
+    for (int r = 0; r < (bits->gradient_follows ? 1 : 2); r++)
+        for (uint32_t b = ranges[r]->least; b <= ranges[r]->most; b++)
+            if (isnan(rates->cost[b][b])) return missing(bits, ranges[r], b);
+    for (uint32_t i = 0; i < bits->gradient_turn_count; i++) {
+        uint32_t b = bits->gradient_turn[i];
+        if (isnan(rates->cost[b][b])) return missing(bits, &(hu_bits_range){b, b}, b);
+    }
+    return HU_OK;
+}
+
+hu_status hu_cost_rates_read(const hu_keys *tree, const hu_bits *bits, hu_cost_rates *rates) {
+    hu_status st = HU_OK;
+    const hu_keys *unit = hu_keys_find(tree, "unit"), *formats = hu_keys_find(tree, "formats");
+    const char *text = "of the table";
+    *rates = (hu_cost_rates){0};
+    for (int a = 0; a <= HU_BITS_MOST; a++)
+        for (int b = 0; b <= HU_BITS_MOST; b++) rates->cost[a][b] = NAN;
+    if (!formats || hu_keys_kind_of(formats) != HU_KEYS_MAP)
+        return hu_fail(HU_ERR_PARSE, "cost table: expected a map 'formats' of costs by format");
+    if (unit) HU_TRY(hu_keys_as_text(unit, &text));
+    snprintf(rates->unit, sizeof rates->unit, "%s", text);
+    for (size_t i = 0; i < hu_keys_count(formats); i++)
+        HU_TRY(read_row(hu_keys_at(formats, i), bits, rates));
+    fill_pairs(rates);
+    HU_TRY(check(bits, rates));
+done:
+    return st;
+}
+
+/* Between two numbers of bits on a straight line. */
+static double cost_of(const hu_cost_rates *rates, double a, double b) {
+    int low_a = (int)floor(a), low_b = (int)floor(b);
+    int high_a = (int)ceil(a), high_b = (int)ceil(b);
+    double low = rates->cost[low_a][low_b], high = rates->cost[high_a][high_b];
+    double part = fmax(a - floor(a), b - floor(b));
+    return part > 0.0 ? low + part * (high - low) : low;
+}
+
+static void passes(const hu_cost_task *task, const hu_bits_layer *layer, const hu_cost_bits *bits,
+                   double cost[HU_COST_PASSES]) {
+    double macs = (double)layer->macs;
+    cost[HU_COST_FORWARD] = macs * cost_of(task->rates, bits->weight, bits->input);
+    cost[HU_COST_ERROR] = macs * cost_of(task->rates, bits->weight, bits->gradient);
+    cost[HU_COST_UPDATE] = macs * cost_of(task->rates, bits->input, bits->gradient);
+}
+
+const hu_cost hu_cost_table = {.name = "table",
+                               .unit = "of the table",
+                               .help = "what cost.file says of a multiply-accumulate by formats",
+                               .needs_table = true,
+                               .inference = 1.0,
+                               .passes = passes};

@@ -1,0 +1,136 @@
+#include "session/bits.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "precision/bits_schedule.h"
+#include "session/join.h"
+
+enum { LIST_BYTES = 1024 };
+
+/* What all schedules read. */
+static hu_status read_common(const hu_config *config, hu_bits *bits) {
+    hu_status st = HU_OK;
+    const char *text;
+    int64_t exponent;
+    HU_TRY(hu_config_text(config, "bits.kind", &text));
+    bits->kind = strcmp(text, "float") == 0 ? HU_BITS_FLOAT : HU_BITS_INTEGER;
+    HU_TRY(hu_config_i64(config, "bits.exponent", &exponent));
+    bits->exponent_bits = (uint32_t)exponent;
+    HU_TRY(hu_config_text(config, "bits.grad", &text));
+    HU_TRY(hu_bits_parse_gradient(text, bits));
+    HU_TRY(hu_config_bool(config, "bits.first_float", &bits->first_float));
+    HU_TRY(hu_config_bool(config, "bits.last_float", &bits->last_float));
+    HU_TRY(hu_config_text(config, "bits.per", &text));
+    bits->by_step = strcmp(text, "step") == 0;
+done:
+    return st;
+}
+
+/* cpt, random and staged. */
+static hu_status read_fixed(const hu_config *config, hu_bits *bits) {
+    hu_status st = HU_OK;
+    char text[LIST_BYTES];
+    const hu_keys *stages;
+    HU_TRY(hu_config_i64(config, "bits.cycles", &bits->cycles));
+    HU_TRY(hu_config_i64(config, "bits.every", &bits->every));
+    HU_TRY(hu_config_i64(config, "bits.until", &bits->until));
+    HU_TRY(hu_options_join(config, "bits.set", text, sizeof text));
+    if (bits->schedule == &hu_bits_random) HU_TRY(hu_bits_parse_set(text, bits));
+    HU_TRY(hu_config_list(config, "bits.stages", &stages));
+    for (size_t i = 0; bits->schedule == &hu_bits_staged && i < hu_keys_count(stages); i++)
+        HU_TRY(hu_bits_add_stage(bits, hu_keys_value(hu_keys_at(stages, i))));
+done:
+    return st;
+}
+
+/* One of the two lists of pfq. */
+static hu_status read_turns(const hu_config *config, const char *key, uint8_t *turns,
+                            uint32_t *count) {
+    char text[LIST_BYTES];
+    hu_status st = hu_options_join(config, key, text, sizeof text);
+    if (st == HU_OK) st = hu_bits_parse_list(text, HU_BITS_TURNS_MOST, turns, count);
+    return st == HU_OK ? st : hu_fail_within(st, "%s: ", key);
+}
+
+/* pfq and ldp. */
+static hu_status read_following(const hu_config *config, hu_bits *bits) {
+    hu_status st = HU_OK;
+    const char *cost;
+    HU_TRY(read_turns(config, "bits.turns", bits->turn, &bits->turn_count));
+    HU_TRY(read_turns(config, "bits.grad_turns", bits->gradient_turn, &bits->gradient_turn_count));
+    HU_TRY(hu_config_i64(config, "bits.interval", &bits->interval));
+    HU_TRY(hu_config_f64(config, "bits.epsilon", &bits->epsilon));
+    HU_TRY(hu_config_f64(config, "bits.decay", &bits->decay));
+    HU_TRY(hu_config_f64(config, "bits.target", &bits->target));
+    HU_TRY(hu_config_f64(config, "bits.balance", &bits->balance));
+    HU_TRY(hu_config_f64(config, "bits.lr", &bits->rate));
+    HU_TRY(hu_config_text(config, "bits.cost", &cost));
+    HU_TRY(hu_cost_find(cost, &bits->cost));
+done:
+    return st;
+}
+
+/* cost.file, once the ranges are known that it must cover. */
+static hu_status read_costs(const hu_config *config, hu_bits *bits) {
+    hu_status st = HU_OK;
+    const char *path;
+    hu_keys *tree = NULL;
+    HU_TRY(hu_config_text(config, "cost.file", &path));
+    if (strcmp(path, "none") == 0) return HU_OK;
+    HU_TRY(hu_yaml_read(path, &tree));
+    HU_TRY(HU_NEW(&bits->rates));
+    st = hu_cost_rates_read(tree, bits, bits->rates);
+    if (st != HU_OK) st = hu_fail_within(st, "%s: ", path);
+done:
+    hu_keys_free(tree);
+    return st;
+}
+
+hu_status hu_options_bits(const hu_config *config, hu_bits *bits) {
+    hu_status st = HU_OK;
+    if (!bits->schedule) return HU_OK;
+    HU_TRY(read_common(config, bits));
+    HU_TRY(read_fixed(config, bits));
+    HU_TRY(read_following(config, bits));
+    HU_TRY(read_costs(config, bits));
+done:
+    return st;
+}
+
+/* Whether a word is among words with spaces between them. */
+static bool is_among(const char *word, const char *words) {
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
+/* Whether a key still has its usual value. A resumed run gives all keys. */
+static bool is_usual(const hu_config *config, const hu_config_key *key) {
+    char list[LIST_BYTES];
+    const char *text = list;
+    hu_status st = key->type == HU_CONFIG_LIST
+                       ? hu_options_join(config, key->name, list, sizeof list)
+                       : hu_config_text(config, key->name, &text);
+    return st == HU_OK && strcmp(text, key->preset) == 0;
+}
+
+hu_status hu_options_check_bits(const hu_config *config, const hu_precision *precision) {
+    static const char common[] =
+        "bits.kind bits.exponent bits.grad bits.first_float bits.last_float cost.file";
+    const hu_bits_schedule *schedule = precision->bits.schedule;
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const hu_config_key *key = &hu_config_keys[i];
+        bool is_ours = strncmp(key->name, "bits.", 5) == 0 || is_among(key->name, "cost.file");
+        bool is_read =
+            schedule && (is_among(key->name, common) || is_among(key->name, schedule->keys));
+        if (!is_ours || is_read || is_usual(config, key)) continue;
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found key '%s' with precision '%s', which does not read it", key->name,
+                       precision->name);
+    }
+    return HU_OK;
+}

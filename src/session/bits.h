@@ -1,0 +1,14 @@
+/* session/bits.h - the keys bits.* and cost.* as schedules of bits take them. */
+#ifndef HU_SESSION_BITS_H
+#define HU_SESSION_BITS_H
+#include "config/config.h"
+#include "precision/names.h"
+
+/* Reads them into bits that a precision has; nothing where it has no schedule. The file of costs
+ * too (HU_ERR_MISSING, HU_ERR_PARSE, HU_ERR_ARGUMENT with its name). */
+hu_status hu_options_bits(const hu_config *config, hu_bits *bits);
+
+/* HU_ERR_ARGUMENT: a key with another value than its usual one that nothing would read. */
+hu_status hu_options_check_bits(const hu_config *config, const hu_precision *precision);
+
+#endif
