@@ -253,9 +253,10 @@ static void put_pictures(hu_page *page, const hu_report *report, const summary *
         if (isfinite(all[i].low_ratio)) most = fmax(most, all[i].low_ratio);
     hu_metric_heading(report->metric, heading);
     snprintf(title, sizeof title, "%s against memory", heading);
-    hu_html_section(page, "pareto", title,
-                    "Memory is what training allocates: arena, masters and optimizer. Bars "
-                    "are the range over seeds.");
+    hu_html_section(
+        page, "pareto", title,
+        "Memory is what training allocates: arena, masters, optimizer and workers. Bars "
+        "are the range over seeds.");
     draw_families(page, report);
     draw_points(page, report, all, false);
     if (most > 0.0) {
