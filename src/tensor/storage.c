@@ -89,8 +89,10 @@ size_t hu_storage_bytes(const hu_storage *storage, int64_t rows) {
     return storage->row_bytes * (size_t)rows;
 }
 
-/* Rows that can be packed in one call: all of them unless a dense row ends inside a byte. */
+/* Rows that can be packed or unpacked in one call: all of them unless a row ends inside a byte or
+ * has scales of its own. */
 static int64_t rows_per_call(const hu_storage *storage, int64_t rows) {
+    if (storage->uniformer) return storage->uniformer->is_seamless ? rows : 1;
     return storage->trait->code_bits == 0 ? 1 : rows;
 }
 
@@ -126,14 +128,14 @@ const float *hu_storage_read(const hu_storage *storage, const void *data, int64_
                              int64_t rows, float *scratch) {
     const unsigned char *place = (const unsigned char *)data + hu_storage_bytes(storage, first);
     if (storage->trait->is_float32) return (const float *)(const void *)place;
-    int64_t step = is_scaled(storage) ? 1 : rows_per_call(storage, rows);
+    int64_t step = rows_per_call(storage, rows), n = step * storage->row_elements;
     for (int64_t r = 0; r < rows; r += step) {
         const unsigned char *row = place + hu_storage_bytes(storage, r);
         float *y = scratch + r * storage->row_elements;
         if (is_scaled(storage))
-            unpack_scaled(storage, row, 0, storage->row_elements, y);
+            unpack_scaled(storage, row, 0, n, y);
         else
-            hu_packer_unpack(&storage->packer, (size_t)(step * storage->row_elements), row, y);
+            hu_packer_unpack(&storage->packer, (size_t)n, row, y);
     }
     return scratch;
 }

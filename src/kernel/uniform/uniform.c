@@ -1,4 +1,4 @@
-/* kernel/uniform/uniform.c - rows, the runs of them that share a scale, and their bytes. */
+/* kernel/uniform/uniform.c - ranges, rows piece by piece, and their bytes. */
 #include "kernel/uniform/uniform.h"
 
 #include <math.h>
@@ -43,7 +43,8 @@ hu_status hu_uniformer_init(hu_uniformer *u, uint32_t bits, hu_rounding rounding
                         .levels = (float)((1u << bits) - 1),
                         .row_elements = row_elements,
                         .line = line,
-                        .row_bytes = dense_bytes(bits, (size_t)row_elements)};
+                        .row_bytes = dense_bytes(bits, (size_t)row_elements),
+                        .is_seamless = line == 0 && (size_t)row_elements % 8 * bits % 8 == 0};
     return HU_OK;
 }
 
@@ -87,94 +88,83 @@ hu_uniform_scale hu_uniform_scale_of(float low, float high, uint32_t bits) {
     return (hu_uniform_scale){low + 0.0f, step > least ? step : least};
 }
 
-/* ---- runs ---- */
+/* ---- parts ---- */
 
-/* Elements that share a scale: from element `first` of a row on, at most n. */
-static size_t run_at(const hu_uniformer *u, int64_t first, size_t n) {
-    if (u->line == 0) return n;
-    int64_t left = u->line - first % u->line;
-    return (int64_t)n < left ? n : (size_t)left;
+/* What a part may need beside the caller's arrays. */
+typedef struct part_room {
+    float zeros[PIECE], steps[PIECE];
+    uint32_t words[PIECE];
+} part_room;
+
+/* Zero and step for each of n elements: lines may be as short as the nine weights of a filter, too
+ * short for loops of their own. */
+static void spread_scales(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t first,
+                          size_t n, part_room *room) {
+    const hu_uniform_scale *here = scale + first / u->line;
+    size_t left = (size_t)(u->line - first % u->line);
+    for (size_t at = 0; at < n; left = (size_t)u->line, here++)
+        for (size_t end = n - at < left ? n : at + left; at < end; at++) {
+            room->zeros[at] = here->zero;
+            room->steps[at] = here->step;
+        }
 }
 
-static hu_uniform_scale scale_at(const hu_uniformer *u, const hu_uniform_scale *scale,
-                                 int64_t first) {
-    return u->line ? scale[first / u->line] : scale[0];
+/* n <= PIECE elements from element `first` of a row on. */
+static hu_uniform_part part_at(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t first,
+                               size_t n, part_room *room) {
+    hu_uniform_part part = {.n = n, .levels = u->levels, .scale = scale[0]};
+    if (u->line == 0) return part;
+    spread_scales(u, scale, first, n, room);
+    part.zeros = room->zeros;
+    part.steps = room->steps;
+    return part;
 }
 
-/* The words of a piece, NULL where none are needed. */
-static const uint32_t *make_words(const hu_uniformer *u, const hu_random_key *key, uint64_t index,
-                                  size_t n, uint32_t *words) {
-    if (u->rounding != HU_ROUND_STOCHASTIC) return NULL;
-    hu_random_words_fast(key, index, n, words);
-    return words;
-}
-
-static const uint32_t *words_at(const uint32_t *words, size_t at) {
-    return words ? words + at : NULL;
-}
-
-static size_t code_bytes(const hu_uniformer *u) {
-    return u->bits <= 8 ? 1 : 2;
-}
-
-/* Rounds n <= PIECE elements from element first of a row on. */
-static void round_piece(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t first,
-                        size_t n, const float *x, float *y, const uint32_t *words,
-                        hu_round_counts *counts) {
-    for (size_t at = 0, count; at < n; at += count) {
-        int64_t place = first + (int64_t)at;
-        count = run_at(u, place, n - at);
-        u->kernels->values(scale_at(u, scale, place), u->levels, count, x + at, words_at(words, at),
-                           y + at, counts);
-    }
-}
-
-/* The same as codes of 1 or 2 bytes. */
-static void code_piece(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t first,
-                       size_t n, const float *x, uint8_t *codes, const uint32_t *words,
-                       hu_round_counts *counts) {
-    for (size_t at = 0, count; at < n; at += count) {
-        int64_t place = first + (int64_t)at;
-        count = run_at(u, place, n - at);
-        u->kernels->codes(scale_at(u, scale, place), u->levels, count, x + at, words_at(words, at),
-                          codes + at * code_bytes(u), counts);
-    }
+/* The same with the random words from word `index` on, where they are needed. */
+static hu_uniform_part shaken_at(const hu_uniformer *u, const hu_uniform_scale *scale,
+                                 int64_t first, size_t n, const hu_random_key *key, uint64_t index,
+                                 part_room *room) {
+    hu_uniform_part part = part_at(u, scale, first, n, room);
+    if (u->rounding != HU_ROUND_STOCHASTIC) return part;
+    hu_random_words_fast(key, index, n, room->words);
+    part.words = room->words;
+    return part;
 }
 
 /* ---- rows ---- */
+
+static size_t piece_at(int64_t first, int64_t end) {
+    return end - first < PIECE ? (size_t)(end - first) : PIECE;
+}
 
 /* Where all elements share a scale, rows are one long one. */
 static int64_t elements_of_turn(const hu_uniformer *u, int64_t rows) {
     return u->line ? u->row_elements : rows * u->row_elements;
 }
 
-static size_t piece_at(int64_t first, int64_t end) {
-    return end - first < PIECE ? (size_t)(end - first) : PIECE;
-}
-
 void hu_uniform_round(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t rows,
                       const float *x, float *y, const hu_random_key *key, uint64_t first_index,
                       hu_round_counts *counts) {
-    uint32_t room[PIECE];
+    part_room room;
     int64_t all = rows * u->row_elements, turn = elements_of_turn(u, rows);
     for (int64_t row = 0; row < all; row += turn)
         for (int64_t first = 0; first < turn; first += PIECE) {
             int64_t at = row + first;
-            size_t n = piece_at(first, turn);
-            const uint32_t *words = make_words(u, key, first_index + (uint64_t)at, n, room);
-            round_piece(u, scale, first, n, x + at, y + at, words, counts);
+            hu_uniform_part part = shaken_at(u, scale, first, piece_at(first, turn), key,
+                                             first_index + (uint64_t)at, &room);
+            u->kernels->values(&part, x + at, y + at, counts);
         }
 }
 
 void hu_uniform_residual(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t rows,
                          const float *x, float *residual) {
+    part_room room;
     int64_t all = rows * u->row_elements, turn = elements_of_turn(u, rows);
     for (int64_t row = 0; row < all; row += turn)
-        for (int64_t first = 0, n; first < turn; first += n) {
+        for (int64_t first = 0; first < turn; first += PIECE) {
             int64_t at = row + first;
-            n = (int64_t)run_at(u, first, (size_t)(turn - first));
-            u->kernels->residual(scale_at(u, scale, first), u->levels, (size_t)n, x + at,
-                                 residual + at);
+            hu_uniform_part part = part_at(u, scale, first, piece_at(first, turn), &room);
+            u->kernels->residual(&part, x + at, residual + at);
         }
 }
 
@@ -195,16 +185,17 @@ static void split(uint32_t bits, size_t n, const void *bytes, void *codes) {
         hu_split_bits(n, bytes, bits, codes, each);
 }
 
-static void pack_row(const hu_uniformer *u, const hu_uniform_scale *scale, const float *x,
-                     uint8_t *row, const hu_random_key *key, uint64_t index,
+/* Rounds n elements, a row or seamless ones, to their bytes. */
+static void pack_row(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t n,
+                     const float *x, uint8_t *row, const hu_random_key *key, uint64_t index,
                      hu_round_counts *counts) {
-    uint32_t room[PIECE];
+    part_room room;
     uint16_t codes[PIECE];
-    for (int64_t first = 0; first < u->row_elements; first += PIECE) {
-        size_t n = piece_at(first, u->row_elements);
-        const uint32_t *words = make_words(u, key, index + (uint64_t)first, n, room);
-        code_piece(u, scale, first, n, x + first, (uint8_t *)codes, words, counts);
-        join(u->bits, n, codes, row + dense_bytes(u->bits, (size_t)first));
+    for (int64_t first = 0; first < n; first += PIECE) {
+        hu_uniform_part part =
+            shaken_at(u, scale, first, piece_at(first, n), key, index + (uint64_t)first, &room);
+        u->kernels->codes(&part, x + first, codes, counts);
+        join(u->bits, part.n, codes, row + dense_bytes(u->bits, (size_t)first));
     }
 }
 
@@ -212,9 +203,10 @@ void hu_uniform_pack(const hu_uniformer *u, const hu_uniform_scale *scale, int64
                      const float *x, void *data, const hu_random_key *key, uint64_t first_index,
                      hu_round_counts *counts) {
     uint8_t *bytes = data;
-    for (int64_t r = 0; r < rows; r++) {
+    int64_t step = u->is_seamless ? rows : 1, n = step * u->row_elements;
+    for (int64_t r = 0; r < rows; r += step) {
         int64_t at = r * u->row_elements;
-        pack_row(u, scale, x + at, bytes + (size_t)r * u->row_bytes, key,
+        pack_row(u, scale, n, x + at, bytes + (size_t)r * u->row_bytes, key,
                  first_index + (uint64_t)at, counts);
     }
 }
@@ -222,17 +214,14 @@ void hu_uniform_pack(const hu_uniformer *u, const hu_uniform_scale *scale, int64
 void hu_uniform_unpack(const hu_uniformer *u, const hu_uniform_scale *scale, const void *row,
                        int64_t first, size_t n, float *y) {
     const uint8_t *bytes = row;
-    uint16_t room[PIECE];
-    const uint8_t *codes = (const uint8_t *)room;
-    for (size_t done = 0; done < n; done += PIECE) {
-        int64_t place = first + (int64_t)done;
-        size_t piece = n - done < PIECE ? n - done : PIECE;
-        split(u->bits, piece, bytes + dense_bytes(u->bits, (size_t)place), room);
-        for (size_t at = 0, count; at < piece; at += count) {
-            count = run_at(u, place + (int64_t)at, piece - at);
-            u->kernels->decode(scale_at(u, scale, place + (int64_t)at), u->levels, count,
-                               codes + at * code_bytes(u), y + done + at);
-        }
+    part_room room;
+    uint16_t codes[PIECE];
+    for (size_t at = 0; at < n; at += PIECE) {
+        int64_t place = first + (int64_t)at;
+        size_t count = n - at < PIECE ? n - at : PIECE;
+        hu_uniform_part part = part_at(u, scale, place, count, &room);
+        split(u->bits, count, bytes + dense_bytes(u->bits, (size_t)place), codes);
+        u->kernels->decode(&part, codes, y + at);
     }
 }
 

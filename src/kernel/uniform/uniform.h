@@ -19,6 +19,8 @@
  */
 #ifndef HU_KERNEL_UNIFORM_UNIFORM_H
 #define HU_KERNEL_UNIFORM_UNIFORM_H
+#include <stdbool.h>
+
 #include <halfulp/round.h>
 
 #include "base/cpu.h"
@@ -41,6 +43,8 @@ typedef struct hu_uniformer {
                              parameter); 0: one scale for the whole tensor */
     size_t row_bytes;     /* dense codes of a row, the least significant bit first; rows begin at
                              byte boundaries, lines where the one before ended */
+    bool is_seamless;     /* packed rows follow one another as one long row: they share a scale, and
+                             end where a byte does */
 } hu_uniformer;
 
 /* Prepares for codes of 1 <= bits <= 16 and rows of row_elements elements; line: 0, or a divisor of
@@ -75,8 +79,8 @@ void hu_uniform_pack(const hu_uniformer *u, const hu_uniform_scale *scale, int64
                      const float *x, void *data, const hu_random_key *key, uint64_t first_index,
                      hu_round_counts *counts);
 
-/* Elements first .. first+n-1 of one packed row, first a multiple of 8: the numbers that
- * hu_uniform_round gives, bit for bit. */
+/* Elements first .. first+n-1 of one packed row, first a multiple of 8; where rows are seamless, n
+ * may reach beyond the row. The numbers that hu_uniform_round gives, bit for bit. */
 void hu_uniform_unpack(const hu_uniformer *u, const hu_uniform_scale *scale, const void *row,
                        int64_t first, size_t n, float *y);
 
@@ -98,17 +102,25 @@ void hu_uniform_residual_unpack(uint32_t r_bits, size_t n, const void *data, flo
 uint32_t hu_uniform_reference(hu_uniform_scale scale, uint32_t bits, hu_rounding rounding, float x,
                               uint32_t word, float *value, float *residual);
 
-/* The loops of one instruction set; all give the same bits. x, words, y and codes [n]; words NULL:
- * to nearest. Codes are of 1 byte where bits <= 8, else of 2. */
+/* What a loop works on: at most a piece of a row. */
+typedef struct hu_uniform_part {
+    size_t n;
+    float levels;
+    hu_uniform_scale scale;     /* of all elements, or else of each: */
+    const float *zeros, *steps; /* [n], NULL: scale serves all */
+    const uint32_t *words;      /* [n], NULL: to nearest */
+} hu_uniform_part;
+
+/* The loops of one instruction set; all give the same bits. x, codes and y: [n]. Codes are of 1
+ * byte where bits <= 8, else of 2. */
 struct hu_uniform_kernels {
     /* least and most [1]: ends of x[n] as ordered integers (uniform.c), widened. */
     void (*range)(size_t n, const float *x, int32_t *least, int32_t *most);
-    void (*values)(hu_uniform_scale scale, float levels, size_t n, const float *x,
-                   const uint32_t *words, float *y, hu_round_counts *counts);
-    void (*codes)(hu_uniform_scale scale, float levels, size_t n, const float *x,
-                  const uint32_t *words, void *codes, hu_round_counts *counts);
-    void (*decode)(hu_uniform_scale scale, float levels, size_t n, const void *codes, float *y);
-    void (*residual)(hu_uniform_scale scale, float levels, size_t n, const float *x, float *y);
+    void (*values)(const hu_uniform_part *part, const float *x, float *y, hu_round_counts *counts);
+    void (*codes)(const hu_uniform_part *part, const float *x, void *codes,
+                  hu_round_counts *counts);
+    void (*decode)(const hu_uniform_part *part, const void *codes, float *y);
+    void (*residual)(const hu_uniform_part *part, const float *x, float *y);
     void (*shrink)(uint32_t r_bits, size_t n, const float *residual, uint8_t *codes);
     void (*grow)(uint32_t r_bits, size_t n, const uint8_t *codes, float *residual);
 };
