@@ -217,6 +217,33 @@ static void test_ties(void **state) {
         check(bits, HU_ROUND_NEAREST_EVEN, 1, MOST, 0, &scale, x);
 }
 
+/* The definition itself against numbers of 53 bits: a value is the nearest of the 2^b numbers that
+ * are spread over the range exactly, but for what float32 operations lose. */
+static void test_nearest_of_all(void **state) {
+    (void)state;
+    static float x[MOST], y[MOST];
+    for (uint32_t bits = 1; bits <= HU_UNIFORM_BITS_MOST; bits++) {
+        hu_uniformer u;
+        hu_uniform_scale scale;
+        float low = INFINITY, high = -INFINITY;
+        fill(x, MOST, 1, bits);
+        hu_uniform_range(MOST, x, &low, &high);
+        scale = hu_uniform_scale_of(low, high, bits);
+        assert_int_equal(hu_uniformer_init(&u, bits, HU_ROUND_NEAREST_EVEN, MOST, 0), HU_OK);
+        hu_uniform_round(&u, &scale, 1, x, y, NULL, 0, NULL);
+        double levels = ldexp(1, (int)bits) - 1, lost = 4 * 0x1p-24 * levels;
+        double step = ((double)high - (double)low) / levels;
+        for (size_t i = 0; i < MOST; i++) {
+            double place = ((double)x[i] - (double)low) / step;
+            double found = ((double)y[i] - (double)low) / step, code = rint(found);
+            if (!(fabs(found - code) < lost && fabs(found - place) < 0.5 + lost && code >= 0 &&
+                  code <= levels))
+                fail_msg("%u bits: %.9g is %.9g, at %.9g of steps instead of %.9g", (unsigned)bits,
+                         (double)x[i], (double)y[i], found, place);
+        }
+    }
+}
+
 /* Rows that end inside bytes, lines of every length, pieces that end inside lines. */
 static void test_rows_and_lines(void **state) {
     (void)state;
@@ -416,12 +443,76 @@ static void test_residual_codes(void **state) {
     hu_cpu_set_isa(hu_cpu_isa_native());
 }
 
+/* The derivative of a loss by the step is the sum of gradient times residual. What codes of r bits
+ * do to it, over tensors of independent numbers: errors of residuals are even over 1 / (2^r - 2),
+ * residuals over 1, so that the error of the sum is 1 / (2^r - 2) of it, in the mean of squares. */
+enum { TENSORS = 300, ELEMENTS = 4096 };
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The sum with exact residuals, and what codes of r bits change of it. */
+static double sum_and_error(uint32_t r, const float *gradient, const float *residual,
+                            double *error) {
+    static float kept[ELEMENTS];
+    static uint8_t data[ELEMENTS];
+    double sum = 0;
+    *error = 0;
+    hu_uniform_residual_pack(r, ELEMENTS, residual, data);
+    hu_uniform_residual_unpack(r, ELEMENTS, data, kept);
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        sum += (double)gradient[i] * (double)residual[i];
+        *error += (double)gradient[i] * ((double)kept[i] - (double)residual[i]);
+    }
+    return sum;
+}
+
+static void check_step_gradient(uint32_t bits, bool is_rectified, uint32_t r) {
+    static float x[ELEMENTS], gradient[ELEMENTS], residual[ELEMENTS];
+    double relative[TENSORS], sums = 0, errors = 0;
+    hu_uniformer u;
+    assert_int_equal(hu_uniformer_init(&u, bits, HU_ROUND_NEAREST_EVEN, ELEMENTS, 0), HU_OK);
+    for (uint64_t t = 0; t < TENSORS; t++) {
+        hu_random_key own = {t, bits, 9};
+        for (size_t i = 0; i < ELEMENTS; i++) {
+            x[i] = hu_random_normal(&own, i);
+            if (is_rectified && x[i] < 0.0f) x[i] = 0.0f;
+            gradient[i] = hu_random_normal(&own, ELEMENTS + i);
+        }
+        hu_uniform_scale scale = scale_of(ELEMENTS, x, bits);
+        double error, sum;
+        hu_uniform_residual(&u, &scale, 1, x, residual);
+        sum = sum_and_error(r, gradient, residual, &error);
+        relative[t] = fabs(error / sum);
+        sums += sum * sum;
+        errors += error * error;
+    }
+    qsort(relative, TENSORS, sizeof *relative, by_size);
+    double found = sqrt(errors / sums), wanted = 1 / (ldexp(1, (int)r) - 2);
+    print_message("%u bits%s, residuals of %u bits: error %.3f %% (mean of squares), %.3f %% "
+                  "(median)\n",
+                  (unsigned)bits, is_rectified ? ", rectified" : "", (unsigned)r, 100 * found,
+                  100 * relative[TENSORS / 2]);
+    /* Sums of squares of 300 numbers: one part in 12 is a standard deviation of their ratio. */
+    assert_true(found > 0.65 * wanted && found < 1.4 * wanted);
+}
+
+static void test_step_gradient(void **state) {
+    (void)state;
+    for (uint32_t bits = 3; bits <= 8; bits += 5)
+        for (int is_rectified = 0; is_rectified < 2; is_rectified++)
+            for (uint32_t r = 4; r <= 8; r += 2) check_step_gradient(bits, is_rectified != 0, r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_values),
         cmocka_unit_test(test_every_width),
         cmocka_unit_test(test_all_short_inputs),
         cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_nearest_of_all),
         cmocka_unit_test(test_rows_and_lines),
         cmocka_unit_test(test_known_ranges),
         cmocka_unit_test(test_range_has_no_order),
@@ -429,6 +520,7 @@ int main(void) {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_stochastic_is_unbiased),
         cmocka_unit_test(test_residual_codes),
+        cmocka_unit_test(test_step_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
