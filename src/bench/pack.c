@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "bench/bench.h"
 #include "bench/rate.h"
+#include "bench/uniform.h"
 #include "tensor/quantizer.h"
 
 /* Byte at which code number first starts; first is a multiple of 8. */
@@ -45,6 +46,7 @@ static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
     hu_format format;
     (void)is_first;
+    if (hu_bench_is_uniform(name)) return hu_bench_pack_uniform(set, name);
     HU_TRY(hu_plain_format_parse(name, &format));
     int bits = (int)hu_format_bits(&format), unit = bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
     HU_TRY(add_row(set, &format, unit, pack_pass));

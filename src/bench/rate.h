@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
+#include "kernel/uniform/uniform.h"
 #include "kernel/wire/wire.h"
 
 enum { HU_RATE_ROWS = 64, HU_RATE_FORMAT_BYTES = 64, HU_RATE_COPIES = 4 };
@@ -24,12 +25,14 @@ typedef void hu_rate_pass(const hu_rate_row *row, size_t first, size_t n, const 
 struct hu_rate_row {
     hu_rate_pass *pass;
     char format[HU_RATE_FORMAT_BYTES];
-    char mode[16]; /* "rne", "pack8", ... */
+    char mode[16]; /* "rne", "pack8", "range", ... */
     hu_rate_data data;
     bool has_counters;
     hu_rounder rounder;
     hu_packer packer;
     hu_wire wire;
+    hu_uniformer uniformer; /* of one element: passes set the length */
+    hu_uniform_scale uniform_scale;
     int32_t scale;       /* k of the wire's codes */
     size_t copied_bytes; /* of an element, by the memcpy that the row stands beside: 1, 2 or 4 */
     double best_seconds;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "bench/bench.h"
 #include "bench/rate.h"
+#include "bench/uniform.h"
 #include "tensor/quantizer.h"
 
 /* The sequence of stochastic rounding is addressed by element, as in a training. */
@@ -45,6 +46,7 @@ static hu_status add_both(hu_rate_set *set, const char *name, hu_rounding roundi
  * of all exponents; of the others nearest-even. */
 static hu_status add_modes(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
+    if (hu_bench_is_uniform(name)) return hu_bench_round_uniform(set, name);
     if (!is_first) return add_both(set, name, HU_ROUND_NEAREST_EVEN, HU_RATE_GAUSSIAN);
     for (int mode = 0; mode < HU_ROUND_COUNT; mode++)
         HU_TRY(add_both(set, name, (hu_rounding)mode, HU_RATE_GAUSSIAN));

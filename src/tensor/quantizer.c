@@ -276,7 +276,8 @@ hu_status hu_plain_format_parse(const char *text, hu_format *format) {
     if (st == HU_OK) return HU_OK;
     st = hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &quantizer);
     if (st == HU_OK) st = hu_quantizer_parse(text, HU_ROUND_STOCHASTIC, &other);
-    if (st != HU_OK) return strstr(text, ":scale=") ? st : hu_format_parse(text, format);
+    if (st != HU_OK && (strstr(text, ":scale=") || is_uniform(text))) return st;
+    if (st != HU_OK) return hu_format_parse(text, format);
     if (quantizer.kind == HU_QUANTIZER_BLOCK)
         return hu_fail(HU_ERR_PARSE,
                        "format '%s': found a block format, expected the format of single numbers",

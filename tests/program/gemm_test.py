@@ -123,11 +123,19 @@ def keys_of_kernels(checks, cwd):
                                   "repeat=1", "--json", cwd=cwd)
     checks.same((code, err), (0, ""), "bench kernel=round: exit code and stderr")
     checks.same({row["format"] for row in json.loads(out)["rows"]}, {"e4m3fn:bias=4"}, "format")
+    for kernel, modes in [("round", ["range", "rne", "rne", "sr", "sr"]),
+                          ("pack", ["round+pack", "unpack"])]:
+        code, out, err = program.call("bench", f"kernel={kernel}", "format=Uniform5", "elements=77",
+                                      "repeat=1", "threads=2", "--json", cwd=cwd)
+        rows = json.loads(out)["rows"] if code == 0 else []
+        checks.same([(row["format"], row["mode"]) for row in rows],
+                    [("uniform5", mode) for mode in modes], f"bench kernel={kernel} uniform5 {err}")
     code, scaled, err = program.call("fmt", "e4m3fn:scale=2^3", "--json", cwd=cwd)
     checks.same((code, err), (0, ""), "fmt with a fixed scale")
     checks.same(scaled, program.call("fmt", "e4m3fn:bias=4", "--json", cwd=cwd)[1], "its bias")
     for text, part in [("e4m3fn:scale=current", "depends on a tensor"), ("e4m3fn rz", "mode"),
-                       ("e4m3fn:scale=", "column 14"), ("mxfp9", "'mxfp8'")]:
+                       ("e4m3fn:scale=", "column 14"), ("mxfp9", "'mxfp8'"),
+                       ("uniform8", "uniform integers"), ("uniform17", "bits 2..16")]:
         code, _, err = program.call("fmt", text, cwd=cwd)
         checks.that(code == 2 and part in err, f"fmt {text}: exit {code}, {err!r}")
 
