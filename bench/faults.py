@@ -25,8 +25,9 @@ import program  # noqa: E402
 PROCESSES, TIMEOUT = 3, 2.0
 # mpirun gives processes a second between SIGTERM and SIGKILL unless told otherwise.
 GRACE = ["--mca", "odls_base_sigkill_timeout", "10"]
-# Behind a reduction all tell each other what they counted: no layer is on its way then.
-LINE = re.compile(r"peer lost: rank \d+, .*step \d+, (layer \S+|gather).*")
+# Behind a reduction all tell each other what they counted, and before a checkpoint which weights
+# they have: no layer is on its way then.
+LINE = re.compile(r"peer lost: rank \d+, .*step \d+(, (layer \S+|gather|collect)|: ).*")
 
 
 def job_words(run):
