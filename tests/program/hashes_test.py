@@ -41,6 +41,15 @@ PROMOTING = ["model=cnn-s", *DATA, "data.limit=200", "batch=17", "run.chunk=8", 
 NARROW = [*CNN, "model.width=0.25", "batch=24", "steps=5", "precision=1/6/9"]
 
 JOBS = {
+    # Workers that share each batch, and their gradients on the wire.
+    "cnn-s, 3 workers, e5m2, aps around the ring":
+        [*CNN, "workers=3", "comm.format=e5m2", "scaling=aps", "precision=hfp8"],
+    "resnet20, 4 workers, e4m3, aps2, error feedback, lars":
+        [*RESNET20, "workers=4", "comm.format=e4m3", "scaling=aps2", "schedule=hier2d:2",
+         "comm.error_feedback=on", "comm.exact=last", "optimizer=lars", "threads=2"],
+    "cnn-s, 4 workers, 1/6/9, halving, stochastic, a format by epoch":
+        [*CNN, "workers=4", "comm.format=0: 1/6/9, 2: e3m0", "scaling=aps", "schedule=halving",
+         "rounding=sr"],
     # Models and schemes.
     "cnn-s fp32": [*CNN, "precision=fp32"],
     "cnn-s fp16, scaled loss": [*CNN, "precision=fp16", "scaler=dynamic", "threads=3"],
