@@ -2,19 +2,10 @@
 #include "bench/network.h"
 
 #include "base/error.h"
-#include "model/model.h"
 #include "report/advice.h"
 #include "session/advice.h"
+#include "session/options.h"
 #include "show/stdout.h"
-
-static hu_status build(const hu_train_options *options, const hu_dataset *dataset,
-                       hu_graph **graph) {
-    hu_task_choice choice;
-    hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
-    if (st != HU_OK) return st;
-    hu_model_options model = {.name = options->model, .width = options->width, .choice = &choice};
-    return hu_model_build(&model, graph);
-}
 
 /* Whether the user left open what the network sees. */
 static bool is_assumed(const hu_config *config) {
@@ -28,7 +19,7 @@ hu_status hu_network_advise(hu_config *config, const hu_train_options *options,
     hu_graph *graph = NULL;
     hu_advice_request request = {0};
     hu_comm_advice advice = {0};
-    HU_TRY(build(options, dataset, &graph));
+    HU_TRY(hu_options_graph(options, dataset, &graph));
     HU_TRY(hu_advice_read(config, graph, &request));
     HU_TRY(hu_comm_advise(&request.question, &advice));
     const hu_advice_head head = {.model = options->model,

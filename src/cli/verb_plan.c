@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "bench/bitops.h"
 #include "bench/network.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
@@ -63,6 +64,7 @@ static hu_status resolve(planning *plan) {
     HU_TRY(hu_assumed_read(config, model, 1, &plan->assumed)); /* to find the recipe's batch */
     HU_TRY(hu_options_train(config, &plan->assumed, &plan->precision, &plan->options));
     batch = plan->options.batch;
+    if (plan->precision.bits.schedule) return HU_OK; /* its epochs may end with a short batch */
     HU_TRY(hu_assumed_read(config, model, batch, &plan->assumed));
 done:
     return st;
@@ -301,9 +303,10 @@ done:
 }
 
 static hu_status run_plan(hu_config *config, int *exit_code) {
-    static const char *const keys[] = {
-        "model.*",  "task.*", "data.*", "precision.*", "accumulator.*", "optimizer.*",   "lr.*",
-        "scaler.*", "eval.*", "run.*",  "comm.*",      "out.file",      "cluster.nodes", NULL};
+    static const char *const keys[] = {"model.*",       "task.*",      "data.*", "precision.*",
+                                       "accumulator.*", "optimizer.*", "lr.*",   "scaler.*",
+                                       "eval.*",        "run.*",       "comm.*", "out.file",
+                                       "cluster.nodes", "bits.*",      "cost.*", NULL};
     hu_status st = HU_OK;
     planning plan = {.config = config, .as_json = hu_config_flag(config, "json", NULL)};
     int64_t nodes;
@@ -315,6 +318,10 @@ static hu_status run_plan(hu_config *config, int *exit_code) {
     }
     HU_TRY(hu_keys_used(config, "plan", keys));
     HU_TRY(resolve(&plan));
+    if (plan.precision.bits.schedule) {
+        st = hu_bitops_tell(config, &plan.options, dataset_of(&plan), plan.as_json);
+        goto done;
+    }
     for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(&plan, s));
     st = plan.as_json ? print_json(&plan) : print_text(&plan);
 done:

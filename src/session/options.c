@@ -11,6 +11,7 @@
 #include <omp.h>
 
 #include "base/error.h"
+#include "model/model.h"
 #include "session/comm.h"
 #include "session/join.h"
 #include "session/precision.h"
@@ -284,6 +285,15 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
 done:
     if (st != HU_OK) hu_precision_free(precision);
     return st;
+}
+
+hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *dataset,
+                           hu_graph **graph) {
+    hu_task_choice choice;
+    hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
+    if (st != HU_OK) return st;
+    hu_model_options model = {.name = options->model, .width = options->width, .choice = &choice};
+    return hu_model_build(&model, graph);
 }
 
 /* Only what the user gave: a copy resolves its own open values. */

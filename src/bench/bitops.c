@@ -1,0 +1,62 @@
+#include "bench/bitops.h"
+
+#include "base/error.h"
+#include "report/bits.h"
+#include "session/options.h"
+#include "show/stdout.h"
+
+/* The training as schedules see it. */
+static hu_status make_task(const hu_train_options *options, const hu_dataset *dataset,
+                           const hu_bits_layers *layers, hu_bits_task *task) {
+    *task = (hu_bits_task){.bits = &options->precision.bits,
+                           .layers = layers,
+                           .batch = options->batch,
+                           .steps = options->steps,
+                           .seed = options->run.seed};
+    return hu_trainer_epoch_steps(options, dataset->train.count, &task->steps_per_epoch);
+}
+
+static hu_status tell(const hu_train_options *options, const hu_dataset *dataset,
+                      const hu_graph *graph, const hu_bits_task *task, const char *precision,
+                      bool as_json) {
+    hu_status st = HU_OK;
+    hu_bits_course course = {0};
+    hu_forecast forecast = {0};
+    HU_TRY(hu_bits_begin(task, &course));
+    HU_TRY(hu_forecast_create(task, &course, &forecast));
+    const hu_bits_page page = {.model = options->model,
+                               .precision = precision,
+                               .width = options->width,
+                               .image = dataset->field[HU_FIELD_IMAGE].extent,
+                               .classes = dataset->field[HU_FIELD_LABEL].classes,
+                               .graph = graph,
+                               .task = task,
+                               .forecast = &forecast};
+    st = as_json ? hu_json_print(hu_bits_json(&page)) : hu_bits_print(&page);
+done:
+    hu_forecast_free(&forecast);
+    hu_bits_end(&course);
+    return st;
+}
+
+hu_status hu_bitops_tell(const hu_config *config, const hu_train_options *options,
+                         const hu_dataset *dataset, bool as_json) {
+    hu_status st = HU_OK;
+    hu_graph *graph = NULL;
+    hu_bits_layers layers = {0};
+    hu_bits_task task;
+    const char *precision;
+    if (hu_config_given(config, "out.file"))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "out.file: found one with a schedule of bits, whose formats "
+                       "change: expected none");
+    HU_TRY(hu_config_text(config, "precision.name", &precision));
+    HU_TRY(hu_options_graph(options, dataset, &graph));
+    HU_TRY(hu_bits_layers_create(graph, &options->precision.bits, &layers));
+    HU_TRY(make_task(options, dataset, &layers, &task));
+    HU_TRY(tell(options, dataset, graph, &task, precision, as_json));
+done:
+    hu_bits_layers_free(&layers);
+    hu_graph_free(graph);
+    return st;
+}

@@ -1,0 +1,12 @@
+/* bench/bitops.h - `plan precision=cpt:4-8`: what the bits of a schedule cost. */
+#ifndef HU_BENCH_BITOPS_H
+#define HU_BENCH_BITOPS_H
+#include "config/config.h"
+#include "train/options.h"
+
+/* Counts and prints, for a precision that has a schedule of bits. HU_ERR_ARGUMENT: settings that do
+ * not fit the model or the length of the training. */
+hu_status hu_bitops_tell(const hu_config *config, const hu_train_options *options,
+                         const hu_dataset *dataset, bool as_json);
+
+#endif

@@ -1,0 +1,174 @@
+"""`plan` of schedules of bits: the published costs, sums that fit, words that do not."""
+import json
+import os
+
+import program
+
+STEPS = "steps=64000"
+STAGES = "bits.stages=[0: 4 6 8, 30: 6 8 4, 60: 8 4 6, 90: 8]"
+
+
+def plan(precision, *words, cwd):
+    """JSON of a plan that must succeed; nothing is said on stderr."""
+    words = [f"precision={precision}", *words]
+    code, out, err = program.call("plan", *words, "--json", cwd=cwd)
+    if code != 0 or err:
+        raise SystemExit(f"plan {' '.join(words)}: exit {code}: {err}")
+    return json.loads(out)
+
+
+def near(checks, found, expected, digit, message):
+    """Equal as far as the expected number is written."""
+    checks.that(abs(found - expected) <= 0.5 * digit + 1e-12,
+                f"{message}: found {found!r}, expected {expected!r}")
+
+
+def relative_costs(checks, cwd):
+    """Training beside static 8 bits: what the schedules' papers say of them."""
+    for bits, ratio in {3: .297, 4: .417, 5: .547, 6: .6875, 7: .839, 8: 1.0}.items():
+        found = plan(f"static:{bits}", "model=resnet20", STEPS, cwd=cwd)
+        near(checks, found["cases"][0]["relative_training_cost"], ratio, 1e-3, f"static:{bits}")
+    for precision, ratio in {"cpt:4-8": .6989, "cpt:3-8": .6333}.items():
+        found = plan(precision, "model=resnet20", STEPS, cwd=cwd)
+        near(checks, found["cases"][0]["relative_training_cost"], ratio, 1e-4, precision)
+        checks.same(len(found["cases"]), 1, f"{precision}: its bits are known")
+    for length in ("epochs=160", STEPS):
+        words = [STAGES] if length != STEPS else [
+            "bits.stages=[0: 4 6 8, 12000: 6 8 4, 24000: 8 4 6, 36000: 8]", "bits.per=step"]
+        found = plan("staged", "model=resnet38", length, *words, cwd=cwd)
+        near(checks, found["cases"][0]["relative_training_cost"], .8320, 1e-4, f"staged, {length}")
+    words = ["model=resnet38", "epochs=160", "bits.until=90", "bits.every=10"]
+    found = plan("random", *words, cwd=cwd)
+    near(checks, found["cases"][0]["relative_training_cost"], .832, 2e-2, "random")
+    found = plan("random", *words, "bits.grad=same", cwd=cwd)
+    near(checks, found["cases"][0]["relative_training_cost"], .777, 2e-2, "random, gradients too")
+    other = plan("random", *words, "bits.grad=same", "seed=2", cwd=cwd)
+    checks.that(other["cases"] != found["cases"], "the seed draws")
+
+
+def absolute_costs(checks, cwd):
+    """The unit of LDP's tables, and ours."""
+    for model, macs, inference, training in [("resnet20", 40812544, 1.317, .647e8),
+                                             ("resnet38", 83279872, 2.685, 1.320e8),
+                                             ("resnet74", 168214528, 5.423, 2.665e8)]:
+        found = plan("static:8", f"model={model}", STEPS, cwd=cwd)
+        costs = found["cases"][0]["costs"]
+        checks.same((found["quantised_macs"], found["float_macs"], found["batch"]),
+                    (macs, 640, 128), f"{model}: MACs and batch")
+        near(checks, costs["paper"]["inference"] / 1e9, inference, 1e-3, f"{model}: inference")
+        near(checks, costs["paper"]["training"] / 1e9, training, 1e5, f"{model}: training")
+        checks.same([costs["bitops"][key] for key in ("forward", "error", "update", "inference")],
+                    [64.0 * macs] * 4, f"{model}: our passes")
+        checks.same(costs["bitops"]["step"], 3.0 * 64 * macs * 128, f"{model}: a step")
+        near(checks, costs["bitops"]["training"], 192.0 * macs * 128 * 64000, 1e3,
+             f"{model}: the training")
+
+
+def layers_add_up(checks, cwd):
+    for precision in ("cpt:3-8", "pfq:4-8", "ldp:3-8", "static:5"):
+        found = plan(precision, "model=resnet20", "model.width=0.5", "steps=1000", cwd=cwd)
+        for case in found["cases"]:
+            quantised = [layer for layer in case["layers"] if layer["quantised"]]
+            checks.same(sum(layer["macs"] for layer in quantised), found["quantised_macs"], "MACs")
+            for cost in found["units"]:
+                for key in ("forward", "error", "update", "training", "inference"):
+                    total = sum(layer["costs"][cost][key] for layer in quantised)
+                    checks.that(abs(total - case["costs"][cost][key]) <= 1e-12 * abs(total),
+                                f"{precision}, {case['case']}: {cost} {key}")
+            fc = case["layers"][-1]
+            checks.same((fc["name"], fc["quantised"], fc["bits"]["mean"], fc["costs"]),
+                        ("fc", False, 32.0, {}), "the classifier stays float32")
+    found = plan("static:8", "model=resnet20", "bits.first_float=on", "bits.last_float=off",
+                 "steps=10", cwd=cwd)
+    flags = [layer["quantised"] for layer in found["cases"][0]["layers"]]
+    checks.same(flags, [False] + [True] * 21, "other rules")
+
+
+def bounds(checks, cwd):
+    """Where the training decides, the cheapest and the dearest are told."""
+    cases = plan("pfq:3-8", "model=resnet20", STEPS, "bits.interval=400", cwd=cwd)["cases"]
+    near(checks, cases[0]["relative_training_cost"], .297, 1e-3, "pfq that never turns")
+    early = (2000 * (57 + 80 + 132) + 58000 * 192) / 192 / 64000
+    near(checks, cases[1]["relative_training_cost"], early, 1e-12, "pfq that turns early")
+    cases = plan("ldp:3-8", "model=resnet20", STEPS, "bits.target=0.7", cwd=cwd)["cases"]
+    near(checks, cases[0]["relative_training_cost"], .297, 1e-3, "ldp at its least")
+    near(checks, cases[1]["costs"]["bitops"]["relative_inference"], .7, 1e-9, "ldp at its target")
+    near(checks, cases[1]["relative_training_cost"], (.7 + 2 * .7 ** .5) / 3, 1e-9, "and training")
+    checks.same(cases[2]["relative_training_cost"], 1.0, "ldp as static")
+
+
+def cost_table(checks, cwd):
+    """A user's costs by format, in the plan and as what ldp aims at."""
+    path = os.path.join(cwd, "costs.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("unit: pJ\nformats: {int3: 0.1, int4: 0.25, int5: 0.5, int6: 1, int7: 2, "
+                   "int8: 4}\n")
+    found = plan("ldp:3-8", "model=resnet20", STEPS, f"cost.file={path}", "bits.cost=table",
+                 "bits.target=0.5", cwd=cwd)
+    checks.same(found["units"]["table"], "pJ", "unit")
+    costs = [case["costs"]["table"] for case in found["cases"]]
+    near(checks, costs[0]["forward"], 0.1 * found["quantised_macs"], 1e-6, "3 bits")
+    near(checks, costs[1]["relative_inference"], 0.5, 1e-9, "the target is of the table")
+    checks.same(found["cases"][1]["bits"]["mean"], 7.0, "which 7 bits meet")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("formats: {int3: 0.1, int4: 0.25, int6: 1, int7: 2, int8: 4}\n")
+    fails(checks, cwd, 2, [path, "no cost of int5", "from int3 to int8"], "precision=ldp:3-8",
+          f"cost.file={path}")
+    fails(checks, cwd, 3, ["nowhere.yaml"], "precision=ldp:3-8", "cost.file=nowhere.yaml")
+    found = plan("ldp:4-8", "model=cnn-s", "bits.kind=float", "bits.exponent=3", "steps=10",
+                 cwd=cwd)
+    checks.that("table" not in found["units"], "no table, no cost of it")
+
+
+def text(checks, cwd):
+    for precision, part in [("cpt:4-8", "int4 to int8, gradients int8"),
+                            ("ldp:3-8", "the target in every step"),
+                            ("pfq:3-8", "turns as early as it can")]:
+        code, out, err = program.call("plan", f"precision={precision}", "model=resnet20", STEPS,
+                                      cwd=cwd)
+        checks.same((code, err), (0, ""), f"{precision}: exit code and stderr")
+        for word in (part, "layer2.0.shortcut.conv", "40,812,544", "to static 8", "1.317"):
+            checks.that(word in out, f"{precision}: {word!r} in the text")
+        checks.same(max(len(line) for line in out.splitlines()) <= 132, True, "width of the text")
+
+
+def fails(checks, cwd, code, parts, *words, verb="plan"):
+    found, out, err = program.call(verb, "model=resnet20", STEPS, *words, cwd=cwd)
+    name = " ".join((verb, *words))
+    checks.same((found, out), (code, ""), f"{name}: exit code and stdout ({err!r})")
+    for part in parts:
+        checks.that(part in err, f"{name}: {part!r} in {err!r}")
+
+
+def errors(checks, cwd):
+    for words, parts in [
+            (["precision=cpt:8-4"], ["8-4", "empty", "4-8"]),
+            (["precision=cpt:1-8"], ["found 1 bits, expected 2 to 16"]),
+            (["precision=ldp:3-32"], ["found 32 bits, expected 2 to 16"]),
+            (["precision=static"], ["static:B, as in static:8"]),
+            (["precision=cpt:4-8", "bits.cycles=64001"], ["bits.cycles", "64001", "64000 steps"]),
+            (["precision=ldp:3-8", "bits.target=0.14"], ["bits.target", "at least 0.1407"]),
+            (["precision=ldp:3-8", "bits.cost=table"], ["bits.cost", "cost.file"]),
+            (["precision=ldp:3-8", "bits.grad=6-8"], ["bits.grad", "6-8", "ldp"]),
+            (["precision=ldp:3-8", "bits.cycles=8"], ["bits.cycles", "does not read"]),
+            (["precision=hfp8", "bits.cycles=8"], ["bits.cycles", "does not read"]),
+            (["precision=hfp8", "cost.file=x.yaml"], ["cost.file", "does not read"]),
+            (["precision=staged"], ["bits.stages", "found none"]),
+            (["precision=staged", "bits.stages=[0: 4 6, 10: 8]"], ["found 2 numbers", "3"]),
+            (["precision=staged", "bits.stages=[0: 4, 200: 8]"], ["begins at step 78200"]),
+            (["precision=random", "bits.set=[4,20]"], ["bits.set", "found 20 bits"]),
+            (["precision=random", "bits.until=200"], ["bits.until", "step 78200"]),
+            (["precision=pfq:3-8", "bits.turns=[8,3]"], ["bits.turns", "place 2"]),
+            (["precision=pfq:3-8", "bits.grad_turns=[6,8]"], ["bits.grad_turns", "expected 4"]),
+            (["precision=cpt:4-8", "bits.kind=float", "bits.exponent=5"],
+             ["bits.exponent", "of 4"]),
+            (["precision=cpt:4-8", "out=x.yaml"], ["out.file"]),
+            (["precision.epochs=[0: fp32, 3: cpt:4-8]"], ["epoch 3", "whole training"]),
+            (["precision=cpt:4-8+promote"], ["+promote"])]:
+        fails(checks, cwd, 2, parts, *words)
+    fails(checks, cwd, 2, ["cpt:4-8", "not trained"], "precision=cpt:4-8", "data=glyphs",
+          "data.limit=64", "data.test_limit=16", "batch=16", "model=cnn-s", "steps=4",
+          "bits.cycles=2", verb="train")
+
+
+program.main(relative_costs, absolute_costs, layers_add_up, bounds, cost_table, text, errors)
