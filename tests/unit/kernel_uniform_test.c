@@ -262,6 +262,29 @@ static void test_rows_and_lines(void **state) {
     check(11, HU_ROUND_STOCHASTIC, 1, 3 * 1029, 1029, scale, x);
 }
 
+/* Arrays that end where their numbers do: instrumented builds see what is touched behind them. */
+static void test_nothing_behind(void **state) {
+    (void)state;
+    static float x[MOST];
+    fill(x, MOST, 2, 4);
+    for (size_t n = 1; n <= 300; n++)
+        for (uint32_t bits = 1; bits <= HU_UNIFORM_BITS_MOST; bits++) {
+            hu_uniformer u;
+            hu_uniform_scale scale = {-2, 0.01f};
+            assert_int_equal(hu_uniformer_init(&u, bits, modes[n % 2], (int64_t)n, 0), HU_OK);
+            float *own = malloc(n * sizeof *own), *y = malloc(n * sizeof *y);
+            uint8_t *data = malloc(u.row_bytes);
+            memcpy(own, x, n * sizeof *own);
+            hu_uniform_pack(&u, &scale, 1, own, data, &key, 0, NULL);
+            hu_uniform_unpack(&u, &scale, data, 0, n, y);
+            hu_uniform_round(&u, &scale, 1, own, own, &key, 0, NULL);
+            assert_memory_equal(own, y, n * sizeof *y);
+            free(own);
+            free(y);
+            free(data);
+        }
+}
+
 /* ---- ranges ---- */
 
 static void expect_range(size_t n, const float *x, float low, float high) {
@@ -514,6 +537,7 @@ int main(void) {
         cmocka_unit_test(test_ties),
         cmocka_unit_test(test_nearest_of_all),
         cmocka_unit_test(test_rows_and_lines),
+        cmocka_unit_test(test_nothing_behind),
         cmocka_unit_test(test_known_ranges),
         cmocka_unit_test(test_range_has_no_order),
         cmocka_unit_test(test_scales),

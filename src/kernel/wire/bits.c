@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/cpu.h"
 #include "kernel/lane.h"
 
 enum { EIGHT = 8 }; /* codes of a turn: `width` whole bytes */
@@ -110,10 +111,30 @@ static size_t whole_turns(size_t n, size_t code_bytes, uint32_t width) {
     return turns > margin ? (turns - margin) * EIGHT : 0;
 }
 
+/* How many codes vectors have done; a multiple of 8. */
+static size_t join_by_vectors(size_t n, const void *codes, size_t code_bytes, uint32_t width,
+                              void *bytes) {
+#if defined(__x86_64__)
+    if (code_bytes == 1 && hu_cpu_isa() >= HU_ISA_AVX2)
+        return hu_join_bytes_avx2(n, codes, width, bytes);
+#endif
+    return 0;
+}
+
+static size_t split_by_vectors(size_t n, const void *bytes, uint32_t width, void *codes,
+                               size_t code_bytes) {
+#if defined(__x86_64__)
+    if (code_bytes == 1 && hu_cpu_isa() >= HU_ISA_AVX2)
+        return hu_split_bytes_avx2(n, bytes, width, codes);
+#endif
+    return 0;
+}
+
 void hu_join_bits(size_t n, const void *codes, size_t code_bytes, uint32_t width, void *bytes) {
     const uint8_t *from = codes;
     uint8_t *to = bytes;
-    size_t at = 0, whole = whole_turns(n, code_bytes, width);
+    size_t at = join_by_vectors(n, codes, code_bytes, width, bytes);
+    size_t whole = whole_turns(n, code_bytes, width);
     if (code_bytes == 1)
         for (; at < whole; at += EIGHT) join_eight_bytes(from + at, width, to + at / 8 * width);
     else
@@ -126,7 +147,8 @@ void hu_join_bits(size_t n, const void *codes, size_t code_bytes, uint32_t width
 void hu_split_bits(size_t n, const void *bytes, uint32_t width, void *codes, size_t code_bytes) {
     const uint8_t *from = bytes;
     uint8_t *to = codes;
-    size_t at = 0, whole = whole_turns(n, code_bytes, width);
+    size_t at = split_by_vectors(n, bytes, width, codes, code_bytes);
+    size_t whole = whole_turns(n, code_bytes, width);
     if (code_bytes == 1)
         for (; at < whole; at += EIGHT) split_eight_bytes(from + at / 8 * width, width, to + at);
     else

@@ -10,4 +10,9 @@
 void hu_join_bits(size_t n, const void *codes, size_t code_bytes, uint32_t width, void *bytes);
 void hu_split_bits(size_t n, const void *bytes, uint32_t width, void *codes, size_t code_bytes);
 
+/* The first codes of these, of 1 byte, by vectors. They return how many they did, a multiple of 8,
+ * and neither read nor write behind the end of n. */
+size_t hu_join_bytes_avx2(size_t n, const uint8_t *codes, uint32_t width, uint8_t *bytes);
+size_t hu_split_bytes_avx2(size_t n, const uint8_t *bytes, uint32_t width, uint8_t *codes);
+
 #endif
