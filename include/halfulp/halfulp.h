@@ -5,7 +5,7 @@
  *   random.h    names of random sequences
  *   format.h    number formats: parsing, printing, limits, the reference rounding, codes
  *   round.h     arrays: rounding with counters, packing, unpacking
- *   quantize.h  arrays: formats with scales, block formats
+ *   quantize.h  arrays: formats with scales, block formats, uniform integers
  *   gemm.h      matrix products with a chosen accumulator
  *   tensor.h    shapes
  *   data.h      data sets and loaders

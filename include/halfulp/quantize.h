@@ -1,9 +1,10 @@
 /* halfulp/quantize.h - rounding arrays as a tensor of a training is rounded: by formats with a
- * scale of the whole array, and by block formats.
+ * scale of the whole array, by block formats, and to uniform integers.
  *
  * Texts are those of precision.rules: a number format, which :scale=current, :scale=bias or
- * :scale=2^K may follow, or a block format (mxfp8, nvfp4, ...); behind it a rounding mode. fp32 is
- * no rounding. Arrays are [rows, line]: blocks run along a line, a shorter one at its end.
+ * :scale=2^K may follow; a block format (mxfp8, nvfp4, ...); or uniformB, the 2^B evenly spaced
+ * numbers between the ends of the array, B = 2..16; behind it a rounding mode. fp32 is no rounding.
+ * Arrays are [rows, line]: blocks run along a line, a shorter one at its end.
  */
 #ifndef HALFULP_QUANTIZE_H
 #define HALFULP_QUANTIZE_H
@@ -21,7 +22,9 @@ typedef struct hu_quantization hu_quantization;
 /* What an array was divided by before it was rounded. */
 typedef struct hu_array_scale {
     int32_t exponent; /* formats with a scale: the power of two; else 0 */
-    float factor;     /* block formats with a scale of the whole array (nvfp4); else 1 */
+    float factor;     /* block formats with a scale of the whole array (nvfp4); uniform integers:
+                         their step; else 1 */
+    float zero;       /* uniform integers: the number of code 0; else 0 */
 } hu_array_scale;
 
 /* Reads a text.
@@ -32,8 +35,8 @@ typedef struct hu_array_scale {
  *                 by threads
  *
  * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column, HU_ERR_FORMAT;
- * HU_ERR_UNSUPPORTED: a delayed scale, which needs the history of a training; HU_ERR_ARGUMENT,
- * HU_ERR_MEMORY. Proof: tests/unit/tensor_quantize_test.c. */
+ * HU_ERR_UNSUPPORTED: a delayed scale or a running range, which need the history of a training, or
+ * ranges of channels; HU_ERR_ARGUMENT, HU_ERR_MEMORY. Proof: tests/unit/tensor_quantize_test.c. */
 HU_API hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line,
                                       hu_quantization **quantization);
 HU_API void hu_quantization_close(hu_quantization *quantization);
@@ -50,12 +53,13 @@ HU_API void hu_quantization_print(const hu_quantization *quantization, char *tex
  *   counts       NULL or added to
  *
  * HU_ERR_ARGUMENT: stochastic rounding without a key. Never allocates. The bits do not depend on
- * threads or instruction set. Sources: docs/numerics.md, "Scales" and "Block formats". */
+ * threads or instruction set. Sources: docs/numerics.md, "Scales" and "Uniform quantiser". */
 HU_API hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const float *x,
                              float *y, const hu_random_key *random, uint64_t first_index,
                              hu_array_scale *scale, hu_round_counts *counts);
 
-/* Bytes of a packed array; codes of 8 or 16 bits, else dense. */
+/* Bytes of a packed array; codes of 8 or 16 bits, else dense; of uniform integers dense in each
+ * line. */
 HU_API size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows);
 
 /* Rounds and packs: data [hu_quantized_bytes], aligned to 4 bytes. scale: what unpacking needs. */

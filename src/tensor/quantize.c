@@ -1,6 +1,7 @@
 /* Arrays rounded and packed by quantizers: the public face of tensor/quantizer.h. */
 #include <halfulp/quantize.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -12,8 +13,24 @@ enum { PART = 4096 }; /* elements rounded at a time, a multiple of 8: dense code
 struct hu_quantization {
     hu_quantizer quantizer;
     int64_t line;
-    hu_blocker blocker; /* of block formats; its rows are lines */
+    hu_blocker blocker;     /* of block formats; its rows are lines */
+    hu_uniformer uniformer; /* of uniform integers; likewise */
 };
+
+/* What a single array cannot have. */
+static hu_status check_alone(const char *text, const hu_quantizer *quantizer) {
+    if (quantizer->scale == HU_SCALE_DELAYED)
+        return hu_fail(HU_ERR_UNSUPPORTED,
+                       "'%.100s': a delayed scale comes from the steps before, expected "
+                       ":scale=current, :scale=bias or :scale=2^K",
+                       text);
+    if (quantizer->per_channel || quantizer->keeps_range)
+        return hu_fail(HU_ERR_UNSUPPORTED,
+                       "'%.100s': ranges of channels and of steps before are those of a training, "
+                       "expected uniform%u alone",
+                       text, (unsigned)quantizer->bits);
+    return HU_OK;
+}
 
 hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line,
                                hu_quantization **quantization) {
@@ -27,17 +44,10 @@ hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line
     made->line = line;
     /* Text first: what it asks for may be impossible for a single array. */
     HU_TRY(hu_quantizer_parse(text, usual, &made->quantizer));
-    if (made->quantizer.scale == HU_SCALE_DELAYED)
-        HU_TRY(hu_fail(HU_ERR_UNSUPPORTED,
-                       "'%.100s': a delayed scale comes from the steps before, expected "
-                       ":scale=current, :scale=bias or :scale=2^K",
-                       text));
+    HU_TRY(check_alone(text, &made->quantizer));
     if (made->quantizer.kind == HU_QUANTIZER_UNIFORM)
-        HU_TRY(
-            hu_fail(HU_ERR_UNSUPPORTED,
-                    "'%.100s': uniform integers are for tensors of a training, expected a number "
-                    "format or a block format",
-                    text));
+        HU_TRY(hu_uniformer_init(&made->uniformer, made->quantizer.bits, made->quantizer.rounding,
+                                 line, 0));
     if (made->quantizer.kind == HU_QUANTIZER_BLOCK)
         HU_TRY(hu_blocker_init(&made->blocker, made->quantizer.block, made->quantizer.rounding,
                                line, line));
@@ -56,10 +66,23 @@ void hu_quantization_print(const hu_quantization *quantization, char *text, uint
     hu_quantizer_print(&quantization->quantizer, text, capacity);
 }
 
-/* The scale that an array's largest magnitude asks for. */
+/* Zero and step of uniform integers over the array. */
+static hu_array_scale range_of(const hu_quantization *q, int64_t rows, const float *x) {
+    float low = INFINITY, high = -INFINITY;
+    hu_uniform_range((size_t)(rows * q->line), x, &low, &high);
+    hu_uniform_scale scale = hu_uniform_scale_of(low, high, q->quantizer.bits);
+    return (hu_array_scale){0, scale.step, scale.zero};
+}
+
+static hu_uniform_scale uniform_scale(hu_array_scale scale) {
+    return (hu_uniform_scale){scale.zero, scale.factor};
+}
+
+/* The scale that an array's largest magnitude asks for, or its range. */
 static hu_array_scale scale_of(const hu_quantization *q, int64_t rows, const float *x) {
-    hu_array_scale scale = {0, 1.0f};
+    hu_array_scale scale = {0, 1.0f, 0.0f};
     const hu_quantizer *quantizer = &q->quantizer;
+    if (hu_quantizer_needs_range(quantizer)) return range_of(q, rows, x);
     if (!hu_quantizer_needs_maximum(quantizer)) return scale;
     uint32_t top = hu_top_f32((size_t)(rows * q->line), x);
     if (quantizer->kind == HU_QUANTIZER_BLOCK)
@@ -91,6 +114,7 @@ hu_status hu_quantize(const hu_quantization *q, int64_t rows, const float *x, fl
     size_t n = (size_t)(rows * q->line);
     /* The scale is taken from x before y is written, which may be the same array. */
     hu_array_scale taken = scale_of(q, rows, x);
+    const hu_uniform_scale range = uniform_scale(taken);
     hu_rounder rounder;
     HU_TRY(check_random(q, random));
     if (scale) *scale = taken;
@@ -100,6 +124,9 @@ hu_status hu_quantize(const hu_quantization *q, int64_t rows, const float *x, fl
         break;
     case HU_QUANTIZER_BLOCK:
         hu_blocker_round(&q->blocker, taken.factor, rows, x, y, random, first_index, counts);
+        break;
+    case HU_QUANTIZER_UNIFORM:
+        hu_uniform_round(&q->uniformer, &range, rows, x, y, random, first_index, counts);
         break;
     default:
         HU_TRY(prepare_rounder(q, taken, &rounder));
@@ -119,6 +146,7 @@ size_t hu_quantized_bytes(const hu_quantization *q, int64_t rows) {
     size_t n = (size_t)(rows * q->line);
     if (q->quantizer.kind == HU_QUANTIZER_NONE) return n * sizeof(float);
     if (q->quantizer.kind == HU_QUANTIZER_BLOCK) return (size_t)rows * q->blocker.row_bytes;
+    if (q->quantizer.kind == HU_QUANTIZER_UNIFORM) return (size_t)rows * q->uniformer.row_bytes;
     return hu_packed_bytes(n, &q->quantizer.format, code_bits(&q->quantizer));
 }
 
@@ -153,17 +181,36 @@ hu_status hu_quantize_pack(const hu_quantization *q, int64_t rows, const float *
                            hu_round_counts *counts) {
     size_t n = (size_t)(rows * q->line);
     hu_status st = check_random(q, random);
-    *scale = (hu_array_scale){0, 1.0f};
+    *scale = (hu_array_scale){0, 1.0f, 0.0f};
     if (st != HU_OK) return st;
     /* The scale needs the whole array: it is found before the first number is rounded. */
     *scale = scale_of(q, rows, x);
+    const hu_uniform_scale range = uniform_scale(*scale);
     if (q->quantizer.kind == HU_QUANTIZER_FLOAT)
         return pack_numbers(q, n, x, data, random, first_index, *scale, counts);
     if (q->quantizer.kind == HU_QUANTIZER_BLOCK)
         hu_blocker_pack(&q->blocker, scale->factor, rows, x, data, random, first_index, counts);
+    else if (q->quantizer.kind == HU_QUANTIZER_UNIFORM)
+        hu_uniform_pack(&q->uniformer, &range, rows, x, data, random, first_index, counts);
     else
         memcpy(data, x, n * sizeof *x);
     return HU_OK;
+}
+
+/* Blocks do not cross the end of a line; uniform integers begin each at a byte. */
+static void unpack_lines(const hu_quantization *q, int64_t rows, const void *data,
+                         hu_array_scale scale, float *y) {
+    bool is_uniform = q->quantizer.kind == HU_QUANTIZER_UNIFORM;
+    size_t row_bytes = is_uniform ? q->uniformer.row_bytes : q->blocker.row_bytes;
+    const hu_uniform_scale range = uniform_scale(scale);
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = (const char *)data + (size_t)r * row_bytes;
+        float *to = y + r * q->line;
+        if (is_uniform)
+            hu_uniform_unpack(&q->uniformer, &range, row, 0, (size_t)q->line, to);
+        else
+            hu_blocker_unpack(&q->blocker, scale.factor, row, 0, (size_t)q->line, to);
+    }
 }
 
 void hu_quantize_unpack(const hu_quantization *q, int64_t rows, const void *data,
@@ -175,9 +222,5 @@ void hu_quantize_unpack(const hu_quantization *q, int64_t rows, const void *data
     else if (q->quantizer.kind == HU_QUANTIZER_FLOAT && prepare_packer(q, scale, &packer) == HU_OK)
         hu_packer_unpack(&packer, n, data, y);
     else
-        /* Blocks do not cross the end of a line. */
-        for (int64_t r = 0; r < rows; r++)
-            hu_blocker_unpack(&q->blocker, scale.factor,
-                              (const char *)data + (size_t)r * q->blocker.row_bytes, 0,
-                              (size_t)q->line, y + r * q->line);
+        unpack_lines(q, rows, data, scale, y);
 }

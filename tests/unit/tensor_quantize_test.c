@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,8 @@ static void unpacking_gives_the_rounded_numbers(void **state) {
                                         "nvfp4",
                                         "1/6/9:scale=bias",
                                         "e3m2",
+                                        "uniform5",
+                                        "uniform12 sr",
                                         "bf16 rz"};
     (void)state;
     make_numbers();
@@ -85,6 +88,30 @@ static void a_plain_format_is_plain_rounding(void **state) {
     hu_quantization_close(q);
 }
 
+/* Both ends of an array stay, and all else moves to evenly spaced numbers between them. */
+static void uniform_integers_span_the_array(void **state) {
+    (void)state;
+    static const int bits[] = {2, 7, 13};
+    for (size_t b = 0; b < sizeof bits / sizeof *bits; b++) {
+        char text[16];
+        hu_array_scale scale;
+        for (int i = 0; i < N; i++) x[i] = (float)(i % 1001) * 0.25f - 100.0f;
+        snprintf(text, sizeof text, "uniform%d", bits[b]);
+        hu_quantization *q = open_text(text);
+        double step = 250.0 / (double)((1 << bits[b]) - 1);
+        assert_int_equal(hu_quantized_bytes(q, ROWS), ROWS * ((LINE * bits[b] + 7) / 8));
+        assert_int_equal(hu_quantize_pack(q, ROWS, x, data, NULL, 0, &scale, NULL), HU_OK);
+        hu_quantize_unpack(q, ROWS, data, scale, unpacked);
+        assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, NULL, NULL), HU_OK);
+        assert_memory_equal(rounded, unpacked, sizeof rounded);
+        assert_true(scale.zero == -100.0f && fabs((double)scale.factor - step) < 1e-6 * step);
+        assert_true(rounded[0] == -100.0f && fabsf(rounded[1000] - 150.0f) < 1e-4f);
+        for (int i = 0; i < N; i++)
+            assert_true(fabs((double)rounded[i] - (double)x[i]) <= step / 2 + 1e-4);
+        hu_quantization_close(q);
+    }
+}
+
 /* The largest number becomes the largest of the format, whatever its exponent. */
 static void a_current_scale_follows_the_maximum(void **state) {
     (void)state;
@@ -113,6 +140,9 @@ static void what_cannot_be_is_refused(void **state) {
     refuses("e4m3fm", LINE, HU_ERR_UNKNOWN, "e4m3fn");
     refuses("e4m3fn:scale=delayed", LINE, HU_ERR_UNSUPPORTED, "delayed");
     refuses("e4m3fn", 0, HU_ERR_ARGUMENT, "line");
+    refuses("uniform8:channel", LINE, HU_ERR_UNSUPPORTED, "uniform8 alone");
+    refuses("uniform8:running", LINE, HU_ERR_UNSUPPORTED, "uniform8 alone");
+    refuses("uniform8 rz", LINE, HU_ERR_PARSE, "rne or sr");
     hu_quantization *q = open_text("e5m2 sr");
     assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, NULL, NULL), HU_ERR_ARGUMENT);
     hu_quantization_close(q);
@@ -131,6 +161,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unpacking_gives_the_rounded_numbers),
         cmocka_unit_test(a_plain_format_is_plain_rounding),
+        cmocka_unit_test(uniform_integers_span_the_array),
         cmocka_unit_test(a_current_scale_follows_the_maximum),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(texts_are_printed_back),
