@@ -4,6 +4,7 @@
 
 #include "engine/call.h"
 #include "engine/facts.h"
+#include "engine/learn.h"
 #include "engine/record.h"
 #include "engine/rescale.h"
 #include "engine/scale.h"
@@ -70,6 +71,7 @@ static void store_dparams(hu_run *run, uint32_t n) {
         uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
         hu_value_id param = node->param[j];
         if (!dparam[j]) continue;
+        hu_learn_parameter(run, param, dparam[j]);
         store_gradient(run, &run->grad[use], hu_tally_of_use(run, use), param, dparam[j]);
         if (hu_contribution_completes(run, use)) {
             sum_contributions(run, param, dparam[j]); /* what it held is stored now */
@@ -122,6 +124,7 @@ static void backward_in_batch_order(hu_run *run, uint32_t n) {
 /* Counts of the gradients that a node has made. */
 static void collect_gradients(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
+    hu_learn_collect(run, n);
     for (int i = 0; i < node->n_out; i++) {
         uint32_t index = hu_tally_of_sum(run, node->out[i]);
         hu_slot *slot = &run->grad_sum[node->out[i]];

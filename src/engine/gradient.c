@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/facts.h"
+#include "engine/learn.h"
 #include "engine/record.h"
 #include "engine/value.h"
 #include "kernel/fused/fused.h"
@@ -119,8 +120,7 @@ static uint32_t last_place(const hu_visit *visit, uint32_t use) {
         use = node->first_use;
     }
     const hu_slot *slot = &run->grad[use];
-    bool is_place =
-        slot->storage.trait->is_float32 && !hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    bool is_place = slot->storage.trait->is_float32 && !hu_slot_waits(slot);
     return is_place ? use : HU_NONE;
 }
 
@@ -197,5 +197,7 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
     call->adds_dparam = visit->adds;
     hu_visit_lend_scratch(visit, n, call);
     hu_visit_run_op(visit, n, node->op->backward, call);
+    for (int i = 0; i < node->n_in; i++)
+        if (call->din[i]) hu_learn_input(visit, n, i, call->din[i]);
     round_gradients(visit, node, call);
 }

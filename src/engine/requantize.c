@@ -10,11 +10,10 @@ static bool have_room(const hu_slot *slots, uint32_t count) {
 }
 
 /* The record of a use that was not rounded at all may be new: such slots exist only if one is. */
-static bool uses_are_prepared(const hu_run *run) {
-    for (uint32_t u = 0; u < run->graph->use_count; u++) {
-        bool rounds = hu_quantizer_rounds(&run->edges->use[u].quantizer);
-        if (run->use ? !hu_slot_is_prepared(&run->use[u]) : rounds) return false;
-    }
+static bool uses_have_room(const hu_run *run) {
+    if (run->use) return have_room(run->use, run->graph->use_count);
+    for (uint32_t u = 0; u < run->graph->use_count; u++)
+        if (hu_quantizer_rounds(&run->edges->use[u].quantizer)) return false;
     return true;
 }
 
@@ -26,10 +25,11 @@ static void prepare(hu_run *run, hu_slot *slots, uint32_t count) {
 bool hu_run_requantize(hu_run *run) {
     uint32_t values = run->graph->value_count, uses = run->graph->use_count;
     if (!have_room(run->value, values) || !have_room(run->grad_sum, values) ||
-        !have_room(run->grad, uses) || !uses_are_prepared(run))
+        !have_room(run->grad, uses) || !uses_have_room(run))
         return false;
     prepare(run, run->value, values);
     prepare(run, run->grad_sum, values);
     prepare(run, run->grad, uses);
+    if (run->use) prepare(run, run->use, uses);
     return true;
 }

@@ -86,8 +86,8 @@ bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tal
                     float *x) {
     hu_run *run = visit->run;
     bool is_stored = flags & HU_ROWS_STORED;
-    bool is_staged = hu_quantizer_needs_maximum(&slot->edge->quantizer);
-    bool is_readable = !is_staged && !(is_stored && hu_storage_is_blocks(&slot->storage));
+    bool is_staged = hu_slot_waits(slot);
+    bool is_readable = !is_staged && !(is_stored && hu_slot_packs_rows(slot));
     if (run->rehearsal.is_on) return is_readable;
     /* Exponents and maxima are of the numbers before they are rounded. */
     if (tally && run->records)

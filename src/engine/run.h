@@ -49,4 +49,12 @@ const float *hu_run_rounded_parameter(const hu_run *run, hu_value_id v, float *s
  * pass. */
 const float *hu_run_value(const hu_run *run, hu_value_id v, int64_t rows, float *scratch);
 
+/* Running ranges of uniform quantizers as bytes of a checkpoint; *bytes = 0: there are none.
+ * Borrowed: valid as long as the run. */
+void hu_run_ranges(const hu_run *run, const void **data, size_t *bytes);
+
+/* Takes ranges over if they are of the same tensors; else, and for no data (NULL), there are none
+ * yet. HU_ERR_CORRUPT: a number is not finite. */
+hu_status hu_run_restore_ranges(hu_run *run, const void *data, size_t bytes);
+
 #endif

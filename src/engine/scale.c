@@ -61,7 +61,7 @@ void hu_scale_clear_history(hu_run *run, uint64_t fingerprint) {
 }
 
 float *hu_scale_staged_rows(const hu_slot *slot, int64_t first) {
-    if (!hu_quantizer_needs_maximum(&slot->edge->quantizer)) return NULL;
+    if (!hu_slot_waits(slot)) return NULL;
     if (slot->staged) return slot->staged + first * slot->elements;
     return slot->data ? hu_storage_in_place(&slot->storage, slot->data, first) : NULL;
 }
@@ -71,7 +71,11 @@ static uint32_t larger(uint32_t a, uint32_t b) {
 }
 
 void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t rows, const float *x) {
-    tally->top = larger(tally->top, hu_top_f32((size_t)(rows * slot->elements), x));
+    size_t n = (size_t)(rows * slot->elements);
+    if (slot->uniformer)
+        hu_uniform_range(n, x, &tally->low, &tally->high);
+    else
+        tally->top = larger(tally->top, hu_top_f32(n, x));
 }
 
 void hu_scale_note_maximum(hu_slot *slot, uint32_t top) {
@@ -121,6 +125,7 @@ void hu_scale_raise_tops(hu_run *run, const void *bytes) {
 
 void hu_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) {
     bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    if (slot->uniformer) hu_slot_set_ranges(slot, x);
     if (!needs && slot->history == HU_NONE) return;
     uint32_t top = hu_top_f32((size_t)slot->elements, x);
     if (is_noted) hu_scale_note_maximum(slot, top);

@@ -20,7 +20,8 @@ void hu_scale_clear_history(hu_run *run, uint64_t fingerprint);
 /* Where rows from first on are staged until the maximum is known, NULL if the slot needs none. */
 float *hu_scale_staged_rows(const hu_slot *slot, int64_t first);
 
-/* Adds the largest magnitude of rows that are not rounded yet to a tally. */
+/* Adds the largest magnitude of rows that are not rounded yet to a tally; for uniform quantizers
+ * their range. */
 void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t rows, const float *x);
 
 /* Adds a maximum to that of the present step, where the slot keeps a history. */

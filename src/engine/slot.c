@@ -1,10 +1,27 @@
 #include "engine/slot.h"
 
+#include <math.h>
+
 #include "base/error.h"
+
+/* Rows of a sample have one range, a parameter has one or one for each of its channels. */
+static hu_status prepare_uniform(hu_slot *slot, hu_storage_mode mode) {
+    hu_status st = HU_OK;
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    int64_t line = quantizer->per_channel ? slot->elements / slot->scales : 0;
+    HU_TRY(hu_uniformer_init(slot->uniformer, quantizer->bits, quantizer->rounding, slot->elements,
+                             line));
+    hu_storage_choose_uniform(mode, slot->uniformer, &slot->storage);
+    slot->storage.scale = slot->scale;
+    slot->prepared = *quantizer;
+done:
+    return st;
+}
 
 hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode) {
     hu_status st = HU_OK;
     const hu_quantizer *quantizer = &slot->edge->quantizer;
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM) return prepare_uniform(slot, mode);
     bool is_number = quantizer->kind == HU_QUANTIZER_FLOAT;
     if (is_number) HU_TRY(hu_rounder_init(&slot->rounder, &quantizer->format, quantizer->rounding));
     HU_TRY(hu_storage_choose(mode, is_number ? &quantizer->format : NULL, slot->elements,
@@ -20,6 +37,10 @@ bool hu_quantizer_is_plain(const hu_quantizer *quantizer) {
            (quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->scale == HU_SCALE_NONE);
 }
 
+bool hu_quantizer_can_change(const hu_quantizer *quantizer) {
+    return hu_quantizer_is_plain(quantizer) || quantizer->kind == HU_QUANTIZER_UNIFORM;
+}
+
 bool hu_slot_is_prepared(const hu_slot *slot) {
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     return slot->prepared.rounding == quantizer->rounding &&
@@ -28,7 +49,12 @@ bool hu_slot_is_prepared(const hu_slot *slot) {
 
 bool hu_slot_has_room(const hu_slot *slot) {
     const hu_quantizer *quantizer = &slot->edge->quantizer;
-    if (!hu_quantizer_is_plain(quantizer) || slot->capacity_bits == 0) return false;
+    if (slot->capacity_bits == 0) return false;
+    if (slot->uniformer)
+        return quantizer->kind == HU_QUANTIZER_UNIFORM &&
+               quantizer->per_channel == slot->prepared.per_channel &&
+               quantizer->bits <= slot->capacity_bits;
+    if (!hu_quantizer_is_plain(quantizer)) return false;
     if (!hu_quantizer_rounds(quantizer) && slot->has_master) return true;
     return hu_quantizer_bits(quantizer) <= slot->capacity_bits;
 }
@@ -44,6 +70,19 @@ void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits) {
     slot->exponent = k;
     (void)hu_rounder_init(&slot->rounder, &scaled, quantizer->rounding);
     hu_storage_set_format(&slot->storage, &scaled);
+}
+
+void hu_slot_set_range(hu_slot *slot, float low, float high) {
+    slot->scale[0] = hu_uniform_scale_of(low, high, slot->edge->quantizer.bits);
+}
+
+void hu_slot_set_ranges(hu_slot *slot, const float *x) {
+    int64_t line = slot->elements / slot->scales;
+    for (int64_t c = 0; c < slot->scales; c++) {
+        float low = INFINITY, high = -INFINITY;
+        hu_uniform_range((size_t)line, x + c * line, &low, &high);
+        slot->scale[c] = hu_uniform_scale_of(low, high, slot->edge->quantizer.bits);
+    }
 }
 
 static void round_run(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t n,
@@ -73,10 +112,29 @@ static void pack_blocks(const hu_slot *slot, const hu_slot_context *context, int
                     context->scan ? NULL : counts);
 }
 
+static void round_uniform(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                          int64_t rows, const float *x, float *y, hu_round_counts *counts) {
+    hu_random_key key = {context->seed, slot->stream, context->step};
+    hu_uniform_round(slot->uniformer, slot->scale, rows, x, y, &key,
+                     (uint64_t)((context->first_row + first) * slot->elements),
+                     context->scan ? NULL : counts);
+}
+
+static void pack_uniform(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                         int64_t rows, const float *x, hu_round_counts *counts) {
+    hu_random_key key = {context->seed, slot->stream, context->step};
+    hu_uniform_pack(slot->uniformer, slot->scale, rows, x,
+                    slot->data + hu_storage_bytes(&slot->storage, first), &key,
+                    (uint64_t)((context->first_row + first) * slot->elements),
+                    context->scan ? NULL : counts);
+}
+
 void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
                    float *x, hu_round_counts *counts) {
     if (slot->blocker)
         round_blocks(slot, context, first, rows, x, x, counts);
+    else if (slot->uniformer)
+        round_uniform(slot, context, first, rows, x, x, counts);
     else
         round_run(slot, context, (context->first_row + first) * slot->elements,
                   rows * slot->elements, x, x, counts);
@@ -86,6 +144,10 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
                    float *x, hu_round_counts *counts) {
     if (hu_storage_is_blocks(&slot->storage)) {
         pack_blocks(slot, context, first, rows, x, counts);
+        return;
+    }
+    if (hu_storage_is_uniform(&slot->storage)) {
+        pack_uniform(slot, context, first, rows, x, counts);
         return;
     }
     hu_slot_round(slot, context, first, rows, x, counts);
@@ -104,6 +166,13 @@ void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, cons
     enum { PART = 4096 };
     float part[PART];
     int64_t before = context->first_row * slot->elements;
+    if (slot->uniformer) {
+        if (hu_storage_is_uniform(&slot->storage))
+            pack_uniform(slot, context, 0, 1, x, counts);
+        else
+            round_uniform(slot, context, 0, 1, x, (float *)(void *)slot->data, counts);
+        return;
+    }
     if (slot->blocker && !hu_storage_is_blocks(&slot->storage))
         round_blocks(slot, context, 0, 1, x, (float *)(void *)slot->data, counts);
     else if (slot->blocker)

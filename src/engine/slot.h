@@ -3,6 +3,7 @@
 #define HU_ENGINE_SLOT_H
 #include "graph/edge.h"
 #include "kernel/round/round.h"
+#include "kernel/uniform/uniform.h"
 #include "tensor/storage.h"
 
 typedef struct hu_slot {
@@ -12,16 +13,20 @@ typedef struct hu_slot {
         capacity_bits; /* the edge's; 0 if the plan is for a quantizer with a scale or blocks */
     bool has_master;   /* unrounded, the numbers are read elsewhere: a parameter */
     hu_storage storage;
-    hu_rounder rounder;  /* of number formats: of the present scale */
-    hu_blocker *blocker; /* of block formats, else NULL */
-    int32_t exponent;    /* k of the tensor's scale 2^k */
-    uint64_t stream;     /* random sequence of stochastic rounding */
-    int64_t elements;    /* of one row: a sample, or a whole parameter */
-    uint32_t buffer;     /* index of the run's buffer, HU_NONE: no memory of its own */
-    uint32_t staging;    /* buffer of float32 rows of a tensor whose scale is not known yet */
-    uint32_t history;    /* place of its maxima in the run's, HU_NONE: keeps none */
-    uint32_t maxima;     /* how many these are */
-    uint32_t top;        /* largest magnitude seen in this step (bits), HU_NONE: none yet */
+    hu_rounder rounder;      /* of number formats: of the present scale */
+    hu_blocker *blocker;     /* of block formats, else NULL */
+    hu_uniformer *uniformer; /* of uniform quantizers, else NULL */
+    hu_uniform_scale *scale; /* [scales] of uniform quantizers */
+    int64_t scales;          /* 1, or channels of a parameter */
+    int32_t exponent;        /* k of the tensor's scale 2^k */
+    uint64_t stream;         /* random sequence of stochastic rounding */
+    int64_t elements;        /* of one row: a sample, or a whole parameter */
+    uint32_t buffer;         /* index of the run's buffer, HU_NONE: no memory of its own */
+    uint32_t staging;        /* buffer of float32 rows of a tensor whose scale is not known yet */
+    uint32_t history;        /* place of its maxima in the run's, HU_NONE: keeps none */
+    uint32_t maxima;         /* how many these are */
+    uint32_t range;          /* place of its running range in the run's, HU_NONE: keeps none */
+    uint32_t top;            /* largest magnitude seen in this step (bits), HU_NONE: none yet */
     unsigned char *data;
     float *staged; /* rows of the staging buffer */
 } hu_slot;
@@ -29,7 +34,8 @@ typedef struct hu_slot {
 /* What a thread met of one tensor in the present region. */
 typedef struct hu_tally {
     hu_round_counts counts;
-    uint32_t top; /* largest magnitude (bits), where scales need it */
+    uint32_t top;    /* largest magnitude (bits), where scales need it */
+    float low, high; /* range, where uniform quantizers need it */
 } hu_tally;
 
 /* What rounding of one step needs to know. */
@@ -51,6 +57,26 @@ bool hu_slot_has_room(const hu_slot *slot);
 /* True for quantizers between which a capacity lets a slot change: none, and number formats without
  * a scale. */
 bool hu_quantizer_is_plain(const hu_quantizer *quantizer);
+
+/* The same, or a uniform quantizer, whose bits may change. */
+bool hu_quantizer_can_change(const hu_quantizer *quantizer);
+
+/* True if no number can be rounded before all of the tensor are there. */
+static inline bool hu_slot_waits(const hu_slot *slot) {
+    return hu_quantizer_needs_maximum(&slot->edge->quantizer) ||
+           hu_quantizer_needs_range(&slot->edge->quantizer);
+}
+
+/* True if rows are rounded and packed at once: what they became must be read from storage. */
+static inline bool hu_slot_packs_rows(const hu_slot *slot) {
+    return hu_storage_is_blocks(&slot->storage) || hu_storage_is_uniform(&slot->storage);
+}
+
+/* Sets the range of a uniform quantizer's tensor. What is stored must not be read any more. */
+void hu_slot_set_range(hu_slot *slot, float low, float high);
+
+/* The same for the one row x of a parameter, whose channels may have ranges of their own. */
+void hu_slot_set_ranges(hu_slot *slot, const float *x);
 
 /* Sets the scale of the tensor from the bits of a largest magnitude, where the quantizer has one.
  * What is stored must not be read any more. */

@@ -99,6 +99,9 @@ typedef struct hu_run {
     bool *has_contributed; /* [use_count] of parameters: in the present backward pass */
     uint32_t *history;     /* maxima of earlier steps (engine/scale.h); NULL: no scale is delayed */
     uint32_t history_words;
+    double *learned; /* [use_count][chunks] (engine/learn.h); NULL: no use learns */
+    float *ranges;   /* running ranges (engine/range.h); NULL: none is kept */
+    uint32_t range_count;
     hu_histogram *histogram;  /* [hu_tally_count] (engine/record.h); NULL: nothing is recorded */
     uint64_t record_step;     /* step that the histograms are of */
     bool has_record, records; /* the histograms hold a step; passes record now */

@@ -1,5 +1,7 @@
 #include "engine/tally.h"
 
+#include <math.h>
+
 #include "engine/facts.h"
 #include "engine/rescale.h"
 
@@ -9,6 +11,8 @@ void hu_tally_clear(hu_run *run) {
         for (uint32_t i = 0; i < hu_tally_count(run); i++) {
             hu_round_counts_clear(&run->thread[t].tally[i].counts);
             run->thread[t].tally[i].top = 0;
+            run->thread[t].tally[i].low = INFINITY;
+            run->thread[t].tally[i].high = -INFINITY;
         }
     }
 }

@@ -20,6 +20,10 @@ typedef struct hu_edge {
                                (32: for unrounded numbers, too), between which hu_run_requantize
                                changes; unrounded parameters need no room */
     hu_round_counts counts; /* of the present step */
+    bool learns;        /* parameters and uses: the passes of a step work out how the loss hangs on
+                           the spacing of the rounded numbers */
+    double sensitivity; /* of the present step, where it learns: sum over the tensor's elements x of
+                           dL/dQ (Q - x), Q being x rounded and L the scaled loss */
 } hu_edge;
 
 /* What a node's products accumulate in, and what their accumulators met in the present step. */

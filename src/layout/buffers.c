@@ -29,7 +29,7 @@ static hu_status add_buffer(hu_run *run, size_t bytes, hu_buffer_role role, uint
 
 /* Float32 room for the rows of a packed slot whose scale is not known yet. */
 static hu_status staging_buffer(hu_run *run, hu_slot *slot) {
-    bool is_staged = hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    bool is_staged = hu_slot_waits(slot);
     if (!is_staged || slot->storage.trait->is_float32) return HU_OK;
     return add_buffer(run, (size_t)(slot->elements * run->options.batch) * sizeof(float),
                       HU_BUFFER_SCRATCH, &slot->staging);

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "engine/learn.h"
+#include "engine/range.h"
 #include "engine/scale.h"
 #include "engine/state.h"
 #include "engine/work.h"
@@ -163,13 +165,38 @@ static hu_status create_history(hu_run *run) {
     return HU_OK;
 }
 
+/* Room for running ranges, none of them seen yet. */
+static hu_status create_ranges(hu_run *run) {
+    uint64_t fingerprint;
+    void *block;
+    uint32_t count = hu_range_place(run, &fingerprint);
+    if (count == 0) return HU_OK;
+    hu_status st = hu_alloc_array(count, sizeof *run->ranges, &block);
+    if (st != HU_OK) return st;
+    run->ranges = block;
+    run->range_count = count;
+    memset(run->ranges, 0, count * sizeof *run->ranges);
+    memcpy(run->ranges, &fingerprint, sizeof fingerprint);
+    return HU_OK;
+}
+
+/* Partial sums of the uses that learn. */
+static hu_status create_learned(hu_run *run) {
+    void *block;
+    size_t count = hu_learn_partials(run);
+    if (count == 0) return HU_OK;
+    hu_status st = hu_alloc_array(count, sizeof *run->learned, &block);
+    if (st == HU_OK) run->learned = block;
+    return st;
+}
+
 /* Calls a function for all slots whose quantizer may change while the run is planned. */
 static hu_status each_with_capacity(hu_run *run, hu_status (*each)(hu_slot *, hu_storage_mode)) {
     hu_status st = HU_OK;
-    hu_slot *slots[] = {run->value, run->grad_sum, run->grad};
+    hu_slot *slots[] = {run->value, run->grad_sum, run->grad, run->use};
     const uint32_t count[] = {run->graph->value_count, run->graph->value_count,
-                              run->graph->use_count};
-    for (int k = 0; k < 3; k++)
+                              run->graph->use_count, run->use ? run->graph->use_count : 0};
+    for (int k = 0; k < 4; k++)
         for (uint32_t i = 0; i < count[k]; i++)
             if (slots[k][i].capacity_bits > 0) HU_TRY(each(&slots[k][i], run->options.storage));
 done:
@@ -196,6 +223,8 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(create_use_slots(run));
     HU_TRY(init_slots(run));
     HU_TRY(create_history(run));
+    HU_TRY(create_ranges(run));
+    HU_TRY(create_learned(run));
     HU_TRY(create_nodes(run));
     HU_TRY(create_threads(run));
     hu_fuse_plan(run);
@@ -221,9 +250,12 @@ static hu_run take_state(hu_run *run) {
                     .use = run->use,
                     .grad = run->grad,
                     .history = run->history,
+                    .ranges = run->ranges,
+                    .range_count = run->range_count,
                     .histogram = run->histogram};
     run->value = run->use = run->grad_sum = run->grad = NULL;
     run->history = NULL;
+    run->ranges = NULL;
     run->histogram = NULL;
     return state;
 }
@@ -240,6 +272,7 @@ static void free_state(hu_run *run) {
     release_slots(run->use, run->graph->use_count);
     release_slots(run->grad, run->graph->use_count);
     hu_free(run->history);
+    hu_free(run->ranges);
     hu_free(run->histogram);
 }
 
@@ -253,6 +286,7 @@ hu_status hu_run_replan(hu_run **run) {
     hu_status st = hu_run_create(state.graph, edges, weights, &options, run);
     if (st == HU_OK) {
         hu_scale_carry(*run, &state);
+        (void)hu_run_restore_ranges(*run, state.ranges, state.range_count * sizeof *state.ranges);
         (*run)->histogram = state.histogram;
         state.histogram = NULL;
     }
@@ -279,6 +313,7 @@ void hu_run_free(hu_run *run) {
     free_state(run);
     hu_free(run->thread);
     hu_free(run->pointers);
+    hu_free(run->learned);
     hu_free(run->exec);
     hu_free(run->made_in);
     hu_free(run->stored_as);

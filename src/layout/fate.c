@@ -30,7 +30,7 @@ const char *hu_run_storage_name(const hu_run *run, hu_value_id value) {
 }
 
 static bool is_staged(const hu_slot *slot) {
-    return hu_quantizer_needs_maximum(&slot->edge->quantizer);
+    return hu_slot_waits(slot);
 }
 
 bool hu_run_needs_maximum_first(const hu_run *run, hu_value_id value) {

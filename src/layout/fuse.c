@@ -11,8 +11,8 @@ static const hu_node *producer_of(const hu_run *run, hu_value_id v) {
     return p == HU_NONE ? NULL : &run->graph->node[p];
 }
 
-static bool needs_maximum(const hu_slot *slot) {
-    return hu_quantizer_needs_maximum(&slot->edge->quantizer);
+static bool waits(const hu_slot *slot) {
+    return hu_slot_waits(slot);
 }
 
 /* ---- forward ---- */
@@ -27,22 +27,22 @@ static bool is_reduced_by_reader(const hu_run *run, hu_value_id v) {
 }
 
 /* True if a use rounds by a scale that needs the whole value: the value must be stored before. */
-static bool use_needs_maximum(const hu_run *run, uint32_t use) {
+static bool use_waits(const hu_run *run, uint32_t use) {
     const hu_slot *slot = hu_use_slot(run, use);
-    return slot && needs_maximum(slot);
+    return slot && waits(slot);
 }
 
-static bool an_input_needs_maximum(const hu_run *run, uint32_t n) {
+static bool an_input_waits(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     for (int i = 0; i < node->n_in; i++)
-        if (use_needs_maximum(run, node->first_use + (uint32_t)i)) return true;
+        if (use_waits(run, node->first_use + (uint32_t)i)) return true;
     return false;
 }
 
-static bool a_reader_needs_maximum(const hu_run *run, hu_value_id v) {
+static bool a_reader_waits(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
     for (uint32_t k = 0; k < value->use_count; k++)
-        if (use_needs_maximum(run, value->uses[k])) return true;
+        if (use_waits(run, value->uses[k])) return true;
     return false;
 }
 
@@ -51,8 +51,8 @@ static bool can_be_lazy(const hu_run *run, uint32_t n) {
     hu_value_id out = node->out[0];
     if (!node->op->is_cheap || node->n_out != 1 || run->graph->value[out].use_count == 0)
         return false;
-    return !needs_maximum(&run->value[out]) && !is_reduced_by_reader(run, out) &&
-           !an_input_needs_maximum(run, n) && !a_reader_needs_maximum(run, out);
+    return !waits(&run->value[out]) && !is_reduced_by_reader(run, out) && !an_input_waits(run, n) &&
+           !a_reader_waits(run, out);
 }
 
 static int making_cost(const hu_run *run, hu_value_id v) {
@@ -108,9 +108,7 @@ static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     if (node->op->reduce_after_forward) return n;
     uint32_t p = run->graph->value[node->in[0]].producer;
     bool can = node->op->is_cheap && node->op->reduce && p != HU_NONE && !run->exec[p].is_lazy;
-    return can && !needs_maximum(&run->value[node->in[0]]) && !an_input_needs_maximum(run, n)
-               ? p
-               : HU_NONE;
+    return can && !waits(&run->value[node->in[0]]) && !an_input_waits(run, n) ? p : HU_NONE;
 }
 
 /* ---- backward ---- */
@@ -121,17 +119,15 @@ static bool gradient_is_local(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
     const hu_slot *sum = &run->grad_sum[v];
     for (uint32_t k = 0; k < value->use_count; k++)
-        if (hu_use_has_gradient(run->graph, value->uses[k]) &&
-            needs_maximum(&run->grad[value->uses[k]]))
+        if (hu_use_has_gradient(run->graph, value->uses[k]) && waits(&run->grad[value->uses[k]]))
             return false;
-    return !hu_rounds_gradient_sum(run, v) || (!needs_maximum(sum) && sum->history == HU_NONE);
+    return !hu_rounds_gradient_sum(run, v) || (!waits(sum) && sum->history == HU_NONE);
 }
 
 static bool inputs_are_local(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     for (int i = 0; i < node->n_in; i++)
-        if (node->need_din[i] && needs_maximum(&run->grad[node->first_use + (uint32_t)i]))
-            return false;
+        if (node->need_din[i] && waits(&run->grad[node->first_use + (uint32_t)i])) return false;
     return true;
 }
 
@@ -210,7 +206,7 @@ static bool are_same_rows(const hu_run *run, uint32_t a, uint32_t b) {
     bool may_change = run->grad[a].capacity_bits > 0 || run->grad[b].capacity_bits > 0;
     return !may_change && hu_use_is_stored(run, a) && hu_use_is_stored(run, b) && !draws &&
            of_a->rounding == of_b->rounding && hu_quantizer_same_numbers(of_a, of_b) &&
-           !needs_maximum(&run->grad[a]) && run->grad[a].history == HU_NONE;
+           !waits(&run->grad[a]) && run->grad[a].history == HU_NONE;
 }
 
 static void share_contributions(hu_run *run, uint32_t n) {

@@ -20,20 +20,34 @@ done:
     return st;
 }
 
+/* Channels of a parameter are its first extent. */
+static hu_status init_uniform(hu_slot *slot, hu_storage_mode mode, const hu_shape *shape) {
+    hu_status st = HU_OK;
+    bool has_channels = slot->edge->quantizer.per_channel && shape->rank > 0;
+    slot->scales = has_channels ? shape->extent[0] : 1;
+    HU_TRY(HU_NEW(&slot->uniformer));
+    HU_TRY(HU_NEW_ARRAY(&slot->scale, (size_t)slot->scales));
+    HU_TRY(hu_slot_prepare(slot, mode));
+done:
+    return st;
+}
+
 hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const hu_shape *shape,
                        const char *purpose, const char *name) {
     const hu_quantizer *quantizer = &edge->quantizer;
     *slot = (hu_slot){.edge = edge,
                       .prepared = *quantizer,
-                      .capacity_bits = hu_quantizer_is_plain(quantizer) ? edge->capacity_bits : 0,
+                      .capacity_bits = hu_quantizer_can_change(quantizer) ? edge->capacity_bits : 0,
                       .elements = hu_shape_elements(shape),
                       .buffer = HU_NONE,
                       .staging = HU_NONE,
                       .history = HU_NONE,
+                      .range = HU_NONE,
                       .top = HU_NONE};
     slot->stream = hu_stream_id(purpose, name);
     if (quantizer->kind == HU_QUANTIZER_BLOCK)
         return init_blocks(slot, mode, shape->rank ? shape->extent[shape->rank - 1] : 1);
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM) return init_uniform(slot, mode, shape);
     return hu_slot_prepare(slot, mode);
 }
 
@@ -51,10 +65,19 @@ static hu_status choose_widest(uint32_t bits, hu_storage_mode mode, int64_t elem
     return st == HU_OK ? hu_storage_choose(mode, &format, elements, storage) : st;
 }
 
+/* Codes of so many bits, or float32. */
+static size_t widest_uniform(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
+    enum { BYTE_BITS = 8 };
+    size_t bits = (size_t)slot->elements * slot->capacity_bits;
+    if (mode == HU_STORAGE_FLOAT32) return hu_storage_bytes(&slot->storage, rows);
+    return (bits + BYTE_BITS - 1) / BYTE_BITS * (size_t)rows;
+}
+
 size_t hu_slot_bytes(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
     size_t bytes = hu_storage_bytes(&slot->storage, rows), most;
     hu_storage widest;
     if (slot->capacity_bits == 0) return bytes;
+    if (slot->uniformer) return widest_uniform(slot, mode, rows);
     if (choose_widest(slot->capacity_bits, mode, slot->elements, &widest) != HU_OK) return bytes;
     most = hu_storage_bytes(&widest, rows);
     return most > bytes ? most : bytes;
@@ -63,11 +86,15 @@ size_t hu_slot_bytes(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
 hu_status hu_slot_rehearse_storage(hu_slot *slot, hu_storage_mode mode) {
     enum { PACKED_BITS = 16 };
     uint32_t bits = slot->capacity_bits < PACKED_BITS ? slot->capacity_bits : PACKED_BITS;
-    if (slot->capacity_bits == 0) return HU_OK;
+    if (slot->capacity_bits == 0 || slot->uniformer) return HU_OK;
     return choose_widest(bits, mode, slot->elements, &slot->storage);
 }
 
 void hu_slot_release(hu_slot *slot) {
     hu_free(slot->blocker);
     slot->blocker = NULL;
+    hu_free(slot->uniformer);
+    slot->uniformer = NULL;
+    hu_free(slot->scale);
+    slot->scale = NULL;
 }

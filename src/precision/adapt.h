@@ -27,6 +27,8 @@ typedef struct hu_adapt_task {
     const hu_graph *graph;
     int64_t batch; /* see hu_precision_write */
     bool signals;
+    int64_t steps, steps_per_epoch; /* of the whole training */
+    uint64_t seed;
 } hu_adapt_task;
 
 /* What an adaptation sees, and may change, at one of its moments. Borrowed for the call. */
@@ -35,6 +37,11 @@ typedef struct hu_adapt_moment {
     hu_edge_table *edges;
     const hu_precision *precision; /* of the step's epoch */
     int64_t step, steps_per_epoch;
+    /* After a step: its samples, mean loss and loss scale, and whether it changed no weight. */
+    int64_t samples;
+    double loss;
+    float scale;
+    bool is_skipped;
     uint32_t counted_nodes; /* after a step: the nodes whose outputs it counted completely, see
                                engine counts in graph/run.h */
     bool rewritten;         /* before a step: the table differs from that of the pass before; an
@@ -78,6 +85,7 @@ struct hu_adaptation {
 /* X(identifier). The one list; its order is that of the calls. */
 #define HU_ADAPTATION_LIST(X)                                                                      \
     X(epochs)                                                                                      \
+    X(bits)                                                                                        \
     X(promote)
 
 #define HU_ADAPTATION_COUNT_ONE(identifier) +1

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "precision/bits_edges.h"
 #include "precision/resolved.h"
 
 /* Softmax and loss: schemes but Lee et al.'s keep them in float32. */
@@ -183,13 +184,10 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
                              bool signals, hu_edge_table *edges) {
     hu_status st;
     precision = hu_precision_at(precision, 0);
-    if (precision->bits.schedule)
-        return hu_fail(HU_ERR_UNSUPPORTED,
-                       "precision '%s': schedules of bits can be planned (halfulp plan), not "
-                       "trained, by this build",
-                       precision->name);
     clear_points(edges);
-    if (precision->is_resolved)
+    if (precision->bits.schedule)
+        HU_TRY(hu_bits_write_most(&precision->bits, graph, edges));
+    else if (precision->is_resolved)
         HU_TRY(hu_resolved_apply(precision, graph, edges));
     else
         write_points(precision, graph, signals, edges);

@@ -10,7 +10,10 @@ hu_status hu_adapt_create(hu_trainer *trainer) {
     hu_adapt_task task = {.precision = &options->precision,
                           .graph = trainer->graph,
                           .batch = options->batch,
-                          .signals = hu_scaler_signals(options)};
+                          .signals = hu_scaler_signals(options),
+                          .steps = options->steps,
+                          .steps_per_epoch = trainer->steps_per_epoch,
+                          .seed = options->run.seed};
     return hu_adaptations_create(&task, &trainer->adaptations);
 }
 
@@ -22,6 +25,10 @@ static hu_adapt_moment moment_of(hu_trainer *trainer, int64_t step, const hu_ste
                              .precision = hu_precision_at(&trainer->options.precision, epoch),
                              .step = step,
                              .steps_per_epoch = trainer->steps_per_epoch,
+                             .samples = report ? report->samples : 0,
+                             .loss = report ? report->loss : 0.0,
+                             .scale = report ? report->scale : 1.0f,
+                             .is_skipped = report && report->skipped,
                              .counted_nodes = trainer->counted_nodes,
                              .event = report ? trainer->adaptations.event : NULL,
                              .event_count = report ? report->events : 0};

@@ -53,6 +53,8 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     HU_TRY(hu_workers_save(trainer, writer));
     hu_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
+    hu_run_ranges(trainer->run, &data, &bytes);
+    if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.ranges", data, bytes));
 done:
     return st;
 }
@@ -141,6 +143,18 @@ static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *check
     return HU_OK;
 }
 
+/* The same for running ranges. */
+static hu_status restore_ranges(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    const void *data;
+    size_t bytes;
+    hu_status st = hu_checkpoint_section(checkpoint, "scale.ranges", &data, &bytes);
+    if (st != HU_OK && st != HU_ERR_MISSING) return st;
+    st = hu_run_restore_ranges(trainer->run, data, bytes);
+    if (st != HU_OK)
+        return hu_fail_within(st, "%s: section 'scale.ranges': ", hu_checkpoint_path(checkpoint));
+    return HU_OK;
+}
+
 /* Counters of a file that no run wrote could overflow the arithmetic of the next step. */
 static bool is_possible(const hu_train_progress *p, int64_t batch) {
     int64_t most = INT64_MAX / 4 / (batch > 0 ? batch : 1);
@@ -216,6 +230,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(hu_adapt_check(trainer, checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
+    HU_TRY(restore_ranges(trainer, checkpoint));
     HU_TRY(hu_workers_restore(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
     trainer->scaler = restored;

@@ -1,5 +1,6 @@
 """Threads, storage, joined layers and recomputing change no bit of a training, in any precision, with
 and without overflow."""
+import json
 import os
 
 import program
@@ -62,6 +63,29 @@ def resnet(precision):
         compare(checks, cwd, precision, keys,
                 variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
                 [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
+    return test
+
+
+def scheduled(precision, *keys):
+    """Numbers of bits that change between steps, and their learning."""
+    def test(checks, cwd):
+        words = ["model=resnet20", "model.width=0.25", *SMALL[:3], "batch=24", "run.chunk=8",
+                 "run.log_every=1", "steps=6", *keys]
+        made, rows = compare(checks, cwd, precision, words,
+                             variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
+                             [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
+        checks.that(len({row["loss"] for row in rows}) > 3, f"{precision}: the losses move")
+        whole = program.train(f"precision={precision}", *words, "run.checkpoint_every=1",
+                              "run.keep=9", cwd=cwd, run="whole")
+        checks.same(whole["weights_hash"], made["weights_hash"], f"{precision}: with checkpoints")
+        for step in range(1, 6):
+            program.copy_at(cwd, "whole", f"from{step}", step)
+            code, out, err = program.call("resume", f"from{step}", "--json", cwd=cwd)
+            checks.that(code == 0, f"{precision}: resumed at {step}: {err}")
+            rest = json.loads(out)
+            checks.same((rest["weights_hash"], rest["test_accuracy"]),
+                        (made["weights_hash"], made["test_accuracy"]),
+                        f"{precision}: resumed at {step}")
     return test
 
 
@@ -142,5 +166,6 @@ program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]
              small("squeezenet", "hfp8"), small("shufflenet-v2", "hfp8"),
              small("shufflenet-v2", "1/6/9/d"), small("mobilenet-v2", "fp16"),
              small("davidnet", "1/6/9/d"), small("resnet50", "fp16"),
-             small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
+             scheduled("static:6"), scheduled("cpt:3-8", "bits.cycles=2"), scheduled("ldp:3-8"),
+             scheduled("random", "bits.every=2"), small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
              *(overflow(*case) for case in OVERFLOWS), winograd, parts, norms, fashion)

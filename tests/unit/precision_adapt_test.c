@@ -27,7 +27,8 @@ static void open_plan(plan *p, const char *precision) {
     if (hu_precision_parse(precision, &p->precision) != HU_OK) fail_msg("%s", hu_last_error());
     hu_status st = hu_precision_write(&p->precision, p->graph, 128, true, &p->edges);
     if (st != HU_OK) fail_msg("%s", hu_last_error());
-    hu_adapt_task task = {&p->precision, p->graph, 128, true};
+    hu_adapt_task task = {
+        .precision = &p->precision, .graph = p->graph, .batch = 128, .signals = true};
     assert_int_equal(hu_adaptations_create(&task, &p->adaptations), HU_OK);
 }
 
@@ -139,7 +140,7 @@ static void test_stopped(void **state) {
 
 static void test_state(void **state) {
     (void)state;
-    enum { ROW = 1 };
+    enum { ROW = 2 };
     plan p;
     const void *data;
     size_t bytes;

@@ -1,0 +1,63 @@
+#include "engine/learn.h"
+
+#include "engine/facts.h"
+#include "engine/value.h"
+
+static int64_t most_chunks(const hu_run *run) {
+    return (run->options.batch + run->options.chunk - 1) / run->options.chunk;
+}
+
+size_t hu_learn_partials(const hu_run *run) {
+    bool any = false;
+    for (uint32_t u = 0; run->use && u < run->graph->use_count; u++)
+        any = any || run->use[u].edge->learns;
+    return any ? (size_t)run->graph->use_count * (size_t)most_chunks(run) : 0;
+}
+
+/* In order: the sum is a number of the training. */
+static double weigh(int64_t n, const float *dq, const float *q, const float *x) {
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += (double)dq[i] * ((double)q[i] - (double)x[i]);
+    return sum;
+}
+
+void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq) {
+    hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    uint32_t use = node->first_use + (uint32_t)i;
+    const hu_slot *slot = hu_use_slot(run, use);
+    if (!slot || !slot->edge->learns) return;
+    const float *x = hu_visit_value(visit, node->in[i]);
+    const float *q = hu_visit_input(visit, n, i, false);
+    if (run->rehearsal.is_on) return;
+    run->learned[(int64_t)use * most_chunks(run) + visit->chunk] =
+        weigh(visit->count * slot->elements, dq, q, x);
+}
+
+void hu_learn_collect(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; run->learned && i < node->n_in; i++) {
+        uint32_t use = node->first_use + (uint32_t)i;
+        const double *part = run->learned + (int64_t)use * most_chunks(run);
+        hu_edge *edge = run->use[use].edge;
+        double sum = 0.0;
+        if (!edge->learns || !node->need_din[i] || !hu_is_step(run)) continue;
+        for (int64_t c = 0; c < run->chunks; c++) sum += part[c];
+        edge->sensitivity += sum;
+    }
+}
+
+void hu_learn_parameter(hu_run *run, hu_value_id param, const float *dq) {
+    enum { PART = 4096 };
+    const hu_slot *slot = &run->value[param];
+    const float *x = hu_weights_of(run->weights, param);
+    float room[PART];
+    double sum = 0.0;
+    if (!slot->edge->learns || !hu_is_rounded_copy(slot) || !hu_is_step(run)) return;
+    for (int64_t at = 0; at < slot->elements; at += PART) {
+        int64_t n = slot->elements - at < PART ? slot->elements - at : PART;
+        const float *q = hu_storage_read_part(&slot->storage, slot->data, at, n, room);
+        sum += weigh(n, dq + at, q, x + at);
+    }
+    slot->edge->sensitivity += sum;
+}

@@ -1,0 +1,26 @@
+/* engine/learn.h - how the loss hangs on the steps of quantizers whose bits are learned.
+ *
+ * A quantizer gives Q = s round(u) + Z of x = s u + Z; with rounding passed straight through, dQ/ds
+ * is round(u) - u. So s dL/ds is the sum of dL/dQ (Q - x) over the elements, of uniform numbers as
+ * of floats, whose s is the spacing at x. It is summed in double precision, chunk by chunk in
+ * order: threads change no bit. What becomes of it: precision/adapt_bits.c.
+ *
+ * Source: the gradient of the loss by the precision in "LDP: Learnable Dynamic Precision".
+ */
+#ifndef HU_ENGINE_LEARN_H
+#define HU_ENGINE_LEARN_H
+#include "engine/rows.h"
+
+/* Doubles that a run keeps for its learned uses, 0 if none learns. */
+size_t hu_learn_partials(const hu_run *run);
+
+/* dq: the gradient that node n has brought for its rounded input i. */
+void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq);
+
+/* The chunks of a backward region are done: the sensitivities of node n's inputs. */
+void hu_learn_collect(hu_run *run, uint32_t n);
+
+/* The complete gradient dq of a rounded parameter in this pass. */
+void hu_learn_parameter(hu_run *run, hu_value_id param, const float *dq);
+
+#endif

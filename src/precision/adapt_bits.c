@@ -1,0 +1,144 @@
+/* Numbers of bits by layer and step: what a schedule of bits (precision/bits_schedule.h) asks for
+ * comes true before a step, in the room that the run was planned with. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "precision/adapt.h"
+#include "precision/bits_edges.h"
+#include "precision/bits_schedule.h"
+
+typedef struct course {
+    hu_bits_task task;
+    hu_bits_layers layers;
+    hu_bits_course begun;
+    const hu_graph *graph;       /* Borrowed: valid as long as the training */
+    uint8_t *forward, *gradient; /* [layers] of the table */
+    uint8_t *wanted;             /* [2 layers] */
+    double *residual;            /* [layers] */
+} course;
+
+static void free_course(void *state) {
+    course *c = state;
+    hu_bits_end(&c->begun);
+    hu_bits_layers_free(&c->layers);
+    hu_free(c->forward);
+    hu_free(c->wanted);
+    hu_free(c->residual);
+    hu_free(c);
+}
+
+/* A training whose schedule cannot be followed is refused here, before it is planned. */
+static hu_status create(const hu_adapt_task *task, void **state) {
+    hu_status st = HU_OK;
+    const hu_bits *bits = &hu_precision_at(task->precision, 0)->bits;
+    course *c = NULL;
+    *state = NULL;
+    if (!bits->schedule) return HU_OK;
+    HU_TRY(HU_NEW(&c));
+    HU_TRY(hu_bits_layers_create(task->graph, bits, &c->layers));
+    size_t layers = c->layers.count;
+    c->graph = task->graph;
+    c->task = (hu_bits_task){bits,      &c->layers, task->batch, task->steps, task->steps_per_epoch,
+                             task->seed};
+    HU_TRY(HU_NEW_ARRAY(&c->forward, 2 * layers));
+    HU_TRY(HU_NEW_ARRAY(&c->wanted, 2 * layers));
+    HU_TRY(HU_NEW_ARRAY(&c->residual, layers));
+    c->gradient = c->forward + layers;
+    HU_TRY(hu_bits_begin(&c->task, &c->begun));
+    *state = c;
+    c = NULL;
+done:
+    if (c) free_course(c);
+    return st;
+}
+
+static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges) {
+    const course *c = state;
+    const hu_bits *bits = c->task.bits;
+    for (uint32_t l = 0; l < c->layers.count; l++) {
+        if (!c->layers.layer[l].is_quantised) continue;
+        hu_bits_records r = hu_bits_records_of(graph, &c->layers.layer[l], edges);
+        r.input->capacity_bits = r.weight->capacity_bits = bits->forward.most;
+        r.gradient->capacity_bits =
+            bits->gradient_follows ? bits->forward.most : bits->gradient.most;
+        r.input->learns = r.weight->learns = c->begun.schedule->wants_residuals;
+    }
+}
+
+static uint32_t most_events(const hu_graph *graph) {
+    (void)graph;
+    return 1;
+}
+
+static void before_step(void *state, hu_adapt_moment *moment) {
+    course *c = state;
+    size_t layers = c->layers.count;
+    c->begun.schedule->at(c->begun.state, moment->step, c->wanted, c->wanted + layers);
+    if (!moment->rewritten && memcmp(c->wanted, c->forward, 2 * layers) == 0) return;
+    memcpy(c->forward, c->wanted, 2 * layers);
+    hu_bits_write(c->task.bits, &c->layers, moment->graph, c->forward, c->gradient, moment->edges);
+    moment->rewritten = true;
+}
+
+/* What the loss says of the bits, in units of the loss itself. */
+static void read_residuals(course *c, const hu_adapt_moment *moment) {
+    for (uint32_t l = 0; l < c->layers.count; l++) {
+        if (!c->layers.layer[l].is_quantised) continue;
+        hu_bits_records r = hu_bits_records_of(c->graph, &c->layers.layer[l], moment->edges);
+        c->residual[l] = (r.input->sensitivity + r.weight->sensitivity) / (double)moment->scale;
+    }
+}
+
+static void after_step(void *state, hu_adapt_moment *moment) {
+    course *c = state;
+    const hu_bits_schedule *schedule = c->begun.schedule;
+    size_t layers = c->layers.count;
+    hu_bits_news news = {.step = moment->step,
+                         .samples = moment->samples,
+                         .loss = moment->loss,
+                         .is_skipped = moment->is_skipped,
+                         .residual = c->residual};
+    if (schedule->wants_residuals) read_residuals(c, moment);
+    if (schedule->after_step) schedule->after_step(c->begun.state, &news);
+    schedule->at(c->begun.state, moment->step + 1, c->wanted, c->wanted + layers);
+    moment->changes_next = moment->changes_next || memcmp(c->wanted, c->forward, 2 * layers) != 0;
+}
+
+static void save(const void *state, const void **data, size_t *bytes) {
+    const course *c = state;
+    *bytes = 0;
+    if (c->begun.schedule->save) c->begun.schedule->save(c->begun.state, data, bytes);
+}
+
+static hu_status check(const void *state, const hu_graph *graph, const void *data, size_t bytes) {
+    const course *c = state;
+    (void)graph;
+    if (!c->begun.schedule->check)
+        return hu_fail(HU_ERR_ARGUMENT, "made with a schedule of bits that has a state, found %s",
+                       c->begun.schedule->name);
+    return c->begun.schedule->check(c->begun.state, data, bytes);
+}
+
+/* 0 bytes: no step was done, which is how the state began. */
+static void restore(void *state, const void *data, size_t bytes) {
+    course *c = state;
+    if (bytes > 0 && c->begun.schedule->restore)
+        c->begun.schedule->restore(c->begun.state, data, bytes);
+}
+
+const hu_adaptation hu_adaptation_bits = {
+    .name = "bits",
+    .help = "numbers of bits by layer and step, by a schedule or learned",
+    .keys = "precision.name",
+    .asked = "a schedule of bits",
+    .section = "bits",
+    .create = create,
+    .free = free_course,
+    .widen = widen,
+    .most_events = most_events,
+    .before_step = before_step,
+    .after_step = after_step,
+    .save = save,
+    .check = check,
+    .restore = restore};

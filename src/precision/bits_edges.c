@@ -1,0 +1,58 @@
+#include "precision/bits_edges.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *layer,
+                                   const hu_edge_table *edges) {
+    const hu_node *node = &graph->node[layer->node];
+    return (hu_bits_records){.input = &edges->use[node->first_use],
+                             .weight = &edges->value[node->param[0]],
+                             .gradient = &edges->grad_sum[node->out[0]]};
+}
+
+/* Floats with so many bits: what the exponent leaves is mantissa. */
+static hu_quantizer float_of(const hu_bits *bits, uint32_t b) {
+    char name[HU_BITS_NAME_BYTES];
+    hu_quantizer made = {0};
+    hu_bits_name(bits->kind, bits->exponent_bits, b, name);
+    (void)hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &made); /* the range was checked */
+    return made;
+}
+
+static hu_quantizer quantizer_of(const hu_bits *bits, uint32_t b, hu_rounding rounding) {
+    if (b == HU_BITS_FLOAT32) return (hu_quantizer){0};
+    if (bits->kind == HU_BITS_FLOAT) return float_of(bits, b);
+    return (hu_quantizer){.kind = HU_QUANTIZER_UNIFORM, .rounding = rounding, .bits = b};
+}
+
+void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,
+                   const uint8_t *forward, const uint8_t *gradient, hu_edge_table *edges) {
+    for (uint32_t l = 0; l < layers->count; l++) {
+        if (!layers->layer[l].is_quantised) continue;
+        hu_bits_records r = hu_bits_records_of(graph, &layers->layer[l], edges);
+        r.input->quantizer = quantizer_of(bits, forward[l], HU_ROUND_NEAREST_EVEN);
+        r.weight->quantizer = r.input->quantizer;
+        r.input->quantizer.keeps_range = r.input->quantizer.kind == HU_QUANTIZER_UNIFORM;
+        r.weight->quantizer.per_channel = r.weight->quantizer.kind == HU_QUANTIZER_UNIFORM;
+        r.gradient->quantizer = quantizer_of(bits, gradient[l], HU_ROUND_STOCHASTIC);
+    }
+}
+
+hu_status hu_bits_write_most(const hu_bits *bits, const hu_graph *graph, hu_edge_table *edges) {
+    hu_status st = HU_OK;
+    hu_bits_layers layers = {0};
+    uint8_t *most = NULL;
+    HU_TRY(hu_bits_layers_create(graph, bits, &layers));
+    HU_TRY(HU_NEW_ARRAY(&most, 2 * (size_t)layers.count));
+    for (uint32_t l = 0; l < layers.count; l++) {
+        most[l] = (uint8_t)bits->forward.most;
+        most[layers.count + l] =
+            (uint8_t)(bits->gradient_follows ? bits->forward.most : bits->gradient.most);
+    }
+    hu_bits_write(bits, &layers, graph, most, most + layers.count, edges);
+done:
+    hu_free(most);
+    hu_bits_layers_free(&layers);
+    return st;
+}

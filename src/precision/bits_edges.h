@@ -1,0 +1,28 @@
+/* precision/bits_edges.h - layers with numbers of bits, written into the edge table.
+ *
+ * A quantised layer rounds what it reads: its input for itself alone (with a running range for
+ * evaluation), its weights by output channel, and the gradient of its output stochastically before
+ * both products of its backward pass. What others read of the same values stays float32.
+ * Source: Banner et al., SBM, as CPT and FracTrain implement it, which LDP follows.
+ */
+#ifndef HU_PRECISION_BITS_EDGES_H
+#define HU_PRECISION_BITS_EDGES_H
+#include "graph/edge.h"
+#include "precision/bits_layer.h"
+
+/* Quantizers of all layers; forward, gradient: [layers->count] bits, HU_BITS_FLOAT32 for none. */
+void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,
+                   const uint8_t *forward, const uint8_t *gradient, hu_edge_table *edges);
+
+/* The same with the most bits everywhere, into a table in which nothing is rounded: what a run is
+ * planned for. HU_ERR_ARGUMENT, HU_ERR_MEMORY. */
+hu_status hu_bits_write_most(const hu_bits *bits, const hu_graph *graph, hu_edge_table *edges);
+
+/* The records of one quantised layer. */
+typedef struct hu_bits_records {
+    hu_edge *input, *weight, *gradient;
+} hu_bits_records;
+hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *layer,
+                                   const hu_edge_table *edges);
+
+#endif
