@@ -59,7 +59,7 @@ def words(checks, cwd):
         (["train", *TINY, "data.border=mirror"], ["'mirror'", "black reflect"]),
         (["train", *TINY, "optimizer.momentum=0", "optimizer.nesterov=on"], ["nesterov", "momentum"]),
         (["resume"], ["found no RUN", "expected halfulp resume", "the folder of a training"]),
-        (["why"], ["found no RUN", "expected halfulp why RUN [TENSOR]"]),
+        (["why"], ["found no RUN", "expected halfulp why RUN [TENSOR|GLOB]"]),
         (["stats"], ["found no RUN", "expected halfulp stats RUN"]),
         (["resume", "a", "b"], ["b"]),
     ]
