@@ -28,9 +28,9 @@ static hu_status create(const hu_bits_task *task, void **state) {
     return st;
 }
 
-/* cos(pi x / P), 0 <= x < P. Rational where it can be (Niven: at 0, 1/3, 1/2, 2/3 of a half turn
- * alone), so that no half is rounded by chance; elsewhere within a few ulp, from a table-exact
- * angle and the first term of what is left of it. */
+/* cos(pi x / P), 0 <= x < P. Where it is rational it is exact (Niven: at 0, 1/3, 1/2, 2/3 of a half
+ * turn alone), so that no half is rounded by chance; elsewhere within a few ulp, from the angle in
+ * 2^-32 turns below and the first term of the rest. */
 static double cosine(int64_t x, int64_t period) {
     const double half_turn = 2147483648.0, pi = 0x1.921fb54442d18p1;
     enum { QUARTER = 1 << 30 };

@@ -41,6 +41,7 @@ static void usual_turns(const hu_bits_range *range, progress *now) {
 
 static hu_status read_turns(const hu_bits *bits, progress *now) {
     hu_status st = HU_OK;
+    uint32_t most = bits->gradient_follows ? bits->forward.most : bits->gradient.most;
     usual_turns(&bits->forward, now);
     if (bits->turn_count > 0) {
         memcpy(now->turn, bits->turn, sizeof now->turn);
@@ -50,6 +51,10 @@ static hu_status read_turns(const hu_bits *bits, progress *now) {
         uint8_t b = now->turn[i];
         now->gradient_turn[i] = (uint8_t)(bits->gradient_follows ? b : bits->gradient.most);
         if (bits->gradient_turn_count == now->turns) now->gradient_turn[i] = bits->gradient_turn[i];
+        if (now->gradient_turn[i] > most)
+            HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                           "bits.grad_turns: found %u, expected at most %u: bits.grad",
+                           now->gradient_turn[i], most));
         if (b < bits->forward.least || b > bits->forward.most || (i > 0 && b < now->turn[i - 1]))
             HU_TRY(hu_fail(HU_ERR_ARGUMENT,
                            "bits.turns: found %u at place %u, expected ascending bits of %u-%u", b,

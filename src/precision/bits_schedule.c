@@ -95,6 +95,13 @@ void hu_bits_end(hu_bits_course *course) {
     *course = (hu_bits_course){0};
 }
 
+void hu_bits_deployed(const hu_bits_course *course, int64_t steps, uint8_t *forward,
+                      uint8_t *gradient) {
+    const hu_bits_schedule *schedule = course->schedule;
+    schedule->at(course->state, steps > 0 ? steps - 1 : 0, forward, gradient);
+    if (schedule->deploy) schedule->deploy(course->state, forward);
+}
+
 void hu_bits_fill(const hu_bits_layers *layers, uint32_t b, uint8_t *bits) {
     for (uint32_t l = 0; l < layers->count; l++)
         bits[l] = (uint8_t)(layers->layer[l].is_quantised ? b : HU_BITS_FLOAT32);

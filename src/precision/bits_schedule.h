@@ -106,6 +106,13 @@ typedef struct hu_bits_course {
 hu_status hu_bits_begin(const hu_bits_task *task, hu_bits_course *course);
 void hu_bits_end(hu_bits_course *course);
 
+/* Bits of the model as it would be used after so many steps: those of `deploy`; else those of the
+ * last of these steps, or, of a schedule that follows the training, as they stand. For evaluation,
+ * export and the plan that a run leaves.
+ *   forward, gradient  [layers->count] */
+void hu_bits_deployed(const hu_bits_course *course, int64_t steps, uint8_t *forward,
+                      uint8_t *gradient);
+
 /* ---- for schedules ---- */
 
 /* The same bits for all quantised layers, HU_BITS_FLOAT32 for the others. */

@@ -166,9 +166,11 @@ def errors(checks, cwd):
             (["precision.epochs=[0: fp32, 3: cpt:4-8]"], ["epoch 3", "whole training"]),
             (["precision=cpt:4-8+promote"], ["+promote"])]:
         fails(checks, cwd, 2, parts, *words)
-    fails(checks, cwd, 2, ["cpt:4-8", "not trained"], "precision=cpt:4-8", "data=glyphs",
-          "data.limit=64", "data.test_limit=16", "batch=16", "model=cnn-s", "steps=4",
-          "bits.cycles=2", verb="train")
+    # A training is refused for the same reasons, before anything is read or written.
+    fails(checks, cwd, 2, ["bits.cycles: found 32 in a run of 4 steps"], "precision=cpt:4-8",
+          "data=glyphs", "data.limit=64", "data.test_limit=16", "batch=16", "model=cnn-s", "steps=4",
+          "run.dir=refused", verb="train")
+    checks.that(not os.path.exists(os.path.join(cwd, "refused")), "no folder of a refused run")
 
 
 program.main(relative_costs, absolute_costs, layers_add_up, bounds, cost_table, text, errors)

@@ -325,6 +325,62 @@ static void test_staged(void **state) {
     close_fixture(&f);
 }
 
+/* A cycle is left for its most bits, a stage for nothing. */
+static void test_deployed(void **state) {
+    (void)state;
+    fixture f;
+    uint8_t forward[LAYERS_MOST], gradient[LAYERS_MOST];
+    open_layers(&f, "resnet20", "cpt:3-8", 64000);
+    begin(&f);
+    hu_bits_deployed(&f.course, 2001, forward, gradient);
+    assert_int_equal(first_bits(&f, 2000), 3);
+    assert_int_equal(forward[0], 8);
+    assert_int_equal(forward[f.layers.count - 1], HU_BITS_FLOAT32);
+    hu_bits_end(&f.course);
+    f.bits = bits_of_text("staged");
+    assert_int_equal(hu_bits_add_stage(&f.bits, "0: 4"), HU_OK);
+    assert_int_equal(hu_bits_add_stage(&f.bits, "3: 6"), HU_OK);
+    begin(&f);
+    const int expected[] = {4, 4, 6};
+    const int64_t steps[] = {0, 1200, 1201};
+    for (int i = 0; i < 3; i++) {
+        hu_bits_deployed(&f.course, steps[i], forward, gradient);
+        assert_int_equal(forward[0], expected[i]);
+        assert_int_equal(gradient[0], 8);
+    }
+    close_fixture(&f);
+}
+
+/* Where memory fails, nothing is left behind. */
+static void test_memory(void **state) {
+    (void)state;
+    static const char *const texts[] = {"static:8", "cpt:4-8", "pfq:3-8", "ldp:3-8", "random"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fixture f;
+        int failures = 0;
+        open_layers(&f, "cnn-s", texts[i], 64000);
+        hu_bits_layers_free(&f.layers);
+        uint64_t live = hu_memory_count().live_blocks;
+        for (uint64_t n = 1;; n++) {
+            hu_forecast forecast = {0};
+            hu_memory_fail_at(n);
+            hu_status st = hu_bits_layers_create(f.graph, &f.bits, &f.layers);
+            if (st == HU_OK) st = hu_bits_begin(&f.task, &f.course);
+            if (st == HU_OK) st = hu_forecast_create(&f.task, &f.course, &forecast);
+            hu_memory_fail_at(0);
+            hu_forecast_free(&forecast);
+            hu_bits_end(&f.course);
+            hu_bits_layers_free(&f.layers);
+            assert_int_equal(hu_memory_count().live_blocks, live);
+            if (st == HU_OK) break;
+            assert_int_equal(st, HU_ERR_MEMORY);
+            failures++;
+        }
+        assert_true(failures >= 8); /* layers, state, walk, cases and their rows */
+        close_fixture(&f);
+    }
+}
+
 /* Layers round what they read, for themselves alone, and the gradient of what they make; what a run
  * is planned for has the most bits. */
 static void test_table(void **state) {
@@ -366,11 +422,12 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),    cmocka_unit_test(test_usual),
-        cmocka_unit_test(test_texts),   cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_layers),  cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_static),  cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_formula), cmocka_unit_test(test_random),
-        cmocka_unit_test(test_staged),  cmocka_unit_test(test_table)};
+        cmocka_unit_test(test_list),     cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_texts),    cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_layers),   cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_static),   cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_formula),  cmocka_unit_test(test_random),
+        cmocka_unit_test(test_staged),   cmocka_unit_test(test_table),
+        cmocka_unit_test(test_deployed), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,9 @@ static void test_details(void **state) {
     hu_bits_end(&f.course);
     f.bits.gradient_turn_count = 3;
     expect_failure(&f, HU_ERR_ARGUMENT, "bits.grad_turns: found 3 numbers, expected 4");
+    f.bits.gradient_turn_count = 4;
+    f.bits.gradient_turn[3] = 9;
+    expect_failure(&f, HU_ERR_ARGUMENT, "bits.grad_turns: found 9, expected at most 8");
     f.bits.gradient_turn_count = 0;
     f.bits.turn_count = 2;
     memcpy(f.bits.turn, (const uint8_t[]){6, 4}, 2);
