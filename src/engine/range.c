@@ -18,13 +18,6 @@ static float *fields_of(const hu_run *run, const hu_slot *slot) {
     return slot->range == HU_NONE ? NULL : run->ranges + slot->range;
 }
 
-bool hu_range_is_kept(const hu_run *run, hu_slot *slot) {
-    const float *kept = fields_of(run, slot);
-    if (run->pass.training || !kept || kept[SEEN] == 0.0f) return false;
-    hu_slot_set_range(slot, kept[ZERO], kept[ZERO] + kept[WIDTH]);
-    return true;
-}
-
 /* A step whose range is not finite is skipped: it leaves no trace here. */
 static void note(float *kept, float low, float high) {
     float width = high - low;
@@ -36,9 +29,13 @@ static void note(float *kept, float low, float high) {
 
 void hu_range_set(hu_run *run, hu_slot *slot, float low, float high) {
     float *kept = fields_of(run, slot);
-    if (hu_range_is_kept(run, slot)) return;
+    bool is_kept = kept && !run->pass.training && kept[SEEN] != 0.0f;
     if (kept && hu_is_step(run)) note(kept, low, high);
-    hu_slot_set_range(slot, low, high);
+    /* What is not finite has no code, under a range of earlier steps either. */
+    if (is_kept && isfinite(low) && isfinite(high))
+        hu_slot_set_range(slot, kept[ZERO], kept[ZERO] + kept[WIDTH]);
+    else
+        hu_slot_set_range(slot, low, high);
 }
 
 typedef struct places {

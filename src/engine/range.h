@@ -9,10 +9,8 @@
 #define HU_ENGINE_RANGE_H
 #include "engine/state.h"
 
-/* True if the present pass takes the tensor's running range: an evaluation behind a first step. */
-bool hu_range_is_kept(const hu_run *run, hu_slot *slot);
-
-/* Sets the range of the present pass; a training step's enters the running one. */
+/* Sets the range of the present pass: low .. high, which a training step's running range takes in,
+ * or that running range in an evaluation behind a first step. */
 void hu_range_set(hu_run *run, hu_slot *slot, float low, float high);
 
 /* Gives every slot with a running range its place. Returns their number of floats, 0 if there are

@@ -82,7 +82,7 @@ void hu_rescale_inputs(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     for (int i = 0; run->use && i < node->n_in; i++) {
         hu_slot *slot = &run->use[node->first_use + (uint32_t)i];
-        if (hu_quantizer_needs_range(&slot->edge->quantizer) && !hu_range_is_kept(run, slot)) {
+        if (hu_quantizer_needs_range(&slot->edge->quantizer)) {
             float low = INFINITY, high = -INFINITY;
             value_range(run, n, node->in[i], &low, &high);
             hu_range_set(run, slot, low, high);

@@ -36,6 +36,23 @@ static hu_status create_use_slots(hu_run *run) {
 }
 
 /* Rows of a value: samples for activations, the whole for parameters. */
+/* Channels are of parameters: rows of samples have one range. */
+static hu_status check_channels(const hu_run *run) {
+    const hu_graph *graph = run->graph;
+    for (uint32_t i = 0; i < graph->use_count; i++) {
+        const hu_value_info *value = &graph->value[graph->use[i].value];
+        bool is_parameter = value->role == HU_VALUE_PARAMETER;
+        const hu_edge *own = &run->edges->value[graph->use[i].value];
+        if (run->edges->use[i].quantizer.per_channel || run->edges->grad[i].quantizer.per_channel ||
+            (!is_parameter && own->quantizer.per_channel))
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "'%s': found a uniform format by :channel, expected it of parameters "
+                           "alone",
+                           value->name);
+    }
+    return HU_OK;
+}
+
 static hu_status init_slots(hu_run *run) {
     hu_status st = HU_OK;
     const hu_graph *graph = run->graph;
@@ -220,6 +237,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(make_array(graph->use_count, sizeof *run->has_contributed, &run->has_contributed));
     HU_TRY(make_array(graph->value_count, sizeof *run->is_virtual, &run->is_virtual));
     for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
+    HU_TRY(check_channels(run));
     HU_TRY(create_use_slots(run));
     HU_TRY(init_slots(run));
     HU_TRY(create_history(run));
