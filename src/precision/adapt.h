@@ -37,6 +37,9 @@ typedef struct hu_adapt_moment {
     hu_edge_table *edges;
     const hu_precision *precision; /* of the step's epoch */
     int64_t step, steps_per_epoch;
+    bool is_between; /* before a step: what comes is none, but an evaluation or a checkpoint of the
+                        model as it is behind `step`, or before the first one */
+    int64_t done;    /* steps */
     /* After a step: its samples, mean loss and loss scale, and whether it changed no weight. */
     int64_t samples;
     double loss;

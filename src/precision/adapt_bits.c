@@ -74,7 +74,10 @@ static uint32_t most_events(const hu_graph *graph) {
 static void before_step(void *state, hu_adapt_moment *moment) {
     course *c = state;
     size_t layers = c->layers.count;
-    c->begun.schedule->at(c->begun.state, moment->step, c->wanted, c->wanted + layers);
+    if (moment->is_between)
+        hu_bits_deployed(&c->begun, moment->done, c->wanted, c->wanted + layers);
+    else
+        c->begun.schedule->at(c->begun.state, moment->step, c->wanted, c->wanted + layers);
     if (!moment->rewritten && memcmp(c->wanted, c->forward, 2 * layers) == 0) return;
     memcpy(c->forward, c->wanted, 2 * layers);
     hu_bits_write(c->task.bits, &c->layers, moment->graph, c->forward, c->gradient, moment->edges);

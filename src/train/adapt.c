@@ -25,6 +25,7 @@ static hu_adapt_moment moment_of(hu_trainer *trainer, int64_t step, const hu_ste
                              .precision = hu_precision_at(&trainer->options.precision, epoch),
                              .step = step,
                              .steps_per_epoch = trainer->steps_per_epoch,
+                             .done = trainer->progress.step,
                              .samples = report ? report->samples : 0,
                              .loss = report ? report->loss : 0.0,
                              .scale = report ? report->scale : 1.0f,
@@ -64,6 +65,7 @@ const hu_precision *hu_adapt_precision(const hu_trainer *trainer) {
 
 hu_status hu_adapt_between(hu_trainer *trainer) {
     hu_adapt_moment moment = moment_of(trainer, last_step(trainer->progress.step), NULL);
+    moment.is_between = true;
     hu_adapt_before_step(&trainer->adaptations, &moment);
     return moment.rewritten ? plan_again(trainer) : HU_OK;
 }
