@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "precision/adapt.h"
 #include "precision/bits_edges.h"
+#include "precision/bits_meter.h"
 #include "precision/bits_schedule.h"
 
 typedef struct course {
@@ -16,11 +17,13 @@ typedef struct course {
     uint8_t *forward, *gradient; /* [layers] of the table */
     uint8_t *wanted;             /* [2 layers] */
     double *residual;            /* [layers] */
+    hu_bits_meter meter;
 } course;
 
 static void free_course(void *state) {
     course *c = state;
     hu_bits_end(&c->begun);
+    hu_bits_meter_free(&c->meter);
     hu_bits_layers_free(&c->layers);
     hu_free(c->forward);
     hu_free(c->wanted);
@@ -46,6 +49,8 @@ static hu_status create(const hu_adapt_task *task, void **state) {
     HU_TRY(HU_NEW_ARRAY(&c->residual, layers));
     c->gradient = c->forward + layers;
     HU_TRY(hu_bits_begin(&c->task, &c->begun));
+    HU_TRY(hu_bits_meter_create(&c->task, &c->meter));
+    if (c->begun.schedule->learned) c->meter.beta = c->begun.schedule->learned(c->begun.state);
     *state = c;
     c = NULL;
 done:
@@ -102,6 +107,7 @@ static void after_step(void *state, hu_adapt_moment *moment) {
                          .loss = moment->loss,
                          .is_skipped = moment->is_skipped,
                          .residual = c->residual};
+    hu_bits_meter_note(&c->meter, c->forward, c->gradient, moment->samples);
     if (schedule->wants_residuals) read_residuals(c, moment);
     if (schedule->after_step) schedule->after_step(c->begun.state, &news);
     schedule->at(c->begun.state, moment->step + 1, c->wanted, c->wanted + layers);
@@ -128,6 +134,27 @@ static void restore(void *state, const void *data, size_t bytes) {
     course *c = state;
     if (bytes > 0 && c->begun.schedule->restore)
         c->begun.schedule->restore(c->begun.state, data, bytes);
+}
+
+/* The state of the row of the table that this file is. */
+static course *course_of(const hu_adaptations *adaptations) {
+    for (int a = 0; a < HU_ADAPTATION_COUNT; a++)
+        if (hu_adaptation_table[a] == &hu_adaptation_bits) return adaptations->state[a];
+    return NULL;
+}
+
+hu_bits_meter *hu_bits_meter_of(const hu_adaptations *adaptations) {
+    course *c = course_of(adaptations);
+    return c ? &c->meter : NULL;
+}
+
+/* Those of the last step, or what it has made of them: with these, weights are evaluated, saved and
+ * exported. */
+void hu_bits_trained(const hu_adaptations *adaptations, int64_t steps, uint8_t *forward) {
+    course *c = course_of(adaptations);
+    c->begun.schedule->at(c->begun.state, steps > 0 ? steps - 1 : 0, c->wanted,
+                          c->wanted + c->layers.count);
+    memcpy(forward, c->wanted, c->layers.count);
 }
 
 const hu_adaptation hu_adaptation_bits = {

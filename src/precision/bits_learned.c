@@ -143,6 +143,10 @@ static void after_step(void *state, const hu_bits_news *news) {
     }
 }
 
+static const double *learned(const void *state) {
+    return ((const ldp *)state)->beta;
+}
+
 static const char *const cases[] = {"the least bits", "the target in every step",
                                     "the most bits, as static", NULL};
 
@@ -216,6 +220,7 @@ const hu_bits_schedule hu_bits_learned = {
     .create = create,
     .at = at,
     .after_step = after_step,
+    .learned = learned,
     .cases = cases,
     .suppose = suppose,
     .save = save,

@@ -58,6 +58,10 @@ struct hu_bits_schedule {
     /* After a step. NULL: all follows from its number. Allocates nothing. */
     void (*after_step)(void *state, const hu_bits_news *news);
 
+    /* [layers->count] the numbers from which the bits follow, where they are learned. Borrowed: as
+     * long as the state. NULL: nothing is learned. */
+    const double *(*learned)(const void *state);
+
     /* What can be told before the training, where its bits depend on it: ends with NULL. NULL: the
      * bits are known. suppose gives the bits of a case, and the first step that may have others. */
     const char *const *cases;

@@ -55,6 +55,10 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
     hu_run_ranges(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.ranges", data, bytes));
+    const hu_bits_meter *meter = hu_trainer_bits(trainer);
+    bytes = 0;
+    if (meter) hu_bits_meter_state(meter, &data, &bytes);
+    if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "bits.cost", data, bytes));
 done:
     return st;
 }
@@ -155,6 +159,20 @@ static hu_status restore_ranges(hu_trainer *trainer, const hu_checkpoint *checkp
     return HU_OK;
 }
 
+/* What the bits of a training have cost. A checkpoint of another precision has no such section: the
+ * sums begin here. Changes nothing. */
+static hu_status find_meter(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                            const void **data, size_t *bytes) {
+    const hu_bits_meter *meter = hu_trainer_bits(trainer);
+    *bytes = 0;
+    hu_status st = hu_checkpoint_section(checkpoint, "bits.cost", data, bytes);
+    if (st == HU_ERR_MISSING || !meter) return HU_OK;
+    if (st == HU_OK) st = hu_bits_meter_check(meter, *data, *bytes);
+    if (st != HU_OK)
+        return hu_fail_within(st, "%s: section 'bits.cost': ", hu_checkpoint_path(checkpoint));
+    return HU_OK;
+}
+
 /* Counters of a file that no run wrote could overflow the arithmetic of the next step. */
 static bool is_possible(const hu_train_progress *p, int64_t batch) {
     int64_t most = INT64_MAX / 4 / (batch > 0 ? batch : 1);
@@ -198,9 +216,11 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     hu_status st = HU_OK;
     const void *place, *parameters, *scaler;
     hu_loss_scale restored = trainer->scaler;
+    hu_bits_meter *meter = hu_bits_meter_of(&trainer->adaptations);
     hu_train_position saved;
     uint64_t init;
-    size_t bytes = (size_t)trainer->weights.elements * sizeof(float);
+    const void *spent = NULL;
+    size_t spent_bytes, bytes = (size_t)trainer->weights.elements * sizeof(float);
     HU_TRY(fixed_section(checkpoint, "position", sizeof saved, &place));
     memcpy(&saved, place, sizeof saved);
     if (saved.graph != graph_fingerprint(trainer->graph)) return other_graph(trainer, checkpoint);
@@ -228,11 +248,13 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(check_optimizer(trainer, checkpoint));
     HU_TRY(hu_workers_check(trainer, checkpoint));
     HU_TRY(hu_adapt_check(trainer, checkpoint));
+    HU_TRY(find_meter(trainer, checkpoint, &spent, &spent_bytes));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_ranges(trainer, checkpoint));
     HU_TRY(hu_workers_restore(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
+    if (meter) hu_bits_meter_restore(meter, spent, spent_bytes);
     trainer->scaler = restored;
     memcpy(trainer->weights.block, parameters, bytes);
     trainer->progress = saved.progress;

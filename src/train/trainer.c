@@ -7,6 +7,14 @@
 #include "train/inner.h"
 #include "train/workers.h"
 
+const hu_bits_meter *hu_trainer_bits(const hu_trainer *trainer) {
+    return hu_bits_meter_of(&trainer->adaptations);
+}
+
+void hu_trainer_trained_bits(const hu_trainer *trainer, uint8_t *forward) {
+    hu_bits_trained(&trainer->adaptations, trainer->progress.step, forward);
+}
+
 const hu_train_progress *hu_trainer_progress(const hu_trainer *trainer) {
     return &trainer->progress;
 }

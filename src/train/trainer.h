@@ -7,6 +7,7 @@
 #include "comm/traffic.h"
 #include "layout/ledger.h"
 #include "model/model.h"
+#include "precision/bits_meter.h"
 #include "store/checkpoint.h"
 #include "train/options.h"
 
@@ -95,12 +96,16 @@ uint32_t hu_trainer_promoted(const hu_trainer *trainer);
 /* Borrowed views: valid as long as the trainer; the run until a step or evaluation that follows a
  * promotion. */
 const hu_train_progress *hu_trainer_progress(const hu_trainer *trainer);
+const hu_bits_meter *hu_trainer_bits(const hu_trainer *trainer); /* NULL: no schedule of bits */
 const hu_graph *hu_trainer_graph(const hu_trainer *trainer);
 const hu_run *hu_trainer_run(const hu_trainer *trainer);
 const hu_weights *hu_trainer_weights(const hu_trainer *trainer);
 const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer);
 int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer);
 int64_t hu_trainer_batch(const hu_trainer *trainer); /* samples of one update */
+
+/* Where there is a schedule of bits: those that evaluation and export use now, [layers]. */
+void hu_trainer_trained_bits(const hu_trainer *trainer, uint8_t *forward);
 
 /* XXH64 over the bits of the master weights in name order. */
 uint64_t hu_trainer_weights_hash(const hu_trainer *trainer);
