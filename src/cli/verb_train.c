@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "report/report.h"
+#include "session/bits_result.h"
 #include "session/data.h"
 #include "session/saved_run.h"
 #include "session/session.h"
@@ -22,6 +23,7 @@ static const char *const json_flag[] = {"json", NULL};
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES];
+    char bits[HU_BITS_TEXT_BYTES];
     const hu_metric *metric = result->test.metric;
     hu_config_text(session->config, "eval.weights", &weights);
     printf("test %s %s (%s weights)", hu_metric_words(metric, words),
@@ -32,6 +34,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
     printf("  %lld steps, %lld skipped\n", (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_scaler(session->trainer)->skipped);
     if (hu_wire_result_text(session->config, session->trainer, wire)[0]) puts(wire);
+    if (hu_bits_result_text(session->trainer, bits)[0]) puts(bits);
     printf("weights hash %016llx  run folder %s\n",
            (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);
 }

@@ -1,7 +1,18 @@
 #include "journal/columns.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+double hu_row_bitops(const hu_metrics_row *row, bool is_forward) {
+    if (!row->bits) return (double)NAN;
+    return is_forward ? row->bits->spent->forward : row->bits->spent->training;
+}
+
+double hu_row_cost(const hu_metrics_row *row, bool is_forward) {
+    if (!row->bits) return (double)NAN;
+    return is_forward ? hu_bits_relative_forward(row->bits) : hu_bits_relative_training(row->bits);
+}
 
 #define VALUE(name, kind, cell, place, board, curve, value)                                        \
     static double name##_of(const hu_metrics_row *row) {                                           \

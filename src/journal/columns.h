@@ -11,8 +11,9 @@
 /* What a row is made of. */
 typedef struct hu_metrics_row {
     const hu_step_report *report;
-    double rate; /* samples a second, of this process so far */
-    double test; /* metric over the test samples, NaN: not evaluated at this step */
+    double rate;               /* samples a second, of this process so far */
+    double test;               /* metric over the test samples, NaN: not evaluated at this step */
+    const hu_bits_meter *bits; /* NULL: the training has no schedule of bits */
 } hu_metrics_row;
 
 typedef enum hu_column_kind {
@@ -20,7 +21,9 @@ typedef enum hu_column_kind {
     HU_COLUMN_REAL,  /* double; NaN where a line has none */
     HU_COLUMN_FLAG,  /* bool; false where a line has none */
     HU_COLUMN_BATCH, /* double that only metrics have which a batch's loss tells */
-    HU_COLUMN_TEST   /* double that only rows with an evaluation have */
+    HU_COLUMN_TEST,  /* double that only rows with an evaluation have */
+    HU_COLUMN_BITS   /* double that only trainings with a schedule of bits have: metrics.csv of
+                        others has no such column */
 } hu_column_kind;
 
 /* X(name, KIND, cell, place, board, curve, value)
@@ -44,14 +47,23 @@ typedef enum hu_column_kind {
     X(images_per_second,   REAL,  "%.1f",   0, 1, NULL,            row->rate)                      \
     X(test_metric,         TEST,  "%.17g", 10, 1, "Test",          row->test)                      \
     X(low_precision_ratio, REAL,  "%.17g",  8, 1, NULL,            row->report->low_ratio)         \
-    X(promoted,            WHOLE, "%.17g",  9, 1, NULL,            row->report->promoted)
+    X(promoted,            WHOLE, "%.17g",  9, 1, NULL,            row->report->promoted)          \
+    X(forward_bitops,      BITS,  "%.17g", 11, 0, NULL,            hu_row_bitops(row, true))       \
+    X(training_bitops,     BITS,  "%.17g", 12, 0, NULL,            hu_row_bitops(row, false))      \
+    X(relative_forward_cost,  BITS, "%.17g", 13, 1, NULL,          hu_row_cost(row, true))         \
+    X(relative_training_cost, BITS, "%.17g", 14, 1, NULL,          hu_row_cost(row, false))
 /* clang-format on */
+
+/* Bit-operations up to a row, of forward passes or of all; and as shares. NaN: no schedule. */
+double hu_row_bitops(const hu_metrics_row *row, bool is_forward);
+double hu_row_cost(const hu_metrics_row *row, bool is_forward);
 
 typedef int64_t hu_column_WHOLE;
 typedef double hu_column_REAL;
 typedef bool hu_column_FLAG;
 typedef double hu_column_BATCH;
 typedef double hu_column_TEST;
+typedef double hu_column_BITS;
 
 /* One line of metrics.jsonl; of what the line does not have, NaN or 0. */
 typedef struct hu_metrics_record {

@@ -103,10 +103,12 @@ static hu_status write_env(const hu_run_folder *folder) {
 }
 
 /* step: events from there on are cut off. */
-static hu_status open_metrics(hu_run_folder *folder, const hu_metric *metric, int64_t step) {
+static hu_status open_metrics(hu_run_folder *folder, const hu_metric *metric,
+                              const hu_bits_meter *meter, int64_t step) {
     hu_status st = HU_OK;
     HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
-    HU_TRY(hu_metrics_open(folder->path, metric, folder->board, &folder->metrics));
+    HU_TRY(hu_metrics_open(folder->path, metric, meter, folder->board, &folder->metrics));
+    if (meter) HU_TRY(hu_bits_log_open(folder->path, meter, folder->board, &folder->bits));
 done:
     return st;
 }
@@ -149,7 +151,8 @@ static hu_status check_space(const char *directory, size_t state_bytes) {
 }
 
 hu_status hu_run_folder_create(const char *directory, const hu_config *config,
-                               const hu_metric *metric, size_t state_bytes, hu_run_folder *folder) {
+                               const hu_metric *metric, const hu_bits_meter *meter,
+                               size_t state_bytes, hu_run_folder *folder) {
     hu_status st = HU_OK;
     char *path = NULL;
     HU_TRY(open_folder(directory, config, folder));
@@ -164,7 +167,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config,
     HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
-    HU_TRY(open_metrics(folder, metric, 0));
+    HU_TRY(open_metrics(folder, metric, meter, 0));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
@@ -217,7 +220,8 @@ static hu_status drop_result(const char *directory) {
 }
 
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
-                               const hu_metric *metric, int64_t step, hu_run_folder *folder) {
+                               const hu_metric *metric, const hu_bits_meter *meter, int64_t step,
+                               hu_run_folder *folder) {
     hu_status st = HU_OK;
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(drop_result(directory));
@@ -226,8 +230,9 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     HU_TRY(trim_lines(directory, "metrics.jsonl", step));
     HU_TRY(trim_lines(directory, "numerics.jsonl", step));
     HU_TRY(trim_lines(directory, "histograms.jsonl", step));
+    HU_TRY(trim_lines(directory, "bits.jsonl", step));
     HU_TRY(write_config(folder, config));
-    HU_TRY(open_metrics(folder, metric, step));
+    HU_TRY(open_metrics(folder, metric, meter, step));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);
     return st;
@@ -236,6 +241,7 @@ done:
 void hu_run_folder_close(hu_run_folder *folder) {
     hu_metrics_close(folder->metrics);
     hu_recorder_close(folder->numerics);
+    hu_bits_log_close(folder->bits);
     hu_tensorboard_close(folder->board);
     if (folder->path && folder->lock >= 0) close(folder->lock);
     hu_free(folder->path);

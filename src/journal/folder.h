@@ -1,10 +1,11 @@
 /* journal/folder.h - the folder of a run: config.resolved.yaml metrics.csv metrics.jsonl
- * numerics.jsonl env.json checkpoint/ and, when the run has ended, result.json. */
+ * numerics.jsonl bits.jsonl env.json checkpoint/ and, when the run has ended, result.json. */
 #ifndef HU_JOURNAL_FOLDER_H
 #define HU_JOURNAL_FOLDER_H
 #include <stdio.h>
 
 #include "config/config.h"
+#include "journal/bits_log.h"
 #include "journal/metrics.h"
 #include "journal/recorder.h"
 #include "show/json.h"
@@ -16,20 +17,25 @@ typedef struct hu_run_folder {
     char *checkpoints; /* path/checkpoint */
     hu_metrics *metrics;
     hu_recorder *numerics;
+    hu_bits_log *bits; /* NULL: no schedule of bits */
     hu_tensorboard *board;
     int keep;
     int lock; /* descriptor of the folder, held while this process trains in it */
 } hu_run_folder;
 
 /* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a
- * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. */
+ * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. meter: of the bits
+ * of the training, NULL: it has no schedule of bits. Borrowed: needed until the folder is closed.
+ */
 hu_status hu_run_folder_create(const char *directory, const hu_config *config,
-                               const hu_metric *metric, size_t state_bytes, hu_run_folder *folder);
+                               const hu_metric *metric, const hu_bits_meter *meter,
+                               size_t state_bytes, hu_run_folder *folder);
 
 /* Opens an existing folder for going on at a step: rows of that step and later ones and the result
  * are dropped, and config.resolved.yaml becomes what the run goes on with. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
-                               const hu_metric *metric, int64_t step, hu_run_folder *folder);
+                               const hu_metric *metric, const hu_bits_meter *meter, int64_t step,
+                               hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
 
 /* For every adaptation of which the report has events one line of numerics.jsonl, for promotion

@@ -18,15 +18,34 @@ struct hu_metrics {
     hu_csv *csv;
     FILE *lines;
     hu_tensorboard *board;
+    bool has_bits; /* metrics.csv has columns for them */
     const char *title[HU_COLUMNS];
     char room[HU_COLUMNS][HU_METRIC_KEY_BYTES]; /* for titles that hold the metric's name */
 };
 
+static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
+    return metrics->has_bits || column->kind != HU_COLUMN_BITS;
+}
+
+/* A run that goes on in another precision goes on with the columns that it has. */
+static void read_titles(const char *path, hu_metrics *metrics) {
+    char line[1024] = "";
+    FILE *file = fopen(path, "r");
+    if (!file) return;
+    if (fgets(line, sizeof line, file)) metrics->has_bits = strstr(line, ",training_bitops");
+    fclose(file);
+}
+
 static hu_status open_csv(hu_metrics *metrics) {
     hu_status st = HU_OK;
     char *path = NULL;
+    const char *titles[HU_COLUMNS];
+    int count = 0;
     HU_TRY(hu_path_join(metrics->folder, "metrics.csv", &path));
-    HU_TRY(hu_csv_open(path, metrics->title, HU_COLUMNS, &metrics->csv));
+    read_titles(path, metrics);
+    for (int c = 0; c < HU_COLUMNS; c++)
+        if (has_cell(metrics, &hu_columns[c])) titles[count++] = metrics->title[c];
+    HU_TRY(hu_csv_open(path, titles, count, &metrics->csv));
 done:
     hu_free(path);
     return st;
@@ -43,14 +62,14 @@ done:
     return st;
 }
 
-hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_tensorboard *board,
-                          hu_metrics **metrics) {
+hu_status hu_metrics_open(const char *folder, const hu_metric *metric, bool has_bits,
+                          hu_tensorboard *board, hu_metrics **metrics) {
     hu_status st = HU_OK;
     void *block = NULL;
     *metrics = NULL;
     HU_TRY(hu_alloc(sizeof **metrics, &block));
     *metrics = block;
-    **metrics = (hu_metrics){.folder = folder, .board = board};
+    **metrics = (hu_metrics){.folder = folder, .board = board, .has_bits = has_bits};
     for (int c = 0; c < HU_COLUMNS; c++)
         (*metrics)->title[c] = hu_column_title(&hu_columns[c], metric, (*metrics)->room[c]);
     HU_TRY(open_csv(*metrics));
@@ -71,7 +90,9 @@ void hu_metrics_close(hu_metrics *metrics) {
 }
 
 static bool is_absent(const hu_column *column, double value) {
-    return (column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_TEST) && isnan(value);
+    bool may_miss = column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_TEST ||
+                    column->kind == HU_COLUMN_BITS;
+    return may_miss && isnan(value);
 }
 
 /* The C library may print the sign of a NaN, which means nothing. */
@@ -81,11 +102,15 @@ static const char *print_cell(const hu_column *column, double value, char cell[C
     return snprintf(cell, CELL_BYTES, column->cell, value) > 0 ? cell : "";
 }
 
-static hu_status write_cells(hu_csv *csv, const hu_metrics_row *row) {
+static hu_status write_cells(const hu_metrics *metrics, const hu_metrics_row *row) {
     hu_status st = HU_OK;
     char cell[CELL_BYTES];
-    for (int c = 0; c < HU_COLUMNS && st == HU_OK; c++)
-        st = hu_csv_cell(csv, "%s", print_cell(&hu_columns[c], hu_columns[c].value(row), cell));
+    for (int c = 0; c < HU_COLUMNS; c++) {
+        const hu_column *column = &hu_columns[c];
+        if (!has_cell(metrics, column)) continue;
+        HU_TRY(hu_csv_cell(metrics->csv, "%s", print_cell(column, column->value(row), cell)));
+    }
+done:
     return st;
 }
 
@@ -133,7 +158,7 @@ static hu_status write_board(const hu_metrics *metrics, const hu_metrics_row *ro
 
 hu_status hu_metrics_write(hu_metrics *metrics, const hu_metrics_row *row) {
     hu_status st = HU_OK;
-    HU_TRY(write_cells(metrics->csv, row));
+    HU_TRY(write_cells(metrics, row));
     if (metrics->board) HU_TRY(write_board(metrics, row));
     HU_TRY(write_line(metrics, row));
 done:

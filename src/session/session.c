@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "journal/graph.h"
 #include "journal/plan.h"
+#include "session/bits_result.h"
 #include "session/initial.h"
 #include "session/options.h"
 #include "session/precision.h"
@@ -128,16 +129,18 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     size_t bytes = 0;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
+    const hu_bits_meter *meter = hu_trainer_bits(session->trainer);
     HU_TRY(make_plan(session, &plan));
     HU_TRY(make_graph(session, &graph));
     if (resume) {
         HU_TRY(load_newest(session, directory, &record, &bytes));
-        HU_TRY(hu_run_folder_reopen(directory, session->config, metric, progress->step,
+        HU_TRY(hu_run_folder_reopen(directory, session->config, metric, meter, progress->step,
                                     &session->folder));
     } else {
         size_t state = (size_t)hu_trainer_saved_bytes(session->trainer);
         HU_TRY(hu_initial_weights(session->config, session->trainer));
-        HU_TRY(hu_run_folder_create(directory, session->config, metric, state, &session->folder));
+        HU_TRY(hu_run_folder_create(directory, session->config, metric, meter, state,
+                                    &session->folder));
     }
     HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));
     session->start_step = progress->step;
@@ -233,7 +236,7 @@ static double rate_of(const hu_session *session) {
 
 /* test: NaN where there was no evaluation. */
 static hu_status write_row(const hu_session *session, const hu_step_report *report, double test) {
-    hu_metrics_row row = {report, rate_of(session), test};
+    hu_metrics_row row = {report, rate_of(session), test, hu_trainer_bits(session->trainer)};
     return hu_metrics_write(session->folder.metrics, &row);
 }
 
@@ -252,6 +255,8 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
     HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
     if (has_row) HU_TRY(hu_recorder_row(recorder));
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
+    if (session->folder.bits)
+        HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
     HU_TRY(maybe_evaluate(session, result, &test));
     if (is_logged) HU_TRY(write_row(session, report, test));
 done:
@@ -385,6 +390,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     put_team(object, session->trainer);
     hu_wire_result_put(object, session->config, session->trainer);
+    hu_bits_result_put(object, session->trainer);
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;
