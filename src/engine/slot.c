@@ -38,7 +38,8 @@ bool hu_quantizer_is_plain(const hu_quantizer *quantizer) {
 }
 
 bool hu_quantizer_can_change(const hu_quantizer *quantizer) {
-    return hu_quantizer_is_plain(quantizer) || quantizer->kind == HU_QUANTIZER_UNIFORM;
+    bool follows = quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->scale == HU_SCALE_CURRENT;
+    return hu_quantizer_is_plain(quantizer) || follows || quantizer->kind == HU_QUANTIZER_UNIFORM;
 }
 
 bool hu_slot_is_prepared(const hu_slot *slot) {
@@ -54,7 +55,8 @@ bool hu_slot_has_room(const hu_slot *slot) {
         return quantizer->kind == HU_QUANTIZER_UNIFORM &&
                quantizer->per_channel == slot->prepared.per_channel &&
                quantizer->bits <= slot->capacity_bits;
-    if (!hu_quantizer_is_plain(quantizer)) return false;
+    if (!hu_quantizer_can_change(quantizer) || quantizer->scale != slot->prepared.scale)
+        return false;
     if (!hu_quantizer_rounds(quantizer) && slot->has_master) return true;
     return hu_quantizer_bits(quantizer) <= slot->capacity_bits;
 }

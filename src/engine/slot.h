@@ -58,7 +58,7 @@ bool hu_slot_has_room(const hu_slot *slot);
  * a scale. */
 bool hu_quantizer_is_plain(const hu_quantizer *quantizer);
 
-/* The same, or a uniform quantizer, whose bits may change. */
+/* The same, or one that changes to its like: uniform, or scaled by its present maximum. */
 bool hu_quantizer_can_change(const hu_quantizer *quantizer);
 
 /* True if no number can be rounded before all of the tensor are there. */

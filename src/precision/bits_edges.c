@@ -26,6 +26,17 @@ static hu_quantizer quantizer_of(const hu_bits *bits, uint32_t b, hu_rounding ro
     return (hu_quantizer){.kind = HU_QUANTIZER_UNIFORM, .rounding = rounding, .bits = b};
 }
 
+/* Gradients shrink below the range of floats with few bits: these follow their largest magnitude,
+ * as integers follow their range. */
+static hu_quantizer gradient_of(const hu_bits *bits, uint32_t b) {
+    hu_quantizer made = quantizer_of(bits, b, HU_ROUND_STOCHASTIC);
+    if (made.kind != HU_QUANTIZER_FLOAT) return made;
+    made.rounding = HU_ROUND_STOCHASTIC;
+    made.scale = HU_SCALE_CURRENT;
+    made.format.overflow = HU_OVERFLOW_SAT;
+    return made;
+}
+
 void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,
                    const uint8_t *forward, const uint8_t *gradient, hu_edge_table *edges) {
     for (uint32_t l = 0; l < layers->count; l++) {
@@ -35,7 +46,7 @@ void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_g
         r.weight->quantizer = r.input->quantizer;
         r.input->quantizer.keeps_range = r.input->quantizer.kind == HU_QUANTIZER_UNIFORM;
         r.weight->quantizer.per_channel = r.weight->quantizer.kind == HU_QUANTIZER_UNIFORM;
-        r.gradient->quantizer = quantizer_of(bits, gradient[l], HU_ROUND_STOCHASTIC);
+        r.gradient->quantizer = gradient_of(bits, gradient[l]);
     }
 }
 

@@ -167,5 +167,6 @@ program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]
              small("shufflenet-v2", "1/6/9/d"), small("mobilenet-v2", "fp16"),
              small("davidnet", "1/6/9/d"), small("resnet50", "fp16"),
              scheduled("static:6"), scheduled("cpt:3-8", "bits.cycles=2"), scheduled("ldp:3-8"),
+             scheduled("ldp:6-10", "bits.kind=float", "bits.grad=same"),
              scheduled("random", "bits.every=2"), small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
              *(overflow(*case) for case in OVERFLOWS), winograd, parts, norms, fashion)
