@@ -188,16 +188,18 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
     }
     hu_visit_point_mask(visit, n, call);
     /* Where the op writes: gradients of the inputs, one partial gradient of each parameter. */
-    for (int i = 0; i < node->n_in; i++)
-        call->din[i] = is_made(run, node, i)
-                           ? din_room(visit, n, i, call, node->op->in_place && is_own)
-                           : NULL;
+    for (int i = 0; i < node->n_in; i++) {
+        call->din[i] = NULL;
+        if (is_made(run, node, i))
+            call->din[i] = din_room(visit, n, i, call, node->op->in_place && is_own);
+        else if (hu_learns_input(run, n, i)) /* nobody but its rounding reads it */
+            call->din[i] = hu_visit_take_rows(visit, &run->use[node->first_use + (uint32_t)i]);
+    }
     hu_point_dparams(run, n, hu_dparam_per_chunk(run, n) ? visit->partial : 0, call->dparam);
     hu_visit_touch(visit, run->exec[n].dpartial);
     call->adds_dparam = visit->adds;
     hu_visit_lend_scratch(visit, n, call);
     hu_visit_run_op(visit, n, node->op->backward, call);
-    for (int i = 0; i < node->n_in; i++)
-        if (call->din[i]) hu_learn_input(visit, n, i, call->din[i]);
+    for (int i = 0; i < node->n_in; i++) hu_learn_input(visit, n, i, call->din[i]);
     round_gradients(visit, node, call);
 }

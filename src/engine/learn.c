@@ -14,6 +14,11 @@ size_t hu_learn_partials(const hu_run *run) {
     return any ? (size_t)run->graph->use_count * (size_t)most_chunks(run) : 0;
 }
 
+bool hu_learns_input(const hu_run *run, uint32_t n, int i) {
+    uint32_t use = run->graph->node[n].first_use + (uint32_t)i;
+    return run->edges->use[use].learns && hu_quantizer_rounds(&run->edges->use[use].quantizer);
+}
+
 /* Element i is added to sum i mod LANES, in order, and these at the end: the sum is a number of the
  * training, the same on every machine. */
 static double weigh(int64_t n, const float *dq, const float *q, const float *x) {
@@ -32,13 +37,12 @@ void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
     uint32_t use = node->first_use + (uint32_t)i;
-    const hu_slot *slot = hu_use_slot(run, use);
-    if (!slot || !slot->edge->learns) return;
+    if (!hu_learns_input(run, n, i)) return;
     const float *x = hu_visit_value(visit, node->in[i]);
     const float *q = hu_visit_input(visit, n, i, false);
     if (run->rehearsal.is_on) return;
     run->learned[(int64_t)use * most_chunks(run) + visit->chunk] =
-        weigh(visit->count * slot->elements, dq, q, x);
+        weigh(visit->count * run->use[use].elements, dq, q, x);
 }
 
 void hu_learn_collect(hu_run *run, uint32_t n) {
@@ -48,7 +52,7 @@ void hu_learn_collect(hu_run *run, uint32_t n) {
         const double *part = run->learned + (int64_t)use * most_chunks(run);
         hu_edge *edge = run->use[use].edge;
         double sum = 0.0;
-        if (!edge->learns || !node->need_din[i] || !hu_is_step(run)) continue;
+        if (!hu_learns_input(run, n, i) || !hu_is_step(run)) continue;
         for (int64_t c = 0; c < run->chunks; c++) sum += part[c];
         edge->sensitivity += sum;
     }

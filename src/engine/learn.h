@@ -14,6 +14,10 @@
 /* Doubles that a run keeps for its learned uses, 0 if none learns. */
 size_t hu_learn_partials(const hu_run *run);
 
+/* True if the rounding of input i of node n learns. Its gradient is then made whoever else wants
+ * it: the network's input has one too. */
+bool hu_learns_input(const hu_run *run, uint32_t n, int i);
+
 /* dq: the gradient that node n has brought for its rounded input i. */
 void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq);
 

@@ -81,12 +81,14 @@ done:
 }
 
 static hu_status create_nodes(hu_run *run) {
+    static const bool wanted = true;
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         const hu_node *node = &run->graph->node[n];
         hu_exec *exec = &run->exec[n];
         exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
         exec->info.engine = run->options.products;
+        if (node->n_in == 1 && hu_learns_input(run, n, 0)) exec->info.need_din = &wanted;
         exec->kind = hu_work_of_op(node->op);
         exec->sums_in_batch_order =
             node->op->in_batch_order && node->op->in_batch_order(&exec->info);
