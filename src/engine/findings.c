@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/learn.h"
 #include "engine/scale.h"
 #include "engine/state.h"
 
@@ -41,7 +42,7 @@ size_t hu_findings_bytes(const hu_run *run) {
     size_t records = 0;
     each_counts(run, count_one, &records);
     return records * sizeof(hu_round_counts) + product_bytes(run) +
-           hu_scale_tops(run) * sizeof(uint32_t);
+           hu_scale_tops(run) * sizeof(uint32_t) + hu_learn_bytes(run);
 }
 
 static void write_one(hu_round_counts *counts, void *context) {
@@ -58,6 +59,7 @@ void hu_findings_write(const hu_run *run, void *bytes) {
         at += sizeof run->edges->products[n].counts;
     }
     hu_scale_read_tops(run, at);
+    hu_learn_write(run, at + hu_scale_tops(run) * sizeof(uint32_t));
 }
 
 static void clear_one(hu_round_counts *counts, void *context) {
@@ -89,6 +91,7 @@ static const char *add_products(hu_run *run, const char *at) {
 void hu_findings_merge(hu_run *run, const void *all, int32_t rows) {
     size_t bytes = hu_findings_bytes(run);
     each_counts(run, clear_one, NULL);
+    hu_learn_clear(run);
     for (uint32_t n = 0; n < run->graph->node_count; n++)
         memset(run->edges->products[n].counts, 0, sizeof run->edges->products[n].counts);
     for (int32_t row = 0; row < rows; row++) {
@@ -96,5 +99,6 @@ void hu_findings_merge(hu_run *run, const void *all, int32_t rows) {
         each_counts(run, add_one, &at);
         at = add_products(run, at);
         hu_scale_raise_tops(run, at);
+        hu_learn_add(run, at + hu_scale_tops(run) * sizeof(uint32_t));
     }
 }

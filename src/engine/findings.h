@@ -10,10 +10,12 @@
 /* Bytes of the findings of a run: the same in all processes of one plan. 0: nothing is counted. */
 size_t hu_findings_bytes(const hu_run *run);
 
-/* Writes the counts of the edge table, and the maxima for delayed scales, of the present step. */
+/* Writes the counts of the edge table, the maxima for delayed scales, and what learned roundings
+ * found (engine/learn.h), of the present step. */
 void hu_findings_write(const hu_run *run, void *bytes);
 
-/* all[rows][hu_findings_bytes]: edge table and maxima become those of all rows together. */
+/* all[rows][hu_findings_bytes]: all these become those of all rows together,
+ * added in the order of the rows. */
 void hu_findings_merge(hu_run *run, const void *all, int32_t rows);
 
 #endif

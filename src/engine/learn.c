@@ -1,5 +1,7 @@
 #include "engine/learn.h"
 
+#include <string.h>
+
 #include "engine/facts.h"
 #include "engine/value.h"
 
@@ -71,4 +73,77 @@ void hu_learn_parameter(hu_run *run, hu_value_id param, const float *dq) {
         sum += weigh(n, dq + at, q, x + at);
     }
     slot->edge->sensitivity += sum;
+}
+
+/* ---- several workers ---- */
+
+/* Calls each for every record that learns, in one order. */
+static void each_learned(const hu_run *run, void (*each)(hu_edge *edge, void *context),
+                         void *context) {
+    const hu_edge_table *edges = run->edges;
+    for (uint32_t v = 0; v < edges->value_count; v++)
+        if (edges->value[v].learns) each(&edges->value[v], context);
+    for (uint32_t u = 0; u < edges->use_count; u++)
+        if (edges->use[u].learns) each(&edges->use[u], context);
+}
+
+static void end_one(hu_edge *edge, void *context) {
+    (void)context;
+    edge->of_workers += edge->sensitivity;
+    edge->sensitivity = 0.0;
+}
+
+static void join_one(hu_edge *edge, void *context) {
+    (void)context;
+    edge->sensitivity = edge->of_workers;
+    edge->of_workers = 0.0;
+}
+
+static void clear_one(hu_edge *edge, void *context) {
+    (void)context;
+    edge->of_workers = 0.0;
+}
+
+static void count_one(hu_edge *edge, void *context) {
+    *(size_t *)context += sizeof edge->of_workers;
+}
+
+static void write_one(hu_edge *edge, void *context) {
+    char **at = context;
+    memcpy(*at, &edge->of_workers, sizeof edge->of_workers);
+    *at += sizeof edge->of_workers;
+}
+
+static void add_one(hu_edge *edge, void *context) {
+    const char **at = context;
+    double more;
+    memcpy(&more, *at, sizeof more);
+    edge->of_workers += more;
+    *at += sizeof more;
+}
+
+void hu_learn_end_worker(hu_run *run) {
+    each_learned(run, end_one, NULL);
+}
+
+void hu_learn_join(hu_run *run) {
+    each_learned(run, join_one, NULL);
+}
+
+size_t hu_learn_bytes(const hu_run *run) {
+    size_t bytes = 0;
+    each_learned(run, count_one, &bytes);
+    return bytes;
+}
+
+void hu_learn_write(const hu_run *run, void *bytes) {
+    each_learned(run, write_one, &bytes);
+}
+
+void hu_learn_clear(hu_run *run) {
+    each_learned(run, clear_one, NULL);
+}
+
+void hu_learn_add(hu_run *run, const void *bytes) {
+    each_learned(run, add_one, &bytes);
 }

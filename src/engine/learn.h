@@ -27,4 +27,15 @@ void hu_learn_collect(hu_run *run, uint32_t n);
 /* The complete gradient dq of a rounded parameter in this pass. */
 void hu_learn_parameter(hu_run *run, hu_value_id param, const float *dq);
 
+/* Several workers: the sensitivities of a step are the sums of the workers' own, in their order,
+ * whichever process they ran in. end_worker: the passes of one are done; join: those of all are.
+ * Between the two, processes exchange what their own have found: hu_learn_bytes bytes, the same in
+ * all processes of one plan. */
+void hu_learn_end_worker(hu_run *run);
+void hu_learn_join(hu_run *run);
+size_t hu_learn_bytes(const hu_run *run);
+void hu_learn_write(const hu_run *run, void *bytes);
+void hu_learn_clear(hu_run *run);
+void hu_learn_add(hu_run *run, const void *bytes);
+
 #endif

@@ -30,7 +30,7 @@ static void note(float *kept, float low, float high) {
 void hu_range_set(hu_run *run, hu_slot *slot, float low, float high) {
     float *kept = fields_of(run, slot);
     bool is_kept = kept && !run->pass.training && kept[SEEN] != 0.0f;
-    if (kept && hu_is_step(run)) note(kept, low, high);
+    if (kept && hu_is_step(run) && !run->pass.keeps_statistics) note(kept, low, high);
     /* What is not finite has no code, under a range of earlier steps either. */
     if (is_kept && isfinite(low) && isfinite(high))
         hu_slot_set_range(slot, kept[ZERO], kept[ZERO] + kept[WIDTH]);

@@ -9,8 +9,9 @@
 #define HU_ENGINE_RANGE_H
 #include "engine/state.h"
 
-/* Sets the range of the present pass: low .. high, which a training step's running range takes in,
- * or that running range in an evaluation behind a first step. */
+/* Sets the range of the present pass: low .. high, which a training step's running range takes in
+ * (of several workers that of the one whose running statistics count), or that running range in an
+ * evaluation behind a first step. */
 void hu_range_set(hu_run *run, hu_slot *slot, float low, float high);
 
 /* Gives every slot with a running range its place. Returns their number of floats, 0 if there are

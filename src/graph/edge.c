@@ -46,14 +46,14 @@ void hu_edge_table_free(hu_edge_table *edges) {
 void hu_edge_table_clear(hu_edge_table *edges) {
     for (uint32_t v = 0; v < edges->value_count; v++) {
         hu_round_counts_clear(&edges->value[v].counts);
-        edges->value[v].sensitivity = 0.0;
+        edges->value[v].sensitivity = edges->value[v].of_workers = 0.0;
         hu_round_counts_clear(&edges->grad_sum[v].counts);
         hu_round_counts_clear(&edges->wire[v].counts);
         hu_round_counts_clear(&edges->wire_sum[v].counts);
     }
     for (uint32_t u = 0; u < edges->use_count; u++) {
         hu_round_counts_clear(&edges->use[u].counts);
-        edges->use[u].sensitivity = 0.0;
+        edges->use[u].sensitivity = edges->use[u].of_workers = 0.0;
         hu_round_counts_clear(&edges->grad[u].counts);
     }
     for (uint32_t n = 0; n < edges->node_count; n++)

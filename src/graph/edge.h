@@ -24,6 +24,7 @@ typedef struct hu_edge {
                            the spacing of the rounded numbers */
     double sensitivity; /* of the present step, where it learns: sum over the tensor's elements x of
                            dL/dQ (Q - x), Q being x rounded and L the scaled loss */
+    double of_workers;  /* the same of those of several workers whose passes are done */
 } hu_edge;
 
 /* What a node's products accumulate in, and what their accumulators met in the present step. */

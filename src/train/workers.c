@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/findings.h"
+#include "engine/learn.h"
 #include "train/reduce.h"
 #include "train/update.h"
 #include "train/wire_formats.h"
@@ -216,6 +217,7 @@ void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result) {
     hu_workers *workers = &trainer->workers;
     hu_worker_result *own = &workers->result[workers->first + workers->part_of];
     *own = *result;
+    if (workers->team) hu_learn_end_worker(trainer->run);
     own->wants_stop = trainer->stop && *trainer->stop;
     own->bad_statistics = own == workers->result && hu_statistics_are_bad(trainer);
     for (int32_t l = 0; workers->team && l < workers->layers; l++) {
@@ -297,6 +299,7 @@ hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
         HU_TRY(hu_team_reduce(workers->team, (uint64_t)report->step));
         count_wire(trainer);
         HU_TRY(exchange(trainer));
+        hu_learn_join(trainer->run);
     }
     *total = sum_results(workers);
     if (workers->team) hu_run_set_overflowed(trainer->run, total->overflowed);
