@@ -1,5 +1,6 @@
 /* Numbers of bits by layer and step: what a schedule of bits (precision/bits_schedule.h) asks for
  * comes true before a step, in the room that the run was planned with. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -8,6 +9,15 @@
 #include "precision/bits_edges.h"
 #include "precision/bits_meter.h"
 #include "precision/bits_schedule.h"
+
+/* What a checkpoint begins with, whatever the schedule: a resumed run has the same bits to choose
+ * from. Behind it the schedule's own state, if it has one. */
+enum { SCHEDULE_BYTES = 16 };
+typedef struct saved_head {
+    char schedule[SCHEDULE_BYTES];
+    uint32_t kind, exponent_bits, follows;
+    hu_bits_range forward, gradient;
+} saved_head;
 
 typedef struct course {
     hu_bits_task task;
@@ -18,6 +28,8 @@ typedef struct course {
     uint8_t *wanted;             /* [2 layers] */
     double *residual;            /* [layers] */
     hu_bits_meter meter;
+    size_t state_bytes; /* that the schedule saves */
+    saved_head *saved;  /* with room for these behind it */
 } course;
 
 static void free_course(void *state) {
@@ -28,7 +40,31 @@ static void free_course(void *state) {
     hu_free(c->forward);
     hu_free(c->wanted);
     hu_free(c->residual);
+    hu_free(c->saved);
     hu_free(c);
+}
+
+static saved_head head_of(const hu_bits *bits) {
+    saved_head head = {.kind = bits->kind,
+                       .exponent_bits = bits->kind == HU_BITS_FLOAT ? bits->exponent_bits : 0,
+                       .follows = bits->gradient_follows,
+                       .forward = bits->forward,
+                       .gradient = bits->gradient_follows ? bits->forward : bits->gradient};
+    strncpy(head.schedule, bits->schedule->name, sizeof head.schedule - 1);
+    return head;
+}
+
+/* Room for what checkpoints hold: later there is no allocation. */
+static hu_status make_room(course *c) {
+    const hu_bits_schedule *schedule = c->begun.schedule;
+    const void *state;
+    void *block;
+    if (schedule->save) schedule->save(c->begun.state, &state, &c->state_bytes);
+    hu_status st = hu_alloc(sizeof(saved_head) + c->state_bytes, &block);
+    if (st != HU_OK) return st;
+    c->saved = block;
+    *c->saved = head_of(c->task.bits);
+    return HU_OK;
 }
 
 /* A training whose schedule cannot be followed is refused here, before it is planned. */
@@ -51,6 +87,7 @@ static hu_status create(const hu_adapt_task *task, void **state) {
     HU_TRY(hu_bits_begin(&c->task, &c->begun));
     HU_TRY(hu_bits_meter_create(&c->task, &c->meter));
     if (c->begun.schedule->learned) c->meter.beta = c->begun.schedule->learned(c->begun.state);
+    HU_TRY(make_room(c));
     *state = c;
     c = NULL;
 done:
@@ -116,24 +153,56 @@ static void after_step(void *state, hu_adapt_moment *moment) {
 
 static void save(const void *state, const void **data, size_t *bytes) {
     const course *c = state;
-    *bytes = 0;
-    if (c->begun.schedule->save) c->begun.schedule->save(c->begun.state, data, bytes);
+    const void *own = NULL;
+    if (c->state_bytes > 0) {
+        c->begun.schedule->save(c->begun.state, &own, bytes);
+        memcpy(c->saved + 1, own, c->state_bytes);
+    }
+    *data = c->saved;
+    *bytes = sizeof(saved_head) + c->state_bytes;
+}
+
+enum { WORDS_BYTES = 96 };
+
+/* "cpt with integers of 3-8 bits, gradients of 8-8" */
+static void print_head(const saved_head *head, char words[WORDS_BYTES]) {
+    char numbers[SCHEDULE_BYTES + HU_BITS_NAME_BYTES] = "integers";
+    if (head->kind == HU_BITS_FLOAT)
+        snprintf(numbers, sizeof numbers, "floats e%u", head->exponent_bits);
+    snprintf(words, WORDS_BYTES, "%.15s with %s of %u-%u bits, gradients of %u-%u", head->schedule,
+             numbers, head->forward.least, head->forward.most, head->gradient.least,
+             head->gradient.most);
 }
 
 static hu_status check(const void *state, const hu_graph *graph, const void *data, size_t bytes) {
     const course *c = state;
+    saved_head found;
+    char words[2][WORDS_BYTES];
     (void)graph;
-    if (!c->begun.schedule->check)
-        return hu_fail(HU_ERR_ARGUMENT, "made with a schedule of bits that has a state, found %s",
-                       c->begun.schedule->name);
-    return c->begun.schedule->check(c->begun.state, data, bytes);
+    if (bytes < sizeof found)
+        return hu_fail(HU_ERR_CORRUPT, "found %zu bytes, expected %zu", bytes,
+                       sizeof found + c->state_bytes);
+    memcpy(&found, data, sizeof found);
+    if (memcmp(&found, c->saved, sizeof found) != 0) {
+        print_head(&found, words[0]);
+        print_head(c->saved, words[1]);
+        return hu_fail(HU_ERR_ARGUMENT, "found the state of %s, expected that of %s", words[0],
+                       words[1]);
+    }
+    bytes -= sizeof found;
+    if (c->begun.schedule->check)
+        return c->begun.schedule->check(c->begun.state, (const char *)data + sizeof found, bytes);
+    return bytes == 0
+               ? HU_OK
+               : hu_fail(HU_ERR_CORRUPT, "found %zu bytes behind the head, expected none", bytes);
 }
 
 /* 0 bytes: no step was done, which is how the state began. */
 static void restore(void *state, const void *data, size_t bytes) {
     course *c = state;
-    if (bytes > 0 && c->begun.schedule->restore)
-        c->begun.schedule->restore(c->begun.state, data, bytes);
+    if (bytes > sizeof(saved_head))
+        c->begun.schedule->restore(c->begun.state, (const char *)data + sizeof(saved_head),
+                                   bytes - sizeof(saved_head));
 }
 
 /* The state of the row of the table that this file is. */

@@ -1,0 +1,136 @@
+"""Trainings with numbers of bits by layer and step: what is refused and in which words, resumed runs
+with other bits, and workers, in one process and in several of MPI."""
+import json
+import os
+import shutil
+import subprocess
+
+import program
+
+NET = ["model=resnet20", "model.width=0.25", "data=glyphs", "data.limit=96", "data.test_limit=16",
+       "batch=24", "run.log_every=1", "run.quiet=on", "threads=1", "lr.warmup=0"]
+MPIRUN = next((name for name in ("mpirun.openmpi", "mpirun") if shutil.which(name)), None)
+FLAGS = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "--mca", "btl", "self,vader"]
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   ASAN_OPTIONS=os.environ["ASAN_OPTIONS"] + ":detect_leaks=0")
+# Bits that change in most steps: those of learned precision by a large rate.
+LEARNED = ["precision=ldp:3-8", "bits.lr=50", "bits.target=0.2"]
+
+
+def fails(checks, cwd, parts, *words):
+    code, out, err = program.call(*words, cwd=cwd)
+    name = " ".join(words[-3:])
+    checks.same((code, out), (2, ""), f"{name}: exit code and stdout ({err!r})")
+    for part in parts:
+        checks.that(part in err, f"{name}: {part!r} in {err!r}")
+
+
+def settings(checks, cwd):
+    """Refused before anything is written."""
+    for words, parts in [
+            (["precision=static:1"], ["precision 'static:1'", "found 1 bits, expected 2 to 16"]),
+            (["precision=static:17"], ["found 17 bits, expected 2 to 16"]),
+            (["precision=static:3-8"], ["found 'static:3-8', expected static:B"]),
+            (["precision=cpt:8-3"], ["found 8-3, which is empty; expected 3-8"]),
+            (["precision=pfq:8-3"], ["found 8-3, which is empty; expected 3-8"]),
+            (["precision=ldp:9-3"], ["found 9-3, which is empty; expected 3-9"]),
+            (["precision=ldp:1-8"], ["found 1 bits, expected 2 to 16"]),
+            (["precision=cpt:3-17"], ["found 17 bits, expected 2 to 16"]),
+            (["precision=ldp"], ["found 'ldp', expected ldp:A-B"]),
+            (["precision=static:8", "bits.grad=1"], ["bits.grad: found 1 bits"]),
+            (["precision=static:8", "bits.grad=4-8"], ["bits.grad", "static", "one number"]),
+            (["precision=cpt:3-8"], ["bits.cycles: found 32 in a run of 4 steps"]),
+            (["precision=cpt:3-8", "bits.cycles=5"], ["bits.cycles: found 5 in a run of 4 steps"]),
+            (["precision=ldp:3-8", "bits.target=0.14"],
+             ["bits.target: found 0.14, expected at least 0.1407"]),
+            (["precision=ldp:4-8", "bits.target=0.2499"],
+             ["bits.target: found 0.2499, expected at least 0.2500"]),
+            (["precision=ldp:8-8", "bits.target=0.6"], ["expected at least 1.0000"])]:
+        fails(checks, cwd, parts, "train", *NET, "steps=4", "run.dir=none", *words)
+        checks.same(os.listdir(cwd), [], f"{words}: nothing is written")
+
+
+def resumed(checks, cwd):
+    """A resumed run keeps its bits: another schedule, range or kind is refused, and what was saved
+    stays as it is."""
+    runs = {"ldp": ["precision=ldp:3-8"], "cpt": ["precision=cpt:3-8", "bits.cycles=2"],
+            "pfq": ["precision=pfq:3-8", "bits.interval=1"], "static": ["precision=static:8"]}
+    whole = {}
+    for name, words in runs.items():
+        whole[name] = program.train(*NET, "steps=6", *words, "run.checkpoint_every=1",
+                                    "run.keep=9", cwd=cwd, run=name)["weights_hash"]
+        program.copy_at(cwd, name, f"{name}-3", 3)
+    other = {"ldp": "ldp with integers of 3-8 bits, gradients of 8-8",
+             "cpt": "cpt with integers of 3-8 bits", "pfq": "pfq with integers of 3-8 bits",
+             "static": "static with integers of 8-8 bits"}
+    for name, words, parts in [
+            ("ldp", ["precision=ldp:4-8"], ["ldp with integers of 4-8 bits, gradients of 8-8"]),
+            ("ldp", ["precision=ldp:3-7"], ["expected that of ldp with integers of 3-7 bits"]),
+            ("ldp", ["bits.kind=float", "bits.exponent=2", "precision=ldp:4-8"],
+             ["ldp with floats e2 of 4-8 bits"]),
+            ("ldp", ["precision=static:8"], ["expected that of static with integers of 8-8 bits"]),
+            ("ldp", ["bits.grad=6"], ["gradients of 6-6"]),
+            ("cpt", ["precision=cpt:4-8"], ["expected that of cpt with integers of 4-8 bits"]),
+            ("cpt", ["precision=static:8", "bits.cycles=32"], ["that of static"]),
+            ("pfq", ["precision=pfq:4-8"], ["expected that of pfq with integers of 4-8 bits"]),
+            ("static", ["precision=static:6"], ["that of static with integers of 6-6 bits"]),
+            ("static", ["precision=ldp:3-8"], ["that of ldp"])]:
+        fails(checks, cwd, [f"{name}-3/checkpoint/step-000000000003.hulp: section 'bits': found the "
+                            f"state of {other[name]}", *parts], "resume", f"{name}-3", *words)
+    fails(checks, cwd, ["made with a schedule of bits, found precision 'fp32' without"],
+          "resume", "static-3", "precision=fp32")
+    for name in runs:
+        made = program.resume(f"{name}-3", cwd=cwd)
+        checks.same(made["weights_hash"], whole[name], f"{name}: resumed with its own bits")
+
+
+def bits_of(cwd, run):
+    """What the run writes of every step's losses."""
+    return [row["loss"] for row in program.rows(cwd, run)]
+
+
+def mpirun(count, *words, cwd):
+    done = subprocess.run([MPIRUN, *FLAGS, "-np", str(count), program.HALFULP, *words], cwd=cwd,
+                          env=ENVIRONMENT, timeout=240, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace")
+    return done.returncode, done.stdout, done.stderr
+
+
+def workers(checks, cwd):
+    """What learned bits and running ranges hear of does not depend on where workers run, nor on
+    threads and storage; in another process they would drift apart."""
+    cases = {"learned": LEARNED, "static": ["precision=static:6"],
+             "learned, in parts": [*LEARNED, "optimizer.accumulate=3"],
+             "cyclic": ["precision=cpt:3-8", "bits.cycles=2"]}
+    for number, (name, words) in enumerate(cases.items()):
+        keys = [*NET, "steps=8", *words]
+        one = program.train(*keys, "workers=2", cwd=cwd, run=f"one{number}")
+        again = program.train(*keys, "workers=2", "threads=3", "storage=float32", "fuse=off",
+                              cwd=cwd, run=f"again{number}")
+        checks.same((again["weights_hash"], again["test_accuracy"], again["train_loss"]),
+                    (one["weights_hash"], one["test_accuracy"], one["train_loss"]),
+                    f"{name}: threads, storage and joined nodes")
+        alone = program.train(*keys, cwd=cwd, run=f"alone{number}")
+        checks.that(alone["weights_hash"] != one["weights_hash"], f"{name}: workers have ranges of "
+                    "their own")
+        if not MPIRUN:
+            continue
+        code, out, err = mpirun(2, "train", *keys, f"run.dir=two{number}", "--json", cwd=cwd)
+        if not checks.that(code == 0, f"{name}: two processes: exit {code}: {err}"):
+            continue
+        two = json.loads(out)
+        for key in ("weights_hash", "test_accuracy", "train_loss", "best_accuracy"):
+            checks.same(two[key], one[key], f"{name}: two processes: {key}")
+        checks.same(bits_of(cwd, f"two{number}"), bits_of(cwd, f"one{number}"),
+                    f"{name}: two processes: losses of the steps")
+        more = program.resume(f"two{number}", "workers=2", "steps=12", cwd=cwd)
+        same = program.resume(f"one{number}", "steps=12", cwd=cwd)
+        checks.same(more["weights_hash"], same["weights_hash"],
+                    f"{name}: begun in two processes, resumed in one")
+    rates = [program.train(*NET, "steps=8", *words, "workers=2", cwd=cwd, run=f"rate{r}")
+             for r, words in enumerate([LEARNED, [*LEARNED[:1], *LEARNED[2:], "bits.lr=0"]])]
+    checks.that(rates[0]["weights_hash"] != rates[1]["weights_hash"], "learned bits have moved")
+
+
+program.main(settings, resumed, workers)
