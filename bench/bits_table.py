@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Table 3 of the LDP paper at a small scale: ResNet-20 on CIFAR-10 with bits by schedule and learned.
+
+usage: bench/bits_table.py CIFAR10 OUT [--halfulp=build/halfulp] [--seeds=1,2,3] [--images=5000]
+                           [--epochs=8] [--threads=2] [--print]
+
+CIFAR10 holds the binary batches. Every training has a folder of its own in OUT; one that has a
+result is not run again, so that the table can be stopped and gone on with. --print runs nothing.
+Prints test accuracy by seed, mean and spread, and costs relative to static 8 bits, as Markdown.
+"""
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+# The paper's recipe, shortened: rates fall at half and three quarters of the training.
+COMMON = ["model=resnet20", "model.width=0.5", "data.test_limit=10000", "data.augment=crop,flip",
+          "batch=128", "lr=0.1", "lr.schedule=step", "lr.per=step", "lr.factor=0.1", "lr.warmup=0",
+          "optimizer.momentum=0.9", "optimizer.nesterov=off", "optimizer.weight_decay=1e-4",
+          "eval.every=0", "run.histogram_every=0", "run.checkpoint_every=0", "run.quiet=on"]
+
+
+def rows(steps):
+    yield "fp32", ["precision=fp32"]
+    yield "static 8", ["precision=static:8"]
+    # 32 cycles of 2,000 steps in the paper's code: here as many as leave ten steps to each.
+    yield "cpt 3-8", ["precision=cpt:3-8", f"bits.cycles={min(32, steps // 10)}"]
+    yield "pfq 3-8", ["precision=pfq:3-8", f"bits.interval={max(1, steps // 30)}"]
+    yield "ldp 3-8", ["precision=ldp:3-8"]
+    yield "ldp 4-8", ["precision=ldp:4-8"]
+    yield "ldp 6-10, floats, memory", ["precision=ldp:6-10", "bits.kind=float", "bits.exponent=4",
+                                       "bits.cost=memory", "bits.target=0.8"]
+
+
+def option(name, usual):
+    found = [word.split("=", 1)[1] for word in sys.argv if word.startswith(f"--{name}=")]
+    return found[-1] if found else usual
+
+
+def folder_of(out, name, seed):
+    return os.path.join(out, f"{name.replace(' ', '-').replace(',', '')}-{seed}")
+
+
+def result_of(folder):
+    path = os.path.join(folder, "result.json")
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def train(program, cifar, folder, keys, seed):
+    shutil.rmtree(folder, ignore_errors=True)
+    words = [program, "train", f"data=cifar10:{cifar}", *COMMON, *keys, f"seed={seed}",
+             f"threads={option('threads', '2')}", f"run.dir={folder}", "--json"]
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    if done.returncode not in (0, 4):
+        sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}")
+
+
+def accuracy(result):
+    value = result.get("test_accuracy")
+    return 10.0 if value is None or math.isnan(value) else 100.0 * value
+
+
+def mean_of(results, key):
+    values = [r["bits"][key] for r in results if "bits" in r and r["bits"].get(key) is not None]
+    return f"{statistics.mean(values):.3f}" if values else ""
+
+
+def show(out, seeds, steps):
+    costs = {"training": "relative_training_cost", "inference": "relative_inference_cost",
+             "C at the end": "cost_at_end"}
+    print("| | " + " | ".join(f"seed {s}" for s in seeds) + " | mean | spread | "
+          + " | ".join(costs) + " |\n|---|" + "---|" * (len(seeds) + 2 + len(costs)))
+    for name, _ in rows(steps):
+        found = [result_of(folder_of(out, name, seed)) for seed in seeds]
+        have = [r for r in found if r]
+        values = [accuracy(r) for r in have]
+        cells = ["" if r is None else f"{accuracy(r):.2f}" for r in found]
+        cells.append(f"{statistics.mean(values):.2f}" if values else "")
+        cells.append(f"{max(values) - min(values):.2f}" if len(values) > 1 else "")
+        print(f"| {name} | " + " | ".join(cells + [mean_of(have, k) for k in costs.values()]) + " |")
+
+
+def main():
+    places = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if len(places) != 2:
+        sys.exit(__doc__)
+    cifar, out = map(os.path.abspath, places)
+    seeds = [int(s) for s in option("seeds", "1,2,3").split(",")]
+    images, epochs = int(option("images", "5000")), int(option("epochs", "8"))
+    steps = (images + 127) // 128 * epochs
+    shared = [f"data.limit={images}", f"steps={steps}", f"lr.milestones={steps // 2},{steps * 3 // 4}"]
+    # Seed by seed, so that a table that is stopped early has all its rows.
+    for seed in seeds if "--print" not in sys.argv else ():
+        for name, keys in rows(steps):
+            folder = folder_of(out, name, seed)
+            if result_of(folder) is None:
+                train(os.path.abspath(option("halfulp", "build/halfulp")), cifar, folder,
+                      [*shared, *keys], seed)
+    show(out, seeds, steps)
+
+
+if __name__ == "__main__":
+    main()
