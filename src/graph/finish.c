@@ -98,11 +98,3 @@ hu_status hu_graph_finish(hu_graph *graph) {
 done:
     return st;
 }
-
-void hu_graph_want_input_gradients(hu_graph *graph) {
-    for (uint32_t i = 0; i < graph->loaded_count; i++) {
-        hu_value_info *value = &graph->value[graph->loaded[i]];
-        value->needs_grad = value->role == HU_VALUE_INPUT;
-    }
-    mark_gradients(graph);
-}

@@ -141,10 +141,6 @@ hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight, hu_nor
  * gradient. HU_ERR_ARGUMENT: an input or a loss is missing, or a node reads a loss. */
 hu_status hu_graph_finish(hu_graph *graph);
 
-/* Lets the backward pass make the gradients of what is loaded as input, too: nobody trains by them,
- * but roundings of inputs may be learned. Behind hu_graph_finish, before a run is planned. */
-void hu_graph_want_input_gradients(hu_graph *graph);
-
 /* The value that a loss compares the prediction with, HU_NONE if that is not a loaded target. */
 hu_value_id hu_graph_loss_target(const hu_graph *graph, int loss);
 

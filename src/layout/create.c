@@ -35,7 +35,6 @@ static hu_status create_use_slots(hu_run *run) {
     return any ? make_array(graph->use_count, sizeof *run->use, &run->use) : HU_OK;
 }
 
-/* Rows of a value: samples for activations, the whole for parameters. */
 /* Channels are of parameters: rows of samples have one range. */
 static hu_status check_channels(const hu_run *run) {
     const hu_graph *graph = run->graph;
@@ -53,6 +52,7 @@ static hu_status check_channels(const hu_run *run) {
     return HU_OK;
 }
 
+/* Rows of a value: samples for activations, the whole for parameters. */
 static hu_status init_slots(hu_run *run) {
     hu_status st = HU_OK;
     const hu_graph *graph = run->graph;

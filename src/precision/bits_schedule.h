@@ -117,11 +117,6 @@ void hu_bits_end(hu_bits_course *course);
 void hu_bits_deployed(const hu_bits_course *course, int64_t steps, uint8_t *forward,
                       uint8_t *gradient);
 
-/* Whether bits follow how the loss hangs on the roundings. */
-static inline bool hu_bits_learn(const hu_bits *bits) {
-    return bits->schedule && bits->schedule->wants_residuals;
-}
-
 /* ---- for schedules ---- */
 
 /* The same bits for all quantised layers, HU_BITS_FLOAT32 for the others. */

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "layout/create.h"
 #include "model/model.h"
-#include "precision/bits_schedule.h"
 
 /* What is learned decides head and loss of the model. */
 hu_status hu_prepare_graph(hu_trainer *trainer) {
@@ -16,7 +15,6 @@ hu_status hu_prepare_graph(hu_trainer *trainer) {
     hu_model_options model = {
         .name = options->model, .own = options->own, .width = options->width, .choice = &choice};
     HU_TRY(hu_model_build(&model, &trainer->graph));
-    if (hu_bits_learn(&options->precision.bits)) hu_graph_want_input_gradients(trainer->graph);
     trainer->task = choice.task;
     trainer->loss = choice.loss;
     trainer->shapes = choice.shapes;
