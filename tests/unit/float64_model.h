@@ -70,17 +70,17 @@ static inline bounded exact_place(const grid *g, double low, double high, float 
 
 /* ---- sums ---- */
 
-typedef struct sum {
+typedef struct product_sum {
     double total, magnitude, count;
-} sum;
+} product_sum;
 
-static inline void add_product(sum *s, double a, double b) {
+static inline void add_product(product_sum *s, double a, double b) {
     s->total += a * b;
     s->magnitude += fabs(a * b);
     s->count += 1.0;
 }
 
-static inline bounded sum_bound(const sum *s) {
+static inline bounded sum_bound(const product_sum *s) {
     return (bounded){s->total, gamma_of(s->count) * s->magnitude};
 }
 
@@ -127,7 +127,7 @@ static inline void each_product(const conv_sizes *s, product_fn *fn, void *conte
 /* The three products of a convolution: y, dx and dw as sums, all arrays zeroed by the caller. */
 typedef struct conv_model {
     const float *x, *w, *dy;
-    sum *y, *dx, *dw;
+    product_sum *y, *dx, *dw;
 } conv_model;
 
 static inline void conv_forward(void *context, int64_t x, int64_t w, int64_t y) {
@@ -152,7 +152,7 @@ typedef struct norm_model {
     double sum_dy, sum_dy_error, product, product_error; /* sum of dy (x - mean) */
 } norm_model;
 
-enum { NORM_BLOCK = 128, NORM_MORE = 12 }; /* float32 operations behind a sum */
+enum { NORM_BLOCK = 128, NORM_MORE = 12 }; /* float32 operations behind a product_sum */
 
 static inline double spread(const norm_model *m, int64_t c, double mean) {
     double total = 0.0;

@@ -121,7 +121,7 @@ typedef struct layer {
     float low, width; /* of its input */
 } layer;
 
-static sum sums[3][REC_MOST]; /* y, dx, dw */
+static product_sum sums[3][REC_MOST]; /* y, dx, dw */
 
 static conv_sizes sizes_of(const hu_node *node) {
     const hu_shape *in = &node->shapes[0], *out = &node->shapes[1], *w = &node->shapes[2];
@@ -196,13 +196,13 @@ static void compare_gradient(const fixture *f, const layer *l) {
     expect_counts(&f->trainer->edges.grad_sum[v].counts, &counts, name);
 }
 
-static void compare_sums(int64_t n, const float *found, const sum *s, const char *what) {
+static void compare_sums(int64_t n, const float *found, const product_sum *s, const char *what) {
     for (int64_t i = 0; i < n; i++) expect_within(found[i], sum_bound(&s[i]), what, i);
 }
 
 /* Adds dL/dQ (round(u) - u) s of n numbers with one range. dq: in float64, with its errors. The
  * program takes Q - x, with Q a float32 number. */
-static void add_sensitivity(layer *l, int64_t n, const float *x, const sum *dq) {
+static void add_sensitivity(layer *l, int64_t n, const float *x, const product_sum *dq) {
     grid g = grid_of(n, x, l->bits);
     for (int64_t i = 0; i < n; i++) {
         double u = ((double)x[i] - g.zero) / g.step, residual = (rint(u) - u) * g.step;
@@ -422,6 +422,7 @@ static void open_network(fixture *f, const char *precision, int64_t steps) {
     f->options.batch = REC_BATCH;
     f->options.steps = steps;
     f->options.run.chunk = 4;
+    f->options.run.threads = 1;
     f->options.run.fuse = false;
     f->options.drop_last = true;
     seen = (tallies){0};
