@@ -217,12 +217,9 @@ hu_bits_meter *hu_bits_meter_of(const hu_adaptations *adaptations) {
     return c ? &c->meter : NULL;
 }
 
-/* Those of the last step, or what it has made of them: with these, weights are evaluated, saved and
- * exported. */
 void hu_bits_trained(const hu_adaptations *adaptations, int64_t steps, uint8_t *forward) {
     course *c = course_of(adaptations);
-    c->begun.schedule->at(c->begun.state, steps > 0 ? steps - 1 : 0, c->wanted,
-                          c->wanted + c->layers.count);
+    hu_bits_deployed(&c->begun, steps, c->wanted, c->wanted + c->layers.count);
     memcpy(forward, c->wanted, c->layers.count);
 }
 

@@ -142,13 +142,27 @@ static void take_row(const hu_job *job, hu_compare_mean *mean) {
     mean->promoted += hu_json_real(result, "promoted");
     mean->skipped += hu_json_real(result, "skipped_steps");
     mean->seconds += job->seconds;
+    mean->training_bitops += hu_json_real(result, "bits.training_bitops");
+    mean->relative_training += hu_json_real(result, "bits.relative_training_cost");
+    mean->inference_bitops += hu_json_real(result, "bits.inference_bitops");
+    mean->relative_inference += hu_json_real(result, "bits.relative_inference_cost");
 }
 
 /* Sums become means over the rows that ended well. */
 static void divide(hu_compare_mean *mean) {
-    double *sums[] = {&mean->value,          &mean->best,         &mean->low_ratio,
-                      &mean->aggregate_bits, &mean->memory_bytes, &mean->peak_rss_bytes,
-                      &mean->promoted,       &mean->skipped,      &mean->seconds};
+    double *sums[] = {&mean->value,
+                      &mean->best,
+                      &mean->low_ratio,
+                      &mean->aggregate_bits,
+                      &mean->memory_bytes,
+                      &mean->peak_rss_bytes,
+                      &mean->promoted,
+                      &mean->skipped,
+                      &mean->seconds,
+                      &mean->training_bitops,
+                      &mean->relative_training,
+                      &mean->inference_bitops,
+                      &mean->relative_inference};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         *sums[i] = mean->done ? *sums[i] / mean->done : (double)NAN;
 }
@@ -174,6 +188,24 @@ static void mark_front(const hu_metric *metric, hu_compare_mean *mean, size_t co
     }
 }
 
+/* Shares of one measure, that of the range with the most bits, where ranges end differently: rows
+ * of a comparison see the same samples of the same model. A billionth: sums of doubles differ. */
+static void share_measure(hu_compare_mean *mean, size_t count) {
+    double training = 0.0, inference = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(mean[i].relative_training)) continue;
+        training = fmax(training, mean[i].training_bitops / mean[i].relative_training);
+        inference = fmax(inference, mean[i].inference_bitops / mean[i].relative_inference);
+    }
+    for (size_t i = 0; i < count; i++) {
+        hu_compare_mean *m = &mean[i];
+        if (m->training_bitops / training < m->relative_training * (1.0 - 1e-9))
+            m->relative_training = m->training_bitops / training;
+        if (m->inference_bitops / inference < m->relative_inference * (1.0 - 1e-9))
+            m->relative_inference = m->inference_bitops / inference;
+    }
+}
+
 hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
     size_t count = hu_keys_count(compare->precisions), seeds = hu_keys_count(compare->seeds);
     hu_status st = HU_NEW_ARRAY(means, count);
@@ -186,6 +218,7 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
         for (size_t k = 0; k < seeds; k++) take_row(&compare->job[i * seeds + k], &made[i]);
         divide(&made[i]);
     }
+    share_measure(made, count);
     mark_front(hu_compare_metric(compare), made, count);
     return HU_OK;
 }
@@ -204,6 +237,7 @@ static json_t *row_json(const hu_metric *metric, const char *precision, const ch
                                 "promoted",
                                 "model_aggregate_bits",
                                 "ledger_bytes",
+                                "bits",
                                 "parameters",
                                 "images_per_second",
                                 "peak_rss_bytes",
@@ -228,6 +262,16 @@ static json_t *row_json(const hu_metric *metric, const char *precision, const ch
     return row;
 }
 
+/* Nothing of precisions without a schedule of bits. */
+static void put_costs(const hu_compare_mean *mean, json_t *object) {
+    if (!object || isnan(mean->relative_training)) return;
+    json_object_set_new(object, "training_bitops", hu_json_number(mean->training_bitops));
+    json_object_set_new(object, "relative_training_cost", hu_json_number(mean->relative_training));
+    json_object_set_new(object, "inference_bitops", hu_json_number(mean->inference_bitops));
+    json_object_set_new(object, "relative_inference_cost",
+                        hu_json_number(mean->relative_inference));
+}
+
 static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
     char test[HU_METRIC_KEY_BYTES], best[HU_METRIC_KEY_BYTES];
     char least[HU_METRIC_KEY_BYTES + 8], most[HU_METRIC_KEY_BYTES + 8];
@@ -235,7 +279,7 @@ static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
     hu_metric_key("best", metric, best);
     snprintf(least, sizeof least, "%s_least", test);
     snprintf(most, sizeof most, "%s_most", test);
-    return json_pack(
+    json_t *object = json_pack(
         "{s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
         "precision", mean->precision, "rows", mean->rows, "done", mean->done, "diverged",
         mean->diverged, "failed", mean->failed, test, hu_json_number(mean->value), least,
@@ -245,6 +289,8 @@ static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
         hu_json_number(mean->memory_bytes), "peak_rss_bytes", hu_json_number(mean->peak_rss_bytes),
         "seconds", hu_json_number(mean->seconds), "promoted", hu_json_number(mean->promoted),
         "skipped_steps", hu_json_number(mean->skipped), "pareto", mean->is_front);
+    put_costs(mean, object);
+    return object;
 }
 
 hu_status hu_compare_json(const hu_compare *compare, json_t **object) {

@@ -22,6 +22,9 @@ typedef struct hu_compare_mean {
     double value, least, most; /* test metric: mean, lowest and highest over the seeds */
     double best;               /* mean of the best epochs */
     double low_ratio, aggregate_bits, memory_bytes, peak_rss_bytes, seconds, promoted, skipped;
+    /* Bit-operations of the training and of one sample of inference, and both over those with the
+     * most bits of all rows in all layers; NaN without a schedule of bits. */
+    double training_bitops, relative_training, inference_bitops, relative_inference;
     bool is_front; /* no other precision is as good in both and better in one */
 } hu_compare_mean;
 

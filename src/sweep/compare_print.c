@@ -26,13 +26,24 @@ static hu_status put_range(hu_table *table, const hu_metric *metric, const hu_co
                          hu_metric_number(metric, mean->most, most));
 }
 
-static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean) {
+/* "0.633 (1.2e+14)": a share, and the bit-operations that it is of. */
+static hu_status put_cost(hu_table *table, double relative, double bitops) {
+    if (isnan(relative)) return hu_table_cell(table, "-");
+    return hu_table_cell(table, "%.3f (%.3g)", relative, bitops);
+}
+
+static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean,
+                          bool has_costs) {
     hu_status st;
     char value[HU_METRIC_TEXT_BYTES], best[HU_METRIC_TEXT_BYTES];
     HU_TRY(hu_table_cell(table, "%s%s", mean->precision, mean->is_front ? " *" : ""));
     HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, mean->value, value)));
     HU_TRY(put_range(table, metric, mean));
     HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, mean->best, best)));
+    if (has_costs) {
+        HU_TRY(put_cost(table, mean->relative_training, mean->training_bitops));
+        HU_TRY(put_cost(table, mean->relative_inference, mean->inference_bitops));
+    }
     HU_TRY(number(table, "", 3, mean->low_ratio));
     HU_TRY(number(table, " MiB", 1, mean->aggregate_bits / 8.0 / mib));
     HU_TRY(number(table, " MiB", 1, mean->memory_bytes / mib));
@@ -46,21 +57,31 @@ done:
     return st;
 }
 
+/* Whether any precision has a schedule of bits. */
+static bool any_costs(const hu_compare *compare, const hu_compare_mean *means) {
+    for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
+        if (!isnan(means[i].relative_training)) return true;
+    return false;
+}
+
 static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means, char **text) {
+    static const char *const costs[] = {"training cost", "inference cost"};
+    static const char *const others[] = {"low ratio", "aggregate", "memory", "peak RSS", "seconds",
+                                         "promoted",  "skipped",   "runs",   "diverged"};
+    enum { COSTS = sizeof costs / sizeof *costs, OTHERS = sizeof others / sizeof *others };
     char words[HU_METRIC_TEXT_BYTES];
     const hu_metric *metric = hu_compare_metric(compare);
-    const char *const titles[] = {"precision", hu_metric_words(metric, words),
-                                  "range",     "best",
-                                  "low ratio", "aggregate",
-                                  "memory",    "peak RSS",
-                                  "seconds",   "promoted",
-                                  "skipped",   "runs",
-                                  "diverged"};
+    const char *titles[4 + COSTS + OTHERS] = {"precision", hu_metric_words(metric, words), "range",
+                                              "best"};
+    bool has_costs = any_costs(compare, means);
+    int count = 4;
     hu_status st;
     hu_table *table = NULL;
-    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int i = 0; has_costs && i < COSTS; i++) titles[count++] = costs[i];
+    for (int i = 0; i < OTHERS; i++) titles[count++] = others[i];
+    HU_TRY(hu_table_create(titles, count, &table));
     for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
-        HU_TRY(put_mean(table, metric, &means[i]));
+        HU_TRY(put_mean(table, metric, &means[i], has_costs));
     HU_TRY(hu_table_print(table, text));
 done:
     hu_table_free(table);
@@ -143,6 +164,9 @@ hu_status hu_compare_print(const hu_compare *compare, char **text) {
         "low ratio: mean over the steps; aggregate: all "
         "tensors of one\nbatch in their formats; memory: arena, masters and optimizer; peak RSS: "
         "of the whole process.\n";
+    static const char costs[] =
+        "costs: over those of the most bits in all layers, and in bit-operations: of all steps, "
+        "and of\none sample when the model is used.\n";
     char words[HU_METRIC_TEXT_BYTES];
     hu_status st;
     hu_compare_mean *means = NULL;
@@ -150,14 +174,15 @@ hu_status hu_compare_print(const hu_compare *compare, char **text) {
     HU_TRY(hu_compare_means(compare, &means));
     HU_TRY(add_means(compare, means, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
-    size_t capacity = strlen(results) + strlen(ledgers) + sizeof notes + sizeof words + 200 +
-                      (size_t)compare->count * 1500;
+    size_t capacity = strlen(results) + strlen(ledgers) + sizeof notes + sizeof costs +
+                      sizeof words + 200 + (size_t)compare->count * 1500;
     HU_TRY(HU_NEW_ARRAY(text, capacity));
     int head =
         snprintf(*text, capacity,
-                 "%s\n* on the front of %s against memory. %s\nmemory by role in MiB (first "
+                 "%s\n* on the front of %s against memory. %s%s\nmemory by role in MiB (first "
                  "seed)\n%s\n",
-                 results, hu_metric_words(hu_compare_metric(compare), words), notes, ledgers);
+                 results, hu_metric_words(hu_compare_metric(compare), words), notes,
+                 any_costs(compare, means) ? costs : "", ledgers);
     put_endings(compare, *text + head, capacity - (size_t)head);
 done:
     hu_free(means);

@@ -136,7 +136,7 @@ def learned(checks, cwd):
 
 def as_planned(checks, cwd):
     """Where all steps have as many samples, the costs are those that plan foretold."""
-    words = [*MODEL, "data.limit=96", "steps=8", "precision=cpt:3-8", "bits.cycles=2"]
+    words = [*MODEL, "data.limit=96", "steps=6", "precision=cpt:3-8", "bits.cycles=2"]
     plan, _ = macs(cwd, *words)
     code, out, err = program.call("train", *words, "run.dir=run", cwd=cwd)
     checks.same(code, 0, f"train: {err}")
@@ -147,6 +147,8 @@ def as_planned(checks, cwd):
                              rel_tol=1e-14), "relative cost as planned")
     checks.that(math.isclose(told["training_bitops"], planned["training"], rel_tol=1e-14),
                 "bit-operations as planned")
+    checks.same({layer["bits"] for layer in told["layers"]},
+                {plan["cases"][0]["bits"]["trained"]}, "bits of the trained model as planned")
     share = f"training cost {told['relative_training_cost']:.3f} of static 8 bits"
     checks.that(share in out, f"the last lines tell it: {out[-600:]}")
     checks.same(told["target"], None, "no target")
@@ -162,16 +164,43 @@ def without(checks, cwd):
     went = program.resume("run", "steps=4", "precision=static:8", cwd=cwd)
     checks.same(went["bits"]["relative_training_cost"], 1.0, "the sums begin with the schedule")
     checks.that("training_bitops" not in program.rows(cwd)[-1], "metrics.csv keeps its columns")
-    back = program.resume("run", "steps=6", "precision=fp16", cwd=cwd)
-    checks.that("bits" not in back, "a schedule of bits is left behind")
     with open(f"{cwd}/run/metrics.jsonl") as file:
         rows = [json.loads(line) for line in file]
-    checks.same(["training_bitops" in row for row in rows], [False] * 2 + [True] * 2 + [False] * 2,
+    checks.same(["training_bitops" in row for row in rows], [False] * 2 + [True] * 2,
                 "metrics.jsonl has what there is")
+
+
+def compared(checks, cwd):
+    """Costs beside the metric, in means over the seeds; a row without a schedule has none."""
+    words = ["compare", "precision=static:8,cpt:3-8,ldp:3-6,fp16", "seeds=1,2", *MODEL,
+             "data.limit=96", "epochs=8", "run.dir=c"]
+    code, out, err = program.call(*words, "--json", cwd=cwd)
+    checks.same(code, 0, f"compare: {err}")
+    made = json.loads(out)
+    for i, mean in enumerate(made["precisions"]):
+        rows = [row.get("bits") for row in made["rows"][2 * i:2 * i + 2]]
+        for key in ("training_bitops", "relative_training_cost", "inference_bitops",
+                    "relative_inference_cost"):
+            if mean["precision"] == "fp16":
+                checks.same((rows, mean.get(key)), ([None, None], None), f"{key} of fp16")
+                continue
+            expected = (rows[0][key] + rows[1][key]) / 2
+            if i == 2 and key.startswith("relative"):  # of 8 bits, not of the 6 of its range
+                whole = made["precisions"][0][key.replace("relative_", "").replace("cost", "bitops")]
+                expected = mean[key.replace("relative_", "").replace("cost", "bitops")] / whole
+            checks.that(math.isclose(mean[key], expected, rel_tol=1e-12),
+                        f"{key} of {mean['precision']}: {mean[key]}, expected {expected}")
+    checks.same(made["precisions"][0]["relative_training_cost"], 1.0, "static:8 is the measure")
+    checks.that(made["precisions"][2]["relative_training_cost"] < 1.0, "ldp costs less")
+    code, out, err = program.call(*words, cwd=cwd)
+    for text in ("training cost", "inference cost", "1.000 (", "bit-operations"):
+        checks.that(text in out, f"the table holds {text!r}: {out}")
+    row = next(line for line in out.splitlines() if line.startswith("fp16"))
+    checks.that(row.split()[0] == "fp16" and " - " in row, f"no cost of fp16: {row}")
 
 
 if __name__ == "__main__":
     program.main(recorded("static:6", "bits.grad=8", most=(6, 8), moves=False),
                  recorded("cpt:3-8", "bits.cycles=2"), recorded("ldp:3-8", *LEARN),
                  recorded("random", "bits.every=2", "bits.grad=same"),
-                 learned, as_planned, without)
+                 learned, as_planned, without, compared)
