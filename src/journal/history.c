@@ -96,6 +96,7 @@ static hu_status read_all(hu_history *history, bool is_lenient) {
         line_fn *take;
     } files[] = {{"metrics.jsonl", false, hu_history_metrics},
                  {"numerics.jsonl", false, hu_history_numerics},
+                 {"bits.jsonl", true, hu_history_bits},
                  {"histograms.jsonl", true, hu_history_histogram}};
     st = hu_graph_metric(history->folder, &history->metric);
     HU_TRY(is_lenient ? forgive(history, st) : st);
@@ -147,6 +148,9 @@ void hu_history_free(hu_history *history) {
             hu_free(history->histograms[i].tensor[k].exponents.bin);
         hu_free(history->histograms[i].tensor);
     }
+    for (size_t i = 0; i < history->bits_count; i++) hu_free(history->bits[i].change);
+    hu_free(history->bits);
+    hu_names_free(&history->layers);
     hu_names_free(&history->tensors);
     hu_names_free(&history->formats);
     hu_names_free(&history->products);

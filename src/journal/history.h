@@ -8,7 +8,7 @@
 /* Reads the folder; owner frees with hu_history_free. HU_ERR_MISSING: no run folder, or a file that
  * every run has is not there; HU_ERR_ARGUMENT: a folder of several runs, which are named;
  * HU_ERR_CORRUPT with file, line, found and expected; HU_ERR_VERSION: a line has other columns than
- * this version writes. histograms.jsonl and plan.json may be missing.
+ * this version writes. bits.jsonl, histograms.jsonl and plan.json may be missing.
  */
 hu_status hu_history_read(const char *folder, hu_history **history);
 

@@ -272,6 +272,47 @@ done:
     return st;
 }
 
+/* ---- bits.jsonl ---- */
+
+enum { BITS_COLUMNS = 3, BITS_LEAST = 1, BITS_MOST = 32 };
+
+static hu_status read_bits(const hu_place *place, const json_t *value, const char *what,
+                           int *bits) {
+    int64_t whole = 0;
+    hu_status st = hu_json_i64(place, value, what, &whole);
+    if (st != HU_OK) return st;
+    if (whole < BITS_LEAST || whole > BITS_MOST)
+        return hu_place_fail(place, "%s: found %lld bits, expected %d to %d", what,
+                             (long long)whole, BITS_LEAST, BITS_MOST);
+    *bits = (int)whole;
+    return HU_OK;
+}
+
+hu_status hu_history_bits(hu_history *history, const hu_place *place, const json_t *line) {
+    hu_status st = HU_OK;
+    size_t count;
+    void *block = history->bits;
+    const json_t *row, *rows = json_object_get(line, "bits");
+    if (!rows && json_object_get(line, "beta")) return HU_OK;
+    HU_TRY(hu_grow(&block, history->bits_count, &history->bits_capacity, sizeof *history->bits));
+    history->bits = block;
+    hu_bits_record *record = &history->bits[history->bits_count++];
+    *record = (hu_bits_record){0};
+    HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &record->step));
+    HU_TRY(hu_json_list(place, rows, "bits", &count));
+    HU_TRY(make_array(count, sizeof *record->change, &record->change));
+    for (size_t i = 0; i < count; i++) {
+        hu_bits_change *change = &record->change[i];
+        HU_TRY(row_of(place, rows, i, "layer", BITS_COLUMNS, &row));
+        HU_TRY(name_at(place, row, 0, "layer", (uint32_t)i, &history->layers, &change->layer));
+        HU_TRY(read_bits(place, json_array_get(row, 1), "forward", &change->forward));
+        HU_TRY(read_bits(place, json_array_get(row, 2), "gradient", &change->gradient));
+        record->count++;
+    }
+done:
+    return st;
+}
+
 /* ---- histograms.jsonl ---- */
 
 enum { HISTOGRAM_COLUMNS = 6, LEAST_EXPONENT = -149, MOST_BINS = 277 };

@@ -7,6 +7,7 @@
 /* One line of a file, added to the history. */
 hu_status hu_history_metrics(hu_history *history, const hu_place *place, const json_t *line);
 hu_status hu_history_numerics(hu_history *history, const hu_place *place, const json_t *line);
+hu_status hu_history_bits(hu_history *history, const hu_place *place, const json_t *line);
 hu_status hu_history_histogram(hu_history *history, const hu_place *place, const json_t *line);
 
 #endif

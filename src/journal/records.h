@@ -55,6 +55,18 @@ typedef struct hu_phase_record {
     char *precision;
 } hu_phase_record;
 
+/* A layer's bits from a step on. */
+typedef struct hu_bits_change {
+    uint32_t layer; /* of hu_history.layers */
+    int forward, gradient;
+} hu_bits_change;
+
+typedef struct hu_bits_record {
+    int64_t step;
+    uint32_t count;
+    hu_bits_change *change;
+} hu_bits_record;
+
 typedef struct hu_tensor_exponents {
     uint32_t tensor;
     hu_exponents exponents;
@@ -91,13 +103,15 @@ typedef struct hu_plan_record {
 typedef struct hu_history {
     char *folder;
     const hu_metric *metric; /* of test_metric and batch_metric in the records */
-    hu_names tensors, formats, products;
+    hu_names tensors, formats, products, layers;
     hu_metrics_record *metrics;
     hu_numerics_record *numerics;
     hu_event_record *events;
     hu_promotion_record *promotions;
     hu_phase_record *phases;
     hu_histogram_record *histograms;
+    hu_bits_record *bits;
+    size_t bits_count, bits_capacity;
     size_t metrics_count, numerics_count, event_count, promotion_count, phase_count,
         histogram_count;
     size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity, phase_capacity,

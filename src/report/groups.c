@@ -120,6 +120,12 @@ static bool has_spans(const hu_chart_row *row, uint32_t count) {
     return false;
 }
 
+static const hu_heat_words words = {.label = "bits of every group",
+                                    .title = "mean bits of a group's numbers",
+                                    .note_title = "share of all",
+                                    .least = 4.0,
+                                    .most = 32.0};
+
 /* Records say which format a tensor had; between two of them nothing changes but by a promotion. */
 static void draw_run(hu_page *page, const hu_report_run *run) {
     const hu_history *history = run->history;
@@ -149,7 +155,7 @@ static void draw_run(hu_page *page, const hu_report_run *run) {
         else if (row[g].count > 0)
             row[g].span[row[g].count - 1].to = last;
     if (has_spans(row, history->plan->group_count))
-        hu_chart_heat(page, row, history->plan->group_count, last);
+        hu_chart_heat(page, &words, row, history->plan->group_count, last);
     else
         hu_html_note(page, "numerics.jsonl does not tell the formats of this run's tensors.");
 done:

@@ -17,6 +17,7 @@ typedef struct summary {
     int runs, done, diverged;
     double value, least, most, best; /* of the run's metric, not yet as printed */
     double low_ratio, aggregate, memory, rss, rate, promoted, skipped, loss;
+    double training_cost, inference_cost; /* NaN: no schedule of bits */
     bool is_front;
 } summary;
 
@@ -45,12 +46,15 @@ static void add_run(const hu_report_run *run, summary *s) {
     s->promoted += hu_json_real(result, "promoted");
     s->skipped += hu_json_real(result, "skipped_steps");
     s->loss += hu_json_real(result, "train_loss");
+    s->training_cost += hu_json_real(result, "bits.relative_training_cost");
+    s->inference_cost += hu_json_real(result, "bits.relative_inference_cost");
 }
 
 /* Sums become means over the runs that ended well; NaN where none did. */
 static void divide(summary *s) {
-    double *sums[] = {&s->value, &s->best, &s->low_ratio, &s->aggregate, &s->rss,
-                      &s->rate,  &s->loss, &s->promoted,  &s->skipped};
+    double *sums[] = {&s->value,   &s->best,          &s->low_ratio,     &s->aggregate,
+                      &s->rss,     &s->rate,          &s->loss,          &s->promoted,
+                      &s->skipped, &s->training_cost, &s->inference_cost};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         *sums[i] = s->done ? *sums[i] / s->done : (double)NAN;
 }
@@ -117,27 +121,39 @@ static void tell(const summary *s, double x, const char *what, char *tip, size_t
         snprintf(tip, capacity, "%.150s: %s, %s %.4g", name_of(s), value, what, x);
 }
 
-/* by_ratio: against the low-precision ratio, without a front. */
-static void draw_points(hu_page *page, const hu_report *report, const summary *all, bool by_ratio) {
+/* What a picture has across. Only that of memory has a front. */
+enum { BY_MEMORY, BY_RATIO, BY_TRAINING, BY_INFERENCE };
+
+static double across(const summary *s, int axis) {
+    const double x[] = {s->memory, s->low_ratio, s->training_cost, s->inference_cost};
+    return x[axis];
+}
+
+static void draw_points(hu_page *page, const hu_report *report, const summary *all, int axis) {
     enum { TIP = 480 };
+    static const char *const titles[] = {"memory of training, MiB", "mean low-precision ratio",
+                                         "training cost, of that with the most bits",
+                                         "inference cost, of that with the most bits"};
+    static const char *const units[] = {"MiB", "low-precision ratio", "training cost",
+                                        "inference cost"};
     const hu_metric *metric = report->metric;
-    char axis[HU_METRIC_TEXT_BYTES], title[sizeof axis + 40];
+    char words[HU_METRIC_TEXT_BYTES], title[sizeof words + 40];
     int count = report->precisions;
     hu_chart_point *point = NULL;
     char(*tips)[TIP] = NULL;
     size_t used = 0;
     hu_status st;
-    snprintf(title, sizeof title, "test %s%s", hu_metric_axis(metric, axis),
+    snprintf(title, sizeof title, "test %s%s", hu_metric_axis(metric, words),
              metric->higher_is_better ? "" : " (lower is better)");
     HU_TRY(HU_NEW_ARRAY(&point, (size_t)count));
     HU_TRY(HU_NEW_ARRAY(&tips, (size_t)count));
     for (int i = 0; i < count; i++) {
         const summary *s = &all[i];
-        double x = by_ratio ? s->low_ratio : s->memory;
+        double x = across(s, axis);
         char *tip = tips[used];
         if (!is_shown(report, s) || !isfinite(x)) continue;
         bool has_range = s->done > 1;
-        tell(s, x, by_ratio ? "low-precision ratio" : "MiB", tip, TIP);
+        tell(s, x, units[axis], tip, TIP);
         point[used++] =
             (hu_chart_point){.label = name_of(s),
                              .tip = tip,
@@ -146,14 +162,14 @@ static void draw_points(hu_page *page, const hu_report *report, const summary *a
                              .least = has_range ? metric->factor * s->least : (double)NAN,
                              .most = has_range ? metric->factor * s->most : (double)NAN,
                              .series = s->run->family_number,
-                             .is_front = s->is_front && !by_ratio,
+                             .is_front = s->is_front && axis == BY_MEMORY,
                              .is_absent = !isfinite(s->value)};
     }
-    hu_chart_axes axes = {.x_title = "memory of training, MiB",
+    hu_chart_axes axes = {.x_title = titles[axis],
                           .y_title = title,
                           .front_title = "front: nothing is better in both",
                           .lower_is_better = !metric->higher_is_better};
-    if (by_ratio) axes.x_title = "mean low-precision ratio", axes.front_title = NULL;
+    if (axis != BY_MEMORY) axes.front_title = NULL;
     if (used > 0) hu_chart_points(page, point, used, &axes);
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
@@ -245,6 +261,24 @@ static void put_divergences(hu_page *page, const hu_report *report) {
     }
 }
 
+/* Against what bits cost, where any precision has a schedule of them. */
+static void put_costs(hu_page *page, const hu_report *report, const summary *all,
+                      const char *heading) {
+    char title[HU_METRIC_TEXT_BYTES + 60];
+    bool has_costs = false;
+    for (int i = 0; i < report->precisions; i++)
+        has_costs = has_costs || (is_shown(report, &all[i]) && isfinite(all[i].training_cost));
+    if (!has_costs) return;
+    snprintf(title, sizeof title, "%s against the cost of training", heading);
+    hu_html_heading(page, title);
+    hu_html_paragraph(page, "Bit-operations of all steps, over those of the same training with "
+                            "the most bits of the schedule in all layers and steps.");
+    draw_points(page, report, all, BY_TRAINING);
+    snprintf(title, sizeof title, "%s against the cost of inference", heading);
+    hu_html_heading(page, title);
+    draw_points(page, report, all, BY_INFERENCE);
+}
+
 /* The pictures: against memory, and where anything is low, against the low-precision ratio. */
 static void put_pictures(hu_page *page, const hu_report *report, const summary *all) {
     char heading[HU_METRIC_TEXT_BYTES], title[sizeof heading + 40];
@@ -258,12 +292,13 @@ static void put_pictures(hu_page *page, const hu_report *report, const summary *
         "Memory is what training allocates: arena, masters, optimizer and workers. Bars "
         "are the range over seeds.");
     draw_families(page, report);
-    draw_points(page, report, all, false);
+    draw_points(page, report, all, BY_MEMORY);
     if (most > 0.0) {
         snprintf(title, sizeof title, "%s against the low-precision ratio", heading);
         hu_html_heading(page, title);
-        draw_points(page, report, all, true);
+        draw_points(page, report, all, BY_RATIO);
     }
+    put_costs(page, report, all, heading);
     hu_report_left_out(page, report);
     hu_html_section_end(page);
 }

@@ -19,6 +19,7 @@ static hu_status make_html(const hu_report *report, const char *title, char **ht
     hu_report_curves(&page, report);
     hu_report_exponents(&page, report);
     hu_report_losses(&page, report);
+    hu_report_layer_bits(&page, report);
     hu_report_groups(&page, report);
     hu_report_memory(&page, report);
     hu_report_settings(&page, report);

@@ -69,6 +69,7 @@ bool hu_report_try(const char *folder);
  *   curves     metrics over the steps, skipped steps, changes of precision
  *   exponents  histograms of every tensor, and what formats would lose of them
  *   losses     tensors that lost most to rounding
+ *   layer_bits bits of the layers over the steps, and what they cost
  *   groups     bits of the groups over the steps
  *   memory     the ledger by role
  *   settings   keys that differ, keys that are shared, files that are missing */
@@ -77,6 +78,7 @@ void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_exponents(hu_page *page, const hu_report *report);
 void hu_report_losses(hu_page *page, const hu_report *report);
 void hu_report_groups(hu_page *page, const hu_report *report);
+void hu_report_layer_bits(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
 void hu_report_settings(hu_page *page, const hu_report *report);
 

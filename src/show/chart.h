@@ -100,23 +100,31 @@ typedef struct hu_chart_ridge {
 void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
                      const hu_chart_range *candidate, int series, const char *label);
 
-/* ---- bits of groups over steps ---- */
+/* ---- bits of groups or layers over steps ---- */
 
-/* A stretch of steps in which the bits of a group did not change. */
+/* A stretch of steps in which the bits of a row did not change. */
 typedef struct hu_chart_span {
     double from, to; /* steps */
     double bits;
 } hu_chart_span;
 
-/* One group; spans follow one another. */
+/* One group or layer; spans follow one another. */
 typedef struct hu_chart_row {
     const char *label, *note; /* note: right of the row */
     hu_chart_span *span;
     size_t count;
 } hu_chart_row;
 
+/* What a heat map says of itself. */
+typedef struct hu_heat_words {
+    const char *label, *title, *note_title;
+    double least, most; /* bits of the lightest and the strongest colour */
+    bool has_key;       /* the colours are told: of few whole numbers */
+} hu_heat_words;
+
 /* steps: the end of the x axis. */
-void hu_chart_heat(hu_page *page, const hu_chart_row *row, size_t count, double steps);
+void hu_chart_heat(hu_page *page, const hu_heat_words *words, const hu_chart_row *row, size_t count,
+                   double steps);
 
 /* ---- stacked bars ---- */
 

@@ -316,6 +316,51 @@ def diverged(checks, cwd):
     checks.same(len(marks(section(tree, "pareto"), "absent")), 2, "marked without an accuracy")
 
 
+def bits(checks, cwd):
+    """Rows are the layers, cells the bits of the steps; many changes are drawn as means."""
+    model = ["model=resnet20", "model.width=0.25", *TINY, "lr.warmup=0", "run.log_every=50"]
+    few = program.train(*model, "steps=9", "precision=staged", "bits.per=step",
+                        "bits.stages=[0: 3, 2: 6 4 5, 5: 8]", cwd=cwd, run="a/few")
+    many = program.train(*model, "steps=330", "data.limit=32", "batch=8", "precision=random",
+                         "bits.set=[3, 5, 7]", "bits.every=1", cwd=cwd, run="a/many")
+    report(checks, "a", cwd=cwd)
+    tree = page(checks, f"{cwd}/a/report.html")
+    part = section(tree, "bits")
+    pictures = list(part.iter("svg"))
+    checks.same(len(pictures), 2, "a heat map for each run")
+    for made, svg in zip((few, many), pictures):
+        names = [at.text for at in marks(svg, "end") if at.text != "step"]
+        checks.same(names, [layer["name"] for layer in made["bits"]["layers"]], "a row per layer")
+        notes = [at.text for at in svg.iter("text") if re.fullmatch(r"\d+, \d+", at.text or "")]
+        checks.same(notes, [f"{layer['bits']}, 8" for layer in made["bits"]["layers"]],
+                    "bits of the trained model at the rows")
+    tips = [at.text for at in pictures[0].iter() if at.tag.endswith("title") and at.text]
+    checks.same([tip for tip in tips if tip.startswith("conv1:")],
+                ["conv1: 3 bits, steps 0 to 2", "conv1: 6 bits, steps 2 to 5",
+                 "conv1: 8 bits, steps 5 to 9"], "stages of the first layer")
+    with open(f"{cwd}/a/many/bits.jsonl") as file:
+        changes = {line["step"]: line["bits"][0][1] for line in map(json.loads, file)}
+    present, drawn = None, [0.0] * 160  # a 160th of 330 steps is no whole number of them
+    for step in range(330):
+        present = changes.get(step, present)
+        for i in range(160):
+            low, high = max(step, 330 * i / 160), min(step + 1, 330 * (i + 1) / 160)
+            drawn[i] += present * max(0.0, high - low) / (330 / 160)
+    tips = [at.text for at in pictures[1].iter() if at.tag.endswith("title") and at.text]
+    found = [tuple(map(float, re.findall(r"[\d.]+", tip.split(":")[1])))
+             for tip in tips if tip.startswith("conv1:")]
+    checks.that(150 < len(found) <= 160, f"parts: {len(found)}")
+    for b, from_step, to_step in found:
+        middle = min(int((from_step + to_step) / 2 / (330 / 160)), 159)
+        near = drawn[max(middle - 1, 0):middle + 2]
+        checks.that(min(abs(b - mean) for mean in near) < 5e-3, f"part at {from_step}: {b}, {near}")
+    for text in ("Accuracy against the cost of training", "Accuracy against the cost of inference"):
+        checks.that(text in texts(section(tree, "pareto")), text)
+    costs = " ".join(texts(part))
+    for made in (few, many):
+        checks.that(f"Training cost {made['bits']['relative_training_cost']:.3f}" in costs, "cost")
+
+
 def bad_input(checks, cwd):
     def bad(words, code, *needles):
         _, err = report(checks, *words, cwd=cwd, code=code)
@@ -336,4 +381,4 @@ def bad_input(checks, cwd):
 
 if __name__ == "__main__":
     program.main(one_run, lost_shares, sent_shares, losses, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
-                 bad_input)
+                 bits, bad_input)

@@ -43,6 +43,9 @@ static const char more[] =
 static const char histogram[] =
     "{\"step\": 0, \"tensors\": [[\"conv1.out\", 10, 3, 1, -149, [1, 0, 5]], "
     "[\"input\", 4, 4, 0, 0, []]]}\n";
+static const char bits[] = "{\"step\": 0, \"bits\": [[\"conv1\", 3, 8], [\"fc\", 4, 6]]}\n"
+                           "{\"step\": 5, \"beta\": [[\"conv1\", 0.375], [\"fc\", 0.5]]}\n"
+                           "{\"step\": 7, \"bits\": [[\"fc\", 5, 6]]}\n";
 static const char plan[] =
     "{\"tensor_elements\": 1000, \"low_precision_ratio\": 0.5, \"model_aggregate_bits\": 12000, "
     "\"memory_bytes\": {\"activation\": 64, \"gradient\": 32},\n \"groups\": [{\"id\": 3, "
@@ -60,12 +63,13 @@ static int set_up(void **state) {
     fclose(file);
     write_file("histograms.jsonl", histogram);
     write_file("plan.json", plan);
+    write_file("bits.jsonl", bits);
     return 0;
 }
 
 static int tear_down(void **state) {
     static const char *const names[] = {"config.resolved.yaml", "metrics.jsonl", "numerics.jsonl",
-                                        "histograms.jsonl", "plan.json"};
+                                        "histograms.jsonl",     "plan.json",     "bits.jsonl"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(path_of(names[i]));
     return rmdir(folder);
@@ -117,6 +121,13 @@ static void all_that_stands_there_is_read(void **state) {
     assert_int_equal(h->histograms[0].tensor[0].exponents.bin[2], 5);
     assert_int_equal(h->histograms[0].tensor[0].exponents.first, -149);
     assert_int_equal(h->histograms[0].tensor[1].exponents.zero, 4);
+    assert_int_equal(h->bits_count, 2);
+    assert_int_equal(h->bits[0].count, 2);
+    assert_string_equal(h->layers.name[h->bits[0].change[1].layer], "fc");
+    assert_int_equal(h->bits[0].change[1].gradient, 6);
+    assert_int_equal(h->bits[1].step, 7);
+    assert_int_equal(h->bits[1].change[0].layer, h->bits[0].change[1].layer);
+    assert_int_equal(h->bits[1].change[0].forward, 5);
     assert_non_null(h->plan);
     assert_int_equal(h->plan->memory[1].bytes, 32);
     assert_string_equal(h->plan->group[0].tensor[1], "b");
@@ -127,8 +138,10 @@ static void optional_files_may_miss(void **state) {
     (void)state;
     unlink(path_of("plan.json"));
     unlink(path_of("histograms.jsonl"));
+    unlink(path_of("bits.jsonl"));
     hu_history *h = read_whole();
     assert_null(h->plan);
+    assert_int_equal(h->bits_count, 0);
     assert_int_equal(h->histogram_count, 0);
     hu_history_free(h);
     unlink(path_of("numerics.jsonl"));
@@ -206,6 +219,12 @@ static void damage_is_named_with_its_line(void **state) {
     fails_with("metrics.jsonl", "{\"step\": 0, \"epoch\": 0, \"loss\": \"big\"}\n", HU_ERR_CORRUPT,
                "loss: found a text, expected a number");
     write_file("metrics.jsonl", metrics);
+    fails_with("bits.jsonl", "{\"step\": 0, \"bits\": [[\"a\", 33, 8]]}\n", HU_ERR_CORRUPT,
+               "found 33 bits");
+    fails_with("bits.jsonl", "{\"step\": 0, \"bits\": [[\"a\", 3]]}\n", HU_ERR_VERSION,
+               "bits.jsonl, line 1");
+    fails_with("bits.jsonl", "{\"step\": 0}\n", HU_ERR_CORRUPT, "bits.jsonl, line 1");
+    write_file("bits.jsonl", bits);
     fails_with("plan.json", "{\n\"tensor_elements\": }\n", HU_ERR_CORRUPT, "plan.json, line 2");
     fails_with("plan.json", "{\"tensor_elements\": \"x\"}", HU_ERR_CORRUPT, "found a text");
     fails_with("plan.json", "7", HU_ERR_CORRUPT, "plan.json");
