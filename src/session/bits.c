@@ -118,16 +118,22 @@ static bool is_usual(const hu_config *config, const hu_config_key *key) {
     return st == HU_OK && strcmp(text, key->preset) == 0;
 }
 
-hu_status hu_options_check_bits(const hu_config *config, const hu_precision *precision) {
+bool hu_options_is_of_bits(const char *key) {
+    return strncmp(key, "bits.", 5) == 0 || strcmp(key, "cost.file") == 0;
+}
+
+bool hu_options_bits_read(const hu_bits_schedule *schedule, const char *key) {
     static const char common[] =
         "bits.kind bits.exponent bits.grad bits.first_float bits.last_float cost.file";
+    return schedule && (is_among(key, common) || is_among(key, schedule->keys));
+}
+
+hu_status hu_options_check_bits(const hu_config *config, const hu_precision *precision) {
     const hu_bits_schedule *schedule = precision->bits.schedule;
     for (size_t i = 0; i < hu_config_key_count; i++) {
         const hu_config_key *key = &hu_config_keys[i];
-        bool is_ours = strncmp(key->name, "bits.", 5) == 0 || is_among(key->name, "cost.file");
-        bool is_read =
-            schedule && (is_among(key->name, common) || is_among(key->name, schedule->keys));
-        if (!is_ours || is_read || is_usual(config, key)) continue;
+        bool is_read = hu_options_bits_read(schedule, key->name);
+        if (!hu_options_is_of_bits(key->name) || is_read || is_usual(config, key)) continue;
         return hu_fail(HU_ERR_ARGUMENT,
                        "found key '%s' with precision '%s', which does not read it", key->name,
                        precision->name);

@@ -8,6 +8,11 @@
  * too (HU_ERR_MISSING, HU_ERR_PARSE, HU_ERR_ARGUMENT with its name). */
 hu_status hu_options_bits(const hu_config *config, hu_bits *bits);
 
+/* Whether a key is one of bits.* and cost.file; and whether a schedule reads it (NULL: none does).
+ */
+bool hu_options_is_of_bits(const char *key);
+bool hu_options_bits_read(const hu_bits_schedule *schedule, const char *key);
+
 /* HU_ERR_ARGUMENT: a key with another value than its usual one that nothing would read. */
 hu_status hu_options_check_bits(const hu_config *config, const hu_precision *precision);
 

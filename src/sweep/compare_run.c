@@ -10,6 +10,7 @@
 #include "journal/folder.h"
 #include "precision/epochs.h"
 #include "precision/plan.h"
+#include "session/bits.h"
 #include "sweep/compare.h"
 #include "sweep/jobs_setup.h"
 
@@ -82,6 +83,40 @@ static hu_status check_precisions(const hu_keys *list) {
     return st;
 }
 
+/* The schedule of bits of a precision, NULL: it has none, or its text does not tell. */
+static const hu_bits_schedule *schedule_of(const char *name) {
+    hu_precision parsed = {0};
+    const hu_bits_schedule *schedule = NULL;
+    bool is_name = !hu_precision_is_list(name) && !hu_is_plan_path(name);
+    if (is_name && hu_precision_parse(name, &parsed) == HU_OK) schedule = parsed.bits.schedule;
+    hu_precision_free(&parsed);
+    return schedule;
+}
+
+static bool any_reads(const hu_compare *compare, const char *key) {
+    for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
+        if (hu_options_bits_read(schedule_of(hu_keys_value(hu_keys_at(compare->precisions, i))),
+                                 key))
+            return true;
+    return false;
+}
+
+/* bits.target of static:8 beside ldp:3-8: a key that other rows read and this one does not has its
+ * usual value here. One that no row reads is refused by the rows. */
+static hu_status leave_out(const hu_compare *compare, const char *precision, hu_job *job) {
+    hu_status st = HU_OK;
+    const hu_bits_schedule *schedule = schedule_of(precision);
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const hu_config_key *key = &hu_config_keys[i];
+        bool is_given =
+            hu_options_is_of_bits(key->name) && hu_keys_find(compare->common, key->name);
+        if (!is_given || hu_options_bits_read(schedule, key->name)) continue;
+        if (any_reads(compare, key->name)) HU_TRY(hu_job_word(job, key->name, key->preset));
+    }
+done:
+    return st;
+}
+
 /* A row: its folder is named by precision and seed, with other characters as '_'. */
 static hu_status make_job(const hu_compare *compare, const char *precision, const char *seed,
                           hu_job *job) {
@@ -94,6 +129,7 @@ static hu_status make_job(const hu_compare *compare, const char *precision, cons
     snprintf(job->directory, sizeof job->directory, "%s/%s", compare->directory, name);
     HU_TRY(hu_job_word(job, "precision.name", precision));
     HU_TRY(hu_job_word(job, "run.seed", seed));
+    HU_TRY(leave_out(compare, precision, job));
 done:
     return st;
 }

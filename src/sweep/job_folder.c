@@ -26,10 +26,22 @@ static void add_planned(const char *directory, json_t *result) {
     json_decref(plan);
 }
 
+/* A key as a word gives it: the items of a list with commas between them. */
+static const char *text_of(const hu_keys *node, char *text, size_t capacity) {
+    size_t used = 0;
+    if (!node) return "nothing";
+    if (hu_keys_kind_of(node) != HU_KEYS_LIST) return hu_keys_value(node);
+    text[0] = '\0';
+    for (size_t i = 0; i < hu_keys_count(node) && used < capacity; i++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%s", i ? "," : "",
+                                 hu_keys_value(hu_keys_at(node, i)));
+    return text;
+}
+
 static hu_status check_text(const char *directory, const hu_keys *saved, const char *key,
                             const char *expected) {
-    const hu_keys *node = hu_keys_find(saved, key);
-    const char *found = node ? hu_keys_value(node) : "nothing";
+    char room[HU_JOB_WORD_BYTES];
+    const char *found = text_of(hu_keys_find(saved, key), room, sizeof room);
     if (strcmp(found, expected) == 0 || strcmp(expected, "auto") == 0) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "%s: key '%s': found '%.100s', expected '%.100s'; run.dir=NEW begins anew",

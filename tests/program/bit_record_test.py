@@ -199,8 +199,32 @@ def compared(checks, cwd):
     checks.that(row.split()[0] == "fp16" and " - " in row, f"no cost of fp16: {row}")
 
 
+def keys_of_some(checks, cwd):
+    """Keys that only some rows read are usual in the others; one that none reads is an error."""
+    words = ["compare", "precision=static:8,ldp:3-8,random,fp16", *MODEL, "data.limit=96",
+             "steps=3", "run.dir=c", "bits.target=0.5", "bits.set=3,5", "bits.every=2",
+             "bits.grad=6"]
+    code, out, err = program.call(*words, "--json", cwd=cwd)
+    checks.same(code, 0, f"compare: {err}")
+    targets = [row.get("bits", {}).get("target") for row in json.loads(out or "{}").get("rows", [])]
+    checks.same(targets, [None, 0.5, None, None], "targets of the rows")
+    for name, bits in (("static_8", {6}), ("ldp_3-8", {6}), ("random", {6})):
+        found = {g for line in lines(cwd, f"c/{name}-s1") for _, _, g in line.get("bits", [])}
+        checks.same(found, bits, f"{name}: bits of gradients")
+    found = {b for line in lines(cwd, "c/random-s1") for _, b, _ in line["bits"]}
+    checks.that(found <= {3, 5}, f"bits.set is read: {found}")
+    code, _, err = program.call("compare", "precision=static:8,fp16", *MODEL, "data.limit=96",
+                                "steps=3", "run.dir=d", "bits.target=0.5", cwd=cwd)
+    checks.that(code == 2 and "bits.target" in err, f"nothing reads it: {code} {err}")
+    alone = program.train(*MODEL, "data.limit=96", "steps=3", "precision=static:8", "bits.grad=6",
+                          cwd=cwd)
+    checks.same(json.loads(out)["rows"][0]["weights_hash"], alone["weights_hash"],
+                "a row is what train makes of it")
+
+
 if __name__ == "__main__":
     program.main(recorded("static:6", "bits.grad=8", most=(6, 8), moves=False),
                  recorded("cpt:3-8", "bits.cycles=2"), recorded("ldp:3-8", *LEARN),
                  recorded("random", "bits.every=2", "bits.grad=same"),
-                 learned, as_planned, without, compared)
+                 learned, as_planned, without, compared,
+                 keys_of_some)
