@@ -165,9 +165,10 @@ done:
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) hu_free(blocks[i]);
 }
 
+/* A schedule of bits speaks of layers, not of groups: layer_bits.c draws these. */
 static bool has_groups(const hu_report_run *run) {
     return run->is_first && run->history && run->history->plan &&
-           run->history->plan->group_count > 0;
+           run->history->plan->group_count > 0 && run->history->bits_count == 0;
 }
 
 /* Groups that differ or change. */

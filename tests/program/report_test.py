@@ -328,6 +328,7 @@ def bits(checks, cwd):
     part = section(tree, "bits")
     pictures = list(part.iter("svg"))
     checks.same(len(pictures), 2, "a heat map for each run")
+    checks.that(section(tree, "groups") is None, "such runs are not drawn by group")
     for made, svg in zip((few, many), pictures):
         names = [at.text for at in marks(svg, "end") if at.text != "step"]
         checks.same(names, [layer["name"] for layer in made["bits"]["layers"]], "a row per layer")
