@@ -41,6 +41,14 @@ PROMOTING = ["model=cnn-s", *DATA, "data.limit=200", "batch=17", "run.chunk=8", 
 NARROW = [*CNN, "model.width=0.25", "batch=24", "steps=5", "precision=1/6/9"]
 
 JOBS = {
+    # Numbers of bits by layer and step.
+    "resnet20 static:5": [*RESNET20, "precision=static:5"],
+    "resnet20 cpt:3-8, dense, threads": [*RESNET20, "precision=cpt:3-8", "bits.cycles=2",
+                                         "storage=dense", "threads=2"],
+    "resnet20 ldp:3-8": [*RESNET20, "precision=ldp:3-8", "bits.lr=10"],
+    "resnet20 ldp:6-10 of floats, 2 workers":
+        [*RESNET20, "precision=ldp:6-10", "bits.kind=float", "bits.lr=10", "workers=2",
+         "comm.format=e5m2", "scaling=aps"],
     # Workers that share each batch, and their gradients on the wire.
     "cnn-s, 3 workers, e5m2, aps around the ring":
         [*CNN, "workers=3", "comm.format=e5m2", "scaling=aps", "precision=hfp8"],
