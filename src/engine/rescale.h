@@ -9,9 +9,8 @@
 #define HU_ENGINE_RESCALE_H
 #include "engine/state.h"
 
-/* Notes the largest magnitude of the threads' tallies, where the slot keeps a history. Returns it.
- */
-uint32_t hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index);
+/* Notes the largest magnitude of the threads' tallies, where the slot keeps a history. */
+void hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index);
 
 /* All rows are there: notes their maximum, rounds and stores staged rows. index: of the tally. */
 void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index);
