@@ -99,17 +99,23 @@ static void *run_rank(void *argument) {
     return NULL;
 }
 
-/* All ranks of the job as threads; ranks[workers]. */
-static void run(job *j, rank *ranks) {
+/* Plan and mailbox of a job, and its ranks as threads: item[workers] of `bytes` each, which a body
+ * gets. */
+static void run_threads(job *j, void *(*body)(void *), void *item, size_t bytes) {
     pthread_t thread[WORKERS_MOST];
     int32_t workers = j->options.workers;
     assert_int_equal(hu_comm_plan_create(&j->options, layers, LAYERS, &j->plan), HU_OK);
     j->box = mailbox_create(workers);
-    for (int32_t w = 0; w < workers; w++) {
-        ranks[w] = (rank){.job = j, .number = w};
-        assert_int_equal(pthread_create(&thread[w], NULL, run_rank, &ranks[w]), 0);
-    }
+    for (int32_t w = 0; w < workers; w++)
+        assert_int_equal(pthread_create(&thread[w], NULL, body, (char *)item + (size_t)w * bytes),
+                         0);
     for (int32_t w = 0; w < workers; w++) pthread_join(thread[w], NULL);
+}
+
+/* ranks[workers] of the job. */
+static void run(job *j, rank *ranks) {
+    for (int32_t w = 0; w < j->options.workers; w++) ranks[w] = (rank){.job = j, .number = w};
+    run_threads(j, run_rank, ranks, sizeof *ranks);
 }
 
 static void emulate(const job *j, float (*result)[ELEMENTS]) {
@@ -344,17 +350,10 @@ static void *run_collector(void *argument) {
     return NULL;
 }
 
-/* All ranks as threads; c [workers]. */
+/* c [workers]. */
 static void run_collectors(job *j, collector *c) {
-    pthread_t thread[WORKERS_MOST];
-    int32_t workers = j->options.workers;
-    assert_int_equal(hu_comm_plan_create(&j->options, layers, LAYERS, &j->plan), HU_OK);
-    j->box = mailbox_create(workers);
-    for (int32_t w = 0; w < workers; w++) {
-        c[w] = (collector){.job = j, .number = w};
-        assert_int_equal(pthread_create(&thread[w], NULL, run_collector, &c[w]), 0);
-    }
-    for (int32_t w = 0; w < workers; w++) pthread_join(thread[w], NULL);
+    for (int32_t w = 0; w < j->options.workers; w++) c[w] = (collector){.job = j, .number = w};
+    run_threads(j, run_collector, c, sizeof *c);
 }
 
 /* Rows reach the first process alone; who is gone is named there. */
