@@ -8,13 +8,11 @@ CIFAR10 holds the binary batches. Every training has a folder of its own in OUT;
 result is not run again, so that a table can be stopped and gone on with. --print runs nothing.
 Prints test accuracy (mean and spread over the seeds) by row, as Markdown.
 """
-import json
 import math
-import os
-import shutil
 import statistics
-import subprocess
 import sys
+
+import tables
 
 # ResNet-20 at half width, 3,072 images, 15 epochs of 6 updates; linear warm-up, two decays.
 COMMON = ["model=resnet20", "model.width=0.5", "data.limit=3072", "data.test_limit=2000",
@@ -44,44 +42,23 @@ def rows():
         yield 5, f"lars {fmt} none", [*LARS, *none, f"comm.format={fmt}"]
 
 
-def option(name, usual):
-    found = [word.split("=", 1)[1] for word in sys.argv if word.startswith(f"--{name}=")]
-    return found[-1] if found else usual
-
-
-def folder_of(out, name, seed):
-    return os.path.join(out, f"{name.replace(' ', '-').replace(',', '')}-{seed}")
-
-
-def result_of(folder):
+def accuracy_of(folder):
     """Test accuracy of a training that has ended, 0.1 where it diverged; None: not run yet."""
-    path = os.path.join(folder, "result.json")
-    if not os.path.exists(path):
+    result = tables.result_of(folder)
+    if result is None:
         return None
-    with open(path, encoding="utf-8") as file:
-        result = json.load(file)
     accuracy = result.get("test_accuracy")
     return 0.1 if accuracy is None or math.isnan(accuracy) else accuracy
 
 
-def train(program, cifar, folder, keys, seed):
-    shutil.rmtree(folder, ignore_errors=True)
-    words = [program, "train", f"data=cifar10:{cifar}", *COMMON, *keys, f"seed={seed}",
-             f"threads={option('threads', '1')}", f"run.dir={folder}", "--json"]
-    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                          check=False)
-    if done.returncode not in (0, 4):
-        sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}")
-
-
-def show(out, seeds, tables):
-    for table in tables:
+def show(out, seeds, wanted):
+    for table in wanted:
         print(f"\n| table {table} | " + " | ".join(f"seed {s}" for s in seeds)
               + " | mean | spread |\n|---|" + "---|" * (len(seeds) + 2))
         for which, name, _ in rows():
             if which != table:
                 continue
-            found = [result_of(folder_of(out, name, seed)) for seed in seeds]
+            found = [accuracy_of(tables.folder_of(out, name, seed)) for seed in seeds]
             have = [x for x in found if x is not None]
             cells = ["" if x is None else f"{100 * x:.1f}" for x in found]
             mean = f"{100 * statistics.mean(have):.1f}" if have else ""
@@ -90,19 +67,17 @@ def show(out, seeds, tables):
 
 
 def main():
-    places = [word for word in sys.argv[1:] if not word.startswith("--")]
-    if len(places) != 2:
-        sys.exit(__doc__)
-    cifar, out = map(os.path.abspath, places)
-    seeds = [int(s) for s in option("seeds", "1,2,3").split(",")]
-    tables = [int(t) for t in option("tables", "4,7,6,5").split(",")]
+    cifar, out = tables.places(__doc__)
+    seeds = [int(s) for s in tables.option("seeds", "1,2,3").split(",")]
+    wanted = [int(t) for t in tables.option("tables", "4,7,6,5").split(",")]
+    shared = [f"data=cifar10:{cifar}", *COMMON, f"threads={tables.option('threads', '1')}"]
     # Seed by seed, so that a table that is stopped early has all its rows.
     for seed in seeds if "--print" not in sys.argv else ():
         for table, name, keys in rows():
-            folder = folder_of(out, name, seed)
-            if table in tables and result_of(folder) is None:
-                train(os.path.abspath(option("halfulp", "build/halfulp")), cifar, folder, keys, seed)
-    show(out, seeds, tables)
+            folder = tables.folder_of(out, name, seed)
+            if table in wanted and tables.result_of(folder) is None:
+                tables.train(folder, [*shared, *keys, f"seed={seed}"])
+    show(out, seeds, wanted)
 
 
 if __name__ == "__main__":

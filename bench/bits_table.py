@@ -8,13 +8,11 @@ CIFAR10 holds the binary batches. Every training has a folder of its own in OUT;
 result is not run again, so that the table can be stopped and gone on with. --print runs nothing.
 Prints test accuracy by seed, mean and spread, and costs relative to static 8 bits, as Markdown.
 """
-import json
 import math
-import os
-import shutil
 import statistics
-import subprocess
 import sys
+
+import tables
 
 # The paper's recipe, shortened: rates fall at half and three quarters of the training.
 COMMON = ["model=resnet20", "model.width=0.5", "data.test_limit=10000", "data.augment=crop,flip",
@@ -35,33 +33,6 @@ def rows(steps):
                                        "bits.cost=memory", "bits.target=0.8"]
 
 
-def option(name, usual):
-    found = [word.split("=", 1)[1] for word in sys.argv if word.startswith(f"--{name}=")]
-    return found[-1] if found else usual
-
-
-def folder_of(out, name, seed):
-    return os.path.join(out, f"{name.replace(' ', '-').replace(',', '')}-{seed}")
-
-
-def result_of(folder):
-    path = os.path.join(folder, "result.json")
-    if not os.path.exists(path):
-        return None
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def train(program, cifar, folder, keys, seed):
-    shutil.rmtree(folder, ignore_errors=True)
-    words = [program, "train", f"data=cifar10:{cifar}", *COMMON, *keys, f"seed={seed}",
-             f"threads={option('threads', '2')}", f"run.dir={folder}", "--json"]
-    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                          check=False)
-    if done.returncode not in (0, 4):
-        sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}")
-
-
 def accuracy(result):
     value = result.get("test_accuracy")
     return 10.0 if value is None or math.isnan(value) else 100.0 * value
@@ -78,7 +49,7 @@ def show(out, seeds, steps):
     print("| | " + " | ".join(f"seed {s}" for s in seeds) + " | mean | spread | "
           + " | ".join(costs) + " |\n|---|" + "---|" * (len(seeds) + 2 + len(costs)))
     for name, _ in rows(steps):
-        found = [result_of(folder_of(out, name, seed)) for seed in seeds]
+        found = [tables.result_of(tables.folder_of(out, name, seed)) for seed in seeds]
         have = [r for r in found if r]
         values = [accuracy(r) for r in have]
         cells = ["" if r is None else f"{accuracy(r):.2f}" for r in found]
@@ -88,21 +59,19 @@ def show(out, seeds, steps):
 
 
 def main():
-    places = [word for word in sys.argv[1:] if not word.startswith("--")]
-    if len(places) != 2:
-        sys.exit(__doc__)
-    cifar, out = map(os.path.abspath, places)
-    seeds = [int(s) for s in option("seeds", "1,2,3").split(",")]
-    images, epochs = int(option("images", "5000")), int(option("epochs", "8"))
+    cifar, out = tables.places(__doc__)
+    seeds = [int(s) for s in tables.option("seeds", "1,2,3").split(",")]
+    images, epochs = int(tables.option("images", "5000")), int(tables.option("epochs", "8"))
     steps = (images + 127) // 128 * epochs
-    shared = [f"data.limit={images}", f"steps={steps}", f"lr.milestones={steps // 2},{steps * 3 // 4}"]
+    shared = [f"data=cifar10:{cifar}", *COMMON, f"data.limit={images}", f"steps={steps}",
+              f"lr.milestones={steps // 2},{steps * 3 // 4}",
+              f"threads={tables.option('threads', '2')}"]
     # Seed by seed, so that a table that is stopped early has all its rows.
     for seed in seeds if "--print" not in sys.argv else ():
         for name, keys in rows(steps):
-            folder = folder_of(out, name, seed)
-            if result_of(folder) is None:
-                train(os.path.abspath(option("halfulp", "build/halfulp")), cifar, folder,
-                      [*shared, *keys], seed)
+            folder = tables.folder_of(out, name, seed)
+            if tables.result_of(folder) is None:
+                tables.train(folder, [*shared, *keys, f"seed={seed}"])
     show(out, seeds, steps)
 
 
