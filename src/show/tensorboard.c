@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { HEAD_BYTES = 12, TAIL_BYTES = 4, FILE_LIMIT = 1 << 30, MAX_SCALARS = 32 };
+enum { HEAD_BYTES = 12, TAIL_BYTES = 4, FILE_LIMIT = 1 << 30, EVENT_SCALARS = 32 };
 static const char prefix[] = "events.out.tfevents.", version[] = "brain.Event:2";
 
 struct hu_tensorboard {
@@ -87,12 +87,10 @@ static char *borrowed(const char *text) {
     return (char *)(uintptr_t)text;
 }
 
-hu_status hu_tensorboard_scalars(hu_tensorboard *board, int64_t step, const hu_scalar *scalar,
-                                 size_t count) {
-    Hu__Value made[MAX_SCALARS], *value[MAX_SCALARS];
-    if (count > MAX_SCALARS)
-        return hu_fail(HU_ERR_LIMIT, "%s: %zu numbers of one step, expected at most %d",
-                       board->path, count, MAX_SCALARS);
+/* At most EVENT_SCALARS numbers, as one event. */
+static hu_status write_scalars(hu_tensorboard *board, int64_t step, const hu_scalar *scalar,
+                               size_t count) {
+    Hu__Value made[EVENT_SCALARS], *value[EVENT_SCALARS];
     for (size_t i = 0; i < count; i++) {
         hu__value__init(&made[i]);
         made[i].tag = borrowed(scalar[i].tag);
@@ -100,7 +98,17 @@ hu_status hu_tensorboard_scalars(hu_tensorboard *board, int64_t step, const hu_s
         made[i].simple_value = (float)scalar[i].value;
         value[i] = &made[i];
     }
-    hu_status st = write_values(board, step, value, count);
+    return write_values(board, step, value, count);
+}
+
+hu_status hu_tensorboard_scalars(hu_tensorboard *board, int64_t step, const hu_scalar *scalar,
+                                 size_t count) {
+    hu_status st = HU_OK;
+    for (size_t first = 0; first < count && st == HU_OK; first += EVENT_SCALARS) {
+        size_t left = count - first;
+        st =
+            write_scalars(board, step, scalar + first, left < EVENT_SCALARS ? left : EVENT_SCALARS);
+    }
     if (st == HU_OK && fflush(board->file) != 0) st = io_error(board, "write");
     return st;
 }

@@ -20,7 +20,8 @@ typedef struct hu_scalar {
  * kind; HU_ERR_IO, HU_ERR_MEMORY. Owner closes. */
 hu_status hu_tensorboard_open(const char *directory, int64_t step, hu_tensorboard **board);
 
-/* Numbers of one step. Written out at once. Proof: tests/program/tensorboard_test.py. */
+/* Numbers of one step, as many as there are. Written out at once.
+ * Proof: tests/program/tensorboard_test.py, tests/program/bit_record_test.py. */
 hu_status hu_tensorboard_scalars(hu_tensorboard *board, int64_t step, const hu_scalar *scalar,
                                  size_t count);
 

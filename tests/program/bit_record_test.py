@@ -134,6 +134,20 @@ def learned(checks, cwd):
     checks.same(made["bits"]["target"], 0.3, "target")
 
 
+def many_layers(checks, cwd):
+    """TensorBoard holds the bits of all layers of a deep model, which change in one step."""
+    words = ["model=resnet38", "model.width=0.25", "data=glyphs", "data.limit=32",
+             "data.test_limit=8", "batch=16", "lr.warmup=0"]
+    program.train(*words, "steps=2", "precision=random", "bits.set=3,5,7", "seed=2", cwd=cwd)
+    changed = {(line["step"], name): b for line in lines(cwd) for name, b, _ in line["bits"]}
+    checks.same(sum(step == 0 for step, _ in changed), 39, "layers of the first line")
+    seen = {}
+    for step, values in tensorboard_test.events(checks, f"{cwd}/run"):
+        seen.update({(step, tag[5:]): value for tag, value in values.items()
+                     if tag.startswith("bits/")})
+    checks.same(seen, changed, "bits/LAYER of all layers")
+
+
 def as_planned(checks, cwd):
     """Where all steps have as many samples, the costs are those that plan foretold."""
     words = [*MODEL, "data.limit=96", "steps=6", "precision=cpt:3-8", "bits.cycles=2"]
@@ -226,5 +240,5 @@ if __name__ == "__main__":
     program.main(recorded("static:6", "bits.grad=8", most=(6, 8), moves=False),
                  recorded("cpt:3-8", "bits.cycles=2"), recorded("ldp:3-8", *LEARN),
                  recorded("random", "bits.every=2", "bits.grad=same"),
-                 learned, as_planned, without, compared,
+                 learned, many_layers, as_planned, without, compared,
                  keys_of_some)
