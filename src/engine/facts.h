@@ -21,6 +21,12 @@ static inline hu_slot *hu_use_slot(const hu_run *run, uint32_t use) {
     return rounds ? &run->use[use] : NULL;
 }
 
+/* True if what a use has rounded in the forward pass of a training waits, packed, for the backward
+ * pass, which then does not read the value itself (layout/kept.h). */
+static inline bool hu_use_is_kept(const hu_run *run, uint32_t use) {
+    return run->use && run->use[use].buffer != HU_NONE;
+}
+
 /* True if a parameter has a rounded working copy now; else its master is read. */
 static inline bool hu_is_rounded_copy(const hu_slot *slot) {
     return slot->buffer != HU_NONE && hu_quantizer_rounds(&slot->edge->quantizer);

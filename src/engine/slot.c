@@ -1,6 +1,7 @@
 #include "engine/slot.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -154,6 +155,21 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
     }
     hu_slot_round(slot, context, first, rows, x, counts);
     hu_storage_write(&slot->storage, slot->data, first, rows, x);
+}
+
+void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                        int64_t rows, const float *x, float *y, hu_round_counts *counts) {
+    if (!hu_slot_packs_rows(slot)) {
+        memcpy(y, x, (size_t)(rows * slot->elements) * sizeof *y);
+        hu_slot_round(slot, context, first, rows, y, counts);
+        hu_storage_write(&slot->storage, slot->data, first, rows, y);
+        return;
+    }
+    if (slot->blocker)
+        pack_blocks(slot, context, first, rows, x, counts);
+    else
+        pack_uniform(slot, context, first, rows, x, counts);
+    (void)hu_storage_read(&slot->storage, slot->data, first, rows, y);
 }
 
 void hu_slot_store_on_grid(const hu_slot *slot, const hu_slot_context *context, int64_t first,

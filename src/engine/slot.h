@@ -91,6 +91,10 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
 void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
                    float *x, hu_round_counts *counts);
 
+/* Rounds rows first .. of x to y, counts, and stores what y then holds. x and y do not overlap. */
+void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                        int64_t rows, const float *x, float *y, hu_round_counts *counts);
+
 /* Counts and stores rows that are on the slot's grid already, as if they were rounded; stores:
  * false only counts. Only for number formats without a scale. */
 void hu_slot_store_on_grid(const hu_slot *slot, const hu_slot_context *context, int64_t first,

@@ -117,19 +117,26 @@ const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
     return rows;
 }
 
-/* Rounds rows of a value for one use, into scratch. */
+/* Rounds rows of a value for one use, into scratch. Where they are counted in a training, they are
+ * kept for the backward pass if the plan has room for them. */
 static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_tally *tally) {
     hu_run *run = visit->run;
     const hu_slot *slot = &run->use[use];
     int64_t elements = visit->count * slot->elements;
     float *copy = hu_visit_take_rows(visit, slot);
+    bool keeps = tally && run->pass.training && hu_use_is_kept(run, use);
+    hu_round_counts *counts = tally ? &tally->counts : NULL;
+    if (keeps) hu_visit_touch(visit, slot->buffer);
     if (run->rehearsal.is_on) return copy;
     if (tally && run->records) hu_record_rows(run, hu_tally_of_input(run, use), elements, rows);
     if (tally && slot->history != HU_NONE) hu_scale_add_maximum(slot, tally, visit->count, rows);
     hu_work_start(visit);
-    memcpy(copy, rows, (size_t)elements * sizeof *copy);
-    hu_slot_round(slot, &run->context, visit->first, visit->count, copy,
-                  tally ? &tally->counts : NULL);
+    if (keeps) {
+        hu_slot_store_copy(slot, &run->context, visit->first, visit->count, rows, copy, counts);
+    } else {
+        memcpy(copy, rows, (size_t)elements * sizeof *copy);
+        hu_slot_round(slot, &run->context, visit->first, visit->count, copy, counts);
+    }
     hu_work_stop(visit, hu_op_count + HU_WORK_ROUND);
     return copy;
 }
@@ -142,7 +149,10 @@ const float *hu_visit_input(hu_visit *visit, uint32_t n, int i, bool is_counted)
     hu_seen *seen = &visit->thread->input[use];
     if (hu_is_seen(visit, seen) && !is_counted) return seen->rows;
     hu_tally *tally = is_counted ? &visit->thread->tally[hu_tally_of_input(run, use)] : NULL;
-    hu_see(visit, seen, round_input(visit, use, hu_visit_value(visit, node->in[i]), tally));
+    if (visit->pass == HU_BACKWARD && hu_use_is_kept(run, use))
+        hu_see(visit, seen, hu_visit_read(visit, &run->use[use]));
+    else
+        hu_see(visit, seen, round_input(visit, use, hu_visit_value(visit, node->in[i]), tally));
     return seen->rows;
 }
 

@@ -10,8 +10,7 @@
 #include "layout/arena.h"
 #include "layout/slots.h"
 
-/* A buffer that nobody has used yet. */
-static hu_status add_buffer(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id) {
+hu_status hu_buffers_add(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id) {
     *id = HU_NONE;
     if (bytes == 0) return HU_OK;
     if (run->buffer_count == run->buffer_capacity) {
@@ -31,21 +30,15 @@ static hu_status add_buffer(hu_run *run, size_t bytes, hu_buffer_role role, uint
 static hu_status staging_buffer(hu_run *run, hu_slot *slot) {
     bool is_staged = hu_slot_waits(slot);
     if (!is_staged || slot->storage.trait->is_float32) return HU_OK;
-    return add_buffer(run, (size_t)(slot->elements * run->options.batch) * sizeof(float),
-                      HU_BUFFER_SCRATCH, &slot->staging);
+    return hu_buffers_add(run, (size_t)(slot->elements * run->options.batch) * sizeof(float),
+                          HU_BUFFER_SCRATCH, &slot->staging);
 }
 
-/* The rounded copy of a parameter is there from the start of a step to the update. */
+/* The rounded copy of a parameter. */
 static hu_status parameter_buffer(hu_run *run, hu_slot *slot) {
     if (!hu_quantizer_rounds(&slot->edge->quantizer) && slot->capacity_bits == 0) return HU_OK;
-    hu_status st = add_buffer(run, hu_slot_bytes(slot, run->options.storage, 1), HU_BUFFER_WEIGHT,
-                              &slot->buffer);
-    if (st != HU_OK) return st;
-    run->rehearsal.time = 0;
-    hu_rehearse_buffer(run, slot->buffer);
-    run->rehearsal.time = hu_time_update(run->graph);
-    hu_rehearse_buffer(run, slot->buffer);
-    return HU_OK;
+    return hu_buffers_add(run, hu_slot_bytes(slot, run->options.storage, 1), HU_BUFFER_WEIGHT,
+                          &slot->buffer);
 }
 
 static hu_status value_buffers(hu_run *run) {
@@ -56,8 +49,8 @@ static hu_status value_buffers(hu_run *run) {
         if (value->role == HU_VALUE_PARAMETER) HU_TRY(parameter_buffer(run, slot));
         if (value->role != HU_VALUE_ACTIVATION && !hu_is_loaded(value)) continue;
         HU_TRY(staging_buffer(run, slot));
-        HU_TRY(add_buffer(run, hu_slot_bytes(slot, run->options.storage, run->options.batch),
-                          HU_BUFFER_ACTIVATION, &slot->buffer));
+        HU_TRY(hu_buffers_add(run, hu_slot_bytes(slot, run->options.storage, run->options.batch),
+                              HU_BUFFER_ACTIVATION, &slot->buffer));
     }
 done:
     return st;
@@ -71,15 +64,15 @@ static hu_status gradient_buffers(hu_run *run) {
         hu_slot *slot = &run->grad[u];
         bool is_param = graph->value[graph->use[u].value].role == HU_VALUE_PARAMETER;
         if (!is_param) HU_TRY(staging_buffer(run, slot));
-        HU_TRY(add_buffer(
+        HU_TRY(hu_buffers_add(
             run, hu_slot_bytes(slot, run->options.storage, is_param ? 1 : run->options.batch),
             is_param ? HU_BUFFER_WEIGHT_GRADIENT : HU_BUFFER_GRADIENT, &slot->buffer));
     }
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         hu_slot *slot = &run->grad_sum[v];
         if (hu_is_summed_parameter(graph, v))
-            HU_TRY(add_buffer(run, hu_slot_bytes(slot, run->options.storage, 1),
-                              HU_BUFFER_WEIGHT_GRADIENT, &slot->buffer));
+            HU_TRY(hu_buffers_add(run, hu_slot_bytes(slot, run->options.storage, 1),
+                                  HU_BUFFER_WEIGHT_GRADIENT, &slot->buffer));
     }
 done:
     return st;
@@ -109,11 +102,12 @@ static hu_status pass_buffers(hu_run *run, uint32_t n, hu_pass pass, size_t chun
     hu_status st = HU_OK;
     const hu_node *node = &run->graph->node[n];
     hu_exec *exec = &run->exec[n];
-    HU_TRY(add_buffer(run, exec->partial_count[pass] * chunks * sizeof(double), HU_BUFFER_SCRATCH,
-                      &exec->partial[pass]));
-    HU_TRY(add_buffer(run, size_of(node->op->workspace_bytes, exec, pass), HU_BUFFER_SCRATCH,
-                      &exec->workspace[pass]));
-    HU_TRY(add_buffer(run, param_copy_bytes(run, node), HU_BUFFER_SCRATCH, &exec->params[pass]));
+    HU_TRY(hu_buffers_add(run, exec->partial_count[pass] * chunks * sizeof(double),
+                          HU_BUFFER_SCRATCH, &exec->partial[pass]));
+    HU_TRY(hu_buffers_add(run, size_of(node->op->workspace_bytes, exec, pass), HU_BUFFER_SCRATCH,
+                          &exec->workspace[pass]));
+    HU_TRY(
+        hu_buffers_add(run, param_copy_bytes(run, node), HU_BUFFER_SCRATCH, &exec->params[pass]));
 done:
     return st;
 }
@@ -138,8 +132,8 @@ static hu_status dparam_buffer(hu_run *run, uint32_t n, int64_t chunks) {
             exec->dparam_elements += run->graph->value[node->param[j]].elements;
     exec->span = hu_dparam_per_chunk(run, n) ? span_of(exec, chunks) : 1;
     int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
-    return add_buffer(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
-                      HU_BUFFER_SCRATCH, &exec->dpartial);
+    return hu_buffers_add(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
+                          HU_BUFFER_SCRATCH, &exec->dpartial);
 }
 
 static hu_status node_buffers(hu_run *run, uint32_t n) {
@@ -150,11 +144,11 @@ static hu_status node_buffers(hu_run *run, uint32_t n) {
     exec->mask = exec->stats = exec->dpartial = HU_NONE;
     exec->partial[1] = exec->workspace[1] = exec->params[1] = HU_NONE;
     if (node->op->mask_bytes) exec->mask_bytes = node->op->mask_bytes(&exec->info);
-    HU_TRY(add_buffer(run, exec->mask_bytes * (size_t)run->options.batch, HU_BUFFER_MASK,
-                      &exec->mask));
+    HU_TRY(hu_buffers_add(run, exec->mask_bytes * (size_t)run->options.batch, HU_BUFFER_MASK,
+                          &exec->mask));
     if (node->op->stats_count)
-        HU_TRY(add_buffer(run, node->op->stats_count(&exec->info) * sizeof(double),
-                          HU_BUFFER_SCRATCH, &exec->stats));
+        HU_TRY(hu_buffers_add(run, node->op->stats_count(&exec->info) * sizeof(double),
+                              HU_BUFFER_SCRATCH, &exec->stats));
     HU_TRY(pass_buffers(run, n, HU_FORWARD, (size_t)chunks));
     if (!node->needs_backward) return HU_OK;
     HU_TRY(pass_buffers(run, n, HU_BACKWARD, (size_t)chunks));
@@ -174,7 +168,10 @@ static void point_slots(hu_run *run, size_t scratch_offset) {
         point_slot(run, &run->value[v]);
         point_slot(run, &run->grad_sum[v]);
     }
-    for (uint32_t u = 0; u < graph->use_count; u++) point_slot(run, &run->grad[u]);
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        point_slot(run, &run->grad[u]);
+        if (run->use) point_slot(run, &run->use[u]);
+    }
     for (int t = 0; t < run->options.threads; t++)
         run->thread[t].scratch = run->arena + scratch_offset + (size_t)t * run->scratch_bytes;
 }
@@ -206,8 +203,8 @@ hu_status hu_buffers_place(hu_run *run) {
     void *block;
     /* All threads' scratch is one buffer that lives from the first to the last time. */
     run->scratch_bytes = hu_round_up(run->scratch_bytes, 4096);
-    HU_TRY(add_buffer(run, run->scratch_bytes * (size_t)run->options.threads, HU_BUFFER_SCRATCH,
-                      &scratch));
+    HU_TRY(hu_buffers_add(run, run->scratch_bytes * (size_t)run->options.threads, HU_BUFFER_SCRATCH,
+                          &scratch));
     run->buffers[scratch].first = 0;
     run->buffers[scratch].last = hu_time_update(run->graph);
     HU_TRY(hu_arena_place(run->buffers, run->buffer_count, &run->arena_bytes));

@@ -15,6 +15,9 @@ static inline int32_t hu_time_update(const hu_graph *graph) {
     return (int32_t)(2 * graph->node_count + 1);
 }
 
+/* A buffer that nobody has used yet; *id = HU_NONE for 0 bytes. */
+hu_status hu_buffers_add(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id);
+
 /* Declares the buffers of all slots and nodes. Nobody uses them yet: the rehearsal finds when they
  * are used, and drops what nobody uses. */
 hu_status hu_buffers_declare(hu_run *run);

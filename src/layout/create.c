@@ -12,6 +12,7 @@
 #include "engine/work.h"
 #include "layout/buffers.h"
 #include "layout/fuse.h"
+#include "layout/kept.h"
 #include "layout/rehearse.h"
 #include "layout/slots.h"
 
@@ -249,6 +250,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(create_threads(run));
     hu_fuse_plan(run);
     HU_TRY(hu_buffers_declare(run));
+    HU_TRY(hu_kept_declare(run));
     HU_TRY(each_with_capacity(run, hu_slot_rehearse_storage));
     HU_TRY(hu_rehearse(run));
     HU_TRY(each_with_capacity(run, hu_slot_prepare));

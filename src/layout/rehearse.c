@@ -8,6 +8,7 @@
 #include "engine/usage.h"
 #include "engine/visit.h"
 #include "layout/buffers.h"
+#include "layout/kept.h"
 
 /* Adds the nodes that a region's visits have met to its members, in ascending order. */
 static hu_status keep_members(hu_run *run, uint32_t region, hu_pass pass) {
@@ -115,13 +116,33 @@ done:
     return st;
 }
 
-/* The gradients and rounded copies of the parameters live until the update. */
+/* The rounded copies of the parameters live from the start of a step to the update, their gradients
+ * until then. */
 static void keep_until_update(hu_run *run) {
     const hu_graph *graph = run->graph;
-    run->rehearsal.time = hu_time_update(graph);
-    for (hu_value_id v = 0; v < graph->value_count; v++)
-        if (graph->value[v].role == HU_VALUE_PARAMETER && graph->value[v].use_count > 0)
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        run->rehearsal.time = 0;
+        hu_rehearse_buffer(run, run->value[v].buffer);
+        run->rehearsal.time = hu_time_update(graph);
+        hu_rehearse_buffer(run, run->value[v].buffer);
+        if (graph->value[v].use_count > 0)
             hu_rehearse_buffer(run, hu_param_gradient(run, v)->buffer);
+    }
+}
+
+/* What an earlier walk has noted, but for the scratch: it is enough for both. */
+static void forget(hu_run *run) {
+    for (uint32_t b = 0; b < run->buffer_count; b++) {
+        run->buffers[b].first = INT32_MAX;
+        run->buffers[b].last = -1;
+    }
+    for (uint32_t n = 0; n < run->graph->node_count; n++)
+        for (int pass = 0; pass < 2; pass++) {
+            hu_free(run->exec[n].members[pass].node);
+            run->exec[n].members[pass] = (hu_members){0};
+        }
+    memset(run->has_contributed, 0, run->graph->use_count * sizeof *run->has_contributed);
 }
 
 /* What no step has used needs no memory. */
@@ -141,9 +162,12 @@ hu_status hu_rehearse(hu_run *run) {
     run->rehearsal = (hu_rehearsal){.is_on = true, .has_met = has_met};
     run->pass = (hu_pass_options){.training = true, .samples = run->options.chunk};
     run->chunks = 1;
-    HU_TRY(rehearse_forward(run));
-    HU_TRY(rehearse_backward(run));
-    keep_until_update(run);
+    do {
+        forget(run);
+        HU_TRY(rehearse_forward(run));
+        HU_TRY(rehearse_backward(run));
+        keep_until_update(run);
+    } while (hu_kept_drop(run));
     drop_unused(run);
 done:
     hu_free(run->rehearsal.has_met);

@@ -7,7 +7,8 @@
 #include "engine/state.h"
 
 /* Walks through a forward and a backward pass over the whole batch. Buffers must be declared. On
- * the way the passes note what they use (engine/usage.h). */
+ * the way the passes note what they use (engine/usage.h). Where that shows that a rounded input is
+ * kept for nothing (layout/kept.h), the passes are walked through again without it. */
 hu_status hu_rehearse(hu_run *run);
 
 #endif

@@ -115,11 +115,62 @@ static void beyond_the_capacity_nothing_changes(void **state) {
     network_close(&fresh);
 }
 
+/* A first layer that keeps what it rounds of the images; capacity 0: no bits but these. */
+static void open_kept(network *net, const char *format, uint32_t capacity, hu_storage_mode mode) {
+    *net = (network){0};
+    network_graph(net, true);
+    hu_edge *edge = &net->edges.use[net->graph->value[network_find(net, "input")].uses[0]];
+    edge->quantizer = quantizer_of(format);
+    edge->capacity_bits = capacity;
+    network_plan(net, mode, 2);
+}
+
+static size_t kept_bytes(const network *net) {
+    uint32_t buffer = net->run->use[net->graph->value[network_find(net, "input")].uses[0]].buffer;
+    return buffer == HU_NONE ? 0 : net->run->buffers[buffer].bytes;
+}
+
+static void kept_inputs_have_room_for_the_most_bits(void **state) {
+    (void)state;
+    enum { IMAGE = 32, BYTE = 8 };
+    static const struct {
+        const char *format[3], *beyond;
+        uint32_t most;
+    } rows[] = {{{"uniform3", "uniform8", "uniform5"}, "uniform9", 8},
+                {{"uniform12", "uniform2", "uniform8"}, "uniform16", 12},
+                {{"e4m1", "e4m3", "e2m1"}, "e4m4", 8}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        network net, fresh;
+        open_kept(&net, rows[r].format[0], rows[r].most, HU_STORAGE_DENSE);
+        assert_int_equal(kept_bytes(&net), SPY_BATCH * IMAGE * rows[r].most / BYTE);
+        for (int f = 0; f < 3; f++) {
+            hu_edge *edge = &net.edges.use[net.graph->value[network_find(&net, "input")].uses[0]];
+            edge->quantizer = quantizer_of(rows[r].format[f]);
+            uint64_t made = hu_memory_count().allocations;
+            assert_true(hu_run_requantize(net.run));
+            assert_int_equal(hu_memory_count().allocations, made);
+            open_kept(&fresh, rows[r].format[f], 0, HU_STORAGE_FLOAT32);
+            assert_int_equal(kept_bytes(&fresh), 0);
+            same_step(&fresh, &net);
+            network_close(&fresh);
+            edge->quantizer = quantizer_of(rows[r].beyond);
+            assert_false(hu_run_requantize(net.run));
+        }
+        network_close(&net);
+    }
+    /* Where it may become float32 there is nothing to gain. */
+    network wide;
+    open_kept(&wide, "e4m3", 32, HU_STORAGE_PACKED);
+    assert_int_equal(kept_bytes(&wide), 0);
+    network_close(&wide);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_in_place_is_a_new_plan),
         cmocka_unit_test(room_for_what_there_is_costs_nothing),
         cmocka_unit_test(beyond_the_capacity_nothing_changes),
+        cmocka_unit_test(kept_inputs_have_room_for_the_most_bits),
     };
     int failed = 0;
     for (int joined = 0; joined < 2; joined++) {
