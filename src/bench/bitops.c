@@ -16,9 +16,15 @@ static hu_status make_task(const hu_train_options *options, const hu_dataset *da
     return hu_trainer_epoch_steps(options, dataset->train.count, &task->steps_per_epoch);
 }
 
+static hu_status print_json(const hu_bits_page *page, json_t *memory) {
+    json_t *object = hu_bits_json(page);
+    json_object_set(object, "memory_bytes", memory);
+    return hu_json_print(object);
+}
+
 static hu_status tell(const hu_train_options *options, const hu_dataset *dataset,
                       const hu_graph *graph, const hu_bits_task *task, const char *precision,
-                      bool as_json) {
+                      json_t *memory) {
     hu_status st = HU_OK;
     hu_bits_course course = {0};
     hu_forecast forecast = {0};
@@ -32,7 +38,7 @@ static hu_status tell(const hu_train_options *options, const hu_dataset *dataset
                                .graph = graph,
                                .task = task,
                                .forecast = &forecast};
-    st = as_json ? hu_json_print(hu_bits_json(&page)) : hu_bits_print(&page);
+    st = memory ? print_json(&page, memory) : hu_bits_print(&page);
 done:
     hu_forecast_free(&forecast);
     hu_bits_end(&course);
@@ -40,21 +46,17 @@ done:
 }
 
 hu_status hu_bitops_tell(const hu_config *config, const hu_train_options *options,
-                         const hu_dataset *dataset, bool as_json) {
+                         const hu_dataset *dataset, json_t *memory) {
     hu_status st = HU_OK;
     hu_graph *graph = NULL;
     hu_bits_layers layers = {0};
     hu_bits_task task;
     const char *precision;
-    if (hu_config_given(config, "out.file"))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "out.file: found one with a schedule of bits, whose formats "
-                       "change: expected none");
     HU_TRY(hu_config_text(config, "precision.name", &precision));
     HU_TRY(hu_options_graph(options, dataset, &graph));
     HU_TRY(hu_bits_layers_create(graph, &options->precision.bits, &layers));
     HU_TRY(make_task(options, dataset, &layers, &task));
-    HU_TRY(tell(options, dataset, graph, &task, precision, as_json));
+    HU_TRY(tell(options, dataset, graph, &task, precision, memory));
 done:
     hu_bits_layers_free(&layers);
     hu_graph_free(graph);

@@ -2,11 +2,13 @@
 #ifndef HU_BENCH_BITOPS_H
 #define HU_BENCH_BITOPS_H
 #include "config/config.h"
+#include "show/json.h"
 #include "train/options.h"
 
-/* Counts and prints, for a precision that has a schedule of bits. HU_ERR_ARGUMENT: settings that do
- * not fit the model or the length of the training. */
+/* Counts and prints, for a precision that has a schedule of bits. memory: NULL prints text, else
+ * one object with this as its memory_bytes. HU_ERR_ARGUMENT: settings that do not fit the model or
+ * the length of the training. */
 hu_status hu_bitops_tell(const hu_config *config, const hu_train_options *options,
-                         const hu_dataset *dataset, bool as_json);
+                         const hu_dataset *dataset, json_t *memory);
 
 #endif

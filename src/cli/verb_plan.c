@@ -302,6 +302,29 @@ done:
     return st;
 }
 
+/* A schedule of bits: what its bits cost, and what the training holds. Its rules are refused as a
+ * training would. */
+static hu_status run_bits(planning *plan) {
+    hu_status st = HU_OK;
+    json_t *memory = NULL;
+    if (hu_config_given(plan->config, "out.file"))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "out.file: found one with a schedule of bits, whose formats "
+                       "change: expected none");
+    for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(plan, s));
+    memory = memory_json(plan);
+    HU_TRY(hu_bitops_tell(plan->config, &plan->options, dataset_of(plan),
+                          plan->as_json ? memory : NULL));
+    if (!plan->as_json) {
+        HU_TRY(print_memory(plan));
+        puts("the training on this machine: numbers between layers are float32 here, whatever the "
+             "bits. The cost 'memory' above is\nthat of hardware which holds just these bits.");
+    }
+done:
+    json_decref(memory);
+    return st;
+}
+
 static hu_status run_plan(hu_config *config, int *exit_code) {
     static const char *const keys[] = {"model.*",       "task.*",      "data.*", "precision.*",
                                        "accumulator.*", "optimizer.*", "lr.*",   "scaler.*",
@@ -319,7 +342,7 @@ static hu_status run_plan(hu_config *config, int *exit_code) {
     HU_TRY(hu_keys_used(config, "plan", keys));
     HU_TRY(resolve(&plan));
     if (plan.precision.bits.schedule) {
-        st = hu_bitops_tell(config, &plan.options, dataset_of(&plan), plan.as_json);
+        st = run_bits(&plan);
         goto done;
     }
     for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(&plan, s));
@@ -346,6 +369,10 @@ const hu_verb hu_verb_plan = {
         "of them). Without data=, images are 32x32x3 (cnn-s: 28x28x1) in\n"
         "10 classes, or as data.crop= and data.classes= say. A product that would run in a slow\n"
         "reference implementation is warned of.\n"
+        "A schedule of bits (precision=ldp:3-8, keys bits.*) tells instead what the bits of each\n"
+        "layer cost in training and inference, beside static 8 bits, then the memory: cost.file= "
+        "has\n"
+        "costs of your own, steps= or epochs= the length.\n"
         "out=FILE.yaml writes the formats of all tensors by name: a plan for "
         "precision=FILE.yaml\n"
         "(of precision.epochs the first phase alone).\n"
