@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "precision/bits_schedule.h"
 
 hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *layer,
                                    const hu_edge_table *edges) {
@@ -37,17 +38,35 @@ static hu_quantizer gradient_of(const hu_bits *bits, uint32_t b) {
     return made;
 }
 
+/* What hu_bits_write puts into the records of one layer. */
+typedef struct written {
+    hu_quantizer input, weight, gradient;
+} written;
+
+static written written_of(const hu_bits *bits, uint32_t forward, uint32_t gradient) {
+    written w;
+    w.input = w.weight = quantizer_of(bits, forward, HU_ROUND_NEAREST_EVEN);
+    w.input.keeps_range = w.input.kind == HU_QUANTIZER_UNIFORM;
+    w.weight.per_channel = w.weight.kind == HU_QUANTIZER_UNIFORM;
+    w.gradient = gradient_of(bits, gradient);
+    return w;
+}
+
 void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,
                    const uint8_t *forward, const uint8_t *gradient, hu_edge_table *edges) {
     for (uint32_t l = 0; l < layers->count; l++) {
         if (!layers->layer[l].is_quantised) continue;
         hu_bits_records r = hu_bits_records_of(graph, &layers->layer[l], edges);
-        r.input->quantizer = quantizer_of(bits, forward[l], HU_ROUND_NEAREST_EVEN);
-        r.weight->quantizer = r.input->quantizer;
-        r.input->quantizer.keeps_range = r.input->quantizer.kind == HU_QUANTIZER_UNIFORM;
-        r.weight->quantizer.per_channel = r.weight->quantizer.kind == HU_QUANTIZER_UNIFORM;
-        r.gradient->quantizer = gradient_of(bits, gradient[l]);
+        written w = written_of(bits, forward[l], gradient[l]);
+        r.input->quantizer = w.input;
+        r.weight->quantizer = w.weight;
+        r.gradient->quantizer = w.gradient;
     }
+}
+
+/* The most bits of gradients. */
+static uint32_t most_of_gradients(const hu_bits *bits) {
+    return bits->gradient_follows ? bits->forward.most : bits->gradient.most;
 }
 
 hu_status hu_bits_write_most(const hu_bits *bits, const hu_graph *graph, hu_edge_table *edges) {
@@ -58,12 +77,46 @@ hu_status hu_bits_write_most(const hu_bits *bits, const hu_graph *graph, hu_edge
     HU_TRY(HU_NEW_ARRAY(&most, 2 * (size_t)layers.count));
     for (uint32_t l = 0; l < layers.count; l++) {
         most[l] = (uint8_t)bits->forward.most;
-        most[layers.count + l] =
-            (uint8_t)(bits->gradient_follows ? bits->forward.most : bits->gradient.most);
+        most[layers.count + l] = (uint8_t)most_of_gradients(bits);
     }
     hu_bits_write(bits, &layers, graph, most, most + layers.count, edges);
 done:
     hu_free(most);
+    hu_bits_layers_free(&layers);
+    return st;
+}
+
+static bool same(const hu_quantizer *a, const hu_quantizer *b) {
+    return hu_quantizer_same_numbers(a, b) && a->rounding == b->rounding;
+}
+
+/* Name of the first tensor of the layer that is not rounded as was written; NULL: none.
+ * *of: "" or ".grad", what stands behind it. */
+static const char *changed(const hu_graph *graph, const hu_bits_layer *layer, const written *most,
+                           const hu_edge_table *edges, const char **of) {
+    const hu_node *node = &graph->node[layer->node];
+    hu_bits_records r = hu_bits_records_of(graph, layer, edges);
+    *of = "";
+    if (!same(&r.weight->quantizer, &most->weight)) return graph->value[node->param[0]].name;
+    *of = ".grad";
+    return same(&r.gradient->quantizer, &most->gradient) ? NULL : graph->value[node->out[0]].name;
+}
+
+hu_status hu_bits_check_kept(const hu_bits *bits, const hu_graph *graph,
+                             const hu_edge_table *edges) {
+    hu_bits_layers layers = {0};
+    hu_status st = hu_bits_layers_create(graph, bits, &layers);
+    written most = written_of(bits, bits->forward.most, most_of_gradients(bits));
+    for (uint32_t l = 0; st == HU_OK && l < layers.count; l++) {
+        const char *of, *name = NULL;
+        if (layers.layer[l].is_quantised)
+            name = changed(graph, &layers.layer[l], &most, edges, &of);
+        if (name)
+            st = hu_fail(HU_ERR_ARGUMENT,
+                         "found a format for '%s%s', whose bits precision '%s' decides; expected "
+                         "tensors that it leaves float32",
+                         name, of, bits->schedule->name);
+    }
     hu_bits_layers_free(&layers);
     return st;
 }

@@ -18,6 +18,11 @@ void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_g
  * planned for. HU_ERR_ARGUMENT, HU_ERR_MEMORY. */
 hu_status hu_bits_write_most(const hu_bits *bits, const hu_graph *graph, hu_edge_table *edges);
 
+/* Whether a table still has what hu_bits_write_most wrote: rules may choose formats of other
+ * tensors alone. HU_ERR_ARGUMENT names the first one that has another format; HU_ERR_MEMORY. */
+hu_status hu_bits_check_kept(const hu_bits *bits, const hu_graph *graph,
+                             const hu_edge_table *edges);
+
 /* The records of one quantised layer. */
 typedef struct hu_bits_records {
     hu_edge *input, *weight, *gradient;

@@ -180,6 +180,18 @@ done:
     return st;
 }
 
+/* A rule, where it means a tensor that no schedule of bits writes. */
+static hu_status apply(const hu_precision *precision, const hu_precision_rule *rule,
+                       const hu_graph *graph, bool signals, hu_edge_table *edges) {
+    uint32_t matched = 0;
+    hu_status st = HU_OK;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        matched += apply_to_value(precision, rule, graph, v, signals, edges);
+    if (matched == 0) return no_match(rule, graph);
+    if (precision->bits.schedule) st = hu_bits_check_kept(&precision->bits, graph, edges);
+    return st == HU_OK ? st : hu_fail_within(st, "rule '%s': ", rule->words.text);
+}
+
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges) {
     hu_status st;
@@ -192,13 +204,8 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
     else
         write_points(precision, graph, signals, edges);
     HU_TRY(assign(precision, graph, batch, signals, edges));
-    for (uint32_t r = 0; r < precision->rule_count; r++) {
-        const hu_precision_rule *rule = &precision->rules[r];
-        uint32_t matched = 0;
-        for (hu_value_id v = 0; v < graph->value_count; v++)
-            matched += apply_to_value(precision, rule, graph, v, signals, edges);
-        if (matched == 0) return no_match(rule, graph);
-    }
+    for (uint32_t r = 0; r < precision->rule_count; r++)
+        HU_TRY(apply(precision, &precision->rules[r], graph, signals, edges));
 done:
     return st;
 }

@@ -63,6 +63,11 @@ static hu_status read_rules(const hu_config *config, hu_precision *precision) {
     HU_TRY(hu_config_text(config, "precision.rounding", &rounding));
     if (strcmp(rounding, "auto") != 0) {
         hu_rounding mode;
+        if (precision->bits.schedule)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "precision.rounding: found %s with precision '%s', which rounds inputs "
+                           "and weights to nearest and gradients stochastically; expected auto",
+                           rounding, precision->name);
         HU_TRY(hu_rounding_parse(rounding, &mode));
         HU_TRY(hu_precision_set_rounding(precision, mode));
     }

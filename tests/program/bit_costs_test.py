@@ -132,6 +132,19 @@ def text(checks, cwd):
         checks.same(max(len(line) for line in out.splitlines()) <= 132, True, "width of the text")
 
 
+def memory(checks, cwd):
+    """The plan tells just the bytes that the training has."""
+    keys = ["precision=ldp:3-8", "model=cnn-s", "data=glyphs", "data.limit=64",
+            "data.test_limit=16", "batch=16", "threads=1", "steps=2"]
+    found = plan(keys[0].split("=")[1], *keys[1:], cwd=cwd)["memory_bytes"]
+    made = program.train(*keys, cwd=cwd, run="run")["ledger_bytes"]
+    checks.same({role: both["packed"] for role, both in found.items()}, made, "bytes by role")
+    code, out, _ = program.call("plan", *keys, cwd=cwd)
+    checks.same(code, 0, "exit code of the text")
+    checks.that("memory in MiB" in out and "numbers between layers are float32" in out,
+                "the text tells the memory")
+
+
 def fails(checks, cwd, code, parts, *words, verb="plan"):
     found, out, err = program.call(verb, "model=resnet20", STEPS, *words, cwd=cwd)
     name = " ".join((verb, *words))
@@ -164,6 +177,13 @@ def errors(checks, cwd):
              ["bits.exponent", "of 4"]),
             (["precision=cpt:4-8", "out=x.yaml"], ["out.file"]),
             (["precision.epochs=[0: fp32, 3: cpt:4-8]"], ["epoch 3", "whole training"]),
+            (["precision=static:8", "precision.rules=[layer1.0.conv1.weight: e4m3]"],
+             ["rule 'layer1.0.conv1.weight: e4m3'", "whose bits precision 'static' decides"]),
+            (["precision=ldp:3-8", "precision.rules=[fc.weight: fp16, weight: uniform8]"],
+             ["rule 'weight: uniform8'", "'conv1.weight'"]),
+            (["precision=static:8", "precision.scheme=popescu",
+              "precision.rules=[conv1.out.grad: e5m2]"], ["for 'conv1.out.grad'"]),
+            (["precision=ldp:3-8", "precision.rounding=sr"], ["precision.rounding", "to nearest"]),
             (["precision=cpt:4-8+promote"], ["+promote"])]:
         fails(checks, cwd, 2, parts, *words)
     # A training is refused for the same reasons, before anything is read or written.
@@ -173,4 +193,4 @@ def errors(checks, cwd):
     checks.that(not os.path.exists(os.path.join(cwd, "refused")), "no folder of a refused run")
 
 
-program.main(relative_costs, absolute_costs, layers_add_up, bounds, cost_table, text, errors)
+program.main(relative_costs, absolute_costs, layers_add_up, bounds, cost_table, memory, text, errors)
