@@ -58,6 +58,10 @@ static void draw_initial(const hu_init *init, const hu_random_key *key, int64_t 
         hu_draw_uniforms(key, (uint64_t)first, (size_t)count, x);
         for (int64_t i = 0; i < count; i++) x[i] = init->scale * (2.0f * x[i] - 1.0f);
         break;
+    case HU_INIT_SHARE:
+        hu_draw_uniforms(key, (uint64_t)first, (size_t)count, x);
+        for (int64_t i = 0; i < count; i++) x[i] = init->scale * x[i];
+        break;
     case HU_INIT_CONSTANT:
         for (int64_t i = 0; i < count; i++) x[i] = init->scale;
         break;

@@ -69,10 +69,13 @@ hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64
     return hu_build_conv_as(b, name, in, &form);
 }
 
-hu_value_id hu_build_batch_norm(hu_builder *b, const char *name, hu_value_id in) {
-    /* The defaults of torch.nn.BatchNorm2d. */
-    hu_batch_norm_attrs attrs = {.epsilon = 1e-5f, .momentum = 0.1f};
-    return apply(b, &hu_op_batch_norm, name, NULL, &attrs, 1, &in);
+hu_value_id hu_build_norm(hu_builder *b, const char *name, hu_value_id in) {
+    /* The defaults of torch.nn.BatchNorm2d, and those of the authors of range norm. */
+    hu_batch_norm_attrs batch = {.epsilon = 1e-5f, .momentum = 0.1f};
+    hu_range_norm_attrs range = {.epsilon = 1e-5f, .momentum = 0.9f};
+    if (b->norm == HU_MODEL_NORM_RANGE)
+        return apply(b, &hu_op_range_norm, name, NULL, &range, 1, &in);
+    return apply(b, &hu_op_batch_norm, name, NULL, &batch, 1, &in);
 }
 
 hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in) {
@@ -147,7 +150,7 @@ hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char 
     snprintf(name, sizeof name, "%sconv%s", prefix, suffix);
     hu_value_id value = hu_build_conv(b, name, in, out_channels, kernel, stride);
     snprintf(name, sizeof name, "%sbn%s", prefix, suffix);
-    value = hu_build_batch_norm(b, name, value);
+    value = hu_build_norm(b, name, value);
     snprintf(name, sizeof name, "%srelu%s", prefix, suffix);
     return hu_build_relu(b, name, value);
 }
@@ -194,7 +197,9 @@ hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in
 hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
     hu_task_shapes classes = {
         .value = {options->image, {.rank = 0}}, .count = 2, .outputs = options->classes};
-    hu_builder b = {.graph = graph, .choice = {&hu_task_classify, &hu_loss_nll, classes}};
+    hu_builder b = {.graph = graph,
+                    .norm = options->norm,
+                    .choice = {&hu_task_classify, &hu_loss_nll, classes}};
     if (options->choice) b.choice = *options->choice;
     return b;
 }

@@ -7,6 +7,7 @@
 typedef struct hu_builder {
     hu_graph *graph;
     hu_status status;
+    hu_model_norm norm;
     hu_task_choice choice;
     hu_value_id value[HU_TASK_FIELDS_MAX]; /* inputs and targets, by field of the task */
 } hu_builder;
@@ -39,7 +40,8 @@ hu_init hu_init_usual(int64_t fan_in);
  * (Kaiming, fan out). */
 hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64_t out_channels,
                           int64_t kernel, int64_t stride);
-hu_value_id hu_build_batch_norm(hu_builder *b, const char *name, hu_value_id in);
+/* The norm of the options. */
+hu_value_id hu_build_norm(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right);
 

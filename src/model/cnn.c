@@ -12,11 +12,11 @@ hu_status hu_model_cnn_s(const hu_model_options *options, hu_graph *graph) {
     hu_value_id value = hu_build_input(&b);
     value = hu_build_conv(&b, "conv1", value, hu_build_width(16, options->width), 3, 1);
     value = hu_build_max_pool(&b, "pool1", value, 2, 2);
-    value = hu_build_batch_norm(&b, "bn1", value);
+    value = hu_build_norm(&b, "bn1", value);
     value = hu_build_relu(&b, "relu1", value);
     value = hu_build_conv(&b, "conv2", value, hu_build_width(32, options->width), 3, 1);
     value = hu_build_max_pool(&b, "pool2", value, 2, 2);
-    value = hu_build_batch_norm(&b, "bn2", value);
+    value = hu_build_norm(&b, "bn2", value);
     value = hu_build_relu(&b, "relu2", value);
     value = hu_build_conv_bn_relu(&b, "", "3", value, channels, 3, 1);
     value = hu_build_global_pool(&b, "pool", value);

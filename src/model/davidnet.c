@@ -16,7 +16,7 @@ static hu_value_id layer(hu_builder *b, const char *prefix, hu_value_id in, int6
     snprintf(name, sizeof name, "%s.conv", prefix);
     hu_value_id value = hu_build_conv_as(b, name, in, &form);
     snprintf(name, sizeof name, "%s.bn", prefix);
-    value = hu_build_batch_norm(b, name, value);
+    value = hu_build_norm(b, name, value);
     snprintf(name, sizeof name, "%s.relu", prefix);
     return hu_build_relu(b, name, value);
 }

@@ -20,20 +20,20 @@ static hu_value_id block(hu_builder *b, const char *prefix, hu_value_id in, int6
     snprintf(name, sizeof name, "%sconv2", prefix);
     value = hu_build_conv_as(b, name, value, &depthwise);
     snprintf(name, sizeof name, "%sbn2", prefix);
-    value = hu_build_batch_norm(b, name, value);
+    value = hu_build_norm(b, name, value);
     snprintf(name, sizeof name, "%srelu2", prefix);
     value = hu_build_relu(b, name, value);
     snprintf(name, sizeof name, "%sconv3", prefix);
     value = hu_build_conv(b, name, value, channels, 1, 1);
     snprintf(name, sizeof name, "%sbn3", prefix);
-    value = hu_build_batch_norm(b, name, value);
+    value = hu_build_norm(b, name, value);
     /* A block that shrinks the picture has no sum: there is nothing of its size to add. */
     if (stride != 1) return value;
     if (in_channels != channels) {
         snprintf(name, sizeof name, "%sshortcut.conv", prefix);
         shortcut = hu_build_conv(b, name, in, channels, 1, 1);
         snprintf(name, sizeof name, "%sshortcut.bn", prefix);
-        shortcut = hu_build_batch_norm(b, name, shortcut);
+        shortcut = hu_build_norm(b, name, shortcut);
     }
     snprintf(name, sizeof name, "%sadd", prefix);
     return hu_build_add(b, name, value, shortcut);

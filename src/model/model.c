@@ -45,6 +45,15 @@ done:
     return st;
 }
 
+/* A norm that no layer has was asked for in vain. */
+static hu_status check_norm(const hu_model_options *options, const hu_graph *graph) {
+    if (options->norm == HU_MODEL_NORM_BATCH) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->node[n].op == &hu_op_range_norm) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "model.norm: found range with a model that has no norms, expected batch");
+}
+
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     hu_status st = HU_OK;
     const hu_model *model = NULL;
@@ -63,6 +72,7 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
                       : model->build(options, *graph);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
     HU_TRY(st);
+    HU_TRY(check_norm(options, *graph));
     /* Checks what only a whole graph can tell; no node is added from here on. */
     HU_TRY(hu_graph_finish(*graph));
 done:

@@ -3,10 +3,14 @@
 #define HU_MODEL_OPTIONS_H
 #include "model/own.h"
 
+/* What stands behind the convolutions of a model: batch_norm or range_norm. */
+typedef enum hu_model_norm { HU_MODEL_NORM_BATCH, HU_MODEL_NORM_RANGE } hu_model_norm;
+
 typedef struct hu_model_options {
     const char *name;
     const hu_own_net *own;        /* NULL: the row of the name. Needs a choice */
     double width;                 /* multiplier of the channel numbers, > 0 */
+    hu_model_norm norm;           /* of models by name; networks of programs say it themselves */
     hu_shape image;               /* [H, W, C] and number of classes, of classifiers; */
     int64_t classes;              /* read if choice is NULL only */
     const hu_task_choice *choice; /* what is learned, from which values */

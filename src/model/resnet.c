@@ -17,7 +17,7 @@ static hu_value_id join(hu_builder *b, const char *prefix, hu_value_id value, hu
         snprintf(name, sizeof name, "%sshortcut.conv", prefix);
         shortcut = hu_build_conv(b, name, in, channels, 1, stride);
         snprintf(name, sizeof name, "%sshortcut.bn", prefix);
-        shortcut = hu_build_batch_norm(b, name, shortcut);
+        shortcut = hu_build_norm(b, name, shortcut);
     }
     snprintf(name, sizeof name, "%sadd", prefix);
     value = hu_build_add(b, name, value, shortcut);
@@ -32,7 +32,7 @@ static hu_value_id conv_bn(hu_builder *b, const char *prefix, const char *suffix
     snprintf(name, sizeof name, "%sconv%s", prefix, suffix);
     hu_value_id value = hu_build_conv(b, name, in, channels, kernel, 1);
     snprintf(name, sizeof name, "%sbn%s", prefix, suffix);
-    return hu_build_batch_norm(b, name, value);
+    return hu_build_norm(b, name, value);
 }
 
 typedef hu_value_id block_fn(hu_builder *b, const char *prefix, hu_value_id in, int64_t channels,

@@ -27,7 +27,7 @@ static hu_value_id add_layer(hu_builder *b, const char *prefix, hu_value_id in, 
     snprintf(name, sizeof name, "%sconv%d", prefix, l.number);
     hu_value_id value = hu_build_conv_as(b, name, in, &form);
     snprintf(name, sizeof name, "%sbn%d", prefix, l.number);
-    value = hu_build_batch_norm(b, name, value);
+    value = hu_build_norm(b, name, value);
     snprintf(name, sizeof name, "%srelu%d", prefix, l.number);
     return l.has_relu ? hu_build_relu(b, name, value) : value;
 }

@@ -26,7 +26,7 @@ static hu_value_id conv_bn(hu_builder *b, const char *prefix, hu_value_id in, in
     snprintf(name, sizeof name, "%sconv", prefix);
     hu_value_id value = conv(b, name, in, channels, kernel);
     snprintf(name, sizeof name, "%sbn", prefix);
-    return hu_build_batch_norm(b, name, value);
+    return hu_build_norm(b, name, value);
 }
 
 /* 1x1 to `squeeze` channels, and from there 1x1 and 3x3 to `expand` channels each. */
@@ -57,7 +57,7 @@ hu_status hu_model_squeezenet(const hu_model_options *options, hu_graph *graph) 
     char name[32];
     hu_value_id value = hu_build_input(&b);
     value = conv(&b, "conv1", value, hu_build_width(96, options->width), 3);
-    value = hu_build_batch_norm(&b, "bn1", value);
+    value = hu_build_norm(&b, "bn1", value);
     value = hu_build_relu(&b, "relu1", value);
     value = hu_build_max_pool(&b, "pool1", value, 2, 2);
     for (int i = 0; i < FIRES; i++) {

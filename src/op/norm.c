@@ -6,13 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
 #include "op/expect.h"
 #include "op/norm.h"
+#include "op/normalise.h"
 
-enum { GAMMA, BETA, RUNNING_MEAN, RUNNING_VAR, PARAMS };
+enum {
+    GAMMA = HU_NORM_GAMMA,
+    BETA = HU_NORM_BETA,
+    RUNNING_MEAN = HU_NORM_RUNNING_MEAN,
+    RUNNING_VAR = HU_NORM_RUNNING_SCALE
+};
 
 /* stats: [0] n; then vectors of C: mean, biased variance, 1/sqrt(variance + epsilon), and in the
  * backward pass sum(dy)/n and sum(dy * (x - mean))/n. partial forward: n, mean[C], m2[C]; backward:
@@ -24,43 +29,23 @@ static double *stat(const hu_op_call *call, int which) {
     return call->stats + 1 + which * hu_channels(&call->info->in[0]);
 }
 
-/* Rows of the chunk as a matrix [pixels, C]: count x H x W. */
-static int64_t pixels(const hu_op_call *call) {
-    const hu_shape *in = &call->info->in[0];
-    return call->count * (hu_shape_elements(in) / hu_channels(in));
-}
-
 /* x [.., C] -> y, the same shape */
 static hu_status norm_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                             hu_shape *out) {
-    hu_status st;
     const hu_batch_norm_attrs *a = attrs;
     (void)n_in;
-    HU_TRY(hu_expect_rank_least("batch_norm", in, 1));
-    if (!(a->epsilon > 0) || !(a->momentum >= 0 && a->momentum <= 1))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "batch_norm: epsilon %g, momentum %g; expected epsilon > 0 and momentum in "
-                       "[0, 1]",
-                       (double)a->epsilon, (double)a->momentum);
-    *n_out = 1;
-    out[0] = in[0];
-done:
-    return st;
+    return hu_norm_shape("batch_norm", a->epsilon, a->momentum, in, n_out, out);
 }
 
 static hu_status norm_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
                              int *count) {
-    static const hu_param_decl decl[PARAMS] = {
+    static const hu_param_decl decl[HU_NORM_PARAMS] = {
         [GAMMA] = {.suffix = "weight", .init = {HU_INIT_CONSTANT, 1}, .trained = true},
         [BETA] = {.suffix = "bias", .init = {HU_INIT_CONSTANT, 0}, .trained = true},
         [RUNNING_MEAN] = {.suffix = "running_mean", .init = {HU_INIT_CONSTANT, 0}},
         [RUNNING_VAR] = {.suffix = "running_var", .init = {HU_INIT_CONSTANT, 1}}};
     (void)attrs;
-    for (int i = 0; i < PARAMS; i++) {
-        list[i] = decl[i];
-        list[i].shape = (hu_shape){.rank = 1, .extent = {hu_channels(in)}};
-    }
-    *count = PARAMS;
+    hu_norm_declare(decl, in, list, count);
     return HU_OK;
 }
 
@@ -72,16 +57,13 @@ static size_t norm_partial_count(const hu_node_info *info, hu_pass pass) {
     return (pass == HU_FORWARD ? 1 : 0) + 2 * (size_t)hu_channels(&info->in[0]);
 }
 
-/* reduce: the sums' own scratch and a center [C]; forward, backward: up to four wide vectors and a
- * narrow one [C]. */
-enum { WIDE_VECTORS = 4 };
-
+/* reduce: the sums' own scratch and a center [C]; forward, backward: what norms share. */
 static size_t norm_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     int64_t channels = hu_channels(&info->in[0]);
-    size_t sums = hu_channel_scratch_bytes(channels);
-    size_t wide = WIDE_VECTORS * (size_t)hu_channel_width(channels) * sizeof(float);
+    size_t sums = hu_channel_scratch_bytes(channels) + (size_t)channels * sizeof(float);
+    size_t wide = hu_norm_scratch_bytes(channels);
     (void)state, (void)pass;
-    return (sums > wide ? sums : wide) + (size_t)channels * sizeof(float);
+    return sums > wide ? sums : wide;
 }
 
 /* The mean that the forward pass subtracts, as float32, into narrow [C]. */
@@ -115,8 +97,9 @@ static void reduce_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
     double *mean = call->partial + 1;
     /* The merge weighs chunks by their pixels: a short last chunk counts less. */
-    call->partial[0] = (double)pixels(call);
-    hu_channel_moments(pixels(call), channels, call->in[0], call->scratch, mean, mean + channels);
+    call->partial[0] = (double)hu_norm_pixels(call);
+    hu_channel_moments(hu_norm_pixels(call), channels, call->in[0], call->scratch, mean,
+                       mean + channels);
 }
 
 /* One chunk: moments of x, or in the backward pass the two sums over dy [pixels, C]. */
@@ -131,7 +114,7 @@ static void norm_reduce(const hu_op_call *call, hu_pass pass) {
         void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
         float *center = after;
         center_of(call, center);
-        hu_channel_products(pixels(call), channels, call->dout[0], call->in[0], center,
+        hu_channel_products(hu_norm_pixels(call), channels, call->dout[0], call->in[0], center,
                             call->scratch, call->partial, call->partial + channels);
     }
 }
@@ -186,38 +169,14 @@ static void norm_finish(const hu_op_call *call, hu_pass pass) {
         finish_backward(call);
 }
 
-/* The vectors that the forward pass needs, widened into the scratch. */
-typedef struct wide {
-    const float *center, *scale, *offset;
-} wide;
-
-/* Narrow [C] -> wide: repeated until they fill whole vectors of a row of pixels. */
-static wide widen_forward(const hu_op_call *call) {
-    int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
-    float *center = call->scratch, *scale = center + width, *offset = scale + width;
-    float *narrow = offset + width;
-    center_of(call, narrow);
-    hu_channel_widen(channels, narrow, center);
-    scale_of(call, narrow);
-    hu_channel_widen(channels, narrow, scale);
-    hu_channel_widen(channels, call->param[BETA], offset);
-    return (wide){center, scale, offset};
-}
-
-/* x [pixels, C] -> y = (x - center) * scale + offset */
+/* x [pixels, C] -> y = (x - center) * scale + beta */
 static void norm_forward(const hu_op_call *call) {
-    int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
-    wide w = widen_forward(call);
-    hu_fused()->normalise(pixels(call) * channels, width, call->in[0], w.center, w.scale, w.offset,
-                          call->out[0]);
+    hu_norm_apply(call, center_of, scale_of, NULL);
 }
 
 /* The same, then relu: bits [pixels, C], 1 where y > 0 or NaN. */
 static void norm_forward_relu(const hu_op_call *call, uint8_t *bits) {
-    int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
-    wide w = widen_forward(call);
-    hu_fused()->normalise_relu(pixels(call) * channels, width, call->in[0], w.center, w.scale,
-                               w.offset, call->out[0], bits);
+    hu_norm_apply(call, center_of, scale_of, bits);
 }
 
 /* dx = gamma * invstd * (dy - mean(dy) - xhat * mean(dy * xhat)); constant statistics in eval. */
@@ -239,13 +198,8 @@ static void norm_backward(const hu_op_call *call) {
         narrow[c] =
             call->training ? (float)(stat(call, MEAN_PRODUCT)[c] * invstd[c] * invstd[c]) : 0;
     hu_channel_widen(channels, narrow, slope);
-    hu_fused()->normalise_backward(pixels(call) * channels, width, call->dout[0], call->in[0],
-                                   center, scale, mean, slope, call->din[0]);
-}
-
-/* (1 - momentum) old + momentum new, one rounding. */
-static float blend(float old, double new, float momentum) {
-    return (float)((1.0 - (double)momentum) * (double)old + (double)momentum * new);
+    hu_fused()->normalise_backward(hu_norm_pixels(call) * channels, width, call->dout[0],
+                                   call->in[0], center, scale, mean, slope, call->din[0]);
 }
 
 /* Running statistics [C]: the variance without bias, as in torch. */
@@ -255,8 +209,8 @@ static void norm_commit(const hu_op_call *call, float **buffers) {
     double n = call->stats[0], unbiased = n > 1 ? n / (n - 1) : 1;
     float *mean = buffers[RUNNING_MEAN], *variance = buffers[RUNNING_VAR];
     for (int64_t c = 0; c < channels; c++) {
-        mean[c] = blend(mean[c], stat(call, MEAN)[c], a->momentum);
-        variance[c] = blend(variance[c], stat(call, VARIANCE)[c] * unbiased, a->momentum);
+        mean[c] = hu_norm_blend(mean[c], stat(call, MEAN)[c], a->momentum);
+        variance[c] = hu_norm_blend(variance[c], stat(call, VARIANCE)[c] * unbiased, a->momentum);
     }
 }
 

@@ -33,10 +33,15 @@ enum {
     HU_SAVE_OUTPUT_0 = 1u << 16
 };
 
-typedef enum hu_init_kind { HU_INIT_CONSTANT, HU_INIT_NORMAL, HU_INIT_UNIFORM } hu_init_kind;
+typedef enum hu_init_kind {
+    HU_INIT_CONSTANT,
+    HU_INIT_NORMAL,
+    HU_INIT_UNIFORM,
+    HU_INIT_SHARE
+} hu_init_kind;
 
 /* How a parameter starts: constant scale; normal with standard deviation scale; uniform on [-scale,
- * scale). */
+ * scale), or a share on [0, scale). */
 typedef struct hu_init {
     hu_init_kind kind;
     float scale;
@@ -207,6 +212,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(linear) \
     X(bias) \
     X(batch_norm) \
+    X(range_norm) \
     X(relu) \
     X(sigmoid) \
     X(scale) \

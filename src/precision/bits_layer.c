@@ -33,7 +33,7 @@ static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
 
 /* Work of an element-wise operation per element, as the papers count it. */
 static int64_t work_per_element(const hu_op *op) {
-    if (op == &hu_op_batch_norm) return 2;
+    if (op == &hu_op_batch_norm || op == &hu_op_range_norm) return 2;
     return op->is_relu || op == &hu_op_add;
 }
 

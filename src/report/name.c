@@ -16,12 +16,14 @@ const char *hu_report_text(const hu_report_run *run, const char *key, const char
 
 /* ---- what is trained on what ---- */
 
-/* "cnn-s", "cnn-s of width 2". */
+/* "cnn-s", "cnn-s of width 2", "cnn-s with range norms". */
 static const char *model_of(const hu_report_run *run, char text[100]) {
     const char *width = hu_report_text(run, "model.width", "1");
     bool has_width = strcmp(width, "1") != 0;
-    snprintf(text, 100, "%.60s%s%.20s", hu_report_text(run, "model.name", "?"),
-             has_width ? " of width " : "", has_width ? width : "");
+    bool has_ranges = strcmp(hu_report_text(run, "model.norm", "batch"), "range") == 0;
+    snprintf(text, 100, "%.50s%s%.15s%s", hu_report_text(run, "model.name", "?"),
+             has_width ? " of width " : "", has_width ? width : "",
+             has_ranges ? " with range norms" : "");
     return text;
 }
 

@@ -260,6 +260,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
                            hu_train_options *options) {
     hu_status st = HU_OK;
     int64_t steps_per_epoch;
+    const char *norm;
     *options = (hu_train_options){0};
     *precision = (hu_precision){0};
     /* The recipe first: it knows the batch, which decides the steps of an epoch, which decide the
@@ -267,6 +268,8 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_recipe_apply(config));
     HU_TRY(hu_config_text(config, "model.name", &options->model));
     HU_TRY(hu_config_f64(config, "model.width", &options->width));
+    HU_TRY(hu_config_text(config, "model.norm", &norm));
+    if (strcmp(norm, "range") == 0) options->norm = HU_MODEL_NORM_RANGE;
     HU_TRY(read_task(config, options));
     HU_TRY(read_start(config, options));
     HU_TRY(read_augment(config, dataset, &options->augment));
@@ -292,7 +295,8 @@ hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *da
     hu_task_choice choice;
     hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
     if (st != HU_OK) return st;
-    hu_model_options model = {.name = options->model, .width = options->width, .choice = &choice};
+    hu_model_options model = {
+        .name = options->model, .width = options->width, .norm = options->norm, .choice = &choice};
     return hu_model_build(&model, graph);
 }
 

@@ -68,7 +68,8 @@ static hu_status read_training(hu_assign *assign, const hu_listener *listener) {
     hu_task_choice choice;
     HU_TRY(hu_model_choose(options.model, options.task, options.loss, dataset, &choice));
     assign->metric = choice.task->metric[0];
-    hu_model_options model = {.name = options.model, .width = options.width, .choice = &choice};
+    hu_model_options model = {
+        .name = options.model, .width = options.width, .norm = options.norm, .choice = &choice};
     assign->batch = options.batch;
     assign->steps = options.steps;
     HU_TRY(hu_model_build(&model, &assign->graph));

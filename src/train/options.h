@@ -35,6 +35,7 @@ typedef struct hu_train_options {
     const hu_task *task;      /* NULL: what the model's head is made for */
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double width;
+    hu_model_norm norm; /* of the model of the name */
     hu_augment augment;
     /* Where the training begins and in which order it sees the samples. */
     bool drop_last;         /* an epoch ends with its last whole batch */

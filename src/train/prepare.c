@@ -12,8 +12,11 @@ hu_status hu_prepare_graph(hu_trainer *trainer) {
     hu_task_choice choice;
     HU_TRY(
         hu_model_choose(options->model, options->task, options->loss, trainer->dataset, &choice));
-    hu_model_options model = {
-        .name = options->model, .own = options->own, .width = options->width, .choice = &choice};
+    hu_model_options model = {.name = options->model,
+                              .own = options->own,
+                              .width = options->width,
+                              .norm = options->norm,
+                              .choice = &choice};
     HU_TRY(hu_model_build(&model, &trainer->graph));
     trainer->task = choice.task;
     trainer->loss = choice.loss;

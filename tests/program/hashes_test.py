@@ -73,6 +73,9 @@ JOBS = {
         [*CNN, "precision=fp(5,3,2)", "precision.scheme=popescu", "precision.rounding=rna",
          "precision.rules=[fc.*: fp32, conv2.out: e5m2]", "scaler=constant"],
     "resnet20 fp32": [*RESNET20, "precision=fp32"],
+    "resnet20 fp32, range norms": [*RESNET20, "precision=fp32", "model.norm=range", "threads=2"],
+    "shufflenet-v2 1/6/9/d, range norms, fuse=off":
+        [*SHUFFLENET, "precision=1/6/9/d", "model.norm=range", "fuse=off"],
     "resnet20 fp16": [*RESNET20, "precision=fp16", "threads=2"],
     "resnet20 1/6/9/d, cosine schedule":
         [*RESNET20, "precision=1/6/9/d", "lr.schedule=cosine", "seed=5", "eval.weights=rounded"],

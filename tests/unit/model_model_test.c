@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "graph/weights.h"
 #include "model/builder.h"
 #include "model/model.h"
 #include "model_of.h"
@@ -293,6 +294,62 @@ static void test_refusals(void **state) {
            HU_ERR_SHAPE, "");
 }
 
+static uint32_t count_ops(const hu_graph *graph, const hu_op *op) {
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) count += graph->node[n].op == op;
+    return count;
+}
+
+/* Every norm of a model is of the kind that was asked for, with the name that it has anyway. */
+static void test_norms(void **state) {
+    (void)state;
+    int with_norms = 0;
+    for (int m = 0; m < hu_model_count; m++) {
+        hu_model_options options = {
+            .name = hu_model_table[m].name, .width = .25, .image = cifar, .classes = 10};
+        hu_graph *batch, *range;
+        if (strcmp(hu_model_table[m].task, "classify") != 0) continue;
+        assert_int_equal(hu_model_build(&options, &batch), HU_OK);
+        options.norm = HU_MODEL_NORM_RANGE;
+        assert_int_equal(hu_model_build(&options, &range), HU_OK);
+        uint32_t norms = count_ops(batch, &hu_op_batch_norm);
+        with_norms++;
+        assert_true(norms > 0);
+        assert_int_equal(count_ops(range, &hu_op_range_norm), norms);
+        assert_int_equal(count_ops(range, &hu_op_batch_norm), 0);
+        assert_int_equal(hu_graph_parameters(range), hu_graph_parameters(batch));
+        for (uint32_t n = 0; n < range->node_count; n++)
+            assert_string_equal(range->node[n].name, batch->node[n].name);
+        hu_graph_free(batch);
+        hu_graph_free(range);
+    }
+    assert_true(with_norms > 5);
+}
+
+/* Gamma begins as shares of one, all different; running statistics as zero and one. */
+static void test_range_norm_begins(void **state) {
+    (void)state;
+    hu_model_options options = {
+        .name = "resnet20", .width = 1, .norm = HU_MODEL_NORM_RANGE, .image = cifar, .classes = 10};
+    hu_graph *graph;
+    hu_weights weights;
+    double sum = 0;
+    assert_int_equal(hu_model_build(&options, &graph), HU_OK);
+    assert_int_equal(hu_weights_create(graph, &weights), HU_OK);
+    hu_weights_draw(&weights, graph, 5, 1);
+    const float *gamma = hu_weights_of(&weights, hu_graph_find(graph, "layer3.2.bn2.weight"));
+    const float *scale =
+        hu_weights_of(&weights, hu_graph_find(graph, "layer3.2.bn2.running_scale"));
+    for (int c = 0; c < 64; c++) {
+        assert_true(gamma[c] >= 0.0f && gamma[c] < 1.0f && scale[c] == 1.0f);
+        assert_true(c == 0 || gamma[c] != gamma[c - 1]);
+        sum += (double)gamma[c];
+    }
+    assert_true(sum > 0.3 * 64 && sum < 0.7 * 64);
+    hu_weights_free(&weights);
+    hu_graph_free(graph);
+}
+
 static void test_every_model_builds(void **state) {
     (void)state;
     for (int m = 0; m < hu_model_count; m++) {
@@ -316,6 +373,8 @@ int main(void) {
         cmocka_unit_test(test_groups_of_small_networks),
         cmocka_unit_test(test_structure),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_range_norm_begins),
         cmocka_unit_test(test_every_model_builds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,7 @@ typedef struct gradient_case {
     }
 
 static const hu_batch_norm_attrs norm = {.epsilon = 1e-5f, .momentum = 0.1f};
+static const hu_range_norm_attrs range = {.epsilon = 1e-5f, .momentum = 0.9f};
 static const hu_bias_attrs bias = {.bias_init = {HU_INIT_CONSTANT, 0}};
 static const hu_pool_attrs pool2 = {2, 2, 2, 2, 0, 0}, pool3 = {3, 3, 2, 2, 1, 1};
 static const hu_pool_attrs tall = {3, 2, 1, 3, 2, 0};
@@ -92,6 +93,9 @@ static const gradient_case cases[] = {
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(5, 4, 1)}, false, 0.02f},
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(2, 3, 37)}, false, 0.02f},
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(9)}, false, 0.02f},
+    {&hu_op_range_norm, &range, SPACED, 1, {SHAPE(3, 3, 4)}, false, 0.01f},
+    {&hu_op_range_norm, &range, SPACED, 1, {SHAPE(2, 3, 37)}, false, 0.01f},
+    {&hu_op_range_norm, &range, SPACED, 1, {SHAPE(9)}, false, 0.01f},
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(3, 3, 3)}, false, 0.01f},
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(2, 4, 8)}, false, 0.01f},
     {&hu_op_sigmoid, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},

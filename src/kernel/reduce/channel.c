@@ -1,5 +1,6 @@
 #include "kernel/reduce/channel.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -102,6 +103,49 @@ void hu_channel_products(int64_t rows, int64_t channels, const float *dy, const 
     }
     fold(&l, channels, l.first, sum);
     fold(&l, channels, l.second, product);
+}
+
+size_t hu_channel_range_scratch_bytes(int64_t channels) {
+    return (size_t)hu_channel_width(channels) * 2 * (sizeof(float) + sizeof(int32_t));
+}
+
+/* Joins the columns of a channel, and the incomplete row behind them, in the order of their rows.
+ */
+static void fold_extremes(int64_t channels, int64_t c, int64_t whole, int64_t rows, const float *x,
+                          const hu_reduce_extremes *column, const hu_channel_range *range) {
+    int64_t width = hu_channel_width(channels), each = width / channels;
+    float high = -INFINITY, low = INFINITY;
+    int64_t high_at = 0, low_at = 0;
+    for (int64_t k = 0; whole > 0 && k < each; k++) {
+        int64_t j = k * channels + c;
+        int64_t top = (int64_t)column->high_at[j] * each + k;
+        int64_t bottom = (int64_t)column->low_at[j] * each + k;
+        bool is_high = column->high[j] > high || (column->high[j] == high && top < high_at);
+        bool is_low = column->low[j] < low || (column->low[j] == low && bottom < low_at);
+        if (is_high) high = column->high[j], high_at = top;
+        if (is_low) low = column->low[j], low_at = bottom;
+    }
+    for (int64_t r = whole * each; r < rows; r++) {
+        float y = x[r * channels + c];
+        if (y > high) high = y, high_at = r;
+        if (y < low) low = y, low_at = r;
+    }
+    range->high[c] = high;
+    range->low[c] = low;
+    range->high_at[c] = high_at;
+    range->low_at[c] = low_at;
+}
+
+void hu_channel_extremes(int64_t rows, int64_t channels, const float *x, void *scratch,
+                         const hu_channel_range *range) {
+    int64_t width = hu_channel_width(channels), whole = rows * channels / width;
+    hu_reduce_extremes column = {.high = scratch};
+    column.low = column.high + width;
+    column.high_at = (int32_t *)(void *)(column.low + width);
+    column.low_at = column.high_at + width;
+    if (whole > 0) kernels()->extremes(whole, width, x, &column);
+    for (int64_t c = 0; c < channels; c++)
+        fold_extremes(channels, c, whole, rows, x, &column, range);
 }
 
 void hu_moments_merge(int64_t count, double n, double *mean, double *m2, double n_right,

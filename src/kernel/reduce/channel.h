@@ -17,7 +17,7 @@ int64_t hu_channel_width(int64_t channels);
 /* wide[j] = narrow[j mod channels] for j < hu_channel_width(channels). */
 void hu_channel_widen(int64_t channels, const float *narrow, float *wide);
 
-/* Bytes of scratch of the functions below but hu_channel_totals. */
+/* Bytes of scratch of the functions below but hu_channel_totals and hu_channel_extremes. */
 size_t hu_channel_scratch_bytes(int64_t channels);
 
 /* sum[c] = sum of x[., c]. */
@@ -36,6 +36,20 @@ void hu_channel_moments(int64_t rows, int64_t channels, const float *x, void *sc
 /* sum[c] = sum of dy[., c]; product[c] = sum of dy[., c] * (x[., c] - center[c]). */
 void hu_channel_products(int64_t rows, int64_t channels, const float *dy, const float *x,
                          const float *center, void *scratch, double *sum, double *product);
+
+/* Extremes of the channels of an array, and the rows where they first stand. */
+typedef struct hu_channel_range {
+    float *high, *low;         /* [channels] */
+    int64_t *high_at, *low_at; /* [channels] */
+} hu_channel_range;
+
+/* high[c], low[c] = largest and smallest x[., c]; high_at[c], low_at[c] = the first row that holds
+ * it. -0 and +0 are the same number. NaNs are passed over. Where a channel has nothing above
+ * -infinity, high is -infinity and high_at 0; low likewise. 1 <= rows < 2^31. scratch:
+ * hu_channel_range_scratch_bytes(channels) bytes. */
+void hu_channel_extremes(int64_t rows, int64_t channels, const float *x, void *scratch,
+                         const hu_channel_range *range);
+size_t hu_channel_range_scratch_bytes(int64_t channels);
 
 /* (n, mean, m2) <- the union with (n_right, mean_right, m2_right) (Chan, Golub and LeVeque, 1979),
  * for count columns with the same n. */

@@ -10,6 +10,12 @@
 
 #include "base/cpu.h"
 
+/* Largest and smallest numbers of columns, and their rows. Arrays belong to the caller. */
+typedef struct hu_reduce_extremes {
+    float *high, *low;         /* [width] */
+    int32_t *high_at, *low_at; /* [width] */
+} hu_reduce_extremes;
+
 /* The loops of one instruction set. Outputs are overwritten. */
 typedef struct hu_reduce_kernels {
     /* sum = sum of x */
@@ -20,6 +26,9 @@ typedef struct hu_reduce_kernels {
     /* sum = sum of dy, product = sum of dy * (x - center) */
     void (*products)(int64_t rows, int64_t width, const float *dy, const float *x,
                      const float *center, float *sum, float *product);
+    /* Extremes of each column and the rows where they first stand. A NaN is none; where there is
+     * nothing else, high is -infinity, low +infinity, and the row 0. */
+    void (*extremes)(int64_t rows, int64_t width, const float *x, hu_reduce_extremes *to);
 } hu_reduce_kernels;
 
 extern const hu_reduce_kernels HU_OF_ISA(hu_reduce_columns);
