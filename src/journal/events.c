@@ -6,16 +6,20 @@ const char *hu_event_name(int event) {
     return names[event];
 }
 
+/* Numbers that were not zero before they were rounded. */
+static uint64_t nonzero_of(const hu_round_counts *c) {
+    return c->elements - c->nan - (c->zero - c->underflow);
+}
+
 unsigned hu_events_of(const hu_round_counts *c, bool rounds) {
     unsigned events = 0;
     double elements = (double)c->elements;
-    uint64_t nonzero = c->elements - c->nan - (c->zero - c->underflow);
     if (c->elements == 0) return 0;
     if (c->nan) events |= 1u << HU_EVENT_OF_NAN;
     if (c->overflow) events |= 1u << (rounds ? HU_EVENT_OF_OVERFLOW : HU_EVENT_OF_INFINITY);
     if (rounds && (double)c->overflow >= HU_EVENT_SATURATION * elements)
         events |= 1u << HU_EVENT_OF_SATURATION;
-    if (c->underflow && (double)c->underflow >= HU_EVENT_UNDERFLOW * (double)nonzero)
+    if (c->underflow && (double)c->underflow >= HU_EVENT_UNDERFLOW * (double)nonzero_of(c))
         events |= 1u << HU_EVENT_OF_UNDERFLOW;
     if (c->zero == c->elements) events |= 1u << HU_EVENT_OF_ZERO;
     return events;
@@ -34,4 +38,8 @@ uint64_t hu_event_count(const hu_round_counts *c, int event) {
     default:
         return c->overflow;
     }
+}
+
+uint64_t hu_event_most(const hu_round_counts *c, int event) {
+    return event == HU_EVENT_OF_UNDERFLOW ? nonzero_of(c) : c->elements;
 }

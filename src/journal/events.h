@@ -30,4 +30,7 @@ unsigned hu_events_of(const hu_round_counts *counts, bool rounds);
 /* How many numbers an event befell. */
 uint64_t hu_event_count(const hu_round_counts *counts, int event);
 
+/* How many it could have befallen: of an underflow the nonzero ones, else all. */
+uint64_t hu_event_most(const hu_round_counts *counts, int event);
+
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "journal/folder.h"
 #include "journal/graph.h"
 #include "journal/history_inner.h"
 #include "journal/history_lines.h"
@@ -71,6 +72,17 @@ static hu_status read_plan(hu_history *history) {
     return st;
 }
 
+/* The run's own word on how it ended. */
+static hu_status read_result(hu_history *history) {
+    json_t *result;
+    hu_status st = hu_result_read(history->folder, &result);
+    if (st != HU_OK) return st;
+    const char *reason = json_string_value(json_object_get(result, "diverged"));
+    if (reason) st = hu_strdup(reason, &history->diverged);
+    json_decref(result);
+    return st;
+}
+
 static hu_status check_folder(const char *folder) {
     char *path = NULL;
     hu_status st = hu_run_folder_config(folder, &path);
@@ -105,7 +117,9 @@ static hu_status read_all(hu_history *history, bool is_lenient) {
         HU_TRY(is_lenient ? forgive(history, st) : st);
     }
     st = read_plan(history);
-    if (is_lenient) st = forgive(history, st);
+    HU_TRY(is_lenient ? forgive(history, st) : st);
+    /* All others tell the story without it. */
+    st = forgive(history, read_result(history));
 done:
     return st;
 }
@@ -162,6 +176,7 @@ void hu_history_free(hu_history *history) {
     hu_free(history->promotions);
     hu_free(history->phases);
     hu_free(history->histograms);
+    hu_free(history->diverged);
     hu_free(history->folder);
     hu_free(history);
 }

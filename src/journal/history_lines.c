@@ -97,7 +97,13 @@ static hu_status read_exponent(const hu_place *place, const json_t *value, const
     return HU_OK;
 }
 
-enum { TENSOR_COLUMNS = 13, PRODUCT_COLUMNS = 5, EVENT_COLUMNS = 5, PROMOTION_COLUMNS = 4 };
+enum {
+    TENSOR_COLUMNS = 13,
+    PRODUCT_COLUMNS = 5,
+    EVENT_COLUMNS = 5,
+    HELD_COLUMNS = 6,
+    PROMOTION_COLUMNS = 4
+};
 
 static hu_status read_tensor(hu_history *history, const hu_place *place, const json_t *row,
                              uint32_t hint, hu_tensor_record *record) {
@@ -163,6 +169,48 @@ done:
     return st;
 }
 
+/* The event that a row says more of; NULL: its line is lost. */
+static hu_event_record *event_named(hu_history *history, uint32_t tensor, const char *kind) {
+    for (size_t e = 0; e < history->event_count; e++)
+        if (history->events[e].tensor == tensor && strcmp(history->events[e].kind, kind) == 0)
+            return &history->events[e];
+    return NULL;
+}
+
+/* Adds what a row tells of an event to what the rows before told. */
+static void add_held(hu_event_record *event, int64_t steps, int64_t last, uint64_t count,
+                     uint64_t of) {
+    event->steps += steps;
+    event->last = last;
+    event->held += count;
+    event->could_be += of;
+}
+
+/* How long events held in the steps of a row. */
+static hu_status read_held(hu_history *history, const hu_place *place, const json_t *rows) {
+    hu_status st = HU_OK;
+    size_t count;
+    HU_TRY(hu_json_list(place, rows, "held", &count));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *row;
+        const char *kind;
+        uint32_t tensor;
+        int64_t steps, last;
+        uint64_t befell, of;
+        HU_TRY(row_of(place, rows, i, "held", HELD_COLUMNS, &row));
+        HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &tensor));
+        HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
+        HU_TRY(hu_json_i64(place, json_array_get(row, 2), "steps", &steps));
+        HU_TRY(hu_json_i64(place, json_array_get(row, 3), "last", &last));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 4), "count", &befell));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 5), "of", &of));
+        hu_event_record *event = event_named(history, tensor, kind);
+        if (event) add_held(event, steps, last, befell, of);
+    }
+done:
+    return st;
+}
+
 /* A line of counts: of one step, or of `steps` steps up to it. */
 static hu_status read_counts(hu_history *history, const hu_place *place, const json_t *line,
                              int64_t step) {
@@ -182,6 +230,8 @@ static hu_status read_counts(hu_history *history, const hu_place *place, const j
                        place->folder, place->file, place->line);
     HU_TRY(hu_json_i64(place, steps, "steps", &record->steps));
     HU_TRY(read_tensors(history, place, json_object_get(line, "tensors"), record));
+    record->has_held = json_object_get(line, "held");
+    if (record->has_held) HU_TRY(read_held(history, place, json_object_get(line, "held")));
     HU_TRY(read_products(history, place, json_object_get(line, "products"), record));
 done:
     return st;
@@ -202,7 +252,7 @@ static hu_status read_events(hu_history *history, const hu_place *place, const j
                        sizeof *history->events));
         history->events = block;
         hu_event_record *event = &history->events[history->event_count++];
-        *event = (hu_event_record){.step = step};
+        *event = (hu_event_record){.step = step, .last = step};
         HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &event->tensor));
         HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
         HU_TRY(hu_strdup(kind, &event->kind));

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "engine/record.h"
 #include "graph/walk.h"
-#include "journal/events.h"
+#include "journal/held.h"
 
 /* Steps kept one by one. */
 enum { RING = 4 };
@@ -22,10 +22,12 @@ enum { RING = 4 };
 typedef struct entry {
     hu_round_counts counts;
     double most_overflow, most_underflow, most_subnormal;
+    uint64_t events; /* bits 1 << event: what befell it */
 } entry;
 
-/* Head of the state; behind it the entries of the sums, those of the kept steps, and what has
- * befallen each tensor, one bit per event. All in one block, which is what checkpoints hold. */
+/* Head of the state; behind it the entries of the sums, those of the kept steps, how long events
+ * held in the steps of the sums, and what has ever befallen each tensor, one bit per event. All in
+ * one block, which is what checkpoints hold. */
 typedef struct book {
     uint64_t fingerprint;
     int64_t pending_steps, pending_last; /* steps in the sums, and the last of them */
@@ -41,10 +43,11 @@ struct hu_recorder {
     hu_walk walk;
     book *book;
     size_t book_bytes;
-    entry *pending;    /* [walk.count] */
-    entry *ring[RING]; /* oldest first */
-    uint8_t *befallen; /* [walk.count] */
-    bool is_first;     /* element of the list that is being written */
+    entry *pending;     /* [walk.count] */
+    entry *ring[RING];  /* oldest first */
+    hu_held *held;      /* [walk.count][HU_EVENTS] */
+    uint16_t *befallen; /* [walk.count] */
+    bool is_first;      /* element of the list that is being written */
     hu_exponents_fn *seen;
     void *seen_context;
 };
@@ -54,15 +57,16 @@ struct hu_recorder {
 /* One block for all that a resumed run must go on with. */
 static hu_status make_book(hu_recorder *r) {
     void *block;
-    size_t entries = (RING + 1) * (size_t)r->walk.count;
-    r->book_bytes = sizeof(book) + entries * sizeof(entry) + r->walk.count;
+    size_t tensors = r->walk.count, entries = (RING + 1) * tensors, held = tensors * HU_EVENTS;
+    r->book_bytes = sizeof(book) + entries * sizeof(entry) + held * sizeof *r->held +
+                    tensors * sizeof *r->befallen;
     hu_status st = hu_alloc(r->book_bytes, &block);
     if (st != HU_OK) return st;
     r->book = block;
     r->pending = (entry *)(void *)(r->book + 1);
-    for (int i = 0; i < RING; i++)
-        r->ring[i] = r->pending + (size_t)(i + 1) * (size_t)r->walk.count;
-    r->befallen = (uint8_t *)(r->pending + entries);
+    for (int i = 0; i < RING; i++) r->ring[i] = r->pending + (size_t)(i + 1) * tensors;
+    r->held = (hu_held *)(void *)(r->pending + entries);
+    r->befallen = (uint16_t *)(void *)(r->held + held);
     return HU_OK;
 }
 
@@ -70,7 +74,8 @@ static hu_status make_book(hu_recorder *r) {
 static uint64_t fingerprint_of(const hu_walk *walk) {
     char name[HU_TENSOR_NAME_BYTES];
     XXH64_state_t state;
-    XXH64_reset(&state, sizeof(entry));
+    /* Other versions kept other things of each tensor. */
+    XXH64_reset(&state, sizeof(entry) + HU_EVENTS * sizeof(hu_held));
     for (uint32_t i = 0; i < walk->count; i++) {
         hu_tensor_name(walk->graph, walk->tensor[i], name);
         XXH64_update(&state, name, strlen(name) + 1);
@@ -196,7 +201,7 @@ static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_roun
     /* Each event of a tensor is told once, in the first step that had it. */
     events &= ~(unsigned)r->befallen[i];
     if (events == 0) return;
-    r->befallen[i] = (uint8_t)(r->befallen[i] | events);
+    r->befallen[i] = (uint16_t)(r->befallen[i] | events);
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
     for (int e = 0; e < HU_EVENTS; e++) {
         if (!(events >> e & 1u)) continue;
@@ -283,6 +288,20 @@ static void write_products(hu_recorder *r) {
     if (!r->is_first) fputs("]", r->numerics);
 }
 
+/* In how many of the row's steps each event held. held NULL: the row is of one step. */
+static void write_held(hu_recorder *r, int64_t step, const entry *entries, const hu_held *held) {
+    char name[HU_TENSOR_NAME_BYTES];
+    r->is_first = true;
+    fputs(", \"held\": [", r->numerics);
+    for (uint32_t i = 0; i < r->walk.count; i++) {
+        hu_held one[HU_EVENTS] = {{0}};
+        if (!held) hu_held_add(one, (unsigned)entries[i].events, &entries[i].counts, step);
+        hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
+        hu_held_write(r->numerics, name, held ? held + (size_t)i * HU_EVENTS : one, &r->is_first);
+    }
+    fputs("]", r->numerics);
+}
+
 /* A row of counts: one step, or the sums of several. */
 static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool skipped,
                            const entry *entries, bool with_products) {
@@ -292,6 +311,7 @@ static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool ski
     fputs("\"tensors\": [", r->numerics);
     for (uint32_t i = 0; i < r->walk.count; i++) write_entry(r, i, &entries[i]);
     fputs("]", r->numerics);
+    write_held(r, step, entries, entries == r->pending ? r->held : NULL);
     if (with_products) write_products(r);
     return end_line(r->numerics, r->path, "}");
 }
@@ -299,7 +319,12 @@ static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool ski
 /* Adds the oldest kept step to the sums. */
 static void retire(hu_recorder *r) {
     book *b = r->book;
-    for (uint32_t i = 0; i < r->walk.count; i++) add_entry(&r->pending[i], &r->ring[0][i]);
+    for (uint32_t i = 0; i < r->walk.count; i++) {
+        const entry *oldest = &r->ring[0][i];
+        add_entry(&r->pending[i], oldest);
+        hu_held_add(r->held + (size_t)i * HU_EVENTS, (unsigned)oldest->events, &oldest->counts,
+                    b->ring_step[0]);
+    }
     b->pending_steps++;
     b->pending_last = b->ring_step[0];
     b->ring_count--;
@@ -310,6 +335,7 @@ static void retire(hu_recorder *r) {
 
 static void clear_pending(hu_recorder *r) {
     clear_entries(r, r->pending);
+    memset(r->held, 0, (size_t)r->walk.count * HU_EVENTS * sizeof *r->held);
     r->book->pending_steps = 0;
 }
 
@@ -392,14 +418,14 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
     for (uint32_t i = 0; i < r->walk.count; i++) {
         hu_round_counts c = present_counts(r, i, step, end);
         unsigned events = hu_events_of(&c, hu_quantizer_rounds(quantizer_of(r, i)));
-        entries[i] = (entry){c, share(c.overflow, c.elements), share(c.underflow, c.elements),
-                             share(c.subnormal, c.elements)};
         if (may_be_zero(r, i)) events &= ~(1u << HU_EVENT_OF_ZERO);
         /* Losses of gradients do not count in a skipped step, whose loss scale was too large: only
          * what is not finite tells. */
         if (end == HU_STEP_SKIPPED && r->walk.tensor[i].kind != HU_TENSOR_VALUE)
             events &= (1u << HU_EVENT_OF_NAN) | (1u << HU_EVENT_OF_INFINITY) |
                       (1u << HU_EVENT_OF_OVERFLOW);
+        entries[i] = (entry){c, share(c.overflow, c.elements), share(c.underflow, c.elements),
+                             share(c.subnormal, c.elements), events};
         if (!(events & ~(unsigned)r->befallen[i])) continue;
         hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
         write_events(r, i, step, &c, events, format);

@@ -30,17 +30,21 @@ typedef struct hu_numerics_record {
     int64_t step;  /* the last one */
     int64_t steps; /* how many steps the counts are of */
     bool skipped;  /* the step's update was left out, or the run ended with it */
+    bool has_held; /* the row tells how long events held; those of older versions do not */
     uint32_t tensor_count, product_count;
     hu_tensor_record *tensor;
     hu_product_record *product;
 } hu_numerics_record;
 
-/* The first time that something befell a tensor. */
+/* Something that befell a tensor: format and counts of the first step in which it did. */
 typedef struct hu_event_record {
     int64_t step;
     uint32_t tensor, format;
-    char *kind; /* "nan", "infinity", "overflow", "underflow", "zero" */
+    char *kind; /* "nan", "infinity", "overflow", ... (journal/events.h) */
     uint64_t count, elements;
+    int64_t last, steps;     /* the last step in which it held, and in how many it did; 0: no row
+                                tells */
+    uint64_t held, could_be; /* numbers that it befell in these, and that it could have befallen */
 } hu_event_record;
 
 typedef struct hu_promotion_record {
@@ -116,6 +120,7 @@ typedef struct hu_history {
         histogram_count;
     size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity, phase_capacity,
         histogram_capacity;
+    char *diverged;       /* why the run ended before its last step; NULL: it did not, or goes on */
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
     char warning[1024];   /* "", or which files end in the middle of a line (it is left out) */
 } hu_history;

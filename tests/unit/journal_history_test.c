@@ -40,6 +40,12 @@ static const char row[] =
 static const char more[] =
     "{\"step\": 9, \"events\": [[\"conv1.out\", \"overflow\", \"e5m2\", 1, 100]]}\n"
     "{\"step\": 9, \"promoted\": [[\"conv1.out\", \"e5m2\", \"1/6/9\", 0.01]]}\n";
+static const char later[] = "{\"step\": 12, \"steps\": 3, \"tensors\": [], \"held\": "
+                            "[[\"conv1.out\", \"overflow\", 2, 11, 30, "
+                            "200], [\"conv1.out\", \"nan\", 1, 11, 1, 100]]}\n"
+                            "{\"step\": 14, \"steps\": 2, \"tensors\": [], \"held\": "
+                            "[[\"conv1.out\", \"overflow\", 1, 14, 9, "
+                            "100]]}\n";
 static const char histogram[] =
     "{\"step\": 0, \"tensors\": [[\"conv1.out\", 10, 3, 1, -149, [1, 0, 5]], "
     "[\"input\", 4, 4, 0, 0, []]]}\n";
@@ -69,7 +75,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     static const char *const names[] = {"config.resolved.yaml", "metrics.jsonl", "numerics.jsonl",
-                                        "histograms.jsonl",     "plan.json",     "bits.jsonl"};
+                                        "histograms.jsonl",     "plan.json",     "bits.jsonl",
+                                        "result.json"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unlink(path_of(names[i]));
     return rmdir(folder);
@@ -131,6 +138,44 @@ static void all_that_stands_there_is_read(void **state) {
     assert_non_null(h->plan);
     assert_int_equal(h->plan->memory[1].bytes, 32);
     assert_string_equal(h->plan->group[0].tensor[1], "b");
+    hu_history_free(h);
+}
+
+/* Rows add up how long an event held; what no line has told of as an event is left out. */
+static void held_events_add_up(void **state) {
+    (void)state;
+    hu_history *h = read_whole();
+    assert_true(h->events[0].steps == 0 && h->events[0].last == 9 && !h->numerics[0].has_held);
+    hu_history_free(h);
+    FILE *file = fopen(path_of("numerics.jsonl"), "a");
+    fputs(later, file);
+    fclose(file);
+    h = read_whole();
+    assert_int_equal(h->event_count, 1);
+    const hu_event_record *event = h->events;
+    assert_true(event->step == 9 && event->last == 14 && event->steps == 3);
+    assert_true(event->held == 39 && event->could_be == 300);
+    assert_true(event->count == 1 && event->elements == 100);
+    assert_true(h->numerics[1].has_held);
+    hu_history_free(h);
+}
+
+/* result.json tells whether a run diverged; one that cannot be read is told of, no more. */
+static void the_end_is_told_by_the_result(void **state) {
+    (void)state;
+    hu_history *h = read_whole();
+    assert_null(h->diverged);
+    hu_history_free(h);
+    write_file("result.json",
+               "{\"test_accuracy\": null, \"ledger_bytes\": {}, \"diverged\": \"so\"}\n");
+    h = read_whole();
+    assert_string_equal(h->diverged, "so");
+    assert_string_equal(h->warning, "");
+    hu_history_free(h);
+    write_file("result.json", "{\n");
+    h = read_whole();
+    assert_null(h->diverged);
+    assert_non_null(strstr(h->warning, "result.json"));
     hu_history_free(h);
 }
 
@@ -233,6 +278,8 @@ static void damage_is_named_with_its_line(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_that_stands_there_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(held_events_add_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_end_is_told_by_the_result, set_up, tear_down),
         cmocka_unit_test_setup_teardown(optional_files_may_miss, set_up, tear_down),
         cmocka_unit_test(no_folder_is_an_error),
         cmocka_unit_test_setup_teardown(a_cut_line_is_left_out, set_up, tear_down),
