@@ -8,6 +8,7 @@
 #include "cli/why_print.h"
 #include "config/used.h"
 #include "explain/listed.h"
+#include "explain/verdict.h"
 #include "show/stdout.h"
 
 /* From narrow to wide, the order in which the answer lists them. */
@@ -76,16 +77,17 @@ const hu_verb hu_verb_why = {
     .help = "where the numbers of a run died: tensor, step, cause, what would have held them",
     .usage = "RUN [TENSOR|GLOB] [format=F,...] [--json]",
     .details =
-        "Names the first tensor with infinities or NaNs in the step with which a run ended; else "
-        "the\n"
-        "first of which much was lost (1 % too large, half of the nonzero numbers too small, or "
-        "all\n"
-        "zero); else the one that came closest. Tells whether it made the loss itself or got it, "
-        "and\n"
-        "which of the formats of format= would have held its numbers. TENSOR asks for another "
-        "one;\n"
-        "a GLOB lists what became of all that it names ('*.wire': gradients between workers, as "
-        "sent).\n",
+        "Of a run that diverged: names the first tensor with infinities or NaNs in the step with\n"
+        "which it ended. Else the worst of those of which much was lost for at least half of the\n"
+        "time: by how much, how long, and how many others are made of it. All zero, 90 % too "
+        "small\n"
+        "or half too large is much; less is only where the error is a tenth of the tensor's sum "
+        "of\n"
+        "squares and the loss has not fallen by a fifth. Else the one that came closest. Tells\n"
+        "whether it made the loss itself or got it, and which of the formats of format= would "
+        "have\n"
+        "held its numbers. TENSOR asks for another one; a GLOB lists what became of all that it\n"
+        "names ('*.wire': gradients between workers, as sent).\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 2,

@@ -143,7 +143,11 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     const char *format;
     hu_round_counts c = hu_fact_counts(x, death, &format);
     printf("%s, step %lld: ", hu_fact_name(x, death->place, name), (long long)death->step);
-    printf("%s.\n", hu_loss_words(x, death, &c, format, text));
+    printf("%s", hu_loss_words(x, death, &c, format, text));
+    if (death->event && death->event->steps > 1)
+        printf("; so it was in %lld steps up to step %lld", (long long)death->event->steps,
+               (long long)death->event->last);
+    puts(".");
     print_range(format);
     hu_fact_maker(x, death->place, maker, sizeof maker);
     /* The maker's words begin a sentence here. */
@@ -165,7 +169,7 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
 static void print_closest(const hu_explaining *x) {
     hu_closest c = hu_fact_closest(x);
     if (!c.overflow_tensor) {
-        puts("No tensor is rounded.");
+        puts("No tensor is rounded to a format with a range of its own.");
         return;
     }
     int binades = (int)(c.headroom < 0 ? -c.headroom : c.headroom);
@@ -183,25 +187,33 @@ static void print_closest(const hu_explaining *x) {
         puts("No number became zero by rounding.");
 }
 
-/* Deaths beside the one that was explained. */
+/* In how many steps, where the rows of the run tell. */
+static void print_duration(const hu_event_record *event) {
+    if (event->steps == 1)
+        puts("in one step");
+    else if (event->steps > 1)
+        printf("in %lld steps up to %lld\n", (long long)event->steps, (long long)event->last);
+    else
+        puts("");
+}
+
+/* Deaths beside the one that was explained, the worst first. */
 static void print_others(const hu_explaining *x) {
     /* Lines of a screen; the rest is counted. */
     enum { SHOWN = 5 };
     int shown = 0, more = 0;
-    hu_death death;
-    for (size_t e = 0; e < x->run.history->event_count; e++) {
-        const hu_event_record *event = &x->run.history->events[e];
-        if (!hu_why_is_death(&x->why, event, &death)) continue;
-        /* The death that was explained above. */
-        if (death.place == x->why.death.place && death.kind == x->why.death.kind) continue;
+    for (size_t d = 0; d < x->why.death_count; d++) {
+        const hu_death *death = &x->why.deaths[d];
+        if (death->place == x->why.death.place && death->kind == x->why.death.kind) continue;
         if (shown == SHOWN) {
             more++;
             continue;
         }
-        if (shown++ == 0) puts("\nOther tensors of which much was lost:");
-        printf("  step %-6lld %-34s %-10s %.3g %%\n", (long long)event->step,
-               x->run.history->tensors.name[event->tensor], event->kind,
-               percent(event->count, event->elements));
+        if (shown++ == 0) puts("\nOther tensors of which much was lost, the worst first:");
+        printf("  step %-6lld %-34s %-10s %.3g %% ", (long long)death->step,
+               x->run.history->tensors.name[death->event->tensor], death->event->kind,
+               100.0 * death->share);
+        print_duration(death->event);
     }
     if (more) printf("  and %d more\n", more);
 }

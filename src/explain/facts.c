@@ -80,14 +80,10 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
 
 /* The event that a loss was found by; it has the counts of its own step. */
 static const hu_event_record *event_of(const hu_explaining *x, const hu_death *death) {
-    hu_death found;
+    if (death->event || death->kind != HU_DEATH_UPDATE) return death->event;
     for (size_t e = 0; e < x->run.history->event_count; e++) {
         const hu_event_record *event = &x->run.history->events[e];
-        bool is_update =
-            strcmp(event->kind, "update") == 0 && x->why.place[event->tensor] == death->place;
-        if (death->kind == HU_DEATH_UPDATE && is_update) return event;
-        if (hu_why_is_death(&x->why, event, &found) && found.kind == death->kind &&
-            found.step == death->step && found.place == death->place)
+        if (strcmp(event->kind, "update") == 0 && x->why.place[event->tensor] == death->place)
             return event;
     }
     return NULL;
@@ -191,7 +187,7 @@ hu_closest hu_fact_closest(const hu_explaining *x) {
             bool is_loss = place != HU_NONE && hu_why_is_loss_output(&x->why, place);
             if (!x->why.rounds[record->format] || is_loss) continue;
             compare_overflow(x, record, row->step, &closest);
-            if (place == HU_NONE || hu_why_is_vector(&x->why, place)) continue;
+            if (place == HU_NONE || hu_why_may_vanish(&x->why, place)) continue;
             if (record->most_underflow <= closest.underflow_share) continue;
             closest.underflow_tensor = x->run.history->tensors.name[record->tensor];
             closest.underflow_format = x->run.history->formats.name[record->format];
@@ -323,18 +319,24 @@ static json_t *closest_json(const hu_explaining *x) {
         "underflow_step", (json_int_t)c.underflow_step);
 }
 
-/* Every event that is a death, in the order of the file. */
-static json_t *events_json(const hu_explaining *x) {
+/* Every death, the worst first. last, steps: null where the rows do not tell. */
+static json_t *deaths_json(const hu_explaining *x) {
     json_t *list = json_array();
-    hu_death death;
-    for (size_t e = 0; e < x->run.history->event_count; e++) {
-        const hu_event_record *event = &x->run.history->events[e];
-        if (!hu_why_is_death(&x->why, event, &death)) continue;
-        json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:I, s:I}", "step",
-                                              (json_int_t)event->step, "tensor",
-                                              x->run.history->tensors.name[event->tensor], "kind",
-                                              event->kind, "count", (json_int_t)event->count,
-                                              "elements", (json_int_t)event->elements));
+    for (size_t d = 0; d < x->why.death_count; d++) {
+        const hu_death *death = &x->why.deaths[d];
+        const hu_event_record *event = death->event;
+        bool is_told = event->steps > 0;
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "step",
+                      (json_int_t)event->step, "tensor",
+                      x->run.history->tensors.name[event->tensor], "kind", event->kind, "count",
+                      (json_int_t)event->count, "elements", (json_int_t)event->elements,
+                      "last_step", is_told ? json_integer((json_int_t)event->last) : json_null(),
+                      "steps", is_told ? json_integer((json_int_t)event->steps) : json_null(),
+                      "share", hu_json_number(death->share), "lasted",
+                      hu_json_number(death->lasted), "behind", hu_json_number(death->behind),
+                      "severity", hu_json_number(death->severity)));
     }
     return list;
 }
@@ -357,7 +359,7 @@ json_t *hu_why_json(const hu_explaining *x, uint32_t asked) {
         "{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "run", x->run.folder, "verdict",
         verdicts[x->why.verdict], "last_step", (json_int_t)hu_fact_last_step(x), "skipped_steps",
         (json_int_t)x->why.skipped, "death", death_json(x, &x->why.death), "end",
-        death_json(x, &x->why.end), "closest", closest_json(x), "losses", events_json(x));
+        death_json(x, &x->why.end), "closest", closest_json(x), "losses", deaths_json(x));
     if (object && x->run.history->warning[0])
         json_object_set_new(object, "warning", json_string(x->run.history->warning));
     if (object && asked != HU_NONE) json_object_set_new(object, "asked", asked_json(x, asked));

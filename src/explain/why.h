@@ -1,12 +1,9 @@
 /* explain/why.h - where the numbers of a training died: the first tensor in which they did, at
  * which step, and what it was made of.
  *
- * A run that diverged died of non-finite numbers: the tensor that had them first in its last
- * skipped steps. Other deaths are tensors of which much was lost: saturation (1 % of the numbers or
- * more rounded beyond the largest finite one), underflow (half of the nonzero numbers or more
- * became zero), zero (all of them are). Tensors that were promoted for it are alive. Parameters of
- * one dimension, biases and the like, are small enough to vanish without harm: their losses do not
- * count.
+ * A run that diverged (its result says so) died of non-finite numbers: the tensor that had them
+ * first in its last skipped steps (verdict.h). What else is a death is told in harm.h, and which
+ * one is the worst in deaths.h.
  */
 #ifndef HU_EXPLAIN_WHY_H
 #define HU_EXPLAIN_WHY_H
@@ -30,7 +27,7 @@ const char *hu_death_kind_name(hu_death_kind kind);
 typedef enum hu_verdict {
     HU_VERDICT_FINE,    /* nothing died */
     HU_VERDICT_HURT,    /* numbers died, the training went on */
-    HU_VERDICT_DIVERGED /* the last steps of the run were not finite */
+    HU_VERDICT_DIVERGED /* the run ended with numbers that were not finite */
 } hu_verdict;
 
 typedef enum hu_death_cause {
@@ -49,10 +46,17 @@ typedef struct hu_condition {
 
 typedef struct hu_death {
     hu_death_kind kind;
-    int64_t step;
+    int64_t step;   /* the first */
     uint32_t place; /* in the walk, HU_NONE: no death */
     hu_death_cause cause;
-    uint32_t spread; /* tensors behind it that were not finite in that step */
+    uint32_t spread;              /* tensors behind it that were not finite in that step */
+    const hu_event_record *event; /* that tells it; NULL: counts of a step do. Borrowed: from the
+                                     history */
+    double share;    /* of the numbers that could be lost, in the steps in which it held */
+    double lasted;   /* of the steps from the first on in which the tensor was counted: the share
+                        in which it held */
+    double behind;   /* of all tensors: the share that is made of it */
+    double severity; /* weight of what was lost x lasted x behind */
 } hu_death;
 
 /* The state of the analysis. */
@@ -63,15 +67,15 @@ typedef struct hu_why {
     uint32_t *tensor;          /* [walk->count] number of the name, HU_NAMES_NONE */
     bool *saturates;           /* [history->formats.count] overflow is no infinity or NaN */
     bool *rounds;              /* [history->formats.count] not float32 */
+    hu_quantizer *quantizer;   /* [history->formats.count] NONE for accumulators */
     hu_verdict verdict;
-    hu_death death; /* what is to be explained */
-    hu_death end;   /* non-finite numbers that the run ended with, where that is another one */
-    size_t skipped; /* steps in all */
+    hu_death death;     /* what is to be explained */
+    hu_death end;       /* non-finite numbers that the run ended with, where that is another one */
+    hu_death *deaths;   /* [death_count] all that lost much, the worst first */
+    size_t death_count; /* each tensor has one */
+    bool trains_well;   /* the loss fell by HU_TRAINS_WELL */
+    size_t skipped;     /* steps in all */
 } hu_why;
-
-/* Analyses a run; owner frees with hu_why_free. HU_ERR_CORRUPT: a format that is none. */
-hu_status hu_why_create(const hu_history *history, const hu_walk *walk, hu_why *why);
-void hu_why_free(hu_why *why);
 
 /* How a tensor was at a step: by the record that holds it; of a step whose histogram says more than
  * counts do, by that. */
@@ -89,10 +93,21 @@ const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t 
  * begins, without its rounding. */
 bool hu_why_is_loss_output(const hu_why *why, uint32_t place);
 
-/* True for parameters of one dimension and their gradients. */
-bool hu_why_is_vector(const hu_why *why, uint32_t place);
+/* True for biases (parameters of one dimension by that name) and for gradients of all parameters of
+ * one dimension: such numbers are small enough to vanish without harm. */
+bool hu_why_may_vanish(const hu_why *why, uint32_t place);
 
-/* True if an event is a death of its own, by the rules above. */
-bool hu_why_is_death(const hu_why *why, const hu_event_record *event, hu_death *death);
+/* True for formats that may saturate though nobody asked for it: scales of blocks, and those from a
+ * tensor's own maximum, saturate by design or not at all. */
+bool hu_saturates_unasked(const hu_quantizer *quantizer);
+
+/* Non-finite numbers in what rounding left, HU_DEATH_NONE: there are none. */
+hu_death_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record);
+
+/* A tensor's counts in a row, NULL if the row has none. Borrowed: from the history. */
+const hu_tensor_record *hu_why_record(const hu_numerics_record *row, uint32_t tensor);
+
+/* The row that holds a step, NULL: none. Borrowed: from the history. */
+const hu_numerics_record *hu_why_row(const hu_history *history, int64_t step);
 
 #endif

@@ -60,6 +60,33 @@ hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format
     return lost;
 }
 
+/* Mean over a binade 2^e .. 2^(e+1) of (x - from)^2 for x beyond `from`, else 0. */
+static double mean_square_beyond(double from, int32_t exponent) {
+    double low = ldexp(1.0, exponent), high = 2.0 * low, least = fmax(low, from);
+    if (high <= from) return 0.0;
+    return (pow(high - from, 3.0) - pow(least - from, 3.0)) / (3.0 * low);
+}
+
+hu_lost_squares hu_exponents_lost_squares(const hu_exponents *exponents, const hu_format *format) {
+    const hu_format_limits limits = hu_format_limits_of(format);
+    hu_lost_squares lost = {0};
+    double all = 0.0;
+    /* Both thresholds are powers of two for formats with subnormals; those that flush have one
+     * within the last 2^-man_bits of a binade, which is left out here. */
+    int32_t least = format->subnormals ? limits.emin - format->man_bits - 1 : limits.emin;
+    for (uint32_t i = 0; i < exponents->count; i++) {
+        int32_t e = exponents->first + (int32_t)i;
+        double count = (double)exponents->bin[i], squares = count * mean_square_beyond(0.0, e);
+        all += squares;
+        if (e < least) lost.underflow += squares;
+        lost.overflow += count * mean_square_beyond(limits.max_finite, e);
+    }
+    if (all <= 0.0) return (hu_lost_squares){0};
+    lost.overflow /= all;
+    lost.underflow /= all;
+    return lost;
+}
+
 /* Bins at both ends may be empty, hence the search. */
 int32_t hu_exponents_top(const hu_exponents *exponents) {
     for (uint32_t i = exponents->count; i-- > 0;)

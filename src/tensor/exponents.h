@@ -31,6 +31,14 @@ typedef struct hu_lost {
 /* What rounding these numbers, times 2^shift, to the format would lose. elements = 0: all zero. */
 hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format, int32_t shift);
 
+/* Shares of the sum of squares of all finite numbers that the rounding errors of lost ones are: of
+ * numbers that saturate at the largest finite one, and of numbers that become zero. Bins are taken
+ * to be spread evenly over their binades. */
+typedef struct hu_lost_squares {
+    double overflow, underflow;
+} hu_lost_squares;
+hu_lost_squares hu_exponents_lost_squares(const hu_exponents *exponents, const hu_format *format);
+
 /* Exponents of the largest and the smallest magnitude, HU_NO_EXPONENT if there is none. */
 int32_t hu_exponents_top(const hu_exponents *exponents);
 int32_t hu_exponents_bottom(const hu_exponents *exponents);

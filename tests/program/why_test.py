@@ -175,6 +175,81 @@ def alive(checks, cwd):
     checks.same(why(cwd, "plain")["verdict"], "fine", "without rounding")
 
 
+TINY = ["data=glyphs", "data.limit=300", "data.test_limit=64", "batch=32", "threads=1", "run.quiet=on"]
+
+
+def ends_with_a_skip(checks, cwd):
+    """A step that loss scaling skips ends no run, whichever step it is."""
+    for steps in (38, 39, 40, 41):
+        program.train(*CNN, *TINY, "precision=fp16", "scaler.interval=2", f"steps={steps}", cwd=cwd,
+                      run=f"run{steps}")
+    last = [program.rows(cwd, f"run{steps}")[-1]["skipped"] for steps in (38, 39, 40, 41)]
+    checks.that("1" in last, f"one of them ends with a skipped step: {last}")
+    for steps in (38, 39, 40, 41):
+        checks.same(why(cwd, f"run{steps}")["verdict"], "fine", f"{steps} steps")
+    code, _, _ = call("train", *CNN, *TINY, "precision=fp16", "scaler=constant", "scaler.init=1e9",
+                      "steps=40", "run.dir=ended", cwd=cwd)
+    found = why(cwd, "ended")
+    checks.same((code, found["verdict"]), (4, "diverged"), "a run that gave up")
+    os.remove(f"{cwd}/ended/result.json")  # as if it were still running
+    found = why(cwd, "ended")
+    checks.same((found["verdict"], found["death"]["tensor"][-5:]), ("hurt", ".grad"),
+                "a run that takes no step any more")
+
+
+SOUND = ["mxfp8", "mxint8", "nvfp4", "e5m2", "e4m3fn:scale=delayed", "e4m3fn:scale=current", "static:8"]
+
+
+def by_design(checks, cwd):
+    """Losses that formats have by design, and those that last for a few steps, are no deaths."""
+    for precision in SOUND:
+        program.train(*CNN, *TINY, "steps=24", f"precision={precision}", cwd=cwd, run=precision)
+        found = why(cwd, precision)
+        checks.same((found["verdict"], found["losses"]), ("fine", []), precision)
+    with open(f"{cwd}/mxfp8/numerics.jsonl") as file:
+        told = [event for line in map(json.loads, file) for event in line.get("events", [])]
+    checks.that(any(event[1] == "saturation" for event in told), "though the journal tells of them")
+
+
+def ranked(checks, cwd):
+    """A gradient that is lost as a whole outranks some of the input."""
+    rules = "precision.rules=['input: e2m3:bias=5','bn3.out.grad: e2m3:bias=-40']"
+    program.train(*CNN, *TINY, "steps=24", rules, cwd=cwd)
+    found = why(cwd, "run")
+    named = {loss["tensor"]: loss for loss in found["losses"]}
+    checks.same(found["death"]["tensor"], "bn3.out.grad", "the worst")
+    checks.that("input" in named, f"the other one is named: {named.keys()}")
+    checks.same((named["bn3.out.grad"]["steps"], named["bn3.out.grad"]["last_step"]), (24, 23),
+                "how long it lasted")
+    checks.that(named["bn3.out.grad"]["severity"] > named["input"]["severity"], f"{named}")
+
+
+def held(checks, cwd):
+    """Rows tell in how many steps each event held; cut anywhere and resumed, they tell the same."""
+    keys = [*CNN, *TINY, "precision=e5m2", "run.log_every=7", "run.checkpoint_every=3"]
+    program.train(*keys, "steps=18", cwd=cwd, run="whole")
+    program.train(*keys, "steps=18", "run.log_every=1", cwd=cwd, run="each")
+
+    def told(run):
+        steps = {}
+        with open(f"{cwd}/{run}/numerics.jsonl") as file:
+            for line in map(json.loads, file):
+                for tensor, kind, number, last, count, of in line.get("held", []):
+                    entry = steps.setdefault((tensor, kind), [0, 0, 0, 0])
+                    entry[:] = [entry[0] + number, last, entry[2] + count, entry[3] + of]
+        return steps
+    whole = told("whole")
+    checks.that(whole and all(0 < steps <= 18 for steps, *_ in whole.values()), f"{whole}")
+    checks.same(told("each"), whole, "one row for each step, or few")
+    for step in (3, 12):
+        program.train(*keys, f"steps={step}", "lr.schedule=constant", cwd=cwd,
+                      run=f"cut{step}")
+        program.resume(f"cut{step}", "steps=18", cwd=cwd)
+    program.train(*keys, "steps=18", "lr.schedule=constant", cwd=cwd, run="constant")
+    for step in (3, 12):
+        checks.same(told(f"cut{step}"), told("constant"), f"cut after {step} steps")
+
+
 SENT = {
     "too small for e4m3": ["comm.format=e4m3"],
     "too small with room for sums": ["comm.format=e3m0", "scaling=aps", "comm.exact=fc.*"],
@@ -299,4 +374,5 @@ def bad_folders(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(planted, later, alive, on_the_wire, less_is_known, listed, bad_folders)
+    program.main(planted, later, alive, ends_with_a_skip, by_design, ranked, held,
+                 on_the_wire, less_is_known, listed, bad_folders)

@@ -110,6 +110,35 @@ static void wide_formats_lose_nothing(void **state) {
     assert_true(lost.overflow.least == 5.0 / (NUMBERS + 5));
 }
 
+/* Against the rounding errors of the numbers themselves: of those that vanish, and of those beyond
+ * the largest finite number. */
+static void lost_squares_are_those_of_the_numbers(void **state) {
+    static const char *const names[] = {"e2m3:ovf=sat", "e5m2:ovf=sat", "e4m3fn:ovf=sat", "e2m1",
+                                        "e3m0"};
+    static float x[NUMBERS];
+    (void)state;
+    for (size_t f = 0; f < sizeof names / sizeof *names; f++)
+        for (int spread = 1; spread <= 9; spread += 4) {
+            hu_format format = format_of(names[f]);
+            const hu_format_limits limits = hu_format_limits_of(&format);
+            double all = 0.0, over = 0.0, under = 0.0;
+            draw(x, spread, 40);
+            for (int i = 0; i < NUMBERS; i++) {
+                double size = fabs((double)x[i]), beyond = size - limits.max_finite;
+                all += size * size;
+                if (beyond > 0.0) over += beyond * beyond;
+                if (size < limits.min_subnormal / 2) under += size * size;
+            }
+            hu_exponents exponents = exponents_of(x);
+            hu_lost_squares lost = hu_exponents_lost_squares(&exponents, &format);
+            /* The largest binade holds few numbers if the spread is large. */
+            if (fabs(lost.overflow - over / all) > 0.1 * spread * over / all + 1e-9 ||
+                fabs(lost.underflow - under / all) > 0.1 * spread * under / all + 1e-9)
+                fail_msg("%s, spread %d: %g and %g, expected %g and %g", names[f], spread,
+                         lost.overflow, lost.underflow, over / all, under / all);
+        }
+}
+
 static void ends_and_scale(void **state) {
     uint64_t some[5] = {0, 3, 0, 4, 0};
     hu_exponents e = {.elements = 7, .first = -10, .count = 5, .bin = some};
@@ -129,6 +158,7 @@ int main(void) {
         cmocka_unit_test(lost_shares_hold_the_counts),
         cmocka_unit_test(bounds_hold_for_powers_of_two),
         cmocka_unit_test(wide_formats_lose_nothing),
+        cmocka_unit_test(lost_squares_are_those_of_the_numbers),
         cmocka_unit_test(ends_and_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

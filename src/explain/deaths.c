@@ -1,0 +1,199 @@
+/* explain/deaths.c - the list of deaths: every event of the journal is weighed, those that did no
+ * lasting harm are left out, the rest is ranked. */
+#include "explain/deaths.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "explain/harm.h"
+
+/* The kind of an event by its word; HU_DEATH_NONE for events that are no deaths. */
+static hu_death_kind kind_named(const char *name) {
+    for (int kind = HU_DEATH_NAN; kind <= HU_DEATH_UPDATE; kind++)
+        if (strcmp(name, hu_death_kind_name((hu_death_kind)kind)) == 0) return (hu_death_kind)kind;
+    return HU_DEATH_NONE;
+}
+
+size_t hu_why_steps_done(const hu_history *history) {
+    size_t steps = 0;
+    for (size_t r = 0; r < history->numerics_count; r++)
+        if (!history->numerics[r].skipped) steps += (size_t)history->numerics[r].steps;
+    return steps;
+}
+
+/* ---- how long an event lasted ---- */
+
+/* A tensor's counts in a row, NULL if the row has none. Rows list tensors in one order, so that the
+ * place in the row before is a good guess. */
+static const hu_tensor_record *record_near(const hu_numerics_record *row, uint32_t tensor,
+                                           uint32_t *guess) {
+    for (uint32_t i = 0; i < row->tensor_count; i++) {
+        uint32_t at = (*guess + i) % row->tensor_count;
+        if (row->tensor[at].tensor != tensor) continue;
+        *guess = at;
+        return &row->tensor[at];
+    }
+    return NULL;
+}
+
+/* Steps from the first one of an event on in which its tensor was counted. Tensors that are not
+ * rounded are counted once in a row; events of gradients are not told of skipped steps. */
+static int64_t counted_since(const hu_why *why, const hu_event_record *event, bool is_value) {
+    int64_t counted = 0;
+    uint32_t guess = 0;
+    for (size_t r = 0; r < why->history->numerics_count; r++) {
+        const hu_numerics_record *row = &why->history->numerics[r];
+        if (row->step < event->step || (row->skipped && !is_value)) continue;
+        const hu_tensor_record *record = record_near(row, event->tensor, &guess);
+        if (!record) continue;
+        int64_t since = row->step - event->step + 1;
+        int64_t steps = row->steps < since ? row->steps : since;
+        counted += why->rounds[record->format] ? steps : 1;
+    }
+    return counted;
+}
+
+/* Share of the steps in which it held; 1 where the rows do not tell. */
+static double lasted(const hu_why *why, const hu_event_record *event, bool is_value) {
+    int64_t counted = counted_since(why, event, is_value);
+    if (event->steps == 0 || counted <= event->steps) return 1.0;
+    return (double)event->steps / (double)counted;
+}
+
+static int64_t last_step(const hu_history *history) {
+    return history->numerics_count ? history->numerics[history->numerics_count - 1].step : 0;
+}
+
+/* A delayed scale knows nothing in the first steps, and layer after layer must find its own. */
+static bool has_healed(const hu_why *why, const hu_event_record *event) {
+    const hu_quantizer *quantizer = &why->quantizer[event->format];
+    return quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->scale == HU_SCALE_DELAYED &&
+           event->steps > 0 && event->step <= quantizer->history &&
+           event->last < last_step(why->history);
+}
+
+/* ---- what lies behind ---- */
+
+/* Share of all tensors that are made of the one at a place, itself included. The walk lists every
+ * tensor behind all that it is made of. marked: [walk->count], overwritten. */
+static double behind(const hu_walk *walk, uint32_t place, bool *marked) {
+    enum { ROOM = 64 };
+    uint32_t source[ROOM], found = 1;
+    memset(marked, 0, walk->count * sizeof *marked);
+    marked[place] = true;
+    for (uint32_t i = place + 1; i < walk->count; i++) {
+        uint32_t count = hu_walk_sources(walk, i, ROOM, source);
+        for (uint32_t k = 0; k < count && k < ROOM && !marked[i]; k++)
+            marked[i] = marked[source[k]];
+        found += marked[i];
+    }
+    return (double)found / (double)walk->count;
+}
+
+/* ---- deaths ---- */
+
+/* Non-finite numbers of skipped steps are explained by the rows of these steps. */
+static bool was_skipped(const hu_history *history, int64_t step) {
+    const hu_numerics_record *row = hu_why_row(history, step);
+    return row && row->skipped;
+}
+
+/* Whether the tensor was given a wider format for what it lost. */
+static bool was_promoted(const hu_history *history, const hu_event_record *event) {
+    for (size_t p = 0; p < history->promotion_count; p++) {
+        const hu_promotion_record *promotion = &history->promotions[p];
+        if (promotion->tensor == event->tensor && promotion->step >= event->step &&
+            promotion->step <= event->step + 1)
+            return true;
+    }
+    return false;
+}
+
+/* Whether an event of that kind can be a death of that tensor at all. */
+static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_kind kind,
+                     uint32_t place) {
+    bool is_lost = kind == HU_DEATH_SATURATION || kind == HU_DEATH_UNDERFLOW;
+    if (is_lost && hu_why_is_loss_output(why, place)) return false;
+    switch (kind) {
+    case HU_DEATH_SATURATION:
+        /* Infinities end a step, which is told by what it ended with. */
+        if (!why->saturates[event->format] && was_skipped(why->history, event->step)) return false;
+        return hu_saturates_unasked(&why->quantizer[event->format]) &&
+               !was_promoted(why->history, event);
+    case HU_DEATH_UNDERFLOW:
+    case HU_DEATH_ZERO:
+        return !hu_why_may_vanish(why, place);
+    case HU_DEATH_INFINITY:
+    case HU_DEATH_NAN:
+        return !was_skipped(why->history, event->step);
+    default:
+        return false;
+    }
+}
+
+/* Share of its numbers that a tensor lost while the event held. */
+static double share_of(const hu_event_record *event) {
+    uint64_t count = event->steps ? event->held : event->count;
+    uint64_t of = event->steps ? event->could_be : event->elements;
+    return of ? (double)count / (double)of : 0.0;
+}
+
+/* Fills the death that an event is. False: it is none. */
+static bool take_death(const hu_why *why, const hu_event_record *event, bool *marked,
+                       hu_death *death) {
+    hu_death_kind kind = kind_named(event->kind);
+    uint32_t place = why->place[event->tensor];
+    if (place == HU_NONE || !may_kill(why, event, kind, place) || has_healed(why, event))
+        return false;
+    *death = (hu_death){.kind = kind, .step = event->step, .place = place, .event = event};
+    death->share = share_of(event);
+    double weight = hu_harm_weight(why, death);
+    bool is_value = why->walk->tensor[place].kind == HU_TENSOR_VALUE;
+    death->lasted = lasted(why, event, is_value);
+    if (weight <= 0.0 || death->lasted < HU_DEAD_LASTED) return false;
+    death->behind = behind(why->walk, place, marked);
+    death->severity = weight * death->lasted * death->behind;
+    return true;
+}
+
+/* Keeps the worse of two deaths of one tensor; what is told first wins a tie. */
+static void keep(hu_why *why, const hu_death *death) {
+    for (size_t d = 0; d < why->death_count; d++) {
+        hu_death *known = &why->deaths[d];
+        if (known->place != death->place) continue;
+        if (death->severity > known->severity) *known = *death;
+        return;
+    }
+    why->deaths[why->death_count++] = *death;
+}
+
+/* The worst first; of equal ones the earlier, then the one that is made first. */
+static int by_severity(const void *a, const void *b) {
+    const hu_death *x = a, *y = b;
+    if (x->severity != y->severity) return x->severity > y->severity ? -1 : 1;
+    if (x->step != y->step) return x->step < y->step ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+hu_status hu_deaths_find(hu_why *why) {
+    hu_status st = HU_OK;
+    const hu_history *history = why->history;
+    bool *marked = NULL;
+    hu_death death;
+    HU_TRY(HU_NEW_ARRAY(&marked, (size_t)why->walk->count + 1));
+    HU_TRY(HU_NEW_ARRAY(&why->deaths, history->event_count + 1));
+    why->trains_well = hu_trains_well(history);
+    for (size_t e = 0; e < history->event_count; e++)
+        if (take_death(why, &history->events[e], marked, &death)) keep(why, &death);
+    qsort(why->deaths, why->death_count, sizeof *why->deaths, by_severity);
+done:
+    hu_free(marked);
+    return st;
+}
+
+bool hu_death_explains(const hu_death *death, const hu_death *end) {
+    bool is_before = death->step != end->step ? death->step < end->step : death->place < end->place;
+    return is_before && (death->kind == HU_DEATH_ZERO || death->share >= HU_DEAD_SATURATION);
+}

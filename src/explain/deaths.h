@@ -1,0 +1,24 @@
+/* explain/deaths.h - the deaths of a run (harm.h says what is one), the worst first.
+ *
+ * Severity = weight of what was lost x how long it lasted x the share of tensors that are made of
+ * it. What did not last is no death: it must hold in half of the steps from its first on. Before
+ * its history is filled a delayed scale knows nothing, so what healed after that is none either.
+ * Tensors that were promoted for what they lost are alive.
+ */
+#ifndef HU_EXPLAIN_DEATHS_H
+#define HU_EXPLAIN_DEATHS_H
+#include "explain/why.h"
+
+/* Share of the steps from the first on in which a loss must hold. */
+#define HU_DEAD_LASTED 0.5
+
+/* Makes the list of deaths of a run whose names and formats are known. HU_ERR_MEMORY. */
+hu_status hu_deaths_find(hu_why *why);
+
+/* Whether numbers that were lost may be why others became infinite or NaN. */
+bool hu_death_explains(const hu_death *death, const hu_death *end);
+
+/* Steps that were not skipped. */
+size_t hu_why_steps_done(const hu_history *history);
+
+#endif
