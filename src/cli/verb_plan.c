@@ -317,8 +317,9 @@ static hu_status run_bits(planning *plan) {
                           plan->as_json ? memory : NULL));
     if (!plan->as_json) {
         HU_TRY(print_memory(plan));
-        puts("the training on this machine: numbers between layers are float32 here, whatever the "
-             "bits. The cost 'memory' above is\nthat of hardware which holds just these bits.");
+        puts("the training on this machine: what layers round of their inputs waits in their bits, "
+             "the outputs of layers in float32.\nThe cost 'memory' above is that of hardware which "
+             "holds all in just these bits.");
     }
 done:
     json_decref(memory);

@@ -142,6 +142,39 @@ def bytes_are_those_of_a_training(checks, cwd):
     checks.that(sizes["packed"] < 0.3 * sizes["float32"], f"packed activations are small: {sizes}")
 
 
+def bytes_of_schedules_of_bits(checks, cwd):
+    """The same of bits by layer and step; what waits for the backward pass has the layers' bits."""
+    shared = ["model=resnet20", "model.width=0.25", "data=glyphs", "data.limit=96",
+              "data.test_limit=16", "batch=24", "steps=4", "threads=2"]
+    saved = {}
+    for case, words in enumerate((["precision=static:8"], ["precision=static:4"],
+                                  ["precision=cpt:3-8", "bits.cycles=2"],
+                                  ["precision=pfq:3-6", "bits.interval=1"],
+                                  ["precision=ldp:3-8"],
+                                  ["precision=ldp:6-8", "bits.kind=float", "bits.exponent=4",
+                                   "workers=2"],
+                                  ["precision=staged", "bits.stages=[0: 4, 2: 12]",
+                                   "bits.per=step"])):
+        found, err = plan(*shared, *words, cwd=cwd)
+        checks.same(err, "", f"{words}: stderr")
+        saved[words[0]] = found["memory_bytes"]["saved"]
+        for storage in ("packed", "float32"):
+            run = program.train(*shared, *words, f"storage={storage}", cwd=cwd,
+                                run=f"bits{case}{storage}")
+            planned = {role: both[storage] for role, both in found["memory_bytes"].items()}
+            checks.same(planned, run["ledger_bytes"], f"{words} storage={storage}")
+    for precision in ("static:8", "static:4", "cpt:3-8"):
+        sizes = saved[f"precision={precision}"]
+        checks.that(sizes["packed"] < 0.7 * sizes["float32"], f"{precision}: {sizes}")
+    less = [saved[f"precision={name}"]["packed"] for name in ("static:4", "pfq:3-6", "cpt:3-8")]
+    checks.that(less[0] < less[1] < less[2], f"4 bits, up to 6, up to 8: {less}")
+    checks.same(saved["precision=cpt:3-8"], saved["precision=static:8"], "room for the most bits")
+    code, out, err = program.call("plan", "model=resnet20", "precision=static:8", "batch=4", cwd=cwd)
+    checks.same((code, err), (0, ""), "exit code and stderr")
+    for part in ("bitops: ", "memory in MiB", "activations"):
+        checks.that(part in out, f"{part!r} in the text of a schedule")
+
+
 def text(checks, cwd):
     code, out, err = program.call("plan", "model=resnet20", "precision=hfp8", "batch=4", cwd=cwd)
     checks.same((code, err), (0, ""), "exit code and stderr")
@@ -280,5 +313,5 @@ def errors(checks, cwd):
         checks.that(part in err, f"plan {words}: {err!r}")
 
 
-program.main(numbers, layers, outputs, bytes_are_those_of_a_training, text, network,
-             network_baseline, network_words, network_model, network_errors, errors)
+program.main(numbers, layers, outputs, bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
+             text, network, network_baseline, network_words, network_model, network_errors, errors)
