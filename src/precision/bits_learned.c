@@ -59,6 +59,24 @@ static double present_cost(const ldp *p) {
     return sum;
 }
 
+/* The target is of a cost that grows: where fewer bits cost more, there is nothing to weigh. A
+ * table of the user may say anything. */
+static hu_status check_growth(const hu_bits_task *task) {
+    const hu_bits *bits = task->bits;
+    char less[HU_BITS_NAME_BYTES], more[HU_BITS_NAME_BYTES];
+    for (uint32_t b = bits->forward.least; b < bits->forward.most; b++) {
+        if (cost_at(task, b) <= cost_at(task, b + 1)) continue;
+        hu_bits_name(bits->kind, bits->exponent_bits, b, less);
+        hu_bits_name(bits->kind, bits->exponent_bits, b + 1, more);
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "bits.cost=%s: found %s dearer than %s, expected costs that do not fall "
+                       "where bits grow; what runs in a wider format costs as much as that",
+                       bits->cost->name, less, more);
+    }
+    if (cost_at(task, bits->forward.most) > 0.0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "bits.cost=%s: found only costs of 0", bits->cost->name);
+}
+
 static hu_status check_target(const hu_bits_task *task) {
     const hu_bits *bits = task->bits;
     double least = cost_at(task, bits->forward.least), most = cost_at(task, bits->forward.most);
@@ -76,6 +94,7 @@ static hu_status create(const hu_bits_task *task, void **state) {
     uint32_t layers = task->layers->count;
     const hu_bits_range *range = &task->bits->forward;
     size_t array = layers * sizeof(double), saved = sizeof(saved_head) + array;
+    HU_TRY(check_growth(task));
     HU_TRY(check_target(task));
     HU_TRY(hu_alloc(sizeof(ldp) + 2 * array + saved, state));
     ldp *p = *state;

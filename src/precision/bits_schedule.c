@@ -61,6 +61,17 @@ hu_status hu_bits_parse(const char *text, hu_bits *bits, bool *found) {
     return HU_OK;
 }
 
+hu_status hu_bits_check_floats(const hu_bits *bits) {
+    bool is_gradient = !bits->gradient_follows && bits->forward.least > bits->exponent_bits;
+    uint32_t least = is_gradient ? bits->gradient.least : bits->forward.least;
+    if (bits->kind != HU_BITS_FLOAT || least > bits->exponent_bits) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "bits.exponent: found %u, with a sign too many for %s of %u bits%s; expected "
+                   "floats of at least %u bits, or a smaller bits.exponent",
+                   bits->exponent_bits, is_gradient ? "gradients" : "floats", least,
+                   is_gradient ? " (bits.grad)" : "", bits->exponent_bits + 1);
+}
+
 /* What holds for all schedules. */
 static hu_status check(const hu_bits_task *task) {
     const hu_bits *bits = task->bits;
@@ -71,12 +82,8 @@ static hu_status check(const hu_bits_task *task) {
         return hu_fail(HU_ERR_ARGUMENT,
                        "bits.grad: found %u-%u with %s, which keeps them; expected one number",
                        bits->gradient.least, bits->gradient.most, bits->schedule->name);
-    uint32_t least = bits->forward.least;
-    if (!bits->gradient_follows && bits->gradient.least < least) least = bits->gradient.least;
-    if (bits->kind == HU_BITS_FLOAT && least <= bits->exponent_bits)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "bits.exponent: found %u bits, which do not fit into floats of %u",
-                       bits->exponent_bits, least);
+    hu_status st = hu_bits_check_floats(bits);
+    if (st != HU_OK) return st;
     if (bits->cost->needs_table && !bits->rates)
         return hu_fail(HU_ERR_ARGUMENT, "bits.cost: found table, expected one with it: cost.file");
     return HU_OK;

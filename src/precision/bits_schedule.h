@@ -99,6 +99,9 @@ extern const hu_bits_schedule *const hu_bits_table[HU_BITS_SCHEDULES];
  * false, and success: no schedule has this name. HU_ERR_PARSE, HU_ERR_ARGUMENT. */
 hu_status hu_bits_parse(const char *text, hu_bits *bits, bool *found);
 
+/* Whether floats have room for sign and exponent, all that can occur. HU_ERR_ARGUMENT. */
+hu_status hu_bits_check_floats(const hu_bits *bits);
+
 /* One training's schedule with its state. */
 typedef struct hu_bits_course {
     const hu_bits_schedule *schedule;

@@ -79,8 +79,9 @@ double hu_cost_slope(const hu_cost *cost, const hu_cost_task *task, const hu_bit
  *     int8: 0.6           # int4*int8 is that of the dearer one
  *     int4*int6: 0.35     # unless it is named
  *
- * Other names may be there. HU_ERR_ARGUMENT: a format that bits can ask for is missing; negative or
- * infinite costs. */
+ * Other formats may be there. HU_ERR_ARGUMENT: a format that bits can ask for is missing.
+ * HU_ERR_PARSE: other keys, names that are no formats, two costs of one pair, costs that are
+ * negative or no finite number. */
 hu_status hu_cost_rates_read(const hu_keys *tree, const hu_bits *bits, hu_cost_rates *rates);
 
 #endif

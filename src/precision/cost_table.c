@@ -19,17 +19,34 @@ static uint32_t bits_named(const hu_bits *bits, const char *text, size_t length)
     return NONE;
 }
 
-/* "int4" or "int4*int8". */
+/* Whether it names a format at all, of this kind or another: "int6", "e5m2", "bf16". */
+static bool is_format(const char *text, size_t length) {
+    hu_bits integers = {.kind = HU_BITS_INTEGER};
+    char name[64];
+    hu_format format;
+    if (length >= sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    return bits_named(&integers, name, length) != NONE || hu_format_parse(name, &format) == HU_OK;
+}
+
+/* "int4" or "int4*int8". A pair has one cost, whichever factor comes first. */
 static hu_status read_row(const hu_keys *row, const hu_bits *bits, hu_cost_rates *rates) {
     const char *name = hu_keys_name(row);
     size_t first = strcspn(name, "*");
     const char *rest = name[first] ? name + first + 1 : name;
-    uint32_t a = bits_named(bits, name, first), b = bits_named(bits, rest, strcspn(rest, "*"));
+    uint32_t a = bits_named(bits, name, first), b = bits_named(bits, rest, strlen(rest));
     double cost;
+    if (!is_format(name, first) || !is_format(rest, name[first] ? strlen(rest) : first))
+        return hu_fail(HU_ERR_PARSE,
+                       "%s: found a cost of '%s', expected formats like int6, e5m2 or int4*int6",
+                       hu_keys_origin(row), name);
     hu_status st = hu_keys_as_f64(row, &cost);
     if (st != HU_OK) return st;
     if (!isfinite(cost) || cost < 0.0) return hu_keys_fail(row, "a cost of at least 0");
-    if (a != NONE && b != NONE) rates->cost[a][b] = rates->cost[b][a] = cost;
+    if (a == NONE || b == NONE) return HU_OK;
+    if (!isnan(rates->cost[a][b]))
+        return hu_keys_fail(row, "one cost of two factors, in either order");
+    rates->cost[a][b] = rates->cost[b][a] = cost;
     return HU_OK;
 }
 
@@ -44,25 +61,41 @@ static void fill_pairs(hu_cost_rates *rates) {
         }
 }
 
-static hu_status missing(const hu_bits *bits, const hu_bits_range *range, uint32_t b) {
+/* who: "" for what layers read, else what else has that format. */
+static hu_status missing(const hu_bits *bits, const hu_bits_range *range, uint32_t b,
+                         const char *who) {
     char name[3][HU_BITS_NAME_BYTES];
     hu_bits_name(bits->kind, bits->exponent_bits, b, name[0]);
     hu_bits_name(bits->kind, bits->exponent_bits, range->least, name[1]);
     hu_bits_name(bits->kind, bits->exponent_bits, range->most, name[2]);
     return hu_fail(HU_ERR_ARGUMENT,
-                   "cost table: found no cost of %s, expected one for every format from %s to %s",
-                   name[0], name[1], name[2]);
+                   "cost table: found no cost of %s, expected one for every format from %s to %s%s",
+                   name[0], name[1], name[2], who);
 }
 
 /* Every format that a layer or a gradient can have. */
 static hu_status check(const hu_bits *bits, const hu_cost_rates *rates) {
+    static const char *const who[] = {"", ", those of gradients (bits.grad)"};
     const hu_bits_range *ranges[] = {&bits->forward, &bits->gradient};
     for (int r = 0; r < (bits->gradient_follows ? 1 : 2); r++)
         for (uint32_t b = ranges[r]->least; b <= ranges[r]->most; b++)
-            if (isnan(rates->cost[b][b])) return missing(bits, ranges[r], b);
+            if (isnan(rates->cost[b][b])) return missing(bits, ranges[r], b, who[r]);
     for (uint32_t i = 0; i < bits->gradient_turn_count; i++) {
         uint32_t b = bits->gradient_turn[i];
-        if (isnan(rates->cost[b][b])) return missing(bits, &(hu_bits_range){b, b}, b);
+        if (isnan(rates->cost[b][b]))
+            return missing(bits, &(hu_bits_range){b, b}, b, ", of bits.grad_turns");
+    }
+    return HU_OK;
+}
+
+/* Another key is a slip of the pen: it would be passed over. */
+static hu_status check_keys(const hu_keys *tree) {
+    for (size_t i = 0; i < hu_keys_count(tree); i++) {
+        const hu_keys *key = hu_keys_at(tree, i);
+        const char *name = hu_keys_name(key);
+        if (strcmp(name, "unit") == 0 || strcmp(name, "formats") == 0) continue;
+        return hu_fail(HU_ERR_PARSE, "%s: found key '%s', expected unit and formats",
+                       hu_keys_origin(key), name);
     }
     return HU_OK;
 }
@@ -76,6 +109,7 @@ hu_status hu_cost_rates_read(const hu_keys *tree, const hu_bits *bits, hu_cost_r
         for (int b = 0; b <= HU_BITS_MOST; b++) rates->cost[a][b] = NAN;
     if (!formats || hu_keys_kind_of(formats) != HU_KEYS_MAP)
         return hu_fail(HU_ERR_PARSE, "cost table: expected a map 'formats' of costs by format");
+    HU_TRY(check_keys(tree));
     if (unit) HU_TRY(hu_keys_as_text(unit, &text));
     snprintf(rates->unit, sizeof rates->unit, "%s", text);
     for (size_t i = 0; i < hu_keys_count(formats); i++)

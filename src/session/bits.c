@@ -79,10 +79,17 @@ static hu_status read_costs(const hu_config *config, hu_bits *bits) {
     hu_keys *tree = NULL;
     HU_TRY(hu_config_text(config, "cost.file", &path));
     if (strcmp(path, "none") == 0) return HU_OK;
-    HU_TRY(hu_yaml_read(path, &tree));
+    HU_TRY(hu_bits_check_floats(bits));
+    st = hu_yaml_read(path, &tree);
+    if (st != HU_OK) {
+        st = hu_fail_within(st, "cost.file: ");
+        goto done;
+    }
     HU_TRY(HU_NEW(&bits->rates));
     st = hu_cost_rates_read(tree, bits, bits->rates);
-    if (st != HU_OK) st = hu_fail_within(st, "%s: ", path);
+    /* Lines of the file say where they are. */
+    if (st != HU_OK && strncmp(hu_last_error(), path, strlen(path)) != 0)
+        st = hu_fail_within(st, "%s: ", path);
 done:
     hu_keys_free(tree);
     return st;

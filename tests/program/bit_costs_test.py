@@ -114,7 +114,16 @@ def cost_table(checks, cwd):
         file.write("formats: {int3: 0.1, int4: 0.25, int6: 1, int7: 2, int8: 4}\n")
     fails(checks, cwd, 2, [path, "no cost of int5", "from int3 to int8"], "precision=ldp:3-8",
           f"cost.file={path}")
-    fails(checks, cwd, 3, ["nowhere.yaml"], "precision=ldp:3-8", "cost.file=nowhere.yaml")
+    fails(checks, cwd, 3, ["cost.file: nowhere.yaml"], "precision=ldp:3-8",
+          "cost.file=nowhere.yaml")
+    fails(checks, cwd, 2, ["bits.exponent: found 5", "at least 6 bits"], "precision=ldp:3-8",
+          f"cost.file={path}", "bits.kind=float")
+    for costs, parts in [("int3: 3, int4: 1, int8: 1", ["int3 dearer than int4"]),
+                         ("int3: 0, int4: 0, int8: 0", ["found only costs of 0"]),
+                         ("int3: 2, int4: 2, int8: 2", ["bits.target", "at least 1.0000"])]:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("formats: {%s}\n" % costs)
+        fails(checks, cwd, 2, parts, "precision=ldp:3-4", f"cost.file={path}", "bits.cost=table")
     found = plan("ldp:4-8", "model=cnn-s", "bits.kind=float", "bits.exponent=3", "steps=10",
                  cwd=cwd)
     checks.that("table" not in found["units"], "no table, no cost of it")
@@ -175,6 +184,8 @@ def errors(checks, cwd):
             (["precision=pfq:3-8", "bits.grad_turns=[6,8]"], ["bits.grad_turns", "expected 4"]),
             (["precision=cpt:4-8", "bits.kind=float", "bits.exponent=5"],
              ["bits.exponent", "of 4"]),
+            (["precision=cpt:8-10", "bits.kind=float", "bits.grad=4"],
+             ["gradients of 4 bits (bits.grad)", "at least 6"]),
             (["precision=cpt:4-8", "out=x.yaml"], ["out.file"]),
             (["precision.epochs=[0: fp32, 3: cpt:4-8]"], ["epoch 3", "whole training"]),
             (["precision=static:8", "precision.rules=[layer1.0.conv1.weight: e4m3]"],

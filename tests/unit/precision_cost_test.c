@@ -99,6 +99,15 @@ static void test_rates(void **state) {
     expect_rates_error("formats: {int4: -1}", &bits, HU_ERR_PARSE, "formats.int4");
     expect_rates_error("formats: {int4: cheap}", &bits, HU_ERR_PARSE, "cheap");
     expect_rates_error("int4: 1", &bits, HU_ERR_PARSE, "formats");
+    expect_rates_error("formats: {int4: 1, int4xint6: 2}", &bits, HU_ERR_PARSE, "'int4xint6'");
+    expect_rates_error("formats: {int4: 1, int4*: 2}", &bits, HU_ERR_PARSE, "'int4*'");
+    expect_rates_error("formats: {uniform4: 1}", &bits, HU_ERR_PARSE, "expected formats like int6");
+    expect_rates_error("formats: {int17: 1}", &bits, HU_ERR_PARSE, "'int17'");
+    expect_rates_error("formats: {int4*int6: 1, int6*int4: 2}", &bits, HU_ERR_PARSE,
+                       "one cost of two factors, in either order");
+    expect_rates_error("units: pJ\nformats: {int4: 1}", &bits, HU_ERR_PARSE, "'units'");
+    expect_rates_error("formats: {int4: 1, int5: 1, int6: 1}", &bits, HU_ERR_ARGUMENT,
+                       "from int8 to int8, those of gradients (bits.grad)");
     bits.gradient_follows = true;
     assert_int_equal(read_rates("formats: {int4: 1, int5: 1, int6: 1}", &bits, &rates), HU_OK);
     bits.kind = HU_BITS_FLOAT;
