@@ -58,12 +58,15 @@ typedef struct hu_sample_source {
     hu_status (*fill)(void *context, int field, int64_t epoch, int64_t index, float *row);
 } hu_sample_source;
 
-/* One half of a data set. Borrowed: valid until the data set is closed. */
+/* One part of a data set. Borrowed: valid until the data set is closed. */
 typedef struct hu_split {
     int64_t count;
-    hu_sample_source source;         /* fill NULL: the samples are in rows */
-    const void *rows[HU_FIELDS_MAX]; /* [count, extent + 2 margin in the first two, ...] by field */
-    const int32_t *length[HU_FIELDS_MAX]; /* [count] of ragged fields, else NULL */
+    hu_sample_source source; /* fill NULL: the samples are in rows */
+    const void
+        *rows[HU_FIELDS_MAX]; /* [samples, extent + 2 margin in the first two, ...] by field */
+    const int32_t *length[HU_FIELDS_MAX]; /* [samples] of ragged fields, else NULL */
+    const uint32_t *index; /* [count] ascending: the samples of this part among those in rows or of
+                              the source; NULL: all of them */
 } hu_split;
 
 /* A data set in memory, in the type of its fields. */
@@ -73,7 +76,9 @@ typedef struct hu_dataset {
     int field_count;
     hu_augment augment; /* usual for this data */
     hu_split train, test;
+    hu_split validation; /* held out of train by hu_dataset_hold_out; count 0: nothing is */
     void *owned[2 * HU_FIELDS_MAX]; /* private: memory behind the splits */
+    uint32_t *parted;               /* private: the indices of train and validation */
 } hu_dataset;
 
 /* Number of the field of a name, -1 if the data set has none. */
@@ -150,6 +155,18 @@ HU_API hu_status hu_dataset_of_sources(const hu_field *fields, int count,
                                        const hu_sample_source *train, const hu_sample_source *test,
                                        hu_dataset **dataset);
 
+/* Takes samples out of the training part; they become the validation part. Which ones is a function
+ * of (seed, training samples, amount) alone: the first of the permutation of key {seed,
+ * "validation", 0}. Both parts keep the order of the data set.
+ *
+ *   amount  below 1: that share of the training samples, to the nearest; else their number, whole
+ *
+ * HU_ERR_ARGUMENT: an amount that is none of these; one that leaves either part without a sample,
+ * or the training part without a sample of a class that it has; parts that were made before.
+ * HU_ERR_MEMORY. The data set is unchanged after a failure.
+ * Proof: tests/unit/data_validation_test.c. */
+HU_API hu_status hu_dataset_hold_out(hu_dataset *dataset, double amount, uint64_t seed);
+
 /* Frees a data set; NULL is allowed. */
 HU_API void hu_dataset_close(hu_dataset *dataset);
 
@@ -161,7 +178,8 @@ HU_API bool hu_dataset_available(const char *spec);
 HU_API const char *hu_data_kind_name(size_t index);
 HU_API const char *hu_data_kind_help(size_t index);
 
-typedef enum hu_half { HU_HALF_TRAIN, HU_HALF_TEST } hu_half;
+/* The parts of a data set. Validation is there only if it was held out. */
+typedef enum hu_half { HU_HALF_TRAIN, HU_HALF_TEST, HU_HALF_VALIDATION } hu_half;
 
 typedef struct hu_loader_settings {
     uint64_t seed;
@@ -169,7 +187,7 @@ typedef struct hu_loader_settings {
     hu_augment augment;
 } hu_loader_settings;
 
-/* Gives the samples of one half of a data set, epoch by epoch, in a fixed or a shuffled order.
+/* Gives the samples of one part of a data set, epoch by epoch, in a fixed or a shuffled order.
  * Sample number p of epoch e is a function of (data set, settings, e, p) alone: batch size, calls
  * and threads do not matter. */
 typedef struct hu_loader hu_loader;
@@ -179,7 +197,7 @@ typedef struct hu_loader hu_loader;
  *   loader  owner frees with hu_loader_close; NULL on failure
  *
  * HU_ERR_ARGUMENT if pad is negative or above 4,096, cutout does not fit into the smallest spatial
- * field, or spatial fields of different sizes are to move;
+ * field, spatial fields of different sizes are to move, or the part has no sample;
  * HU_ERR_MEMORY. The only call that allocates.
  * Proof: tests/unit/data_loader_test.c. */
 HU_API hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
@@ -196,7 +214,8 @@ HU_API int64_t hu_loader_count(const hu_loader *loader);
  * fills. */
 HU_API hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch);
 
-/* Index in the split of sample number position (0..count-1) of this epoch. */
+/* Which of the samples in the split's rows (or of its source) is number position (0..count-1) of
+ * this epoch. */
 HU_API int64_t hu_loader_index(const hu_loader *loader, int64_t position);
 
 /* How the numbers of a field are read. */

@@ -11,10 +11,9 @@
 #include "report/report.h"
 #include "session/bits_result.h"
 #include "session/data.h"
-#include "session/saved_run.h"
+#include "session/judged.h"
 #include "session/session.h"
 #include "session/wire_result.h"
-#include "show/json.h"
 #include "show/stdout.h"
 
 static const char *const json_flag[] = {"json", NULL};
@@ -22,12 +21,11 @@ static const char *const json_flag[] = {"json", NULL};
 /* The task's first metric, the loss, the speed, and the hash by which equal weights are known. */
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
-    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES];
-    char bits[HU_BITS_TEXT_BYTES];
-    const hu_metric *metric = result->test.metric;
+    char judged[HU_JUDGED_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES], bits[HU_BITS_TEXT_BYTES];
     hu_config_text(session->config, "eval.weights", &weights);
-    printf("test %s %s (%s weights)", hu_metric_words(metric, words),
-           hu_metric_text(metric, result->test.last, value), weights);
+    int64_t held = session->judged == HU_HALF_VALIDATION ? session->dataset->validation.count : 0;
+    printf("%s (%s weights)", hu_judged_text(&result->test, &result->validation, held, judged),
+           weights);
     /* Without a step there is neither; a run that was finished before has no speed. */
     if (!isnan(result->train_loss)) printf("  train loss %.4f", result->train_loss);
     if (!isnan(result->images_per_second)) printf("  %.0f images/s", result->images_per_second);
@@ -132,50 +130,32 @@ static hu_status run_train(hu_config *config, int *exit_code) {
 static hu_status run_resume(hu_config *config, int *exit_code) {
     const char *directory = hu_config_subject(config, 0);
     (void)exit_code;
+    if (hu_config_given(config, "eval.part"))
+        return hu_fail(HU_ERR_ARGUMENT, "resume: found eval.part, expected it at the beginning: a "
+                                        "run keeps the samples that it is followed on");
     hu_status st = hu_saved_run_merge(config, directory);
     return st == HU_OK ? run_session(config, directory, true) : st;
 }
 
-/* All metrics of the task as "test_NAME"; the first one stands under "metric" too. */
-static json_t *eval_json(const hu_saved_run *run, const double *metrics, double loss,
-                         const char *weights) {
-    char key[HU_METRIC_KEY_BYTES];
-    const hu_task *task = hu_trainer_task(run->trainer);
-    const hu_metric *first = task->metric[0];
-    json_t *object = json_pack("{s:s, s:I, s:s, s:{s:s, s:o, s:s}}", "run", run->directory, "step",
-                               (json_int_t)run->step, "task", task->name, "metric", "name",
-                               first->name, "value", hu_json_number(metrics[0]), "better",
-                               first->higher_is_better ? "higher" : "lower");
-    for (int m = 0; object && task->metric[m]; m++)
-        json_object_set_new(object, hu_metric_key("test", task->metric[m], key),
-                            hu_json_number(metrics[m]));
-    if (!object) return NULL;
-    json_object_set_new(object, "test_loss", hu_json_number(loss));
-    json_object_set_new(object, "weights", json_string(weights));
-    json_object_set_new(object, "weights_hash",
-                        hu_json_hash(hu_trainer_weights_hash(run->trainer)));
-    return object;
-}
-
-/* All metrics of the task and the loss over the test half, which is read once. */
+/* All metrics of the task and the loss over one part of the data, which is read once. */
 static hu_status run_eval(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};
-    double metrics[HU_METRICS_MAX], loss;
+    hu_judged made;
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
     (void)exit_code;
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
-    HU_TRY(hu_trainer_evaluate(run.trainer, metrics, &loss));
-    const hu_task *task = hu_trainer_task(run.trainer);
-    const char *weights = run.options.eval_masters ? "master" : "rounded";
+    HU_TRY(hu_judged_run(config, &run, &made));
     if (hu_config_flag(config, "json", NULL)) {
-        st = hu_json_print(eval_json(&run, metrics, loss, weights));
+        st = hu_json_print(hu_judged_json(&run, &made));
     } else {
+        const hu_task *task = hu_trainer_task(run.trainer);
         printf("step %lld:", (long long)run.step);
         for (const hu_metric *const *m = task->metric; *m; m++)
-            printf(" test %s %s ", hu_metric_words(*m, words),
-                   hu_metric_text(*m, metrics[m - task->metric], value));
-        printf(" test loss %.4f  (%s weights)\n", loss, weights);
+            printf(" %s %s %s ", made.part, hu_metric_words(*m, words),
+                   hu_metric_text(*m, made.metrics[m - task->metric], value));
+        printf(" %s loss %.4f  (%s weights)\n", made.part, made.loss,
+               run.options.eval_masters ? "master" : "rounded");
     }
 done:
     hu_saved_run_close(&run);
@@ -213,9 +193,10 @@ const hu_verb hu_verb_resume = {
 
 const hu_verb hu_verb_eval = {
     .name = "eval",
-    .help = "metrics of a run's newest checkpoint on the test samples",
-    .usage = "RUN [key=value ...] [--json]",
-    .details = "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n"
+    .help = "metrics of a run's newest checkpoint on the test samples, or those held out",
+    .usage = "RUN [part=validation|test] [key=value ...] [--json]",
+    .details = "part=validation: the samples that data.validation held out of the training.\n"
+               "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n"
                "data=... names another data set of the same shapes.\n",
     .flags = json_flag,
     .min_subjects = 1,

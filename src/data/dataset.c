@@ -260,6 +260,7 @@ done:
 void hu_dataset_close(hu_dataset *dataset) {
     if (!dataset) return;
     for (size_t i = 0; i < OWNED; i++) hu_free(dataset->owned[i]);
+    hu_free(dataset->parted);
     hu_free(dataset->name);
     hu_free(dataset);
 }

@@ -1,4 +1,4 @@
-/* Samples of one half of a data set, field by field, in the order of an epoch. */
+/* Samples of one part of a data set, field by field, in the order of an epoch. */
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -89,18 +89,26 @@ static hu_status check_augment(const hu_field *moving, const hu_augment *augment
     return HU_OK;
 }
 
+static const hu_split *part_of(const hu_dataset *dataset, hu_half half) {
+    if (half == HU_HALF_VALIDATION) return &dataset->validation;
+    return half == HU_HALF_TRAIN ? &dataset->train : &dataset->test;
+}
+
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
                            const hu_loader_settings *settings, hu_loader **loader) {
     hu_status st = HU_OK;
     void *block = NULL, *order = NULL;
     *loader = NULL;
     const hu_field *moving;
+    const hu_split *split = part_of(dataset, half);
+    if (split->count < 1)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data %s: the part has no sample", dataset->name));
     HU_TRY(check_spatial(dataset, &settings->augment, &moving));
     HU_TRY(check_augment(moving, &settings->augment));
     HU_TRY(hu_alloc(sizeof **loader, &block));
     hu_loader *made = block;
     made->dataset = dataset;
-    made->split = half == HU_HALF_TRAIN ? &dataset->train : &dataset->test;
+    made->split = split;
     made->settings = *settings;
     made->moving = moving;
     made->failing = &made->failure;
@@ -141,7 +149,8 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
 }
 
 int64_t hu_loader_index(const hu_loader *loader, int64_t position) {
-    return loader->order ? loader->order[position] : position;
+    int64_t place = loader->order ? loader->order[position] : position;
+    return loader->split->index ? loader->split->index[place] : place;
 }
 
 /* word * bound / 2^32: 0..bound-1. */

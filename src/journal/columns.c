@@ -31,6 +31,10 @@ const hu_column hu_columns[] = {
 #undef ROW
 };
 
+bool hu_column_is_judged(const hu_column *column) {
+    return column->kind == HU_COLUMN_TEST || column->kind == HU_COLUMN_HELD;
+}
+
 const hu_column *hu_column_at(int place) {
     for (int c = 0; c < HU_COLUMNS; c++)
         if (hu_columns[c].place == place) return &hu_columns[c];

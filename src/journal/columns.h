@@ -13,6 +13,7 @@ typedef struct hu_metrics_row {
     const hu_step_report *report;
     double rate;               /* samples a second, of this process so far */
     double test;               /* metric over the test samples, NaN: not evaluated at this step */
+    double validation;         /* metric over the samples held out, NaN likewise */
     const hu_bits_meter *bits; /* NULL: the training has no schedule of bits */
 } hu_metrics_row;
 
@@ -22,6 +23,8 @@ typedef enum hu_column_kind {
     HU_COLUMN_FLAG,  /* bool; false where a line has none */
     HU_COLUMN_BATCH, /* double that only metrics have which a batch's loss tells */
     HU_COLUMN_TEST,  /* double that only rows with an evaluation have */
+    HU_COLUMN_HELD,  /* the same of trainings that hold samples out: metrics.csv of others has no
+                        such column */
     HU_COLUMN_BITS   /* double that only trainings with a schedule of bits have: metrics.csv of
                         others has no such column */
 } hu_column_kind;
@@ -51,7 +54,8 @@ typedef enum hu_column_kind {
     X(forward_bitops,      BITS,  "%.17g", 11, 0, NULL,            hu_row_bitops(row, true))       \
     X(training_bitops,     BITS,  "%.17g", 12, 0, NULL,            hu_row_bitops(row, false))      \
     X(relative_forward_cost,  BITS, "%.17g", 13, 1, NULL,          hu_row_cost(row, true))         \
-    X(relative_training_cost, BITS, "%.17g", 14, 1, NULL,          hu_row_cost(row, false))
+    X(relative_training_cost, BITS, "%.17g", 14, 1, NULL,          hu_row_cost(row, false))        \
+    X(validation_metric,   HELD,  "%.17g", 15, 1, "Validation",    row->validation)
 /* clang-format on */
 
 /* Bit-operations up to a row, of forward passes or of all; and as shares. NaN: no schedule. */
@@ -63,6 +67,7 @@ typedef double hu_column_REAL;
 typedef bool hu_column_FLAG;
 typedef double hu_column_BATCH;
 typedef double hu_column_TEST;
+typedef double hu_column_HELD;
 typedef double hu_column_BITS;
 
 /* One line of metrics.jsonl; of what the line does not have, NaN or 0. */
@@ -93,6 +98,9 @@ typedef struct hu_column {
 
 /* [HU_COLUMNS] in the order of metrics.csv. */
 extern const hu_column hu_columns[];
+
+/* Of the task's first metric: only rows with an evaluation have it. */
+bool hu_column_is_judged(const hu_column *column);
 
 /* The column at a place of metrics.jsonl, from 1 on; NULL behind the last one. */
 const hu_column *hu_column_at(int place);

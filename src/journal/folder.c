@@ -103,11 +103,14 @@ static hu_status write_env(const hu_run_folder *folder) {
 }
 
 /* step: events from there on are cut off. */
-static hu_status open_metrics(hu_run_folder *folder, const hu_metric *metric,
-                              const hu_bits_meter *meter, int64_t step) {
+static hu_status open_metrics(hu_run_folder *folder, const hu_config *config,
+                              const hu_metric *metric, const hu_bits_meter *meter, int64_t step) {
     hu_status st = HU_OK;
+    double held;
+    HU_TRY(hu_config_f64(config, "data.validation", &held));
+    hu_metrics_more more = {.bits = meter, .held = held > 0.0};
     HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
-    HU_TRY(hu_metrics_open(folder->path, metric, meter, folder->board, &folder->metrics));
+    HU_TRY(hu_metrics_open(folder->path, metric, more, folder->board, &folder->metrics));
     if (meter) HU_TRY(hu_bits_log_open(folder->path, meter, folder->board, &folder->bits));
 done:
     return st;
@@ -167,7 +170,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config,
     HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
-    HU_TRY(open_metrics(folder, metric, meter, 0));
+    HU_TRY(open_metrics(folder, config, metric, meter, 0));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
@@ -232,7 +235,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     HU_TRY(trim_lines(directory, "histograms.jsonl", step));
     HU_TRY(trim_lines(directory, "bits.jsonl", step));
     HU_TRY(write_config(folder, config));
-    HU_TRY(open_metrics(folder, metric, meter, step));
+    HU_TRY(open_metrics(folder, config, metric, meter, step));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);
     return st;

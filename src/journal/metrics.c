@@ -18,13 +18,14 @@ struct hu_metrics {
     hu_csv *csv;
     FILE *lines;
     hu_tensorboard *board;
-    bool has_bits; /* metrics.csv has columns for them */
+    hu_metrics_more more; /* columns that metrics.csv has beside the usual ones */
     const char *title[HU_COLUMNS];
     char room[HU_COLUMNS][HU_METRIC_KEY_BYTES]; /* for titles that hold the metric's name */
 };
 
 static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
-    return metrics->has_bits || column->kind != HU_COLUMN_BITS;
+    if (column->kind == HU_COLUMN_HELD) return metrics->more.held;
+    return metrics->more.bits || column->kind != HU_COLUMN_BITS;
 }
 
 /* A run that goes on in another precision goes on with the columns that it has. */
@@ -32,7 +33,10 @@ static void read_titles(const char *path, hu_metrics *metrics) {
     char line[1024] = "";
     FILE *file = fopen(path, "r");
     if (!file) return;
-    if (fgets(line, sizeof line, file)) metrics->has_bits = strstr(line, ",training_bitops");
+    if (fgets(line, sizeof line, file)) {
+        metrics->more.bits = strstr(line, ",training_bitops");
+        metrics->more.held = strstr(line, ",validation_");
+    }
     fclose(file);
 }
 
@@ -62,14 +66,14 @@ done:
     return st;
 }
 
-hu_status hu_metrics_open(const char *folder, const hu_metric *metric, bool has_bits,
+hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metrics_more more,
                           hu_tensorboard *board, hu_metrics **metrics) {
     hu_status st = HU_OK;
     void *block = NULL;
     *metrics = NULL;
     HU_TRY(hu_alloc(sizeof **metrics, &block));
     *metrics = block;
-    **metrics = (hu_metrics){.folder = folder, .board = board, .has_bits = has_bits};
+    **metrics = (hu_metrics){.folder = folder, .board = board, .more = more};
     for (int c = 0; c < HU_COLUMNS; c++)
         (*metrics)->title[c] = hu_column_title(&hu_columns[c], metric, (*metrics)->room[c]);
     HU_TRY(open_csv(*metrics));
@@ -90,8 +94,8 @@ void hu_metrics_close(hu_metrics *metrics) {
 }
 
 static bool is_absent(const hu_column *column, double value) {
-    bool may_miss = column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_TEST ||
-                    column->kind == HU_COLUMN_BITS;
+    bool may_miss = column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_BITS ||
+                    hu_column_is_judged(column);
     return may_miss && isnan(value);
 }
 
@@ -149,7 +153,7 @@ static hu_status write_board(const hu_metrics *metrics, const hu_metrics_row *ro
         for (int c = 0; c < HU_COLUMNS; c++) {
             const hu_column *column = &hu_columns[c];
             double value = column->value(row);
-            bool is_turn = (column->kind == HU_COLUMN_TEST) == (turn == 1);
+            bool is_turn = hu_column_is_judged(column) == (turn == 1);
             if (!column->on_board || !is_turn || is_absent(column, value)) continue;
             scalar[count++] = (hu_scalar){metrics->title[c], value};
         }

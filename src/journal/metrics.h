@@ -6,10 +6,16 @@
 
 typedef struct hu_metrics hu_metrics;
 
-/* Opens the two files of the folder for appending; has_bits: the training has a schedule of bits (a
- * metrics.csv that is there keeps its columns). board is borrowed; NULL: none. Owner frees with
+/* Columns that only some trainings have. */
+typedef struct hu_metrics_more {
+    bool bits; /* it has a schedule of bits */
+    bool held; /* it holds samples out */
+} hu_metrics_more;
+
+/* Opens the two files of the folder for appending (a metrics.csv that is there keeps its columns).
+ * board is borrowed; NULL: none. Owner frees with
  * hu_metrics_close. HU_ERR_CORRUPT: metrics.csv has other titles. HU_ERR_IO. */
-hu_status hu_metrics_open(const char *folder, const hu_metric *metric, bool has_bits,
+hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metrics_more more,
                           hu_tensorboard *board, hu_metrics **metrics);
 void hu_metrics_close(hu_metrics *metrics);
 

@@ -16,6 +16,24 @@ hu_result_metric hu_result_metric_of(const json_t *result) {
     return made;
 }
 
+hu_result_metric hu_result_validation_of(const json_t *result) {
+    char key[HU_METRIC_KEY_BYTES];
+    hu_result_metric made = hu_result_metric_of(result);
+    made.last = hu_json_real(result, hu_metric_key("validation", made.metric, key));
+    made.best = hu_json_real(result, hu_metric_key("best_validation", made.metric, key));
+    return made;
+}
+
+void hu_result_validation_put(json_t *result, const hu_result_metric *made, int64_t samples) {
+    char key[HU_METRIC_KEY_BYTES];
+    if (!result) return;
+    json_object_set_new(result, "validation_samples", json_integer(samples));
+    json_object_set_new(result, hu_metric_key("validation", made->metric, key),
+                        hu_json_number(made->last));
+    json_object_set_new(result, hu_metric_key("best_validation", made->metric, key),
+                        hu_json_number(made->best));
+}
+
 void hu_result_metric_put(json_t *result, const char *task, const hu_result_metric *made) {
     char key[HU_METRIC_KEY_BYTES];
     const hu_metric *metric = made->metric;

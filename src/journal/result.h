@@ -15,6 +15,12 @@ typedef struct hu_result_metric {
 /* Reads result.json, also of folders that know nothing but accuracy; result may be NULL. */
 hu_result_metric hu_result_metric_of(const json_t *result);
 
+/* The same of the samples held out: "validation_NAME" and "best_validation_NAME". */
+hu_result_metric hu_result_validation_of(const json_t *result);
+
+/* Adds these two, and "validation_samples". */
+void hu_result_validation_put(json_t *result, const hu_result_metric *made, int64_t samples);
+
 /* Adds "task", "metric" {name, value, best, better}, "test_NAME" and "best_NAME". */
 void hu_result_metric_put(json_t *result, const char *task, const hu_result_metric *made);
 

@@ -28,12 +28,12 @@ static void free_curve(curve *c) {
     hu_free(c->tips);
 }
 
-/* The points of one column: of every record, or where it is a test result of the records that have
+/* The points of one column: of every record, or where it is of the metric of the records that have
  * one. x counts steps that are done. */
 static hu_status make_curve(const hu_report_run *run, const hu_column *column, curve *c) {
     const hu_history *history = run->history;
     hu_status st;
-    bool is_test = column->kind == HU_COLUMN_TEST;
+    bool is_test = hu_column_is_judged(column);
     double factor = is_test ? run->metric->factor : 1.0;
     *c = (curve){.line = {.label = run->name, .series = run->number, .ended = (double)NAN}};
     HU_TRY(HU_NEW_ARRAY(&c->x, history->metrics_count + 1));
@@ -107,7 +107,7 @@ static double top_of(const curve *all, size_t count) {
 
 /* Only numbers of one kind share an axis: of one metric, or of one loss of one task. */
 static bool share_axis(const hu_column *column, const hu_report_run *a, const hu_report_run *b) {
-    if (column->kind == HU_COLUMN_TEST) return a->metric == b->metric;
+    if (hu_column_is_judged(column)) return a->metric == b->metric;
     return strcmp(a->loss, b->loss) == 0;
 }
 
@@ -124,9 +124,10 @@ static bool is_only_axis(const hu_report *report, const hu_column *column,
 static void name_chart(const hu_report *report, const hu_column *column, const hu_report_run *run,
                        char heading[NAME_BYTES], char title[NAME_BYTES]) {
     char text[HU_METRIC_TEXT_BYTES];
-    if (column->kind == HU_COLUMN_TEST) {
+    if (hu_column_is_judged(column)) {
+        const char *part = column->kind == HU_COLUMN_TEST ? "test" : "validation";
         snprintf(heading, NAME_BYTES, "%s %s", column->curve, hu_metric_words(run->metric, text));
-        snprintf(title, NAME_BYTES, "test %s", hu_metric_axis(run->metric, text));
+        snprintf(title, NAME_BYTES, "%s %s", part, hu_metric_axis(run->metric, text));
         return;
     }
     bool is_only = is_only_axis(report, column, run);
@@ -140,7 +141,7 @@ static void name_chart(const hu_report *report, const hu_column *column, const h
  * precision. */
 static void draw(hu_page *page, const hu_report *report, const hu_column *column,
                  const hu_report_run *like) {
-    bool is_test = column->kind == HU_COLUMN_TEST;
+    bool is_test = hu_column_is_judged(column);
     curve all[MAX_LINES];
     hu_chart_line line[MAX_LINES];
     hu_legend_item item[MAX_LINES];

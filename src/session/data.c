@@ -72,6 +72,16 @@ static hu_status read_constants(const hu_config *config, hu_dataset *dataset) {
     return st;
 }
 
+/* data.validation: samples held out of the training part, drawn by the seed of the data. */
+static hu_status hold_out(const hu_config *config, hu_dataset *dataset) {
+    double amount;
+    int64_t seed;
+    hu_status st = hu_config_f64(config, "data.validation", &amount);
+    if (st == HU_OK) st = hu_config_i64(config, "data.class_seed", &seed);
+    if (st != HU_OK || amount == 0.0) return st;
+    return hu_dataset_hold_out(dataset, amount, (uint64_t)seed);
+}
+
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset) {
     const char *name;
     hu_data_limits limits;
@@ -93,6 +103,7 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
     }
     HU_TRY(hu_dataset_open_images(name, &limits, &choice, dataset));
     HU_TRY(read_constants(config, *dataset));
+    HU_TRY(hold_out(config, *dataset));
 done:
     if (st != HU_OK && *dataset) {
         hu_dataset_close(*dataset);

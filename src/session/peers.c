@@ -217,6 +217,7 @@ static hu_status write_lines(const hu_config *config, const hu_trainer *trainer,
             HU_TRY(add_key(all, config, hu_config_keys[i].name));
     if (!trainer) goto done;
     HU_TRY(add_number(all, "training samples", (uint64_t)dataset->train.count));
+    HU_TRY(add_number(all, "validation samples", (uint64_t)dataset->validation.count));
     HU_TRY(add_number(all, "step", (uint64_t)hu_trainer_progress(trainer)->step));
     HU_TRY(add_number(all, "hash of the weights", hu_trainer_weights_hash(trainer)));
 done:

@@ -20,7 +20,8 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given) {
     } kept[] = {{"model.name", NULL, "its model"},
                 {"model.init", "none", "the weights that it was begun with"},
                 {"task.name", NULL, "its task"},
-                {"task.loss", NULL, "its loss"}};
+                {"task.loss", NULL, "its loss"},
+                {"data.validation", "0", "the samples that it holds out"}};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const hu_keys *now = hu_keys_find(given, kept[i].key);
         const hu_keys *first = hu_keys_find(saved, kept[i].key);

@@ -14,6 +14,7 @@
 #include "journal/plan.h"
 #include "session/bits_result.h"
 #include "session/initial.h"
+#include "session/judged.h"
 #include "session/options.h"
 #include "session/precision.h"
 #include "session/saved_run.h"
@@ -189,6 +190,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
     HU_TRY(read_intervals(session));
+    HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
     if (listener && listener->on_plan) listener->on_plan(listener->context, &ledger);
@@ -216,16 +218,27 @@ static bool is_evaluated(const hu_session *session) {
     return step >= session->steps || is_multiple(step, every);
 }
 
+/* The test samples at the end of a training that was followed on others. */
+static hu_status read_test(hu_session *session, hu_session_result *result) {
+    double metrics[HU_METRICS_MAX], loss;
+    hu_status st = hu_trainer_evaluate_on(session->trainer, HU_HALF_TEST, metrics, &loss);
+    if (st == HU_OK) result->test.last = result->test.best = metrics[0];
+    return st;
+}
+
 /* Evaluates at the ends of epochs and of the training; *value is NaN otherwise. */
 static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, double *value) {
-    double metrics[HU_METRICS_MAX];
+    hu_status st = HU_OK;
+    double metrics[HU_METRICS_MAX], loss;
     *value = (double)NAN;
     if (!is_evaluated(session)) return HU_OK;
-    hu_status st = hu_trainer_evaluate(session->trainer, metrics, &result->test_loss);
-    if (st != HU_OK) return st;
+    HU_TRY(hu_trainer_evaluate_on(session->trainer, session->judged, metrics, &loss));
     *value = metrics[0];
     hu_trainer_record_metric(session->trainer, *value);
-    return HU_OK;
+    if (session->ends_with_test && hu_trainer_progress(session->trainer)->step >= session->steps)
+        HU_TRY(read_test(session, result));
+done:
+    return st;
 }
 
 /* Samples per second of training, without evaluations; NaN where this process trained no step. */
@@ -234,17 +247,23 @@ static double rate_of(const hu_session *session) {
                                         : (double)NAN;
 }
 
-/* test: NaN where there was no evaluation. */
-static hu_status write_row(const hu_session *session, const hu_step_report *report, double test) {
-    hu_metrics_row row = {report, rate_of(session), test, hu_trainer_bits(session->trainer)};
+/* value: of the samples that the training is followed on, NaN where there was no evaluation. */
+static hu_status write_row(const hu_session *session, const hu_step_report *report, double value,
+                           const hu_session_result *result) {
+    bool is_test = session->judged == HU_HALF_TEST;
+    hu_metrics_row row = {.report = report,
+                          .rate = rate_of(session),
+                          .test = is_test ? value : result->test.last,
+                          .validation = is_test ? (double)NAN : value,
+                          .bits = hu_trainer_bits(session->trainer)};
     return hu_metrics_write(session->folder.metrics, &row);
 }
 
-/* What one process writes for all of them: rows, and the test samples judged. */
+/* What one process writes for all of them: rows, and what the model was judged by. */
 static hu_status write_step(hu_session *session, const hu_step_report *report,
                             hu_session_result *result) {
     hu_status st = HU_OK;
-    double test;
+    double value;
     bool is_logged =
         is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
@@ -257,8 +276,8 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     if (session->folder.bits)
         HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
-    HU_TRY(maybe_evaluate(session, result, &test));
-    if (is_logged) HU_TRY(write_row(session, report, test));
+    HU_TRY(maybe_evaluate(session, result, &value));
+    if (is_logged) HU_TRY(write_row(session, report, value, result));
 done:
     return st;
 }
@@ -299,7 +318,7 @@ static hu_status one_step(hu_session *session, hu_session_result *result) {
         st = hu_recorder_note(session->folder.numerics, hu_trainer_run(session->trainer),
                               report.step, report.skipped ? HU_STEP_SKIPPED : HU_STEP_BROKEN);
         if (st != HU_OK) return st;
-        return write_row(session, &report, NAN);
+        return write_row(session, &report, NAN, result);
     }
     session->wants_stop = report.wants_stop;
     if (st == HU_OK) st = after_step(session, &report, result);
@@ -320,16 +339,29 @@ static hu_status interrupted(const hu_session *session) {
                    step, session->folder.path);
 }
 
+/* The judged samples as the progress record knows them. A training that had ended before reads the
+ * test samples for its result. */
+static hu_status give_metric(hu_session *session, hu_session_result *result) {
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    hu_result_metric *made = session->judged == HU_HALF_TEST ? &result->test : &result->validation;
+    if (progress->last_metric_step < 0) return HU_OK;
+    made->last = progress->last_metric;
+    made->best = progress->best_metric;
+    bool is_missing = session->leads && session->ends_with_test && isnan(result->test.last);
+    return is_missing && !result->has_diverged ? read_test(session, result) : HU_OK;
+}
+
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
-    *result = (hu_session_result){
-        .train_loss = NAN, .test_loss = NAN, .test = {.metric = metric, .last = NAN, .best = NAN}};
+    *result = (hu_session_result){.train_loss = NAN,
+                                  .test = {.metric = metric, .last = NAN, .best = NAN}};
+    result->validation = result->test;
     /* Nothing is left to train: a run of no steps is evaluated once. */
     if (progress->step >= session->steps && progress->last_metric_step < 0) {
-        double test;
-        if (session->leads) HU_TRY(maybe_evaluate(session, result, &test));
+        double value;
+        if (session->leads) HU_TRY(maybe_evaluate(session, result, &value));
         HU_TRY(save(session));
     }
     hu_trainer_watch(session->trainer, session->interrupted);
@@ -340,10 +372,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
         HU_TRY(interrupted(session));
     }
     if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
-    if (progress->last_metric_step >= 0) {
-        result->test.last = progress->last_metric;
-        result->test.best = progress->best_metric;
-    }
+    HU_TRY(give_metric(session, result));
     result->images_per_second = rate_of(session);
 done:
     return st;
@@ -388,6 +417,8 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         "warnings", hu_warnings_json(hu_trainer_run(session->trainer)), "train_seconds",
         hu_json_number(session->train_seconds));
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
+    if (session->dataset->validation.count > 0)
+        hu_result_validation_put(object, &result->validation, session->dataset->validation.count);
     put_team(object, session->trainer);
     hu_wire_result_put(object, session->config, session->trainer);
     hu_bits_result_put(object, session->trainer);

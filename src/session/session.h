@@ -21,9 +21,11 @@ typedef struct hu_session {
     hu_precision precision;
     hu_trainer *trainer;
     hu_run_folder folder;
-    hu_ledger before;   /* what the allocator counted before the trainer was made */
-    int64_t steps;      /* of the whole training */
-    int64_t eval_every; /* epochs; 0: only at the end */
+    hu_ledger before;    /* what the allocator counted before the trainer was made */
+    int64_t steps;       /* of the whole training */
+    hu_half judged;      /* the samples that the training is followed on */
+    bool ends_with_test; /* the test samples are read beside them, once, at the end */
+    int64_t eval_every;  /* epochs; 0: only at the end */
     int64_t checkpoint_every, log_every;
     int64_t start_step;
     double train_seconds; /* inside steps of this process */
@@ -35,9 +37,10 @@ typedef struct hu_session {
 /* What a finished (or diverged) run is reported as; NaN where there was no step or no evaluation.
  */
 typedef struct hu_session_result {
-    double train_loss, test_loss;
-    hu_result_metric test;    /* the task's first metric on the test samples */
-    double images_per_second; /* of this process */
+    double train_loss;
+    hu_result_metric test;       /* the task's first metric on the test samples */
+    hu_result_metric validation; /* on those held out */
+    double images_per_second;    /* of this process */
     bool has_diverged;
     char reason[1024]; /* of the divergence */
 } hu_session_result;

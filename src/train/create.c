@@ -122,6 +122,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_graph_free(trainer->graph);
     hu_loader_close(trainer->train_loader);
     hu_loader_close(trainer->test_loader);
+    hu_loader_close(trainer->validation_loader);
     hu_optimizer_free(trainer->optimizer);
     hu_free(trainer->target);
     hu_evaluation_room_free(&trainer->room);

@@ -1,4 +1,4 @@
-/* What a trained model says of the test samples. */
+/* What a trained model says of samples that it was not trained on. */
 #include "train/evaluate.h"
 
 #include <math.h>
@@ -13,6 +13,7 @@
 /* What evaluation knows while the parts run. */
 typedef struct evaluation {
     hu_trainer *trainer;
+    hu_loader *loader;   /* of the part that is read */
     hu_metric_call call; /* of the part that has just run */
     hu_loss_sums losses;
     bool ended;     /* no format has stopped a pass */
@@ -20,7 +21,7 @@ typedef struct evaluation {
     double *cells;  /* [wanted, columns] */
 } evaluation;
 
-/* Called behind the forward pass of each part: samples first .. of the test half. */
+/* Called behind the forward pass of each part: samples first .. of what is read. */
 typedef void (*part_visitor)(evaluation *e, int64_t first);
 
 /* Predictions and targets of the part that has just run; no predictions where a format stopped
@@ -38,27 +39,27 @@ static void read_part(evaluation *e, int64_t samples, const hu_pass_result *resu
     hu_loss_sums_add(&e->losses, result);
 }
 
-/* Runs the test samples from the first to at least number `wanted`, always in the same whole parts:
- * scales of tensors depend on what is rounded together. */
+/* Runs the samples of the loader from the first to at least number `wanted`, always in the same
+ * whole parts: scales of tensors depend on what is rounded together. */
 static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) {
     hu_status st = HU_OK;
     hu_trainer *trainer = e->trainer;
-    int64_t count = hu_loader_count(trainer->test_loader);
+    int64_t count = hu_loader_count(e->loader);
     hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
                             .step = (uint64_t)trainer->progress.step};
     /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
     HU_TRY(hu_adapt_between(trainer));
-    HU_TRY(hu_loader_begin_epoch(trainer->test_loader, 0));
+    HU_TRY(hu_loader_begin_epoch(e->loader, 0));
     /* Not counted: the counts of a step are those of its own roundings. */
     if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step, false);
     for (int64_t first = 0; first < wanted; first += trainer->part) {
-        hu_batch_source batch = {trainer, trainer->test_loader, first};
+        hu_batch_source batch = {trainer, e->loader, first};
         hu_source source = {&batch, hu_fill_batch};
         hu_pass_result result;
         pass.first_sample = first;
         pass.samples = count - first < trainer->part ? count - first : trainer->part;
         HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
-        HU_TRY(hu_loader_status(trainer->test_loader));
+        HU_TRY(hu_loader_status(e->loader));
         read_part(e, pass.samples, &result);
         visit(e, first);
     }
@@ -102,21 +103,32 @@ static void clear_sums(const hu_trainer *trainer, const hu_metric_call *call) {
             trainer->room.sums[m][i] = 0.0;
 }
 
-/* All metrics of the task in one walk over the test samples. */
+/* All metrics of the task in one walk over the samples. */
 static void add_metrics(evaluation *e, int64_t first) {
     (void)first;
     for (int m = 0; e->trainer->task->metric[m]; m++)
         e->trainer->task->metric[m]->add(&e->call, e->trainer->room.sums[m]);
 }
 
-hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss) {
-    evaluation e = {.trainer = trainer, .call = call_of(trainer), .ended = true};
+hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss) {
+    evaluation e = {.trainer = trainer,
+                    .loader = half == HU_HALF_VALIDATION ? trainer->validation_loader
+                                                         : trainer->test_loader,
+                    .call = call_of(trainer),
+                    .ended = true};
+    if (!e.loader)
+        return hu_fail(HU_ERR_ARGUMENT, "found no validation samples, expected data.validation=N "
+                                        "to hold some out of the training samples");
     clear_sums(trainer, &e.call);
-    hu_status st = visit_parts(&e, hu_loader_count(trainer->test_loader), add_metrics);
+    hu_status st = visit_parts(&e, hu_loader_count(e.loader), add_metrics);
     for (int m = 0; trainer->task->metric[m]; m++)
         metrics[m] = trainer->task->metric[m]->value(&e.call, trainer->room.sums[m]);
     *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph) : (double)NAN;
     return st;
+}
+
+hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss) {
+    return hu_trainer_evaluate_on(trainer, HU_HALF_TEST, metrics, loss);
 }
 
 /* Describes sample by sample. */
@@ -136,7 +148,11 @@ static void add_cells(evaluation *e, int64_t first) {
 }
 
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells) {
-    evaluation e = {.trainer = trainer, .call = call_of(trainer), .wanted = count, .cells = cells};
+    evaluation e = {.trainer = trainer,
+                    .loader = trainer->test_loader,
+                    .call = call_of(trainer),
+                    .wanted = count,
+                    .cells = cells};
     int64_t there = hu_loader_count(trainer->test_loader);
     if (count < 0 || count > there)
         return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,

@@ -86,6 +86,7 @@ typedef struct hu_trainer {
     hu_run *run;
     /* How a step moves them on. */
     hu_loader *train_loader, *test_loader;
+    hu_loader *validation_loader; /* NULL: nothing is held out */
     hu_optimizer *optimizer;
     hu_loss_scale scaler;
     hu_train_progress progress;

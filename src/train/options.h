@@ -78,7 +78,8 @@ typedef struct hu_train_progress {
     int64_t epoch_units;
     double last_epoch_loss; /* mean over the units of the latest epoch that were seen so far */
     double ratio_sum;       /* low-precision ratio, summed over steps */
-    double last_metric, best_metric; /* the task's first metric, on test samples */
+    double last_metric, best_metric; /* the task's first metric, on the samples that it is
+                                        followed by: those held out if there are any, else test */
     int64_t last_metric_step;        /* -1: not yet evaluated */
     uint64_t elements, overflow, underflow, subnormal; /* all roundings so far */
 } hu_train_progress;

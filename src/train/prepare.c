@@ -54,7 +54,7 @@ done:
     return st;
 }
 
-/* Test samples come in their own order, and are never augmented. */
+/* Samples that a model is judged by come in their own order, and are never augmented. */
 hu_status hu_prepare_loaders(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_loader_settings train = {trainer->options.run.seed, !trainer->options.keep_order,
@@ -62,6 +62,9 @@ hu_status hu_prepare_loaders(hu_trainer *trainer) {
     hu_loader_settings test = {trainer->options.run.seed, false, {0}};
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &train, &trainer->train_loader));
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &test, &trainer->test_loader));
+    if (trainer->dataset->validation.count > 0)
+        HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_VALIDATION, &test,
+                                &trainer->validation_loader));
 done:
     return st;
 }
@@ -85,11 +88,13 @@ hu_status hu_reserve_sizes(hu_trainer *trainer) {
     int64_t last = hu_loader_count(trainer->train_loader) % batch;
     int64_t test_last = hu_loader_count(trainer->test_loader) % part;
     /* Every size that a pass can have: whole parts, the last part of a batch, of an epoch, and of
-     * the test samples. */
+     * the samples that are held out and of the test samples. */
     HU_TRY(hu_run_reserve(trainer->run, part));
     HU_TRY(reserve_shares(trainer, batch));
     HU_TRY(reserve_shares(trainer, last));
     HU_TRY(hu_run_reserve(trainer->run, test_last));
+    if (trainer->validation_loader)
+        HU_TRY(hu_run_reserve(trainer->run, hu_loader_count(trainer->validation_loader) % part));
 done:
     return st;
 }

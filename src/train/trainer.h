@@ -49,6 +49,10 @@ void hu_trainer_time_work(hu_trainer *trainer, bool timed);
  * predictions of one part while it runs. */
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss);
 
+/* The same over the validation samples (HU_HALF_VALIDATION) or the test samples. HU_ERR_ARGUMENT:
+ * none are held out. */
+hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss);
+
 /* What the model says of the first test samples, with the weights that evaluation uses: cells
  * [count, columns of the task]. HU_ERR_ARGUMENT if there are fewer. */
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells);

@@ -1,0 +1,72 @@
+#include "session/judged.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const char *const part_names[] = {
+    [HU_HALF_TRAIN] = "training", [HU_HALF_TEST] = "test", [HU_HALF_VALIDATION] = "validation"};
+
+hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_half *judged,
+                         bool *ends_with_test) {
+    const char *part;
+    bool is_held = dataset->validation.count > 0;
+    hu_status st = hu_config_text(config, "eval.part", &part);
+    if (st != HU_OK) return st;
+    if (strcmp(part, "validation") == 0 && !is_held)
+        return hu_fail(HU_ERR_ARGUMENT, "eval.part: found validation, expected test: "
+                                        "data.validation holds no samples out");
+    is_held = is_held && strcmp(part, "test") != 0;
+    *judged = is_held ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    *ends_with_test = is_held && strcmp(part, "auto") == 0;
+    return HU_OK;
+}
+
+const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric *validation,
+                           int64_t held, char text[HU_JUDGED_TEXT_BYTES]) {
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    int used = 0;
+    hu_metric_words(test->metric, words);
+    if (held > 0)
+        used = snprintf(text, HU_JUDGED_TEXT_BYTES, "validation %s %s of %lld held out", words,
+                        hu_metric_text(test->metric, validation->last, value), (long long)held);
+    if (held == 0 || !isnan(test->last))
+        snprintf(text + used, HU_JUDGED_TEXT_BYTES - (size_t)used, "%stest %s %s",
+                 held > 0 ? ", " : "", words, hu_metric_text(test->metric, test->last, value));
+    return text;
+}
+
+hu_status hu_judged_run(const hu_config *config, hu_saved_run *run, hu_judged *made) {
+    const char *asked = "auto";
+    hu_status st = HU_OK;
+    /* A part that the folder's own configuration names is that of its training. */
+    if (hu_config_asked(config, "eval.part")) st = hu_config_text(config, "eval.part", &asked);
+    hu_half half = strcmp(asked, "validation") == 0 ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    made->part = part_names[half];
+    if (st != HU_OK) return st;
+    return hu_trainer_evaluate_on(run->trainer, half, made->metrics, &made->loss);
+}
+
+json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
+    char key[HU_METRIC_KEY_BYTES];
+    const hu_task *task = hu_trainer_task(run->trainer);
+    const hu_metric *first = task->metric[0];
+    json_t *object = json_pack("{s:s, s:I, s:s, s:{s:s, s:o, s:s}}", "run", run->directory, "step",
+                               (json_int_t)run->step, "task", task->name, "metric", "name",
+                               first->name, "value", hu_json_number(made->metrics[0]), "better",
+                               first->higher_is_better ? "higher" : "lower");
+    for (int m = 0; object && task->metric[m]; m++)
+        json_object_set_new(object, hu_metric_key(made->part, task->metric[m], key),
+                            hu_json_number(made->metrics[m]));
+    if (!object) return NULL;
+    snprintf(key, sizeof key, "%s_loss", made->part);
+    json_object_set_new(object, key, hu_json_number(made->loss));
+    json_object_set_new(object, "part", json_string(made->part));
+    json_object_set_new(object, "weights",
+                        json_string(run->options.eval_masters ? "master" : "rounded"));
+    json_object_set_new(object, "weights_hash",
+                        hu_json_hash(hu_trainer_weights_hash(run->trainer)));
+    return object;
+}

@@ -1,0 +1,32 @@
+/* session/judged.h - which samples say how good a model is: those held out, or the test samples. */
+#ifndef HU_SESSION_JUDGED_H
+#define HU_SESSION_JUDGED_H
+#include "journal/result.h"
+#include "session/saved_run.h"
+
+/* eval.part of a training. ends_with_test: the test samples are read beside them, once, at the end.
+ * HU_ERR_ARGUMENT: validation was asked for, and nothing is held out. */
+hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_half *judged,
+                         bool *ends_with_test);
+
+/* "validation accuracy 80.00 % of 500 held out, test accuracy 81.20 %"; held 0: nothing was
+ * followed but the test samples. */
+enum { HU_JUDGED_TEXT_BYTES = 256 };
+const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric *validation,
+                           int64_t held, char text[HU_JUDGED_TEXT_BYTES]);
+
+/* A run that is looked at again. */
+typedef struct hu_judged {
+    const char *part; /* "validation" or "test", as the command asked. Borrowed: valid for ever */
+    double metrics[HU_METRICS_MAX], loss;
+} hu_judged;
+
+/* All metrics of the task and the loss over the part that the command asks for (else the test
+ * samples, whatever the training was followed on), which is read once. HU_ERR_ARGUMENT as above. */
+hu_status hu_judged_run(const hu_config *config, hu_saved_run *run, hu_judged *made);
+
+/* The object of `eval --json`: the metrics as "test_NAME", the first one under "metric" too. New
+ * reference. */
+json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made);
+
+#endif
