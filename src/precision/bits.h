@@ -86,9 +86,10 @@ hu_status hu_bits_parse_set(const char *text, hu_bits *bits);
 /* Adds "30: 6 8 4" or "90: 8". HU_ERR_ARGUMENT unless moments ascend from 0. */
 hu_status hu_bits_add_stage(hu_bits *bits, const char *text);
 
-/* The first step of a moment. */
+/* The first step of a moment; INT64_MAX where it lies behind all numbers. */
 static inline int64_t hu_bits_step(const hu_bits *bits, int64_t moment, int64_t steps_per_epoch) {
-    return bits->by_step ? moment : moment * steps_per_epoch;
+    if (bits->by_step) return moment;
+    return moment > INT64_MAX / steps_per_epoch ? INT64_MAX : moment * steps_per_epoch;
 }
 
 /* "int8", "e5m2"; "fp32" for 32 bits. text: room for 16. */

@@ -61,15 +61,23 @@ hu_status hu_bits_parse(const char *text, hu_bits *bits, bool *found) {
     return HU_OK;
 }
 
+/* The fewest bits that gradients can have. */
+static uint32_t least_of_gradients(const hu_bits *bits) {
+    uint32_t least = bits->gradient_follows ? bits->forward.least : bits->gradient.least;
+    for (uint32_t i = 0; i < bits->gradient_turn_count; i++)
+        if (bits->gradient_turn[i] < least) least = bits->gradient_turn[i];
+    return least;
+}
+
 hu_status hu_bits_check_floats(const hu_bits *bits) {
-    bool is_gradient = !bits->gradient_follows && bits->forward.least > bits->exponent_bits;
-    uint32_t least = is_gradient ? bits->gradient.least : bits->forward.least;
+    bool is_gradient = bits->forward.least > bits->exponent_bits;
+    uint32_t least = is_gradient ? least_of_gradients(bits) : bits->forward.least;
     if (bits->kind != HU_BITS_FLOAT || least > bits->exponent_bits) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "bits.exponent: found %u, with a sign too many for %s of %u bits%s; expected "
                    "floats of at least %u bits, or a smaller bits.exponent",
                    bits->exponent_bits, is_gradient ? "gradients" : "floats", least,
-                   is_gradient ? " (bits.grad)" : "", bits->exponent_bits + 1);
+                   is_gradient ? " (bits.grad, bits.grad_turns)" : "", bits->exponent_bits + 1);
 }
 
 /* What holds for all schedules. */
