@@ -56,6 +56,7 @@ bool hu_slot_has_room(const hu_slot *slot) {
         return quantizer->kind == HU_QUANTIZER_UNIFORM &&
                quantizer->per_channel == slot->prepared.per_channel &&
                quantizer->bits <= slot->capacity_bits;
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM) return false;
     if (!hu_quantizer_can_change(quantizer) || quantizer->scale != slot->prepared.scale)
         return false;
     if (!hu_quantizer_rounds(quantizer) && slot->has_master) return true;

@@ -50,7 +50,8 @@ static void same_step(network *a, network *b) {
 static const formats_of float32 = {"", "", "", ""}, low = {"e4m3", "e5m2", "e4m3", "e5m2"},
                         mixed = {"bf16", "fp16:ovf=sat", "", "e5m2"},
                         blocks = {"mxfp8", "mxfp8", "mxfp8", "mxfp8"},
-                        scaled = {"e4m3fn:scale=delayed2", "e5m2", "e4m3", "e5m2"};
+                        scaled = {"e4m3fn:scale=delayed2", "e5m2", "e4m3", "e5m2"},
+                        integers = {"e4m3", "e5m2", "uniform8:channel", "e5m2"};
 
 static void a_change_in_place_is_a_new_plan(void **state) {
     (void)state;
@@ -94,7 +95,7 @@ static void room_for_what_there_is_costs_nothing(void **state) {
 
 static void beyond_the_capacity_nothing_changes(void **state) {
     (void)state;
-    const formats_of *rows[] = {&mixed, &float32, &blocks, &scaled};
+    const formats_of *rows[] = {&mixed, &float32, &blocks, &scaled, &integers};
     network net, fresh;
     open_network(&net, &low, 8, HU_STORAGE_PACKED);
     open_network(&fresh, &low, 0, HU_STORAGE_PACKED);
