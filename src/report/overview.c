@@ -1,4 +1,5 @@
-/* The metric against memory and against the share of low precision; the table of results. */
+/* The metric against what bits cost, against memory and against the share of low precision; the
+ * table of results. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,14 +12,22 @@
 
 static const double mib = 1024.0 * 1024.0;
 
+/* What a picture has across. That of the ratio has no front. */
+enum { BY_MEMORY, BY_TRAINING, BY_INFERENCE, FRONTS, BY_RATIO = FRONTS, AXES };
+
+/* Below such a share of low precision there is nothing to draw: of a schedule of bits the copies of
+ * weights alone count. */
+static const double least_ratio = 0.01;
+
 /* One precision: means over its seeds that ended well. */
 typedef struct summary {
     const hu_report_run *run; /* the first */
     int runs, done, diverged;
     double value, least, most, best; /* of the run's metric, not yet as printed */
     double low_ratio, aggregate, memory, rss, rate, promoted, skipped, loss;
-    double training_cost, inference_cost; /* NaN: no schedule of bits */
-    bool is_front;
+    double training_cost, inference_cost; /* shares; NaN: no schedule of bits */
+    double training_bitops, inference_bitops;
+    bool is_front[FRONTS];
 } summary;
 
 static void add_run(const hu_report_run *run, summary *s) {
@@ -48,35 +57,84 @@ static void add_run(const hu_report_run *run, summary *s) {
     s->loss += hu_json_real(result, "train_loss");
     s->training_cost += hu_json_real(result, "bits.relative_training_cost");
     s->inference_cost += hu_json_real(result, "bits.relative_inference_cost");
+    s->training_bitops += hu_json_real(result, "bits.training_bitops");
+    s->inference_bitops += hu_json_real(result, "bits.inference_bitops");
 }
 
 /* Sums become means over the runs that ended well; NaN where none did. */
 static void divide(summary *s) {
-    double *sums[] = {&s->value,   &s->best,          &s->low_ratio,     &s->aggregate,
-                      &s->rss,     &s->rate,          &s->loss,          &s->promoted,
-                      &s->skipped, &s->training_cost, &s->inference_cost};
+    double *sums[] = {&s->value,
+                      &s->best,
+                      &s->low_ratio,
+                      &s->aggregate,
+                      &s->rss,
+                      &s->rate,
+                      &s->loss,
+                      &s->promoted,
+                      &s->skipped,
+                      &s->training_cost,
+                      &s->inference_cost,
+                      &s->training_bitops,
+                      &s->inference_bitops};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         *sums[i] = s->done ? *sums[i] / s->done : (double)NAN;
 }
 
-/* A precision that diverged with any seed, or has another metric, is on no front. */
-static bool is_sound(const hu_metric *metric, const summary *s) {
-    bool is_whole = s->done > 0 && s->done == s->runs;
-    return is_whole && s->run->metric == metric && isfinite(s->value) && isfinite(s->memory);
+static double across(const summary *s, int axis) {
+    const double x[AXES] = {[BY_MEMORY] = s->memory,
+                            [BY_TRAINING] = s->training_cost,
+                            [BY_INFERENCE] = s->inference_cost,
+                            [BY_RATIO] = s->low_ratio};
+    return x[axis];
 }
 
-/* As good with at most as much memory, and better in one. */
-static bool beats(const hu_metric *metric, const summary *a, const summary *b) {
-    if (hu_metric_is_better(metric, b->value, a->value) || a->memory > b->memory) return false;
-    return hu_metric_is_better(metric, a->value, b->value) || a->memory < b->memory;
+/* Whether both see the same samples of the same model, quantised in the same layers. */
+static bool is_same_work(const summary *a, const summary *b) {
+    static const char *const keys[] = {"model.name", "model.width",      "model.norm",
+                                       "data.name",  "data.limit",       "run.batch",
+                                       "run.steps",  "bits.first_float", "bits.last_float"};
+    bool is_same = true;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        is_same = is_same && strcmp(hu_report_text(a->run, keys[i], ""),
+                                    hu_report_text(b->run, keys[i], "")) == 0;
+    return is_same;
 }
 
-static void mark_front(const hu_metric *metric, summary *all, int count) {
+/* Costs that can be compared: where ranges of bits end differently, all are shares of the dearest,
+ * as in the table of compare. */
+static void share_measure(summary *all, int count) {
     for (int i = 0; i < count; i++) {
-        all[i].is_front = is_sound(metric, &all[i]);
+        summary *s = &all[i];
+        double training = 0.0, inference = 0.0;
+        for (int k = 0; k < count; k++) {
+            if (!is_same_work(s, &all[k]) || isnan(all[k].training_bitops)) continue;
+            training = fmax(training, all[k].training_bitops / all[k].training_cost);
+            inference = fmax(inference, all[k].inference_bitops / all[k].inference_cost);
+        }
+        s->training_cost = fmin(s->training_cost, s->training_bitops / training);
+        s->inference_cost = fmin(s->inference_cost, s->inference_bitops / inference);
+    }
+}
+
+/* A precision that diverged with any seed, or has another metric, is on no front. */
+static bool is_sound(const hu_metric *metric, const summary *s, int axis) {
+    bool is_whole = s->done > 0 && s->done == s->runs;
+    return is_whole && s->run->metric == metric && isfinite(s->value) && isfinite(across(s, axis));
+}
+
+/* As good with at most as much of what is across, and better in one. */
+static bool beats(const hu_metric *metric, const summary *a, const summary *b, int axis) {
+    double mine = across(a, axis), other = across(b, axis);
+    if (hu_metric_is_better(metric, b->value, a->value) || mine > other) return false;
+    return hu_metric_is_better(metric, a->value, b->value) || mine < other;
+}
+
+static void mark_front(const hu_metric *metric, summary *all, int count, int axis) {
+    for (int i = 0; i < count; i++) {
+        all[i].is_front[axis] = is_sound(metric, &all[i], axis);
         for (int k = 0; k < count; k++)
-            if (is_sound(metric, &all[k]) && beats(metric, &all[k], &all[i]))
-                all[i].is_front = false;
+            if (is_sound(metric, &all[k], axis) && beats(metric, &all[k], &all[i], axis))
+                all[i].is_front[axis] = false;
     }
 }
 
@@ -93,7 +151,9 @@ static hu_status summarise(const hu_report *report, summary **all) {
         add_run(run, own);
     }
     for (int i = 0; i < report->precisions; i++) divide(&(*all)[i]);
-    mark_front(report->metric, *all, report->precisions);
+    share_measure(*all, report->precisions);
+    for (int axis = 0; axis < FRONTS; axis++)
+        mark_front(report->metric, *all, report->precisions, axis);
     return HU_OK;
 }
 
@@ -121,21 +181,13 @@ static void tell(const summary *s, double x, const char *what, char *tip, size_t
         snprintf(tip, capacity, "%.150s: %s, %s %.4g", name_of(s), value, what, x);
 }
 
-/* What a picture has across. Only that of memory has a front. */
-enum { BY_MEMORY, BY_RATIO, BY_TRAINING, BY_INFERENCE };
-
-static double across(const summary *s, int axis) {
-    const double x[] = {s->memory, s->low_ratio, s->training_cost, s->inference_cost};
-    return x[axis];
-}
-
 static void draw_points(hu_page *page, const hu_report *report, const summary *all, int axis) {
     enum { TIP = 480 };
-    static const char *const titles[] = {"memory of training, MiB", "mean low-precision ratio",
-                                         "training cost, of that with the most bits",
-                                         "inference cost, of that with the most bits"};
-    static const char *const units[] = {"MiB", "low-precision ratio", "training cost",
-                                        "inference cost"};
+    static const char *const titles[AXES] = {
+        "memory of training, MiB", "training cost, of that with the most bits",
+        "inference cost, of that with the most bits", "mean low-precision ratio"};
+    static const char *const units[AXES] = {"MiB", "training cost", "inference cost",
+                                            "low-precision ratio"};
     const hu_metric *metric = report->metric;
     char words[HU_METRIC_TEXT_BYTES], title[sizeof words + 40];
     int count = report->precisions;
@@ -162,14 +214,14 @@ static void draw_points(hu_page *page, const hu_report *report, const summary *a
                              .least = has_range ? metric->factor * s->least : (double)NAN,
                              .most = has_range ? metric->factor * s->most : (double)NAN,
                              .series = s->run->family_number,
-                             .is_front = s->is_front && axis == BY_MEMORY,
+                             .is_front = axis < FRONTS && s->is_front[axis],
                              .is_absent = !isfinite(s->value)};
     }
     hu_chart_axes axes = {.x_title = titles[axis],
                           .y_title = title,
                           .front_title = "front: nothing is better in both",
                           .lower_is_better = !metric->higher_is_better};
-    if (axis != BY_MEMORY) axes.front_title = NULL;
+    if (axis >= FRONTS) axes.front_title = NULL;
     if (used > 0) hu_chart_points(page, point, used, &axes);
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
@@ -218,34 +270,69 @@ static void put_metric(hu_page *page, const hu_metric *metric, const summary *s)
                                   : hu_metric_number(own, s->best, value));
 }
 
-static void put_row(hu_page *page, const hu_metric *metric, const summary *s) {
+/* The columns that a page has beside those of every page. */
+typedef struct columns {
+    bool costs; /* of bits */
+    bool low;   /* low precision, and promotions out of it */
+} columns;
+
+static void put_row(hu_page *page, const hu_metric *metric, const summary *s, columns has) {
     char text[220];
-    snprintf(text, sizeof text, "%.200s%s", name_of(s), s->is_front ? " *" : "");
-    hu_html_row(page, s->is_front);
+    snprintf(text, sizeof text, "%.200s%s", name_of(s), s->is_front[BY_MEMORY] ? " *" : "");
+    hu_html_row(page, s->is_front[BY_MEMORY]);
     hu_html_text(page, text);
     put_metric(page, metric, s);
-    number_cell(page, "3", s->low_ratio);
+    if (has.costs) {
+        number_cell(page, "3", s->training_cost);
+        number_cell(page, "3", s->inference_cost);
+    }
+    if (has.low) number_cell(page, "3", s->low_ratio);
     number_cell(page, "1", s->aggregate);
     number_cell(page, "1", s->memory);
     number_cell(page, "1", s->rss);
     number_cell(page, "0", s->rate);
-    number_cell(page, "1", s->promoted);
+    if (has.low) number_cell(page, "1", s->promoted);
     number_cell(page, "1", s->skipped);
     snprintf(text, sizeof text, "%d of %d", s->done, s->runs);
     hu_html_number(page, text);
     hu_html_row_end(page);
 }
 
+/* Whether any precision has a schedule of bits. */
+static bool any_costs(const hu_report *report, const summary *all) {
+    for (int i = 0; i < report->precisions; i++)
+        if (isfinite(all[i].training_cost)) return true;
+    return false;
+}
+
+static bool any_low(const hu_report *report, const summary *all) {
+    double most = 0.0;
+    for (int i = 0; i < report->precisions; i++)
+        if (isfinite(all[i].low_ratio)) most = fmax(most, all[i].low_ratio);
+    return most > (any_costs(report, all) ? least_ratio : 0.0);
+}
+
 static void put_table(hu_page *page, const hu_report *report, const summary *all) {
     const hu_metric *metric = report->metric;
     char words[HU_METRIC_TEXT_BYTES], value[2 * sizeof words], best[sizeof words];
+    const columns has = {.costs = any_costs(report, all),
+                         .low = !any_costs(report, all) || any_low(report, all)};
     snprintf(value, sizeof value, "%s%s", hu_metric_words(metric, words), metric->unit);
     snprintf(best, sizeof best, "best%s", metric->unit);
-    const char *const titles[] = {"precision", value,       "range",   best,
-                                  "low ratio", "aggregate", "memory",  "RSS",
-                                  "images/s",  "promoted",  "skipped", "ended"};
-    hu_html_table(page, titles, sizeof titles / sizeof *titles, 1);
-    for (int i = 0; i < report->precisions; i++) put_row(page, metric, &all[i]);
+    const struct {
+        const char *title;
+        bool is_there;
+    } column[] = {{"precision", true},    {value, true},           {"range", true},
+                  {best, true},           {"training", has.costs}, {"inference", has.costs},
+                  {"low ratio", has.low}, {"aggregate", true},     {"memory", true},
+                  {"RSS", true},          {"images/s", true},      {"promoted", has.low},
+                  {"skipped", true},      {"ended", true}};
+    const char *titles[sizeof column / sizeof *column];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof column / sizeof *column; i++)
+        if (column[i].is_there) titles[count++] = column[i].title;
+    hu_html_table(page, titles, count, 1);
+    for (int i = 0; i < report->precisions; i++) put_row(page, metric, &all[i], has);
     hu_html_table_end(page);
 }
 
@@ -261,51 +348,50 @@ static void put_divergences(hu_page *page, const hu_report *report) {
     }
 }
 
-/* Against what bits cost, where any precision has a schedule of them. */
+/* Against what bits cost: the first pictures of a page that has such. */
 static void put_costs(hu_page *page, const hu_report *report, const summary *all,
                       const char *heading) {
     char title[HU_METRIC_TEXT_BYTES + 60];
-    bool has_costs = false;
-    for (int i = 0; i < report->precisions; i++)
-        has_costs = has_costs || (is_shown(report, &all[i]) && isfinite(all[i].training_cost));
-    if (!has_costs) return;
     snprintf(title, sizeof title, "%s against the cost of training", heading);
     hu_html_heading(page, title);
-    hu_html_paragraph(page, "Bit-operations of all steps, over those of the same training with "
-                            "the most bits of the schedule in all layers and steps.");
     draw_points(page, report, all, BY_TRAINING);
     snprintf(title, sizeof title, "%s against the cost of inference", heading);
     hu_html_heading(page, title);
     draw_points(page, report, all, BY_INFERENCE);
+    snprintf(title, sizeof title, "%s against memory", heading);
+    hu_html_heading(page, title);
 }
 
-/* The pictures: against memory, and where anything is low, against the low-precision ratio. */
+/* The pictures: against costs where bits have any, against memory, and where much is low, against
+ * the low-precision ratio. */
 static void put_pictures(hu_page *page, const hu_report *report, const summary *all) {
     char heading[HU_METRIC_TEXT_BYTES], title[sizeof heading + 40];
-    double most = 0.0;
-    for (int i = 0; i < report->precisions; i++)
-        if (isfinite(all[i].low_ratio)) most = fmax(most, all[i].low_ratio);
+    bool has_costs = any_costs(report, all);
     hu_metric_heading(report->metric, heading);
-    snprintf(title, sizeof title, "%s against memory", heading);
+    snprintf(title, sizeof title, "%s against %s", heading, has_costs ? "costs" : "memory");
     hu_html_section(
         page, "pareto", title,
-        "Memory is what training allocates: arena, masters, optimizer and workers. Bars "
-        "are the range over seeds.");
+        has_costs
+            ? "Costs are bit-operations, of all steps and of one sample of the trained model, over "
+              "those of the same with the most bits that any run may have in all layers. Memory is "
+              "what training allocates on this machine. Bars are the range over seeds."
+            : "Memory is what training allocates: arena, masters, optimizer and workers. Bars "
+              "are the range over seeds.");
     draw_families(page, report);
+    if (has_costs) put_costs(page, report, all, heading);
     draw_points(page, report, all, BY_MEMORY);
-    if (most > 0.0) {
+    if (any_low(report, all)) {
         snprintf(title, sizeof title, "%s against the low-precision ratio", heading);
         hu_html_heading(page, title);
         draw_points(page, report, all, BY_RATIO);
     }
-    put_costs(page, report, all, heading);
     hu_report_left_out(page, report);
     hu_html_section_end(page);
 }
 
 void hu_report_overview(hu_page *page, const hu_report *report) {
     summary *all;
-    char heading[HU_METRIC_TEXT_BYTES], lead[400];
+    char heading[HU_METRIC_TEXT_BYTES], lead[600];
     hu_status st = summarise(report, &all);
     if (st != HU_OK) {
         if (page->status == HU_OK) page->status = st;
@@ -316,11 +402,15 @@ void hu_report_overview(hu_page *page, const hu_report *report) {
         points += is_shown(report, &all[i]) && isfinite(all[i].memory);
     /* A front needs more than one point. */
     if (points > 1) put_pictures(page, report, all);
-    snprintf(lead, sizeof lead,
-             "%s is that of the last epoch, in the mean over the seeds that ended well. Aggregate "
-             "(all tensors of a batch in their formats), memory and peak RSS are in MiB. * stands "
-             "on the front.",
-             hu_metric_heading(report->metric, heading));
+    snprintf(
+        lead, sizeof lead,
+        "%s is that of the last epoch, in the mean over the seeds that ended well. %sAggregate "
+        "(all tensors of a batch in their formats), memory and peak RSS are in MiB. * stands "
+        "on the front against memory.",
+        hu_metric_heading(report->metric, heading),
+        any_costs(report, all) ? "Training and inference: bit-operations, over those with the "
+                                 "most bits. "
+                               : "");
     hu_html_section(page, "results", "Results", lead);
     put_table(page, report, all);
     put_divergences(page, report);

@@ -65,11 +65,11 @@ bool hu_report_try(const char *folder);
 /* The sections, in the order of the page. All but overview and settings write nothing where no run
  * has what they show.
  *
- *   overview   the metric against memory, and the table of results
+ *   overview   the metric against costs of bits and against memory, and the table of results
  *   curves     metrics over the steps, skipped steps, changes of precision
+ *   layer_bits bits of the layers over the steps, and what they cost
  *   exponents  histograms of every tensor, and what formats would lose of them
  *   losses     tensors that lost most to rounding
- *   layer_bits bits of the layers over the steps, and what they cost
  *   groups     bits of the groups over the steps
  *   memory     the ledger by role
  *   settings   keys that differ, keys that are shared, files that are missing */

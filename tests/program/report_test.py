@@ -357,6 +357,24 @@ def bits(checks, cwd):
         checks.that(min(abs(b - mean) for mean in near) < 5e-3, f"part at {from_step}: {b}, {near}")
     for text in ("Accuracy against the cost of training", "Accuracy against the cost of inference"):
         checks.that(text in texts(section(tree, "pareto")), text)
+    sections = [part.get("id") for part in tree.iter("section")]
+    checks.that(sections.index("bits") < sections.index("exponents"), "bits stand before exponents")
+    # Ranges that end differently, of the same work, are shares of the dearest: 8 bits, not 7.
+    rows = [[cell.text for cell in row.iter("td")] for row in section(tree, "results").iter("tr")]
+    for made, row in zip((few, many), rows[1:]):
+        checks.same(row[4:6], [f"{made['bits'][f'relative_{which}_cost']:.3f}"
+                               for which in ("training", "inference")], "costs of other work")
+    checks.that("promoted" not in texts(section(tree, "results")), "no column without numbers")
+    four = program.train(*TINY, "steps=4", "precision=static:4", cwd=cwd, run="b/four")
+    eight = program.train(*TINY, "steps=4", "precision=static:8", cwd=cwd, run="b/eight")
+    report(checks, "b", cwd=cwd)
+    tree = page(checks, f"{cwd}/b/report.html")
+    rows = {row[0].split()[0]: row for row in
+            [[cell.text for cell in row.iter("td")] for row in section(tree, "results").iter("tr")]
+            if row}
+    share = four["bits"]["training_bitops"] / eight["bits"]["training_bitops"]
+    checks.same((rows["static:4"][4:6], rows["static:8"][4:6]),
+                ([f"{share:.3f}", "0.250"], ["1.000", "1.000"]), "costs over those of 8 bits")
     costs = " ".join(texts(part))
     for made in (few, many):
         checks.that(f"Training cost {made['bits']['relative_training_cost']:.3f}" in costs, "cost")
