@@ -148,6 +148,36 @@ static hu_status use_assignment(hu_precision *precision) {
     return HU_OK;
 }
 
+/* Whether normal numbers of the format end before those of 1/6/9 at either side. A scale from
+ * maxima, of a tensor or a block, moves the range along. */
+static bool is_narrower(const hu_quantizer *quantizer, const hu_format_limits *wide) {
+    if (quantizer->kind != HU_QUANTIZER_FLOAT || quantizer->scale != HU_SCALE_NONE) return false;
+    hu_format_limits limits = hu_format_limits_of(&quantizer->format);
+    return limits.emin > wide->emin || limits.emax < wide->emax;
+}
+
+/* Gradients of a narrow range get Lee et al.'s loss scaling, however the formats were spelled. */
+static hu_status choose_scaler(hu_precision *precision) {
+    hu_format wide;
+    hu_status st = hu_format_parse("1/6/9", &wide);
+    if (st != HU_OK) return st;
+    const hu_format_limits limits = hu_format_limits_of(&wide);
+    if (!is_narrower(&precision->role[HU_ROLE_ACT_GRAD], &limits) &&
+        !is_narrower(&precision->role[HU_ROLE_WEIGHT_GRAD], &limits))
+        return HU_OK;
+    precision->scaler = HU_SCALER_DYNAMIC;
+    precision->scaler_epoch_interval = true;
+    return HU_OK;
+}
+
+/* Formats by role train like Lee et al.'s pairs. */
+static hu_status use_roles(const char *text, hu_precision *precision) {
+    precision->scheme = HU_SCHEME_LEE;
+    precision->eval_masters = true;
+    hu_status st = parse_roles(text, precision->rounding, precision->role);
+    return st == HU_OK ? choose_scaler(precision) : st;
+}
+
 /* A schedule gives all formats; there is nothing high to go to. */
 static hu_status refuse_promotion(const hu_precision *precision) {
     if (!precision->promotes) return HU_OK;
@@ -164,11 +194,7 @@ static hu_status parse_name(const char *text, hu_precision *precision) {
     }
     for (int i = 0; i < TABLE_COUNT; i++)
         if (strcmp(text, table[i].name) == 0) return use_row(&table[i], precision);
-    if (names_roles(text)) {
-        precision->scheme = HU_SCHEME_LEE;
-        precision->eval_masters = true;
-        return parse_roles(text, precision->rounding, precision->role);
-    }
+    if (names_roles(text)) return use_roles(text, precision);
     st = hu_assignment_parse(text, &precision->assignment, &found);
     if (st != HU_OK) return hu_fail_within(st, "precision '%s': ", text);
     if (found) return use_assignment(precision);

@@ -92,8 +92,9 @@ typedef struct hu_precision_phase {
  * (high, uniform = hfp8, operator, operator-out, demote:R, listed: precision/assign.h), a schedule
  * of bits (static:B, cpt:A-B, pfq:A-B, ldp:A-B, random, staged: precision/bits_schedule.h), any
  * number format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays
- * float32). A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any of
- * them: forward tensors that overflow go to the high candidate while training. Errors:
+ * float32; dynamic loss scaling as hfp8 has it where a gradient format's range is narrower than
+ * that of 1/6/9). A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any
+ * of them: forward tensors that overflow go to the high candidate while training. Errors:
  * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column, HU_ERR_ARGUMENT for a ratio
  * out of range; on failure *precision is zero. */
 hu_status hu_precision_parse(const char *text, hu_precision *precision);

@@ -34,8 +34,8 @@ static void test_list(void **state) {
     assert_ptr_equal(hu_precision_at(&p, 29), &p.phases[0].precision);
     assert_ptr_equal(hu_precision_at(&p, 30), &p.phases[1].precision);
     assert_ptr_equal(hu_precision_at(&p, 1000000), &p.phases[2].precision);
-    assert_int_equal(p.scaler, HU_SCALER_NONE);
-    assert_false(p.eval_masters); /* 1/6/9 evaluates with rounded weights */
+    assert_int_equal(p.scaler, HU_SCALER_DYNAMIC); /* for the e5m2 gradients of one phase */
+    assert_false(p.eval_masters);                  /* 1/6/9 evaluates with rounded weights */
     assert_false(p.promotes);
     hu_precision_free(&p);
     assert_int_equal(hu_precision_parse("hfp8", &p), HU_OK);

@@ -464,6 +464,32 @@ static void test_glob(void **state) {
             fail_msg("'%s' on '%s'", rows[i].pattern, rows[i].name);
 }
 
+/* Formats by role scale the loss as hfp8 does where their gradients need it. */
+static void test_scaling_of_roles(void **state) {
+    (void)state;
+    const struct {
+        const char *text;
+        bool scales;
+    } rows[] = {{"w=fp(4,3,4),act=fp(4,3,4),grad=fp(5,2,0),wgrad=fp(6,9,0)", true},
+                {"grad=fp16", true},
+                {"wgrad=e4m3fn", true},
+                {"grad=1/6/9:scale=2^8,wgrad=1/6/9", true}, /* its upper end is lower */
+                {"w=e2m1,act=e4m3", false},
+                {"w=e4m3,act=e4m3,grad=1/6/9,wgrad=fp(6,9,0)", false},
+                {"grad=bf16,wgrad=e8m3", false},
+                {"grad=e5m2:scale=current,wgrad=mxfp8", false},
+                {"grad=uniform8", false},
+                {"e5m2", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hu_precision p;
+        assert_int_equal(hu_precision_parse(rows[i].text, &p), HU_OK);
+        if ((p.scaler == HU_SCALER_DYNAMIC) != rows[i].scales ||
+            p.scaler_epoch_interval != rows[i].scales)
+            fail_msg("%s: scaler %d", rows[i].text, (int)p.scaler);
+        hu_precision_free(&p);
+    }
+}
+
 static void test_schemes(void **state) {
     (void)state;
     hu_scheme scheme;
@@ -491,6 +517,7 @@ int main(void) {
         cmocka_unit_test(test_tensor_sets),
         cmocka_unit_test(test_aggregate),
         cmocka_unit_test(test_glob),
+        cmocka_unit_test(test_scaling_of_roles),
         cmocka_unit_test(test_schemes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
