@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/facts.h"
+#include "engine/residual.h"
 #include "engine/value.h"
 
 static int64_t most_chunks(const hu_run *run) {
@@ -21,30 +22,19 @@ bool hu_learns_input(const hu_run *run, uint32_t n, int i) {
     return run->edges->use[use].learns && hu_quantizer_rounds(&run->edges->use[use].quantizer);
 }
 
-/* Element i is added to sum i mod LANES, in order, and these at the end: the sum is a number of the
- * training, the same on every machine. */
-static double weigh(int64_t n, const float *dq, const float *q, const float *x) {
-    enum { LANES = 16 };
-    double lane[LANES] = {0.0}, sum = 0.0;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++)
-            lane[k] += (double)dq[i + k] * ((double)q[i + k] - (double)x[i + k]);
-    for (; i < n; i++) lane[i % LANES] += (double)dq[i] * ((double)q[i] - (double)x[i]);
-    for (int k = 0; k < LANES; k++) sum += lane[k];
-    return sum;
-}
-
 void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
     uint32_t use = node->first_use + (uint32_t)i;
     if (!hu_learns_input(run, n, i)) return;
-    const float *x = hu_visit_value(visit, node->in[i]);
+    const hu_slot *slot = &run->use[use];
+    bool is_kept = slot->residual != HU_NONE;
+    const float *x = is_kept ? NULL : hu_visit_value(visit, node->in[i]);
     const float *q = hu_visit_input(visit, n, i, false);
+    hu_visit_touch(visit, slot->residual);
     if (run->rehearsal.is_on) return;
     run->learned[(int64_t)use * most_chunks(run) + visit->chunk] =
-        weigh(visit->count * run->use[use].elements, dq, q, x);
+        hu_residual_weigh(slot, visit->first, visit->count, dq, q, x);
 }
 
 void hu_learn_collect(hu_run *run, uint32_t n) {
@@ -70,7 +60,7 @@ void hu_learn_parameter(hu_run *run, hu_value_id param, const float *dq) {
     for (int64_t at = 0; at < slot->elements; at += PART) {
         int64_t n = slot->elements - at < PART ? slot->elements - at : PART;
         const float *q = hu_storage_read_part(&slot->storage, slot->data, at, n, room);
-        sum += weigh(n, dq + at, q, x + at);
+        sum += hu_residual_weigh_exact(n, dq + at, q, x + at);
     }
     slot->edge->sensitivity += sum;
 }

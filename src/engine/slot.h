@@ -22,12 +22,14 @@ typedef struct hu_slot {
     uint64_t stream;         /* random sequence of stochastic rounding */
     int64_t elements;        /* of one row: a sample, or a whole parameter */
     uint32_t buffer;         /* index of the run's buffer, HU_NONE: no memory of its own */
+    uint32_t residual;       /* buffer of the residuals of a use that learns, HU_NONE: none kept */
     uint32_t staging;        /* buffer of float32 rows of a tensor whose scale is not known yet */
     uint32_t history;        /* place of its maxima in the run's, HU_NONE: keeps none */
     uint32_t maxima;         /* how many these are */
     uint32_t range;          /* place of its running range in the run's, HU_NONE: keeps none */
     uint32_t top;            /* largest magnitude seen in this step (bits), HU_NONE: none yet */
     unsigned char *data;
+    unsigned char *residuals;
     float *staged; /* rows of the staging buffer */
 } hu_slot;
 

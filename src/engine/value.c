@@ -4,6 +4,7 @@
 
 #include "engine/facts.h"
 #include "engine/record.h"
+#include "engine/residual.h"
 #include "engine/scale.h"
 #include "engine/work.h"
 
@@ -127,12 +128,15 @@ static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_t
     bool keeps = tally && run->pass.training && hu_use_is_kept(run, use);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
     if (keeps) hu_visit_touch(visit, slot->buffer);
+    if (keeps) hu_visit_touch(visit, slot->residual);
     if (run->rehearsal.is_on) return copy;
     if (tally && run->records) hu_record_rows(run, hu_tally_of_input(run, use), elements, rows);
     if (tally && slot->history != HU_NONE) hu_scale_add_maximum(slot, tally, visit->count, rows);
     hu_work_start(visit);
     if (keeps) {
         hu_slot_store_copy(slot, &run->context, visit->first, visit->count, rows, copy, counts);
+        if (slot->residual != HU_NONE)
+            hu_residual_keep(slot, visit->first, visit->count, rows, copy);
     } else {
         memcpy(copy, rows, (size_t)elements * sizeof *copy);
         hu_slot_round(slot, &run->context, visit->first, visit->count, copy, counts);

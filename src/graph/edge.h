@@ -20,8 +20,10 @@ typedef struct hu_edge {
                                (32: for unrounded numbers, too), between which hu_run_requantize
                                changes; unrounded parameters need no room */
     hu_round_counts counts; /* of the present step */
-    bool learns;        /* parameters and uses: the passes of a step work out how the loss hangs on
-                           the spacing of the rounded numbers */
+    bool learns; /* parameters and uses: the passes of a step work out how the loss hangs on
+                    the spacing of the rounded numbers */
+    uint32_t residual_bits; /* uses that learn: bits of what rounding took from each number, 2 to 8;
+                               0: as it is (engine/residual.h) */
     double sensitivity; /* of the present step, where it learns: sum over the tensor's elements x of
                            dL/dQ (Q - x), Q being x rounded and L the scaled loss */
     double of_workers;  /* the same of those of several workers whose passes are done */

@@ -159,6 +159,7 @@ done:
 
 static void point_slot(hu_run *run, hu_slot *slot) {
     slot->data = hu_buffer_data(run, slot->buffer);
+    slot->residuals = hu_buffer_data(run, slot->residual);
     slot->staged = hu_buffer_data(run, slot->staging);
 }
 

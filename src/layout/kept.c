@@ -1,6 +1,8 @@
 #include "layout/kept.h"
 
+#include "base/error.h"
 #include "engine/facts.h"
+#include "engine/residual.h"
 #include "layout/buffers.h"
 #include "layout/slots.h"
 
@@ -12,8 +14,13 @@ static bool is_wanted(const hu_run *run, uint32_t use) {
            hu_saves_input(node->op, u->index);
 }
 
-static size_t kept_bytes(const hu_run *run, uint32_t use) {
+static size_t code_bytes(const hu_run *run, uint32_t use) {
     return hu_slot_bytes(&run->use[use], run->options.storage, run->options.batch);
+}
+
+static size_t residual_bytes(const hu_run *run, uint32_t use) {
+    const hu_slot *slot = &run->use[use];
+    return hu_residual_bits(slot) > 0 ? hu_residual_bytes(slot, run->options.batch) : 0;
 }
 
 /* Bytes of all that could be kept of a value. */
@@ -21,20 +28,24 @@ static size_t bytes_of_uses(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
     size_t bytes = 0;
     for (uint32_t k = 0; k < value->use_count; k++)
-        if (is_wanted(run, value->uses[k])) bytes += kept_bytes(run, value->uses[k]);
+        if (is_wanted(run, value->uses[k]))
+            bytes += code_bytes(run, value->uses[k]) + residual_bytes(run, value->uses[k]);
     return bytes;
 }
 
 static hu_status declare_uses(hu_run *run, hu_value_id v) {
+    hu_status st = HU_OK;
     const hu_value_info *value = &run->graph->value[v];
     for (uint32_t k = 0; k < value->use_count; k++) {
         uint32_t use = value->uses[k];
+        hu_slot *slot = &run->use[use];
         if (!is_wanted(run, use)) continue;
-        hu_status st =
-            hu_buffers_add(run, kept_bytes(run, use), HU_BUFFER_ACTIVATION, &run->use[use].buffer);
-        if (st != HU_OK) return st;
+        HU_TRY(hu_buffers_add(run, code_bytes(run, use), HU_BUFFER_ACTIVATION, &slot->buffer));
+        HU_TRY(
+            hu_buffers_add(run, residual_bytes(run, use), HU_BUFFER_ACTIVATION, &slot->residual));
     }
-    return HU_OK;
+done:
+    return st;
 }
 
 hu_status hu_kept_declare(hu_run *run) {
@@ -55,7 +66,7 @@ bool hu_kept_drop(hu_run *run) {
     for (uint32_t u = 0; run->use && u < run->graph->use_count; u++) {
         uint32_t of_value = run->value[run->graph->use[u].value].buffer;
         if (!hu_use_is_kept(run, u) || run->buffers[of_value].last <= forward_end) continue;
-        run->use[u].buffer = HU_NONE;
+        run->use[u].buffer = run->use[u].residual = HU_NONE;
         any = true;
     }
     return any;

@@ -4,6 +4,8 @@
  * in the backward pass too, the rounded numbers may wait for it packed; then the value itself,
  * which nobody has rounded, need not live longer than the forward pass. Without such a copy the
  * backward pass reads the value and rounds it again, to the same bits.
+ * Beside what a rounding that learns has rounded, what it took from the numbers is kept
+ * (engine/residual.h).
  */
 #ifndef HU_LAYOUT_KEPT_H
 #define HU_LAYOUT_KEPT_H

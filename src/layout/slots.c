@@ -40,6 +40,7 @@ hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const
                       .capacity_bits = hu_quantizer_can_change(quantizer) ? edge->capacity_bits : 0,
                       .elements = hu_shape_elements(shape),
                       .buffer = HU_NONE,
+                      .residual = HU_NONE,
                       .staging = HU_NONE,
                       .history = HU_NONE,
                       .range = HU_NONE,

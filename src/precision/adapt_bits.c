@@ -105,6 +105,7 @@ static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges
         r.gradient->capacity_bits =
             bits->gradient_follows ? bits->forward.most : bits->gradient.most;
         r.input->learns = r.weight->learns = c->begun.schedule->wants_residuals;
+        r.input->residual_bits = bits->residual_bits;
     }
 }
 

@@ -67,6 +67,7 @@ typedef struct hu_bits {
     /* learned: target cost as a share of that with the most bits everywhere, balance (alpha) and
      * learning rate of the bits */
     double target, balance, rate;
+    uint32_t residual_bits; /* learned: of the residuals of inputs, 2 to 8; 0: float32 */
     const hu_cost *cost;  /* what the target is of. Borrowed: valid for ever */
     hu_cost_rates *rates; /* a user's costs, NULL: none. Belongs to the precision */
 } hu_bits;

@@ -28,7 +28,8 @@ static hu_bits usual(const hu_bits_schedule *schedule) {
                      .target = 0.6,
                      .cost = &hu_cost_bitops,
                      .balance = 1.0,
-                     .rate = 0.1};
+                     .rate = 0.1,
+                     .residual_bits = 8};
 }
 
 /* What stands behind the colon must be what the schedule takes. */

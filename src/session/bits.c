@@ -58,6 +58,7 @@ static hu_status read_turns(const hu_config *config, const char *key, uint8_t *t
 static hu_status read_following(const hu_config *config, hu_bits *bits) {
     hu_status st = HU_OK;
     const char *cost;
+    int64_t residual;
     HU_TRY(read_turns(config, "bits.turns", bits->turn, &bits->turn_count));
     HU_TRY(read_turns(config, "bits.grad_turns", bits->gradient_turn, &bits->gradient_turn_count));
     HU_TRY(hu_config_i64(config, "bits.interval", &bits->interval));
@@ -66,6 +67,10 @@ static hu_status read_following(const hu_config *config, hu_bits *bits) {
     HU_TRY(hu_config_f64(config, "bits.target", &bits->target));
     HU_TRY(hu_config_f64(config, "bits.balance", &bits->balance));
     HU_TRY(hu_config_f64(config, "bits.lr", &bits->rate));
+    HU_TRY(hu_config_i64(config, "bits.residual", &residual));
+    if (residual == 1)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "bits.residual: found 1, expected 0 or 2 to 8"));
+    bits->residual_bits = (uint32_t)residual;
     HU_TRY(hu_config_text(config, "bits.cost", &cost));
     HU_TRY(hu_cost_find(cost, &bits->cost));
 done:

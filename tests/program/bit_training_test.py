@@ -45,6 +45,10 @@ def settings(checks, cwd):
              ["bits.target: found 0.14, expected at least 0.1407"]),
             (["precision=ldp:4-8", "bits.target=0.2499"],
              ["bits.target: found 0.2499, expected at least 0.2500"]),
+            (["precision=ldp:3-8", "bits.residual=1"],
+             ["bits.residual: found 1, expected 0 or 2 to 8"]),
+            (["precision=cpt:3-8", "bits.residual=4", "bits.cycles=2"],
+             ["bits.residual", "does not read it"]),
             (["precision=ldp:8-8", "bits.target=0.6"], ["expected at least 1.0000"])]:
         fails(checks, cwd, parts, "train", *NET, "steps=4", "run.dir=none", *words)
         checks.same(os.listdir(cwd), [], f"{words}: nothing is written")
@@ -101,7 +105,7 @@ def workers(checks, cwd):
     """What learned bits and running ranges hear of does not depend on where workers run, nor on
     threads and storage; in another process they would drift apart."""
     cases = {"learned": LEARNED, "static": ["precision=static:6"],
-             "learned, in parts": [*LEARNED, "optimizer.accumulate=3"],
+             "learned, in parts": [*LEARNED, "optimizer.accumulate=3", "bits.residual=3"],
              "cyclic": ["precision=cpt:3-8", "bits.cycles=2"]}
     for number, (name, words) in enumerate(cases.items()):
         keys = [*NET, "steps=8", *words]

@@ -2,7 +2,8 @@
  * derivative, that of a network whose quantisers are relaxed, in float64.
  *
  * Relaxed: bits are a real number b = N beta, and rounding is the identity plus the residual
- * c = round(u) - u that it had, so that Q = s(b) (u + c) + Z = x + c s(b), x fixed.
+ * c = round(u) - u that it had, so that Q = s(b) (u + c) + Z = x + c s(b), x fixed. Where residuals
+ * of inputs have few bits, c is the one that they leave.
  */
 #include "float64_model.h"
 #include "run_spy.h"
@@ -15,6 +16,7 @@ static const double step_of_beta = 1e-5;
 typedef struct relaxed {
     const network *net;
     float rounded_image[SPY_BATCH * IMAGE], rounded_weight[WEIGHTS];
+    double taken[SPY_BATCH * IMAGE]; /* by rounding, as the passes see it */
     double image[SPY_BATCH * IMAGE], weight[WEIGHTS], conv[SPY_BATCH * FEATURES];
 } relaxed;
 
@@ -43,10 +45,9 @@ static double loss_of_sample(const relaxed *r, int sample) {
 static double relaxed_loss(relaxed *r, double scale) {
     const conv_sizes sizes = {SPY_BATCH, 4, 4, INPUTS, 4, 4, CHANNELS, 3, 1, 1};
     const float *weight = hu_weights_of(&r->net->weights, network_find(r->net, "conv.weight"));
-    const float *image = r->net->images;
     double total = 0.0;
     for (int i = 0; i < SPY_BATCH * IMAGE; i++)
-        r->image[i] = image[i] + scale * ((double)r->rounded_image[i] - (double)image[i]);
+        r->image[i] = r->rounded_image[i] + (scale - 1.0) * r->taken[i];
     for (int i = 0; i < WEIGHTS; i++)
         r->weight[i] = weight[i] + scale * ((double)r->rounded_weight[i] - (double)weight[i]);
     memset(r->conv, 0, sizeof r->conv);
@@ -79,16 +80,51 @@ static void round_all(relaxed *r, const hu_quantizer *q, int bits) {
     hand_round(q, INPUTS, WEIGHTS, weight, r->rounded_weight);
 }
 
+/* The multiple of 1 / (2^bits - 2) next to c. */
+static double in_bits(double c, int bits) {
+    double steps = exp2(bits) - 2.0;
+    return rint((float)(c * steps)) / steps;
+}
+
+/* Spacing of floats at one of them. */
+static double spacing_at(const hu_format *format, float x) {
+    int exponent;
+    (void)frexp(x, &exponent);
+    int least = 1 - format->bias;
+    return ldexp(1.0,
+                 (exponent - 1 > least && x != 0.0f ? exponent - 1 : least) - format->man_bits);
+}
+
+/* What rounding took from the images, by the definitions. */
+static void find_taken(relaxed *r, const hu_quantizer *q, int bits, int residual_bits) {
+    const float *image = r->net->images, *rounded = r->rounded_image;
+    bool is_uniform = q->kind == HU_QUANTIZER_UNIFORM;
+    grid g = grid_of(SPY_BATCH * IMAGE, image, bits);
+    for (int i = 0; i < SPY_BATCH * IMAGE; i++) {
+        double exact = (double)rounded[i] - (double)image[i];
+        double spacing = is_uniform ? g.step : spacing_at(&q->format, rounded[i]);
+        double t = (float)((double)(float)((double)image[i] - g.zero) / g.step);
+        double c = is_uniform ? rint(clamped(t, g.levels)) - clamped(t, g.levels) : exact / spacing;
+        r->taken[i] = residual_bits == 0 ? exact : spacing * in_bits(c, residual_bits);
+    }
+}
+
+static hu_edge *input_edge(network *net) {
+    return &net->edges.use[net->graph->value[network_find(net, "input")].uses[0]];
+}
+
 /* The step of the network whose first layer rounds what it reads. */
-static void open_learning(network *net, const hu_quantizer *q) {
+static void open_learning(network *net, const hu_quantizer *q, int residual_bits,
+                          hu_storage_mode storage, int threads) {
     *net = (network){0};
     network_graph(net, false);
-    hu_edge *input = &net->edges.use[net->graph->value[network_find(net, "input")].uses[0]];
+    hu_edge *input = input_edge(net);
     hu_edge *weight = &net->edges.value[network_find(net, "conv.weight")];
     input->quantizer = weight->quantizer = *q;
     weight->quantizer.per_channel = q->kind == HU_QUANTIZER_UNIFORM;
     input->learns = weight->learns = true;
-    network_plan(net, HU_STORAGE_PACKED, 2);
+    input->residual_bits = (uint32_t)residual_bits;
+    network_plan(net, storage, threads);
     (void)network_step(net, 1.0f / SPY_BATCH);
 }
 
@@ -99,13 +135,14 @@ static double sensitivity_of(const network *net) {
     return of_input + net->edges.value[weight].sensitivity;
 }
 
-static void compare(const hu_quantizer *q, int bits) {
+static void compare(const hu_quantizer *q, int bits, int residual_bits) {
     static relaxed r;
     network net;
     bool is_float = q->kind == HU_QUANTIZER_FLOAT;
-    open_learning(&net, q);
+    open_learning(&net, q, residual_bits, HU_STORAGE_PACKED, 2);
     r = (relaxed){.net = &net};
     round_all(&r, q, bits);
+    find_taken(&r, q, bits, residual_bits);
     /* dL/dbeta = sum dL/dQ (round(u) - u) ds/dbeta, with ds/dbeta / s as in the equation */
     double codes = exp2(bits), slope = -MOST * log(2.0) * (is_float ? 1.0 : codes / (codes - 1.0));
     double found = sensitivity_of(&net) * slope;
@@ -115,10 +152,14 @@ static void compare(const hu_quantizer *q, int bits) {
     double expected = (after - before) / (2.0 * step_of_beta);
     /* Sums of float32 gradients and numbers; h squared; nothing of the size of a term. */
     if (!(fabs(found - expected) <= 2e-5 * fabs(expected) + 1e-8))
-        fail_msg("%d bits: found %.12g, expected %.12g", bits, found, expected);
+        fail_msg("%d bits, residuals of %d: found %.12g, expected %.12g", bits, residual_bits,
+                 found, expected);
     assert_true(fabs(expected) > 1e-6);
     network_close(&net);
 }
+
+static const int residuals[] = {0, 2, 4, 5, 6, 8};
+enum { RESIDUALS = sizeof residuals / sizeof *residuals };
 
 static void integers(void **state) {
     (void)state;
@@ -126,7 +167,7 @@ static void integers(void **state) {
         const hu_quantizer q = {.kind = HU_QUANTIZER_UNIFORM,
                                 .rounding = HU_ROUND_NEAREST_EVEN,
                                 .bits = (uint32_t)bits};
-        compare(&q, bits);
+        for (int r = 0; r < RESIDUALS; r++) compare(&q, bits, residuals[r]);
     }
 }
 
@@ -135,12 +176,36 @@ static void floats(void **state) {
     const char *names[] = {"e4m1", "e4m2", "e4m3"};
     for (int i = 0; i < 3; i++) {
         const hu_quantizer q = quantizer_of(names[i]);
-        compare(&q, 6 + i);
+        for (int r = 0; r < RESIDUALS; r++) compare(&q, 6 + i, residuals[r]);
     }
 }
 
+/* Whether residuals wait, packed, or numbers are read again. */
+static void the_same_in_every_storage(void **state) {
+    (void)state;
+    static const char *const names[] = {"uniform3", "uniform8", "e4m2", "e2m1"};
+    for (int i = 0; i < 4; i++)
+        for (int r = 0; r < RESIDUALS; r++) {
+            const hu_quantizer q = quantizer_of(names[i]);
+            network packed, others[2];
+            open_learning(&packed, &q, residuals[r], HU_STORAGE_DENSE, 1);
+            open_learning(&others[0], &q, residuals[r], HU_STORAGE_FLOAT32, 3);
+            open_learning(&others[1], &q, residuals[r], HU_STORAGE_PACKED, 2);
+            const hu_slot *use = &packed.run->use[input_edge(&packed) - packed.edges.use];
+            assert_int_equal(use->buffer != HU_NONE, residuals[r] > 0);
+            assert_int_equal(use->residual != HU_NONE, residuals[r] > 0);
+            for (int k = 0; k < 2; k++) {
+                assert_true(input_edge(&others[k])->sensitivity ==
+                            input_edge(&packed)->sensitivity);
+                network_close(&others[k]);
+            }
+            network_close(&packed);
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(integers), cmocka_unit_test(floats)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(integers), cmocka_unit_test(floats),
+                                       cmocka_unit_test(the_same_in_every_storage)};
     int failed = 0;
     for (int joined = 0; joined < 2; joined++) {
         spy_unfused = joined == 0;

@@ -52,7 +52,8 @@ static void test_usual(void **state) {
                 {"bits.decay", bits.decay},
                 {"bits.target", bits.target},
                 {"bits.balance", bits.balance},
-                {"bits.lr", bits.rate}};
+                {"bits.lr", bits.rate},
+                {"bits.residual", bits.residual_bits}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strtod(hu_config_key_find(rows[i].key)->preset, NULL) != rows[i].value)
             fail_msg("%s: %g", rows[i].key, rows[i].value);

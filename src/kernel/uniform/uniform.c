@@ -168,6 +168,12 @@ void hu_uniform_residual(const hu_uniformer *u, const hu_uniform_scale *scale, i
         }
 }
 
+void hu_uniform_residual_of(const hu_uniformer *u, hu_uniform_scale scale, size_t n, const float *x,
+                            float *residual) {
+    const hu_uniform_part part = {.n = n, .levels = u->levels, .scale = scale};
+    u->kernels->residual(&part, x, residual);
+}
+
 /* Codes of 1 or 2 bytes <-> their low bits as a dense stream. */
 static void join(uint32_t bits, size_t n, const void *codes, void *bytes) {
     size_t each = bits <= 8 ? 1 : 2;

@@ -90,6 +90,10 @@ void hu_uniform_unpack(const hu_uniformer *u, const hu_uniform_scale *scale, con
 void hu_uniform_residual(const hu_uniformer *u, const hu_uniform_scale *scale, int64_t rows,
                          const float *x, float *residual);
 
+/* The same of n elements that share a scale. */
+void hu_uniform_residual_of(const hu_uniformer *u, hu_uniform_scale scale, size_t n, const float *x,
+                            float *residual);
+
 /* Residuals, numbers of [-1/2, 1/2], as a dense stream of codes of 2 <= r_bits <= 8, and back:
  * the nearest of the k / (2^r - 2), |k| < 2^(r-1), ties to even. 0 stays 0, as it is the residual
  * of all zeros behind a rectifier; NaN has the last code. */
