@@ -128,12 +128,15 @@ static void before_step(void *state, hu_adapt_moment *moment) {
     moment->rewritten = true;
 }
 
-/* What the loss says of the bits, in units of the loss itself. */
+/* What the loss says of the bits, in units of the loss itself. Weights that several layers share
+ * speak of those whose bits they have. */
 static void read_residuals(course *c, const hu_adapt_moment *moment) {
     for (uint32_t l = 0; l < c->layers.count; l++) {
         if (!c->layers.layer[l].is_quantised) continue;
         hu_bits_records r = hu_bits_records_of(c->graph, &c->layers.layer[l], moment->edges);
-        c->residual[l] = (r.input->sensitivity + r.weight->sensitivity) / (double)moment->scale;
+        bool has_its_bits = c->forward[l] == hu_bits_of_weights(&c->layers, c->forward, l);
+        double of_weights = has_its_bits ? r.weight->sensitivity : 0.0;
+        c->residual[l] = (r.input->sensitivity + of_weights) / (double)moment->scale;
     }
 }
 

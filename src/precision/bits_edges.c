@@ -43,12 +43,12 @@ typedef struct written {
     hu_quantizer input, weight, gradient;
 } written;
 
-static written written_of(const hu_bits *bits, uint32_t forward, uint32_t gradient) {
-    written w;
-    w.input = w.weight = quantizer_of(bits, forward, HU_ROUND_NEAREST_EVEN);
+static written written_of(const hu_bits *bits, uint32_t input, uint32_t weight, uint32_t gradient) {
+    written w = {.input = quantizer_of(bits, input, HU_ROUND_NEAREST_EVEN),
+                 .weight = quantizer_of(bits, weight, HU_ROUND_NEAREST_EVEN),
+                 .gradient = gradient_of(bits, gradient)};
     w.input.keeps_range = w.input.kind == HU_QUANTIZER_UNIFORM;
     w.weight.per_channel = w.weight.kind == HU_QUANTIZER_UNIFORM;
-    w.gradient = gradient_of(bits, gradient);
     return w;
 }
 
@@ -57,7 +57,8 @@ void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_g
     for (uint32_t l = 0; l < layers->count; l++) {
         if (!layers->layer[l].is_quantised) continue;
         hu_bits_records r = hu_bits_records_of(graph, &layers->layer[l], edges);
-        written w = written_of(bits, forward[l], gradient[l]);
+        uint32_t weight = hu_bits_of_weights(layers, forward, l);
+        written w = written_of(bits, forward[l], weight, gradient[l]);
         r.input->quantizer = w.input;
         r.weight->quantizer = w.weight;
         r.gradient->quantizer = w.gradient;
@@ -106,7 +107,8 @@ hu_status hu_bits_check_kept(const hu_bits *bits, const hu_graph *graph,
                              const hu_edge_table *edges) {
     hu_bits_layers layers = {0};
     hu_status st = hu_bits_layers_create(graph, bits, &layers);
-    written most = written_of(bits, bits->forward.most, most_of_gradients(bits));
+    written most =
+        written_of(bits, bits->forward.most, bits->forward.most, most_of_gradients(bits));
     for (uint32_t l = 0; st == HU_OK && l < layers.count; l++) {
         const char *of, *name = NULL;
         if (layers.layer[l].is_quantised)

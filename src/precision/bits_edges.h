@@ -2,7 +2,8 @@
  *
  * A quantised layer rounds what it reads: its input for itself alone (with a running range for
  * evaluation), its weights by output channel, and the gradient of its output stochastically before
- * both products of its backward pass. What others read of the same values stays float32.
+ * both products of its backward pass. What others read of the same values stays float32; but
+ * weights that layers share are rounded once, to the most bits of theirs.
  * Source: Banner et al., SBM, as CPT and FracTrain implement it, which LDP follows.
  */
 #ifndef HU_PRECISION_BITS_EDGES_H

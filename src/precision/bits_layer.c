@@ -11,6 +11,13 @@ uint32_t hu_bits_layer_of(const hu_bits_layers *layers, uint32_t node) {
     return HU_NONE;
 }
 
+uint32_t hu_bits_of_weights(const hu_bits_layers *layers, const uint8_t *forward, uint32_t layer) {
+    uint32_t most = forward[layer];
+    for (uint32_t l = layers->layer[layer].shares; l != layer; l = layers->layer[l].shares)
+        if (forward[l] > most) most = forward[l];
+    return most;
+}
+
 int64_t hu_bits_macs(const hu_bits_layers *layers, bool is_quantised) {
     int64_t macs = 0;
     for (uint32_t l = 0; l < layers->count; l++)
@@ -82,6 +89,30 @@ static void find_blocks(hu_bits_layers *layers) {
     for (uint32_t l = 0; l < layers->count; l++) layers->layer[l].block = l;
 }
 
+/* Rings of layers with the same weights. */
+static void find_shares(const hu_graph *graph, hu_bits_layers *layers) {
+    for (uint32_t l = 0; l < layers->count; l++) {
+        hu_bits_layer *layer = &layers->layer[l];
+        hu_value_id weight = graph->node[layer->node].param[0];
+        layer->shares = l;
+        for (uint32_t before = l; before-- > 0 && layer->shares == l;) {
+            hu_bits_layer *other = &layers->layer[before];
+            if (graph->node[other->node].param[0] != weight) continue;
+            layer->shares = other->shares;
+            other->shares = l;
+        }
+    }
+}
+
+/* A layer stays float32, and with it all that share its weights. */
+static void leave(hu_bits_layers *layers, uint32_t layer) {
+    uint32_t l = layer;
+    do {
+        layers->layer[l].is_quantised = false;
+        l = layers->layer[l].shares;
+    } while (l != layer);
+}
+
 hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
                                 hu_bits_layers *layers) {
     hu_status st = HU_OK;
@@ -89,9 +120,9 @@ hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
     HU_TRY(HU_NEW_ARRAY(&layers->layer, graph->node_count));
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->node[n].op->is_product) layers->layer[layers->count++] = describe(graph, n);
-    if (layers->count > 0 && bits->first_float) layers->layer[0].is_quantised = false;
-    if (layers->count > 0 && bits->last_float)
-        layers->layer[layers->count - 1].is_quantised = false;
+    find_shares(graph, layers);
+    if (layers->count > 0 && bits->first_float) leave(layers, 0);
+    if (layers->count > 0 && bits->last_float) leave(layers, layers->count - 1);
     for (uint32_t l = 0; l < layers->count; l++) layers->quantised += layers->layer[l].is_quantised;
     count_others(graph, layers);
     find_blocks(layers);

@@ -11,6 +11,7 @@ typedef struct hu_bits_layer {
     uint32_t node;
     bool is_quantised; /* false: it stays float32 */
     uint32_t block;    /* which numbers of a stage are its own */
+    uint32_t shares;   /* the next layer with the same weights, in a ring; itself: no other */
     int64_t macs;      /* forward; each of the two products of the backward pass has as many */
     int64_t inputs, outputs, weights; /* elements; weights are those of the layer */
     int64_t others; /* operations of what follows it: 2 per element of a batch norm, 1 per element
@@ -26,7 +27,7 @@ typedef struct hu_bits_layers {
 
 /* Finds the layers. The last product stays float32 if bits->last_float, the first if
  * bits->first_float: LDP keeps the classifier, and on
- * ImageNet the first convolution too.
+ * ImageNet the first convolution too. So does a layer whose weights one of these reads as well.
  * Blocks are the parts of names before the first dot ("layer2"), a layer without one belonging to
  * the next block, or to the last; where no name has a dot each layer is a block. HU_ERR_ARGUMENT:
  * no layer is left to quantise. Owner frees. */
@@ -35,6 +36,10 @@ void hu_bits_layers_free(hu_bits_layers *layers);
 
 /* Number of layer of a node, HU_NONE if it is none. */
 uint32_t hu_bits_layer_of(const hu_bits_layers *layers, uint32_t node);
+
+/* Bits of a layer's weights, which are rounded once for all layers that share them: the most of
+ * these. forward: [layers->count]. */
+uint32_t hu_bits_of_weights(const hu_bits_layers *layers, const uint8_t *forward, uint32_t layer);
 
 /* Multiply-accumulates of the quantised layers, or of those that stay float32. */
 int64_t hu_bits_macs(const hu_bits_layers *layers, bool is_quantised);

@@ -88,6 +88,41 @@ def resumed(checks, cwd):
         checks.same(made["weights_hash"], whole[name], f"{name}: resumed with its own bits")
 
 
+def formats(cwd, run):
+    """{tensor: format} of the weights in the plan that a run left."""
+    found, tensor = {}, None
+    with open(f"{cwd}/{run}/plan.resolved.yaml") as file:
+        for line in file:
+            key, _, value = line.strip().partition(": ")
+            if line.startswith("  ") and line.rstrip().endswith(":"):
+                tensor = line.strip()[:-1]
+            elif key == "value" and tensor.endswith(".weight"):
+                found[tensor] = value
+    return found
+
+
+def shared(checks, cwd):
+    """Weights that two layers share are rounded once, to the most bits of both; they are float32 if
+    one of the layers is."""
+    words = ["model=autoencoder-tied", "model.width=0.1", "data=glyphs", "data.limit=64",
+             "data.test_limit=16", "batch=16", "threads=1", "lr.warmup=0"]
+    made = program.train(*words, "precision=static:4", "steps=2", cwd=cwd, run="static")
+    checks.same([layer["name"] for layer in made["bits"]["layers"]], ["encode2", "decode2.product"],
+                "encode1 shares the weights of the last product")
+    checks.same(formats(cwd, "static"), {"encode2.weight": "uniform4:channel"}, "formats")
+    keys = [*words, "precision=ldp:3-8", "bits.last_float=off", "bits.lr=1000", "bits.target=0.9",
+            "steps=5"]
+    made = program.train(*keys, cwd=cwd, run="ldp")
+    bits = {layer["name"]: layer["bits"] for layer in made["bits"]["layers"]}
+    most = {f"encode{i}.weight": max(bits[f"encode{i}"], bits[f"decode{i}.product"])
+            for i in (1, 2)}
+    checks.that(len(set(bits.values())) > 1, f"bits of the layers differ: {bits}")
+    checks.same(formats(cwd, "ldp"), {name: f"uniform{b}:channel" for name, b in most.items()},
+                f"formats of {bits}")
+    other = program.train(*keys, "storage=float32", "threads=2", "fuse=off", cwd=cwd, run="again")
+    checks.same(other["weights_hash"], made["weights_hash"], "storage, threads and joined nodes")
+
+
 def bits_of(cwd, run):
     """What the run writes of every step's losses."""
     return [row["loss"] for row in program.rows(cwd, run)]
@@ -137,4 +172,4 @@ def workers(checks, cwd):
     checks.that(rates[0]["weights_hash"] != rates[1]["weights_hash"], "learned bits have moved")
 
 
-program.main(settings, resumed, workers)
+program.main(settings, resumed, shared, workers)
