@@ -14,6 +14,7 @@
 #include "journal/plan.h"
 #include "report/plan_layer.h"
 #include "session/assumed.h"
+#include "session/bits.h"
 #include "session/data.h"
 #include "session/options.h"
 #include "session/precision.h"
@@ -92,6 +93,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     /* On stderr, also with --json: the object holds them as well. */
     hu_warnings_tell(run, &hu_progress_messages);
     hu_options_tell_names(plan->config, graph, &hu_progress_messages);
+    HU_TRY(hu_options_tell_bits(plan->config, trainer, &hu_progress_messages));
     if (!plan->as_json) {
         HU_TRY(hu_plan_layers_table(run, &table));
         HU_TRY(hu_table_print(table, &plan->table));

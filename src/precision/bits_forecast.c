@@ -163,6 +163,19 @@ done:
     return st;
 }
 
+hu_status hu_forecast_is_stuck(const hu_bits_task *task, const hu_bits_course *course,
+                               bool *is_stuck) {
+    const hu_bits_range *range = &task->bits->forward;
+    hu_forecast forecast;
+    hu_status st = hu_forecast_create(task, course, &forecast);
+    *is_stuck = false;
+    if (st != HU_OK) return st;
+    const hu_forecast_row *dearest = &forecast.cases[forecast.count - 1].total;
+    *is_stuck = range->most > range->least && dearest->most_bits <= range->least;
+    hu_forecast_free(&forecast);
+    return HU_OK;
+}
+
 void hu_forecast_free(hu_forecast *forecast) {
     for (uint32_t i = 0; i < forecast->count; i++) hu_free(forecast->cases[i].layer);
     hu_free(forecast->cases);

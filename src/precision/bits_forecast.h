@@ -35,6 +35,11 @@ hu_status hu_forecast_create(const hu_bits_task *task, const hu_bits_course *cou
                              hu_forecast *forecast);
 void hu_forecast_free(hu_forecast *forecast);
 
+/* Whether the training is too short for its bits to leave the least of their range, whatever its
+ * losses. */
+hu_status hu_forecast_is_stuck(const hu_bits_task *task, const hu_bits_course *course,
+                               bool *is_stuck);
+
 /* Cost of one sample in training: the sum of its passes. */
 double hu_forecast_training(const hu_forecast_row *row, int cost);
 

@@ -188,6 +188,7 @@ const hu_bits_schedule hu_bits_progressive = {
     .help = "all layers from A to B bits, turn by turn, when the loss stands still",
     .keys = "bits.turns bits.grad_turns bits.interval bits.epsilon bits.decay",
     .deploys_at = "the bits that it ends with",
+    .hastened = "a smaller bits.interval",
     .create = create,
     .at = at,
     .after_step = after_step,

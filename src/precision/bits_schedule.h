@@ -44,6 +44,7 @@ struct hu_bits_schedule {
     bool cycles_gradient;   /* bits.grad may be a range */
     bool wants_residuals;   /* hu_bits_news.residual */
     const char *deploys_at; /* which bits the trained model has, for people */
+    const char *hastened; /* what lets the bits rise sooner ("fewer bits.cycles"), NULL: nothing */
 
     /* Checks what the settings say together, and makes the state. Owner frees with hu_free. */
     hu_status (*create)(const hu_bits_task *task, void **state);

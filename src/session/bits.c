@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/bits_schedule.h"
+#include "precision/bits_forecast.h"
 #include "session/join.h"
 
 enum { LIST_BYTES = 1024 };
@@ -151,4 +151,27 @@ hu_status hu_options_check_bits(const hu_config *config, const hu_precision *pre
                        precision->name);
     }
     return HU_OK;
+}
+
+hu_status hu_options_tell_bits(const hu_config *config, const hu_trainer *trainer,
+                               const hu_listener *listener) {
+    hu_status st = HU_OK;
+    const hu_bits_meter *meter = hu_trainer_bits(trainer);
+    hu_bits_course course = {0};
+    const char *precision;
+    bool is_stuck;
+    if (!meter || !meter->task->bits->schedule->hastened) return HU_OK;
+    const hu_bits_task *task = meter->task;
+    HU_TRY(hu_config_text(config, "precision.name", &precision));
+    HU_TRY(hu_bits_begin(task, &course));
+    HU_TRY(hu_forecast_is_stuck(task, &course, &is_stuck));
+    if (is_stuck)
+        hu_listener_tell(listener,
+                         "warning: %lld steps are too few for %s to leave %u bits: more steps or "
+                         "%s would let it",
+                         (long long)task->steps, precision, task->bits->forward.least,
+                         course.schedule->hastened);
+done:
+    hu_bits_end(&course);
+    return st;
 }

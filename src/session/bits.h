@@ -3,6 +3,7 @@
 #define HU_SESSION_BITS_H
 #include "config/config.h"
 #include "precision/names.h"
+#include "session/listener.h"
 
 /* Reads them into bits that a precision has; nothing where it has no schedule. The file of costs
  * too (HU_ERR_MISSING, HU_ERR_PARSE, HU_ERR_ARGUMENT with its name). */
@@ -15,5 +16,10 @@ bool hu_options_bits_read(const hu_bits_schedule *schedule, const char *key);
 
 /* HU_ERR_ARGUMENT: a key with another value than its usual one that nothing would read. */
 hu_status hu_options_check_bits(const hu_config *config, const hu_precision *precision);
+
+/* Tells of a training that is too short for its bits to rise; nothing where it has no schedule of
+ * them. HU_ERR_MEMORY. */
+hu_status hu_options_tell_bits(const hu_config *config, const hu_trainer *trainer,
+                               const hu_listener *listener);
 
 #endif

@@ -66,7 +66,7 @@ def absolute_costs(checks, cwd):
 
 def layers_add_up(checks, cwd):
     for precision in ("cpt:3-8", "pfq:4-8", "ldp:3-8", "static:5"):
-        found = plan(precision, "model=resnet20", "model.width=0.5", "steps=1000", cwd=cwd)
+        found = plan(precision, "model=resnet20", "model.width=0.5", "steps=3000", cwd=cwd)
         for case in found["cases"]:
             quantised = [layer for layer in case["layers"] if layer["quantised"]]
             checks.same(sum(layer["macs"] for layer in quantised), found["quantised_macs"], "MACs")

@@ -54,6 +54,25 @@ def settings(checks, cwd):
         checks.same(os.listdir(cwd), [], f"{words}: nothing is written")
 
 
+def short(checks, cwd):
+    """A training that is too short for its bits to rise says so, and only then."""
+    words = ["model=cnn-s", *NET[2:6], "batch=24", "threads=1"]
+    for precision, keys, parts in [
+            ("cpt:3-8", ["steps=8", "bits.cycles=8"], ["8 steps", "cpt:3-8", "fewer bits.cycles"]),
+            ("cpt:3-8", ["steps=8", "bits.cycles=2"], []),
+            ("pfq:3-8", ["steps=8"], ["to leave 3 bits", "a smaller bits.interval"]),
+            ("pfq:3-8", ["steps=80", "bits.interval=1"], []), ("pfq:8-8", ["steps=4"], []),
+            ("static:3", ["steps=4"], []), ("ldp:3-8", ["steps=2"], [])]:
+        code, _, err = program.call("plan", *words, f"precision={precision}", *keys, cwd=cwd)
+        checks.same((code, "too few" in err), (0, bool(parts)), f"plan {precision} {keys}: {err}")
+        for part in parts:
+            checks.that(part in err, f"plan {precision}: {part!r} in {err!r}")
+    code, _, err = program.call("train", *words, "precision=cpt:3-8", "steps=4", "bits.cycles=4",
+                                "run.quiet=on", "run.dir=short", cwd=cwd)
+    checks.that(code == 0 and "4 steps are too few for cpt:3-8 to leave 3 bits" in err,
+                f"train: exit {code}: {err}")
+
+
 def resumed(checks, cwd):
     """A resumed run keeps its bits: another schedule, range or kind is refused, and what was saved
     stays as it is."""
@@ -172,4 +191,4 @@ def workers(checks, cwd):
     checks.that(rates[0]["weights_hash"] != rates[1]["weights_hash"], "learned bits have moved")
 
 
-program.main(settings, resumed, shared, workers)
+program.main(settings, short, resumed, shared, workers)
