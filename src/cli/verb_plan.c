@@ -319,8 +319,9 @@ static hu_status run_bits(planning *plan) {
                           plan->as_json ? memory : NULL));
     if (!plan->as_json) {
         HU_TRY(print_memory(plan));
-        puts("the training on this machine, where much between the layers is float32 whatever the "
-             "bits; the cost 'memory'\nabove is that of hardware which holds just these bits.");
+        puts("the training on this machine: what layers round of their inputs waits in their bits, "
+             "the outputs of layers in float32.\nThe cost 'memory' above is that of hardware which "
+             "holds all in just these bits.");
     }
 done:
     json_decref(memory);

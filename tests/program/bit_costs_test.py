@@ -150,7 +150,7 @@ def memory(checks, cwd):
     checks.same({role: both["packed"] for role, both in found.items()}, made, "bytes by role")
     code, out, _ = program.call("plan", *keys, cwd=cwd)
     checks.same(code, 0, "exit code of the text")
-    checks.that("memory in MiB" in out and "float32 whatever the bits" in out,
+    checks.that("memory in MiB" in out and "waits in their bits" in out,
                 "the text tells the memory")
 
 
