@@ -80,8 +80,9 @@ const char *hu_bits_result_text(const hu_trainer *trainer, char text[HU_BITS_TEX
     used += snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used,
                      t.least == t.most ? "%u bits" : "%u to %u bits", t.least, t.most);
     if (has_target(bits))
-        snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used, "; %s at the end %.3f, target %g",
-                 bits->cost->name, t.cost, bits->target);
+        snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used,
+                 "; forward cost (bits.cost=%s) at the end %.3f of that with %u bits, target %g",
+                 bits->cost->name, t.cost, bits->forward.most, bits->target);
     hu_free(t.bits);
     return text;
 }

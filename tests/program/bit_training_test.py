@@ -69,6 +69,11 @@ def short(checks, cwd):
             checks.that(part in err, f"plan {precision}: {part!r} in {err!r}")
     code, _, err = program.call("train", *words, "precision=cpt:3-8", "steps=4", "bits.cycles=4",
                                 "run.quiet=on", "run.dir=short", cwd=cwd)
+    code_of_learned, out, _ = program.call("train", *words, "precision=ldp:3-8", "steps=2",
+                                           "bits.cost=memory", "run.quiet=on", "run.dir=learned",
+                                           cwd=cwd)
+    checks.that(code_of_learned == 0 and "forward cost (bits.cost=memory) at the end 0.375 of that "
+                "with 8 bits, target 0.6" in out, f"train: {out}")
     checks.that(code == 0 and "4 steps are too few for cpt:3-8 to leave 3 bits" in err,
                 f"train: exit {code}: {err}")
 
