@@ -7,7 +7,8 @@
 #include "base/rng.h"
 
 const char *hu_search_order_name(hu_search_order order) {
-    static const char *const names[HU_SEARCH_ORDERS] = {"size", "loss", "trade", "ends", "random"};
+    static const char *const names[HU_SEARCH_ORDERS] = {"size",  "loss", "rounding",
+                                                        "trade", "ends", "random"};
     return names[order];
 }
 
@@ -35,6 +36,7 @@ hu_status hu_search_groups_create(const hu_precision *precision, const hu_graph 
     HU_TRY(hu_tensor_groups_create(graph, &edges, batch, &groups->tensors));
     HU_TRY(HU_NEW_ARRAY(&groups->saved, groups->tensors.count));
     HU_TRY(HU_NEW_ARRAY(&groups->loss, groups->tensors.count));
+    HU_TRY(HU_NEW_ARRAY(&groups->rounding, groups->tensors.count));
     hu_assignment_task task = {.graph = graph,
                                .edges = &edges,
                                .groups = &groups->tensors,
@@ -53,6 +55,7 @@ void hu_search_groups_free(hu_search_groups *groups) {
     hu_tensor_groups_free(&groups->tensors);
     hu_free(groups->saved);
     hu_free(groups->loss);
+    hu_free(groups->rounding);
     *groups = (hu_search_groups){0};
 }
 
@@ -79,8 +82,13 @@ static bool comes_before(const hu_search_groups *groups, hu_search_order order, 
                          uint32_t b) {
     bool a_late = is_late(groups, order, a), b_late = is_late(groups, order, b);
     if (a_late != b_late) return b_late;
-    if (order == HU_SEARCH_LOSS && groups->loss[a] != groups->loss[b])
-        return groups->loss[a] < groups->loss[b];
+    const double *loss = order == HU_SEARCH_LOSS       ? groups->loss
+                         : order == HU_SEARCH_ROUNDING ? groups->rounding
+                                                       : NULL;
+    /* Loss for a saved bit, without a division: a group may save nothing. */
+    double a_first = loss ? loss[a] * (double)groups->saved[b] : 0.0;
+    double b_first = loss ? loss[b] * (double)groups->saved[a] : 0.0;
+    if (a_first != b_first) return a_first < b_first;
     if (groups->tensors.elements[a] != groups->tensors.elements[b])
         return groups->tensors.elements[a] > groups->tensors.elements[b];
     return a < b;

@@ -9,19 +9,21 @@
 typedef struct hu_search_groups {
     hu_tensor_groups tensors;
     int64_t *saved; /* [tensors.count] bits that the group takes less when it is low */
-    double *loss; /* [tensors.count] share of the elements that the low formats would lose, 0..1; 0:
-                     unknown */
+    double *loss; /* [tensors.count] what training loses if the group is low, as it was measured; of
+                     sets the sum; all 0: unknown */
+    double *rounding;  /* [tensors.count] the same as histograms tell it, 0..1 */
     int64_t all_high;  /* bits with every group high */
     int64_t all_plain; /* 32 bits for every element */
 } hu_search_groups;
 
 /* Ways through the groups. */
 typedef enum hu_search_order {
-    HU_SEARCH_SIZE,   /* largest first: plain demotion */
-    HU_SEARCH_LOSS,   /* what the low formats hold best first */
-    HU_SEARCH_TRADE,  /* largest first, the quarter with the most loss last */
-    HU_SEARCH_ENDS,   /* largest first, what the first and the last product read and write last */
-    HU_SEARCH_RANDOM, /* drawn */
+    HU_SEARCH_SIZE,     /* largest first: plain demotion */
+    HU_SEARCH_LOSS,     /* the least loss for a saved bit first */
+    HU_SEARCH_ROUNDING, /* the least rounding error for a saved bit first */
+    HU_SEARCH_TRADE,    /* largest first, the quarter with the most loss last */
+    HU_SEARCH_ENDS,     /* largest first, what the first and the last product read and write last */
+    HU_SEARCH_RANDOM,   /* drawn */
     HU_SEARCH_ORDERS
 } hu_search_order;
 

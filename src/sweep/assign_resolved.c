@@ -4,44 +4,27 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "session/data.h"
 #include "session/options.h"
 #include "sweep/assign.h"
 #include "train/resolved.h"
-
-/* The search's own configuration with the plan that it found. */
-static hu_status planned_config(const hu_assign *assign, const char *plan_path,
-                                hu_config **config) {
-    hu_status st = HU_OK;
-    hu_keys *plan = NULL;
-    HU_TRY(hu_options_copy(assign->config, config));
-    HU_TRY(hu_plan_read(plan_path, &plan));
-    HU_TRY(hu_config_merge(*config, plan));
-done:
-    hu_keys_free(plan);
-    return st;
-}
 
 hu_status hu_assign_write_resolved(const hu_assign *assign, const char *plan_path,
                                    const char *path) {
     hu_status st = HU_OK;
     hu_config *config = NULL;
-    hu_dataset *dataset = NULL;
     hu_precision precision = {0};
     hu_trainer *trainer = NULL;
     hu_train_options options;
     char *yaml = NULL;
-    HU_TRY(planned_config(assign, plan_path, &config));
-    HU_TRY(hu_session_dataset(config, NULL, &dataset));
-    HU_TRY(hu_options_train(config, dataset, &precision, &options));
-    HU_TRY(hu_trainer_create(&options, dataset, &trainer));
+    HU_TRY(hu_assign_config(assign, plan_path, &config));
+    HU_TRY(hu_options_train(config, assign->dataset, &precision, &options));
+    HU_TRY(hu_trainer_create(&options, assign->dataset, &trainer));
     HU_TRY(hu_trainer_resolved_plan(trainer, &yaml));
     HU_TRY(hu_file_replace(path, yaml, strlen(yaml)));
 done:
     hu_free(yaml);
     hu_trainer_free(trainer);
     hu_precision_free(&precision);
-    hu_dataset_close(dataset);
     hu_config_free(config);
     return st;
 }

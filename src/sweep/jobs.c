@@ -126,12 +126,15 @@ static void say_start(const hu_jobs *jobs, const hu_job *job, int number, int co
     fprintf(stderr, "%s%s\n", job->label, job->state == HU_JOB_STOPPED ? " (goes on)" : "");
 }
 
-/* "accuracy 87.31 %, 12 s" */
+/* "accuracy 87.31 %, 12 s"; where the test samples were not read, of the validation samples. */
 static void say_metric(const hu_job *job) {
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
     hu_result_metric made = hu_result_metric_of(job->result);
-    fprintf(stderr, "%s %s, %.0f s\n", hu_metric_words(made.metric, words),
-            hu_metric_text(made.metric, made.last, value), job->seconds);
+    bool is_held = isnan(made.last);
+    if (is_held) made = hu_result_validation_of(job->result);
+    fprintf(stderr, "%s%s %s, %.0f s\n", is_held ? "validation " : "",
+            hu_metric_words(made.metric, words), hu_metric_text(made.metric, made.last, value),
+            job->seconds);
 }
 
 static void say_end(const hu_jobs *jobs, const hu_job *job, int number, int count) {

@@ -90,6 +90,14 @@ static void test_orders(void **state) {
     for (uint32_t g = 0; g < f.groups.tensors.count; g++) f.groups.loss[g] = g == 14 ? 0.001 : 0.2;
     hu_search_fill(&f.groups, HU_SEARCH_LOSS, 0, most, false, low, &bits);
     assert_true(low[14] && !low[5]);
+    /* What counts is the loss for a saved bit: twice the loss for four times the bits comes first.
+     */
+    for (uint32_t g = 0; g < f.groups.tensors.count; g++) f.groups.rounding[g] = 1.0;
+    f.groups.rounding[21] = 1e-9;
+    f.groups.rounding[5] = 2e-9;
+    assert_true(f.groups.saved[5] > 2 * f.groups.saved[21] && f.groups.saved[21] > 0);
+    hu_search_fill(&f.groups, HU_SEARCH_ROUNDING, 0, most, false, low, &bits);
+    assert_true(low[5] && !low[21]);
     hu_search_fill(&f.groups, HU_SEARCH_ENDS, 0, f.groups.all_plain / 100 * 26, false, low, &bits);
     assert_true(!low[0] && !low[21]);
     close_fixture(&f);

@@ -1,0 +1,93 @@
+/* What groups would lose in the low formats, as the exponent histograms of the float32 run tell
+ * it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "journal/history.h"
+#include "sweep/assign.h"
+#include "tensor/rounding_error.h"
+
+/* A tensor of a histogram: its value, and whether it is the gradient. HU_NONE: none of the graph.
+ */
+static hu_value_id find_tensor(const hu_graph *graph, const char *name, bool *is_gradient) {
+    static const char suffix[] = ".grad";
+    char plain[HU_NAME_BYTES];
+    size_t length = strlen(name), end = sizeof suffix - 1;
+    *is_gradient = length > end && strcmp(name + length - end, suffix) == 0;
+    if (*is_gradient) length -= end;
+    if (length >= sizeof plain) return HU_NONE;
+    memcpy(plain, name, length);
+    plain[length] = '\0';
+    return hu_graph_find(graph, plain);
+}
+
+/* The low format of a tensor; NULL: it is never low. */
+static const hu_quantizer *low_of(const hu_assign *assign, hu_value_id v, bool is_gradient) {
+    bool is_param = assign->graph->value[v].role == HU_VALUE_PARAMETER;
+    hu_role role = is_param ? (is_gradient ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_WEIGHT)
+                            : (is_gradient ? HU_ROLE_ACT_GRAD : HU_ROLE_ACT);
+    const hu_quantizer *low = &assign->precision.low[role];
+    return hu_quantizer_rounds(low) ? low : NULL;
+}
+
+/* The largest power of two under which no gradient of any step overflows its low format. */
+static int32_t gradient_shift(const hu_assign *assign, const hu_history *history) {
+    int32_t shift = INT32_MAX;
+    for (size_t h = 0; h < history->histogram_count; h++)
+        for (uint32_t t = 0; t < history->histograms[h].count; t++) {
+            const hu_tensor_exponents *x = &history->histograms[h].tensor[t];
+            bool is_gradient;
+            hu_value_id v =
+                find_tensor(assign->graph, history->tensors.name[x->tensor], &is_gradient);
+            int32_t top = hu_exponents_top(&x->exponents);
+            const hu_quantizer *low = v == HU_NONE ? NULL : low_of(assign, v, is_gradient);
+            bool is_float = low && low->kind == HU_QUANTIZER_FLOAT;
+            if (!is_float || !is_gradient || top == HU_NO_EXPONENT) continue;
+            int32_t here = hu_exponents_scale(top, &low->format) - 1;
+            if (here < shift) shift = here;
+        }
+    return shift == INT32_MAX ? 0 : shift;
+}
+
+/* Adds the largest error of each tensor over the steps, weighted by its elements. worst: [2 *
+ * value_count]. */
+static void add_errors(hu_assign *assign, const hu_history *history, double *worst) {
+    const hu_graph *graph = assign->graph;
+    int32_t shift = gradient_shift(assign, history);
+    for (size_t h = 0; h < history->histogram_count; h++)
+        for (uint32_t t = 0; t < history->histograms[h].count; t++) {
+            const hu_tensor_exponents *x = &history->histograms[h].tensor[t];
+            bool is_gradient;
+            hu_value_id v = find_tensor(graph, history->tensors.name[x->tensor], &is_gradient);
+            const hu_quantizer *low = v == HU_NONE ? NULL : low_of(assign, v, is_gradient);
+            if (!low) continue;
+            double *here = &worst[2 * v + is_gradient];
+            *here = fmax(*here, hu_rounding_error(&x->exponents, low, is_gradient ? shift : 0));
+        }
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        uint32_t g = assign->groups.tensors.of_value[v];
+        if (g == HU_NONE) continue;
+        double elements = (double)hu_tensor_elements(&graph->value[v], assign->batch);
+        assign->groups.rounding[g] += (worst[2 * v] + worst[2 * v + 1]) * elements /
+                                      (double)assign->groups.tensors.elements[g];
+    }
+}
+
+hu_status hu_assign_measure_rounding(hu_assign *assign) {
+    hu_status st = HU_OK;
+    char folder[1024];
+    hu_history *history = NULL;
+    double *worst = NULL;
+    size_t values = 2 * (size_t)assign->graph->value_count;
+    hu_assign_folder(assign, "fp32", assign->rungs - 1, 0, folder, sizeof folder);
+    HU_TRY(hu_history_read_some(folder, &history));
+    HU_TRY(HU_NEW_ARRAY(&worst, values));
+    add_errors(assign, history, worst);
+done:
+    hu_history_free(history);
+    hu_free(worst);
+    return st;
+}
