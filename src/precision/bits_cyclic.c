@@ -18,13 +18,13 @@ typedef struct cycle {
 
 static hu_status create(const hu_bits_task *task, void **state) {
     int64_t cycles = task->bits->cycles;
-    if (cycles > task->steps)
+    if (cycles > task->steps && task->steps > 0)
         return hu_fail(
             HU_ERR_ARGUMENT,
             "bits.cycles: found %lld in a run of %lld steps, expected at most one a step",
             (long long)cycles, (long long)task->steps);
     hu_status st = hu_alloc(sizeof(cycle), state);
-    if (st == HU_OK) *(cycle *)*state = (cycle){*task, task->steps / cycles};
+    if (st == HU_OK) *(cycle *)*state = (cycle){*task, task->steps > 0 ? task->steps / cycles : 1};
     return st;
 }
 

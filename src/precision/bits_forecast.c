@@ -143,6 +143,11 @@ hu_status hu_forecast_create(const hu_bits_task *task, const hu_bits_course *cou
     uint32_t layers = task->layers->count, count = count_cases(course->schedule);
     walk w = {.task = task, .course = course};
     *forecast = (hu_forecast){0};
+    if (task->steps < 1)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "steps: found %lld, expected at least 1: costs are those "
+                       "of a training",
+                       (long long)task->steps);
     HU_TRY(HU_NEW_ARRAY(&w.forward, layers));
     HU_TRY(HU_NEW_ARRAY(&w.gradient, layers));
     HU_TRY(HU_NEW_ARRAY(&w.forward_now, layers));

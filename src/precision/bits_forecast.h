@@ -30,7 +30,7 @@ typedef struct hu_forecast {
 } hu_forecast;
 
 /* Walks through the steps of the task; costs of a table that is not there are 0. Owner
- * frees. */
+ * frees. HU_ERR_ARGUMENT: there are no steps. */
 hu_status hu_forecast_create(const hu_bits_task *task, const hu_bits_course *course,
                              hu_forecast *forecast);
 void hu_forecast_free(hu_forecast *forecast);

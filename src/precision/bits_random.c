@@ -15,7 +15,7 @@ typedef struct draws {
 static hu_status create(const hu_bits_task *task, void **state) {
     const hu_bits *bits = task->bits;
     int64_t end = hu_bits_step(bits, bits->until, task->steps_per_epoch);
-    if (end > task->steps)
+    if (end > task->steps && task->steps > 0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "bits.until: found %lld, which is step %lld, in a run of %lld steps",
                        (long long)bits->until, (long long)end, (long long)task->steps);

@@ -84,8 +84,8 @@ hu_status hu_bits_check_floats(const hu_bits *bits) {
 /* What holds for all schedules. */
 static hu_status check(const hu_bits_task *task) {
     const hu_bits *bits = task->bits;
-    if (task->steps < 1)
-        return hu_fail(HU_ERR_ARGUMENT, "steps: found %lld, expected at least 1",
+    if (task->steps < 0)
+        return hu_fail(HU_ERR_ARGUMENT, "steps: found %lld, expected at least 0",
                        (long long)task->steps);
     if (bits->gradient.least < bits->gradient.most && !bits->schedule->cycles_gradient)
         return hu_fail(HU_ERR_ARGUMENT,

@@ -13,7 +13,7 @@
 typedef struct hu_bits_task {
     const hu_bits *bits;
     const hu_bits_layers *layers;
-    int64_t batch, steps, steps_per_epoch;
+    int64_t batch, steps, steps_per_epoch; /* steps: 0 where a model is only evaluated */
     uint64_t seed;
 } hu_bits_task;
 

@@ -15,7 +15,7 @@ static hu_status check_stage(const hu_bits_task *task, uint32_t index) {
         return hu_fail(HU_ERR_ARGUMENT,
                        "bits.stages, %lld: found %u numbers, expected 1, or %u: one for each block",
                        (long long)stage->from, stage->count, task->layers->blocks);
-    if (begin_of(task, index) >= task->steps)
+    if (begin_of(task, index) >= task->steps && task->steps > 0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "bits.stages, %lld: begins at step %lld, expected one of the run's %lld",
                        (long long)stage->from, (long long)begin_of(task, index),

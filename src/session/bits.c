@@ -162,6 +162,7 @@ hu_status hu_options_tell_bits(const hu_config *config, const hu_trainer *traine
     bool is_stuck;
     if (!meter || !meter->task->bits->schedule->hastened) return HU_OK;
     const hu_bits_task *task = meter->task;
+    if (task->steps == 0) return HU_OK;
     HU_TRY(hu_config_text(config, "precision.name", &precision));
     HU_TRY(hu_bits_begin(task, &course));
     HU_TRY(hu_forecast_is_stuck(task, &course, &is_stuck));

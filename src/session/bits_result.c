@@ -72,11 +72,14 @@ const char *hu_bits_result_text(const hu_trainer *trainer, char text[HU_BITS_TEX
     if (!read(trainer, &t)) return text;
     const hu_bits_meter *meter = hu_trainer_bits(trainer);
     const hu_bits *bits = meter->task->bits;
-    int used = snprintf(text, HU_BITS_TEXT_BYTES,
-                        "training cost %.3f of static %u bits (%.4g bit-operations), inference "
-                        "%.3f (%.4g a sample), layers of ",
-                        hu_bits_relative_training(meter), bits->forward.most,
-                        meter->spent->training, t.relative, t.inference);
+    int used = 0;
+    if (meter->spent->samples > 0)
+        used =
+            snprintf(text, HU_BITS_TEXT_BYTES,
+                     "training cost %.3f of static %u bits (%.4g bit-operations), ",
+                     hu_bits_relative_training(meter), bits->forward.most, meter->spent->training);
+    used += snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used,
+                     "inference %.3f (%.4g a sample), layers of ", t.relative, t.inference);
     used += snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used,
                      t.least == t.most ? "%u bits" : "%u to %u bits", t.least, t.most);
     if (has_target(bits))

@@ -1,6 +1,7 @@
 """Trainings with numbers of bits by layer and step: what is refused and in which words, resumed runs
 with other bits, and workers, in one process and in several of MPI."""
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -147,6 +148,40 @@ def shared(checks, cwd):
     checks.same(other["weights_hash"], made["weights_hash"], "storage, threads and joined nodes")
 
 
+def evaluated(checks, cwd):
+    """steps=0: float32 weights evaluated with bits that they were not trained with; ranges are those
+    of the samples at hand."""
+    net = [*NET[:5], "batch=16", "threads=1", "lr.warmup=0"]
+    program.train(*net, "steps=6", "precision=fp32", cwd=cwd, run="float")
+    program.call("export", "float", "out=weights.safetensors", cwd=cwd)
+    losses = {}
+    for words in (["fp32"], ["static:8"], ["static:2"], ["cpt:2-8"], ["ldp:2-8"], ["pfq:2-8"],
+                  ["random", "bits.until=9"], ["staged", "bits.stages=[0: 2, 1: 8]"]):
+        run = words[0].replace(":", "")
+        made = program.train(*net, "steps=0", "init=weights.safetensors", f"precision={words[0]}",
+                             *words[1:], cwd=cwd, run=run)
+        code, out, err = program.call("eval", run, "--json", cwd=cwd)
+        found = json.loads(out or "{}")
+        checks.same((code, found.get("test_accuracy")), (0, made["test_accuracy"]),
+                    f"{words}: eval {err}")
+        losses[words[0]] = found.get("test_loss", math.nan)
+        if words[0] == "fp32":
+            continue
+        checks.same((made["steps"], made["bits"]["training_bitops"],
+                     made["bits"]["relative_training_cost"]), (0, 0, None), f"{words}: no cost")
+    checks.same([losses[name] for name in ("cpt:2-8", "random")], [losses["static:8"]] * 2,
+                "bits of the trained model")
+    checks.same([losses[name] for name in ("ldp:2-8", "pfq:2-8", "staged")],
+                [losses["static:2"]] * 3, "the bits that they begin with")
+    off = [abs(losses[name] - losses["fp32"]) for name in ("static:8", "static:2")]
+    checks.that(0 < off[0] < off[1], f"8 bits are nearer to float32: {losses}")
+    code, out, err = program.call("train", *net, "steps=0", "precision=static:4", "run.dir=text",
+                                  cwd=cwd)
+    checks.that("\ninference 1.000" in out and "nan" not in out, f"the last lines: {out[-400:]}")
+    fails(checks, cwd, ["steps: found 0, expected at least 1"], "plan", *net[:5], "steps=0",
+          "precision=static:8")
+
+
 def bits_of(cwd, run):
     """What the run writes of every step's losses."""
     return [row["loss"] for row in program.rows(cwd, run)]
@@ -196,4 +231,4 @@ def workers(checks, cwd):
     checks.that(rates[0]["weights_hash"] != rates[1]["weights_hash"], "learned bits have moved")
 
 
-program.main(settings, short, resumed, shared, workers)
+program.main(settings, short, resumed, shared, evaluated, workers)
