@@ -176,3 +176,18 @@ done:
     hu_bits_end(&course);
     return st;
 }
+
+hu_status hu_options_forget_bits(hu_keys *saved, const char *precision) {
+    hu_status st = HU_OK;
+    hu_bits bits;
+    bool found;
+    if (hu_bits_parse(precision, &bits, &found) != HU_OK) return HU_OK; /* refused later */
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const hu_config_key *key = &hu_config_keys[i];
+        if (!hu_options_is_of_bits(key->name) || key->type == HU_CONFIG_LIST) continue;
+        if (hu_options_bits_read(bits.schedule, key->name)) continue;
+        HU_TRY(hu_keys_set_text(saved, key->name, key->preset, hu_keys_origin(saved)));
+    }
+done:
+    return st;
+}

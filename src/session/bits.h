@@ -22,4 +22,8 @@ hu_status hu_options_check_bits(const hu_config *config, const hu_precision *pre
 hu_status hu_options_tell_bits(const hu_config *config, const hu_trainer *trainer,
                                const hu_listener *listener);
 
+/* Keys of a run's own configuration that another precision does not read go back to their usual
+ * values: it was not asked for them. Lists stay. HU_ERR_MEMORY. */
+hu_status hu_options_forget_bits(hu_keys *saved, const char *precision);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "journal/graph.h"
 #include "journal/runs.h"
+#include "session/bits.h"
 #include "session/data.h"
 #include "session/options.h"
 
@@ -45,6 +46,8 @@ hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
     HU_TRY(check_kept(saved, given));
     /* How processes meet is theirs: a run of a cluster goes on at a desk. */
     HU_TRY(hu_keys_set_text(saved, "comm.transport", "auto", hu_keys_origin(saved)));
+    if (hu_keys_find(given, "precision.name"))
+        HU_TRY(hu_options_forget_bits(saved, hu_keys_value(hu_keys_find(given, "precision.name"))));
     HU_TRY(hu_config_recall(config, saved));
     /* The folder names steps, which win over epochs. */
     if (hu_keys_find(given, "run.epochs") && !hu_keys_find(given, "run.steps"))

@@ -100,7 +100,8 @@ def resumed(checks, cwd):
             ("ldp", ["precision=static:8"], ["expected that of static with integers of 8-8 bits"]),
             ("ldp", ["bits.grad=6"], ["gradients of 6-6"]),
             ("cpt", ["precision=cpt:4-8"], ["expected that of cpt with integers of 4-8 bits"]),
-            ("cpt", ["precision=static:8", "bits.cycles=32"], ["that of static"]),
+            ("cpt", ["precision=static:8"], ["that of static"]),
+            ("pfq", ["precision=static:8"], ["that of static"]),
             ("pfq", ["precision=pfq:4-8"], ["expected that of pfq with integers of 4-8 bits"]),
             ("static", ["precision=static:6"], ["that of static with integers of 6-6 bits"]),
             ("static", ["precision=ldp:3-8"], ["that of ldp"])]:
