@@ -113,6 +113,17 @@ static void leave(hu_bits_layers *layers, uint32_t layer) {
     } while (l != layer);
 }
 
+static hu_status none_left(const hu_bits_layers *layers) {
+    if (layers->count == 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "bits: found a model without convolutions and linear layers, expected one "
+                       "that can have bits");
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "bits: found only layers that stay float32, '%s' the last of %u; expected "
+                   "another one, or bits.last_float=off",
+                   layers->layer[layers->count - 1].name, layers->count);
+}
+
 hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
                                 hu_bits_layers *layers) {
     hu_status st = HU_OK;
@@ -126,10 +137,7 @@ hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
     for (uint32_t l = 0; l < layers->count; l++) layers->quantised += layers->layer[l].is_quantised;
     count_others(graph, layers);
     find_blocks(layers);
-    if (layers->quantised == 0)
-        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
-                       "bits: found %u products that stay float32, expected another one",
-                       layers->count));
+    if (layers->quantised == 0) HU_TRY(none_left(layers));
 done:
     if (st != HU_OK) hu_bits_layers_free(layers);
     return st;

@@ -26,8 +26,8 @@ typedef struct hu_bits_layers {
 } hu_bits_layers;
 
 /* Finds the layers. The last product stays float32 if bits->last_float, the first if
- * bits->first_float: LDP keeps the classifier, and on
- * ImageNet the first convolution too. So does a layer whose weights one of these reads as well.
+ * bits->first_float: LDP keeps the classifier, and on ImageNet the first convolution too. So does a
+ * layer whose weights one of these reads as well.
  * Blocks are the parts of names before the first dot ("layer2"), a layer without one belonging to
  * the next block, or to the last; where no name has a dot each layer is a block. HU_ERR_ARGUMENT:
  * no layer is left to quantise. Owner frees. */

@@ -12,6 +12,7 @@
 
 #include "bits_fixture.h"
 #include "config/config.h"
+#include "op/geometry.h"
 #include "precision/plan.h"
 
 static void test_list(void **state) {
@@ -152,6 +153,35 @@ static void test_layers(void **state) {
         assert_int_equal(hu_bits_layer_of(&f.layers, f.layers.layer[5].node), 5);
         close_fixture(&f);
     }
+}
+
+static void expect_no_layer(const hu_graph *graph, const hu_bits *bits, const char *part) {
+    hu_bits_layers layers;
+    assert_int_equal(hu_bits_layers_create(graph, bits, &layers), HU_ERR_ARGUMENT);
+    if (!strstr(hu_last_error(), part)) fail_msg("'%s' has no '%s'", hu_last_error(), part);
+    assert_null(layers.layer);
+}
+
+/* A model that has no layer to quantise, and one whose only layer is the last. */
+static void test_no_layers(void **state) {
+    (void)state;
+    hu_graph *graph;
+    hu_value_id value, out[HU_MAX_OUTPUTS];
+    hu_bits_layers layers;
+    hu_bits bits = bits_of_text("static:8");
+    const hu_shape shape = {1, {6}};
+    const hu_linear_attrs attrs = {.out_features = 3};
+    assert_int_equal(hu_graph_create(&graph), HU_OK);
+    assert_int_equal(hu_graph_input(graph, "input", &shape, &value), HU_OK);
+    assert_int_equal(hu_graph_apply(graph, &hu_op_relu, "relu", NULL, NULL, 1, &value, out), HU_OK);
+    expect_no_layer(graph, &bits, "without convolutions and linear layers");
+    assert_int_equal(hu_graph_apply(graph, &hu_op_linear, "fc", NULL, &attrs, 1, out, out), HU_OK);
+    expect_no_layer(graph, &bits, "'fc' the last of 1; expected another one, or bits.last_float");
+    bits.last_float = false;
+    assert_int_equal(hu_bits_layers_create(graph, &bits, &layers), HU_OK);
+    assert_true(layers.count == 1 && layers.quantised == 1 && layers.layer[0].shares == 0);
+    hu_bits_layers_free(&layers);
+    hu_graph_free(graph);
 }
 
 /* The first and the last product, and blocks by name. */
@@ -423,12 +453,13 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),     cmocka_unit_test(test_usual),
-        cmocka_unit_test(test_texts),    cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_layers),   cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_static),   cmocka_unit_test(test_cycles),
-        cmocka_unit_test(test_formula),  cmocka_unit_test(test_random),
-        cmocka_unit_test(test_staged),   cmocka_unit_test(test_table),
-        cmocka_unit_test(test_deployed), cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_list),      cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_texts),     cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_layers),    cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_no_layers), cmocka_unit_test(test_static),
+        cmocka_unit_test(test_cycles),    cmocka_unit_test(test_formula),
+        cmocka_unit_test(test_random),    cmocka_unit_test(test_staged),
+        cmocka_unit_test(test_table),     cmocka_unit_test(test_deployed),
+        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
