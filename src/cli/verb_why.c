@@ -8,8 +8,11 @@
 #include "cli/why_print.h"
 #include "config/used.h"
 #include "explain/listed.h"
+#include "explain/repair_told.h"
 #include "explain/verdict.h"
+#include "explain/wire.h"
 #include "show/stdout.h"
+#include "sweep/try.h"
 
 /* From narrow to wide, the order in which the answer lists them. */
 static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
@@ -44,11 +47,38 @@ done:
     return st;
 }
 
+/* What died between workers has advice of its own; a folder without a configuration has none. */
+static hu_status find_advice(const hu_explaining *x, hu_repair *advice, bool *has_advice) {
+    uint32_t place = x->why.death.place;
+    *has_advice = x->run.config && (place == HU_NONE || !hu_is_on_wire(&x->run, place));
+    return *has_advice ? hu_repair_create(&x->run, &x->why, advice) : HU_OK;
+}
+
+static json_t *whole_json(const hu_explaining *x, uint32_t asked, const hu_repair *advice) {
+    json_t *object = hu_why_json(x, asked);
+    if (object)
+        json_object_set_new(object, "advice", advice ? hu_repair_json(x, advice) : json_null());
+    return object;
+}
+
+/* Gradients that died between workers have other ways to try, which nothing here trains. */
+static hu_status try_advice(const hu_explaining *x, const hu_repair *advice, int64_t number,
+                            bool as_json) {
+    if (advice) return hu_why_try(x, advice, number, as_json);
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "try=%lld: found nothing to train in %s: its numbers died between workers, or "
+                   "its configuration cannot be read",
+                   (long long)number, x->run.folder);
+}
+
 static hu_status run_why(hu_config *config, int *exit_code) {
-    static const char *const keys[] = {"bench.format", NULL};
+    static const char *const keys[] = {"bench.format", "why.try", NULL};
     hu_status st = HU_OK;
     uint32_t asked;
     hu_explaining x = {0};
+    hu_repair advice = {0};
+    bool has_advice = false;
+    int64_t number;
     const char *name = hu_config_subject(config, 1);
     bool as_json = hu_config_flag(config, "json", NULL);
     (void)exit_code;
@@ -59,11 +89,18 @@ static hu_status run_why(hu_config *config, int *exit_code) {
         goto done;
     }
     HU_TRY(hu_fact_place(&x, name, &asked));
-    if (as_json)
-        st = hu_json_print(hu_why_json(&x, asked));
-    else
+    HU_TRY(find_advice(&x, &advice, &has_advice));
+    HU_TRY(hu_config_i64(config, "why.try", &number));
+    if (number > 0) {
+        HU_TRY(try_advice(&x, has_advice ? &advice : NULL, number, as_json));
+    } else if (as_json) {
+        st = hu_json_print(whole_json(&x, asked, has_advice ? &advice : NULL));
+    } else {
         hu_why_print(&x, asked);
+        if (has_advice) hu_repair_write(&x, &advice, stdout);
+    }
 done:
+    hu_repair_free(&advice);
     hu_why_free(&x.why);
     /* The findings point into the run, so they go first. */
     hu_opened_run_close(&x.run);
@@ -75,7 +112,7 @@ static const char *const flags[] = {"json", NULL};
 const hu_verb hu_verb_why = {
     .name = "why",
     .help = "where the numbers of a run died: tensor, step, cause, what would have held them",
-    .usage = "RUN [TENSOR|GLOB] [format=F,...] [--json]",
+    .usage = "RUN [TENSOR|GLOB] [format=F,...] [try=N] [--json]",
     .details =
         "Of a run that diverged: names the first tensor with infinities or NaNs in the step with\n"
         "which it ended. Else the worst of those of which much was lost for at least half of the\n"
@@ -87,7 +124,9 @@ const hu_verb hu_verb_why = {
         "whether it made the loss itself or got it, and which of the formats of format= would "
         "have\n"
         "held its numbers. TENSOR asks for another one; a GLOB lists what became of all that it\n"
-        "names ('*.wire': gradients between workers, as sent).\n",
+        "names ('*.wire': gradients between workers, as sent).\n"
+        "Says what to try: other formats for a role, a loss scale, another rule; each is tried on\n"
+        "the recorded numbers of all tensors first. try=1 trains the run again with the first.\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 2,

@@ -106,32 +106,6 @@ static void print_fits(const hu_explaining *x, const hu_death *death) {
     }
 }
 
-/* One thing to try. */
-static void print_advice(const hu_explaining *x, const hu_death *death, const char *format) {
-    char name[HU_TENSOR_NAME_BYTES];
-    const char *best = NULL;
-    /* More than any format has, so that the first that fits is taken; then the narrowest. */
-    uint32_t bits = 64;
-    /* Gradients can also be moved as a whole, by the loss scale. */
-    bool is_gradient = x->run.walk.tensor[death->place].kind != HU_TENSOR_VALUE;
-    for (int f = 0; f < x->run.candidates.count; f++) {
-        uint32_t width = hu_format_bits(&x->run.candidates.format[f]);
-        if (width >= bits || !hu_fact_fit(x, death->place, death->step, f).holds) continue;
-        best = x->run.candidates.name[f];
-        bits = width;
-    }
-    bool rounds = strcmp(format, "float32") != 0;
-    if (rounds && best && death->kind != HU_DEATH_NAN)
-        printf("To try: precision.rules=\"['%s: %s']\"%s\n", hu_fact_name(x, death->place, name),
-               best,
-               is_gradient && death->kind == HU_DEATH_UNDERFLOW ? ", or scaler=dynamic"
-               : is_gradient ? ", or a smaller loss scale (scaler.init=)"
-                             : "");
-    else if (!rounds && death->kind == HU_DEATH_INFINITY)
-        puts("To try: a lower learning rate, or smaller initial weights; float32 has no more "
-             "range.");
-}
-
 static void print_wire(const hu_explaining *x, uint32_t place, const hu_death *death) {
     char text[HU_WIRE_WORDS_BYTES];
     fputs(hu_wire_words(&x->run, &x->why, place, death, text), stdout);
@@ -162,7 +136,6 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
         return;
     }
     print_fits(x, death);
-    print_advice(x, death, format);
 }
 
 /* For a run in which nothing died: how near it came. */

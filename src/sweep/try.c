@@ -1,0 +1,241 @@
+/* sweep/try.c - `why RUN try=N`: the words that `why` prints, trained as a user would paste them
+ * behind the run's own configuration. */
+#include "sweep/try.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "explain/verdict.h"
+#include "journal/folder.h"
+#include "journal/result.h"
+#include "show/stdout.h"
+
+extern char **environ;
+
+enum { PATH_BYTES = 2048, PROGRAM_WORDS = 8 };
+
+/* What is known of one of the two runs. */
+typedef struct outcome {
+    char folder[PATH_BYTES];
+    json_t *result; /* owned */
+    hu_result_metric metric;
+    double loss;
+    size_t deaths;
+    const char *verdict;
+} outcome;
+
+/* ---- before ---- */
+
+/* Nobody trains into it now. */
+static hu_status check_idle(const char *folder) {
+    int lock = -1;
+    hu_status st = hu_folder_lock(folder, "training", &lock);
+    if (lock >= 0) close(lock);
+    return st;
+}
+
+/* What was not trained to its end, or not at all, has nothing to be compared with. */
+static hu_status check_run(const hu_explaining *x, json_t **result) {
+    hu_status st = HU_OK;
+    HU_TRY(check_idle(x->run.folder));
+    HU_TRY(hu_result_read(x->run.folder, result));
+    if (!*result)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "try=: found no result.json in %s, expected a run that has ended: `halfulp "
+                       "resume %s` goes on with it",
+                       x->run.folder, x->run.folder);
+    if (hu_fact_last_step(x) < 0)
+        return hu_fail(HU_ERR_ARGUMENT, "try=: found no steps in %s, expected a run that trained",
+                       x->run.folder);
+done:
+    return st;
+}
+
+static hu_status check_option(const hu_explaining *x, const hu_repair *repair, int64_t number) {
+    const char *reason = hu_repair_reason(x, repair);
+    if (number <= repair->count) return HU_OK;
+    if (repair->count == 0)
+        return hu_fail(HU_ERR_ARGUMENT, "try=%lld: there is nothing to try. %s", (long long)number,
+                       reason ? reason : "The recorded numbers show no loss.");
+    return hu_fail(HU_ERR_ARGUMENT, "try=%lld: found %d options, expected at most that",
+                   (long long)number, repair->count);
+}
+
+/* "runs/a" -> "runs/a-try1" */
+static hu_status name_folder(const char *run, int64_t number, char folder[PATH_BYTES]) {
+    size_t length = strlen(run);
+    while (length > 1 && run[length - 1] == '/') length--;
+    if (length + 16 >= PATH_BYTES)
+        return hu_fail(HU_ERR_LIMIT, "try=: the path of the run has %zu characters", length);
+    snprintf(folder, PATH_BYTES, "%.*s-try%lld", (int)length, run, (long long)number);
+    if (hu_file_exists(folder))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "try=: %s is there already: remove it, or read it with `halfulp why %s`",
+                       folder, folder);
+    return HU_OK;
+}
+
+/* ---- the training ---- */
+
+static bool sets(const hu_repair_option *option, const char *key) {
+    for (int i = 0; i < option->words; i++)
+        if (strncmp(option->word[i], key, strlen(key)) == 0) return true;
+    return false;
+}
+
+/* Waits without being ended by Ctrl-C: the training hears it too, and says what can be done. */
+static hu_status wait_for(pid_t pid, const char *folder) {
+    int state = 0;
+    struct sigaction ignored = {.sa_handler = SIG_IGN}, before;
+    sigaction(SIGINT, &ignored, &before);
+    while (waitpid(pid, &state, 0) < 0 && errno == EINTR) continue;
+    sigaction(SIGINT, &before, NULL);
+    int code = WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+    enum { DIVERGED = 4, INTERRUPTED = 130 };
+    if (code == 0 || code == DIVERGED) return HU_OK;
+    if (code == INTERRUPTED)
+        return hu_fail(HU_ERR_INTERRUPTED, "`halfulp resume %s` goes on with it", folder);
+    if (code < 0)
+        return hu_fail(HU_ERR_IO, "try=: the training of %s was killed by signal %d", folder,
+                       WTERMSIG(state));
+    return hu_fail(HU_ERR_ARGUMENT, "try=: the training of %s ended with exit code %d, see above",
+                   folder, code);
+}
+
+/* stdout belongs to the comparison. */
+static hu_status spawn(char **words, pid_t *pid) {
+    posix_spawn_file_actions_t files;
+    if (posix_spawn_file_actions_init(&files) != 0) return hu_fail(HU_ERR_MEMORY, "out of memory");
+    int failed = posix_spawn_file_actions_addopen(&files, 1, "/dev/null", 1, 0);
+    if (!failed) failed = posix_spawn(pid, "/proc/self/exe", &files, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&files);
+    return failed ? hu_fail(HU_ERR_IO, "try=: cannot start a process: %s", strerror(failed))
+                  : HU_OK;
+}
+
+/* A loss scale of its own begins as the precision wants it, not as the run's did. */
+static hu_status train(const hu_explaining *x, const hu_repair_option *option, const char *folder) {
+    static char program[] = "halfulp", verb[] = "train", fresh[] = "scaler.init=auto";
+    static char transport[] = "comm.transport=auto";
+    char config[PATH_BYTES + 32], directory[PATH_BYTES + 16];
+    char words[HU_REPAIR_WORDS][HU_REPAIR_WORD_BYTES];
+    char *argv[PROGRAM_WORDS + HU_REPAIR_WORDS];
+    int n = 0;
+    pid_t pid;
+    snprintf(config, sizeof config, "config=%.2000s/config.resolved.yaml", x->run.folder);
+    snprintf(directory, sizeof directory, "run.dir=%s", folder);
+    argv[n++] = program;
+    argv[n++] = verb;
+    argv[n++] = config;
+    argv[n++] = directory;
+    argv[n++] = transport;
+    if (sets(option, "scaler=") && !sets(option, "scaler.init=")) argv[n++] = fresh;
+    for (int i = 0; i < option->words; i++) {
+        memcpy(words[i], option->word[i], sizeof words[i]);
+        argv[n++] = words[i];
+    }
+    argv[n] = NULL;
+    hu_status st = spawn(argv, &pid);
+    return st == HU_OK ? wait_for(pid, folder) : st;
+}
+
+/* ---- after ---- */
+
+static void take_outcome(const hu_explaining *x, json_t *result, outcome *o) {
+    static const char *const verdicts[] = {"nothing died", "numbers died", "diverged"};
+    const json_t *loss = json_object_get(result, "train_loss");
+    snprintf(o->folder, sizeof o->folder, "%s", x->run.folder);
+    o->result = result;
+    o->metric = hu_result_metric_of(result);
+    o->loss = json_is_number(loss) ? json_number_value(loss) : (double)NAN;
+    o->deaths = x->why.death_count;
+    o->verdict = verdicts[x->why.verdict];
+}
+
+/* What became of the repaired run. */
+static hu_status read_repaired(const char *folder, outcome *o) {
+    hu_status st = HU_OK;
+    hu_explaining x = {0};
+    json_t *result = NULL;
+    HU_TRY(hu_opened_run_read(folder, "fp16", &x.run));
+    HU_TRY(hu_why_create(x.run.history, &x.run.walk, &x.why));
+    HU_TRY(hu_result_read(folder, &result));
+    take_outcome(&x, result, o);
+done:
+    hu_why_free(&x.why);
+    hu_opened_run_close(&x.run);
+    return st;
+}
+
+static bool has_diverged(const outcome *o) {
+    return json_object_get(o->result, "diverged") != NULL;
+}
+
+/* By the metric where both have one; a run that came to its end is better than one that diverged.
+ */
+static bool is_better(const outcome *after, const outcome *before) {
+    if (has_diverged(after) != has_diverged(before)) return has_diverged(before);
+    if (isnan(after->metric.last) || isnan(before->metric.last)) return after->loss < before->loss;
+    return before->metric.metric->higher_is_better ? after->metric.last > before->metric.last
+                                                   : after->metric.last < before->metric.last;
+}
+
+static void print_outcome(const outcome *o) {
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    printf("  %s: %s %s, train loss %.4f, %s", o->folder, hu_metric_words(o->metric.metric, words),
+           hu_metric_text(o->metric.metric, o->metric.last, value), o->loss, o->verdict);
+    if (o->deaths) printf(", %zu tensor%s lost much", o->deaths, o->deaths == 1 ? "" : "s");
+    puts("");
+}
+
+static json_t *outcome_json(const outcome *o) {
+    return json_pack("{s:s, s:o, s:o, s:b, s:I}", "run", o->folder, "metric",
+                     hu_json_number(o->metric.last), "train_loss", hu_json_number(o->loss),
+                     "diverged", has_diverged(o), "deaths", (json_int_t)o->deaths);
+}
+
+static hu_status tell(const outcome *before, const outcome *after, const hu_repair_option *option,
+                      bool as_json) {
+    char line[HU_REPAIR_LINE_BYTES];
+    bool helped = is_better(after, before);
+    hu_repair_line(option, line);
+    if (as_json)
+        return hu_json_print(json_pack("{s:s, s:s, s:o, s:o, s:b}", "line", line, "metric",
+                                       before->metric.metric->name, "before", outcome_json(before),
+                                       "after", outcome_json(after), "helped", helped));
+    printf("%s %s:\n", line, helped ? "helped" : "did not help");
+    print_outcome(before);
+    print_outcome(after);
+    return HU_OK;
+}
+
+hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, int64_t number,
+                     bool as_json) {
+    hu_status st = HU_OK;
+    char folder[PATH_BYTES], line[HU_REPAIR_LINE_BYTES];
+    json_t *result = NULL;
+    outcome before = {0}, after = {0};
+    HU_TRY(check_run(x, &result));
+    HU_TRY(check_option(x, repair, number));
+    HU_TRY(name_folder(x->run.folder, number, folder));
+    const hu_repair_option *option = &repair->option[number - 1];
+    fprintf(stderr, "trains %s with %s into %s\n", x->run.folder, hu_repair_line(option, line),
+            folder);
+    HU_TRY(train(x, option, folder));
+    take_outcome(x, result, &before);
+    HU_TRY(read_repaired(folder, &after));
+    HU_TRY(tell(&before, &after, option, as_json));
+done:
+    json_decref(result);
+    json_decref(after.result);
+    return st;
+}

@@ -1,0 +1,13 @@
+/* sweep/try.h - a run trained again with advice, and whether that helped. */
+#ifndef HU_SWEEP_TRY_H
+#define HU_SWEEP_TRY_H
+#include "explain/repair_told.h"
+
+/* Trains RUN's configuration with the words of option `number` (from 1) into the folder RUN-tryN,
+ * in a process of its own that tells its progress on stderr; then prints what both runs gave, or
+ * its JSON. The run itself is only read. HU_ERR_ARGUMENT: the run has no steps or did not end, is
+ * still going, there is no such option, or the folder is there already. A training that ends with
+ * an error ends this with its message; interrupted, it can be resumed. */
+hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, int64_t number, bool as_json);
+
+#endif

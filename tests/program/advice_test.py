@@ -1,0 +1,131 @@
+"""Advice of `why`: it repairs, it says only what is new, it can be pasted, and try=1 trains it."""
+import json
+import os
+import shlex
+import signal
+import time
+
+import program
+from program import call
+
+JOB = ["model=cnn-s", "model.width=0.5", "data=glyphs", "data.limit=800", "data.test_limit=500", "batch=32",
+       "epochs=20", "threads=1", "run.quiet=on", "eval.every=0", "run.checkpoint_every=0"]
+SMALL = ["model=cnn-s", "data=glyphs", "data.limit=96", "data.test_limit=16", "batch=32", "threads=1",
+         "run.quiet=on"]
+UNDER = "e2m3:bias=-40"
+
+# name: keys of the failure, part of the first advice
+FAILURES = {
+    "gradients vanish": (["precision=e4m3"], "grad"),
+    "nothing fits": (["precision=e2m3"], "precision="),
+    "the loss scale is too large": (["precision=fp16", "scaler=constant", "scaler.init=1e9"], "scaler="),
+    "one rule": (["precision=bf16", f"precision.rules=['bn3.out.grad: {UNDER}']"], "precision.rules=[]"),
+    "two rules": ([f"precision.rules=['fc.weight: bf16', 'input: e2m1:bias=20', 'bn3.out.grad: {UNDER}']"],
+                  "precision.rules=['fc.weight: bf16']"),
+}
+
+
+def why(cwd, run, *words):
+    code, out, err = call("why", run, *words, "--json", cwd=cwd)
+    if code != 0:
+        raise SystemExit(f"why {run}: exit {code}: {err}")
+    return json.loads(out)
+
+
+def repaired(checks, cwd):
+    """The first advice of each failure brings the accuracy of float32 back."""
+    best = program.train(*JOB, cwd=cwd, run="float32")["test_accuracy"]
+    checks.that(best > 0.9, f"float32 learns: {best}")
+    checks.same(why(cwd, "float32")["advice"]["options"], [], "nothing is to be repaired")
+    for number, (name, (keys, part)) in enumerate(FAILURES.items()):
+        run = f"run{number}"
+        call("train", *JOB, *keys, f"run.dir={run}", cwd=cwd)
+        advice = why(cwd, run)["advice"]
+        first = advice["options"][0]
+        checks.that(part in first["keys"][0], f"{name}: {first['keys']} for {keys}")
+        checks.that(first["after"]["error"] < 0.11 < advice["before"]["error"], f"{name}: {first} {advice['before']}")
+        _, out, _ = call("why", run, cwd=cwd)
+        checks.that(f"1. {first['line']}\n" in out, f"{name}: told: {out}")
+        checks.same(shlex.split(first["line"]), first["keys"], f"{name}: as a shell reads it")
+        # Behind the command's own words, later ones in place of earlier ones.
+        given = {word.split("=")[0] for word in first["keys"]}
+        kept = [word for word in keys if word.split("=")[0] not in given]
+        pasted = program.train(*JOB, *kept, *first["keys"], cwd=cwd, run=f"pasted{number}")
+        checks.that(pasted["test_accuracy"] >= best - 0.025,
+                    f"{name}: {first['keys']}: {pasted['test_accuracy']} against {best}")
+        again = why(cwd, f"pasted{number}")
+        checks.that(again["verdict"] == "fine", f"{name}: {again['death']}")
+        checks.that(first["line"] not in [option["line"] for option in again["advice"]["options"]],
+                    f"{name}: what the run has is no advice")
+
+
+def tried(checks, cwd):
+    """try=1 trains what is pasted, into a folder beside, and says whether it helped."""
+    call("train", *SMALL, "steps=6", "precision=e4m3", "run.dir=runs/a", cwd=cwd)
+    before = program.tree_bytes(f"{cwd}/runs/a")
+    line = why(cwd, "runs/a")["advice"]["options"][0]["line"]
+    code, out, err = call("why", "runs/a/", "try=1", "--json", cwd=cwd)
+    checks.same(code, 0, f"it trains: {err}")
+    made = json.loads(out)
+    checks.same((made["line"], made["before"]["run"], made["after"]["run"]), (line, "runs/a/", "runs/a-try1"), "names")
+    pasted = program.train(*SMALL, "steps=6", "precision=e4m3", *shlex.split(line), cwd=cwd)
+    with open(f"{cwd}/runs/a-try1/result.json") as file:
+        result = json.load(file)
+    checks.same(result["weights_hash"], pasted["weights_hash"], "the same as pasted")
+    checks.same((made["after"]["metric"], made["after"]["train_loss"]),
+                (result["test_accuracy"], result["train_loss"]), "its numbers")
+    checks.same(made["helped"], made["after"]["metric"] > made["before"]["metric"], "the verdict")
+    checks.same(program.tree_bytes(f"{cwd}/runs/a"), before, "the run itself is only read")
+    code, _, err = call("why", "runs/a", "try=1", cwd=cwd)
+    checks.that(code == 2 and "runs/a-try1 is there already" in err, f"twice: {err}")
+    code, out, err = call("why", "runs/a", "try=2", cwd=cwd)
+    checks.that(code == 0 and "train loss" in out and "runs/a-try2" in out, f"the second: {out}{err}")
+
+
+def refused(checks, cwd):
+    """What cannot be tried says why, and leaves everything as it was."""
+    program.train(*SMALL, "steps=0", cwd=cwd, run="none")
+    code, _, err = call("why", "none", "try=1", cwd=cwd)
+    checks.that(code == 2 and "no steps" in err, f"no steps: {err}")
+    program.train(*SMALL, "steps=2", cwd=cwd, run="fine")
+    code, _, err = call("why", "fine", "try=1", cwd=cwd)
+    checks.that(code == 2 and "nothing to try" in err, f"nothing to repair: {err}")
+    program.train(*SMALL, "steps=4", "precision=e4m3", cwd=cwd, run="stopped")
+    os.remove(f"{cwd}/stopped/result.json")
+    code, _, err = call("why", "stopped", "try=1", cwd=cwd)
+    checks.that(code == 2 and "has ended" in err and "resume stopped" in err, f"stopped: {err}")
+    going = program.start("train", *SMALL, "steps=100000", "precision=e4m3", "run.dir=going", cwd=cwd)
+    while not os.path.exists(f"{cwd}/going/graph.json"):
+        time.sleep(0.05)
+    time.sleep(0.5)
+    code, _, err = call("why", "going", "try=1", cwd=cwd)
+    checks.that(code == 5 and "another process is training" in err, f"still going: {code} {err}")
+    going.send_signal(signal.SIGKILL)
+    going.wait()
+    program.write_idx(f"{cwd}/idx")
+    program.train("model=cnn-s", "data=idx:idx", "batch=16", "steps=4", "threads=1", "precision=e4m3", cwd=cwd,
+                  run="gone")
+    os.rename(f"{cwd}/idx", f"{cwd}/elsewhere")
+    code, _, err = call("why", "gone", "try=1", cwd=cwd)
+    checks.that(code == 2 and "idx" in err and "exit code 3" in err, f"data gone: {code} {err}")
+    checks.that(not os.path.exists(f"{cwd}/gone-try1"), "no folder is left")
+    checks.that(os.path.exists(f"{cwd}/gone/result.json"), "the run is whole")
+
+
+def other_repairs(checks, cwd):
+    """What formats have no part in: masters, accumulators, learning rates."""
+    by_role = "precision=w=e4m3fn,act=fp16,grad=fp16,wgrad=fp16"
+    program.train(*SMALL, "steps=4", by_role, "master=off", cwd=cwd, run="masters")
+    checks.that("master=on" in why(cwd, "masters")["advice"]["options"][0]["keys"], "masters are off")
+    program.train(*SMALL, "steps=4", "accumulator=fmac:e5m0", cwd=cwd, run="sums")
+    checks.same(why(cwd, "sums")["advice"]["options"][0]["keys"], ["accumulator=fmac8:1/6/9"], "sums stall")
+    code, _, _ = call("train", *SMALL, "steps=40", "lr=1e6", "lr.schedule=constant", "run.dir=rate", cwd=cwd)
+    advice = why(cwd, "rate")["advice"]
+    checks.that(code == 4 and advice["options"] == [] and "learning rate" in advice["reason"],
+                f"the rate is too large: {advice}")
+    _, out, _ = call("why", "rate", cwd=cwd)
+    checks.that(advice["reason"] in out and "To try" not in out, f"in words: {out}")
+
+
+if __name__ == "__main__":
+    program.main(repaired, tried, refused, other_repairs)
