@@ -27,8 +27,9 @@ bool hu_use_is_stored(const hu_run *run, uint32_t use) {
 
 bool hu_remakes_mask(const hu_run *run, uint32_t n) {
     const hu_exec *exec = &run->exec[n];
-    return exec->mask_bytes > 0 && exec->is_lazy && run->options.recompute &&
-           run->is_virtual[run->graph->node[n].out[0]];
+    hu_value_id out = run->graph->node[n].out[0];
+    bool is_made_again = exec->is_lazy ? run->is_virtual[out] : run->is_remade[out];
+    return exec->mask_bytes > 0 && run->options.recompute && is_made_again;
 }
 
 bool hu_overwrites_input(const hu_run *run, const hu_node *node) {

@@ -1,7 +1,6 @@
 #include "engine/slot.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 
@@ -133,15 +132,20 @@ static void pack_uniform(const hu_slot *slot, const hu_slot_context *context, in
                     context->scan ? NULL : counts);
 }
 
-void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
-                   float *x, hu_round_counts *counts) {
+void hu_slot_round_to(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                      int64_t rows, const float *x, float *y, hu_round_counts *counts) {
     if (slot->blocker)
-        round_blocks(slot, context, first, rows, x, x, counts);
+        round_blocks(slot, context, first, rows, x, y, counts);
     else if (slot->uniformer)
-        round_uniform(slot, context, first, rows, x, x, counts);
+        round_uniform(slot, context, first, rows, x, y, counts);
     else
         round_run(slot, context, (context->first_row + first) * slot->elements,
-                  rows * slot->elements, x, x, counts);
+                  rows * slot->elements, x, y, counts);
+}
+
+void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   float *x, hu_round_counts *counts) {
+    hu_slot_round_to(slot, context, first, rows, x, x, counts);
 }
 
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
@@ -161,8 +165,7 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
 void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                         int64_t rows, const float *x, float *y, hu_round_counts *counts) {
     if (!hu_slot_packs_rows(slot)) {
-        memcpy(y, x, (size_t)(rows * slot->elements) * sizeof *y);
-        hu_slot_round(slot, context, first, rows, y, counts);
+        hu_slot_round_to(slot, context, first, rows, x, y, counts);
         hu_storage_write(&slot->storage, slot->data, first, rows, y);
         return;
     }

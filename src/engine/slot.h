@@ -93,6 +93,10 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
 void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
                    float *x, hu_round_counts *counts);
 
+/* The same to y, of a slot that rounds: y is x, or does not overlap it. */
+void hu_slot_round_to(const hu_slot *slot, const hu_slot_context *context, int64_t first,
+                      int64_t rows, const float *x, float *y, hu_round_counts *counts);
+
 /* Rounds rows first .. of x to y, counts, and stores what y then holds. x and y do not overlap. */
 void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                         int64_t rows, const float *x, float *y, hu_round_counts *counts);

@@ -89,8 +89,10 @@ typedef struct hu_run {
     hu_exec *exec;       /* [node_count] */
     uint32_t *made_in;   /* [value_count] region whose forward visits make a lazy value first */
     uint32_t *stored_as; /* [use_count] use whose stored contribution is the same, or itself */
-    bool *is_virtual;    /* [value_count] lazy and never stored: made again for every reader */
-    hu_buffer *buffers;  /* [buffer_count] */
+    bool *is_remade;    /* [value_count] not lazy, stored for the forward pass alone: made again for
+                           every reader of the backward pass */
+    bool *is_virtual;   /* [value_count] lazy and never stored: made again for every reader */
+    hu_buffer *buffers; /* [buffer_count] */
     uint32_t buffer_count, buffer_capacity;
     unsigned char *arena;
     size_t arena_bytes, scratch_bytes;

@@ -1,7 +1,5 @@
 #include "engine/value.h"
 
-#include <string.h>
-
 #include "engine/facts.h"
 #include "engine/record.h"
 #include "engine/residual.h"
@@ -102,6 +100,7 @@ static bool make(hu_visit *visit, uint32_t n, const float **rows) {
 static bool is_made_here(const hu_visit *visit, hu_value_id v) {
     hu_run *run = visit->run;
     uint32_t p = run->graph->value[v].producer;
+    if (run->is_remade[v]) return visit->pass == HU_BACKWARD;
     if (p == HU_NONE || !run->exec[p].is_lazy) return false;
     if (run->rehearsal.is_on && run->made_in[v] == HU_NONE) run->made_in[v] = visit->region;
     return run->is_virtual[v] || makes_first(visit, v);
@@ -138,8 +137,7 @@ static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_t
         if (slot->residual != HU_NONE)
             hu_residual_keep(slot, visit->first, visit->count, rows, copy);
     } else {
-        memcpy(copy, rows, (size_t)elements * sizeof *copy);
-        hu_slot_round(slot, &run->context, visit->first, visit->count, copy, counts);
+        hu_slot_round_to(slot, &run->context, visit->first, visit->count, rows, copy, counts);
     }
     hu_work_stop(visit, hu_op_count + HU_WORK_ROUND);
     return copy;

@@ -239,6 +239,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(make_array(graph->use_count, sizeof *run->stored_as, &run->stored_as));
     HU_TRY(make_array(graph->use_count, sizeof *run->has_contributed, &run->has_contributed));
     HU_TRY(make_array(graph->value_count, sizeof *run->is_virtual, &run->is_virtual));
+    HU_TRY(make_array(graph->value_count, sizeof *run->is_remade, &run->is_remade));
     for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
     HU_TRY(check_channels(run));
     HU_TRY(create_use_slots(run));
@@ -341,6 +342,7 @@ void hu_run_free(hu_run *run) {
     hu_free(run->stored_as);
     hu_free(run->has_contributed);
     hu_free(run->is_virtual);
+    hu_free(run->is_remade);
     hu_free(run->buffers);
     hu_free(run->arena);
     hu_free(run);

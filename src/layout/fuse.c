@@ -93,12 +93,51 @@ static bool stays_virtual(hu_run *run, uint32_t n) {
     return run->graph->value[out].use_count == 1 && !is_saved(run, out);
 }
 
+/* True if somebody wants a stored value in the backward pass as it is. */
+static bool lives_anyway(const hu_run *run, hu_value_id v) {
+    const hu_value_info *value = &run->graph->value[v];
+    for (uint32_t k = 0; k < value->use_count && !run->is_remade[v]; k++) {
+        const hu_use *use = &run->graph->use[value->uses[k]];
+        const hu_node *reader = &run->graph->node[use->node];
+        if (!hu_use_slot(run, value->uses[k]) && reader->needs_backward &&
+            hu_saves_input(reader->op, use->index))
+            return true;
+    }
+    return false;
+}
+
+/* True if all that a node's output is made of is there in the backward pass. */
+static bool can_be_made_again(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; i < node->n_in; i++) {
+        hu_value_id in = node->in[i];
+        bool is_there = run->is_virtual[in] ? can_be_made_again(run, run->graph->value[in].producer)
+                                            : lives_anyway(run, in);
+        if (!is_there) return false;
+    }
+    return true;
+}
+
+/* What is cheap, but stands stored between two loops because a reader waits for its range: behind
+ * the forward pass the range is known, and it can be made again like lazy values. */
+static bool is_remade(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    hu_value_id out = node->out[0];
+    int cost = 1;
+    if (!run->options.recompute || !node->op->is_cheap || node->n_out != 1 ||
+        run->exec[n].is_lazy || (node->op->saves & HU_SAVE_OUTPUT_0))
+        return false;
+    if (waits(&run->value[out]) || an_input_waits(run, n) || !is_saved(run, out)) return false;
+    for (int i = 0; i < node->n_in; i++) cost += making_cost(run, node->in[i]);
+    return cost <= MOST_COST && can_be_made_again(run, n);
+}
+
 static void plan_forward(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         run->exec[n].is_lazy = run->options.fuse && can_be_lazy(run, n);
-        if (!run->exec[n].is_lazy) continue;
         hu_value_id out = run->graph->node[n].out[0];
-        run->is_virtual[out] = stays_virtual(run, n);
+        run->is_virtual[out] = run->exec[n].is_lazy && stays_virtual(run, n);
+        run->is_remade[out] = run->options.fuse && is_remade(run, n);
     }
 }
 

@@ -21,7 +21,7 @@
 #define HU_LAYOUT_FUSE_H
 #include "engine/state.h"
 
-/* Fills the joining fields of run->exec, and is_virtual. Slots must be ready. */
+/* Fills the joining fields of run->exec, is_virtual and is_remade. Slots must be ready. */
 void hu_fuse_plan(hu_run *run);
 
 #endif

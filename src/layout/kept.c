@@ -52,7 +52,7 @@ hu_status hu_kept_declare(hu_run *run) {
     for (hu_value_id v = 0; run->use && v < run->graph->value_count; v++) {
         uint32_t buffer = run->value[v].buffer;
         bool is_parameter = run->graph->value[v].role == HU_VALUE_PARAMETER;
-        if (is_parameter || buffer == HU_NONE || run->is_virtual[v]) continue;
+        if (is_parameter || buffer == HU_NONE || run->is_virtual[v] || run->is_remade[v]) continue;
         if (bytes_of_uses(run, v) >= run->buffers[buffer].bytes) continue;
         hu_status st = declare_uses(run, v);
         if (st != HU_OK) return st;

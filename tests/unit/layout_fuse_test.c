@@ -41,6 +41,9 @@ static void put_counts(record *r, const world *w) {
     }
     for (uint32_t u = 0; u < g->use_count; u++) {
         const char *name = g->value[g->use[u].value].name;
+        double learned = w->edges.use[u].sensitivity;
+        if (isnan(learned)) learned = 0.0; /* NaNs differ */
+        put(r, "what a use learns", name, &learned, sizeof learned);
         put(r, "counts of a use", name, &w->edges.use[u].counts, sizeof(hu_round_counts));
         put(r, "counts of a gradient", name, &w->edges.grad[u].counts, sizeof(hu_round_counts));
     }

@@ -347,6 +347,21 @@ static inline void choose_accumulators(world *w) {
     }
 }
 
+/* What products read of samples is rounded as layers with bits do, and may be learned. */
+static inline void choose_bits(world *w) {
+    static const char *const names[] = {"uniform8", "uniform3", "uniform5",
+                                        "e4m3",     "e2m1",     "e4m3fn:scale=current"};
+    static const uint32_t residuals[] = {8, 4, 5, 0};
+    for (uint32_t n = 0; n < w->graph->node_count; n++) {
+        const hu_node *node = &w->graph->node[n];
+        hu_edge *edge = &w->edges.use[node->first_use];
+        if (!node->op->is_product || !hu_is_rounded_kind(&w->graph->value[node->in[0]])) continue;
+        edge->quantizer = quantizer_of(names[draw(w, 6)]);
+        edge->learns = draw(w, 2);
+        edge->residual_bits = residuals[draw(w, 4)];
+    }
+}
+
 static inline void open_edges(world *w) {
     const hu_graph *g = w->graph;
     int mode = (int)draw(w, 6), sums = draw(w, 2) ? mode : 0;
@@ -365,6 +380,7 @@ static inline void open_edges(world *w) {
         if (g->value[g->use[u].value].role != HU_VALUE_BUFFER)
             w->edges.grad[u].quantizer = draw_format(w, mode);
     if (draw(w, 3) == 0) choose_accumulators(w);
+    if (draw(w, 3) == 0) choose_bits(w);
 }
 
 /* ---- formats that change between steps ---- */
