@@ -2,10 +2,12 @@
 """Does what `halfulp assign` chooses hold on samples and seeds that it has not seen?
 
 Searches an assignment for each of six small jobs (three models, two budgets), then trains the plan that it wrote and
-plain demotion at the same budget with fresh seeds, and compares them on the test samples. Stopped, it goes on where it
-was: searches and trainings that have ended are only read.
+plain demotion at the same budget with fresh seeds, and compares them on the test samples. The jobs train on from the
+weights of a float32 training, without the samples that are held out: so that seeds differ little, and short trainings
+tell assignments apart. Stopped, it goes on where it was: searches and trainings that have ended are only read.
 
-    bench/assign_table.py DATA OUT [--halfulp=PROGRAM] [--jobs=cnn-s,resnet20] [--seeds=11,12,13,14] [--print]
+    bench/assign_table.py DATA OUT [--halfulp=PROGRAM] [--jobs=cnn-s,resnet20] [--budgets=memory:0.34]
+                          [--seeds=11,12,13,14] [--print]
 
 DATA is the folder of the binary version of CIFAR-10, OUT where everything is kept. --print trains nothing more and
 prints what there is.
@@ -19,26 +21,42 @@ import sys
 
 import tables
 
-LOW = "precision.low=w=fp(3,2,4),act=fp(3,2,2),grad=fp(4,1,0)"
-COMMON = ["threads=1", "data.test_limit=2000", "eval.every=0", "run.histogram_every=50", "data.validation=300"]
-# Model, its keys, budgets. Shares are of float32's bits: everything high is 0.5.
-JOBS = {"cnn-s": (["model.width=0.25", "data=glyphs", "data.limit=3000", "batch=32", "epochs=6", LOW],
-                  ["memory:0.32", "memory:0.25"]),
-        "resnet20": (["model.width=0.25", "data=cifar10:{data}", "data.limit=1500", "batch=32", "epochs=3", LOW],
-                     ["memory:0.32", "memory:0.25"]),
-        "squeezenet": (["model.width=0.1", "data=cifar10:{data}", "data.limit=1500", "batch=32", "epochs=4", LOW],
-                       ["memory:0.32", "memory:0.25"])}
-SEARCH = ["seeds=1,2", "assign.rungs=2", "assign.random=0", "run.quiet=on"]
+LOW = "precision.low=w=fp(2,1,4),act=fp(2,1,0),grad=fp(4,1,0)"
+COMMON = ["threads=1", "batch=32", "data.limit=6000", "data.validation=600", "data.test_limit=2000", "eval.every=0",
+          "run.checkpoint_every=0"]
+# Keys of a model; how it is trained in float32 first.
+MODELS = {"cnn-s": (["model.width=0.25", "data=glyphs"], ["epochs=6"]),
+          "resnet20": (["model.width=0.25", "data=cifar10:{data}"], ["epochs=6"]),
+          "squeezenet": (["model.width=0.1", "data=cifar10:{data}"], ["epochs=6"])}
+# Shares are of float32's bits: everything high is 0.5, everything low 0.13 before promotions.
+BUDGETS = ["memory:0.34", "memory:0.26"]
+JOB = ["steps=80", "lr=0.02", "lr.warmup=0", "run.histogram_every=40", LOW]
+SEARCH = ["seeds=1,2,3", "assign.rungs=1", "assign.random=0", "run.quiet=on"]
+
+
+def program(*words):
+    done = subprocess.run([os.path.abspath(tables.option("halfulp", "build/halfulp")), *words], text=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if done.returncode not in (0, 1):
+        sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}")
+
+
+def base(data, out, model):
+    """Keys of the model's jobs; its float32 weights are trained and exported first."""
+    keys = [f"model={model}", *(key.format(data=data) for key in MODELS[model][0]), *COMMON]
+    folder = os.path.join(out, f"{model}-fp32")
+    weights = os.path.join(folder, "weights.safetensors")
+    if not os.path.exists(weights):
+        tables.train(folder, [*keys, *MODELS[model][1], "run.histogram_every=0"])
+        program("export", folder)
+    return [*keys, *JOB, f"init={weights}"]
 
 
 def search(folder, keys):
     """assign.json of a search; the program itself goes on where it was."""
     path = os.path.join(folder, "assign.json")
     if not os.path.exists(path):
-        words = [os.path.abspath(tables.option("halfulp", "build/halfulp")), "assign", *keys, f"run.dir={folder}"]
-        done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-        if done.returncode not in (0, 1):
-            sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}")
+        program("assign", *keys, f"run.dir={folder}")
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
@@ -77,10 +95,10 @@ def verdict(plan, plain):
 
 
 def row(data, out, model, budget, seeds):
-    keys = [f"model={model}", *(key.format(data=data) for key in JOBS[model][0]), *COMMON]
     folder = os.path.join(out, f"{model}-{budget.replace(':', '-')}")
     if "--print" in sys.argv and not os.path.exists(os.path.join(folder, "assign.json")):
         return None
+    keys = base(data, out, model)
     found = search(folder, [*keys, *SEARCH, f"budget={budget}"])
     plans = [os.path.join(folder, "plan.yaml"), os.path.join(folder, "plans", f"{found['plain']['name']}.yaml")]
     same = found["chosen"] == found["plain"]["name"]
@@ -98,8 +116,8 @@ def main():
     os.makedirs(out, exist_ok=True)
     print("| model | budget | chosen order | validation gain | plan, test | at | plain demotion, test | at | fresh seeds say |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for model in tables.option("jobs", ",".join(JOBS)).split(","):
-        for budget in JOBS[model][1]:
+    for model in tables.option("jobs", ",".join(MODELS)).split(","):
+        for budget in tables.option("budgets", ",".join(BUDGETS)).split(","):
             made = row(data, out, model, budget, seeds)
             if not made:
                 continue

@@ -14,8 +14,8 @@ hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     hu_status st = HU_OK;
     enum { USUAL_LOW_BITS = 8 };
     *edges = (hu_edge_table){.value_count = graph->value_count,
-                             .use_count = graph->use_count,
-                             .low_bits = USUAL_LOW_BITS};
+                             .use_count = graph->use_count};
+    for (int r = 0; r < HU_LOW_KINDS; r++) edges->low_bits[r] = USUAL_LOW_BITS;
     HU_TRY(create_edges(edges->value_count, &edges->value));
     HU_TRY(create_edges(edges->use_count, &edges->use));
     HU_TRY(create_edges(edges->use_count, &edges->grad));

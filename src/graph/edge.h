@@ -35,6 +35,8 @@ typedef struct hu_node_products {
     hu_gemm_counts counts[HU_PRODUCT_ROLES];
 } hu_node_products;
 
+enum { HU_LOW_KINDS = 4 };
+
 typedef struct hu_edge_table {
     hu_edge *value; /* [value_count] */
     hu_edge *use;   /* [use_count] a consumer rounds what it reads once more, for itself alone; not
@@ -46,8 +48,9 @@ typedef struct hu_edge_table {
     hu_edge *wire_sum; /* [value_count] likewise, sums of what travels */
     bool has_wire;     /* several workers train */
     uint32_t value_count, use_count;
-    uint32_t low_bits; /* tensors of at most so many bits count as low precision; 8 unless an
-                     assignment says otherwise */
+    /* Tensors of at most so many bits count as low precision: activations, their gradients,
+     * parameters, their gradients (the order of hu_role). 8 unless an assignment says otherwise. */
+    uint32_t low_bits[HU_LOW_KINDS];
 
     hu_node_products *products; /* [node_count]; nothing is chosen but for conv2d and linear */
     uint32_t node_count;

@@ -14,11 +14,11 @@ typedef struct group_sum {
     hu_value_id first, last;
 } group_sum;
 
-static void add_quantizer(const hu_edge_table *edges, const hu_quantizer *quantizer,
+static void add_quantizer(const hu_edge_table *edges, const hu_quantizer *quantizer, hu_role role,
                           group_sum *sum) {
     if (!hu_quantizer_rounds(quantizer))
         sum->plain++;
-    else if (hu_is_low(edges, quantizer))
+    else if (hu_is_low(edges, quantizer, role))
         sum->low++;
     else
         sum->high++;
@@ -33,8 +33,9 @@ static group_sum sum_group(const hu_graph *graph, const hu_edge_table *edges, in
         const hu_quantizer *here = &edges->value[v].quantizer;
         const hu_quantizer *gradient = hu_precision_gradient(graph, edges, v);
         sum.bits += hu_tensor_bits(value, here, batch) + hu_tensor_bits(value, gradient, batch);
-        add_quantizer(edges, here, &sum);
-        if (value->role != HU_VALUE_PARAMETER) add_quantizer(edges, gradient, &sum);
+        add_quantizer(edges, here, hu_role_of(value, false), &sum);
+        if (value->role != HU_VALUE_PARAMETER)
+            add_quantizer(edges, gradient, HU_ROLE_ACT_GRAD, &sum);
         if (value->role == HU_VALUE_PARAMETER) continue;
         if (sum.first == HU_NONE) sum.first = v;
         sum.last = v;

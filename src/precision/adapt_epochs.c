@@ -1,6 +1,7 @@
 /* Precision by epoch: the whole table is written anew where a phase begins. Source: Han, Si,
  * Demmel, You, "Auto-Precision Scaling", table 6: hybrid precision. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -62,7 +63,7 @@ static void copy_quantizers(const hu_edge_table *from, hu_edge_table *to) {
         to->use[u].quantizer = from->use[u].quantizer;
         to->grad[u].quantizer = from->grad[u].quantizer;
     }
-    to->low_bits = from->low_bits;
+    memcpy(to->low_bits, from->low_bits, sizeof to->low_bits);
 }
 
 static hu_edge *edges_of(const hu_edge_table *table, int kind) {

@@ -74,7 +74,7 @@ typedef struct hu_precision {
     bool is_resolved;             /* the tensors say all: no scheme, role or candidate is asked */
     hu_precision_tensor *tensors; /* [tensor_count] */
     uint32_t tensor_count;
-    uint32_t low_bits; /* of is_resolved: see hu_edge_table; 0: the usual */
+    uint32_t low_bits[HU_ROLE_COUNT]; /* of is_resolved: see hu_edge_table; 0: the usual */
 
     struct hu_precision_phase *phases; /* [phase_count] precision by epoch, see precision/epochs.h;
                                           only name, scaler, eval_masters, promotes and accumulators

@@ -149,6 +149,19 @@ static void lower(const hu_precision *precision, const hu_graph *graph, hu_value
     if (rounds_sum(precision, graph, v)) edges->grad_sum[v].quantizer = grad;
 }
 
+/* Low is what has no more bits than the low candidate of its role (of a role without one: than the
+ * widest), and fewer than the high one: widths may differ from role to role. */
+static void set_low_bits(const hu_precision *precision, hu_edge_table *edges) {
+    _Static_assert((int)HU_LOW_KINDS == (int)HU_ROLE_COUNT, "one for each role");
+    uint32_t widest = hu_widest_role(precision->low);
+    for (int r = 0; r < HU_ROLE_COUNT; r++) {
+        const hu_quantizer *low = &precision->low[r];
+        uint32_t bits = hu_quantizer_rounds(low) ? hu_quantizer_bits(low) : widest;
+        uint32_t high = hu_quantizer_bits(&precision->high[r]);
+        edges->low_bits[r] = bits < high ? bits : high - 1;
+    }
+}
+
 /* Groups are those of the table with everything high: where the scheme rounds nothing, nothing
  * can go low. */
 static hu_status assign(const hu_precision *precision, const hu_graph *graph, int64_t batch,
@@ -173,7 +186,7 @@ static hu_status assign(const hu_precision *precision, const hu_graph *graph, in
     HU_TRY(precision->assignment.kind->choose(&task, &low));
     for (hu_value_id v = 0; v < graph->value_count; v++)
         lower(precision, graph, v, signals, &low, edges);
-    edges->low_bits = hu_widest_role(precision->low);
+    set_low_bits(precision, edges);
 done:
     hu_tensor_groups_free(&groups);
     hu_free(block);

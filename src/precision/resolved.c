@@ -168,7 +168,8 @@ hu_status hu_resolved_apply(const hu_precision *precision, const hu_graph *graph
         else
             HU_TRY(add_misfit(graph, tensor, &list));
     }
-    if (precision->low_bits > 0) edges->low_bits = precision->low_bits;
+    if (precision->low_bits[0] > 0)
+        memcpy(edges->low_bits, precision->low_bits, sizeof edges->low_bits);
     if (list.count == 0) return HU_OK;
     /* One wrong name is a slip; where most are, the file is. */
     bool is_foreign = 2 * list.count > precision->tensor_count;
@@ -186,4 +187,22 @@ uint64_t hu_resolved_names_hash(const hu_graph *graph) {
     for (hu_value_id v = 0; v < graph->value_count; v++)
         XXH64_update(&state, graph->value[v].name, strlen(graph->value[v].name) + 1);
     return XXH64_digest(&state);
+}
+
+hu_status hu_low_bits_parse(const char *text, uint32_t bits[HU_ROLE_COUNT]) {
+    enum { MOST = 32 };
+    int end = 0;
+    unsigned b[HU_ROLE_COUNT];
+    int count = sscanf(text, "%2u%n , %2u , %2u , %2u%n", &b[0], &end, &b[1], &b[2], &b[3], &end);
+    bool is_known = (count == 1 || count == HU_ROLE_COUNT) && !text[end];
+    for (int r = 0; r < HU_ROLE_COUNT && is_known; r++) {
+        bits[r] = b[count == 1 ? 0 : r];
+        is_known = bits[r] <= MOST;
+    }
+    if (is_known) return HU_OK;
+    return hu_fail(
+        HU_ERR_PARSE,
+        "precision.low_bits: found '%.60s', expected a number of bits up to %d, or four: "
+        "of act, act.grad, weight, weight.grad",
+        text, MOST);
 }

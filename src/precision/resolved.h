@@ -29,6 +29,11 @@ hu_edge *hu_part_edge(const hu_graph *graph, const hu_edge_table *edges, hu_valu
  * and the errors of hu_quantizer_parse, name the tensor. */
 hu_status hu_precision_add_tensor(hu_precision *precision, const char *text, const char *origin);
 
+/* "8", or "8, 8, 16, 8" by role: the bits up to which a tensor counts as low precision.
+ * HU_ERR_PARSE.
+ */
+hu_status hu_low_bits_parse(const char *text, uint32_t bits[HU_ROLE_COUNT]);
+
 /* Writes the tensors into a table in which nothing is rounded. HU_ERR_UNKNOWN lists the first names
  * that the graph does not have, each with its origin and the nearest ones, and says how many there
  * are. */

@@ -210,6 +210,13 @@ static hu_status put_scaler(hu_keys *tree, const hu_plan_facts *facts) {
     return st == HU_OK ? hu_keys_put(tree, "scaler", copy) : st;
 }
 
+/* One number where all roles have the same. */
+static hu_status put_low_bits(hu_keys *tree, const uint32_t *bits) {
+    bool is_one = bits[0] == bits[1] && bits[0] == bits[2] && bits[0] == bits[3];
+    if (is_one) return put(tree, "low_bits", "%u", bits[0]);
+    return put(tree, "low_bits", "%u, %u, %u, %u", bits[0], bits[1], bits[2], bits[3]);
+}
+
 hu_status hu_resolved_tree(const hu_plan_facts *facts, const hu_graph *graph,
                            const hu_edge_table *edges, hu_keys **tree) {
     hu_status st = HU_OK;
@@ -219,7 +226,7 @@ hu_status hu_resolved_tree(const hu_plan_facts *facts, const hu_graph *graph,
     HU_TRY(put(*tree, "scheme", "%s", hu_scheme_name(facts->precision->scheme)));
     HU_TRY(put(*tree, "master", "%s", facts->keep_masters ? "on" : "off"));
     HU_TRY(put(*tree, "eval", "%s", facts->eval_masters ? "master" : "rounded"));
-    HU_TRY(put(*tree, "low_bits", "%u", edges->low_bits));
+    HU_TRY(put_low_bits(*tree, edges->low_bits));
     HU_TRY(put_scaler(*tree, facts));
     HU_TRY(put_tensors(*tree, graph, edges));
     HU_TRY(put_products(*tree, graph, edges));

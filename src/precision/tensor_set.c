@@ -15,8 +15,8 @@ bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id
 }
 
 /* Bits of a number, without scales of blocks. */
-bool hu_is_low(const hu_edge_table *edges, const hu_quantizer *quantizer) {
-    return hu_quantizer_rounds(quantizer) && hu_quantizer_bits(quantizer) <= edges->low_bits;
+bool hu_is_low(const hu_edge_table *edges, const hu_quantizer *quantizer, hu_role role) {
+    return hu_quantizer_rounds(quantizer) && hu_quantizer_bits(quantizer) <= edges->low_bits[role];
 }
 
 /* A value and its gradient: twice the elements. */
@@ -76,9 +76,12 @@ double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges,
     int64_t low = 0, all = hu_precision_tensor_elements(graph, edges, batch);
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!hu_is_tensor(graph, edges, v)) continue;
-        int64_t elements = hu_tensor_elements(&graph->value[v], batch);
-        low += hu_is_low(edges, &edges->value[v].quantizer) ? elements : 0;
-        low += hu_is_low(edges, hu_precision_gradient(graph, edges, v)) ? elements : 0;
+        const hu_value_info *value = &graph->value[v];
+        const hu_quantizer *gradient = hu_precision_gradient(graph, edges, v);
+        int64_t elements = hu_tensor_elements(value, batch);
+        low +=
+            hu_is_low(edges, &edges->value[v].quantizer, hu_role_of(value, false)) ? elements : 0;
+        low += hu_is_low(edges, gradient, hu_role_of(value, true)) ? elements : 0;
     }
     return all > 0 ? (double)low / (double)all : 0.0;
 }

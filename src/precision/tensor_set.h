@@ -8,6 +8,7 @@
 #ifndef HU_PRECISION_TENSOR_SET_H
 #define HU_PRECISION_TENSOR_SET_H
 #include "graph/edge.h"
+#include "precision/role.h"
 
 /* What made the value, NULL for inputs and parameters. */
 static inline const hu_op *hu_producer_op(const hu_graph *graph, hu_value_id v) {
@@ -23,7 +24,14 @@ bool hu_is_inner_product(const hu_graph *graph, hu_value_id v);
 bool hu_is_tensor(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v);
 
 /* Does a tensor that is rounded so count as low precision? */
-bool hu_is_low(const hu_edge_table *edges, const hu_quantizer *quantizer);
+bool hu_is_low(const hu_edge_table *edges, const hu_quantizer *quantizer, hu_role role);
+
+/* What a value, or its gradient, is for. */
+static inline hu_role hu_role_of(const hu_value_info *value, bool is_gradient) {
+    bool is_param = value->role == HU_VALUE_PARAMETER;
+    if (is_param) return is_gradient ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_WEIGHT;
+    return is_gradient ? HU_ROLE_ACT_GRAD : HU_ROLE_ACT;
+}
 
 /* Elements of a value for a batch; its gradient has as many. */
 static inline int64_t hu_tensor_elements(const hu_value_info *value, int64_t batch) {
@@ -38,8 +46,8 @@ int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer
 int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table *edges,
                                      int64_t batch);
 
-/* Share of those elements whose format has at most edges->low_bits bits. Source: Lee et al.,
- * low-precision ratio. */
+/* Share of those elements whose format has at most edges->low_bits bits of their role. Source: Lee
+ * et al., low-precision ratio. */
 double hu_precision_low_ratio(const hu_graph *graph, const hu_edge_table *edges, int64_t batch);
 
 /* Bits of the whole set. Source: Lee et al., model aggregate. */

@@ -82,7 +82,7 @@ done:
 static hu_status read_tensors(const hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     const hu_keys *list;
-    int64_t low_bits;
+    const char *low_bits;
     HU_TRY(hu_config_list(config, "precision.tensors", &list));
     if (!precision->is_resolved && hu_keys_count(list) > 0)
         return hu_fail(HU_ERR_ARGUMENT,
@@ -93,8 +93,8 @@ static hu_status read_tensors(const hu_config *config, hu_precision *precision) 
         const hu_keys *item = hu_keys_at(list, i);
         HU_TRY(hu_precision_add_tensor(precision, hu_keys_value(item), hu_keys_origin(item)));
     }
-    HU_TRY(hu_config_i64(config, "precision.low_bits", &low_bits));
-    precision->low_bits = (uint32_t)low_bits;
+    HU_TRY(hu_config_text(config, "precision.low_bits", &low_bits));
+    HU_TRY(hu_low_bits_parse(low_bits, precision->low_bits));
 done:
     return st;
 }

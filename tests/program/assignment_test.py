@@ -43,6 +43,27 @@ def memory_falls_with_the_ratio(checks, cwd):
                     f"{model}: bytes saved for the backward pass {saved}")
 
 
+def unequal_widths(checks, cwd):
+    """Low is what the low candidate of the role says, not what is as narrow as the widest one."""
+    words = ["model=cnn-s", "precision.high=w=fp32,act=fp16,grad=fp16,wgrad=fp16",
+             "precision.low=w=fp16,act=e4m3,grad=e5m2"]
+    made = plan(checks, cwd, *words, "precision=high")
+    checks.same(made["low_precision_ratio"], 0, "nothing is low")
+    checks.that("low" not in {g["precision"] for g in made["groups"]}, "no group is low")
+    made = plan(checks, cwd, *words, "precision=uniform", "out=wide.yaml")
+    weights = made["parameters"] / made["tensor_elements"]
+    checks.that(abs(made["low_precision_ratio"] - (1 - weights)) < 1e-12,
+                f"all but the gradients of parameters: {made['low_precision_ratio']}")
+    with open(f"{cwd}/wide.yaml") as file:
+        checks.that('low_bits: "8, 8, 16, 15"' in file.read().replace("'", '"'), "bits by role")
+    again = plan(checks, cwd, "model=cnn-s", "precision=wide.yaml")
+    for key in ("low_precision_ratio", "groups"):
+        checks.same(again[key], made[key], f"the plan file: {key}")
+    code, _, err = program.call("plan", "model=cnn-s", "precision=wide.yaml",
+                                "precision.low_bits=8, 8", cwd=cwd)
+    checks.that(code == 2 and "or four" in err, f"two numbers: {code} {err}")
+
+
 def plan_file(checks, cwd):
     with open(f"{cwd}/mine.yaml", "w") as file:
         file.write("precision:\n  name: listed+promote\n  low_tensors: [group:1, fc.weight]\n"
@@ -126,5 +147,5 @@ def bad_input(checks, cwd):
         checks.that(found == code and text in err, f"{words}: exit {found}, {err.strip()!r}")
 
 
-program.main(groups_of_resnet18, memory_falls_with_the_ratio, plan_file, promotion, resumed,
+program.main(groups_of_resnet18, unequal_widths, memory_falls_with_the_ratio, plan_file, promotion, resumed,
              bad_input)

@@ -55,7 +55,8 @@ static void read_keys(const hu_keys *keys, hu_precision *precision) {
         if (hu_accumulators_add_rule(&precision->accumulators, hu_keys_value(hu_keys_at(rules, i)),
                                      chosen) != HU_OK)
             fail_msg("%s", hu_last_error());
-    precision->low_bits = (uint32_t)atoi(hu_keys_value(hu_keys_find(keys, "precision.low_bits")));
+    const char *low_bits = hu_keys_value(hu_keys_find(keys, "precision.low_bits"));
+    assert_int_equal(hu_low_bits_parse(low_bits, precision->low_bits), HU_OK);
 }
 
 static void check_edge(const char *what, uint32_t i, const hu_edge *a, const hu_edge *b) {
@@ -68,7 +69,7 @@ static void check_edge(const char *what, uint32_t i, const hu_edge *a, const hu_
 }
 
 static void check_tables(const hu_edge_table *a, const hu_edge_table *b) {
-    assert_int_equal(a->low_bits, b->low_bits);
+    assert_memory_equal(a->low_bits, b->low_bits, sizeof a->low_bits);
     for (uint32_t v = 0; v < a->value_count; v++) {
         check_edge("value", v, &a->value[v], &b->value[v]);
         check_edge("sum", v, &a->grad_sum[v], &b->grad_sum[v]);
