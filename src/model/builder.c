@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "model/split.h"
 #include "op/geometry.h"
 #include "op/join.h"
 #include "op/norm.h"
@@ -26,7 +27,10 @@ int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
 static hu_value_id apply(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
                          const void *attrs, int n_in, const hu_value_id *in) {
     hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE};
-    if (b->status == HU_OK)
+    if (b->status != HU_OK) return HU_NONE;
+    if (b->splits_bias && hu_adds_bias(op, attrs))
+        b->status = hu_apply_split(b->graph, op, name, attrs, in, out);
+    else
         b->status = hu_graph_apply(b->graph, op, name, prefix, attrs, n_in, in, out);
     return out[0];
 }
@@ -199,6 +203,7 @@ hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
         .value = {options->image, {.rank = 0}}, .count = 2, .outputs = options->classes};
     hu_builder b = {.graph = graph,
                     .norm = options->norm,
+                    .splits_bias = options->splits_bias,
                     .choice = {&hu_task_classify, &hu_loss_nll, classes}};
     if (options->choice) b.choice = *options->choice;
     return b;

@@ -8,6 +8,7 @@ typedef struct hu_builder {
     hu_graph *graph;
     hu_status status;
     hu_model_norm norm;
+    bool splits_bias; /* of products that would add them themselves */
     hu_task_choice choice;
     hu_value_id value[HU_TASK_FIELDS_MAX]; /* inputs and targets, by field of the task */
 } hu_builder;

@@ -68,8 +68,9 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
         return hu_fail(HU_ERR_ARGUMENT, "%lld classes, expected at least 2",
                        (long long)options->classes);
     HU_TRY(hu_graph_create(graph));
-    st = options->own ? hu_own_net_build(options->own, options->choice, *graph)
-                      : model->build(options, *graph);
+    st = options->own
+             ? hu_own_net_build(options->own, options->choice, options->splits_bias, *graph)
+             : model->build(options, *graph);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
     HU_TRY(st);
     HU_TRY(check_norm(options, *graph));

@@ -14,6 +14,7 @@ typedef struct hu_model_options {
     hu_shape image;               /* [H, W, C] and number of classes, of classifiers; */
     int64_t classes;              /* read if choice is NULL only */
     const hu_task_choice *choice; /* what is learned, from which values */
+    bool splits_bias;             /* biases of products are nodes of their own (model/split.h) */
 } hu_model_options;
 
 #endif

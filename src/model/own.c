@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "model/split.h"
 
 /* Room for a shape in a message. */
 enum { SHAPE_BYTES = 128 };
@@ -25,21 +26,26 @@ static hu_status find_input(const hu_own_net *net, hu_value_id v, const hu_task_
 
 /* map: the new value of each declared one. Nodes come in the order of declaration, so that inputs
  * are mapped before they are read. */
-static hu_status replay_node(const hu_node *node, hu_value_id *map, hu_graph *graph) {
+static hu_status replay_node(const hu_node *node, bool splits_bias, hu_value_id *map,
+                             hu_graph *graph) {
     hu_status st = HU_OK;
     void *block = NULL;
     hu_value_id out[HU_MAX_OUTPUTS];
     HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof(hu_value_id), &block));
     hu_value_id *in = block;
     for (int i = 0; i < node->n_in; i++) in[i] = map[node->in[i]];
-    HU_TRY(hu_graph_apply(graph, node->op, node->name, NULL, node->attrs, node->n_in, in, out));
+    if (splits_bias && hu_adds_bias(node->op, node->attrs))
+        HU_TRY(hu_apply_split(graph, node->op, node->name, node->attrs, in, out));
+    else
+        HU_TRY(hu_graph_apply(graph, node->op, node->name, NULL, node->attrs, node->n_in, in, out));
     for (int i = 0; i < node->n_out; i++) map[node->out[i]] = out[i];
 done:
     hu_free(block);
     return st;
 }
 
-hu_status hu_own_net_build(const hu_own_net *net, const hu_task_choice *choice, hu_graph *graph) {
+hu_status hu_own_net_build(const hu_own_net *net, const hu_task_choice *choice, bool splits_bias,
+                           hu_graph *graph) {
     hu_status st = HU_OK;
     hu_value_id values[HU_TASK_FIELDS_MAX];
     void *block = NULL;
@@ -50,7 +56,7 @@ hu_status hu_own_net_build(const hu_own_net *net, const hu_task_choice *choice, 
         if (net->graph->value[v].role == HU_VALUE_INPUT)
             HU_TRY(find_input(net, v, choice, graph, &map[v]));
     for (uint32_t n = 0; n < net->graph->node_count; n++)
-        HU_TRY(replay_node(&net->graph->node[n], map, graph));
+        HU_TRY(replay_node(&net->graph->node[n], splits_bias, map, graph));
     HU_TRY(hu_task_close(choice, graph, values, map[net->head]));
 done:
     hu_free(block);

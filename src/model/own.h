@@ -9,9 +9,11 @@ typedef struct hu_own_net {
     hu_value_id head;      /* what the loss compares with the target */
 } hu_own_net;
 
-/* Declares the network once more for a task: the task's inputs by their names, the operations, the
- * loss. HU_ERR_ARGUMENT: an input that the task does not have; HU_ERR_SHAPE: one of another shape
- * than the data, or a head that does not fit the task. */
-hu_status hu_own_net_build(const hu_own_net *net, const hu_task_choice *choice, hu_graph *graph);
+/* Declares the network once more for a task: the task's inputs by their names, the operations, with
+ * biases of products as nodes of their own if splits_bias says so, the loss. HU_ERR_ARGUMENT: an
+ * input that the task does not have; HU_ERR_SHAPE: one of another shape than the data, or a head
+ * that does not fit the task. */
+hu_status hu_own_net_build(const hu_own_net *net, const hu_task_choice *choice, bool splits_bias,
+                           hu_graph *graph);
 
 #endif

@@ -10,20 +10,22 @@
 #include "precision/bits_edges.h"
 #include "precision/resolved.h"
 
-/* Softmax and loss: schemes but Lee et al.'s keep them in float32. */
-static bool is_loss_part(const hu_graph *graph, hu_value_id v) {
-    const hu_op *op = hu_producer_op(graph, v);
-    return op == &hu_op_nll || op == &hu_op_log_softmax;
+bool hu_precision_splits_bias(const hu_precision *precision) {
+    bool splits = precision->scheme == HU_SCHEME_POPESCU;
+    for (uint32_t p = 0; p < precision->phase_count && !splits; p++)
+        splits = precision->phases[p].precision.scheme == HU_SCHEME_POPESCU;
+    return splits;
 }
 
 /* Is this activation a rounding point of the scheme? Views, labels and running statistics never
- * are. */
+ * are. The loss is one in Lee et al.'s alone: the others name the outputs of layers, softmax among
+ * them, and keep the loss in float32. */
 static bool rounds_value(hu_scheme scheme, const hu_graph *graph, hu_value_id v) {
     const hu_op *op = hu_producer_op(graph, v);
     bool is_number = hu_is_rounded_kind(&graph->value[v]);
     if (!is_number || (op && op->is_view)) return false;
     if (scheme != HU_SCHEME_POPESCU && hu_is_inner_product(graph, v)) return false;
-    return scheme == HU_SCHEME_LEE || !is_loss_part(graph, v);
+    return scheme == HU_SCHEME_LEE || !op || !op->is_loss;
 }
 
 /* Lee et al.: forward formats without infinities saturate, backward ones signal by an infinity;

@@ -14,4 +14,8 @@
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges);
 
+/* Whether the scheme, of any phase, rounds a product before its bias: the graph then has biases as
+ * nodes of their own (model/split.h). */
+bool hu_precision_splits_bias(const hu_precision *precision);
+
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "model/model.h"
+#include "precision/plan.h"
 #include "session/comm.h"
 #include "session/join.h"
 #include "session/precision.h"
@@ -295,8 +296,11 @@ hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *da
     hu_task_choice choice;
     hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
     if (st != HU_OK) return st;
-    hu_model_options model = {
-        .name = options->model, .width = options->width, .norm = options->norm, .choice = &choice};
+    hu_model_options model = {.name = options->model,
+                              .width = options->width,
+                              .norm = options->norm,
+                              .choice = &choice,
+                              .splits_bias = hu_precision_splits_bias(&options->precision)};
     return hu_model_build(&model, graph);
 }
 

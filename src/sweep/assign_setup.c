@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "model/model.h"
+#include "precision/plan.h"
 #include "session/data.h"
 #include "session/options.h"
 #include "sweep/assign.h"
@@ -51,8 +52,11 @@ static hu_status read_training(hu_assign *assign, const hu_listener *listener) {
     hu_task_choice choice;
     HU_TRY(hu_model_choose(options.model, options.task, options.loss, assign->dataset, &choice));
     assign->metric = choice.task->metric[0];
-    hu_model_options model = {
-        .name = options.model, .width = options.width, .norm = options.norm, .choice = &choice};
+    hu_model_options model = {.name = options.model,
+                              .width = options.width,
+                              .norm = options.norm,
+                              .choice = &choice,
+                              .splits_bias = hu_precision_splits_bias(&assign->precision)};
     assign->batch = options.batch;
     assign->steps = options.steps;
     HU_TRY(hu_model_build(&model, &assign->graph));

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "layout/create.h"
 #include "model/model.h"
+#include "precision/plan.h"
 
 /* What is learned decides head and loss of the model. */
 hu_status hu_prepare_graph(hu_trainer *trainer) {
@@ -16,7 +17,8 @@ hu_status hu_prepare_graph(hu_trainer *trainer) {
                               .own = options->own,
                               .width = options->width,
                               .norm = options->norm,
-                              .choice = &choice};
+                              .choice = &choice,
+                              .splits_bias = hu_precision_splits_bias(&options->precision)};
     HU_TRY(hu_model_build(&model, &trainer->graph));
     trainer->task = choice.task;
     trainer->loss = choice.loss;

@@ -89,6 +89,8 @@ JOBS = {
     "resnet18 demote:memory=0.4, storage=dense":
         [*RESNET18, "precision=demote:memory=0.4", "storage=dense", "threads=2"],
     "squeezenet uniform": [*SQUEEZENET, "precision=uniform"],
+    "squeezenet 1/6/9, products rounded before their biases":
+        [*SQUEEZENET, "precision=1/6/9", "threads=2"],
     "squeezenet bf16, recompute=off": [*SQUEEZENET, "precision=bf16", "recompute=off"],
     "shufflenet-v2 1/6/9/d": [*SHUFFLENET, "precision=1/6/9/d"],
     "shufflenet-v2 hfp8, storage=float32": [*SHUFFLENET, "precision=hfp8", "storage=float32"],
