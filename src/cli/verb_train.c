@@ -31,6 +31,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
     if (!isnan(result->images_per_second)) printf("  %.0f images/s", result->images_per_second);
     printf("  %lld steps, %lld skipped\n", (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_scaler(session->trainer)->skipped);
+    if (result->collapse[0]) printf("collapsed: %s\n", result->collapse);
     if (hu_wire_result_text(session->config, session->trainer, wire)[0]) puts(wire);
     if (hu_bits_result_text(session->trainer, bits)[0]) puts(bits);
     printf("weights hash %016llx  run folder %s\n",

@@ -99,9 +99,16 @@ static hu_status forgive(hu_history *history, hu_status status) {
     return HU_OK;
 }
 
-/* is_lenient: only a folder that is no run at all is a failure. */
-static hu_status read_all(hu_history *history, bool is_lenient) {
+/* What is read of a folder. */
+typedef enum extent {
+    WHOLE,   /* all files; one that misses or is damaged is a failure */
+    LENIENT, /* only a folder that is no run at all is a failure */
+    METRICS  /* metrics.jsonl alone */
+} extent;
+
+static hu_status read_all(hu_history *history, extent wanted) {
     hu_status st = HU_OK;
+    bool is_lenient = wanted == LENIENT;
     static const struct {
         const char *name;
         bool may_miss;
@@ -110,12 +117,14 @@ static hu_status read_all(hu_history *history, bool is_lenient) {
                  {"numerics.jsonl", false, hu_history_numerics},
                  {"bits.jsonl", true, hu_history_bits},
                  {"histograms.jsonl", true, hu_history_histogram}};
+    size_t count = wanted == METRICS ? 1 : sizeof files / sizeof *files;
     st = hu_graph_metric(history->folder, &history->metric);
     HU_TRY(is_lenient ? forgive(history, st) : st);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t i = 0; i < count; i++) {
         st = read_lines(history, files[i].name, files[i].may_miss, files[i].take);
         HU_TRY(is_lenient ? forgive(history, st) : st);
     }
+    if (wanted == METRICS) goto done;
     st = read_plan(history);
     HU_TRY(is_lenient ? forgive(history, st) : st);
     /* All others tell the story without it. */
@@ -124,7 +133,7 @@ done:
     return st;
 }
 
-static hu_status read_folder(const char *folder, bool is_lenient, hu_history **result) {
+static hu_status read_folder(const char *folder, extent wanted, hu_history **result) {
     hu_status st = HU_OK;
     void *block = NULL;
     *result = NULL;
@@ -133,7 +142,7 @@ static hu_status read_folder(const char *folder, bool is_lenient, hu_history **r
     hu_history *history = block;
     history->metric = &hu_metric_accuracy;
     HU_TRY(hu_strdup(folder, &history->folder));
-    HU_TRY(read_all(history, is_lenient));
+    HU_TRY(read_all(history, wanted));
     *result = history;
     block = NULL;
 done:
@@ -142,11 +151,15 @@ done:
 }
 
 hu_status hu_history_read(const char *folder, hu_history **history) {
-    return read_folder(folder, false, history);
+    return read_folder(folder, WHOLE, history);
 }
 
 hu_status hu_history_read_some(const char *folder, hu_history **history) {
-    return read_folder(folder, true, history);
+    return read_folder(folder, LENIENT, history);
+}
+
+hu_status hu_history_read_metrics(const char *folder, hu_history **history) {
+    return read_folder(folder, METRICS, history);
 }
 
 void hu_history_free(hu_history *history) {

@@ -15,5 +15,8 @@ hu_status hu_history_read(const char *folder, hu_history **history);
 /* The same for what there is: files that are missing, damaged or of another version are named in
  * the warning, their lines up to there are taken. */
 hu_status hu_history_read_some(const char *folder, hu_history **history);
+
+/* The metric and the rows of metrics.jsonl alone. Owner frees; errors as hu_history_read. */
+hu_status hu_history_read_metrics(const char *folder, hu_history **history);
 void hu_history_free(hu_history *history);
 #endif

@@ -353,6 +353,15 @@ static hu_status give_metric(hu_session *session, hu_session_result *result) {
     return is_missing && !result->has_diverged ? read_test(session, result) : HU_OK;
 }
 
+/* Without its rows nothing is known of it. */
+static hu_status find_collapse(const hu_session *session, hu_session_result *result) {
+    hu_chance chance = hu_trainer_chance(session->trainer, session->judged);
+    if (result->has_diverged || !session->leads) return HU_OK;
+    hu_status st =
+        hu_collapse_read(session->folder.path, result->test.metric, &chance, result->collapse);
+    return st == HU_ERR_MEMORY ? st : HU_OK;
+}
+
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
@@ -376,6 +385,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
     HU_TRY(give_metric(session, result));
     result->images_per_second = rate_of(session);
+    HU_TRY(find_collapse(session, result));
 done:
     return st;
 }
@@ -386,6 +396,21 @@ static void put_team(json_t *object, const hu_trainer *trainer) {
     if (!object || !(seconds.busy > 0.0)) return;
     json_object_set_new(object, "comm_seconds", hu_json_number(seconds.busy));
     json_object_set_new(object, "comm_exposed_seconds", hu_json_number(seconds.exposed));
+}
+
+/* How the aggregate went, what a guess is worth, and whether more than that was learned. */
+static void put_facts(json_t *object, const hu_trainer *trainer, const hu_session_result *result) {
+    hu_chance chance = hu_trainer_chance(trainer, HU_HALF_TEST);
+    hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
+    if (!object) return;
+    json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));
+    json_object_set_new(object, "model_aggregate_bits_mean", hu_json_number(aggregate.mean));
+    if (chance.samples > 0)
+        json_object_set_new(object, "chance",
+                            json_pack("{s:o, s:I}", "value", hu_json_number(chance.value),
+                                      "samples", (json_int_t)chance.samples));
+    if (result->collapse[0])
+        json_object_set_new(object, "collapsed", json_string(result->collapse));
 }
 
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result) {
@@ -421,6 +446,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     if (session->dataset->validation.count > 0)
         hu_result_validation_put(object, &result->validation, session->dataset->validation.count);
+    put_facts(object, session->trainer, result);
     put_team(object, session->trainer);
     hu_wire_result_put(object, session->config, session->trainer);
     hu_bits_result_put(object, session->trainer);

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "config/config.h"
+#include "journal/collapse.h"
 #include "journal/folder.h"
 #include "journal/result.h"
 #include "session/listener.h"
@@ -42,7 +43,8 @@ typedef struct hu_session_result {
     hu_result_metric validation; /* on those held out */
     double images_per_second;    /* of this process */
     bool has_diverged;
-    char reason[1024]; /* of the divergence */
+    char reason[1024];                /* of the divergence */
+    char collapse[HU_COLLAPSE_BYTES]; /* why the run is said to have collapsed; "": it has not */
 } hu_session_result;
 
 /* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one

@@ -1,5 +1,6 @@
 #include "task/metric.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The list of metric.h, in its order. */
@@ -25,6 +26,10 @@ bool hu_metric_is_better(const hu_metric *metric, double a, double b) {
     if (a != a) return false;
     if (b != b) return true;
     return metric->higher_is_better ? a > b : a < b;
+}
+
+double hu_chance_deviation(const hu_chance *chance, double share) {
+    return chance->samples ? sqrt(share * (1.0 - share) / (double)chance->samples) : 0.0;
 }
 
 int64_t hu_metric_class(int64_t outputs, const float *row) {

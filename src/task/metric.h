@@ -38,6 +38,10 @@ typedef struct hu_metric {
     /* The metric of the sums; NaN without samples. */
     double (*value)(const hu_metric_call *shape, const double *sums);
 
+    /* What a guess among so many outputs is worth, of a metric that is a share of samples; NULL: of
+     * another kind. */
+    double (*chance)(int64_t outputs);
+
     /* The metric over a training batch from the sums that the first loss leaves (op/op.h) and its
      * units: samples or counted rows. NULL: not known without predictions. */
     double (*of_batch)(const double *stats, double units);
@@ -61,6 +65,16 @@ HU_METRIC_LIST(HU_METRIC_DECLARE)
  * Borrowed: valid for ever. */
 const hu_metric *hu_metric_at(size_t i);
 const hu_metric *hu_metric_find(const char *name);
+
+/* What guessing is worth, and the number of test samples that a share is of; 0: the metric knows no
+ * chance. */
+typedef struct hu_chance {
+    double value;
+    int64_t samples;
+} hu_chance;
+
+/* Standard deviation of a share of so many samples, each right with this probability. */
+double hu_chance_deviation(const hu_chance *chance, double share);
 
 /* True if a is better than b. A NaN is worse than every number. */
 bool hu_metric_is_better(const hu_metric *metric, double a, double b);

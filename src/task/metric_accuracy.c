@@ -34,6 +34,10 @@ static double of_batch(const double *stats, double units) {
     return stats[HU_LOSS_METRIC] / units;
 }
 
+static double chance(int64_t outputs) {
+    return 1.0 / (double)outputs;
+}
+
 const hu_metric hu_metric_accuracy = {.name = "accuracy",
                                       .help = "share of the samples that are classified correctly",
                                       .unit = " %",
@@ -43,6 +47,7 @@ const hu_metric hu_metric_accuracy = {.name = "accuracy",
                                       .sum_count = sum_count,
                                       .add = add,
                                       .value = value,
+                                      .chance = chance,
                                       .of_batch = of_batch};
 
 const hu_metric hu_metric_pixel_accuracy = {

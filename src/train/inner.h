@@ -70,6 +70,11 @@ typedef struct hu_workers {
     float scale;         /* loss scale of what error feedback keeps */
 } hu_workers;
 
+/* Bits of all tensors of a batch in their formats: in the first step, and summed over the steps. */
+typedef struct hu_aggregate {
+    double first, sum;
+} hu_aggregate;
+
 typedef struct hu_trainer {
     hu_train_options options;
     /* What is learned, and from which data. */
@@ -90,6 +95,7 @@ typedef struct hu_trainer {
     hu_optimizer *optimizer;
     hu_loss_scale scaler;
     hu_train_progress progress;
+    hu_aggregate aggregate;
     hu_walk walk;
     /* Room for one step and one checkpoint, and facts that are worked out once. */
     hu_train_position position; /* what the checkpoint being written borrows */

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "engine/scale.h"
 #include "train/adapt.h"
+#include "train/aggregate.h"
 #include "train/trainer.h"
 #include "train/workers.h"
 
@@ -50,6 +51,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     if (trainer->init_hash)
         HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
     HU_TRY(hu_adapt_save(trainer, writer));
+    HU_TRY(hu_aggregate_save(trainer, writer));
     HU_TRY(hu_workers_save(trainer, writer));
     hu_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
@@ -249,12 +251,14 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(hu_workers_check(trainer, checkpoint));
     HU_TRY(hu_adapt_check(trainer, checkpoint));
     HU_TRY(find_meter(trainer, checkpoint, &spent, &spent_bytes));
+    HU_TRY(hu_aggregate_check(checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_ranges(trainer, checkpoint));
     HU_TRY(hu_workers_restore(trainer, checkpoint));
     HU_TRY(restore_optimizer(trainer, checkpoint));
     if (meter) hu_bits_meter_restore(meter, spent, spent_bytes);
+    hu_aggregate_restore(trainer, checkpoint, saved.progress.step);
     trainer->scaler = restored;
     memcpy(trainer->weights.block, parameters, bytes);
     trainer->progress = saved.progress;

@@ -5,6 +5,7 @@
 #include "engine/record.h"
 #include "engine/scale.h"
 #include "train/adapt.h"
+#include "train/aggregate.h"
 #include "train/diagnose.h"
 #include "train/loss_sums.h"
 #include "train/part.h"
@@ -132,6 +133,7 @@ static void add_progress(hu_trainer *trainer, const hu_step_batch *batch, hu_ste
     add_loss(trainer, batch, report->loss);
     report->low_ratio = hu_trainer_low_ratio(trainer);
     progress->ratio_sum += report->low_ratio;
+    hu_aggregate_add(trainer, report->step);
     count_roundings(progress, trainer->edges.value, trainer->edges.value_count);
     count_roundings(progress, trainer->edges.grad, trainer->edges.use_count);
     count_roundings(progress, trainer->edges.grad_sum, trainer->edges.value_count);

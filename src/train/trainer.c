@@ -67,6 +67,14 @@ const hu_task *hu_trainer_task(const hu_trainer *trainer) {
     return trainer->task;
 }
 
+hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_half half) {
+    const hu_metric *metric = trainer->task->metric[0];
+    const hu_loader *loader =
+        half == HU_HALF_VALIDATION ? trainer->validation_loader : trainer->test_loader;
+    if (!metric->chance) return (hu_chance){0.0, 0};
+    return (hu_chance){metric->chance(trainer->shapes.outputs), hu_loader_count(loader)};
+}
+
 const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer) {
     return trainer->loss;
 }

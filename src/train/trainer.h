@@ -117,6 +117,16 @@ uint64_t hu_trainer_weights_hash(const hu_trainer *trainer);
 /* Share of low-precision elements of the present plan at this batch. */
 double hu_trainer_low_ratio(const hu_trainer *trainer);
 
+/* Model aggregate (Lee et al.) in bits: in the first step, in the present plan, and the mean over
+ * the steps so far. */
+typedef struct hu_aggregate_bits {
+    double first, last, mean;
+} hu_aggregate_bits;
+hu_aggregate_bits hu_trainer_aggregate(const hu_trainer *trainer);
+
+/* What guessing is worth in the task's first metric on the test or the validation samples. */
+hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_half half);
+
 /* Planned bytes by role. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer);
 

@@ -45,7 +45,8 @@ def same_end(checks, cwd, step, words, whole, name):
     program.copy_at(cwd, "run", run, step)
     made = program.resume(run, *words, cwd=cwd)
     for key in ("weights_hash", "steps", "train_loss", "test_accuracy", "best_accuracy",
-                "skipped_steps", "promoted", "low_precision_ratio", "overflow_share", "underflow_share"):
+                "skipped_steps", "promoted", "low_precision_ratio", "overflow_share", "underflow_share",
+                "model_aggregate_bits", "model_aggregate_bits_start", "model_aggregate_bits_mean"):
         checks.same(made[key], whole[key], f"{name}, from step {step} {words}: {key}")
     checks.that(program.rows(cwd, run) == program.rows(cwd, "run"),
                 f"{name}, from step {step} {words}: rows of metrics.csv")
