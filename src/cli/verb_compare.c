@@ -61,7 +61,9 @@ const hu_verb hu_verb_compare = {
         "w=F,act=F and in fp(4,3,4) do not split; 'A;B;C' splits at semicolons only. A row may be\n"
         "a list by epoch: '0: fp32, 30: hfp8'. parallel=N runs N rows at once. * marks the front: "
         "no other precision is as good in both the task's\n"
-        "metric and memory (means over the seeds) and better in one. Diverged rows are rows.\n",
+        "metric and memory (means over the seeds) and better in one. Diverged rows are rows.\n"
+        "All rows are evaluated with the weights rounded as in training, or all with the float32\n"
+        "masters: eval.weights=master.\n",
     .flags = flags,
     .max_subjects = 0,
     .run = run_compare,

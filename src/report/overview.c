@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/spread.h"
 #include "report/report.h"
 #include "show/chart.h"
 #include "show/html.h"
@@ -22,13 +23,28 @@ static const double least_ratio = 0.01;
 /* One precision: means over its seeds that ended well. */
 typedef struct summary {
     const hu_report_run *run; /* the first */
-    int runs, done, diverged;
+    int runs, done, diverged, collapsed;
     double value, least, most, best; /* of the run's metric, not yet as printed */
-    double low_ratio, aggregate, memory, rss, rate, promoted, skipped, loss;
+    double deviation, best_deviation;
+    hu_spread last_spread, best_spread;
+    double low_ratio, aggregate_start, aggregate, aggregate_mean, memory, rss, rate, promoted,
+        skipped, loss;
     double training_cost, inference_cost; /* shares; NaN: no schedule of bits */
     double training_bitops, inference_bitops;
     bool is_front[FRONTS];
 } summary;
+
+/* Bits in MiB. Results of older versions know the end alone, or nothing. */
+static void add_aggregate(const hu_report_run *run, summary *s) {
+    const json_t *result = run->result;
+    const double scale = 1.0 / 8.0 / mib;
+    double end = hu_json_real(result, "model_aggregate_bits");
+    if (isnan(end) && run->history && run->history->plan)
+        end = (double)run->history->plan->model_aggregate_bits;
+    s->aggregate += end * scale;
+    s->aggregate_start += hu_json_real(result, "model_aggregate_bits_start") * scale;
+    s->aggregate_mean += hu_json_real(result, "model_aggregate_bits_mean") * scale;
+}
 
 static void add_run(const hu_report_run *run, summary *s) {
     const json_t *result = run->result;
@@ -40,16 +56,14 @@ static void add_run(const hu_report_run *run, summary *s) {
         s->diverged++;
         return;
     }
-    double aggregate = hu_json_real(result, "model_aggregate_bits");
-    if (isnan(aggregate) && run->history && run->history->plan)
-        aggregate = (double)run->history->plan->model_aggregate_bits;
     s->done++;
+    s->collapsed += json_object_get(result, "collapsed") != NULL;
+    hu_spread_add(&s->last_spread, test.last);
+    hu_spread_add(&s->best_spread, test.best);
     s->least = fmin(s->least, test.last);
     s->most = fmax(s->most, test.last);
-    s->value += test.last;
-    s->best += test.best;
     s->low_ratio += hu_json_real(result, "low_precision_ratio");
-    s->aggregate += aggregate / 8.0 / mib;
+    add_aggregate(run, s);
     s->rss += hu_json_real(result, "peak_rss_bytes") / mib;
     s->rate += hu_json_real(result, "images_per_second");
     s->promoted += hu_json_real(result, "promoted");
@@ -63,10 +77,10 @@ static void add_run(const hu_report_run *run, summary *s) {
 
 /* Sums become means over the runs that ended well; NaN where none did. */
 static void divide(summary *s) {
-    double *sums[] = {&s->value,
-                      &s->best,
-                      &s->low_ratio,
+    double *sums[] = {&s->low_ratio,
+                      &s->aggregate_start,
                       &s->aggregate,
+                      &s->aggregate_mean,
                       &s->rss,
                       &s->rate,
                       &s->loss,
@@ -78,6 +92,10 @@ static void divide(summary *s) {
                       &s->inference_bitops};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         *sums[i] = s->done ? *sums[i] / s->done : (double)NAN;
+    s->value = hu_spread_mean(&s->last_spread);
+    s->deviation = hu_spread_deviation(&s->last_spread);
+    s->best = hu_spread_mean(&s->best_spread);
+    s->best_deviation = hu_spread_deviation(&s->best_spread);
 }
 
 static double across(const summary *s, int axis) {
@@ -116,9 +134,9 @@ static void share_measure(summary *all, int count) {
     }
 }
 
-/* A precision that diverged with any seed, or has another metric, is on no front. */
+/* A precision that diverged or collapsed with any seed, or has another metric, is on no front. */
 static bool is_sound(const hu_metric *metric, const summary *s, int axis) {
-    bool is_whole = s->done > 0 && s->done == s->runs;
+    bool is_whole = s->done > 0 && s->done == s->runs && s->collapsed == 0;
     return is_whole && s->run->metric == metric && isfinite(s->value) && isfinite(across(s, axis));
 }
 
@@ -171,7 +189,10 @@ static void tell(const summary *s, double x, const char *what, char *tip, size_t
     char value[HU_METRIC_TEXT_BYTES], least[HU_METRIC_TEXT_BYTES], most[HU_METRIC_TEXT_BYTES];
     const hu_metric *metric = s->run->metric;
     hu_metric_text(metric, s->value, value);
-    if (s->done == 0)
+    if (s->collapsed > 0)
+        snprintf(tip, capacity, "%.150s: %s, %d of %d runs collapsed, %s %.4g", name_of(s), value,
+                 s->collapsed, s->runs, what, x);
+    else if (s->done == 0)
         snprintf(tip, capacity, "%.150s: diverged, %s %.4g", name_of(s), what, x);
     else if (s->done > 1)
         snprintf(tip, capacity, "%.150s: %s (%s to %s, %d seeds), %s %.4g", name_of(s), value,
@@ -253,6 +274,30 @@ static void number_cell(hu_page *page, const char *format, double value) {
     hu_html_number(page, text);
 }
 
+/* "8.1 to 8.3, 8.2": at the start, at the end and in the mean where they differ. */
+static void aggregate_cell(hu_page *page, const summary *s) {
+    char text[120];
+    bool changes = fabs(s->aggregate_start - s->aggregate) > 0.0 ||
+                   fabs(s->aggregate_mean - s->aggregate) > 0.0;
+    if (!changes) {
+        number_cell(page, "1", s->aggregate);
+        return;
+    }
+    snprintf(text, sizeof text, "%.3g to %.3g, %.3g", s->aggregate_start, s->aggregate,
+             s->aggregate_mean);
+    hu_html_number(page, text);
+}
+
+/* "75.70 ± 0.10": without the deviation of one run. */
+static const char *with_deviation(const hu_metric *metric, double value, double deviation,
+                                  char text[3 * HU_METRIC_TEXT_BYTES]) {
+    char mean[HU_METRIC_TEXT_BYTES], spread[HU_METRIC_TEXT_BYTES];
+    hu_metric_number(metric, value, mean);
+    snprintf(text, 3 * HU_METRIC_TEXT_BYTES, "%s%s%s", mean, isnan(deviation) ? "" : " ± ",
+             isnan(deviation) ? "" : hu_metric_number(metric, deviation, spread));
+    return text;
+}
+
 /* Mean, range and best. Numbers of another metric than the titles' say what they are. */
 static void put_metric(hu_page *page, const hu_metric *metric, const summary *s) {
     const hu_metric *own = s->run->metric;
@@ -262,12 +307,14 @@ static void put_metric(hu_page *page, const hu_metric *metric, const summary *s)
     if (is_other)
         snprintf(text, sizeof text, "%s %s", hu_metric_words(own, words),
                  hu_metric_text(own, s->value, value));
-    hu_html_number(page, is_other ? text : hu_metric_number(own, s->value, value));
+    else
+        with_deviation(own, s->value, s->deviation, text);
+    hu_html_number(page, text);
     snprintf(text, sizeof text, "%s–%s", hu_metric_number(own, s->least, value),
              hu_metric_number(own, s->most, most));
     hu_html_number(page, s->done > 1 ? text : "-");
     hu_html_number(page, is_other ? hu_metric_text(own, s->best, value)
-                                  : hu_metric_number(own, s->best, value));
+                                  : with_deviation(own, s->best, s->best_deviation, text));
 }
 
 /* The columns that a page has beside those of every page. */
@@ -287,7 +334,7 @@ static void put_row(hu_page *page, const hu_metric *metric, const summary *s, co
         number_cell(page, "3", s->inference_cost);
     }
     if (has.low) number_cell(page, "3", s->low_ratio);
-    number_cell(page, "1", s->aggregate);
+    aggregate_cell(page, s);
     number_cell(page, "1", s->memory);
     number_cell(page, "1", s->rss);
     number_cell(page, "0", s->rate);
@@ -295,6 +342,8 @@ static void put_row(hu_page *page, const hu_metric *metric, const summary *s, co
     number_cell(page, "1", s->skipped);
     snprintf(text, sizeof text, "%d of %d", s->done, s->runs);
     hu_html_number(page, text);
+    snprintf(text, sizeof text, "%d", s->collapsed);
+    hu_html_number(page, s->done > 0 ? text : "-");
     hu_html_row_end(page);
 }
 
@@ -326,7 +375,7 @@ static void put_table(hu_page *page, const hu_report *report, const summary *all
                   {best, true},           {"training", has.costs}, {"inference", has.costs},
                   {"low ratio", has.low}, {"aggregate", true},     {"memory", true},
                   {"RSS", true},          {"images/s", true},      {"promoted", has.low},
-                  {"skipped", true},      {"ended", true}};
+                  {"skipped", true},      {"ended", true},         {"collapsed", true}};
     const char *titles[sizeof column / sizeof *column];
     size_t count = 0;
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
@@ -336,16 +385,37 @@ static void put_table(hu_page *page, const hu_report *report, const summary *all
     hu_html_table_end(page);
 }
 
-/* Why runs diverged, in the words of their result. */
-static void put_divergences(hu_page *page, const hu_report *report) {
+/* Why runs diverged or collapsed, in the words of their result. */
+static void put_endings(hu_page *page, const hu_report *report) {
+    static const char *const endings[] = {"diverged", "collapsed"};
     char text[1400];
+    for (size_t i = 0; i < report->count; i++)
+        for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
+            const json_t *why = json_object_get(report->run[i].result, endings[e]);
+            if (!why) continue;
+            snprintf(text, sizeof text, "%s %s: %.1000s", report->run[i].label, endings[e],
+                     json_string_value(why));
+            hu_html_note(page, text);
+        }
+}
+
+/* The weights that the runs were evaluated with: rows that differ in them are not alike. */
+static void put_weights(hu_page *page, const hu_report *report) {
+    if (report->count == 0) return;
+    const char *first = hu_report_text(&report->run[0], "eval.weights", "?");
+    bool is_one = true;
+    char text[200];
     for (size_t i = 0; i < report->count; i++) {
-        const json_t *why = json_object_get(report->run[i].result, "diverged");
-        if (!why) continue;
-        snprintf(text, sizeof text, "%s diverged: %.1000s", report->run[i].label,
-                 json_string_value(why));
-        hu_html_note(page, text);
+        const char *own = hu_report_text(&report->run[i], "eval.weights", "?");
+        is_one = is_one && strcmp(own, first) == 0;
     }
+    if (is_one)
+        snprintf(text, sizeof text, "Evaluated with the %s weights.", first);
+    else
+        snprintf(text, sizeof text,
+                 "Some runs were evaluated with the float32 masters, others "
+                 "with rounded weights: see eval.weights in the settings.");
+    if (strcmp(first, "?") != 0) hu_html_note(page, text);
 }
 
 /* Against what bits cost: the first pictures of a page that has such. */
@@ -404,16 +474,19 @@ void hu_report_overview(hu_page *page, const hu_report *report) {
     if (points > 1) put_pictures(page, report, all);
     snprintf(
         lead, sizeof lead,
-        "%s is that of the last epoch, in the mean over the seeds that ended well. %sAggregate "
-        "(all tensors of a batch in their formats), memory and peak RSS are in MiB. * stands "
-        "on the front against memory.",
+        "%s is that of the last evaluation: mean ± standard deviation over the seeds that ended; "
+        "best: the same of each run's best evaluation. %sAggregate (all tensors of a batch in "
+        "their formats; where it changes, from start to end, and the mean over the steps), memory "
+        "and peak RSS are in MiB.%s",
         hu_metric_heading(report->metric, heading),
         any_costs(report, all) ? "Training and inference: bit-operations, over those with the "
                                  "most bits. "
-                               : "");
+                               : "",
+        points > 1 ? " * stands on the front against memory." : "");
     hu_html_section(page, "results", "Results", lead);
     put_table(page, report, all);
-    put_divergences(page, report);
+    put_weights(page, report);
+    put_endings(page, report);
     hu_html_section_end(page);
     hu_free(all);
 }

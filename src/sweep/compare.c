@@ -1,4 +1,4 @@
-/* sweep/compare.c - precisions out of one text, means over seeds, and the front. */
+/* sweep/compare.c - precisions out of one text, and the object of --json. */
 #include "sweep/compare.h"
 
 #include <ctype.h>
@@ -105,6 +105,10 @@ static const char *common_text(const hu_keys *common, const char *key, const cha
     return node ? hu_keys_value(node) : preset;
 }
 
+const char *hu_compare_weights(const hu_compare *compare) {
+    return common_text(compare->common, "eval.weights", "auto");
+}
+
 const hu_metric *hu_compare_metric(const hu_compare *compare) {
     const hu_model *model;
     const hu_task *task;
@@ -117,110 +121,6 @@ const hu_metric *hu_compare_metric(const hu_compare *compare) {
         name = model->task;
     bool is_known = hu_task_find(name, &task) == HU_OK;
     return is_known ? task->metric[0] : hu_result_metric_of(NULL).metric;
-}
-
-/* Adds a job that ended to its precision; one that diverged only counts. */
-static void take_row(const hu_job *job, hu_compare_mean *mean) {
-    const json_t *result = job->result;
-    hu_result_metric test = hu_result_metric_of(result);
-    mean->rows++;
-    mean->failed += job->state == HU_JOB_FAILED;
-    if (job->state != HU_JOB_DONE) return;
-    if (json_object_get(result, "diverged")) {
-        mean->diverged++;
-        return;
-    }
-    mean->done++;
-    mean->least = fmin(mean->least, test.last);
-    mean->most = fmax(mean->most, test.last);
-    mean->value += test.last;
-    mean->best += test.best;
-    mean->low_ratio += hu_json_real(result, "low_precision_ratio");
-    mean->aggregate_bits += hu_json_real(result, "model_aggregate_bits");
-    mean->memory_bytes += hu_json_real(result, "ledger_bytes.total");
-    mean->peak_rss_bytes += hu_json_real(result, "peak_rss_bytes");
-    mean->promoted += hu_json_real(result, "promoted");
-    mean->skipped += hu_json_real(result, "skipped_steps");
-    mean->seconds += job->seconds;
-    mean->training_bitops += hu_json_real(result, "bits.training_bitops");
-    mean->relative_training += hu_json_real(result, "bits.relative_training_cost");
-    mean->inference_bitops += hu_json_real(result, "bits.inference_bitops");
-    mean->relative_inference += hu_json_real(result, "bits.relative_inference_cost");
-}
-
-/* Sums become means over the rows that ended well. */
-static void divide(hu_compare_mean *mean) {
-    double *sums[] = {&mean->value,
-                      &mean->best,
-                      &mean->low_ratio,
-                      &mean->aggregate_bits,
-                      &mean->memory_bytes,
-                      &mean->peak_rss_bytes,
-                      &mean->promoted,
-                      &mean->skipped,
-                      &mean->seconds,
-                      &mean->training_bitops,
-                      &mean->relative_training,
-                      &mean->inference_bitops,
-                      &mean->relative_inference};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        *sums[i] = mean->done ? *sums[i] / mean->done : (double)NAN;
-}
-
-/* A precision that diverged or failed with any seed, or is not finished, is on no front. */
-static bool is_sound(const hu_compare_mean *mean) {
-    return mean->done > 0 && mean->done == mean->rows && !isnan(mean->value);
-}
-
-/* As good in the metric and in memory, and better in one. */
-static bool beats(const hu_metric *metric, const hu_compare_mean *a, const hu_compare_mean *b) {
-    bool is_better = hu_metric_is_better(metric, a->value, b->value);
-    bool is_worse = hu_metric_is_better(metric, b->value, a->value);
-    if (is_worse || a->memory_bytes > b->memory_bytes) return false;
-    return is_better || a->memory_bytes < b->memory_bytes;
-}
-
-static void mark_front(const hu_metric *metric, hu_compare_mean *mean, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        mean[i].is_front = is_sound(&mean[i]);
-        for (size_t k = 0; k < count; k++)
-            if (is_sound(&mean[k]) && beats(metric, &mean[k], &mean[i])) mean[i].is_front = false;
-    }
-}
-
-/* Shares of one measure, that of the range with the most bits, where ranges end differently: rows
- * of a comparison see the same samples of the same model. A billionth: sums of doubles differ. */
-static void share_measure(hu_compare_mean *mean, size_t count) {
-    double training = 0.0, inference = 0.0;
-    for (size_t i = 0; i < count; i++) {
-        if (isnan(mean[i].relative_training)) continue;
-        training = fmax(training, mean[i].training_bitops / mean[i].relative_training);
-        inference = fmax(inference, mean[i].inference_bitops / mean[i].relative_inference);
-    }
-    for (size_t i = 0; i < count; i++) {
-        hu_compare_mean *m = &mean[i];
-        if (m->training_bitops / training < m->relative_training * (1.0 - 1e-9))
-            m->relative_training = m->training_bitops / training;
-        if (m->inference_bitops / inference < m->relative_inference * (1.0 - 1e-9))
-            m->relative_inference = m->inference_bitops / inference;
-    }
-}
-
-hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
-    size_t count = hu_keys_count(compare->precisions), seeds = hu_keys_count(compare->seeds);
-    hu_status st = HU_NEW_ARRAY(means, count);
-    if (st != HU_OK) return st;
-    hu_compare_mean *made = *means;
-    for (size_t i = 0; i < count; i++) {
-        made[i] = (hu_compare_mean){.precision = hu_keys_value(hu_keys_at(compare->precisions, i)),
-                                    .least = (double)NAN,
-                                    .most = (double)NAN};
-        for (size_t k = 0; k < seeds; k++) take_row(&compare->job[i * seeds + k], &made[i]);
-        divide(&made[i]);
-    }
-    share_measure(made, count);
-    mark_front(hu_compare_metric(compare), made, count);
-    return HU_OK;
 }
 
 /* One training: the numbers of its result that a comparison needs, null where there are none. */
@@ -242,7 +142,11 @@ static json_t *row_json(const hu_metric *metric, const char *precision, const ch
                                 "images_per_second",
                                 "peak_rss_bytes",
                                 "weights_hash",
-                                "diverged"};
+                                "model_aggregate_bits_start",
+                                "model_aggregate_bits_mean",
+                                "chance",
+                                "diverged",
+                                "collapsed"};
     const char *const always[] = {test, "low_precision_ratio", "memory_bytes", "peak_rss_bytes"};
     static const char *const states[] = {"not begun", "stopped", "running", "done", "failed"};
     json_int_t number = strtoll(seed, NULL, 10);
@@ -272,23 +176,43 @@ static void put_costs(const hu_compare_mean *mean, json_t *object) {
                         hu_json_number(mean->relative_inference));
 }
 
-static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
+/* The metric over the seeds: of the last evaluation, and of the best one. */
+static void put_metric(const hu_metric *metric, const hu_compare_mean *mean, json_t *object) {
     char test[HU_METRIC_KEY_BYTES], best[HU_METRIC_KEY_BYTES];
-    char least[HU_METRIC_KEY_BYTES + 8], most[HU_METRIC_KEY_BYTES + 8];
+    char key[HU_METRIC_KEY_BYTES + 16];
     hu_metric_key("test", metric, test);
     hu_metric_key("best", metric, best);
-    snprintf(least, sizeof least, "%s_least", test);
-    snprintf(most, sizeof most, "%s_most", test);
+    const struct {
+        const char *name, *suffix;
+        double value;
+    } parts[] = {{test, "", mean->value},
+                 {test, "_least", mean->least},
+                 {test, "_most", mean->most},
+                 {test, "_deviation", mean->deviation},
+                 {test, "_behind", mean->behind},
+                 {best, "", mean->best},
+                 {best, "_deviation", mean->best_deviation}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(key, sizeof key, "%s%s", parts[i].name, parts[i].suffix);
+        json_object_set_new(object, key, hu_json_number(parts[i].value));
+    }
+}
+
+static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
     json_t *object = json_pack(
-        "{s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}",
+        "{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, "
+        "s:b}",
         "precision", mean->precision, "rows", mean->rows, "done", mean->done, "diverged",
-        mean->diverged, "failed", mean->failed, test, hu_json_number(mean->value), least,
-        hu_json_number(mean->least), most, hu_json_number(mean->most), best,
-        hu_json_number(mean->best), "low_precision_ratio", hu_json_number(mean->low_ratio),
-        "model_aggregate_bits", hu_json_number(mean->aggregate_bits), "memory_bytes",
-        hu_json_number(mean->memory_bytes), "peak_rss_bytes", hu_json_number(mean->peak_rss_bytes),
-        "seconds", hu_json_number(mean->seconds), "promoted", hu_json_number(mean->promoted),
-        "skipped_steps", hu_json_number(mean->skipped), "pareto", mean->is_front);
+        mean->diverged, "collapsed", mean->collapsed, "failed", mean->failed, "low_precision_ratio",
+        hu_json_number(mean->low_ratio), "model_aggregate_bits_start",
+        hu_json_number(mean->aggregate_start), "model_aggregate_bits",
+        hu_json_number(mean->aggregate_bits), "model_aggregate_bits_mean",
+        hu_json_number(mean->aggregate_mean), "memory_bytes", hu_json_number(mean->memory_bytes),
+        "peak_rss_bytes", hu_json_number(mean->peak_rss_bytes), "seconds",
+        hu_json_number(mean->seconds), "promoted", hu_json_number(mean->promoted), "skipped_steps",
+        hu_json_number(mean->skipped), "within_noise", mean->is_noise, "pareto", mean->is_front,
+        "pareto_best", mean->is_best_front);
+    if (object) put_metric(metric, mean, object);
     put_costs(mean, object);
     return object;
 }
@@ -310,11 +234,12 @@ hu_status hu_compare_json(const hu_compare *compare, json_t **object) {
         }
     }
     hu_free(means);
-    *object = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "kind", "compare", "halfulp",
-        HALFULP_VERSION, "model", common_text(compare->common, "model.name", "cnn-s"), "data",
-        common_text(compare->common, "data.name", "fashion-mnist"), "run", compare->directory,
-        "metric", hu_metric_json(metric), "rows", rows, "precisions", list, "pareto", front);
+    *object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "kind", "compare",
+                        "halfulp", HALFULP_VERSION, "model",
+                        common_text(compare->common, "model.name", "cnn-s"), "data",
+                        common_text(compare->common, "data.name", "fashion-mnist"), "run",
+                        compare->directory, "eval_weights", hu_compare_weights(compare), "metric",
+                        hu_metric_json(metric), "rows", rows, "precisions", list, "pareto", front);
     if (st == HU_OK && !*object) st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
     return st;
 }

@@ -2,6 +2,7 @@
  * beats in both the metric and memory. */
 #ifndef HU_SWEEP_COMPARE_H
 #define HU_SWEEP_COMPARE_H
+#include "base/spread.h"
 #include "config/config.h"
 #include "journal/result.h"
 #include "sweep/jobs.h"
@@ -17,15 +18,23 @@ typedef struct hu_compare {
 
 /* Means of the rows of one precision that ended well; NaN where there are none. */
 typedef struct hu_compare_mean {
-    const char *precision; /* borrowed */
-    int rows, done, diverged, failed;
-    double value, least, most; /* test metric: mean, lowest and highest over the seeds */
-    double best;               /* mean of the best epochs */
-    double low_ratio, aggregate_bits, memory_bytes, peak_rss_bytes, seconds, promoted, skipped;
+    const char *precision;                       /* borrowed */
+    int rows, done, diverged, collapsed, failed; /* those that collapsed are done, too */
+    /* Test metric of the last evaluation: mean, standard deviation (NaN: of one), lowest and
+     * highest over the seeds; the same of the best evaluation of each run. */
+    double value, deviation, least, most;
+    double best, best_deviation;
+    hu_spread last_spread, best_spread;
+    double behind; /* value less that of the best sound precision */
+    bool is_noise; /* the 95 % interval of that difference holds zero */
+    double low_ratio, memory_bytes, peak_rss_bytes, seconds, promoted, skipped;
+    double aggregate_start, aggregate_bits, aggregate_mean; /* first step, end, over the steps */
     /* Bit-operations of the training and of one sample of inference, and both over those with the
      * most bits of all rows in all layers; NaN without a schedule of bits. */
     double training_bitops, relative_training, inference_bitops, relative_inference;
-    bool is_front; /* no other precision is as good in both and better in one */
+    /* No other precision is as good in both and better in one, of those of which no run collapsed:
+     * by the last evaluations, by the best ones. */
+    bool is_front, is_best_front;
 } hu_compare_mean;
 
 /* Reads precisions, seeds, folder and rows of a command into a comparison that is all zero; nothing
@@ -48,6 +57,10 @@ hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list)
 /* The metric of the rows: what their results name, else the usual one of the model's task.
  * Borrowed: valid for ever. */
 const hu_metric *hu_compare_metric(const hu_compare *compare);
+
+/* The weights that all rows are evaluated with: "master", "rounded". Borrowed: valid as long as the
+ * comparison. */
+const char *hu_compare_weights(const hu_compare *compare);
 
 /* Mean of every precision: array of precisions; owner frees with hu_free. */
 hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means);

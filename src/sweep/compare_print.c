@@ -32,20 +32,54 @@ static hu_status put_cost(hu_table *table, double relative, double bitops) {
     return hu_table_cell(table, "%.3f (%.3g)", relative, bitops);
 }
 
+/* "75.70 +- 0.10 %": without the deviation of one run. */
+static hu_status put_value(hu_table *table, const hu_metric *metric, double value, double deviation,
+                           const char *mark) {
+    char mean[HU_METRIC_TEXT_BYTES], spread[HU_METRIC_TEXT_BYTES];
+    hu_metric_number(metric, value, mean);
+    if (isnan(value)) return hu_table_cell(table, "-");
+    if (isnan(deviation)) return hu_table_cell(table, "%s%s%s", mean, metric->unit, mark);
+    hu_metric_number(metric, deviation, spread);
+    return hu_table_cell(table, "%s +- %s%s%s", mean, spread, metric->unit, mark);
+}
+
+/* "-0.10 ~": behind the best, and within the noise. */
+static hu_status put_behind(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean) {
+    char number[HU_METRIC_TEXT_BYTES];
+    if (isnan(mean->behind)) return hu_table_cell(table, "-");
+    if (mean->behind == 0.0) return hu_table_cell(table, "%s", mean->is_noise ? "0 ~" : "0");
+    hu_metric_number(metric, mean->behind, number);
+    return hu_table_cell(table, "%s%s%s", mean->behind > 0.0 ? "+" : "", number,
+                         mean->is_noise ? " ~" : "");
+}
+
+/* "8.1 > 8.3 (8.2)" MiB: at the start, at the end, the mean over the steps; one number where all
+ * are the same. */
+static hu_status put_aggregate(hu_table *table, const hu_compare_mean *mean) {
+    const double scale = 1.0 / 8.0 / mib;
+    double end = mean->aggregate_bits * scale;
+    if (!(fabs(mean->aggregate_start - mean->aggregate_bits) > 0.0) &&
+        !(fabs(mean->aggregate_mean - mean->aggregate_bits) > 0.0))
+        return number(table, " MiB", 1, end);
+    return hu_table_cell(table, "%.1f > %.1f (%.1f) MiB", mean->aggregate_start * scale, end,
+                         mean->aggregate_mean * scale);
+}
+
 static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean,
                           bool has_costs) {
     hu_status st;
-    char value[HU_METRIC_TEXT_BYTES], best[HU_METRIC_TEXT_BYTES];
     HU_TRY(hu_table_cell(table, "%s%s", mean->precision, mean->is_front ? " *" : ""));
-    HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, mean->value, value)));
+    HU_TRY(put_value(table, metric, mean->value, mean->deviation, ""));
     HU_TRY(put_range(table, metric, mean));
-    HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, mean->best, best)));
+    HU_TRY(put_behind(table, metric, mean));
+    HU_TRY(put_value(table, metric, mean->best, mean->best_deviation,
+                     mean->is_best_front ? " *" : ""));
     if (has_costs) {
         HU_TRY(put_cost(table, mean->relative_training, mean->training_bitops));
         HU_TRY(put_cost(table, mean->relative_inference, mean->inference_bitops));
     }
     HU_TRY(number(table, "", 3, mean->low_ratio));
-    HU_TRY(number(table, " MiB", 1, mean->aggregate_bits / 8.0 / mib));
+    HU_TRY(put_aggregate(table, mean));
     HU_TRY(number(table, " MiB", 1, mean->memory_bytes / mib));
     HU_TRY(number(table, " MiB", 1, mean->peak_rss_bytes / mib));
     HU_TRY(number(table, "", 0, mean->seconds));
@@ -53,6 +87,7 @@ static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_com
     HU_TRY(number(table, "", 1, mean->skipped));
     HU_TRY(hu_table_cell(table, "%d of %d", mean->done, mean->rows));
     HU_TRY(hu_table_cell(table, "%d", mean->diverged));
+    HU_TRY(hu_table_cell(table, "%d", mean->collapsed));
 done:
     return st;
 }
@@ -66,15 +101,16 @@ static bool any_costs(const hu_compare *compare, const hu_compare_mean *means) {
 
 static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means, char **text) {
     static const char *const costs[] = {"training cost", "inference cost"};
-    static const char *const others[] = {"low ratio", "aggregate", "memory", "peak RSS", "seconds",
-                                         "promoted",  "skipped",   "runs",   "diverged"};
+    static const char *const others[] = {"low ratio", "aggregate", "memory",  "peak RSS",
+                                         "seconds",   "promoted",  "skipped", "runs",
+                                         "diverged",  "collapsed"};
     enum { COSTS = sizeof costs / sizeof *costs, OTHERS = sizeof others / sizeof *others };
     char words[HU_METRIC_TEXT_BYTES];
     const hu_metric *metric = hu_compare_metric(compare);
-    const char *titles[4 + COSTS + OTHERS] = {"precision", hu_metric_words(metric, words), "range",
-                                              "best"};
+    const char *titles[5 + COSTS + OTHERS] = {"precision", hu_metric_words(metric, words), "range",
+                                              "to the best", "best"};
     bool has_costs = any_costs(compare, means);
-    int count = 4;
+    int count = 5;
     hu_status st;
     hu_table *table = NULL;
     for (int i = 0; has_costs && i < COSTS; i++) titles[count++] = costs[i];
@@ -141,16 +177,17 @@ done:
     return st;
 }
 
-/* A line for each row that diverged or failed; returns the bytes written. */
+/* A line for each row that diverged, collapsed or failed; returns the bytes written. */
 static size_t put_endings(const hu_compare *compare, char *text, size_t capacity) {
     size_t used = 0;
     for (int i = 0; i < compare->count && used < capacity; i++) {
         const hu_job *job = &compare->job[i];
         const json_t *why = json_object_get(job->result, "diverged");
+        const json_t *lost = json_object_get(job->result, "collapsed");
         int wrote = 0;
-        if (why)
-            wrote = snprintf(text + used, capacity - used, "%s diverged: %s\n", job->label,
-                             json_string_value(why));
+        if (why || lost)
+            wrote = snprintf(text + used, capacity - used, "%s %s: %s\n", job->label,
+                             why ? "diverged" : "collapsed", json_string_value(why ? why : lost));
         else if (job->state == HU_JOB_FAILED)
             wrote =
                 snprintf(text + used, capacity - used, "%s failed: %s\n", job->label, job->failure);
@@ -161,9 +198,13 @@ static size_t put_endings(const hu_compare *compare, char *text, size_t capacity
 
 hu_status hu_compare_print(const hu_compare *compare, char **text) {
     static const char notes[] =
-        "low ratio: mean over the steps; aggregate: all "
-        "tensors of one\nbatch in their formats; memory: arena, masters and optimizer; peak RSS: "
-        "of the whole process.\n";
+        "mean +- standard deviation of the last evaluation over the seeds, and of each run's best "
+        "one.\n~ no difference to the best that the noise of seeds, or of the test samples where "
+        "each has one seed, would not make (95 %).\nlow ratio: mean over the steps; aggregate: "
+        "all tensors of one batch in their formats, where it changes\nat the start > at the end "
+        "(mean over the steps); memory: arena, masters and optimizer; peak RSS: of the "
+        "whole\nprocess; collapsed: stayed below half of its best, or ended where guessing "
+        "does.\n";
     static const char costs[] =
         "costs: over those of the most bits in all layers, and in bit-operations: of all steps, "
         "and of\none sample when the model is used.\n";
@@ -175,14 +216,15 @@ hu_status hu_compare_print(const hu_compare *compare, char **text) {
     HU_TRY(add_means(compare, means, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
     size_t capacity = strlen(results) + strlen(ledgers) + sizeof notes + sizeof costs +
-                      sizeof words + 200 + (size_t)compare->count * 1500;
+                      sizeof words + 400 + (size_t)compare->count * 1500;
     HU_TRY(HU_NEW_ARRAY(text, capacity));
-    int head =
-        snprintf(*text, capacity,
-                 "%s\n* on the front of %s against memory. %s%s\nmemory by role in MiB (first "
-                 "seed)\n%s\n",
-                 results, hu_metric_words(hu_compare_metric(compare), words), notes,
-                 any_costs(compare, means) ? costs : "", ledgers);
+    int head = snprintf(
+        *text, capacity,
+        "%s\n* on the front of %s against memory, by the last or by the best evaluations. "
+        "All rows are evaluated with %s weights.\n%s%s\nmemory by role in MiB (first "
+        "seed)\n%s\n",
+        results, hu_metric_words(hu_compare_metric(compare), words), hu_compare_weights(compare),
+        notes, any_costs(compare, means) ? costs : "", ledgers);
     put_endings(compare, *text + head, capacity - (size_t)head);
 done:
     hu_free(means);

@@ -158,12 +158,20 @@ done:
     return st;
 }
 
+/* One way for all rows, whatever their schemes prefer: each model is judged with the weights that
+ * its formats can hold, unless the command asks for the masters. */
+static hu_status choose_weights(const hu_config *config, hu_keys *common) {
+    if (!hu_config_is_auto(config, "eval.weights")) return HU_OK;
+    return hu_keys_set_text(common, "eval.weights", "rounded", "compare");
+}
+
 hu_status hu_compare_read(const hu_config *config, hu_compare *compare) {
     hu_status st = HU_OK;
     HU_TRY(read_precisions(config, &compare->precisions));
     HU_TRY(check_precisions(compare->precisions));
     HU_TRY(hu_jobs_seeds(config, "compare", &compare->seeds));
     HU_TRY(hu_jobs_common(config, "compare", &compare->common));
+    HU_TRY(choose_weights(config, compare->common));
     HU_TRY(hu_jobs_directory(config, compare->common, "compare", compare->directory,
                              sizeof compare->directory));
     HU_TRY(make_jobs(compare));

@@ -1,7 +1,9 @@
 """compare trains the same job in many precisions and seeds; it can be stopped and gone on with."""
 import json
+import math
 import os
 import signal
+import statistics
 import subprocess
 import time
 
@@ -21,17 +23,116 @@ def compare(checks, *words, cwd, code=0):
     return json.loads(out) if out else {}
 
 
-def front(means):
-    """Indices of the means that no other beats, straight from the definition."""
+def front(means, key="test_accuracy"):
+    """Indices of the means that no other beats, straight from the definition; nothing that collapsed
+    beats or stands on it."""
     found = []
     for i, mine in enumerate(means):
-        beaten = any(other["test_accuracy"] >= mine["test_accuracy"]
-                     and other["memory_bytes"] <= mine["memory_bytes"]
-                     and (other["test_accuracy"] > mine["test_accuracy"]
-                          or other["memory_bytes"] < mine["memory_bytes"]) for other in means)
-        if not beaten:
+        beaten = any(other[key] >= mine[key] and other["memory_bytes"] <= mine["memory_bytes"]
+                     and (other[key] > mine[key] or other["memory_bytes"] < mine["memory_bytes"])
+                     for other in means if not other["collapsed"])
+        if not beaten and not mine["collapsed"]:
             found.append(i)
     return found
+
+
+def collapsed(folder, row):
+    """By the definition, from the rows of metrics.csv: below half of the best in the last third of
+    three evaluations or more, or within two deviations of a guess at the end."""
+    tests = [float(line["test_accuracy"]) for line in program.rows(*os.path.split(folder))
+             if line["test_accuracy"]]
+    third = tests[-((len(tests) + 2) // 3):]
+    if len(tests) >= 3 and all(test < max(tests) / 2 for test in third):
+        return True
+    chance = row["chance"]
+    return tests[-1] <= chance["value"] + 2 * math.sqrt(
+        chance["value"] * (1 - chance["value"]) / chance["samples"])
+
+
+def same_number(checks, found, expected, what):
+    checks.that(found is not None and math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-15),
+                f"{what}: found {found}, expected {expected}")
+
+
+def fair(checks, cwd):
+    """All rows are evaluated in one way; means have deviations; noise and collapse are told."""
+    names = ["fp32", "1/6/9", "hfp8", "uniform+promote", "fp(2,5,2)"]
+    keys = ["precision=" + ";".join(names), "seeds=1,2,3", "model=cnn-s", "model.width=0.5",
+            "data=glyphs", "data.limit=400", "data.test_limit=200", "batch=16", "epochs=6",
+            "threads=1", "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)", "run.dir=c"]
+    made = compare(checks, *keys, "parallel=2", cwd=cwd)
+    rows = [made["rows"][i:i + 3] for i in range(0, len(made["rows"]), 3)]
+    checks.same(made["eval_weights"], "rounded", "the weights that all rows are evaluated with")
+    for row in made["rows"]:
+        with open(f"{cwd}/{row['run']}/config.resolved.yaml") as file:
+            checks.that("weights: rounded" in file.read(), f"{row['run']}: rounded weights")
+        checks.same("collapsed" in row, collapsed(f"{cwd}/{row['run']}", row),
+                    f"{row['run']}: collapsed, {row.get('collapsed')}")
+    means = made["precisions"]
+    for mean, three in zip(means, rows):
+        for kind in ("test", "best"):
+            values = [row[f"{kind}_accuracy"] for row in three]
+            same_number(checks, mean[f"{kind}_accuracy"], statistics.mean(values), "mean")
+            same_number(checks, mean[f"{kind}_accuracy_deviation"], statistics.stdev(values),
+                        "deviation")
+        checks.same(mean["collapsed"], sum("collapsed" in row for row in three), "collapsed rows")
+    sound = [i for i, mean in enumerate(means) if not mean["collapsed"]]
+    checks.that(2 <= len(sound) < len(means), f"some collapsed, some did not: {sound}")
+    best = max(sound, key=lambda i: means[i]["test_accuracy"])
+    variance = statistics.mean([statistics.variance([row["test_accuracy"] for row in rows[i]])
+                                for i in sound])
+    t = {2: 4.303, 4: 2.776, 6: 2.447, 8: 2.306, 10: 2.228}[2 * len(sound)]
+    for i, mean in enumerate(means):
+        behind = mean["test_accuracy"] - means[best]["test_accuracy"]
+        same_number(checks, mean["test_accuracy_behind"], behind, f"{names[i]}: behind the best")
+        is_noise = i in sound and i != best and -behind <= t * math.sqrt(variance * 2 / 3)
+        checks.same(mean["within_noise"], is_noise, f"{names[i]}: within the noise")
+    checks.same([i for i, mean in enumerate(means) if mean["pareto"]], front(means), "the front")
+    checks.same([i for i, mean in enumerate(means) if mean["pareto_best"]],
+                front(means, "best_accuracy"), "the front of the best evaluations")
+    masters = compare(checks, "precision=fp32,hfp8", *keys[2:-1], "epochs=1", "run.dir=m",
+                      "eval.weights=master", cwd=cwd)
+    checks.same(masters["eval_weights"], "master", "eval.weights chooses")
+    out = program.call("compare", *keys, cwd=cwd)[1]
+    for text in ("rounded weights", "+-", "to the best", "collapsed", "fp(2,5,2) seed 1 collapsed: "):
+        checks.that(text in out, f"the table holds {text!r}: {out}")
+    checks.that("fp(2,5,2) *" not in out, f"no star for what collapsed: {out}")
+
+
+def one_seed(checks, cwd):
+    """Without other seeds the test samples alone tell what is noise."""
+    made = compare(checks, "precision=fp32,1/6/9", "model=cnn-s", "data=glyphs", "data.limit=400",
+                   "data.test_limit=200", "batch=16", "epochs=2", "threads=1", "run.dir=c", cwd=cwd)
+    values = [mean["test_accuracy"] for mean in made["precisions"]]
+    checks.same([mean["collapsed"] for mean in made["precisions"]], [0, 0], "both learn")
+    best = max(values)
+    width = 1.960 * math.sqrt(2 * best * (1 - best) / 200)
+    for value, mean in zip(values, made["precisions"]):
+        checks.same(mean["within_noise"], value < best and best - value <= width, "noise of samples")
+        checks.same(mean["test_accuracy_deviation"], None, "no deviation of one")
+
+
+def aggregate(checks, cwd):
+    """Promotion makes the aggregate larger: two widths, so that its mean follows from the ratio's."""
+    made = compare(checks, "precision=uniform+promote", *TINY, "model=cnn-s", "epochs=4",
+                   "precision.promote_at=0.002",
+                   "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)", "run.dir=c", cwd=cwd)
+    row, = made["rows"]
+    with open(f"{cwd}/{row['run']}/plan.json") as file:
+        elements = json.load(file)["tensor_elements"]
+    with open(f"{cwd}/{row['run']}/numerics.jsonl") as file:
+        promoted = [line for line in map(json.loads, file) if "promoted" in line]
+    checks.that(promoted and row["promoted"] > 1, f"tensors were promoted: {row['promoted']}")
+    start, end, mean = (row[f"model_aggregate_bits{part}"] for part in ("_start", "", "_mean"))
+    checks.that(start < mean < end, f"it grows: {start}, {mean}, {end}")
+    checks.that(abs(mean - 16 * elements * (1 - row["low_precision_ratio"] / 2)) < 1e-9 * mean,
+                f"the mean {mean} is that of the ratio {row['low_precision_ratio']}")
+    out = program.call("compare", "precision=uniform+promote", *TINY, "model=cnn-s", "epochs=4",
+                       "precision.promote_at=0.002",
+                       "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)", "run.dir=c",
+                       cwd=cwd)[1]
+    mib = [bits / 8 / 2**20 for bits in (start, end, mean)]
+    checks.that("{:.1f} > {:.1f} ({:.1f}) MiB".format(*mib) in out, f"the table tells it: {out}")
 
 
 def rows_and_front(checks, cwd):
@@ -44,7 +145,8 @@ def rows_and_front(checks, cwd):
         for key, kind in KEYS.items():
             checks.same(type(row.get(key)), kind, f"{row['precision']}: type of {key}")
         checks.same(row["memory_bytes"], row["ledger_bytes"]["total"], "memory is the ledger's")
-    means = [{key: (a[key] + b[key]) / 2 for key in ("test_accuracy", "memory_bytes")}
+    means = [{**{key: (a[key] + b[key]) / 2 for key in ("test_accuracy", "memory_bytes")},
+              "collapsed": ("collapsed" in a) + ("collapsed" in b)}
              for a, b in zip(rows[0::2], rows[1::2])]
     best = front(means)
     checks.same(made["pareto"], [2 * i + k for i in best for k in (0, 1)], "rows of the front")
@@ -64,7 +166,7 @@ def rows_and_front(checks, cwd):
     code, out, err = program.call("compare", f"precision={LIST}", "seeds=1,2", *TINY, "epochs=2",
                                   "run.dir=c", cwd=cwd)
     checks.same(code, 0, f"compare as a table: {err}")
-    for text in (*NAMES, "accuracy", "peak RSS", "memory by role", "activations", " *", "2 of 2"):
+    for text in (*NAMES, "accuracy", "peak RSS", "memory by role", "activations", "2 of 2"):
         checks.that(text in out, f"the table holds {text!r}: {out}")
 
 
@@ -275,5 +377,5 @@ def plan_files(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(rows_and_front, no_single_run, plan_files, folder_by_itself, interrupted, killed, orphaned,
+    program.main(rows_and_front, fair, one_seed, aggregate, no_single_run, plan_files, folder_by_itself, interrupted, killed, orphaned,
                  diverged, bad_input, result_file)

@@ -172,7 +172,19 @@ def many_runs(checks, cwd):
     checks.same([row[0] for row in rows if row], expected, "rows and front of the table")
     points = [at for at in marks(section(tree, "pareto"), "mark") if at.find("title") is not None]
     checks.same(len(points), 8, "each precision has a point in both pictures")
-    checks.same(len(marks(section(tree, "pareto"), "range")), 8, "with its range over the seeds")
+    wide = [mean for mean in made["precisions"]
+            if mean["test_accuracy_least"] < mean["test_accuracy_most"]]
+    checks.that(wide, "seeds differ")
+    checks.same(len(marks(section(tree, "pareto"), "range")), 2 * len(wide),
+                "with its range over the seeds where they differ")
+    for row, mean in zip(rows[1:], made["precisions"]):
+        number, deviation = (100 * mean[f"test_accuracy{part}"] for part in ("", "_deviation"))
+        checks.same(row[1], f"{number:.2f} ± {deviation:.2f}", "mean and deviation over the seeds")
+        checks.same(row[-1], str(mean["collapsed"]), "how many collapsed")
+    notes = " ".join(section(tree, "results").itertext())
+    for text in ["Evaluated with the rounded weights."] + [
+            f"collapsed: {row['collapsed']}" for row in made["rows"] if "collapsed" in row]:
+        checks.that(text in notes, f"the notes hold {text!r}")
     legend = [at for at in texts(next(section(tree, "pareto").iter("ul"))) if at.strip()]
     checks.same(legend, ["fp32", "hfp8", "demote"], "colours go by family")
     for run in ("c/fp32-s1", "c/demote_0.6-s2"):
