@@ -20,6 +20,8 @@ static hu_status make_html(const hu_report *report, const char *title, char **ht
     hu_report_layer_bits(&page, report);
     hu_report_exponents(&page, report);
     hu_report_losses(&page, report);
+    hu_report_ratios(&page, report);
+    hu_report_promoted(&page, report);
     hu_report_groups(&page, report);
     hu_report_memory(&page, report);
     hu_report_settings(&page, report);

@@ -67,6 +67,8 @@ bool hu_report_try(const char *folder);
  *
  *   overview   the metric against costs of bits and against memory, and the table of results
  *   curves     metrics over the steps, skipped steps, changes of precision
+ *   ratios     how the losses of the worst tensors went over the steps
+ *   promoted   what promotion added, against the share that was demoted
  *   layer_bits bits of the layers over the steps, and what they cost
  *   exponents  histograms of every tensor, and what formats would lose of them
  *   losses     tensors that lost most to rounding
@@ -77,6 +79,8 @@ void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_exponents(hu_page *page, const hu_report *report);
 void hu_report_losses(hu_page *page, const hu_report *report);
+void hu_report_ratios(hu_page *page, const hu_report *report);
+void hu_report_promoted(hu_page *page, const hu_report *report);
 void hu_report_groups(hu_page *page, const hu_report *report);
 void hu_report_layer_bits(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);

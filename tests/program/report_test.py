@@ -9,7 +9,7 @@ import program
 from program import TINY
 
 SVG = "{http://www.w3.org/2000/svg}"
-SECTIONS = ["results", "curves", "exponents", "losses", "groups", "memory", "settings"]
+SECTIONS = ["results", "curves", "exponents", "losses", "ratios", "groups", "memory", "settings"]
 
 
 def page(checks, path):
@@ -155,6 +155,36 @@ def losses(checks, cwd):
     checks.same(order, sorted(order, reverse=True), "those that lost most first")
     lost = {name: (sums[1] + sums[2]) / sums[0] for name, sums in tensors.items()}
     checks.same(order[0], max(lost.values()), "the first lost most of all")
+    part = section(page(checks, f"{cwd}/run/report.html"), "ratios")
+    legends = [["".join(item.itertext()).strip() for item in legend] for legend in part.iter("ul")]
+    kinds = [which for which in (1, 2) if any(sums[which] for sums in tensors.values())]
+    for found, which in zip(legends, kinds, strict=True):
+        shares = {name: sums[which] / sums[0] for name, sums in tensors.items() if sums[which]}
+        worst = sorted(shares.values(), reverse=True)[:5]
+        checks.same([shares.get(name) for name in found], worst, "the five that lost most")
+
+
+def promotions(checks, cwd):
+    """What promotion added against the share that was demoted, and nothing without two of them."""
+    keys = [*TINY, "epochs=3", "precision.promote_at=0.002", "run.dir=c",
+            "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"]
+    names = ["demote:0.4+promote", "demote:0.8+promote", "uniform+promote"]
+    found, _, err = program.call("compare", "precision=" + ",".join(names), *keys, cwd=cwd)
+    checks.same(found, 0, f"compare: {err}")
+    with open(f"{cwd}/c/compare.json") as file:
+        rows = json.load(file)["rows"]
+    part = section(page(checks, f"{cwd}/c/report.html"), "promoted")
+    tips = [tip.text for tip in part.iter("title")]
+    for row in rows:
+        with open(f"{cwd}/{row['run']}/plan.json") as file:
+            high = 16 * json.load(file)["tensor_elements"]
+        added = 100 * (row["model_aggregate_bits"] - row["model_aggregate_bits_start"]) / high
+        checks.same(added > 0, row["promoted"] > 0, f"{row['precision']}: promoted")
+        checks.that(f"{row['precision']}: promotions add {added:.3g} % of the aggregate with all high"
+                    in tips, f"{row['precision']}: {added:.3g} % in {tips}")
+    checks.that(sum(row["promoted"] for row in rows) > 1, "tensors were promoted")
+    report(checks, f"c/{os.path.basename(rows[0]['run'])}", "-o", "one.html", cwd=cwd)
+    checks.same(section(page(checks, f"{cwd}/one.html"), "promoted"), None, "one point is no picture")
 
 
 def many_runs(checks, cwd):
@@ -411,5 +441,5 @@ def bad_input(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_run, lost_shares, sent_shares, losses, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
+    program.main(one_run, lost_shares, sent_shares, losses, promotions, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
                  bits, bad_input)

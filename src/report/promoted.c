@@ -1,0 +1,102 @@
+/* What promotions add to the aggregate, against the share that was demoted. Source: Lee et al.,
+ * figure 6. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/spread.h"
+#include "precision/names.h"
+#include "report/report.h"
+#include "show/chart.h"
+#include "show/html.h"
+
+enum { TIP_BYTES = 320 };
+
+/* r of "demote:R...+promote", 1 of uniform and hfp8 with promotion; NaN: another precision. */
+static double ratio_of(const char *precision) {
+    static const char demote[] = "demote:";
+    double r;
+    if (!strstr(precision, "+promote")) return (double)NAN;
+    if (strcmp(precision, "uniform+promote") == 0 || strcmp(precision, "hfp8+promote") == 0)
+        return 1.0;
+    bool is_demotion = strncmp(precision, demote, sizeof demote - 1) == 0;
+    if (!is_demotion || sscanf(precision + sizeof demote - 1, "%lf", &r) != 1) return (double)NAN;
+    return r;
+}
+
+/* Bits of the widest high candidate; NaN if the run's keys do not tell. */
+static double high_bits(const hu_report_run *run) {
+    hu_precision precision;
+    const char *high = hu_report_text(run, "precision.high", "fp(6,9,0)");
+    double bits = (double)NAN;
+    if (hu_precision_parse("high", &precision) != HU_OK) return bits;
+    if (hu_precision_set_candidates(&precision, high, NULL) == HU_OK)
+        bits = (double)hu_widest_role(precision.high);
+    hu_precision_free(&precision);
+    return bits;
+}
+
+/* What was promoted, in per cent of the aggregate with everything high. NaN: not known. */
+static double added_of(const hu_report_run *run) {
+    double start = hu_json_real(run->result, "model_aggregate_bits_start");
+    double end = hu_json_real(run->result, "model_aggregate_bits");
+    if (!run->history || !run->history->plan || json_object_get(run->result, "diverged"))
+        return (double)NAN;
+    return 100.0 * (end - start) / ((double)run->history->plan->tensor_elements * high_bits(run));
+}
+
+/* The mean over the seeds of one precision. Returns whether there is a point. */
+static bool make_point(const hu_report *report, int number, hu_chart_point *point,
+                       char tip[TIP_BYTES]) {
+    hu_spread spread = {0};
+    *point = (hu_chart_point){.least = (double)NAN, .most = (double)NAN};
+    for (size_t i = 0; i < report->count; i++) {
+        const hu_report_run *run = &report->run[i];
+        double added = added_of(run);
+        if (run->number != number || isnan(added)) continue;
+        hu_spread_add(&spread, added);
+        point->x = ratio_of(run->precision);
+        point->label = run->name;
+        point->series = run->family_number;
+        point->least = fmin(point->least, added);
+        point->most = fmax(point->most, added);
+    }
+    point->y = hu_spread_mean(&spread);
+    if (spread.count == 0 || isnan(point->x)) return false;
+    if (spread.count == 1) point->least = point->most = (double)NAN;
+    snprintf(tip, TIP_BYTES, "%.150s: promotions add %.3g %% of the aggregate with all high",
+             point->label, point->y);
+    point->tip = tip;
+    return true;
+}
+
+static void draw(hu_page *page, const hu_chart_point *point, size_t count) {
+    hu_chart_axes axes = {.x_title = "r: share that was demoted",
+                          .y_title = "promoted, % of the aggregate with all high"};
+    if (count < 2) return;
+    hu_html_section(page, "promoted", "What promotion costs",
+                    "Tensors that overflowed are widened for good. How much larger the model "
+                    "aggregate was at the end than in the first step, in per cent of that with "
+                    "every tensor in the high format.");
+    hu_chart_points(page, point, count, &axes);
+    hu_html_section_end(page);
+}
+
+void hu_report_promoted(hu_page *page, const hu_report *report) {
+    hu_status st;
+    hu_chart_point *point = NULL;
+    char(*tips)[TIP_BYTES] = NULL;
+    size_t count = 0;
+    HU_TRY(HU_NEW_ARRAY(&point, (size_t)report->precisions + 1));
+    HU_TRY(HU_NEW_ARRAY(&tips, (size_t)report->precisions + 1));
+    for (int i = 0; i < report->precisions; i++)
+        if (make_point(report, i, &point[count], tips[count])) count++;
+    draw(page, point, count);
+done:
+    if (st != HU_OK && page->status == HU_OK) page->status = st;
+    hu_free(point);
+    hu_free(tips);
+}
