@@ -2,10 +2,11 @@
 """Table 3 of the LDP paper at a small scale: ResNet-20 on CIFAR-10 with bits by schedule and learned.
 
 usage: bench/bits_table.py CIFAR10 OUT [--halfulp=build/halfulp] [--seeds=1,2,3] [--images=5000]
-                           [--epochs=8] [--threads=2] [--print]
+                           [--epochs=8] [--threads=2] [--only="sbm,static 8"] [--print]
 
 CIFAR10 holds the binary batches. Every training has a folder of its own in OUT; one that has a
-result is not run again, so that the table can be stopped and gone on with. --print runs nothing.
+result is not run again, so that the table can be stopped and gone on with. --only runs and shows
+these rows alone, --print runs nothing.
 Prints test accuracy by seed, mean and spread, and costs relative to static 8 bits, as Markdown.
 """
 import math
@@ -22,8 +23,16 @@ COMMON = ["model=resnet20", "model.width=0.5", "data.test_limit=10000", "data.au
 
 
 def rows(steps):
+    only = tables.option("only", "")
+    return [row for row in all_rows(steps) if not only or row[0] in only.split(",")]
+
+
+def all_rows(steps):
     yield "fp32", ["precision=fp32"]
     yield "static 8", ["precision=static:8"]
+    # Banner et al.'s own method: range norms, these quantised too, gradients of weights from 16 bits.
+    yield "sbm", ["precision=static:8", "model.norm=range", "bits.norms=on",
+                  "bits.grad_weights=16"]
     # 32 cycles of 2,000 steps in the paper's code: here as many as leave ten steps to each.
     yield "cpt 3-8", ["precision=cpt:3-8", f"bits.cycles={min(32, steps // 10)}"]
     yield "pfq 3-8", ["precision=pfq:3-8", f"bits.interval={max(1, steps // 30)}"]

@@ -79,14 +79,17 @@ static hu_status add_words(char *text, const char *between, const char *word, co
 
 /* A part of a tensor: "; grad F", for a list "; grad F; grad F". */
 static hu_status add_part(char *text, const char *between, const hu_keys *part) {
-    static const char *const words[][2] = {
-        {"value", "value "}, {"use", "use "}, {"grad", "grad "}, {"sum", "sum "}};
+    static const char *const words[][2] = {{"value", "value "},
+                                           {"use", "use "},
+                                           {"grad", "grad "},
+                                           {"sum", "sum "},
+                                           {"weights", "weights "}};
     enum { WORDS = sizeof words / sizeof *words };
     hu_status st = HU_OK;
     size_t w = 0;
     while (w < WORDS && strcmp(words[w][0], hu_keys_name(part)) != 0) w++;
     if (w == WORDS)
-        return hu_fail(HU_ERR_PARSE, "%s: found '%s', expected value, use, grad or sum",
+        return hu_fail(HU_ERR_PARSE, "%s: found '%s', expected value, use, grad, sum or weights",
                        hu_keys_origin(part), hu_keys_name(part));
     if (hu_keys_kind_of(part) != HU_KEYS_LIST) return add_words(text, between, words[w][1], part);
     for (size_t k = 0; k < hu_keys_count(part) && st == HU_OK; k++)
@@ -94,7 +97,7 @@ static hu_status add_part(char *text, const char *between, const hu_keys *part) 
     return st;
 }
 
-/* name: {value: F, grad: F or [F, F], sum: F} -> "name: value F; grad F; sum F". */
+/* name: {value: F, grad: F or [F, F], sum: F, weights: F} -> "name: value F; grad F; sum F". */
 static hu_status add_tensor(const hu_keys *tensor, hu_keys *list) {
     hu_status st = HU_OK;
     char text[TEXT_BYTES];

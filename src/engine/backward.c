@@ -121,18 +121,24 @@ static void backward_in_batch_order(hu_run *run, uint32_t n) {
     }
 }
 
+/* Counts of a gradient sum, by all threads. */
+static void collect_sum(hu_run *run, hu_edge *edge, uint32_t index, hu_value_id v) {
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    for (int t = 0; t < run->options.threads; t++)
+        hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
+    hu_tally_add(run, edge, &counts, v, HU_NONE);
+}
+
 /* Counts of the gradients that a node has made. */
 static void collect_gradients(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     hu_learn_collect(run, n);
     for (int i = 0; i < node->n_out; i++) {
-        uint32_t index = hu_tally_of_sum(run, node->out[i]);
-        hu_slot *slot = &run->grad_sum[node->out[i]];
-        hu_round_counts counts;
-        hu_round_counts_clear(&counts);
-        for (int t = 0; t < run->options.threads; t++)
-            hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
-        hu_tally_add(run, slot->edge, &counts, node->out[i], HU_NONE);
+        hu_value_id v = node->out[i];
+        const hu_slot *view = hu_weights_view(run, v);
+        collect_sum(run, run->grad_sum[v].edge, hu_tally_of_sum(run, v), v);
+        if (view) collect_sum(run, view->edge, hu_tally_of_weights(run, v), v);
     }
     for (int i = 0; i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i;

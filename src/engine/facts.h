@@ -21,6 +21,12 @@ static inline hu_slot *hu_use_slot(const hu_run *run, uint32_t use) {
     return rounds ? &run->use[use] : NULL;
 }
 
+/* The rounding by which parameter gradients read the gradient of an output, NULL if they read what
+ * the gradient of the input does. */
+static inline hu_slot *hu_weights_view(const hu_run *run, hu_value_id v) {
+    return run->grad_weights && run->grad_weights[v].edge ? &run->grad_weights[v] : NULL;
+}
+
 /* True if what a use has rounded in the forward pass of a training waits, packed, for the backward
  * pass, which then does not read the value itself (layout/kept.h). */
 static inline bool hu_use_is_kept(const hu_run *run, uint32_t use) {

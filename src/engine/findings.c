@@ -17,6 +17,8 @@ static void each_counts(const hu_run *run, counts_fn *each, void *context) {
             each(&edges->value[v].counts, context);
         if (hu_quantizer_rounds(&edges->grad_sum[v].quantizer))
             each(&edges->grad_sum[v].counts, context);
+        if (hu_quantizer_rounds(&edges->grad_weights[v].quantizer))
+            each(&edges->grad_weights[v].counts, context);
         if (hu_quantizer_rounds(&edges->wire[v].quantizer)) {
             each(&edges->wire[v].counts, context);
             each(&edges->wire_sum[v].counts, context);

@@ -89,6 +89,22 @@ hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, h
     return (hu_gradient_rows){sum, true};
 }
 
+/* The gradient of an output as the node's parameter gradients read it, apart from the other view.
+ */
+static const float *gradient_apart(hu_visit *visit, hu_value_id v) {
+    hu_run *run = visit->run;
+    const hu_slot *view = hu_weights_view(run, v);
+    hu_tally *tally = &visit->thread->tally[hu_tally_of_weights(run, v)];
+    const float *sum = hu_visit_gradient_sum(visit, v);
+    if (run->rehearsal.is_on) return sum;
+    if (run->records)
+        hu_record_rows(run, hu_tally_of_weights(run, v), visit->count * view->elements, sum);
+    if (hu_quantizer_rounds(&view->edge->quantizer))
+        hu_slot_round(view, &run->context, visit->first, visit->count, (float *)sum,
+                      &tally->counts);
+    return sum;
+}
+
 static void load_saved(hu_visit *visit, uint32_t n, hu_op_call *call) {
     const hu_node *node = &visit->run->graph->node[n];
     for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_saved(visit, n, i);
@@ -173,6 +189,29 @@ static void round_gradients(hu_visit *visit, const hu_node *node, const hu_op_ca
     }
 }
 
+static void run_in_one(hu_visit *visit, uint32_t n, hu_op_call *call) {
+    hu_visit_lend_scratch(visit, n, call);
+    hu_visit_run_op(visit, n, visit->run->graph->node[n].op->backward, call);
+}
+
+/* The gradients of the inputs from one view of the output's gradient, those of the parameters from
+ * the other: the op runs once for each, and does not know. Behind it the call has what the
+ * parameters read, for gradients that are accumulated later. */
+static void run_in_two(hu_visit *visit, uint32_t n, hu_op_call *call) {
+    const hu_node *node = &visit->run->graph->node[n];
+    float *dparam[HU_MAX_PARAMS], *din = call->din[0]; /* products have one input */
+    for (int j = 0; j < node->n_params; j++) {
+        dparam[j] = call->dparam[j];
+        call->dparam[j] = NULL;
+    }
+    run_in_one(visit, n, call);
+    call->din[0] = NULL;
+    for (int j = 0; j < node->n_params; j++) call->dparam[j] = dparam[j];
+    call->dout[0] = gradient_apart(visit, node->out[0]);
+    run_in_one(visit, n, call);
+    call->din[0] = din;
+}
+
 void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
@@ -198,8 +237,10 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
     hu_point_dparams(run, n, hu_dparam_per_chunk(run, n) ? visit->partial : 0, call->dparam);
     hu_visit_touch(visit, run->exec[n].dpartial);
     call->adds_dparam = visit->adds;
-    hu_visit_lend_scratch(visit, n, call);
-    hu_visit_run_op(visit, n, node->op->backward, call);
+    if (hu_weights_view(run, node->out[0]))
+        run_in_two(visit, n, call);
+    else
+        run_in_one(visit, n, call);
     for (int i = 0; i < node->n_in; i++) hu_learn_input(visit, n, i, call->din[i]);
     round_gradients(visit, node, call);
 }

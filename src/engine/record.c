@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/state.h"
+#include "engine/facts.h"
 
 bool hu_record_has_room(const hu_run *run) {
     return run->histogram != NULL;
@@ -63,6 +63,10 @@ bool hu_record_gradient(const hu_run *run, hu_value_id v, hu_histogram *total) {
     for (uint32_t k = 0; k < value->use_count; k++)
         is_there |= add(run, hu_tally_of_use(run, run->stored_as[value->uses[k]]), total);
     return is_there;
+}
+
+bool hu_record_weights(const hu_run *run, hu_value_id v, hu_histogram *total) {
+    return hu_weights_view(run, v) && add(run, hu_tally_of_weights(run, v), total);
 }
 
 bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total) {

@@ -31,5 +31,6 @@ void hu_record_whole(hu_run *run, uint32_t tally, int64_t n, const float *x);
 bool hu_record_value(const hu_run *run, hu_value_id v, hu_histogram *total);
 bool hu_record_gradient(const hu_run *run, hu_value_id v, hu_histogram *total);
 bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total);
+bool hu_record_weights(const hu_run *run, hu_value_id v, hu_histogram *total);
 
 #endif

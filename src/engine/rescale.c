@@ -85,14 +85,34 @@ void hu_rescale_inputs(hu_run *run, uint32_t n) {
     }
 }
 
+/* True if the slot's scale comes from the rows of this pass, or enters a history. */
+static bool wants_extremes(const hu_slot *slot) {
+    return hu_slot_waits(slot) || slot->history != HU_NONE;
+}
+
+static void take_extremes(hu_run *run, hu_slot *slot, const hu_tally *all) {
+    if (hu_is_step(run)) hu_scale_note_maximum(slot, all->top);
+    if (hu_slot_waits(slot)) set_scale(run, slot, all);
+}
+
+/* The sum as it is read for the input, and apart from that for the parameters: one look at the rows
+ * serves both unless one takes a range, the other a maximum. */
+static void rescale_sum(hu_run *run, uint32_t node, hu_value_id v) {
+    hu_slot *sum = &run->grad_sum[v], *view = hu_weights_view(run, v);
+    bool has_sum = wants_extremes(sum) && hu_rounds_gradient_sum(run, v);
+    bool has_view = view && wants_extremes(view);
+    hu_tally all = no_rows();
+    if (has_sum) {
+        all = extremes_of(run, sum, node, HU_BACKWARD, hu_visit_gradient_sum, v);
+        take_extremes(run, sum, &all);
+    }
+    if (!has_view) return;
+    if (!has_sum || (sum->uniformer == NULL) != (view->uniformer == NULL))
+        all = extremes_of(run, view, node, HU_BACKWARD, hu_visit_gradient_sum, v);
+    take_extremes(run, view, &all);
+}
+
 void hu_rescale_sums(hu_run *run, uint32_t node) {
     const hu_node *n = &run->graph->node[node];
-    for (int i = 0; i < n->n_out; i++) {
-        hu_slot *slot = &run->grad_sum[n->out[i]];
-        if (!hu_slot_waits(slot) && slot->history == HU_NONE) continue;
-        if (n->loss >= 0 || !hu_rounds_gradient_sum(run, n->out[i])) continue;
-        hu_tally all = extremes_of(run, slot, node, HU_BACKWARD, hu_visit_gradient_sum, n->out[i]);
-        if (hu_is_step(run)) hu_scale_note_maximum(slot, all.top);
-        if (hu_slot_waits(slot)) set_scale(run, slot, &all);
-    }
+    for (int i = 0; i < n->n_out && n->loss < 0; i++) rescale_sum(run, node, n->out[i]);
 }

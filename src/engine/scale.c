@@ -22,6 +22,8 @@ static void each_slot(hu_run *run, slot_fn *each, void *context) {
         if (run->grad[u].edge) each(run, &run->grad[u], 2, u, context);
     for (uint32_t u = 0; run->use && u < run->graph->use_count; u++)
         each(run, &run->use[u], 3, u, context);
+    for (hu_value_id v = 0; run->grad_weights && v < run->graph->value_count; v++)
+        if (run->grad_weights[v].edge) each(run, &run->grad_weights[v], 4, v, context);
 }
 
 static bool is_delayed(const hu_slot *slot) {
@@ -191,6 +193,7 @@ hu_status hu_scale_restore(hu_run *run, const void *data, size_t bytes) {
 static void carry(hu_run *run, const hu_slot *slots, uint32_t count, const hu_slot *from,
                   const uint32_t *history) {
     for (uint32_t i = 0; i < count; i++) {
+        if (!slots[i].edge || !from[i].edge) continue;
         if (slots[i].history == HU_NONE || from[i].history == HU_NONE) continue;
         size_t maxima = slots[i].maxima < from[i].maxima ? slots[i].maxima : from[i].maxima;
         memcpy(run->history + slots[i].history, history + from[i].history,
@@ -204,6 +207,8 @@ void hu_scale_carry(hu_run *run, const hu_run *from) {
     carry(run, run->value, graph->value_count, from->value, from->history);
     carry(run, run->grad_sum, graph->value_count, from->grad_sum, from->history);
     carry(run, run->grad, graph->use_count, from->grad, from->history);
+    if (run->grad_weights && from->grad_weights)
+        carry(run, run->grad_weights, graph->value_count, from->grad_weights, from->history);
     if (run->use && from->use) carry(run, run->use, graph->use_count, from->use, from->history);
     each_slot(run, apply_history, NULL);
 }

@@ -82,13 +82,15 @@ typedef struct hu_run {
     hu_edge_table *edges; /* Borrowed, like graph and weights: valid as long as the run */
     hu_weights *weights;
     hu_run_options options;
-    hu_slot *value;      /* [value_count] */
-    hu_slot *use;        /* [use_count] rounding at reading; NULL: no use has a record of its own */
-    hu_slot *grad;       /* [use_count] */
-    hu_slot *grad_sum;   /* [value_count] rounding only, but for parameters with several uses */
-    hu_exec *exec;       /* [node_count] */
-    uint32_t *made_in;   /* [value_count] region whose forward visits make a lazy value first */
-    uint32_t *stored_as; /* [use_count] use whose stored contribution is the same, or itself */
+    hu_slot *value;    /* [value_count] */
+    hu_slot *use;      /* [use_count] rounding at reading; NULL: no use has a record of its own */
+    hu_slot *grad;     /* [use_count] */
+    hu_slot *grad_sum; /* [value_count] rounding only, but for parameters with several uses */
+    hu_slot *grad_weights; /* [value_count] rounding only; without an edge where parameter gradients
+                              read what grad_sum made. NULL: they do everywhere */
+    hu_exec *exec;         /* [node_count] */
+    uint32_t *made_in;     /* [value_count] region whose forward visits make a lazy value first */
+    uint32_t *stored_as;   /* [use_count] use whose stored contribution is the same, or itself */
     bool *is_remade;    /* [value_count] not lazy, stored for the forward pass alone: made again for
                            every reader of the backward pass */
     bool *is_virtual;   /* [value_count] lazy and never stored: made again for every reader */
@@ -120,7 +122,7 @@ typedef struct hu_run {
 } hu_run;
 
 /* Index of a tensor's tally: forward values, contributions by use, gradient sums by value, inputs
- * that are rounded at reading by use. */
+ * that are rounded at reading by use, sums that parameter gradients read apart by value. */
 static inline uint32_t hu_tally_of_value(const hu_run *run, hu_value_id v) {
     (void)run;
     return v;
@@ -134,9 +136,11 @@ static inline uint32_t hu_tally_of_sum(const hu_run *run, hu_value_id v) {
 static inline uint32_t hu_tally_of_input(const hu_run *run, uint32_t use) {
     return 2 * run->graph->value_count + run->graph->use_count + use;
 }
+static inline uint32_t hu_tally_of_weights(const hu_run *run, hu_value_id v) {
+    return hu_tally_of_input(run, run->use ? run->graph->use_count : 0) + v;
+}
 static inline uint32_t hu_tally_count(const hu_run *run) {
-    uint32_t inputs = run->use ? run->graph->use_count : 0;
-    return 2 * run->graph->value_count + run->graph->use_count + inputs;
+    return hu_tally_of_weights(run, run->grad_weights ? run->graph->value_count : 0);
 }
 
 static inline void *hu_buffer_data(const hu_run *run, uint32_t buffer) {

@@ -64,6 +64,8 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
         snprintf(text, capacity, "a gradient on its way between workers");
     } else if (tensor.kind == HU_TENSOR_WIRE_SUM) {
         snprintf(text, capacity, "sums that workers make of gradients on their way");
+    } else if (tensor.kind == HU_TENSOR_WEIGHTS) {
+        snprintf(text, capacity, "the gradient as the product of its weights' gradient reads it");
     } else if (tensor.kind == HU_TENSOR_SUM) {
         snprintf(text, capacity, "the sum of the gradients that %u readers bring",
                  value->use_count);

@@ -6,11 +6,11 @@
 #include "config/config.h"
 #include "journal/graph.h"
 
-/* Whether counts of gradients between workers are among those of the run. */
-static bool has_wire(const hu_history *history, const hu_graph *graph) {
+/* Whether counts of such tensors are among those of the run. */
+static bool has_kind(const hu_history *history, const hu_graph *graph, hu_tensor_kind kind) {
     char name[HU_TENSOR_NAME_BYTES];
     for (hu_value_id v = 0; v < graph->value_count; v++) {
-        hu_tensor_name(graph, (hu_tensor){HU_TENSOR_WIRE, v}, name);
+        hu_tensor_name(graph, (hu_tensor){kind, v}, name);
         if (hu_names_find(&history->tensors, name) != HU_NAMES_NONE) return true;
     }
     return false;
@@ -25,11 +25,14 @@ static void read_config(hu_opened_run *run) {
 
 hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run) {
     hu_status st = HU_OK;
+    unsigned more = 0;
     *run = (hu_opened_run){.folder = folder};
     HU_TRY(hu_history_read(folder, &run->history));
     HU_TRY(hu_graph_read(folder, &run->graph));
     HU_TRY(hu_candidates_parse(formats, &run->candidates));
-    HU_TRY(hu_walk_create(run->graph, has_wire(run->history, run->graph), &run->walk));
+    if (has_kind(run->history, run->graph, HU_TENSOR_WIRE)) more |= HU_WALK_WIRE;
+    if (has_kind(run->history, run->graph, HU_TENSOR_WEIGHTS)) more |= HU_WALK_WEIGHTS;
+    HU_TRY(hu_walk_create(run->graph, more, &run->walk));
     read_config(run);
 done:
     return st;

@@ -20,6 +20,7 @@ hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     HU_TRY(create_edges(edges->use_count, &edges->use));
     HU_TRY(create_edges(edges->use_count, &edges->grad));
     HU_TRY(create_edges(edges->value_count, &edges->grad_sum));
+    HU_TRY(create_edges(edges->value_count, &edges->grad_weights));
     HU_TRY(create_edges(edges->value_count, &edges->wire));
     HU_TRY(create_edges(edges->value_count, &edges->wire_sum));
     void *products;
@@ -37,6 +38,7 @@ void hu_edge_table_free(hu_edge_table *edges) {
     hu_free(edges->use);
     hu_free(edges->grad);
     hu_free(edges->grad_sum);
+    hu_free(edges->grad_weights);
     hu_free(edges->wire);
     hu_free(edges->wire_sum);
     hu_free(edges->products);
@@ -48,6 +50,7 @@ void hu_edge_table_clear(hu_edge_table *edges) {
         hu_round_counts_clear(&edges->value[v].counts);
         edges->value[v].sensitivity = edges->value[v].of_workers = 0.0;
         hu_round_counts_clear(&edges->grad_sum[v].counts);
+        hu_round_counts_clear(&edges->grad_weights[v].counts);
         hu_round_counts_clear(&edges->wire[v].counts);
         hu_round_counts_clear(&edges->wire_sum[v].counts);
     }

@@ -3,8 +3,9 @@
  * Records for forward values (one default per value, rounded once by the producer; parameters are
  * rounded copies of the masters), for what a consumer makes of such a value when it reads it (one
  * per use, none as a rule), for gradient contributions (one per use, rounded by the consumer)
- * and for summed gradients (one per value, rounded when the producer reads the sum). All five
- * methods are writers of this table.
+ * and for summed gradients (one per value, rounded when the producer reads the sum). A product may
+ * read that sum in two ways: as it is rounded for the gradient of its input, and apart from that
+ * for the gradients of its parameters (grad_weights). All methods are writers of this table.
  */
 #ifndef HU_GRAPH_EDGE_H
 #define HU_GRAPH_EDGE_H
@@ -20,8 +21,10 @@ typedef struct hu_edge {
                                (32: for unrounded numbers, too), between which hu_run_requantize
                                changes; unrounded parameters need no room */
     hu_round_counts counts; /* of the present step */
-    bool learns; /* parameters and uses: the passes of a step work out how the loss hangs on
-                    the spacing of the rounded numbers */
+    bool is_apart; /* grad_weights: parameter gradients read the sum by this record; false: they
+                      read what grad_sum has made of it */
+    bool learns;   /* parameters and uses: the passes of a step work out how the loss hangs on
+                      the spacing of the rounded numbers */
     uint32_t residual_bits; /* uses that learn: bits of what rounding took from each number, 2 to 8;
                                0: as it is (engine/residual.h) */
     double sensitivity; /* of the present step, where it learns: sum over the tensor's elements x of
@@ -42,11 +45,14 @@ typedef struct hu_edge_table {
     hu_edge *use;   /* [use_count] a consumer rounds what it reads once more, for itself alone; not
                        rounded: it reads the one copy that all uses share */
     hu_edge *grad;  /* [use_count] contributions; of parameters: the parameter's gradient */
-    hu_edge *grad_sum; /* [value_count] */
-    hu_edge *wire;     /* [value_count] of trained parameters: their gradient on its way between
-                          workers; nothing is rounded where one worker trains alone */
-    hu_edge *wire_sum; /* [value_count] likewise, sums of what travels */
-    bool has_wire;     /* several workers train */
+    hu_edge *grad_sum;     /* [value_count] */
+    hu_edge *grad_weights; /* [value_count] outputs of products: the same sums, for the gradients of
+                              the product's parameters */
+    hu_edge *wire;         /* [value_count] of trained parameters: their gradient on its way between
+                              workers; nothing is rounded where one worker trains alone */
+    hu_edge *wire_sum;     /* [value_count] likewise, sums of what travels */
+    bool has_wire;         /* several workers train */
+    bool has_apart;        /* one of grad_weights is apart */
     uint32_t value_count, use_count;
     /* Tensors of at most so many bits count as low precision: activations, their gradients,
      * parameters, their gradients (the order of hu_role). 8 unless an assignment says otherwise. */

@@ -29,13 +29,21 @@ static void walk_forward(hu_walk *walk) {
     }
 }
 
-static void walk_backward(hu_walk *walk) {
+/* A product's sum is read apart where its parameters have gradients. */
+static void put_sums(hu_walk *walk, const hu_node *node, unsigned more) {
+    bool is_apart = (more & HU_WALK_WEIGHTS) && node->op->is_product;
+    for (int i = 0; i < node->n_out && node->loss < 0; i++) {
+        put(walk, HU_TENSOR_SUM, node->out[i]);
+        if (is_apart) put(walk, HU_TENSOR_WEIGHTS, node->out[i]);
+    }
+}
+
+static void walk_backward(hu_walk *walk, unsigned more) {
     const hu_graph *graph = walk->graph;
     for (uint32_t n = graph->node_count; n-- > 0;) {
         const hu_node *node = &graph->node[n];
         if (!node->needs_backward) continue;
-        for (int i = 0; i < node->n_out && node->loss < 0; i++)
-            put(walk, HU_TENSOR_SUM, node->out[i]);
+        put_sums(walk, node, more);
         for (int k = 0; k < node->n_in + node->n_params; k++) {
             hu_value_id v = graph->use[node->first_use + (uint32_t)k].value;
             if (last_to_bring(graph, v) != n) continue;
@@ -57,7 +65,7 @@ static void walk_wire(hu_walk *walk) {
     }
 }
 
-hu_status hu_walk_create(const hu_graph *graph, bool has_wire, hu_walk *walk) {
+hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk) {
     hu_status st = HU_OK;
     void *block;
     *walk = (hu_walk){.graph = graph};
@@ -70,8 +78,8 @@ hu_status hu_walk_create(const hu_graph *graph, bool has_wire, hu_walk *walk) {
         for (hu_value_id v = 0; v < graph->value_count; v++) walk->place[kind][v] = HU_NONE;
     }
     walk_forward(walk);
-    walk_backward(walk);
-    if (has_wire) walk_wire(walk);
+    walk_backward(walk, more);
+    if (more & HU_WALK_WIRE) walk_wire(walk);
 done:
     if (st != HU_OK) hu_walk_free(walk);
     return st;
@@ -84,7 +92,8 @@ void hu_walk_free(hu_walk *walk) {
 }
 
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
-    static const char *const suffix[] = {"", ".grad", ".grad.sum", ".grad.wire", ".grad.wire.sum"};
+    static const char *const suffix[] = {
+        "", ".grad", ".grad.sum", ".grad.weights", ".grad.wire", ".grad.wire.sum"};
     snprintf(name, HU_TENSOR_NAME_BYTES, "%s%s", graph->value[tensor.value].name,
              suffix[tensor.kind]);
 }
@@ -93,6 +102,7 @@ const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_tab
                                         hu_tensor tensor) {
     if (tensor.kind == HU_TENSOR_VALUE) return &edges->value[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_SUM) return &edges->grad_sum[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_WEIGHTS) return &edges->grad_weights[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE) return &edges->wire[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE_SUM) return &edges->wire_sum[tensor.value].quantizer;
     return &edges->grad[graph->value[tensor.value].uses[0]].quantizer;
@@ -104,6 +114,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
     hu_round_counts counts;
     if (tensor.kind == HU_TENSOR_VALUE) return edges->value[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_SUM) return edges->grad_sum[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_WEIGHTS) return edges->grad_weights[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_WIRE) return edges->wire[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_WIRE_SUM) return edges->wire_sum[tensor.value].counts;
     hu_round_counts_clear(&counts);
@@ -137,6 +148,7 @@ static void add_reads(list *sources, const hu_node *node) {
 
 /* The gradients that the backward part of a node reads. */
 static void add_gradients(list *sources, const hu_node *node) {
+    /* What is read apart reaches the parameters alone, whose gradients come from the same sums. */
     for (int i = 0; i < node->n_out; i++) {
         bool has_sum = sources->walk->place[HU_TENSOR_SUM][node->out[i]] != HU_NONE;
         add(sources, HU_TENSOR_GRADIENT, node->out[i]);
@@ -159,7 +171,8 @@ uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uin
     const hu_value_info *value = &graph->value[tensor.value];
     list sources = {walk, source, room, 0};
     bool has_sum = walk->place[HU_TENSOR_SUM][tensor.value] != HU_NONE;
-    if (tensor.kind == HU_TENSOR_SUM) add(&sources, HU_TENSOR_GRADIENT, tensor.value);
+    if (tensor.kind == HU_TENSOR_SUM || tensor.kind == HU_TENSOR_WEIGHTS)
+        add(&sources, HU_TENSOR_GRADIENT, tensor.value);
     if (tensor.kind == HU_TENSOR_WIRE)
         add(&sources, has_sum ? HU_TENSOR_SUM : HU_TENSOR_GRADIENT, tensor.value);
     if (tensor.kind == HU_TENSOR_WIRE_SUM) add(&sources, HU_TENSOR_WIRE, tensor.value);

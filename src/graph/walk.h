@@ -13,6 +13,7 @@ typedef enum hu_tensor_kind {
     HU_TENSOR_VALUE,
     HU_TENSOR_GRADIENT,
     HU_TENSOR_SUM,
+    HU_TENSOR_WEIGHTS,  /* the sum as parameter gradients read it, where that is apart */
     HU_TENSOR_WIRE,     /* a parameter's gradient on its way between workers */
     HU_TENSOR_WIRE_SUM, /* sums of these: of partial sums, and of what an owner has */
     HU_TENSOR_KINDS
@@ -31,14 +32,23 @@ typedef struct hu_walk {
                                          not made */
 } hu_walk;
 
-/* has_wire: several workers train, so that the gradients of parameters travel, behind the backward
- * pass. Owner frees with hu_walk_free. */
-hu_status hu_walk_create(const hu_graph *graph, bool has_wire, hu_walk *walk);
+/* What not every training has: gradients of parameters that travel between workers, behind the
+ * backward pass; sums that products read apart for their parameters. */
+enum { HU_WALK_WIRE = 1, HU_WALK_WEIGHTS = 2 };
+
+/* more: of these. Owner frees with hu_walk_free. */
+hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk);
+
+/* Those of a table. */
+static inline unsigned hu_walk_more(const hu_edge_table *edges) {
+    return (edges->has_wire ? HU_WALK_WIRE : 0) | (edges->has_apart ? HU_WALK_WEIGHTS : 0);
+}
 void hu_walk_free(hu_walk *walk);
 
 enum { HU_TENSOR_NAME_BYTES = HU_NAME_BYTES + 16 };
 
-/* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum", "conv1.weight.grad.wire",
+/* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum", "conv1.out.grad.weights",
+ * "conv1.weight.grad.wire",
  * "conv1.weight.grad.wire.sum". */
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name);
 
@@ -53,8 +63,9 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
 /* What a tensor is made of, as places in the walk: at most room of them are written, all are
  * counted. Of a forward value: inputs and trained parameters of its node
  * (of running statistics: its inputs); of a gradient: the gradients that
- * its consumers' backward parts read, then the forward values that they read; of a sum: its
- * gradient; of what travels: its sum, or its gradient; of sums on the way: what travels. */
+ * its consumers' backward parts read, then the forward values that they read; of a sum, and of one
+ * that is read apart: its gradient; of what travels: its sum, or its gradient; of sums on the way:
+ * what travels. */
 uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *sources);
 
 #endif

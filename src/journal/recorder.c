@@ -106,7 +106,7 @@ hu_status hu_recorder_open(const char *numerics, const char *histograms, const h
     r->edges = edges;
     HU_TRY(hu_strdup(numerics, &r->path));
     if (histograms) HU_TRY(hu_strdup(histograms, &r->histogram_path));
-    HU_TRY(hu_walk_create(graph, edges->has_wire, &r->walk));
+    HU_TRY(hu_walk_create(graph, hu_walk_more(edges), &r->walk));
     HU_TRY(make_book(r));
     r->book->fingerprint = fingerprint_of(&r->walk);
     clear_entries(r, r->pending);
@@ -142,6 +142,7 @@ static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_hi
     *x = (hu_histogram){0};
     if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(r->run, tensor.value, x);
     if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(r->run, tensor.value, x);
+    if (tensor.kind == HU_TENSOR_WEIGHTS) return hu_record_weights(r->run, tensor.value, x);
     if (tensor.kind == HU_TENSOR_WIRE || tensor.kind == HU_TENSOR_WIRE_SUM) return false;
     return hu_record_gradient(r->run, tensor.value, x);
 }

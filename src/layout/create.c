@@ -36,6 +36,24 @@ static hu_status create_use_slots(hu_run *run) {
     return any ? make_array(graph->use_count, sizeof *run->use, &run->use) : HU_OK;
 }
 
+/* Makes room for the slots of sums that are read apart, if there are any. */
+static hu_status create_views(hu_run *run) {
+    const hu_graph *graph = run->graph;
+    bool any = false;
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        const hu_value_info *value = &graph->value[v];
+        if (!run->edges->grad_weights[v].is_apart) continue;
+        if (value->producer == HU_NONE || !graph->node[value->producer].op->is_product)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "'%s': found a gradient that weights read apart, expected it of outputs "
+                           "of convolutions and linear layers alone",
+                           value->name);
+        any = true;
+    }
+    return any ? make_array(graph->value_count, sizeof *run->grad_weights, &run->grad_weights)
+               : HU_OK;
+}
+
 /* Channels are of parameters: rows of samples have one range. */
 static hu_status check_channels(const hu_run *run) {
     const hu_graph *graph = run->graph;
@@ -53,12 +71,25 @@ static hu_status check_channels(const hu_run *run) {
     return HU_OK;
 }
 
+static hu_status init_views(hu_run *run) {
+    for (hu_value_id v = 0; run->grad_weights && v < run->graph->value_count; v++) {
+        const hu_value_info *value = &run->graph->value[v];
+        if (!run->edges->grad_weights[v].is_apart) continue;
+        hu_status st =
+            hu_slot_init(&run->grad_weights[v], &run->edges->grad_weights[v], run->options.storage,
+                         &value->shape, "round.grad.weights", value->name);
+        if (st != HU_OK) return st;
+    }
+    return HU_OK;
+}
+
 /* Rows of a value: samples for activations, the whole for parameters. */
 static hu_status init_slots(hu_run *run) {
     hu_status st = HU_OK;
     const hu_graph *graph = run->graph;
     hu_storage_mode mode = run->options.storage;
     char name[2 * HU_NAME_BYTES];
+    HU_TRY(init_views(run));
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
         HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, &value->shape, "round",
@@ -213,10 +244,11 @@ static hu_status create_learned(hu_run *run) {
 /* Calls a function for all slots whose quantizer may change while the run is planned. */
 static hu_status each_with_capacity(hu_run *run, hu_status (*each)(hu_slot *, hu_storage_mode)) {
     hu_status st = HU_OK;
-    hu_slot *slots[] = {run->value, run->grad_sum, run->grad, run->use};
-    const uint32_t count[] = {run->graph->value_count, run->graph->value_count,
-                              run->graph->use_count, run->use ? run->graph->use_count : 0};
-    for (int k = 0; k < 4; k++)
+    uint32_t values = run->graph->value_count, uses = run->graph->use_count;
+    hu_slot *slots[] = {run->value, run->grad_sum, run->grad, run->use, run->grad_weights};
+    const uint32_t count[] = {values, values, uses, run->use ? uses : 0,
+                              run->grad_weights ? values : 0};
+    for (int k = 0; k < 5; k++)
         for (uint32_t i = 0; i < count[k]; i++)
             if (slots[k][i].capacity_bits > 0) HU_TRY(each(&slots[k][i], run->options.storage));
 done:
@@ -243,6 +275,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
     HU_TRY(check_channels(run));
     HU_TRY(create_use_slots(run));
+    HU_TRY(create_views(run));
     HU_TRY(init_slots(run));
     HU_TRY(create_history(run));
     HU_TRY(create_ranges(run));
@@ -270,13 +303,14 @@ static hu_run take_state(hu_run *run) {
     hu_run state = {.graph = run->graph,
                     .value = run->value,
                     .grad_sum = run->grad_sum,
+                    .grad_weights = run->grad_weights,
                     .use = run->use,
                     .grad = run->grad,
                     .history = run->history,
                     .ranges = run->ranges,
                     .range_count = run->range_count,
                     .histogram = run->histogram};
-    run->value = run->use = run->grad_sum = run->grad = NULL;
+    run->value = run->use = run->grad_sum = run->grad_weights = run->grad = NULL;
     run->history = NULL;
     run->ranges = NULL;
     run->histogram = NULL;
@@ -292,11 +326,21 @@ static void release_slots(hu_slot *slots, uint32_t count) {
 static void free_state(hu_run *run) {
     release_slots(run->value, run->graph->value_count);
     release_slots(run->grad_sum, run->graph->value_count);
+    release_slots(run->grad_weights, run->graph->value_count);
     release_slots(run->use, run->graph->use_count);
     release_slots(run->grad, run->graph->use_count);
     hu_free(run->history);
     hu_free(run->ranges);
     hu_free(run->histogram);
+}
+
+/* Where the plan has other tensors they need other room. */
+static hu_status take_histograms(hu_run *run, hu_run *state) {
+    if (!state->histogram) return HU_OK;
+    if (hu_tally_count(run) != hu_tally_count(state)) return hu_run_reserve_histograms(run);
+    run->histogram = state->histogram;
+    state->histogram = NULL;
+    return HU_OK;
 }
 
 hu_status hu_run_replan(hu_run **run) {
@@ -310,8 +354,7 @@ hu_status hu_run_replan(hu_run **run) {
     if (st == HU_OK) {
         hu_scale_carry(*run, &state);
         (void)hu_run_restore_ranges(*run, state.ranges, state.range_count * sizeof *state.ranges);
-        (*run)->histogram = state.histogram;
-        state.histogram = NULL;
+        st = take_histograms(*run, &state);
     }
     free_state(&state);
     return st;

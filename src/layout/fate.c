@@ -45,5 +45,7 @@ bool hu_run_gradient_needs_maximum_first(const hu_run *run, hu_value_id value) {
         if (is_staged(&run->grad[info->uses[k]])) return true;
         has_gradient = true;
     }
+    const hu_slot *view = hu_weights_view(run, value);
+    if (view && is_staged(view)) return true;
     return has_gradient && hu_rounds_gradient_sum(run, value) && is_staged(&run->grad_sum[value]);
 }

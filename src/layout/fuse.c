@@ -160,6 +160,8 @@ static bool gradient_is_local(const hu_run *run, hu_value_id v) {
     for (uint32_t k = 0; k < value->use_count; k++)
         if (hu_use_has_gradient(run->graph, value->uses[k]) && waits(&run->grad[value->uses[k]]))
             return false;
+    const hu_slot *view = hu_weights_view(run, v);
+    if (view && (waits(view) || view->history != HU_NONE)) return false;
     return !hu_rounds_gradient_sum(run, v) || (!waits(sum) && sum->history == HU_NONE);
 }
 

@@ -87,7 +87,8 @@ typedef struct hu_op_call {
     const float **param; /* [n_params] working copies (already rounded); buffers included */
     const float **dout;  /* [n_out] [count, out[i]] gradient of the outputs */
     float **din;         /* [n_in] [count, in[i]] overwritten; NULL where not needed */
-    float **dparam;      /* [n_params] this chunk's partial gradient; NULL for buffers */
+    float **dparam;      /* [n_params] this chunk's partial gradient; NULL for buffers, and of
+                            products where this call is for din alone */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
     uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read backward */

@@ -95,6 +95,13 @@ done:
     return st;
 }
 
+static void widen_norm(void *context, uint32_t l, hu_edge *input, hu_edge *gradient) {
+    const hu_bits *bits = context;
+    (void)l;
+    input->capacity_bits = bits->forward.most;
+    gradient->capacity_bits = bits->gradient_follows ? bits->forward.most : bits->gradient.most;
+}
+
 static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges) {
     const course *c = state;
     const hu_bits *bits = c->task.bits;
@@ -107,6 +114,7 @@ static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges
         r.input->learns = r.weight->learns = c->begun.schedule->wants_residuals;
         r.input->residual_bits = bits->residual_bits;
     }
+    hu_bits_each_norm(bits, &c->layers, graph, edges, widen_norm, (void *)bits);
 }
 
 /* Changes are told by bits.jsonl, from the meter. */

@@ -58,6 +58,8 @@ static void copy_quantizers(const hu_edge_table *from, hu_edge_table *to) {
     for (uint32_t v = 0; v < to->value_count; v++) {
         to->value[v].quantizer = from->value[v].quantizer;
         to->grad_sum[v].quantizer = from->grad_sum[v].quantizer;
+        to->grad_weights[v].quantizer = from->grad_weights[v].quantizer;
+        to->grad_weights[v].is_apart = from->grad_weights[v].is_apart;
     }
     for (uint32_t u = 0; u < to->use_count; u++) {
         to->use[u].quantizer = from->use[u].quantizer;
@@ -67,7 +69,7 @@ static void copy_quantizers(const hu_edge_table *from, hu_edge_table *to) {
 }
 
 static hu_edge *edges_of(const hu_edge_table *table, int kind) {
-    hu_edge *const kinds[] = {table->value, table->grad_sum, table->grad};
+    hu_edge *const kinds[] = {table->value, table->grad_sum, table->grad, table->grad_weights};
     return kinds[kind];
 }
 
@@ -89,10 +91,13 @@ static uint32_t widest(const tables *t, int kind, uint32_t index, bool is_parame
 
 static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges) {
     const tables *t = state;
+    for (uint32_t p = 0; p < t->count; p++)
+        edges->has_apart = edges->has_apart || t->of_phase[p].has_apart;
     for (uint32_t v = 0; v < edges->value_count; v++) {
         bool is_parameter = graph->value[v].role == HU_VALUE_PARAMETER;
         edges->value[v].capacity_bits = widest(t, 0, v, is_parameter);
         edges->grad_sum[v].capacity_bits = widest(t, 1, v, false);
+        edges->grad_weights[v].capacity_bits = widest(t, 3, v, false);
     }
     for (uint32_t u = 0; u < edges->use_count; u++)
         edges->grad[u].capacity_bits = widest(t, 2, u, false);

@@ -52,6 +52,19 @@ hu_status hu_bits_parse_gradient(const char *text, hu_bits *bits) {
     return st == HU_OK ? st : hu_fail_within(st, "bits.grad: ");
 }
 
+hu_status hu_bits_parse_gradient_of_weights(const char *text, hu_bits *bits) {
+    hu_bits_range range = {0};
+    bool is_float = strcmp(text, "float") == 0;
+    bits->gradient_of_weights = is_float ? HU_BITS_FLOAT32 : 0;
+    if (is_float || strcmp(text, "same") == 0) return HU_OK;
+    if (strchr(text, '-') || hu_bits_parse_range(text, &range) != HU_OK)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "bits.grad_weights: found '%.40s', expected same, float or %d to %d bits",
+                       text, HU_BITS_LEAST, HU_BITS_MOST);
+    bits->gradient_of_weights = range.most;
+    return HU_OK;
+}
+
 hu_status hu_bits_parse_list(const char *text, uint32_t most, uint8_t *list, uint32_t *count) {
     hu_status st = HU_OK;
     const char *at = text + strspn(text, " ,");

@@ -47,8 +47,12 @@ typedef struct hu_bits {
     uint32_t exponent_bits;          /* of HU_BITS_FLOAT */
     hu_bits_range forward, gradient; /* gradients: one number, but for the schedules that say so */
     bool gradient_follows;           /* gradients have the bits of the forward pass */
-    bool first_float, last_float;    /* the first and the last product stay float32 */
-    bool by_step;                    /* stages and until count steps, not epochs */
+    uint32_t gradient_of_weights; /* bits of the gradient as the weights' gradient reads it, apart
+                                     from that of the input; HU_BITS_FLOAT32: float32; 0: it
+                                     reads the same */
+    bool norms;                   /* norms behind quantised layers have these bits, too */
+    bool first_float, last_float; /* the first and the last product stay float32 */
+    bool by_step;                 /* stages and until count steps, not epochs */
     /* cyclic: */
     int64_t cycles;
     /* random: every so many steps one of the set, until a moment (0: the end of the run) */
@@ -68,8 +72,8 @@ typedef struct hu_bits {
      * learning rate of the bits */
     double target, balance, rate;
     uint32_t residual_bits; /* learned: of the residuals of inputs, 2 to 8; 0: float32 */
-    const hu_cost *cost;  /* what the target is of. Borrowed: valid for ever */
-    hu_cost_rates *rates; /* a user's costs, NULL: none. Belongs to the precision */
+    const hu_cost *cost;    /* what the target is of. Borrowed: valid for ever */
+    hu_cost_rates *rates;   /* a user's costs, NULL: none. Belongs to the precision */
 } hu_bits;
 
 /* "4-8" or "8" -> range. HU_ERR_PARSE; HU_ERR_ARGUMENT: outside 2..16, or empty. */
@@ -77,6 +81,9 @@ hu_status hu_bits_parse_range(const char *text, hu_bits_range *range);
 
 /* "8", "6-8", or "same": the gradients have the bits of the forward pass. */
 hu_status hu_bits_parse_gradient(const char *text, hu_bits *bits);
+
+/* "same", "float" or "16": bits.grad_weights. */
+hu_status hu_bits_parse_gradient_of_weights(const char *text, hu_bits *bits);
 
 /* "4,6,8" or "4 6 8" -> at most `most` numbers; "" -> none. */
 hu_status hu_bits_parse_list(const char *text, uint32_t most, uint8_t *list, uint32_t *count);

@@ -9,7 +9,18 @@ hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *l
     const hu_node *node = &graph->node[layer->node];
     return (hu_bits_records){.input = &edges->use[node->first_use],
                              .weight = &edges->value[node->param[0]],
-                             .gradient = &edges->grad_sum[node->out[0]]};
+                             .gradient = &edges->grad_sum[node->out[0]],
+                             .apart = &edges->grad_weights[node->out[0]]};
+}
+
+void hu_bits_each_norm(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,
+                       const hu_edge_table *edges, hu_bits_norm_fn *each, void *context) {
+    for (uint32_t n = 0; bits->norms && n < graph->node_count; n++) {
+        const hu_node *node = &graph->node[n];
+        uint32_t l = hu_bits_layer_of_norm(bits, layers, graph, n);
+        if (l == HU_NONE) continue;
+        each(context, l, &edges->use[node->first_use], &edges->grad_sum[node->out[0]]);
+    }
 }
 
 /* Floats with so many bits: what the exponent leaves is mantissa. */
@@ -52,6 +63,19 @@ static written written_of(const hu_bits *bits, uint32_t input, uint32_t weight, 
     return w;
 }
 
+/* Bits of all layers, for norms. */
+typedef struct bits_of_layers {
+    const hu_bits *bits;
+    const uint8_t *forward, *gradient; /* [layers] */
+} bits_of_layers;
+
+static void write_norm(void *context, uint32_t l, hu_edge *input, hu_edge *gradient) {
+    const bits_of_layers *of = context;
+    written w = written_of(of->bits, of->forward[l], of->forward[l], of->gradient[l]);
+    input->quantizer = w.input;
+    gradient->quantizer = w.gradient;
+}
+
 void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,
                    const uint8_t *forward, const uint8_t *gradient, hu_edge_table *edges) {
     for (uint32_t l = 0; l < layers->count; l++) {
@@ -62,7 +86,13 @@ void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_g
         r.input->quantizer = w.input;
         r.weight->quantizer = w.weight;
         r.gradient->quantizer = w.gradient;
+        r.apart->is_apart = bits->gradient_of_weights > 0;
+        if (!r.apart->is_apart) continue;
+        r.apart->quantizer = gradient_of(bits, bits->gradient_of_weights);
+        edges->has_apart = true;
     }
+    bits_of_layers of = {bits, forward, gradient};
+    hu_bits_each_norm(bits, layers, graph, edges, write_norm, &of);
 }
 
 /* The most bits of gradients. */
@@ -103,22 +133,37 @@ static const char *changed(const hu_graph *graph, const hu_bits_layer *layer, co
     return same(&r.gradient->quantizer, &most->gradient) ? NULL : graph->value[node->out[0]].name;
 }
 
+static const char *changed_norm(const hu_bits *bits, const hu_bits_layers *layers,
+                                const hu_graph *graph, const written *most,
+                                const hu_edge_table *edges) {
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        hu_value_id out = graph->node[n].out[0];
+        if (hu_bits_layer_of_norm(bits, layers, graph, n) == HU_NONE) continue;
+        if (!same(&edges->grad_sum[out].quantizer, &most->gradient)) return graph->value[out].name;
+    }
+    return NULL;
+}
+
+static hu_status refuse(const hu_bits *bits, const char *name, const char *of) {
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found a format for '%s%s', whose bits precision '%s' decides; expected "
+                   "tensors that it leaves float32",
+                   name, of, bits->schedule->name);
+}
+
 hu_status hu_bits_check_kept(const hu_bits *bits, const hu_graph *graph,
                              const hu_edge_table *edges) {
     hu_bits_layers layers = {0};
     hu_status st = hu_bits_layers_create(graph, bits, &layers);
     written most =
         written_of(bits, bits->forward.most, bits->forward.most, most_of_gradients(bits));
-    for (uint32_t l = 0; st == HU_OK && l < layers.count; l++) {
-        const char *of, *name = NULL;
+    const char *of, *name = NULL;
+    for (uint32_t l = 0; st == HU_OK && !name && l < layers.count; l++)
         if (layers.layer[l].is_quantised)
             name = changed(graph, &layers.layer[l], &most, edges, &of);
-        if (name)
-            st = hu_fail(HU_ERR_ARGUMENT,
-                         "found a format for '%s%s', whose bits precision '%s' decides; expected "
-                         "tensors that it leaves float32",
-                         name, of, bits->schedule->name);
-    }
+    if (st == HU_OK && name) st = refuse(bits, name, of);
+    if (st == HU_OK) name = changed_norm(bits, &layers, graph, &most, edges);
+    if (st == HU_OK && name) st = refuse(bits, name, ".grad");
     hu_bits_layers_free(&layers);
     return st;
 }

@@ -2,8 +2,10 @@
  *
  * A quantised layer rounds what it reads: its input for itself alone (with a running range for
  * evaluation), its weights by output channel, and the gradient of its output stochastically before
- * both products of its backward pass. What others read of the same values stays float32; but
- * weights that layers share are rounded once, to the most bits of theirs.
+ * both products of its backward pass. With bits.grad_weights the product of the weights' gradient
+ * reads that gradient apart, with bits of its own or in float32; with bits.norms a norm behind such
+ * a layer rounds its input and the gradient of its output likewise. What others read of the same
+ * values stays float32; but weights that layers share are rounded once, to the most bits of theirs.
  * Source: Banner et al., SBM, as CPT and FracTrain implement it, which LDP follows.
  */
 #ifndef HU_PRECISION_BITS_EDGES_H
@@ -27,8 +29,15 @@ hu_status hu_bits_check_kept(const hu_bits *bits, const hu_graph *graph,
 /* The records of one quantised layer. */
 typedef struct hu_bits_records {
     hu_edge *input, *weight, *gradient;
+    hu_edge *apart; /* the gradient as the weights' gradient reads it */
 } hu_bits_records;
 hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *layer,
                                    const hu_edge_table *edges);
+
+/* Calls a function for the input's and the gradient's record of every norm that has the bits of a
+ * layer, l its number. */
+typedef void hu_bits_norm_fn(void *context, uint32_t l, hu_edge *input, hu_edge *gradient);
+void hu_bits_each_norm(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,
+                       const hu_edge_table *edges, hu_bits_norm_fn *each, void *context);
 
 #endif

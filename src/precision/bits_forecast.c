@@ -32,18 +32,19 @@ static int64_t bits_at(const walk *w, int which, int64_t step) {
 
 /* Adds so many steps with these bits to a layer. Sums of whole numbers stay exact: means are taken
  * at the end. */
-static void add_share(const hu_bits_task *task, const hu_bits_layer *layer, double b, double g,
-                      double steps, hu_forecast_row *row) {
-    const hu_cost_bits bits = {b, b, g};
+static void add_share(const hu_bits_task *task, const hu_bits_layer *layer,
+                      const hu_cost_bits *bits, double steps, hu_forecast_row *row) {
     const hu_cost_task costs = hu_bits_cost_task(task);
+    const double b = bits->weight;
     row->bits += steps * b;
-    row->gradient_bits += steps * g;
+    row->gradient_bits += steps * bits->gradient;
+    row->update_bits += steps * bits->update;
     row->least_bits = row->least_bits > 0.0 ? fmin(row->least_bits, b) : b;
     row->most_bits = fmax(row->most_bits, b);
     for (int c = 0; layer->is_quantised && c < HU_COST_COUNT; c++) {
         double passes[HU_COST_PASSES];
         if (!is_told(task, c)) continue;
-        hu_cost_list[c]->passes(&costs, layer, &bits, passes);
+        hu_cost_list[c]->passes(&costs, layer, bits, passes);
         for (int p = 0; p < HU_COST_PASSES; p++) row->cost[c][p] += steps * passes[p];
     }
 }
@@ -51,6 +52,7 @@ static void add_share(const hu_bits_task *task, const hu_bits_layer *layer, doub
 static void divide(hu_forecast_row *row, double steps) {
     row->bits /= steps;
     row->gradient_bits /= steps;
+    row->update_bits /= steps;
     for (int c = 0; c < HU_COST_COUNT; c++)
         for (int p = 0; p < HU_COST_PASSES; p++) row->cost[c][p] /= steps;
 }
@@ -76,6 +78,7 @@ static void deploy(const walk *w) {
 static void add_row(const hu_forecast_row *row, double weight, hu_forecast_row *total) {
     total->bits += weight * row->bits;
     total->gradient_bits += weight * row->gradient_bits;
+    total->update_bits += weight * row->update_bits;
     total->final_bits += weight * row->final_bits;
     total->least_bits =
         total->least_bits > 0.0 ? fmin(total->least_bits, row->least_bits) : row->least_bits;
@@ -94,11 +97,12 @@ double hu_forecast_training(const hu_forecast_row *row, int cost) {
 /* The same sums with 8 bits everywhere. */
 static void compare(const hu_bits_task *task, hu_forecast_case *one) {
     enum { STATIC_BITS = 8 };
+    const hu_cost_bits all = {STATIC_BITS, STATIC_BITS, STATIC_BITS, STATIC_BITS, false};
     hu_forecast_row whole = {0};
     for (uint32_t l = 0; l < task->layers->count; l++) {
         hu_forecast_row row = {0};
         const hu_bits_layer *layer = &task->layers->layer[l];
-        add_share(task, layer, STATIC_BITS, STATIC_BITS, 1.0, &row);
+        add_share(task, layer, &all, 1.0, &row);
         finish_layer(task, layer, STATIC_BITS, 1.0, &row);
         if (layer->is_quantised) add_row(&row, 0.0, &whole);
     }
@@ -115,9 +119,11 @@ static void walk_through(const walk *w, int which, hu_forecast_case *one) {
         next = bits_at(w, which, step);
         if (next > w->task->steps) next = w->task->steps;
         double length = (double)(next - step);
-        for (uint32_t l = 0; l < layers->count; l++)
-            add_share(w->task, &layers->layer[l], w->forward[l], w->gradient[l], length,
-                      &one->layer[l]);
+        for (uint32_t l = 0; l < layers->count; l++) {
+            const hu_cost_bits bits =
+                hu_bits_of_factors(w->task->bits, w->forward[l], w->gradient[l]);
+            add_share(w->task, &layers->layer[l], &bits, length, &one->layer[l]);
+        }
     }
     deploy(w);
     for (uint32_t l = 0; l < layers->count; l++) {
@@ -127,6 +133,7 @@ static void walk_through(const walk *w, int which, hu_forecast_case *one) {
     }
     one->total.bits /= macs;
     one->total.gradient_bits /= macs;
+    one->total.update_bits /= macs;
     one->total.final_bits /= macs;
     compare(w->task, one);
 }

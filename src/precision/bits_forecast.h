@@ -8,6 +8,7 @@
  */
 typedef struct hu_forecast_row {
     double bits, gradient_bits; /* of all layers: weighed by multiply-accumulates */
+    double update_bits;         /* of gradients as those of weights read them */
     double least_bits, most_bits;
     double final_bits; /* of the trained model */
     double cost[HU_COST_COUNT][HU_COST_PASSES];

@@ -38,9 +38,13 @@ static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
     return layer;
 }
 
+static bool is_norm(const hu_op *op) {
+    return op == &hu_op_batch_norm || op == &hu_op_range_norm;
+}
+
 /* Work of an element-wise operation per element, as the papers count it. */
 static int64_t work_per_element(const hu_op *op) {
-    if (op == &hu_op_batch_norm || op == &hu_op_range_norm) return 2;
+    if (is_norm(op)) return 2;
     return op->is_relu || op == &hu_op_add;
 }
 
@@ -49,6 +53,13 @@ static uint32_t layer_before(const hu_graph *graph, const hu_bits_layers *layers
     while (node != HU_NONE && !graph->node[node].op->is_product)
         node = graph->value[graph->node[node].in[0]].producer;
     return node == HU_NONE ? HU_NONE : hu_bits_layer_of(layers, node);
+}
+
+uint32_t hu_bits_layer_of_norm(const hu_bits *bits, const hu_bits_layers *layers,
+                               const hu_graph *graph, uint32_t node) {
+    if (!bits->norms || !is_norm(graph->node[node].op)) return HU_NONE;
+    uint32_t l = layer_before(graph, layers, node);
+    return l != HU_NONE && layers->layer[l].is_quantised ? l : HU_NONE;
 }
 
 static void count_others(const hu_graph *graph, hu_bits_layers *layers) {

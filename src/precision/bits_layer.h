@@ -34,6 +34,11 @@ typedef struct hu_bits_layers {
 hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits, hu_bits_layers *layers);
 void hu_bits_layers_free(hu_bits_layers *layers);
 
+/* Number of the quantised layer whose bits a norm has too: that from which its input comes.
+ * HU_NONE: the node is no norm, stays float32, or bits->norms is off. */
+uint32_t hu_bits_layer_of_norm(const hu_bits *bits, const hu_bits_layers *layers,
+                               const hu_graph *graph, uint32_t node);
+
 /* Number of layer of a node, HU_NONE if it is none. */
 uint32_t hu_bits_layer_of(const hu_bits_layers *layers, uint32_t node);
 

@@ -10,15 +10,18 @@ static size_t state_bytes(uint32_t layers) {
     return sizeof(hu_bits_spent) + 2 * (size_t)layers;
 }
 
-/* Bit-operations of the passes of a sample in all quantised layers. */
+/* Bit-operations of the passes of a sample in all quantised layers. is_measure: what costs are
+ * relative to, where all products read the same gradient. */
 static void add_up(const hu_bits_task *task, const uint8_t *forward, const uint8_t *gradient,
-                   double *forward_sum, double *sum) {
+                   bool is_measure, double *forward_sum, double *sum) {
     const hu_cost_task costs = hu_bits_cost_task(task);
     *forward_sum = *sum = 0.0;
     for (uint32_t l = 0; l < task->layers->count; l++) {
         double passes[HU_COST_PASSES];
         const hu_bits_layer *layer = &task->layers->layer[l];
-        const hu_cost_bits bits = {forward[l], forward[l], gradient[l]};
+        const double b = forward[l], g = gradient[l];
+        const hu_cost_bits bits =
+            is_measure ? (hu_cost_bits){b, b, g, g, false} : hu_bits_of_factors(task->bits, b, g);
         if (!layer->is_quantised) continue;
         hu_cost_bitops.passes(&costs, layer, &bits, passes);
         *forward_sum += passes[HU_COST_FORWARD];
@@ -43,7 +46,7 @@ hu_status hu_bits_meter_create(const hu_bits_task *task, hu_bits_meter *meter) {
     /* The measure, in the room of bits that are not known yet. */
     hu_bits_fill(task->layers, task->bits->forward.most, meter->forward);
     hu_bits_fill(task->layers, most_gradient(task->bits), meter->gradient);
-    add_up(task, meter->forward, meter->gradient, &meter->most_forward, &meter->most_total);
+    add_up(task, meter->forward, meter->gradient, true, &meter->most_forward, &meter->most_total);
     hu_bits_meter_restore(meter, NULL, 0);
 done:
     if (st != HU_OK) hu_bits_meter_free(meter);
@@ -68,7 +71,7 @@ void hu_bits_meter_note(hu_bits_meter *meter, const uint8_t *forward, const uint
     }
     memcpy(meter->forward, forward, layers);
     memcpy(meter->gradient, gradient, layers);
-    add_up(meter->task, forward, gradient, &meter->step_forward, &meter->step_total);
+    add_up(meter->task, forward, gradient, false, &meter->step_forward, &meter->step_total);
     meter->spent->forward += (double)samples * meter->step_forward;
     meter->spent->training += (double)samples * meter->step_total;
     meter->spent->samples += samples;
@@ -139,6 +142,6 @@ void hu_bits_meter_restore(hu_bits_meter *meter, const void *data, size_t bytes)
     meter->any_changed = false;
     meter->step_forward = meter->step_total = 0.0;
     if (bytes > 0)
-        add_up(meter->task, meter->forward, meter->gradient, &meter->step_forward,
+        add_up(meter->task, meter->forward, meter->gradient, false, &meter->step_forward,
                &meter->step_total);
 }

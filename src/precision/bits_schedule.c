@@ -67,7 +67,8 @@ static uint32_t least_of_gradients(const hu_bits *bits) {
     uint32_t least = bits->gradient_follows ? bits->forward.least : bits->gradient.least;
     for (uint32_t i = 0; i < bits->gradient_turn_count; i++)
         if (bits->gradient_turn[i] < least) least = bits->gradient_turn[i];
-    return least;
+    uint32_t apart = bits->gradient_of_weights;
+    return apart > 0 && apart < least ? apart : least;
 }
 
 hu_status hu_bits_check_floats(const hu_bits *bits) {
@@ -78,7 +79,8 @@ hu_status hu_bits_check_floats(const hu_bits *bits) {
                    "bits.exponent: found %u, with a sign too many for %s of %u bits%s; expected "
                    "floats of at least %u bits, or a smaller bits.exponent",
                    bits->exponent_bits, is_gradient ? "gradients" : "floats", least,
-                   is_gradient ? " (bits.grad, bits.grad_turns)" : "", bits->exponent_bits + 1);
+                   is_gradient ? " (bits.grad, bits.grad_turns, bits.grad_weights)" : "",
+                   bits->exponent_bits + 1);
 }
 
 /* What holds for all schedules. */

@@ -36,6 +36,12 @@ static inline hu_cost_task hu_bits_cost_task(const hu_bits_task *task) {
     return (hu_cost_task){task->bits->rates, task->batch};
 }
 
+/* Bits of the factors of a layer whose input and weights have b, and whose gradient has g. */
+static inline hu_cost_bits hu_bits_of_factors(const hu_bits *bits, double b, double g) {
+    bool is_apart = bits->gradient_of_weights > 0;
+    return (hu_cost_bits){b, b, g, is_apart ? (double)bits->gradient_of_weights : g, is_apart};
+}
+
 struct hu_bits_schedule {
     const char *name;     /* "cpt": precision=cpt:4-8 */
     const char *argument; /* "A-B", "B" or "" */

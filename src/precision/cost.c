@@ -27,7 +27,7 @@ hu_status hu_cost_find(const char *name, const hu_cost **cost) {
 double hu_cost_forward(const hu_cost *cost, const hu_cost_task *task, const hu_bits_layer *layer,
                        double b) {
     double passes[HU_COST_PASSES];
-    const hu_cost_bits bits = {b, b, b}; /* gradients play no part in the forward pass */
+    const hu_cost_bits bits = {b, b, b, b, false}; /* gradients play no part in the forward pass */
     cost->passes(task, layer, &bits, passes);
     return passes[HU_COST_FORWARD];
 }

@@ -16,15 +16,19 @@ typedef enum hu_cost_pass {
     HU_COST_PASSES
 } hu_cost_pass;
 
-/* Bits of the three factors of a layer's products. Fractions: between two choices. */
+/* Bits of the factors of a layer's products. Fractions: between two choices. */
 typedef struct hu_cost_bits {
-    double weight, input, gradient;
+    double weight, input;
+    double gradient; /* dy of dx = dy w' */
+    double update;   /* dy of dw = x' dy: the same bits, unless it is read apart */
+    bool is_apart;   /* then dy is there twice */
 } hu_cost_bits;
 
-/* A user's costs of a multiply-accumulate, by the bits of its factors; NaN: not in the table. */
+/* A user's costs of a multiply-accumulate, by the bits of its factors (HU_BITS_FLOAT32: fp32); NaN:
+ * not in the table. */
 struct hu_cost_rates {
     char unit[32];
-    double cost[HU_BITS_MOST + 1][HU_BITS_MOST + 1];
+    double cost[HU_BITS_FLOAT32 + 1][HU_BITS_FLOAT32 + 1];
 };
 
 /* What costs need to know of a training. */
@@ -78,6 +82,7 @@ double hu_cost_slope(const hu_cost *cost, const hu_cost_task *task, const hu_bit
  *     int4: 0.2           # a multiply-accumulate of two factors of that format
  *     int8: 0.6           # int4*int8 is that of the dearer one
  *     int4*int6: 0.35     # unless it is named
+ *     fp32: 4             # needed with bits.grad_weights=float alone
  *
  * Other formats may be there. HU_ERR_ARGUMENT: a format that bits can ask for is missing.
  * HU_ERR_PARSE: other keys, names that are no formats, two costs of one pair, costs that are

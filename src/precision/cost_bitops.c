@@ -8,7 +8,7 @@ static void passes(const hu_cost_task *task, const hu_bits_layer *layer, const h
     (void)task;
     cost[HU_COST_FORWARD] = macs * bits->weight * bits->input;
     cost[HU_COST_ERROR] = macs * bits->weight * bits->gradient;
-    cost[HU_COST_UPDATE] = macs * bits->input * bits->gradient;
+    cost[HU_COST_UPDATE] = macs * bits->input * bits->update;
 }
 
 static double slope(const hu_bits_layer *layer, double b) {

@@ -7,8 +7,9 @@ static void passes(const hu_cost_task *task, const hu_bits_layer *layer, const h
     double weights = (double)layer->weights / (double)task->batch;
     cost[HU_COST_FORWARD] = (double)layer->inputs * bits->input + weights * bits->weight;
     cost[HU_COST_ERROR] = (double)layer->outputs * bits->gradient;
-    cost[HU_COST_UPDATE] =
-        0.0; /* reads what is there; float32 gradients of weights do not change */
+    /* Reads what is there, unless it has a gradient of its own; float32 gradients of weights do not
+     * change. */
+    cost[HU_COST_UPDATE] = bits->is_apart ? (double)layer->outputs * bits->update : 0.0;
 }
 
 const hu_cost hu_cost_memory = {.name = "memory",

@@ -11,7 +11,8 @@ enum { NONE = 0 };
 /* Bits of the format that text[length] names, NONE if it is no format of this kind. */
 static uint32_t bits_named(const hu_bits *bits, const char *text, size_t length) {
     char name[HU_BITS_NAME_BYTES];
-    for (uint32_t b = HU_BITS_LEAST; b <= HU_BITS_MOST; b++) {
+    for (uint32_t b = HU_BITS_LEAST; b <= HU_BITS_FLOAT32; b++) {
+        if (b > HU_BITS_MOST && b < HU_BITS_FLOAT32) continue;
         if (bits->kind == HU_BITS_FLOAT && b <= bits->exponent_bits) continue;
         hu_bits_name(bits->kind, bits->exponent_bits, b, name);
         if (strlen(name) == length && memcmp(name, text, length) == 0) return b;
@@ -52,7 +53,7 @@ static hu_status read_row(const hu_keys *row, const hu_bits *bits, hu_cost_rates
 
 /* Factors of two formats are computed like two of the dearer one, unless the table says more. */
 static void fill_pairs(hu_cost_rates *rates) {
-    for (int a = 0; a <= HU_BITS_MOST; a++)
+    for (int a = 0; a <= HU_BITS_FLOAT32; a++)
         for (int b = 0; b < a; b++) {
             if (!isnan(rates->cost[a][b])) continue;
             double dearer = fmax(rates->cost[a][a], rates->cost[b][b]);
@@ -85,6 +86,9 @@ static hu_status check(const hu_bits *bits, const hu_cost_rates *rates) {
         if (isnan(rates->cost[b][b]))
             return missing(bits, &(hu_bits_range){b, b}, b, ", of bits.grad_turns");
     }
+    uint32_t apart = bits->gradient_of_weights;
+    if (apart > 0 && isnan(rates->cost[apart][apart]))
+        return missing(bits, &(hu_bits_range){apart, apart}, apart, ", that of bits.grad_weights");
     return HU_OK;
 }
 
@@ -105,8 +109,8 @@ hu_status hu_cost_rates_read(const hu_keys *tree, const hu_bits *bits, hu_cost_r
     const hu_keys *unit = hu_keys_find(tree, "unit"), *formats = hu_keys_find(tree, "formats");
     const char *text = "of the table";
     *rates = (hu_cost_rates){0};
-    for (int a = 0; a <= HU_BITS_MOST; a++)
-        for (int b = 0; b <= HU_BITS_MOST; b++) rates->cost[a][b] = NAN;
+    for (int a = 0; a <= HU_BITS_FLOAT32; a++)
+        for (int b = 0; b <= HU_BITS_FLOAT32; b++) rates->cost[a][b] = NAN;
     if (!formats || hu_keys_kind_of(formats) != HU_KEYS_MAP)
         return hu_fail(HU_ERR_PARSE, "cost table: expected a map 'formats' of costs by format");
     HU_TRY(check_keys(tree));
@@ -134,7 +138,7 @@ static void passes(const hu_cost_task *task, const hu_bits_layer *layer, const h
     double macs = (double)layer->macs;
     cost[HU_COST_FORWARD] = macs * cost_of(task->rates, bits->weight, bits->input);
     cost[HU_COST_ERROR] = macs * cost_of(task->rates, bits->weight, bits->gradient);
-    cost[HU_COST_UPDATE] = macs * cost_of(task->rates, bits->input, bits->gradient);
+    cost[HU_COST_UPDATE] = macs * cost_of(task->rates, bits->input, bits->update);
 }
 
 const hu_cost hu_cost_table = {.name = "table",

@@ -9,7 +9,7 @@ static void passes(const hu_cost_task *task, const hu_bits_layer *layer, const h
     double gradients = (double)layer->outputs * bits->gradient;
     cost[HU_COST_FORWARD] = inputs + weights;
     cost[HU_COST_ERROR] = gradients + weights;
-    cost[HU_COST_UPDATE] = gradients + inputs;
+    cost[HU_COST_UPDATE] = (double)layer->outputs * bits->update + inputs;
 }
 
 const hu_cost hu_cost_traffic = {.name = "traffic",

@@ -27,10 +27,11 @@ typedef struct hu_precision_rule {
 
 /* The records of one value in the edge table. */
 typedef enum hu_tensor_part {
-    HU_PART_VALUE, /* the value, or the working copy of a parameter */
-    HU_PART_USE,   /* what a consumer makes of it when it reads it */
-    HU_PART_GRAD,  /* its gradient, as a consumer gives it */
-    HU_PART_SUM,   /* the sum of these gradients */
+    HU_PART_VALUE,   /* the value, or the working copy of a parameter */
+    HU_PART_USE,     /* what a consumer makes of it when it reads it */
+    HU_PART_GRAD,    /* its gradient, as a consumer gives it */
+    HU_PART_SUM,     /* the sum of these gradients */
+    HU_PART_WEIGHTS, /* the same sum as the gradient of the producer's weights reads it */
     HU_PARTS
 } hu_tensor_part;
 

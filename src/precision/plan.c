@@ -41,8 +41,12 @@ static hu_quantizer in_direction(const hu_quantizer *quantizer, bool backward, b
 
 /* Nothing is rounded. */
 static void clear_points(hu_edge_table *edges) {
-    for (uint32_t v = 0; v < edges->value_count; v++)
+    for (uint32_t v = 0; v < edges->value_count; v++) {
         edges->value[v].quantizer = edges->grad_sum[v].quantizer = (hu_quantizer){0};
+        edges->grad_weights[v].quantizer = (hu_quantizer){0};
+        edges->grad_weights[v].is_apart = false;
+    }
+    edges->has_apart = false;
     for (uint32_t u = 0; u < edges->use_count; u++)
         edges->use[u].quantizer = edges->grad[u].quantizer = (hu_quantizer){0};
 }

@@ -11,7 +11,7 @@
 
 /* ---- text ---- */
 
-const char *const hu_part_names[HU_PARTS] = {"value", "use", "grad", "sum"};
+const char *const hu_part_names[HU_PARTS] = {"value", "use", "grad", "sum", "weights"};
 
 bool hu_part_is_per_use(hu_tensor_part part) {
     return part == HU_PART_USE || part == HU_PART_GRAD;
@@ -27,7 +27,7 @@ static hu_status add_format(hu_part_formats *formats, const hu_quantizer *quanti
     return HU_OK;
 }
 
-/* "value F", "use F", "grad F" or "sum F". */
+/* "value F", "use F", "grad F", "sum F" or "weights F". */
 static hu_status read_part(const char *text, hu_precision_tensor *tensor) {
     hu_quantizer quantizer;
     size_t word = strcspn(text, " ");
@@ -37,7 +37,8 @@ static hu_status read_part(const char *text, hu_precision_tensor *tensor) {
         if (strlen(hu_part_names[part]) == word && memcmp(text, hu_part_names[part], word) == 0)
             break;
     if (part == HU_PARTS)
-        return hu_fail(HU_ERR_PARSE, "found '%.40s', expected value, use, grad or sum and a format",
+        return hu_fail(HU_ERR_PARSE,
+                       "found '%.40s', expected value, use, grad, sum or weights and a format",
                        text);
     if (!hu_part_is_per_use((hu_tensor_part)part) && tensor->part[part].count > 0)
         return hu_fail(HU_ERR_PARSE, "found '%.40s' a second time", text);
@@ -74,9 +75,10 @@ hu_status hu_precision_add_tensor(hu_precision *precision, const char *text, con
     void *array = precision->tensors;
     const char *colon = strchr(text, ':');
     if (!colon || colon == text)
-        return hu_fail(HU_ERR_PARSE,
-                       "%s: tensor '%.60s': expected 'NAME: value F; grad F', or use F or sum F",
-                       origin, text);
+        return hu_fail(
+            HU_ERR_PARSE,
+            "%s: tensor '%.60s': expected 'NAME: value F; grad F', or use F, sum F or weights F",
+            origin, text);
     HU_TRY(hu_strndup(text, (size_t)(colon - text), &tensor.name));
     st = read_parts(colon + 1, &tensor);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "%s: tensor '%.60s': ", origin, tensor.name));
@@ -128,6 +130,7 @@ hu_edge *hu_part_edge(const hu_graph *graph, const hu_edge_table *edges, hu_valu
                       hu_tensor_part part, uint32_t k) {
     if (part == HU_PART_VALUE) return &edges->value[v];
     if (part == HU_PART_SUM) return &edges->grad_sum[v];
+    if (part == HU_PART_WEIGHTS) return &edges->grad_weights[v];
     hu_edge *of_use = part == HU_PART_USE ? edges->use : edges->grad;
     return &of_use[graph->value[v].uses[k]];
 }
@@ -145,6 +148,9 @@ static hu_status apply_part(const hu_precision_tensor *tensor, const hu_graph *g
     for (uint32_t k = 0; formats->count > 0 && k < uses; k++)
         hu_part_edge(graph, edges, v, part, k)->quantizer =
             formats->list[formats->count > 1 ? k : 0];
+    /* Only sums that are read apart have this part, be it in float32. */
+    if (part == HU_PART_WEIGHTS && formats->count > 0)
+        edges->has_apart = edges->grad_weights[v].is_apart = true;
     return HU_OK;
 }
 

@@ -13,7 +13,7 @@
 
 enum { HU_RESOLVED_VERSION = 1 };
 
-/* "value", "use", "grad", "sum". */
+/* "value", "use", "grad", "sum", "weights". */
 extern const char *const hu_part_names[HU_PARTS];
 
 /* Whether a part has a record for every use of the value. */
@@ -23,10 +23,10 @@ bool hu_part_is_per_use(hu_tensor_part part);
 hu_edge *hu_part_edge(const hu_graph *graph, const hu_edge_table *edges, hu_value_id v,
                       hu_tensor_part part, uint32_t k);
 
-/* Adds "NAME: value F; use F; grad F; sum F", each part once at most, but for use and grad: once,
- * or once for each use. F is FORMAT [MODE] as hu_quantizer_parse takes it. origin (copied) is where
- * the text was read, and stands in errors. On failure the tensors stay as they were; HU_ERR_PARSE,
- * and the errors of hu_quantizer_parse, name the tensor. */
+/* Adds "NAME: value F; use F; grad F; sum F; weights F", each part once at most, but for use and
+ * grad: once, or once for each use. F is FORMAT [MODE] as hu_quantizer_parse takes it. origin
+ * (copied) is where the text was read, and stands in errors. On failure the tensors stay as they
+ * were; HU_ERR_PARSE, and the errors of hu_quantizer_parse, name the tensor. */
 hu_status hu_precision_add_tensor(hu_precision *precision, const char *text, const char *origin);
 
 /* "8", or "8, 8, 16, 8" by role: the bits up to which a tensor counts as low precision.

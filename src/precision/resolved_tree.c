@@ -64,6 +64,9 @@ static hu_status put_part(hu_keys *map, const hu_graph *graph, const hu_edge_tab
     const hu_quantizer *first = &hu_part_edge(graph, edges, v, part, 0)->quantizer;
     for (uint32_t k = 1; k < uses; k++)
         same = same && same_text(first, &hu_part_edge(graph, edges, v, part, k)->quantizer);
+    if (part == HU_PART_WEIGHTS && !edges->grad_weights[v].is_apart) return HU_OK;
+    if (part == HU_PART_WEIGHTS && !hu_quantizer_rounds(first))
+        return put(map, hu_part_names[part], "fp32");
     if (same) return put_quantizer(map, hu_part_names[part], first);
     HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, origin, &list));
     for (uint32_t k = 0; k < uses; k++) {

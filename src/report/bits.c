@@ -142,19 +142,29 @@ static void print_range(const hu_bits *bits, const hu_bits_range *range, char *t
         snprintf(text, capacity, "%s to %s", least, most);
 }
 
+/* ", for weights int16". */
+static void print_apart(const hu_bits *bits, char *text, size_t capacity) {
+    char name[HU_BITS_NAME_BYTES];
+    if (bits->gradient_of_weights == 0) return;
+    hu_bits_name(bits->kind, bits->exponent_bits, bits->gradient_of_weights, name);
+    snprintf(text, capacity, ", for weights %s", name);
+}
+
 static void print_head(const hu_bits_page *page) {
     const hu_bits *bits = page->task->bits;
-    char forward[64], gradient[64];
+    char forward[64], gradient[64], apart[64] = "";
     print_range(bits, &bits->forward, forward, sizeof forward);
     print_range(bits, bits->gradient_follows ? &bits->forward : &bits->gradient, gradient,
                 sizeof gradient);
+    print_apart(bits, apart, sizeof apart);
     printf(
         "%s, width %g, %lldx%lldx%lld images, %lld classes, batch %lld, %lld steps of which %lld "
-        "are an epoch\nprecision %s: inputs and weights of %u layers %s, gradients %s\n\n",
+        "are an epoch\nprecision %s: inputs and weights of %u layers %s, gradients %s%s%s\n\n",
         page->model, page->width, (long long)page->image[0], (long long)page->image[1],
         (long long)page->image[2], (long long)page->classes, (long long)page->task->batch,
         (long long)page->task->steps, (long long)page->task->steps_per_epoch, page->precision,
-        page->task->layers->quantised, forward, gradient);
+        page->task->layers->quantised, forward, gradient, apart,
+        bits->norms ? ", norms as their layers" : "");
 }
 
 static void print_notes(const hu_bits_page *page) {
@@ -205,10 +215,10 @@ static json_t *cost_json(const hu_bits_page *page, const hu_forecast_row *row, i
 }
 
 static json_t *bits_json(const hu_forecast_row *row) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "mean", hu_json_number(row->bits), "least",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "mean", hu_json_number(row->bits), "least",
                      hu_json_number(row->least_bits), "most", hu_json_number(row->most_bits),
-                     "gradient", hu_json_number(row->gradient_bits), "trained",
-                     hu_json_number(row->final_bits));
+                     "gradient", hu_json_number(row->gradient_bits), "gradient_of_weights",
+                     hu_json_number(row->update_bits), "trained", hu_json_number(row->final_bits));
 }
 
 /* Costs of layers that stay float32 are null. */

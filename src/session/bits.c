@@ -20,6 +20,9 @@ static hu_status read_common(const hu_config *config, hu_bits *bits) {
     bits->exponent_bits = (uint32_t)exponent;
     HU_TRY(hu_config_text(config, "bits.grad", &text));
     HU_TRY(hu_bits_parse_gradient(text, bits));
+    HU_TRY(hu_config_text(config, "bits.grad_weights", &text));
+    HU_TRY(hu_bits_parse_gradient_of_weights(text, bits));
+    HU_TRY(hu_config_bool(config, "bits.norms", &bits->norms));
     HU_TRY(hu_config_bool(config, "bits.first_float", &bits->first_float));
     HU_TRY(hu_config_bool(config, "bits.last_float", &bits->last_float));
     HU_TRY(hu_config_text(config, "bits.per", &text));
@@ -136,7 +139,8 @@ bool hu_options_is_of_bits(const char *key) {
 
 bool hu_options_bits_read(const hu_bits_schedule *schedule, const char *key) {
     static const char common[] =
-        "bits.kind bits.exponent bits.grad bits.first_float bits.last_float cost.file";
+        "bits.kind bits.exponent bits.grad bits.grad_weights bits.norms bits.first_float "
+        "bits.last_float cost.file";
     return schedule && (is_among(key, common) || is_among(key, schedule->keys));
 }
 

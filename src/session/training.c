@@ -97,7 +97,9 @@ static hu_status open_training(hu_training *t, const hu_net *net, const hu_datas
     options.own = net ? &own : NULL;
     HU_TRY(hu_trainer_create(&options, data, &t->trainer));
     HU_TRY(hu_initial_weights(t->config, t->trainer));
-    HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), false, &t->walk));
+    const hu_edge_table *edges = hu_run_edges(hu_trainer_run(t->trainer));
+    HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), hu_walk_more(edges) & HU_WALK_WEIGHTS,
+                          &t->walk));
     t->steps = options.steps;
 done:
     return st;

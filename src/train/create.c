@@ -97,7 +97,8 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_trainer_epoch_steps(options, count, &trainer->steps_per_epoch));
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
     HU_TRY(hu_evaluation_room_create(trainer));
-    HU_TRY(hu_walk_create(trainer->graph, options->comm.options.workers > 0, &trainer->walk));
+    HU_TRY(hu_walk_create(trainer->graph, options->comm.options.workers > 0 ? HU_WALK_WIRE : 0,
+                          &trainer->walk));
     HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(list_parameters(trainer));

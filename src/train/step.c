@@ -137,6 +137,7 @@ static void add_progress(hu_trainer *trainer, const hu_step_batch *batch, hu_ste
     count_roundings(progress, trainer->edges.value, trainer->edges.value_count);
     count_roundings(progress, trainer->edges.grad, trainer->edges.use_count);
     count_roundings(progress, trainer->edges.grad_sum, trainer->edges.value_count);
+    count_roundings(progress, trainer->edges.grad_weights, trainer->edges.value_count);
     hu_workers_count(trainer);
 }
 

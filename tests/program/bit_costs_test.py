@@ -46,6 +46,33 @@ def relative_costs(checks, cwd):
     checks.that(other["cases"] != found["cases"], "the seed draws")
 
 
+def gradients_apart(checks, cwd):
+    """The gradient of the weights reads another number of bits: its pass alone costs otherwise."""
+    whole = plan("static:8", "model=resnet20", STEPS, cwd=cwd)["cases"][0]["costs"]
+    for bits, number in {"16": 16, "float": 32, "8": 8, "4": 4}.items():
+        found = plan("static:8", "model=resnet20", STEPS, f"bits.grad_weights={bits}", cwd=cwd)
+        case, name = found["cases"][0], f"bits.grad_weights={bits}"
+        near(checks, case["relative_training_cost"], (2 + number / 8) / 3, 1e-12, name)
+        checks.same((case["bits"]["gradient"], case["bits"]["gradient_of_weights"]),
+                    (8.0, float(number)), f"{name}: bits")
+        costs = case["costs"]
+        for key in ("forward", "error", "inference"):
+            checks.same(costs["bitops"][key], whole["bitops"][key], f"{name}: {key}")
+        checks.same(costs["bitops"]["update"], number / 8 * whole["bitops"]["update"], name)
+        checks.same(costs["memory"]["update"], number / 8 * whole["memory"]["error"],
+                    f"{name}: a second gradient is held")
+    path = os.path.join(cwd, "apart.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("formats: {int8: 1, fp32: 5, int8*fp32: 3}\n")
+    found = plan("static:8", "model=resnet20", STEPS, "bits.grad_weights=float",
+                 f"cost.file={path}", cwd=cwd)
+    costs = found["cases"][0]["costs"]["table"]
+    checks.same((costs["update"], costs["error"]),
+                (3.0 * found["quantised_macs"], 1.0 * found["quantised_macs"]), "a table with fp32")
+    fails(checks, cwd, 2, ["no cost of int16"], "precision=static:8", "bits.grad_weights=16",
+          f"cost.file={path}")
+
+
 def absolute_costs(checks, cwd):
     """The unit of LDP's tables, and ours."""
     for model, macs, inference, training in [("resnet20", 40812544, 1.317, .647e8),
@@ -201,6 +228,16 @@ def errors(checks, cwd):
              ["rule 'weight: uniform8'", "'conv1.weight'"]),
             (["precision=static:8", "precision.scheme=popescu",
               "precision.rules=[conv1.out.grad: e5m2]"], ["for 'conv1.out.grad'"]),
+            (["precision=static:8", "bits.norms=on", "precision.scheme=popescu",
+              "precision.rules=[bn1.out.grad: e5m2]"], ["for 'bn1.out.grad'"]),
+            (["precision=static:8", "bits.grad_weights=32"], ["bits.grad_weights", "same, float"]),
+            (["precision=static:8", "bits.grad_weights=4-8"], ["bits.grad_weights", "4-8"]),
+            (["precision=static:8", "bits.kind=float", "bits.grad_weights=5"],
+             ["bits.exponent", "of 5"]),
+            (["precision=hfp8", "bits.grad_weights=16"], ["bits.grad_weights", "does not read"]),
+            (["precision=hfp8", "bits.norms=on"], ["bits.norms", "does not read"]),
+            (["precision=fp32", "model=autoencoder", "task=autoencode", "model.norm=range"],
+             ["model.norm", "no norms", "expected batch"]),
             (["precision=ldp:3-8", "precision.rounding=sr"], ["precision.rounding", "to nearest"]),
             (["precision=cpt:4-8+promote"], ["+promote"])]:
         fails(checks, cwd, 2, parts, *words)
@@ -211,4 +248,4 @@ def errors(checks, cwd):
     checks.that(not os.path.exists(os.path.join(cwd, "refused")), "no folder of a refused run")
 
 
-program.main(relative_costs, absolute_costs, layers_add_up, bounds, cost_table, memory, text, errors)
+program.main(relative_costs, gradients_apart, absolute_costs, layers_add_up, bounds, cost_table, memory, text, errors)

@@ -43,6 +43,12 @@ NARROW = [*CNN, "model.width=0.25", "batch=24", "steps=5", "precision=1/6/9"]
 JOBS = {
     # Numbers of bits by layer and step.
     "resnet20 static:5": [*RESNET20, "precision=static:5"],
+    "resnet20 static:8 as SBM":
+        [*RESNET20, "precision=static:8", "model.norm=range", "bits.norms=on",
+         "bits.grad_weights=16", "threads=2"],
+    "resnet20 cpt:3-8, norms, weights from float32, 2 workers":
+        [*RESNET20, "precision=cpt:3-8", "bits.cycles=2", "bits.norms=on",
+         "bits.grad_weights=float", "workers=2"],
     "resnet20 cpt:3-8, dense, threads": [*RESNET20, "precision=cpt:3-8", "bits.cycles=2",
                                          "storage=dense", "threads=2"],
     "resnet20 ldp:3-8": [*RESNET20, "precision=ldp:3-8", "bits.lr=10"],

@@ -125,7 +125,7 @@ def bad(checks, cwd):
         "a later kind": (good.replace("halfulp_plan: 1", "halfulp_plan: 2"), 3, "expected 1"),
         "no tensors": ("halfulp_plan: 1\n", 2, "found no 'tensors:'"),
         "a key": (good + "wight: 1\n", 2, "found the key 'wight'"),
-        "a part": (good.replace("    value:", "    valeu:", 1), 2, "found 'valeu', expected value, use, grad or sum"),
+        "a part": (good.replace("    value:", "    valeu:", 1), 2, "found 'valeu', expected value, use, grad, sum or weights"),
         "a format": (good.replace('value: "fp(4,3,4)"', "value: e4m9x", 1), 2, "e4m9x"),
         "a list": (good.replace("tensors:\n", "tensors: [a]\nmore:\n"), 2, "expected a map"),
         "a grad of lists": (good.replace("tensors:\n", "tensors:\n  conv3.bias:\n    grad: [[e4m3]]\n"), 2,

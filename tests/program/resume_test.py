@@ -27,12 +27,14 @@ CASES = {
                                     "precision=hfp8+promote", "precision.promote_at=0.002",
                                     "scaler=dynamic", "scaler.interval=3"],
     "lars": ["optimizer=lars", "precision=bf16", "optimizer.no_decay=*bn*"],
+    "static 8 bits as SBM": ["precision=static:8", "model.norm=range", "bits.norms=on",
+                             "bits.grad_weights=16"],
     "adamw without masters": ["optimizer=adamw", "lr=0.002", "precision=fp16", "master=off"],
 }
 EVERY = {"sgd in fp32": range(1, STEPS), "adam": (1, 11, 12, 13, 29),
          "stochastic rounding, loss scaling that overflows and grows": range(1, STEPS, 3),
          "precision by epoch": (1, 11, 12, 13, 17, 23, 24, 25), "promotion": (1, 5, 6, 7, 9, 10, 13, 21), "accumulated parts": (5, 12, 24), "workers with error feedback": (1, 11, 12, 13, 24), "lars": (1, 13, 24),
-         "adamw without masters": (6, 24)}
+         "static 8 bits as SBM": range(1, STEPS, 4), "adamw without masters": (6, 24)}
 
 
 def lines(cwd, run, name):

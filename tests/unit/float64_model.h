@@ -135,9 +135,13 @@ static inline void conv_forward(void *context, int64_t x, int64_t w, int64_t y) 
     add_product(&m->y[y], m->x[x], m->w[w]);
 }
 
-static inline void conv_backward(void *context, int64_t x, int64_t w, int64_t y) {
+static inline void conv_input_gradient(void *context, int64_t x, int64_t w, int64_t y) {
     conv_model *m = context;
     add_product(&m->dx[x], m->w[w], m->dy[y]);
+}
+
+static inline void conv_weight_gradient(void *context, int64_t x, int64_t w, int64_t y) {
+    conv_model *m = context;
     add_product(&m->dw[w], m->x[x], m->dy[y]);
 }
 

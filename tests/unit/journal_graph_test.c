@@ -95,8 +95,8 @@ static void a_graph_is_read_as_it_was_written(void **state) {
         for (uint32_t v = 0; v < graph->value_count; v++)
             same_value(&graph->value[v], &read->value[v]);
         for (uint32_t n = 0; n < graph->node_count; n++) same_node(&graph->node[n], &read->node[n]);
-        assert_int_equal(hu_walk_create(graph, false, &walk), HU_OK);
-        assert_int_equal(hu_walk_create(read, false, &again), HU_OK);
+        assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
+        assert_int_equal(hu_walk_create(read, 0, &again), HU_OK);
         assert_int_equal(walk.count, again.count);
         assert_memory_equal(walk.tensor, again.tensor, walk.count * sizeof *walk.tensor);
         hu_walk_free(&walk);

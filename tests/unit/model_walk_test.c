@@ -25,7 +25,7 @@ static void sources_come_first(void **state) {
         hu_graph *graph = build(hu_model_table[m].name);
         hu_walk walk;
         uint32_t source[ROOM];
-        assert_int_equal(hu_walk_create(graph, false, &walk), HU_OK);
+        assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
         assert_true(walk.count > graph->node_count);
         for (uint32_t i = 0; i < walk.count; i++) {
             hu_tensor tensor = walk.tensor[i];
@@ -47,7 +47,7 @@ static void all_tensors_are_walked(void **state) {
     (void)state;
     hu_graph *graph = build("resnet20");
     hu_walk walk;
-    assert_int_equal(hu_walk_create(graph, false, &walk), HU_OK);
+    assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
         assert_true(walk.place[HU_TENSOR_VALUE][v] != HU_NONE);
@@ -79,7 +79,7 @@ static void sources_are_those_of_the_graph(void **state) {
     (void)state;
     hu_graph *graph = build("resnet20");
     hu_walk walk;
-    assert_int_equal(hu_walk_create(graph, false, &walk), HU_OK);
+    assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
     uint32_t out = place_of(&walk, HU_TENSOR_VALUE, "layer2.0.conv1.out");
     assert_true(is_source(&walk, out, "layer1.2.relu2.out"));
     assert_true(is_source(&walk, out, "layer2.0.conv1.weight"));

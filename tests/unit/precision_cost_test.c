@@ -18,10 +18,26 @@ enum { BITOPS, PAPER, MEMORY, TRAFFIC, TABLE };
 static const hu_bits_layer layer = {
     .is_quantised = true, .macs = 1000, .inputs = 50, .outputs = 70, .weights = 640, .others = 9};
 
+/* The product of the weights' gradient alone has other bits; the gradient is held twice. */
+static void test_gradients_apart(void **state) {
+    (void)state;
+    const hu_cost_task task = {.batch = 64};
+    const hu_cost_bits bits = {4, 6, 8, 16, true};
+    const double expected[][HU_COST_PASSES] = {{24000, 32000, 96000},
+                                               {12.0 * 2009, 16.0 * 2009, 48.0 * 2009},
+                                               {50 * 6 + 10 * 4, 70 * 8, 70 * 16},
+                                               {340, 600, 70 * 16 + 50 * 6}};
+    for (int c = 0; c < TABLE; c++) {
+        double cost[HU_COST_PASSES];
+        hu_cost_list[c]->passes(&task, &layer, &bits, cost);
+        for (int p = 0; p < HU_COST_PASSES; p++) assert_true(cost[p] == expected[c][p]);
+    }
+}
+
 static void test_formulas(void **state) {
     (void)state;
     const hu_cost_task task = {.batch = 64};
-    const hu_cost_bits bits = {4, 6, 8};
+    const hu_cost_bits bits = {4, 6, 8, 8, false};
     const double expected[][HU_COST_PASSES] = {{24000, 32000, 48000},
                                                {12.0 * 2009, 16.0 * 2009, 24.0 * 2009},
                                                {50 * 6 + 10 * 4, 70 * 8, 0},
@@ -84,11 +100,11 @@ static void test_rates(void **state) {
                    &bits, &rates) != HU_OK)
         fail_msg("%s", hu_last_error());
     assert_string_equal(rates.unit, "pJ");
-    cost->passes(&task, &layer, &(hu_cost_bits){6, 6, 8}, passes);
+    cost->passes(&task, &layer, &(hu_cost_bits){6, 6, 8, 8, false}, passes);
     assert_true(passes[0] == 1000 && passes[1] == 1500 && passes[2] == 1500);
-    cost->passes(&task, &layer, &(hu_cost_bits){4, 4, 8}, passes);
+    cost->passes(&task, &layer, &(hu_cost_bits){4, 4, 8, 8, false}, passes);
     assert_true(passes[0] == 250 && passes[1] == 2000 && passes[2] == 2000);
-    cost->passes(&task, &layer, &(hu_cost_bits){5.5, 5.5, 8}, passes);
+    cost->passes(&task, &layer, &(hu_cost_bits){5.5, 5.5, 8, 8, false}, passes);
     assert_true(passes[0] == 750 && passes[1] == 1750);
     assert_true(hu_cost_slope(cost, &task, &layer, &bits.forward, 5) == 375);
     assert_true(hu_cost_slope(cost, &task, &layer, &bits.forward, 4) == 250);
@@ -278,10 +294,10 @@ static void test_stretches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas), cmocka_unit_test(test_slopes),
-        cmocka_unit_test(test_rates),    cmocka_unit_test(test_learned_cost),
-        cmocka_unit_test(test_relative), cmocka_unit_test(test_stages),
-        cmocka_unit_test(test_absolute), cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_stretches)};
+        cmocka_unit_test(test_formulas),     cmocka_unit_test(test_gradients_apart),
+        cmocka_unit_test(test_slopes),       cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_learned_cost), cmocka_unit_test(test_relative),
+        cmocka_unit_test(test_stages),       cmocka_unit_test(test_absolute),
+        cmocka_unit_test(test_cases),        cmocka_unit_test(test_stretches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

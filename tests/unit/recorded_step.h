@@ -14,6 +14,7 @@ typedef struct recording {
     float in[REC_IDS][REC_MOST];     /* by use: as the node reads it forward */
     float saved[REC_IDS][REC_MOST];  /* by use: as it reads it backward */
     float dout[REC_IDS][REC_MOST];   /* by value: the gradient that its node reads */
+    float apart[REC_IDS][REC_MOST];  /* by value: the same as its node's parameters read it */
     float din[REC_IDS][REC_MOST];    /* by use: the gradient that its node brings */
     float dparam[REC_IDS][REC_MOST]; /* by value: of parameters, of the whole batch */
     bool has_din[REC_IDS], has_saved[REC_IDS];
@@ -56,6 +57,13 @@ static inline void rec_forward(const hu_op_call *call) {
 static inline void rec_backward(const hu_op_call *call) {
     uint32_t n = rec_node_of(call);
     const hu_node *node = &rec_trainer->graph->node[n];
+    bool is_apart = rec_trainer->edges.grad_weights[node->out[0]].is_apart;
+    if (is_apart && call->dparam[0]) {
+        rec_note(rec.apart[node->out[0]], call->dout[0], call, &call->info->out[0]);
+        assert_null(call->din[0]);
+        rec_original[n]->backward(call);
+        return;
+    }
     rec_note(rec.dout[node->out[0]], call->dout[0], call, &call->info->out[0]);
     for (int i = 0; i < node->n_in; i++)
         if (call->in[i]) {

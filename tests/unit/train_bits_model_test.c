@@ -114,7 +114,8 @@ static void expect_counts(const hu_round_counts *found, const hu_round_counts *e
 /* What the model says of one layer; sensitivity: sum of dL/dQ (round(u) - u) s in float64. */
 typedef struct layer {
     const hu_node *node;
-    int bits, gradient_bits;
+    int bits, gradient_bits,
+        apart_bits; /* the last: of the gradient as the weights read it, or 0 */
     uint64_t step;
     conv_sizes sizes;
     double sensitivity, sensitivity_error;
@@ -182,18 +183,28 @@ static void add_contributions(const fixture *f, hu_value_id v, float *gradient) 
     }
 }
 
-static void compare_gradient(const fixture *f, const layer *l) {
+/* The gradient of a value as one of its readers has it, in so many bits. */
+static void compare_view(const fixture *f, hu_value_id v, const char *purpose, uint64_t step,
+                         int bits, const float *found, const hu_round_counts *counted) {
     float gradient[REC_MOST];
     hu_round_counts counts;
-    hu_value_id v = l->node->out[0];
     const char *name = graph_of(f)->value[v].name;
-    const hu_random_key key = {f->options.run.seed, hu_stream_id("round.grad.sum", name), l->step};
-    quantised q = {
-        batch_elements(f, v), gradient, rec.dout[v], l->gradient_bits, &key, 0, name, &counts};
+    const hu_random_key key = {f->options.run.seed, hu_stream_id(purpose, name), step};
+    quantised q = {batch_elements(f, v), gradient, found, bits, &key, 0, name, &counts};
     hu_round_counts_clear(&counts);
     add_contributions(f, v, gradient);
     (void)compare_quantised(&q);
-    expect_counts(&f->trainer->edges.grad_sum[v].counts, &counts, name);
+    expect_counts(counted, &counts, name);
+}
+
+static void compare_gradient(const fixture *f, const layer *l) {
+    const hu_edge_table *edges = &f->trainer->edges;
+    hu_value_id v = l->node->out[0];
+    compare_view(f, v, "round.grad.sum", l->step, l->gradient_bits, rec.dout[v],
+                 &edges->grad_sum[v].counts);
+    if (l->apart_bits > 0)
+        compare_view(f, v, "round.grad.weights", l->step, l->apart_bits, rec.apart[v],
+                     &edges->grad_weights[v].counts);
 }
 
 static void compare_sums(int64_t n, const float *found, const product_sum *s, const char *what) {
@@ -226,7 +237,9 @@ static void compare_products(const fixture *f, layer *l) {
     conv_model m = {rec.in[use], rec.param[w], rec.dout[out], sums[0], sums[1], sums[2]};
     memset(sums, 0, sizeof sums);
     each_product(&l->sizes, conv_forward, &m);
-    each_product(&l->sizes, conv_backward, &m);
+    each_product(&l->sizes, conv_input_gradient, &m);
+    if (l->apart_bits > 0) m.dy = rec.apart[out];
+    each_product(&l->sizes, conv_weight_gradient, &m);
     compare_sums(batch_elements(f, out), rec.value[out], sums[0], l->node->name);
     compare_sums(weights, rec.dparam[w], sums[2], graph_of(f)->value[w].name);
     if (rec.has_din[use])
@@ -314,7 +327,8 @@ static void compare_linear(const fixture *f, const hu_node *node) {
         rec.in[node->first_use], rec.master[w], rec.dout[out], sums[0], sums[1], sums[2]};
     memset(sums, 0, sizeof sums);
     each_product(&sizes, conv_forward, &m);
-    each_product(&sizes, conv_backward, &m);
+    each_product(&sizes, conv_input_gradient, &m);
+    each_product(&sizes, conv_weight_gradient, &m);
     compare_sums(REC_BATCH * rows, rec.value[out], sums[0], node->name);
     compare_sums(REC_BATCH * columns, rec.din[node->first_use], sums[1], node->name);
     compare_sums(rows * columns, rec.dparam[w], sums[2], node->name);
@@ -378,10 +392,23 @@ static void compare_float(const fixture *f, const hu_node *node, double loss) {
     fail_msg("no model of '%s'", node->op->name);
 }
 
+/* With bits.norms a norm reads its input and its gradient as a layer does. */
+static void compare_norm_edges(const fixture *f, const hu_node *node, uint64_t step) {
+    layer l = {.node = node, .bits = 8};
+    hu_value_id out = node->out[0];
+    compare_input(f, &l);
+    compare_view(f, out, "round.grad.sum", step, 8, rec.dout[out],
+                 &f->trainer->edges.grad_sum[out].counts);
+}
+
 /* The gradient that a float32 node reads is the sum as it is; the forward values are as they are.
  */
-static void compare_edges(const fixture *f, const hu_node *node) {
+static void compare_edges(const fixture *f, const hu_node *node, uint64_t step) {
     float gradient[REC_MOST];
+    if (strcmp(node->op->name, "batch_norm") == 0 && f->options.precision.bits.norms) {
+        compare_norm_edges(f, node, step);
+        return;
+    }
     for (int i = 0; i < node->n_in; i++)
         if (strcmp(node->op->name, "conv2d") != 0)
             expect_equal(batch_elements(f, node->in[i]), rec.in[node->first_use + (uint32_t)i],
@@ -403,14 +430,17 @@ static void compare_step(fixture *f, const int *bits) {
     hu_step_report report = rec_step(f);
     for (uint32_t n = 0; n < graph_of(f)->node_count; n++) {
         const hu_node *node = &graph_of(f)->node[n];
-        compare_edges(f, node);
+        compare_edges(f, node, (uint64_t)report.step);
         if (strcmp(node->op->name, "conv2d") != 0) {
             compare_float(f, node, report.loss);
             continue;
         }
         assert_true(l < LAYERS);
-        layers[l] = (layer){
-            .node = node, .bits = bits[l], .gradient_bits = 8, .step = (uint64_t)report.step};
+        layers[l] = (layer){.node = node,
+                            .bits = bits[l],
+                            .gradient_bits = 8,
+                            .apart_bits = (int)f->options.precision.bits.gradient_of_weights,
+                            .step = (uint64_t)report.step};
         compare_layer(f, &layers[l++]);
     }
     assert_int_equal(l, LAYERS);
@@ -472,6 +502,21 @@ static void static_bits(void **state) {
         compare_ranges(&f, running, t == 0);
     }
     close_network(&f, "static:8");
+}
+
+/* Banner et al.: norms have 8 bits too, and gradients of weights come from 16. */
+static void static_bits_with_norms_and_views(void **state) {
+    (void)state;
+    fixture f;
+    int bits[LAYERS];
+    for (int l = 0; l < LAYERS; l++) bits[l] = 8;
+    open_network(&f, "static:8", 100);
+    f.options.precision.bits.norms = true;
+    f.options.precision.bits.gradient_of_weights = 16;
+    begin(&f);
+    rec_begin(&f);
+    for (int t = 0; t < 2; t++) compare_step(&f, bits);
+    close_network(&f, "static:8 with norms, weights from 16");
 }
 
 /* One cycle of 8 steps: 3 to 8 bits by half a cosine. */
@@ -568,7 +613,8 @@ static void learned_bits_and_betas(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(static_bits), cmocka_unit_test(cyclic_bits),
-                                       cmocka_unit_test(learned_bits_and_betas)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(static_bits), cmocka_unit_test(static_bits_with_norms_and_views),
+        cmocka_unit_test(cyclic_bits), cmocka_unit_test(learned_bits_and_betas)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
