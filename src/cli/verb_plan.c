@@ -93,6 +93,8 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     /* On stderr, also with --json: the object holds them as well. */
     hu_warnings_tell(run, &hu_progress_messages);
     hu_options_tell_names(plan->config, graph, &hu_progress_messages);
+    hu_options_tell_precision(plan->config, &plan->precision, graph, hu_run_edges(run),
+                              &hu_progress_messages);
     HU_TRY(hu_options_tell_bits(plan->config, trainer, &hu_progress_messages));
     if (!plan->as_json) {
         HU_TRY(hu_plan_layers_table(run, &table));

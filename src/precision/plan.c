@@ -10,6 +10,18 @@
 #include "precision/bits_edges.h"
 #include "precision/resolved.h"
 
+bool hu_precision_can_promote(const hu_precision *precision, const hu_graph *graph,
+                              const hu_edge_table *edges) {
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        bool is_param = graph->value[v].role == HU_VALUE_PARAMETER;
+        const hu_quantizer *high = &precision->high[is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT];
+        if (hu_is_tensor(graph, edges, v) &&
+            hu_quantizer_bits(&edges->value[v].quantizer) < hu_quantizer_bits(high))
+            return true;
+    }
+    return false;
+}
+
 bool hu_precision_splits_bias(const hu_precision *precision) {
     bool splits = precision->scheme == HU_SCHEME_POPESCU;
     for (uint32_t p = 0; p < precision->phase_count && !splits; p++)

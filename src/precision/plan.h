@@ -14,6 +14,11 @@
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges);
 
+/* Whether any forward tensor of the table is narrower than its high candidate, so that promotion
+ * can ever act on it. */
+bool hu_precision_can_promote(const hu_precision *precision, const hu_graph *graph,
+                              const hu_edge_table *edges);
+
 /* Whether the scheme, of any phase, rounds a product before its bias: the graph then has biases as
  * nodes of their own (model/split.h). */
 bool hu_precision_splits_bias(const hu_precision *precision);

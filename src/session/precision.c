@@ -203,6 +203,38 @@ void hu_options_tell_names(const hu_config *config, const hu_graph *graph,
                      names, here);
 }
 
+/* A recipe of one paper with a precision of another: formats, loss scaling and evaluation are the
+ * name's, the rounding points are those of the key. */
+static void tell_scheme(const hu_config *config, const hu_precision *precision,
+                        const hu_listener *listener) {
+    hu_precision alone = {0};
+    const char *scaler = "none";
+    bool has_name = !precision->is_resolved && precision->phase_count == 0;
+    if (!has_name || hu_precision_parse(precision->name, &alone) != HU_OK) return;
+    bool rounds = alone.assignment.kind || hu_widest_role(alone.role) > 0;
+    hu_config_text(config, "scaler.name", &scaler);
+    if (rounds && !alone.bits.schedule && alone.scheme != precision->scheme)
+        hu_listener_tell(
+            listener,
+            "precision '%s' alone rounds as in the scheme %s; here precision.scheme=%s "
+            "says where, with loss scaling %s",
+            precision->name, hu_scheme_name(alone.scheme), hu_scheme_name(precision->scheme),
+            scaler);
+    hu_precision_free(&alone);
+}
+
+void hu_options_tell_precision(const hu_config *config, const hu_precision *precision,
+                               const hu_graph *graph, const hu_edge_table *edges,
+                               const hu_listener *listener) {
+    tell_scheme(config, precision, listener);
+    bool is_one = precision->promotes && precision->phase_count == 0;
+    if (is_one && !hu_precision_can_promote(precision, graph, edges))
+        hu_listener_tell(listener,
+                         "warning: precision '%s' can never promote: no forward tensor has fewer "
+                         "bits than precision.high",
+                         precision->name);
+}
+
 hu_status hu_options_precision(hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     HU_TRY(read_precision(config, precision));

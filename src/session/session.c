@@ -190,6 +190,8 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     HU_TRY(hu_ledger_check(&ledger, &session->before));
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
+    hu_options_tell_precision(config, &session->precision, hu_trainer_graph(session->trainer),
+                              hu_run_edges(hu_trainer_run(session->trainer)), listener);
     HU_TRY(hu_options_tell_bits(config, session->trainer, listener));
     HU_TRY(read_intervals(session));
     HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));

@@ -2,6 +2,8 @@
 import glob
 import json
 import os
+import subprocess
+import sys
 
 import program
 from program import png, put
@@ -37,6 +39,58 @@ def all_can_be_planned(checks, cwd):
         code, out, err = program.call(*words, cwd=cwd)
         checks.same(code, 0, f"{path}: {err!r}")
         checks.that(code == 0 and json.loads(out)["parameters"] > 0, f"{path}: a plan")
+
+
+def schemes(checks, cwd):
+    """Recipes name the scheme of their paper; a precision of another one is told, and so is a
+    promotion that can never act."""
+    of = {"lee-": "lee", "popescu-": "popescu", "range-study": "popescu", "micikevicius-": "micikevicius"}
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.yaml"))):
+        name = os.path.basename(path)
+        for start, scheme in of.items():
+            with open(path, encoding="utf-8") as file:
+                checks.that(not name.startswith(start) or f"\n  scheme: {scheme}\n" in file.read(),
+                            f"{name}: names the scheme {scheme}")
+    def told(*words):
+        return program.call("plan", *words, "batch=8", cwd=cwd)[2]
+    popescu = recipe("popescu-resnet20-cifar10")
+    for precision, text in (("fp16", "rounds as in the scheme micikevicius; here "
+                             "precision.scheme=popescu says where, with loss scaling dynamic"),
+                            ("1/5/10/d", ""), ("1/6/9/n", ""), ("fp32", "")):
+        err = told(popescu, f"precision={precision}")
+        checks.that(text in err and bool(err) == bool(text), f"{precision}: {err!r}")
+    for precision, never in (("fp32", True), ("high", True), ("1/6/9", True), ("demote:0", True),
+                             ("uniform", False), ("demote:0.4", False), ("operator", False)):
+        err = told("model=cnn-s", f"precision={precision}+promote")
+        checks.same("can never promote" in err, never, f"{precision}+promote: {err!r}")
+
+
+def ratio_of_one_part(checks, cwd):
+    """The ratio chosen on one part of a data set is the largest that keeps the accuracy there."""
+    for number, name in enumerate(("a", "b")):
+        for i in range(12):
+            for half in ("train", "val"):
+                put(cwd, f"images/{half}/{name}/{i}.png", png(24, 24, [200 * number, 10 * i, 50]))
+    script = os.path.join(SOURCE, "bench", "choose_ratio.py")
+    done = subprocess.run(
+        [sys.executable, script, "--data", "folder:images", "--parts", "2", "--ratios", "1,0.4",
+         "--within", "100", "--seeds", "1,2", "--out", "out", "model=cnn-s", "model.width=0.25",
+         "data.size=16", "data.crop=16", "data.augment=none", "batch=4", "epochs=6", "threads=1", "run.quiet=on"],
+        cwd=cwd, env={**os.environ, "HALFULP": program.HALFULP}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, check=False)
+    checks.same(done.returncode, 0, f"choose_ratio: {done.stderr}")
+    with open(f"{cwd}/out/chosen.json", encoding="utf-8") as file:
+        made = json.load(file)
+    names = ["demote:0.4+promote", "demote:1+promote"]
+    sound = [name for name in names if made["parts"]["1"][name]["collapsed"] == 0]
+    checks.that(sound, f"some learn to tell two colours apart: {made['parts']['1']}")
+    checks.same(made["chosen"], sound[-1] if sound else None, "100 points: the largest that is sound")
+    checks.same(list(made["parts"]["1"]), ["high", *names], "what is trained on part 1")
+    if made["chosen"]:
+        checks.same(list(made["parts"]["2"]), ["high", sound[-1]], "what is trained on the other")
+    for part in made["parts"]:
+        with open(f"{cwd}/out/part{part}/high-s1/config.resolved.yaml", encoding="utf-8") as file:
+            checks.that(f"part: {part}/2" in file.read(), f"part {part}: its images")
 
 
 def trained(checks, cwd, name, *words, run="run"):
@@ -143,7 +197,7 @@ def same_everywhere(checks, cwd):
     checks.same(len(hashes), 2, f"one hash for each recipe: {hashes}")
 
 
-program.main(all_can_be_planned, learns, davidnet, davidnet_sums, davidnet_on_cifar,
+program.main(all_can_be_planned, schemes, ratio_of_one_part, learns, davidnet, davidnet_sums, davidnet_on_cifar,
              with_steps("aps-resnet18-cifar10", 0.1, 1.6, (40, 80), 82),
              with_steps("aps-resnet18-lars", 0.1, 1.6, (40, 80), 82),
              with_steps("aps-resnet50-imagenet", 0.1, 3.2, (30, 60, 80), 82),
