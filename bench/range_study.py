@@ -6,7 +6,9 @@ loss scaling, accumulating in float32 (FMACS) and in blocks of 8 in the format i
 `halfulp stats` for the largest share of subnormal numbers. Stopped, it goes on where it was: rows whose folder has a
 result.json are taken as they are.
 
-    bench/range_study.py --data cifar10:DIR [--out DIR] [--only fmacs|fmac8] [key=value ...]
+    bench/range_study.py --data cifar10:DIR [--out DIR] [--only fmacs|fmac8] [--have] [key=value ...]
+
+--have trains nothing: the tables are those of the rows that are finished.
 
 Keys go to every training; those behind --fmac8 only to FMAC-8, which is slow to emulate:
 
@@ -58,6 +60,8 @@ def row(options, accumulator, name, scaler):
     words += ["precision.scheme=auto"] if name == "fp32" else []
     words += [f"accumulator=fmac8:{name}"] if accumulator == "fmac8" else []
     words += options.key + (options.fmac8 if accumulator == "fmac8" else [])
+    if options.have and not os.path.exists(os.path.join(folder, "result.json")):
+        return None
     result = train(folder, words)
     code, out, err = call("stats", folder, "--json")
     if code != 0:
@@ -127,6 +131,7 @@ def main():
     parser.add_argument("--data", required=True)
     parser.add_argument("--out", default="runs/range-study")
     parser.add_argument("--only", choices=("fmacs", "fmac8"))
+    parser.add_argument("--have", action="store_true", help="only rows that are finished")
     parser.add_argument("--fmac8", nargs="*", default=[], metavar="key=value")
     parser.add_argument("key", nargs="*")
     options = parser.parse_args()
@@ -135,6 +140,7 @@ def main():
     baseline = row(options, "fmacs", "fp32", "none")
     rows = [row(options, accumulator, name, scaler) for accumulator in accumulators
             for name in FORMATS for scaler in SCALERS]
+    rows = [made for made in rows if made]
     with open(os.path.join(options.out, "study.json"), "w") as file:
         json.dump({"fp32": baseline, "rows": rows}, file, indent=1)
     if "fmac8" in accumulators:
