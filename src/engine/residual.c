@@ -1,10 +1,11 @@
 #include "engine/residual.h"
 
 #include "base/bits.h"
+#include "kernel/reduce/lanes.h"
 
-/* Elements of a piece: a multiple of LANES, and of 8, so that pieces of codes end at whole bytes.
- */
-enum { PIECE = 1024, LANES = 16 };
+/* Elements of a piece: a multiple of HU_LANES, and of 8, so that pieces of codes end at whole
+ * bytes. */
+enum { PIECE = 1024 };
 
 uint32_t hu_residual_bits(const hu_slot *slot) {
     hu_quantizer_kind kind = slot->edge->quantizer.kind;
@@ -55,41 +56,25 @@ static void measure(const hu_slot *slot, int64_t n, const float *x, const float 
         c[i] = (float)(((double)q[i] - (double)x[i]) * power_of_two(-spacing_at(g, q[i])));
 }
 
-/* dq times residual times spacing; that of uniform numbers is the same for all, and stays out. */
-static void weigh_piece(const hu_slot *slot, int64_t n, const float *dq, const float *q,
-                        const float *c, double *term) {
+/* Adds dq times residual times spacing of a piece of a row; the spacing of uniform numbers is the
+ * same for all, and stays out. */
+static void weigh_piece(const hu_slot *slot, int64_t at, int64_t n, const float *dq, const float *q,
+                        const float *c, hu_lanes *lanes) {
+    double term[PIECE];
+    grid g;
     if (slot->uniformer) {
-        for (int64_t i = 0; i < n; i++) term[i] = (double)dq[i] * (double)c[i];
+        hu_lanes_add_products(lanes, at, n, dq, c);
         return;
     }
-    grid g = grid_of(slot);
+    g = grid_of(slot);
     for (int64_t i = 0; i < n; i++)
         term[i] = (double)dq[i] * ((double)c[i] * power_of_two(spacing_at(g, q[i])));
+    hu_lanes_add(lanes, at, n, term);
 }
 
 static void weigh_piece_exact(int64_t n, const float *dq, const float *q, const float *x,
                               double *term) {
     for (int64_t i = 0; i < n; i++) term[i] = (double)dq[i] * ((double)q[i] - (double)x[i]);
-}
-
-/* Sums of the elements whose index has the same remainder by LANES. */
-typedef struct lanes {
-    double sum[LANES];
-} lanes;
-
-/* Adds n terms, from element `first` on. */
-static void add_terms(lanes *l, int64_t first, int64_t n, const double *term) {
-    int64_t i = 0;
-    for (; i < n && (first + i) % LANES != 0; i++) l->sum[(first + i) % LANES] += term[i];
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++) l->sum[k] += term[i + k];
-    for (; i < n; i++) l->sum[(first + i) % LANES] += term[i];
-}
-
-static double sum_of(const lanes *l) {
-    double sum = 0.0;
-    for (int k = 0; k < LANES; k++) sum += l->sum[k];
-    return sum;
 }
 
 static int64_t piece_at(int64_t first, int64_t end) {
@@ -136,8 +121,7 @@ static void round_piece(const hu_slot *slot, int64_t n, const float *x, const fl
 double hu_residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const float *dq,
                          const float *q, const float *x) {
     float c[PIECE];
-    double term[PIECE];
-    lanes l = {{0.0}};
+    hu_lanes lanes = {{0.0}};
     uint32_t r = hu_residual_bits(slot);
     int64_t all = rows * slot->elements, turn = elements_of_turn(slot, rows);
     if (r == 0) return hu_residual_weigh_exact(all, dq, q, x);
@@ -147,18 +131,17 @@ double hu_residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const
             round_piece(slot, n, x + at, q + at, c);
         else
             hu_uniform_residual_unpack(r, (size_t)n, codes_at(slot, first, turn, at), c);
-        weigh_piece(slot, n, dq + at, q + at, c, term);
-        add_terms(&l, at, n, term);
+        weigh_piece(slot, at, n, dq + at, q + at, c, &lanes);
     }
-    return sum_of(&l) * (slot->uniformer ? (double)slot->scale[0].step : 1.0);
+    return hu_lanes_total(&lanes) * (slot->uniformer ? (double)slot->scale[0].step : 1.0);
 }
 
 double hu_residual_weigh_exact(int64_t n, const float *dq, const float *q, const float *x) {
     double term[PIECE];
-    lanes l = {{0.0}};
+    hu_lanes lanes = {{0.0}};
     for (int64_t at = 0; at < n; at += PIECE) {
         weigh_piece_exact(piece_at(at, n), dq + at, q + at, x + at, term);
-        add_terms(&l, at, piece_at(at, n), term);
+        hu_lanes_add(&lanes, at, piece_at(at, n), term);
     }
-    return sum_of(&l);
+    return hu_lanes_total(&lanes);
 }

@@ -29,8 +29,14 @@ typedef struct hu_reduce_kernels {
     /* Extremes of each column and the rows where they first stand. A NaN is none; where there is
      * nothing else, high is -infinity, low +infinity, and the row 0. */
     void (*extremes)(int64_t rows, int64_t width, const float *x, hu_reduce_extremes *to);
+    /* lane[i mod 16] += x[i] * y[i] for i < n, ascending; lane: 16 doubles. A product of two floats
+     * is exact in double precision. */
+    void (*lane_products)(int64_t n, const float *x, const float *y, double *lane);
 } hu_reduce_kernels;
 
 extern const hu_reduce_kernels HU_OF_ISA(hu_reduce_columns);
+
+/* The record of hu_cpu_isa(). */
+const hu_reduce_kernels *hu_reduce(void);
 
 #endif
