@@ -165,6 +165,28 @@ def put(cwd, path, data):
         file.write(data)
 
 
+def peers(script, *calls):
+    """Output of every call of a script of bench/peers, by a Python that has torch. Ends the test where a
+    call fails, and skips it where no Python here has torch."""
+    source = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
+    path = os.path.join(source, "bench", "peers", script)
+    for python in ("/usr/bin/python3", sys.executable):
+        if subprocess.run([python, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode == 0:
+            break
+    else:
+        print("skipped: torch is not here; Debian has it as python3-torch")
+        sys.exit(77)
+    outputs = []
+    for words in calls:
+        done = subprocess.run([python, path, f"--halfulp={HALFULP}", *words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1000)
+        print(done.stdout, end="", flush=True)
+        if done.returncode != 0:
+            sys.exit(1)
+        outputs.append(done.stdout)
+    return outputs
+
+
 def main(*tests):
     """Runs every test in a temporary directory of its own."""
     checks = Checks()
