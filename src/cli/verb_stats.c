@@ -284,17 +284,16 @@ static hu_status print_text(const statistics *s) {
     puts("\nThe largest of all layers, and the largest shares that became zero, overflowed, and "
          "were zero:\n");
     HU_TRY(print_most(s));
-    printf(
-        "\nas counted: every step, in the run's own formats ('-': not rounded). Formats: from "
-        "%zu histograms of the numbers\nbefore rounding; a bin that a format's end cuts is taken "
-        "to be spread evenly.\n",
-        s->run.history->histogram_count);
+    printf("\nas counted: every step, in the run's own formats ('-': not rounded); the step is the "
+           "last of its row in\nnumerics.jsonl. Formats: from %zu histograms of the numbers before "
+           "rounding; a bin that a format's\nend cuts is taken to be spread evenly.\n",
+           s->run.history->histogram_count);
     print_accumulators(s);
     puts("\nExponents of all tensors and all histograms together (gradients as scaled):\n");
     HU_TRY(print_exponents(s));
     if (s->top_gradient != HU_NO_EXPONENT)
         printf("\nLargest gradient of the unscaled loss: 2^%d (step %lld). Largest loss scale that "
-               "keeps it below 65504: 2^%d = %g.\n",
+               "keeps it below 2^16: 2^%d = %g.\n",
                (int)s->top_gradient, (long long)s->top_step,
                (int)hu_exponents_scale(s->top_gradient, &s->fp16),
                ldexp(1.0, hu_exponents_scale(s->top_gradient, &s->fp16)));
