@@ -228,14 +228,15 @@ static hu_status texts_of(const outcome *o, char *name, char *input) {
 static json_t *row_json(const outcome *o) {
     char name[NAME_BYTES], input[FORMAT_BYTES];
     if (texts_of(o, name, input) != HU_OK) return NULL;
-    return json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "accumulator", name, "semantics",
-        hu_semantics_name(o->accumulator.semantics), "input", input, "max_relative_error",
-        hu_json_number(o->max_relative), "mean_relative_error", hu_json_number(o->mean_relative),
-        "relative_l2", hu_json_number(o->relative_l2), "differs_from_fmacs",
-        hu_json_number(o->differs), "accumulators", (json_int_t)o->counts.values,
-        "subnormal_accumulators", (json_int_t)o->counts.subnormal, "overflows",
-        (json_int_t)o->counts.overflow, "nonfinite_elements", (json_int_t)o->nonfinite);
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "accumulator",
+                     name, "semantics", hu_semantics_name(o->accumulator.semantics), "input", input,
+                     "max_relative_error", hu_json_number(o->max_relative), "mean_relative_error",
+                     hu_json_number(o->mean_relative), "relative_l2",
+                     hu_json_number(o->relative_l2), "differs_from_fmacs",
+                     hu_json_number(o->differs), "accumulators", (json_int_t)o->counts.values,
+                     "subnormal_accumulators", (json_int_t)o->counts.subnormal, "overflows",
+                     (json_int_t)o->counts.overflow, "stalled_terms", (json_int_t)o->counts.stalled,
+                     "nonfinite_elements", (json_int_t)o->nonfinite);
 }
 
 static hu_status print_json(const study *s, const outcome *outcomes, int count) {
@@ -267,6 +268,7 @@ static hu_status print_row(hu_table *table, const outcome *o) {
     HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * o->differs));
     HU_TRY(hu_table_cell(table, "%.3g %%", 100.0 * (double)o->counts.subnormal / values));
     HU_TRY(hu_table_cell(table, "%llu", (unsigned long long)o->counts.overflow));
+    HU_TRY(hu_table_cell(table, "%.3g %%", 100.0 * (double)o->counts.stalled / values));
     HU_TRY(hu_table_cell(table, "%llu", (unsigned long long)o->nonfinite));
 done:
     return st;
@@ -275,7 +277,7 @@ done:
 static hu_status print_table(const study *s, const outcome *outcomes, int count) {
     static const char *const titles[] = {"accumulator", "semantics", "input",     "max rel.",
                                          "mean rel.",   "rel. L2",   "not fmacs", "subnormal",
-                                         "overflows",   "not finite"};
+                                         "overflows",   "stalled",   "not finite"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     char *text = NULL;
@@ -287,7 +289,7 @@ static hu_status print_table(const study *s, const outcome *outcomes, int count)
         "errors: of the float32 results beside sums in twice double precision, each over its own "
         "sum\n(max, mean: cancellation makes them large) and all over all (rel. L2); not fmacs: "
         "results with\nother bits than fmacs; subnormal: share of the accumulators after each "
-        "term. "
+        "term;\nstalled: share of the terms that changed nothing though both factors were nonzero. "
         "fmacs, macs and\nfmacK end in float32, the others in their format\n",
         text, (long long)s->m, (long long)s->n, (long long)s->k, s->data);
 done:

@@ -5,6 +5,7 @@
 #include "engine/learn.h"
 #include "engine/scale.h"
 #include "engine/state.h"
+#include "kernel/gemm/counts.h"
 
 typedef void counts_fn(hu_round_counts *counts, void *context);
 
@@ -80,11 +81,9 @@ static void add_one(hu_round_counts *counts, void *context) {
 static const char *add_products(hu_run *run, const char *at) {
     for (uint32_t n = 0; n < run->graph->node_count; n++)
         for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
-            hu_gemm_counts more, *total = &run->edges->products[n].counts[r];
+            hu_gemm_counts more;
             memcpy(&more, at, sizeof more);
-            total->values += more.values;
-            total->subnormal += more.subnormal;
-            total->overflow += more.overflow;
+            hu_gemm_counts_add(&run->edges->products[n].counts[r], &more);
             at += sizeof more;
         }
     return at;

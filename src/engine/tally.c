@@ -4,6 +4,7 @@
 
 #include "engine/facts.h"
 #include "engine/rescale.h"
+#include "kernel/gemm/counts.h"
 
 void hu_tally_clear(hu_run *run) {
     for (int t = 0; t < run->options.threads; t++) {
@@ -71,10 +72,6 @@ void hu_products_begin(hu_run *run, uint32_t n) {
 void hu_products_collect(hu_run *run, uint32_t n) {
     hu_gemm_counts *total = run->edges->products[n].counts;
     for (int t = 0; t < run->options.threads; t++)
-        for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
-            const hu_gemm_counts *more = &run->thread[t].product_counts[r];
-            total[r].values += more->values;
-            total[r].subnormal += more->subnormal;
-            total[r].overflow += more->overflow;
-        }
+        for (int r = 0; r < HU_PRODUCT_ROLES; r++)
+            hu_gemm_counts_add(&total[r], &run->thread[t].product_counts[r]);
 }

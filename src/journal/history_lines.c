@@ -99,7 +99,8 @@ static hu_status read_exponent(const hu_place *place, const json_t *value, const
 
 enum {
     TENSOR_COLUMNS = 13,
-    PRODUCT_COLUMNS = 5,
+    PRODUCT_COLUMNS = 6,
+    PRODUCT_COLUMNS_ONCE = 5, /* of versions that did not count stalled terms */
     EVENT_COLUMNS = 5,
     HELD_COLUMNS = 6,
     PROMOTION_COLUMNS = 4
@@ -156,13 +157,17 @@ static hu_status read_products(hu_history *history, const hu_place *place, const
     HU_TRY(make_array(count, sizeof *record->product, &record->product));
     for (size_t i = 0; i < count; i++) {
         hu_product_record *product = &record->product[i];
-        HU_TRY(row_of(place, rows, i, "product", PRODUCT_COLUMNS, &row));
+        bool has_stalled = json_array_size(json_array_get(rows, i)) != PRODUCT_COLUMNS_ONCE;
+        HU_TRY(row_of(place, rows, i, "product",
+                      has_stalled ? PRODUCT_COLUMNS : PRODUCT_COLUMNS_ONCE, &row));
         HU_TRY(
             name_at(place, row, 0, "product", (uint32_t)i, &history->products, &product->product));
         HU_TRY(name_at(place, row, 1, "accumulator", 0, &history->formats, &product->accumulator));
         HU_TRY(hu_json_u64(place, json_array_get(row, 2), "values", &product->values));
         HU_TRY(hu_json_u64(place, json_array_get(row, 3), "subnormal", &product->subnormal));
         HU_TRY(hu_json_u64(place, json_array_get(row, 4), "overflow", &product->overflow));
+        if (has_stalled)
+            HU_TRY(hu_json_u64(place, json_array_get(row, 5), "stalled", &product->stalled));
         record->product_count++;
     }
 done:

@@ -282,9 +282,10 @@ static void write_products(hu_recorder *r) {
             hu_graph_layer_name(r->walk.graph, &r->walk.graph->node[n], layer);
             hu_accumulator_print(&products->accumulation.accumulator[role], text, sizeof text);
             if (r->is_first) fputs(", \"products\": [", r->numerics);
-            fprintf(r->numerics, "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+            fprintf(r->numerics,
+                    "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
                     separator(r), layer, hu_product_role_name((hu_product_role)role), text,
-                    c->values, c->subnormal, c->overflow);
+                    c->values, c->subnormal, c->overflow, c->stalled);
         }
     if (!r->is_first) fputs("]", r->numerics);
 }

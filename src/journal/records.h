@@ -23,7 +23,7 @@ typedef struct hu_tensor_record {
 /* Products with a chosen accumulator. */
 typedef struct hu_product_record {
     uint32_t product, accumulator; /* of hu_history.products, .formats */
-    uint64_t values, subnormal, overflow;
+    uint64_t values, subnormal, overflow, stalled;
 } hu_product_record;
 
 typedef struct hu_numerics_record {

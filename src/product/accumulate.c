@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "base/checked.h"
+#include "kernel/gemm/counts.h"
 #include "product/bias.h"
 
 enum { ALIGNMENT = 64 };
@@ -239,11 +240,7 @@ static bool run_weight_groups(job *j, const hu_product *p, int threads, float *c
         if (total) mine.task.counts = &counts;
         failed += !run_group(&mine, g);
 #pragma omp critical
-        if (total) {
-            total->values += counts.values;
-            total->subnormal += counts.subnormal;
-            total->overflow += counts.overflow;
-        }
+        if (total) hu_gemm_counts_add(total, &counts);
     }
     return failed == 0;
 }

@@ -6,6 +6,7 @@
 #include <halfulp/gemm.h>
 #include <math.h>
 #include <mpfr.h>
+#include <stdbool.h>
 
 /* A set of numbers to round to: precision p, |x| in [2^emin, max], subnormals below. */
 typedef struct grid {
@@ -108,6 +109,11 @@ static inline void model_kahan(model *o, float addend, float *sum, float *compen
     *sum = total;
 }
 
+/* Terms that changed neither of the two numbers; NaN is not the same as itself. */
+static inline void model_stalled(model *o, float x, float y, bool is_same) {
+    if (fabsf(x) > 0.0f && fabsf(y) > 0.0f && is_same) o->counts.stalled++;
+}
+
 /* One term of a mode without blocks. */
 static inline void model_step(model *o, float x, float y, float *sum, float *extra) {
     float minus_extra = -*extra, product;
@@ -144,7 +150,9 @@ static inline float model_blocks(model *o, int64_t k, const float *x, const floa
             master = model_round(o, &o->float32, master, NULL, &block, false);
             block = 0.0f;
         }
+        float before = block;
         block = model_round(o, &o->r, x[i], &y[i], &block, true);
+        model_stalled(o, x[i], y[i], block == before);
     }
     return model_round(o, &o->float32, master, NULL, &block, false);
 }
@@ -154,7 +162,11 @@ static inline float model_dot(model *o, int64_t k, const float *x, const float *
     float sum = 0.0f, extra = 0.0f;
     o->counts.values += (uint64_t)k;
     if (o->accumulator.mac == HU_MAC_FMAC_K) return model_blocks(o, k, x, y);
-    for (int64_t i = 0; i < k; i++) model_step(o, x[i], y[i], &sum, &extra);
+    for (int64_t i = 0; i < k; i++) {
+        float was = sum, kept = extra;
+        model_step(o, x[i], y[i], &sum, &extra);
+        model_stalled(o, x[i], y[i], sum == was && extra == kept);
+    }
     return sum;
 }
 

@@ -36,18 +36,19 @@ static hu_accumulator accumulator_of(const char *mode, const char *format, const
 static int same(float a, float b, const hu_gemm_counts *c, const hu_gemm_counts *d) {
     if (isnan(b)) b = hu_f32_of_bits(HU_F32_NAN);
     return hu_f32_bits(a) == hu_f32_bits(b) && c->values == d->values &&
-           c->subnormal == d->subnormal && c->overflow == d->overflow;
+           c->subnormal == d->subnormal && c->overflow == d->overflow && c->stalled == d->stalled;
 }
 
 static void show(const hu_accumulator *accumulator, int64_t index, int64_t k, float found,
                  float expected, const hu_gemm_counts *c, const hu_gemm_counts *d) {
     char name[96];
     hu_accumulator_print(accumulator, name, sizeof name);
-    printf("%s semantics %d, product %lld of %lld terms: found %a (%llu subnormal, %llu over), "
-           "expected %a (%llu, %llu)\n",
+    printf("%s semantics %d, product %lld of %lld terms: found %a (%llu subnormal, %llu over, %llu "
+           "stalled), expected %a (%llu, %llu, %llu)\n",
            name, (int)accumulator->semantics, (long long)index, (long long)k, (double)found,
-           (unsigned long long)c->subnormal, (unsigned long long)c->overflow, (double)expected,
-           (unsigned long long)d->subnormal, (unsigned long long)d->overflow);
+           (unsigned long long)c->subnormal, (unsigned long long)c->overflow,
+           (unsigned long long)c->stalled, (double)expected, (unsigned long long)d->subnormal,
+           (unsigned long long)d->overflow, (unsigned long long)d->stalled);
 }
 
 /* One dot product in one accumulator. */

@@ -106,7 +106,7 @@ static void kahan_step(trial *t, float addend, hu_gemm_state *state, hu_gemm_cou
     state->sum = total;
 }
 
-static void model_step(trial *t, float a, float b, hu_gemm_state *state, hu_gemm_counts *counts) {
+static void model_sum(trial *t, float a, float b, hu_gemm_state *state, hu_gemm_counts *counts) {
     hu_gemm_counts ignored;
     switch (t->accumulator.mac) {
     case HU_MAC_FMACS:
@@ -137,6 +137,19 @@ static void model_step(trial *t, float a, float b, hu_gemm_state *state, hu_gemm
     }
 }
 
+static void model_step(trial *t, float a, float b, hu_gemm_state *state, hu_gemm_counts *counts) {
+    hu_gemm_state before = *state;
+    hu_mac mac = t->accumulator.mac;
+    bool is_block = mac == HU_MAC_FMAC || mac == HU_MAC_FMAC_K;
+    /* a block that is full is closed before the term */
+    if (is_block && before.phase == t->accumulator.block) before.extra = 0;
+    model_sum(t, a, b, state, counts);
+    bool is_same = (is_block || state->sum == before.sum) &&
+                   (mac == HU_MAC_MAC || state->extra == before.extra);
+    bool is_counted = mac != HU_MAC_FMACS && mac != HU_MAC_MACS;
+    counts->stalled += is_counted && fabsf(a) > 0 && fabsf(b) > 0 && is_same;
+}
+
 static void run_model(trial *t) {
     memset(expected, 0, sizeof expected);
     memset(counted, 0, sizeof counted);
@@ -165,6 +178,7 @@ static void check_model(const trial *t) {
             if (accumulator.mac == HU_MAC_FMACS || accumulator.mac == HU_MAC_MACS) continue;
             assert_int_equal(counts.subnormal, counted[i][j].subnormal);
             assert_int_equal(counts.overflow, counted[i][j].overflow);
+            assert_int_equal(counts.stalled, counted[i][j].stalled);
         }
 }
 
@@ -274,6 +288,8 @@ static hu_gemm_counts call(const trial *t, const hu_gemm_kernel *kernel, bool is
     return counts;
 }
 
+static uint64_t stalled_terms; /* that were seen: the counts must not agree by being zero */
+
 static bool is_same(float got, float is) {
     uint32_t bits = isnan(is) ? HU_F32_NAN : hu_f32_bits(is);
     return hu_f32_bits(got) == bits;
@@ -300,13 +316,17 @@ static void compare(const trial *t, const hu_gemm_kernel *kernel, bool is_counti
                 fail_element(t, what, i, j);
             total.subnormal += counted[i][j].subnormal;
             total.overflow += counted[i][j].overflow;
+            total.stalled += counted[i][j].stalled;
         }
     if (!is_counting || t->accumulator.mac == HU_MAC_FMACS || t->accumulator.mac == HU_MAC_MACS)
         return;
-    if (counts.subnormal != total.subnormal || counts.overflow != total.overflow)
-        fail_msg("%s: %llu subnormal, %llu overflow, expected %llu, %llu", what,
+    if (counts.subnormal != total.subnormal || counts.overflow != total.overflow ||
+        counts.stalled != total.stalled)
+        fail_msg("%s: %llu subnormal, %llu overflow, %llu stalled, expected %llu, %llu, %llu", what,
                  (unsigned long long)counts.subnormal, (unsigned long long)counts.overflow,
-                 (unsigned long long)total.subnormal, (unsigned long long)total.overflow);
+                 (unsigned long long)counts.stalled, (unsigned long long)total.subnormal,
+                 (unsigned long long)total.overflow, (unsigned long long)total.stalled);
+    stalled_terms += total.stalled;
 }
 
 static bool allows(const trial *t, hu_gemm_class class) {
@@ -447,6 +467,7 @@ static void nothing_was_left_out(void **state) {
                 if (isa < HU_ISA_COUNT || class == HU_GEMM_FAST)
                     assert_in_range(compared[isa][arithmetic][class], 40, UINT32_MAX);
     }
+    assert_in_range(stalled_terms, 1000, UINT32_MAX);
 }
 
 int main(void) {

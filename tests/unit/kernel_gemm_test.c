@@ -224,6 +224,28 @@ static void zeros_are_positive_but_in_float32(void **state) {
     assert_dot("fmac:1/6/9", 2, (float[]){1.0f, -1.0f}, ones, 0.0f);
 }
 
+/* 16 + 1 rounds to 16 in e5m3: Kahan's keeps the 1, until there are enough of them. */
+static void terms_that_change_nothing_are_counted(void **state) {
+    static const struct {
+        const char *accumulator;
+        uint64_t stalled;
+    } cases[] = {{"fmac:e5m3", 7},      {"mac:e5m3", 7}, {"fmac4:e5m3", 3}, {"kahan:e5m3", 0},
+                 {"kahan-cpd:e5m3", 0}, {"fmacs", 0},    {"macs:e5m3", 0}};
+    /* Factors that are zero and NaN are no such terms. */
+    float x[] = {32.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.0f, 1.0f}, c;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int fast = 0; fast < 2; fast++) {
+            hu_gemm_counts counts = {0};
+            hu_gemm_task task = dot(cases[i].accumulator, 9, x, ones, &c);
+            task.counts = &counts;
+            assert_int_equal(fast ? hu_gemm(&task) : hu_gemm_reference(&task), HU_OK);
+            if (counts.stalled != cases[i].stalled)
+                fail_msg("%s: %llu stalled, expected %llu", cases[i].accumulator,
+                         (unsigned long long)counts.stalled, (unsigned long long)cases[i].stalled);
+        }
+}
+
 /* Accumulators of (6,9): 2^-30 is the smallest normal number. */
 static void intermediate_accumulators_are_counted(void **state) {
     (void)state;
@@ -237,6 +259,7 @@ static void intermediate_accumulators_are_counted(void **state) {
         assert_int_equal(counts.values, 17);
         assert_int_equal(counts.subnormal, 22); /* 2^-31, 2^-39 */
         assert_int_equal(counts.overflow, 32);  /* 2^32, inf + 1 */
+        assert_int_equal(counts.stalled, 1);    /* inf + 1 */
     }
     task.accumulator = parsed("fmac:1/6/9/n");
     task.k = 2;
@@ -244,6 +267,7 @@ static void intermediate_accumulators_are_counted(void **state) {
         counts = (hu_gemm_counts){0};
         assert_int_equal(fast ? hu_gemm(&task) : hu_gemm_reference(&task), HU_OK);
         assert_int_equal(counts.subnormal, 2); /* both flushed */
+        assert_int_equal(counts.stalled, 2);
         assert_bits("flushed", c, 0.0f);
     }
 }
@@ -401,6 +425,7 @@ int main(void) {
         cmocka_unit_test(non_finite_numbers_give_ieee_outcomes),
         cmocka_unit_test(zeros_are_positive_but_in_float32),
         cmocka_unit_test(intermediate_accumulators_are_counted),
+        cmocka_unit_test(terms_that_change_nothing_are_counted),
         cmocka_unit_test(no_terms_give_zeros_and_bias),
         cmocka_unit_test(factors_are_rounded_and_counted),
         cmocka_unit_test(convolutions_are_products),

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernel/gemm/counts.h"
 #include "kernel/gemm/operand.h"
 #include "kernel/gemm/pack_table.h"
 #include "kernel/gemm/source_pack.h"
@@ -271,8 +272,7 @@ static hu_gemm_worker worker_of(const hu_gemm_job *job, int thread) {
 static void add_counts(hu_gemm_job *job, const hu_gemm_worker *w) {
 #pragma omp critical(hu_gemm_counts)
     {
-        job->counts.subnormal += w->counts.subnormal;
-        job->counts.overflow += w->counts.overflow;
+        hu_gemm_counts_add(&job->counts, &w->counts);
         hu_round_counts_add(&job->a_counts, &w->a_counts);
         hu_round_counts_add(&job->b_counts, &w->b_counts);
     }
@@ -344,8 +344,7 @@ static void report_counts(const hu_gemm_job *job) {
     if (task->b.counts && task->b.format) hu_round_counts_add(task->b.counts, &job->b_counts);
     if (!task->counts) return;
     task->counts->values += (uint64_t)task->m * (uint64_t)task->n * (uint64_t)task->k;
-    task->counts->subnormal += job->counts.subnormal;
-    task->counts->overflow += job->counts.overflow;
+    hu_gemm_counts_add(task->counts, &job->counts);
 }
 
 /* A product with terms and elements, in the caller's scratch or in a block of its own. */

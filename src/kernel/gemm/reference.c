@@ -89,6 +89,11 @@ static float rounded_fma(const target *to, float x, float y, float z) {
         to, hu_exact_sum(hu_exact_product(hu_exact_of(x), hu_exact_of(y)), hu_exact_of(z)));
 }
 
+/* A term that changed nothing; x, y: its factors. NaN is not the same as itself. */
+static void count_stalled(hu_gemm_counts *counts, float x, float y, bool is_same) {
+    if (fabsf(x) > 0.0f && fabsf(y) > 0.0f && is_same) counts->stalled++;
+}
+
 /* addend: the rounded argument of "y = R(... - c)". */
 static void kahan_step(const target *inner, const target *accumulated, float addend,
                        hu_gemm_state *state) {
@@ -98,10 +103,16 @@ static void kahan_step(const target *inner, const target *accumulated, float add
     state->sum = total;
 }
 
+static bool is_same_kahan(const hu_gemm_state *a, const hu_gemm_state *b) {
+    return a->sum == b->sum && a->extra == b->extra;
+}
+
 /* FMAC-K: s = R(s + x y); behind the last term of a block a = fp32(a + s). */
 static void block_step(const hu_accumulator *accumulator, const target *accumulated,
                        const target *master, float x, float y, hu_gemm_state *state) {
-    state->extra = rounded_fma(accumulated, x, y, state->extra);
+    float before = state->extra;
+    state->extra = rounded_fma(accumulated, x, y, before);
+    count_stalled(accumulated->counts, x, y, state->extra == before);
     if (++state->phase < accumulator->block) return;
     state->sum = rounded_sum(master, state->sum, state->extra);
     state->extra = 0.0f;
@@ -115,6 +126,7 @@ void hu_gemm_step(const hu_accumulator *accumulator, float x, float y, hu_gemm_s
     target inner = {.format = &accumulator->format,
                     .computes_float32 = accumulator->semantics == HU_SEMANTICS_F32FMA};
     target accumulated = inner;
+    const hu_gemm_state before = *state;
     accumulated.counts = counts;
     counts->values++;
     switch (accumulator->mac) {
@@ -123,19 +135,23 @@ void hu_gemm_step(const hu_accumulator *accumulator, float x, float y, hu_gemm_s
         break;
     case HU_MAC_FMAC:
         state->sum = rounded_fma(&accumulated, x, y, state->sum);
+        count_stalled(counts, x, y, state->sum == before.sum);
         break;
     case HU_MAC_MAC:
         state->sum = rounded_sum(&accumulated, state->sum, rounded_product(&inner, x, y));
+        count_stalled(counts, x, y, state->sum == before.sum);
         break;
     case HU_MAC_FMAC_K:
         block_step(accumulator, &accumulated, &master, x, y, state);
         break;
     case HU_MAC_KAHAN:
         kahan_step(&inner, &accumulated, rounded_fma(&inner, x, y, -state->extra), state);
+        count_stalled(counts, x, y, is_same_kahan(state, &before));
         break;
     case HU_MAC_KAHAN_CPD: {
         float product = rounded_product(&inner, x, y);
         kahan_step(&inner, &accumulated, rounded_sum(&inner, product, -state->extra), state);
+        count_stalled(counts, x, y, is_same_kahan(state, &before));
         break;
     }
     default: /* HU_MAC_FMACS */

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/bits.h"
+#include "kernel/gemm/counts.h"
 #include "kernel/gemm/reference.h"
 
 hu_panel_facts hu_gemm_measure(const hu_gemm_job *job, const float *x, int64_t rows,
@@ -72,8 +73,8 @@ static void run_slowly(hu_gemm_worker *w, int64_t row_panel, int64_t column_pane
             keep_state(accumulator->mac, &state, sum, extra);
         }
     }
-    w->counts.subnormal += counts.subnormal;
-    w->counts.overflow += counts.overflow;
+    counts.values = 0; /* the job knows how many there are */
+    hu_gemm_counts_add(&w->counts, &counts);
     hu_gemm_measure_state(w, row_panel, column_panel);
 }
 
