@@ -59,6 +59,12 @@ static void print_cause(const hu_explaining *x, const hu_death *death) {
     const hu_value_info *value = &x->run.graph->value[x->run.walk.tensor[death->place].value];
     switch (death->cause) {
     case HU_CAUSE_MADE_HERE:
+        if (death->kind == HU_DEATH_LOST) {
+            puts("Without master weights a weight keeps of an update what its own format holds; "
+                 "with\n"
+                 "master=on small updates add up.");
+            return;
+        }
         if (death->kind != HU_DEATH_UPDATE)
             puts("It produced them itself; what it is made of was alive:");
         else if (value->role == HU_VALUE_BUFFER)
@@ -116,11 +122,11 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     char name[HU_TENSOR_NAME_BYTES], maker[512], text[HU_LOSS_WORDS_BYTES];
     const char *format;
     hu_round_counts c = hu_fact_counts(x, death, &format);
-    printf("%s, step %lld: ", hu_fact_name(x, death->place, name), (long long)death->step);
+    printf("%s, step %lld: ", hu_fact_death_name(x, death, name), (long long)death->step);
     printf("%s", hu_loss_words(x, death, &c, format, text));
-    if (death->event && death->event->steps > 1)
-        printf("; so it was in %lld steps up to step %lld", (long long)death->event->steps,
-               (long long)death->event->last);
+    if (death->steps > 1)
+        printf("; so it was in %lld %ssteps up to step %lld", (long long)death->steps,
+               death->sums ? "counted " : "", (long long)death->last);
     puts(".");
     print_range(format);
     hu_fact_maker(x, death->place, maker, sizeof maker);
@@ -135,6 +141,8 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
         print_wire(x, death->place, death);
         return;
     }
+    /* Other formats of the tensor do not help these. */
+    if (death->sums || death->kind == HU_DEATH_LOST || death->kind == HU_DEATH_EVALUATION) return;
     print_fits(x, death);
 }
 
@@ -161,11 +169,11 @@ static void print_closest(const hu_explaining *x) {
 }
 
 /* In how many steps, where the rows of the run tell. */
-static void print_duration(const hu_event_record *event) {
-    if (event->steps == 1)
+static void print_duration(const hu_death *death) {
+    if (death->steps == 1)
         puts("in one step");
-    else if (event->steps > 1)
-        printf("in %lld steps up to %lld\n", (long long)event->steps, (long long)event->last);
+    else if (death->steps > 1)
+        printf("in %lld steps up to %lld\n", (long long)death->steps, (long long)death->last);
     else
         puts("");
 }
@@ -174,6 +182,7 @@ static void print_duration(const hu_event_record *event) {
 static void print_others(const hu_explaining *x) {
     /* Lines of a screen; the rest is counted. */
     enum { SHOWN = 5 };
+    char name[HU_TENSOR_NAME_BYTES];
     int shown = 0, more = 0;
     for (size_t d = 0; d < x->why.death_count; d++) {
         const hu_death *death = &x->why.deaths[d];
@@ -184,9 +193,9 @@ static void print_others(const hu_explaining *x) {
         }
         if (shown++ == 0) puts("\nOther tensors of which much was lost, the worst first:");
         printf("  step %-6lld %-34s %-10s %.3g %% ", (long long)death->step,
-               x->run.history->tensors.name[death->event->tensor], death->event->kind,
+               hu_fact_death_name(x, death, name), hu_death_kind_name(death->kind),
                100.0 * death->share);
-        print_duration(death->event);
+        print_duration(death);
     }
     if (more) printf("  and %d more\n", more);
 }

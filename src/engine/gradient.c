@@ -81,7 +81,8 @@ hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, h
     int64_t elements = visit->count * run->graph->value[v].elements;
     /* The sum is recorded, or scanned, before it is rounded. */
     if (tally && run->records) hu_record_rows(run, hu_tally_of_sum(run, v), elements, sum);
-    if (!rounds && tally && run->context.scan && !run->rehearsal.is_on)
+    bool scans = run->context.scan || run->context.counts_all;
+    if (!rounds && tally && scans && !run->rehearsal.is_on)
         hu_scan_f32((size_t)elements, sum, &tally->counts);
     if (rounds && !run->rehearsal.is_on)
         hu_slot_round(&run->grad_sum[v], &run->context, visit->first, visit->count, (float *)sum,

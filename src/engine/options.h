@@ -35,6 +35,8 @@ typedef struct hu_pass_options {
     bool count_products; /* also count what the accumulators of products meet (slower) */
     bool use_masters;    /* parameters are read unrounded (evaluation) */
     bool timed;          /* add up what the time is spent on, see engine/work.h */
+    bool counts_all; /* tensors that are not rounded are counted as well; of a pass that does not
+                        train: all tensors, into the counts of the step */
     bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
                   counts nothing else and leaves running statistics alone */
     bool keeps_statistics; /* training: running statistics stay as they are; those of one worker

@@ -16,6 +16,7 @@ static hu_status start_pass(hu_run *run, const hu_pass_options *pass) {
     run->pass = *pass;
     run->context.step = pass->step;
     run->context.scan = pass->scan;
+    run->context.counts_all = pass->counts_all;
     run->context.first_row = pass->first_sample;
     run->chunks = (pass->samples + run->options.chunk - 1) / run->options.chunk;
     hu_tally_clear(run);
@@ -26,7 +27,7 @@ void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
     hu_round_counts counts;
     run->context.step = step;
     run->context.first_row = 0;
-    run->context.scan = false;
+    run->context.scan = run->context.counts_all = false;
     run->unencodable_parameter = NULL;
     if (counted) hu_record_parameters(run);
     for (hu_value_id v = 0; v < run->graph->value_count; v++) {
@@ -46,7 +47,7 @@ void hu_run_round_master(hu_run *run, hu_value_id v) {
     hu_slot_context context = run->context;
     float *master = hu_weights_of(run->weights, v);
     context.first_row = 0;
-    context.scan = false;
+    context.scan = context.counts_all = false;
     hu_scale_set_from_row(&run->value[v], master, false);
     hu_slot_round(&run->value[v], &context, 0, 1, master, NULL);
 }
@@ -63,6 +64,13 @@ hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {
     hu_status st = start_pass(run, pass);
     if (st == HU_OK) hu_backward_run(run);
     return st;
+}
+
+const float *hu_run_rounded_part(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
+                                 float *scratch) {
+    const hu_slot *slot = &run->value[param];
+    if (!hu_is_rounded_copy(slot)) return hu_weights_of(run->weights, param) + first;
+    return hu_storage_read_part(&slot->storage, slot->data, first, count, scratch);
 }
 
 const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,

@@ -19,6 +19,12 @@ hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_sour
 /* Runs the gradients of the last forward pass. */
 hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass);
 
+/* Elements first .. first + count of the rounded working copy of a parameter; of one that is not
+ * rounded, of its master. scratch: room for count floats. Borrowed: valid until the next rounding.
+ */
+const float *hu_run_rounded_part(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
+                                 float *scratch);
+
 /* The gradient of a trained parameter after backward: elements first .. first+count-1 (first a
  * multiple of 8), in scratch or in place. Borrowed: valid until the next backward pass. */
 const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,

@@ -94,7 +94,7 @@ static void round_run(const hu_slot *slot, const hu_slot_context *context, int64
     if (hu_quantizer_rounds(&slot->edge->quantizer))
         hu_rounder_run(&slot->rounder, (size_t)n, x, y, &key, (uint64_t)first,
                        context->scan ? NULL : counts);
-    else if (context->scan && counts)
+    else if ((context->scan || context->counts_all) && counts)
         hu_scan_f32((size_t)n, x, counts);
 }
 

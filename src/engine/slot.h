@@ -46,6 +46,7 @@ typedef struct hu_slot_context {
     int64_t
         first_row; /* place of row 0 in the whole batch: random numbers are counted from there */
     bool scan;     /* a repeated pass: counts in the tensors that are not rounded, and only there */
+    bool counts_all; /* counts in them too */
 } hu_slot_context;
 
 /* Prepares rounding and storage for the edge's quantizer: none, or a number format. */

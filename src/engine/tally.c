@@ -23,7 +23,7 @@ void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_
     bool in_gradient = end == HU_NONE;
     /* How nodes are joined decides which tensor is met first: the earliest node's is told. */
     bool is_earlier = !in_gradient && end > 0 && end <= run->counted_nodes;
-    if (run->pass.training) hu_round_counts_add(&edge->counts, counts);
+    if (run->pass.training || run->pass.counts_all) hu_round_counts_add(&edge->counts, counts);
     if (!hu_edge_unencodable(&edge->quantizer, counts)) return;
     if (run->overflowed && !is_earlier) return;
     if (!in_gradient) run->counted_nodes = end;

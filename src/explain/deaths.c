@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "explain/harm.h"
+#include "explain/sums.h"
 
 /* The kind of an event by its word; HU_DEATH_NONE for events that are no deaths. */
 static hu_death_kind kind_named(const char *name) {
-    for (int kind = HU_DEATH_NAN; kind <= HU_DEATH_UPDATE; kind++)
+    for (int kind = HU_DEATH_NAN; kind <= HU_DEATH_EVALUATION; kind++)
         if (strcmp(name, hu_death_kind_name((hu_death_kind)kind)) == 0) return (hu_death_kind)kind;
     return HU_DEATH_NONE;
 }
@@ -38,16 +39,24 @@ static const hu_tensor_record *record_near(const hu_numerics_record *row, uint32
     return NULL;
 }
 
+static bool has_update(const hu_numerics_record *row, uint32_t tensor) {
+    for (uint32_t u = 0; u < row->update_count; u++)
+        if (row->update[u].tensor == tensor) return true;
+    return false;
+}
+
 /* Steps from the first one of an event on in which its tensor was counted. Tensors that are not
  * rounded are counted once in a row; events of gradients are not told of skipped steps. */
 static int64_t counted_since(const hu_why *why, const hu_event_record *event, bool is_value) {
     int64_t counted = 0;
     uint32_t guess = 0;
+    bool is_update = kind_named(event->kind) == HU_DEATH_LOST;
     for (size_t r = 0; r < why->history->numerics_count; r++) {
         const hu_numerics_record *row = &why->history->numerics[r];
         if (row->step < event->step || (row->skipped && !is_value)) continue;
+        if (is_update) counted += has_update(row, event->tensor);
         const hu_tensor_record *record = record_near(row, event->tensor, &guess);
-        if (!record) continue;
+        if (!record || is_update) continue;
         int64_t since = row->step - event->step + 1;
         int64_t steps = row->steps < since ? row->steps : since;
         counted += why->rounds[record->format] ? steps : 1;
@@ -125,6 +134,10 @@ static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_k
     case HU_DEATH_UNDERFLOW:
     case HU_DEATH_ZERO:
         return !hu_why_may_vanish(why, place);
+    case HU_DEATH_LOST:
+        return !hu_why_is_vector(why, place);
+    case HU_DEATH_EVALUATION:
+        return true;
     case HU_DEATH_INFINITY:
     case HU_DEATH_NAN:
         return !was_skipped(why->history, event->step);
@@ -147,7 +160,12 @@ static bool take_death(const hu_why *why, const hu_event_record *event, bool *ma
     uint32_t place = why->place[event->tensor];
     if (place == HU_NONE || !may_kill(why, event, kind, place) || has_healed(why, event))
         return false;
-    *death = (hu_death){.kind = kind, .step = event->step, .place = place, .event = event};
+    *death = (hu_death){.kind = kind,
+                        .step = event->step,
+                        .place = place,
+                        .event = event,
+                        .last = event->last,
+                        .steps = event->steps};
     death->share = share_of(event);
     double weight = hu_harm_weight(why, death);
     bool is_value = why->walk->tensor[place].kind == HU_TENSOR_VALUE;
@@ -158,11 +176,21 @@ static bool take_death(const hu_why *why, const hu_event_record *event, bool *ma
     return true;
 }
 
+/* The same of the accumulators of a product. In a run that trains well most of them must be lost.
+ */
+static bool take_sums(const hu_why *why, uint32_t product, bool *marked, hu_death *death) {
+    if (!hu_sums_death(why, product, death) || death->lasted < HU_DEAD_LASTED) return false;
+    if (why->trains_well && death->share < HU_DEAD_SATURATION) return false;
+    death->behind = behind(why->walk, death->place, marked);
+    death->severity = death->share * death->lasted * death->behind;
+    return true;
+}
+
 /* Keeps the worse of two deaths of one tensor; what is told first wins a tie. */
 static void keep(hu_why *why, const hu_death *death) {
     for (size_t d = 0; d < why->death_count; d++) {
         hu_death *known = &why->deaths[d];
-        if (known->place != death->place) continue;
+        if (known->place != death->place || !known->sums != !death->sums) continue;
         if (death->severity > known->severity) *known = *death;
         return;
     }
@@ -183,10 +211,12 @@ hu_status hu_deaths_find(hu_why *why) {
     bool *marked = NULL;
     hu_death death;
     HU_TRY(HU_NEW_ARRAY(&marked, (size_t)why->walk->count + 1));
-    HU_TRY(HU_NEW_ARRAY(&why->deaths, history->event_count + 1));
+    HU_TRY(HU_NEW_ARRAY(&why->deaths, history->event_count + history->products.count + 1));
     why->trains_well = hu_trains_well(history);
     for (size_t e = 0; e < history->event_count; e++)
         if (take_death(why, &history->events[e], marked, &death)) keep(why, &death);
+    for (uint32_t p = 0; p < history->products.count; p++)
+        if (take_sums(why, p, marked, &death)) keep(why, &death);
     qsort(why->deaths, why->death_count, sizeof *why->deaths, by_severity);
 done:
     hu_free(marked);

@@ -17,6 +17,12 @@ const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {
     return text;
 }
 
+const char *hu_fact_death_name(const hu_explaining *x, const hu_death *death, char *text) {
+    if (!death->sums) return hu_fact_name(x, death->place, text);
+    snprintf(text, HU_TENSOR_NAME_BYTES, "%s", x->run.history->products.name[death->sums->product]);
+    return text;
+}
+
 hu_status hu_fact_place(const hu_explaining *x, const char *name, uint32_t *place) {
     hu_status st = HU_OK;
     char text[HU_TENSOR_NAME_BYTES], nearest[256];
@@ -91,12 +97,25 @@ static const hu_event_record *event_of(const hu_explaining *x, const hu_death *d
     return NULL;
 }
 
+/* Of all terms of the counted step. */
+static hu_round_counts counts_of_sums(const hu_explaining *x, const hu_death *death,
+                                      const char **format) {
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    *format = x->run.history->formats.name[death->sums->accumulator];
+    counts.elements = death->sums->values;
+    counts.overflow = death->sums->overflow;
+    counts.subnormal = death->sums->subnormal;
+    return counts;
+}
+
 /* The record of the step has all counts, over several steps perhaps; an event has one count of
  * exactly its step, which wins. */
 hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, const char **format) {
     hu_condition condition = hu_why_condition(&x->why, death->place, death->step);
     const hu_event_record *event = event_of(x, death);
     hu_round_counts counts;
+    if (death->sums) return counts_of_sums(x, death, format);
     hu_round_counts_clear(&counts);
     *format = "float32";
     if (condition.record) {
@@ -295,7 +314,7 @@ static json_t *death_json(const hu_explaining *x, const hu_death *death) {
     hu_round_counts c = hu_fact_counts(x, death, &format);
     return json_pack(
         "{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o}",
-        "tensor", hu_fact_name(x, death->place, name), "step", (json_int_t)death->step, "kind",
+        "tensor", hu_fact_death_name(x, death, name), "step", (json_int_t)death->step, "kind",
         hu_death_kind_name(death->kind), "role", cause_name(death->cause), "maker",
         hu_fact_maker(x, death->place, maker, sizeof maker), "format", format, "elements",
         (json_int_t)c.elements, "overflow", (json_int_t)c.overflow, "underflow",
@@ -321,24 +340,26 @@ static json_t *closest_json(const hu_explaining *x) {
         "underflow_step", (json_int_t)c.underflow_step);
 }
 
-/* Every death, the worst first. last, steps: null where the rows do not tell. */
+/* Every death, the worst first. last_step, steps: null where the rows do not tell; count, elements:
+ * of the first step. */
 static json_t *deaths_json(const hu_explaining *x) {
     json_t *list = json_array();
+    char name[HU_TENSOR_NAME_BYTES];
     for (size_t d = 0; d < x->why.death_count; d++) {
         const hu_death *death = &x->why.deaths[d];
-        const hu_event_record *event = death->event;
-        bool is_told = event->steps > 0;
-        json_array_append_new(
-            list,
-            json_pack("{s:I, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "step",
-                      (json_int_t)event->step, "tensor",
-                      x->run.history->tensors.name[event->tensor], "kind", event->kind, "count",
-                      (json_int_t)event->count, "elements", (json_int_t)event->elements,
-                      "last_step", is_told ? json_integer((json_int_t)event->last) : json_null(),
-                      "steps", is_told ? json_integer((json_int_t)event->steps) : json_null(),
-                      "share", hu_json_number(death->share), "lasted",
-                      hu_json_number(death->lasted), "behind", hu_json_number(death->behind),
-                      "severity", hu_json_number(death->severity)));
+        bool is_told = death->steps > 0;
+        json_t *object = json_pack(
+            "{s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)death->step,
+            "tensor", hu_fact_death_name(x, death, name), "kind", hu_death_kind_name(death->kind),
+            "last_step", is_told ? json_integer((json_int_t)death->last) : json_null(), "steps",
+            is_told ? json_integer((json_int_t)death->steps) : json_null(), "share",
+            hu_json_number(death->share), "lasted", hu_json_number(death->lasted), "behind",
+            hu_json_number(death->behind), "severity", hu_json_number(death->severity));
+        if (object && death->event)
+            json_object_update_missing_new(
+                object, json_pack("{s:I, s:I}", "count", (json_int_t)death->event->count,
+                                  "elements", (json_int_t)death->event->elements));
+        json_array_append_new(list, object);
     }
     return list;
 }

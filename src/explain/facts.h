@@ -21,6 +21,10 @@ typedef struct hu_fit {
 /* Name of the tensor at a place. text: room for HU_TENSOR_NAME_BYTES. Gives text. */
 const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text);
 
+/* What a death is of: the tensor at its place, or the product whose sums died ("conv2.forward").
+ * text: room for HU_TENSOR_NAME_BYTES. */
+const char *hu_fact_death_name(const hu_explaining *x, const hu_death *death, char *text);
+
 /* Place of the tensor that the user named, HU_NONE for none (name NULL). HU_ERR_UNKNOWN with the
  * nearest names of the run's files. */
 hu_status hu_fact_place(const hu_explaining *x, const char *name, uint32_t *place);

@@ -75,6 +75,8 @@ static bool is_on_wire(const hu_why *why, uint32_t place) {
 double hu_harm_weight(const hu_why *why, const hu_death *death) {
     bool is_loss = death->kind == HU_DEATH_SATURATION || death->kind == HU_DEATH_UNDERFLOW;
     double enough = death->kind == HU_DEATH_SATURATION ? HU_DEAD_SATURATION : HU_DEAD_UNDERFLOW;
+    if (death->kind == HU_DEATH_LOST)
+        return why->trains_well && death->share < HU_DEAD_UNDERFLOW ? 0.0 : death->share;
     if (!is_loss) return 1.0;
     if (death->share >= enough) return death->share;
     if (why->trains_well) return 0.0;

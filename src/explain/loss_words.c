@@ -3,11 +3,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/sums.h"
 #include "explain/wire.h"
 
 /* A tensor that was not counted has no elements: its share is 0, not NaN. */
 static double percent(uint64_t count, uint64_t elements) {
     return elements ? 100.0 * (double)count / (double)elements : 0.0;
+}
+
+/* Of the accumulators of a product. */
+static void tell_sums(const hu_death *death, const char *format, char text[HU_LOSS_WORDS_BYTES]) {
+    double share = 100.0 * hu_sums_share(death->sums, death->kind);
+    const char *words = death->kind == HU_DEATH_SUMS_SATURATED
+                            ? "of its sums are too large for the accumulator"
+                        : death->kind == HU_DEATH_SUMS_FLUSHED
+                            ? "of its sums are too small for the accumulator and became zero"
+                            : "of the terms changed nothing, though they were not zero: too small "
+                              "beside the sum in the accumulator";
+    snprintf(text, HU_LOSS_WORDS_BYTES, "%.3g %% %s %.80s", share, words, format);
 }
 
 /* What of how many numbers; empty for deaths of no kind. */
@@ -45,6 +58,21 @@ static void tell_kind(const hu_death *death, const hu_round_counts *c, const cha
         snprintf(text, ROOM, "%llu of its %llu numbers are infinite or NaN behind the update", lost,
                  n);
         break;
+    case HU_DEATH_LOST:
+        snprintf(text, ROOM,
+                 "%.3g %% of its %llu updates are lost: too small for %.80s, and there are no "
+                 "master weights",
+                 overflow, n, format);
+        break;
+    case HU_DEATH_EVALUATION:
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are infinite or NaN in the evaluation",
+                 overflow, n);
+        break;
+    case HU_DEATH_SUMS_SATURATED:
+    case HU_DEATH_SUMS_FLUSHED:
+    case HU_DEATH_SUMS_STALLED:
+        tell_sums(death, format, text);
+        break;
     default:
         break;
     }
@@ -58,7 +86,9 @@ const char *hu_loss_words(const hu_explaining *x, const hu_death *death, const h
     if (c->nan && death->kind != HU_DEATH_NAN)
         snprintf(text + used, HU_LOSS_WORDS_BYTES - used, ", %llu are NaN",
                  (unsigned long long)c->nan);
-    if (death->kind == HU_DEATH_ZERO) return text;
+    bool has_magnitudes = death->kind != HU_DEATH_ZERO && death->kind != HU_DEATH_LOST &&
+                          death->kind != HU_DEATH_EVALUATION && !death->sums;
+    if (!has_magnitudes) return text;
     used = strlen(text);
     snprintf(text + used, HU_LOSS_WORDS_BYTES - used, " (%s%s)",
              hu_is_on_wire(&x->run, death->place) ? "as sent: " : "",

@@ -162,8 +162,10 @@ static void find_death(hu_why *why) {
 }
 
 static hu_death_cause cause_of(const hu_why *why, const hu_death *death) {
-    if (death->kind == HU_DEATH_UPDATE) return HU_CAUSE_MADE_HERE;
-    return hu_why_cause(why, death->place, death->step);
+    if (death->kind == HU_DEATH_UPDATE || death->kind == HU_DEATH_LOST) return HU_CAUSE_MADE_HERE;
+    hu_death_cause cause = hu_why_cause(why, death->place, death->step);
+    /* Sums are counted where they are made. */
+    return death->sums && cause == HU_CAUSE_NOT_COUNTED ? HU_CAUSE_MADE_HERE : cause;
 }
 
 hu_status hu_why_create(const hu_history *history, const hu_walk *walk, hu_why *why) {

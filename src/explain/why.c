@@ -6,8 +6,10 @@
 #include "journal/events.h"
 
 const char *hu_death_kind_name(hu_death_kind kind) {
-    static const char *const names[] = {"none",       "nan",       "infinity", "overflow",
-                                        "saturation", "underflow", "zero",     "update"};
+    static const char *const names[] = {
+        "none",           "nan",          "infinity",    "overflow",    "saturation",
+        "underflow",      "zero",         "update",      "update lost", "evaluation",
+        "sums saturated", "sums flushed", "sums stalled"};
     return names[kind];
 }
 
@@ -20,12 +22,17 @@ hu_death_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record
     return c->nan ? HU_DEATH_NAN : HU_DEATH_NONE;
 }
 
+bool hu_why_is_vector(const hu_why *why, uint32_t place) {
+    const hu_value_info *value = &why->walk->graph->value[why->walk->tensor[place].value];
+    return value->role == HU_VALUE_PARAMETER && value->shape.rank < 2;
+}
+
 bool hu_why_may_vanish(const hu_why *why, uint32_t place) {
     static const char suffix[] = ".bias";
     hu_tensor tensor = why->walk->tensor[place];
     const hu_value_info *value = &why->walk->graph->value[tensor.value];
     size_t length = strlen(value->name), ending = sizeof suffix - 1;
-    if (value->role != HU_VALUE_PARAMETER || value->shape.rank >= 2) return false;
+    if (!hu_why_is_vector(why, place)) return false;
     return tensor.kind != HU_TENSOR_VALUE ||
            (length >= ending && strcmp(value->name + length - ending, suffix) == 0);
 }
@@ -78,7 +85,8 @@ hu_condition hu_why_condition(const hu_why *why, uint32_t place, int64_t step) {
 static bool is_dead_at(const hu_why *why, uint32_t place, int64_t step) {
     for (size_t d = 0; d < why->death_count; d++) {
         const hu_death *death = &why->deaths[d];
-        if (death->place == place && death->step <= step && death->event->last >= step) return true;
+        bool lasts = death->steps == 0 || death->last >= step;
+        if (death->place == place && death->step <= step && lasts) return true;
     }
     return false;
 }

@@ -18,7 +18,13 @@ typedef enum hu_death_kind {
     HU_DEATH_SATURATION,
     HU_DEATH_UNDERFLOW,
     HU_DEATH_ZERO,
-    HU_DEATH_UPDATE /* the optimizer made a weight infinite or NaN */
+    HU_DEATH_UPDATE,         /* the optimizer made a weight infinite or NaN */
+    HU_DEATH_LOST,           /* updates of a weight that its format does not hold */
+    HU_DEATH_EVALUATION,     /* infinite or NaN in an evaluation */
+    HU_DEATH_SUMS_SATURATED, /* accumulators of a product: beyond the largest number */
+    HU_DEATH_SUMS_FLUSHED,   /* below the smallest, in a format without subnormals */
+    HU_DEATH_SUMS_STALLED,   /* terms that changed nothing */
+    HU_DEATH_KINDS
 } hu_death_kind;
 
 /* "nan", "infinity", ... Borrowed: valid for ever. */
@@ -49,10 +55,13 @@ typedef struct hu_death {
     int64_t step;   /* the first */
     uint32_t place; /* in the walk, HU_NONE: no death */
     hu_death_cause cause;
-    uint32_t spread;              /* tensors behind it that were not finite in that step */
-    const hu_event_record *event; /* that tells it; NULL: counts of a step do. Borrowed: from the
-                                     history */
-    double share;    /* of the numbers that could be lost, in the steps in which it held */
+    uint32_t spread;               /* tensors behind it that were not finite in that step */
+    const hu_event_record *event;  /* that tells it; NULL: counts of a step do. Borrowed: from the
+                                      history, as sums */
+    const hu_product_record *sums; /* accumulators of which it is told, in its first step; NULL: it
+                                      is of the tensor's own numbers */
+    int64_t last, steps; /* the last step in which it held, and in how many; 0: not known */
+    double share;        /* of the numbers that could be lost, in the steps in which it held */
     double lasted;   /* of the steps from the first on in which the tensor was counted: the share
                         in which it held */
     double behind;   /* of all tensors: the share that is made of it */
@@ -92,6 +101,9 @@ const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t 
 /* True of the output of a loss. Nothing reads it: the loss is reported, and the backward pass
  * begins, without its rounding. */
 bool hu_why_is_loss_output(const hu_why *why, uint32_t place);
+
+/* True for parameters of one dimension and their gradients: too few to stop a training. */
+bool hu_why_is_vector(const hu_why *why, uint32_t place);
 
 /* True for biases (parameters of one dimension by that name) and for gradients of all parameters of
  * one dimension: such numbers are small enough to vanish without harm. */

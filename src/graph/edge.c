@@ -48,6 +48,7 @@ void hu_edge_table_free(hu_edge_table *edges) {
 void hu_edge_table_clear(hu_edge_table *edges) {
     for (uint32_t v = 0; v < edges->value_count; v++) {
         hu_round_counts_clear(&edges->value[v].counts);
+        edges->value[v].update = (hu_update_counts){0};
         edges->value[v].sensitivity = edges->value[v].of_workers = 0.0;
         hu_round_counts_clear(&edges->grad_sum[v].counts);
         hu_round_counts_clear(&edges->grad_weights[v].counts);

@@ -14,13 +14,22 @@
 #include "graph/graph.h"
 #include "tensor/quantizer.h"
 
+/* What became of the update of a parameter, in steps in which that was counted. */
+typedef struct hu_update_counts {
+    uint64_t asked; /* elements whose update was not zero */
+    uint64_t lost;  /* without masters, of these: the stored weight did not change */
+    uint64_t small; /* with masters, of these: the update is less than half the last place that the
+                       weight's format has there. Formats without a scale only */
+} hu_update_counts;
+
 typedef struct hu_edge {
     hu_quantizer quantizer;
-    uint32_t capacity_bits; /* 0: the quantizer stays as it is while a run is planned. Else runs
-                               have room for number formats without a scale of at most so many bits
-                               (32: for unrounded numbers, too), between which hu_run_requantize
-                               changes; unrounded parameters need no room */
-    hu_round_counts counts; /* of the present step */
+    uint32_t capacity_bits;  /* 0: the quantizer stays as it is while a run is planned. Else runs
+                                have room for number formats without a scale of at most so many bits
+                                (32: for unrounded numbers, too), between which hu_run_requantize
+                                changes; unrounded parameters need no room */
+    hu_round_counts counts;  /* of the present step */
+    hu_update_counts update; /* of the present step; parameters only */
     bool is_apart; /* grad_weights: parameter gradients read the sum by this record; false: they
                       read what grad_sum has made of it */
     bool learns;   /* parameters and uses: the passes of a step work out how the loss hangs on

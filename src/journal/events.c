@@ -1,8 +1,9 @@
 #include "journal/events.h"
 
 const char *hu_event_name(int event) {
-    static const char *const names[HU_EVENTS] = {"nan",       "infinity", "overflow", "saturation",
-                                                 "underflow", "zero",     "update"};
+    static const char *const names[HU_EVENTS] = {"nan",        "infinity",    "overflow",
+                                                 "saturation", "underflow",   "zero",
+                                                 "update",     "update lost", "evaluation"};
     return names[event];
 }
 
@@ -11,7 +12,8 @@ static uint64_t nonzero_of(const hu_round_counts *c) {
     return c->elements - c->nan - (c->zero - c->underflow);
 }
 
-unsigned hu_events_of(const hu_round_counts *c, bool rounds) {
+/* Of the numbers of the tensor. */
+static unsigned events_of_rounding(const hu_round_counts *c, bool rounds) {
     unsigned events = 0;
     double elements = (double)c->elements;
     if (c->elements == 0) return 0;
@@ -25,8 +27,18 @@ unsigned hu_events_of(const hu_round_counts *c, bool rounds) {
     return events;
 }
 
-uint64_t hu_event_count(const hu_round_counts *c, int event) {
+unsigned hu_events_of(const hu_event_counts *counts, bool rounds) {
+    const hu_update_counts *update = &counts->update;
+    bool is_lost = update->lost && (double)update->lost >= HU_EVENT_LOST * (double)update->asked;
+    return events_of_rounding(&counts->rounding, rounds) | (is_lost ? 1u << HU_EVENT_OF_LOST : 0u);
+}
+
+uint64_t hu_event_count(const hu_event_counts *counts, int event) {
+    const hu_round_counts *c = &counts->rounding;
     switch (event) {
+    case HU_EVENT_OF_LOST:
+        return counts->update.lost;
+    case HU_EVENT_OF_EVALUATION:
     case HU_EVENT_OF_NAN:
         return c->nan;
     case HU_EVENT_OF_UNDERFLOW:
@@ -40,6 +52,12 @@ uint64_t hu_event_count(const hu_round_counts *c, int event) {
     }
 }
 
-uint64_t hu_event_most(const hu_round_counts *c, int event) {
-    return event == HU_EVENT_OF_UNDERFLOW ? nonzero_of(c) : c->elements;
+uint64_t hu_event_most(const hu_event_counts *counts, int event) {
+    if (event == HU_EVENT_OF_LOST) return counts->update.asked;
+    return event == HU_EVENT_OF_UNDERFLOW ? nonzero_of(&counts->rounding)
+                                          : counts->rounding.elements;
+}
+
+uint64_t hu_event_elements(const hu_event_counts *counts, int event) {
+    return event == HU_EVENT_OF_LOST ? counts->update.asked : counts->rounding.elements;
 }

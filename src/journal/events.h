@@ -5,10 +5,15 @@
 
 #include <halfulp/round.h>
 
+#include "graph/edge.h"
+
 /* Share of a tensor's numbers from which an event counts: of those that overflow, and of the
  * nonzero ones that vanish. */
 #define HU_EVENT_SATURATION 0.01
 #define HU_EVENT_UNDERFLOW 0.5
+
+/* And of the elements of a parameter whose update was not zero. */
+#define HU_EVENT_LOST 0.5
 
 enum {
     HU_EVENT_OF_NAN,
@@ -18,19 +23,31 @@ enum {
     HU_EVENT_OF_UNDERFLOW,
     HU_EVENT_OF_ZERO,
     HU_EVENT_OF_UPDATE, /* a weight that the optimizer left infinite or NaN */
+    HU_EVENT_OF_LOST,   /* updates that the format of the weights does not hold, without masters */
+    HU_EVENT_OF_EVALUATION, /* infinite or NaN in an evaluation */
     HU_EVENTS
 };
+
+/* What is counted of one tensor in one step. */
+typedef struct hu_event_counts {
+    hu_round_counts rounding;
+    hu_update_counts update; /* of parameters */
+} hu_event_counts;
 
 /* "nan", "infinity", ... Borrowed: valid for ever. */
 const char *hu_event_name(int event);
 
 /* The events of a tensor's counts in one step, as bits 1 << event. */
-unsigned hu_events_of(const hu_round_counts *counts, bool rounds);
+unsigned hu_events_of(const hu_event_counts *counts, bool rounds);
 
 /* How many numbers an event befell. */
-uint64_t hu_event_count(const hu_round_counts *counts, int event);
+uint64_t hu_event_count(const hu_event_counts *counts, int event);
 
-/* How many it could have befallen: of an underflow the nonzero ones, else all. */
-uint64_t hu_event_most(const hu_round_counts *counts, int event);
+/* Elements of the tensor; of lost updates: those that were not zero. */
+uint64_t hu_event_elements(const hu_event_counts *counts, int event);
+
+/* How many it could have befallen: of an underflow the nonzero ones, of lost updates those that
+ * were not zero, else all. */
+uint64_t hu_event_most(const hu_event_counts *counts, int event);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-void hu_held_add(hu_held *held, unsigned events, const hu_round_counts *counts, int64_t step) {
+void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, int64_t step) {
     for (int e = 0; e < HU_EVENTS; e++) {
         if (!(events >> e & 1u)) continue;
         held[e].steps++;

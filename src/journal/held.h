@@ -15,7 +15,7 @@ typedef struct hu_held {
 } hu_held;
 
 /* Adds a step with these events (bits 1 << event) to the tensor's [HU_EVENTS]. */
-void hu_held_add(hu_held *held, unsigned events, const hu_round_counts *counts, int64_t step);
+void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, int64_t step);
 
 /* Writes [name, kind, steps, last, count, of] for each event that held, commas between them.
  * is_first: nothing stands in the list yet. */

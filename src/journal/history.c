@@ -168,6 +168,7 @@ void hu_history_free(hu_history *history) {
     for (size_t i = 0; i < history->numerics_count; i++) {
         hu_free(history->numerics[i].tensor);
         hu_free(history->numerics[i].product);
+        hu_free(history->numerics[i].update);
     }
     for (size_t i = 0; i < history->event_count; i++) hu_free(history->events[i].kind);
     for (size_t i = 0; i < history->histogram_count; i++) {

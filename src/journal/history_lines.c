@@ -103,6 +103,7 @@ enum {
     PRODUCT_COLUMNS_ONCE = 5, /* of versions that did not count stalled terms */
     EVENT_COLUMNS = 5,
     HELD_COLUMNS = 6,
+    UPDATE_COLUMNS = 4,
     PROMOTION_COLUMNS = 4
 };
 
@@ -174,6 +175,28 @@ done:
     return st;
 }
 
+/* Updates, in the lines of steps that counted them. */
+static hu_status read_updates(hu_history *history, const hu_place *place, const json_t *rows,
+                              hu_numerics_record *record) {
+    hu_status st = HU_OK;
+    size_t count;
+    const json_t *row;
+    if (!rows) return HU_OK;
+    HU_TRY(hu_json_list(place, rows, "updates", &count));
+    HU_TRY(make_array(count, sizeof *record->update, &record->update));
+    for (size_t i = 0; i < count; i++) {
+        hu_update_record *update = &record->update[i];
+        HU_TRY(row_of(place, rows, i, "update", UPDATE_COLUMNS, &row));
+        HU_TRY(name_at(place, row, 0, "parameter", 0, &history->tensors, &update->tensor));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 1), "asked", &update->asked));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 2), "lost", &update->lost));
+        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "small", &update->small));
+        record->update_count++;
+    }
+done:
+    return st;
+}
+
 /* The event that a row says more of; NULL: its line is lost. */
 static hu_event_record *event_named(hu_history *history, uint32_t tensor, const char *kind) {
     for (size_t e = 0; e < history->event_count; e++)
@@ -238,6 +261,7 @@ static hu_status read_counts(hu_history *history, const hu_place *place, const j
     record->has_held = json_object_get(line, "held");
     if (record->has_held) HU_TRY(read_held(history, place, json_object_get(line, "held")));
     HU_TRY(read_products(history, place, json_object_get(line, "products"), record));
+    HU_TRY(read_updates(history, place, json_object_get(line, "updates"), record));
 done:
     return st;
 }

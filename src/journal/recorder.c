@@ -20,7 +20,7 @@ enum { RING = 4 };
 
 /* One tensor in some steps. */
 typedef struct entry {
-    hu_round_counts counts;
+    hu_event_counts counts;
     double most_overflow, most_underflow, most_subnormal;
     uint64_t events; /* bits 1 << event: what befell it */
 } entry;
@@ -86,7 +86,7 @@ static uint64_t fingerprint_of(const hu_walk *walk) {
 static void clear_entries(hu_recorder *r, entry *entries) {
     for (uint32_t i = 0; i < r->walk.count; i++) {
         entries[i] = (entry){0};
-        hu_round_counts_clear(&entries[i].counts);
+        hu_round_counts_clear(&entries[i].counts.rounding);
     }
 }
 
@@ -170,18 +170,23 @@ static const hu_quantizer *quantizer_of(const hu_recorder *r, uint32_t i) {
     return hu_tensor_quantizer(r->walk.graph, r->edges, r->walk.tensor[i]);
 }
 
-/* Tensors that are not rounded are counted only in steps that were looked at again, and by their
- * histograms. */
-static hu_round_counts present_counts(const hu_recorder *r, uint32_t i, int64_t step,
-                                      hu_step_end end) {
+/* Tensors that are not rounded are counted only in steps that count all or were looked at again,
+ * and by their histograms. */
+static hu_round_counts rounding_counts(const hu_recorder *r, uint32_t i, int64_t step) {
     hu_histogram x;
     hu_tensor tensor = r->walk.tensor[i];
     hu_round_counts counts = hu_tensor_counts(r->walk.graph, r->edges, tensor);
-    bool is_counted = hu_quantizer_rounds(quantizer_of(r, i)) || end == HU_STEP_SKIPPED;
-    if (is_counted && counts.elements > 0) return counts;
+    if (counts.elements > 0) return counts;
     hu_round_counts_clear(&counts);
     if (!hu_quantizer_rounds(quantizer_of(r, i)) && recorded(r, tensor, step, &x))
         counts = counts_of(&x);
+    return counts;
+}
+
+static hu_event_counts present_counts(const hu_recorder *r, uint32_t i, int64_t step) {
+    hu_tensor tensor = r->walk.tensor[i];
+    hu_event_counts counts = {.rounding = rounding_counts(r, i, step)};
+    if (tensor.kind == HU_TENSOR_VALUE) counts.update = r->edges->value[tensor.value].update;
     return counts;
 }
 
@@ -196,7 +201,7 @@ static bool may_be_zero(const hu_recorder *r, uint32_t i) {
 }
 
 /* Writes those of the tensor's events that are new. */
-static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_round_counts *c,
+static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_event_counts *c,
                          unsigned events, const char *format) {
     char name[HU_TENSOR_NAME_BYTES];
     /* Each event of a tensor is told once, in the first step that had it. */
@@ -208,7 +213,7 @@ static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_roun
         if (!(events >> e & 1u)) continue;
         if (r->is_first) fprintf(r->numerics, "{\"step\": %" PRId64 ", \"events\": [", step);
         fprintf(r->numerics, "%s[\"%s\", \"%s\", \"%s\", %" PRIu64 ", %" PRIu64 "]", separator(r),
-                name, hu_event_name(e), format, hu_event_count(c, e), c->elements);
+                name, hu_event_name(e), format, hu_event_count(c, e), hu_event_elements(c, e));
     }
 }
 
@@ -218,12 +223,12 @@ static void write_broken(hu_recorder *r, int64_t step) {
         hu_tensor tensor = r->walk.tensor[i];
         const hu_value_info *value = &r->walk.graph->value[tensor.value];
         bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
-        hu_round_counts counts;
+        hu_event_counts counts = {.update = {0}};
         if (tensor.kind != HU_TENSOR_VALUE || !is_kept) continue;
-        hu_round_counts_clear(&counts);
+        hu_round_counts_clear(&counts.rounding);
         hu_scan_f32((size_t)value->elements, hu_weights_of(hu_run_weights(r->run), tensor.value),
-                    &counts);
-        if (counts.overflow + counts.nan)
+                    &counts.rounding);
+        if (counts.rounding.overflow + counts.rounding.nan)
             write_events(r, i, step, &counts, 1u << HU_EVENT_OF_UPDATE, "float32");
     }
 }
@@ -239,7 +244,7 @@ static void raise_to(double *most, double value) {
 }
 
 static void add_entry(entry *total, const entry *more) {
-    hu_round_counts_add(&total->counts, &more->counts);
+    hu_round_counts_add(&total->counts.rounding, &more->counts.rounding);
     raise_to(&total->most_overflow, more->most_overflow);
     raise_to(&total->most_underflow, more->most_underflow);
     raise_to(&total->most_subnormal, more->most_subnormal);
@@ -253,7 +258,7 @@ static void write_exponent(hu_recorder *r, int32_t exponent) {
 }
 
 static void write_entry(hu_recorder *r, uint32_t i, const entry *e) {
-    const hu_round_counts *c = &e->counts;
+    const hu_round_counts *c = &e->counts.rounding;
     char format[HU_QUANTIZER_BYTES], name[HU_TENSOR_NAME_BYTES];
     if (c->elements == 0) return;
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
@@ -304,9 +309,25 @@ static void write_held(hu_recorder *r, int64_t step, const entry *entries, const
     fputs("]", r->numerics);
 }
 
+/* What became of the updates of the present step, if it counted them. */
+static void write_updates(hu_recorder *r) {
+    char name[HU_TENSOR_NAME_BYTES];
+    r->is_first = true;
+    for (uint32_t i = 0; i < r->walk.count; i++) {
+        hu_tensor tensor = r->walk.tensor[i];
+        const hu_update_counts *update = &r->edges->value[tensor.value].update;
+        if (tensor.kind != HU_TENSOR_VALUE || update->asked == 0) continue;
+        hu_tensor_name(r->walk.graph, tensor, name);
+        if (r->is_first) fputs(", \"updates\": [", r->numerics);
+        fprintf(r->numerics, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator(r),
+                name, update->asked, update->lost, update->small);
+    }
+    if (!r->is_first) fputs("]", r->numerics);
+}
+
 /* A row of counts: one step, or the sums of several. */
 static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool skipped,
-                           const entry *entries, bool with_products) {
+                           const entry *entries, bool with_present) {
     r->is_first = true;
     fprintf(r->numerics, "{\"step\": %" PRId64 ", \"steps\": %" PRId64 ", ", step, steps);
     if (skipped) fputs("\"skipped\": true, ", r->numerics);
@@ -314,7 +335,8 @@ static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool ski
     for (uint32_t i = 0; i < r->walk.count; i++) write_entry(r, i, &entries[i]);
     fputs("]", r->numerics);
     write_held(r, step, entries, entries == r->pending ? r->held : NULL);
-    if (with_products) write_products(r);
+    if (with_present) write_products(r);
+    if (with_present) write_updates(r);
     return end_line(r->numerics, r->path, "}");
 }
 
@@ -418,19 +440,20 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
     b->ring_step[b->ring_count++] = step;
     r->is_first = true;
     for (uint32_t i = 0; i < r->walk.count; i++) {
-        hu_round_counts c = present_counts(r, i, step, end);
-        unsigned events = hu_events_of(&c, hu_quantizer_rounds(quantizer_of(r, i)));
+        hu_event_counts counts = present_counts(r, i, step);
+        const hu_round_counts c = counts.rounding;
+        unsigned events = hu_events_of(&counts, hu_quantizer_rounds(quantizer_of(r, i)));
         if (may_be_zero(r, i)) events &= ~(1u << HU_EVENT_OF_ZERO);
         /* Losses of gradients do not count in a skipped step, whose loss scale was too large: only
          * what is not finite tells. */
         if (end == HU_STEP_SKIPPED && r->walk.tensor[i].kind != HU_TENSOR_VALUE)
             events &= (1u << HU_EVENT_OF_NAN) | (1u << HU_EVENT_OF_INFINITY) |
                       (1u << HU_EVENT_OF_OVERFLOW);
-        entries[i] = (entry){c, share(c.overflow, c.elements), share(c.underflow, c.elements),
+        entries[i] = (entry){counts, share(c.overflow, c.elements), share(c.underflow, c.elements),
                              share(c.subnormal, c.elements), events};
         if (!(events & ~(unsigned)r->befallen[i])) continue;
         hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
-        write_events(r, i, step, &c, events, format);
+        write_events(r, i, step, &counts, events, format);
     }
     if (end == HU_STEP_BROKEN) write_broken(r, step);
     if (r->is_first) return HU_OK;
@@ -446,6 +469,26 @@ hu_status hu_recorder_note(hu_recorder *r, const hu_run *run, int64_t step, hu_s
     if (end != HU_STEP_DONE) HU_TRY(write_steps(r));
 done:
     return st;
+}
+
+hu_status hu_recorder_evaluation(hu_recorder *r, int64_t step, const char **first) {
+    char format[HU_QUANTIZER_BYTES];
+    *first = NULL;
+    r->is_first = true;
+    for (uint32_t i = 0; i < r->walk.count; i++) {
+        hu_tensor tensor = r->walk.tensor[i];
+        const hu_edge *edge = &r->edges->value[tensor.value];
+        const hu_event_counts counts = {.rounding = edge->counts};
+        bool is_target = r->walk.graph->value[tensor.value].role == HU_VALUE_TARGET;
+        if (tensor.kind != HU_TENSOR_VALUE || is_target) continue;
+        if (!hu_edge_nonfinite(&edge->quantizer, &edge->counts)) continue;
+        if (!*first) *first = r->walk.graph->value[tensor.value].name;
+        hu_quantizer_print(&edge->quantizer, format, sizeof format);
+        write_events(r, i, step, &counts, 1u << HU_EVENT_OF_EVALUATION, format);
+    }
+    if (r->is_first) return HU_OK;
+    fputs("]", r->numerics);
+    return end_line(r->numerics, r->path, "}");
 }
 
 hu_status hu_recorder_line(hu_recorder *r, const char *line) {

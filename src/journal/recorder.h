@@ -33,6 +33,11 @@ typedef hu_status hu_exponents_fn(void *context, int64_t step, const char *name,
                                   const uint64_t *bin, size_t count);
 void hu_recorder_watch(hu_recorder *recorder, hu_exponents_fn *seen, void *context);
 
+/* Writes the tensors that the run's counts, of a part of an evaluation behind that step, say are
+ * infinite or NaN: each once in a run, as an event. *first: the name of the one that is made first,
+ * NULL: there is none. Borrowed: as long as the graph. HU_ERR_IO. */
+hu_status hu_recorder_evaluation(hu_recorder *recorder, int64_t step, const char **first);
+
 /* Writes a line of another kind into numerics.jsonl, an object whose first key is "step".
  * HU_ERR_IO.
  */

@@ -26,14 +26,21 @@ typedef struct hu_product_record {
     uint64_t values, subnormal, overflow, stalled;
 } hu_product_record;
 
+/* What became of a parameter's update in one step (graph/edge.h). */
+typedef struct hu_update_record {
+    uint32_t tensor;
+    uint64_t asked, lost, small;
+} hu_update_record;
+
 typedef struct hu_numerics_record {
     int64_t step;  /* the last one */
     int64_t steps; /* how many steps the counts are of */
     bool skipped;  /* the step's update was left out, or the run ended with it */
     bool has_held; /* the row tells how long events held; those of older versions do not */
-    uint32_t tensor_count, product_count;
+    uint32_t tensor_count, product_count, update_count;
     hu_tensor_record *tensor;
     hu_product_record *product;
+    hu_update_record *update;
 } hu_numerics_record;
 
 /* Something that befell a tensor: format and counts of the first step in which it did. */

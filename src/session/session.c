@@ -24,6 +24,12 @@
 #include "show/json.h"
 #include "train/resolved.h"
 
+/* Counting all tensors takes a tenth of a step: at rows, in one of ten steps at most. */
+static int64_t count_every(int64_t log_every) {
+    enum { LEAST = 10 };
+    return log_every < 1 ? 0 : log_every * ((LEAST + log_every - 1) / log_every);
+}
+
 static hu_status read_intervals(hu_session *session) {
     hu_status st = HU_OK;
     char text[32];
@@ -35,6 +41,7 @@ static hu_status read_intervals(hu_session *session) {
     HU_TRY(hu_config_i64(config, "run.checkpoint_every", &session->checkpoint_every));
     HU_TRY(hu_config_i64(config, "run.log_every", &session->log_every));
     HU_TRY(hu_config_i64(config, "eval.every", &session->eval_every));
+    hu_trainer_count_every(session->trainer, count_every(session->log_every));
 done:
     return st;
 }
@@ -230,6 +237,23 @@ static hu_status read_test(hu_session *session, hu_session_result *result) {
     return st;
 }
 
+/* Which tensor of an evaluation has no finite numbers: in the journal, and in words. */
+static hu_status tell_evaluation(hu_session *session) {
+    hu_status st = HU_OK;
+    const char *first = NULL;
+    int64_t step = hu_trainer_progress(session->trainer)->step - 1;
+    if (!session->folder.numerics) return HU_OK;
+    HU_TRY(hu_trainer_count_evaluation(session->trainer, session->judged));
+    HU_TRY(hu_recorder_evaluation(session->folder.numerics, step, &first));
+    if (first)
+        hu_listener_tell(
+            session->listener,
+            "evaluation behind step %lld: %s is the first tensor with infinite numbers or NaN",
+            (long long)step, first);
+done:
+    return st;
+}
+
 /* Evaluates at the ends of epochs and of the training; *value is NaN otherwise. */
 static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, double *value) {
     hu_status st = HU_OK;
@@ -239,6 +263,7 @@ static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, 
     HU_TRY(hu_trainer_evaluate_on(session->trainer, session->judged, metrics, &loss));
     *value = metrics[0];
     hu_trainer_record_metric(session->trainer, *value);
+    if (!isfinite(loss)) HU_TRY(tell_evaluation(session));
     if (session->ends_with_test && hu_trainer_progress(session->trainer)->step >= session->steps)
         HU_TRY(read_test(session, result));
 done:

@@ -65,8 +65,7 @@ static void find(hu_trainer *trainer) {
     }
 }
 
-/* Counts the masters of parameters that are not rounded. */
-static void scan_masters(hu_trainer *trainer) {
+void hu_scan_masters(hu_trainer *trainer) {
     const hu_graph *graph = trainer->graph;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         hu_edge *edge = &trainer->edges.value[v];
@@ -76,6 +75,21 @@ static void scan_masters(hu_trainer *trainer) {
         hu_scan_f32((size_t)graph->value[v].elements, hu_weights_of(&trainer->weights, v),
                     &edge->counts);
     }
+}
+
+/* What was counted of them in the passes that are repeated is counted again. Targets are not. */
+static void clear_unrounded(hu_trainer *trainer) {
+    hu_edge_table *edges = &trainer->edges;
+    for (uint32_t v = 0; v < edges->value_count; v++) {
+        bool is_target = trainer->graph->value[v].role == HU_VALUE_TARGET;
+        if (!is_target && !hu_quantizer_rounds(&edges->value[v].quantizer))
+            hu_round_counts_clear(&edges->value[v].counts);
+        if (!hu_quantizer_rounds(&edges->grad_sum[v].quantizer))
+            hu_round_counts_clear(&edges->grad_sum[v].counts);
+    }
+    for (uint32_t u = 0; u < edges->use_count; u++)
+        if (!hu_quantizer_rounds(&edges->grad[u].quantizer))
+            hu_round_counts_clear(&edges->grad[u].counts);
 }
 
 /* The passes of one worker once more, as far as they went. */
@@ -102,6 +116,7 @@ static hu_status scan(hu_trainer *trainer, const hu_step_batch *batch,
     hu_status st = HU_OK;
     hu_pass_options repeated = *pass;
     repeated.scan = true;
+    repeated.counts_all = false;
     repeated.gradient_ready = NULL; /* no gradient travels twice */
     for (int32_t here = 0; here < trainer->workers.here; here++)
         HU_TRY(scan_worker(trainer, batch, trainer->workers.first + here, &repeated));
@@ -114,7 +129,8 @@ void hu_diagnose(hu_trainer *trainer, const hu_step_batch *batch, const hu_pass_
     /* A row of skipped steps is recorded once: the first of them shows where it began. */
     if (trainer->scaler.state.consecutive == 0) hu_record_begin(trainer->run, pass->step);
     hu_record_parameters(trainer->run);
-    scan_masters(trainer);
+    clear_unrounded(trainer);
+    hu_scan_masters(trainer);
     (void)scan(trainer, batch, pass);
     hu_record_end(trainer->run);
     find(trainer);

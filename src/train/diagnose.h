@@ -7,4 +7,7 @@
  * then says where a non-finite number first appeared. */
 void hu_diagnose(hu_trainer *trainer, const hu_step_batch *batch, const hu_pass_options *pass);
 
+/* Counts the masters of parameters that are not rounded. */
+void hu_scan_masters(hu_trainer *trainer);
+
 #endif

@@ -19,6 +19,7 @@ typedef struct evaluation {
     bool ended;     /* no format has stopped a pass */
     int64_t wanted; /* predictions */
     double *cells;  /* [wanted, columns] */
+    bool counts;    /* all tensors, up to the first part whose loss is not finite */
 } evaluation;
 
 /* Called behind the forward pass of each part: samples first .. of what is read. */
@@ -46,6 +47,7 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
     hu_trainer *trainer = e->trainer;
     int64_t count = hu_loader_count(e->loader);
     hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
+                            .counts_all = e->counts,
                             .step = (uint64_t)trainer->progress.step};
     /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
     HU_TRY(hu_adapt_between(trainer));
@@ -56,12 +58,14 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
         hu_batch_source batch = {trainer, e->loader, first};
         hu_source source = {&batch, hu_fill_batch};
         hu_pass_result result;
+        if (e->counts) hu_edge_table_clear(&trainer->edges);
         pass.first_sample = first;
         pass.samples = count - first < trainer->part ? count - first : trainer->part;
         HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
         HU_TRY(hu_loader_status(e->loader));
         read_part(e, pass.samples, &result);
-        visit(e, first);
+        if (visit) visit(e, first);
+        if (e->counts && (!e->ended || !isfinite(result.loss_sum))) break;
     }
 done:
     return st;
@@ -129,6 +133,16 @@ hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metr
 
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss) {
     return hu_trainer_evaluate_on(trainer, HU_HALF_TEST, metrics, loss);
+}
+
+hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half) {
+    bool is_held = half == HU_HALF_VALIDATION && trainer->validation_loader;
+    evaluation e = {.trainer = trainer,
+                    .loader = is_held ? trainer->validation_loader : trainer->test_loader,
+                    .call = call_of(trainer),
+                    .ended = true,
+                    .counts = true};
+    return visit_parts(&e, hu_loader_count(e.loader), NULL);
 }
 
 /* Describes sample by sample. */

@@ -113,6 +113,7 @@ typedef struct hu_trainer {
     int64_t steps_per_epoch;
     int64_t part;                      /* samples of one pass */
     const volatile sig_atomic_t *stop; /* set where this process was asked to end, or NULL */
+    int64_t count_every;               /* steps between those that count all, 0: none do */
     bool timed;                        /* steps add up what their time is spent on */
     hu_adaptations adaptations;
     uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */

@@ -158,6 +158,7 @@ static hu_pass_options pass_of(const hu_trainer *trainer, const hu_step_batch *b
     hu_pass_options pass = {.training = true,
                             .step = (uint64_t)report->step,
                             .timed = trainer->timed,
+                            .counts_all = hu_step_counts_all(trainer, report->step),
                             .seed_gradient = report->scale / (float)report->samples,
                             .count_products = hu_accumulators_count(accumulators, report->step)};
     for (int k = 0; k < trainer->graph->loss_count; k++)
@@ -173,6 +174,7 @@ static hu_status run_passes(hu_trainer *trainer, const hu_step_batch *batch, hu_
     hu_edge_table_clear(&trainer->edges);
     /* Rounding the masters is the first thing that a step counts, and that a histogram records. */
     if (every > 0 && report->step % every == 0) hu_record_begin(trainer->run, pass->step);
+    if (pass->counts_all) hu_scan_masters(trainer);
     /* All workers and parts read one working copy of the weights. */
     hu_run_round_parameters(trainer->run, pass->step, true);
     hu_status st = run_workers(trainer, batch, pass, report, stopped);

@@ -130,6 +130,10 @@ hu_status hu_trainer_wire(const hu_trainer *trainer, hu_wire_report *report) {
     return hu_comm_traffic_of(workers->plan, &report->traffic, NULL);
 }
 
+void hu_trainer_count_every(hu_trainer *trainer, int64_t every) {
+    trainer->count_every = every;
+}
+
 void hu_trainer_time_work(hu_trainer *trainer, bool timed) {
     trainer->timed = timed;
     hu_run_clear_work(trainer->run);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "train/lost.h"
 #include "train/tensors.h"
 
 /* The scaled gradient of a block: of the one pass, or the sum over the parts. */
@@ -45,27 +46,34 @@ static bool has_nonfinite(const float *x, int64_t n) {
     return found != 0;
 }
 
+bool hu_step_counts_all(const hu_trainer *trainer, int64_t step) {
+    return trainer->count_every > 0 && step % trainer->count_every == 0;
+}
+
 /* Every block is unscaled, clipped, applied to its masters and looked at while it is in cache. True
  * if a master is not finite any more. */
-static bool apply_update(hu_trainer *trainer, double lr, float inverse_scale, double norm) {
+static bool apply_update(hu_trainer *trainer, const hu_step_report *report, float inverse_scale) {
     int64_t blocks = hu_gradient_block_count(trainer);
-    double clip = trainer->options.clip_norm;
+    double clip = trainer->options.clip_norm, norm = report->gradient_norm;
+    bool counts = hu_lost_is_counted_in_blocks(trainer, report->step);
     /* The norm is that of the unscaled gradient, and so is the bound. */
     float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
     int nonfinite = 0;
-    hu_optimizer_begin_step(trainer->optimizer, lr);
+    hu_optimizer_begin_step(trainer->optimizer, report->lr);
     hu_optimizer_scale_gradients(trainer->optimizer, inverse_scale, shrink);
     hu_tensors_find_trust(trainer, shrink);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \
     reduction(|                                                                                    \
               : nonfinite)
     for (int64_t b = 0; b < blocks; b++) {
-        float scratch[HU_GRADIENT_BLOCK];
+        float scratch[HU_GRADIENT_BLOCK], before[HU_GRADIENT_BLOCK];
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
         float *master = trainer->weights.block + block.offset;
+        if (counts) memcpy(before, master, (size_t)block.count * sizeof *before);
         hu_optimizer_apply(trainer->optimizer, block.offset, block.count, master,
                            block_gradient(trainer, &block, scratch), trainer->tensors[block.index]);
         nonfinite |= has_nonfinite(master, block.count);
+        if (counts) hu_lost_in_block(trainer, &block, before, master);
     }
     return nonfinite != 0;
 }
@@ -101,9 +109,12 @@ hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
 
 bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float inverse_scale) {
     if (!report->skipped) {
-        bool nonfinite = apply_update(trainer, report->lr, inverse_scale, report->gradient_norm);
+        bool nonfinite = apply_update(trainer, report, inverse_scale);
         if (trainer->options.keep_masters) return nonfinite;
+        bool counts = hu_step_counts_all(trainer, report->step);
+        if (counts) hu_lost_before_rounding(trainer);
         hu_round_masters(trainer);
+        if (counts) hu_lost_after_rounding(trainer);
     }
     /* Rounding has changed the masters since the update looked at them, and a skipped step has not
      * looked at them at all. */

@@ -1,0 +1,96 @@
+#include "train/lost.h"
+
+#include <halfulp/format.h>
+#include <math.h>
+
+#include "base/bits.h"
+#include "train/update.h"
+
+bool hu_lost_is_counted_in_blocks(const hu_trainer *trainer, int64_t step) {
+    return trainer->options.keep_masters && hu_step_counts_all(trainer, step);
+}
+
+/* Half of the last place at the smallest normal number of a format; below that it is the same.
+ * 0: nothing is rounded, or the scale is not known here. */
+static float least_half_place(const hu_quantizer *quantizer) {
+    if (quantizer->kind != HU_QUANTIZER_FLOAT || quantizer->scale != HU_SCALE_NONE) return 0.0f;
+    const hu_format_limits limits = hu_format_limits_of(&quantizer->format);
+    return ldexpf(1.0f, limits.emin - quantizer->format.man_bits - 1);
+}
+
+/* The power of two of x. */
+static float power_of(float x) {
+    return hu_f32_of_bits(hu_f32_bits(x) & HU_F32_INFINITY);
+}
+
+static void count_small(int64_t n, const float *before, const float *after, float least,
+                        float relative, hu_update_counts *counts) {
+    uint32_t asked = 0, small = 0;
+    for (int64_t i = 0; i < n; i++) {
+        float moved = fabsf(after[i] - before[i]), half = power_of(before[i]) * relative;
+        half = half > least ? half : least;
+        asked += after[i] != before[i];
+        small += after[i] != before[i] && moved < half;
+    }
+    counts->asked += asked;
+    counts->small += small;
+}
+
+void hu_lost_in_block(hu_trainer *trainer, const hu_gradient_block *block, const float *before,
+                      const float *after) {
+    hu_edge *edge = &trainer->edges.value[block->param];
+    float least = least_half_place(&edge->quantizer);
+    hu_update_counts counts = {0};
+    if (least <= 0.0f) return;
+    float relative = ldexpf(1.0f, -(int)edge->quantizer.format.man_bits - 1);
+    count_small(block->count, before, after, least, relative, &counts);
+#pragma omp atomic
+    edge->update.asked += counts.asked;
+#pragma omp atomic
+    edge->update.small += counts.small;
+}
+
+/* Elements that differ from the working copy. */
+static uint64_t count_moved(const hu_trainer *trainer, const hu_gradient_block *block) {
+    float scratch[HU_GRADIENT_BLOCK];
+    uint32_t moved = 0;
+    const float *master = trainer->weights.block + block->offset;
+    const float *was =
+        hu_run_rounded_part(trainer->run, block->param, block->first, block->count, scratch);
+    for (int64_t i = 0; i < block->count; i++) moved += master[i] != was[i];
+    return moved;
+}
+
+/* Weights that are not rounded are their own working copies, and nothing of them is lost. */
+static bool is_rounded(const hu_trainer *trainer, const hu_gradient_block *block) {
+    return hu_quantizer_rounds(&trainer->edges.value[block->param].quantizer);
+}
+
+void hu_lost_before_rounding(hu_trainer *trainer) {
+    int64_t blocks = hu_gradient_block_count(trainer);
+#pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        hu_gradient_block block = hu_gradient_block_at(trainer, b);
+        uint64_t moved = is_rounded(trainer, &block) ? count_moved(trainer, &block) : 0;
+#pragma omp atomic
+        trainer->edges.value[block.param].update.asked += moved;
+    }
+}
+
+/* A scale that has changed moves numbers that no update did, so that the difference is no less than
+ * zero by rule only where there is none. */
+void hu_lost_after_rounding(hu_trainer *trainer) {
+    int64_t blocks = hu_gradient_block_count(trainer);
+#pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
+    for (int64_t b = 0; b < blocks; b++) {
+        hu_gradient_block block = hu_gradient_block_at(trainer, b);
+        uint64_t moved = is_rounded(trainer, &block) ? count_moved(trainer, &block) : 0;
+#pragma omp atomic
+        trainer->edges.value[block.param].update.lost += moved;
+    }
+    /* From those that moved to those that did not. */
+    for (uint32_t v = 0; v < trainer->edges.value_count; v++) {
+        hu_update_counts *update = &trainer->edges.value[v].update;
+        update->lost = update->asked > update->lost ? update->asked - update->lost : 0;
+    }
+}
