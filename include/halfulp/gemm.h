@@ -98,10 +98,11 @@ typedef struct hu_gemm_counts {
     uint64_t values;    /* rounded accumulators: m n k */
     uint64_t subnormal; /* 0 < |a| < smallest normal; flushed ones for formats without subnormals */
     uint64_t overflow;  /* |a| beyond the largest finite number */
-    uint64_t stalled; /* terms of two factors, neither zero nor NaN, that left a as it was; Kahan's:
-                         that left what it keeps of lost digits as it was as well. All three: a is
-                         that of FMAC, MAC, of a block of FMAC-K, and Kahan's t; the float32
-                         accumulators of FMACS and MACS are not looked at */
+    uint64_t terms;     /* of two factors, neither zero nor NaN */
+    uint64_t stalled; /* such terms that left a as it was; Kahan's: that left what it keeps of lost
+                         digits as it was as well. All: a is that of FMAC, MAC, of a block of
+                         FMAC-K, and Kahan's t; the float32 accumulators of FMACS and MACS are not
+                         looked at */
 } hu_gemm_counts;
 
 /* C[m, n] = sum over k of A[m, k] B[k, n].

@@ -258,6 +258,7 @@ static hu_status print_row(hu_table *table, const outcome *o) {
     hu_status st = HU_OK;
     char name[NAME_BYTES], input[FORMAT_BYTES];
     double values = o->counts.values > 0 ? (double)o->counts.values : 1.0;
+    double terms = o->counts.terms > 0 ? (double)o->counts.terms : 1.0;
     HU_TRY(texts_of(o, name, input));
     HU_TRY(hu_table_cell(table, "%s", name));
     HU_TRY(hu_table_cell(table, "%s", hu_semantics_name(o->accumulator.semantics)));
@@ -268,7 +269,7 @@ static hu_status print_row(hu_table *table, const outcome *o) {
     HU_TRY(hu_table_cell(table, "%.2f %%", 100.0 * o->differs));
     HU_TRY(hu_table_cell(table, "%.3g %%", 100.0 * (double)o->counts.subnormal / values));
     HU_TRY(hu_table_cell(table, "%llu", (unsigned long long)o->counts.overflow));
-    HU_TRY(hu_table_cell(table, "%.3g %%", 100.0 * (double)o->counts.stalled / values));
+    HU_TRY(hu_table_cell(table, "%.3g %%", 100.0 * (double)o->counts.stalled / terms));
     HU_TRY(hu_table_cell(table, "%llu", (unsigned long long)o->nonfinite));
 done:
     return st;
@@ -289,7 +290,7 @@ static hu_status print_table(const study *s, const outcome *outcomes, int count)
         "errors: of the float32 results beside sums in twice double precision, each over its own "
         "sum\n(max, mean: cancellation makes them large) and all over all (rel. L2); not fmacs: "
         "results with\nother bits than fmacs; subnormal: share of the accumulators after each "
-        "term;\nstalled: share of the terms that changed nothing though both factors were nonzero. "
+        "term;\nstalled: share of the terms of two nonzero factors that changed nothing. "
         "fmacs, macs and\nfmacK end in float32, the others in their format\n",
         text, (long long)s->m, (long long)s->n, (long long)s->k, s->data);
 done:

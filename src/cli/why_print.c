@@ -124,9 +124,7 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     hu_round_counts c = hu_fact_counts(x, death, &format);
     printf("%s, step %lld: ", hu_fact_death_name(x, death, name), (long long)death->step);
     printf("%s", hu_loss_words(x, death, &c, format, text));
-    if (death->steps > 1)
-        printf("; so it was in %lld %ssteps up to step %lld", (long long)death->steps,
-               death->sums ? "counted " : "", (long long)death->last);
+    if (death->steps > 1) printf("; so it was %s", hu_duration_words(death, text));
     puts(".");
     print_range(format);
     hu_fact_maker(x, death->place, maker, sizeof maker);
@@ -168,21 +166,11 @@ static void print_closest(const hu_explaining *x) {
         puts("No number became zero by rounding.");
 }
 
-/* In how many steps, where the rows of the run tell. */
-static void print_duration(const hu_death *death) {
-    if (death->steps == 1)
-        puts("in one step");
-    else if (death->steps > 1)
-        printf("in %lld steps up to %lld\n", (long long)death->steps, (long long)death->last);
-    else
-        puts("");
-}
-
 /* Deaths beside the one that was explained, the worst first. */
 static void print_others(const hu_explaining *x) {
     /* Lines of a screen; the rest is counted. */
     enum { SHOWN = 5 };
-    char name[HU_TENSOR_NAME_BYTES];
+    char name[HU_TENSOR_NAME_BYTES], text[HU_MAGNITUDES_BYTES];
     int shown = 0, more = 0;
     for (size_t d = 0; d < x->why.death_count; d++) {
         const hu_death *death = &x->why.deaths[d];
@@ -192,10 +180,9 @@ static void print_others(const hu_explaining *x) {
             continue;
         }
         if (shown++ == 0) puts("\nOther tensors of which much was lost, the worst first:");
-        printf("  step %-6lld %-34s %-10s %.3g %% ", (long long)death->step,
+        printf("  step %-6lld %-34s %-10s %.3g %% %s\n", (long long)death->step,
                hu_fact_death_name(x, death, name), hu_death_kind_name(death->kind),
-               100.0 * death->share);
-        print_duration(death);
+               100.0 * death->share, hu_duration_words(death, text));
     }
     if (more) printf("  and %d more\n", more);
 }

@@ -17,13 +17,6 @@ static hu_death_kind kind_named(const char *name) {
     return HU_DEATH_NONE;
 }
 
-size_t hu_why_steps_done(const hu_history *history) {
-    size_t steps = 0;
-    for (size_t r = 0; r < history->numerics_count; r++)
-        if (!history->numerics[r].skipped) steps += (size_t)history->numerics[r].steps;
-    return steps;
-}
-
 /* ---- how long an event lasted ---- */
 
 /* A tensor's counts in a row, NULL if the row has none. Rows list tensors in one order, so that the
@@ -180,9 +173,9 @@ static bool take_death(const hu_why *why, const hu_event_record *event, bool *ma
  */
 static bool take_sums(const hu_why *why, uint32_t product, bool *marked, hu_death *death) {
     if (!hu_sums_death(why, product, death) || death->lasted < HU_DEAD_LASTED) return false;
-    if (why->trains_well && death->share < HU_DEAD_SATURATION) return false;
+    if (why->trains_well && death->severity < HU_DEAD_SATURATION) return false;
     death->behind = behind(why->walk, death->place, marked);
-    death->severity = death->share * death->lasted * death->behind;
+    death->severity *= death->lasted * death->behind;
     return true;
 }
 

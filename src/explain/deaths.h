@@ -18,7 +18,4 @@ hu_status hu_deaths_find(hu_why *why);
 /* Whether numbers that were lost may be why others became infinite or NaN. */
 bool hu_death_explains(const hu_death *death, const hu_death *end);
 
-/* Steps that were not skipped. */
-size_t hu_why_steps_done(const hu_history *history);
-
 #endif

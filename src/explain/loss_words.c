@@ -106,3 +106,13 @@ const char *hu_magnitudes_words(const hu_round_counts *c, char text[HU_MAGNITUDE
                  c->max_exponent);
     return text;
 }
+
+const char *hu_duration_words(const hu_death *death, char text[HU_MAGNITUDES_BYTES]) {
+    text[0] = '\0';
+    if (death->steps == 1)
+        snprintf(text, HU_MAGNITUDES_BYTES, "in one step");
+    else if (death->steps > 1)
+        snprintf(text, HU_MAGNITUDES_BYTES, "in %lld %ssteps up to %lld", (long long)death->steps,
+                 death->sums ? "counted " : "", (long long)death->last);
+    return text;
+}

@@ -11,6 +11,9 @@ const char *hu_loss_words(const hu_explaining *x, const hu_death *death,
                           const hu_round_counts *counts, const char *format,
                           char text[HU_LOSS_WORDS_BYTES]);
 
+/* "in 12 steps up to 40", "in one step"; empty where the rows do not tell. Gives text. */
+const char *hu_duration_words(const hu_death *death, char text[HU_MAGNITUDES_BYTES]);
+
 /* "magnitudes 2^-30 .. 2^-3" */
 const char *hu_magnitudes_words(const hu_round_counts *counts, char text[HU_MAGNITUDES_BYTES]);
 

@@ -3,17 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/harm.h"
+
 double hu_sums_share(const hu_product_record *record, hu_death_kind kind) {
     uint64_t count = kind == HU_DEATH_SUMS_SATURATED ? record->overflow
                      : kind == HU_DEATH_SUMS_FLUSHED ? record->subnormal
                      : kind == HU_DEATH_SUMS_STALLED ? record->stalled
                                                      : 0;
-    return record->values ? (double)count / (double)record->values : 0.0;
+    uint64_t of = kind == HU_DEATH_SUMS_STALLED ? record->terms : record->values;
+    return of ? (double)count / (double)of : 0.0;
 }
 
-static double threshold_of(hu_death_kind kind) {
+static double threshold_of(const hu_why *why, hu_death_kind kind) {
+    bool may_slow = !why->trains_well && hu_why_steps_done(why->history) >= HU_SUMS_STEPS_TO_TELL;
     return kind == HU_DEATH_SUMS_SATURATED ? HU_SUMS_SATURATED
            : kind == HU_DEATH_SUMS_FLUSHED ? HU_SUMS_FLUSHED
+           : may_slow                      ? HU_SUMS_SLOWED
                                            : HU_SUMS_STALLED;
 }
 
@@ -60,7 +65,7 @@ static hu_death death_of(const hu_why *why, uint32_t product, hu_death_kind kind
         if (!record) continue;
         counted += death.steps > 0;
         double share = hu_sums_share(record, kind);
-        if (share < threshold_of(kind)) continue;
+        if (share < threshold_of(why, kind)) continue;
         if (kind == HU_DEATH_SUMS_FLUSHED && !flushes(why->history, record)) continue;
         if (death.steps == 0) {
             death = (hu_death){.kind = kind, .step = row->step, .sums = record};
@@ -77,13 +82,15 @@ static hu_death death_of(const hu_why *why, uint32_t product, hu_death_kind kind
 }
 
 bool hu_sums_death(const hu_why *why, uint32_t product, hu_death *death) {
-    uint32_t place = place_of(why, why->history->products.name[product]);
+    double most = 0.0;
     *death = (hu_death){.kind = HU_DEATH_NONE};
     for (int kind = HU_DEATH_SUMS_SATURATED; kind <= HU_DEATH_SUMS_STALLED; kind++) {
         hu_death one = death_of(why, product, (hu_death_kind)kind);
-        if (one.kind != HU_DEATH_NONE && one.share * one.lasted > death->share * death->lasted)
-            *death = one;
+        if (one.kind == HU_DEATH_NONE) continue;
+        if (one.share > most) most = one.share;
+        if (death->kind == HU_DEATH_NONE) *death = one;
     }
-    death->place = place;
-    return death->kind != HU_DEATH_NONE && place != HU_NONE;
+    death->severity = most;
+    death->place = place_of(why, why->history->products.name[product]);
+    return death->kind != HU_DEATH_NONE && death->place != HU_NONE;
 }

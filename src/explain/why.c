@@ -22,6 +22,13 @@ hu_death_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record
     return c->nan ? HU_DEATH_NAN : HU_DEATH_NONE;
 }
 
+size_t hu_why_steps_done(const hu_history *history) {
+    size_t steps = 0;
+    for (size_t r = 0; r < history->numerics_count; r++)
+        if (!history->numerics[r].skipped) steps += (size_t)history->numerics[r].steps;
+    return steps;
+}
+
 bool hu_why_is_vector(const hu_why *why, uint32_t place) {
     const hu_value_info *value = &why->walk->graph->value[why->walk->tensor[place].value];
     return value->role == HU_VALUE_PARAMETER && value->shape.rank < 2;

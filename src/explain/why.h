@@ -102,6 +102,9 @@ const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t 
  * begins, without its rounding. */
 bool hu_why_is_loss_output(const hu_why *why, uint32_t place);
 
+/* Steps that were not skipped. */
+size_t hu_why_steps_done(const hu_history *history);
+
 /* True for parameters of one dimension and their gradients: too few to stop a training. */
 bool hu_why_is_vector(const hu_why *why, uint32_t place);
 

@@ -99,7 +99,7 @@ static hu_status read_exponent(const hu_place *place, const json_t *value, const
 
 enum {
     TENSOR_COLUMNS = 13,
-    PRODUCT_COLUMNS = 6,
+    PRODUCT_COLUMNS = 7,
     PRODUCT_COLUMNS_ONCE = 5, /* of versions that did not count stalled terms */
     EVENT_COLUMNS = 5,
     HELD_COLUMNS = 6,
@@ -167,8 +167,10 @@ static hu_status read_products(hu_history *history, const hu_place *place, const
         HU_TRY(hu_json_u64(place, json_array_get(row, 2), "values", &product->values));
         HU_TRY(hu_json_u64(place, json_array_get(row, 3), "subnormal", &product->subnormal));
         HU_TRY(hu_json_u64(place, json_array_get(row, 4), "overflow", &product->overflow));
-        if (has_stalled)
-            HU_TRY(hu_json_u64(place, json_array_get(row, 5), "stalled", &product->stalled));
+        if (has_stalled) {
+            HU_TRY(hu_json_u64(place, json_array_get(row, 5), "terms", &product->terms));
+            HU_TRY(hu_json_u64(place, json_array_get(row, 6), "stalled", &product->stalled));
+        }
         record->product_count++;
     }
 done:

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "engine/record.h"
 #include "graph/walk.h"
+#include "journal/counted.h"
 #include "journal/held.h"
 
 /* Steps kept one by one. */
@@ -274,27 +275,6 @@ static void write_entry(hu_recorder *r, uint32_t i, const entry *e) {
             e->most_subnormal);
 }
 
-/* Products with a chosen accumulator, in a step that counted. */
-static void write_products(hu_recorder *r) {
-    const hu_edge_table *edges = r->edges;
-    r->is_first = true;
-    for (uint32_t n = 0; n < edges->node_count; n++)
-        for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
-            const hu_node_products *products = &edges->products[n];
-            const hu_gemm_counts *c = &products->counts[role];
-            char layer[HU_NAME_BYTES], text[128] = "";
-            if (c->values == 0) continue;
-            hu_graph_layer_name(r->walk.graph, &r->walk.graph->node[n], layer);
-            hu_accumulator_print(&products->accumulation.accumulator[role], text, sizeof text);
-            if (r->is_first) fputs(", \"products\": [", r->numerics);
-            fprintf(r->numerics,
-                    "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
-                    separator(r), layer, hu_product_role_name((hu_product_role)role), text,
-                    c->values, c->subnormal, c->overflow, c->stalled);
-        }
-    if (!r->is_first) fputs("]", r->numerics);
-}
-
 /* In how many of the row's steps each event held. held NULL: the row is of one step. */
 static void write_held(hu_recorder *r, int64_t step, const entry *entries, const hu_held *held) {
     char name[HU_TENSOR_NAME_BYTES];
@@ -309,22 +289,6 @@ static void write_held(hu_recorder *r, int64_t step, const entry *entries, const
     fputs("]", r->numerics);
 }
 
-/* What became of the updates of the present step, if it counted them. */
-static void write_updates(hu_recorder *r) {
-    char name[HU_TENSOR_NAME_BYTES];
-    r->is_first = true;
-    for (uint32_t i = 0; i < r->walk.count; i++) {
-        hu_tensor tensor = r->walk.tensor[i];
-        const hu_update_counts *update = &r->edges->value[tensor.value].update;
-        if (tensor.kind != HU_TENSOR_VALUE || update->asked == 0) continue;
-        hu_tensor_name(r->walk.graph, tensor, name);
-        if (r->is_first) fputs(", \"updates\": [", r->numerics);
-        fprintf(r->numerics, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", separator(r),
-                name, update->asked, update->lost, update->small);
-    }
-    if (!r->is_first) fputs("]", r->numerics);
-}
-
 /* A row of counts: one step, or the sums of several. */
 static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool skipped,
                            const entry *entries, bool with_present) {
@@ -335,8 +299,8 @@ static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool ski
     for (uint32_t i = 0; i < r->walk.count; i++) write_entry(r, i, &entries[i]);
     fputs("]", r->numerics);
     write_held(r, step, entries, entries == r->pending ? r->held : NULL);
-    if (with_present) write_products(r);
-    if (with_present) write_updates(r);
+    if (with_present) hu_counted_products_write(r->numerics, r->walk.graph, r->edges);
+    if (with_present) hu_counted_updates_write(r->numerics, r->walk.graph, r->edges);
     return end_line(r->numerics, r->path, "}");
 }
 
@@ -456,9 +420,7 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
         write_events(r, i, step, &counts, events, format);
     }
     if (end == HU_STEP_BROKEN) write_broken(r, step);
-    if (r->is_first) return HU_OK;
-    fputs("]", r->numerics);
-    return end_line(r->numerics, r->path, "}");
+    return r->is_first ? HU_OK : end_line(r->numerics, r->path, "]}");
 }
 
 hu_status hu_recorder_note(hu_recorder *r, const hu_run *run, int64_t step, hu_step_end end) {
@@ -486,9 +448,7 @@ hu_status hu_recorder_evaluation(hu_recorder *r, int64_t step, const char **firs
         hu_quantizer_print(&edge->quantizer, format, sizeof format);
         write_events(r, i, step, &counts, 1u << HU_EVENT_OF_EVALUATION, format);
     }
-    if (r->is_first) return HU_OK;
-    fputs("]", r->numerics);
-    return end_line(r->numerics, r->path, "}");
+    return r->is_first ? HU_OK : end_line(r->numerics, r->path, "]}");
 }
 
 hu_status hu_recorder_line(hu_recorder *r, const char *line) {

@@ -23,7 +23,7 @@ typedef struct hu_tensor_record {
 /* Products with a chosen accumulator. */
 typedef struct hu_product_record {
     uint32_t product, accumulator; /* of hu_history.products, .formats */
-    uint64_t values, subnormal, overflow, stalled;
+    uint64_t values, subnormal, overflow, terms, stalled;
 } hu_product_record;
 
 /* What became of a parameter's update in one step (graph/edge.h). */

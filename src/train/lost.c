@@ -4,7 +4,10 @@
 #include <math.h>
 
 #include "base/bits.h"
-#include "train/update.h"
+
+bool hu_step_counts_all(const hu_trainer *trainer, int64_t step) {
+    return trainer->count_every > 0 && step % trainer->count_every == 0;
+}
 
 bool hu_lost_is_counted_in_blocks(const hu_trainer *trainer, int64_t step) {
     return trainer->options.keep_masters && hu_step_counts_all(trainer, step);

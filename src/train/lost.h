@@ -9,6 +9,9 @@
 #define HU_TRAIN_LOST_H
 #include "train/block.h"
 
+/* Whether a step counts tensors that are not rounded, and what becomes of its update. */
+bool hu_step_counts_all(const hu_trainer *trainer, int64_t step);
+
 /* Whether the blocks of this step's update are compared: in steps that count, with masters. */
 bool hu_lost_is_counted_in_blocks(const hu_trainer *trainer, int64_t step);
 

@@ -8,6 +8,7 @@
 #include "train/aggregate.h"
 #include "train/diagnose.h"
 #include "train/loss_sums.h"
+#include "train/lost.h"
 #include "train/part.h"
 #include "train/trainer.h"
 #include "train/update.h"

@@ -46,10 +46,6 @@ static bool has_nonfinite(const float *x, int64_t n) {
     return found != 0;
 }
 
-bool hu_step_counts_all(const hu_trainer *trainer, int64_t step) {
-    return trainer->count_every > 0 && step % trainer->count_every == 0;
-}
-
 /* Every block is unscaled, clipped, applied to its masters and looked at while it is in cache. True
  * if a master is not finite any more. */
 static bool apply_update(hu_trainer *trainer, const hu_step_report *report, float inverse_scale) {

@@ -11,9 +11,6 @@ double hu_gradient_squares(hu_trainer *trainer, float inverse_scale);
  * if a master is not finite afterwards. inverse_scale: of the loss scale. */
 bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float inverse_scale);
 
-/* Whether a step counts tensors that are not rounded, and what becomes of its update. */
-bool hu_step_counts_all(const hu_trainer *trainer, int64_t step);
-
 /* Whether a running statistic of this process is not finite. */
 bool hu_statistics_are_bad(const hu_trainer *trainer);
 

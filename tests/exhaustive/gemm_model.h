@@ -111,7 +111,9 @@ static inline void model_kahan(model *o, float addend, float *sum, float *compen
 
 /* Terms that changed neither of the two numbers; NaN is not the same as itself. */
 static inline void model_stalled(model *o, float x, float y, bool is_same) {
-    if (fabsf(x) > 0.0f && fabsf(y) > 0.0f && is_same) o->counts.stalled++;
+    if (!(fabsf(x) > 0.0f && fabsf(y) > 0.0f)) return;
+    o->counts.terms++;
+    if (is_same) o->counts.stalled++;
 }
 
 /* One term of a mode without blocks. */

@@ -36,7 +36,8 @@ static hu_accumulator accumulator_of(const char *mode, const char *format, const
 static int same(float a, float b, const hu_gemm_counts *c, const hu_gemm_counts *d) {
     if (isnan(b)) b = hu_f32_of_bits(HU_F32_NAN);
     return hu_f32_bits(a) == hu_f32_bits(b) && c->values == d->values &&
-           c->subnormal == d->subnormal && c->overflow == d->overflow && c->stalled == d->stalled;
+           c->subnormal == d->subnormal && c->overflow == d->overflow && c->stalled == d->stalled &&
+           c->terms == d->terms;
 }
 
 static void show(const hu_accumulator *accumulator, int64_t index, int64_t k, float found,

@@ -147,7 +147,9 @@ static void model_step(trial *t, float a, float b, hu_gemm_state *state, hu_gemm
     bool is_same = (is_block || state->sum == before.sum) &&
                    (mac == HU_MAC_MAC || state->extra == before.extra);
     bool is_counted = mac != HU_MAC_FMACS && mac != HU_MAC_MACS;
-    counts->stalled += is_counted && fabsf(a) > 0 && fabsf(b) > 0 && is_same;
+    bool is_term = is_counted && fabsf(a) > 0 && fabsf(b) > 0;
+    counts->terms += is_term;
+    counts->stalled += is_term && is_same;
 }
 
 static void run_model(trial *t) {
@@ -178,6 +180,7 @@ static void check_model(const trial *t) {
             if (accumulator.mac == HU_MAC_FMACS || accumulator.mac == HU_MAC_MACS) continue;
             assert_int_equal(counts.subnormal, counted[i][j].subnormal);
             assert_int_equal(counts.overflow, counted[i][j].overflow);
+            assert_int_equal(counts.terms, counted[i][j].terms);
             assert_int_equal(counts.stalled, counted[i][j].stalled);
         }
 }
@@ -316,12 +319,13 @@ static void compare(const trial *t, const hu_gemm_kernel *kernel, bool is_counti
                 fail_element(t, what, i, j);
             total.subnormal += counted[i][j].subnormal;
             total.overflow += counted[i][j].overflow;
+            total.terms += counted[i][j].terms;
             total.stalled += counted[i][j].stalled;
         }
     if (!is_counting || t->accumulator.mac == HU_MAC_FMACS || t->accumulator.mac == HU_MAC_MACS)
         return;
     if (counts.subnormal != total.subnormal || counts.overflow != total.overflow ||
-        counts.stalled != total.stalled)
+        counts.terms != total.terms || counts.stalled != total.stalled)
         fail_msg("%s: %llu subnormal, %llu overflow, %llu stalled, expected %llu, %llu, %llu", what,
                  (unsigned long long)counts.subnormal, (unsigned long long)counts.overflow,
                  (unsigned long long)counts.stalled, (unsigned long long)total.subnormal,

@@ -217,6 +217,7 @@ static void same_counts(const outcome *found, const outcome *expected) {
         assert_true(found->counts[r].values == expected->counts[r].values);
         assert_true(found->counts[r].subnormal == expected->counts[r].subnormal);
         assert_true(found->counts[r].overflow == expected->counts[r].overflow);
+        assert_true(found->counts[r].terms == expected->counts[r].terms);
         assert_true(found->counts[r].stalled == expected->counts[r].stalled);
     }
 }

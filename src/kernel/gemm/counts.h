@@ -8,6 +8,7 @@ static inline void hu_gemm_counts_add(hu_gemm_counts *total, const hu_gemm_count
     total->values += more->values;
     total->subnormal += more->subnormal;
     total->overflow += more->overflow;
+    total->terms += more->terms;
     total->stalled += more->stalled;
 }
 

@@ -89,9 +89,11 @@ static float rounded_fma(const target *to, float x, float y, float z) {
         to, hu_exact_sum(hu_exact_product(hu_exact_of(x), hu_exact_of(y)), hu_exact_of(z)));
 }
 
-/* A term that changed nothing; x, y: its factors. NaN is not the same as itself. */
+/* x, y: the factors of a term; is_same: it changed nothing. NaN is not the same as itself. */
 static void count_stalled(hu_gemm_counts *counts, float x, float y, bool is_same) {
-    if (fabsf(x) > 0.0f && fabsf(y) > 0.0f && is_same) counts->stalled++;
+    if (!(fabsf(x) > 0.0f) || !(fabsf(y) > 0.0f)) return;
+    counts->terms++;
+    counts->stalled += is_same;
 }
 
 /* addend: the rounded argument of "y = R(... - c)". */

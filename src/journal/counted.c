@@ -1,0 +1,42 @@
+#include "journal/counted.h"
+
+#include <inttypes.h>
+
+static void write_product(FILE *file, const char *layer, const hu_node_products *products, int role,
+                          const char *separator) {
+    char text[128] = "";
+    const hu_gemm_counts *c = &products->counts[role];
+    hu_accumulator_print(&products->accumulation.accumulator[role], text, sizeof text);
+    fprintf(file,
+            "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+            "]",
+            separator, layer, hu_product_role_name((hu_product_role)role), text, c->values,
+            c->subnormal, c->overflow, c->terms, c->stalled);
+}
+
+void hu_counted_products_write(FILE *file, const hu_graph *graph, const hu_edge_table *edges) {
+    bool is_first = true;
+    for (uint32_t n = 0; n < edges->node_count; n++)
+        for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
+            char layer[HU_NAME_BYTES];
+            if (edges->products[n].counts[role].values == 0) continue;
+            hu_graph_layer_name(graph, &graph->node[n], layer);
+            write_product(file, layer, &edges->products[n], role,
+                          is_first ? ", \"products\": [" : ", ");
+            is_first = false;
+        }
+    if (!is_first) fputs("]", file);
+}
+
+void hu_counted_updates_write(FILE *file, const hu_graph *graph, const hu_edge_table *edges) {
+    bool is_first = true;
+    for (hu_value_id v = 0; v < edges->value_count; v++) {
+        const hu_update_counts *update = &edges->value[v].update;
+        if (update->asked == 0) continue;
+        fprintf(file, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+                is_first ? ", \"updates\": [" : ", ", graph->value[v].name, update->asked,
+                update->lost, update->small);
+        is_first = false;
+    }
+    if (!is_first) fputs("]", file);
+}
