@@ -46,8 +46,8 @@ hu_status hu_trainer_gradients(hu_trainer *trainer, hu_worker_gradients *made);
  * what becomes of updates (graph/edge.h); 0: in none, as at first. Changes no bit of a training. */
 void hu_trainer_count_every(hu_trainer *trainer, int64_t every);
 
-/* Runs the samples of an evaluation again, up to the part whose loss is not finite, and counts all tensors of
- * that part into the edge table of the run, in place of the step's counts. */
+/* Runs the samples of an evaluation again, up to the part whose loss is not finite, and counts all
+ * tensors of that part into the edge table of the run, in place of the step's counts. */
 hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half);
 
 /* Lets later steps add up what their time is spent on (hu_run_work_seconds), or not. */

@@ -164,8 +164,12 @@ def tables(checks, cwd):
     program.train("model=cnn-s", *SMALL, "run.histogram_every=0", cwd=cwd, run="none")
     checks.that(not os.path.exists(f"{cwd}/none/histograms.jsonl"), "none asked for, none written")
     none = stats(cwd, "none")
-    checks.same((none["histograms"], none["formats"][0]["most"]["all"], none["loss_scale"]),
-                (0, None, None), "nothing to tell of float32 without histograms")
+    checks.same((none["histograms"], none["formats"][0]["most"]["all"]), (0, None),
+                "no format to tell of in float32")
+    largest = max(tensor[8] for row in lines(cwd, "none", "numerics.jsonl")
+                  for tensor in row.get("tensors", []) if tensor[0].endswith(".grad"))
+    checks.same(none["loss_scale"]["largest_gradient_exponent"], largest,
+                "the largest gradient of the steps that count float32, without histograms")
 
 
 if __name__ == "__main__":

@@ -250,6 +250,55 @@ def held(checks, cwd):
         checks.same(told(f"cut{step}"), told("constant"), f"cut after {step} steps")
 
 
+def numbers(path):
+    """All tensors of a safetensors file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    header.pop("__metadata__", None)
+    return {name: array.array("f", data[8 + length + entry["data_offsets"][0]:
+                                        8 + length + entry["data_offsets"][1]])
+            for name, entry in header.items()}
+
+
+def updates(checks, cwd):
+    """Without masters as many elements move as rows say; with them nothing is lost."""
+    keys = [*CNN, *TINY, "precision=w=e4m3fn,act=fp16,grad=fp16,wgrad=fp16", "scaler=none",
+            "lr=0.05", "lr.schedule=constant", "lr.warmup=0"]
+    for threads, master in ((1, "off"), (3, "off"), (1, "on")):
+        for steps in (0, 1):
+            run = f"{master}{threads}-{steps}"
+            program.train(*keys, f"master={master}", f"threads={threads}", f"steps={steps}",
+                          cwd=cwd, run=run)
+            call("export", run, f"out={run}.safetensors", cwd=cwd)
+    with open(f"{cwd}/off1-1/numerics.jsonl") as file, open(f"{cwd}/off3-1/numerics.jsonl") as other:
+        text = file.read()
+        checks.same(other.read(), text, "threads change no count")
+    told = [line for line in map(json.loads, text.splitlines()) if "updates" in line][0]["updates"]
+    was, now = (numbers(f"{cwd}/off1-{steps}.safetensors") for steps in (0, 1))
+    checks.that(len(told) >= 8, f"{told}")
+    for name, asked, lost, small in told:
+        moved = sum(a != b for a, b in zip(was[name], now[name]))
+        checks.same((asked - lost, small), (moved, 0), f"{name}: {asked} asked, {lost} lost; moved")
+    checks.that(sum(lost for _, _, lost, _ in told) > 100, "some are lost")
+    with open(f"{cwd}/on1-1/numerics.jsonl") as file:
+        told = [line for line in map(json.loads, file) if "updates" in line][0]["updates"]
+    checks.that(all(lost == 0 for _, _, lost, _ in told), f"nothing is lost with masters: {told}")
+    checks.that(sum(small for *_, small in told) > 1000, "but much of it is small")
+
+
+def in_evaluation(checks, cwd):
+    """An evaluation of NaN is told in the log, with its tensor."""
+    key = weights(cwd, CNN, "bn2.running_var", lambda i, x: -1e6)
+    code, _, err = call("train", *CNN, *TINY[:-1], "steps=4", key, "run.dir=run", cwd=cwd)
+    checks.that(code == 0 and "evaluation behind step 3: bn2.out" in err, f"exit {code}: {err}")
+    found = why(cwd, "run")
+    checks.same((found["death"]["tensor"], found["death"]["kind"], found["verdict"]),
+                ("bn2.out", "evaluation", "hurt"), "and by why")
+    checks.that(found["death"]["elements"] > 0, f"{found['death']}")
+
+
 SENT = {
     "too small for e4m3": ["comm.format=e4m3"],
     "too small with room for sums": ["comm.format=e3m0", "scaling=aps", "comm.exact=fc.*"],
@@ -374,5 +423,5 @@ def bad_folders(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(planted, later, alive, ends_with_a_skip, by_design, ranked, held,
+    program.main(planted, later, alive, ends_with_a_skip, by_design, ranked, held, updates, in_evaluation,
                  on_the_wire, less_is_known, listed, bad_folders)

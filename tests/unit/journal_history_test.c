@@ -40,12 +40,14 @@ static const char row[] =
 static const char more[] =
     "{\"step\": 9, \"events\": [[\"conv1.out\", \"overflow\", \"e5m2\", 1, 100]]}\n"
     "{\"step\": 9, \"promoted\": [[\"conv1.out\", \"e5m2\", \"1/6/9\", 0.01]]}\n";
-static const char later[] = "{\"step\": 12, \"steps\": 3, \"tensors\": [], \"held\": "
-                            "[[\"conv1.out\", \"overflow\", 2, 11, 30, "
-                            "200], [\"conv1.out\", \"nan\", 1, 11, 1, 100]]}\n"
-                            "{\"step\": 14, \"steps\": 2, \"tensors\": [], \"held\": "
-                            "[[\"conv1.out\", \"overflow\", 1, 14, 9, "
-                            "100]]}\n";
+static const char later[] =
+    "{\"step\": 12, \"steps\": 3, \"tensors\": [], \"held\": "
+    "[[\"conv1.out\", \"overflow\", 2, 11, 30, "
+    "200], [\"conv1.out\", \"nan\", 1, 11, 1, 100]]}\n"
+    "{\"step\": 14, \"steps\": 2, \"tensors\": [], \"updates\": [[\"conv1.weight\", 9, 4, 0]], "
+    "\"products\": [[\"conv1.forward\", \"fmac:fp16\", 50, 2, 1, 40, 7]], \"held\": "
+    "[[\"conv1.out\", \"overflow\", 1, 14, 9, "
+    "100]]}\n";
 static const char histogram[] =
     "{\"step\": 0, \"tensors\": [[\"conv1.out\", 10, 3, 1, -149, [1, 0, 5]], "
     "[\"input\", 4, 4, 0, 0, []]]}\n";
@@ -157,6 +159,13 @@ static void held_events_add_up(void **state) {
     assert_true(event->held == 39 && event->could_be == 300);
     assert_true(event->count == 1 && event->elements == 100);
     assert_true(h->numerics[1].has_held);
+    const hu_update_record *update = h->numerics[2].update;
+    assert_true(h->numerics[2].update_count == 1 && update->asked == 9 && update->lost == 4);
+    assert_string_equal(h->tensors.name[update->tensor], "conv1.weight");
+    /* Older rows have no terms. */
+    assert_int_equal(h->numerics[0].product[0].terms, 0);
+    assert_int_equal(h->numerics[2].product[0].terms, 40);
+    assert_int_equal(h->numerics[2].product[0].stalled, 7);
     hu_history_free(h);
 }
 
