@@ -98,7 +98,7 @@ PLANTED = {
     "learning rate, residual": (R20, ["lr=1e6", CONSTANT, "lr.warmup=0"], 12, ".*", ENDED | {"update"}, (0, 5)),
     "learning rate of a coder": (CODER, ["lr=1e6", CONSTANT, "lr.warmup=0"], 30, ".*", ENDED | {"update"}, (0, 20)),
     "learning rate from step 10": (CNN, later(10, "lr=1e6"), 20, ".*", ENDED | {"update"}, (10, 14)),
-    "loss scale too large": (R20, ["precision=fp16", "scaler=constant", "scaler.init=1e30"], 6, "fc.out.grad", {"overflow"}, 0),
+    "loss scale too large": (R20, ["precision=fp16", "scaler=constant", "scaler.init=1e30"], 6, "log_softmax.out.grad", {"overflow"}, 0),
     "loss scale too large, cnn": (CNN, ["precision=fp16", "scaler=constant", "scaler.init=1e12"], 40, r".*\.grad", {"overflow"}, (0, 40)),
     "weights decay": (CNN, ["optimizer.weight_decay=6", "lr=0.15", CONSTANT, "optimizer.momentum=0", "optimizer.nesterov=off"], 60, ".*", {"zero"}, (10, 59)),
     # sums

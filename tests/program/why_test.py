@@ -109,7 +109,7 @@ PLANTED = {
     "weight gradient to zero": (CNN + ["precision=bf16", rule("conv2.weight.grad", UNDER)],
                                 "conv2.weight.grad", {"underflow", "zero"}, "produced"),
     "loss scale too large": (R20 + ["precision=fp16", "scaler=constant", "scaler.init=1e30"],
-                             "fc.out.grad", {"overflow"}, "produced"),
+                             "log_softmax.out.grad", {"overflow"}, "produced"),
     "accumulator overflows": (CNN + [f"accumulator.rules=[\"conv2.forward: fmac:{OVER}\"]"],
                               "conv2.out", {"infinity"}, "produced"),
     "fire module": (["model=squeezenet", "model.width=0.25", rule("fire3.squeeze.bn.out", OVER)],
