@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Failures of small trainings, and what the first advice of `why` makes of them.
+
+usage: bench/advice_table.py OUT [--halfulp=build/halfulp] [--threads=1] [--only=PART] [--print]
+
+Every training has a folder of its own in OUT; one that has a result is not run again, so that the
+table can be stopped and gone on with. --only takes the failures whose name has that part; --print
+runs nothing. Prints, as Markdown: the metric of float32, of the failure and of the failure with the
+first advice, and that advice; and how many came within 2 points of float32 (0.5 dB).
+"""
+import json
+import math
+import os
+import subprocess
+import sys
+
+import tables
+
+JOBS = {
+    "cnn-s": ["model=cnn-s", "model.width=0.5", "data.limit=1000", "epochs=20"],
+    "resnet20": ["model=resnet20", "model.width=0.25", "data.limit=800", "epochs=14"],
+    "squeezenet": ["model=squeezenet", "model.width=0.25", "data.limit=800", "epochs=10",
+                   "lr=0.05"],
+    "autoencoder": ["model=autoencoder", "model.width=0.25", "data.limit=600", "epochs=8"],
+}
+COMMON = ["data=glyphs", "data.test_limit=1000", "batch=32", "eval.every=0", "run.quiet=on",
+          "run.checkpoint_every=0"]
+
+
+def by_role(weight, act, grad, wgrad):
+    return f"precision=w={weight},act={act},grad={grad},wgrad={wgrad}"
+
+
+def rules(*texts):
+    return f"precision.rules=[{', '.join(repr(text) for text in texts)}]"
+
+
+CONSTANT = ["precision=fp16", "scaler=constant"]
+UNDER = "e2m3:bias=-40"  # nothing below 2^38
+FAILURES = [
+    ("cnn-s", "e4m3", ["precision=e4m3"]),
+    ("cnn-s", "e4m3fn", ["precision=e4m3fn"]),
+    ("cnn-s", "e2m3", ["precision=e2m3"]),
+    ("cnn-s", "e3m2", ["precision=e3m2"]),
+    ("cnn-s", "e2m1", ["precision=e2m1"]),
+    ("cnn-s", "e5m2", ["precision=e5m2"]),
+    ("cnn-s", "e4m3 bias 9", ["precision=e4m3:bias=9:ovf=sat"]),
+    ("cnn-s", "e2m1 scaled", ["precision=e2m1:scale=current"]),
+    ("cnn-s", "mxfp4", ["precision=mxfp4"]),
+    ("cnn-s", "uniform4", ["precision=uniform4"]),
+    ("cnn-s", "gradients e4m3", [by_role("fp16", "fp16", "e4m3", "e4m3"), "scaler=none"]),
+    ("cnn-s", "gradients e2m1", [by_role("fp16", "fp16", "e2m1", "e2m1"), "scaler=none"]),
+    ("cnn-s", "weights e2m1", [by_role("e2m1", "fp16", "fp16", "fp16")]),
+    ("cnn-s", "activations e2m1", [by_role("fp16", "e2m1", "fp16", "fp16")]),
+    ("cnn-s", "scale 1e9", [*CONSTANT, "scaler.init=1e9"]),
+    ("cnn-s", "scale 2^40", [*CONSTANT, "scaler.init=1099511627776"]),
+    ("cnn-s", "scale 2^-12", [*CONSTANT, "scaler.init=0.000244140625"]),
+    ("cnn-s", "e4m3 scale 1e6", ["precision=e4m3", "scaler=constant", "scaler.init=1e6"]),
+    ("cnn-s", "one gradient", ["precision=bf16", rules(f"bn3.out.grad: {UNDER}")]),
+    ("cnn-s", "one weight", ["precision=bf16", rules(f"conv2.weight: {UNDER}")]),
+    ("cnn-s", "one activation", ["precision=fp16", rules("relu2.out: e5m2:bias=70")]),
+    ("cnn-s", "input and gradient",
+     [rules("input: e2m3:bias=5", f"bn3.out.grad: {UNDER}")]),
+    ("cnn-s", "masters off", [by_role("e4m3fn", "fp16", "fp16", "fp16"), "master=off"]),
+    ("cnn-s", "sums in e5m0", ["accumulator=fmac:e5m0"]),
+    ("cnn-s", "sums in e2m1", ["accumulator.rules=[\"conv2.forward: fmac:e2m1:bias=10\"]"]),
+    ("cnn-s", "rate 100", ["lr=100", "lr.schedule=constant", "optimizer.nesterov=off"]),
+    ("cnn-s", "decay 50", ["optimizer.weight_decay=50", "lr.schedule=constant"]),
+    ("resnet20", "e4m3", ["precision=e4m3"]),
+    ("resnet20", "e4m3fn", ["precision=e4m3fn"]),
+    ("resnet20", "e2m3", ["precision=e2m3"]),
+    ("resnet20", "scale 1e9", [*CONSTANT, "scaler.init=1e9"]),
+    ("resnet20", "gradients e4m3", [by_role("e4m3", "e4m3", "e4m3", "e4m3"), "scaler=none"]),
+    ("resnet20", "one norm", [rules("layer2.0.bn1.weight: e2m3:bias=-40")]),
+    ("squeezenet", "e4m3", ["precision=e4m3"]),
+    ("squeezenet", "scale 1e9", [*CONSTANT, "scaler.init=1e9"]),
+    ("autoencoder", "e4m3", ["precision=e4m3"]),
+    ("autoencoder", "e2m3", ["precision=e2m3"]),
+]
+
+
+def keys_of(job):
+    return [*JOBS[job], *COMMON, f"threads={tables.option('threads', '1')}"]
+
+
+def metric(result):
+    """In points or dB; None: it diverged before there was one."""
+    value = result["metric"]["value"]
+    if value is None or math.isnan(value):
+        return None
+    return value if result["metric"]["name"] == "psnr" else 100.0 * value
+
+
+def tolerance(job):
+    return 0.5 if job == "autoencoder" else 2.0
+
+
+def advice(folder):
+    """The keys of the first option, its line, or the reason why there is none."""
+    program = os.path.abspath(tables.option("halfulp", "build/halfulp"))
+    done = subprocess.run([program, "why", folder, "--json"], stdout=subprocess.PIPE, check=True,
+                          text=True)
+    found = json.loads(done.stdout)["advice"] or {"options": [], "reason": None}
+    if found["options"]:
+        return found["options"][0]["keys"], found["options"][0]["line"]
+    return None, found["reason"] or "nothing is to be repaired"
+
+
+def run(out, job, name, keys):
+    """The failure, and the failure with advice behind its own keys; (results, what was said)."""
+    folder = tables.folder_of(out, f"{job} {name}", "failure")
+    if tables.result_of(folder) is None and "--print" not in sys.argv:
+        tables.train(folder, [*keys_of(job), *keys])
+    failure = tables.result_of(folder)
+    if failure is None:
+        return None, None, "not run yet"
+    more, line = advice(folder)
+    if more is None:
+        return failure, None, line
+    again = tables.folder_of(out, f"{job} {name}", "advised")
+    told = os.path.join(again, "advice.txt")
+    # Another advice than before is another training.
+    is_same = os.path.exists(told) and open(told, encoding="utf-8").read() == line
+    if not is_same and "--print" not in sys.argv:
+        given = {word.split("=", 1)[0] for word in more}
+        kept = [word for word in keys if word.split("=", 1)[0] not in given]
+        tables.train(again, [*keys_of(job), *kept, *more])
+        with open(told, "w", encoding="utf-8") as file:
+            file.write(line)
+    return failure, tables.result_of(again), line
+
+
+def text(value):
+    return "diverged" if value is None else f"{value:.2f}"
+
+
+def show(rows, references):
+    print("| training | float32 | failure | with advice | first advice |\n|---|---|---|---|---|")
+    repaired, none, failed = 0, 0, []
+    for job, name, failure, after, line in rows:
+        if failure is None:
+            continue
+        best, now = references[job], metric(failure)
+        then = metric(after) if after else None
+        cell = "" if after is None else text(then)
+        print(f"| {job}, {name} | {best:.2f} | {text(now)} | {cell} | {line.replace('|', '/')} |")
+        if after is None:
+            none += 1
+        elif then is not None and then >= best - tolerance(job):
+            repaired += 1
+        else:
+            failed.append(f"{job}, {name}")
+    print(f"\n{len(rows)} failures: {repaired} within the tolerance with the first advice, {none} "
+          f"without advice, {len(failed)} not: {'; '.join(failed) or 'none'}")
+
+
+def main():
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if len(words) != 1:
+        sys.exit(__doc__)
+    out, only = os.path.abspath(words[0]), tables.option("only", "")
+    chosen = [row for row in FAILURES if only in f"{row[0]} {row[1]}"]
+    references = {}
+    for job in dict.fromkeys(row[0] for row in chosen):
+        folder = tables.folder_of(out, job, "float32")
+        if tables.result_of(folder) is None and "--print" not in sys.argv:
+            tables.train(folder, [*keys_of(job), "precision=fp32"])
+        references[job] = metric(tables.result_of(folder))
+    rows = []
+    for job, name, keys in chosen:
+        rows.append((job, name, *run(out, job, name, keys)))
+        print(f"{job}, {name}: {rows[-1][4]}", file=sys.stderr)
+    show(rows, references)
+
+
+if __name__ == "__main__":
+    main()
