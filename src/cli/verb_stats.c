@@ -9,6 +9,7 @@
 #include "config/used.h"
 #include "explain/opened.h"
 #include "explain/range.h"
+#include "journal/largest.h"
 #include "show/json.h"
 #include "show/stdout.h"
 #include "show/table.h"
@@ -23,8 +24,7 @@ typedef struct statistics {
     hu_range_table tables[HU_CANDIDATES_MOST + 1]; /* of the run itself, then of the candidates */
     hu_pooled pooled[HU_POOLS];
     hu_format fp16;
-    int32_t top_gradient; /* exponent, of the unscaled loss */
-    int64_t top_step;
+    hu_largest gradient; /* of the unscaled loss */
 } statistics;
 
 /* Name of a way of counting: the run's own, or a candidate format. */
@@ -36,6 +36,7 @@ static const char *table_name(const statistics *s, int index) {
 static hu_status open_run(const hu_config *config, statistics *s) {
     hu_status st = HU_OK;
     const char *formats;
+    hu_largest largest[HU_LARGEST_KINDS];
     HU_TRY(hu_config_text(config, "bench.format", &formats));
     HU_TRY(hu_opened_run_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
                               &s->run));
@@ -44,7 +45,8 @@ static hu_status open_run(const hu_config *config, statistics *s) {
         HU_TRY(hu_range_create(s->run.history, s->run.graph,
                                t ? &s->run.candidates.format[t - 1] : NULL, &s->tables[t]));
     hu_range_pool(s->run.history, &s->run.walk, s->pooled);
-    s->top_gradient = hu_range_top_gradient(s->run.history, &s->run.walk, &s->top_step);
+    hu_history_largest(s->run.history, &s->run.walk, largest);
+    s->gradient = hu_largest_of_all(largest);
 done:
     return st;
 }
@@ -121,13 +123,20 @@ static json_t *pool_json(const hu_pooled *pooled) {
                      hu_json_number(pooled->nonfinite / elements), "exponents", bins);
 }
 
-/* The largest loss scale under which no gradient overflows fp16; null without gradients. */
+/* log2 of the largest loss scale under which no gradient reaches fp16's largest number. */
+static int32_t largest_scale(const statistics *s) {
+    return hu_scale_below(s->gradient.magnitude, hu_format_limits_of(&s->fp16).max_finite);
+}
+
+/* That scale and the gradient; null without gradients. */
 static json_t *scale_json(const statistics *s) {
-    if (s->top_gradient == HU_NO_EXPONENT) return json_null();
-    int32_t k = hu_exponents_scale(s->top_gradient, &s->fp16);
-    return json_pack("{s:s, s:i, s:o, s:i, s:I}", "format", "fp16", "exponent", (int)k, "scale",
-                     hu_json_number(ldexp(1.0, k)), "largest_gradient_exponent",
-                     (int)s->top_gradient, "step", (json_int_t)s->top_step);
+    const hu_largest *top = &s->gradient;
+    if (!(top->magnitude > 0.0)) return json_null();
+    int32_t k = largest_scale(s);
+    return json_pack("{s:s, s:i, s:o, s:i, s:o, s:b, s:I}", "format", "fp16", "exponent", (int)k,
+                     "scale", hu_json_number(ldexp(1.0, k)), "largest_gradient_exponent",
+                     ilogb(top->magnitude), "largest_gradient", hu_json_number(top->magnitude),
+                     "is_bound", top->is_bound, "step", (json_int_t)top->step);
 }
 
 static json_t *to_json(const statistics *s) {
@@ -291,12 +300,12 @@ static hu_status print_text(const statistics *s) {
     print_accumulators(s);
     puts("\nExponents of all tensors and all histograms together (gradients as scaled):\n");
     HU_TRY(print_exponents(s));
-    if (s->top_gradient != HU_NO_EXPONENT)
-        printf("\nLargest gradient of the unscaled loss: 2^%d (step %lld). Largest loss scale that "
-               "keeps it below 2^16: 2^%d = %g.\n",
-               (int)s->top_gradient, (long long)s->top_step,
-               (int)hu_exponents_scale(s->top_gradient, &s->fp16),
-               ldexp(1.0, hu_exponents_scale(s->top_gradient, &s->fp16)));
+    if (s->gradient.magnitude > 0.0)
+        printf(
+            "\nLargest gradient of the unscaled loss: %s%.6g (step %lld). Largest loss scale that "
+            "keeps it below 65504: 2^%d = %g.\n",
+            s->gradient.is_bound ? "below " : "", s->gradient.magnitude,
+            (long long)s->gradient.step, (int)largest_scale(s), ldexp(1.0, largest_scale(s)));
     if (s->run.history->warning[0]) printf("\n(%s)\n", s->run.history->warning);
 done:
     return st;

@@ -110,6 +110,10 @@ bool hu_config_is_auto(const hu_config *config, const char *key);
  * stays. origin says who decided: "recipe cnn-s". Checked like the user's. */
 hu_status hu_config_set(hu_config *config, const char *key, const char *value, const char *origin);
 
+/* The same for a value that the user gave by words that were worked out since. */
+hu_status hu_config_replace(hu_config *config, const char *key, const char *value,
+                            const char *origin);
+
 /* Values; an unknown key is HU_ERR_INTERNAL, "auto" where a number is asked for is HU_ERR_PARSE.
  * Texts and nodes are borrowed: valid until the next set or the free. list gives a HU_KEYS_LIST. */
 hu_status hu_config_text(const hu_config *config, const char *key, const char **value);

@@ -422,6 +422,13 @@ hu_status hu_config_set(hu_config *config, const char *key, const char *value, c
     return store_text(config, row, value, origin);
 }
 
+hu_status hu_config_replace(hu_config *config, const char *key, const char *value,
+                            const char *origin) {
+    const hu_config_key *row = hu_config_key_find(key);
+    if (!row) return hu_fail(HU_ERR_INTERNAL, "the program set the key '%s'", key);
+    return store_text(config, row, value, origin);
+}
+
 hu_status hu_config_text(const hu_config *config, const char *key, const char **value) {
     const hu_keys *node;
     *value = "";

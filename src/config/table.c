@@ -90,6 +90,12 @@ static hu_status check_real(const hu_config_key *key, const hu_keys *node) {
     return HU_OK;
 }
 
+/* The one number that a recorded run may give: scaler.init=auto:RUN. */
+static bool is_from_run(const hu_config_key *key, const hu_keys *node) {
+    return strcmp(key->name, "scaler.init") == 0 && hu_keys_kind_of(node) == HU_KEYS_TEXT &&
+           strncmp(hu_keys_value(node), "auto:", 5) == 0 && hu_keys_value(node)[5];
+}
+
 hu_status hu_config_key_check(const hu_config_key *key, const hu_keys *node) {
     const char *text;
     bool flag;
@@ -97,6 +103,7 @@ hu_status hu_config_key_check(const hu_config_key *key, const hu_keys *node) {
         return hu_keys_kind_of(node) == HU_KEYS_LIST ? HU_OK : hu_keys_fail(node, "a list");
     /* "auto" is a value where the table's default says so, whatever the type. */
     if (strcmp(key->preset, "auto") == 0 && is_auto(node)) return HU_OK;
+    if (is_from_run(key, node)) return HU_OK;
     switch (key->type) {
     case HU_CONFIG_INT:
         return check_int(key, node);

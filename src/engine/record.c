@@ -72,3 +72,20 @@ bool hu_record_weights(const hu_run *run, hu_value_id v, hu_histogram *total) {
 bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total) {
     return add(run, hu_tally_of_sum(run, v), total);
 }
+
+hu_round_counts hu_record_counts(const hu_histogram *x) {
+    enum { NORMAL = -126 - HU_HISTOGRAM_LEAST };
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    counts.elements = x->elements;
+    counts.overflow = x->infinite;
+    counts.nan = x->nan;
+    counts.zero = x->zero;
+    for (int32_t i = 0; i < HU_HISTOGRAM_BINS; i++) {
+        if (x->bin[i] == 0) continue;
+        if (i < NORMAL) counts.subnormal += x->bin[i];
+        if (counts.min_exponent == HU_NO_EXPONENT) counts.min_exponent = HU_HISTOGRAM_LEAST + i;
+        counts.max_exponent = HU_HISTOGRAM_LEAST + i;
+    }
+    return counts;
+}

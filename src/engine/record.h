@@ -33,4 +33,7 @@ bool hu_record_gradient(const hu_run *run, hu_value_id v, hu_histogram *total);
 bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total);
 bool hu_record_weights(const hu_run *run, hu_value_id v, hu_histogram *total);
 
+/* Counts of numbers that are not rounded, as their histogram tells them. */
+hu_round_counts hu_record_counts(const hu_histogram *x);
+
 #endif

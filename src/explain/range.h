@@ -62,8 +62,4 @@ typedef struct hu_pooled {
 } hu_pooled;
 void hu_range_pool(const hu_history *history, const hu_walk *walk, hu_pooled pooled[HU_POOLS]);
 
-/* Exponent of the largest gradient (activations and parameters) of all recorded steps and rows that
- * were not skipped, divided by the loss scale of its step, HU_NO_EXPONENT if there was none. */
-int32_t hu_range_top_gradient(const hu_history *history, const hu_walk *walk, int64_t *step);
-
 #endif

@@ -396,7 +396,7 @@ done:
 
 /* ---- histograms.jsonl ---- */
 
-enum { HISTOGRAM_COLUMNS = 6, LEAST_EXPONENT = -149, MOST_BINS = 277 };
+enum { HISTOGRAM_COLUMNS = 7, LEAST_EXPONENT = -149, MOST_BINS = 277 };
 
 static hu_status read_bins(const hu_place *place, const json_t *row, hu_exponents *exponents) {
     hu_status st = HU_OK;
@@ -423,6 +423,21 @@ done:
     return st;
 }
 
+/* It has the exponent of the last bin that is not empty. */
+static hu_status read_largest(const hu_place *place, const json_t *row, hu_exponents *exponents) {
+    const json_t *value = json_array_get(row, HISTOGRAM_COLUMNS - 1);
+    int32_t top = hu_exponents_top(exponents);
+    if (!value) return HU_OK;
+    hu_status st = hu_json_f64(place, value, "largest", &exponents->largest);
+    if (st != HU_OK) return st;
+    bool fits = top == HU_NO_EXPONENT
+                    ? exponents->largest == 0.0
+                    : exponents->largest > 0.0 && ilogb(exponents->largest) == top;
+    if (fits) return HU_OK;
+    return hu_place_fail(place, "largest: found %g, expected it in the last bin",
+                         exponents->largest);
+}
+
 hu_status hu_history_histogram(hu_history *history, const hu_place *place, const json_t *line) {
     hu_status st = HU_OK;
     size_t count;
@@ -439,7 +454,11 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
     HU_TRY(make_array(count, sizeof *record->tensor, &record->tensor));
     for (size_t i = 0; i < count; i++) {
         hu_exponents *exponents = &record->tensor[i].exponents;
-        HU_TRY(row_of(place, rows, i, "tensor", HISTOGRAM_COLUMNS, &row));
+        /* Older versions wrote no largest magnitude. */
+        size_t columns = json_array_size(json_array_get(rows, i)) + 1 == HISTOGRAM_COLUMNS
+                             ? HISTOGRAM_COLUMNS - 1
+                             : HISTOGRAM_COLUMNS;
+        HU_TRY(row_of(place, rows, i, "tensor", columns, &row));
         record->count++;
         HU_TRY(
             name_at(place, row, 0, "tensor", hint, &history->tensors, &record->tensor[i].tensor));
@@ -448,6 +467,7 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
         HU_TRY(hu_json_u64(place, json_array_get(row, 2), "zero", &exponents->zero));
         HU_TRY(hu_json_u64(place, json_array_get(row, 3), "nonfinite", &exponents->nonfinite));
         HU_TRY(read_bins(place, row, exponents));
+        HU_TRY(read_largest(place, row, exponents));
     }
 done:
     return st;

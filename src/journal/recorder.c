@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -148,24 +149,6 @@ static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_hi
     return hu_record_gradient(r->run, tensor.value, x);
 }
 
-/* Counts of numbers that are not rounded. */
-static hu_round_counts counts_of(const hu_histogram *x) {
-    enum { NORMAL = -126 - HU_HISTOGRAM_LEAST };
-    hu_round_counts counts;
-    hu_round_counts_clear(&counts);
-    counts.elements = x->elements;
-    counts.overflow = x->infinite;
-    counts.nan = x->nan;
-    counts.zero = x->zero;
-    for (int32_t i = 0; i < HU_HISTOGRAM_BINS; i++) {
-        if (x->bin[i] == 0) continue;
-        if (i < NORMAL) counts.subnormal += x->bin[i];
-        if (counts.min_exponent == HU_NO_EXPONENT) counts.min_exponent = HU_HISTOGRAM_LEAST + i;
-        counts.max_exponent = HU_HISTOGRAM_LEAST + i;
-    }
-    return counts;
-}
-
 /* What the tensor is rounded to; it may change from step to step. */
 static const hu_quantizer *quantizer_of(const hu_recorder *r, uint32_t i) {
     return hu_tensor_quantizer(r->walk.graph, r->edges, r->walk.tensor[i]);
@@ -180,7 +163,7 @@ static hu_round_counts rounding_counts(const hu_recorder *r, uint32_t i, int64_t
     if (counts.elements > 0) return counts;
     hu_round_counts_clear(&counts);
     if (!hu_quantizer_rounds(quantizer_of(r, i)) && recorded(r, tensor, step, &x))
-        counts = counts_of(&x);
+        counts = hu_record_counts(&x);
     return counts;
 }
 
@@ -193,12 +176,15 @@ static hu_event_counts present_counts(const hu_recorder *r, uint32_t i, int64_t 
 
 /* ---- events ---- */
 
+/* A parameter of one dimension, or its gradient. */
+static bool is_vector(const hu_recorder *r, uint32_t i) {
+    const hu_value_info *value = &r->walk.graph->value[r->walk.tensor[i].value];
+    return value->role == HU_VALUE_PARAMETER && value->shape.rank < 2;
+}
+
 /* Biases begin as zeros. */
 static bool may_be_zero(const hu_recorder *r, uint32_t i) {
-    hu_tensor tensor = r->walk.tensor[i];
-    const hu_value_info *value = &r->walk.graph->value[tensor.value];
-    return tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_PARAMETER &&
-           value->shape.rank < 2;
+    return r->walk.tensor[i].kind == HU_TENSOR_VALUE && is_vector(r, i);
 }
 
 /* Writes those of the tensor's events that are new. */
@@ -372,7 +358,7 @@ static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const
             first < end ? HU_HISTOGRAM_LEAST + first : 0);
     for (int32_t b = first; b < end; b++)
         fprintf(r->histograms, b > first ? ",%" PRIu64 : "%" PRIu64, x->bin[b]);
-    fputs("]]", r->histograms);
+    fprintf(r->histograms, "], %.17g]", (double)hu_f32_of_bits(x->top));
     if (!r->seen) return HU_OK;
     return r->seen(r->seen_context, step, name, HU_HISTOGRAM_LEAST + first, x->bin + first,
                    (size_t)(end - first));
@@ -453,6 +439,13 @@ hu_status hu_recorder_evaluation(hu_recorder *r, int64_t step, const char **firs
 
 hu_status hu_recorder_line(hu_recorder *r, const char *line) {
     return end_line(r->numerics, r->path, line);
+}
+
+uint32_t hu_recorder_lost(const hu_recorder *r) {
+    uint32_t lost = 0;
+    for (uint32_t i = 0; i < r->walk.count; i++)
+        lost += (r->befallen[i] & 1u << HU_EVENT_OF_UNDERFLOW) && !is_vector(r, i);
+    return lost;
 }
 
 /* ---- checkpoints ---- */

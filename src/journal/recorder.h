@@ -46,6 +46,10 @@ hu_status hu_recorder_line(hu_recorder *recorder, const char *line);
 /* Writes the sums since the last row, if any step was noted since. */
 hu_status hu_recorder_row(hu_recorder *recorder);
 
+/* How many tensors lost half of their nonzero numbers or more to rounding in some step; parameters
+ * of one dimension are left out. */
+uint32_t hu_recorder_lost(const hu_recorder *recorder);
+
 /* What the next rows depend on, for a checkpoint; and back, unless it is of other tensors: then the
  * rows begin anew. HU_ERR_CORRUPT. Borrowed: valid until the recorder changes. */
 void hu_recorder_state(const hu_recorder *recorder, const void **data, size_t *bytes);

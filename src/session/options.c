@@ -17,6 +17,7 @@
 #include "session/join.h"
 #include "session/precision.h"
 #include "session/recipe.h"
+#include "session/scale.h"
 #include "train/trainer.h"
 
 /* One key: auto takes the data set's own number. */
@@ -131,7 +132,8 @@ static hu_status read_scaler(hu_config *config, const hu_precision *precision,
     int64_t interval, stop_after;
     bool dynamic = precision->scaler == HU_SCALER_DYNAMIC;
     HU_TRY(hu_config_text(config, "scaler.name", &name));
-    if (strcmp(name, "auto") == 0) name = dynamic ? "dynamic" : "none";
+    if (strcmp(name, "auto") == 0)
+        name = hu_scale_is_from_run(config) ? "constant" : dynamic ? "dynamic" : "none";
     HU_TRY(hu_config_set(config, "scaler.name", name, "precision"));
     HU_TRY(hu_loss_scale_parse(name, &scaler->kind));
     *scaler = hu_loss_scale_defaults(scaler->kind);
@@ -140,6 +142,7 @@ static hu_status read_scaler(hu_config *config, const hu_precision *precision,
     HU_TRY(set_number(config, "scaler.interval",
                       precision->scaler_epoch_interval ? steps_per_epoch : 2000));
     HU_TRY(set_number(config, "scaler.stop_after", 20));
+    HU_TRY(hu_scale_from_run(config, precision));
     HU_TRY(hu_config_f64(config, "scaler.init", &init));
     HU_TRY(hu_config_f64(config, "scaler.growth", &growth));
     HU_TRY(hu_config_f64(config, "scaler.backoff", &backoff));

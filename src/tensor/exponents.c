@@ -103,3 +103,9 @@ int32_t hu_exponents_bottom(const hu_exponents *exponents) {
 int32_t hu_exponents_scale(int32_t top, const hu_format *format) {
     return hu_format_limits_of(format).emax - top;
 }
+
+int32_t hu_scale_below(double largest, double most) {
+    int32_t k = ilogb(most) - ilogb(largest) + 1;
+    while (ldexp(largest, k) >= most) k--;
+    return k;
+}

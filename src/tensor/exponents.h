@@ -9,6 +9,7 @@
 /* Bin i counts the numbers x with floor(log2 |x|) = first + i. */
 typedef struct hu_exponents {
     uint64_t elements, zero, nonfinite; /* elements: all of them, these two included */
+    double largest; /* finite magnitude; 0: there is none, or it was not recorded */
     int32_t first;
     uint32_t count;
     uint64_t *bin; /* [count] */
@@ -47,5 +48,8 @@ int32_t hu_exponents_bottom(const hu_exponents *exponents);
  * numbers whose largest has the exponent top. The exponent tells it but where this number lies in
  * the last 2^-man_bits of its binade: then it is one less. */
 int32_t hu_exponents_scale(int32_t top, const hu_format *format);
+
+/* log2 of the largest power of two S with S x largest < most; both are positive and finite. */
+int32_t hu_scale_below(double largest, double most);
 
 #endif

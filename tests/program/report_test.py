@@ -91,7 +91,7 @@ def lost_shares(checks, cwd):
     checks.that(len(found) > 20, f"ridges: {len(found)}")
     lowest = {"fp16": -25, "1/6/9": -40, "e5m2": -17, "e4m3fn": -10}
     for name, shares in found.items():
-        _, elements, _, _, first, bins = tensors[name]
+        _, elements, _, _, first, bins, _ = tensors[name]
         checks.same(shares[0], "-", f"{name} was not rounded")
         for (candidate, vanish), share in zip(lowest.items(), shares[1:]):
             if first + len(bins) > 8:  # may reach the top of e4m3fn

@@ -74,7 +74,9 @@ def none_lost(checks, cwd):
     by_step = {row["step"]: {tensor[0]: tensor for tensor in row["tensors"]} for row in every}
     compared = 0
     for line in lines(cwd, "every", "histograms.jsonl"):
-        for name, elements, zero, nonfinite, first, bins in line["tensors"]:
+        for name, elements, zero, nonfinite, first, bins, largest in line["tensors"]:
+            checks.that((2.0 ** (first + len(bins) - 1) <= largest < 2.0 ** (first + len(bins))) if bins
+                        else largest == 0, f"{name}: the largest is in the last bin")
             counted = by_step[line["step"]].get(name)
             checks.same(zero + nonfinite + sum(bins), elements, f"{name}: bins")
             if counted is None or counted[1] == "float32":
@@ -101,9 +103,38 @@ def resumed(checks, cwd):
     shutil.rmtree(f"{cwd}/whole/checkpoint")
 
 
+def from_a_run(checks, cwd):
+    """scaler.init=auto:RUN: just below the largest number of the format, by float32's gradients."""
+    keys = ["model=cnn-s", *SMALL, "steps=4", "run.histogram_every=1"]
+    program.train(*keys, cwd=cwd, run="plain")
+    told = stats(cwd, "plain")["loss_scale"]
+    largest = max(tensor[6] for line in lines(cwd, "plain", "histograms.jsonl")
+                  for tensor in line["tensors"] if tensor[0].endswith(".grad"))
+    checks.same((told["largest_gradient"], told["is_bound"]), (largest, False), "as recorded")
+    checks.that(largest * told["scale"] < 65504 <= 2 * largest * told["scale"], f"{told}")
+    for precision, end in (("fp16", 65504), ("e5m2", 57344), ("w=fp16,grad=e4m3,wgrad=e4m3", 240),
+                           ("fp32", None)):
+        run = f"from-{precision}"
+        program.train(*keys, f"precision={precision}", "scaler.init=auto:plain", cwd=cwd, run=run)
+        with open(f"{cwd}/{run}/config.resolved.yaml") as file:
+            resolved = file.read().split("\nscaler:\n")[1].split("\n")
+        found = float(resolved[1].split(": ")[1])
+        checks.same(resolved[0], "  name: constant", f"{precision}: a scale that was chosen stays")
+        checks.that(found == 1 if end is None else largest * found < end <= 2 * largest * found,
+                    f"{precision}: {found} for gradients of {largest}")
+    for run, part in (("nothing", "no run folder"), ("unseen", "no histogram")):
+        if run == "unseen":
+            program.train(*keys, "run.histogram_every=0", cwd=cwd, run=run)
+        code, _, err = call("train", *keys, "precision=fp16", f"scaler.init=auto:{run}", "run.dir=x", cwd=cwd)
+        checks.that(code == 3 and f"scaler.init=auto:{run}" in err and part in err, f"{run}: {code} {err}")
+        checks.that(not os.path.exists(f"{cwd}/x"), "no folder is made")
+    for bad in ("auto:", "car"):
+        code, _, err = call("train", *keys, f"scaler.init={bad}", cwd=cwd)
+        checks.that(code == 2 and "scaler.init" in err, f"{bad}: {code} {err}")
+
 def share_below(limit, x):
     """Share of |x| < limit and share below it of a bin that it cuts, of one histogram."""
-    name, elements, zero, nonfinite, first, bins = x
+    name, elements, zero, nonfinite, first, bins, _ = x
     total = 0.0
     for i, count in enumerate(bins):
         low = 2.0 ** (first + i)
@@ -153,8 +184,10 @@ def tables(checks, cwd):
     scale = found["loss_scale"]
     largest = max(tensor[8] for row in rows for tensor in row["tensors"]
                   if tensor[0].endswith(".grad") and tensor[8] is not None)
-    checks.same((scale["largest_gradient_exponent"], scale["exponent"]), (largest, 15 - largest),
-                "loss scale")
+    # Rounded in every step, known by exponents: 65504 is not reached wherever in its binade it lies.
+    checks.same((scale["largest_gradient_exponent"], scale["exponent"], scale["is_bound"]),
+                (largest, 14 - largest, True), "loss scale")
+    from_a_run(checks, cwd)
     pools = found["exponents"]
     for name, pool in pools.items():
         total = pool["zero"] + pool["nonfinite"] + sum(pool["exponents"].values())

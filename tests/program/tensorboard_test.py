@@ -132,7 +132,7 @@ def histograms(checks, folder):
              for tag, value in values.items() if isinstance(value, dict)}
     checks.same({(step, "exponents/" + name) for step, name in expected}, set(found),
                 "the same tensors and steps")
-    for (step, name), (_, _, _, _, first, bins) in expected.items():
+    for (step, name), (_, _, _, _, first, bins, _) in expected.items():
         value = found[step, "exponents/" + name]
         exponents = [first + i for i, count in enumerate(bins) if count]
         moments = [sum(count * (first + i) ** k for i, count in enumerate(bins)) for k in range(3)]

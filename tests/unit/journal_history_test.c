@@ -269,6 +269,8 @@ static void damage_is_named_with_its_line(void **state) {
     fails_with("histograms.jsonl",
                "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, -9223372036854775807, [1]]]}\n",
                HU_ERR_CORRUPT, "expected all in -149..127");
+    fails_with("histograms.jsonl", "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, 0, [1], 2.5]]}\n",
+               HU_ERR_CORRUPT, "largest: found 2.5, expected it in the last bin");
     write_file("histograms.jsonl", histogram);
     fails_with("metrics.jsonl", "{\"step\": 0, \"epoch\": 0, \"loss\": \"big\"}\n", HU_ERR_CORRUPT,
                "loss: found a text, expected a number");

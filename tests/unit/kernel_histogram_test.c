@@ -34,6 +34,8 @@ static void fill(uint64_t stream) {
 static void count_plainly(size_t n, const float *x, hu_histogram *h) {
     for (size_t i = 0; i < n; i++) {
         h->elements++;
+        if (isfinite(x[i]) && fabsf(x[i]) > hu_f32_of_bits(h->top))
+            h->top = hu_f32_bits(fabsf(x[i]));
         if (isnan(x[i]))
             h->nan++;
         else if (isinf(x[i]))
@@ -73,6 +75,13 @@ static void all_exponents_have_their_bins(void **state) {
     hu_histogram_add(n, numbers, &found);
     for (int b = 0; b < HU_HISTOGRAM_BINS; b++) assert_int_equal(found.bin[b], 2);
     assert_int_equal(found.zero + found.nan + found.infinite, 0);
+    assert_int_equal(found.top, hu_f32_bits(3.40282347e38f));
+    numbers[0] = INFINITY;
+    numbers[1] = NAN;
+    numbers[2] = -3.0f;
+    found = (hu_histogram){0};
+    hu_histogram_add(3, numbers, &found);
+    assert_int_equal(found.top, hu_f32_bits(3.0f));
 }
 
 static void merging_adds(void **state) {

@@ -151,6 +151,12 @@ static void ends_and_scale(void **state) {
     assert_int_equal(hu_exponents_bottom(&none), HU_NO_EXPONENT);
     /* The largest is 1.x * 2^-7; 2^22 makes it 1.x * 2^15 < 65504, 2^23 makes it >= 65536. */
     assert_int_equal(hu_exponents_scale(-7, &fp16), 22);
+    /* Numbers instead of exponents: 65504 is the first that is too large. */
+    assert_int_equal(hu_scale_below(65503.0 / 1024.0, 65504.0), 10);
+    assert_int_equal(hu_scale_below(65504.0 / 1024.0, 65504.0), 9);
+    assert_int_equal(hu_scale_below(65535.0 / 1024.0, 65504.0), 9);
+    assert_int_equal(hu_scale_below(1e30, 65504.0), -84);
+    assert_int_equal(hu_scale_below(0x1p-149, 65504.0), 164);
 }
 
 int main(void) {

@@ -1,8 +1,10 @@
 #include "kernel/histogram/histogram.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "kernel/block/scale.h"
 
 enum {
     FIELDS = 256,
@@ -62,6 +64,8 @@ void hu_histogram_add(size_t n, const float *x, hu_histogram *histogram) {
         count_fields(part, x + at, field);
         if (field[0]) split_small(part, x + at, field[0], histogram);
         if (field[0xFF]) split_special(part, x + at, field[0xFF], histogram);
+        uint32_t top = hu_top_f32(part, x + at);
+        if (top > histogram->top) histogram->top = top;
         for (size_t e = 1; e < 0xFF; e++) histogram->bin[LEAST_NORMAL + e - 1] += field[e];
     }
     histogram->elements += n;
@@ -72,10 +76,18 @@ static void add(uint64_t *total, uint64_t more) {
     if (more) __atomic_fetch_add(total, more, __ATOMIC_RELAXED);
 }
 
+static void raise_to(uint32_t *total, uint32_t top) {
+    uint32_t now = __atomic_load_n(total, __ATOMIC_RELAXED);
+    while (top > now && !__atomic_compare_exchange_n(total, &now, top, false, __ATOMIC_RELAXED,
+                                                     __ATOMIC_RELAXED))
+        continue;
+}
+
 void hu_histogram_merge(hu_histogram *total, const hu_histogram *more) {
     add(&total->elements, more->elements);
     add(&total->zero, more->zero);
     add(&total->nan, more->nan);
     add(&total->infinite, more->infinite);
+    raise_to(&total->top, more->top);
     for (size_t i = 0; i < HU_HISTOGRAM_BINS; i++) add(&total->bin[i], more->bin[i]);
 }

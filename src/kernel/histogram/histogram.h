@@ -13,6 +13,7 @@ enum {
 /* Starts as zeros. Every number is in exactly one of zero, nan, infinite and a bin. */
 typedef struct hu_histogram {
     uint64_t elements, zero, nan, infinite; /* elements: all of them */
+    uint32_t top;                           /* bits of the largest finite magnitude */
     uint64_t bin[HU_HISTOGRAM_BINS];        /* floor(log2 |x|) = HU_HISTOGRAM_LEAST + i */
 } hu_histogram;
 

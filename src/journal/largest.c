@@ -1,0 +1,82 @@
+#include "journal/largest.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/exponents.h"
+
+/* What the loss was multiplied with at a step: by the nearest row that is not behind it. */
+static double scale_at(const hu_history *history, int64_t step) {
+    double scale = 1.0;
+    for (size_t m = 0; m < history->metrics_count && history->metrics[m].step <= step; m++)
+        if (history->metrics[m].loss_scale > 0.0) scale = history->metrics[m].loss_scale;
+    return scale;
+}
+
+static bool was_skipped(const hu_history *history, int64_t step) {
+    for (size_t r = 0; r < history->numerics_count; r++)
+        if (history->numerics[r].step == step && history->numerics[r].skipped) return true;
+    return false;
+}
+
+static void offer(hu_largest *largest, double magnitude, bool is_bound, int64_t step) {
+    if (!(magnitude > largest->magnitude)) return;
+    *largest = (hu_largest){magnitude, is_bound, step};
+}
+
+/* The end of a binade, which its numbers do not reach. */
+static double bound_of(int32_t exponent) {
+    return ldexp(1.0, exponent + 1) * (1.0 - 0x1p-24);
+}
+
+/* Counts of tensors that are not rounded come from histograms. */
+static void search_rows(const hu_history *history, uint32_t tensor, hu_largest *largest) {
+    for (size_t r = 0; r < history->numerics_count; r++) {
+        const hu_numerics_record *row = &history->numerics[r];
+        for (uint32_t i = 0; i < row->tensor_count && !row->skipped; i++) {
+            const hu_tensor_record *record = &row->tensor[i];
+            int32_t exponent = record->counts.max_exponent;
+            if (record->tensor != tensor || exponent == HU_NO_EXPONENT) continue;
+            if (strcmp(history->formats.name[record->format], "float32") == 0) continue;
+            offer(largest, bound_of(exponent) / scale_at(history, row->step), true, row->step);
+        }
+    }
+}
+
+static void search_histograms(const hu_history *history, uint32_t tensor, hu_largest *largest) {
+    for (size_t r = 0; r < history->histogram_count; r++) {
+        const hu_histogram_record *record = &history->histograms[r];
+        for (uint32_t i = 0; i < record->count; i++) {
+            const hu_exponents *x = &record->tensor[i].exponents;
+            int32_t top = hu_exponents_top(x);
+            if (record->tensor[i].tensor != tensor || top == HU_NO_EXPONENT) continue;
+            if (was_skipped(history, record->step)) continue;
+            bool is_known = x->largest > 0.0;
+            offer(largest,
+                  (is_known ? x->largest : bound_of(top)) / scale_at(history, record->step),
+                  !is_known, record->step);
+        }
+    }
+}
+
+void hu_history_largest(const hu_history *history, const hu_walk *walk,
+                        hu_largest largest[HU_LARGEST_KINDS]) {
+    char name[HU_TENSOR_NAME_BYTES];
+    memset(largest, 0, HU_LARGEST_KINDS * sizeof *largest);
+    for (uint32_t t = 0; t < walk->count; t++) {
+        const hu_value_info *value = &walk->graph->value[walk->tensor[t].value];
+        bool is_parameter = value->role == HU_VALUE_PARAMETER;
+        if (walk->tensor[t].kind != HU_TENSOR_GRADIENT || !hu_is_rounded_kind(value)) continue;
+        hu_tensor_name(walk->graph, walk->tensor[t], name);
+        uint32_t tensor = hu_names_find(&history->tensors, name);
+        if (tensor == HU_NAMES_NONE) continue;
+        hu_largest *kind = &largest[is_parameter ? HU_LARGEST_PARAMETER : HU_LARGEST_ACT];
+        search_rows(history, tensor, kind);
+        search_histograms(history, tensor, kind);
+    }
+}
+
+hu_largest hu_largest_of_all(const hu_largest largest[HU_LARGEST_KINDS]) {
+    const hu_largest *act = &largest[HU_LARGEST_ACT], *rest = &largest[HU_LARGEST_PARAMETER];
+    return act->magnitude >= rest->magnitude ? *act : *rest;
+}
