@@ -15,9 +15,10 @@ static double last; /* seconds */
 /* A terminal's line of progress has no end yet. */
 static int line_is_open;
 
-/* The ledger in MiB, before the first step. */
-static void print_plan(void *context, const hu_ledger *ledger) {
+/* The loss scaling and the ledger in MiB, before the first step. */
+static void print_plan(void *context, const hu_ledger *ledger, const char *scaling) {
     (void)context;
+    fprintf(stderr, "loss scaling: %s\n", scaling);
     const double mib = 1024.0 * 1024.0;
     fprintf(stderr, "memory: arena %.1f MiB (", (double)ledger->arena_bytes / mib);
     for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++)

@@ -12,6 +12,7 @@
 #include "session/bits_result.h"
 #include "session/data.h"
 #include "session/judged.h"
+#include "session/scale.h"
 #include "session/session.h"
 #include "session/wire_result.h"
 #include "show/stdout.h"
@@ -21,6 +22,7 @@ static const char *const json_flag[] = {"json", NULL};
 /* The task's first metric, the loss, the speed, and the hash by which equal weights are known. */
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
+    char scaling[HU_SCALING_BYTES];
     char judged[HU_JUDGED_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES], bits[HU_BITS_TEXT_BYTES];
     hu_config_text(session->config, "eval.weights", &weights);
     int64_t held = session->judged == HU_HALF_VALIDATION ? session->dataset->validation.count : 0;
@@ -29,8 +31,10 @@ static void print_result(const hu_session *session, const hu_session_result *res
     /* Without a step there is neither; a run that was finished before has no speed. */
     if (!isnan(result->train_loss)) printf("  train loss %.4f", result->train_loss);
     if (!isnan(result->images_per_second)) printf("  %.0f images/s", result->images_per_second);
-    printf("  %lld steps, %lld skipped\n", (long long)hu_trainer_progress(session->trainer)->step,
-           (long long)hu_trainer_scaler(session->trainer)->skipped);
+    printf("  %lld steps, %lld skipped, loss scaling %s\n",
+           (long long)hu_trainer_progress(session->trainer)->step,
+           (long long)hu_trainer_scaler(session->trainer)->skipped,
+           hu_scaling_words(session->config, session->trainer, scaling));
     if (result->collapse[0]) printf("collapsed: %s\n", result->collapse);
     if (hu_wire_result_text(session->config, session->trainer, wire)[0]) puts(wire);
     if (hu_bits_result_text(session->trainer, bits)[0]) puts(bits);

@@ -14,7 +14,8 @@ typedef struct hu_step_news {
 /* A function that is NULL, or a listener that is NULL, does not hear. */
 typedef struct hu_listener {
     void *context;
-    void (*on_plan)(void *context, const hu_ledger *ledger); /* before the first step */
+    /* Before the first step; scaling: "dynamic, from 65536". */
+    void (*on_plan)(void *context, const hu_ledger *ledger, const char *scaling);
     void (*on_step)(void *context, const hu_step_news *news);
     void (*on_message)(void *context, const char *text); /* one sentence, without a newline */
 } hu_listener;

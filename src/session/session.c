@@ -19,6 +19,7 @@
 #include "session/options.h"
 #include "session/precision.h"
 #include "session/saved_run.h"
+#include "session/scale.h"
 #include "session/warnings.h"
 #include "session/wire_result.h"
 #include "show/json.h"
@@ -178,6 +179,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                           hu_session *session) {
     hu_status st = HU_OK;
     hu_train_options options;
+    char scaling[HU_SCALING_BYTES];
     *session = (hu_session){.config = config,
                             .dataset = dataset,
                             .listener = listener,
@@ -204,7 +206,9 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
-    if (listener && listener->on_plan) listener->on_plan(listener->context, &ledger);
+    if (listener && listener->on_plan)
+        listener->on_plan(listener->context, &ledger,
+                          hu_scaling_words(config, session->trainer, scaling));
 done:
     if (st != HU_OK) hu_session_close(session);
     return st;
@@ -389,6 +393,16 @@ static hu_status find_collapse(const hu_session *session, hu_session_result *res
     return st == HU_ERR_MEMORY ? st : HU_OK;
 }
 
+/* Where to look, when rounding took much. */
+static void tell_losses(const hu_session *session) {
+    uint32_t lost = session->folder.numerics ? hu_recorder_lost(session->folder.numerics) : 0;
+    if (lost > 0)
+        hu_listener_tell(session->listener,
+                         "note: rounding made half of the numbers or more of %u tensor%s zero in "
+                         "some step; `halfulp why %s` says what to do",
+                         (unsigned)lost, lost == 1 ? "" : "s", session->folder.path);
+}
+
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
@@ -413,6 +427,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     HU_TRY(give_metric(session, result));
     result->images_per_second = rate_of(session);
     HU_TRY(find_collapse(session, result));
+    tell_losses(session);
 done:
     return st;
 }

@@ -60,6 +60,16 @@ def train_text(checks, cwd):
     code, out, err = program.call("train", *TINY, "steps=3", "run.dir=loud", "quiet=off", cwd=cwd)
     checks.that("memory: arena" in err and "step 3/3" in err, f"progress on stderr: {err!r}")
     checks.that("step 3/3" not in out, f"no progress on stdout: {out!r}")
+    checks.that(err.startswith("loss scaling: none\n") and "skipped, loss scaling none\n" in out,
+                f"the first and the last line name the scaling: {err!r} {out!r}")
+    code, out, err = program.call("train", *TINY, "steps=3", "run.dir=scaled", "quiet=off",
+                                  "precision=hfp8", "scaler.init=1e30", cwd=cwd)
+    checks.that(err.startswith("loss scaling: dynamic, from 1e+30\n") and
+                "loss scaling dynamic, 1.25e+29" in out, f"scaling that is used: {err!r} {out!r}")
+    code, out, err = program.call("train", *TINY, "steps=3", "run.dir=lossy", "quiet=on",
+                                  "precision.rules=['*.out.grad: e2m1:bias=-40']", cwd=cwd)
+    checks.that("note: " in err and "1 tensor zero in some step; `halfulp why lossy`" in err,
+                f"losses are told at the end: {err!r}")
     code, out, err = program.call("eval", "text", "--json", cwd=cwd)
     checks.same((code, err), (0, ""), "eval")
     checks.same(json.loads(out)["test_accuracy"], made["test_accuracy"], "eval finds the accuracy again")
