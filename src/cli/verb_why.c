@@ -61,16 +61,6 @@ static json_t *whole_json(const hu_explaining *x, uint32_t asked, const hu_repai
     return object;
 }
 
-/* Gradients that died between workers have other ways to try, which nothing here trains. */
-static hu_status try_advice(const hu_explaining *x, const hu_repair *advice, int64_t number,
-                            bool as_json) {
-    if (advice) return hu_why_try(x, advice, number, as_json);
-    return hu_fail(HU_ERR_ARGUMENT,
-                   "try=%lld: found nothing to train in %s: its numbers died between workers, or "
-                   "its configuration cannot be read",
-                   (long long)number, x->run.folder);
-}
-
 static hu_status run_why(hu_config *config, int *exit_code) {
     static const char *const keys[] = {"bench.format", "why.try", NULL};
     hu_status st = HU_OK;
@@ -92,7 +82,7 @@ static hu_status run_why(hu_config *config, int *exit_code) {
     HU_TRY(find_advice(&x, &advice, &has_advice));
     HU_TRY(hu_config_i64(config, "why.try", &number));
     if (number > 0) {
-        HU_TRY(try_advice(&x, has_advice ? &advice : NULL, number, as_json));
+        HU_TRY(hu_why_try(&x, has_advice ? &advice : NULL, number, as_json));
     } else if (as_json) {
         st = hu_json_print(whole_json(&x, asked, has_advice ? &advice : NULL));
     } else {

@@ -224,6 +224,11 @@ hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, int64_t nu
     char folder[PATH_BYTES], line[HU_REPAIR_LINE_BYTES];
     json_t *result = NULL;
     outcome before = {0}, after = {0};
+    if (!repair)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "try=%lld: found nothing to train in %s: its numbers died between workers, "
+                       "or its configuration cannot be read",
+                       (long long)number, x->run.folder);
     HU_TRY(check_run(x, &result));
     HU_TRY(check_option(x, repair, number));
     HU_TRY(name_folder(x->run.folder, number, folder));

@@ -5,9 +5,10 @@
 
 /* Trains RUN's configuration with the words of option `number` (from 1) into the folder RUN-tryN,
  * in a process of its own that tells its progress on stderr; then prints what both runs gave, or
- * its JSON. The run itself is only read. HU_ERR_ARGUMENT: the run has no steps or did not end, is
- * still going, there is no such option, or the folder is there already. A training that ends with
- * an error ends this with its message; interrupted, it can be resumed. */
+ * its JSON. The run itself is only read. repair: NULL where gradients died between workers, for
+ * which nothing here trains. HU_ERR_ARGUMENT: that; the run has no steps or did not end, is still
+ * going, there is no such option, or the folder is there already. A training that ends with an
+ * error ends this with its message; interrupted, it can be resumed. */
 hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, int64_t number, bool as_json);
 
 #endif
