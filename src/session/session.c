@@ -395,12 +395,9 @@ static hu_status find_collapse(const hu_session *session, hu_session_result *res
 
 /* Where to look, when rounding took much. */
 static void tell_losses(const hu_session *session) {
-    uint32_t lost = session->folder.numerics ? hu_recorder_lost(session->folder.numerics) : 0;
-    if (lost > 0)
-        hu_listener_tell(session->listener,
-                         "note: rounding made half of the numbers or more of %u tensor%s zero in "
-                         "some step; `halfulp why %s` says what to do",
-                         (unsigned)lost, lost == 1 ? "" : "s", session->folder.path);
+    unsigned lost = session->folder.numerics ? hu_recorder_lost(session->folder.numerics) : 0;
+    const char *note = "note: tensors that lost half of their numbers: %u; `halfulp why %s`";
+    if (lost > 0) hu_listener_tell(session->listener, note, lost, session->folder.path);
 }
 
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
