@@ -29,7 +29,8 @@ static double bound_of(int32_t exponent) {
     return ldexp(1.0, exponent + 1) * (1.0 - 0x1p-24);
 }
 
-/* Counts of tensors that are not rounded come from histograms. */
+/* Tensors that are not rounded are counted where histograms are taken, and in some steps beside:
+ * these matter where they reach another binade. */
 static void search_rows(const hu_history *history, uint32_t tensor, hu_largest *largest) {
     for (size_t r = 0; r < history->numerics_count; r++) {
         const hu_numerics_record *row = &history->numerics[r];
@@ -37,8 +38,11 @@ static void search_rows(const hu_history *history, uint32_t tensor, hu_largest *
             const hu_tensor_record *record = &row->tensor[i];
             int32_t exponent = record->counts.max_exponent;
             if (record->tensor != tensor || exponent == HU_NO_EXPONENT) continue;
-            if (strcmp(history->formats.name[record->format], "float32") == 0) continue;
-            offer(largest, bound_of(exponent) / scale_at(history, row->step), true, row->step);
+            double bound = bound_of(exponent) / scale_at(history, row->step);
+            bool rounds = strcmp(history->formats.name[record->format], "float32") != 0;
+            if (!rounds && largest->magnitude > 0.0 && ilogb(bound) <= ilogb(largest->magnitude))
+                continue;
+            offer(largest, bound, true, row->step);
         }
     }
 }
@@ -71,8 +75,8 @@ void hu_history_largest(const hu_history *history, const hu_walk *walk,
         uint32_t tensor = hu_names_find(&history->tensors, name);
         if (tensor == HU_NAMES_NONE) continue;
         hu_largest *kind = &largest[is_parameter ? HU_LARGEST_PARAMETER : HU_LARGEST_ACT];
-        search_rows(history, tensor, kind);
         search_histograms(history, tensor, kind);
+        search_rows(history, tensor, kind);
     }
 }
 
