@@ -64,9 +64,13 @@ static uint64_t count_moved(const hu_trainer *trainer, const hu_gradient_block *
     return moved;
 }
 
-/* Weights that are not rounded are their own working copies, and nothing of them is lost. */
-static bool is_rounded(const hu_trainer *trainer, const hu_gradient_block *block) {
-    return hu_quantizer_rounds(&trainer->edges.value[block->param].quantizer);
+/* Weights that are not rounded are their own working copies, and nothing of them is lost. Where a
+ * scale or a range is found before masters are rounded, codes of the working copy mean other
+ * numbers behind it: these are not compared. */
+static bool is_compared(const hu_trainer *trainer, const hu_gradient_block *block) {
+    const hu_quantizer *quantizer = &trainer->edges.value[block->param].quantizer;
+    return hu_quantizer_rounds(quantizer) && !hu_quantizer_needs_maximum(quantizer) &&
+           !hu_quantizer_needs_range(quantizer);
 }
 
 void hu_lost_before_rounding(hu_trainer *trainer) {
@@ -74,20 +78,19 @@ void hu_lost_before_rounding(hu_trainer *trainer) {
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        uint64_t moved = is_rounded(trainer, &block) ? count_moved(trainer, &block) : 0;
+        uint64_t moved = is_compared(trainer, &block) ? count_moved(trainer, &block) : 0;
 #pragma omp atomic
         trainer->edges.value[block.param].update.asked += moved;
     }
 }
 
-/* A scale that has changed moves numbers that no update did, so that the difference is no less than
- * zero by rule only where there is none. */
+/* A delayed scale that has changed moves numbers that no update did: then more than were asked. */
 void hu_lost_after_rounding(hu_trainer *trainer) {
     int64_t blocks = hu_gradient_block_count(trainer);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        uint64_t moved = is_rounded(trainer, &block) ? count_moved(trainer, &block) : 0;
+        uint64_t moved = is_compared(trainer, &block) ? count_moved(trainer, &block) : 0;
 #pragma omp atomic
         trainer->edges.value[block.param].update.lost += moved;
     }
