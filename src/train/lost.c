@@ -73,27 +73,28 @@ static bool is_compared(const hu_trainer *trainer, const hu_gradient_block *bloc
            !hu_quantizer_needs_range(quantizer);
 }
 
-void hu_lost_before_rounding(hu_trainer *trainer) {
+/* Adds what has moved of each parameter, before the masters are rounded or behind that. */
+static void add_moved(hu_trainer *trainer, bool is_behind) {
     int64_t blocks = hu_gradient_block_count(trainer);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = 0; b < blocks; b++) {
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        uint64_t moved = is_compared(trainer, &block) ? count_moved(trainer, &block) : 0;
+        if (!is_compared(trainer, &block)) continue;
+        hu_update_counts *update = &trainer->edges.value[block.param].update;
+        uint64_t moved = count_moved(trainer, &block);
+        uint64_t *sum = is_behind ? &update->lost : &update->asked;
 #pragma omp atomic
-        trainer->edges.value[block.param].update.asked += moved;
+        *sum += moved;
     }
+}
+
+void hu_lost_before_rounding(hu_trainer *trainer) {
+    add_moved(trainer, false);
 }
 
 /* A delayed scale that has changed moves numbers that no update did: then more than were asked. */
 void hu_lost_after_rounding(hu_trainer *trainer) {
-    int64_t blocks = hu_gradient_block_count(trainer);
-#pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
-    for (int64_t b = 0; b < blocks; b++) {
-        hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        uint64_t moved = is_compared(trainer, &block) ? count_moved(trainer, &block) : 0;
-#pragma omp atomic
-        trainer->edges.value[block.param].update.lost += moved;
-    }
+    add_moved(trainer, true);
     /* From those that moved to those that did not. */
     for (uint32_t v = 0; v < trainer->edges.value_count; v++) {
         hu_update_counts *update = &trainer->edges.value[v].update;
