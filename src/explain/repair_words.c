@@ -114,22 +114,15 @@ static void write_role(const writing *w, hu_role role, const char *key, char *wo
 
 /* precision=w=F,act=F,... with other formats. */
 static bool write_list(writing *w) {
-    static const struct {
-        const char *key;
-        hu_role role;
-    } keys[] = {{"w=", HU_ROLE_WEIGHT},
-                {"act=", HU_ROLE_ACT},
-                {"grad=", HU_ROLE_ACT_GRAD},
-                {"wgrad=", HU_ROLE_WEIGHT_GRAD}};
     const char *name = w->advice->setup.precision;
     bool is_list = false;
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-        is_list |= strncmp(name, keys[k].key, strlen(keys[k].key)) == 0;
+    for (size_t k = 0; k < HU_ROLE_COUNT; k++)
+        is_list |= strncmp(name, hu_role_keys[k].key, strlen(hu_role_keys[k].key)) == 0;
     if (!is_list || has_rules(w)) return false;
     char *word = new_word(w);
     snprintf(word, HU_REPAIR_WORD_BYTES, LIST_HEAD);
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-        write_role(w, keys[k].role, keys[k].key, word);
+    for (size_t k = 0; k < HU_ROLE_COUNT; k++)
+        write_role(w, hu_role_keys[k].role, hu_role_keys[k].key, word);
     return true;
 }
 

@@ -89,22 +89,15 @@ static hu_status use_row(const named_precision *row, hu_precision *precision) {
 
 /* "w=F,act=F,grad=F,wgrad=F" in any order; commas inside parentheses belong to the format. */
 static hu_status parse_roles(const char *text, hu_rounding usual, hu_quantizer *roles) {
-    static const struct {
-        const char *key;
-        hu_role role;
-    } keys[] = {{"w=", HU_ROLE_WEIGHT},
-                {"act=", HU_ROLE_ACT},
-                {"grad=", HU_ROLE_ACT_GRAD},
-                {"wgrad=", HU_ROLE_WEIGHT_GRAD}};
     char part[HU_SPEC_BYTES];
     for (const char *at = text; *at;) {
         size_t length = hu_word_length(at);
         hu_role role = HU_ROLE_COUNT;
         size_t skip = 0;
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-            if (strncmp(at, keys[k].key, strlen(keys[k].key)) != 0) continue;
-            role = keys[k].role;
-            skip = strlen(keys[k].key);
+        for (size_t k = 0; k < HU_ROLE_COUNT; k++) {
+            if (strncmp(at, hu_role_keys[k].key, strlen(hu_role_keys[k].key)) != 0) continue;
+            role = hu_role_keys[k].role;
+            skip = strlen(hu_role_keys[k].key);
         }
         if (role == HU_ROLE_COUNT || length - skip >= sizeof part)
             return hu_fail(HU_ERR_PARSE,

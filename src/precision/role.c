@@ -4,6 +4,11 @@
 
 const char *const hu_role_names[HU_ROLE_COUNT] = {"act", "act.grad", "weight", "weight.grad"};
 
+const hu_role_key hu_role_keys[HU_ROLE_COUNT] = {{"w=", HU_ROLE_WEIGHT},
+                                                 {"act=", HU_ROLE_ACT},
+                                                 {"grad=", HU_ROLE_ACT_GRAD},
+                                                 {"wgrad=", HU_ROLE_WEIGHT_GRAD}};
+
 /* Linear in practice: only the last star is ever taken up again. */
 bool hu_glob_match(const char *pattern, const char *name) {
     const char *star = NULL, *resume = NULL;
