@@ -8,18 +8,9 @@
 /* Histograms that are looked at: enough to see numbers grow and shrink over a training. */
 enum { LOOKS = 8 };
 
-/* log2 of the loss scale at a step: of the nearest row that is not behind it. */
+/* log2 of the loss scale at a step. */
 static int32_t scale_at(const hu_history *history, int64_t step) {
-    double scale = 1.0;
-    for (size_t m = 0; m < history->metrics_count && history->metrics[m].step <= step; m++)
-        if (history->metrics[m].loss_scale > 0.0) scale = history->metrics[m].loss_scale;
-    return ilogb(scale);
-}
-
-static bool was_skipped(const hu_history *history, int64_t step) {
-    for (size_t r = 0; r < history->numerics_count; r++)
-        if (history->numerics[r].step == step && history->numerics[r].skipped) return true;
-    return false;
+    return ilogb(hu_history_loss_scale(history, step));
 }
 
 /* ---- tensors ---- */
@@ -93,7 +84,7 @@ static const hu_histogram_record *histogram_at(const hu_history *history, size_t
 static void take_histogram(const hu_history *history, const hu_histogram_record *record,
                            const int64_t *number, bool is_counting, hu_recorded *recorded) {
     int32_t scale = scale_at(history, record->step);
-    bool skipped = was_skipped(history, record->step);
+    bool skipped = hu_history_was_skipped(history, record->step);
     for (uint32_t i = 0; i < record->count; i++) {
         const hu_exponents *x = &record->tensor[i].exponents;
         int64_t t = number[record->tensor[i].tensor];

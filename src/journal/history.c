@@ -194,3 +194,24 @@ void hu_history_free(hu_history *history) {
     hu_free(history->folder);
     hu_free(history);
 }
+
+/* Rows come in the order of their steps. */
+double hu_history_loss_scale(const hu_history *history, int64_t step) {
+    size_t low = 0, high = history->metrics_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (history->metrics[middle].step <= step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low-- > 0)
+        if (history->metrics[low].loss_scale > 0.0) return history->metrics[low].loss_scale;
+    return 1.0;
+}
+
+bool hu_history_was_skipped(const hu_history *history, int64_t step) {
+    for (size_t r = 0; r < history->numerics_count; r++)
+        if (history->numerics[r].step == step && history->numerics[r].skipped) return true;
+    return false;
+}

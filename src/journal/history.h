@@ -19,4 +19,11 @@ hu_status hu_history_read_some(const char *folder, hu_history **history);
 /* The metric and the rows of metrics.jsonl alone. Owner frees; errors as hu_history_read. */
 hu_status hu_history_read_metrics(const char *folder, hu_history **history);
 void hu_history_free(hu_history *history);
+
+/* What the loss was multiplied with at a step: by the nearest row of the metrics that is not behind
+ * it; 1 where none tells. */
+double hu_history_loss_scale(const hu_history *history, int64_t step);
+
+/* Whether a row says of a step that it was skipped. */
+bool hu_history_was_skipped(const hu_history *history, int64_t step);
 #endif

@@ -3,21 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "journal/history.h"
 #include "tensor/exponents.h"
-
-/* What the loss was multiplied with at a step: by the nearest row that is not behind it. */
-static double scale_at(const hu_history *history, int64_t step) {
-    double scale = 1.0;
-    for (size_t m = 0; m < history->metrics_count && history->metrics[m].step <= step; m++)
-        if (history->metrics[m].loss_scale > 0.0) scale = history->metrics[m].loss_scale;
-    return scale;
-}
-
-static bool was_skipped(const hu_history *history, int64_t step) {
-    for (size_t r = 0; r < history->numerics_count; r++)
-        if (history->numerics[r].step == step && history->numerics[r].skipped) return true;
-    return false;
-}
 
 static void offer(hu_largest *largest, double magnitude, bool is_bound, int64_t step) {
     if (!(magnitude > largest->magnitude)) return;
@@ -38,7 +25,7 @@ static void search_rows(const hu_history *history, uint32_t tensor, hu_largest *
             const hu_tensor_record *record = &row->tensor[i];
             int32_t exponent = record->counts.max_exponent;
             if (record->tensor != tensor || exponent == HU_NO_EXPONENT) continue;
-            double bound = bound_of(exponent) / scale_at(history, row->step);
+            double bound = bound_of(exponent) / hu_history_loss_scale(history, row->step);
             bool rounds = strcmp(history->formats.name[record->format], "float32") != 0;
             if (!rounds && largest->magnitude > 0.0 && ilogb(bound) <= ilogb(largest->magnitude))
                 continue;
@@ -54,10 +41,11 @@ static void search_histograms(const hu_history *history, uint32_t tensor, hu_lar
             const hu_exponents *x = &record->tensor[i].exponents;
             int32_t top = hu_exponents_top(x);
             if (record->tensor[i].tensor != tensor || top == HU_NO_EXPONENT) continue;
-            if (was_skipped(history, record->step)) continue;
+            if (hu_history_was_skipped(history, record->step)) continue;
             bool is_known = x->largest > 0.0;
             offer(largest,
-                  (is_known ? x->largest : bound_of(top)) / scale_at(history, record->step),
+                  (is_known ? x->largest : bound_of(top)) /
+                      hu_history_loss_scale(history, record->step),
                   !is_known, record->step);
         }
     }
