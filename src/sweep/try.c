@@ -185,8 +185,7 @@ static bool has_diverged(const outcome *o) {
 static bool is_better(const outcome *after, const outcome *before) {
     if (has_diverged(after) != has_diverged(before)) return has_diverged(before);
     if (isnan(after->metric.last) || isnan(before->metric.last)) return after->loss < before->loss;
-    return before->metric.metric->higher_is_better ? after->metric.last > before->metric.last
-                                                   : after->metric.last < before->metric.last;
+    return hu_metric_is_better(before->metric.metric, after->metric.last, before->metric.last);
 }
 
 static void print_outcome(const outcome *o) {
