@@ -4,6 +4,7 @@
  */
 #ifndef HU_SWEEP_ASSIGN_H
 #define HU_SWEEP_ASSIGN_H
+#include "base/spread.h"
 #include "config/config.h"
 #include "journal/result.h"
 #include "precision/search.h"
@@ -23,6 +24,7 @@ typedef enum hu_budget_kind {
 /* One precision trained for one length with all seeds. Values are of the validation samples. */
 typedef struct hu_assign_outcome {
     bool is_known;
+    hu_spread spread;   /* of the seeds' values */
     double value;       /* mean over the seeds; NaN: diverged with some */
     double deviation;   /* standard deviation over the seeds; NaN: of one seed there is none */
     double least, most; /* over the seeds */

@@ -30,20 +30,17 @@ done:
 static hu_status read_seeds(const hu_assign *assign, const char *name, double *mean,
                             double *deviation, int64_t *samples) {
     hu_status st = HU_OK;
-    size_t seeds = hu_keys_count(assign->seeds);
-    double *value = NULL, squares = 0.0;
+    hu_spread spread = {0};
+    double value;
     char folder[1024];
-    HU_TRY(HU_NEW_ARRAY(&value, seeds));
-    *mean = 0.0;
-    for (size_t s = 0; s < seeds; s++) {
+    for (size_t s = 0; s < hu_keys_count(assign->seeds); s++) {
         hu_assign_folder(assign, name, assign->rungs - 1, s, folder, sizeof folder);
-        HU_TRY(read_run(folder, &value[s], samples));
-        *mean += value[s] / (double)seeds;
+        HU_TRY(read_run(folder, &value, samples));
+        hu_spread_add(&spread, value);
     }
-    for (size_t s = 0; s < seeds; s++) squares += (value[s] - *mean) * (value[s] - *mean);
-    *deviation = seeds > 1 ? sqrt(squares / (double)(seeds - 1)) : (double)NAN;
+    *mean = hu_spread_mean(&spread);
+    *deviation = hu_spread_deviation(&spread);
 done:
-    hu_free(value);
     return st;
 }
 

@@ -48,20 +48,17 @@ static double value_of(const hu_job *job) {
 /* A precision that diverged with any seed has no value. */
 static hu_assign_outcome read_outcome(const hu_assign *assign, const hu_job *job, size_t seeds) {
     hu_assign_outcome made = {.is_known = true, .least = INFINITY, .most = -INFINITY};
-    double squares = 0.0, count = (double)seeds;
+    double count = (double)seeds;
     for (size_t s = 0; s < seeds; s++) {
         double value = value_of(&job[s]);
-        made.value += value / count;
+        hu_spread_add(&made.spread, value);
         made.bits += hu_json_real(job[s].result, "model_aggregate_bits") / count;
         made.size = fmax(made.size, hu_assign_size_of(assign, job[s].result));
         made.least = fmin(made.least, value);
         made.most = fmax(made.most, value);
     }
-    for (size_t s = 0; s < seeds; s++) {
-        double away = value_of(&job[s]) - made.value;
-        squares += away * away;
-    }
-    made.deviation = seeds > 1 ? sqrt(squares / (count - 1.0)) : (double)NAN;
+    made.value = hu_spread_mean(&made.spread);
+    made.deviation = hu_spread_deviation(&made.spread);
     return made;
 }
 
