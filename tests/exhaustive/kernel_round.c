@@ -1,5 +1,5 @@
 /* Proof that the rounding kernels equal the integer reference, bit for bit.
- *   kernel_round [--short] [FORMAT [VARIANT]]
+ *   kernel_round [--short] [FORMAT [VARIANT]]        FORMAT in any spelling
  * Long: all 2^32 inputs, every instruction set of this machine, without and with counters:
  *   - nearest-even, all 168 formats of 2 to 8 exponent and 0 to 23 fraction bits
  *   - every variant of round.list, the named formats
@@ -31,10 +31,11 @@ typedef struct check {
     int isas;
 } check;
 
-/* What the command line asks for. */
+/* What the command line asks for; format: as hu_format_print writes it, "" for all. */
 typedef struct request {
     int is_short;
-    const char *format, *variant;
+    char format[NAME_BYTES];
+    const char *variant;
     int passed, failed;
 } request;
 
@@ -154,7 +155,7 @@ static void run(request *r, const hu_format *format, const hu_round_variant *var
     static check c;
     c = (check){.variant = variant, .format = *format};
     hu_format_print(format, c.format_name, sizeof c.format_name);
-    if (r->format && strcmp(r->format, c.format_name) != 0) return;
+    if (*r->format && strcmp(r->format, c.format_name) != 0) return;
     if (r->variant && strcmp(r->variant, variant->name) != 0) return;
     for (c.isas = 0; c.isas <= (int)hu_cpu_isa_native(); c.isas++)
         if (hu_rounder_init_variant(&c.rounders[c.isas], format, variant, (hu_isa)c.isas) !=
@@ -228,7 +229,13 @@ int main(int argc, char **argv) {
     request r = {.is_short = argc > 1 && strcmp(argv[1], "--short") == 0};
     hu_format format;
     const char *name;
-    if (argc > 1 + r.is_short) r.format = argv[1 + r.is_short];
+    if (argc > 1 + r.is_short) {
+        if (hu_format_parse(argv[1 + r.is_short], &format) != HU_OK) {
+            fprintf(stderr, "%s\n", hu_last_error());
+            return 2;
+        }
+        hu_format_print(&format, r.format, sizeof r.format);
+    }
     if (argc > 2 + r.is_short) r.variant = argv[2 + r.is_short];
     prove_space(&r);
     printf("whole space: %.1f s of CPU\n", seconds_of_cpu());
