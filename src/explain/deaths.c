@@ -146,9 +146,9 @@ static double share_of(const hu_event_record *event) {
     return of ? (double)count / (double)of : 0.0;
 }
 
-/* Fills the death that an event is. False: it is none. */
-static bool take_death(const hu_why *why, const hu_event_record *event, bool *marked,
-                       hu_death *death) {
+/* Whether an event is of a kind that kills its tensor, and lasted. Fills what it tells of itself.
+ */
+static bool take_event(const hu_why *why, const hu_event_record *event, hu_death *death) {
     hu_death_kind kind = kind_named(event->kind);
     uint32_t place = why->place[event->tensor];
     if (place == HU_NONE || !may_kill(why, event, kind, place) || has_healed(why, event))
@@ -160,19 +160,30 @@ static bool take_death(const hu_why *why, const hu_event_record *event, bool *ma
                         .last = event->last,
                         .steps = event->steps};
     death->share = share_of(event);
-    double weight = hu_harm_weight(why, death);
     bool is_value = why->walk->tensor[place].kind == HU_TENSOR_VALUE;
     death->lasted = lasted(why, event, is_value);
-    if (weight <= 0.0 || death->lasted < HU_DEAD_LASTED) return false;
-    death->behind = behind(why->walk, place, marked);
+    return death->lasted >= HU_DEAD_LASTED;
+}
+
+/* Fills the death that an event is. False: it is none, or did too little harm. */
+static bool take_death(const hu_why *why, const hu_event_record *event, bool *marked,
+                       hu_death *death) {
+    if (!take_event(why, event, death)) return false;
+    double weight = hu_harm_weight(why, death);
+    if (weight <= 0.0) return false;
+    death->behind = behind(why->walk, death->place, marked);
     death->severity = weight * death->lasted * death->behind;
     return true;
+}
+
+static bool fail_sums(const hu_why *why, uint32_t product, hu_death *death) {
+    return hu_sums_death(why, product, death) && death->lasted >= HU_DEAD_LASTED;
 }
 
 /* The same of the accumulators of a product. In a run that trains well most of them must be lost.
  */
 static bool take_sums(const hu_why *why, uint32_t product, bool *marked, hu_death *death) {
-    if (!hu_sums_death(why, product, death) || death->lasted < HU_DEAD_LASTED) return false;
+    if (!fail_sums(why, product, death)) return false;
     if (why->trains_well && death->severity < HU_DEAD_SATURATION) return false;
     death->behind = behind(why->walk, death->place, marked);
     death->severity *= death->lasted * death->behind;
@@ -214,6 +225,21 @@ hu_status hu_deaths_find(hu_why *why) {
 done:
     hu_free(marked);
     return st;
+}
+
+bool hu_deaths_lose_updates(const hu_why *why) {
+    hu_death death;
+    for (size_t e = 0; e < why->history->event_count; e++)
+        if (take_event(why, &why->history->events[e], &death) && death.kind == HU_DEATH_LOST)
+            return true;
+    return false;
+}
+
+bool hu_deaths_fail_sums(const hu_why *why) {
+    hu_death death;
+    for (uint32_t p = 0; p < why->history->products.count; p++)
+        if (fail_sums(why, p, &death)) return true;
+    return false;
 }
 
 bool hu_death_explains(const hu_death *death, const hu_death *end) {

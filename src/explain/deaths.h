@@ -15,6 +15,13 @@
 /* Makes the list of deaths of a run whose names and formats are known. HU_ERR_MEMORY. */
 hu_status hu_deaths_find(hu_why *why);
 
+/* Whether updates of some weight were lost for as long as a death must last, whatever the training
+ * made of that: biases and the like do not count. */
+bool hu_deaths_lose_updates(const hu_why *why);
+
+/* Whether the sums of some product failed (sums.h) for as long. */
+bool hu_deaths_fail_sums(const hu_why *why);
+
 /* Whether numbers that were lost may be why others became infinite or NaN. */
 bool hu_death_explains(const hu_death *death, const hu_death *end);
 

@@ -330,7 +330,7 @@ static hu_status create(const hu_opened_run *run, const hu_why *why, bool only_f
     search *s = NULL;
     *advice = (hu_repair){0};
     HU_TRY(hu_recorded_create(run, why, only_first, &advice->recorded));
-    HU_TRY(hu_setup_read(run, &advice->recorded, &advice->setup));
+    HU_TRY(hu_setup_read(run, why, &advice->recorded, &advice->setup));
     HU_TRY(HU_NEW_ARRAY(&advice->is_freed, (size_t)advice->recorded.count + 1));
     HU_TRY(HU_NEW(&s));
     *s = (search){.advice = advice, .backward = {.is_backward = true}};

@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-
-/* Shares of accumulators from which a product's sums are not to be trusted. */
-#define SUMS_OVERFLOW 0.001
-#define SUMS_SUBNORMAL 0.5
+#include "explain/deaths.h"
 
 static const char *text_of(const hu_opened_run *run, const char *key) {
     const hu_keys *node = hu_keys_find(run->config, key);
@@ -54,37 +51,8 @@ static void read_scaler(const hu_opened_run *run, hu_setup *setup) {
     setup->scale = init > 0.0 && setup->scaler != HU_LOSS_SCALE_NONE ? ilogb(init) : 0;
 }
 
-/* ---- what is kept and what is summed up ---- */
-
-/* With fewer digits an update of a thousandth of its weight changes nothing. */
-static bool is_coarse(const hu_quantizer *weights) {
-    enum { FINE_BITS = 11 };
-    return hu_quantizer_rounds(weights) &&
-           (weights->kind != HU_QUANTIZER_FLOAT || weights->format.man_bits < FINE_BITS);
-}
-
-/* Whether a plain sum in the accumulator stops growing after a few terms. */
-static bool stalls(const char *name) {
-    enum { LEAST_BITS = 6 };
-    hu_accumulator a;
-    if (hu_accumulator_parse(name, &a) != HU_OK) return false;
-    return (a.mac == HU_MAC_FMAC || a.mac == HU_MAC_MAC) && a.format.man_bits < LEAST_BITS;
-}
-
-static bool sums_suffer(const hu_history *history) {
-    for (size_t r = 0; r < history->numerics_count; r++)
-        for (uint32_t p = 0; p < history->numerics[r].product_count; p++) {
-            const hu_product_record *product = &history->numerics[r].product[p];
-            double values = product->values ? (double)product->values : 1.0;
-            if ((double)product->overflow / values >= SUMS_OVERFLOW ||
-                (double)product->subnormal / values >= SUMS_SUBNORMAL ||
-                stalls(history->formats.name[product->accumulator]))
-                return true;
-        }
-    return false;
-}
-
-hu_status hu_setup_read(const hu_opened_run *run, const hu_recorded *recorded, hu_setup *setup) {
+hu_status hu_setup_read(const hu_opened_run *run, const hu_why *why, const hu_recorded *recorded,
+                        hu_setup *setup) {
     *setup = (hu_setup){0};
     if (!run->config)
         return hu_fail(HU_ERR_MISSING, "%s: found no config.resolved.yaml that can be read",
@@ -95,9 +63,9 @@ hu_status hu_setup_read(const hu_opened_run *run, const hu_recorded *recorded, h
     const hu_keys *rules = hu_keys_find(run->config, "accumulator.rules");
     setup->has_accumulator_rules = rules && hu_keys_count(rules) > 0;
     read_precision(recorded, setup);
-    setup->needs_masters = strcmp(text_of(run, "precision.master"), "off") == 0 &&
-                           is_coarse(&setup->usual[HU_ROLE_WEIGHT]);
-    setup->needs_accumulator = sums_suffer(run->history);
+    setup->needs_masters =
+        strcmp(text_of(run, "precision.master"), "off") == 0 && hu_deaths_lose_updates(why);
+    setup->needs_accumulator = hu_deaths_fail_sums(why);
     read_scaler(run, setup);
     return HU_OK;
 }

@@ -15,15 +15,16 @@ typedef struct hu_setup {
     hu_quantizer usual[HU_ROLE_COUNT]; /* of most tensors of a role */
     hu_loss_scale_kind scaler;
     int32_t scale;          /* log2 of scaler.init */
-    bool needs_masters;     /* weights are kept in a narrow format, so that small updates vanish */
-    bool needs_accumulator; /* sums of products left the range or the digits of theirs */
+    bool needs_masters;     /* updates of weights were lost, which are kept without masters */
+    bool needs_accumulator; /* sums of products were saturated or flushed, or stalled */
     const char *accumulator;
     bool has_accumulator_rules;
 } hu_setup;
 
 /* HU_ERR_MISSING: the folder has no configuration that can be read. Owner frees with hu_setup_free.
  */
-hu_status hu_setup_read(const hu_opened_run *run, const hu_recorded *recorded, hu_setup *setup);
+hu_status hu_setup_read(const hu_opened_run *run, const hu_why *why, const hu_recorded *recorded,
+                        hu_setup *setup);
 void hu_setup_free(hu_setup *setup);
 
 /* Whether two quantizers have the same numbers but for what is too large. */
