@@ -13,10 +13,10 @@ enum { MAX_WINDOW = 1 << 20 };
 
 typedef struct axis {
     char name;
-    int64_t kernel, stride, pad, dilation;
+    int64_t kernel, stride, pad, more, dilation;
 } axis;
 
-/* Outputs along one axis: floor((extent + 2 pad - window) / stride) + 1. */
+/* Outputs along one axis: floor((extent + 2 pad + more - window) / stride) + 1. */
 static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
     if (a->kernel < 1 || a->kernel > MAX_WINDOW || a->stride < 1 || a->stride > MAX_WINDOW ||
         a->pad < 0 || a->pad > MAX_WINDOW || a->dilation < 1 || a->dilation > MAX_WINDOW)
@@ -24,12 +24,17 @@ static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
                        "conv2d: along %c kernel %" PRId64 ", stride %" PRId64 ", pad %" PRId64
                        ", dilation %" PRId64 "; expected 1..%d, pad 0..%d",
                        a->name, a->kernel, a->stride, a->pad, a->dilation, MAX_WINDOW, MAX_WINDOW);
-    int64_t window = (a->kernel - 1) * a->dilation + 1, padded;
-    if (!hu_add_i64(extent, 2 * a->pad, &padded) || padded < window)
+    if (a->more < -a->pad || a->more > MAX_WINDOW)
         return hu_fail(HU_ERR_SHAPE,
-                       "conv2d: extent %" PRId64 " along %c with padding %" PRId64
+                       "conv2d: along %c pad %" PRId64 ", more %" PRId64
+                       "; expected more from -pad to %d",
+                       a->name, a->pad, a->more, MAX_WINDOW);
+    int64_t window = (a->kernel - 1) * a->dilation + 1, padded;
+    if (!hu_add_i64(extent, 2 * a->pad + a->more, &padded) || padded < window)
+        return hu_fail(HU_ERR_SHAPE,
+                       "conv2d: extent %" PRId64 " along %c with padding %" PRId64 " and %" PRId64
                        " is less than the window of %" PRId64,
-                       extent, a->name, a->pad, window);
+                       extent, a->name, a->pad, a->pad + a->more, window);
     *out = (padded - window) / a->stride + 1;
     return HU_OK;
 }
@@ -55,8 +60,8 @@ static hu_status conv_shape(const void *attrs, int n_in, const hu_shape *in, int
                             hu_shape *out) {
     (void)n_in;
     const hu_conv_attrs *a = attrs;
-    axis h = {'H', a->kernel_h, a->stride_h, a->pad_h, a->dilation_h};
-    axis w = {'W', a->kernel_w, a->stride_w, a->pad_w, a->dilation_w};
+    axis h = {'H', a->kernel_h, a->stride_h, a->pad_h, a->more_h, a->dilation_h};
+    axis w = {'W', a->kernel_w, a->stride_w, a->pad_w, a->more_w, a->dilation_w};
     hu_status st;
     HU_TRY(hu_expect_rank("conv2d", in, 3));
     HU_TRY(check_channels(a, hu_channels(in)));
@@ -88,6 +93,7 @@ static const hu_attribute conv_attributes[] = {
     {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_conv_attrs, kernel_h), NAN},
     {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_conv_attrs, stride_h), 1},
     {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_conv_attrs, pad_h), 0},
+    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_conv_attrs, more_h), 0},
     {HU_ATTRIBUTE_PAIR, "dilation", offsetof(hu_conv_attrs, dilation_h), 1},
     {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv_attrs, groups), 1},
     {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv_attrs, has_bias), 1},

@@ -1,13 +1,19 @@
 #include "op/geometry.h"
 
+/* Windows that begin in the padded image and end there. */
+static int64_t windows(int64_t extent, int64_t kernel, int64_t stride, int64_t padding,
+                       int64_t dilation) {
+    return (extent + padding - (kernel - 1) * dilation - 1) / stride + 1;
+}
+
 hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
     int64_t h = in->extent[0], w = in->extent[1];
     return (hu_product){
         .in_h = h,
         .in_w = w,
         .in_c = in->extent[2],
-        .out_h = (h + 2 * a->pad_h - (a->kernel_h - 1) * a->dilation_h - 1) / a->stride_h + 1,
-        .out_w = (w + 2 * a->pad_w - (a->kernel_w - 1) * a->dilation_w - 1) / a->stride_w + 1,
+        .out_h = windows(h, a->kernel_h, a->stride_h, 2 * a->pad_h + a->more_h, a->dilation_h),
+        .out_w = windows(w, a->kernel_w, a->stride_w, 2 * a->pad_w + a->more_w, a->dilation_w),
         .out_c = a->out_channels,
         .kernel_h = a->kernel_h,
         .kernel_w = a->kernel_w,

@@ -12,6 +12,7 @@ typedef struct hu_conv_attrs {
     int64_t groups;
     bool has_bias;
     hu_init weight_init, bias_init;
+    int64_t more_h, more_w; /* padding below and right of the image beyond pad; may be negative */
 } hu_conv_attrs;
 
 /* Weights are [out, in]. */

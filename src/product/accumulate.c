@@ -22,7 +22,7 @@ typedef struct job {
 /* A product without windows: pixels are rows of a plain matrix. */
 static bool is_plain(const hu_product *p) {
     return p->kernel_h == 1 && p->kernel_w == 1 && p->stride_h == 1 && p->stride_w == 1 &&
-           p->pad_h == 0 && p->pad_w == 0;
+           p->pad_h == 0 && p->pad_w == 0 && p->out_h == p->in_h && p->out_w == p->in_w;
 }
 
 /* Windows over the input, as the forward product and the weight gradient read it. */

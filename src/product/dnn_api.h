@@ -45,15 +45,27 @@ typedef struct hu_dnn_request {
 dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
                               dnnl_primitive_desc_t *pd);
 
-/* Strides, dilations (0: dense) and padding of a convolution in oneDNN's terms. */
+/* Strides, dilations (0: dense) and padding, above and left, and below and right, of a convolution
+ * in oneDNN's terms. */
 typedef struct hu_dnn_window {
-    dnnl_dims_t stride, dilation, pad;
+    dnnl_dims_t stride, dilation, pad, pad_behind;
 } hu_dnn_window;
+
+/* The padding in front wherever that leaves the same windows, else what the last window reads. */
+static inline dnnl_dim_t hu_dnn_pad_behind(int64_t in, int64_t out, int64_t kernel, int64_t stride,
+                                           int64_t pad, int64_t dilation) {
+    int64_t read = (out - 1) * stride + (kernel - 1) * dilation + 1 - pad - in;
+    return read <= pad && pad < read + stride ? pad : read;
+}
 
 static inline hu_dnn_window hu_dnn_window_of(const hu_product *p) {
     return (hu_dnn_window){.stride = {p->stride_h, p->stride_w},
                            .dilation = {p->dilation_h - 1, p->dilation_w - 1},
-                           .pad = {p->pad_h, p->pad_w}};
+                           .pad = {p->pad_h, p->pad_w},
+                           .pad_behind = {hu_dnn_pad_behind(p->in_h, p->out_h, p->kernel_h,
+                                                            p->stride_h, p->pad_h, p->dilation_h),
+                                          hu_dnn_pad_behind(p->in_w, p->out_w, p->kernel_w,
+                                                            p->stride_w, p->pad_w, p->dilation_w)}};
 }
 
 #endif

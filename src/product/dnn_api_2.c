@@ -49,12 +49,13 @@ static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role
     if (role == HU_PRODUCT_FORWARD)
         return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, r->input,
                                                           r->weights, r->bias, r->output, w.stride,
-                                                          w.dilation, w.pad, w.pad);
+                                                          w.dilation, w.pad, w.pad_behind);
     if (role == HU_PRODUCT_INPUT_GRAD)
         return dnnl_dilated_convolution_backward_data_desc_init(
-            d, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad);
-    return dnnl_dilated_convolution_backward_weights_desc_init(
-        d, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad, w.pad);
+            d, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad_behind);
+    return dnnl_dilated_convolution_backward_weights_desc_init(d, alg, r->input, r->weights,
+                                                               r->bias, r->output, w.stride,
+                                                               w.dilation, w.pad, w.pad_behind);
 }
 
 dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,

@@ -45,14 +45,14 @@ static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role
     if (role == HU_PRODUCT_FORWARD)
         return dnnl_convolution_forward_primitive_desc_create(
             pd, r->engine, dnnl_forward_training, alg, r->input, r->weights, r->bias, r->output,
-            w.stride, w.dilation, w.pad, w.pad, r->attr);
+            w.stride, w.dilation, w.pad, w.pad_behind, r->attr);
     if (role == HU_PRODUCT_INPUT_GRAD)
         return dnnl_convolution_backward_data_primitive_desc_create(
-            pd, r->engine, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad,
-            r->forward, r->attr);
+            pd, r->engine, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad,
+            w.pad_behind, r->forward, r->attr);
     return dnnl_convolution_backward_weights_primitive_desc_create(
         pd, r->engine, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad,
-        w.pad, r->forward, r->attr);
+        w.pad_behind, r->forward, r->attr);
 }
 
 dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,

@@ -43,7 +43,8 @@ static hu_value_id apply(net *n, const hu_op *op, const char *name, const void *
 }
 
 static hu_conv_attrs conv(bool has_bias) {
-    return (hu_conv_attrs){6, 3, 3, 1, 1, 1, 1, 1, 1, 1, has_bias, {HU_INIT_NORMAL, 0.3f}, {0}};
+    return (hu_conv_attrs){6,   3, 3, 1, 1, 1, 1, 1, 1, 1, has_bias, {HU_INIT_NORMAL, 0.3f},
+                           {0}, 0, 0};
 }
 
 static void declare(net *n) {

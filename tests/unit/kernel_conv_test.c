@@ -21,6 +21,7 @@ enum { GUARD = 64 };
 
 typedef struct geometry {
     int64_t size_h, size_w, in_c, out_c, kernel_h, kernel_w, stride, pad, dilation, count;
+    int64_t more; /* padding behind the image beyond pad */
 } geometry;
 
 /* Where an infinity and a NaN are put: nowhere, or at a place of x and dy. */
@@ -41,7 +42,7 @@ static float *random_floats(int64_t count, uint64_t stream) {
 
 /* -1 if a window is larger than the padded image. */
 static int64_t out_extent(int64_t in, int64_t kernel, const geometry *g) {
-    int64_t room = in + 2 * g->pad - (kernel - 1) * g->dilation - 1;
+    int64_t room = in + 2 * g->pad + g->more - (kernel - 1) * g->dilation - 1;
     return room < 0 ? -1 : room / g->stride + 1;
 }
 
@@ -68,12 +69,12 @@ static void assert_same(const geometry *g, const char *what, int64_t count, cons
     for (int64_t i = 0; i < count; i++) {
         if (memcmp(&a[i], &b[i], sizeof *a) == 0 || (isnan(a[i]) && isnan(b[i]))) continue;
         fail_msg("%s, %s[%lld]: %a, expected %a; %lldx%lldx%lld -> %lld, kernel %lldx%lld, stride "
-                 "%lld, pad %lld, dilation %lld, count %lld",
+                 "%lld, pad %lld, dilation %lld, count %lld, more %lld",
                  hu_isa_name(hu_cpu_isa()), what, (long long)i, (double)a[i], (double)b[i],
                  (long long)g->size_h, (long long)g->size_w, (long long)g->in_c,
                  (long long)g->out_c, (long long)g->kernel_h, (long long)g->kernel_w,
                  (long long)g->stride, (long long)g->pad, (long long)g->dilation,
-                 (long long)g->count);
+                 (long long)g->count, (long long)g->more);
     }
 }
 
@@ -180,16 +181,24 @@ static void check(const geometry *g, poisoning poison, bool with_scalar) {
 }
 
 static void channels_and_kernels(void **state) {
-    static const int64_t channels[] = {1, 3, 5, 8, 16, 17, 24, 32, 64, 130};
+    static const int64_t channels[] = {1, 3, 5, 8, 16, 17, 24, 32, 64, 130, 0};
     static const int64_t kernels[][2] = {{1, 1}, {3, 3}, {5, 5}, {1, 7}, {7, 7}};
     (void)state;
     int64_t turn = 0;
     for (size_t i = 0; i < 10; i++)
         for (size_t o = 0; o < 10; o++)
             for (size_t k = 0; k < 5; k++, turn++) {
-                const geometry g = {5 + turn % 3,  4 + turn % 4,  channels[i],  channels[o],
-                                    kernels[k][0], kernels[k][1], 1 + turn % 3, turn / 2 % 4,
-                                    1 + turn % 2,  1 + turn % 2};
+                const geometry g = {5 + turn % 3,
+                                    4 + turn % 4,
+                                    channels[i],
+                                    channels[o],
+                                    kernels[k][0],
+                                    kernels[k][1],
+                                    1 + turn % 3,
+                                    turn / 2 % 4,
+                                    1 + turn % 2,
+                                    1 + turn % 2,
+                                    0};
                 check(&g, CLEAN, turn % 7 == 0);
             }
 }
@@ -203,38 +212,62 @@ static void places(void **state) {
             for (int64_t stride = 1; stride <= 3; stride++)
                 for (int64_t pad = 0; pad <= 3; pad++)
                     for (int64_t dilation = 1; dilation <= 2; dilation++, turn++) {
-                        const geometry g = {size,         1 + (size + turn) % 9,
-                                            3 + turn % 3, 4 + turn % 5,
-                                            kernels[k],   kernels[(k + (size_t)turn) % 5],
-                                            stride,       pad,
-                                            dilation,     1 + turn % 5};
+                        const geometry g = {size,
+                                            1 + (size + turn) % 9,
+                                            3 + turn % 3,
+                                            4 + turn % 5,
+                                            kernels[k],
+                                            kernels[(k + (size_t)turn) % 5],
+                                            stride,
+                                            pad,
+                                            dilation,
+                                            1 + turn % 5,
+                                            0};
                         check(&g, CLEAN, turn % 3 == 0);
                     }
 }
 
+/* More or less padding below and right of the image than above and left. */
+static void uneven_padding(void **state) {
+    static const int64_t channels[] = {3, 7, 16, 17, 40, 64};
+    (void)state;
+    int64_t turn = 0;
+    for (int64_t pad = 0; pad <= 3; pad++)
+        for (int64_t more = -pad; more <= 4; more++)
+            for (int64_t stride = 1; stride <= 3; stride++)
+                for (int64_t kernel = 1; kernel <= 7; kernel += 2, turn++) {
+                    const geometry g = {5 + turn % 4,  7 - turn % 3, channels[turn % 6],
+                                        4 + turn % 15, kernel,       8 - kernel,
+                                        stride,        pad,          1 + turn % 5 / 4,
+                                        1 + turn % 3,  more};
+                    check(&g, CLEAN, turn % 3 == 0);
+                }
+}
+
 static void large_images(void **state) {
     (void)state;
-    const geometry g[] = {{32, 32, 16, 16, 3, 3, 1, 1, 1, 2}, {32, 32, 3, 16, 3, 3, 1, 1, 1, 1},
-                          {32, 32, 16, 32, 3, 3, 2, 1, 1, 1}, {32, 32, 16, 32, 1, 1, 2, 0, 1, 1},
-                          {16, 16, 32, 32, 3, 3, 1, 1, 1, 2}, {8, 8, 64, 64, 3, 3, 1, 1, 1, 3},
-                          {4, 4, 512, 40, 3, 3, 1, 1, 1, 5},  {1, 1, 700, 10, 1, 1, 1, 0, 1, 5},
-                          {5, 150, 3, 4, 3, 3, 1, 1, 1, 1},   {1, 1, 64, 10, 1, 1, 1, 0, 1, 150},
-                          {1, 1, 5, 10, 1, 1, 2, 1, 1, 5},    {2, 2, 130, 33, 3, 3, 2, 3, 2, 40}};
+    const geometry g[] = {
+        {32, 32, 16, 16, 3, 3, 1, 1, 1, 2, 0}, {32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 0},
+        {32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 0}, {32, 32, 16, 32, 1, 1, 2, 0, 1, 1, 0},
+        {16, 16, 32, 32, 3, 3, 1, 1, 1, 2, 0}, {8, 8, 64, 64, 3, 3, 1, 1, 1, 3, 0},
+        {4, 4, 512, 40, 3, 3, 1, 1, 1, 5, 0},  {1, 1, 700, 10, 1, 1, 1, 0, 1, 5, 0},
+        {5, 150, 3, 4, 3, 3, 1, 1, 1, 1, 0},   {1, 1, 64, 10, 1, 1, 1, 0, 1, 150, 0},
+        {1, 1, 5, 10, 1, 1, 2, 1, 1, 5, 0},    {2, 2, 130, 33, 3, 3, 2, 3, 2, 40, 0}};
     for (size_t i = 0; i < sizeof g / sizeof *g; i++) check(&g[i], CLEAN, i % 3 == 0);
 }
 
 static void infinities_stay_where_they_reach(void **state) {
     (void)state;
-    const geometry g[] = {{9, 9, 16, 16, 3, 3, 1, 1, 1, 2}, {8, 8, 3, 16, 3, 3, 1, 1, 1, 2},
-                          {7, 7, 5, 7, 5, 5, 2, 2, 1, 3},   {6, 6, 40, 24, 3, 3, 1, 1, 2, 2},
-                          {4, 4, 64, 64, 3, 3, 1, 1, 1, 4}, {1, 1, 30, 10, 1, 1, 1, 0, 1, 5}};
+    const geometry g[] = {{9, 9, 16, 16, 3, 3, 1, 1, 1, 2, 0}, {8, 8, 3, 16, 3, 3, 1, 1, 1, 2, 0},
+                          {7, 7, 5, 7, 5, 5, 2, 2, 1, 3, 0},   {6, 6, 40, 24, 3, 3, 1, 1, 2, 2, 0},
+                          {4, 4, 64, 64, 3, 3, 1, 1, 1, 4, 0}, {1, 1, 30, 10, 1, 1, 1, 0, 1, 5, 0}};
     for (size_t i = 0; i < sizeof g / sizeof *g; i++) check(&g[i], POISONED, true);
 }
 
 /* An infinite pixel reaches 3x3 outputs, all others are finite. */
 static void an_infinity_touches_its_neighbourhood(void **state) {
     (void)state;
-    const geometry g = {8, 8, 16, 16, 3, 3, 1, 1, 1, 1};
+    const geometry g = {8, 8, 16, 16, 3, 3, 1, 1, 1, 1, 0};
     hu_conv c = conv_of(&g);
     arrays a = make_arrays(&c, 1, CLEAN);
     hu_conv_plan *plan;
@@ -255,7 +288,7 @@ static void an_infinity_touches_its_neighbourhood(void **state) {
 
 static void results_do_not_depend_on_count(void **state) {
     (void)state;
-    const geometry g = {6, 6, 20, 24, 3, 3, 1, 1, 1, 5};
+    const geometry g = {6, 6, 20, 24, 3, 3, 1, 1, 1, 5, 0};
     hu_conv c = conv_of(&g);
     arrays a = make_arrays(&c, 5, CLEAN);
     hu_conv_plan *plan;
@@ -275,6 +308,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(channels_and_kernels),
         cmocka_unit_test(places),
+        cmocka_unit_test(uneven_padding),
         cmocka_unit_test(large_images),
         cmocka_unit_test(infinities_stay_where_they_reach),
         cmocka_unit_test(an_infinity_touches_its_neighbourhood),

@@ -309,6 +309,23 @@ static void strides_padding_and_dilation(void **state) {
     check_conv(oblong, 9, 3, 4);
 }
 
+/* Kernels of two extents, and more padding on one side than on the other. */
+static void uneven_kernels_and_padding(void **state) {
+    (void)state;
+    hu_conv_attrs row = attrs(5, 1, 1, 0, 1, 1, true), column = attrs(4, 1, 1, 0, 1, 2, false);
+    row.kernel_w = 7;
+    row.pad_w = 3;
+    check_conv(row, 3, 5, 4);
+    column.kernel_h = 7;
+    column.pad_h = 3;
+    column.more_h = -2;
+    column.more_w = 1;
+    check_conv(column, 6, 3, 4);
+    hu_conv_attrs plain = attrs(5, 1, 1, 0, 1, 1, false);
+    plain.more_h = plain.more_w = 1;
+    check_conv(plain, 3, 2, 3);
+}
+
 static void groups(void **state) {
     (void)state;
     check_conv(attrs(6, 3, 1, 1, 1, 2, true), 4, 4, 4);
@@ -419,6 +436,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_kernels),
         cmocka_unit_test(strides_padding_and_dilation),
+        cmocka_unit_test(uneven_kernels_and_padding),
         cmocka_unit_test(groups),
         cmocka_unit_test(linear),
         cmocka_unit_test(transposed_linear),

@@ -123,7 +123,9 @@ static inline hu_value_id add_conv(world *w, hu_value_id v) {
                           groups,
                           draw(w, 3) == 0,
                           {HU_INIT_NORMAL, 0.3f},
-                          {HU_INIT_NORMAL, 0.1f}};
+                          {HU_INIT_NORMAL, 0.1f},
+                          0,
+                          0};
     return apply(w, &hu_op_conv2d, &conv, 1, &v);
 }
 

@@ -69,9 +69,15 @@ int64_t hu_conv_tap_columns(const hu_conv *c) {
     return layout_of(c) == HU_CONV_ROWS ? 1 : c->kernel_w;
 }
 
+/* ROWS: columns behind a row that the last window reads, at least as many as before it. */
+static int64_t pad_behind(const hu_conv *c) {
+    int64_t read = (c->out_w - 1) * c->stride_w + c->kernel_w - c->pad_w - c->in_w;
+    return read > c->pad_w ? read : c->pad_w;
+}
+
 /* ROWS: floats of a row with its padding and what the last block reads beyond it. */
 static int64_t padded_row(const hu_conv *c) {
-    return (c->in_w + 2 * c->pad_w) * c->in_c + HU_CONV_WIDTH;
+    return (c->in_w + c->pad_w + pad_behind(c)) * c->in_c + HU_CONV_WIDTH;
 }
 
 /* Bytes of a strip's copy of x; count: images of the call, which may be fewer than a strip's. */
@@ -158,6 +164,7 @@ void hu_conv_view_begin(const hu_conv *c, void *scratch, hu_conv_strip_view *vie
 static void copy_rows(hu_conv_strip_view *v, const float *x, float *to) {
     const hu_conv *c = v->conv;
     int64_t pad = c->pad_w * c->in_c, row = c->in_w * c->in_c, pitch = padded_row(c);
+    int64_t end = pad + row + pad_behind(c) * c->in_c;
     v->x = to;
     v->x_block = HU_CONV_WIDTH;
     v->x_plane_row = pitch;
@@ -166,9 +173,10 @@ static void copy_rows(hu_conv_strip_view *v, const float *x, float *to) {
     v->x_image = (v->in1 - v->in0) * pitch;
     for (int64_t n = 0; n < v->images; n++)
         for (int64_t r = v->in0; r < v->in1; r++, to += pitch) {
-            for (int64_t i = 0; i < pad; i++) to[i] = to[pad + row + i] = -0.0f;
+            for (int64_t i = 0; i < pad; i++) to[i] = -0.0f;
             memcpy(to + pad, x + (n * c->in_h + r) * row, (size_t)row * sizeof *to);
-            for (int64_t i = 2 * pad + row; i < pitch; i++) to[i] = 0;
+            for (int64_t i = pad + row; i < end; i++) to[i] = -0.0f;
+            for (int64_t i = end; i < pitch; i++) to[i] = 0;
         }
 }
 
