@@ -1,4 +1,4 @@
-/* product/dense.h - products without groups or depthwise, by kernel/conv, in float32 and an order
+/* product/dense.h - products of one group or depthwise, by kernel/conv, in float32 and an order
  * of sums that is part of their definition (kernel/conv/conv.h, kernel/conv/depthwise.h,
  * kernel/conv/winograd.h). The bias gradient of a call is summed as in the op bias. No call fails
  * or allocates.

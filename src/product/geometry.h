@@ -29,7 +29,7 @@ typedef enum hu_product_role {
 
 /* Who computes products without a chosen accumulator. */
 typedef enum hu_product_engine {
-    HU_ENGINE_OWN,      /* kernel/conv; oneDNN where there are groups that are not depthwise */
+    HU_ENGINE_OWN,      /* kernel/conv, group by group */
     HU_ENGINE_WINOGRAD, /* the same, by Winograd's algorithm where it fits */
     HU_ENGINE_ONEDNN    /* oneDNN, in its order */
 } hu_product_engine;

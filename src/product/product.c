@@ -8,8 +8,8 @@
 #include "kernel/reduce/channel.h"
 #include "product/accumulate.h"
 #include "product/bias.h"
-#include "product/dense.h"
 #include "product/dnn.h"
+#include "product/grouped.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -19,7 +19,7 @@ struct hu_products {
     hu_product_facts facts; /* geometry.has_bias is false where the door adds the bias */
     bool door_has_bias;
     /* Products without a chosen accumulator: one of the two, or both NULL if there is none. */
-    hu_dense *dense;
+    hu_grouped *own;
     hu_dnn *dnn;
 };
 
@@ -63,15 +63,14 @@ static bool is_wrong_in_dnn(const hu_product *p) {
 }
 
 static bool is_by_dnn(const hu_product_facts *facts) {
-    return !hu_dense_can(&facts->geometry) ||
-           (facts->engine == HU_ENGINE_ONEDNN && !is_wrong_in_dnn(&facts->geometry));
+    return facts->engine == HU_ENGINE_ONEDNN && !is_wrong_in_dnn(&facts->geometry);
 }
 
 static hu_status create_engine(hu_products *made) {
     const hu_product_facts *facts = &made->facts;
     if (!needs_engine(facts)) return HU_OK;
     if (!is_by_dnn(facts))
-        return hu_dense_create(&facts->geometry, facts->engine == HU_ENGINE_WINOGRAD, &made->dense);
+        return hu_grouped_create(&facts->geometry, facts->engine == HU_ENGINE_WINOGRAD, &made->own);
     int before = enter_one_thread();
     hu_status st = hu_dnn_create(facts, &made->dnn);
     leave_one_thread(before);
@@ -119,7 +118,7 @@ hu_status hu_products_prepare(hu_products *products, int64_t count) {
 
 void hu_products_free(hu_products *products) {
     if (!products) return;
-    hu_dense_free(products->dense);
+    hu_grouped_free(products->own);
     hu_dnn_release(products->dnn);
     hu_free(products);
 }
@@ -153,8 +152,8 @@ static size_t inner_scratch_bytes(const hu_products *products, hu_product_role r
     size_t accumulated = hu_accumulate_scratch_bytes(facts, role), bytes = 0;
     if (products->dnn)
         bytes = dnn_scratch_bytes(products, role);
-    else if (products->dense && !hu_product_is_accumulated(facts, role))
-        bytes = hu_dense_scratch_bytes(&facts->geometry, products->dense, role, facts->chunk);
+    else if (products->own && !hu_product_is_accumulated(facts, role))
+        bytes = hu_grouped_scratch_bytes(products->own, role, facts->chunk);
     return accumulated > bytes ? accumulated : bytes;
 }
 
@@ -167,8 +166,8 @@ size_t hu_products_scratch_bytes(const hu_products *products, hu_product_role ro
 /* Of the weights alone. */
 static size_t packed_weight_bytes(const hu_products *products, hu_product_role role) {
     if (products->dnn) return hu_dnn_packed_bytes(products->dnn, role);
-    if (!products->dense || !is_plain(&products->facts, role)) return 0;
-    return hu_dense_packed_bytes(products->dense, role);
+    if (!products->own || !is_plain(&products->facts, role)) return 0;
+    return hu_grouped_packed_bytes(products->own, role);
 }
 
 /* oneDNN reads the bias behind the packed weights. */
@@ -218,7 +217,7 @@ void hu_products_pack(const hu_products *products, hu_product_role asked, const 
     if (products->dnn)
         pack_for_dnn(products, role, w, bias, packed);
     else
-        hu_dense_pack(products->dense, role, w, bias, packed);
+        hu_grouped_pack(products->own, role, w, bias, packed);
 }
 
 static bool run_dnn(const hu_dnn *dnn, hu_product_role role, const hu_product_call *call) {
@@ -251,7 +250,7 @@ static bool run(const hu_products *products, hu_product_role role, const hu_prod
     if (hu_product_is_accumulated(&products->facts, role))
         return hu_accumulate_run(&products->facts, role, call);
     if (!products->dnn) {
-        hu_dense_run(products->dense, &products->facts.geometry, role, call);
+        hu_grouped_run(products->own, role, call);
         return true;
     }
     if (role == HU_PRODUCT_WEIGHT_GRAD && call->adds) return add_dnn_gradient(products, call);

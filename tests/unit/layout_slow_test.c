@@ -44,7 +44,7 @@ static hu_value_id apply(planned *p, const hu_op *op, const char *name, const vo
 }
 
 /* conv -> global pooling -> log-softmax -> loss; the conv's record is a copy. */
-static void plan(planned *p, int64_t groups) {
+static void plan(planned *p, int64_t groups, hu_product_engine engine) {
     const hu_conv_attrs conv = {.out_channels = 4,
                                 .kernel_h = 3,
                                 .kernel_w = 3,
@@ -57,7 +57,7 @@ static void plan(planned *p, int64_t groups) {
                                 .groups = groups,
                                 .weight_init = {HU_INIT_NORMAL, 0.1f}};
     const hu_shape image = {3, {4, 4, 4}}, label = {0, {0}};
-    const hu_run_options options = {.batch = 2, .chunk = 2, .threads = 1};
+    const hu_run_options options = {.batch = 2, .chunk = 2, .threads = 1, .products = engine};
     hu_value_id in[2];
     must(hu_graph_create(&p->graph));
     must(hu_graph_input(p->graph, "input", &image, &in[0]));
@@ -93,7 +93,7 @@ static void a_slow_pass_is_said_once(void **state) {
     char text[HU_SLOW_BYTES];
     planned p = {.conv = hu_op_conv2d};
     p.conv.impl = chosen_impl;
-    plan(&p, 1);
+    plan(&p, 1, HU_ENGINE_OWN);
     for (slow = 0; slow < 4; slow++) {
         assert_int_equal(hu_run_is_slow(p.run, 0, text), slow != 0);
         assert_string_equal(text, texts[slow]);
@@ -106,11 +106,15 @@ static void a_slow_pass_is_said_once(void **state) {
     drop(&p);
 }
 
-/* A grouped convolution is oneDNN's in any case. */
+/* oneDNN where it was asked for, kernel/conv else, also where there are groups. */
 static void a_product_tells_who_computes_it(void **state) {
     (void)state;
     planned p = {.conv = hu_op_conv2d};
-    plan(&p, 2);
+    plan(&p, 2, HU_ENGINE_OWN);
+    assert_string_equal(hu_run_impl(p.run, 0, HU_FORWARD), "");
+    assert_string_equal(hu_run_impl(p.run, 0, HU_BACKWARD), "");
+    drop(&p);
+    plan(&p, 2, HU_ENGINE_ONEDNN);
     assert_true(strlen(hu_run_impl(p.run, 0, HU_FORWARD)) > 0);
     assert_true(strlen(hu_run_impl(p.run, 0, HU_BACKWARD)) > 0);
     p.edges.products[0].accumulation.chosen[HU_PRODUCT_FORWARD] = true;

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/cpu.h"
 #include "op/geometry.h"
 #include "op_product.h"
 
@@ -86,6 +87,85 @@ static void wide_padding_equals_the_reference(void **state) {
     check_conv(attrs(8, 3, 2, 4, 1, 1, false), 5, 5, 3);
 }
 
+/* More padding on one side, kernels of two extents, dilation: dense, in groups and depthwise. */
+static void uneven_padding_equals_the_reference(void **state) {
+    (void)state;
+    static const int64_t groups[] = {1, 2, 8};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        hu_conv_attrs a = attrs(groups[i] == 8 ? 8 : 12, 3, 1, 1, 1, groups[i], i % 2 == 1);
+        a.more_h = 1;
+        a.more_w = -1;
+        check_conv(a, 7, 6, 8);
+        a.stride_h = a.stride_w = 2;
+        check_conv(a, 8, 9, 8);
+        a.kernel_w = 7;
+        a.pad_w = 3;
+        a.dilation_h = 2;
+        check_conv(a, 9, 8, 8);
+    }
+    hu_conv_attrs wide = attrs(6, 1, 1, 0, 1, 1, true);
+    wide.more_h = wide.more_w = 1;
+    check_conv(wide, 4, 5, 3);
+}
+
+/* Channels first .. first+channels-1 of every pixel. */
+static float *slice(int64_t pixels, int64_t all, int64_t first, int64_t channels, const float *x) {
+    float *some = zeroed((size_t)(pixels * channels), sizeof *some);
+    for (int64_t i = 0; i < pixels; i++)
+        memcpy(some + i * channels, x + i * all + first, (size_t)channels * sizeof *some);
+    return some;
+}
+
+/* Group k of a case as a convolution of its own: results are those of the whole, bit for bit. */
+static void check_group(const product_case *whole, const run_result *found, int64_t chunk,
+                        int64_t k) {
+    const hu_product *p = &whole->product;
+    int64_t in = p->in_c / p->groups, out = p->out_c / p->groups;
+    int64_t in_pixels = SAMPLES * p->in_h * p->in_w, out_pixels = SAMPLES * p->out_h * p->out_w;
+    hu_conv_attrs alone = *(const hu_conv_attrs *)whole->attrs;
+    alone.out_channels = out;
+    alone.groups = 1;
+    product_case c = conv_case(&alone, p->in_h, p->in_w, in);
+    int64_t weights = hu_product_weights(&c.product);
+    hu_free(c.x);
+    hu_free(c.dy);
+    c.x = slice(in_pixels, p->in_c, k * in, in, whole->x);
+    c.dy = slice(out_pixels, p->out_c, k * out, out, whole->dy);
+    memcpy(c.w, whole->w + k * weights, (size_t)weights * sizeof *c.w);
+    memcpy(c.bias, whole->bias + k * out, (size_t)out * sizeof *c.bias);
+    c.engine = whole->engine;
+    run_result r = run_case(&c, chunk, 1);
+    float *y = slice(out_pixels, p->out_c, k * out, out, found->y);
+    float *dx = slice(in_pixels, p->in_c, k * in, in, found->dx);
+    assert_same_floats(y, r.y, out_pixels * out);
+    assert_same_floats(dx, r.dx, in_pixels * in);
+    for (int64_t i = 0; i < r.chunks; i++) {
+        assert_same_floats(found->dw + (i * p->groups + k) * weights, r.dw + i * weights, weights);
+        assert_same_floats(found->db + (i * p->groups + k) * out, r.db + i * out, out);
+    }
+    hu_free(y);
+    hu_free(dx);
+    result_free(&r);
+    case_free(&c);
+}
+
+/* So the order of their sums is that of kernel/conv, on every instruction set. */
+static void groups_equal_convolutions_of_their_own(void **state) {
+    (void)state;
+    static const hu_product_engine engines[] = {HU_ENGINE_OWN, HU_ENGINE_WINOGRAD};
+    for (hu_isa isa = HU_ISA_SCALAR; isa <= hu_cpu_isa_native(); isa++)
+        for (int e = 0; e < 2; e++) {
+            hu_conv_attrs a = attrs(24, 3, 1, 1, 1, 3, true);
+            hu_cpu_set_isa(isa);
+            product_case c = conv_case(&a, 7, 6, 27);
+            c.engine = engines[e];
+            run_result r = run_case(&c, 3, 2);
+            for (int64_t k = 0; k < a.groups; k++) check_group(&c, &r, 3, k);
+            result_free(&r);
+            case_free(&c);
+        }
+}
+
 static void first_layers_need_no_data_gradient(void **state) {
     (void)state;
     hu_conv_attrs a = attrs(16, 3, 1, 1, 1, 1, true);
@@ -138,6 +218,8 @@ static void failing_allocations_leave_nothing(void **state) {
 static void wrong_attributes_are_named(void **state) {
     (void)state;
     const hu_shape image = {3, {8, 8, 6}}, flat = {1, {64}};
+    hu_conv_attrs uneven = attrs(8, 3, 1, 1, 1, 1, false);
+    uneven.more_h = -2;
     const struct {
         hu_conv_attrs a;
         const hu_shape *in;
@@ -152,6 +234,7 @@ static void wrong_attributes_are_named(void **state) {
         {attrs(8, 3, 1, -1, 1, 1, false), &image, "pad -1"},
         {attrs(8, 3, 1, 1, 0, 1, false), &image, "dilation 0"},
         {attrs(8, 3, 1, 1, 5, 1, false), &image, "window of 11"},
+        {uneven, &image, "more -2"},
         {attrs(8, INT64_MAX, 1, 1, 1, 1, false), &image, "kernel 9223372036854775807"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -170,6 +253,8 @@ int main(void) {
         cmocka_unit_test(odd_channels_equal_the_reference),
         cmocka_unit_test(groups_equal_the_reference),
         cmocka_unit_test(wide_padding_equals_the_reference),
+        cmocka_unit_test(uneven_padding_equals_the_reference),
+        cmocka_unit_test(groups_equal_convolutions_of_their_own),
         cmocka_unit_test(first_layers_need_no_data_gradient),
         cmocka_unit_test(ordinary_layers_avoid_reference_implementations),
         cmocka_unit_test(failing_allocations_leave_nothing),

@@ -1,0 +1,27 @@
+/* product/grouped.h - products of any number of groups by kernel/conv. Every group is a product of
+ * its own (dense.h) on its share of the channels, in the order of sums that it has alone; one group
+ * and depthwise convolutions are handed on as they are. No call fails or allocates but create.
+ */
+#ifndef HU_PRODUCT_GROUPED_H
+#define HU_PRODUCT_GROUPED_H
+#include "product/dense.h"
+
+typedef struct hu_grouped {
+    hu_product part; /* one group */
+    int64_t groups;  /* parts that are computed one after the other */
+    hu_dense *dense; /* of the part */
+} hu_grouped;
+
+/* HU_ERR_MEMORY, HU_ERR_LIMIT. by_winograd: where it fits a group. Owner frees with hu_grouped_free
+ * (NULL is allowed). */
+hu_status hu_grouped_create(const hu_product *product, bool by_winograd, hu_grouped **grouped);
+void hu_grouped_free(hu_grouped *grouped);
+
+/* Sizes, packing and products as in dense.h. */
+size_t hu_grouped_scratch_bytes(const hu_grouped *grouped, hu_product_role role, int64_t count);
+size_t hu_grouped_packed_bytes(const hu_grouped *grouped, hu_product_role role);
+void hu_grouped_pack(const hu_grouped *grouped, hu_product_role role, const float *w,
+                     const float *bias, void *packed);
+void hu_grouped_run(const hu_grouped *grouped, hu_product_role role, const hu_product_call *call);
+
+#endif
