@@ -13,23 +13,51 @@ static double power_of_two(int k) {
     return hu_f64_of_bits((uint64_t)(k + 1023) << 52);
 }
 
-/* e^x = 2^k * e^r, |r| <= ln(2)/2; the Taylor polynomial of degree 13 leaves |r|^14/14! < 5e-18. */
-double hu_exp(double x) {
+/* x = k ln 2 + r, |r| <= ln(2)/2; gives e^r - 1: the Taylor polynomial of degree 13 leaves
+ * |r|^14/14! < 5e-18. */
+static double reduced_expm1(double x, double *k) {
     static const double inverse_factorial[] = {
         1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0,
         1.0 / 362880.0,     1.0 / 40320.0,     1.0 / 5040.0,     1.0 / 720.0,
         1.0 / 120.0,        1.0 / 24.0,        1.0 / 6.0,        0.5};
     const double round_to_integer = 0x1.8p52;
+    *k = (x * 0x1.71547652b82fep+0 + round_to_integer) - round_to_integer;
+    double r = (x - *k * LN2_HIGH) - *k * LN2_LOW;
+    double p = inverse_factorial[0];
+    for (int i = 1; i < 12; i++) p = p * r + inverse_factorial[i];
+    return r + r * r * p;
+}
+
+/* e^x = 2^k * e^r. */
+double hu_exp(double x) {
+    double k;
     if (x != x) return x;
     if (x > 709.8) return (double)INFINITY;
     if (x < -745.2) return 0;
-    double k = (x * 0x1.71547652b82fep+0 + round_to_integer) - round_to_integer;
-    double r = (x - k * LN2_HIGH) - k * LN2_LOW;
-    double p = inverse_factorial[0];
-    for (int i = 1; i < 12; i++) p = p * r + inverse_factorial[i];
-    double y = 1.0 + (r + r * r * p);
+    double y = 1.0 + reduced_expm1(x, &k);
     int exponent = (int)k, half = exponent / 2;
     return y * power_of_two(half) * power_of_two(exponent - half);
+}
+
+/* 2^k (e^r - 1) + (2^k - 1), joined before the factor 2^k where that may be large. Beyond 40 the 1
+ * is far below the last place. */
+double hu_expm1(double x) {
+    const double far = 40.0;
+    double k;
+    if (x > far || x < -far) return hu_exp(x) - 1.0;
+    if (x != x || !(x < 0 || x > 0)) return x;
+    double part = reduced_expm1(x, &k), power = power_of_two((int)k);
+    if (!(k < 0 || k > 0)) return part;
+    return power * (part + (1.0 - 1.0 / power));
+}
+
+/* (e^2a - 1) / (e^2a + 1) of a = |x|. */
+double hu_tanh(double x) {
+    const double far = 20.0;
+    if (x != x) return x;
+    double a = x < 0 ? -x : x, e = hu_expm1(2.0 * a);
+    double y = a > far ? 1.0 : e / (e + 2.0);
+    return x < 0 ? -y : y > 0 ? y : x;
 }
 
 /* x = 2^k * m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s), s = (m-1)/(m+1), |s| < 0.1716:

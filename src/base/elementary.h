@@ -1,11 +1,18 @@
-/* base/elementary.h - exp, log, log1p and cos from one source, without libm: the same bits on every
- * machine, whatever instruction set its libm picks. */
+/* base/elementary.h - exp, expm1, log, log1p, tanh and cos from one source, without libm: the same
+ * bits on every machine, whatever instruction set its libm picks. */
 #ifndef HU_BASE_ELEMENTARY_H
 #define HU_BASE_ELEMENTARY_H
 #include <stdint.h>
 
 /* e^x, error below 2 ulp of double; 0 below -745.2, infinity above 709.8, NaN for NaN. */
 double hu_exp(double x);
+
+/* e^x - 1, error below 3 ulp of double also where x is small; -1 below -745.2, infinity above
+ * 709.8, NaN for NaN; the sign of 0 stays. */
+double hu_expm1(double x);
+
+/* Hyperbolic tangent, error below 4 ulp of double; +-1 beyond 20, NaN for NaN, odd. */
+double hu_tanh(double x);
 
 /* Natural logarithm, error below 2 ulp of double; -infinity for 0, NaN for x < 0 and NaN. */
 double hu_log(double x);

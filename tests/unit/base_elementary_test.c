@@ -1,4 +1,5 @@
-/* exp, log, log1p and cos against MPFR: below 2 ulp of double, and correct at the edges. */
+/* exp, expm1, log, log1p, tanh and cos against MPFR: below 2 to 4 ulp of double, and correct at the
+ * edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,6 +35,39 @@ static void exp_is_accurate(void **unused) {
         worst = fmax(worst, ulps(hu_exp(x), x, mpfr_exp));
     }
     assert_true(worst < 2);
+}
+
+static void expm1_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 7};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double reach = i % 4 == 0   ? 745
+                       : i % 4 == 1 ? 40
+                       : i % 4 == 2 ? 1
+                                    : ldexp(1, -(int)(i % 60));
+        double x = ((double)hu_random_word(&key, i) * 0x1p-31 - 1) * reach;
+        if (x > 709.7) continue;
+        worst = fmax(worst, ulps(hu_expm1(x), x, mpfr_expm1));
+    }
+    assert_true(worst < 3);
+    assert_true(hu_expm1(0.0) == 0.0 && signbit(hu_expm1(-0.0)));
+    assert_true(hu_expm1(-800) == -1 && isinf(hu_expm1(710)) && isnan(hu_expm1((double)NAN)));
+}
+
+static void tanh_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 8};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double reach = i % 3 == 0 ? 25 : i % 3 == 1 ? 1 : ldexp(1, -(int)(i % 60));
+        double x = ((double)hu_random_word(&key, i) * 0x1p-31 - 1) * reach;
+        worst = fmax(worst, ulps(hu_tanh(x), x, mpfr_tanh));
+        assert_true(hu_tanh(-x) == -hu_tanh(x));
+    }
+    assert_true(worst < 4);
+    assert_true(hu_tanh(1e300) == 1 && hu_tanh(-(double)INFINITY) == -1);
+    assert_true(hu_tanh(0.0) == 0.0 && signbit(hu_tanh(-0.0)) && isnan(hu_tanh((double)NAN)));
 }
 
 static void log_is_accurate(void **unused) {
@@ -112,7 +146,8 @@ static void edges_are_right(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp_is_accurate),   cmocka_unit_test(log_is_accurate),
+        cmocka_unit_test(exp_is_accurate),   cmocka_unit_test(expm1_is_accurate),
+        cmocka_unit_test(tanh_is_accurate),  cmocka_unit_test(log_is_accurate),
         cmocka_unit_test(log1p_is_accurate), cmocka_unit_test(cos_is_accurate),
         cmocka_unit_test(edges_are_right),
     };
