@@ -1,7 +1,13 @@
-/* relu and sigmoid. relu remembers one bit per element (x > 0 or NaN); sigmoid its output. */
+/* relu, leaky_relu, sigmoid and tanh. The first two remember one bit per element (x > 0 or NaN),
+ * the others their output. */
+#include "op/act.h"
+
+#include <math.h>
+#include <string.h>
+
 #include "base/elementary.h"
+#include "base/error.h"
 #include "kernel/fused/fused.h"
-#include "op/op.h"
 
 /* x of any shape -> y of the same */
 static hu_status same_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -56,6 +62,68 @@ const hu_op hu_op_relu = {.name = "relu",
                           .forward = relu_forward,
                           .backward = relu_backward};
 
+/* ---- leaky_relu: y = x where x > 0, else slope x, one product in float32 ---- */
+
+static hu_status leaky_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                             hu_shape *out) {
+    const hu_leaky_relu_attrs *a = attrs;
+    if (isfinite(a->slope)) return same_shape(attrs, n_in, in, n_out, out);
+    return hu_fail(HU_ERR_ARGUMENT, "leaky_relu: slope %g, expected a finite number",
+                   (double)a->slope);
+}
+
+static float slope_of(const hu_op_call *call) {
+    const hu_leaky_relu_attrs *a = call->info->attrs;
+    return a->slope;
+}
+
+static void leaky_forward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]);
+    size_t bytes = relu_mask_bytes(call->info);
+    float slope = slope_of(call);
+    memset(call->mask, 0, bytes * (size_t)call->count);
+    for (int64_t s = 0; s < call->count; s++)
+        for (int64_t i = 0; i < n; i++) {
+            float x = call->in[0][s * n + i];
+            unsigned keep = x <= 0 ? 0u : 1u;
+            call->mask[(size_t)s * bytes + (size_t)(i / 8)] |= (uint8_t)(keep << (i % 8));
+            call->out[0][s * n + i] = keep ? x : slope * x;
+        }
+}
+
+/* dx = dy where the bit is 1, else slope dy. */
+static void leaky_backward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]);
+    size_t bytes = relu_mask_bytes(call->info);
+    float slope = slope_of(call);
+    if (!call->din[0]) return;
+    for (int64_t s = 0; s < call->count; s++)
+        for (int64_t i = 0; i < n; i++) {
+            float dy = call->dout[0][s * n + i];
+            unsigned bits = call->mask[(size_t)s * bytes + (size_t)(i / 8)];
+            call->din[0][s * n + i] = bits >> (i % 8) & 1 ? dy : slope * dy;
+        }
+}
+
+static const hu_attribute leaky_attributes[] = {
+    {HU_ATTRIBUTE_REAL, "slope", offsetof(hu_leaky_relu_attrs, slope), 0.01},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_leaky_relu = {.name = "leaky_relu",
+                                .attrs_bytes = sizeof(hu_leaky_relu_attrs),
+                                .attributes = leaky_attributes,
+                                .min_in = 1,
+                                .max_in = 1,
+                                .in_place = true,
+                                .shape = leaky_shape,
+                                .saves = HU_SAVE_NOTHING,
+                                .mask_bytes = relu_mask_bytes,
+                                .forward = leaky_forward,
+                                .backward = leaky_backward};
+
+/* ---- sigmoid ---- */
+
 /* y = 1 / (1 + e^-x) in double, one rounding; e^-x may be infinite, y is then 0. */
 static void sigmoid_forward(const hu_op_call *call) {
     int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
@@ -78,3 +146,29 @@ const hu_op hu_op_sigmoid = {.name = "sigmoid",
                              .saves = HU_SAVE_OUTPUT_0,
                              .forward = sigmoid_forward,
                              .backward = sigmoid_backward};
+
+/* ---- tanh ---- */
+
+/* y in double, one rounding. */
+static void tanh_forward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
+    for (int64_t i = 0; i < n; i++) call->out[0][i] = (float)hu_tanh((double)call->in[0][i]);
+}
+
+/* dx = dy (1 - y^2), of the rounded output y; in double, one rounding. */
+static void tanh_backward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
+    if (!call->din[0]) return;
+    for (int64_t i = 0; i < n; i++) {
+        double y = (double)call->out[0][i];
+        call->din[0][i] = (float)((double)call->dout[0][i] * (1.0 - y * y));
+    }
+}
+
+const hu_op hu_op_tanh = {.name = "tanh",
+                          .min_in = 1,
+                          .max_in = 1,
+                          .shape = same_shape,
+                          .saves = HU_SAVE_OUTPUT_0,
+                          .forward = tanh_forward,
+                          .backward = tanh_backward};

@@ -19,6 +19,12 @@ typedef struct hu_row_loss_attrs {
     float ignored;
 } hu_row_loss_attrs;
 
+/* mse, l1, bce and kl_normal. in[0] and in[1] have one shape. All zero (or NULL): the loss of a
+ * sample is the mean over its elements. */
+typedef struct hu_element_loss_attrs {
+    bool sums; /* the sum over them instead */
+} hu_element_loss_attrs;
+
 /* The record functions that keep the sums of HU_LOSS_STATS. */
 size_t hu_loss_stats_count(const hu_node_info *info);
 size_t hu_loss_partial_count(const hu_node_info *info, hu_pass pass);

@@ -1,5 +1,5 @@
-/* Losses of elements, each the mean over a sample: mse on numbers, bce on logits. The unit of both
- * is the sample. */
+/* Losses of elements, each the mean or the sum over a sample: mse and l1 on numbers, bce on logits,
+ * kl_normal on means and log-variances. The unit of all is the sample. */
 #include <math.h>
 
 #include "base/elementary.h"
@@ -18,6 +18,12 @@ typedef struct element_loss {
 
 static int64_t elements_of(const hu_op_call *call) {
     return hu_shape_elements(&call->info->in[0]);
+}
+
+/* What a sample's sum is divided by. */
+static double divisor_of(const hu_op_call *call) {
+    const hu_element_loss_attrs *attrs = call->info->attrs;
+    return attrs && attrs->sums ? 1.0 : (double)elements_of(call);
 }
 
 /* Targets that the loss cannot use are NaN to it. */
@@ -44,7 +50,7 @@ static double sample_sum(const hu_op_call *call, const element_loss *loss,
 }
 
 static double sample_loss(const hu_op_call *call, const element_loss *loss, int64_t sample) {
-    return sample_sum(call, loss, loss->value, sample) / (double)elements_of(call);
+    return sample_sum(call, loss, loss->value, sample) / divisor_of(call);
 }
 
 /* in[0], in[1] [count, elements] -> out[0] [count] */
@@ -67,9 +73,10 @@ static void reduce(const hu_op_call *call, hu_pass pass, const element_loss *los
 static void fill_gradient(const hu_op_call *call, const element_loss *loss,
                           double (*slope)(double, double), float *gradient) {
     int64_t n = elements_of(call);
+    double divisor = divisor_of(call);
     for (int64_t i = 0; gradient && i < call->count * n; i++) {
         double by_input = slope((double)call->in[0][i], target_of(loss, call->in[1][i]));
-        gradient[i] = (float)((double)call->dout[0][i / n] * by_input / (double)n);
+        gradient[i] = (float)((double)call->dout[0][i / n] * by_input / divisor);
     }
 }
 
@@ -77,6 +84,49 @@ static void backward(const hu_op_call *call, const element_loss *loss) {
     fill_gradient(call, loss, loss->slope, call->din[0]);
     fill_gradient(call, loss, loss->target_slope, call->din[1]);
 }
+
+static const hu_attribute attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "sum", offsetof(hu_element_loss_attrs, sums), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+static hu_status scalar_shape(const char *name, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    *n_out = 1;
+    out[0] = (hu_shape){.rank = 0};
+    return hu_expect_same(name, n_in, in);
+}
+
+/* The operation hu_op_NAME of the element_loss NAME. */
+#define ELEMENT_LOSS(NAME)                                                                         \
+    static hu_status NAME##_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,     \
+                                  hu_shape *out) {                                                 \
+        (void)attrs;                                                                               \
+        return scalar_shape(#NAME, n_in, in, n_out, out);                                          \
+    }                                                                                              \
+    static int64_t NAME##_check_target(const hu_node_info *info, int64_t count,                    \
+                                       const float *target, hu_round_counts *counts) {             \
+        return check_target(info, count, target, &NAME, counts);                                   \
+    }                                                                                              \
+    static void NAME##_forward(const hu_op_call *call) {                                           \
+        forward(call, &NAME);                                                                      \
+    }                                                                                              \
+    static void NAME##_reduce(const hu_op_call *call, hu_pass pass) {                              \
+        reduce(call, pass, &NAME);                                                                 \
+    }                                                                                              \
+    static void NAME##_backward(const hu_op_call *call) {                                          \
+        backward(call, &NAME);                                                                     \
+    }                                                                                              \
+    const hu_op hu_op_##NAME = {.name = #NAME,                                                     \
+                                HU_LOSS_RECORD,                                                    \
+                                .attrs_bytes = sizeof(hu_element_loss_attrs),                      \
+                                .attributes = attributes,                                          \
+                                .shape = NAME##_shape,                                             \
+                                .check_target = NAME##_check_target,                               \
+                                .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,                        \
+                                .reduce = NAME##_reduce,                                           \
+                                .forward = NAME##_forward,                                         \
+                                .backward = NAME##_backward};
 
 /* ---- mse: (x - t)^2; its metric is the sum of these, without the division ---- */
 
@@ -98,39 +148,7 @@ static bool is_finite(double t) {
 
 static const element_loss mse = {square, square_slope, square_target_slope, square, is_finite};
 
-static hu_status mse_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
-                           hu_shape *out) {
-    (void)attrs;
-    *n_out = 1;
-    out[0] = (hu_shape){.rank = 0};
-    return hu_expect_same("mse", n_in, in);
-}
-
-static int64_t mse_check_target(const hu_node_info *info, int64_t count, const float *target,
-                                hu_round_counts *counts) {
-    return check_target(info, count, target, &mse, counts);
-}
-
-static void mse_forward(const hu_op_call *call) {
-    forward(call, &mse);
-}
-
-static void mse_reduce(const hu_op_call *call, hu_pass pass) {
-    reduce(call, pass, &mse);
-}
-
-static void mse_backward(const hu_op_call *call) {
-    backward(call, &mse);
-}
-
-const hu_op hu_op_mse = {.name = "mse",
-                         HU_LOSS_RECORD,
-                         .shape = mse_shape,
-                         .check_target = mse_check_target,
-                         .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
-                         .reduce = mse_reduce,
-                         .forward = mse_forward,
-                         .backward = mse_backward};
+ELEMENT_LOSS(mse)
 
 /* ---- bce: binary cross-entropy of sigmoid(x) and a target in 0..1, on logits ---- */
 
@@ -161,36 +179,49 @@ static bool is_share(double t) {
 static const element_loss bce = {cross_entropy, cross_entropy_slope, cross_entropy_target_slope,
                                  is_on_its_side, is_share};
 
-static hu_status bce_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
-                           hu_shape *out) {
-    (void)attrs;
-    *n_out = 1;
-    out[0] = (hu_shape){.rank = 0};
-    return hu_expect_same("bce", n_in, in);
+ELEMENT_LOSS(bce)
+
+/* ---- l1: |x - t|; its metric is that of mse, so that both tell the same ---- */
+
+static double distance(double x, double t) {
+    return x > t ? x - t : t - x;
 }
 
-static int64_t bce_check_target(const hu_node_info *info, int64_t count, const float *target,
-                                hu_round_counts *counts) {
-    return check_target(info, count, target, &bce, counts);
+static double sign_of(double d) {
+    return d > 0 ? 1.0 : d < 0 ? -1.0 : d;
 }
 
-static void bce_forward(const hu_op_call *call) {
-    forward(call, &bce);
+static double distance_slope(double x, double t) {
+    return sign_of(x - t);
 }
 
-static void bce_reduce(const hu_op_call *call, hu_pass pass) {
-    reduce(call, pass, &bce);
+static double distance_target_slope(double x, double t) {
+    return sign_of(t - x);
 }
 
-static void bce_backward(const hu_op_call *call) {
-    backward(call, &bce);
+static const element_loss l1 = {distance, distance_slope, distance_target_slope, square, is_finite};
+
+ELEMENT_LOSS(l1)
+
+/* ---- kl_normal: how far N(x, e^v) is from N(0, 1), x a mean and v = the second input a
+ * log-variance; both are predictions. Its metric is the sum of the same ---- */
+
+/* (x^2 + e^v - 1 - v) / 2 */
+static double divergence(double x, double v) {
+    return (x * x + (hu_expm1(v) - v)) / 2.0;
 }
 
-const hu_op hu_op_bce = {.name = "bce",
-                         HU_LOSS_RECORD,
-                         .shape = bce_shape,
-                         .check_target = bce_check_target,
-                         .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
-                         .reduce = bce_reduce,
-                         .forward = bce_forward,
-                         .backward = bce_backward};
+static double divergence_slope(double x, double v) {
+    (void)v;
+    return x;
+}
+
+static double divergence_spread_slope(double x, double v) {
+    (void)x;
+    return hu_expm1(v) / 2.0;
+}
+
+static const element_loss kl_normal = {divergence, divergence_slope, divergence_spread_slope,
+                                       divergence, is_finite};
+
+ELEMENT_LOSS(kl_normal)

@@ -215,7 +215,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(batch_norm) \
     X(range_norm) \
     X(relu) \
+    X(leaky_relu) \
     X(sigmoid) \
+    X(tanh) \
     X(scale) \
     X(add) \
     X(mul) \
@@ -225,14 +227,20 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(max_pool) \
     X(avg_pool) \
     X(global_avg_pool) \
+    X(nearest) \
+    X(bilinear) \
+    X(pixel_shuffle) \
     X(flatten) \
     X(reshape) \
     X(dropout) \
+    X(sample_normal) \
     X(log_softmax) \
     X(nll) \
     X(softmax_cross_entropy) \
     X(mse) \
+    X(l1) \
     X(bce) \
+    X(kl_normal) \
     X(mean)
 /* clang-format on */
 

@@ -28,6 +28,7 @@ typedef struct hu_loss_form {
     X(nll)                   \
     X(softmax_cross_entropy) \
     X(mse)                   \
+    X(l1)                    \
     X(bce)
 // clang-format on
 

@@ -205,7 +205,7 @@ def bad_input(checks, cwd):
              (["loss=mse"], "loss 'mse' does not fit the task classify, expected one of 'nll', "
                             "'softmax_cross_entropy'"),
              (["model=autoencoder", "loss=nll"], "does not fit the task autoencode, expected one "
-                                                 "of 'mse', 'bce'")]
+                                                 "of 'mse', 'l1', 'bce'")]
     for words, text in cases:
         found, _, err = program.call("train", *keys, *words, cwd=cwd)
         checks.that(found == 2 and text in err, f"{words}: exit {found}, {err!r}")

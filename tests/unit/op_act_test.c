@@ -1,5 +1,7 @@
-/* relu and add on every ISA, bit by bit; sigmoid's saved output. */
+/* relu and add on every ISA, bit by bit; leaky_relu; the saved outputs of sigmoid and tanh. */
 #include "op_drive.h"
+
+#include "op/act.h"
 
 #include "base/cpu.h"
 #include "op/join.h"
@@ -75,6 +77,50 @@ static void sigmoid_backward_uses_the_stored_output(void **unused) {
     drive_close(&d);
 }
 
+/* One product in float32 of negative numbers; NaN and -0 pass; the bits decide in the backward
+ * pass. */
+static void leaky_relu_keeps_positive_and_scales_negative(void **unused) {
+    (void)unused;
+    drive d;
+    const hu_leaky_relu_attrs attrs = {.slope = 0.3f}, wrong = {.slope = NAN};
+    hu_shape in = DRIVE_SHAPE(13), out;
+    int n;
+    assert_int_equal(hu_op_leaky_relu.shape(&wrong, 1, &in, &n, &out), HU_ERR_ARGUMENT);
+    drive_open(&d, &hu_op_leaky_relu, &attrs, 1, &in, BATCH, CHUNK);
+    d.in[0][0] = NAN;
+    d.in[0][1] = -0.0f;
+    d.in[0][2] = -INFINITY;
+    d.in[0][3] = INFINITY;
+    drive_forward(&d);
+    drive_backward(&d);
+    assert_true(isnan(d.out[0][0]) && d.out[0][2] == -INFINITY && d.out[0][3] == INFINITY);
+    assert_true(d.out[0][1] == 0 && signbit(d.out[0][1]));
+    for (int64_t i = 1; i < BATCH * 13; i++) {
+        float x = d.in[0][i], dy = d.dout[0][i];
+        assert_int_equal(bits_of(d.out[0][i]), bits_of(x > 0 ? x : 0.3f * x));
+        assert_int_equal(bits_of(d.din[0][i]), bits_of(x > 0 ? dy : 0.3f * dy));
+    }
+    drive_close(&d);
+}
+
+static void tanh_backward_uses_the_stored_output(void **unused) {
+    (void)unused;
+    drive d;
+    hu_shape in = DRIVE_SHAPE(6);
+    drive_open(&d, &hu_op_tanh, NULL, 1, &in, BATCH, CHUNK);
+    d.in[0][0] = INFINITY;
+    d.in[0][1] = -INFINITY;
+    d.in[0][2] = NAN;
+    drive_forward(&d);
+    assert_true(d.out[0][0] == 1 && d.out[0][1] == -1 && isnan(d.out[0][2]));
+    for (int64_t i = 3; i < BATCH * 6; i++)
+        assert_int_equal(bits_of(d.out[0][i]), bits_of((float)tanh((double)d.in[0][i])));
+    for (int64_t i = 0; i < BATCH * 6; i++) d.out[0][i] = 0.5f;
+    drive_backward(&d);
+    for (int64_t i = 0; i < BATCH * 6; i++) assert_true(d.din[0][i] == d.dout[0][i] * 0.75f);
+    drive_close(&d);
+}
+
 static void shapes_that_do_not_fit_are_refused(void **unused) {
     (void)unused;
     hu_shape in[2] = {DRIVE_SHAPE(4, 3), DRIVE_SHAPE(4, 2)}, other[2] = {in[0], DRIVE_SHAPE(5, 3)};
@@ -99,6 +145,8 @@ int main(void) {
         cmocka_unit_test(relu_keeps_positive_and_nan),
         cmocka_unit_test(add_is_left_to_right_on_every_isa),
         cmocka_unit_test(sigmoid_backward_uses_the_stored_output),
+        cmocka_unit_test(leaky_relu_keeps_positive_and_scales_negative),
+        cmocka_unit_test(tanh_backward_uses_the_stored_output),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,18 +3,21 @@
 
 #include <stdio.h>
 
+#include "op/act.h"
 #include "op/dropout.h"
 #include "op/geometry.h"
 #include "op/join.h"
 #include "op/loss.h"
 #include "op/norm.h"
 #include "op/pool.h"
+#include "op/resample.h"
 #include "op/scale.h"
 #include "op/shape.h"
 
 typedef enum input_kind {
     NORMAL, /* smooth operations */
     SHARES, /* the same; input 1 lies between 0.1 and 0.9 */
+    APART,  /* the same; input 1 lies 0.1 or more away from input 0, on both sides */
     SPACED  /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
 
@@ -91,6 +94,11 @@ static const hu_linear_attrs linear = {.out_features = 6, .has_bias = true};
 static const hu_linear_attrs linear_only = {.out_features = 3};
 static const hu_linear_attrs transposed = {.out_features = 7, .transposed = true, .has_bias = true};
 static const hu_reshape_attrs reshape = {SHAPE(4, 15)};
+static const hu_leaky_relu_attrs leaky = {.slope = 0.2f};
+static const hu_enlarge_attrs twice = {2, 2}, wide = {1, 3};
+static const hu_bilinear_attrs larger = {7, 9, false}, smaller = {2, 3, false};
+static const hu_bilinear_attrs aligned = {8, 5, true}, one_row = {1, 4, true};
+static const hu_element_loss_attrs sums = {.sums = true};
 static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 2};
 
 static const gradient_case cases[] = {
@@ -112,7 +120,17 @@ static const gradient_case cases[] = {
     {&hu_op_range_norm, &range, SPACED, 1, {SHAPE(9)}, false, 0.01f},
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(3, 3, 3)}, false, 0.01f},
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(2, 4, 8)}, false, 0.01f},
+    {&hu_op_leaky_relu, &leaky, SPACED, 1, {SHAPE(3, 3, 3)}, false, 0.01f},
     {&hu_op_sigmoid, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_tanh, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_nearest, &twice, NORMAL, 1, {SHAPE(3, 2, 4)}, false, 0.02f},
+    {&hu_op_nearest, &wide, NORMAL, 1, {SHAPE(2, 3, 1)}, false, 0.02f},
+    {&hu_op_bilinear, &larger, NORMAL, 1, {SHAPE(3, 4, 2)}, false, 0.02f},
+    {&hu_op_bilinear, &smaller, NORMAL, 1, {SHAPE(5, 7, 3)}, false, 0.02f},
+    {&hu_op_bilinear, &aligned, NORMAL, 1, {SHAPE(4, 6, 1)}, false, 0.02f},
+    {&hu_op_bilinear, &one_row, NORMAL, 1, {SHAPE(1, 3, 2)}, false, 0.02f},
+    {&hu_op_pixel_shuffle, &twice, NORMAL, 1, {SHAPE(2, 3, 8)}, false, 0.02f},
+    {&hu_op_pixel_shuffle, &wide, NORMAL, 1, {SHAPE(2, 3, 6)}, false, 0.02f},
     {&hu_op_scale, &eighth, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_scale, &odd, NORMAL, 1, {SHAPE(2, 3, 3)}, false, 0.02f},
     {&hu_op_add, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
@@ -141,6 +159,13 @@ static const gradient_case cases[] = {
     {&hu_op_softmax_cross_entropy, &ignoring, NORMAL, 2, {SHAPE(4, 5), SHAPE(4)}, true, 0.02f},
     {&hu_op_bce, NULL, SHARES, 2, {SHAPE(2, 9), SHAPE(2, 9)}, false, 0.02f},
     {&hu_op_mse, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_mse, &sums, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_bce, &sums, SHARES, 2, {SHAPE(2, 9), SHAPE(2, 9)}, false, 0.02f},
+    {&hu_op_l1, NULL, APART, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_l1, &sums, APART, 2, {SHAPE(11), SHAPE(11)}, false, 0.02f},
+    {&hu_op_kl_normal, NULL, NORMAL, 2, {SHAPE(8), SHAPE(8)}, false, 0.02f},
+    {&hu_op_kl_normal, &sums, NORMAL, 2, {SHAPE(8), SHAPE(8)}, false, 0.02f},
+    {&hu_op_sample_normal, NULL, NORMAL, 2, {SHAPE(3, 8), SHAPE(3, 8)}, false, 0.02f},
 };
 enum { CASES = sizeof cases / sizeof cases[0], BATCH = 11, CHUNK = 4, PROBES = 24 };
 
@@ -194,6 +219,10 @@ static void open_case(drive *d, const gradient_case *g) {
     hu_random_key key = {.seed = 5};
     for (int64_t i = 0; g->kind == SHARES && i < drive_in_elements(d, 1); i++)
         d->in[1][i] = 0.1f + 0.8f * hu_random_uniform(&key, (uint64_t)i);
+    for (int64_t i = 0; g->kind == APART && i < drive_in_elements(d, 1); i++) {
+        float away = 0.1f + fabsf(d->in[1][i]);
+        d->in[1][i] = d->in[0][i] + (i % 2 ? away : -away);
+    }
     if (g->labels) {
         d->need_din[1] = false;
         for (int64_t r = 0; r < drive_in_elements(d, 1); r++)

@@ -85,7 +85,7 @@ static void words_that_are_none_are_refused(void **state) {
     says(hu_task_loss(&hu_task_classify, "nnl", &loss), HU_ERR_UNKNOWN, "'nll'");
     says(hu_task_loss(&hu_task_classify, "mse", &loss), HU_ERR_ARGUMENT,
          "expected one of 'nll', 'softmax_cross_entropy'");
-    says(hu_task_loss(&hu_task_autoencode, "nll", &loss), HU_ERR_ARGUMENT, "'mse', 'bce'");
+    says(hu_task_loss(&hu_task_autoencode, "nll", &loss), HU_ERR_ARGUMENT, "'mse', 'l1', 'bce'");
     assert_null(loss);
 }
 

@@ -1,0 +1,80 @@
+/* sample_normal against its definition: the node's own normal numbers, whatever the chunks; its
+ * gradients; and the known values of kl_normal, l1 and bce. */
+#include "op_drive.h"
+
+#include "base/elementary.h"
+#include "op/loss.h"
+
+enum { BATCH = 7, SIZE = 5 };
+
+static void sample_is_mean_and_spread_times_noise(void **unused) {
+    (void)unused;
+    const int64_t chunks[] = {1, 3, BATCH};
+    hu_shape in[2] = {DRIVE_SHAPE(SIZE), DRIVE_SHAPE(SIZE)};
+    for (size_t k = 0; k < 3; k++) {
+        drive d;
+        drive_open(&d, &hu_op_sample_normal, NULL, 2, in, BATCH, chunks[k]);
+        drive_forward(&d);
+        drive_backward(&d);
+        for (int64_t i = 0; i < BATCH * SIZE; i++) {
+            double noise = (double)hu_random_normal(&d.key, (uint64_t)i);
+            double spread = hu_exp((double)d.in[1][i] / 2) * noise;
+            assert_true(d.out[0][i] == (float)((double)d.in[0][i] + spread));
+            assert_true(d.din[0][i] == d.dout[0][i]);
+            assert_true(d.din[1][i] == (float)((double)d.dout[0][i] * spread / 2));
+        }
+        drive_close(&d);
+    }
+}
+
+/* A loss of one number x and t, summed or meant over two like elements. */
+static double loss_of(const hu_op *op, bool sums, float x, float t) {
+    drive d;
+    const hu_element_loss_attrs attrs = {.sums = sums};
+    hu_shape in[2] = {DRIVE_SHAPE(2), DRIVE_SHAPE(2)};
+    drive_open(&d, op, &attrs, 2, in, 1, 1);
+    d.in[0][0] = d.in[0][1] = x;
+    d.in[1][0] = d.in[1][1] = t;
+    drive_forward(&d);
+    double loss = (double)d.out[0][0];
+    drive_close(&d);
+    return loss;
+}
+
+static void losses_have_their_known_values(void **unused) {
+    (void)unused;
+    assert_true(loss_of(&hu_op_kl_normal, false, 1, 0) == 0.5);
+    assert_true(loss_of(&hu_op_kl_normal, true, 1, 0) == 1);
+    assert_true(loss_of(&hu_op_kl_normal, false, 0, 0) == 0);
+    assert_true(fabs(loss_of(&hu_op_kl_normal, false, 0, 1) - 0.35914091422952255) < 1e-7);
+    assert_true(fabs(loss_of(&hu_op_bce, false, 0, 0.3f) - 0.6931471805599453) < 1e-7);
+    assert_true(fabs(loss_of(&hu_op_bce, true, 0, 0.3f) - 2 * 0.6931471805599453) < 2e-7);
+    assert_true(loss_of(&hu_op_l1, false, 1, 3.5f) == 2.5);
+    assert_true(loss_of(&hu_op_l1, true, 4, 3.5f) == 1);
+    assert_true(isnan(loss_of(&hu_op_l1, false, NAN, 0)));
+    assert_true(isnan(loss_of(&hu_op_kl_normal, false, 0, NAN)));
+}
+
+/* Where x = t the absolute error has no slope. */
+static void l1_has_no_gradient_where_both_are_equal(void **unused) {
+    (void)unused;
+    drive d;
+    hu_shape in[2] = {DRIVE_SHAPE(4), DRIVE_SHAPE(4)};
+    drive_open(&d, &hu_op_l1, NULL, 2, in, 1, 1);
+    for (int i = 0; i < 4; i++) d.in[0][i] = d.in[1][i] + (float)(i - 1);
+    d.dout[0][0] = 8;
+    drive_forward(&d);
+    drive_backward(&d);
+    const float wanted[] = {-2, 0, 2, 2};
+    for (int i = 0; i < 4; i++) assert_true(d.din[0][i] == wanted[i] && d.din[1][i] == -wanted[i]);
+    drive_close(&d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sample_is_mean_and_spread_times_noise),
+        cmocka_unit_test(losses_have_their_known_values),
+        cmocka_unit_test(l1_has_no_gradient_where_both_are_equal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
