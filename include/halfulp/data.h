@@ -29,6 +29,8 @@ typedef struct hu_augment {
                        only fields that are read as HU_READ_NORMALISED lose it */
     bool reflect;   /* beyond what is stored lies its mirror image, without the outermost pixels
                        (numpy's "reflect"); else black */
+    double area;    /* above 0: instead of that image, a random rectangle of at least this share of
+                       the file's picture, resized; only where hu_image_choice asked for it */
 } hu_augment;
 
 typedef enum hu_field_type { HU_FIELD_U8, HU_FIELD_I32, HU_FIELD_F32 } hu_field_type;
@@ -65,11 +67,12 @@ typedef struct hu_split {
     const void
         *rows[HU_FIELDS_MAX]; /* [samples, extent + 2 margin in the first two, ...] by field */
     const int32_t *length[HU_FIELDS_MAX]; /* [samples] of ragged fields, else NULL */
+    struct hu_reader *reader; /* private: reads fields that are not in rows; NULL: there are none */
     const uint32_t *index; /* [count] ascending: the samples of this part among those in rows or of
                               the source; NULL: all of them */
 } hu_split;
 
-/* A data set in memory, in the type of its fields. */
+/* A data set, in the type of its fields: in memory, or read from its files while it is used. */
 typedef struct hu_dataset {
     char *name; /* the spec it was opened by */
     hu_field field[HU_FIELDS_MAX];
@@ -122,6 +125,12 @@ typedef struct hu_image_choice {
     int64_t classes;     /* number of classes drawn at random; 0: all */
     int64_t part, parts; /* part 1..parts of each class's training images; parts 0: all */
     uint64_t seed;       /* of classes and parts */
+    uint64_t memory;     /* most bytes that decoded images may take; 0: 1 GiB */
+    double area;         /* least share of an image in a random crop of training; 0: none */
+
+    /* Hears how many files of a half are listed so far, after every class; NULL: nobody. */
+    void (*told)(void *context, const char *directory, int64_t files);
+    void *context; /* given to told */
 } hu_image_choice;
 
 /* hu_dataset_open with a choice (NULL: the usual), for a spec of images in files:
@@ -130,14 +139,15 @@ typedef struct hu_image_choice {
  * .jpeg or .png in any case. Classes are numbered in the order of their names; samples take turns:
  * the first of each class by name, then the second, and so on
  *
- * Images are decoded once and kept as bytes: 3 (size)^2 per image. Grey ones get three equal
- * channels, CMYK is converted, 16 bits become 8, transparency is dropped; the shorter side is
- * resized to size (bilinear, over all pixels that a target pixel covers) and the middle kept. JPEGs
- * of more than twice that are decoded at 1/2, 1/4 or 1/8 of their size.
+ * An image becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is converted, 16 bits
+ * become 8, transparency is dropped; the shorter side is resized to size (bilinear, over all pixels
+ * that a target pixel covers) and the middle kept. JPEGs of more than twice that are decoded at
+ * 1/2, 1/4 or 1/8 of their size. Where all images fit into choice->memory, they are decoded now and
+ * kept; else they are decoded ahead of whoever wants them (hu_loader_want), with the same bits.
  *
- * As hu_dataset_open; HU_ERR_CORRUPT names the first file that is damaged, HU_ERR_MEMORY the need
- * where the images do not fit, HU_ERR_ARGUMENT a choice that does not fit the data.
- * Proof: tests/unit/data_image_test.c, data_folder_test.c. */
+ * As hu_dataset_open; HU_ERR_CORRUPT names the first file that is damaged (of images that are not
+ * kept: hu_loader_want), HU_ERR_ARGUMENT a choice that does not fit the data.
+ * Proof: tests/unit/data_image_test.c, data_folder_test.c, data_ahead_test.c. */
 HU_API hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
                                         const hu_image_choice *choice, hu_dataset **dataset);
 
@@ -185,6 +195,11 @@ typedef struct hu_loader_settings {
     uint64_t seed;
     bool shuffle;
     hu_augment augment;
+
+    /* Of data that are read from their files while they are used; others have no need of them. */
+    int64_t window; /* most samples that are wanted at once; 0: 1 */
+    int threads;    /* that read ahead; 0: 1 */
+    bool goes_on;   /* with the first samples of the next epoch behind the last of one */
 } hu_loader_settings;
 
 /* Gives the samples of one part of a data set, epoch by epoch, in a fixed or a shuffled order.
@@ -197,8 +212,9 @@ typedef struct hu_loader hu_loader;
  *   loader  owner frees with hu_loader_close; NULL on failure
  *
  * HU_ERR_ARGUMENT if pad is negative or above 4,096, cutout does not fit into the smallest spatial
- * field, spatial fields of different sizes are to move, or the part has no sample;
- * HU_ERR_MEMORY. The only call that allocates.
+ * field, spatial fields of different sizes are to move, area is set for data that are not read for
+ * it, samples of a window do not fit into the memory, or the part has no sample; HU_ERR_MEMORY. The
+ * only call that allocates, but for what reading a file needs while it is read.
  * Proof: tests/unit/data_loader_test.c. */
 HU_API hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
                                   const hu_loader_settings *settings, hu_loader **loader);
@@ -217,6 +233,19 @@ HU_API hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch);
 /* Which of the samples in the split's rows (or of its source) is number position (0..count-1) of
  * this epoch. */
 HU_API int64_t hu_loader_index(const hu_loader *loader, int64_t position);
+
+/* Waits until samples first .. first+count-1 of this epoch can be filled. Those that come next are
+ * read meanwhile, by threads of the loader. Nothing happens where the data are in memory; elsewhere
+ * it must be called before every fill of other samples. The samples of a call are there until the
+ * next one. Any sequence of calls is right; ascending ones do not wait long.
+ *
+ * HU_ERR_CORRUPT and others name the file of the first sample that cannot be read; HU_ERR_ARGUMENT
+ * for more samples than settings.window. By one thread, not while another fills.
+ * Proof: tests/unit/data_ahead_test.c. */
+HU_API hu_status hu_loader_want(hu_loader *loader, int64_t first, int64_t count);
+
+/* Seconds that hu_loader_want has waited so far. */
+HU_API double hu_loader_waited(const hu_loader *loader);
 
 /* How the numbers of a field are read. */
 typedef enum hu_reading {

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "data/kind.h"
+#include "data/reader.h"
 
 /* Where the system's packages put data sets; HALFULP_DATA names another place. */
 #define SHARED_ROOT "/usr/share/datasets"
@@ -202,13 +203,14 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     memcpy(image->std, kind->std, sizeof kind->std);
     hu_augment own = dataset->augment;
     dataset->augment = kind->augment;
-    if (own.pad) dataset->augment.pad = own.pad;
+    if (own.pad || own.area > 0.0) dataset->augment.pad = own.pad;
+    dataset->augment.area = own.area;
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 
 /* Whether nothing of data.size to data.part was asked for. */
 static bool is_usual(const hu_image_choice *c) {
-    return c->size == 0 && c->crop == 0 && c->classes == 0 && c->parts == 0;
+    return c->size == 0 && c->crop == 0 && c->classes == 0 && c->parts == 0 && c->area == 0.0;
 }
 
 static hu_status open_kind(const hu_data_kind *kind, const char *directory,
@@ -260,6 +262,9 @@ done:
 void hu_dataset_close(hu_dataset *dataset) {
     if (!dataset) return;
     for (size_t i = 0; i < OWNED; i++) hu_free(dataset->owned[i]);
+    hu_reader *const reader[] = {dataset->train.reader, dataset->test.reader};
+    for (size_t i = 0; i < sizeof reader / sizeof *reader; i++)
+        if (reader[i]) reader[i]->close(reader[i]);
     hu_free(dataset->parted);
     hu_free(dataset->name);
     hu_free(dataset);

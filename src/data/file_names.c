@@ -11,20 +11,47 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-hu_status hu_file_names_add(hu_file_names *names, const char *name) {
-    hu_status st = HU_OK;
-    void *block = names->name;
-    HU_TRY(hu_grow(&block, names->count, &names->capacity, sizeof *names->name));
-    names->name = block;
-    HU_TRY(hu_strdup(name, &names->name[names->count]));
+enum { FIRST_BYTES = 4096 };
+
+/* Behind the others; their addresses are taken when the block has grown for the last time. */
+static hu_status add(hu_file_names *names, const char *name) {
+    size_t length = strlen(name) + 1;
+    if (names->capacity - names->bytes < length) {
+        void *block = names->text;
+        size_t wanted = names->capacity ? 2 * names->capacity : FIRST_BYTES;
+        hu_status st = hu_realloc(&block, wanted > length ? wanted : FIRST_BYTES + length);
+        if (st != HU_OK) return st;
+        names->text = block;
+        names->capacity = wanted > length ? wanted : FIRST_BYTES + length;
+    }
+    memcpy(names->text + names->bytes, name, length);
+    names->bytes += length;
     names->count++;
-done:
+    return HU_OK;
+}
+
+static hu_status find_names(hu_file_names *names) {
+    char *next = names->text;
+    hu_status st = HU_NEW_ARRAY(&names->name, names->count);
+    for (size_t i = 0; st == HU_OK && i < names->count; i++) {
+        names->name[i] = next;
+        next += strlen(next) + 1;
+    }
     return st;
 }
 
+hu_status hu_file_names_borrow(const hu_file_names *from, hu_file_names *to) {
+    *to = (hu_file_names){0};
+    hu_status st = HU_NEW_ARRAY(&to->name, from->count);
+    if (st != HU_OK) return st;
+    for (size_t i = 0; i < from->count; i++) to->name[i] = from->name[i];
+    to->count = from->count;
+    return HU_OK;
+}
+
 void hu_file_names_free(hu_file_names *names) {
-    for (size_t i = 0; i < names->count; i++) hu_free(names->name[i]);
     hu_free(names->name);
+    hu_free(names->text);
     *names = (hu_file_names){0};
 }
 
@@ -56,15 +83,25 @@ static bool is_image(const char *name) {
     return false;
 }
 
-/* Names that begin with a dot are hidden: ".", "..", and what desktops leave behind. */
-static hu_status add_entry(const char *directory, const char *name, bool wants_folders,
-                           hu_file_names *names) {
+/* Most file systems say in the directory what an entry is; of links, and of others, it is asked. */
+static hu_status ask_kind(const char *directory, const struct dirent *entry, bool *is_folder) {
     char *path;
-    if (name[0] == '.' || (!wants_folders && !is_image(name))) return HU_OK;
-    hu_status st = hu_path_join(directory, name, &path);
-    if (st == HU_OK && hu_is_folder(path) == wants_folders) st = hu_file_names_add(names, name);
+    *is_folder = entry->d_type == DT_DIR;
+    if (entry->d_type == DT_DIR || entry->d_type == DT_REG) return HU_OK;
+    hu_status st = hu_path_join(directory, entry->d_name, &path);
+    if (st == HU_OK) *is_folder = hu_is_folder(path);
     hu_free(path);
     return st;
+}
+
+/* Names that begin with a dot are hidden: ".", "..", and what desktops leave behind. */
+static hu_status add_entry(const char *directory, const struct dirent *entry, bool wants_folders,
+                           hu_file_names *names) {
+    bool is_folder;
+    if (entry->d_name[0] == '.' || (!wants_folders && !is_image(entry->d_name))) return HU_OK;
+    hu_status st = ask_kind(directory, entry, &is_folder);
+    if (st != HU_OK || is_folder != wants_folders) return st;
+    return add(names, entry->d_name);
 }
 
 /* readdir tells the end and an error alike by NULL; only errno, cleared before, tells them
@@ -77,9 +114,10 @@ static hu_status list(const char *directory, bool wants_folders, hu_file_names *
         return hu_fail(errno == ENOENT || errno == ENOTDIR ? HU_ERR_MISSING : HU_ERR_IO, "%s: %s",
                        directory, strerror(errno));
     for (const struct dirent *entry; st == HU_OK && (errno = 0, entry = readdir(stream));)
-        st = add_entry(directory, entry->d_name, wants_folders, names);
+        st = add_entry(directory, entry, wants_folders, names);
     if (st == HU_OK && errno != 0) st = hu_fail(HU_ERR_IO, "%s: %s", directory, strerror(errno));
     closedir(stream);
+    if (st == HU_OK) st = find_names(names);
     if (st != HU_OK)
         hu_file_names_free(names);
     else if (names->count > 0)

@@ -6,13 +6,16 @@
 
 #include <halfulp/status.h>
 
+/* Names in one block: a list of a million costs its letters and a pointer each. */
 typedef struct hu_file_names {
-    char **name; /* [count] */
-    size_t count, capacity;
+    char **name; /* [count], into text */
+    size_t count;
+    char *text; /* private: each name with its final zero; NULL: the text of another list */
+    size_t bytes, capacity;
 } hu_file_names;
 
-/* Adds a copy. */
-hu_status hu_file_names_add(hu_file_names *names, const char *name);
+/* A list of its own of the same names, whose text is borrowed: valid as long as from. */
+hu_status hu_file_names_borrow(const hu_file_names *from, hu_file_names *to);
 void hu_file_names_free(hu_file_names *names);
 
 /* Index of a name in sorted names; -1: it is not there. */

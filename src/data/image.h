@@ -32,4 +32,14 @@ hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size
  * between: the numbers of Pillow's resize and torchvision's CenterCrop. HU_ERR_MEMORY. */
 hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square);
 
+/* A rectangle inside of an image, in pixels. */
+typedef struct hu_image_cut {
+    int64_t left, top, width, height;
+} hu_image_cut;
+
+/* Resizes what the rectangle holds to [height, width, 3], as hu_image_shrink does: nothing outside
+ * of it is seen. Rows of `to` are row_bytes apart. HU_ERR_MEMORY. */
+hu_status hu_image_resize(const hu_image *image, const hu_image_cut *cut, int64_t height,
+                          int64_t width, size_t row_bytes, uint8_t *to);
+
 #endif

@@ -1,19 +1,22 @@
-/* A folder of images: every file decoded once, resized, and kept as bytes. */
+/* A folder of images: every file decoded once, resized and kept as bytes, or decoded ahead of who
+ * wants it. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/file_names.h"
+#include "data/image_crop.h"
 #include "data/image_decode.h"
 #include "data/image_list.h"
 #include "data/kind.h"
+#include "data/reader.h"
 
 /* Pixels of a side: usual, and most; size / PAD_SHARE is the shift where a crop leaves no border;
- * most parts of data.parts. */
+ * most parts of data.parts; bytes of memory. */
 enum { USUAL_SIZE = 64, LARGEST_SIZE = 4096, PAD_SHARE = 8, MOST_PARTS = 1000000 };
+enum { USUAL_MEMORY = 1 << 30 };
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
     static const char *const names[] = {"train", "val", "test"};
@@ -47,10 +50,14 @@ static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
                        "part 1 to %lld",
                        (long long)c->classes, (long long)c->part, (long long)c->parts,
                        (long long)c->parts);
+    if (!(c->area >= 0.0 && c->area <= 1.0))
+        return hu_fail(HU_ERR_ARGUMENT, "share of an image: found %g, expected 0..1", c->area);
     int64_t margin = (size - crop) / 2;
     hu_dataset_set_images(dataset, crop, crop, HU_IMAGE_CHANNELS, 0);
     dataset->field[HU_FIELD_IMAGE].margin = margin;
+    dataset->augment.area = c->area;
     dataset->augment.pad = margin ? margin : size / PAD_SHARE;
+    if (c->area > 0.0) dataset->augment.pad = 0;
     return HU_OK;
 }
 
@@ -65,30 +72,48 @@ static uint64_t available_bytes(void) {
     return kib * 1024;
 }
 
-/* All images are kept decoded: too many are refused before the first is read. */
-static hu_status check_memory(int64_t images, size_t image_bytes) {
-    uint64_t have = available_bytes(), need = (uint64_t)images * image_bytes;
-    if (have == 0 || need <= have) return HU_OK;
-    return hu_fail(
-        HU_ERR_MEMORY,
-        "%lld images of %zu bytes need %llu MiB of memory, found %llu MiB; take a smaller "
-        "data.size, data.limit, data.classes or data.part",
-        (long long)images, image_bytes, (unsigned long long)(need >> 20),
-        (unsigned long long)(have >> 20));
+/* What memory the images may take, and which halves are kept in it. */
+typedef struct keeping {
+    uint64_t memory; /* bytes */
+    bool keeps_train, keeps_test;
+} keeping;
+
+/* A share of an image is drawn anew in every epoch: it cannot be kept. The test half is kept where
+ * it fits into the part of the memory that reading it would take (data/loader.c). */
+static keeping decide(const hu_image_choice *choice, int64_t train, int64_t test,
+                      uint64_t image_bytes) {
+    enum { OF_TEST = 4 };
+    keeping k = {.memory = choice->memory ? choice->memory : USUAL_MEMORY};
+    uint64_t have = available_bytes(), room = k.memory;
+    if (have > 0 && have < room) room = have;
+    k.keeps_train = choice->area == 0.0 && (uint64_t)(train + test) * image_bytes <= room;
+    k.keeps_test = k.keeps_train || (uint64_t)test * image_bytes <= room / OF_TEST;
+    return k;
 }
 
-/* A file to side x side x 3 bytes; the file's own bytes are not kept. */
-static hu_status load_image(const char *path, int64_t side, uint8_t *square) {
+/* The picture of a file; the file's own bytes are not kept. */
+static hu_status decode_file(const hu_image_list *list, int64_t index, int64_t side,
+                             hu_image *image) {
     hu_status st;
     uint8_t *data = NULL;
+    char *path = NULL;
     size_t bytes;
-    hu_image image = {0};
+    HU_TRY(hu_image_list_path(list, index, &path));
     HU_TRY(hu_file_read_plain(path, HU_IMAGE_FILE_MAX, &data, &bytes));
-    HU_TRY(hu_image_decode(path, data, bytes, side, &image));
-    HU_TRY(hu_image_shrink(&image, side, square));
+    HU_TRY(hu_image_decode(path, data, bytes, side, image));
 done:
-    hu_free(image.pixels);
     hu_free(data);
+    hu_free(path);
+    return st;
+}
+
+/* A file to side x side x 3 bytes. */
+static hu_status load_image(const hu_image_list *list, int64_t index, int64_t side,
+                            uint8_t *square) {
+    hu_image image = {0};
+    hu_status st = decode_file(list, index, side, &image);
+    if (st == HU_OK) st = hu_image_shrink(&image, side, square);
+    hu_free(image.pixels);
     return st;
 }
 
@@ -123,14 +148,76 @@ static hu_status load_all(const hu_image_list *list, int64_t side, uint8_t *pixe
 #pragma omp parallel for schedule(dynamic, 8)
     for (int64_t i = 0; i < list->count; i++) {
         if (i > failed_at(&first)) continue;
-        hu_status st = load_image(list->path[i], side, pixels + i * square);
+        hu_status st = load_image(list, i, side, pixels + i * square);
         if (st != HU_OK) note(&first, i, st);
     }
     return first.status == HU_OK ? HU_OK : hu_fail(first.status, "%s", first.message);
 }
 
+/* Images that stay in their files. */
+typedef struct image_reader {
+    hu_reader reader;
+    hu_image_list list;
+    int64_t side, crop; /* of what is stored, and of the square in its middle that is seen */
+} image_reader;
+
+/* A random rectangle of the image becomes the middle crop x crop pixels of what is stored; the
+ * margin is never seen and left as it is. */
+static hu_status load_share(const image_reader *images, const hu_reading_change *change,
+                            int64_t index, uint8_t *square) {
+    hu_image image = {0};
+    size_t row = (size_t)(images->side * HU_IMAGE_CHANNELS);
+    int64_t margin = (images->side - images->crop) / 2;
+    uint8_t *corner = square + (size_t)margin * row + margin * HU_IMAGE_CHANNELS;
+    /* Decoded as large as it is: how much of it is seen is not known before. */
+    hu_status st = decode_file(&images->list, index, HU_IMAGE_PIXELS_MAX, &image);
+    if (st == HU_OK) {
+        hu_image_cut cut = hu_image_random_cut(change, index, image.width, image.height);
+        st = hu_image_resize(&image, &cut, images->crop, images->crop, row, corner);
+    }
+    hu_free(image.pixels);
+    return st;
+}
+
+static hu_status read_image(const hu_reader *reader, const hu_reading_change *change, int64_t index,
+                            uint8_t *sample) {
+    const image_reader *images = (const image_reader *)reader;
+    if (change->area > 0.0) return load_share(images, change, index, sample);
+    return load_image(&images->list, index, images->side, sample);
+}
+
+static void close_images(hu_reader *reader) {
+    image_reader *images = (image_reader *)reader;
+    hu_image_list_free(&images->list);
+    hu_free(images);
+}
+
+/* Takes the list over. */
+static hu_status read_later(hu_image_list *list, const hu_field *image, uint64_t memory,
+                            hu_split *split) {
+    image_reader *made;
+    hu_status st = HU_NEW(&made);
+    if (st != HU_OK) return st;
+    made->list = *list;
+    made->crop = image->extent[0];
+    made->side = made->crop + 2 * image->margin;
+    made->reader =
+        (hu_reader){.sample_bytes = (size_t)(made->side * made->side * HU_IMAGE_CHANNELS),
+                    .memory_bytes = memory,
+                    .reads = {[HU_FIELD_IMAGE] = true},
+                    .read = read_image,
+                    .close = close_images};
+    hu_memory_assign(list->names, HU_MEMORY_DATA);
+    hu_memory_assign(list->name, HU_MEMORY_DATA);
+    hu_memory_assign(list->label, HU_MEMORY_DATA);
+    *split = (hu_split){
+        .count = list->count, .rows = {[HU_FIELD_LABEL] = list->label}, .reader = &made->reader};
+    *list = (hu_image_list){0};
+    return HU_OK;
+}
+
 /* pixels [count, side, side, 3] and labels [count] go to owned[0] and owned[1]. */
-static hu_status open_half(hu_image_list *list, int64_t side, void **owned, hu_split *split) {
+static hu_status read_now(hu_image_list *list, int64_t side, void **owned, hu_split *split) {
     hu_status st;
     HU_TRY(
         hu_alloc_array((size_t)list->count, (size_t)(side * side * HU_IMAGE_CHANNELS), &owned[0]));
@@ -142,20 +229,35 @@ done:
     return st;
 }
 
+/* What is stored has the border that the crop leaves, from which shifted crops are cut. */
+static hu_status open_halves(const hu_image_choice *choice, hu_image_list *train,
+                             hu_image_list *test, hu_dataset *dataset) {
+    hu_status st;
+    const hu_field *image = &dataset->field[HU_FIELD_IMAGE];
+    int64_t side = image->extent[0] + 2 * image->margin;
+    keeping k =
+        decide(choice, train->count, test->count, (uint64_t)(side * side * HU_IMAGE_CHANNELS));
+    if (k.keeps_train)
+        HU_TRY(read_now(train, side, dataset->owned, &dataset->train));
+    else
+        HU_TRY(read_later(train, image, k.memory, &dataset->train));
+    if (k.keeps_test)
+        HU_TRY(read_now(test, side, dataset->owned + 2, &dataset->test));
+    else
+        HU_TRY(read_later(test, image, k.memory, &dataset->test));
+done:
+    return st;
+}
+
 hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, const hu_image_choice *choice,
                          hu_dataset *dataset) {
     hu_status st;
     hu_image_list train = {0}, test = {0};
     HU_TRY(check_choice(choice, dataset));
-    const hu_field *image = &dataset->field[HU_FIELD_IMAGE];
     HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test,
                               &dataset->field[HU_FIELD_LABEL].classes));
-    /* What is stored has the border that the crop leaves, from which shifted crops are cut. */
-    int64_t side = image->extent[0] + 2 * image->margin;
-    HU_TRY(check_memory(train.count + test.count, (size_t)(side * side * HU_IMAGE_CHANNELS)));
-    HU_TRY(open_half(&train, side, dataset->owned, &dataset->train));
-    HU_TRY(open_half(&test, side, dataset->owned + 2, &dataset->test));
+    HU_TRY(open_halves(choice, &train, &test, dataset));
 done:
     hu_image_list_free(&train);
     hu_image_list_free(&test);

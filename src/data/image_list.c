@@ -9,15 +9,20 @@
 #include "data/file_names.h"
 #include "data/kind.h"
 
-/* The files of one class, in order, as paths. */
-typedef hu_file_names class_files;
-
 void hu_image_list_free(hu_image_list *list) {
-    for (int64_t i = 0; i < list->count; i++) hu_free(list->path[i]);
-    hu_free(list->path);
+    for (int64_t c = 0; c < list->folders; c++) hu_free(list->folder[c]);
+    hu_free(list->folder);
+    hu_free(list->names);
+    hu_free(list->name);
     hu_free(list->label);
     *list = (hu_image_list){0};
 }
+
+hu_status hu_image_list_path(const hu_image_list *list, int64_t i, char **path) {
+    return hu_path_join(list->folder[list->label[i]], list->names + list->name[i], path);
+}
+
+enum { NAMES_FIRST = 1 << 16 }; /* bytes */
 
 /* ---- which classes, which part ---- */
 
@@ -39,12 +44,8 @@ done:
 /* Keeps the marked names. */
 static void keep(hu_file_names *names, const bool *marks) {
     size_t kept = 0;
-    for (size_t i = 0; i < names->count; i++) {
-        if (marks[i])
-            names->name[kept++] = names->name[i];
-        else
-            hu_free(names->name[i]);
-    }
+    for (size_t i = 0; i < names->count; i++)
+        if (marks[i]) names->name[kept++] = names->name[i];
     names->count = kept;
 }
 
@@ -82,72 +83,104 @@ static hu_status choose_part(const char *folder, const char *class_name,
 
 /* ---- one half ---- */
 
-static hu_status list_class(const char *half, const char *class_name, const hu_image_choice *choice,
-                            class_files *files) {
+/* What is known of a half while its classes are listed one after the other. */
+typedef struct half_files {
+    const char *directory;
+    hu_image_list *list;
+    size_t bytes, capacity; /* of list->names */
+    size_t *next;           /* [classes] where the next name of each class begins */
+    int64_t *left;          /* [classes] files of each */
+    int64_t total;
+} half_files;
+
+/* Puts names behind those that are there. */
+static hu_status append(half_files *half, const hu_file_names *names) {
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < names->count; i++) {
+        size_t length = strlen(names->name[i]) + 1;
+        if (half->bytes + length > UINT32_MAX)
+            return hu_fail(HU_ERR_LIMIT, "%s: found more than 4 GiB of names of files",
+                           half->directory);
+        while (half->capacity - half->bytes < length) {
+            void *block = half->list->names;
+            size_t capacity = half->capacity ? 2 * half->capacity : NAMES_FIRST;
+            HU_TRY(hu_realloc(&block, capacity));
+            half->list->names = block;
+            half->capacity = capacity;
+        }
+        memcpy(half->list->names + half->bytes, names->name[i], length);
+        half->bytes += length;
+    }
+done:
+    return st;
+}
+
+static hu_status list_class(half_files *half, int32_t c, const char *class_name,
+                            const hu_image_choice *choice, bool is_training) {
     hu_status st;
-    char *folder = NULL, *path;
     hu_file_names names = {0};
-    HU_TRY(hu_path_join(half, class_name, &folder));
+    const char *folder = half->list->folder[c];
     HU_TRY(hu_file_names_of_images(folder, &names));
     if (names.count == 0) {
         st = hu_fail(HU_ERR_CORRUPT, "%s: found no image (.jpg, .jpeg, .png)", folder);
         goto done;
     }
-    if (choice) HU_TRY(choose_part(folder, class_name, choice, &names));
-    for (size_t i = 0; i < names.count; i++) {
-        HU_TRY(hu_path_join(folder, names.name[i], &path));
-        st = hu_file_names_add(files, path);
-        hu_free(path);
-        if (st != HU_OK) goto done;
-    }
+    if (is_training) HU_TRY(choose_part(folder, class_name, choice, &names));
+    half->next[c] = half->bytes;
+    half->left[c] = (int64_t)names.count;
+    half->total += (int64_t)names.count;
+    HU_TRY(append(half, &names));
+    if (choice->told) choice->told(choice->context, half->directory, half->total);
 done:
     hu_file_names_free(&names);
-    hu_free(folder);
     return st;
 }
 
-/* Takes the paths out of the classes in turns: up to `limit` of `total`. */
-static hu_status take_turns(class_files *files, size_t classes, int64_t total, int64_t limit,
-                            hu_image_list *list) {
+/* Takes the names out of the classes in turns: up to `limit` of them. */
+static hu_status take_turns(half_files *half, int64_t limit) {
     hu_status st;
-    void *paths, *labels;
-    int64_t wanted = hu_limited(total, limit);
-    HU_TRY(hu_alloc_array((size_t)wanted, sizeof *list->path, &paths));
-    list->path = paths;
-    HU_TRY(hu_alloc_array((size_t)wanted, sizeof *list->label, &labels));
-    list->label = labels;
-    for (size_t turn = 0; list->count < wanted; turn++)
-        for (size_t c = 0; c < classes && list->count < wanted; c++) {
-            if (turn >= files[c].count) continue;
-            list->path[list->count] = files[c].name[turn];
+    hu_image_list *list = half->list;
+    int64_t wanted = hu_limited(half->total, limit);
+    HU_TRY(HU_NEW_ARRAY(&list->name, (size_t)wanted));
+    HU_TRY(HU_NEW_ARRAY(&list->label, (size_t)wanted));
+    while (list->count < wanted)
+        for (int64_t c = 0; c < list->folders && list->count < wanted; c++) {
+            if (half->left[c] == 0) continue;
+            half->left[c]--;
+            list->name[list->count] = (uint32_t)half->next[c];
             list->label[list->count++] = (int32_t)c;
-            files[c].name[turn] = NULL;
+            half->next[c] += strlen(list->names + half->next[c]) + 1;
         }
 done:
     return st;
 }
 
-/* choice: of parts, NULL: all. present: which of the classes this half has; NULL: all. */
-static hu_status list_half(const char *half, const hu_file_names *classes, const bool *present,
+/* present: which of the classes this half has; NULL: all, and the choice of a part holds. */
+static hu_status list_half(const char *directory, const hu_file_names *classes, const bool *present,
                            int64_t limit, const hu_image_choice *choice, hu_image_list *list) {
     hu_status st;
-    void *block = NULL;
-    int64_t total = 0;
-    HU_TRY(hu_alloc_array(classes->count, sizeof(class_files), &block));
-    class_files *files = block;
+    half_files half = {.directory = directory, .list = list};
+    HU_TRY(HU_NEW_ARRAY(&list->folder, classes->count));
+    HU_TRY(HU_NEW_ARRAY(&half.next, classes->count));
+    HU_TRY(HU_NEW_ARRAY(&half.left, classes->count));
     for (size_t c = 0; c < classes->count; c++) {
-        if (!present || present[c]) HU_TRY(list_class(half, classes->name[c], choice, &files[c]));
-        total += (int64_t)files[c].count;
+        HU_TRY(hu_path_join(directory, classes->name[c], &list->folder[c]));
+        list->folders++;
+        if (!present || present[c])
+            HU_TRY(list_class(&half, (int32_t)c, classes->name[c], choice, !present));
     }
-    if (total == 0) {
-        st = hu_fail(HU_ERR_CORRUPT, "%s: found no image of a class of the training half", half);
+    if (half.total == 0) {
+        st = hu_fail(HU_ERR_CORRUPT, "%s: found no image of a class of the training half",
+                     directory);
         goto done;
     }
-    HU_TRY(take_turns(files, classes->count, total, limit, list));
+    HU_TRY(take_turns(&half, limit));
+    void *names = list->names;
+    HU_TRY(hu_realloc(&names, half.bytes)); /* without the room for more */
+    list->names = names;
 done:
-    for (size_t c = 0; block && c < classes->count; c++)
-        hu_file_names_free(&((class_files *)block)[c]);
-    hu_free(block);
+    hu_free(half.next);
+    hu_free(half.left);
     return st;
 }
 
@@ -174,14 +207,6 @@ done:
     return st;
 }
 
-/* Names are appended; on failure the owner frees what is there. */
-static hu_status copy_names(const hu_file_names *from, hu_file_names *to) {
-    hu_status st = HU_OK;
-    for (size_t i = 0; st == HU_OK && i < from->count; i++)
-        st = hu_file_names_add(to, from->name[i]);
-    return st;
-}
-
 /* DIR/val, or DIR/test. */
 static hu_status find_test(const char *directory, char **half) {
     hu_status st = hu_path_join(directory, "val", half);
@@ -201,7 +226,7 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
     HU_TRY(hu_path_join(directory, "train", &halves[0]));
     HU_TRY(find_test(directory, &halves[1]));
     HU_TRY(hu_file_names_of_folders(halves[0], &all));
-    HU_TRY(copy_names(&all, &chosen));
+    HU_TRY(hu_file_names_borrow(&all, &chosen));
     HU_TRY(choose_classes(halves[0], choice, &chosen));
     if (chosen.count < 2) {
         st = hu_fail(HU_ERR_CORRUPT, "%s: found %zu folders of classes, expected at least 2",
@@ -211,7 +236,7 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
     *classes = (int64_t)chosen.count;
     HU_TRY(match_classes(halves[1], &all, &chosen, &present));
     HU_TRY(list_half(halves[0], &chosen, NULL, limits->train, choice, train));
-    HU_TRY(list_half(halves[1], &chosen, present, limits->test, NULL, test));
+    HU_TRY(list_half(halves[1], &chosen, present, limits->test, choice, test));
 done:
     hu_free(halves[0]);
     hu_free(halves[1]);

@@ -3,18 +3,26 @@
 #define HU_DATA_IMAGE_LIST_H
 #include <halfulp/data.h>
 
-/* One half: files and their classes, class by class in turns. */
+/* One half: files and their classes, class by class in turns. A million files take their names and
+ * 8 bytes each. */
 typedef struct hu_image_list {
-    char **path;    /* [count] */
+    char **folder; /* [classes], of files by class */
+    int64_t folders;
+    char *names;    /* of all files, each with its final zero */
+    uint32_t *name; /* [count] where each name begins in names */
     int32_t *label; /* [count] */
     int64_t count;
 } hu_image_list;
 
+/* Path of file i; owner frees with hu_free. */
+hu_status hu_image_list_path(const hu_image_list *list, int64_t i, char **path);
+
 /* Lists DIR/train and DIR/val (DIR/test if there is no val). classes: how many there are.
  * HU_ERR_MISSING if a folder is not there, HU_ERR_CORRUPT for a class without images or a test
  * class that the training half does not have, HU_ERR_ARGUMENT for a choice of more classes than
- * there are, or of parts without an image; HU_ERR_IO, HU_ERR_MEMORY. Owner frees both with
- * hu_image_list_free, also on failure. */
+ * there are, or of parts without an image; HU_ERR_LIMIT for names of 4 GiB; HU_ERR_IO,
+ * HU_ERR_MEMORY. choice->told hears of the files that were found, class by class. Owner frees both
+ * with hu_image_list_free, also on failure. */
 hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits,
                              const hu_image_choice *choice, hu_image_list *train,
                              hu_image_list *test, int64_t *classes);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "data/ahead.h"
 #include "data/spatial.h"
 
 enum { PAD_MAX = 4096, STATUS_CODES = 256 };
@@ -17,11 +18,11 @@ struct hu_loader {
     const hu_split *split;
     hu_loader_settings settings;
     hu_random_key augment_key;
-    uint32_t *order;                         /* [count] or NULL for file order */
+    hu_order order;
+    hu_ahead *ahead;                         /* NULL: all fields are in memory, or a source's */
     const hu_field *moving;                  /* a spatial field, NULL: there is none */
     hu_byte_table normalised[HU_FIELDS_MAX]; /* of spatial fields of bytes */
     hu_byte_table unit, plain, classes;
-    int64_t epoch;
     _Atomic int64_t failure;  /* of a source: 256 x index + status; 0: none */
     _Atomic int64_t *failing; /* points at failure: filling is const for everything else */
 };
@@ -76,13 +77,19 @@ static hu_status check_spatial(const hu_dataset *dataset, const hu_augment *augm
 }
 
 /* Bounds of what is asked for; cutout must fit the shorter side. */
-static hu_status check_augment(const hu_field *moving, const hu_augment *augment) {
+static hu_status check_augment(const hu_field *moving, const hu_reader *reader,
+                               const hu_augment *augment) {
     int64_t side = 0;
     if (moving)
         side = moving->extent[0] < moving->extent[1] ? moving->extent[0] : moving->extent[1];
     if (augment->pad < 0 || augment->pad > PAD_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "pad: found %lld, expected 0..%d", (long long)augment->pad,
                        PAD_MAX);
+    if (augment->area != 0.0 && (!reader || augment->pad > 0))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "random crops of a share of an image: found %s, expected data of files that "
+                       "are opened for it, and no padding",
+                       reader ? "padding" : "data in memory");
     if (augment->cutout < 0 || augment->cutout > side)
         return hu_fail(HU_ERR_ARGUMENT, "cutout: found %lld, expected 0..%lld (side of the image)",
                        (long long)augment->cutout, (long long)side);
@@ -94,17 +101,34 @@ static const hu_split *part_of(const hu_dataset *dataset, hu_half half) {
     return half == HU_HALF_TRAIN ? &dataset->train : &dataset->test;
 }
 
+/* Training, whose windows are larger and come more often, takes half of the memory; the others a
+ * quarter each. */
+static hu_status read_ahead(hu_loader *loader, hu_half half) {
+    enum { TRAINING = 2, OTHERS = 4 };
+    const hu_loader_settings *s = &loader->settings;
+    int64_t window = s->window > 0 ? s->window : 1, count = loader->split->count;
+    hu_ahead_settings settings = {.split = loader->split,
+                                  .seed = s->seed,
+                                  .shuffle = s->shuffle,
+                                  .area = s->augment.area,
+                                  .window = window < count ? window : count,
+                                  .threads = s->threads > 0 ? s->threads : 1,
+                                  .goes_on = s->goes_on,
+                                  .memory_parts = half == HU_HALF_TRAIN ? TRAINING : OTHERS};
+    return loader->split->reader ? hu_ahead_create(&settings, &loader->ahead) : HU_OK;
+}
+
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
                            const hu_loader_settings *settings, hu_loader **loader) {
     hu_status st = HU_OK;
-    void *block = NULL, *order = NULL;
+    void *block = NULL;
     *loader = NULL;
     const hu_field *moving;
     const hu_split *split = part_of(dataset, half);
     if (split->count < 1)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data %s: the part has no sample", dataset->name));
     HU_TRY(check_spatial(dataset, &settings->augment, &moving));
-    HU_TRY(check_augment(moving, &settings->augment));
+    HU_TRY(check_augment(moving, split->reader, &settings->augment));
     HU_TRY(hu_alloc(sizeof **loader, &block));
     hu_loader *made = block;
     made->dataset = dataset;
@@ -112,9 +136,8 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     made->settings = *settings;
     made->moving = moving;
     made->failing = &made->failure;
-    if (settings->shuffle)
-        HU_TRY(hu_alloc_array((size_t)made->split->count, sizeof *made->order, &order));
-    made->order = order;
+    HU_TRY(hu_order_create(split, settings->seed, settings->shuffle, &made->order));
+    HU_TRY(read_ahead(made, half));
     fill_tables(made);
     HU_TRY(hu_loader_begin_epoch(made, 0));
     *loader = made;
@@ -126,7 +149,8 @@ done:
 
 void hu_loader_close(hu_loader *loader) {
     if (!loader) return;
-    hu_free(loader->order);
+    hu_ahead_free(loader->ahead);
+    hu_order_free(&loader->order);
     hu_free(loader);
 }
 
@@ -138,19 +162,23 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
     if (epoch < 0)
         return hu_fail(HU_ERR_ARGUMENT, "epoch: found %lld, expected 0 or more", (long long)epoch);
     uint64_t seed = loader->settings.seed;
-    loader->epoch = epoch;
     loader->augment_key = (hu_random_key){seed, hu_stream_id("augment", ""), (uint64_t)epoch};
-    /* Both keys name purpose and epoch: an epoch is the same whether or not those before it were
-     * run. */
-    hu_random_key shuffle = {seed, hu_stream_id("shuffle", ""), (uint64_t)epoch};
-    if (loader->order)
-        hu_random_permutation(&shuffle, (uint32_t)loader->split->count, loader->order);
+    hu_order_begin(&loader->order, epoch);
     return HU_OK;
 }
 
+hu_status hu_loader_want(hu_loader *loader, int64_t first, int64_t count) {
+    assert(first >= 0 && count >= 0 && count <= loader->split->count - first);
+    if (!loader->ahead || count == 0) return HU_OK;
+    return hu_ahead_want(loader->ahead, loader->order.epoch, first, count);
+}
+
+double hu_loader_waited(const hu_loader *loader) {
+    return loader->ahead ? hu_ahead_waited(loader->ahead) : 0.0;
+}
+
 int64_t hu_loader_index(const hu_loader *loader, int64_t position) {
-    int64_t place = loader->order ? loader->order[position] : position;
-    return loader->split->index ? loader->split->index[place] : place;
+    return hu_order_index(&loader->order, position);
 }
 
 /* word * bound / 2^32: 0..bound-1. */
@@ -183,14 +211,23 @@ static const hu_byte_table *table_of(const hu_loader *loader, int f, hu_reading 
     return loader->dataset->field[f].classes > 0 ? &loader->classes : &loader->plain;
 }
 
-static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int64_t index,
+/* Bytes of a sample, with its margins: in memory, or just read. */
+static const uint8_t *bytes_of(const hu_loader *loader, int f, int64_t position) {
+    const hu_reader *reader = loader->split->reader;
+    if (reader && reader->reads[f])
+        return hu_ahead_sample(loader->ahead, position) + reader->start[f];
+    return hu_spatial_sample(&loader->dataset->field[f], loader->split->rows[f],
+                             hu_loader_index(loader, position));
+}
+
+static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int64_t position,
                          float *sample) {
     const hu_field *field = &loader->dataset->field[f];
-    hu_change change = choose(loader, index);
+    hu_change change = choose(loader, hu_loader_index(loader, position));
     /* The square is cut out of what the network sees, not out of a target. */
     change.cut = reading == HU_READ_NORMALISED ? loader->settings.augment.cutout : 0;
-    hu_spatial_fill(field, table_of(loader, f, reading), &change,
-                    hu_spatial_sample(field, loader->split->rows[f], index), sample);
+    hu_spatial_fill(field, table_of(loader, f, reading), &change, bytes_of(loader, f, position),
+                    sample);
 }
 
 int64_t hu_loader_length(const hu_loader *loader, int f, int64_t position) {
@@ -230,7 +267,7 @@ static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64
 /* The first failure is kept. */
 static void fill_from_source(const hu_loader *loader, int f, int64_t index, float *sample) {
     const hu_sample_source *source = &loader->split->source;
-    hu_status st = source->fill(source->context, f, loader->epoch, index, sample);
+    hu_status st = source->fill(source->context, f, loader->order.epoch, index, sample);
     if (st == HU_OK) return;
     int64_t none = 0, failure = STATUS_CODES * index + (int64_t)st;
     memset(sample, 0, (size_t)hu_field_elements(&loader->dataset->field[f]) * sizeof *sample);
@@ -243,7 +280,7 @@ hu_status hu_loader_status(const hu_loader *loader) {
     if (failure == 0) return HU_OK;
     return hu_fail((hu_status)(failure % STATUS_CODES),
                    "the source of samples failed at index %lld of epoch %lld",
-                   (long long)(failure / STATUS_CODES), (long long)loader->epoch);
+                   (long long)(failure / STATUS_CODES), (long long)loader->order.epoch);
 }
 
 void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t first,
@@ -256,7 +293,7 @@ void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t 
         if (loader->split->source.fill)
             fill_from_source(loader, f, hu_loader_index(loader, first + i), sample);
         else if (field->is_spatial)
-            fill_spatial(loader, f, reading, hu_loader_index(loader, first + i), sample);
+            fill_spatial(loader, f, reading, first + i, sample);
         else
             fill_plain(loader, f, reading, first + i, sample);
     }

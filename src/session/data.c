@@ -26,13 +26,16 @@ static hu_status read_part(hu_config *config, hu_image_choice *choice) {
 /* Which images of a folder, and in which size; other data sets leave these alone. */
 static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
-    int64_t seed;
+    int64_t seed, mebibytes;
     *choice = (hu_image_choice){0};
     HU_TRY(hu_config_i64(config, "data.size", &choice->size));
     HU_TRY(hu_config_i64(config, "data.crop", &choice->crop));
     HU_TRY(hu_config_i64(config, "data.classes", &choice->classes));
     HU_TRY(hu_config_i64(config, "data.class_seed", &seed));
     choice->seed = (uint64_t)seed;
+    HU_TRY(hu_config_f64(config, "data.area", &choice->area));
+    HU_TRY(hu_config_i64(config, "data.memory", &mebibytes));
+    choice->memory = (uint64_t)mebibytes << 20;
     HU_TRY(read_part(config, choice));
 done:
     return st;
@@ -82,13 +85,32 @@ static hu_status hold_out(const hu_config *config, hu_dataset *dataset) {
     return hu_dataset_hold_out(dataset, amount, (uint64_t)seed);
 }
 
+/* Who hears of a long folder, and how many files they have heard of. */
+typedef struct listing {
+    const hu_listener *listener;
+    int64_t told;
+} listing;
+
+/* A line for every so many files, so that a million are not silence. */
+static void tell_listed(void *context, const char *directory, int64_t files) {
+    enum { EVERY = 50000 };
+    listing *l = context;
+    if (files < l->told) l->told = 0; /* another half */
+    if (files / EVERY == l->told / EVERY) return;
+    l->told = files;
+    hu_listener_tell(l->listener, "%s: %lld files listed so far", directory, (long long)files);
+}
+
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset) {
     const char *name;
     hu_data_limits limits;
     hu_image_choice choice;
     hu_status st = HU_OK;
     *dataset = NULL;
+    listing seen = {listener, 0};
     HU_TRY(read_choice(config, &choice));
+    choice.told = tell_listed;
+    choice.context = &seen;
     HU_TRY(hu_config_text(config, "data.name", &name));
     HU_TRY(hu_config_i64(config, "data.limit", &limits.train));
     HU_TRY(hu_config_i64(config, "data.test_limit", &limits.test));

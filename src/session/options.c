@@ -55,6 +55,7 @@ static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_a
     HU_TRY(hu_config_i64(config, "data.cutout", &augment->cutout));
     HU_TRY(hu_config_text(config, "data.border", &border));
     augment->reflect = strcmp(border, "reflect") == 0;
+    augment->area = dataset->augment.area;
 done:
     return st;
 }

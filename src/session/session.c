@@ -429,10 +429,12 @@ done:
     return st;
 }
 
-/* What gradients between processes cost, where there are several. */
-static void put_team(json_t *object, const hu_trainer *trainer) {
+/* What images cost that do not stay in memory, and gradients between several processes. */
+static void put_waits(json_t *object, const hu_trainer *trainer) {
     hu_team_seconds seconds = hu_trainer_team_seconds(trainer);
-    if (!object || !(seconds.busy > 0.0)) return;
+    double waited = hu_trainer_data_waited(trainer);
+    if (waited > 0.0) json_object_set_new(object, "data_wait_seconds", hu_json_number(waited));
+    if (!(seconds.busy > 0.0)) return;
     json_object_set_new(object, "comm_seconds", hu_json_number(seconds.busy));
     json_object_set_new(object, "comm_exposed_seconds", hu_json_number(seconds.exposed));
 }
@@ -441,7 +443,6 @@ static void put_team(json_t *object, const hu_trainer *trainer) {
 static void put_facts(json_t *object, const hu_trainer *trainer, const hu_session_result *result) {
     hu_chance chance = hu_trainer_chance(trainer, HU_HALF_TEST);
     hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
-    if (!object) return;
     json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));
     json_object_set_new(object, "model_aggregate_bits_mean", hu_json_number(aggregate.mean));
     if (chance.samples > 0)
@@ -486,7 +487,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     if (session->dataset->validation.count > 0)
         hu_result_validation_put(object, &result->validation, session->dataset->validation.count);
     put_facts(object, session->trainer, result);
-    put_team(object, session->trainer);
+    put_waits(object, session->trainer);
     hu_wire_result_put(object, session->config, session->trainer);
     hu_bits_result_put(object, session->trainer);
     if (object && result->has_diverged)

@@ -61,6 +61,7 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
         if (e->counts) hu_edge_table_clear(&trainer->edges);
         pass.first_sample = first;
         pass.samples = count - first < trainer->part ? count - first : trainer->part;
+        HU_TRY(hu_loader_want(e->loader, first, pass.samples));
         HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
         HU_TRY(hu_loader_status(e->loader));
         read_part(e, pass.samples, &result);

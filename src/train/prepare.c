@@ -56,12 +56,18 @@ done:
     return st;
 }
 
-/* Samples that a model is judged by come in their own order, and are never augmented. */
+/* Samples that a model is judged by come in their own order, and are never augmented. What is read
+ * ahead is read by as many threads as compute: they wait for each other in turns. */
 hu_status hu_prepare_loaders(hu_trainer *trainer) {
     hu_status st = HU_OK;
-    hu_loader_settings train = {trainer->options.run.seed, !trainer->options.keep_order,
-                                trainer->options.augment};
-    hu_loader_settings test = {trainer->options.run.seed, false, {0}};
+    const hu_train_options *options = &trainer->options;
+    const hu_loader_settings test = {
+        .seed = options->run.seed, .window = trainer->part, .threads = options->run.threads};
+    hu_loader_settings train = test;
+    train.shuffle = !options->keep_order;
+    train.augment = options->augment;
+    train.window = options->batch;
+    train.goes_on = true;
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &train, &trainer->train_loader));
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &test, &trainer->test_loader));
     if (trainer->dataset->validation.count > 0)

@@ -98,10 +98,12 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
         trainer->progress.epoch_units = 0;
     }
     if (trainer->loaded_epoch != report->epoch) {
-        hu_status st = hu_loader_begin_epoch(trainer->train_loader, report->epoch);
-        if (st != HU_OK) return st;
+        hu_status began = hu_loader_begin_epoch(trainer->train_loader, report->epoch);
+        if (began != HU_OK) return began;
         trainer->loaded_epoch = report->epoch;
     }
+    hu_status st = hu_loader_want(trainer->train_loader, batch->first, batch->samples);
+    if (st != HU_OK) return st;
     /* Units of the whole batch, before its passes: every part divides its gradient by them. */
     for (int k = 0; k < trainer->graph->loss_count; k++)
         batch->units[k] = hu_count_units(trainer, k, batch->first, batch->samples);

@@ -116,6 +116,10 @@ void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop) {
     trainer->stop = stop;
 }
 
+double hu_trainer_data_waited(const hu_trainer *trainer) {
+    return hu_loader_waited(trainer->train_loader);
+}
+
 hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer) {
     const hu_team *team = trainer->workers.team;
     return team ? hu_team_spent(team) : (hu_team_seconds){0};

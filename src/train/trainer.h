@@ -76,6 +76,9 @@ const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer);
  * Borrowed: as long as the trainer. */
 void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop);
 
+/* Seconds that training has waited for its samples to be read; 0 where they are in memory. */
+double hu_trainer_data_waited(const hu_trainer *trainer);
+
 /* Where the time went that gradients took between processes; zero where one runs all workers. */
 hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer);
 

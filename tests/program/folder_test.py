@@ -97,4 +97,47 @@ def bad_files(checks, cwd):
     fails(checks, cwd, 3, ["train/CLASS"], "data=folder:images/train")
 
 
-program.main(trains, chooses, bad_choices, bad_files)
+def reads_ahead(checks, cwd):
+    """What does not fit into data.memory is read while it is used: the same weights, resumed too."""
+    make_tree(cwd)
+    words = [*KEYS, "data=folder:images", "data.size=96", "data.augment=[crop,flip]", "epochs=3",
+             "lr.schedule=constant"]
+    kept = program.train(*words, cwd=cwd, run="kept")
+    checks.that("data_wait_seconds" not in kept, "images in memory are not waited for")
+    for threads in 1, 2, 3:
+        read = program.train(*words, "data.memory=1", f"threads={threads}", cwd=cwd, run=f"read{threads}")
+        checks.that(read.get("data_wait_seconds", -1) > 0, "the first batch is waited for")
+        for key in "weights_hash", "test_accuracy", "train_loss":
+            checks.same(read[key], kept[key], f"{key} with {threads} threads that read")
+    program.train(*words, "data.memory=1", "steps=7", cwd=cwd, run="cut")
+    code, out, err = program.call("resume", "cut", "epochs=3", "--json", cwd=cwd)
+    checks.same(code, 0, f"a run that reads goes on: {err.strip()}")
+    checks.same(json.loads(out)["weights_hash"], kept["weights_hash"], "from step 7 on")
+    held = [program.train(*words, "data.validation=7", *memory, cwd=cwd, run=f"held{len(memory)}")
+            for memory in ([], ["data.memory=1"])]
+    checks.same(held[0]["weights_hash"], held[1]["weights_hash"], "with samples held out")
+    checks.same(held[0]["validation_accuracy"], held[1]["validation_accuracy"], "and what they say")
+    put(cwd, "images/train/dog/03.png", JPEG[:-40])
+    for memory in [], ["data.memory=1"]:
+        fails(checks, cwd, 3, ["images/train/dog/03.png", "damaged JPEG"], "epochs=1", "steps=5", "data.size=96",
+              *memory)
+    put(cwd, "images/train/dog/03.png", JPEG)
+    fails(checks, cwd, 2, ["data memory: found 1 MiB, expected at least 5", "270000 bytes"], "data.size=300", "batch=9",
+          "data.memory=1", "data.augment=none")
+
+
+def shares(checks, cwd):
+    """data.area: random rectangles of the images; the same for any number of threads."""
+    make_tree(cwd)
+    words = [*KEYS, "data=folder:images", "epochs=2"]
+    whole = program.train(*words, cwd=cwd, run="whole")
+    drawn = [program.train(*words, "data.area=0.3", f"threads={t}", cwd=cwd, run=f"area{t}") for t in (1, 3)]
+    checks.same(drawn[0]["weights_hash"], drawn[1]["weights_hash"], "shares with one and three threads")
+    checks.that(drawn[0]["weights_hash"] != whole["weights_hash"], "shares are drawn")
+    fails(checks, cwd, 2, ["data.area"], "data.area=1.5")
+    fails(checks, cwd, 2, ["padding"], "data.area=0.3", "data.pad=2")
+    code, _, err = program.call("train", "data=glyphs", "data.area=0.5", "steps=1", cwd=cwd)
+    checks.same(code, 2, f"glyphs have no files: {err.strip()}")
+
+
+program.main(trains, chooses, bad_choices, bad_files, reads_ahead, shares)

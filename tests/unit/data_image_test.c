@@ -267,6 +267,39 @@ static void resizing_is_pillows(void **state) {
     }
 }
 
+/* As Pillow's crop and resize(..., BILINEAR) of the columns, then of the rows; what lies beyond the
+ * result stays as it is. */
+static void a_rectangle_is_resized_alone(void **state) {
+    (void)state;
+    static const struct {
+        int64_t width, height;
+        hu_image_cut cut;
+        int64_t to_height, to_width;
+        uint8_t first[6];
+        uint32_t crc;
+    } table[] = {{40, 30, {3, 5, 21, 11}, 8, 8, {141, 106, 95, 148, 115, 112}, 2387623739},
+                 {40, 30, {0, 0, 40, 30}, 5, 7, {127, 133, 131, 133, 124, 124}, 832493560},
+                 {20, 20, {9, 2, 3, 17}, 6, 8, {116, 106, 159, 117, 110, 158}, 745958279},
+                 {20, 20, {4, 4, 8, 6}, 6, 8, {112, 165, 218, 177, 230, 27}, 2369392947}};
+    enum { ROW = 40 };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        uint8_t wide[8 * ROW], tight[8 * 8 * 3];
+        memset(wide, 77, sizeof wide);
+        draw(table[i].width, table[i].height, 3);
+        hu_image image = {table[i].width, table[i].height, pixels};
+        size_t row = (size_t)table[i].to_width * 3, rows = (size_t)table[i].to_height;
+        assert_int_equal(hu_image_resize(&image, &table[i].cut, table[i].to_height,
+                                         table[i].to_width, ROW, wide),
+                         HU_OK);
+        for (size_t y = 0; y < rows; y++) {
+            memcpy(tight + y * row, wide + y * ROW, row);
+            for (size_t x = row; x < ROW; x++) assert_int_equal(wide[y * ROW + x], 77);
+        }
+        assert_memory_equal(tight, table[i].first, sizeof table[i].first);
+        assert_int_equal(crc32(0, tight, (unsigned)(rows * row)), table[i].crc);
+    }
+}
+
 static void the_same_size_changes_nothing(void **state) {
     (void)state;
     uint8_t square[8 * 8 * 3];
@@ -287,6 +320,7 @@ int main(void) {
         cmocka_unit_test(changed_files_do_no_harm),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(resizing_is_pillows),
+        cmocka_unit_test(a_rectangle_is_resized_alone),
         cmocka_unit_test(the_same_size_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,8 +270,9 @@ static void crops_reach_into_the_margin(void **state) {
     for (int64_t run = 0; run < 2 * (MARGIN + 2); run++) {
         int64_t pad = run / 2;
         reflects = run % 2;
-        hu_loader *loader = make(
-            &d, (hu_loader_settings){5, false, {.pad = pad, .flip = pad > 0, .reflect = reflects}});
+        hu_loader *loader =
+            make(&d, (hu_loader_settings){
+                         .seed = 5, .augment = {.pad = pad, .flip = pad > 0, .reflect = reflects}});
         for (int64_t epoch = 0; epoch < 20; epoch++) {
             assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
             fill_both(loader, 0, COUNT, images, classes_of);

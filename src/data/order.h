@@ -1,0 +1,24 @@
+/* data/order.h - which sample of a part comes at which position of an epoch. */
+#ifndef HU_DATA_ORDER_H
+#define HU_DATA_ORDER_H
+#include <halfulp/data.h>
+
+typedef struct hu_order {
+    const hu_split *split;
+    uint64_t seed;
+    int64_t epoch;   /* -1: none has begun */
+    uint32_t *place; /* [count], NULL: file order */
+} hu_order;
+
+/* HU_ERR_MEMORY; owner frees with hu_order_free, also on failure. */
+hu_status hu_order_create(const hu_split *split, uint64_t seed, bool shuffle, hu_order *order);
+void hu_order_free(hu_order *order);
+
+/* Puts the samples into the order of an epoch: the permutation of key {seed, "shuffle", epoch}.
+ * Both name their epoch, so that one is the same whether or not those before it were run. */
+void hu_order_begin(hu_order *order, int64_t epoch);
+
+/* Index of the sample at a position in the split's rows, source or reader. */
+int64_t hu_order_index(const hu_order *order, int64_t position);
+
+#endif

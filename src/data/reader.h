@@ -1,0 +1,26 @@
+/* data/reader.h - samples that stay in their files and are read when they are wanted. */
+#ifndef HU_DATA_READER_H
+#define HU_DATA_READER_H
+#include <halfulp/data.h>
+
+/* What the random part of reading depends on; of a sample that is not changed, area is 0. */
+typedef struct hu_reading_change {
+    uint64_t seed;
+    int64_t epoch;
+    double area; /* hu_augment.area */
+} hu_reading_change;
+
+/* One part of a data set in files. Read-only once made; read is called by several threads. */
+typedef struct hu_reader {
+    size_t sample_bytes; /* of all fields that are read, one behind the other */
+    size_t memory_bytes; /* most that all loaders of the data set may hold of them */
+    size_t start[HU_FIELDS_MAX];
+    bool reads[HU_FIELDS_MAX]; /* which fields; the others are in rows */
+
+    /* Writes the bytes of a sample [sample_bytes]: a function of (change, index) alone. */
+    hu_status (*read)(const struct hu_reader *reader, const hu_reading_change *change,
+                      int64_t index, uint8_t *sample);
+    void (*close)(struct hu_reader *reader); /* frees the reader too */
+} hu_reader;
+
+#endif
