@@ -180,9 +180,8 @@ static bool is_mixed(const hu_report_run *run) {
 }
 
 void hu_report_groups(hu_page *page, const hu_report *report) {
-    int shown = 0, all = 0;
+    int shown = 0, all = hu_report_count(report, has_groups);
     char text[256];
-    for (size_t i = 0; i < report->count; i++) all += has_groups(&report->run[i]);
     if (all == 0) return;
     hu_html_section(page, "groups", "Bits of every group",
                     "Groups of tensors between two matrix products, in execution order; a "
@@ -199,9 +198,6 @@ void hu_report_groups(hu_page *page, const hu_report *report) {
         if (all > 1) hu_html_details_end(page);
         shown++;
     }
-    if (shown < all) {
-        snprintf(text, sizeof text, "The first %d of %d runs are drawn.", shown, all);
-        hu_html_note(page, text);
-    }
+    hu_report_note_rest(page, shown, all, "drawn");
     hu_html_section_end(page);
 }

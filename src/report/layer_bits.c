@@ -161,9 +161,7 @@ static void put_costs(hu_page *page, const hu_report_run *run) {
 }
 
 void hu_report_layer_bits(hu_page *page, const hu_report *report) {
-    int shown = 0, all = 0;
-    char text[256];
-    for (size_t i = 0; i < report->count; i++) all += has_bits(&report->run[i]);
+    int shown = 0, all = hu_report_count(report, has_bits);
     if (all == 0) return;
     hu_heat_words words = {.label = "bits of every layer",
                            .title = "forward bits of a layer's input and weights",
@@ -183,9 +181,6 @@ void hu_report_layer_bits(hu_page *page, const hu_report *report) {
         if (all > 1) hu_html_details_end(page);
         shown++;
     }
-    if (shown < all) {
-        snprintf(text, sizeof text, "The first %d of %d runs are drawn.", shown, all);
-        hu_html_note(page, text);
-    }
+    hu_report_note_rest(page, shown, all, "drawn");
     hu_html_section_end(page);
 }

@@ -118,9 +118,8 @@ static bool has_losses(const hu_report_run *run) {
 }
 
 void hu_report_losses(hu_page *page, const hu_report *report) {
-    int shown = 0, all = 0;
+    int shown = 0, all = hu_report_count(report, has_losses);
     char text[256];
-    for (size_t i = 0; i < report->count; i++) all += has_losses(&report->run[i]);
     if (all == 0) return;
     snprintf(text, sizeof text,
              "The up to %d tensors that lost most to rounding, over all steps, and in the worst "
@@ -134,9 +133,6 @@ void hu_report_losses(hu_page *page, const hu_report *report) {
         if (all > 1) hu_html_details_end(page);
         shown++;
     }
-    if (shown < all) {
-        snprintf(text, sizeof text, "The first %d of %d runs are shown.", shown, all);
-        hu_html_note(page, text);
-    }
+    hu_report_note_rest(page, shown, all, "shown");
     hu_html_section_end(page);
 }

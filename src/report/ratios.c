@@ -122,9 +122,8 @@ static bool is_shown(const hu_report_run *run) {
 }
 
 void hu_report_ratios(hu_page *page, const hu_report *report) {
-    int shown = 0, all = 0;
+    int shown = 0, all = hu_report_count(report, is_shown);
     char text[256];
-    for (size_t i = 0; i < report->count; i++) all += is_shown(&report->run[i]);
     if (all == 0) return;
     snprintf(text, sizeof text,
              "The %d tensors that lost most of their numbers over all steps, and how that went: "
@@ -139,9 +138,6 @@ void hu_report_ratios(hu_page *page, const hu_report *report) {
         if (all > 1) hu_html_details_end(page);
         shown++;
     }
-    if (shown < all) {
-        snprintf(text, sizeof text, "The first %d of %d runs are shown.", shown, all);
-        hu_html_note(page, text);
-    }
+    hu_report_note_rest(page, shown, all, "shown");
     hu_html_section_end(page);
 }

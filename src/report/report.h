@@ -86,6 +86,12 @@ void hu_report_layer_bits(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
 void hu_report_settings(hu_page *page, const hu_report *report);
 
+/* Sections draw some of the runs that have what they show: how many have it, */
+int hu_report_count(const hu_report *report, bool (*has)(const hu_report_run *run));
+
+/* and a note that the first `shown` of `all` are "drawn" or "shown"; nothing where that is all. */
+void hu_report_note_rest(hu_page *page, int shown, int all, const char *verb);
+
 /* A note that names the runs whose metric a picture leaves out; nothing where there are none. */
 void hu_report_left_out(hu_page *page, const hu_report *report);
 
