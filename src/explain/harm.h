@@ -19,6 +19,9 @@
 /* A training whose loss has fallen by this share of what it began with trains well. */
 #define HU_TRAINS_WELL 0.2
 
+/* Steps after which a loss tells how a training goes. */
+enum { HU_STEPS_TO_TELL = 100 };
+
 /* Whether the mean of the last losses is so far below the first. */
 bool hu_trains_well(const hu_history *history);
 

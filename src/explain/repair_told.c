@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/harm.h"
 #include "show/json.h"
 
 const char *hu_repair_line(const hu_repair_option *option, char *text) {
@@ -33,6 +34,11 @@ static const char *beyond_formats(const hu_explaining *x) {
     return NULL;
 }
 
+/* Whether a training that is long enough to tell does not go well, though nothing died. */
+static bool has_own_trouble(const hu_why *why) {
+    return !why->trains_well && hu_why_steps_done(why->history) >= HU_STEPS_TO_TELL;
+}
+
 const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice) {
     bool is_hurt = x->why.verdict != HU_VERDICT_FINE;
     if (advice->count > 0) return NULL;
@@ -40,6 +46,10 @@ const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice) {
     if (beyond) return beyond;
     if (advice->before.score > 1.0)
         return "None of the formats and loss scales tried halves the largest error.";
+    if (!is_hurt && has_own_trouble(&x->why))
+        return "The loss has hardly fallen, but not for rounding: no tensor loses more than trains "
+               "as float32 does. float32 itself may not train so; another learning rate (lr=), a "
+               "warm-up (lr.warmup=) or another seed may.";
     if (!is_hurt) return NULL;
     if (advice->recorded.count == 0)
         return "No tensor is rounded: neither another format nor a loss scale helps. A lower "

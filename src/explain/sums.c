@@ -15,7 +15,7 @@ double hu_sums_share(const hu_product_record *record, hu_death_kind kind) {
 }
 
 static double threshold_of(const hu_why *why, hu_death_kind kind) {
-    bool may_slow = !why->trains_well && hu_why_steps_done(why->history) >= HU_SUMS_STEPS_TO_TELL;
+    bool may_slow = !why->trains_well && hu_why_steps_done(why->history) >= HU_STEPS_TO_TELL;
     return kind == HU_DEATH_SUMS_SATURATED ? HU_SUMS_SATURATED
            : kind == HU_DEATH_SUMS_FLUSHED ? HU_SUMS_FLUSHED
            : may_slow                      ? HU_SUMS_SLOWED

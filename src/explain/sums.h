@@ -16,9 +16,6 @@
 #define HU_SUMS_STALLED 0.9
 #define HU_SUMS_SLOWED 0.5
 
-/* Steps after which a loss tells how a training goes. */
-enum { HU_SUMS_STEPS_TO_TELL = 100 };
-
 /* The death of a product; false: it has none. What saturates or is flushed stalls too, so that it
  * is told first; the severity is the largest share of the three. The place is that of the tensor
  * that the product makes; behind is not filled in. */

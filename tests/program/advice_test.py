@@ -141,6 +141,13 @@ def other_repairs(checks, cwd):
     advice = why(cwd, "rate")["advice"]
     checks.that(code == 4 and advice["options"] == [] and "learning rate" in advice["reason"],
                 f"the rate is too large: {advice}")
+    for precision in ("bf16", "fp32"):
+        program.train(*SMALL, "steps=110", f"precision={precision}", "lr=1e-9", CONSTANT, cwd=cwd, run=precision)
+        found = why(cwd, precision)
+        checks.same((found["verdict"], found["advice"]["options"]), ("fine", []), f"{precision}: rounding did nothing")
+        checks.that("not for rounding" in str(found["advice"]["reason"]), f"{precision}: {found['advice']}")
+    program.train(*SMALL, "steps=110", "precision=fp16", cwd=cwd, run="learns")
+    checks.same(why(cwd, "learns")["advice"]["reason"], None, "it learns")
     _, out, _ = call("why", "rate", cwd=cwd)
     checks.that(advice["reason"] in out and "To try" not in out, f"in words: {out}")
 
