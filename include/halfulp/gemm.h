@@ -31,16 +31,19 @@ typedef enum hu_mac {
 } hu_mac;
 
 typedef enum hu_semantics {
-    HU_SEMANTICS_EXACT, /* every R and fp32 is one rounding of the exact value */
-    HU_SEMANTICS_F32FMA /* what R rounds was computed in float32 (one fma, product, sum or
-                           difference) */
+    HU_SEMANTICS_EXACT,  /* every R and fp32 is one rounding of the exact value */
+    HU_SEMANTICS_F32FMA, /* what R rounds was computed in float32 (one fma, product, sum or
+                            difference) */
+    HU_SEMANTICS_CPD,    /* F32FMA, and Kahan's c stays as it comes where t is infinite */
+    HU_SEMANTICS_COUNT
 } hu_semantics;
 
 /* An accumulator. Zero results of R are +0. Overflow follows format.overflow: infinity, the largest
- * finite number (saturate); HU_OVERFLOW_NAN gives a NaN. Kahan: where t is infinite, c becomes +0.
- * Formats without subnormals flush after rounding. Sums in float32 (FMACS, MACS, the block sums of
- * FMAC-K, bias) have IEEE's zeros. An infinite result is an overflow. Every NaN is 0x7FC00000: sign
- * and payload of NaN operands are not kept. */
+ * finite number (saturate); HU_OVERFLOW_NAN gives a NaN. Kahan: where t is infinite, c becomes +0,
+ * but under HU_SEMANTICS_CPD: there c is infinite or NaN then, and the sum is NaN from the next
+ * term on. Formats without subnormals flush after rounding. Sums in float32 (FMACS, MACS, the block
+ * sums of FMAC-K, bias) have IEEE's zeros. An infinite result is an overflow. Every NaN is
+ * 0x7FC00000: sign and payload of NaN operands are not kept. */
 typedef struct hu_accumulator {
     hu_mac mac;
     hu_semantics semantics;
@@ -62,6 +65,9 @@ HU_API hu_status hu_accumulator_check(const hu_accumulator *accumulator);
 
 /* "fmacs", "macs", "fmac", "mac", "fmac-k", "kahan", "kahan-cpd". Borrowed: valid for ever. */
 HU_API const char *hu_mac_name(hu_mac mac);
+
+/* "exact", "f32fma", "cpd"; "?" for another value. Borrowed: valid for ever. */
+HU_API const char *hu_semantics_name(hu_semantics semantics);
 
 /* Patches of images, the rows of an implicit im2col: row (n, y, x) of [count, out_h, out_w], column
  * (kh, kw, c) of [kernel_h, kernel_w, channels]. Its number is that of image n at pixel
@@ -146,7 +152,7 @@ HU_API size_t hu_gemm_carry_floats(int64_t m, int64_t n);
 HU_API hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes);
 
 /* The same product by integer arithmetic alone, one element after the other: the definition of
- * truth for HU_SEMANTICS_EXACT (and float32 operations for F32FMA). threads and scratch are
+ * truth for HU_SEMANTICS_EXACT (and float32 operations for the others). threads and scratch are
  * ignored, carry must be NULL. */
 HU_API hu_status hu_gemm_reference(const hu_gemm_task *task);
 

@@ -17,12 +17,6 @@ enum { TEXT_MOST = 160 };
 static const char usual[] =
     "fmacs,macs:1/6/9,fmac:1/6/9,mac:1/6/9,fmac8:1/6/9,kahan:1/6/9,kahan-cpd:1/6/9";
 
-static const char *const semantics_names[] = {"exact", "f32fma"};
-
-const char *hu_semantics_name(hu_semantics semantics) {
-    return semantics_names[semantics == HU_SEMANTICS_F32FMA];
-}
-
 void hu_accumulator_mode_text(const hu_accumulator *accumulator, char *text, size_t capacity) {
     if (accumulator->mac == HU_MAC_FMAC_K)
         snprintf(text, capacity, "fmac%" PRId64, accumulator->block);
@@ -40,7 +34,7 @@ static hu_status add_word(const char *word, size_t length, const bool *wanted,
                        length, TEXT_MOST);
     snprintf(text, sizeof text, "%.*s", (int)length, word);
     hu_status st = hu_accumulator_parse(text, &accumulator);
-    for (int semantics = 0; st == HU_OK && semantics < 2; semantics++) {
+    for (int semantics = 0; st == HU_OK && semantics < HU_SEMANTICS_COUNT; semantics++) {
         if (!wanted[semantics]) continue;
         if (list->count == HU_ACCUMULATORS_MOST)
             return hu_fail(HU_ERR_LIMIT, "more than %d accumulators", HU_ACCUMULATORS_MOST);
@@ -53,14 +47,15 @@ static hu_status add_word(const char *word, size_t length, const bool *wanted,
 hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list *list) {
     hu_status st = HU_OK;
     const char *text = usual, *semantics;
-    bool wanted[2] = {true, true};
+    /* cpd's sums are f32fma's but for infinities: only where it is asked for. */
+    bool wanted[HU_SEMANTICS_COUNT] = {[HU_SEMANTICS_EXACT] = true, [HU_SEMANTICS_F32FMA] = true};
     list->count = 0;
     if (hu_config_given(config, "accumulator.name"))
         HU_TRY(hu_config_text(config, "accumulator.name", &text));
     HU_TRY(hu_config_text(config, "accumulator.semantics", &semantics));
     if (hu_config_given(config, "accumulator.semantics"))
-        /* One was asked for: the other is left out. */
-        wanted[strcmp(semantics, semantics_names[0]) == 0] = false;
+        for (int i = 0; i < HU_SEMANTICS_COUNT; i++)
+            wanted[i] = strcmp(semantics, hu_semantics_name((hu_semantics)i)) == 0;
     for (;;) {
         const char *end;
         size_t length = hu_word_at(&text, &end);

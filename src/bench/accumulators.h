@@ -15,12 +15,10 @@ typedef struct hu_accumulator_list {
 } hu_accumulator_list;
 
 /* The key accumulator, texts of hu_accumulator_parse separated by commas (commas within parentheses
- * are a format's own), or all modes in 1/6/9 where it is not given; each in both semantics, or in
- * that of accumulator.semantics where it is given. Errors as hu_accumulator_parse; HU_ERR_LIMIT. */
+ * are a format's own), or all modes in 1/6/9 where it is not given; each in exact and
+ * f32fma, or in accumulator.semantics where it is given. Errors as hu_accumulator_parse;
+ * HU_ERR_LIMIT. */
 hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list *list);
-
-/* "exact", "f32fma". */
-const char *hu_semantics_name(hu_semantics semantics);
 
 /* "fmacs", "fmac", "fmac8", "kahan-cpd", ... without the format. text: at least 32 bytes. */
 void hu_accumulator_mode_text(const hu_accumulator *accumulator, char *text, size_t capacity);

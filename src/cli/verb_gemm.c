@@ -334,7 +334,7 @@ const hu_verb hu_verb_gemm = {
     .details =
         "LIST: accumulators separated by commas: fmacs, macs:F, fmac:F, mac:F, fmacK:F, kahan:F,\n"
         "kahan-cpd:F with any format F and blocks of K terms; all in 1/6/9, K 8, if not given.\n"
-        "Both semantics where the results differ, or that of accumulator.semantics.\n"
+        "In exact and f32fma where the results differ, or in accumulator.semantics.\n"
         "Factors are random (gemm.data=normal, uniform or lognormal; seed=N), in the format of\n"
         "gemm.input, or the accumulator's. Relative errors leave out elements whose sum is zero.\n",
     .flags = flags,

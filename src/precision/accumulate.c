@@ -52,11 +52,12 @@ done:
 
 hu_status hu_semantics_parse(const char *text, hu_semantics *semantics) {
     *semantics = HU_SEMANTICS_EXACT;
-    if (strcmp(text, "exact") == 0) return HU_OK;
-    *semantics = HU_SEMANTICS_F32FMA;
-    if (strcmp(text, "f32fma") == 0) return HU_OK;
-    *semantics = HU_SEMANTICS_EXACT;
-    return hu_fail(HU_ERR_UNKNOWN, "semantics '%s', expected exact or f32fma", text);
+    for (int i = 0; i < HU_SEMANTICS_COUNT; i++)
+        if (strcmp(text, hu_semantics_name((hu_semantics)i)) == 0) {
+            *semantics = (hu_semantics)i;
+            return HU_OK;
+        }
+    return hu_fail(HU_ERR_UNKNOWN, "semantics '%s', expected exact, f32fma or cpd", text);
 }
 
 /* One accumulator for the three products of a layer. */

@@ -33,7 +33,7 @@ hu_status hu_accumulators_parse(const char *text, hu_semantics semantics,
 hu_status hu_accumulators_add_rule(hu_accumulators *accumulators, const char *text,
                                    hu_semantics semantics);
 
-/* "exact", "f32fma" -> semantics; HU_ERR_UNKNOWN. */
+/* "exact", "f32fma", "cpd" -> semantics; HU_ERR_UNKNOWN. */
 hu_status hu_semantics_parse(const char *text, hu_semantics *semantics);
 
 /* Writes the choice into the edge table. A rule that matches nothing: HU_ERR_UNKNOWN with the three

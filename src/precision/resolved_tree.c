@@ -136,8 +136,8 @@ static hu_status put_semantics(hu_keys *tree, const hu_graph *graph, const hu_ed
         for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
             const hu_accumulation *accumulation = &edges->products[n].accumulation;
             if (!accumulation->chosen[r]) continue;
-            bool exact = accumulation->accumulator[r].semantics == HU_SEMANTICS_EXACT;
-            return put(tree, "semantics", "%s", exact ? "exact" : "f32fma");
+            return put(tree, "semantics", "%s",
+                       hu_semantics_name(accumulation->accumulator[r].semantics));
         }
     return HU_OK;
 }

@@ -79,7 +79,7 @@ static inline float model_finish(model *o, const grid *g, int ternary, bool is_c
 static inline float model_round(model *o, const grid *g, float x, const float *y, const float *z,
                                 bool is_counted) {
     int ternary;
-    bool is_twice = o->accumulator.semantics == HU_SEMANTICS_F32FMA && g != &o->float32;
+    bool is_twice = o->accumulator.semantics != HU_SEMANTICS_EXACT && g != &o->float32;
     mpfr_set_flt(o->x, x, MPFR_RNDN);
     mpfr_set_flt(o->y, y ? *y : 1.0f, MPFR_RNDN);
     mpfr_set_prec(o->result, is_twice ? 24 : g->precision);
@@ -105,7 +105,8 @@ static inline void model_kahan(model *o, float addend, float *sum, float *compen
     float total = model_round(o, &o->r, *sum, NULL, &addend, true);
     float minus_sum = -*sum, minus_addend = -addend;
     float taken = model_round(o, &o->r, total, NULL, &minus_sum, false);
-    *compensation = isinf(total) ? 0.0f : model_round(o, &o->r, taken, NULL, &minus_addend, false);
+    bool forgets = isinf(total) && o->accumulator.semantics != HU_SEMANTICS_CPD;
+    *compensation = forgets ? 0.0f : model_round(o, &o->r, taken, NULL, &minus_addend, false);
     *sum = total;
 }
 

@@ -92,7 +92,7 @@ static uint64_t check_product(const char *format, const char *option, int64_t in
             hu_accumulator other = accumulator_of("fmac", format, option);
             make_terms(&w, &other.format, k, x, y);
         }
-        for (int semantics = 0; semantics < 2; semantics++, checks++) {
+        for (int semantics = 0; semantics < HU_SEMANTICS_COUNT; semantics++, checks++) {
             accumulator.semantics = (hu_semantics)semantics;
             check(&accumulator, index, k, x, y);
         }

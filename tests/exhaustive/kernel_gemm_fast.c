@@ -184,13 +184,12 @@ int main(int argc, char **argv) {
     uint64_t wanted = is_short ? 1 : 1000000, trials = is_short ? BATCH : 100 * BATCH;
     uint64_t edges = is_short ? 1200 : 100000;
     for (int mac = 0; mac < HU_MAC_COUNT; mac++)
-        for (int semantics = 0; semantics < 2; semantics++) {
+        for (int semantics = 0; semantics < HU_SEMANTICS_COUNT; semantics++) {
             uint64_t products = 0;
             for (uint64_t first = 0; products < wanted || first < trials; first += BATCH)
                 products += check_batch((hu_mac)mac, (hu_semantics)semantics, first, false);
             printf("%s, %s: %llu dot products\n", hu_mac_name((hu_mac)mac),
-                   semantics == HU_SEMANTICS_EXACT ? "exact" : "f32fma",
-                   (unsigned long long)products);
+                   hu_semantics_name((hu_semantics)semantics), (unsigned long long)products);
             fflush(stdout);
         }
     for (int mac = HU_MAC_MACS; mac < HU_MAC_COUNT; mac++) {

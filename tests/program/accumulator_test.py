@@ -1,6 +1,7 @@
 """Products with a chosen accumulator: training, rules, counts, bits and errors."""
 import json
 import os
+import re
 
 import program
 
@@ -117,6 +118,15 @@ def overflow(checks, cwd):
     first = json.loads(text(cwd, "run/metrics.jsonl").splitlines()[0])
     checks.that(".grad" in first["culprit"], f"culprit {first['culprit']}")
     checks.that(any(row[4] > 0 for row in numerics(cwd)[0]["products"]), "counted overflows")
+    # Sums behind an overflow: infinite, or NaN from the next term on as in CPD.
+    nans = {}
+    for semantics in ("f32fma", "cpd"):
+        code, _, err = program.call("train", *SMALL, "precision=fp32", f"run.dir={semantics}",
+                                    "accumulator.rules=conv1.forward: kahan-cpd:e4m3:bias=16",
+                                    f"accumulator.semantics={semantics}", cwd=cwd)
+        checks.same(code, 4, f"{semantics}: exit code")
+        nans[semantics] = int(re.search(r"(\d+) NaNs", err)[1])
+    checks.that(nans["cpd"] > 2 * nans["f32fma"], f"NaNs in Kahan's sums: {nans}")
 
 
 def spellings(checks, cwd):
@@ -138,7 +148,7 @@ def errors(checks, cwd):
                             (["accumulator.rules=convv1: fmacs"], "'conv1'"),
                             (["accumulator.rules=conv1"], "LAYER: ACCUMULATOR"),
                             (["accumulator.rules=conv1: fmak"], "rule 'conv1: fmak'"),
-                            (["accumulator.semantics=exct"], "f32fma")):
+                            (["accumulator.semantics=exct"], "exact f32fma cpd")):
         code, _, err = program.call("train", *SMALL, *words, cwd=cwd)
         checks.same(code, 2, f"{words}: exit code")
         checks.that(expected in err, f"{words}: {err}")

@@ -106,7 +106,7 @@ static void fields_are_checked(void **state) {
     assert_int_equal(hu_accumulator_check(&a), HU_ERR_ARGUMENT);
     a.mac = HU_MAC_FMAC;
     assert_int_equal(hu_accumulator_check(&a), HU_OK);
-    a.semantics = (hu_semantics)2;
+    a.semantics = HU_SEMANTICS_COUNT;
     assert_int_equal(hu_accumulator_check(&a), HU_ERR_ARGUMENT);
     a.semantics = HU_SEMANTICS_F32FMA;
     a.format.man_bits = 24;

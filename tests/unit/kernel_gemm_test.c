@@ -58,11 +58,21 @@ static void assert_dot(const char *accumulator, int64_t k, const float *x, const
     assert_product(accumulator, dot(accumulator, k, x, y, NULL), &expected);
 }
 
+static void assert_semantics(hu_semantics semantics, const char *accumulator, int64_t k,
+                             const float *x, const float *y, float expected) {
+    hu_gemm_task task = dot(accumulator, k, x, y, NULL);
+    task.accumulator.semantics = semantics;
+    assert_product(accumulator, task, &expected);
+}
+
 static void assert_f32fma(const char *accumulator, int64_t k, const float *x, const float *y,
                           float expected) {
-    hu_gemm_task task = dot(accumulator, k, x, y, NULL);
-    task.accumulator.semantics = HU_SEMANTICS_F32FMA;
-    assert_product(accumulator, task, &expected);
+    assert_semantics(HU_SEMANTICS_F32FMA, accumulator, k, x, y, expected);
+}
+
+static void assert_cpd(const char *accumulator, int64_t k, const float *x, const float *y,
+                       float expected) {
+    assert_semantics(HU_SEMANTICS_CPD, accumulator, k, x, y, expected);
 }
 
 /* 1024 + 1 is a tie of ten-bit significands, and 1024 is even. */
@@ -176,6 +186,32 @@ static void overflow_follows_the_format(void **state) {
     assert_dot("kahan:fp16", 3, x, ones, INFINITY);
     assert_dot("kahan-cpd:fp16", 3, x, ones, INFINITY);
     assert_dot("macs:fp16", 3, x, ones, 0x1p15f);
+}
+
+/* Worked by hand, in (5,2): 49152 + 24576 overflows, t = inf, c = R(inf - 49152) - 24576 = inf. The
+ * next term has y = R(x y - inf) = -inf and t = inf - inf = NaN, c = NaN: no later term matters. A
+ * product that overflows gives c = inf - inf = NaN at once. */
+static void cpd_goes_on_with_nan_behind_an_overflow(void **state) {
+    (void)state;
+    static const char *const modes[] = {"kahan:e5m2", "kahan-cpd:e5m2"};
+    const float nan = hu_f32_of_bits(HU_F32_NAN), zeros[4] = {0};
+    const float sums[] = {49152.0f, 24576.0f, 0.0f, -49152.0f}, large[] = {57344.0f, 0.0f, 1.0f};
+    for (int mode = 0; mode < 2; mode++) {
+        assert_cpd(modes[mode], 1, sums, ones, 49152.0f);
+        assert_cpd(modes[mode], 2, sums, ones, INFINITY);
+        assert_cpd(modes[mode], 3, sums, ones, nan);
+        assert_cpd(modes[mode], 4, sums, ones, nan);
+        assert_f32fma(modes[mode], 4, sums, ones, INFINITY);
+        assert_dot(modes[mode], 4, sums, ones, INFINITY);
+        assert_cpd(modes[mode], 1, large, large, INFINITY);
+        assert_cpd(modes[mode], 2, large, large, nan);
+        assert_f32fma(modes[mode], 2, large, large, INFINITY);
+    }
+    /* Where nothing overflows to infinity it is f32fma. */
+    assert_cpd("kahan-cpd:e5m2:ovf=sat", 4, sums, ones, 24576.0f);
+    assert_f32fma("kahan-cpd:e5m2:ovf=sat", 4, sums, ones, 24576.0f);
+    assert_cpd("fmac:e5m2", 4, sums, ones, INFINITY);
+    assert_cpd("kahan-cpd:e5m2", 4, zeros, ones, 0.0f);
 }
 
 /* Formats whose smallest numbers are large: all but 8 exponent bits reach them by their bias. */
@@ -423,6 +459,7 @@ int main(void) {
         cmocka_unit_test(sums_go_on_in_further_calls),
         cmocka_unit_test(exact_rounds_once),
         cmocka_unit_test(overflow_follows_the_format),
+        cmocka_unit_test(cpd_goes_on_with_nan_behind_an_overflow),
         cmocka_unit_test(terms_far_below_the_format_vanish),
         cmocka_unit_test(non_finite_numbers_give_ieee_outcomes),
         cmocka_unit_test(zeros_are_positive_but_in_float32),

@@ -132,6 +132,8 @@ static void semantics(void **state) {
     hu_semantics s;
     assert_int_equal(hu_semantics_parse("f32fma", &s), HU_OK);
     assert_int_equal(s, HU_SEMANTICS_F32FMA);
+    assert_int_equal(hu_semantics_parse("cpd", &s), HU_OK);
+    assert_int_equal(s, HU_SEMANTICS_CPD);
     assert_int_equal(hu_semantics_parse("exact", &s), HU_OK);
     assert_int_equal(s, HU_SEMANTICS_EXACT);
     assert_int_equal(hu_semantics_parse("", &s), HU_ERR_UNKNOWN);

@@ -28,8 +28,15 @@ static const char *const mac_names[HU_MAC_COUNT] = {
 static const char *const spelled_names[HU_MAC_COUNT] = {"fmacs", "macs",  "fmac",     "mac",
                                                         "fmac8", "kahan", "kahan-cpd"};
 
+static const char *const semantics_names[HU_SEMANTICS_COUNT] = {
+    [HU_SEMANTICS_EXACT] = "exact", [HU_SEMANTICS_F32FMA] = "f32fma", [HU_SEMANTICS_CPD] = "cpd"};
+
 const char *hu_mac_name(hu_mac mac) {
     return (unsigned)mac < HU_MAC_COUNT ? mac_names[mac] : "?";
+}
+
+const char *hu_semantics_name(hu_semantics semantics) {
+    return (unsigned)semantics < HU_SEMANTICS_COUNT ? semantics_names[semantics] : "?";
 }
 
 /* HU_ERR_UNKNOWN with the nearest modes; text stands in the message, `length` of it is the mode. */
@@ -111,9 +118,9 @@ hu_status hu_accumulator_check(const hu_accumulator *accumulator) {
     if ((unsigned)accumulator->mac >= HU_MAC_COUNT)
         return hu_fail(HU_ERR_ARGUMENT, "accumulator mode %d, allowed 0..%d", (int)accumulator->mac,
                        HU_MAC_COUNT - 1);
-    if ((unsigned)accumulator->semantics > HU_SEMANTICS_F32FMA)
+    if ((unsigned)accumulator->semantics >= HU_SEMANTICS_COUNT)
         return hu_fail(HU_ERR_ARGUMENT, "accumulator semantics %d, allowed 0..%d",
-                       (int)accumulator->semantics, HU_SEMANTICS_F32FMA);
+                       (int)accumulator->semantics, HU_SEMANTICS_COUNT - 1);
     if (accumulator->mac == HU_MAC_FMAC_K && accumulator->block < 1)
         return hu_fail(HU_ERR_ARGUMENT, "accumulator fmac-k: block of %lld terms, at least 1",
                        (long long)accumulator->block);

@@ -24,7 +24,8 @@ static double overflow_value(const hu_format *format, double max_finite) {
 }
 
 void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants *constants) {
-    *constants = (hu_gemm_constants){.block = INT64_MAX};
+    *constants = (hu_gemm_constants){.block = INT64_MAX, .forget_from = (double)INFINITY};
+    if (accumulator->semantics == HU_SEMANTICS_CPD) constants->forget_from = (double)NAN;
     if (accumulator->mac == HU_MAC_FMAC_K) constants->block = accumulator->block;
     /* FMACS adds in float32: it has no R. */
     if (accumulator->mac == HU_MAC_FMACS) return;

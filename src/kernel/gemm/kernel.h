@@ -23,7 +23,7 @@
  * (nothing to prove where the format overflows before that: all but 8 exponent bits, or a small
  * bias). F64 kinds need nothing: every format, every float32 number. */
 typedef enum hu_gemm_arithmetic {
-    HU_GEMM_F32,     /* float32: HU_SEMANTICS_F32FMA, or exact where proved */
+    HU_GEMM_F32,     /* float32: all semantics but exact, and exact where proved */
     HU_GEMM_F64,     /* float64, one operation: exact for MAC, MACS and KAHAN_CPD always, for fused
                         steps where proved (man_bits <= 16 and exponents within 53 binades) */
     HU_GEMM_F64_ODD, /* float64 rounded to odd: exact always; the same as F64 for MAC, MACS and
@@ -50,6 +50,7 @@ typedef struct hu_gemm_constants {
     float threshold_f32;  /* |t| >= threshold overflows: the smallest such number of each */
     double threshold_f64; /* arithmetic */
     double overflow;      /* what it becomes: inf, largest finite, NaN */
+    double forget_from;   /* Kahan: c becomes +0 where |t| reaches this: infinity; NaN: nowhere */
     int64_t block;        /* of FMAC-K; INT64_MAX for FMAC */
 } hu_gemm_constants;
 

@@ -112,7 +112,7 @@ static bool is_fused(hu_mac mac) {
 
 /* Relative error of one R, with the float32 rounding of its argument where there is one. */
 static double unit_error(const hu_gemm_prover *p) {
-    bool is_twice = p->accumulator.semantics == HU_SEMANTICS_F32FMA;
+    bool is_twice = p->accumulator.semantics != HU_SEMANTICS_EXACT;
     return 1.05 * ldexp(1.0, -p->man_bits - 1) + (is_twice ? 0x1p-24 : 0);
 }
 
@@ -146,7 +146,7 @@ typedef struct bounds {
 
 /* g of point 1. */
 static double growth(const hu_gemm_prover *p) {
-    return p->accumulator.semantics == HU_SEMANTICS_F32FMA ? 4 : 2;
+    return p->accumulator.semantics != HU_SEMANTICS_EXACT ? 4 : 2;
 }
 
 /* FMAC-K. A block starts from 0, or from what earlier calls left of it; it has at most `block`
@@ -288,8 +288,8 @@ hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *p, const hu_panel_facts *a,
         *reach = narrow.after;
         return choice;
     }
-    /* f32fma is defined by float32 operations: float64 would give other bits. */
-    if (p->accumulator.semantics == HU_SEMANTICS_F32FMA && !p->is_float32) {
+    /* f32fma and cpd are defined by float32 operations: float64 would give other bits. */
+    if (p->accumulator.semantics != HU_SEMANTICS_EXACT && !p->is_float32) {
         *reach = narrow.after;
         return (hu_gemm_choice){.is_slow = true};
     }

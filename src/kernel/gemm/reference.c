@@ -21,7 +21,7 @@ static const hu_format float32 = {.exp_bits = 8,
 typedef struct target {
     const hu_format *format;
     bool is_float32;
-    bool computes_float32;  /* HU_SEMANTICS_F32FMA: the argument is a float32 */
+    bool computes_float32;  /* all semantics but exact: the argument is a float32 */
     hu_gemm_counts *counts; /* NULL: not an accumulator that is counted */
 } target;
 
@@ -96,12 +96,12 @@ static void count_stalled(hu_gemm_counts *counts, float x, float y, bool is_same
     counts->stalled += is_same;
 }
 
-/* addend: the rounded argument of "y = R(... - c)". */
-static void kahan_step(const target *inner, const target *accumulated, float addend,
+/* addend: the rounded argument of "y = R(... - c)". forgets: c becomes +0 at infinity. */
+static void kahan_step(const target *inner, const target *accumulated, bool forgets, float addend,
                        hu_gemm_state *state) {
     float total = rounded_sum(accumulated, state->sum, addend);
     float taken = rounded_sum(inner, total, -state->sum);
-    state->extra = isinf(total) ? 0.0f : rounded_sum(inner, taken, -addend);
+    state->extra = forgets && isinf(total) ? 0.0f : rounded_sum(inner, taken, -addend);
     state->sum = total;
 }
 
@@ -126,9 +126,10 @@ static const target master = {.format = &float32, .is_float32 = true};
 void hu_gemm_step(const hu_accumulator *accumulator, float x, float y, hu_gemm_state *state,
                   hu_gemm_counts *counts) {
     target inner = {.format = &accumulator->format,
-                    .computes_float32 = accumulator->semantics == HU_SEMANTICS_F32FMA};
+                    .computes_float32 = accumulator->semantics != HU_SEMANTICS_EXACT};
     target accumulated = inner;
     const hu_gemm_state before = *state;
+    bool forgets = accumulator->semantics != HU_SEMANTICS_CPD;
     accumulated.counts = counts;
     counts->values++;
     switch (accumulator->mac) {
@@ -147,12 +148,13 @@ void hu_gemm_step(const hu_accumulator *accumulator, float x, float y, hu_gemm_s
         block_step(accumulator, &accumulated, &master, x, y, state);
         break;
     case HU_MAC_KAHAN:
-        kahan_step(&inner, &accumulated, rounded_fma(&inner, x, y, -state->extra), state);
+        kahan_step(&inner, &accumulated, forgets, rounded_fma(&inner, x, y, -state->extra), state);
         count_stalled(counts, x, y, is_same_kahan(state, &before));
         break;
     case HU_MAC_KAHAN_CPD: {
         float product = rounded_product(&inner, x, y);
-        kahan_step(&inner, &accumulated, rounded_sum(&inner, product, -state->extra), state);
+        kahan_step(&inner, &accumulated, forgets, rounded_sum(&inner, product, -state->extra),
+                   state);
         count_stalled(counts, x, y, is_same_kahan(state, &before));
         break;
     }
