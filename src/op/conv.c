@@ -1,4 +1,5 @@
-/* conv2d: [H, W, C] -> [out_h, out_w, out_channels], dense, grouped or depthwise. */
+/* conv2d: [H, W, C] -> [out_h, out_w, out_channels], dense, grouped or depthwise; transposed: the
+ * other way round, so that a stride makes the image larger. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -14,10 +15,11 @@ enum { MAX_WINDOW = 1 << 20 };
 typedef struct axis {
     char name;
     int64_t kernel, stride, pad, more, dilation;
+    bool transposed;
+    int64_t extra;
 } axis;
 
-/* Outputs along one axis: floor((extent + 2 pad + more - window) / stride) + 1. */
-static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
+static hu_status check_axis(const axis *a) {
     if (a->kernel < 1 || a->kernel > MAX_WINDOW || a->stride < 1 || a->stride > MAX_WINDOW ||
         a->pad < 0 || a->pad > MAX_WINDOW || a->dilation < 1 || a->dilation > MAX_WINDOW)
         return hu_fail(HU_ERR_SHAPE,
@@ -29,6 +31,31 @@ static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
                        "conv2d: along %c pad %" PRId64 ", more %" PRId64
                        "; expected more from -pad to %d",
                        a->name, a->pad, a->more, MAX_WINDOW);
+    if (a->extra < 0 || a->extra >= (a->transposed ? a->stride : 1))
+        return hu_fail(HU_ERR_SHAPE, "conv2d: along %c extra %" PRId64 "; expected %s", a->name,
+                       a->extra,
+                       a->transposed ? "0 or more, less than the stride"
+                                     : "none, only transposed layers have it");
+    return HU_OK;
+}
+
+/* Transposed: (extent - 1) stride - 2 pad - more + window + extra. */
+static hu_status transposed_extent(const axis *a, int64_t extent, int64_t *out) {
+    int64_t window = (a->kernel - 1) * a->dilation + 1, reach;
+    int64_t ends = window - 2 * a->pad - a->more + a->extra;
+    bool fits = hu_mul_i64(extent - 1, a->stride, &reach) && hu_add_i64(reach, ends, out);
+    if (fits && *out >= 1) return HU_OK;
+    return hu_fail(HU_ERR_SHAPE,
+                   "conv2d: extent %" PRId64 " along %c, stride %" PRId64 ", a window of %" PRId64
+                   " and padding %" PRId64 " and %" PRId64 " leave no output that fits 63 bits",
+                   extent, a->name, a->stride, window, a->pad, a->pad + a->more);
+}
+
+/* Outputs along one axis: floor((extent + 2 pad + more - window) / stride) + 1. */
+static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
+    hu_status st = check_axis(a);
+    if (st != HU_OK) return st;
+    if (a->transposed) return transposed_extent(a, extent, out);
     int64_t window = (a->kernel - 1) * a->dilation + 1, padded;
     if (!hu_add_i64(extent, 2 * a->pad + a->more, &padded) || padded < window)
         return hu_fail(HU_ERR_SHAPE,
@@ -50,9 +77,11 @@ static hu_status check_channels(const hu_conv_attrs *a, int64_t in_channels) {
                    a->groups, in_channels, a->out_channels);
 }
 
-/* [out_channels, kernel_h, kernel_w, in_channels / groups] */
+/* [out_channels, kernel_h, kernel_w, in_channels / groups]; transposed: in and out exchanged. */
 static hu_shape weight_shape(const hu_conv_attrs *a, const hu_shape *in) {
-    return (hu_shape){4, {a->out_channels, a->kernel_h, a->kernel_w, hu_channels(in) / a->groups}};
+    int64_t from = hu_channels(in), to = a->out_channels;
+    if (a->transposed) return (hu_shape){4, {from, a->kernel_h, a->kernel_w, to / a->groups}};
+    return (hu_shape){4, {to, a->kernel_h, a->kernel_w, from / a->groups}};
 }
 
 /* x [H, W, C] -> y [out_h, out_w, out_channels] */
@@ -60,8 +89,10 @@ static hu_status conv_shape(const void *attrs, int n_in, const hu_shape *in, int
                             hu_shape *out) {
     (void)n_in;
     const hu_conv_attrs *a = attrs;
-    axis h = {'H', a->kernel_h, a->stride_h, a->pad_h, a->more_h, a->dilation_h};
-    axis w = {'W', a->kernel_w, a->stride_w, a->pad_w, a->more_w, a->dilation_w};
+    axis h = {'H',       a->kernel_h,   a->stride_h,   a->pad_h,
+              a->more_h, a->dilation_h, a->transposed, a->extra_h};
+    axis w = {'W',       a->kernel_w,   a->stride_w,   a->pad_w,
+              a->more_w, a->dilation_w, a->transposed, a->extra_w};
     hu_status st;
     HU_TRY(hu_expect_rank("conv2d", in, 3));
     HU_TRY(check_channels(a, hu_channels(in)));
@@ -97,6 +128,8 @@ static const hu_attribute conv_attributes[] = {
     {HU_ATTRIBUTE_PAIR, "dilation", offsetof(hu_conv_attrs, dilation_h), 1},
     {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv_attrs, groups), 1},
     {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv_attrs, has_bias), 1},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_conv_attrs, transposed), 0},
+    {HU_ATTRIBUTE_PAIR, "extra", offsetof(hu_conv_attrs, extra_h), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 

@@ -6,14 +6,19 @@ static int64_t windows(int64_t extent, int64_t kernel, int64_t stride, int64_t p
     return (extent + padding - (kernel - 1) * dilation - 1) / stride + 1;
 }
 
+/* The extent that so many windows come from. */
+static int64_t extent_of(int64_t count, int64_t kernel, int64_t stride, int64_t padding,
+                         int64_t dilation) {
+    return (count - 1) * stride + (kernel - 1) * dilation + 1 - padding;
+}
+
 hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
-    int64_t h = in->extent[0], w = in->extent[1];
-    return (hu_product){
+    int64_t h = in->extent[0], w = in->extent[1], channels = in->extent[2];
+    int64_t pad_h = 2 * a->pad_h + a->more_h, pad_w = 2 * a->pad_w + a->more_w;
+    hu_product p = {
         .in_h = h,
         .in_w = w,
-        .in_c = in->extent[2],
-        .out_h = windows(h, a->kernel_h, a->stride_h, 2 * a->pad_h + a->more_h, a->dilation_h),
-        .out_w = windows(w, a->kernel_w, a->stride_w, 2 * a->pad_w + a->more_w, a->dilation_w),
+        .in_c = channels,
         .out_c = a->out_channels,
         .kernel_h = a->kernel_h,
         .kernel_w = a->kernel_w,
@@ -26,6 +31,15 @@ hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
         .groups = a->groups,
         .has_bias = a->has_bias,
     };
+    if (a->transposed) {
+        p.in_h = extent_of(h, a->kernel_h, a->stride_h, pad_h, a->dilation_h) + a->extra_h;
+        p.in_w = extent_of(w, a->kernel_w, a->stride_w, pad_w, a->dilation_w) + a->extra_w;
+        p.in_c = a->out_channels;
+        p.out_c = channels;
+    }
+    p.out_h = windows(p.in_h, a->kernel_h, a->stride_h, pad_h, a->dilation_h);
+    p.out_w = windows(p.in_w, a->kernel_w, a->stride_w, pad_w, a->dilation_w);
+    return p;
 }
 
 hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
@@ -56,8 +70,8 @@ static bool is_linear(const hu_node_info *info) {
 }
 
 bool hu_product_is_transposed(const hu_node_info *info) {
-    const hu_linear_attrs *attrs = is_linear(info) ? info->attrs : NULL;
-    return attrs && attrs->transposed;
+    if (is_linear(info)) return ((const hu_linear_attrs *)info->attrs)->transposed;
+    return ((const hu_conv_attrs *)info->attrs)->transposed;
 }
 
 hu_product hu_product_of(const hu_node_info *info) {

@@ -4,7 +4,10 @@
 #define HU_OP_GEOMETRY_H
 #include "op/op.h"
 
-/* Weights are [out_channels, kernel_h, kernel_w, in_channels / groups]. */
+/* Weights are [out_channels, kernel_h, kernel_w, in_channels / groups]. Transposed, a layer
+ * computes what a convolution from its output to its input gives back as the gradient of its input;
+ * weights are those of that convolution, [in_channels, kernel_h, kernel_w, out_channels / groups].
+ */
 typedef struct hu_conv_attrs {
     int64_t out_channels;
     int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
@@ -13,6 +16,9 @@ typedef struct hu_conv_attrs {
     bool has_bias;
     hu_init weight_init, bias_init;
     int64_t more_h, more_w; /* padding below and right of the image beyond pad; may be negative */
+    bool transposed;
+    int64_t extra_h, extra_w; /* transposed: rows and columns that the stride leaves open, at the
+                                 end of the output; less than the stride */
 } hu_conv_attrs;
 
 /* Weights are [out, in]. */
@@ -24,7 +30,7 @@ typedef struct hu_linear_attrs {
     hu_init weight_init, bias_init;
 } hu_linear_attrs;
 
-/* The geometry of a transposed linear layer is that of the layer whose weights it uses. */
+/* The geometry of a transposed layer is that of the layer whose weights it uses. */
 hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);
 hu_product hu_product_linear(const hu_linear_attrs *attrs, const hu_shape *in);
 

@@ -43,8 +43,18 @@ static hu_value_id apply(net *n, const hu_op *op, const char *name, const void *
 }
 
 static hu_conv_attrs conv(bool has_bias) {
-    return (hu_conv_attrs){6,   3, 3, 1, 1, 1, 1, 1, 1, 1, has_bias, {HU_INIT_NORMAL, 0.3f},
-                           {0}, 0, 0};
+    return (hu_conv_attrs){.out_channels = 6,
+                           .kernel_h = 3,
+                           .kernel_w = 3,
+                           .stride_h = 1,
+                           .stride_w = 1,
+                           .pad_h = 1,
+                           .pad_w = 1,
+                           .dilation_h = 1,
+                           .dilation_w = 1,
+                           .groups = 1,
+                           .has_bias = has_bias,
+                           .weight_init = {HU_INIT_NORMAL, 0.3f}};
 }
 
 static void declare(net *n) {

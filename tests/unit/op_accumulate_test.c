@@ -373,6 +373,34 @@ static void transposed_linear(void **state) {
     }
 }
 
+/* A transposed convolution against the convolution that it is the gradient of, each product with an
+ * accumulator of its own: the same terms in the same order. */
+static void transposed_convolution(void **state) {
+    (void)state;
+    static const char *const texts[] = {"fmac8:1/6/9", "fmac3:e4m3", "fmac8:e6m12"};
+    hu_conv_attrs a = attrs(6, 3, 2, 1, 1, 2, false), t = a;
+    product_case plain = conv_case(&a, 6, 6, 4);
+    t.transposed = true;
+    t.out_channels = 4;
+    t.extra_h = t.extra_w = 1;
+    product_case c = case_turned(&plain, &t);
+    hu_accumulation there = everywhere(texts[0], HU_SEMANTICS_EXACT), here = there;
+    for (int r = 0; r < HU_PRODUCT_ROLES; r++)
+        there.accumulator[r] = everywhere(texts[r], HU_SEMANTICS_EXACT).accumulator[r];
+    here.accumulator[HU_PRODUCT_FORWARD] = there.accumulator[HU_PRODUCT_INPUT_GRAD];
+    here.accumulator[HU_PRODUCT_INPUT_GRAD] = there.accumulator[HU_PRODUCT_FORWARD];
+    here.accumulator[HU_PRODUCT_WEIGHT_GRAD] = there.accumulator[HU_PRODUCT_WEIGHT_GRAD];
+    outcome expected = found_of(&plain, &there, true, 3, 2),
+            found = found_of(&c, &here, true, 5, 3);
+    const hu_product *p = &plain.product;
+    assert_same_floats(found.y, expected.dx, SAMPLES * hu_product_in(p));
+    assert_same_floats(found.dx, expected.y, SAMPLES * hu_product_out(p));
+    assert_same_floats(found.dw, expected.dw, hu_product_weights(p));
+    outcome_free(&expected);
+    outcome_free(&found);
+    case_free(&plain);
+}
+
 /* Small whole numbers: every order and every one of these accumulators gives the exact sums. */
 static void whole_numbers_are_exact(void **state) {
     (void)state;
@@ -440,6 +468,7 @@ int main(void) {
         cmocka_unit_test(groups),
         cmocka_unit_test(linear),
         cmocka_unit_test(transposed_linear),
+        cmocka_unit_test(transposed_convolution),
         cmocka_unit_test(whole_numbers_are_exact),
         cmocka_unit_test(products_are_chosen_one_by_one),
     };

@@ -246,8 +246,111 @@ static void wrong_attributes_are_named(void **state) {
     }
 }
 
+/* The transposed layer back from the outputs of a convolution of an image h x w. */
+static hu_conv_attrs turned(const hu_conv_attrs *a, const product_case *plain) {
+    hu_conv_attrs t = *a;
+    const hu_product *p = &plain->product;
+    t.transposed = true;
+    t.out_channels = p->in_c;
+    t.extra_h =
+        (p->in_h + 2 * a->pad_h + a->more_h - (a->kernel_h - 1) * a->dilation_h - 1) % a->stride_h;
+    t.extra_w =
+        (p->in_w + 2 * a->pad_w + a->more_w - (a->kernel_w - 1) * a->dilation_w - 1) % a->stride_w;
+    return t;
+}
+
+/* All three products, bit for bit, by every engine and on two threads. */
+static void check_turned(hu_conv_attrs a, int64_t h, int64_t w, int64_t channels) {
+    product_case plain = conv_case(&a, h, w, channels);
+    hu_conv_attrs t = turned(&a, &plain);
+    product_case c = case_turned(&plain, &t);
+    const hu_product *p = &plain.product;
+    for (int engine = HU_ENGINE_OWN; engine <= HU_ENGINE_ONEDNN; engine++) {
+        plain.engine = c.engine = (hu_product_engine)engine;
+        run_result expected = run_case(&plain, 3, 1), found = run_case(&c, 3, 2);
+        assert_same_floats(found.y, expected.dx, SAMPLES * hu_product_in(p));
+        assert_same_floats(found.dx, expected.y, SAMPLES * hu_product_out(p));
+        assert_same_floats(found.dw, expected.dw, expected.chunks * hu_product_weights(p));
+        result_free(&expected);
+        result_free(&found);
+    }
+    case_free(&plain);
+}
+
+static void transposed_layers_are_gradients_of_convolutions(void **state) {
+    (void)state;
+    check_turned(attrs(32, 4, 2, 1, 1, 1, false), 8, 8, 16);  /* twice the size */
+    check_turned(attrs(16, 3, 2, 1, 1, 1, false), 14, 14, 9); /* the same with an extra row */
+    check_turned(attrs(5, 3, 1, 1, 1, 1, false), 7, 6, 3);
+    check_turned(attrs(6, 4, 1, 0, 1, 1, false), 4, 4, 10); /* out of one pixel */
+    check_turned(attrs(6, 3, 2, 2, 2, 3, false), 9, 10, 6);
+    check_turned(attrs(8, 3, 2, 1, 1, 8, false), 9, 8, 8);
+    hu_conv_attrs uneven = attrs(4, 3, 3, 1, 1, 1, false);
+    uneven.more_h = 1;
+    uneven.more_w = -1;
+    uneven.kernel_w = 2;
+    check_turned(uneven, 8, 9, 3);
+}
+
+/* weights 1 2 3, stride 2, pad 1, extra 1; the input is the unit vector e_2 of 5. */
+static void a_known_transposed_row(void **state) {
+    (void)state;
+    static const float expected[] = {0, 0, 0, 1, 2, 3, 0, 0, 0, 0};
+    hu_conv_attrs a = {.out_channels = 1,
+                       .kernel_h = 1,
+                       .kernel_w = 3,
+                       .stride_h = 1,
+                       .stride_w = 2,
+                       .pad_w = 1,
+                       .dilation_h = 1,
+                       .dilation_w = 1,
+                       .groups = 1,
+                       .transposed = true,
+                       .extra_w = 1};
+    const hu_shape in = {3, {1, 5, 1}};
+    product_case c = case_make(&hu_op_conv2d, &a, in,
+                               (hu_product){.in_h = 1,
+                                            .in_w = 5,
+                                            .in_c = 1,
+                                            .out_h = 1,
+                                            .out_w = 10,
+                                            .out_c = 1,
+                                            .kernel_h = 1,
+                                            .kernel_w = 3,
+                                            .groups = 1});
+    for (int i = 0; i < 3; i++) c.w[i] = (float)(i + 1);
+    for (int i = 0; i < SAMPLES * 5; i++) c.x[i] = i % 5 == 2 ? 1.0f : 0.0f;
+    run_result r = run_case(&c, SAMPLES, 1);
+    for (int s = 0; s < SAMPLES; s++) assert_same_floats(r.y + s * 10, expected, 10);
+    result_free(&r);
+    case_free(&c);
+}
+
+static void transposed_shapes_are_checked(void **state) {
+    (void)state;
+    hu_conv_attrs a = attrs(3, 3, 2, 1, 1, 1, false), plain = a;
+    hu_shape in = {3, {4, 5, 2}}, out;
+    int n_out;
+    a.transposed = true;
+    assert_int_equal(hu_op_conv2d.shape(&a, 1, &in, &n_out, &out), HU_OK);
+    assert_true(out.extent[0] == 7 && out.extent[1] == 9 && out.extent[2] == 3);
+    a.extra_w = 2;
+    assert_int_equal(hu_op_conv2d.shape(&a, 1, &in, &n_out, &out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "along W extra 2; expected 0 or more, less than"));
+    plain.extra_h = 1;
+    assert_int_equal(hu_op_conv2d.shape(&plain, 1, &in, &n_out, &out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "only transposed layers have it"));
+    a.extra_w = 0;
+    a.pad_h = 6;
+    assert_int_equal(hu_op_conv2d.shape(&a, 1, &in, &n_out, &out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "leave no output"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transposed_layers_are_gradients_of_convolutions),
+        cmocka_unit_test(a_known_transposed_row),
+        cmocka_unit_test(transposed_shapes_are_checked),
         cmocka_unit_test(dense_kernels_equal_the_reference),
         cmocka_unit_test(strides_and_dilations_equal_the_reference),
         cmocka_unit_test(odd_channels_equal_the_reference),

@@ -90,6 +90,19 @@ static const hu_conv_attrs depthwise = {.out_channels = 8,
                                         .dilation_h = 1,
                                         .dilation_w = 1,
                                         .groups = 8};
+static const hu_conv_attrs larger_image = {.out_channels = 6,
+                                           .kernel_h = 4,
+                                           .kernel_w = 3,
+                                           .stride_h = 2,
+                                           .stride_w = 2,
+                                           .pad_h = 1,
+                                           .pad_w = 1,
+                                           .dilation_h = 1,
+                                           .dilation_w = 1,
+                                           .groups = 2,
+                                           .has_bias = true,
+                                           .transposed = true,
+                                           .extra_w = 1};
 static const hu_linear_attrs linear = {.out_features = 6, .has_bias = true};
 static const hu_linear_attrs linear_only = {.out_features = 3};
 static const hu_linear_attrs transposed = {.out_features = 7, .transposed = true, .has_bias = true};
@@ -106,6 +119,7 @@ static const gradient_case cases[] = {
     {&hu_op_conv2d, &strided, NORMAL, 1, {SHAPE(6, 5, 4)}, false, 0.02f},
     {&hu_op_conv2d, &uneven, NORMAL, 1, {SHAPE(4, 7, 9)}, false, 0.02f},
     {&hu_op_conv2d, &depthwise, NORMAL, 1, {SHAPE(5, 5, 8)}, false, 0.02f},
+    {&hu_op_conv2d, &larger_image, NORMAL, 1, {SHAPE(3, 2, 4)}, false, 0.02f},
     {&hu_op_linear, &linear, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_linear, &linear_only, NORMAL, 1, {SHAPE(2, 3, 2)}, false, 0.02f},
     {&hu_op_linear, &transposed, NORMAL, 1, {SHAPE(9)}, false, 0.02f},

@@ -87,6 +87,33 @@ static inline product_case case_transposed(const product_case *plain,
     return c;
 }
 
+/* A convolution without a bias, and the transposed one with its weights that goes from its output
+ * to its input: what is the gradient of one is the number of the other. It borrows all arrays. */
+static inline product_case case_turned(const product_case *plain, const hu_conv_attrs *attrs) {
+    product_case c = *plain;
+    const hu_product *p = &plain->product;
+    hu_param_decl params[HU_MAX_PARAMS];
+    int n_out;
+    c.attrs = attrs;
+    c.in = plain->out;
+    assert_int_equal(c.op->shape(attrs, 1, &c.in, &n_out, &c.out), HU_OK);
+    assert_true(hu_shape_equal(&c.out, &plain->in));
+    assert_int_equal(c.op->params(attrs, &c.in, params, &c.n_params), HU_OK);
+    assert_true(c.n_params == 1 && hu_shape_equal(&params[0].shape, &plain->param[0]));
+    c.product = (hu_product){.in_h = p->out_h,
+                             .in_w = p->out_w,
+                             .in_c = p->out_c,
+                             .out_h = p->in_h,
+                             .out_w = p->in_w,
+                             .out_c = p->in_c,
+                             .kernel_h = p->kernel_h,
+                             .kernel_w = p->kernel_w,
+                             .groups = p->groups};
+    c.x = plain->dy;
+    c.dy = plain->x;
+    return c;
+}
+
 static void case_free(product_case *c) {
     hu_free(c->x);
     hu_free(c->dy);

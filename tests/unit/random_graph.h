@@ -111,21 +111,24 @@ static inline hu_value_id add_conv(world *w, hu_value_id v) {
     int64_t out = draw(w, 2) ? in : widths[draw(w, 4)], stride = draw(w, 5) ? 1 : 2;
     bool is_depthwise = in == out && draw(w, 3) == 0;
     int64_t groups = draw(w, 6) == 0 && in % 2 == 0 && out % 2 == 0 ? 2 : is_depthwise ? in : 1;
-    hu_conv_attrs conv = {out,
-                          kernel,
-                          kernel,
-                          stride,
-                          stride,
-                          kernel / 2,
-                          kernel / 2,
-                          1,
-                          1,
-                          groups,
-                          draw(w, 3) == 0,
-                          {HU_INIT_NORMAL, 0.3f},
-                          {HU_INIT_NORMAL, 0.1f},
-                          0,
-                          0};
+    enum { SMALL = 8 };
+    bool is_small = shape_of(w, v)->extent[0] <= SMALL && shape_of(w, v)->extent[1] <= SMALL;
+    bool transposed = draw(w, 8) == 0 && (stride == 1 || is_small);
+    hu_conv_attrs conv = {.out_channels = out,
+                          .kernel_h = kernel,
+                          .kernel_w = kernel,
+                          .stride_h = stride,
+                          .stride_w = stride,
+                          .pad_h = kernel / 2,
+                          .pad_w = kernel / 2,
+                          .dilation_h = 1,
+                          .dilation_w = 1,
+                          .groups = groups,
+                          .has_bias = draw(w, 3) == 0,
+                          .weight_init = {HU_INIT_NORMAL, 0.3f},
+                          .bias_init = {HU_INIT_NORMAL, 0.1f},
+                          .transposed = transposed,
+                          .extra_w = transposed ? stride - 1 : 0};
     return apply(w, &hu_op_conv2d, &conv, 1, &v);
 }
 

@@ -92,7 +92,17 @@ static inline void network_graph(network *net, bool with_norm) {
     hu_graph *g;
     hu_value_id image, label, pair[2];
     hu_shape shape = {3, {4, 4, 2}}, scalar = {0, {0}};
-    hu_conv_attrs conv = {4, 3, 3, 1, 1, 1, 1, 1, 1, 1, false, {HU_INIT_NORMAL, 0.3f}, {0}, 0, 0};
+    hu_conv_attrs conv = {.out_channels = 4,
+                          .kernel_h = 3,
+                          .kernel_w = 3,
+                          .stride_h = 1,
+                          .stride_w = 1,
+                          .pad_h = 1,
+                          .pad_w = 1,
+                          .dilation_h = 1,
+                          .dilation_w = 1,
+                          .groups = 1,
+                          .weight_init = {HU_INIT_NORMAL, 0.3f}};
     hu_batch_norm_attrs norm = {1e-5f, 0.1f};
     hu_linear_attrs linear = {.out_features = SPY_CLASSES, .weight_init = {HU_INIT_UNIFORM, 0.2f}};
     hu_bias_attrs bias = {{HU_INIT_NORMAL, 0.1f}};
