@@ -62,7 +62,8 @@ static hu_death death_of(const hu_why *why, uint32_t product, hu_death_kind kind
     for (size_t r = 0; r < why->history->numerics_count; r++) {
         const hu_numerics_record *row = &why->history->numerics[r];
         const hu_product_record *record = record_in(row, product);
-        if (!record) continue;
+        /* Sums of zeros, as dead factors make them, tell nothing of the accumulator. */
+        if (!record || record->terms == 0) continue;
         counted += death.steps > 0;
         double share = hu_sums_share(record, kind);
         if (share < threshold_of(why, kind)) continue;
