@@ -162,7 +162,7 @@ hu_status hu_recorded_create(const hu_opened_run *run, const hu_why *why, bool o
     hu_status st = HU_OK;
     const hu_history *history = run->history;
     int64_t *number = NULL;
-    *recorded = (hu_recorded){0};
+    *recorded = (hu_recorded){.is_early = !why->trains_well};
     HU_TRY(HU_NEW_ARRAY(&recorded->tensor, (size_t)run->walk.count + 1));
     HU_TRY(HU_NEW_ARRAY(&number, (size_t)history->tensors.count + 1));
     for (uint32_t n = 0; n < history->tensors.count; n++) number[n] = -1;

@@ -32,6 +32,7 @@ typedef struct hu_recorded {
     uint32_t count;
     hu_recorded_sample *sample;
     int64_t histograms; /* steps that were looked at */
+    bool is_early; /* the run did not come far: its gradients are those of an untrained network */
 } hu_recorded;
 
 /* Reads the run: of many histograms, some from the first to the last, or (only_first) what was

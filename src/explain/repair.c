@@ -133,7 +133,7 @@ static bool change_role(const search *s, const choice *c, hu_role role, hu_chang
 static bool change_scaler(const search *s, hu_loss_scale_kind kind, hu_change *change) {
     const hu_setup *setup = &s->advice->setup;
     change->way.scaler = kind;
-    int32_t limit = hu_trial_limit(&s->advice->recorded, &change->way, 1);
+    int32_t limit = hu_trial_limit(&s->advice->recorded, &change->way);
     if (limit == HU_NO_EXPONENT || limit < LEAST_SCALE) return false;
     bool is_dynamic = kind == HU_LOSS_SCALE_DYNAMIC;
     change->way.scale = is_dynamic && limit > USUAL_SCALE ? USUAL_SCALE : limit;

@@ -5,6 +5,8 @@
  */
 #include "explain/trial.h"
 
+#include <math.h>
+
 #include "explain/expected.h"
 
 #define FORWARD_ERROR 0.04
@@ -15,10 +17,15 @@
 /* Binades that are left to grow where the end of a format makes infinities. */
 enum { HEADROOM = 1 };
 
-/* Numbers of a tensor of which nothing is told, against those of the one that stands for it. */
+/* Numbers of a tensor against those that are recorded of it, or of the one that stands for it. */
 typedef struct spread {
     int32_t least, most; /* binades */
 } spread;
+
+/* Gradients while a training goes well, against those of its first step: in float32 the root mean
+ * square of none shrank by more than 8 binades or grew by more than 4 (docs/results.md, "Advice").
+ */
+static const spread training = {-8, 4};
 
 /* Gradients of parameters are sums over a batch; gradients of activations grow and shrink from
  * layer to layer. */
@@ -40,7 +47,16 @@ static hu_quantizer quantizer_of(const hu_recorded *recorded, const hu_way *way,
     return q;
 }
 
-int32_t hu_trial_limit(const hu_recorded *recorded, const hu_way *way, int32_t headroom) {
+/* What a tensor's numbers may be in steps that the run did not take. */
+static spread spread_in(const hu_recorded *recorded, uint32_t t) {
+    const hu_recorded_tensor *tensor = &recorded->tensor[t];
+    if (tensor->source != t) return spread_of(tensor->role);
+    bool moves = recorded->is_early && hu_is_backward(tensor->role);
+    return moves ? training : (spread){0, 0};
+}
+
+/* The largest loss scale with so many binades of room. */
+static int32_t limit_of(const hu_recorded *recorded, const hu_way *way, int32_t headroom) {
     int32_t limit = HU_NO_EXPONENT;
     for (uint32_t t = 0; t < recorded->count; t++) {
         const hu_recorded_tensor *tensor = &recorded->tensor[t];
@@ -55,11 +71,16 @@ int32_t hu_trial_limit(const hu_recorded *recorded, const hu_way *way, int32_t h
     return limit;
 }
 
+int32_t hu_trial_limit(const hu_recorded *recorded, const hu_way *way) {
+    bool stays = way->scaler == HU_LOSS_SCALE_CONSTANT;
+    return limit_of(recorded, way, recorded->is_early && stays ? training.most : HEADROOM);
+}
+
 /* log2 of the loss scale that gradients have: a dynamic one falls until they fit. */
 static int32_t scale_of(const hu_recorded *recorded, const hu_way *way) {
     if (way->scaler == HU_LOSS_SCALE_NONE) return 0;
     if (way->scaler == HU_LOSS_SCALE_CONSTANT) return way->scale;
-    int32_t limit = hu_trial_limit(recorded, way, 0);
+    int32_t limit = limit_of(recorded, way, 0);
     return limit == HU_NO_EXPONENT || limit > way->scale ? way->scale : limit;
 }
 
@@ -77,14 +98,16 @@ static double bar_of(const hu_recorded_tensor *tensor) {
     return hu_is_backward(tensor->role) ? BACKWARD_ERROR : FORWARD_ERROR;
 }
 
-/* Adds what a tensor loses of one histogram; gives its score. */
+/* Adds what a tensor loses of one histogram, its numbers so many binades larger; gives its score.
+ */
 static double judge_sample(judging *j, uint32_t t, const hu_quantizer *q,
                            const hu_recorded_sample *sample, int32_t more) {
     const hu_recorded_tensor *tensor = &j->recorded->tensor[t];
     bool is_backward = hu_is_backward(tensor->role), is_recorded = j->way->is_recorded;
     int32_t shift = more + (is_backward && !is_recorded ? j->scale - sample->scale : 0);
     bool adapts = is_backward && j->way->scaler == HU_LOSS_SCALE_DYNAMIC;
-    hu_expected e = hu_expect(sample->numbers, q, shift, is_recorded || adapts ? 0 : HEADROOM);
+    bool has_room = is_recorded || adapts || more > 0;
+    hu_expected e = hu_expect(sample->numbers, q, shift, has_room ? 0 : HEADROOM);
     double lost = e.vanished + e.exceeded, score = e.error / bar_of(tensor);
     hu_outcome *r = &j->result;
     if (!tensor->is_small && (lost > r->lost || r->lost_tensor == HU_NONE)) {
@@ -106,22 +129,24 @@ static bool is_passed_over(const judging *j, const hu_recorded_tensor *tensor,
            j->way->scaler == HU_LOSS_SCALE_DYNAMIC;
 }
 
+/* As recorded, and as small and as large as it may become: a dynamic scale makes way for what
+ * grows. */
 static double judge_tensor(judging *j, uint32_t t) {
     const hu_recorded_tensor *tensor = &j->recorded->tensor[t];
     if (tensor->source == HU_NONE) return 0.0;
     const hu_recorded_tensor *source = &j->recorded->tensor[tensor->source];
     hu_quantizer q = quantizer_of(j->recorded, j->way, t);
-    bool is_told = tensor->source == t;
-    spread between = is_told ? (spread){0, 0} : spread_of(tensor->role);
+    bool is_told = tensor->source == t, is_recorded = j->way->is_recorded;
+    bool adapts = j->way->scaler == HU_LOSS_SCALE_DYNAMIC;
+    spread between = is_recorded ? (spread){0, 0} : spread_in(j->recorded, t);
+    int32_t shift[] = {between.least, is_told && adapts ? 0 : between.most};
     double most = 0.0;
-    if (!is_told && j->way->is_recorded) return 0.0;
+    if (!is_told && is_recorded) return 0.0;
     for (uint32_t s = 0; s < source->samples; s++) {
         const hu_recorded_sample *sample = &j->recorded->sample[source->first + s];
         if (is_passed_over(j, tensor, sample)) continue;
-        double score = judge_sample(j, t, &q, sample, between.least);
-        if (score > most) most = score;
-        if (between.most != between.least) score = judge_sample(j, t, &q, sample, between.most);
-        if (score > most) most = score;
+        for (int i = 0; i < (shift[0] == shift[1] ? 1 : 2); i++)
+            most = fmax(most, judge_sample(j, t, &q, sample, shift[i]));
     }
     return most;
 }

@@ -27,7 +27,8 @@ typedef struct hu_outcome {
 
 /* Judges forward or backward tensors by their worst histogram. Tensors of which nothing is told are
  * judged by those that stand for them, larger and smaller ones too; where the steps are taken as
- * they were (is_recorded), not at all.
+ * they were (is_recorded), not at all. Gradients of a run that did not come far are judged larger
+ * and smaller, too: they will not stay as they are once it trains.
  *
  *   scores  [hu_recorded.count] or NULL: of each tensor of that direction
  */
@@ -37,8 +38,8 @@ hu_outcome hu_trial_judge(const hu_recorded *recorded, const hu_way *way, bool b
 /* Both directions together: the worse of each. */
 hu_outcome hu_outcome_worse(const hu_outcome *a, const hu_outcome *b);
 
-/* log2 of the largest loss scale that leaves every gradient so many binades below the end of its
- * format; HU_NO_EXPONENT where no gradient has an end. */
-int32_t hu_trial_limit(const hu_recorded *recorded, const hu_way *way, int32_t headroom);
+/* log2 of the largest loss scale that leaves every gradient room to grow below the end of its
+ * format, more where it stays as it is; HU_NO_EXPONENT where no gradient has an end. */
+int32_t hu_trial_limit(const hu_recorded *recorded, const hu_way *way);
 
 #endif
