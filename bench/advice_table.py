@@ -23,13 +23,16 @@ import sys
 import tables
 
 JOBS = {
-    "cnn-s": ["model=cnn-s", "model.width=0.5", "data.limit=1000", "epochs=20"],
-    "resnet20": ["model=resnet20", "model.width=0.25", "data.limit=800", "epochs=14"],
+    "cnn-s": ["model=cnn-s", "model.width=0.5", "data.limit=1000", "epochs=20", "batch=32"],
+    "resnet20": ["model=resnet20", "model.width=0.25", "data.limit=800", "epochs=14", "batch=32"],
+    "resnet20-long": ["model=resnet20", "model.width=0.25", "data.limit=800", "epochs=20",
+                      "batch=8", "lr=0.03"],
     "squeezenet": ["model=squeezenet", "model.width=0.25", "data.limit=800", "epochs=10",
-                   "lr=0.05"],
-    "autoencoder": ["model=autoencoder", "model.width=0.25", "data.limit=600", "epochs=8"],
+                   "batch=32", "lr=0.05"],
+    "autoencoder": ["model=autoencoder", "model.width=0.25", "data.limit=600", "epochs=8",
+                    "batch=32"],
 }
-COMMON = ["data=glyphs", "data.test_limit=1000", "batch=32", "eval.every=0", "run.quiet=on",
+COMMON = ["data=glyphs", "data.test_limit=1000", "eval.every=0", "run.quiet=on",
           "run.checkpoint_every=0"]
 
 
@@ -43,6 +46,14 @@ def rules(*texts):
 
 CONSTANT = ["precision=fp16", "scaler=constant"]
 UNDER = "e2m3:bias=-40"  # nothing below 2^38
+RESIDUAL = [
+    ("e4m3", ["precision=e4m3"]),
+    ("e4m3fn", ["precision=e4m3fn"]),
+    ("e2m3", ["precision=e2m3"]),
+    ("scale 1e9", [*CONSTANT, "scaler.init=1e9"]),
+    ("gradients e4m3", [by_role("e4m3", "e4m3", "e4m3", "e4m3"), "scaler=none"]),
+    ("one norm", [rules("layer2.0.bn1.weight: e2m3:bias=-40")]),
+]
 FAILURES = [
     ("cnn-s", "e4m3", ["precision=e4m3"]),
     ("cnn-s", "e4m3fn", ["precision=e4m3fn"]),
@@ -72,12 +83,7 @@ FAILURES = [
     ("cnn-s", "sums in e2m1", ["accumulator.rules=[\"conv2.forward: fmac:e2m1:bias=10\"]"]),
     ("cnn-s", "rate 100", ["lr=100", "lr.schedule=constant", "optimizer.nesterov=off"]),
     ("cnn-s", "decay 50", ["optimizer.weight_decay=50", "lr.schedule=constant"]),
-    ("resnet20", "e4m3", ["precision=e4m3"]),
-    ("resnet20", "e4m3fn", ["precision=e4m3fn"]),
-    ("resnet20", "e2m3", ["precision=e2m3"]),
-    ("resnet20", "scale 1e9", [*CONSTANT, "scaler.init=1e9"]),
-    ("resnet20", "gradients e4m3", [by_role("e4m3", "e4m3", "e4m3", "e4m3"), "scaler=none"]),
-    ("resnet20", "one norm", [rules("layer2.0.bn1.weight: e2m3:bias=-40")]),
+    *[(job, name, keys) for job in ("resnet20", "resnet20-long") for name, keys in RESIDUAL],
     ("squeezenet", "e4m3", ["precision=e4m3"]),
     ("squeezenet", "scale 1e9", [*CONSTANT, "scaler.init=1e9"]),
     ("autoencoder", "e4m3", ["precision=e4m3"]),
