@@ -22,10 +22,8 @@ int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
     return shape->extent[shape->rank - 1];
 }
 
-/* Declares a node and gives its first output. prefix: what its parameters are called by, NULL:
- * name. */
-static hu_value_id apply(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
-                         const void *attrs, int n_in, const hu_value_id *in) {
+hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
+                          const void *attrs, int n_in, const hu_value_id *in) {
     hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE};
     if (b->status != HU_OK) return HU_NONE;
     if (b->splits_bias && hu_adds_bias(op, attrs))
@@ -51,7 +49,7 @@ hu_value_id hu_build_conv_as(hu_builder *b, const char *name, hu_value_id in,
                            .has_bias = form->has_bias,
                            .weight_init = form->weight,
                            .bias_init = form->bias};
-    return apply(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
+    return hu_build_node(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
 }
 
 /* Kaiming normal, fan out, for ReLU: deviation sqrt(2 / fan) (He et al. 2015). */
@@ -78,27 +76,27 @@ hu_value_id hu_build_norm(hu_builder *b, const char *name, hu_value_id in) {
     hu_batch_norm_attrs batch = {.epsilon = 1e-5f, .momentum = 0.1f};
     hu_range_norm_attrs range = {.epsilon = 1e-5f, .momentum = 0.9f};
     if (b->norm == HU_MODEL_NORM_RANGE)
-        return apply(b, &hu_op_range_norm, name, NULL, &range, 1, &in);
-    return apply(b, &hu_op_batch_norm, name, NULL, &batch, 1, &in);
+        return hu_build_node(b, &hu_op_range_norm, name, NULL, &range, 1, &in);
+    return hu_build_node(b, &hu_op_batch_norm, name, NULL, &batch, 1, &in);
 }
 
 hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in) {
-    return apply(b, &hu_op_relu, name, NULL, NULL, 1, &in);
+    return hu_build_node(b, &hu_op_relu, name, NULL, NULL, 1, &in);
 }
 
 hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right) {
     hu_value_id in[] = {left, right};
-    return apply(b, &hu_op_add, name, NULL, NULL, 2, in);
+    return hu_build_node(b, &hu_op_add, name, NULL, NULL, 2, in);
 }
 
 hu_value_id hu_build_concat(hu_builder *b, const char *name, int n, const hu_value_id *in) {
-    return apply(b, &hu_op_concat, name, NULL, NULL, n, in);
+    return hu_build_node(b, &hu_op_concat, name, NULL, NULL, n, in);
 }
 
 hu_value_id hu_build_interleave(hu_builder *b, const char *name, hu_value_id left,
                                 hu_value_id right) {
     hu_value_id in[] = {left, right};
-    return apply(b, &hu_op_interleave, name, NULL, NULL, 2, in);
+    return hu_build_node(b, &hu_op_interleave, name, NULL, NULL, 2, in);
 }
 
 /* Half of the channels each; an odd number leaves the larger half second. */
@@ -112,23 +110,34 @@ void hu_build_halves(hu_builder *b, const char *name, hu_value_id in, hu_value_i
 }
 
 hu_value_id hu_build_flatten(hu_builder *b, const char *name, hu_value_id in) {
-    return apply(b, &hu_op_flatten, name, NULL, NULL, 1, &in);
+    return hu_build_node(b, &hu_op_flatten, name, NULL, NULL, 1, &in);
 }
 
 hu_value_id hu_build_reshape(hu_builder *b, const char *name, hu_value_id in,
                              const hu_shape *shape) {
     hu_reshape_attrs attrs = {.shape = *shape};
-    return apply(b, &hu_op_reshape, name, NULL, &attrs, 1, &in);
+    return hu_build_node(b, &hu_op_reshape, name, NULL, &attrs, 1, &in);
 }
 
 hu_shape hu_build_shape(const hu_builder *b, hu_value_id value) {
     return b->status == HU_OK ? b->graph->value[value].shape : (hu_shape){.rank = 0};
 }
 
+bool hu_build_is_large(const hu_builder *b, hu_value_id image) {
+    enum { LARGE_IMAGE = 96 };
+    hu_shape shape = hu_build_shape(b, image);
+    return shape.rank == 3 && shape.extent[0] >= LARGE_IMAGE && shape.extent[1] >= LARGE_IMAGE;
+}
+
 hu_value_id hu_build_padded_max_pool(hu_builder *b, const char *name, hu_value_id in,
                                      int64_t kernel, int64_t stride, int64_t pad) {
-    hu_pool_attrs attrs = {kernel, kernel, stride, stride, pad, pad};
-    return apply(b, &hu_op_max_pool, name, NULL, &attrs, 1, &in);
+    hu_pool_attrs attrs = {.kernel_h = kernel,
+                           .kernel_w = kernel,
+                           .stride_h = stride,
+                           .stride_w = stride,
+                           .pad_h = pad,
+                           .pad_w = pad};
+    return hu_build_node(b, &hu_op_max_pool, name, NULL, &attrs, 1, &in);
 }
 
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
@@ -139,12 +148,13 @@ hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, i
 /* One window as large as the image. */
 hu_value_id hu_build_global_max_pool(hu_builder *b, const char *name, hu_value_id in) {
     hu_shape image = hu_build_shape(b, in);
-    hu_pool_attrs attrs = {image.extent[0], image.extent[1], 1, 1, 0, 0};
-    return apply(b, &hu_op_max_pool, name, NULL, &attrs, 1, &in);
+    hu_pool_attrs attrs = {
+        .kernel_h = image.extent[0], .kernel_w = image.extent[1], .stride_h = 1, .stride_w = 1};
+    return hu_build_node(b, &hu_op_max_pool, name, NULL, &attrs, 1, &in);
 }
 
 hu_value_id hu_build_global_pool(hu_builder *b, const char *name, hu_value_id in) {
-    return apply(b, &hu_op_global_avg_pool, name, NULL, NULL, 1, &in);
+    return hu_build_node(b, &hu_op_global_avg_pool, name, NULL, NULL, 1, &in);
 }
 
 hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char *suffix,
@@ -167,19 +177,19 @@ hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int
     hu_linear_attrs attrs = {.out_features = out_features, .weight_init = weight};
     hu_bias_attrs bias_attrs = {.bias_init = bias};
     snprintf(product_name, sizeof product_name, "%s.product", name);
-    hu_value_id product = apply(b, &hu_op_linear, product_name, name, &attrs, 1, &in);
-    return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
+    hu_value_id product = hu_build_node(b, &hu_op_linear, product_name, name, &attrs, 1, &in);
+    return hu_build_node(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
 }
 
 hu_value_id hu_build_product(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
                              hu_init weight) {
     hu_linear_attrs attrs = {.out_features = out_features, .weight_init = weight};
-    return apply(b, &hu_op_linear, name, NULL, &attrs, 1, &in);
+    return hu_build_node(b, &hu_op_linear, name, NULL, &attrs, 1, &in);
 }
 
 hu_value_id hu_build_scale(hu_builder *b, const char *name, hu_value_id in, float factor) {
     hu_scale_attrs attrs = {.factor = factor};
-    return apply(b, &hu_op_scale, name, NULL, &attrs, 1, &in);
+    return hu_build_node(b, &hu_op_scale, name, NULL, &attrs, 1, &in);
 }
 
 /* The weight of the layer `of`, used the other way round; only the bias is new. */
@@ -194,7 +204,7 @@ hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in
     snprintf(text, sizeof text, "%s.product", name);
     if (b->status == HU_OK)
         b->status = hu_graph_share(b->graph, &hu_op_linear, text, &attrs, 1, &in, &weight, out);
-    return apply(b, &hu_op_bias, name, NULL, &bias_attrs, 1, out);
+    return hu_build_node(b, &hu_op_bias, name, NULL, &bias_attrs, 1, out);
 }
 
 /* Without a choice: classification of the option's images. */
@@ -204,6 +214,7 @@ hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = {.graph = graph,
                     .norm = options->norm,
                     .splits_bias = options->splits_bias,
+                    .dropout = options->dropout,
                     .choice = {&hu_task_classify, &hu_loss_nll, classes}};
     if (options->choice) b.choice = *options->choice;
     return b;
@@ -221,6 +232,11 @@ hu_value_id hu_build_input(hu_builder *b) {
 
 void hu_build_loss(hu_builder *b, hu_value_id head) {
     if (b->status == HU_OK) b->status = hu_task_close(&b->choice, b->graph, b->value, head);
+}
+
+void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float weight) {
+    if (b->status == HU_OK)
+        b->status = hu_task_close_more(&b->choice, b->graph, b->value, name, head, weight);
 }
 
 /* The rule of the MobileNet papers (make_divisible), with a finer step for narrow networks. */

@@ -214,6 +214,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(bias) \
     X(batch_norm) \
     X(range_norm) \
+    X(local_norm) \
     X(relu) \
     X(leaky_relu) \
     X(sigmoid) \
@@ -226,6 +227,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(interleave) \
     X(max_pool) \
     X(avg_pool) \
+    X(adaptive_avg_pool) \
     X(global_avg_pool) \
     X(nearest) \
     X(bilinear) \

@@ -16,6 +16,8 @@ static const hu_attribute pool_attributes[] = {
     {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_pool_attrs, kernel_h), NAN},
     {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_pool_attrs, stride_h), 0},
     {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_pool_attrs, pad_h), 0},
+    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_pool_attrs, more_h), 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool_attrs, ceil), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
@@ -27,22 +29,33 @@ static void pool_usual(void *attrs, const hu_shape *in) {
     if (a->stride_w == 0) a->stride_w = a->kernel_w;
 }
 
-/* Outputs along one axis: windows that begin inside the padded image and end there. */
-static hu_status pooled(const char *op, int64_t extent, int64_t kernel, int64_t stride, int64_t pad,
-                        int64_t *out) {
-    int64_t padded;
-    if (kernel < 1 || stride < 1 || pad < 0 || pad >= kernel || !hu_add_i64(extent, pad, &padded) ||
-        !hu_add_i64(padded, pad, &padded))
+typedef struct axis {
+    int64_t kernel, stride, pad, more;
+    bool ceil;
+} axis;
+
+/* Outputs along one axis: windows that begin inside the padded image and end there. With ceil one
+ * more may end behind it, if it begins inside the image or the padding before it. So each window
+ * has a tap inside the image. */
+static hu_status pooled(const char *op, const axis *a, int64_t extent, int64_t *out) {
+    int64_t behind = a->pad + a->more, padded, left;
+    if (a->kernel < 1 || a->stride < 1 || a->pad < 0 || a->pad >= a->kernel || behind < 0 ||
+        behind >= a->kernel || !hu_add_i64(extent, a->pad, &padded) ||
+        !hu_add_i64(padded, behind, &padded) || !hu_add_i64(padded, a->stride, &left))
         return hu_fail(HU_ERR_SHAPE,
-                       "%s: kernel %" PRId64 ", stride %" PRId64 ", pad %" PRId64
-                       "; expected kernel and stride >= 1 and 0 <= pad < kernel",
-                       op, kernel, stride, pad);
-    if (padded < kernel)
+                       "%s: kernel %" PRId64 ", stride %" PRId64 ", pad %" PRId64 ", more %" PRId64
+                       "; expected kernel and stride >= 1, 0 <= pad < kernel and "
+                       "0 <= pad + more < kernel",
+                       op, a->kernel, a->stride, a->pad, a->more);
+    left = padded - a->kernel;
+    if (a->ceil) left += a->stride - 1;
+    if (left < 0)
         return hu_fail(HU_ERR_SHAPE,
-                       "%s: extent %" PRId64 " with padding %" PRId64
+                       "%s: extent %" PRId64 " with padding %" PRId64 " and %" PRId64
                        " is less than kernel %" PRId64,
-                       op, extent, pad, kernel);
-    *out = (padded - kernel) / stride + 1;
+                       op, extent, a->pad, behind, a->kernel);
+    *out = left / a->stride + 1;
+    if (a->ceil && (*out - 1) * a->stride >= extent + a->pad) --*out;
     return HU_OK;
 }
 
@@ -50,11 +63,13 @@ static hu_status pooled(const char *op, int64_t extent, int64_t kernel, int64_t 
 static hu_status pool_shape(const char *op, const hu_pool_attrs *a, const hu_shape *in, int *n_out,
                             hu_shape *out) {
     hu_status st;
+    const axis h = {a->kernel_h, a->stride_h, a->pad_h, a->more_h, a->ceil};
+    const axis w = {a->kernel_w, a->stride_w, a->pad_w, a->more_w, a->ceil};
     HU_TRY(hu_expect_rank(op, in, 3));
     *n_out = 1;
     out[0] = in[0];
-    HU_TRY(pooled(op, in->extent[0], a->kernel_h, a->stride_h, a->pad_h, &out[0].extent[0]));
-    HU_TRY(pooled(op, in->extent[1], a->kernel_w, a->stride_w, a->pad_w, &out[0].extent[1]));
+    HU_TRY(pooled(op, &h, in->extent[0], &out[0].extent[0]));
+    HU_TRY(pooled(op, &w, in->extent[1], &out[0].extent[1]));
 done:
     return st;
 }
@@ -241,7 +256,17 @@ const hu_op hu_op_max_pool = {.name = "max_pool",
                               .forward = max_forward,
                               .backward = max_backward};
 
-/* ---- avg_pool: mean over the taps inside the image ---- */
+/* ---- avg_pool: mean over the taps inside the image, or inside the padded one ---- */
+
+static const hu_attribute avg_attributes[] = {
+    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_pool_attrs, kernel_h), NAN},
+    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_pool_attrs, stride_h), 0},
+    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_pool_attrs, pad_h), 0},
+    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_pool_attrs, more_h), 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool_attrs, ceil), 0},
+    {HU_ATTRIBUTE_FLAG, "count_padding", offsetof(hu_pool_attrs, counts_padding), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
 
 static hu_status avg_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                            hu_shape *out) {
@@ -253,15 +278,22 @@ static void accumulate(int64_t channels, const float *restrict x, float *restric
     for (int64_t c = 0; c < channels; c++) sum[c] += x[c];
 }
 
-static float taps_inside(const window *w) {
-    return (float)((w->h1 - w->h0) * (w->w1 - w->w0));
+/* Taps that a mean divides by: those inside the image, or inside the padded one. What a window of
+ * ceil reads behind the padding never counts. */
+static float taps_of(const hu_node_info *info, const window *w) {
+    const hu_pool_attrs *a = info->attrs;
+    const int64_t *in = info->in[0].extent;
+    if (!a->counts_padding) return (float)((w->h1 - w->h0) * (w->w1 - w->w0));
+    int64_t bottom = least(w->top + a->kernel_h, in[0] + a->pad_h + a->more_h);
+    int64_t right = least(w->left + a->kernel_w, in[1] + a->pad_w + a->more_w);
+    return (float)((bottom - w->top) * (right - w->left));
 }
 
-/* y [C] = mean of the window, summed in row order; padding does not count. */
+/* y [C] = mean of the window, summed in row order. */
 static void avg_pixel(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel) {
     const hu_node_info *info = call->info;
     int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
-    float count = taps_inside(w);
+    float count = taps_of(info, w);
     (void)pixel;
     memset(y, 0, (size_t)channels * sizeof *y);
     for (int64_t h = w->h0; h < w->h1; h++)
@@ -283,7 +315,7 @@ static void avg_pixel_backward(const hu_op_call *call, const window *w, float *d
     (void)pixel;
     for (int64_t h = w->h0; h < w->h1; h++)
         for (int64_t v = w->w0; v < w->w1; v++)
-            accumulate_share(channels, dy, taps_inside(w), dx + (h * width + v) * channels);
+            accumulate_share(channels, dy, taps_of(info, w), dx + (h * width + v) * channels);
 }
 
 static void avg_forward(const hu_op_call *call) {
@@ -298,7 +330,7 @@ static void avg_backward(const hu_op_call *call) {
 
 const hu_op hu_op_avg_pool = {.name = "avg_pool",
                               .attrs_bytes = sizeof(hu_pool_attrs),
-                              .attributes = pool_attributes,
+                              .attributes = avg_attributes,
                               .usual = pool_usual,
                               .min_in = 1,
                               .max_in = 1,

@@ -7,6 +7,7 @@
 #include "op/dropout.h"
 #include "op/geometry.h"
 #include "op/join.h"
+#include "op/local_norm.h"
 #include "op/loss.h"
 #include "op/norm.h"
 #include "op/pool.h"
@@ -41,8 +42,13 @@ typedef struct gradient_case {
 static const hu_batch_norm_attrs norm = {.epsilon = 1e-5f, .momentum = 0.1f};
 static const hu_range_norm_attrs range = {.epsilon = 1e-5f, .momentum = 0.9f};
 static const hu_bias_attrs bias = {.bias_init = {HU_INIT_CONSTANT, 0}};
-static const hu_pool_attrs pool2 = {2, 2, 2, 2, 0, 0}, pool3 = {3, 3, 2, 2, 1, 1};
-static const hu_pool_attrs tall = {3, 2, 1, 3, 2, 0};
+static const hu_pool_attrs pool2 = {2, 2, 2, 2, 0, 0, 0, 0, false, false};
+static const hu_pool_attrs pool3 = {3, 3, 2, 2, 1, 1, 0, 0, false, true};
+static const hu_pool_attrs tall = {3, 2, 1, 3, 2, 0, 0, 0, false, false};
+static const hu_pool_attrs beyond = {3, 2, 2, 3, 1, 0, -1, 1, true, true};
+static const hu_adaptive_pool_attrs adaptive = {3, 2}, stretched = {5, 7};
+static const hu_local_norm_attrs local = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .k = 1.0f};
+static const hu_local_norm_attrs plain_local = {.size = 3, .alpha = 1.5f, .beta = 0.5f, .k = 2.0f};
 static const hu_split_attrs split = {.first = 3};
 static const hu_dropout_attrs dropout = {.probability = 0.4f};
 static const hu_scale_attrs eighth = {.factor = 0.125f}, odd = {.factor = -1.7f};
@@ -160,6 +166,13 @@ static const gradient_case cases[] = {
     {&hu_op_avg_pool, &pool2, NORMAL, 1, {SHAPE(4, 5, 3)}, false, 0.02f},
     {&hu_op_avg_pool, &pool3, NORMAL, 1, {SHAPE(5, 4, 2)}, false, 0.02f},
     {&hu_op_avg_pool, &tall, NORMAL, 1, {SHAPE(3, 5, 2)}, false, 0.02f},
+    {&hu_op_max_pool, &beyond, SPACED, 1, {SHAPE(6, 7, 3)}, false, 0.01f},
+    {&hu_op_avg_pool, &beyond, NORMAL, 1, {SHAPE(6, 7, 3)}, false, 0.02f},
+    {&hu_op_adaptive_avg_pool, &adaptive, NORMAL, 1, {SHAPE(7, 5, 3)}, false, 0.02f},
+    {&hu_op_adaptive_avg_pool, &stretched, NORMAL, 1, {SHAPE(4, 5, 2)}, false, 0.02f},
+    {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(2, 3, 11)}, false, 0.01f},
+    {&hu_op_local_norm, &plain_local, NORMAL, 1, {SHAPE(7)}, false, 0.01f},
+    {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(3, 2)}, false, 0.01f},
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},

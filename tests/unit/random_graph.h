@@ -134,7 +134,11 @@ static inline hu_value_id add_conv(world *w, hu_value_id v) {
 
 static inline void add_pool(world *w, hu_value_id v) {
     int64_t kernel = 2 + (int64_t)draw(w, 4), most = shape_of(w, v)->extent[0];
-    hu_pool_attrs pool = {kernel, 2, 1 + (int64_t)draw(w, 2), 1, draw(w, 2) ? 1 : 0, 0};
+    hu_pool_attrs pool = {.kernel_h = kernel,
+                          .kernel_w = 2,
+                          .stride_h = 1 + (int64_t)draw(w, 2),
+                          .stride_w = 1,
+                          .pad_h = draw(w, 2) ? 1 : 0};
     if (most < kernel || shape_of(w, v)->extent[1] < 2) return;
     apply(w, draw(w, 2) ? &hu_op_max_pool : &hu_op_avg_pool, &pool, 1, &v);
 }
