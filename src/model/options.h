@@ -14,7 +14,9 @@ typedef struct hu_model_options {
     hu_shape image;               /* [H, W, C] and number of classes, of classifiers; */
     int64_t classes;              /* read if choice is NULL only */
     const hu_task_choice *choice; /* what is learned, from which values */
-    bool splits_bias;             /* biases of products are nodes of their own (model/split.h) */
+    /* Of all dropout nodes of models by name; negative: the model's own. 0 leaves them out. */
+    double dropout;
+    bool splits_bias; /* biases of products are nodes of their own (model/split.h) */
 } hu_model_options;
 
 #endif

@@ -1,10 +1,11 @@
 /* session/assumed.c - data for plans and benchmarks that were not given any: extents by the model,
- * ten classes, label maps, and the synthetic glyphs as pixels. */
+ * ten classes or those of ILSVRC, label maps, and the synthetic glyphs as pixels. */
 #include "session/assumed.h"
 
 #include <string.h>
 
 #include "base/error.h"
+#include "model/model.h"
 
 enum { GREEN = 1 };
 
@@ -12,6 +13,21 @@ enum { GREY_SIDE = 28, COLOUR_SIDE = 32, COLOURS = 3, CLASSES = 10 };
 
 static bool is_grey(const char *model) {
     return strcmp(model, "cnn-s") == 0;
+}
+
+/* Of the images that the model is made for. */
+static int64_t side_of(const char *name) {
+    const hu_model *model;
+    if (hu_model_find(name, &model) == HU_OK && model->side > 0) return model->side;
+    return is_grey(name) ? GREY_SIDE : COLOUR_SIDE;
+}
+
+/* ILSVRC's where they are as large as its images. */
+static int64_t classes_of(const char *name) {
+    enum { LARGE_SIDE = 200, LARGE_CLASSES = 1000 };
+    const hu_model *model;
+    bool is_large = hu_model_find(name, &model) == HU_OK && model->side >= LARGE_SIDE;
+    return is_large ? LARGE_CLASSES : CLASSES;
 }
 
 static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t classes) {
@@ -38,7 +54,7 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
 }
 
 hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
-    return assume(model, batch, is_grey(model) ? GREY_SIDE : COLOUR_SIDE, CLASSES);
+    return assume(model, batch, side_of(model), classes_of(model));
 }
 
 hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t batch,
@@ -47,8 +63,8 @@ hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t ba
     hu_status st = HU_OK;
     HU_TRY(hu_config_i64(config, "data.crop", &side));
     HU_TRY(hu_config_i64(config, "data.classes", &classes));
-    if (side == 0) side = is_grey(model) ? GREY_SIDE : COLOUR_SIDE;
-    *assumed = assume(model, batch, side, classes > 0 ? classes : CLASSES);
+    if (side == 0) side = side_of(model);
+    *assumed = assume(model, batch, side, classes > 0 ? classes : classes_of(model));
 done:
     return st;
 }

@@ -261,6 +261,13 @@ done:
     return st;
 }
 
+/* auto: the model's own. */
+static hu_status read_dropout(const hu_config *config, double *dropout) {
+    *dropout = -1.0;
+    if (hu_config_is_auto(config, "model.dropout")) return HU_OK;
+    return hu_config_f64(config, "model.dropout", dropout);
+}
+
 hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_precision *precision,
                            hu_train_options *options) {
     hu_status st = HU_OK;
@@ -275,6 +282,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_config_f64(config, "model.width", &options->width));
     HU_TRY(hu_config_text(config, "model.norm", &norm));
     if (strcmp(norm, "range") == 0) options->norm = HU_MODEL_NORM_RANGE;
+    HU_TRY(read_dropout(config, &options->dropout));
     HU_TRY(read_task(config, options));
     HU_TRY(read_start(config, options));
     HU_TRY(read_augment(config, dataset, &options->augment));
@@ -303,6 +311,7 @@ hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *da
     hu_model_options model = {.name = options->model,
                               .width = options->width,
                               .norm = options->norm,
+                              .dropout = options->dropout,
                               .choice = &choice,
                               .splits_bias = hu_precision_splits_bias(&options->precision)};
     return hu_model_build(&model, graph);

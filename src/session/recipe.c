@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "precision/role.h"
+#include "session/initial.h"
 
 /* What a model and data set are trained with unless the user says otherwise. The first row that
  * matches counts. */
@@ -20,6 +21,11 @@ static const recipe recipes[] = {
     {"mobilenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
     {"resnet18", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
     {"resnet50", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
+    /* Weights that begin normal by fan in, no norms: small steps. */
+    {"alexnet*", "*", "32", "15", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
+    {"vgg16*", "*", "32", "15", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
+    {"googlenet*", "*", "32", "15", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
+    {"inception*", "*", "32", "10", "0.05", "cosine", "0.5", "0.9", "off", "0.0005"},
     {"davidnet", "*", "512", "10", "0.4", "linear", "2", "0.9", "on", "0.0005"},
     /* A mean over all numbers of a picture has small gradients. */
     {"autoencoder*", "*", "128", "10", "2", "cosine", "0.5", "0.9", "on", "0"},
@@ -63,14 +69,35 @@ done:
     return st;
 }
 
+/* What a run that begins with init=check is compared by: the samples as they come, and steps of the
+ * plain gradient. */
+static hu_status take_check(hu_config *config) {
+    static const char *const values[][2] = {
+        {"data.shuffle", "off"},         {"data.augment", "none"},    {"optimizer.momentum", "0"},
+        {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"}, {"lr.warmup", "0"},
+        {"optimizer.weight_decay", "0"}, {"model.dropout", "0"}};
+    hu_status st = HU_OK;
+    const char *init;
+    HU_TRY(hu_config_text(config, "model.init", &init));
+    if (!hu_check_salt(init)) return HU_OK;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        HU_TRY(hu_config_set(config, values[i][0], values[i][1], "init=check"));
+done:
+    return st;
+}
+
 hu_status hu_recipe_apply(hu_config *config) {
     const char *model, *data;
     hu_status st = HU_OK;
     HU_TRY(hu_config_text(config, "model.name", &model));
     HU_TRY(hu_config_text(config, "data.name", &data));
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
-        if (hu_glob_match(recipes[i].model, model) && hu_glob_match(recipes[i].data, data))
-            return take_recipe(config, &recipes[i]);
+        if (hu_glob_match(recipes[i].model, model) && hu_glob_match(recipes[i].data, data)) {
+            st = take_recipe(config, &recipes[i]);
+            break;
+        }
+    HU_TRY(st);
+    HU_TRY(take_check(config));
 done:
     return st;
 }

@@ -18,6 +18,7 @@
 #include "session/judged.h"
 #include "session/options.h"
 #include "session/precision.h"
+#include "session/result_facts.h"
 #include "session/saved_run.h"
 #include "session/scale.h"
 #include "session/warnings.h"
@@ -203,6 +204,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                               hu_run_edges(hu_trainer_run(session->trainer)), listener);
     HU_TRY(hu_options_tell_bits(config, session->trainer, listener));
     HU_TRY(read_intervals(session));
+    HU_TRY(hu_check_run_open(config, &session->check));
     HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
@@ -217,6 +219,7 @@ done:
 void hu_session_close(hu_session *session) {
     hu_trainer_free(session->trainer);
     hu_run_folder_close(&session->folder);
+    hu_check_run_close(&session->check);
     hu_precision_free(&session->precision);
     *session = (hu_session){0};
 }
@@ -344,6 +347,7 @@ static hu_status one_step(hu_session *session, hu_session_result *result) {
     session->train_seconds += hu_seconds_now() - start;
     session->train_samples += report.samples;
     tell_step(session, &report);
+    if (st == HU_OK) st = hu_check_run_note(&session->check, session->trainer, &report);
     if (st == HU_ERR_NONFINITE) {
         result->has_diverged = true;
         snprintf(result->reason, sizeof result->reason, "%s", hu_last_error());
@@ -429,30 +433,6 @@ done:
     return st;
 }
 
-/* What images cost that do not stay in memory, and gradients between several processes. */
-static void put_waits(json_t *object, const hu_trainer *trainer) {
-    hu_team_seconds seconds = hu_trainer_team_seconds(trainer);
-    double waited = hu_trainer_data_waited(trainer);
-    if (waited > 0.0) json_object_set_new(object, "data_wait_seconds", hu_json_number(waited));
-    if (!(seconds.busy > 0.0)) return;
-    json_object_set_new(object, "comm_seconds", hu_json_number(seconds.busy));
-    json_object_set_new(object, "comm_exposed_seconds", hu_json_number(seconds.exposed));
-}
-
-/* How the aggregate went, what a guess is worth, and whether more than that was learned. */
-static void put_facts(json_t *object, const hu_trainer *trainer, const hu_session_result *result) {
-    hu_chance chance = hu_trainer_chance(trainer, HU_HALF_TEST);
-    hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
-    json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));
-    json_object_set_new(object, "model_aggregate_bits_mean", hu_json_number(aggregate.mean));
-    if (chance.samples > 0)
-        json_object_set_new(object, "chance",
-                            json_pack("{s:o, s:I}", "value", hu_json_number(chance.value),
-                                      "samples", (json_int_t)chance.samples));
-    if (result->collapse[0])
-        json_object_set_new(object, "collapsed", json_string(result->collapse));
-}
-
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result) {
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_graph *graph = hu_trainer_graph(session->trainer);
@@ -486,10 +466,10 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     if (session->dataset->validation.count > 0)
         hu_result_validation_put(object, &result->validation, session->dataset->validation.count);
-    put_facts(object, session->trainer, result);
-    put_waits(object, session->trainer);
+    hu_result_facts_put(object, session->trainer, result->collapse);
     hu_wire_result_put(object, session->config, session->trainer);
     hu_bits_result_put(object, session->trainer);
+    hu_check_run_put(&session->check, object);
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;

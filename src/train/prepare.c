@@ -17,6 +17,7 @@ hu_status hu_prepare_graph(hu_trainer *trainer) {
                               .own = options->own,
                               .width = options->width,
                               .norm = options->norm,
+                              .dropout = options->dropout,
                               .choice = &choice,
                               .splits_bias = hu_precision_splits_bias(&options->precision)};
     HU_TRY(hu_model_build(&model, &trainer->graph));

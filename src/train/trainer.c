@@ -1,9 +1,11 @@
 #include "train/trainer.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "engine/work.h"
+#include "train/block.h"
 #include "train/inner.h"
 #include "train/workers.h"
 
@@ -141,4 +143,13 @@ void hu_trainer_count_every(hu_trainer *trainer, int64_t every) {
 void hu_trainer_time_work(hu_trainer *trainer, bool timed) {
     trainer->timed = timed;
     hu_run_clear_work(trainer->run);
+}
+
+/* The squares of the latest step stand by block. */
+double hu_trainer_gradient_norm(const hu_trainer *trainer, hu_value_id parameter) {
+    double squares = 0.0;
+    for (int64_t b = 0; b < hu_gradient_block_count(trainer); b++)
+        if (hu_gradient_block_at(trainer, b).param == parameter)
+            squares += trainer->block_squares[b];
+    return sqrt(squares);
 }

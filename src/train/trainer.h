@@ -105,6 +105,9 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
  * optimizer, or another number of workers with error feedback. */
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
+/* L2 norm of a parameter's unscaled gradient in the latest step. */
+double hu_trainer_gradient_norm(const hu_trainer *trainer, hu_value_id parameter);
+
 /* Tensors promoted so far. */
 uint32_t hu_trainer_promoted(const hu_trainer *trainer);
 

@@ -10,8 +10,10 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "store/safetensors.h"
+#include "train/check_start.h"
 #include "train/inner.h"
 #include "train/update.h"
+#include "train/weight_view.h"
 
 static const char *const layout_names[] = {"torch", "halfulp"};
 
@@ -24,53 +26,9 @@ hu_status hu_weight_layout_parse(const char *text, hu_weight_layout *layout) {
     return hu_fail(HU_ERR_UNKNOWN, "layout '%.100s', expected torch or halfulp", text);
 }
 
-/* How a tensor stands in a file: [outer, places, channels] here is [outer, channels, places] there,
- * where a place is one of the kernel, or of the image that a linear layer reads as one vector. */
-typedef struct weight_view {
-    hu_shape shape; /* in the file */
-    int64_t outer, places, channels;
-} weight_view;
-
 /* What a file of weights holds: parameters and running statistics. */
 static bool is_kept(const hu_value_info *value) {
     return value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
-}
-
-/* Only products differ from torch: it stores [out, in, kh, kw] where this program has [out, kh,
- * kw, in]. */
-static weight_view view_of(const hu_graph *graph, hu_value_id v, hu_weight_layout layout) {
-    const hu_value_info *value = &graph->value[v];
-    const hu_node *node = &graph->node[graph->use[value->uses[0]].node];
-    const int64_t *extent = value->shape.extent, *in = node->shapes[0].extent;
-    weight_view view = {value->shape, 1, 1, value->elements};
-    if (layout == HU_WEIGHTS_HALFULP) return view;
-    if (node->op == &hu_op_conv2d && value->shape.rank == 4) {
-        view.shape = (hu_shape){4, {extent[0], extent[3], extent[1], extent[2]}};
-        view.places = extent[1] * extent[2];
-        view.channels = extent[3];
-        view.outer = extent[0];
-    } else if (node->op == &hu_op_linear && value->shape.rank == 2 && node->shapes[0].rank == 3) {
-        view.places = in[0] * in[1];
-        view.channels = in[2];
-        view.outer = extent[0];
-    }
-    return view;
-}
-
-/* here [outer, places, channels] -> there [outer, channels, places]. */
-static void turn_out(const weight_view *view, const float *here, float *there) {
-    for (int64_t o = 0; o < view->outer; o++)
-        for (int64_t c = 0; c < view->channels; c++)
-            for (int64_t p = 0; p < view->places; p++)
-                *there++ = here[(o * view->places + p) * view->channels + c];
-}
-
-/* there [outer, channels, places] -> here [outer, places, channels]. */
-static void turn_in(const weight_view *view, const float *there, float *here) {
-    for (int64_t o = 0; o < view->outer; o++)
-        for (int64_t c = 0; c < view->channels; c++)
-            for (int64_t p = 0; p < view->places; p++)
-                here[(o * view->places + p) * view->channels + c] = *there++;
 }
 
 /* ---- out ---- */
@@ -87,11 +45,11 @@ static hu_status fill_block(hu_trainer *trainer, const hu_export_options *option
                        unencodable);
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!is_kept(&graph->value[v])) continue;
-        weight_view view = view_of(graph, v, options->layout);
+        hu_weight_view view = hu_weight_view_of(graph, v, options->layout);
         int64_t offset = trainer->weights.offset[v];
         const float *values = hu_weights_of(&trainer->weights, v);
         if (options->rounded) values = hu_run_rounded_parameter(run, v, scratch + offset);
-        turn_out(&view, values, block + offset);
+        hu_weight_turn_out(&view, values, block + offset);
     }
     return HU_OK;
 }
@@ -116,9 +74,9 @@ static hu_status write_block(const hu_trainer *trainer, const char *path,
     hu_safetensor_source *tensors = list;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!is_kept(&graph->value[v])) continue;
-        tensors[report->tensors++] =
-            (hu_safetensor_source){graph->value[v].name, view_of(graph, v, options->layout).shape,
-                                   block + trainer->weights.offset[v]};
+        tensors[report->tensors++] = (hu_safetensor_source){
+            graph->value[v].name, hu_weight_view_of(graph, v, options->layout).shape,
+            block + trainer->weights.offset[v]};
     }
     report->elements = trainer->weights.elements;
     st = hu_safetensors_write(path, tensors, report->tensors, metadata + first,
@@ -194,7 +152,7 @@ static void check_value(const hu_graph *graph, hu_value_id v, weight_import *in)
     char nearest[256], found[176], expected[176];
     const hu_value_info *value = &graph->value[v];
     const hu_safetensor *tensor = hu_safetensors_find(in->file, value->name);
-    hu_shape shape = view_of(graph, v, in->layout).shape;
+    hu_shape shape = hu_weight_view_of(graph, v, in->layout).shape;
     if (!tensor && value->role == HU_VALUE_PARAMETER) {
         hu_nearest(value->name, in->theirs, in->theirs_count, nearest, sizeof nearest);
         add_misfit(&in->missing, nearest[0] ? "'%s' (nearest: %s)" : "'%s'%s", value->name,
@@ -273,21 +231,21 @@ static hu_status read_block(const hu_trainer *trainer, const weight_import *in, 
                                "%s: tensor '%s': found %g at element %zu, expected finite float32 "
                                "numbers",
                                in->path, value->name, (double)scratch[i], i);
-        weight_view view = view_of(graph, v, in->layout);
-        turn_in(&view, scratch, block + trainer->weights.offset[v]);
+        hu_weight_view view = hu_weight_view_of(graph, v, in->layout);
+        hu_weight_turn_in(&view, scratch, block + trainer->weights.offset[v]);
     }
     return HU_OK;
 }
 
-/* Taken over only when all was read and checked. */
-static hu_status take_block(hu_trainer *trainer, const weight_import *in, const float *block) {
+/* Taken over only when all was read and checked. from: where the weights come from. */
+static hu_status take_block(hu_trainer *trainer, const char *from, const float *block) {
     size_t bytes = (size_t)trainer->weights.elements * sizeof *block;
     uint64_t hash = XXH64(block, bytes, 0), expected = trainer->options.init_hash;
     if (expected && hash != expected)
         return hu_fail(HU_ERR_CORRUPT,
                        "%s: found weights of hash %016llx, expected those of %016llx, with which "
                        "the run was begun",
-                       in->path, (unsigned long long)hash, (unsigned long long)expected);
+                       from, (unsigned long long)hash, (unsigned long long)expected);
     memcpy(trainer->weights.block, block, bytes);
     trainer->init_hash = hash;
     if (!trainer->options.keep_masters) hu_round_masters(trainer);
@@ -310,11 +268,32 @@ hu_status hu_trainer_import(hu_trainer *trainer, const char *path) {
     HU_TRY(hu_alloc_array(elements, sizeof(float), &scratch));
     memcpy(block, trainer->weights.block, elements * sizeof(float));
     HU_TRY(read_block(trainer, &in, block, scratch));
-    HU_TRY(take_block(trainer, &in, block));
+    HU_TRY(take_block(trainer, path, block));
 done:
     hu_safetensors_free(in.file);
     hu_free(in.ours);
     hu_free(in.theirs);
+    hu_free(block);
+    hu_free(scratch);
+    return st;
+}
+
+hu_status hu_trainer_start_check(hu_trainer *trainer, const char *salt) {
+    hu_status st;
+    void *block = NULL, *scratch = NULL;
+    const hu_graph *graph = trainer->graph;
+    size_t elements = (size_t)trainer->weights.elements;
+    HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
+    HU_TRY(hu_alloc_array(elements, sizeof(float), &scratch));
+    memcpy(block, trainer->weights.block, elements * sizeof(float));
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        if (graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        hu_weight_view view = hu_weight_view_of(graph, v, HU_WEIGHTS_TORCH);
+        hu_check_start_fill(graph, v, &view.shape, salt, scratch);
+        hu_weight_turn_in(&view, scratch, (float *)block + trainer->weights.offset[v]);
+    }
+    HU_TRY(take_block(trainer, "init=check", block));
+done:
     hu_free(block);
     hu_free(scratch);
     return st;

@@ -5,10 +5,7 @@
 #ifndef HU_TRAIN_WEIGHTS_H
 #define HU_TRAIN_WEIGHTS_H
 #include "train/trainer.h"
-
-/* Order of the elements of a convolution's weight: as torch has it, [out, in / groups, kh, kw], or
- * as it is here, [out, kh, kw, in / groups]. */
-typedef enum hu_weight_layout { HU_WEIGHTS_TORCH, HU_WEIGHTS_HALFULP } hu_weight_layout;
+#include "train/weight_view.h"
 
 typedef struct hu_export_options {
     hu_weight_layout layout;
@@ -36,6 +33,11 @@ hu_status hu_trainer_export(hu_trainer *trainer, const char *path, const hu_expo
  * unexpected or of another shape; HU_ERR_UNSUPPORTED, HU_ERR_NONFINITE, HU_ERR_CORRUPT, also if the
  * weights are not those of the options' init_hash. */
 hu_status hu_trainer_import(hu_trainer *trainer, const char *path);
+
+/* Starts from numbers that follow from the parameters' names alone (check_start.h), salt before
+ * each name; running statistics keep their initial values. HU_ERR_MEMORY; HU_ERR_CORRUPT if the
+ * weights are not those of the options' init_hash. */
+hu_status hu_trainer_start_check(hu_trainer *trainer, const char *salt);
 
 /* XXH64 over the bits of the parameters and running statistics that were imported, in order of
  * declaration and before any rounding; 0: the start was drawn. */

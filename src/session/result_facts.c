@@ -1,0 +1,25 @@
+#include "session/result_facts.h"
+
+/* What images cost that do not stay in memory, and gradients between several processes. */
+static void put_waits(json_t *object, const hu_trainer *trainer) {
+    hu_team_seconds seconds = hu_trainer_team_seconds(trainer);
+    double waited = hu_trainer_data_waited(trainer);
+    if (waited > 0.0) json_object_set_new(object, "data_wait_seconds", hu_json_number(waited));
+    if (!(seconds.busy > 0.0)) return;
+    json_object_set_new(object, "comm_seconds", hu_json_number(seconds.busy));
+    json_object_set_new(object, "comm_exposed_seconds", hu_json_number(seconds.exposed));
+}
+
+/* How the aggregate went, what a guess is worth, and whether more than that was learned. */
+void hu_result_facts_put(json_t *object, const hu_trainer *trainer, const char *collapse) {
+    hu_chance chance = hu_trainer_chance(trainer, HU_HALF_TEST);
+    hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
+    put_waits(object, trainer);
+    json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));
+    json_object_set_new(object, "model_aggregate_bits_mean", hu_json_number(aggregate.mean));
+    if (chance.samples > 0)
+        json_object_set_new(object, "chance",
+                            json_pack("{s:o, s:I}", "value", hu_json_number(chance.value),
+                                      "samples", (json_int_t)chance.samples));
+    if (collapse[0]) json_object_set_new(object, "collapsed", json_string(collapse));
+}

@@ -1,0 +1,13 @@
+/* session/result_facts.h - facts of a training in its result that no format, worker or bit
+ * explains.
+ */
+#ifndef HU_SESSION_RESULT_FACTS_H
+#define HU_SESSION_RESULT_FACTS_H
+#include "show/json.h"
+#include "train/trainer.h"
+
+/* Adds the aggregate, what a guess is worth, why the run is said to have collapsed (collapse "": it
+ * is not), and what was waited for. */
+void hu_result_facts_put(json_t *object, const hu_trainer *trainer, const char *collapse);
+
+#endif

@@ -1,0 +1,70 @@
+#include "train/check_start.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "op/geometry.h"
+
+/* FNV-1a over one text, going on from hash. */
+static uint32_t add_text(uint32_t hash, const char *text) {
+    for (; *text; text++) hash = (hash ^ (uint8_t)*text) * 0x01000193u;
+    return hash;
+}
+
+static uint32_t name_hash(const char *salt, const char *name) {
+    return add_text(add_text(0x811C9DC5u, salt), name);
+}
+
+/* The finaliser of MurmurHash3. */
+static uint32_t word_at(uint32_t hash, uint32_t i) {
+    uint32_t x = hash + i * 0x9E3779B9u;
+    x = (x ^ x >> 16) * 0x85EBCA6Bu;
+    x = (x ^ x >> 13) * 0xC2B2AE35u;
+    return x ^ x >> 16;
+}
+
+uint32_t hu_check_word(const char *salt, const char *name, uint32_t i) {
+    return word_at(name_hash(salt, name), i);
+}
+
+/* Is the last word of a name, behind a dot or alone, this one? */
+static bool ends_in(const char *name, const char *word) {
+    const char *dot = strrchr(name, '.');
+    return strcmp(dot ? dot + 1 : name, word) == 0;
+}
+
+static bool is_norm_weight(const hu_graph *graph, hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    const hu_op *op = graph->node[graph->use[value->uses[0]].node].op;
+    return (op == &hu_op_batch_norm || op == &hu_op_range_norm) && ends_in(value->name, "weight");
+}
+
+/* Elements of a row; of a transposed convolution, whose rows are inputs, those of the inputs that
+ * reach one place of the output. */
+static int64_t fan_of(const hu_graph *graph, hu_value_id v, const hu_shape *shape) {
+    const hu_node *node = &graph->node[graph->use[graph->value[v].uses[0]].node];
+    const hu_conv_attrs *conv = node->op == &hu_op_conv2d ? node->attrs : NULL;
+    if (!conv || !conv->transposed) return hu_shape_elements(shape) / shape->extent[0];
+    return shape->extent[0] * conv->kernel_h * conv->kernel_w / (conv->stride_h * conv->stride_w);
+}
+
+/* floor((bits(fan) - 1) / 2) */
+static int row_exponent(int64_t fan) {
+    int bits = 0;
+    for (; fan; fan >>= 1) bits++;
+    return bits > 0 ? (bits - 1) / 2 : 0;
+}
+
+void hu_check_start_fill(const hu_graph *graph, hu_value_id v, const hu_shape *shape,
+                         const char *salt, float *x) {
+    const char *name = graph->value[v].name;
+    int64_t elements = graph->value[v].elements;
+    bool is_norm = is_norm_weight(graph, v),
+         is_table = ends_in(name, "pos") || ends_in(name, "cls");
+    int exponent = is_table ? 3 : shape->rank <= 1 ? 4 : row_exponent(fan_of(graph, v, shape));
+    uint32_t hash = name_hash(salt, name);
+    for (int64_t i = 0; i < elements; i++) {
+        float t = (float)(word_at(hash, (uint32_t)i) >> 8) * 0x1p-23f - 1.0f;
+        x[i] = is_norm ? 1.0f + t / 16.0f : ldexpf(t, -exponent);
+    }
+}
