@@ -9,6 +9,7 @@ typedef struct hu_builder {
     hu_status status;
     hu_model_norm norm;
     bool splits_bias; /* of products that would add them themselves */
+    double dropout;   /* of all dropout nodes; negative: as the model says */
     hu_task_choice choice;
     hu_value_id value[HU_TASK_FIELDS_MAX]; /* inputs and targets, by field of the task */
 } hu_builder;
@@ -21,6 +22,11 @@ int64_t hu_build_outputs(const hu_builder *b);
 
 /* Channels (last extent) of a value. */
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value);
+
+/* Declares a node and gives its first output. prefix: what its parameters are called by, NULL:
+ * name. */
+hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
+                          const void *attrs, int n_in, const hu_value_id *in);
 
 /* Square convolution, padded by (kernel-1)/2. groups 0: one. */
 typedef struct hu_conv_form {
@@ -63,6 +69,9 @@ hu_value_id hu_build_reshape(hu_builder *b, const char *name, hu_value_id in,
 /* Shape of a value; of one number after an error. */
 hu_shape hu_build_shape(const hu_builder *b, hu_value_id value);
 
+/* Images from 96 pixels on, which a stem should halve twice. */
+bool hu_build_is_large(const hu_builder *b, hu_value_id image);
+
 hu_value_id hu_build_max_pool(hu_builder *b, const char *name, hu_value_id in, int64_t kernel,
                               int64_t stride);
 hu_value_id hu_build_padded_max_pool(hu_builder *b, const char *name, hu_value_id in,
@@ -96,6 +105,10 @@ hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in
 
 /* Declares the inputs and targets of the task; gives the first input. */
 hu_value_id hu_build_input(hu_builder *b);
+
+/* A further head of the same shape, in training beside the first: its loss counts `weight` times.
+ * To be closed behind the first head. */
+void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float weight);
 
 /* The task's loss on a head. */
 void hu_build_loss(hu_builder *b, hu_value_id head);

@@ -4,36 +4,60 @@
 #include "graph/graph.h"
 #include "model/options.h"
 
-/* X(identifier, name, help, task). The one list of models. */
-#define HU_MODEL_LIST(X)                                                                           \
-    X(cnn_s, "cnn-s", "three convolutions of 16, 32, 64 channels for small grey images",           \
-      "classify")                                                                                  \
-    X(resnet20, "resnet20", "residual network, 3 stages of 3 blocks, 16-32-64 channels",           \
-      "classify")                                                                                  \
-    X(resnet38, "resnet38", "residual network, 3 stages of 6 blocks, 16-32-64 channels",           \
-      "classify")                                                                                  \
-    X(resnet74, "resnet74", "residual network, 3 stages of 12 blocks, 16-32-64 channels",          \
-      "classify")                                                                                  \
-    X(resnet18, "resnet18", "residual network, 4 stages of 2 blocks, 64-512 channels", "classify") \
-    X(resnet50, "resnet50",                                                                        \
+/* X(identifier, name, help, task, side). The one list of models. side: pixels along each side of
+ * the images that the network is made for, 0: it takes what comes. */
+/* clang-format off */
+#define HU_MODEL_LIST(X) \
+    X(cnn_s, "cnn-s", \
+      "three convolutions of 16, 32, 64 channels for small grey images", "classify", 0) \
+    X(resnet20, "resnet20", \
+      "residual network, 3 stages of 3 blocks, 16-32-64 channels", "classify", 0) \
+    X(resnet38, "resnet38", \
+      "residual network, 3 stages of 6 blocks, 16-32-64 channels", "classify", 0) \
+    X(resnet74, "resnet74", \
+      "residual network, 3 stages of 12 blocks, 16-32-64 channels", "classify", 0) \
+    X(resnet18, "resnet18", \
+      "residual network, 4 stages of 2 blocks, 64-512 channels; large images: 7x7 stem", \
+      "classify", 0) \
+    X(resnet50, "resnet50", \
       "16 bottleneck blocks, 256-2048 channels; images from 96 pixels on: 7x7 stem with max pool", \
-      "classify")                                                                                  \
-    X(davidnet, "davidnet",                                                                        \
-      "8 convolutions, two residual, 64-512 channels, no bias, scaled logits", "classify")         \
-    X(squeezenet, "squeezenet", "8 fire modules, convolutions with bias, no linear layer",         \
-      "classify")                                                                                  \
-    X(shufflenet_v2, "shufflenet-v2", "16 units of depthwise convolutions and channel shuffles",   \
-      "classify")                                                                                  \
-    X(mobilenet_v2, "mobilenet-v2", "17 inverted residual blocks of depthwise convolutions",       \
-      "classify")                                                                                  \
-    X(autoencoder, "autoencoder", "fully connected, 128-32-128, from a picture to itself",         \
-      "autoencode")                                                                                \
-    X(autoencoder_tied, "autoencoder-tied", "the same, decoded with the weights of the encoder",   \
-      "autoencode")                                                                                \
-    X(dense_s, "dense-s", "four 5x5 convolutions at full resolution, class scores per pixel",      \
-      "segment")
+      "classify", 0) \
+    X(preresnet50, "preresnet50", \
+      "16 bottleneck blocks, norm and relu before each convolution, 7x7 stem with max pool", \
+      "classify", 224) \
+    X(preresnet50_s, "preresnet50-s", "the same, 8-256 channels and a 3x3 stem", "classify", 64) \
+    X(alexnet, "alexnet", \
+      "5 convolutions, two groups, local response norms; 227 pixels", "classify", 227) \
+    X(alexnet_one, "alexnet-one-tower", \
+      "5 convolutions in one tower, no norms; 224 pixels", "classify", 224) \
+    X(alexnet_s, "alexnet-s", "the same as alexnet, 24-96 channels; 64 pixels", "classify", 64) \
+    X(vgg16, "vgg16", "13 convolutions of 3x3, 64-512 channels; 224 pixels", "classify", 224) \
+    X(vgg16_s, "vgg16-s", "the same, an eighth of the channels", "classify", 64) \
+    X(googlenet, "googlenet", \
+      "9 modules of 4 branches, local response norms, 3 heads; 224 pixels", "classify", 224) \
+    X(googlenet_s, "googlenet-s", \
+      "the same, an eighth of the channels; 64 pixels", "classify", 64) \
+    X(inception_v3, "inception-v3", \
+      "11 modules with 1x7 and 7x1 convolutions, 2 heads; 299 pixels", "classify", 299) \
+    X(inception_v3_s, "inception3-s", \
+      "5 modules, an eighth of the channels, 1 head; 64 pixels", "classify", 64) \
+    X(davidnet, "davidnet", \
+      "8 convolutions, two residual, 64-512 channels, no bias, scaled logits", "classify", 0) \
+    X(squeezenet, "squeezenet", \
+      "8 fire modules, convolutions with bias, no linear layer", "classify", 0) \
+    X(shufflenet_v2, "shufflenet-v2", \
+      "16 units of depthwise convolutions and channel shuffles", "classify", 0) \
+    X(mobilenet_v2, "mobilenet-v2", \
+      "17 inverted residual blocks of depthwise convolutions", "classify", 0) \
+    X(autoencoder, "autoencoder", \
+      "fully connected, 128-32-128, from a picture to itself", "autoencode", 0) \
+    X(autoencoder_tied, "autoencoder-tied", \
+      "the same, decoded with the weights of the encoder", "autoencode", 0) \
+    X(dense_s, "dense-s", \
+      "four 5x5 convolutions at full resolution, class scores per pixel", "segment", 0)
+/* clang-format on */
 
-#define HU_MODEL_DECLARE(identifier, name, help, task)                                             \
+#define HU_MODEL_DECLARE(identifier, name, help, task, side)                                       \
     hu_status hu_model_##identifier(const hu_model_options *options, hu_graph *graph);
 HU_MODEL_LIST(HU_MODEL_DECLARE)
 #undef HU_MODEL_DECLARE

@@ -10,13 +10,14 @@
 /* One row for each line of families.h: name, help, the task it is made for, the function that
  * declares it. */
 const hu_model hu_model_table[] = {
-#define HU_MODEL_ROW(identifier, name, help, task) {name, help, task, hu_model_##identifier},
+#define HU_MODEL_ROW(identifier, name, help, task, side)                                           \
+    {name, help, task, side, hu_model_##identifier},
     HU_MODEL_LIST(HU_MODEL_ROW)
 #undef HU_MODEL_ROW
 };
 const int hu_model_count = (int)(sizeof hu_model_table / sizeof *hu_model_table);
 
-#define HU_MODEL_NAME(identifier, name, help, task) name,
+#define HU_MODEL_NAME(identifier, name, help, task, side) name,
 /* The names alone, for the search of the nearest. */
 static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
 #undef HU_MODEL_NAME

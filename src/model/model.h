@@ -9,6 +9,7 @@ typedef struct hu_model {
     const char *name;
     const char *help;
     const char *task; /* what its head is made for; another task may fit too */
+    int64_t side;     /* pixels along each side of the images it is made for, 0: any */
     hu_status (*build)(const hu_model_options *options, hu_graph *graph);
 } hu_model;
 

@@ -1,5 +1,5 @@
-/* Residual networks for small images: ResNet-20/38/74 (LDP's recipe) and ResNet-18 (Lee et al.,
- * CIFAR form); ResNet-50 for small and for large ones. */
+/* Residual networks: ResNet-20/38/74 (LDP's recipe) for small images, ResNet-18 (Lee et al.) and
+ * ResNet-50 for small and for large ones. */
 #include <math.h>
 #include <stdio.h>
 
@@ -96,31 +96,27 @@ hu_status hu_model_resnet74(const hu_model_options *options, hu_graph *graph) {
     return build_thin(options, graph, 12);
 }
 
+/* What stands before the stages: for large images a 7x7 convolution and a max pool, which leave a
+ * sixteenth of the pixels (He et al. 2016); for small ones a 3x3 convolution. */
+static hu_value_id stem(hu_builder *b, hu_value_id value, int64_t channels) {
+    if (!hu_build_is_large(b, value))
+        return hu_build_conv_bn_relu(b, "", "1", value, channels, 3, 1);
+    value = hu_build_conv_bn_relu(b, "", "1", value, channels, 7, 2);
+    return hu_build_padded_max_pool(b, "pool1", value, 3, 2, 1);
+}
+
 /* Four stages of two blocks; FC with the uniform initialisation +-1/sqrt(fan_in). */
 hu_status hu_model_resnet18(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = hu_build_begin(options, graph);
     int64_t channels[4];
     for (int s = 0; s < 4; s++) channels[s] = hu_build_width(64 << s, options->width);
-    hu_value_id value = hu_build_input(&b);
-    value = hu_build_conv_bn_relu(&b, "", "1", value, channels[0], 3, 1);
+    hu_value_id value = stem(&b, hu_build_input(&b), channels[0]);
     for (int s = 0; s < 4; s++) value = stage(&b, value, basic_block, s, 2, channels[s]);
     value = hu_build_global_pool(&b, "pool", value);
     hu_init uniform = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)channels[3])};
     value = hu_build_linear(&b, "fc", value, hu_build_outputs(&b), uniform, uniform);
     hu_build_loss(&b, value);
     return b.status;
-}
-
-enum { LARGE_IMAGE = 96 };
-
-/* What stands before the stages: for large images a 7x7 convolution and a max pool, which leave a
- * sixteenth of the pixels (He et al. 2016); for small ones a 3x3 convolution. */
-static hu_value_id stem(hu_builder *b, hu_value_id value, int64_t channels) {
-    hu_shape image = hu_build_shape(b, value);
-    bool is_large = image.extent[0] >= LARGE_IMAGE && image.extent[1] >= LARGE_IMAGE;
-    if (!is_large) return hu_build_conv_bn_relu(b, "", "1", value, channels, 3, 1);
-    value = hu_build_conv_bn_relu(b, "", "1", value, channels, 7, 2);
-    return hu_build_padded_max_pool(b, "pool1", value, 3, 2, 1);
 }
 
 /* Four stages of 3, 4, 6 and 3 bottleneck blocks. All gammas are 1; FC: N(0, sqrt(2 / c_in)), bias

@@ -1,5 +1,5 @@
-/* ShuffleNet-v2 for small images (Ma et al.; CIFAR form of Lee et al.): three stages, each of a
- * unit that halves the image and further units of one depthwise convolution. */
+/* ShuffleNet-v2 (Ma et al.), for small images in the CIFAR form of Lee et al.: three stages, each
+ * of a unit that halves the image and further units of one depthwise convolution. */
 #include <math.h>
 #include <stdio.h>
 
@@ -71,7 +71,8 @@ static int64_t first_half(double width) {
     return half < 2 ? 2 : half;
 }
 
-/* The first and the last convolution keep their channels at every width. Weights: U(+-1 /
+/* For large images the first convolution has stride 2 and a max pool behind it (Ma et al.). The
+ * first and the last convolution keep their channels at every width. Weights: U(+-1 /
  * sqrt(fan_in)). */
 hu_status hu_model_shufflenet_v2(const hu_model_options *options, hu_graph *graph) {
     static const int units[] = {4, 8, 4};
@@ -80,7 +81,9 @@ hu_status hu_model_shufflenet_v2(const hu_model_options *options, hu_graph *grap
     char prefix[32];
     int64_t half = first_half(options->width);
     hu_value_id value = hu_build_input(&b);
-    value = add_layer(&b, "", value, (layer){1, FIRST_CHANNELS, 3, 1, false, true});
+    bool is_large = hu_build_is_large(&b, value);
+    value = add_layer(&b, "", value, (layer){1, FIRST_CHANNELS, 3, is_large ? 2 : 1, false, true});
+    if (is_large) value = hu_build_padded_max_pool(&b, "pool1", value, 3, 2, 1);
     for (int s = 0; s < STAGES; s++, half *= 2)
         for (int k = 0; k < units[s]; k++) {
             snprintf(prefix, sizeof prefix, "layer%d.%d.", s + 1, k);

@@ -1,5 +1,6 @@
 #include "task/loss.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -30,12 +31,23 @@ hu_status hu_loss_find(const char *name, const hu_loss_form **loss) {
     return hu_fail(HU_ERR_UNKNOWN, "loss: found '%s', expected one like %s", name, nearest);
 }
 
+/* After its op before the first loss, after both before others. */
+static hu_status name_before(const hu_op *op, const char *loss, char name[HU_NAME_BYTES]) {
+    bool is_first = strcmp(loss, "loss") == 0;
+    int written = is_first ? snprintf(name, HU_NAME_BYTES, "%s", op->name)
+                           : snprintf(name, HU_NAME_BYTES, "%s.%s", loss, op->name);
+    if (written >= 0 && written < HU_NAME_BYTES) return HU_OK;
+    return hu_fail(HU_ERR_LIMIT, "loss '%.40s...': the name is too long", loss);
+}
+
 hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
                       hu_value_id target, float weight, hu_normaliser normaliser) {
     hu_status st;
     hu_value_id in[2] = {head, target}, out[HU_MAX_OUTPUTS];
+    char before[HU_NAME_BYTES];
     if (loss->before) {
-        HU_TRY(hu_graph_apply(graph, loss->before, loss->before->name, NULL, NULL, 1, &head, out));
+        HU_TRY(name_before(loss->before, name, before));
+        HU_TRY(hu_graph_apply(graph, loss->before, before, NULL, NULL, 1, &head, out));
         in[0] = out[0];
     }
     HU_TRY(hu_graph_apply(graph, loss->op, name, NULL, loss->attrs, 2, in, out));

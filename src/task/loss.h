@@ -43,7 +43,8 @@ const hu_loss_form *hu_loss_at(size_t i);
 hu_status hu_loss_find(const char *name, const hu_loss_form **loss);
 
 /* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node
- * is called NAME, the one before it after its op. Errors as hu_graph_apply and hu_graph_loss. */
+ * is called NAME, the one before it after its op (and after NAME, unless that is "loss"). Errors as
+ * hu_graph_apply and hu_graph_loss. */
 hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
                       hu_value_id target, float weight, hu_normaliser normaliser);
 

@@ -117,24 +117,43 @@ static bool is_same(const hu_shape *a, const hu_shape *b) {
     return same;
 }
 
-hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
-                        hu_value_id head) {
+/* The head's shape is checked here once, so that losses may trust it. */
+static hu_status check_head(const hu_task_choice *choice, const hu_value_info *made) {
     enum { SHAPE_BYTES = 128 };
     char found[SHAPE_BYTES], expected[SHAPE_BYTES];
-    /* The head's shape is checked here once, so that losses may trust it. */
     hu_shape wanted = choice->task->head(&choice->shapes);
-    const hu_value_info *made = &graph->value[head];
+    if (is_same(&made->shape, &wanted)) return HU_OK;
+    print_shape(&made->shape, found, sizeof found);
+    print_shape(&wanted, expected, sizeof expected);
+    return hu_fail(HU_ERR_SHAPE, "'%s': found a head of shape %s, the task %s needs %s", made->name,
+                   found, choice->task->name, expected);
+}
+
+static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
+                            const hu_value_id *values, const char *loss, hu_value_id head,
+                            float weight) {
+    hu_status st = check_head(choice, &graph->value[head]);
+    if (st != HU_OK) return st;
     int target = hu_task_target(choice->task);
-    if (!is_same(&made->shape, &wanted)) {
-        print_shape(&made->shape, found, sizeof found);
-        print_shape(&wanted, expected, sizeof expected);
-        return hu_fail(HU_ERR_SHAPE, "'%s': found a head of shape %s, the task %s needs %s",
-                       made->name, found, choice->task->name, expected);
-    }
     /* Classes are a mean over the rows that somebody has labelled, in the whole batch. */
     bool by_row = choice->task->kind == HU_LOSS_ROWS;
-    return hu_loss_add(choice->loss, graph, "loss", head, values[target], 1.0f,
+    return hu_loss_add(choice->loss, graph, loss, head, values[target], weight,
                        by_row ? HU_PER_ROW : HU_PER_SAMPLE);
+}
+
+hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
+                        hu_value_id head) {
+    return close_head(choice, graph, values, "loss", head, 1.0f);
+}
+
+hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
+                             const hu_value_id *values, const char *name, hu_value_id head,
+                             float weight) {
+    char loss[HU_NAME_BYTES];
+    int written = snprintf(loss, sizeof loss, "%s.loss", name);
+    if (written < 0 || (size_t)written >= sizeof loss)
+        return hu_fail(HU_ERR_LIMIT, "head '%.40s...': the name is too long", name);
+    return close_head(choice, graph, values, loss, head, weight);
 }
 
 hu_value_id hu_task_prediction(const hu_graph *graph) {

@@ -98,6 +98,12 @@ hu_status hu_task_declare(const hu_task_choice *choice, hu_graph *graph, hu_valu
 hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
                         hu_value_id head);
 
+/* Adds a further loss of the same kind to a second head of the same shape, with a weight: nodes
+ * NAME.loss. Metrics and predictions are the first head's. Errors as hu_task_close. */
+hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
+                             const hu_value_id *values, const char *name, hu_value_id head,
+                             float weight);
+
 /* The values that the first loss compares: where predictions are read, and what is true. */
 hu_value_id hu_task_prediction(const hu_graph *graph);
 hu_value_id hu_task_target_value(const hu_graph *graph);

@@ -43,7 +43,9 @@ static void write_text(const char *text) {
 }
 
 static hu_graph *build(const char *name) {
-    static const hu_shape image = {3, {32, 32, 3}};
+    const hu_model *model;
+    if (hu_model_find(name, &model) != HU_OK) fail_msg("%s", hu_last_error());
+    hu_shape image = image_for(model);
     return model_of(name, 0.5, &image, 7);
 }
 

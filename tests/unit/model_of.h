@@ -3,6 +3,12 @@
 #define TEST_MODEL_OF_H
 #include "model/model.h"
 
+/* Images that a model is made for: coloured, of 32 pixels where any will do. */
+static inline hu_shape image_for(const hu_model *model) {
+    int64_t side = model->side ? model->side : 32;
+    return (hu_shape){3, {side, side, 3}};
+}
+
 /* A graph for images, labels and label maps of the given classes. */
 static inline hu_graph *model_of(const char *name, double width, const hu_shape *image,
                                  int64_t classes) {

@@ -15,7 +15,10 @@
 enum { ROOM = 64 };
 
 static hu_graph *build(const char *name) {
-    static const hu_shape grey = {3, {28, 28, 1}}, coloured = {3, {32, 32, 3}};
+    static const hu_shape grey = {3, {28, 28, 1}};
+    const hu_model *model;
+    if (hu_model_find(name, &model) != HU_OK) fail_msg("%s", hu_last_error());
+    hu_shape coloured = image_for(model);
     return model_of(name, 1.0, strcmp(name, "cnn-s") == 0 ? &grey : &coloured, 10);
 }
 
