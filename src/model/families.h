@@ -35,8 +35,16 @@
     X(vgg16_s, "vgg16-s", "the same, an eighth of the channels", "classify", 64) \
     X(googlenet, "googlenet", \
       "9 modules of 4 branches, local response norms, 3 heads; 224 pixels", "classify", 224) \
+    X(googlenet_bn, "googlenet-bn", \
+      "the same with batch norms, 3x3 in place of 5x5, no biases; 224 pixels", "classify", 224) \
     X(googlenet_s, "googlenet-s", \
-      "the same, an eighth of the channels; 64 pixels", "classify", 64) \
+      "googlenet with an eighth of the channels; 64 pixels", "classify", 64) \
+    X(inception_v2, "inception-v2", \
+      "10 modules of 3 or 4 branches, batch norms behind biases; 224 pixels", "classify", 224) \
+    X(inception_v2_table, "inception-v2-table", \
+      "the same with 96 channels behind the pools of 4c and 4d, as published", "classify", 224) \
+    X(inception_v2_s, "inception-v2-s", "inception-v2 with an eighth of the channels; 64 pixels", \
+      "classify", 64) \
     X(inception_v3, "inception-v3", \
       "11 modules with 1x7 and 7x1 convolutions, 2 heads; 299 pixels", "classify", 299) \
     X(inception_v3_s, "inception3-s", \

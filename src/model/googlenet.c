@@ -1,6 +1,7 @@
 /* GoogLeNet in the form of Caffe: nine modules of four branches, biases, local response norms, two
- * further heads in training. Small: an eighth of the channels, and a stem for small images.
- * Sources: Szegedy et al., "Going deeper with convolutions"; Caffe's bvlc_googlenet. */
+ * further heads in training; in that of torchvision, with batch norms and 3x3 in place of 5x5.
+ * Small: an eighth of the channels, and a stem for small images. Sources: Szegedy et al., "Going
+ * deeper with convolutions"; Caffe's bvlc_googlenet. */
 #include <stdio.h>
 
 #include "model/families.h"
@@ -24,10 +25,14 @@ static const bool has_head[MODULES] = {[2] = true, [5] = true};
 
 typedef struct form {
     int64_t divisor;
-    hu_window first;   /* of the first convolution */
-    int64_t head_pool; /* side of the maps that further heads read, 0: 5x5 means, three apart */
-    int64_t head_hidden;
+    hu_window first;       /* of the first convolution */
+    int64_t head_pool;     /* side of the maps that further heads read; 0: 5x5 means, three apart */
+    bool has_batch_norms;  /* behind every convolution, in place of biases and local norms */
+    int64_t branch_kernel; /* of the third branch */
+    int64_t last_pool;     /* kernel of the pool in front of the last two modules */
 } form;
+
+enum { HEAD_HIDDEN = 1024 };
 
 typedef struct net {
     hu_builder b;
@@ -44,12 +49,20 @@ static int64_t channels_of(const net *n, int64_t full) {
     return rounded < 1 ? 1 : rounded;
 }
 
-/* conv -> relu, called inc.NUMBER.BRANCH */
+/* conv -> relu, or conv -> batch norm -> relu */
+static hu_value_id conv(net *n, const char *name, hu_value_id in, int64_t full, hu_window window) {
+    int64_t channels = channels_of(n, full);
+    if (!n->form->has_batch_norms) return hu_layer_conv_relu(&n->b, name, in, channels, window);
+    return hu_layer_conv_bn_relu(&n->b, name, in, channels, window,
+                                 (hu_norm_form){.epsilon = 1e-3f});
+}
+
+/* Called inc.NUMBER.BRANCH. */
 static hu_value_id branch(net *n, int number, const char *name, hu_value_id in, int64_t full,
                           int64_t kernel) {
     char text[64];
     snprintf(text, sizeof text, "inc.%d.%s", number, name);
-    return hu_layer_conv_relu(&n->b, text, in, channels_of(n, full), hu_window_same(kernel, 1));
+    return conv(n, text, in, full, hu_window_same(kernel, 1));
 }
 
 static hu_value_id add_module(net *n, int number, hu_value_id in) {
@@ -58,7 +71,8 @@ static hu_value_id add_module(net *n, int number, hu_value_id in) {
     hu_value_id part[4];
     part[0] = branch(n, number, "b1", in, m->b1, 1);
     part[1] = branch(n, number, "b2b", branch(n, number, "b2a", in, m->b2a, 1), m->b2b, 3);
-    part[2] = branch(n, number, "b3b", branch(n, number, "b3a", in, m->b3a, 1), m->b3b, 5);
+    part[2] = branch(n, number, "b3b", branch(n, number, "b3a", in, m->b3a, 1), m->b3b,
+                     n->form->branch_kernel);
     snprintf(text, sizeof text, "inc.%d.pool", number);
     part[3] = hu_layer_max_pool(&n->b, text, in, hu_window_same(3, 1), false);
     part[3] = branch(n, number, "b4", part[3], m->b4, 1);
@@ -74,26 +88,29 @@ static hu_value_id add_head(net *n, int number, hu_value_id in) {
                             ? hu_layer_adaptive_pool(&n->b, text, in, n->form->head_pool)
                             : hu_layer_avg_pool(&n->b, text, in, hu_window_valid(5, 3), false);
     snprintf(text, sizeof text, "auxc.%d", number);
-    value = hu_layer_conv_relu(&n->b, text, value, channels_of(n, 128), hu_window_same(1, 1));
+    value = conv(n, text, value, 128, hu_window_same(1, 1));
     snprintf(text, sizeof text, "auxf1.%d", number);
-    value = hu_layer_hidden(&n->b, text, value, channels_of(n, n->form->head_hidden), 0.7);
+    value = hu_layer_hidden(&n->b, text, value, channels_of(n, HEAD_HIDDEN), 0.7);
     snprintf(text, sizeof text, "auxf2.%d", number);
     return hu_layer_scores(&n->b, text, value);
 }
 
-static hu_value_id halve(net *n, int number, hu_value_id in) {
+static hu_value_id halve(net *n, int number, hu_value_id in, int64_t kernel) {
     char text[32];
     snprintf(text, sizeof text, "pool%d", number);
-    return hu_layer_max_pool(&n->b, text, in, hu_window_valid(3, 2), true);
+    return hu_layer_max_pool(&n->b, text, in, hu_window_valid(kernel, 2), true);
+}
+
+/* Local norms stand where there are no batch norms. */
+static hu_value_id local(net *n, const char *name, hu_value_id in) {
+    return n->form->has_batch_norms ? in : hu_layer_local_norm(&n->b, name, in);
 }
 
 static hu_value_id add_stem(net *n, hu_value_id value) {
-    hu_builder *b = &n->b;
-    value = hu_layer_conv_relu(b, "conv1", value, channels_of(n, 64), n->form->first);
-    value = hu_layer_local_norm(b, "norm1", halve(n, 1, value));
-    value = hu_layer_conv_relu(b, "conv2", value, channels_of(n, 64), hu_window_same(1, 1));
-    value = hu_layer_conv_relu(b, "conv3", value, channels_of(n, 192), hu_window_same(3, 1));
-    return halve(n, 2, hu_layer_local_norm(b, "norm2", value));
+    value = halve(n, 1, conv(n, "conv1", value, 64, n->form->first), 3);
+    value = conv(n, "conv2", local(n, "norm1", value), 64, hu_window_same(1, 1));
+    value = conv(n, "conv3", value, 192, hu_window_same(3, 1));
+    return halve(n, 2, local(n, "norm2", value), 3);
 }
 
 /* The further heads are closed behind the first one, whose metric counts. */
@@ -101,13 +118,14 @@ static hu_status build_googlenet(const hu_model_options *options, hu_graph *grap
     net n = {.b = hu_build_begin(options, graph), .form = as, .width = options->width};
     char text[32];
     hu_value_id value = add_stem(&n, hu_build_input(&n.b));
-    for (int m = 0, pools = 3; m < MODULES; m++) {
+    for (int m = 0; m < MODULES; m++) {
         value = add_module(&n, m, value);
         if (has_head[m]) {
             n.head[n.heads] = add_head(&n, n.heads, value);
             n.heads++;
         }
-        if (has_pool[m]) value = halve(&n, pools++, value);
+        if (has_pool[m])
+            value = m < MODULES / 2 ? halve(&n, 3, value, 3) : halve(&n, 4, value, as->last_pool);
     }
     value = hu_build_global_pool(&n.b, "pool", value);
     value = hu_layer_dropout(&n.b, "drop", value, 0.4);
@@ -120,11 +138,16 @@ static hu_status build_googlenet(const hu_model_options *options, hu_graph *grap
 }
 
 hu_status hu_model_googlenet(const hu_model_options *options, hu_graph *graph) {
-    static const form caffe = {1, {7, 7, 2, 3, 3, 1}, 0, 1024};
+    static const form caffe = {1, {7, 7, 2, 3, 3, 1}, 0, false, 5, 3};
     return build_googlenet(options, graph, &caffe);
 }
 
 hu_status hu_model_googlenet_s(const hu_model_options *options, hu_graph *graph) {
-    static const form small = {8, {3, 3, 1, 1, 1, 1}, 4, 1024};
+    static const form small = {8, {3, 3, 1, 1, 1, 1}, 4, false, 5, 3};
     return build_googlenet(options, graph, &small);
+}
+
+hu_status hu_model_googlenet_bn(const hu_model_options *options, hu_graph *graph) {
+    static const form norms = {1, {7, 7, 2, 3, 3, 1}, 4, true, 3, 2};
+    return build_googlenet(options, graph, &norms);
 }

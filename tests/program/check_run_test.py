@@ -1,0 +1,52 @@
+"""Five steps from init=check beside figures of another program in double, where the pictures are there.
+
+HALFULP_TINYIMAGENET10 names a folder with train/ and val/ of ten classes of Tiny ImageNet, 64 pixels a side; without
+it the test is skipped. The figures are those of PyTorch in float64 on the same sixteen pictures; float32 of torch is
+away from them by a tenth of the tolerances. In inception3-s a relu turns over behind one of 10^7 sums that float32
+and float64 round to different sides of zero: float32 of torch meets the gradient found here, float64 does not. So
+there the first loss alone is held.
+"""
+import os
+import sys
+
+import program
+
+FIGURES = {
+    "alexnet-s": ("0.02", [2.2997230, 2.3186200, 2.2907412, 2.3122717, 2.3029303], 2e-6, 0.208883, 2e-6,
+                  {"conv1.weight": 0.029147, "conv5.weight": 0.066700, "fc8.bias": 0.093063},
+                  {9: 2.301180, 29: 2.294417}),
+    "googlenet-s": ("0.05", [3.6856774, 3.6832663, 3.6850671, 3.6849616, 3.6870531], 2e-6, 0.133679, 2e-6,
+                    {"conv1.weight": 0.000785, "inc.4.b4.weight": 0.000081, "auxf2.1.bias": 0.029398},
+                    {9: 3.686816, 29: 3.686582}),
+    "preresnet50-s": ("0.0001", [2.2906850, 2.3274272, 2.3369135, 2.3590579, 2.3801808], 1e-3, 8.865932, 5e-3,
+                      {"conv1.weight": 4.867854, "blocks.8.bn1.weight": 0.039470, "fc.bias": 0.087529}, {}),
+    "inception3-s": ("0.001", [2.3708581], 1e-6, None, None, {"fc.bias": 0.088993}, {}),
+}
+
+
+def near(checks, what, found, figure, tolerance, digits):
+    """The figure is rounded to so many digits behind the point."""
+    room = tolerance * abs(figure) + 0.5 * 10 ** -digits
+    checks.that(abs(found - figure) <= room, f"{what}: found {found!r}, expected {figure} within {room:.2g}")
+
+
+def runs(checks, cwd):
+    folder = os.environ.get("HALFULP_TINYIMAGENET10")
+    if not folder:
+        print("skipped: HALFULP_TINYIMAGENET10 names no folder of pictures")
+        sys.exit(77)
+    for model, (lr, losses, of_losses, norm, of_norm, norms, later) in FIGURES.items():
+        made = program.train(f"model={model}", f"data=folder:{folder}", "data.size=64", "data.crop=64", "data.test_limit=16",
+                             "init=check", "batch=16", f"steps={30 if later else len(losses)}", f"lr={lr}", "norms=on",
+                             "eval.every=0", "threads=2", cwd=cwd, run=model)
+        for step, figure in enumerate(losses):
+            near(checks, f"{model}, loss {step}", made["losses"][step], figure, 1e-6 if step == 0 else of_losses, 7)
+        for step, figure in later.items():
+            near(checks, f"{model}, loss {step}", made["losses"][step], figure, 8e-6, 6)
+        if norm:
+            near(checks, f"{model}, norm", made["first_gradient_norm"], norm, of_norm, 6)
+        for name, figure in norms.items():
+            near(checks, f"{model}, {name}", made["first_gradient_norms"][name], figure, 10 * (of_norm or 2e-6), 6)
+
+
+program.main(runs)
