@@ -7,8 +7,8 @@
 #include "base/rng.h"
 
 const char *hu_search_order_name(hu_search_order order) {
-    static const char *const names[HU_SEARCH_ORDERS] = {"size",  "loss", "rounding",
-                                                        "trade", "ends", "random"};
+    static const char *const names[HU_SEARCH_ORDERS] = {"size",    "loss",  "direction", "rounding",
+                                                        "trained", "trade", "ends",      "random"};
     return names[order];
 }
 
@@ -19,7 +19,9 @@ static void add_bits(const hu_assignment_task *task, hu_search_groups *groups) {
         if (g == HU_NONE) continue;
         int64_t high = hu_candidate_bits(task, v, false, false);
         groups->all_high += high;
-        groups->saved[g] += high - hu_candidate_bits(task, v, true, true);
+        int64_t low = hu_candidate_bits(task, v, true, true);
+        groups->saved[g] += high - low;
+        groups->raised[v] = hu_candidate_bits(task, v, false, true) - low;
     }
 }
 
@@ -35,8 +37,13 @@ hu_status hu_search_groups_create(const hu_precision *precision, const hu_graph 
     HU_TRY(hu_precision_write(precision, graph, batch, false, &edges));
     HU_TRY(hu_tensor_groups_create(graph, &edges, batch, &groups->tensors));
     HU_TRY(HU_NEW_ARRAY(&groups->saved, groups->tensors.count));
+    HU_TRY(HU_NEW_ARRAY(&groups->promoted, groups->tensors.count));
+    HU_TRY(HU_NEW_ARRAY(&groups->is_promoted, graph->value_count));
+    HU_TRY(HU_NEW_ARRAY(&groups->raised, graph->value_count));
     HU_TRY(HU_NEW_ARRAY(&groups->loss, groups->tensors.count));
+    HU_TRY(HU_NEW_ARRAY(&groups->direction, groups->tensors.count));
     HU_TRY(HU_NEW_ARRAY(&groups->rounding, groups->tensors.count));
+    HU_TRY(HU_NEW_ARRAY(&groups->trained, groups->tensors.count));
     hu_assignment_task task = {.graph = graph,
                                .edges = &edges,
                                .groups = &groups->tensors,
@@ -54,9 +61,33 @@ done:
 void hu_search_groups_free(hu_search_groups *groups) {
     hu_tensor_groups_free(&groups->tensors);
     hu_free(groups->saved);
+    hu_free(groups->promoted);
+    hu_free(groups->is_promoted);
+    hu_free(groups->raised);
     hu_free(groups->loss);
+    hu_free(groups->direction);
     hu_free(groups->rounding);
+    hu_free(groups->trained);
     *groups = (hu_search_groups){0};
+}
+
+void hu_search_promote(hu_search_groups *groups, hu_value_id value) {
+    uint32_t g = groups->tensors.of_value[value];
+    if (g == HU_NONE || groups->is_promoted[value] || groups->raised[value] <= 0) return;
+    groups->is_promoted[value] = true;
+    groups->promoted[g] += groups->raised[value];
+}
+
+/* What a low group leaves free once its tensors that overflow are high again. */
+static int64_t saved_in_the_end(const hu_search_groups *groups, uint32_t g) {
+    return groups->saved[g] - groups->promoted[g];
+}
+
+int64_t hu_search_bits(const hu_search_groups *groups, const bool *low, bool promotes) {
+    int64_t bits = groups->all_high;
+    for (uint32_t g = 0; g < groups->tensors.count; g++)
+        if (low[g]) bits -= promotes ? saved_in_the_end(groups, g) : groups->saved[g];
+    return bits;
 }
 
 /* How many groups lose more than this one. */
@@ -77,17 +108,28 @@ static bool is_late(const hu_search_groups *groups, hu_search_order order, uint3
     return false;
 }
 
+/* What an order goes by; NULL: by size alone. */
+static const double *loss_of(const hu_search_groups *groups, hu_search_order order) {
+    if (order == HU_SEARCH_LOSS) return groups->loss;
+    if (order == HU_SEARCH_DIRECTION) return groups->direction;
+    if (order == HU_SEARCH_TRAINED) return groups->trained;
+    return order == HU_SEARCH_ROUNDING ? groups->rounding : NULL;
+}
+
+static double saved_or_none(const hu_search_groups *groups, uint32_t g) {
+    int64_t saved = saved_in_the_end(groups, g);
+    return saved > 0 ? (double)saved : 0.0;
+}
+
 /* Of equals the larger group first, then the earlier one: no order is left to chance. */
 static bool comes_before(const hu_search_groups *groups, hu_search_order order, uint32_t a,
                          uint32_t b) {
     bool a_late = is_late(groups, order, a), b_late = is_late(groups, order, b);
     if (a_late != b_late) return b_late;
-    const double *loss = order == HU_SEARCH_LOSS       ? groups->loss
-                         : order == HU_SEARCH_ROUNDING ? groups->rounding
-                                                       : NULL;
+    const double *loss = loss_of(groups, order);
     /* Loss for a saved bit, without a division: a group may save nothing. */
-    double a_first = loss ? loss[a] * (double)groups->saved[b] : 0.0;
-    double b_first = loss ? loss[b] * (double)groups->saved[a] : 0.0;
+    double a_first = loss ? loss[a] * saved_or_none(groups, b) : 0.0;
+    double b_first = loss ? loss[b] * saved_or_none(groups, a) : 0.0;
     if (a_first != b_first) return a_first < b_first;
     if (groups->tensors.elements[a] != groups->tensors.elements[b])
         return groups->tensors.elements[a] > groups->tensors.elements[b];
@@ -111,13 +153,14 @@ static void make_order(const hu_search_groups *groups, hu_search_order order, ui
 }
 
 /* The low group with the most loss (of equals the largest) that the budget does not need. */
-static uint32_t find_needless(const hu_search_groups *groups, int64_t spare, const bool *low) {
+static uint32_t find_needless(const hu_search_groups *groups, const double *loss, int64_t spare,
+                              const bool *low) {
     uint32_t best = HU_NONE;
     for (uint32_t g = 0; g < groups->tensors.count; g++) {
-        if (!low[g] || groups->saved[g] > spare) continue;
-        bool is_worse = best == HU_NONE || groups->loss[g] > groups->loss[best] ||
-                        (groups->loss[g] == groups->loss[best] &&
-                         groups->tensors.elements[g] > groups->tensors.elements[best]);
+        if (!low[g] || saved_in_the_end(groups, g) > spare) continue;
+        bool is_worse =
+            best == HU_NONE || loss[g] > loss[best] ||
+            (loss[g] == loss[best] && groups->tensors.elements[g] > groups->tensors.elements[best]);
         if (is_worse) best = g;
     }
     return best;
@@ -130,17 +173,21 @@ hu_status hu_search_fill(const hu_search_groups *groups, hu_search_order order, 
     if (st != HU_OK) return st;
     uint32_t *sequence = block, needless;
     int64_t left = groups->all_high;
+    bool is_plain = order == HU_SEARCH_SIZE && !trims;
     make_order(groups, order, seed, sequence);
     memset(low, 0, groups->tensors.count * sizeof *low);
     for (uint32_t i = 0; i < groups->tensors.count && left > most; i++) {
+        int64_t saved = saved_in_the_end(groups, sequence[i]);
+        if (saved <= 0 && !is_plain) continue;
         low[sequence[i]] = true;
-        left -= groups->saved[sequence[i]];
+        left -= saved;
     }
     /* The last group usually saves more than was needed: what is left over brings others back up.
      */
-    while (trims && (needless = find_needless(groups, most - left, low)) != HU_NONE) {
+    const double *loss = loss_of(groups, order) ? loss_of(groups, order) : groups->loss;
+    while (trims && (needless = find_needless(groups, loss, most - left, low)) != HU_NONE) {
         low[needless] = false;
-        left += groups->saved[needless];
+        left += saved_in_the_end(groups, needless);
     }
     *bits = left;
     hu_free(sequence);

@@ -43,12 +43,23 @@ typedef struct hu_assign_candidate {
                     */
     bool *low;     /* [groups] */
     uint32_t groups_low;
-    int64_t bits;   /* model aggregate as planned */
-    double planned; /* what the budget counts, before promotions, as a share of float32's */
-    double loss;    /* of its low groups, as hu_assign_measure_loss has measured it */
-    int refills;    /* how often promotions have taken from its limit */
+    int64_t bits;    /* model aggregate as planned */
+    double planned;  /* what the budget counts, before promotions, as a share of float32's */
+    double expected; /* the same with the promotions that are known beforehand */
+    double loss;     /* of its low groups: the error of the gradient */
+    int refills;     /* how often promotions have taken from its limit */
     hu_assign_outcome rung[HU_ASSIGN_RUNGS];
 } hu_assign_candidate;
+
+/* Short trainings with one group low each, beside one with everything high. */
+typedef struct hu_assign_short_runs {
+    double share;  /* assign.short: of a whole training for each seed, all steps together */
+    int64_t steps; /* of each; 0: none were made */
+    int runs;      /* with all seeds */
+    double *cost;  /* [groups] validation loss above everything high's, mean over the seeds; NaN: a
+                      training diverged */
+    double noise;  /* standard error of a cost; NaN: one seed has none */
+} hu_assign_short_runs;
 
 /* How the search ended. */
 typedef struct hu_assign_choice {
@@ -79,7 +90,10 @@ typedef struct hu_assign {
     hu_graph *graph;
     int64_t batch, steps;
     hu_search_groups groups;
-    double scale;      /* loss scale under which the gradients were compared */
+    double scale;       /* loss scale under which the gradients were compared */
+    double *cosine;     /* [groups] between the update with the group low and float32's, mean */
+    double high_cosine; /* the same of everything high */
+    hu_assign_short_runs short_runs;
     double plain_size; /* float32's of what the budget counts */
 
     hu_assign_outcome untrained, reference[HU_ASSIGN_RUNGS]; /* float32 */
@@ -118,8 +132,10 @@ double hu_assign_share(const hu_assign *assign, double bits);
 /* What the budget counts of a training that is done, of result.json; a share of float32's. */
 double hu_assign_size_of(const hu_assign *assign, const json_t *result);
 
-/* The same as a plan has it, before the first step. low NULL: float32 itself, in bits or bytes. */
-hu_status hu_assign_plan_size(const hu_assign *assign, const bool *low, double *size);
+/* The same as a plan has it, before the first step, or with the promotions that are expected. low
+ * NULL: float32 itself, in bits or bytes. */
+hu_status hu_assign_plan_size(const hu_assign *assign, const bool *low, bool promotes,
+                              double *size);
 
 /* By how much a value is better than another, in the printed unit; below 0: worse. */
 double hu_assign_gain(const hu_assign *assign, double value, double other);
@@ -161,19 +177,32 @@ double hu_assign_noise(const hu_assign *assign, int rung, const hu_assign_outcom
 double hu_assign_noise_of_two(const hu_assign *assign, int rung, const hu_assign_outcome *a,
                               const hu_assign_outcome *b);
 
-/* ---- assign_loss.c, assign_gradients.c ---- */
+/* ---- assign_rounding.c, assign_gradients.c ---- */
 
 /* groups.rounding: what every group would lose in the low formats by the exponent histograms of the
  * float32 run: squared rounding errors over squares, of range and mantissa, mean over its elements,
  * the worst of the steps. Gradients are taken with the largest loss scale under which none of them
- * overflows its low format. */
+ * overflows its low format. A forward tensor that would be promoted by one of these histograms
+ * counts as it is in the high format, and is expected to be promoted. */
 hu_status hu_assign_measure_rounding(hu_assign *assign);
 
 /* groups.loss: how far every group moves gradients from float32's. One group is low, the others are
- * high; a fixed batch at the first weights and one at those that float32 ended with; the mean of
- * (|g - g32| / |g32|)^2 in the L1 norm, less what everything high has. Formats of every kind are
- * measured, not modelled. Source: Lee et al.'s code (gradient error on fixed minibatches). */
+ * high; a fixed batch at the first weights and one where float32 ended, with its optimizer state;
+ * the mean of (|g - g32| / |g32|)^2 in the L1 norm, less what everything high has.
+ * groups.direction: the same of what the step changes in the weights, at the largest learning rate;
+ * cosine: of the angle between the two. What is promoted there is promoted before it is measured,
+ * and expected. Formats of every kind are measured, not modelled. Source: Lee et al.'s code (errors
+ * of gradient and step direction on fixed minibatches). */
 hu_status hu_assign_measure_gradients(hu_assign *assign);
+
+/* ---- assign_short.c ---- */
+
+/* groups.trained: the validation loss that trainings of a few steps with one group low have above
+ * the same steps with everything high, mean over the seeds; 0 where it is not above twice the noise
+ * of all groups. They go on where float32 ended, with its optimizer state, over the same batches,
+ * promotions included; assign.short bounds their steps together. What was measured is kept in
+ * DIR/short-runs.json. HU_ERR_INTERRUPTED: the same command goes on. */
+hu_status hu_assign_measure_short_runs(hu_assign *assign);
 
 /* ---- assign_plan.c ---- */
 
@@ -191,7 +220,9 @@ hu_status hu_assign_config(const hu_assign *assign, const char *plan_path, hu_co
 hu_status hu_assign_make_candidates(hu_assign *assign);
 
 /* Another one in the order of candidate i, to a limit that is smaller by what promotions took
- * beyond the budget. *added false: it is there already, or nothing can be smaller. */
+ * beyond what was expected of them, or larger by what they took less. *added false: it is there
+ * already, or nothing can be smaller.
+ */
 hu_status hu_assign_refill(hu_assign *assign, uint32_t i, int rung, bool *added);
 
 /* ---- assign_race.c ---- */

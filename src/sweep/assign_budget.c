@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "session/options.h"
 #include "sweep/assign.h"
-#include "train/trainer.h"
+#include "train/begin.h"
 
 static bool is_word(const char *text, const char *word, size_t length) {
     return strlen(word) == length && strncmp(text, word, length) == 0;
@@ -86,8 +86,26 @@ double hu_assign_size_of(const hu_assign *assign, const json_t *result) {
     return hu_assign_share(assign, hu_json_real(result, "model_aggregate_bits"));
 }
 
-/* The ledger of a training that is planned and not begun. */
-static hu_status plan_ledger(const hu_assign *assign, const char *plan_path, hu_ledger *ledger) {
+/* Promotes what is expected to be promoted out of low groups. */
+static hu_status promote_expected(const hu_assign *assign, const bool *low, hu_trainer *trainer) {
+    const hu_graph *graph = hu_trainer_graph(trainer);
+    hu_value_id *value = NULL;
+    uint32_t count = 0;
+    hu_status st = HU_NEW_ARRAY(&value, assign->graph->value_count);
+    for (hu_value_id v = 0; st == HU_OK && v < assign->graph->value_count; v++) {
+        if (!assign->groups.is_promoted[v] || !low[assign->groups.tensors.of_value[v]]) continue;
+        value[count] = hu_graph_find(graph, assign->graph->value[v].name);
+        count += value[count] != HU_NONE;
+    }
+    if (st == HU_OK && count > 0) st = hu_trainer_promote(trainer, value, count);
+    hu_free(value);
+    return st;
+}
+
+/* The ledger of a training that is planned and not begun. promoted_of: low groups whose expected
+ * promotions are counted, or NULL. */
+static hu_status plan_ledger(const hu_assign *assign, const char *plan_path,
+                             const bool *promoted_of, hu_ledger *ledger) {
     hu_status st = HU_OK;
     hu_config *config = NULL;
     hu_precision precision = {0};
@@ -96,6 +114,7 @@ static hu_status plan_ledger(const hu_assign *assign, const char *plan_path, hu_
     HU_TRY(hu_assign_config(assign, plan_path, &config));
     HU_TRY(hu_options_train(config, assign->dataset, &precision, &options));
     HU_TRY(hu_trainer_create(&options, assign->dataset, &trainer));
+    if (promoted_of) HU_TRY(promote_expected(assign, promoted_of, trainer));
     *ledger = hu_trainer_ledger(trainer);
 done:
     hu_trainer_free(trainer);
@@ -104,25 +123,21 @@ done:
     return st;
 }
 
-static int64_t bits_of(const hu_search_groups *groups, const bool *low) {
-    int64_t bits = groups->all_high;
-    for (uint32_t g = 0; g < groups->tensors.count; g++) bits -= low[g] ? groups->saved[g] : 0;
-    return bits;
-}
-
-hu_status hu_assign_plan_size(const hu_assign *assign, const bool *low, double *size) {
+hu_status hu_assign_plan_size(const hu_assign *assign, const bool *low, bool promotes,
+                              double *size) {
     hu_status st = HU_OK;
     hu_ledger ledger;
     char path[660];
+    const hu_search_groups *groups = &assign->groups;
     bool is_ledger = assign->kind == HU_BUDGET_SAVED || assign->kind == HU_BUDGET_TOTAL;
     if (!is_ledger) {
-        *size = low ? hu_assign_share(assign, (double)bits_of(&assign->groups, low))
-                    : (double)assign->groups.all_plain;
+        *size = low ? hu_assign_share(assign, (double)hu_search_bits(groups, low, promotes))
+                    : (double)groups->all_plain;
         return HU_OK;
     }
     snprintf(path, sizeof path, "%s/plans/size.yaml", assign->directory);
     if (low) HU_TRY(hu_assign_write_plan(assign, low, path, NULL));
-    HU_TRY(plan_ledger(assign, low ? path : NULL, &ledger));
+    HU_TRY(plan_ledger(assign, low ? path : NULL, promotes ? low : NULL, &ledger));
     *size = (double)(assign->kind == HU_BUDGET_SAVED ? ledger.saved : ledger.total);
     if (low) *size /= assign->plain_size;
     if (low) remove(path);
@@ -153,7 +168,7 @@ hu_status hu_assign_check_budget(const hu_assign *assign) {
     HU_TRY(HU_NEW_ARRAY(&low, assign->groups.tensors.count));
     for (uint32_t g = 0; g < assign->groups.tensors.count; g++)
         low[g] = assign->groups.saved[g] > 0;
-    HU_TRY(hu_assign_plan_size(assign, low, &least));
+    HU_TRY(hu_assign_plan_size(assign, low, false, &least));
     if (least > assign->budget + slack)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT,
                        "budget: found %s:%g, expected at least %.4f: the share of float32's %s "

@@ -38,19 +38,23 @@ static hu_status name_candidate(const hu_assign *assign, hu_assign_candidate *c)
     return hu_assign_write_plan(assign, c->low, c->path, NULL);
 }
 
-/* Bits with every group low that saves any. */
+/* Bits with every group low that saves any when its tensors that overflow are high. */
 static int64_t least_bits(const hu_search_groups *groups) {
     int64_t bits = groups->all_high;
-    for (uint32_t g = 0; g < groups->tensors.count; g++)
-        bits -= groups->saved[g] > 0 ? groups->saved[g] : 0;
+    for (uint32_t g = 0; g < groups->tensors.count; g++) {
+        int64_t saved = groups->saved[g] - groups->promoted[g];
+        bits -= saved > 0 ? saved : 0;
+    }
     return bits;
 }
 
-/* Fills to so many bits, and measures what the budget counts. */
-static hu_status fill(const hu_assign *assign, hu_assign_candidate *c, int64_t bits) {
+/* Fills to so many bits with the promotions that are expected, and measures what the budget counts
+ * of them. */
+static hu_status fill(const hu_assign *assign, hu_assign_candidate *c, int64_t most) {
+    int64_t ignored;
     hu_status st =
-        hu_search_fill(&assign->groups, c->order, c->seed, bits, c->is_trimmed, c->low, &c->bits);
-    return st == HU_OK ? hu_assign_plan_size(assign, c->low, &c->planned) : st;
+        hu_search_fill(&assign->groups, c->order, c->seed, most, c->is_trimmed, c->low, &ignored);
+    return st == HU_OK ? hu_assign_plan_size(assign, c->low, true, &c->expected) : st;
 }
 
 /* Fills to a share of float32's. Shares of the ledger are no sum over groups: the bits that lead to
@@ -64,7 +68,7 @@ static hu_status fill_share(const hu_assign *assign, hu_assign_candidate *c, dou
     for (int i = 0; i < HALVINGS && least < most; i++) {
         int64_t middle = least + (most - least + 1) / 2;
         HU_TRY(fill(assign, c, middle));
-        if (c->planned <= share + slack)
+        if (c->expected <= share + slack)
             least = middle;
         else
             most = middle - 1;
@@ -74,14 +78,16 @@ done:
     return st;
 }
 
-/* What its low groups lose, and how many they are. */
-static void weigh(const hu_assign *assign, hu_assign_candidate *c) {
+/* What its low groups lose and how many they are, and its size before promotions. */
+static hu_status weigh(const hu_assign *assign, hu_assign_candidate *c) {
     c->groups_low = 0;
+    c->bits = hu_search_bits(&assign->groups, c->low, false);
     c->loss = 0.0;
     for (uint32_t g = 0; g < assign->groups.tensors.count; g++) {
         c->groups_low += c->low[g];
         c->loss += c->low[g] ? assign->groups.loss[g] : 0.0;
     }
+    return hu_assign_plan_size(assign, c->low, false, &c->planned);
 }
 
 /* Adds what an order makes of a limit, unless it is there already. like: order, seed, trimming,
@@ -98,10 +104,10 @@ static hu_status add_candidate(hu_assign *assign, const hu_assign_candidate *lik
     *added = false;
     HU_TRY(HU_NEW_ARRAY(&c.low, assign->groups.tensors.count));
     HU_TRY(fill_share(assign, &c, share));
-    weigh(assign, &c);
+    HU_TRY(weigh(assign, &c));
     hu_assign_candidate *known = find_known(assign, c.low);
     if (known) known->is_plain = known->is_plain || c.is_plain;
-    if (known || c.planned > share + slack || c.groups_low == 0) goto done;
+    if (known || c.expected > share + slack || c.groups_low == 0) goto done;
     void *block = assign->candidate;
     size_t capacity = assign->capacity;
     HU_TRY(hu_grow(&block, assign->count, &capacity, sizeof *assign->candidate));
@@ -146,12 +152,12 @@ done:
     return st;
 }
 
-/* Every group low: the least that there is before promotions. */
+/* Every group low: the least that there is with the promotions that are expected. */
 static hu_status least_share(const hu_assign *assign, double *share) {
     hu_assign_candidate all = {.order = HU_SEARCH_SIZE};
     hu_status st = HU_NEW_ARRAY(&all.low, assign->groups.tensors.count);
     if (st == HU_OK) st = fill(assign, &all, least_bits(&assign->groups));
-    *share = all.planned;
+    *share = all.expected;
     hu_free(all.low);
     return st;
 }
@@ -180,7 +186,7 @@ done:
 
 hu_status hu_assign_refill(hu_assign *assign, uint32_t i, int rung, bool *added) {
     const hu_assign_candidate *c = &assign->candidate[i];
-    double limit = assign->budget - (c->rung[rung].size - c->planned), least;
+    double limit = assign->budget - (c->rung[rung].size - c->expected), least;
     hu_assign_candidate like = *c;
     *added = false;
     if (c->refills >= REFILLS) return HU_OK;
@@ -188,5 +194,5 @@ hu_status hu_assign_refill(hu_assign *assign, uint32_t i, int rung, bool *added)
     /* Promotions took as much as the budget leaves: only the least remains. */
     if (limit < least) limit = least;
     like.refills++;
-    return st == HU_OK ? add_candidate(assign, &like, fmin(limit, c->planned), added) : st;
+    return st == HU_OK ? add_candidate(assign, &like, limit, added) : st;
 }

@@ -37,8 +37,16 @@ static bool is_too_large(const hu_assign *assign, const hu_assign_outcome *made)
            made->size > assign->budget + slack;
 }
 
-/* Trains what is left for one length. A set that promotions take beyond the size is joined by a
- * smaller one of its order. */
+/* Have promotions left room that the search had kept for them? */
+static bool has_room(const hu_assign *assign, const hu_assign_candidate *c, int rung) {
+    const double slack = 1e-9;
+    const hu_assign_outcome *made = &c->rung[rung];
+    return assign->kind != HU_BUDGET_METRIC && !isnan(made->value) &&
+           made->size < c->expected - slack;
+}
+
+/* Trains what is left for one length. A set of which promotions took more than was expected, and
+ * too much, or less, is joined by another one of its order. */
 static hu_status run_rung(hu_assign *assign, int rung, field *f) {
     hu_status st = HU_OK;
     bool added;
@@ -52,7 +60,9 @@ static hu_status run_rung(hu_assign *assign, int rung, field *f) {
         HU_TRY(hu_assign_train(assign, assign->candidate[i].name, assign->candidate[i].path, rung,
                                &made));
         assign->candidate[i].rung[rung] = made;
-        if (!is_too_large(assign, &made)) continue;
+        bool is_wrong =
+            is_too_large(assign, &made) || has_room(assign, &assign->candidate[i], rung);
+        if (!is_wrong) continue;
         HU_TRY(hu_assign_refill(assign, i, rung, &added));
         if (added) HU_TRY(push(f, assign->count - 1));
     }

@@ -43,21 +43,14 @@ static json_t *low_json(const hu_assign *assign, const hu_assign_candidate *c) {
 }
 
 static json_t *candidate_json(const hu_assign *assign, const hu_assign_candidate *c) {
-    return json_pack("{s:s, s:s, s:I, s:b, s:b, s:o, s:o, s:o, s:o, s:i, s:o, s:s}", "name",
+    return json_pack("{s:s, s:s, s:I, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:s}", "name",
                      c->name, "order", hu_search_order_name(c->order), "order_seed",
                      (json_int_t)c->seed, "trimmed", c->is_trimmed, "plain_demotion", c->is_plain,
                      "low_groups", low_json(assign, c), "planned_memory_share",
                      hu_json_number(hu_assign_share(assign, (double)c->bits)), "planned_size",
-                     hu_json_number(c->planned), "loss", hu_json_number(c->loss), "refills",
-                     c->refills, "rungs", rungs_json(assign, c), "plan", c->path);
-}
-
-/* [groups]; empty where nothing was measured. */
-static json_t *groups_json(const hu_assign *assign, const double *number) {
-    json_t *list = json_array();
-    for (uint32_t g = 0; list && assign->count > 0 && g < assign->groups.tensors.count; g++)
-        json_array_append_new(list, hu_json_number(number[g]));
-    return list;
+                     hu_json_number(c->planned), "expected_size", hu_json_number(c->expected),
+                     "loss", hu_json_number(c->loss), "refills", c->refills, "rungs",
+                     rungs_json(assign, c), "plan", c->path);
 }
 
 static json_t *seeds_json(const hu_assign *assign) {
@@ -114,17 +107,16 @@ static json_t *result_json(const hu_assign *assign, const hu_assign_choice *choi
     for (uint32_t i = 0; candidates && i < assign->count; i++)
         json_array_append_new(candidates, candidate_json(assign, &assign->candidate[i]));
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:o, s:{s:s, s:o}, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}",
-        "kind", "assign", "halfulp", HALFULP_VERSION, "model",
-        model ? hu_keys_value(model) : "cnn-s", "metric", hu_metric_json(assign->metric), "budget",
-        "kind", hu_budget_name(assign), "value", hu_json_number(assign->budget), "plan", plan,
-        "chosen", choice->best < 0 ? "high" : assign->candidate[choice->best].name,
+        "{s:s, s:s, s:s, s:o, s:{s:s, s:o}, s:s, s:s, s:o, s:o, s:o, s:o, s:i, s:o}", "kind",
+        "assign", "halfulp", HALFULP_VERSION, "model", model ? hu_keys_value(model) : "cnn-s",
+        "metric", hu_metric_json(assign->metric), "budget", "kind", hu_budget_name(assign), "value",
+        hu_json_number(assign->budget), "plan", plan, "chosen",
+        choice->best < 0 ? "high" : assign->candidate[choice->best].name,
         hu_metric_key("validation", assign->metric, validation), hu_json_number(ended->value),
         hu_metric_key("test", assign->metric, test), hu_json_number(choice->test[0]),
         "memory_share", hu_json_number(hu_assign_share(assign, ended->bits)), "size",
-        hu_json_number(ended->size), "trainings", assign->trainings, "group_losses",
-        groups_json(assign, assign->groups.loss), "group_rounding",
-        groups_json(assign, assign->groups.rounding), "candidates", candidates);
+        hu_json_number(ended->size), "trainings", assign->trainings, "candidates", candidates);
+    if (object) hu_assign_put_groups(assign, object);
     if (object) put_evidence(assign, choice, object);
     return object;
 }

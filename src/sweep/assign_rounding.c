@@ -1,5 +1,5 @@
-/* What groups would lose in the low formats, as the exponent histograms of the float32 run tell
- * it. */
+/* What groups would lose in the low formats, and what would be promoted, as the exponent histograms
+ * of the float32 run tell it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,13 +24,42 @@ static hu_value_id find_tensor(const hu_graph *graph, const char *name, bool *is
     return hu_graph_find(graph, plain);
 }
 
+static hu_role role_of(const hu_assign *assign, hu_value_id v, bool is_gradient) {
+    if (assign->graph->value[v].role == HU_VALUE_PARAMETER)
+        return is_gradient ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_WEIGHT;
+    return is_gradient ? HU_ROLE_ACT_GRAD : HU_ROLE_ACT;
+}
+
 /* The low format of a tensor; NULL: it is never low. */
 static const hu_quantizer *low_of(const hu_assign *assign, hu_value_id v, bool is_gradient) {
-    bool is_param = assign->graph->value[v].role == HU_VALUE_PARAMETER;
-    hu_role role = is_param ? (is_gradient ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_WEIGHT)
-                            : (is_gradient ? HU_ROLE_ACT_GRAD : HU_ROLE_ACT);
-    const hu_quantizer *low = &assign->precision.low[role];
+    const hu_quantizer *low = &assign->precision.low[role_of(assign, v, is_gradient)];
     return hu_quantizer_rounds(low) ? low : NULL;
+}
+
+/* The format that a tensor of a low group has in the end. */
+static const hu_quantizer *ends_in(const hu_assign *assign, hu_value_id v, bool is_gradient) {
+    if (!is_gradient && assign->groups.is_promoted[v])
+        return &assign->precision.high[role_of(assign, v, false)];
+    return low_of(assign, v, is_gradient);
+}
+
+/* Forward tensors of which so much lay beyond their low format in some step are expected to be
+ * promoted. A scale that follows the tensor leaves nothing beyond. */
+static void expect_promotions(hu_assign *assign, const hu_history *history) {
+    for (size_t h = 0; h < history->histogram_count; h++)
+        for (uint32_t t = 0; t < history->histograms[h].count; t++) {
+            const hu_tensor_exponents *x = &history->histograms[h].tensor[t];
+            bool is_gradient;
+            hu_value_id v =
+                find_tensor(assign->graph, history->tensors.name[x->tensor], &is_gradient);
+            const hu_quantizer *low = v == HU_NONE || is_gradient ? NULL : low_of(assign, v, false);
+            bool can_overflow = low && low->kind == HU_QUANTIZER_FLOAT &&
+                                !hu_quantizer_needs_maximum(low) && low->history == 0;
+            if (!can_overflow) continue;
+            double share = hu_exponents_lost(&x->exponents, &low->format, 0).overflow.share;
+            if (share > 0.0 && share >= assign->precision.promote_at)
+                hu_search_promote(&assign->groups, v);
+        }
 }
 
 /* The largest power of two under which no gradient of any step overflows its low format. */
@@ -62,10 +91,11 @@ static void add_errors(hu_assign *assign, const hu_history *history, double *wor
             const hu_tensor_exponents *x = &history->histograms[h].tensor[t];
             bool is_gradient;
             hu_value_id v = find_tensor(graph, history->tensors.name[x->tensor], &is_gradient);
-            const hu_quantizer *low = v == HU_NONE ? NULL : low_of(assign, v, is_gradient);
-            if (!low) continue;
+            if (v == HU_NONE || !low_of(assign, v, is_gradient)) continue;
             double *here = &worst[2 * v + is_gradient];
-            *here = fmax(*here, hu_rounding_error(&x->exponents, low, is_gradient ? shift : 0));
+            double error = hu_rounding_error(&x->exponents, ends_in(assign, v, is_gradient),
+                                             is_gradient ? shift : 0);
+            *here = fmax(*here, error);
         }
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         uint32_t g = assign->groups.tensors.of_value[v];
@@ -85,6 +115,7 @@ hu_status hu_assign_measure_rounding(hu_assign *assign) {
     hu_assign_folder(assign, "fp32", assign->rungs - 1, 0, folder, sizeof folder);
     HU_TRY(hu_history_read_some(folder, &history));
     HU_TRY(HU_NEW_ARRAY(&worst, values));
+    expect_promotions(assign, history);
     add_errors(assign, history, worst);
 done:
     hu_history_free(history);

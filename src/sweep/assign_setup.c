@@ -63,6 +63,8 @@ static hu_status read_training(hu_assign *assign, const hu_listener *listener) {
     HU_TRY(hu_model_build(&model, &assign->graph));
     HU_TRY(
         hu_search_groups_create(&assign->precision, assign->graph, assign->batch, &assign->groups));
+    HU_TRY(HU_NEW_ARRAY(&assign->cosine, assign->groups.tensors.count));
+    HU_TRY(HU_NEW_ARRAY(&assign->short_runs.cost, assign->groups.tensors.count));
 done:
     hu_config_free(copy);
     return st;
@@ -106,12 +108,13 @@ done:
  * before. */
 hu_status hu_assign_search(hu_assign *assign, hu_assign_choice *choice) {
     hu_status st = HU_OK;
-    HU_TRY(hu_assign_plan_size(assign, NULL, &assign->plain_size));
+    HU_TRY(hu_assign_plan_size(assign, NULL, false, &assign->plain_size));
     HU_TRY(hu_assign_check_budget(assign));
     HU_TRY(hu_assign_train_references(assign));
     if (assign->kind == HU_BUDGET_METRIC || !hu_assign_high_fits(assign)) {
         HU_TRY(hu_assign_measure_rounding(assign));
         HU_TRY(hu_assign_measure_gradients(assign));
+        HU_TRY(hu_assign_measure_short_runs(assign));
         HU_TRY(hu_assign_make_candidates(assign));
     }
     HU_TRY(hu_assign_race(assign, choice));
@@ -123,6 +126,8 @@ done:
 void hu_assign_free(hu_assign *assign) {
     for (uint32_t i = 0; i < assign->count; i++) hu_free(assign->candidate[i].low);
     hu_free(assign->candidate);
+    hu_free(assign->cosine);
+    hu_free(assign->short_runs.cost);
     hu_dataset_close(assign->dataset);
     hu_search_groups_free(&assign->groups);
     hu_graph_free(assign->graph);

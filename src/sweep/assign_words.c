@@ -122,6 +122,7 @@ static hu_status candidate_row(const hu_assign *assign, const hu_assign_candidat
                          c->is_trimmed ? ", trimmed" : "", c->is_plain ? " (demotion)" : ""));
     HU_TRY(hu_table_cell(table, "%u of %u", c->groups_low, assign->groups.tensors.count));
     HU_TRY(hu_table_cell(table, "%.4f", c->planned));
+    HU_TRY(hu_table_cell(table, "%.4f", c->expected));
     HU_TRY(isnan(size) ? hu_table_cell(table, "-") : hu_table_cell(table, "%.4f", size));
     for (int r = assign->first_rung; r < assign->rungs; r++)
         HU_TRY(value_cell(assign, &c->rung[r], table));
@@ -129,7 +130,7 @@ done:
     return st;
 }
 
-enum { FIXED_COLUMNS = 5 };
+enum { FIXED_COLUMNS = 6 };
 
 static hu_status print_table(const hu_assign *assign, int best, char **text) {
     hu_status st = HU_OK;
@@ -138,8 +139,8 @@ static hu_status print_table(const hu_assign *assign, int best, char **text) {
     /* Values stand without their unit, so that the title says it; " %" begins with a space. */
     const char *unit =
         assign->metric->unit[0] ? assign->metric->unit + 1 : hu_metric_words(assign->metric, words);
-    const char *titles[FIXED_COLUMNS + HU_ASSIGN_RUNGS] = {"candidate", "order", "low groups",
-                                                           "planned", "at the end"};
+    const char *titles[FIXED_COLUMNS + HU_ASSIGN_RUNGS] = {"candidate", "order",    "low groups",
+                                                           "planned",   "expected", "at the end"};
     int columns = FIXED_COLUMNS;
     for (int r = assign->first_rung; r < assign->rungs; r++) {
         snprintf(steps[r], sizeof steps[r], "%s at %lld steps", unit,
@@ -194,8 +195,9 @@ static void say_legend(const hu_assign *assign, writer *w) {
     else
         say(w, "; spread of all trainings %s", hu_metric_number(assign->metric, deviation, spread));
     say(w,
-        ".\nplanned, at the end: %s beside float32's, before and after promotions. float32 %s, "
-        "everything high %s at %.4f.\n",
+        ".\nplanned, expected, at the end: %s beside float32's, before promotions, with those "
+        "known "
+        "beforehand, after all. float32 %s, everything high %s at %.4f.\n",
         hu_budget_words(assign),
         hu_metric_text(assign->metric, assign->reference[assign->rungs - 1].value, fp32),
         hu_metric_text(assign->metric, assign->high.value, high), assign->high.size);
@@ -215,19 +217,34 @@ static void say_end(const hu_assign *assign, const hu_assign_choice *choice, wri
         assign->directory);
 }
 
+/* What the measures are, below their table. */
+static void say_groups(const hu_assign *assign, const char *groups, writer *w) {
+    char short_runs[240];
+    hu_assign_say_short_runs(assign, short_runs, sizeof short_runs);
+    say(w,
+        "%s\nsaves, promoted: share of float32's bits that a low group saves, and that promotions "
+        "are expected to take back. rounding,\ngradient, update: squared relative errors of the "
+        "group low alone; angle of the update to float32's, in degrees. short\nruns: validation "
+        "loss beside everything high.\nShort runs: %s.\n\n",
+        groups, short_runs);
+}
+
 hu_status hu_assign_print(const hu_assign *assign, const hu_assign_choice *choice, char **text) {
     enum { WORDS_BYTES = 8192 };
     hu_status st = HU_OK;
-    char *table = NULL;
+    char *table = NULL, *groups = NULL;
     *text = NULL;
     HU_TRY(print_table(assign, choice->best, &table));
-    writer w = {NULL, 0, strlen(table) + WORDS_BYTES};
+    if (assign->count > 0) HU_TRY(hu_assign_print_groups(assign, &groups));
+    writer w = {NULL, 0, strlen(table) + (groups ? strlen(groups) : 0) + WORDS_BYTES};
     HU_TRY(HU_NEW_ARRAY(&w.text, w.capacity));
+    if (groups) say_groups(assign, groups, &w);
     say(&w, "%s", table);
     say_legend(assign, &w);
     say_end(assign, choice, &w);
     *text = w.text;
 done:
     hu_free(table);
+    hu_free(groups);
     return st;
 }

@@ -99,13 +99,25 @@ def memory(checks, cwd):
         checks.that(word in out, f"{word}: {out}")
 
 
+def ends_as_expected(checks, made, what):
+    """What promotions are expected to add is nearer to what they add than nothing is."""
+    for one in made["candidates"]:
+        end = one["rungs"][-1]["size"]
+        checks.that(abs(end - one["expected_size"]) <= abs(end - one["planned_size"]) / 10,
+                    f"{what}: {one['planned_size']} planned, {one['expected_size']} expected, {end}")
+
+
 def promotions(checks, cwd):
-    """Promotions take sets beyond the budget; a smaller one meets it, as plain demotion can."""
+    """Promotions count before the first training: sets are filled to the budget with them."""
     words = [NARROW, "assign.random=0", "assign.rungs=1", "seeds=1"]
     made = search(checks, cwd, *words, "budget=memory:0.4", "run.dir=p")
-    above = [c for c in made["candidates"] if c["planned_size"] <= 0.4
-             and c["rungs"] and c["rungs"][-1]["size"] > 0.4]
-    checks.that(above, "promotions take some beyond the budget")
+    ends_as_expected(checks, made, "memory")
+    checks.that(all(c["rungs"][-1]["size"] <= 0.4 for c in made["candidates"]), "all fit")
+    checks.that(sum(made["group_promoted"]) > 0.01, f"promoted {made['group_promoted']}")
+    for one in made["candidates"]:
+        promoted = sum(made["group_promoted"][g] for g in one["low_groups"])
+        checks.that(abs(one["expected_size"] - one["planned_size"] - promoted) < 1e-12,
+                    f"{one['name']}: the sum over its groups")
     checks.that(made["meets_budget"] and made["memory_share"] <= 0.4, f"{made['memory_share']}")
     trained = program.train(*KEYS, f"precision={made['plan']}", "data.validation=0.1", cwd=cwd,
                             run="again")
@@ -120,6 +132,38 @@ def promotions(checks, cwd):
     checks.that(nothing["chosen"] != "high", "not everything high")
     _, out, _ = program.call("assign", *KEYS, *words, "budget=memory:0.256", "run.dir=n", cwd=cwd)
     checks.that("nothing meets the budget: the nearest" in out, out)
+    saved = search(checks, cwd, *words, "budget=saved:0.45", "run.dir=ps")
+    checks.that(any(c["expected_size"] > c["planned_size"] for c in saved["candidates"]), "bytes")
+    ends_as_expected(checks, saved, "saved")
+
+
+def wrong_expectations(checks, cwd):
+    """Where promotions take more or less than was expected, another set of the order is tried."""
+    keys = ["model=cnn-s", "model.width=0.25", "data=glyphs", "data.limit=300",
+            "data.test_limit=100", "batch=24", "threads=1", "data.validation=30"]
+    program.train(*keys, "steps=150", cwd=cwd, run="learned")
+    program.call("export", "learned", cwd=cwd)
+    words = [*keys, "steps=16", "lr=0.02", "lr.warmup=0", "assign.random=0", "assign.rungs=1",
+             "precision.low=w=fp(2,1,4),act=fp(2,1,0),grad=fp(4,1,0)", "seeds=1", "assign.short=0",
+             "init=learned/weights.safetensors"]
+    out = program.call("assign", *words, "budget=memory:0.34", "run.dir=x", "--json", cwd=cwd)[1]
+    refilled(checks, json.loads(out), 0.34, "less than expected", lambda end, budget: end < budget)
+    made = search(checks, cwd, NARROW, "precision.promote_at=0.005", "assign.random=8", "seeds=1",
+                  "assign.rungs=1", "assign.short=0", "budget=memory:0.395", "run.dir=y")
+    refilled(checks, made, 0.395, "more than expected", lambda end, budget: end > budget)
+
+
+def refilled(checks, made, budget, what, is_cause):
+    """Sets are filled again, to the budget less what promotions took beyond what was expected."""
+    again = [c for c in made["candidates"] if c["refills"] > 0]
+    checks.that(again, f"{what}: a set is tried again")
+    for one in again:
+        causes = [c for c in made["candidates"]
+                  if c["order"] == one["order"] and c["refills"] == one["refills"] - 1
+                  and is_cause(c["rungs"][-1]["size"], budget)
+                  and one["expected_size"] <= budget + 1e-9
+                  - (c["rungs"][-1]["size"] - c["expected_size"])]
+        checks.that(causes, f"{what}: {one['name']}")
 
 
 def ledgers(checks, cwd):
@@ -171,6 +215,69 @@ def losses(checks, cwd):
             checks.that(sum(made[name][key]) > sum(fine), f"{key} of {name}: {made[name][key]}")
 
 
+def measures(checks, cwd):
+    """Step directions and short runs: measured, bounded, printed, and two more orders."""
+    words = ["budget=memory:0.45", "assign.random=0", "assign.rungs=1", "steps=18"]
+    made = search(checks, cwd, *words, "run.dir=s", "assign.short=0.75")
+    groups = len(made["group_losses"])
+    short = made["short_runs"]
+    checks.same((short["count"], short["steps"]), (2 * (groups + 1), int(0.75 * 18 / (groups + 1))),
+                "how many, how long")
+    checks.that(len(short["costs"]) == groups and short["noise"] > 0, f"costs {short}")
+    checks.that(len(set(short["costs"])) > 1, "groups cost differently")
+    with open(f"{cwd}/s/short-runs.json") as file:
+        kept = json.load(file)["runs"]
+    checks.same(len(kept), short["count"], "each is kept")
+    for g in range(groups):
+        rows = [kept[s * (groups + 1) + 1 + g]["loss"] - kept[s * (groups + 1)]["loss"]
+                for s in range(2)]
+        checks.that(abs(statistics.mean(rows) - short["costs"][g]) < 1e-12, f"cost of group {g}")
+    # Nesterov's momentum is 0 at the first weights, and not where float32 ended.
+    checks.that(all(x > 0 for x in made["group_directions"]), "errors of the update")
+    checks.that(made["group_directions"] != made["group_losses"], "are not those of the gradient")
+    checks.that(all(0.5 < x <= made["high_cosine"] <= 1 for x in made["group_cosines"]),
+                f"angles {made['group_cosines']}, high {made['high_cosine']}")
+    _, out, _ = program.call("assign", *KEYS, *words, "run.dir=s", "assign.short=0.75", cwd=cwd)
+    for word in ("group", "angle", "short runs", f"{short['count']} of {short['steps']} steps",
+                 "27 steps at most in all", "24 validation samples"):
+        checks.that(word in out, f"{word}: {out}")
+    for share in ("0", "0.5"):
+        none = search(checks, cwd, *words, "run.dir=s", f"assign.short={share}")
+        checks.same(none["short_runs"], None, f"assign.short={share} makes none")
+        checks.same(none["group_directions"], made["group_directions"], "the rest is as before")
+    _, out, _ = program.call("assign", *KEYS, *words, "run.dir=s", "assign.short=0.5", cwd=cwd)
+    checks.that("none: assign.short=0.5 leaves fewer than 2 steps" in out, out)
+
+
+def directions(checks, cwd):
+    """With plain SGD an update errs as its gradient does; Adam makes something else of it."""
+    words = ["budget=memory:0.45", "assign.random=0", "assign.rungs=1", "steps=2", "seeds=1",
+             "assign.short=0"]
+    plain = search(checks, cwd, *words, "run.dir=d1", "optimizer.momentum=0",
+                   "optimizer.nesterov=off", "optimizer.weight_decay=0")
+    for g, (update, gradient) in enumerate(zip(plain["group_directions"], plain["group_losses"])):
+        checks.that(abs(update - gradient) <= 1e-3 * gradient, f"{g}: {update} and {gradient}")
+    adam = search(checks, cwd, *words, "run.dir=d2", "optimizer=adam", "lr=0.001")
+    ratios = [u / g for u, g in zip(adam["group_directions"], adam["group_losses"])]
+    checks.that(max(ratios) > 1.1 * min(ratios), f"adam: {ratios}")
+
+
+def threads(checks, cwd):
+    """Measures, sets and choice do not depend on threads."""
+    words = ["budget=memory:0.4", "assign.random=0", "assign.rungs=1", NARROW, "assign.short=1.5"]
+    made = [without_paths(search(checks, cwd, *words, f"run.dir=t{n}", f"threads={n}"))
+            for n in (1, 3)]
+    checks.same(made[0], made[1], "1 and 3 threads")
+    checks.that(made[0]["short_runs"]["steps"] >= 2, "short runs among them")
+
+
+def without_paths(made):
+    made.pop("plan")
+    for one in made["candidates"]:
+        one.pop("plan")
+    return made
+
+
 def wide_budget(checks, cwd):
     made = search(checks, cwd, "budget=memory:0.9", "run.dir=w")
     checks.same((made["chosen"], made["candidates"], made["meets_budget"]), ("high", [], True),
@@ -191,24 +298,34 @@ def rules_stay(checks, cwd):
     checks.that("conv2.out" in text and "rz" in text, f"rules and rounding in the plan: {text}")
 
 
-def interrupted(checks, cwd):
-    words = ["budget=memory:0.4", "assign.random=0", "assign.rungs=2"]
-    child = subprocess.Popen([program.HALFULP, "assign", *KEYS, *words, "run.dir=i"], cwd=cwd,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+def stopped_at(checks, cwd, words, folder, path):
+    """A search that is interrupted once a file is there, and then goes on."""
+    child = subprocess.Popen([program.HALFULP, "assign", *KEYS, *words, f"run.dir={folder}"],
+                             cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
-    for _ in range(600):
-        time.sleep(0.05)
-        if os.path.exists(f"{cwd}/i/high-16-s1/metrics.csv"):
-            break
+    while not os.path.exists(f"{cwd}/{folder}/{path}") and child.poll() is None:
+        time.sleep(0.002)
     child.send_signal(signal.SIGINT)
-    checks.same(child.wait(60), 130, "interrupted")
-    made = search(checks, cwd, *words, "run.dir=i")
-    whole = search(checks, cwd, *words, "run.dir=j")
-    for made_or_whole in (made, whole):
-        made_or_whole.pop("plan")
-        for one in made_or_whole["candidates"]:
-            one.pop("plan")
-    checks.same(made, whole, "goes on to the same result")
+    checks.same(child.wait(120), 130, f"interrupted at {path}")
+    checks.that(not os.path.exists(f"{cwd}/{folder}/assign.json"), "it did not end")
+
+
+def interrupted(checks, cwd):
+    words = ["budget=memory:0.4", "assign.random=0", "assign.rungs=2", "assign.short=8"]
+    whole = without_paths(search(checks, cwd, *words, "run.dir=j"))
+    for folder, path in (("i", "high-16-s1/metrics.csv"), ("k", "short-runs.json")):
+        stopped_at(checks, cwd, words, folder, path)
+        kept = 0
+        if folder == "k":
+            with open(f"{cwd}/k/short-runs.json") as file:
+                first = json.load(file)["runs"]
+            kept = len(first)
+            checks.that(0 < kept < whole["short_runs"]["count"], f"stopped after {kept}")
+        made = without_paths(search(checks, cwd, *words, f"run.dir={folder}"))
+        checks.same(made, whole, f"goes on from {path} to the same result")
+        if kept:
+            with open(f"{cwd}/k/short-runs.json") as file:
+                checks.same(json.load(file)["runs"][:kept], first, "what was known is kept")
 
 
 def bad_input(checks, cwd):
@@ -229,5 +346,5 @@ def bad_input(checks, cwd):
         checks.that(found == code and text in err, f"{words}: exit {found}, {err.strip()!r}")
 
 
-program.main(memory, promotions, ledgers, accuracy, losses, wide_budget, rules_stay, interrupted,
-             bad_input)
+program.main(memory, promotions, wrong_expectations, ledgers, accuracy, losses, measures, directions,
+             threads, wide_budget, rules_stay, interrupted, bad_input)

@@ -103,6 +103,108 @@ static void test_orders(void **state) {
     close_fixture(&f);
 }
 
+/* Update error and short trainings order groups like the error of the gradient, each by its own
+ * numbers; and what is taken back is what loses most by these. */
+static void test_orders_by_measures(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f, "resnet18");
+    bool low[MOST_GROUPS];
+    int64_t bits, most = f.groups.all_high - 1;
+    struct {
+        hu_search_order order;
+        double *measure;
+        uint32_t first;
+    } rows[] = {{HU_SEARCH_DIRECTION, f.groups.direction, 7},
+                {HU_SEARCH_TRAINED, f.groups.trained, 9}};
+    for (uint32_t g = 0; g < f.groups.tensors.count; g++) f.groups.loss[g] = g == 14 ? 0.0 : 0.2;
+    for (int r = 0; r < 2; r++)
+        for (uint32_t g = 0; g < f.groups.tensors.count; g++)
+            rows[r].measure[g] = g == rows[r].first ? 1e-6 : 0.2;
+    for (int r = 0; r < 2; r++) {
+        hu_search_fill(&f.groups, rows[r].order, 0, most, false, low, &bits);
+        for (uint32_t g = 0; g < f.groups.tensors.count; g++)
+            assert_true(low[g] == (g == rows[r].first));
+        /* All low but what the budget does not need: that is the group that loses most. */
+        int64_t least = f.groups.all_high;
+        for (uint32_t g = 0; g < f.groups.tensors.count; g++) {
+            least -= f.groups.saved[g];
+            rows[r].measure[g] = g == 3 ? 1e9 : 0.001;
+        }
+        hu_search_fill(&f.groups, rows[r].order, 0, least + f.groups.saved[3], true, low, &bits);
+        assert_true(!low[3]);
+    }
+    close_fixture(&f);
+}
+
+/* Bits of the edge table with low groups of which some tensors are promoted. */
+static int64_t bits_of_promoted(const fixture *f, const bool *low) {
+    hu_precision high;
+    hu_edge_table edges;
+    int64_t bits = bits_of_plan(f, low);
+    assert_int_equal(hu_precision_parse("high", &high), HU_OK);
+    assert_int_equal(hu_edge_table_create(f->graph, &edges), HU_OK);
+    assert_int_equal(hu_precision_write(&high, f->graph, BATCH, true, &edges), HU_OK);
+    for (hu_value_id v = 0; v < f->graph->value_count; v++) {
+        uint32_t g = f->groups.tensors.of_value[v];
+        if (!f->groups.is_promoted[v] || !low[g]) continue;
+        bool is_weight = f->graph->value[v].role == HU_VALUE_PARAMETER;
+        int64_t elements = f->graph->value[v].elements * (is_weight ? 1 : BATCH);
+        hu_role role = is_weight ? HU_ROLE_WEIGHT : HU_ROLE_ACT;
+        bits += elements * ((int64_t)hu_quantizer_bits(&edges.value[v].quantizer) -
+                            (int64_t)hu_quantizer_bits(&f->precision.low[role]));
+    }
+    hu_edge_table_free(&edges);
+    hu_precision_free(&high);
+    return bits;
+}
+
+/* Expected promotions take from what groups save: sets that keep a budget keep it with them. */
+static void test_promotions(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f, "resnet18");
+    bool low[MOST_GROUPS] = {false};
+    int64_t bits;
+    for (hu_value_id v = 0; v < f.graph->value_count; v += 2) {
+        if (!hu_is_rounded_kind(&f.graph->value[v])) continue;
+        hu_search_promote(&f.groups, v);
+        hu_search_promote(&f.groups, v); /* once, however often it was seen */
+    }
+    for (int order = 0; order < HU_SEARCH_ORDERS; order++)
+        for (int share = 32; share <= 50; share += 2)
+            for (int trims = 0; trims <= 1; trims++) {
+                int64_t most = f.groups.all_plain / 100 * share;
+                hu_search_fill(&f.groups, (hu_search_order)order, 7, most, trims, low, &bits);
+                assert_int_equal(bits, bits_of_promoted(&f, low));
+                assert_int_equal(bits, hu_search_bits(&f.groups, low, true));
+                assert_int_equal(hu_search_bits(&f.groups, low, false), bits_of_plan(&f, low));
+                assert_true(bits >= bits_of_plan(&f, low));
+                bool all = true;
+                for (uint32_t g = 0; g < f.groups.tensors.count; g++)
+                    all = all && (low[g] || f.groups.saved[g] <= f.groups.promoted[g]);
+                assert_true(bits <= most || all);
+            }
+    close_fixture(&f);
+}
+
+/* A group whose promotions leave nothing stays high, but in plain demotion. */
+static void test_needless_group(void **state) {
+    (void)state;
+    fixture f;
+    open_fixture(&f, "resnet18");
+    bool low[MOST_GROUPS];
+    int64_t bits;
+    f.groups.promoted[5] = f.groups.saved[5];
+    for (int order = 0; order < HU_SEARCH_ORDERS; order++)
+        for (int trims = 0; trims <= 1; trims++) {
+            hu_search_fill(&f.groups, (hu_search_order)order, 1, 0, trims, low, &bits);
+            assert_int_equal(low[5], order == HU_SEARCH_SIZE && !trims);
+            assert_true(low[4]);
+        }
+    close_fixture(&f);
+}
+
 /* Below the least: all groups are low, and the bits say that it is not enough. */
 static void test_impossible(void **state) {
     (void)state;
@@ -117,7 +219,11 @@ static void test_impossible(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits), cmocka_unit_test(test_orders),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),
+                                       cmocka_unit_test(test_orders),
+                                       cmocka_unit_test(test_orders_by_measures),
+                                       cmocka_unit_test(test_promotions),
+                                       cmocka_unit_test(test_needless_group),
                                        cmocka_unit_test(test_impossible)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
