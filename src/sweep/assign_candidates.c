@@ -129,6 +129,7 @@ static hu_status add_orders(hu_assign *assign, double share) {
     for (int trims = 0; trims <= 1; trims++)
         for (int order = 0; order < HU_SEARCH_RANDOM; order++) {
             hu_assign_candidate like = {.order = (hu_search_order)order, .is_trimmed = trims};
+            if (order == HU_SEARCH_TRAINED && assign->short_runs.steps == 0) continue;
             HU_TRY(add_candidate(assign, &like, share, &added));
         }
     for (int64_t i = 0; i < assign->random_orders; i++) {

@@ -85,6 +85,7 @@ static hu_status make_step(hu_assign *assign, const hu_trainer *from, bool notes
     hu_trainer *trainer = s->probe.trainer;
     const float *weights = hu_trainer_weights(trainer)->block;
     for (int round = 0; round < ROUNDS; round++) {
+        HU_TRY(hu_assign_check_stop(assign));
         uint32_t promoted = hu_trainer_promoted(trainer);
         HU_TRY(hu_trainer_begin_at(trainer, from));
         memcpy(s->before, weights, (size_t)s->trained * sizeof *weights);

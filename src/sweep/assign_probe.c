@@ -41,6 +41,13 @@ void hu_assign_probe_close(hu_assign_probe *probe) {
     *probe = (hu_assign_probe){0};
 }
 
+hu_status hu_assign_check_stop(const hu_assign *assign) {
+    if (!assign->jobs.interrupted || !*assign->jobs.interrupted) return HU_OK;
+    return hu_fail(HU_ERR_INTERRUPTED,
+                   "stopped while groups were measured; the same command goes on (%s)",
+                   assign->directory);
+}
+
 hu_status hu_assign_open_ended(const hu_assign *assign, size_t s, hu_config **config,
                                hu_saved_run *run) {
     static const char *const no_flags[] = {NULL};

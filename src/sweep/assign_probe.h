@@ -23,6 +23,9 @@ hu_status hu_assign_probe_make(const hu_assign *assign, hu_assign_probe *probe);
 
 void hu_assign_probe_close(hu_assign_probe *probe);
 
+/* HU_ERR_INTERRUPTED where the search was asked to end; the same command goes on. */
+hu_status hu_assign_check_stop(const hu_assign *assign);
+
 /* The float32 training of full length with seed number s, as it ended. Owner frees both. */
 hu_status hu_assign_open_ended(const hu_assign *assign, size_t s, hu_config **config,
                                hu_saved_run *run);

@@ -70,7 +70,8 @@ done:
     return st;
 }
 
-/* Steps of a training that begins where another one ended; the loss of the validation samples. */
+/* Steps of a training that begins where another one ended; the loss of the validation samples,
+ * NaN if it is not finite. */
 static hu_status go_on(const hu_assign *assign, const hu_trainer *from, hu_trainer *trainer,
                        int64_t steps, double *loss) {
     hu_status st = HU_OK;
@@ -78,13 +79,11 @@ static hu_status go_on(const hu_assign *assign, const hu_trainer *from, hu_train
     double metrics[HU_METRICS_MAX];
     HU_TRY(hu_trainer_begin_at(trainer, from));
     for (int64_t i = 0; i < steps; i++) {
-        if (assign->jobs.interrupted && *assign->jobs.interrupted)
-            HU_TRY(hu_fail(HU_ERR_INTERRUPTED,
-                           "stopped between short runs; the same command goes on with them (%s)",
-                           assign->directory));
+        HU_TRY(hu_assign_check_stop(assign));
         HU_TRY(hu_trainer_step(trainer, &report));
     }
     HU_TRY(hu_trainer_evaluate_on(trainer, HU_HALF_VALIDATION, metrics, loss));
+    if (!isfinite(*loss)) *loss = (double)NAN;
 done:
     return st;
 }

@@ -6,9 +6,9 @@
 
 /* Takes weights, running statistics and optimizer state of another trainer, which stays as it is,
  * and the counters and loss scale of a first step: the next step is step 0. Tensors that were
- * promoted stay promoted. With master=off the weights are rounded, as at every beginning.
- * HU_ERR_SHAPE: the two have other parameters; HU_ERR_ARGUMENT: another kind of optimizer.
- * Proof: tests/unit/train_begin_test.c. */
+ * promoted stay promoted, and maxima that scales go by stay. With master=off the weights are
+ * rounded, as at every beginning. HU_ERR_SHAPE: the two have other parameters; HU_ERR_ARGUMENT:
+ * another kind of optimizer. Proof: tests/unit/train_begin_test.c. */
 hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other);
 
 /* Forward tensors of its graph that are promoted from the next step on, as if they had overflowed;

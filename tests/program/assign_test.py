@@ -244,6 +244,7 @@ def measures(checks, cwd):
     for share in ("0", "0.5"):
         none = search(checks, cwd, *words, "run.dir=s", f"assign.short={share}")
         checks.same(none["short_runs"], None, f"assign.short={share} makes none")
+        checks.that(all(c["order"] != "trained" for c in none["candidates"]), "and no order")
         checks.same(none["group_directions"], made["group_directions"], "the rest is as before")
     _, out, _ = program.call("assign", *KEYS, *words, "run.dir=s", "assign.short=0.5", cwd=cwd)
     checks.that("none: assign.short=0.5 leaves fewer than 2 steps" in out, out)
@@ -313,6 +314,9 @@ def stopped_at(checks, cwd, words, folder, path):
 def interrupted(checks, cwd):
     words = ["budget=memory:0.4", "assign.random=0", "assign.rungs=2", "assign.short=8"]
     whole = without_paths(search(checks, cwd, *words, "run.dir=j"))
+    stopped_at(checks, cwd, [*words[:3], "assign.short=0"], "h", "plans/probe.yaml")
+    checks.that(not [name for name in os.listdir(f"{cwd}/h/plans") if name.startswith("low-")],
+                "between two groups, not behind the last")
     for folder, path in (("i", "high-16-s1/metrics.csv"), ("k", "short-runs.json")):
         stopped_at(checks, cwd, words, folder, path)
         kept = 0
