@@ -43,6 +43,8 @@ typedef struct hu_field {
     int64_t extent[HU_FIELD_RANK_MAX]; /* of one sample; of the longest one where ragged */
     bool is_ragged;                    /* the first extent differs from sample to sample */
     bool is_spatial;                   /* [height, width, ...]: random crops and flips move it */
+    bool is_boxes;   /* [boxes, 5]: x1 y1 x2 y2 as shares of the spatial fields, then the class;
+                        moved with them. Class HU_UNLABELLED: there is no box, or not any more */
     int64_t classes; /* above 0: whole numbers 0..classes-1, or unlabelled. 0: quantities */
     int64_t margin;  /* pixels stored around each sample, of which only random crops see some */
     float mean[HU_CHANNELS_MAX],
@@ -104,7 +106,7 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | folder:DIR |
- *            ink:SPEC. Without
+ *            dense:DIR | boxes:DIR | ink:SPEC. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
@@ -120,13 +122,15 @@ HU_API hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits,
 /* What is made of a folder of images, and which of its classes and training images are used. All
  * zero: the usual. */
 typedef struct hu_image_choice {
-    int64_t size;        /* shorter side after resizing, in pixels; 0: 64 */
-    int64_t crop;        /* side of the square that a network sees; 0: size */
-    int64_t classes;     /* number of classes drawn at random; 0: all */
+    int64_t size;    /* shorter side after resizing, in pixels; 0: of a folder 64, else as it is */
+    int64_t crop;    /* side of the square that a network sees; 0: size */
+    int64_t classes; /* number of classes drawn at random; 0: all */
     int64_t part, parts; /* part 1..parts of each class's training images; parts 0: all */
     uint64_t seed;       /* of classes and parts */
     uint64_t memory;     /* most bytes that decoded images may take; 0: 1 GiB */
     double area;         /* least share of an image in a random crop of training; 0: none */
+    int64_t
+        unlabelled; /* 1 + the number in label maps that means unlabelled, beside 255; 0: none */
 
     /* Hears how many files of a half are listed so far, after every class; NULL: nobody. */
     void (*told)(void *context, const char *directory, int64_t files);
@@ -139,11 +143,21 @@ typedef struct hu_image_choice {
  * .jpeg or .png in any case. Classes are numbered in the order of their names; samples take turns:
  * the first of each class by name, then the second, and so on
  *
- * An image becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is converted, 16 bits
- * become 8, transparency is dropped; the shorter side is resized to size (bilinear, over all pixels
- * that a target pixel covers) and the middle kept. JPEGs of more than twice that are decoded at
- * 1/2, 1/4 or 1/8 of their size. Where all images fit into choice->memory, they are decoded now and
- * kept; else they are decoded ahead of whoever wants them (hu_loader_want), with the same bits.
+ *   dense:DIR   DIR/train/NAME.jpg with the label map DIR/trainannot/NAME.png, and the same of test
+ * (or val). Field "mask" [height, width] holds class numbers. All pictures have one size, or get
+ * that of the first; a label map has its picture's size, and is resized without mixing numbers
+ *
+ *   boxes:DIR   the layout of PASCAL VOC: DIR/ImageSets/Main/train.txt and test.txt (or val.txt)
+ * name pictures in DIR/JPEGImages with XML in DIR/Annotations. Ragged field "boxes" [most, 5], see
+ * hu_field; classes are numbered in the order of their names. Boxes without area are left out.
+ * Sizes of pictures are as those of dense:DIR
+ *
+ * An image of a folder becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is
+ * converted, 16 bits become 8, transparency is dropped; the shorter side is resized to size
+ * (bilinear, over all pixels that a target pixel covers) and the middle kept. JPEGs of more than
+ * twice that are decoded at 1/2, 1/4 or 1/8 of their size. Where all images fit into
+ * choice->memory, they are decoded now and kept; else they are decoded ahead of whoever wants them
+ * (hu_loader_want), with the same bits.
  *
  * As hu_dataset_open; HU_ERR_CORRUPT names the first file that is damaged (of images that are not
  * kept: hu_loader_want), HU_ERR_ARGUMENT a choice that does not fit the data.

@@ -30,8 +30,9 @@ struct hu_ahead {
     int64_t next, position; /* ticket that is read next, its position in order.epoch */
     int64_t first;          /* ticket of the first sample of the window */
     int64_t window_epoch, window_position, window_count;
-    int64_t ready; /* all tickets before it are read */
-    int busy;      /* threads that are reading */
+    int64_t ready;  /* all tickets before it are read */
+    int64_t wanted; /* tickets before it are waited for */
+    int busy;       /* threads that are reading */
     bool is_held, is_ended;
     double waited;
     int64_t failed; /* ticket of the first sample that could not be read, or INT64_MAX */
@@ -70,7 +71,9 @@ static void note(hu_ahead *a, int64_t ticket, hu_status st) {
         snprintf(a->message, sizeof a->message, "%s", hu_last_error());
     }
     while (a->ready < a->next && a->is_read[a->ready % a->slots]) a->ready++;
-    pthread_cond_signal(&a->has_read);
+    /* Waking costs as much as a small picture: only for what is waited for. */
+    if (a->ready >= a->wanted || a->failed != INT64_MAX || (a->is_held && a->busy == 0))
+        pthread_cond_signal(&a->has_read);
 }
 
 static void *run(void *context) {
@@ -212,6 +215,7 @@ hu_status hu_ahead_want(hu_ahead *a, int64_t epoch, int64_t first, int64_t count
     pthread_mutex_lock(&a->lock);
     int64_t ticket = find_ticket(a, epoch, first);
     /* What is given up but still being read holds its slot until then. */
+    a->wanted = ticket;
     while (a->ready < ticket && a->ready < a->failed) pthread_cond_wait(&a->has_read, &a->lock);
     if (ticket < 0 || a->ready < ticket) {
         begin_at(a, epoch, first);
@@ -223,6 +227,7 @@ hu_status hu_ahead_want(hu_ahead *a, int64_t epoch, int64_t first, int64_t count
     a->window_count = count;
     hu_status st = a->started > 0 ? HU_OK : start(a);
     double began = hu_seconds_now();
+    a->wanted = ticket + count;
     /* Where a sample fails, those before it are waited for: one of them may be the first. */
     while (st == HU_OK && a->ready < ticket + count && a->ready < a->failed)
         pthread_cond_wait(&a->has_read, &a->lock);

@@ -84,8 +84,34 @@ static const hu_data_kind kinds[] = {
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
+     .takes_parts = true,
      .available = hu_folder_available,
      .open_images = hu_folder_open},
+    {.name = "dense",
+     .usage = "dense:DIR",
+     .help = "images with a label map each: DIR/train/NAME.jpg with DIR/trainannot/NAME.png, and "
+             "the same of test or val; see data.size, data.unlabelled and data.memory",
+     .advice = "the folder must hold train, trainannot, and test and testannot (or val, valannot)",
+     .has_directory = true,
+     .needs_directory = true,
+     .mean = {0.485f, 0.456f, 0.406f},
+     .std = {0.229f, 0.224f, 0.225f},
+     .augment = {.flip = true},
+     .available = hu_dense_available,
+     .open_images = hu_dense_open},
+    {.name = "boxes",
+     .usage = "boxes:DIR",
+     .help = "images with boxes in the layout of PASCAL VOC: ImageSets/Main/train.txt and test.txt "
+             "(or val.txt), JPEGImages, Annotations; see data.size and data.memory",
+     .advice = "the folder must hold ImageSets/Main/train.txt, test.txt (or val.txt) beside it, "
+               "JPEGImages and Annotations",
+     .has_directory = true,
+     .needs_directory = true,
+     .mean = {0.485f, 0.456f, 0.406f},
+     .std = {0.229f, 0.224f, 0.225f},
+     .augment = {.flip = true},
+     .available = hu_boxes_available,
+     .open_images = hu_boxes_open},
     {.name = "ink",
      .usage = "ink:SPEC",
      .help = "the grey images of another data set with a label map each: ground, or ink of class "
@@ -208,14 +234,23 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 
+/* Whether all classes and parts of the images are used, as large as they are. */
+static bool is_whole(const hu_image_choice *c) {
+    return c->crop == 0 && c->classes == 0 && c->parts == 0 && c->area == 0.0;
+}
+
 /* Whether nothing of data.size to data.part was asked for. */
 static bool is_usual(const hu_image_choice *c) {
-    return c->size == 0 && c->crop == 0 && c->classes == 0 && c->parts == 0 && c->area == 0.0;
+    return c->size == 0 && c->unlabelled == 0 && is_whole(c);
 }
 
 static hu_status open_kind(const hu_data_kind *kind, const char *directory,
                            const hu_data_limits *limits, const hu_image_choice *choice,
                            hu_dataset *dataset) {
+    if (kind->open_images && !kind->takes_parts && !is_whole(choice))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: crops, shares, classes and parts can be chosen of folder:DIR only",
+                       dataset->name);
     if (kind->open_images) return kind->open_images(kind, directory, limits, choice, dataset);
     if (!is_usual(choice))
         return hu_fail(HU_ERR_ARGUMENT,

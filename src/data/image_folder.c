@@ -6,17 +6,18 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/each.h"
 #include "data/file_names.h"
 #include "data/image_crop.h"
 #include "data/image_decode.h"
 #include "data/image_list.h"
 #include "data/kind.h"
 #include "data/reader.h"
+#include "data/scenes.h"
 
 /* Pixels of a side: usual, and most; size / PAD_SHARE is the shift where a crop leaves no border;
- * most parts of data.parts; bytes of memory. */
+ * most parts of data.parts. */
 enum { USUAL_SIZE = 64, LARGEST_SIZE = 4096, PAD_SHARE = 8, MOST_PARTS = 1000000 };
-enum { USUAL_MEMORY = 1 << 30 };
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
     static const char *const names[] = {"train", "val", "test"};
@@ -61,36 +62,6 @@ static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
     return HU_OK;
 }
 
-/* Bytes that programs can still get; 0: not known. */
-static uint64_t available_bytes(void) {
-    char line[128];
-    unsigned long long kib = 0;
-    FILE *file = fopen("/proc/meminfo", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
-    if (file) fclose(file);
-    return kib * 1024;
-}
-
-/* What memory the images may take, and which halves are kept in it. */
-typedef struct keeping {
-    uint64_t memory; /* bytes */
-    bool keeps_train, keeps_test;
-} keeping;
-
-/* A share of an image is drawn anew in every epoch: it cannot be kept. The test half is kept where
- * it fits into the part of the memory that reading it would take (data/loader.c). */
-static keeping decide(const hu_image_choice *choice, int64_t train, int64_t test,
-                      uint64_t image_bytes) {
-    enum { OF_TEST = 4 };
-    keeping k = {.memory = choice->memory ? choice->memory : USUAL_MEMORY};
-    uint64_t have = available_bytes(), room = k.memory;
-    if (have > 0 && have < room) room = have;
-    k.keeps_train = choice->area == 0.0 && (uint64_t)(train + test) * image_bytes <= room;
-    k.keeps_test = k.keeps_train || (uint64_t)test * image_bytes <= room / OF_TEST;
-    return k;
-}
-
 /* The picture of a file; the file's own bytes are not kept. */
 static hu_status decode_file(const hu_image_list *list, int64_t index, int64_t side,
                              hu_image *image) {
@@ -115,43 +86,6 @@ static hu_status load_image(const hu_image_list *list, int64_t index, int64_t si
     if (st == HU_OK) st = hu_image_shrink(&image, side, square);
     hu_free(image.pixels);
     return st;
-}
-
-/* The first image that could not be loaded. */
-typedef struct failure {
-    int64_t index;
-    hu_status status;
-    char message[1024];
-} failure;
-
-/* Keeps the failure of the lowest index, so that the message does not depend on threads. */
-static void note(failure *first, int64_t index, hu_status st) {
-#pragma omp critical(hu_image_failure)
-    if (index < first->index) {
-        first->index = index;
-        first->status = st;
-        snprintf(first->message, sizeof first->message, "%s", hu_last_error());
-    }
-}
-
-static int64_t failed_at(const failure *first) {
-    int64_t index;
-#pragma omp critical(hu_image_failure)
-    index = first->index;
-    return index;
-}
-
-/* Files in parallel; behind a failure only those before it are still read. */
-static hu_status load_all(const hu_image_list *list, int64_t side, uint8_t *pixels) {
-    failure first = {.index = INT64_MAX, .status = HU_OK};
-    int64_t square = side * side * HU_IMAGE_CHANNELS;
-#pragma omp parallel for schedule(dynamic, 8)
-    for (int64_t i = 0; i < list->count; i++) {
-        if (i > failed_at(&first)) continue;
-        hu_status st = load_image(list, i, side, pixels + i * square);
-        if (st != HU_OK) note(&first, i, st);
-    }
-    return first.status == HU_OK ? HU_OK : hu_fail(first.status, "%s", first.message);
 }
 
 /* Images that stay in their files. */
@@ -188,13 +122,14 @@ static hu_status read_image(const hu_reader *reader, const hu_reading_change *ch
 
 static void close_images(hu_reader *reader) {
     image_reader *images = (image_reader *)reader;
+    images->list.label = NULL; /* the data set's own */
     hu_image_list_free(&images->list);
     hu_free(images);
 }
 
-/* Takes the list over. */
+/* Takes the list over; its labels go to *owned. */
 static hu_status read_later(hu_image_list *list, const hu_field *image, uint64_t memory,
-                            hu_split *split) {
+                            void **owned, hu_split *split) {
     image_reader *made;
     hu_status st = HU_NEW(&made);
     if (st != HU_OK) return st;
@@ -209,42 +144,29 @@ static hu_status read_later(hu_image_list *list, const hu_field *image, uint64_t
                     .close = close_images};
     hu_memory_assign(list->names, HU_MEMORY_DATA);
     hu_memory_assign(list->name, HU_MEMORY_DATA);
-    hu_memory_assign(list->label, HU_MEMORY_DATA);
+    *owned = list->label;
     *split = (hu_split){
         .count = list->count, .rows = {[HU_FIELD_LABEL] = list->label}, .reader = &made->reader};
     *list = (hu_image_list){0};
     return HU_OK;
 }
 
-/* pixels [count, side, side, 3] and labels [count] go to owned[0] and owned[1]. */
-static hu_status read_now(hu_image_list *list, int64_t side, void **owned, hu_split *split) {
-    hu_status st;
-    HU_TRY(
-        hu_alloc_array((size_t)list->count, (size_t)(side * side * HU_IMAGE_CHANNELS), &owned[0]));
-    HU_TRY(load_all(list, side, owned[0]));
-    owned[1] = list->label;
-    list->label = NULL;
-    *split = (hu_split){.count = list->count, .rows = {owned[0], owned[1]}};
-done:
-    return st;
-}
-
-/* What is stored has the border that the crop leaves, from which shifted crops are cut. */
+/* What is stored has the border that the crop leaves, from which shifted crops are cut. A share of
+ * an image is drawn anew in every epoch: it cannot be kept. */
 static hu_status open_halves(const hu_image_choice *choice, hu_image_list *train,
                              hu_image_list *test, hu_dataset *dataset) {
+    enum { OF_TRAIN, LABELS_OF_TRAIN, OF_TEST, LABELS_OF_TEST };
     hu_status st;
+    void **owned = dataset->owned;
     const hu_field *image = &dataset->field[HU_FIELD_IMAGE];
     int64_t side = image->extent[0] + 2 * image->margin;
-    keeping k =
-        decide(choice, train->count, test->count, (uint64_t)(side * side * HU_IMAGE_CHANNELS));
-    if (k.keeps_train)
-        HU_TRY(read_now(train, side, dataset->owned, &dataset->train));
-    else
-        HU_TRY(read_later(train, image, k.memory, &dataset->train));
-    if (k.keeps_test)
-        HU_TRY(read_now(test, side, dataset->owned + 2, &dataset->test));
-    else
-        HU_TRY(read_later(test, image, k.memory, &dataset->test));
+    uint64_t bytes = (uint64_t)(side * side * HU_IMAGE_CHANNELS);
+    hu_keeping k = hu_keeping_decide(choice->memory, choice->area == 0.0 ? train->count : -1,
+                                     test->count, bytes);
+    HU_TRY(read_later(train, image, k.memory, &owned[LABELS_OF_TRAIN], &dataset->train));
+    HU_TRY(read_later(test, image, k.memory, &owned[LABELS_OF_TEST], &dataset->test));
+    if (k.keeps_train) HU_TRY(hu_split_keep(dataset, &owned[OF_TRAIN], &dataset->train));
+    if (k.keeps_test) HU_TRY(hu_split_keep(dataset, &owned[OF_TEST], &dataset->test));
 done:
     return st;
 }

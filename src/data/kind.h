@@ -13,6 +13,7 @@ typedef struct hu_data_kind {
     int64_t height, width;                             /* 0: taken from the files */
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
+    bool takes_parts; /* all of hu_image_choice, not size, memory and unlabelled alone */
 
     /* Whether the files are in directory. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);
@@ -50,6 +51,16 @@ hu_status hu_ink_open(const hu_data_kind *kind, const char *spec, const hu_data_
                       hu_dataset *dataset);
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory);
+bool hu_boxes_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_boxes_open(const hu_data_kind *kind, const char *directory,
+                        const hu_data_limits *limits, const hu_image_choice *choice,
+                        hu_dataset *dataset);
+
+bool hu_dense_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_dense_open(const hu_data_kind *kind, const char *directory,
+                        const hu_data_limits *limits, const hu_image_choice *choice,
+                        hu_dataset *dataset);
+
 hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, const hu_image_choice *choice,
                          hu_dataset *dataset);

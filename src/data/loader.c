@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/ahead.h"
+#include "data/box_field.h"
 #include "data/spatial.h"
 
 enum { PAD_MAX = 4096, STATUS_CODES = 256 };
@@ -264,6 +265,16 @@ static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64
     for (int64_t i = real; i < elements; i++) sample[i] = padding;
 }
 
+/* Boxes of a sample, which stay in memory. */
+static void fill_boxes(const hu_loader *loader, int f, int64_t position, float *sample) {
+    const int64_t *extent = loader->dataset->field[f].extent, *seen = loader->moving->extent;
+    int64_t index = hu_loader_index(loader, position);
+    const float *rows = loader->split->rows[f];
+    const hu_change change = choose(loader, index);
+    hu_boxes_fill(rows + index * extent[0] * extent[1], loader->split->length[f][index], extent[0],
+                  seen[0], seen[1], &change, sample);
+}
+
 /* The first failure is kept. */
 static void fill_from_source(const hu_loader *loader, int f, int64_t index, float *sample) {
     const hu_sample_source *source = &loader->split->source;
@@ -294,6 +305,8 @@ void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t 
             fill_from_source(loader, f, hu_loader_index(loader, first + i), sample);
         else if (field->is_spatial)
             fill_spatial(loader, f, reading, first + i, sample);
+        else if (field->is_boxes)
+            fill_boxes(loader, f, first + i, sample);
         else
             fill_plain(loader, f, reading, first + i, sample);
     }

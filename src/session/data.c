@@ -26,7 +26,7 @@ static hu_status read_part(hu_config *config, hu_image_choice *choice) {
 /* Which images of a folder, and in which size; other data sets leave these alone. */
 static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
-    int64_t seed, mebibytes;
+    int64_t seed, mebibytes, unlabelled;
     *choice = (hu_image_choice){0};
     HU_TRY(hu_config_i64(config, "data.size", &choice->size));
     HU_TRY(hu_config_i64(config, "data.crop", &choice->crop));
@@ -36,6 +36,8 @@ static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     HU_TRY(hu_config_f64(config, "data.area", &choice->area));
     HU_TRY(hu_config_i64(config, "data.memory", &mebibytes));
     choice->memory = (uint64_t)mebibytes << 20;
+    HU_TRY(hu_config_i64(config, "data.unlabelled", &unlabelled));
+    choice->unlabelled = unlabelled + 1;
     HU_TRY(read_part(config, choice));
 done:
     return st;

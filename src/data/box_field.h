@@ -1,0 +1,16 @@
+/* data/box_field.h - boxes of one sample, moved as its picture is. */
+#ifndef HU_DATA_BOX_FIELD_H
+#define HU_DATA_BOX_FIELD_H
+#include "data/spatial.h"
+
+/* Numbers of a box: corners as shares of width and height, then its class. */
+enum { HU_BOX_X1, HU_BOX_Y1, HU_BOX_X2, HU_BOX_Y2, HU_BOX_CLASS, HU_BOX_NUMBERS };
+
+/* sample [most, 5] from the boxes [count, 5] of a picture of height x width pixels that is shifted
+ * and mirrored by `change`. A box whose centre is shifted out of the picture is lost; others are
+ * cut at its border. Lost boxes, and those behind count, are zeros of class HU_UNLABELLED: a box
+ * keeps its place in the list. */
+void hu_boxes_fill(const float *boxes, int64_t count, int64_t most, int64_t height, int64_t width,
+                   const hu_change *change, float *sample);
+
+#endif

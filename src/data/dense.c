@@ -1,0 +1,233 @@
+/* dense:DIR - pictures with a label map each: DIR/train/NAME.jpg with DIR/trainannot/NAME.png, and
+ * the same of test (or val). */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/each.h"
+#include "data/image_map.h"
+#include "data/kind.h"
+#include "data/scenes.h"
+
+enum { MASK = 1, FIELDS = 2, BYTES = 256, FIRST_OWNED_OF_TEST = 4 };
+
+typedef struct dense_reader {
+    hu_reader reader;
+    char *pictures, *maps; /* folders */
+    hu_file_names names;   /* of pictures */
+    hu_scene_size size;
+    int64_t unlabelled; /* a byte that means so, beside HU_UNLABELLED_BYTE; -1: none */
+} dense_reader;
+
+static void close_dense(hu_reader *reader) {
+    dense_reader *dense = (dense_reader *)reader;
+    hu_free(dense->pictures);
+    hu_free(dense->maps);
+    hu_file_names_free(&dense->names);
+    hu_free(dense);
+}
+
+/* Owner frees map->labels and *path, also on failure. */
+static hu_status decode_map(const dense_reader *dense, int64_t index, char **path,
+                            hu_label_map *map) {
+    hu_status st;
+    uint8_t *data = NULL;
+    size_t bytes;
+    *map = (hu_label_map){0};
+    HU_TRY(hu_scene_partner(dense->maps, dense->names.name[index], ".png", path));
+    HU_TRY(hu_file_read_plain(*path, HU_IMAGE_FILE_MAX, &data, &bytes));
+    HU_TRY(hu_label_map_decode(*path, data, bytes, map));
+done:
+    hu_free(data);
+    return st;
+}
+
+static uint8_t meaning(const dense_reader *dense, uint8_t byte) {
+    return byte == dense->unlabelled ? HU_UNLABELLED_BYTE : byte;
+}
+
+/* labels [height, width] of the data set: the nearest of the map, never a mixture. */
+static void take_nearest(const dense_reader *dense, const hu_label_map *map, uint8_t *labels) {
+    const hu_scene_size *to = &dense->size;
+    for (int64_t y = 0; y < to->height; y++) {
+        const uint8_t *row =
+            map->labels + (2 * y + 1) * map->height / (2 * to->height) * map->width;
+        for (int64_t x = 0; x < to->width; x++)
+            *labels++ = meaning(dense, row[(2 * x + 1) * map->width / (2 * to->width)]);
+    }
+}
+
+static hu_status read_dense(const hu_reader *reader, const hu_reading_change *change, int64_t index,
+                            uint8_t *sample) {
+    const dense_reader *dense = (const dense_reader *)reader;
+    char *picture = NULL, *path = NULL;
+    hu_label_map map = {0};
+    hu_image file;
+    hu_status st;
+    (void)change;
+    HU_TRY(hu_path_join(dense->pictures, dense->names.name[index], &picture));
+    HU_TRY(hu_scene_read(picture, &dense->size, sample, &file));
+    HU_TRY(decode_map(dense, index, &path, &map));
+    if (map.width != file.width || map.height != file.height)
+        HU_TRY(hu_fail(HU_ERR_CORRUPT,
+                       "%s: found a label map of %lldx%lld pixels, expected %lldx%lld as its "
+                       "picture has",
+                       path, (long long)map.width, (long long)map.height, (long long)file.width,
+                       (long long)file.height));
+    take_nearest(dense, &map, sample + dense->reader.start[MASK]);
+done:
+    hu_free(map.labels);
+    hu_free(picture);
+    hu_free(path);
+    return st;
+}
+
+/* ---- which classes there are ---- */
+
+typedef struct class_search {
+    const dense_reader *dense;
+    _Atomic bool has[BYTES];  /* of the training maps */
+    const char *test_lacking; /* not NULL: a class that training lacks is an error */
+} class_search;
+
+static hu_status look_at(void *context, int64_t index) {
+    class_search *search = context;
+    bool has[BYTES] = {false};
+    hu_label_map map;
+    char *path = NULL;
+    hu_status st;
+    HU_TRY(decode_map(search->dense, index, &path, &map));
+    for (int64_t i = 0; i < map.width * map.height; i++)
+        has[meaning(search->dense, map.labels[i])] = true;
+    for (int byte = 0; byte < HU_UNLABELLED_BYTE; byte++) {
+        if (!has[byte] || search->has[byte]) continue;
+        if (search->test_lacking)
+            HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found class %d, which no map in %s has", path, byte,
+                           search->test_lacking));
+        search->has[byte] = true;
+    }
+done:
+    hu_free(map.labels);
+    hu_free(path);
+    return st;
+}
+
+static hu_status find_classes(const dense_reader *train, const dense_reader *test,
+                              int64_t *classes) {
+    class_search search = {.dense = train};
+    hu_status st = hu_data_each((int64_t)train->names.count, look_at, &search);
+    if (st != HU_OK) return st;
+    *classes = HU_UNLABELLED_BYTE;
+    while (*classes > 0 && !search.has[*classes - 1]) --*classes;
+    if (*classes < 2)
+        return hu_fail(HU_ERR_CORRUPT, "%s: found labels of %lld classes, expected at least 2",
+                       train->maps, (long long)*classes);
+    search.dense = test;
+    search.test_lacking = train->maps;
+    return hu_data_each((int64_t)test->names.count, look_at, &search);
+}
+
+/* ---- opening ---- */
+
+bool hu_dense_available(const hu_data_kind *kind, const char *directory) {
+    static const char *const names[] = {"train", "trainannot"};
+    bool has = true;
+    (void)kind;
+    for (int i = 0; i < 2; i++) {
+        char *path;
+        if (hu_path_join(directory, names[i], &path) != HU_OK) return false;
+        has = has && hu_is_folder(path);
+        hu_free(path);
+    }
+    return has;
+}
+
+/* The names of a half; limit 0: all. Owner closes the reader, also on failure. */
+static hu_status open_half(const char *directory, const char *half, int64_t limit,
+                           const hu_image_choice *choice, dense_reader **made) {
+    hu_status st;
+    char maps[32];
+    HU_TRY(HU_NEW(made));
+    dense_reader *dense = *made;
+    dense->unlabelled = choice->unlabelled - 1;
+    dense->reader.close = close_dense;
+    dense->reader.read = read_dense;
+    strcpy(maps, half);
+    HU_TRY(hu_path_join(directory, half, &dense->pictures));
+    HU_TRY(hu_path_join(directory, strcat(maps, "annot"), &dense->maps));
+    HU_TRY(hu_file_names_of_images(dense->pictures, &dense->names));
+    if (dense->names.count == 0)
+        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no image (.jpg, .jpeg, .png)", dense->pictures));
+    dense->names.count = (size_t)hu_limited((int64_t)dense->names.count, limit);
+done:
+    return st;
+}
+
+/* DIR/test, or DIR/val. */
+static hu_status open_test(const char *directory, int64_t limit, const hu_image_choice *choice,
+                           dense_reader **made) {
+    char *path;
+    hu_status st = hu_path_join(directory, "test", &path);
+    if (st != HU_OK) return st;
+    const char *half = hu_is_folder(path) ? "test" : "val";
+    hu_free(path);
+    return open_half(directory, half, limit, choice, made);
+}
+
+/* The size of the first training picture is that of all. */
+static hu_status set_size(const hu_image_choice *choice, dense_reader *train, dense_reader *test,
+                          hu_dataset *dataset) {
+    char *first;
+    hu_status st = hu_path_join(train->pictures, train->names.name[0], &first);
+    if (st == HU_OK) st = hu_scene_measure(first, choice->size, &train->size);
+    hu_free(first);
+    if (st != HU_OK) return st;
+    test->size = train->size;
+    int64_t height = train->size.height, width = train->size.width;
+    hu_dataset_set_images(dataset, height, width, HU_IMAGE_CHANNELS, 0);
+    dataset->field[MASK] = (hu_field){.name = "mask",
+                                      .type = HU_FIELD_U8,
+                                      .rank = 2,
+                                      .extent = {height, width},
+                                      .is_spatial = true};
+    dataset->field_count = FIELDS;
+    return HU_OK;
+}
+
+/* Gives the reader to a split of the data set. */
+static void give(dense_reader *dense, uint64_t memory, hu_split *split) {
+    size_t pixels = (size_t)(dense->size.height * dense->size.width);
+    dense->reader.reads[HU_FIELD_IMAGE] = dense->reader.reads[MASK] = true;
+    dense->reader.start[MASK] = pixels * HU_IMAGE_CHANNELS;
+    dense->reader.sample_bytes = pixels * (HU_IMAGE_CHANNELS + 1);
+    dense->reader.memory_bytes = memory;
+    *split = (hu_split){.count = (int64_t)dense->names.count, .reader = &dense->reader};
+}
+
+hu_status hu_dense_open(const hu_data_kind *kind, const char *directory,
+                        const hu_data_limits *limits, const hu_image_choice *choice,
+                        hu_dataset *dataset) {
+    hu_status st;
+    dense_reader *train = NULL, *test = NULL;
+    HU_TRY(open_half(directory, "train", limits->train, choice, &train));
+    HU_TRY(open_test(directory, limits->test, choice, &test));
+    HU_TRY(set_size(choice, train, test, dataset));
+    HU_TRY(find_classes(train, test, &dataset->field[MASK].classes));
+    uint64_t pixels = (uint64_t)(train->size.height * train->size.width);
+    hu_keeping k = hu_keeping_decide(choice->memory, (int64_t)train->names.count,
+                                     (int64_t)test->names.count, pixels * (HU_IMAGE_CHANNELS + 1));
+    give(train, k.memory, &dataset->train);
+    give(test, k.memory, &dataset->test);
+    train = test = NULL; /* the data set closes them */
+    if (k.keeps_train) HU_TRY(hu_split_keep(dataset, dataset->owned, &dataset->train));
+    if (k.keeps_test)
+        HU_TRY(hu_split_keep(dataset, dataset->owned + FIRST_OWNED_OF_TEST, &dataset->test));
+done:
+    if (train) close_dense(&train->reader);
+    if (test) close_dense(&test->reader);
+    if (st == HU_ERR_MISSING)
+        return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
+    return st;
+}

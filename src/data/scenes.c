@@ -1,0 +1,88 @@
+#include "data/scenes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/image_decode.h"
+
+enum { USUAL_MEMORY = 1 << 30, LARGEST_SIZE = 4096, OF_TEST = 4 };
+
+static hu_status decode(const char *path, hu_image *image) {
+    uint8_t *data = NULL;
+    size_t bytes;
+    hu_status st = hu_file_read_plain(path, HU_IMAGE_FILE_MAX, &data, &bytes);
+    /* As large as it is: JPEGs could be decoded smaller. */
+    if (st == HU_OK) st = hu_image_decode(path, data, bytes, HU_IMAGE_PIXELS_MAX, image);
+    hu_free(data);
+    return st;
+}
+
+hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene) {
+    hu_image image = {0};
+    if (size < 0 || size > LARGEST_SIZE)
+        return hu_fail(HU_ERR_ARGUMENT, "image size: found %lld, expected 0..%d", (long long)size,
+                       LARGEST_SIZE);
+    hu_status st = decode(path, &image);
+    *scene = (hu_scene_size){image.height, image.width, size > 0};
+    hu_free(image.pixels);
+    if (st != HU_OK || size == 0) return st;
+    int64_t shorter = image.width < image.height ? image.width : image.height;
+    scene->height = image.height * size / shorter;
+    scene->width = image.width * size / shorter;
+    return HU_OK;
+}
+
+hu_status hu_scene_read(const char *path, const hu_scene_size *scene, uint8_t *pixels,
+                        hu_image *file) {
+    hu_image image = {0};
+    hu_status st;
+    HU_TRY(decode(path, &image));
+    *file = (hu_image){.width = image.width, .height = image.height};
+    bool is_same = image.width == scene->width && image.height == scene->height;
+    if (!is_same && !scene->resizes)
+        HU_TRY(hu_fail(HU_ERR_CORRUPT,
+                       "%s: found %lldx%lld pixels, expected %lldx%lld as the first image has; "
+                       "data.size=N makes them equal",
+                       path, (long long)image.width, (long long)image.height,
+                       (long long)scene->width, (long long)scene->height));
+    const hu_image_cut whole = {0, 0, image.width, image.height};
+    HU_TRY(hu_image_resize(&image, &whole, scene->height, scene->width,
+                           (size_t)(scene->width * HU_IMAGE_CHANNELS), pixels));
+done:
+    hu_free(image.pixels);
+    return st;
+}
+
+hu_status hu_scene_partner(const char *folder, const char *name, const char *ending, char **path) {
+    char partner[1024];
+    const char *dot = strrchr(name, '.');
+    int stem = dot ? (int)(dot - name) : (int)strlen(name);
+    *path = NULL;
+    if (snprintf(partner, sizeof partner, "%.*s%s", stem, name, ending) >= (int)sizeof partner)
+        return hu_fail(HU_ERR_LIMIT, "%s: found a name of %zu letters, expected fewer than %zu",
+                       folder, strlen(name), sizeof partner);
+    return hu_path_join(folder, partner, path);
+}
+
+/* Bytes that programs can still get; 0: not known. */
+static uint64_t available_bytes(void) {
+    char line[128];
+    unsigned long long kib = 0;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
+    if (file) fclose(file);
+    return kib * 1024;
+}
+
+hu_keeping hu_keeping_decide(uint64_t memory, int64_t train, int64_t test, uint64_t sample_bytes) {
+    hu_keeping k = {.memory = memory ? memory : USUAL_MEMORY};
+    uint64_t have = available_bytes(), room = k.memory;
+    if (have > 0 && have < room) room = have;
+    k.keeps_train = train >= 0 && (uint64_t)(train + test) * sample_bytes <= room;
+    k.keeps_test = k.keeps_train || (uint64_t)test * sample_bytes <= room / OF_TEST;
+    return k;
+}

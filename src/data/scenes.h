@@ -1,0 +1,34 @@
+/* data/scenes.h - pictures of one size, each with something that is told of it in a second file. */
+#ifndef HU_DATA_SCENES_H
+#define HU_DATA_SCENES_H
+#include "data/file_names.h"
+#include "data/image.h"
+#include "data/reader.h"
+
+/* Height and width that all pictures get. */
+typedef struct hu_scene_size {
+    int64_t height, width;
+    bool resizes; /* pictures of other sizes; else they are errors */
+} hu_scene_size;
+
+/* The size of a first picture; where size is above 0, with its shorter side made so long, and the
+ * other in proportion, rounded down. HU_ERR_CORRUPT and others name the file. */
+hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene);
+
+/* A picture as bytes [height, width, 3]; file: its own size. Resized as Pillow does, both sides for
+ * themselves. HU_ERR_CORRUPT where it has another size and is not resized. */
+hu_status hu_scene_read(const char *path, const hu_scene_size *scene, uint8_t *pixels,
+                        hu_image *file);
+
+/* "folder/NAME" with another ending in place of NAME's own. Owner frees. */
+hu_status hu_scene_partner(const char *folder, const char *name, const char *ending, char **path);
+
+/* Which halves of a data set are kept in memory: both where they fit into it, else a test half that
+ * fits into the quarter that reading it would take. train -1: training cannot be kept. */
+typedef struct hu_keeping {
+    uint64_t memory; /* bytes that decoded images may take */
+    bool keeps_train, keeps_test;
+} hu_keeping;
+hu_keeping hu_keeping_decide(uint64_t memory, int64_t train, int64_t test, uint64_t sample_bytes);
+
+#endif

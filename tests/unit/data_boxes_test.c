@@ -1,0 +1,235 @@
+/* Pictures with boxes as PASCAL VOC writes them: read, moved with the picture, and refused. */
+#include <png.h>
+#include <sys/stat.h>
+
+#include <halfulp/data.h>
+
+#include "base/memory.h"
+#include "data/box_field.h"
+#include "data/voc.h"
+#include "data_files.h"
+
+enum { HEIGHT = 20, WIDTH = 40, BOXES = 1, MOST = 3 };
+
+static const char *const first_box = "<object><name> dog\n</name><part><name>tail</name><bndbox>"
+                                     "<xmin>0</xmin><ymin>0</ymin><xmax>99</xmax><ymax>99</ymax>"
+                                     "</bndbox></part><bndbox><ymin>5</ymin><xmin>10</xmin>"
+                                     "<xmax>20.0</xmax><ymax>10</ymax></bndbox></object>";
+
+static void put_xml(const char *name, const char *body) {
+    char text[2048], path[64];
+    int length = snprintf(text, sizeof text,
+                          "<?xml version='1.0'?><annotation>%s<size><width>%d</width><height>%d"
+                          "</height><depth>3</depth></size></annotation>",
+                          body, WIDTH, HEIGHT);
+    snprintf(path, sizeof path, "Annotations/%s.xml", name);
+    put(path, text, (size_t)length);
+}
+
+static char *object(char *text, const char *class_name, int x1, int y1, int x2, int y2) {
+    sprintf(text,
+            "<object><name>%s</name><bndbox><xmin>%d</xmin><ymin>%d</ymin><xmax>%d</xmax>"
+            "<ymax>%d</ymax></bndbox></object>",
+            class_name, x1, y1, x2, y2);
+    return text + strlen(text);
+}
+
+/* Two training pictures and a test picture. */
+static void put_annotations(void) {
+    char text[1024];
+    put_xml("a", first_box);
+    object(object(object(text, "eel", 0, 0, WIDTH, HEIGHT), "cat", 30, 5, 30, 9), "cat", 36, 0, 40,
+           4);
+    put_xml("b", text); /* the second box has no area */
+    object(text, "cat", 1, 2, 3, 4);
+    put_xml("c", text);
+}
+
+static void put_picture(const char *name, int height) {
+    static uint8_t pixels[WIDTH * HEIGHT * 3];
+    png_image png = {.version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB, .width = WIDTH};
+    png.height = (png_uint_32)height;
+    unlink(at(name));
+    assert_true(png_image_write_to_file(&png, at(name), 0, pixels, 0, NULL));
+}
+
+static int make_tree(void **state) {
+    static const char *const folders[] = {"Annotations", "JPEGImages", "ImageSets",
+                                          "ImageSets/Main"};
+    if (make_folder(state) != 0) return 1;
+    for (int i = 0; i < 4; i++) assert_int_equal(mkdir(at(folders[i]), 0777), 0);
+    put("ImageSets/Main/train.txt", "a  1\r\n\nb -1", 12);
+    put("ImageSets/Main/val.txt", "c\n", 2);
+    put_annotations();
+    put_picture("JPEGImages/a.png", HEIGHT);
+    put_picture("JPEGImages/b.jpg", HEIGHT); /* what a file is, its first bytes say */
+    put_picture("JPEGImages/c.PNG", HEIGHT);
+    return 0;
+}
+
+static const char *spec(void) {
+    static char text[128];
+    snprintf(text, sizeof text, "boxes:%s", folder);
+    return text;
+}
+
+static hu_dataset *open_with(hu_image_choice choice) {
+    hu_dataset *d;
+    if (hu_dataset_open_images(spec(), NULL, &choice, &d) != HU_OK) fail_msg("%s", hu_last_error());
+    return d;
+}
+
+static void boxes_are_those_of_the_files(void **state) {
+    (void)state;
+    /* Classes in order of their names: cat 0, dog 1, eel 2. */
+    static const float expected[2][2][5] = {
+        {{0.25f, 0.25f, 0.5f, 0.5f, 1}, {0, 0, 0, 0, HU_UNLABELLED}},
+        {{0, 0, 1, 1, 2}, {0.9f, 0, 1, 0.2f, 0}}};
+    float found[2][2][5];
+    for (int64_t memory = 0; memory <= 5000; memory += 5000) {
+        hu_dataset *d = open_with((hu_image_choice){.memory = (uint64_t)memory});
+        hu_loader *loader;
+        hu_loader_settings settings = {.seed = 1};
+        const hu_field *field = &d->field[BOXES];
+        assert_true((d->train.reader != NULL) == (memory != 0));
+        assert_string_equal(field->name, "boxes");
+        assert_true(field->is_boxes && field->is_ragged && field->classes == 3);
+        assert_true(field->extent[0] == 2 && field->extent[1] == 5 && d->augment.flip);
+        assert_true(d->train.count == 2 && d->test.count == 1);
+        assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+        hu_loader_fill(loader, BOXES, HU_READ_PLAIN, 0, 2, &found[0][0][0]);
+        assert_memory_equal(found, expected, sizeof found);
+        assert_int_equal(hu_loader_length(loader, BOXES, 0), 1);
+        assert_int_equal(hu_loader_length(loader, BOXES, 1), 2);
+        hu_loader_close(loader);
+        hu_dataset_close(d);
+    }
+}
+
+/* Mirrored about the middle; shifted by source = target + shift; lost where the centre leaves. */
+static void boxes_move_with_their_pictures(void **state) {
+    (void)state;
+    static const float boxes[MOST][5] = {{0.25f, 0.25f, 0.5f, 0.5f, 4}, {0, 0, 1, 1, 2}};
+    static const struct {
+        hu_change change;
+        float expected[MOST][5];
+    } table[] = {
+        {{.flip = true},
+         {{0.5f, 0.25f, 0.75f, 0.5f, 4}, {0, 0, 1, 1, 2}, {0, 0, 0, 0, HU_UNLABELLED}}},
+        {{.shift_x = 2, .shift_y = -2},
+         {{0, 0.5f, 0.25f, 0.75f, 4}, {0, 0.25f, 0.75f, 1, 2}, {0, 0, 0, 0, HU_UNLABELLED}}},
+        {{.shift_x = 2, .shift_y = -2, .flip = true},
+         {{0.75f, 0.5f, 1, 0.75f, 4}, {0.25f, 0.25f, 1, 1, 2}, {0, 0, 0, 0, HU_UNLABELLED}}},
+        {{.shift_x = 3}, /* from -.125 to .125: the centre is on the border, still inside */
+         {{0, 0.25f, 0.125f, 0.5f, 4}, {0, 0, 0.625f, 1, 2}, {0, 0, 0, 0, HU_UNLABELLED}}},
+        {{.shift_x = 4},
+         {{0, 0, 0, 0, HU_UNLABELLED}, {0, 0, 0.5f, 1, 2}, {0, 0, 0, 0, HU_UNLABELLED}}},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        float found[MOST][5];
+        hu_boxes_fill(&boxes[0][0], 2, MOST, 8, 8, &table[i].change, &found[0][0]);
+        for (int b = 0; b < MOST; b++)
+            for (int n = 0; n < 5; n++) assert_true(found[b][n] == table[i].expected[b][n]);
+    }
+}
+
+static void refuse(hu_status expected, const char *part) {
+    hu_dataset *d;
+    uint64_t blocks = hu_memory_count().live_blocks;
+    const hu_image_choice usual = {.size = 0};
+    assert_int_equal(hu_dataset_open_images(spec(), NULL, &usual, &d), expected);
+    assert_null(d);
+    if (!strstr(hu_last_error(), part)) fail_msg("'%s' lacks '%s'", hu_last_error(), part);
+    assert_int_equal(hu_memory_count().live_blocks, blocks);
+}
+
+static void annotations_that_are_wrong(void **state) {
+    (void)state;
+    char text[1024];
+    static const struct {
+        const char *xml, *part;
+    } files[] = {
+        {"", "Annotations/b.xml: line 1: no element found"},
+        {"no xml", "b.xml: line 1: syntax error"},
+        {"<html></html>", "found <html>, expected <annotation> of PASCAL VOC"},
+        {"<annotation>\n<object></object></annotation>",
+         "line 2: found an <object> without <name>"},
+        {"<annotation></annotation>", "found no <size>"},
+        {"<annotation><size><width>0</width><height>3</height></size></annotation>", "no <size>"},
+        {"<annotation><size><width>9</width></annotation>", "mismatched tag"},
+        {"<annotation><size><width>nan</width></size></annotation>",
+         "found 'nan', expected a number"},
+        {"<annotation><size><width>4 5</width></size></annotation>",
+         "found '4 5', expected a number"},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        put("Annotations/b.xml", files[i].xml, strlen(files[i].xml));
+        refuse(HU_ERR_CORRUPT, files[i].part);
+    }
+    object(text, "cat", 0, 0, WIDTH + 1, 4);
+    put_xml("b", text);
+    refuse(HU_ERR_CORRUPT, "box 1 (cat) from 0,0 to 41,4 lies outside of the picture of 40x20");
+    object(text, "cat", -1, 0, 3, 4);
+    put_xml("b", text);
+    refuse(HU_ERR_CORRUPT, "lies outside");
+    object(text, "", 0, 0, 3, 4);
+    put_xml("b", text);
+    refuse(HU_ERR_CORRUPT, "a class without a name");
+    object(text, "cat", 5, 0, 5, 4);
+    put_xml("b", text);
+    refuse(HU_ERR_CORRUPT, "b.xml: found no box with an area");
+    put_annotations();
+    object(text, "fox", 1, 2, 3, 4);
+    put_xml("c", text);
+    refuse(HU_ERR_CORRUPT, "c.xml: found class 'fox', which no training picture has");
+    put_annotations();
+    hu_dataset_close(open_with((hu_image_choice){.size = 0}));
+}
+
+static void files_that_are_wrong(void **state) {
+    (void)state;
+    put_picture("JPEGImages/b.jpg", HEIGHT - 2);
+    refuse(HU_ERR_CORRUPT, "b.jpg: found 40x18 pixels, expected 40x20");
+    put_picture("JPEGImages/a.png", HEIGHT - 2);
+    refuse(HU_ERR_CORRUPT, "a.png: found 40x18 pixels, expected 40x20 as");
+    put_picture("JPEGImages/a.png", HEIGHT);
+    assert_int_equal(unlink(at("JPEGImages/b.jpg")), 0);
+    refuse(HU_ERR_CORRUPT, "JPEGImages: found no picture b.jpg");
+    put_picture("JPEGImages/b.jpg", HEIGHT);
+    put("ImageSets/Main/train.txt", "\n \n", 3);
+    refuse(HU_ERR_CORRUPT, "train.txt: found no name of a picture");
+    put("ImageSets/Main/train.txt", "a\nx\n", 4);
+    refuse(HU_ERR_MISSING, "Annotations/x.xml");
+    put("ImageSets/Main/train.txt", "a\nb", 3);
+    hu_dataset_close(open_with((hu_image_choice){.size = 10}));
+}
+
+static void running_out_of_memory(void **state) {
+    (void)state;
+    const hu_image_choice choice = {.size = 10};
+    uint64_t blocks = hu_memory_count().live_blocks;
+    for (uint64_t nth = 1;; nth++) {
+        hu_dataset *d;
+        hu_memory_fail_at(nth);
+        hu_status st = hu_dataset_open_images(spec(), NULL, &choice, &d);
+        hu_memory_fail_at(0);
+        if (st == HU_OK) {
+            assert_true(nth > 30);
+            hu_dataset_close(d);
+            break;
+        }
+        assert_int_equal(st, HU_ERR_MEMORY);
+        assert_int_equal(hu_memory_count().live_blocks, blocks);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(boxes_are_those_of_the_files),
+        cmocka_unit_test(boxes_move_with_their_pictures),
+        cmocka_unit_test(annotations_that_are_wrong),
+        cmocka_unit_test(files_that_are_wrong),
+        cmocka_unit_test(running_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, make_tree, remove_folder);
+}

@@ -1,0 +1,236 @@
+/* Pictures with label maps: numbers as the files hold them, moved with the picture, and everything
+ * that is wrong with them. */
+#include <png.h>
+#include <sys/stat.h>
+
+#include <halfulp/data.h>
+
+#include "base/memory.h"
+#include "data_files.h"
+
+enum { TRAIN = 7, TESTS = 3, HEIGHT = 6, WIDTH = 10, PIXELS = HEIGHT * WIDTH, MASK = 1, VOID = 11 };
+
+static float images[TRAIN * PIXELS * 3], masks[TRAIN * PIXELS];
+static float images_again[TRAIN * PIXELS * 3], masks_again[TRAIN * PIXELS];
+
+static void put_png(const char *name, uint32_t format, int width, int height, const void *data) {
+    png_image png = {.version = PNG_IMAGE_VERSION, .format = format};
+    png.width = (png_uint_32)width;
+    png.height = (png_uint_32)height;
+    unlink(at(name));
+    assert_true(png_image_write_to_file(&png, at(name), 0, data, 0, NULL));
+}
+
+/* Labels 0..4, and VOID in the first corner. */
+static uint8_t label_at(int number, int y, int x) {
+    return y + x == 0 ? VOID : (uint8_t)((number + y + 2 * x) % 5);
+}
+
+/* The picture tells its label: the red of a pixel is 20 times that of its map. */
+static void put_scene(const char *half, int number) {
+    uint8_t picture[PIXELS * 3], map[PIXELS];
+    char name[64];
+    for (int i = 0; i < PIXELS; i++) {
+        map[i] = label_at(number, i / WIDTH, i % WIDTH);
+        picture[3 * i] = (uint8_t)(20 * map[i]);
+        picture[3 * i + 1] = (uint8_t)i;
+        picture[3 * i + 2] = (uint8_t)number;
+    }
+    snprintf(name, sizeof name, "%s/%02d.png", half, number);
+    put_png(name, PNG_FORMAT_RGB, WIDTH, HEIGHT, picture);
+    snprintf(name, sizeof name, "%sannot/%02d.png", half, number);
+    put_png(name, PNG_FORMAT_GRAY, WIDTH, HEIGHT, map);
+}
+
+static int make_tree(void **state) {
+    static const char *const folders[] = {"train", "trainannot", "test", "testannot"};
+    if (make_folder(state) != 0) return 1;
+    for (int i = 0; i < 4; i++) assert_int_equal(mkdir(at(folders[i]), 0777), 0);
+    for (int i = 0; i < TRAIN; i++) put_scene("train", i);
+    for (int i = 0; i < TESTS; i++) put_scene("test", i);
+    return 0;
+}
+
+static const char *spec(void) {
+    static char text[128];
+    snprintf(text, sizeof text, "dense:%s", folder);
+    return text;
+}
+
+static hu_dataset *open_with(hu_image_choice choice) {
+    hu_dataset *d;
+    choice.unlabelled = 1 + VOID;
+    if (hu_dataset_open_images(spec(), NULL, &choice, &d) != HU_OK) fail_msg("%s", hu_last_error());
+    return d;
+}
+
+static void fill(const hu_dataset *d, hu_loader_settings settings, float *to_images,
+                 float *to_masks) {
+    hu_loader *loader;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_begin_epoch(loader, 3), HU_OK);
+    for (int64_t p = 0; p < TRAIN; p++) {
+        if (hu_loader_want(loader, p, 1) != HU_OK) fail_msg("%s", hu_last_error());
+        hu_loader_fill(loader, HU_FIELD_IMAGE, HU_READ_PLAIN, p, 1, to_images + p * PIXELS * 3);
+        hu_loader_fill(loader, MASK, HU_READ_PLAIN, p, 1, to_masks + p * PIXELS);
+    }
+    hu_loader_close(loader);
+}
+
+static void numbers_are_those_of_the_files(void **state) {
+    (void)state;
+    hu_dataset *d = open_with((hu_image_choice){.size = 0});
+    const hu_field *image = &d->field[HU_FIELD_IMAGE], *mask = &d->field[MASK];
+    assert_true(d->field_count == 2 && d->train.count == TRAIN && d->test.count == TESTS);
+    assert_true(image->extent[0] == HEIGHT && image->extent[1] == WIDTH && image->extent[2] == 3);
+    assert_string_equal(mask->name, "mask");
+    assert_true(mask->rank == 2 && mask->extent[0] == HEIGHT && mask->extent[1] == WIDTH);
+    assert_true(mask->classes == 5 && d->augment.flip && d->augment.pad == 0);
+    fill(d, (hu_loader_settings){.seed = 1}, images, masks);
+    for (int i = 0; i < TRAIN * PIXELS; i++) {
+        int label = label_at(i / PIXELS, i % PIXELS / WIDTH, i % WIDTH);
+        assert_true(masks[i] == (label == VOID ? (float)HU_UNLABELLED : (float)label));
+    }
+    hu_dataset_close(d);
+}
+
+/* Wherever a pixel goes, its label goes too; what comes in from outside is unlabelled and black. */
+static void maps_move_with_their_pictures(void **state) {
+    (void)state;
+    const hu_loader_settings settings = {
+        .seed = 5, .shuffle = true, .augment = {.pad = 2, .flip = true}, .threads = 3};
+    hu_dataset *d = open_with((hu_image_choice){.size = 0});
+    fill(d, settings, images, masks);
+    int unlabelled = 0;
+    for (int i = 0; i < TRAIN * PIXELS; i++) {
+        unlabelled += masks[i] == (float)HU_UNLABELLED;
+        if (masks[i] != (float)HU_UNLABELLED)
+            assert_true(images[3 * i] == 20 * masks[i]);
+        else
+            assert_true(images[3 * i] == 0 || images[3 * i] == 20 * VOID);
+    }
+    assert_true(unlabelled > 2 * TRAIN && unlabelled < TRAIN * PIXELS / 2);
+    hu_dataset_close(d);
+    /* The same where the files are read while they are used. */
+    d = open_with((hu_image_choice){.memory = 1100});
+    assert_non_null(d->train.reader);
+    fill(d, settings, images_again, masks_again);
+    assert_memory_equal(images, images_again, sizeof images);
+    assert_memory_equal(masks, masks_again, sizeof masks);
+    hu_dataset_close(d);
+}
+
+/* Twice and half as large: label (2 i + 1) in / (2 out), rounded down, of each axis. */
+static void resized_maps_hold_no_new_numbers(void **state) {
+    (void)state;
+    for (int64_t size = HEIGHT / 2; size <= 2 * HEIGHT; size += 3 * HEIGHT / 2) {
+        int64_t height = size, width = WIDTH * size / HEIGHT;
+        hu_dataset *d = open_with((hu_image_choice){.size = size});
+        assert_true(d->field[MASK].extent[0] == height && d->field[MASK].extent[1] == width);
+        const uint8_t *map = d->train.rows[MASK];
+        for (int64_t i = 0; i < TRAIN * height * width; i++) {
+            int64_t y = i / width % height, x = i % width;
+            int label =
+                label_at((int)(i / width / height), (int)((2 * y + 1) * HEIGHT / (2 * height)),
+                         (int)((2 * x + 1) * WIDTH / (2 * width)));
+            assert_int_equal(map[i], label == VOID ? HU_UNLABELLED_BYTE : label);
+        }
+        hu_dataset_close(d);
+    }
+}
+
+static void refuse(hu_image_choice choice, hu_status expected, const char *part) {
+    hu_dataset *d;
+    uint64_t blocks = hu_memory_count().live_blocks;
+    choice.unlabelled = 1 + VOID;
+    assert_int_equal(hu_dataset_open_images(spec(), NULL, &choice, &d), expected);
+    assert_null(d);
+    if (!strstr(hu_last_error(), part)) fail_msg("'%s' lacks '%s'", hu_last_error(), part);
+    assert_int_equal(hu_memory_count().live_blocks, blocks);
+}
+
+static void files_that_are_wrong(void **state) {
+    (void)state;
+    static uint8_t data[4 * PIXELS];
+    static uint8_t bytes[1 << 12];
+    const hu_image_choice usual = {.size = 0};
+    memset(data, 3, sizeof data);
+    put_png("trainannot/02.png", PNG_FORMAT_RGB, WIDTH, HEIGHT, data);
+    refuse(usual, HU_ERR_CORRUPT, "trainannot/02.png: found a PNG of three colours, 8 bits each");
+    put_png("trainannot/02.png", PNG_FORMAT_LINEAR_Y, WIDTH, HEIGHT, data);
+    refuse(usual, HU_ERR_CORRUPT, "of one channel, 16 bits each, expected a label map");
+    put_png("trainannot/02.png", PNG_FORMAT_GRAY, WIDTH - 1, HEIGHT, data);
+    refuse(usual, HU_ERR_CORRUPT, "found a label map of 9x6 pixels, expected 10x6");
+    put_png("trainannot/02.png", PNG_FORMAT_GRAY, WIDTH, HEIGHT, data);
+    FILE *file = fopen(at("trainannot/02.png"), "rb");
+    size_t length = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    for (size_t kept = 0; kept < length - 12; kept += kept < 20 ? 1 : 5) {
+        put("trainannot/02.png", bytes, kept);
+        refuse(usual, HU_ERR_CORRUPT, "trainannot/02.png");
+    }
+    assert_int_equal(unlink(at("trainannot/02.png")), 0);
+    refuse(usual, HU_ERR_MISSING, "trainannot/02.png");
+    put_scene("train", 2);
+    put_png("train/03.png", PNG_FORMAT_RGB, WIDTH, HEIGHT - 1, data);
+    refuse(usual, HU_ERR_CORRUPT, "train/03.png: found 10x5 pixels, expected 10x6");
+    put_scene("train", 3);
+    data[7] = 5;
+    put_png("testannot/01.png", PNG_FORMAT_GRAY, WIDTH, HEIGHT, data);
+    refuse(usual, HU_ERR_CORRUPT, "testannot/01.png: found class 5, which no map in");
+    put_scene("test", 1);
+    refuse((hu_image_choice){.crop = 4}, HU_ERR_ARGUMENT, "folder:DIR only");
+    refuse((hu_image_choice){.area = 0.5}, HU_ERR_ARGUMENT, "folder:DIR only");
+    refuse((hu_image_choice){.size = 5000}, HU_ERR_ARGUMENT, "4096");
+    hu_dataset_close(open_with(usual));
+}
+
+/* A palette is not looked up, and small numbers may be packed. */
+static void palettes_are_numbers(void **state) {
+    (void)state;
+    static uint8_t data[PIXELS], colours[4 * 3] = {0, 0, 0, 9, 9, 9, 90, 9, 9, 200, 200, 200};
+    png_image png = {.version = PNG_IMAGE_VERSION,
+                     .format = PNG_FORMAT_RGB_COLORMAP,
+                     .width = WIDTH,
+                     .height = HEIGHT,
+                     .colormap_entries = 4};
+    for (int i = 0; i < PIXELS; i++) data[i] = (uint8_t)(i % 4);
+    unlink(at("trainannot/00.png"));
+    assert_true(png_image_write_to_file(&png, at("trainannot/00.png"), 0, data, 0, colours));
+    hu_dataset *d = open_with((hu_image_choice){.size = 0});
+    assert_memory_equal(d->train.rows[MASK], data, sizeof data);
+    hu_dataset_close(d);
+    put_scene("train", 0);
+}
+
+static void running_out_of_memory(void **state) {
+    (void)state;
+    hu_image_choice choice = {.size = 3, .unlabelled = 1 + VOID};
+    hu_data_limits limits = {2, 1};
+    uint64_t blocks = hu_memory_count().live_blocks;
+    for (uint64_t nth = 1;; nth++) {
+        hu_dataset *d;
+        hu_memory_fail_at(nth);
+        hu_status st = hu_dataset_open_images(spec(), &limits, &choice, &d);
+        hu_memory_fail_at(0);
+        if (st == HU_OK) {
+            assert_true(nth > 30);
+            hu_dataset_close(d);
+            break;
+        }
+        assert_int_equal(st, HU_ERR_MEMORY);
+        assert_int_equal(hu_memory_count().live_blocks, blocks);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_those_of_the_files),
+        cmocka_unit_test(maps_move_with_their_pictures),
+        cmocka_unit_test(resized_maps_hold_no_new_numbers),
+        cmocka_unit_test(files_that_are_wrong),
+        cmocka_unit_test(palettes_are_numbers),
+        cmocka_unit_test(running_out_of_memory),
+    };
+    return cmocka_run_group_tests(tests, make_tree, remove_folder);
+}
