@@ -6,17 +6,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/image.h"
+#include "kernel/resample/resample.h"
 
-enum { WEIGHT_BITS = 22, HALF = 1 << (WEIGHT_BITS - 1) };
-
-/* Weights of one axis: place i is the sum over k < count[i] of weight[i * most + k] * (first[i] +
- * k).
- */
-typedef struct axis {
-    int64_t places, most;
-    int64_t *first, *count;
-    int32_t *weight;
-} axis;
+typedef hu_resample_axis axis;
 
 static void free_axis(axis *a) {
     hu_free(a->first);
@@ -41,7 +33,7 @@ static void fill_place(axis *a, int64_t i, int64_t skipped, int64_t from, double
         sum += triangle(((double)(k + first) - centre + 0.5) / width);
     for (int64_t k = 0; k < end - first; k++) {
         double share = triangle(((double)(k + first) - centre + 0.5) / width) / sum;
-        a->weight[i * a->most + k] = (int32_t)(0.5 + share * (1 << WEIGHT_BITS));
+        a->weight[i * a->most + k] = (int32_t)(0.5 + share * (1 << HU_RESAMPLE_BITS));
     }
 }
 
@@ -61,40 +53,6 @@ static hu_status make_axis(int64_t from, int64_t to, int64_t places, axis *a) {
     for (int64_t i = 0; i < places; i++) fill_place(a, i, (to - places) / 2, from, scale);
 done:
     return st;
-}
-
-/* The sum over k of weight times a byte, with the half that rounds, to a byte. */
-static uint8_t to_byte(int32_t sum) {
-    sum >>= WEIGHT_BITS;
-    return (uint8_t)(sum > UINT8_MAX ? UINT8_MAX : sum);
-}
-
-/* One row of pixels [.., 3] -> [places, 3]. */
-static void shrink_row(const axis *a, const uint8_t *from, uint8_t *to) {
-    for (int64_t i = 0; i < a->places; i++, to += HU_IMAGE_CHANNELS) {
-        const int32_t *weight = a->weight + i * a->most;
-        const uint8_t *pixel = from + a->first[i] * HU_IMAGE_CHANNELS;
-        int32_t red = HALF, green = HALF, blue = HALF;
-        for (int64_t k = 0; k < a->count[i]; k++, pixel += HU_IMAGE_CHANNELS) {
-            red += pixel[0] * weight[k];
-            green += pixel[1] * weight[k];
-            blue += pixel[2] * weight[k];
-        }
-        to[0] = to_byte(red);
-        to[1] = to_byte(green);
-        to[2] = to_byte(blue);
-    }
-}
-
-/* Place i of a column, for all numbers of a row: the rows [count[i], row_bytes] -> to [row_bytes];
- * sums: room for row_bytes. */
-static void shrink_columns(const axis *a, int64_t i, const uint8_t *from, int64_t row_bytes,
-                           int32_t *sums, uint8_t *to) {
-    const int32_t *weight = a->weight + i * a->most;
-    for (int64_t x = 0; x < row_bytes; x++) sums[x] = HALF;
-    for (int64_t k = 0; k < a->count[i]; k++, from += row_bytes)
-        for (int64_t x = 0; x < row_bytes; x++) sums[x] += from[x] * weight[k];
-    for (int64_t x = 0; x < row_bytes; x++) to[x] = to_byte(sums[x]);
 }
 
 /* What is made of an image: a rectangle of it becomes height x width, of which the middle is kept.
@@ -117,26 +75,45 @@ static void copy_middle(const hu_image *image, const resizing *r, uint8_t *to) {
                (size_t)(r->kept_width * HU_IMAGE_CHANNELS));
 }
 
+/* Rooms of one resizing: rows between the two passes, sums of a row, and a row of the image with a
+ * byte behind it. */
+typedef struct room {
+    uint8_t *between, *line;
+    int32_t *sums;
+} room;
+
+static hu_status make_room(const resizing *r, int64_t rows, room *made) {
+    hu_status st;
+    size_t bytes = (size_t)(r->kept_width * HU_IMAGE_CHANNELS);
+    HU_TRY(HU_NEW_ARRAY(&made->between, (size_t)rows * bytes + 1));
+    HU_TRY(HU_NEW_ARRAY(&made->line, (size_t)(r->cut.width * HU_IMAGE_CHANNELS) + 1));
+    HU_TRY(HU_NEW_ARRAY(&made->sums, bytes));
+done:
+    return st;
+}
+
 static hu_status resize(const hu_image *image, const resizing *r, uint8_t *to) {
     hu_status st;
     axis columns = {0}, rows = {0};
-    uint8_t *between = NULL;
-    int32_t *sums = NULL;
-    int64_t line = r->kept_width * HU_IMAGE_CHANNELS;
+    room own = {0};
+    const hu_resample *with = hu_resample_here();
+    int64_t bytes = r->kept_width * HU_IMAGE_CHANNELS;
     HU_TRY(make_axis(r->cut.width, r->width, r->kept_width, &columns));
     HU_TRY(make_axis(r->cut.height, r->height, r->kept_height, &rows));
     int64_t top = rows.first[0];
     int64_t end = rows.first[rows.places - 1] + rows.count[rows.places - 1];
-    HU_TRY(HU_NEW_ARRAY(&between, (size_t)((end - top) * line)));
-    HU_TRY(HU_NEW_ARRAY(&sums, (size_t)line));
-    for (int64_t y = top; y < end; y++)
-        shrink_row(&columns, pixel_at(image, r, y, 0), between + (y - top) * line);
+    HU_TRY(make_room(r, end - top, &own));
+    for (int64_t y = top; y < end; y++) {
+        memcpy(own.line, pixel_at(image, r, y, 0), (size_t)(r->cut.width * HU_IMAGE_CHANNELS));
+        with->row(&columns, own.line, own.between + (y - top) * bytes);
+    }
     for (int64_t i = 0; i < rows.places; i++)
-        shrink_columns(&rows, i, between + (rows.first[i] - top) * line, line, sums,
-                       to + (size_t)i * r->row_bytes);
+        with->column(&rows, i, own.between + (rows.first[i] - top) * bytes, bytes, own.sums,
+                     to + (size_t)i * r->row_bytes);
 done:
-    hu_free(between);
-    hu_free(sums);
+    hu_free(own.between);
+    hu_free(own.line);
+    hu_free(own.sums);
     free_axis(&columns);
     free_axis(&rows);
     return st;
