@@ -1,0 +1,173 @@
+/* How fast images are read, beside libjpeg-turbo decoding the same files and doing nothing else.
+ *
+ *   cc -O2 -fopenmp -Iinclude bench/peers/loader.c -o loader -Lbuild -lhalfulp -lturbojpeg
+ *   LD_LIBRARY_PATH=build ./loader FOLDER SIZE CROP THREADS ROUNDS
+ *
+ * FOLDER holds train/CLASS/FILE.jpg and val (or test). Each round takes three in turns:
+ * libjpeg-turbo decodes the files from memory; the same, reading each file first; an epoch of the
+ * loader, which reads, decodes, resizes to SIZE, cuts to CROP and mirrors at random, and normalises
+ * to float32 in an order of its own. Each on THREADS threads. Rates are images per second of the
+ * clock, and of processor time of the whole process, which other work on the machine hardly
+ * changes. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <turbojpeg.h>
+
+#include <halfulp/data.h>
+
+enum { MEMORY, FILES, LOADER, WAYS };
+enum { BATCH = 100, MOST = 1 << 20, PATH = 4096 };
+
+typedef struct file {
+    char *path;
+    unsigned char *data;
+    unsigned long bytes;
+} file;
+
+static file files[MOST];
+static int file_count;
+
+static double seconds(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void read_file(const char *path) {
+    FILE *in = fopen(path, "rb");
+    if (!in || file_count == MOST) exit(3);
+    fseek(in, 0, SEEK_END);
+    file *f = &files[file_count++];
+    f->bytes = (unsigned long)ftell(in);
+    rewind(in);
+    f->data = malloc(f->bytes);
+    f->path = strdup(path);
+    if (fread(f->data, 1, f->bytes, in) != f->bytes) exit(3);
+    fclose(in);
+}
+
+/* The files of train/CLASS. */
+static void read_folder(const char *folder) {
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/train", folder);
+    DIR *classes = opendir(path);
+    if (!classes) exit(3);
+    for (const struct dirent *c; (c = readdir(classes));) {
+        if (c->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/train/%s", folder, c->d_name);
+        DIR *names = opendir(path);
+        for (const struct dirent *n; names && (n = readdir(names));) {
+            if (n->d_name[0] == '.') continue;
+            snprintf(path, sizeof path, "%s/train/%s/%s", folder, c->d_name, n->d_name);
+            read_file(path);
+        }
+        if (names) closedir(names);
+    }
+    closedir(classes);
+}
+
+/* The bytes of file i, read anew if asked for; from: room that grows. */
+static unsigned char *bytes_of(int i, bool reads, unsigned char **from, size_t *room) {
+    if (!reads) return files[i].data;
+    if (files[i].bytes > *room) *from = realloc(*from, *room = files[i].bytes);
+    int descriptor = open(files[i].path, O_RDONLY);
+    if (read(descriptor, *from, files[i].bytes) != (ssize_t)files[i].bytes) exit(3);
+    close(descriptor);
+    return *from;
+}
+
+static void decode_all(int threads, bool reads) {
+#pragma omp parallel num_threads(threads)
+    {
+        tjhandle decoder = tjInitDecompress();
+        unsigned char *pixels = NULL, *read_bytes = NULL;
+        size_t room = 0, file_room = 0;
+#pragma omp for schedule(dynamic, 8)
+        for (int i = 0; i < file_count; i++) {
+            int w, h, sampling, space;
+            unsigned char *data = bytes_of(i, reads, &read_bytes, &file_room);
+            tjDecompressHeader3(decoder, data, files[i].bytes, &w, &h, &sampling, &space);
+            size_t need = (size_t)w * (size_t)h * 3;
+            if (need > room) pixels = realloc(pixels, room = need);
+            tjDecompress2(decoder, data, files[i].bytes, pixels, w, 0, h, TJPF_RGB,
+                          TJFLAG_ACCURATEDCT);
+        }
+        tjDestroy(decoder);
+        free(pixels);
+        free(read_bytes);
+    }
+}
+
+static void fail(void) {
+    fprintf(stderr, "%s\n", hu_last_error());
+    exit(3);
+}
+
+/* One epoch; the sum keeps the numbers from being optimised away. */
+static double run_epoch(hu_loader *loader, int64_t epoch, int64_t elements, float *rows) {
+    double sum = 0;
+    if (hu_loader_begin_epoch(loader, epoch) != HU_OK) fail();
+    int64_t count = hu_loader_count(loader);
+    for (int64_t p = 0; p < count; p += BATCH) {
+        int64_t n = count - p < BATCH ? count - p : BATCH;
+        if (hu_loader_want(loader, p, n) != HU_OK) fail();
+        hu_loader_fill(loader, HU_FIELD_IMAGE, HU_READ_NORMALISED, p, n, rows);
+        sum += (double)rows[n * elements - 1];
+    }
+    return sum;
+}
+
+int main(int count, char **words) {
+    if (count < 6) return 2;
+    int size = atoi(words[2]), threads = atoi(words[4]), rounds = atoi(words[5]);
+    char spec[PATH];
+    hu_dataset *data;
+    hu_loader *loader;
+    double cpu[WAYS] = {0}, wall[WAYS] = {0}, sum = 0;
+    const hu_image_choice choice = {.size = size, .crop = atoi(words[3]), .memory = 24 << 20};
+    snprintf(spec, sizeof spec, "folder:%s", words[1]);
+    if (hu_dataset_open_images(spec, NULL, &choice, &data) != HU_OK) fail();
+    hu_loader_settings settings = {.seed = 1, .shuffle = true, .augment = data->augment};
+    settings.window = BATCH;
+    settings.threads = threads;
+    if (hu_loader_create(data, HU_HALF_TRAIN, &settings, &loader) != HU_OK) fail();
+    int64_t elements = hu_field_elements(&data->field[HU_FIELD_IMAGE]);
+    float *rows = malloc((size_t)(BATCH * elements) * sizeof *rows);
+    read_folder(words[1]);
+    if (file_count != hu_loader_count(loader) || data->train.rows[HU_FIELD_IMAGE]) {
+        fprintf(stderr, "found %d files and %lld images, or images in memory\n", file_count,
+                (long long)hu_loader_count(loader));
+        return 3;
+    }
+    for (int r = -1; r < rounds; r++) /* round -1 warms up */
+        for (int way = 0; way < WAYS; way++) {
+            double c = seconds(CLOCK_PROCESS_CPUTIME_ID), w = seconds(CLOCK_MONOTONIC);
+            if (way == LOADER)
+                sum += run_epoch(loader, r + 1, elements, rows);
+            else
+                decode_all(threads, way == FILES);
+            if (r < 0) continue;
+            cpu[way] += seconds(CLOCK_PROCESS_CPUTIME_ID) - c;
+            wall[way] += seconds(CLOCK_MONOTONIC) - w;
+        }
+    static const char *const names[WAYS] = {"libjpeg-turbo, from memory",
+                                            "libjpeg-turbo, from files", "loader, from files"};
+    double images = (double)file_count * rounds;
+    printf("%d images, %d rounds, %d threads, size %d, crop %s; images/s of processor time, of the "
+           "clock (the loader's rate over it)\n",
+           file_count, rounds, threads, size, words[3]);
+    for (int way = 0; way < WAYS; way++)
+        printf("%-28s %8.0f (%.3f) %8.0f (%.3f)\n", names[way], images / cpu[way],
+               cpu[way] / cpu[LOADER], images / wall[way], wall[way] / wall[LOADER]);
+    hu_loader_close(loader);
+    hu_dataset_close(data);
+    free(rows);
+    return sum != sum;
+}
