@@ -21,6 +21,20 @@ typedef enum hu_specials {
 
 typedef enum hu_overflow { HU_OVERFLOW_INF, HU_OVERFLOW_SAT, HU_OVERFLOW_NAN } hu_overflow;
 
+/* What becomes of numbers below the smallest normal one where there are no subnormals. */
+typedef enum hu_underflow {
+    HU_UNDERFLOW_FLUSH,  /* rounded as if there were subnormals; what is then below becomes 0 */
+    HU_UNDERFLOW_NEAREST /* rounded to 0 or the smallest normal number, whose distance is one
+                            quantum */
+} hu_underflow;
+
+/* What becomes of a NaN. */
+typedef enum hu_nan {
+    HU_NAN_STAYS,    /* NaN, also where the format has no code for it */
+    HU_NAN_OVERFLOWS /* what an infinity of its sign becomes; FIN only. Source: the released code of
+                        Lee et al., which looks at exponents alone */
+} hu_nan;
+
 typedef enum hu_rounding {
     HU_ROUND_NEAREST_EVEN, /* rne */
     HU_ROUND_NEAREST_AWAY, /* rna */
@@ -36,15 +50,16 @@ typedef enum hu_rounding {
  * Value of a code with fields s, E, M: E = 0: (-1)^s M 2^(1-bias-man_bits); else (-1)^s (1 +
  * M/2^man_bits) 2^(E-bias). Source: Popescu et al., section IV-A; Lee et al., FP(e,m,b). */
 typedef struct hu_format {
-    uint8_t exp_bits;    /* 1..8; 2..8 for IEEE specials; 8 goes with IEEE specials only */
-    uint8_t man_bits;    /* 0..23 stored bits, without the hidden one; 1..23 for FN and FNUZ */
-    uint8_t specials;    /* hu_specials */
-    uint8_t subnormals;  /* 1: represented; 0: results below the smallest normal become 0 after
-                            rounding */
-    uint8_t overflow;    /* hu_overflow */
-    uint8_t reserved[3]; /* zero */
-    int32_t bias;        /* total exponent bias; default 2^(exp_bits-1)-1 */
-    uint32_t reserved2;  /* zero */
+    uint8_t exp_bits;   /* 1..8; 2..8 for IEEE specials; 8 goes with IEEE specials only */
+    uint8_t man_bits;   /* 0..23 stored bits, without the hidden one; 1..23 for FN and FNUZ */
+    uint8_t specials;   /* hu_specials */
+    uint8_t subnormals; /* 1: represented; 0: there are none, see underflow */
+    uint8_t overflow;   /* hu_overflow */
+    uint8_t underflow;  /* hu_underflow; NEAREST only without subnormals */
+    uint8_t nan;        /* hu_nan; OVERFLOWS only with FIN */
+    uint8_t reserved;   /* zero */
+    int32_t bias;       /* total exponent bias; default 2^(exp_bits-1)-1 */
+    uint32_t reserved2; /* zero */
 } hu_format;
 
 /* Derived numbers; exact, as float64. */
@@ -101,16 +116,18 @@ HU_API const char *hu_rounding_name(hu_rounding rounding);
  * equal bit for bit. format must be valid.
  *   random_word  32 random bits, used by HU_ROUND_STOCHASTIC only: with U = random_word / 2^32 and
  *                r the exact discarded fraction in units of the result's last place (of min_normal
- *                2^-man_bits below the smallest normal), the magnitude goes up iff U < r; an
- *                r < 2^-33 counts as 0
+ *                2^-man_bits below the smallest normal, with HU_UNDERFLOW_NEAREST of min_normal
+ *                itself), the magnitude goes up iff U < r; an r < 2^-33 counts as 0
  * Overflow: a finite x whose rounded magnitude lies beyond the largest finite value becomes what
  * format->overflow says, except where the mode rounds inward (toward zero; up for x < 0; down for
  * x > 0) and for to-odd: those give the largest finite value. An infinite x always becomes what
  * format->overflow says: infinity, the largest finite value, or the NaN 0x7FC00000, each with the
  * sign of x; infinity and NaN also where the format has no code for them (the carrier has).
- * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding.
- * FNUZ: every zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set, in every format.
- * Source: docs/numerics.md, "Rounding". Proof: tests/exhaustive/format_reference.c (against MPFR).
+ * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding;
+ * with HU_UNDERFLOW_NEAREST the quantum below min_normal is min_normal, in every mode. FNUZ: every
+ * zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an
+ * infinity with its sign gives. Source: docs/numerics.md, "Rounding". Proof:
+ * tests/exhaustive/format_reference.c (against MPFR).
  */
 HU_API float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
                              uint32_t random_word);

@@ -102,7 +102,8 @@ typedef struct hu_operand {
 /* Intermediate accumulators of a product, for the study of denormals. */
 typedef struct hu_gemm_counts {
     uint64_t values;    /* rounded accumulators: m n k */
-    uint64_t subnormal; /* 0 < |a| < smallest normal; flushed ones for formats without subnormals */
+    uint64_t subnormal; /* 0 < |a| < smallest normal; without subnormals: those that were flushed,
+                           with HU_UNDERFLOW_NEAREST nonzero ones that became 0 */
     uint64_t overflow;  /* |a| beyond the largest finite number */
     uint64_t terms;     /* of two factors, neither zero nor NaN */
     uint64_t stalled; /* such terms that left a as it was; Kahan's: that left what it keeps of lost

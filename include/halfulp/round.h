@@ -22,9 +22,10 @@ typedef struct hu_round_counts {
     uint64_t overflow;  /* finite or infinite inputs that rounded beyond the largest finite value */
     uint64_t underflow; /* nonzero inputs that became zero */
     uint64_t subnormal; /* results r with 0 < |r| < min_normal; for formats without subnormals:
-                           results flushed */
+                           results flushed, with HU_UNDERFLOW_NEAREST none */
     uint64_t zero;      /* results equal to zero (exact zeros included) */
-    uint64_t nan;       /* NaN inputs */
+    uint64_t nan;       /* NaN inputs, also those that overflow (HU_NAN_OVERFLOWS), which are no
+                           `overflow` */
     int32_t max_exponent; /* largest floor(log2 |x|) of the finite nonzero inputs; HU_NO_EXPONENT if
                              none */
     int32_t min_exponent; /* smallest of them; HU_NO_EXPONENT if none */

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "cli/fmt_block.h"
 #include "cli/verb.h"
+#include "format/draft.h"
 #include "show/json.h"
 #include "show/stdout.h"
 #include "show/table.h"
@@ -26,11 +27,12 @@ static const char *const overflow_names[] = {"inf", "sat", "nan"};
 static json_t *format_json(const char *name, const hu_format *format) {
     hu_format_limits limits = hu_format_limits_of(format);
     json_t *object =
-        json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s}", "name", name, "bits",
+        json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "name", name, "bits",
                   (int)hu_format_bits(format), "exp_bits", (int)format->exp_bits, "man_bits",
                   (int)format->man_bits, "bias", (int)format->bias, "specials",
                   specials_names[format->specials], "subnormals", (int)format->subnormals,
-                  "overflow", overflow_names[format->overflow]);
+                  "overflow", overflow_names[format->overflow], "sub",
+                  hu_format_subnormals_name(format), "nan", hu_nan_name(format->nan));
     if (!object) return NULL;
     int failed =
         json_object_set_new(object, "max", hu_json_number(limits.max_finite)) |
@@ -79,10 +81,15 @@ static hu_status print_limits(const char *name, const hu_format *format) {
     HU_TRY(add_number(table, "underflow_threshold", limits.underflow_threshold,
                       "below it: zero (nearest-even)"));
     printf("%s: %u bits = 1 sign + %d exponent + %d mantissa, bias %d, specials %s, "
-           "subnormals %s, overflow %s, %llu codes\n\n",
+           "subnormals %s, overflow %s%s, %llu codes\n\n",
            name, hu_format_bits(format), format->exp_bits, format->man_bits, (int)format->bias,
-           specials_names[format->specials], format->subnormals ? "kept" : "flushed",
-           overflow_names[format->overflow], (unsigned long long)limits.codes);
+           specials_names[format->specials],
+           format->subnormals                          ? "kept"
+           : format->underflow == HU_UNDERFLOW_NEAREST ? "none, what is below goes to the nearest"
+                                                       : "flushed",
+           overflow_names[format->overflow],
+           format->nan == HU_NAN_OVERFLOWS ? ", NaN as an infinity" : "",
+           (unsigned long long)limits.codes);
     st = hu_show_table(table);
 done:
     hu_table_free(table);
@@ -101,7 +108,7 @@ static hu_status add_list_row(hu_table *table, uint32_t index) {
     HU_TRY(hu_table_cell(table, "%d", format.man_bits));
     HU_TRY(hu_table_cell(table, "%d", (int)format.bias));
     HU_TRY(hu_table_cell(table, "%s", specials_names[format.specials]));
-    HU_TRY(hu_table_cell(table, "%s", format.subnormals ? "d" : "n"));
+    HU_TRY(hu_table_cell(table, "%s", hu_format_subnormals_name(&format)));
     HU_TRY(hu_table_cell(table, "%s", overflow_names[format.overflow]));
     HU_TRY(hu_table_cell(table, "%.6g", limits.max_finite));
     HU_TRY(hu_table_cell(table, "%.6g", limits.min_subnormal));
@@ -305,8 +312,9 @@ const hu_verb hu_verb_fmt = {
     .details =
         "NAME: a named format (--list), or a block format, or E exponent and M mantissa bits as\n"
         "  eEmM         with :bias=B (subtracted from the exponent field; usual: 2^(E-1) - 1)\n"
-        "               :specials=ieee|fin|fn|fnuz (which codes are no numbers) :sub=d|n\n"
-        "               (subnormals or zero) :ovf=inf|sat|nan (what is too large becomes)\n"
+        "               :specials=ieee|fin|fn|fnuz (which codes are no numbers) :sub=d|n|nearest\n"
+        "               (subnormals, none: flushed, none: to zero or the smallest normal number)\n"
+        "               :ovf=inf|sat|nan (what is too large becomes) :nan=ovf (fin: NaNs too)\n"
         "  1/E/M/d      the same as eEmM, 1/E/M/n without subnormals\n"
         "  fp(E,M,BIAS) all codes are numbers, overflow saturates; BIAS is added to the usual "
         "bias:\n"

@@ -17,6 +17,7 @@ typedef struct grid {
     double max_finite, threshold; /* from which on numbers exceed */
     double least;                 /* below it numbers vanish */
     bool saturates;
+    bool is_coarse; /* below emin numbers go to 2^emin or vanish */
 } grid;
 
 static grid grid_of(const hu_quantizer *quantizer) {
@@ -29,7 +30,8 @@ static grid grid_of(const hu_quantizer *quantizer) {
                   .threshold = limits.overflow_threshold,
                   .least = limits.underflow_threshold,
                   .saturates =
-                      quantizer->kind == HU_QUANTIZER_BLOCK || f->overflow == HU_OVERFLOW_SAT};
+                      quantizer->kind == HU_QUANTIZER_BLOCK || f->overflow == HU_OVERFLOW_SAT,
+                  .is_coarse = f->underflow == HU_UNDERFLOW_NEAREST};
 }
 
 /* A block's own largest number stays within, but for the last part of a binade. */
@@ -69,6 +71,7 @@ static double share_below(int32_t exponent, double x) {
 
 /* Mean square of the errors of a binade's numbers that neither vanish nor exceed. */
 static double step_square(const grid *g, int32_t exponent) {
+    if (g->is_coarse && exponent < g->emin) return ldexp(1.0, 2 * exponent) / 3.0;
     int32_t at = exponent > g->emin ? exponent : g->emin;
     return STEP_SQUARE * ldexp(1.0, 2 * (at - g->man_bits));
 }

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "format/value.h"
+
 /* The mean loss of the last steps that have one, against the first. */
 bool hu_trains_well(const hu_history *history) {
     enum { LAST = 3 };
@@ -42,7 +44,7 @@ static hu_lost_squares guess_by_counts(const hu_round_counts *c, const hu_format
     uint64_t bin[BINS] = {0};
     hu_exponents exponents = {.elements = c->elements, .first = LEAST, .count = BINS, .bin = bin};
     const hu_format_limits limits = hu_format_limits_of(format);
-    int32_t least = format->subnormals ? limits.emin - format->man_bits - 1 : limits.emin;
+    int32_t least = hu_format_least_exponent(format);
     if (c->max_exponent == HU_NO_EXPONENT || c->min_exponent == HU_NO_EXPONENT)
         return (hu_lost_squares){0};
     int32_t top = c->max_exponent < limits.emax ? c->max_exponent : limits.emax;

@@ -13,10 +13,13 @@ typedef enum hu_format_field {
     HU_FIELD_SPECIALS,
     HU_FIELD_SUBNORMALS,
     HU_FIELD_OVERFLOW,
+    HU_FIELD_NAN,
     HU_FIELD_COUNT
 } hu_format_field;
 
-/* value[] is indexed by hu_format_field; wide, so that nothing is cut off before the check. */
+/* value[] is indexed by hu_format_field; wide, so that nothing is cut off before the check.
+ * HU_FIELD_SUBNORMALS: 0 and 1 as in a format, HU_SUBNORMALS_NEAREST. */
+enum { HU_SUBNORMALS_NEAREST = 2 };
 typedef struct hu_format_draft {
     int64_t value[HU_FIELD_COUNT];
 } hu_format_draft;
@@ -40,5 +43,9 @@ hu_overflow hu_format_default_overflow(hu_specials specials);
 const char *hu_specials_name(int64_t specials);
 const char *hu_subnormals_name(int64_t subnormals);
 const char *hu_overflow_name(int64_t overflow);
+const char *hu_nan_name(int64_t nan);
+
+/* "d", "n" or "nearest". */
+const char *hu_format_subnormals_name(const hu_format *format);
 
 #endif

@@ -5,6 +5,7 @@
 #include "format/value.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* The words of specials=, indexed by hu_specials. */
 static const char *const specials_names[] = {
@@ -26,7 +27,17 @@ const char *hu_specials_name(int64_t specials) {
 }
 
 const char *hu_subnormals_name(int64_t subnormals) {
-    return subnormals >= 0 && subnormals <= 1 ? subnormals ? "d" : "n" : NULL;
+    static const char *const names[] = {"n", "d", [HU_SUBNORMALS_NEAREST] = "nearest"};
+    return subnormals >= 0 && subnormals <= HU_SUBNORMALS_NEAREST ? names[subnormals] : NULL;
+}
+
+const char *hu_format_subnormals_name(const hu_format *format) {
+    return hu_subnormals_name(hu_format_draft_of(format).value[HU_FIELD_SUBNORMALS]);
+}
+
+const char *hu_nan_name(int64_t nan) {
+    static const char *const names[] = {[HU_NAN_STAYS] = "nan", [HU_NAN_OVERFLOWS] = "ovf"};
+    return nan >= 0 && nan <= HU_NAN_OVERFLOWS ? names[nan] : NULL;
 }
 
 const char *hu_overflow_name(int64_t overflow) {
@@ -54,29 +65,35 @@ hu_overflow hu_format_default_overflow(hu_specials specials) {
 /* Field by field: the reserved bytes are no part of what a format means. */
 int hu_format_equal(const hu_format *a, const hu_format *b) {
     return a->exp_bits == b->exp_bits && a->man_bits == b->man_bits && a->specials == b->specials &&
-           a->subnormals == b->subnormals && a->overflow == b->overflow && a->bias == b->bias;
+           a->subnormals == b->subnormals && a->overflow == b->overflow && a->bias == b->bias &&
+           a->underflow == b->underflow && a->nan == b->nan;
 }
 
 hu_format_draft hu_format_draft_of(const hu_format *format) {
+    bool is_nearest = !format->subnormals && format->underflow == HU_UNDERFLOW_NEAREST;
     return (hu_format_draft){{
         [HU_FIELD_EXP_BITS] = format->exp_bits,
         [HU_FIELD_MAN_BITS] = format->man_bits,
         [HU_FIELD_BIAS] = format->bias,
         [HU_FIELD_SPECIALS] = format->specials,
-        [HU_FIELD_SUBNORMALS] = format->subnormals,
+        [HU_FIELD_SUBNORMALS] = is_nearest ? HU_SUBNORMALS_NEAREST : format->subnormals,
         [HU_FIELD_OVERFLOW] = format->overflow,
+        [HU_FIELD_NAN] = format->nan,
     }};
 }
 
 /* The casts lose nothing: the draft was checked. */
 hu_format hu_format_of_draft(const hu_format_draft *draft) {
+    bool is_nearest = draft->value[HU_FIELD_SUBNORMALS] == HU_SUBNORMALS_NEAREST;
     return (hu_format){
         .exp_bits = (uint8_t)draft->value[HU_FIELD_EXP_BITS],
         .man_bits = (uint8_t)draft->value[HU_FIELD_MAN_BITS],
         .bias = (int32_t)draft->value[HU_FIELD_BIAS],
         .specials = (uint8_t)draft->value[HU_FIELD_SPECIALS],
-        .subnormals = (uint8_t)draft->value[HU_FIELD_SUBNORMALS],
+        .subnormals = is_nearest ? 0 : (uint8_t)draft->value[HU_FIELD_SUBNORMALS],
         .overflow = (uint8_t)draft->value[HU_FIELD_OVERFLOW],
+        .underflow = is_nearest ? HU_UNDERFLOW_NEAREST : HU_UNDERFLOW_FLUSH,
+        .nan = (uint8_t)draft->value[HU_FIELD_NAN],
     };
 }
 
@@ -88,12 +105,20 @@ static hu_status check_choices(const int64_t *value, hu_format_field *field) {
                        (long long)value[HU_FIELD_SPECIALS]);
     *field = HU_FIELD_SUBNORMALS;
     if (hu_subnormals_name(value[HU_FIELD_SUBNORMALS]) == NULL)
-        return hu_fail(HU_ERR_FORMAT, "subnormals %lld, allowed 0 or 1",
+        return hu_fail(HU_ERR_FORMAT, "subnormals %lld, allowed 0..2 (n, d, nearest)",
                        (long long)value[HU_FIELD_SUBNORMALS]);
     *field = HU_FIELD_OVERFLOW;
     if (hu_overflow_name(value[HU_FIELD_OVERFLOW]) == NULL)
         return hu_fail(HU_ERR_FORMAT, "overflow %lld, allowed 0..2 (inf, sat, nan)",
                        (long long)value[HU_FIELD_OVERFLOW]);
+    *field = HU_FIELD_NAN;
+    if (hu_nan_name(value[HU_FIELD_NAN]) == NULL)
+        return hu_fail(HU_ERR_FORMAT, "nan %lld, allowed 0..1 (nan, ovf)",
+                       (long long)value[HU_FIELD_NAN]);
+    /* Where there is a NaN, none is lost. */
+    if (value[HU_FIELD_NAN] != HU_NAN_STAYS && value[HU_FIELD_SPECIALS] != HU_SPECIALS_FIN)
+        return hu_fail(HU_ERR_FORMAT, "nan=ovf with specials %s, allowed with fin",
+                       specials_names[value[HU_FIELD_SPECIALS]]);
     return HU_OK;
 }
 
@@ -151,9 +176,15 @@ hu_status hu_format_check(const hu_format *format) {
     hu_format_draft draft = hu_format_draft_of(format);
     /* A program built for a later header may have set them; what they would mean is not known
      * here. */
-    if ((format->reserved[0] | format->reserved[1] | format->reserved[2]) != 0 ||
-        format->reserved2 != 0)
+    if (format->reserved != 0 || format->reserved2 != 0)
         return hu_fail(HU_ERR_FORMAT, "reserved bytes of the format are not zero");
+    if (format->subnormals > 1)
+        return hu_fail(HU_ERR_FORMAT, "subnormals %d, allowed 0 or 1", (int)format->subnormals);
+    if (format->underflow > HU_UNDERFLOW_NEAREST)
+        return hu_fail(HU_ERR_FORMAT, "underflow %d, allowed 0..1 (flush, nearest)",
+                       (int)format->underflow);
+    if (format->underflow != HU_UNDERFLOW_FLUSH && format->subnormals)
+        return hu_fail(HU_ERR_FORMAT, "underflow nearest with subnormals, allowed without");
     return hu_format_draft_check(&draft, &field);
 }
 
@@ -171,8 +202,11 @@ hu_format_limits hu_format_limits_of(const hu_format *format) {
     double max_finite = hu_f32_of_bits(hu_format_magnitude_bits(format, code_max));
     double min_normal = ldexp(1.0, emin);
     int has_subnormals = format->subnormals && man_bits > 0;
+    int is_nearest = format->underflow == HU_UNDERFLOW_NEAREST;
     /* The quantum of subnormals, and of the smallest normal numbers. */
     double step = ldexp(1.0, emin - man_bits);
+    /* Half a quantum above zero, or below the smallest normal number. */
+    double lost = has_subnormals ? step / 2 : is_nearest ? min_normal / 2 : min_normal - step / 2;
     return (hu_format_limits){
         .emin = emin,
         .emax = emax,
@@ -181,9 +215,8 @@ hu_format_limits hu_format_limits_of(const hu_format *format) {
         .max_finite = max_finite,
         .min_normal = min_normal,
         .min_subnormal = has_subnormals ? step : min_normal,
-        /* Half a quantum above the largest number, and below the smallest: what nearest rounding
-         * decides by. */
+        /* Half a quantum above the largest number: what nearest rounding decides by. */
         .overflow_threshold = max_finite + ldexp(0.5, emax - man_bits),
-        .underflow_threshold = has_subnormals ? step / 2 : min_normal - step / 2,
+        .underflow_threshold = lost,
     };
 }

@@ -3,8 +3,9 @@
  *   name    = base *(":" option)
  *   base    = a name of the table | "e" X "m" Y | "1/" X "/" Y [ "/d" | "/n" ] | "fp(" X "," Y ","
  *             b ")" ; b is added to the default bias, FIN: Lee et al.
- *   option  = "bias=" B | "specials=" ("ieee" | "fin" | "fn" | "fnuz") | "sub=" ("d" | "n") |
- *             "ovf=" ("inf" | "sat" | "nan")
+ *   option  = "bias=" B | "specials=" ("ieee" | "fin" | "fn" | "fnuz") |
+ *             "sub=" ("d" | "n" | "nearest") | "ovf=" ("inf" | "sat" | "nan") |
+ *             "nan=" ("nan" | "ovf")
  */
 #include <halfulp/format.h>
 
@@ -178,9 +179,11 @@ static hu_status read_value(parser *p, hu_format_field field) {
     case HU_FIELD_SPECIALS:
         return read_choice(p, field, hu_specials_name, "'ieee', 'fin', 'fn' or 'fnuz'");
     case HU_FIELD_SUBNORMALS:
-        return read_choice(p, field, hu_subnormals_name, "'d' or 'n'");
+        return read_choice(p, field, hu_subnormals_name, "'d', 'n' or 'nearest'");
     case HU_FIELD_OVERFLOW:
         return read_choice(p, field, hu_overflow_name, "'inf', 'sat' or 'nan'");
+    case HU_FIELD_NAN:
+        return read_choice(p, field, hu_nan_name, "'nan' or 'ovf'");
     default:
         return read_field(p, field, 1, "the total exponent bias");
     }
@@ -194,7 +197,8 @@ static hu_status read_option(parser *p) {
     } options[] = {{"bias=", HU_FIELD_BIAS},
                    {"specials=", HU_FIELD_SPECIALS},
                    {"sub=", HU_FIELD_SUBNORMALS},
-                   {"ovf=", HU_FIELD_OVERFLOW}};
+                   {"ovf=", HU_FIELD_OVERFLOW},
+                   {"nan=", HU_FIELD_NAN}};
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         hu_format_field field = options[i].field;
         size_t start = p->at;
@@ -204,7 +208,7 @@ static hu_status read_option(parser *p) {
                            p->original, start + 1, options[i].key);
         return read_value(p, field);
     }
-    return fail_expected(p, "'bias=', 'specials=', 'sub=' or 'ovf='");
+    return fail_expected(p, "'bias=', 'specials=', 'sub=', 'ovf=' or 'nan='");
 }
 
 /* The whole text; then the draft is checked, and a message names the column of the field that is

@@ -40,10 +40,23 @@ static void print_options(const hu_format *format, const hu_format *base, char *
         append(text, capacity, ":specials=%s", hu_specials_name(format->specials));
         overflow = (int)hu_format_default_overflow((hu_specials)format->specials);
     }
-    if (format->subnormals != base->subnormals)
-        append(text, capacity, ":sub=%s", hu_subnormals_name(format->subnormals));
+    if (format->subnormals != base->subnormals || format->underflow != base->underflow)
+        append(text, capacity, ":sub=%s", hu_format_subnormals_name(format));
     if (format->overflow != overflow)
         append(text, capacity, ":ovf=%s", hu_overflow_name(format->overflow));
+    if (format->nan != base->nan) append(text, capacity, ":nan=%s", hu_nan_name(format->nan));
+}
+
+/* "fp(e,m,b)" with options. */
+static void print_lee(const hu_format *format, char *text, uint32_t capacity) {
+    hu_format base = *format;
+    int additional_bias = format->bias - (int)hu_format_default_bias(format->exp_bits);
+    base.subnormals = 1;
+    base.overflow = HU_OVERFLOW_SAT;
+    base.underflow = HU_UNDERFLOW_FLUSH;
+    base.nan = HU_NAN_STAYS;
+    append(text, capacity, "fp(%d,%d,%d)", format->exp_bits, format->man_bits, additional_bias);
+    print_options(format, &base, text, capacity);
 }
 
 /* "eXmY" as it is read when no name of the table is spelled so. */
@@ -62,6 +75,11 @@ static void print_plain(const hu_format *format, char *text, uint32_t capacity) 
 /* The shortest of eXmY with options and the names of equal widths with options. */
 static void print_shortest(const hu_format *format, char *text, uint32_t capacity) {
     print_plain(format, text, capacity);
+    if (format->nan != HU_NAN_STAYS) {
+        char candidate[TEXT_MIN] = "";
+        print_lee(format, candidate, sizeof candidate);
+        if (strlen(candidate) < strlen(text)) memcpy(text, candidate, strlen(candidate) + 1);
+    }
     for (uint32_t i = 0; i < hu_format_named_count(); i++) {
         char candidate[TEXT_MIN] = "";
         hu_format named;
@@ -81,14 +99,13 @@ hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity
                        capacity, TEXT_MIN);
     HU_TRY(hu_format_check(format));
     const char *name = table_name(format);
-    int additional_bias = format->bias - (int)hu_format_default_bias(format->exp_bits);
     /* The first of: a name of the table, Lee et al.'s spelling, the shortest with options. Each is
      * read as the same format. */
     if (name != NULL)
         append(text, capacity, "%s", name);
     else if (format->specials == HU_SPECIALS_FIN && format->subnormals &&
-             format->overflow == HU_OVERFLOW_SAT)
-        append(text, capacity, "fp(%d,%d,%d)", format->exp_bits, format->man_bits, additional_bias);
+             format->overflow == HU_OVERFLOW_SAT && format->nan == HU_NAN_STAYS)
+        print_lee(format, text, capacity);
     else
         print_shortest(format, text, capacity);
 done:

@@ -50,14 +50,15 @@ static int increment(hu_rounding rounding, int is_negative, uint64_t n, uint64_t
 /* Magnitude code, on the scale that goes on beyond the largest finite code. */
 static uint64_t rounded_code(const hu_format *format, hu_rounding rounding, uint32_t bits,
                              int is_negative, uint32_t random_word) {
-    int exponent, emin = hu_format_emin(format), man_bits = format->man_bits;
+    int exponent, emin = hu_format_emin(format);
     uint64_t significand = normalised(bits, &exponent);
-    int place = exponent > emin ? exponent : emin;
+    int place = exponent > emin ? exponent : emin, man_bits = hu_format_grid_bits(format, exponent);
     int shift = 23 - man_bits + (place - exponent);
     if (shift > 60) shift = 60; /* rest < 2^24 is as far below half and 2^-33 there */
     uint64_t n = significand >> shift, rest = significand - (n << shift);
     if (rest != 0 && increment(rounding, is_negative, n, rest, shift, random_word)) n++;
-    return ((uint64_t)(uint32_t)(place - emin) << man_bits) + n;
+    return ((uint64_t)(uint32_t)(place - emin) << format->man_bits) +
+           (n << (format->man_bits - man_bits));
 }
 
 /* What overflow gives, without its sign. */
@@ -97,8 +98,9 @@ float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
                       uint32_t random_word) {
     uint32_t bits = hu_f32_bits(x) & ~HU_F32_SIGN, sign = hu_f32_bits(x) & HU_F32_SIGN;
     uint32_t result = 0;
-    if (bits > HU_F32_INFINITY) return hu_f32_of_bits(sign | bits | HU_F32_QUIET);
-    if (bits == HU_F32_INFINITY)
+    if (bits > HU_F32_INFINITY && format->nan == HU_NAN_STAYS)
+        return hu_f32_of_bits(sign | bits | HU_F32_QUIET);
+    if (bits >= HU_F32_INFINITY)
         result = overflow_bits(format);
     else if (bits != 0)
         result = rounded_bits(format, rounding, bits, sign != 0, random_word);

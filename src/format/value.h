@@ -12,6 +12,19 @@ static inline int hu_format_emin(const hu_format *format) {
     return 1 - format->bias;
 }
 
+/* Binades below this exponent become 0 when rounded to nearest even. */
+static inline int hu_format_least_exponent(const hu_format *format) {
+    if (format->subnormals) return hu_format_emin(format) - format->man_bits - 1;
+    return hu_format_emin(format) - (format->underflow == HU_UNDERFLOW_NEAREST ? 1 : 0);
+}
+
+/* Mantissa bits of the grid that numbers of a binade are rounded to: none below the smallest normal
+ * number where they go to it or to zero. */
+static inline int hu_format_grid_bits(const hu_format *format, int exponent) {
+    int is_coarse = format->underflow == HU_UNDERFLOW_NEAREST && exponent < hu_format_emin(format);
+    return is_coarse ? 0 : format->man_bits;
+}
+
 /* Magnitude code (without sign) of the largest finite number. IEEE formats lose the whole top
  * binade to infinity and NaN, fn formats the last code; fin and fnuz formats keep all codes.
  * Source: docs/numerics.md, "Formats". */

@@ -3,6 +3,8 @@
 #include <halfulp/round.h>
 #include <math.h>
 
+#include "format/value.h"
+
 /* Numbers beyond `low`, up to `high`; on which side the two ends themselves are is not asked. */
 typedef struct interval {
     double low, high;
@@ -50,7 +52,9 @@ hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format
     double vanishing = ldexp(1.0, limits.emin - format->man_bits - 1);
     double normal = ldexp(1.0, limits.emin) * (1.0 - ldexp(1.0, -format->man_bits - 1));
     hu_lost lost = {0};
-    if (format->man_bits == 0) normal = vanishing;
+    /* Without a grid of subnormals there is one midpoint between zero and that number. */
+    if (hu_format_grid_bits(format, limits.emin - 1) == 0)
+        normal = vanishing = ldexp(1.0, limits.emin - 1);
     lost.overflow = share_in(exponents, (interval){limits.overflow_threshold, HUGE_VAL}, shift);
     add_nonfinite(exponents, &lost.overflow);
     lost.underflow =
@@ -73,7 +77,7 @@ hu_lost_squares hu_exponents_lost_squares(const hu_exponents *exponents, const h
     double all = 0.0;
     /* Both thresholds are powers of two for formats with subnormals; those that flush have one
      * within the last 2^-man_bits of a binade, which is left out here. */
-    int32_t least = format->subnormals ? limits.emin - format->man_bits - 1 : limits.emin;
+    int32_t least = hu_format_least_exponent(format);
     for (uint32_t i = 0; i < exponents->count; i++) {
         int32_t e = exponents->first + (int32_t)i;
         double count = (double)exponents->bin[i], squares = count * mean_square_beyond(0.0, e);

@@ -4,10 +4,13 @@
 
 #include <halfulp/round.h>
 
+#include "format/value.h"
+
 /* What numbers are rounded to: steps of a float format, or one step for all. */
 typedef struct grid {
     bool is_uniform;
     int emin, man_bits; /* exponent of the smallest normal number, bits behind the point */
+    int least;          /* binades below this exponent become zero */
     bool subnormals;
     double max_finite, step; /* step: uniform */
 } grid;
@@ -29,8 +32,9 @@ static double step_square(double step) {
 static double error_in(const grid *g, int e) {
     double all = mean_square_beyond(0.0, e);
     if (g->is_uniform) return fmin(step_square(g->step), all);
-    if (e < g->emin && !g->subnormals) return all;
-    if (e < g->emin - g->man_bits - 1) return all;
+    if (e < g->least) return all;
+    /* What does not become zero there becomes the smallest normal number, the end of the binade. */
+    if (e < g->emin && !g->subnormals) return ldexp(1.0, 2 * e) / 3.0;
     /* Of the binade that holds the largest number, what lies beyond it saturates. */
     double low = ldexp(1.0, e), within = fmin(fmax((g->max_finite - low) / low, 0.0), 1.0);
     int grain = e < g->emin ? g->emin : e;
@@ -49,6 +53,7 @@ static grid grid_of(const hu_quantizer *quantizer, int top) {
     int moved = follows_maximum(quantizer) ? top - limits.emax : 0;
     return (grid){.emin = limits.emin + moved,
                   .man_bits = quantizer->format.man_bits,
+                  .least = hu_format_least_exponent(&quantizer->format) + moved,
                   .subnormals = quantizer->format.subnormals,
                   .max_finite = ldexp(limits.max_finite, moved)};
 }

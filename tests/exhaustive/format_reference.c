@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <mpfr.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -126,6 +127,8 @@ static float rounded_magnitude(oracle *o, float x, hu_rounding mode, uint32_t wo
     mpfr_set_flt(o->x, fabsf(x), MPFR_RNDN);
     long exponent = mpfr_get_exp(o->x) - 1;
     long place = exponent > o->emin ? exponent : o->emin;
+    /* Whole multiples of the smallest normal number below it. */
+    if (o->format.underflow == HU_UNDERFLOW_NEAREST && exponent < o->emin) m = 0;
     mpfr_mul_2si(o->q, o->x, m - place, MPFR_RNDN);
     round_units(o, mode, is_negative, word);
     mpfr_mul_2si(o->n, o->n, place - m, MPFR_RNDN);
@@ -137,8 +140,9 @@ static float rounded_magnitude(oracle *o, float x, hu_rounding mode, uint32_t wo
 
 static float oracle_round(oracle *o, float x, hu_rounding mode, uint32_t word) {
     float magnitude = 0.0f;
-    if (isnan(x)) return float_of(bits_of(x) | 0x00400000u);
-    if (isinf(x))
+    bool overflows = isnan(x) && o->format.nan == HU_NAN_OVERFLOWS;
+    if (isnan(x) && !overflows) return float_of(bits_of(x) | 0x00400000u);
+    if (isinf(x) || overflows)
         magnitude = beyond(o);
     else if (x != 0.0f)
         magnitude = rounded_magnitude(o, x, mode, word);
@@ -324,9 +328,29 @@ static void check_fp16_hardware(uint32_t stride) {
 #endif
 
 int main(int argc, char **argv) {
-    static const char *const names[] = {
-        "fp16", "bf16",      "1/6/9/d", "1/6/9/n", "e5m2", "e4m3fn",   "e4m3fn:ovf=sat",
-        "e2m1", "fp(4,3,4)", "e3m0",    "e8m23",   "e2m5", "e5m2fnuz", "e5m0:bias=140"};
+    static const char *const names[] = {"fp16",
+                                        "bf16",
+                                        "1/6/9/d",
+                                        "1/6/9/n",
+                                        "e5m2",
+                                        "e4m3fn",
+                                        "e4m3fn:ovf=sat",
+                                        "e2m1",
+                                        "fp(4,3,4)",
+                                        "e3m0",
+                                        "e8m23",
+                                        "e2m5",
+                                        "e5m2fnuz",
+                                        "e5m0:bias=140",
+                                        "1/6/9:sub=nearest",
+                                        "e4m3:sub=nearest",
+                                        "e8m7:sub=nearest",
+                                        "e4m3:bias=140:sub=nearest",
+                                        "e5m23:sub=nearest",
+                                        "e3m0:sub=nearest",
+                                        "fp(4,3,4):nan=ovf",
+                                        "fp(5,2,0):ovf=inf:nan=ovf",
+                                        "fp(4,3,4):sub=nearest:ovf=nan:nan=ovf"};
     int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
     uint64_t inputs = (uint64_t)1 << (is_short ? 16 : 24);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) check_named(names[i], inputs);

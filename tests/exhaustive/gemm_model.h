@@ -12,6 +12,7 @@
 typedef struct grid {
     int precision, emin, emax;
     bool has_subnormals, has_signed_zero;
+    bool is_coarse; /* below 2^emin there is 0 alone, and what is nearer to 2^emin goes there */
     hu_overflow overflow;
 } grid;
 
@@ -29,11 +30,12 @@ static inline void model_open(model *o, const hu_accumulator *accumulator) {
     const hu_format *f = &accumulator->format;
     o->accumulator = *accumulator;
     o->counts = (hu_gemm_counts){0};
-    o->float32 = (grid){24, -126, 127, true, true, HU_OVERFLOW_INF};
+    o->float32 = (grid){24, -126, 127, true, true, false, HU_OVERFLOW_INF};
     o->r = (grid){.precision = f->man_bits + 1,
                   .emin = 1 - f->bias,
                   .emax = (1 << f->exp_bits) - (f->specials == HU_SPECIALS_IEEE ? 2 : 1) - f->bias,
                   .has_subnormals = f->subnormals,
+                  .is_coarse = f->underflow == HU_UNDERFLOW_NEAREST,
                   .overflow = (hu_overflow)f->overflow};
     mpfr_inits2(24, o->x, o->y, o->z, o->result, o->intermediate, (mpfr_ptr)NULL);
     o->wide_emin = mpfr_get_emin();
@@ -75,26 +77,45 @@ static inline float model_finish(model *o, const grid *g, int ternary, bool is_c
     return value == 0.0f && !g->has_signed_zero ? 0.0f : value;
 }
 
+/* An exact value below 2^emin, given as its truncation, to 0 or 2^emin; false: it is not below. The
+ * truncation is a double. */
+static inline bool model_coarse(model *o, const grid *g, mpfr_t truncated, int ternary,
+                                bool is_counted, float *value) {
+    double magnitude = fabs(mpfr_get_d(truncated, MPFR_RNDZ)), half = ldexp(0.5, g->emin);
+    if (!g->is_coarse || !(magnitude > 0) || magnitude >= 2 * half) return false;
+    bool goes_up = magnitude > half || (magnitude == half && ternary != 0);
+    if (is_counted && !goes_up) o->counts.subnormal++;
+    *value = goes_up ? copysignf(ldexpf(1.0f, g->emin), mpfr_sgn(truncated) < 0 ? -1.0f : 1.0f) : 0;
+    return true;
+}
+
+/* x y + z, or without one of y and z, into result. */
+static inline int model_operate(model *o, mpfr_t result, const float *y, const float *z,
+                                mpfr_rnd_t rounding) {
+    if (!z) return mpfr_mul(result, o->x, o->y, rounding);
+    return y ? mpfr_fma(result, o->x, o->y, o->z, rounding)
+             : mpfr_add(result, o->x, o->z, rounding);
+}
+
 /* R(x y + z), or with has_sum / has_product alone x + z or x y. */
 static inline float model_round(model *o, const grid *g, float x, const float *y, const float *z,
                                 bool is_counted) {
     int ternary;
+    float value;
     bool is_twice = o->accumulator.semantics != HU_SEMANTICS_EXACT && g != &o->float32;
     mpfr_set_flt(o->x, x, MPFR_RNDN);
     mpfr_set_flt(o->y, y ? *y : 1.0f, MPFR_RNDN);
     mpfr_set_prec(o->result, is_twice ? 24 : g->precision);
-    if (z) {
-        mpfr_set_flt(o->z, *z, MPFR_RNDN);
-        ternary = y ? mpfr_fma(o->result, o->x, o->y, o->z, MPFR_RNDN)
-                    : mpfr_add(o->result, o->x, o->z, MPFR_RNDN);
-    } else {
-        ternary = mpfr_mul(o->result, o->x, o->y, MPFR_RNDN);
-    }
+    if (z) mpfr_set_flt(o->z, *z, MPFR_RNDN);
+    ternary = model_operate(o, o->intermediate, y, z, MPFR_RNDZ);
+    if (!is_twice && model_coarse(o, g, o->intermediate, ternary, is_counted, &value)) return value;
+    ternary = model_operate(o, o->result, y, z, MPFR_RNDN);
     if (is_twice) {
         model_finish_range(&o->float32, o->result, ternary);
         mpfr_set_emin(o->wide_emin);
         mpfr_set_emax(o->wide_emax);
         mpfr_set(o->intermediate, o->result, MPFR_RNDN);
+        if (model_coarse(o, g, o->intermediate, 0, is_counted, &value)) return value;
         mpfr_set_prec(o->result, g->precision);
         ternary = mpfr_set(o->result, o->intermediate, MPFR_RNDN);
     }

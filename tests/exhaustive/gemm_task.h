@@ -29,7 +29,8 @@ typedef struct trial {
 static const char *const trial_formats[] = {
     "e5m10", "e6m9", "e5m2", "e4m3",     "e8m7",      "e7m12",         "e8m21", "e8m22", "e8m23",
     "e7m23", "e2m1", "e2m0", "e4m3fnuz", "fp(4,3,4)", "e5m0:bias=140", "e3m16", "e8m10"};
-static const char *const trial_options[] = {"", ":sub=n", ":ovf=sat", ":sub=n:ovf=sat", ":ovf=nan"};
+static const char *const trial_options[] = {
+    "", ":sub=n", ":ovf=sat", ":sub=n:ovf=sat", ":ovf=nan", ":sub=nearest", ":sub=nearest:ovf=sat"};
 
 #define COUNT_OF(array) (int)(sizeof(array) / sizeof(array)[0])
 

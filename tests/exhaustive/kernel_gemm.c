@@ -16,7 +16,7 @@ enum { LONGEST = 4096, SHORT_LONGEST = 512, SHOWN_FAILURES = 10, SEED = 3 };
 static const char *const formats[] = {"e5m10", "e6m9",  "e5m2",         "e4m3",      "e8m7",
                                       "e7m12", "e8m21", "e8m23",        "fp(4,3,4)", "e4m3fnuz",
                                       "e2m1",  "e2m0",  "e5m0:bias=140"};
-static const char *const options[] = {"", ":sub=n", ":ovf=sat", ":sub=n:ovf=sat"};
+static const char *const options[] = {"", ":sub=n", ":ovf=sat", ":sub=n:ovf=sat", ":sub=nearest"};
 static const char *const modes[] = {"fmacs", "macs",  "fmac",  "mac",      "fmac1",
                                     "fmac8", "fmac3", "kahan", "kahan-cpd"};
 

@@ -3,7 +3,7 @@
  * Long: all 2^32 inputs, every instruction set of this machine, without and with counters:
  *   - nearest-even, all 168 formats of 2 to 8 exponent and 0 to 23 fraction bits
  *   - every variant of round.list, the named formats
- *   - nearest-even, every kind of specials, overflow and subnormals, four named formats
+ *   - nearest-even, every kind of specials, overflow, subnormals and NaN, four named formats
  * The reference is evaluated where its result changes: a monotone function with equal values at
  * both ends of an interval is constant between them. Stochastic rounding and NaNs: one by one.
  * Short: the boundary inputs (boundary.h) of all these, every option of every named format, and
@@ -204,15 +204,17 @@ static void prove_named(request *r) {
             run_mode(r, &format, (hu_rounding)mode, 1, r->is_short ? 4096 : 0);
 }
 
-/* Every combination of specials, overflow and subnormals that the format's fields allow. */
+/* Every combination of specials, overflow, subnormals and NaN that the format's fields allow. */
 static void prove_options(request *r, const char *name) {
     hu_format base;
     if (hu_format_parse(name, &base) != HU_OK) r->failed++;
-    for (int choice = 0; choice < 4 * 3 * 2; choice++) {
+    for (int choice = 0; choice < 4 * 3 * 3 * 2; choice++) {
         hu_format format = base;
-        format.specials = (uint8_t)(choice / 6);
-        format.overflow = (uint8_t)(choice / 2 % 3);
-        format.subnormals = (uint8_t)(choice % 2);
+        format.specials = (uint8_t)(choice / 18);
+        format.overflow = (uint8_t)(choice / 6 % 3);
+        format.subnormals = choice / 2 % 3 == 1;
+        format.underflow = choice / 2 % 3 == 2 ? HU_UNDERFLOW_NEAREST : HU_UNDERFLOW_FLUSH;
+        format.nan = (uint8_t)(choice % 2);
         if (hu_format_check(&format) != HU_OK) continue;
         for (int mode = 0; r->is_short && mode < HU_ROUND_COUNT; mode++)
             run_mode(r, &format, (hu_rounding)mode, 1, 256);

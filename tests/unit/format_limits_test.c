@@ -49,6 +49,9 @@ static const row rows[] = {
     /* without subnormals: (1 - 2^(-m-1)) 2^emin is the threshold */
     {"1/6/9/n", 4290772992.0, 0x1p-30, 0x1p-30, 4292870144.0, 0x1p-30 - 0x1p-40},
     {"e3m0:sub=n", 8, 0x1p-2, 0x1p-2, 12, 0x1p-3},
+    /* to zero or the smallest normal number, whichever is nearer */
+    {"1/6/9:sub=nearest", 4290772992.0, 0x1p-30, 0x1p-30, 4292870144.0, 0x1p-31},
+    {"e3m0:sub=nearest", 8, 0x1p-2, 0x1p-2, 12, 0x1p-3},
     {"e4m1:specials=fn", 0x1p8, 0x1p-6, 0x1p-7, 0x1p8 + 0x1p6, 0x1p-8},
     {"fp(1,0,0)", 2, 2, 2, 3, 1},
     {"fp(1,2,0)", 3.5, 2, 0.5, 3.75, 0.25},

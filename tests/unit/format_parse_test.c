@@ -74,6 +74,18 @@ static void options_change_fields_and_specials_bring_their_overflow(void **state
     assert_fields("fp(4,3,4):ovf=inf:sub=n", 4, 3, 11, HU_SPECIALS_FIN, 0, HU_OVERFLOW_INF);
     assert_fields("fp16:sub=n:bias=-3", 5, 10, -3, HU_SPECIALS_IEEE, 0, HU_OVERFLOW_INF);
     assert_fields("1/6/9/n:sub=d", 6, 9, 31, HU_SPECIALS_IEEE, 1, HU_OVERFLOW_INF);
+    assert_fields("1/6/9/n:sub=nearest", 6, 9, 31, HU_SPECIALS_IEEE, 0, HU_OVERFLOW_INF);
+    assert_fields("FP(4,3,4):NaN=Ovf", 4, 3, 11, HU_SPECIALS_FIN, 1, HU_OVERFLOW_SAT);
+}
+
+static void underflow_and_nan_have_their_options(void **state) {
+    (void)state;
+    assert_int_equal(parsed("1/6/9/n").underflow, HU_UNDERFLOW_FLUSH);
+    assert_int_equal(parsed("1/6/9/n:sub=nearest").underflow, HU_UNDERFLOW_NEAREST);
+    assert_int_equal(parsed("fp(4,3,4)").nan, HU_NAN_STAYS);
+    assert_int_equal(parsed("fp(4,3,4):nan=nan").nan, HU_NAN_STAYS);
+    assert_int_equal(parsed("fp(4,3,4):nan=ovf").nan, HU_NAN_OVERFLOWS);
+    assert_int_equal(parsed("e5m2:nan=ovf:specials=fin").nan, HU_NAN_OVERFLOWS);
 }
 
 static void malformed_names_are_rejected_with_their_column(void **state) {
@@ -94,7 +106,10 @@ static void malformed_names_are_rejected_with_their_column(void **state) {
     assert_fails("fp(4,3,)", HU_ERR_PARSE, "column 8");
     assert_fails("fp16:", HU_ERR_PARSE, "column 6: found the end, expected 'bias='");
     assert_fails("fp16:round=rz", HU_ERR_PARSE, "column 6: found 'r'");
-    assert_fails("fp16:sub=x", HU_ERR_PARSE, "column 10: found 'x', expected 'd' or 'n'");
+    assert_fails("fp16:sub=x", HU_ERR_PARSE,
+                 "column 10: found 'x', expected 'd', 'n' or 'nearest'");
+    assert_fails("e2m1:nan=x", HU_ERR_PARSE, "column 10: found 'x', expected 'nan' or 'ovf'");
+    assert_fails("e2m1:sub=nearer", HU_ERR_PARSE, "column 10: found 'n', expected 'd'");
     assert_fails("fp16:ovf=satt", HU_ERR_PARSE, "column 10: found 's', expected 'inf'");
     assert_fails("fp16:bias=", HU_ERR_PARSE, "column 11");
     assert_fails("fp16:bias=1x", HU_ERR_PARSE, "column 12: found 'x', expected ':' or the end");
@@ -159,7 +174,18 @@ static void check_rejects_every_bad_field(void **state) {
     assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
     bad = good, bad.bias = INT32_MIN;
     assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
-    bad = good, bad.reserved[2] = 1;
+    bad = good, bad.reserved = 1;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad = good, bad.underflow = HU_UNDERFLOW_NEAREST; /* with subnormals */
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad.subnormals = 0;
+    assert_int_equal(hu_format_check(&bad), HU_OK);
+    bad.underflow = 2;
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    bad = good, bad.nan = HU_NAN_OVERFLOWS; /* fn has a NaN */
+    assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
+    assert_non_null(strstr(hu_last_error(), "nan=ovf with specials fn, allowed with fin"));
+    bad = parsed("e2m1"), bad.nan = 2;
     assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
     bad = good, bad.reserved2 = 1;
     assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
@@ -189,15 +215,16 @@ static void printed_formats_parse_back(void **state) {
     (void)state;
     static const int biases[] = {-20, 0, 1, 3, 7, 8, 11, 15, 16, 31, 127};
     unsigned seen = 0;
-    for (unsigned i = 0; i < 8u * 24 * 4 * 2 * 3 * 11; i++) {
+    for (unsigned i = 0; i < 8u * 24 * 4 * 3 * 3 * 2 * 11; i++) {
         unsigned rest = i;
         hu_format f = {0}, back;
         char text[64];
         f.exp_bits = (uint8_t)(1 + rest % 8), rest /= 8;
         f.man_bits = (uint8_t)(rest % 24), rest /= 24;
         f.specials = (uint8_t)(rest % 4), rest /= 4;
-        f.subnormals = (uint8_t)(rest % 2), rest /= 2;
+        f.subnormals = rest % 3 == 1, f.underflow = rest % 3 == 2, rest /= 3;
         f.overflow = (uint8_t)(rest % 3), rest /= 3;
+        f.nan = (uint8_t)(rest % 2), rest /= 2;
         f.bias = biases[rest];
         if (hu_format_check(&f) != HU_OK) {
             assert_int_equal(hu_format_print(&f, text, sizeof text), HU_ERR_FORMAT);
@@ -226,6 +253,12 @@ static void canonical_spellings_are_as_documented(void **state) {
         {"1/5/4/n", "e5m4:sub=n"},
         {"fp(5,2,0):ovf=inf", "e5m2:specials=fin:ovf=inf"},
         {"fp(4,3,4):ovf=inf", "fp(4,3,4):ovf=inf"},
+        {"1/6/9/n:sub=nearest", "e6m9:sub=nearest"},
+        {"1/4/3/n:sub=nearest:ovf=sat", "e4m3:sub=nearest:ovf=sat"},
+        {"fp(4,3,4):nan=ovf", "fp(4,3,4):nan=ovf"},
+        {"fp(5,2,0):nan=ovf:ovf=inf", "fp(5,2,0):ovf=inf:nan=ovf"},
+        {"fp(6,9,0):nan=ovf", "fp(6,9,0):nan=ovf"},
+        {"e2m1:nan=ovf", "e2m1:nan=ovf"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         hu_format format = parsed(pairs[i][0]);
@@ -254,6 +287,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(named_formats_have_their_fields),
         cmocka_unit_test(spelled_out_formats_have_their_defaults),
+        cmocka_unit_test(underflow_and_nan_have_their_options),
         cmocka_unit_test(options_change_fields_and_specials_bring_their_overflow),
         cmocka_unit_test(malformed_names_are_rejected_with_their_column),
         cmocka_unit_test(overlong_names_are_rejected),

@@ -141,6 +141,47 @@ static const example flush_examples[] = {
     {"e4m3fn", RNE, -0x1p-20f, -0.0f},
     {"e4m3fn", RNE, -0.0f, -0.0f},
 };
+
+/* Below the smallest normal number there is one quantum: that number. The tie goes to zero, the
+ * even one of the two whole quanta, or away; directed and odd modes go where their side lies. */
+static const example nearest_examples[] = {
+    {"1/6/9:sub=nearest", RNE, 0x1p-30f, 0x1p-30f},
+    {"1/6/9:sub=nearest", RNE, 0x1.8p-31f, 0x1p-30f},
+    {"1/6/9:sub=nearest", RNE, 0x1p-31f, 0.0f},
+    {"1/6/9:sub=nearest", RNE, 0x1p-31f + 0x1p-54f, 0x1p-30f},
+    {"1/6/9:sub=nearest", RNE, 0x1p-31f - 0x1p-55f, 0.0f},
+    {"1/6/9:sub=nearest", RNE, -0x1p-31f, -0.0f},
+    {"1/6/9:sub=nearest", RNE, -0x1.8p-31f, -0x1p-30f},
+    {"1/6/9:sub=nearest", RNE, 0x1p-30f + 0x1p-40f, 0x1p-30f}, /* above: the usual grid */
+    {"1/6/9:sub=nearest", RNE, 0x1p-30f + 0x1.8p-40f, 0x1p-30f + 0x1p-39f},
+    {"1/6/9:sub=nearest", RNA, 0x1p-31f, 0x1p-30f},
+    {"1/6/9:sub=nearest", RNA, -0x1p-31f, -0x1p-30f},
+    {"1/6/9:sub=nearest", RNA, 0x1p-31f - 0x1p-55f, 0.0f},
+    {"1/6/9:sub=nearest", RZ, 0x1p-30f - 0x1p-54f, 0.0f},
+    {"1/6/9:sub=nearest", RZ, -0x1p-30f + 0x1p-54f, -0.0f},
+    {"1/6/9:sub=nearest", RU, 0x1p-149f, 0x1p-30f},
+    {"1/6/9:sub=nearest", RU, -0x1p-30f + 0x1p-54f, -0.0f},
+    {"1/6/9:sub=nearest", RD, 0x1p-30f - 0x1p-54f, 0.0f},
+    {"1/6/9:sub=nearest", RD, -0x1p-149f, -0x1p-30f},
+    {"1/6/9:sub=nearest", RODD, 0x1p-149f, 0x1p-30f},
+    {"1/6/9:sub=nearest", RODD, -0x1p-31f, -0x1p-30f},
+    {"1/6/9:sub=nearest", RODD, 0.0f, 0.0f},
+    {"e4m3fnuz:sub=nearest", RNE, -0x1p-8f, 0.0f},
+    {"e4m3fnuz:sub=nearest", RNA, -0x1p-8f, -0x1p-7f},
+    {"e8m7:sub=nearest", RNE, 0x1p-127f, 0.0f},
+    {"e8m7:sub=nearest", RNE, 0x1p-127f + 0x1p-149f, 0x1p-126f},
+    {"e3m0:sub=nearest", RNE, 0x1p-3f, 0.0f},
+    {"e3m0:sub=nearest", RNE, 0.1875f, 0.25f},
+};
+
+/* Lee et al.'s code looks at exponents alone: a NaN is an overflow. */
+static const example nan_examples[] = {
+    {"fp(4,3,4):nan=ovf", RNE, INFINITY, 30.0f},
+    {"fp(4,3,4):nan=ovf", RNE, -INFINITY, -30.0f},
+    {"fp(5,2,0):ovf=inf:nan=ovf", RNA, INFINITY, INFINITY},
+    {"fp(5,2,0):ovf=inf:nan=ovf", RNA, 122880.0f, INFINITY},
+    {"fp(5,2,0):ovf=inf:nan=ovf", RNA, 122879.0f, 114688.0f},
+};
 /* clang-format on */
 
 static void check_examples(const example *examples, size_t count) {
@@ -174,6 +215,43 @@ static void directed_and_odd_modes_keep_their_sides(void **state) {
 static void flushing_comes_after_rounding(void **state) {
     (void)state;
     CHECK(flush_examples);
+}
+
+static void below_normal_numbers_the_nearest_is_zero_or_the_smallest(void **state) {
+    (void)state;
+    CHECK(nearest_examples);
+}
+
+/* Stochastically x becomes 2^-30 with the probability x / 2^-30: the mean stays. */
+static void stochastic_rounding_to_the_smallest_normal_number(void **state) {
+    (void)state;
+    hu_format f = parsed("1/6/9:sub=nearest");
+    assert_bits("3/8", 3 * 0x1p-33f, hu_format_round(&f, SR, 3 * 0x1p-33f, 0x5FFFFFFFu), 0x1p-30f);
+    assert_bits("3/8", 3 * 0x1p-33f, hu_format_round(&f, SR, 3 * 0x1p-33f, 0x60000000u), 0.0f);
+    assert_bits("2^-33", 0x1p-63f, hu_format_round(&f, SR, -0x1p-63f, 0), -0x1p-30f);
+    assert_bits("less", 0x1p-64f, hu_format_round(&f, SR, -0x1p-64f, 0), -0.0f);
+}
+
+static void a_nan_overflows_with_its_sign_where_it_does(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        uint32_t beyond;
+    } cases[] = {{"fp(4,3,4):nan=ovf", 0x41F00000u}, /* 30 */
+                 {"fp(5,2,0):ovf=inf:nan=ovf", 0x7F800000u},
+                 {"fp(5,2,0):ovf=nan:nan=ovf", 0x7FC00000u}};
+    static const uint32_t nans[] = {0x7F800001u, 0x7FC00000u, 0x7FFFFFFFu};
+    CHECK(nan_examples);
+    for (size_t i = 0; i < 3; i++)
+        for (int mode = 0; mode < HU_ROUND_COUNT; mode++)
+            for (size_t k = 0; k < 3; k++) {
+                hu_format f = parsed(cases[i].format);
+                float plus = float_of(nans[k]), minus = float_of(nans[k] | 0x80000000u);
+                assert_bits("NaN", plus, hu_format_round(&f, (hu_rounding)mode, plus, 0),
+                            float_of(cases[i].beyond));
+                assert_bits("-NaN", minus, hu_format_round(&f, (hu_rounding)mode, minus, 0),
+                            float_of(cases[i].beyond | 0x80000000u));
+            }
 }
 
 static void nan_keeps_sign_and_payload_and_becomes_quiet(void **state) {
@@ -448,6 +526,9 @@ int main(void) {
         cmocka_unit_test(worked_examples_round_as_computed_by_hand),
         cmocka_unit_test(overflow_follows_mode_and_format),
         cmocka_unit_test(directed_and_odd_modes_keep_their_sides),
+        cmocka_unit_test(below_normal_numbers_the_nearest_is_zero_or_the_smallest),
+        cmocka_unit_test(stochastic_rounding_to_the_smallest_normal_number),
+        cmocka_unit_test(a_nan_overflows_with_its_sign_where_it_does),
         cmocka_unit_test(flushing_comes_after_rounding),
         cmocka_unit_test(nan_keeps_sign_and_payload_and_becomes_quiet),
         cmocka_unit_test(stochastic_rounding_goes_up_iff_u_is_below_r),

@@ -22,6 +22,7 @@ static const char *const formats[] = {
     "fp16", "1/6/9/d", "1/6/9/n", "e5m2", "e4m3", "bf16", "e7m12", "e8m21", "e5m2:ovf=sat",
     /* ties at the top that stay, no fraction bits, NaN for overflow, no subnormals */
     "e4m3fn", "e3m0", "e5m7:ovf=nan", "e8m7:sub=n", "fp(4,3,4)", "e5m10:sub=n:ovf=sat",
+    "e6m9:sub=nearest", "e4m3:sub=nearest", "e8m7:sub=nearest:ovf=sat", "e3m0:sub=nearest",
     /* beyond float32 arithmetic: 22 and 23 bits, normal numbers below 2^-126, a shifted range */
     "e7m22", "e5m23", "fp32", "e4m3:bias=140", "e5m10:bias=139", "e6m9:bias=-65"};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
@@ -61,20 +62,28 @@ static float overflowed(const trial *t, bool is_negative) {
     return is_negative ? -big : big;
 }
 
-static float round_code(trial *t, uint64_t code, bool is_negative, hu_gemm_counts *counts) {
+static float round_code(trial *t, uint64_t code, bool is_negative, bool is_nonzero,
+                        hu_gemm_counts *counts) {
     const hu_format *format = &t->accumulator.format;
     if (code > t->limits.code_max) {
         counts->overflow++;
         t->needs_full = true;
         return overflowed(t, is_negative);
     }
-    if (code != 0 && code < (uint64_t)1 << format->man_bits) {
+    bool is_gone = format->underflow == HU_UNDERFLOW_NEAREST && code == 0 && is_nonzero;
+    if (is_gone || (code != 0 && code < (uint64_t)1 << format->man_bits)) {
         counts->subnormal++;
         if (!format->subnormals) t->needs_full = true;
         if (!format->subnormals) code = 0;
     }
     float r = hu_f32_of_bits(hu_format_magnitude_bits(format, (uint32_t)code));
     return is_negative && code != 0 ? -r : r;
+}
+
+/* Numbers below the smallest normal one that go to it or to zero. */
+static bool is_coarse(const trial *t, double v) {
+    return t->accumulator.format.underflow == HU_UNDERFLOW_NEAREST && v != 0 &&
+           fabs(v) < t->limits.min_normal;
 }
 
 /* R of a b + c: exact is that value where it is finite, v the same rounded to the arithmetic. */
@@ -84,9 +93,11 @@ static float round_sum(trial *t, hu_exact exact, double v, hu_gemm_counts *count
     if (isnan(v)) return NAN;
     if (v != 0 && fabs(v) < t->limits.min_normal) t->has_small = true;
     if (fabs(v) >= top && fabs(v) < t->limits.overflow_threshold) t->has_large = true;
-    if (isinf(v)) return round_code(t, UINT64_MAX, v < 0, counts);
+    if (isinf(v)) return round_code(t, UINT64_MAX, v < 0, true, counts);
     if (t->arithmetic != HU_GEMM_F64_ODD) exact = exact_of_f64(v);
-    return round_code(t, hu_exact_code(&t->accumulator.format, exact), v < 0, counts);
+    if (is_coarse(t, v)) t->needs_full = true;
+    return round_code(t, hu_exact_code(&t->accumulator.format, exact), v < 0,
+                      exact.significand != 0, counts);
 }
 
 static float round_fused(trial *t, float a, float b, float c, hu_gemm_counts *counts) {

@@ -214,6 +214,26 @@ static void cpd_goes_on_with_nan_behind_an_overflow(void **state) {
     assert_cpd("kahan-cpd:e5m2", 4, zeros, ones, 0.0f);
 }
 
+/* Sums below 2^-30, the smallest normal number, go to it or to zero in one rounding; so does the
+ * tie, to zero. Flushed they are lost all. */
+static void sums_without_subnormals_go_to_the_nearest(void **state) {
+    (void)state;
+    static const char *const modes[] = {"fmac", "mac", "fmac8", "kahan", "kahan-cpd"};
+    const float x[] = {0x1.8p-31f, 0x1p-30f, -0x1p-30f}, tie[] = {0x1p-31f, 0x1p-31f};
+    const float left[] = {0x1p-30f + 0x1p-39f, -0x1p-30f};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        char near[32], flushed[32];
+        snprintf(near, sizeof near, "%s:1/6/9:sub=nearest", modes[i]);
+        snprintf(flushed, sizeof flushed, "%s:1/6/9/n", modes[i]);
+        assert_dot(near, 1, x, ones, 0x1p-30f);
+        assert_dot(flushed, 1, x, ones, 0.0f);
+        assert_dot(near, 2, left, ones, 0.0f);
+        if (i < 3) assert_dot(near, 3, x, ones, 0x1p-30f);
+        assert_dot(near, 2, tie, ones, 0.0f);
+        assert_f32fma(near, 1, x, ones, 0x1p-30f);
+    }
+}
+
 /* Formats whose smallest numbers are large: all but 8 exponent bits reach them by their bias. */
 static void terms_far_below_the_format_vanish(void **state) {
     (void)state;
@@ -460,6 +480,7 @@ int main(void) {
         cmocka_unit_test(exact_rounds_once),
         cmocka_unit_test(overflow_follows_the_format),
         cmocka_unit_test(cpd_goes_on_with_nan_behind_an_overflow),
+        cmocka_unit_test(sums_without_subnormals_go_to_the_nearest),
         cmocka_unit_test(terms_far_below_the_format_vanish),
         cmocka_unit_test(non_finite_numbers_give_ieee_outcomes),
         cmocka_unit_test(zeros_are_positive_but_in_float32),

@@ -166,7 +166,8 @@ static void every_pair_of_8_bit_codes_adds_as_the_reference(void **state) {
 
 static void pairs_add_in_every_mode(void **state) {
     (void)state;
-    static const char *const names[] = {"e5m2", "e4m3fn", "e3m0", "e2m1", "e4m3fnuz"};
+    static const char *const names[] = {
+        "e5m2", "e4m3fn", "e3m0", "e2m1", "e4m3fnuz", "e4m3:sub=nearest", "fp(3,2,0):nan=ovf"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (int mode = 0; mode < HU_ROUND_COUNT; mode++) {
             hu_format f;
@@ -269,7 +270,7 @@ static void check_quantise(const hu_format *format, hu_rounding rounding) {
 
 static const char *const usual[] = {
     "e5m2", "e4m3", "e4m3fn", "e3m0", "e2m1", "e2m0", "e4m3fnuz", "e5m2:ovf=sat", "e4m3fn:ovf=sat",
-    "e4m3fn:ovf=inf", "e5m2:ovf=nan", "e5m2:sub=n", "e3m4", "fp(4,3,4)", "e7m0",
+    "e4m3fn:ovf=inf", "e5m2:ovf=nan", "e5m2:sub=n", "e5m2:sub=nearest", "e3m4", "fp(4,3,4)", "e7m0",
     "e1m6:specials=fin", "1/6/9/d", "1/6/9/n", "bf16", "fp16", "fp16:ovf=sat", "e8m0",
     "e7m8:specials=fin", "e8m7:bias=140",
     /* codes of 4 bytes */

@@ -81,7 +81,8 @@ static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
     int exponent = x.exponent + 63 - __builtin_clzll(x.significand);
     /* One unit of n is the quantum 2^(place - m): of x's own binade, or that of subnormals. */
     int place = exponent > emin ? exponent : emin;
-    int shift = place - format->man_bits - x.exponent;
+    int man_bits = hu_format_grid_bits(format, exponent);
+    int shift = place - man_bits - x.exponent;
     uint64_t n;
     if (shift <= 0) {
         n = x.significand << -shift;
@@ -94,7 +95,8 @@ static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
     }
     /* n has its leading one at bit m (subnormal: below), so the sum counts codes: a normal number
      * of exponent emin has the field 1, which is that one. */
-    return ((uint64_t)(uint32_t)(place - emin) << format->man_bits) + n;
+    return ((uint64_t)(uint32_t)(place - emin) << format->man_bits) +
+           (n << (format->man_bits - man_bits));
 }
 
 #endif

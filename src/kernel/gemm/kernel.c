@@ -35,7 +35,11 @@ void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants
     constants->lift_f32 = ldexpf(1.5f, 23 - format->man_bits);
     constants->lift_f64 = ldexp(1.5, 52 - format->man_bits);
     constants->emin = limits.min_normal;
-    constants->flush_below = format->subnormals ? 0 : limits.min_normal;
+    bool is_nearest = format->underflow == HU_UNDERFLOW_NEAREST;
+    bool is_flushed = !format->subnormals && !is_nearest;
+    constants->tiny = ldexp(limits.min_normal, is_nearest ? format->man_bits : 0);
+    constants->gone_to = is_nearest ? 0 : ldexp(limits.min_normal, -format->man_bits - 1);
+    constants->flush_below = is_flushed ? limits.min_normal : 0;
     constants->threshold_f32 = (float)threshold;
     constants->threshold_f64 = threshold;
     if (is_tie_kept(format)) {

@@ -46,6 +46,10 @@ typedef struct hu_gemm_constants {
     float lift_f32;       /* 1.5 * 2^(23-m) */
     double lift_f64;      /* 1.5 * 2^(52-m) */
     double emin;          /* smallest normal number */
+    double tiny;          /* of the powers below emin, the one whose quantum they have: emin, or
+                             2^m emin where numbers go to emin or to 0 */
+    double gone_to;       /* |t| that become 0 for the lack of subnormals, or lie on their grid,
+                             exceed this: half its quantum, or 0 */
     double flush_below;   /* 0, or emin for formats without subnormals */
     float threshold_f32;  /* |t| >= threshold overflows: the smallest such number of each */
     double threshold_f64; /* arithmetic */

@@ -51,8 +51,13 @@
  *       So: P <= G-1-m, m <= (G-3)/2, and P <= m + 1 or no accumulator so far below the products.
  *       Other steps of Kahan are sums of members: b).
  *
- * 5. Magic numbers of float32 kernels: m <= 21, -126 <= emin <= 104 + m, arguments below 2^(105+m)
- *    unless they overflow (kernel.h).
+ *    Where numbers below emin go to emin or to 0, 2^(emin-1) is the one midpoint there: members are
+ *    farther from it than i) needs, and ii) excludes it (E > emin). Sums of two members below emin
+ *    are multiples of 2^(emin-m), hence exact. Point 1 holds as it stands, and Kahan's bound with
+ *    f / 2 for f.
+ *
+ * 5. Magic numbers of float32 kernels: m <= 21, -126 <= emin <= 104 + m (104 where the quantum
+ * below emin is 2^emin), arguments below 2^(105+m) unless they overflow (kernel.h).
  */
 #include "kernel/gemm/prove.h"
 
@@ -99,8 +104,9 @@ void hu_gemm_prover_init(const hu_accumulator *accumulator, bool counting, hu_is
     prover->emin = limits.emin;
     prover->max_finite = limits.max_finite;
     prover->max_magic = ldexp(1.0, 104 + prover->man_bits);
+    bool is_nearest = accumulator->format.underflow == HU_UNDERFLOW_NEAREST;
     prover->can_magic = prover->man_bits <= MAGIC_MAN_BITS && limits.emin >= -126 &&
-                        limits.emin <= 104 + prover->man_bits;
+                        limits.emin <= 104 + (is_nearest ? 0 : prover->man_bits);
     prover->has_all_magic = prover->can_magic && limits.emax + 1 <= 104 + prover->man_bits;
 }
 

@@ -54,7 +54,8 @@ static float round_exact(const target *to, hu_exact x) {
         if (to->counts) to->counts->overflow++;
         return overflowed(format, sign);
     }
-    if (code != 0 && code < (uint64_t)1 << format->man_bits) {
+    bool is_gone = format->underflow == HU_UNDERFLOW_NEAREST && code == 0 && x.significand != 0;
+    if (is_gone || (code != 0 && code < (uint64_t)1 << format->man_bits)) {
         if (to->counts) to->counts->subnormal++;
         if (!format->subnormals) code = 0;
     }

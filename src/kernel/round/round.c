@@ -39,13 +39,13 @@ int hu_round_route_serves(hu_round_route route, hu_rounding rounding, const hu_f
     int is_nearest_even = rounding == HU_ROUND_NEAREST_EVEN;
     /* The bounds of round.h: 2^emin, C and sums must be normal numbers; so must 2^-33 q in other
      * modes. */
-    int least = is_nearest_even ? -126 : man_bits - 93;
+    int least = is_nearest_even ? -126 : man_bits - 93, most = is_nearest_even ? 127 : 126;
+    int is_low = format->underflow != HU_UNDERFLOW_NEAREST || emin + 23 <= most;
     switch (route) {
     case HU_ROUTE_MAGIC:
-        return man_bits <= 22 && emin >= least &&
-               emax + 23 - man_bits <= (is_nearest_even ? 127 : 126);
+        return man_bits <= 22 && emin >= least && emax + 23 - man_bits <= most && is_low;
     case HU_ROUTE_SUBNORMAL:
-        return man_bits == 23 && emin >= least && emax <= 126;
+        return man_bits == 23 && emin >= least && emax <= 126 && is_low;
     case HU_ROUTE_ALIGNED:
         return format->exp_bits == 8 && format->bias == 127;
     default:
@@ -86,6 +86,7 @@ static void set_overflow_values(hu_rounder *r) {
 static hu_round_finish finish_of(const hu_rounder *r) {
     hu_round_finish least = hu_round_least_finish(r->rounding);
     if (r->emin_field < 1) return HU_FINISH_DEEP;
+    if (r->tiny_drop != r->drop || r->nan_cap == HU_F32_INFINITY) return HU_FINISH_RARE;
     if (least == HU_FINISH_PLAIN && (r->flush_below_bits || !r->zero_sign)) return HU_FINISH_SMALL;
     return least;
 }
@@ -93,14 +94,17 @@ static hu_round_finish finish_of(const hu_rounder *r) {
 /* Every constant of struct hu_rounder, also those that only other routes read. */
 static void set_constants(hu_rounder *r, const hu_format *format, hu_rounding rounding,
                           hu_round_route route) {
-    int emin = hu_format_emin(format);
+    int emin = hu_format_emin(format), tiny_bits = hu_format_grid_bits(format, emin - 1);
     *r = (hu_rounder){.format = *format, .rounding = rounding, .route = route};
     r->drop = 23u - format->man_bits;
+    r->tiny_drop = 23u - (uint32_t)tiny_bits;
+    r->nan_cap = format->nan == HU_NAN_OVERFLOWS ? HU_F32_INFINITY : ~HU_F32_SIGN;
     r->emin_field = emin + 127;
     r->max_bits = hu_format_magnitude_bits(format, hu_format_code_max(format));
     r->min_normal_bits = power_bits(emin);
-    r->min_nonzero_bits = power_bits(emin - format->man_bits);
-    r->flush_below_bits = format->subnormals ? 0 : r->min_normal_bits;
+    r->min_nonzero_bits = power_bits(emin - tiny_bits);
+    int is_flushed = !format->subnormals && format->underflow == HU_UNDERFLOW_FLUSH;
+    r->flush_below_bits = is_flushed ? r->min_normal_bits : 0;
     r->zero_sign = format->specials == HU_SPECIALS_FNUZ ? 0 : HU_F32_SIGN;
     r->parity_cap = format->man_bits ? HU_F32_INFINITY : 0x00800000u;
     r->emin_bits = r->min_normal_bits;

@@ -15,6 +15,8 @@
  *              one less of emax, and emin - m >= -93, so that 2^-33 q is a normal number.
  *   SUBNORMAL  the same with C = 2^emin for |x| < 2^emin, else C = 0: m = 23, where nothing else is
  *              rounded.
+ *              Where the quantum below emin is 2^emin, C is 2^(emin+23) there: both need emin + 23
+ *              <= 127, other modes one less.
  *   ALIGNED    integer addition on the bits: e = 8, bias 127, where all numbers lie on binary32's
  *              own grid.
  *   INTEGER    shifts per element; any format, any mode. */
@@ -30,12 +32,14 @@ typedef enum hu_round_route {
  *   SMALL  also: flushed subnormals, zero without sign
  *   EVEN   also: overflow values that differ for infinite inputs
  *   FULL   also: overflow values that depend on the sign
+ *   RARE   also: a coarse quantum below emin (HU_UNDERFLOW_NEAREST), NaNs that overflow
  *   DEEP   also: emin < -126, where binary32 subnormals are normal numbers of the format */
 typedef enum hu_round_finish {
     HU_FINISH_PLAIN,
     HU_FINISH_SMALL,
     HU_FINISH_EVEN,
     HU_FINISH_FULL,
+    HU_FINISH_RARE,
     HU_FINISH_DEEP
 } hu_round_finish;
 
@@ -66,6 +70,8 @@ struct hu_rounder {
     hu_round_route route;
     hu_round_finish finish;
     uint32_t drop;              /* 23 - m */
+    uint32_t tiny_drop;         /* the same below emin: 23 where the quantum there is 2^emin */
+    uint32_t nan_cap;           /* magnitudes are cut here: infinity where NaNs overflow */
     int32_t emin_field;         /* emin + 127, may be below 1 */
     uint32_t emin_bits;         /* of 2^emin; MAGIC and SUBNORMAL only */
     float threshold;            /* smallest |x| that overflows; nearest-even, MAGIC and SUBNORMAL */
@@ -74,7 +80,7 @@ struct hu_rounder {
                                    read; ALIGNED only */
     uint32_t max_bits;          /* largest finite */
     uint32_t min_normal_bits;   /* 2^emin */
-    uint32_t min_nonzero_bits;  /* 2^(emin-m), before flushing */
+    uint32_t min_nonzero_bits;  /* 2^(emin-m) before flushing, or 2^emin */
     uint32_t flush_below_bits;  /* results below become 0: min_normal_bits or 0 */
     uint32_t zero_sign;         /* 0x80000000 if -0 exists, else 0 */
     uint32_t overflow_value[2]; /* result of finite overflow, complete bits: of + and - inputs */
