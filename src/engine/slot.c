@@ -18,11 +18,14 @@ done:
     return st;
 }
 
+enum { WIDEST_CODE_BITS = 16 }; /* what is wider is kept in float32 */
+
 hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode) {
     hu_status st = HU_OK;
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     if (quantizer->kind == HU_QUANTIZER_UNIFORM) return prepare_uniform(slot, mode);
     bool is_number = quantizer->kind == HU_QUANTIZER_FLOAT;
+    if (hu_quantizer_code_bits(quantizer) > WIDEST_CODE_BITS) mode = HU_STORAGE_FLOAT32;
     if (is_number) HU_TRY(hu_rounder_init(&slot->rounder, &quantizer->format, quantizer->rounding));
     HU_TRY(hu_storage_choose(mode, is_number ? &quantizer->format : NULL, slot->elements,
                              &slot->storage));
@@ -59,7 +62,7 @@ bool hu_slot_has_room(const hu_slot *slot) {
     if (!hu_quantizer_can_change(quantizer) || quantizer->scale != slot->prepared.scale)
         return false;
     if (!hu_quantizer_rounds(quantizer) && slot->has_master) return true;
-    return hu_quantizer_bits(quantizer) <= slot->capacity_bits;
+    return hu_quantizer_code_bits(quantizer) <= slot->capacity_bits;
 }
 
 void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits) {

@@ -13,8 +13,7 @@ static hu_status create_edges(uint32_t count, hu_edge **edges) {
 hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     hu_status st = HU_OK;
     enum { USUAL_LOW_BITS = 8 };
-    *edges = (hu_edge_table){.value_count = graph->value_count,
-                             .use_count = graph->use_count};
+    *edges = (hu_edge_table){.value_count = graph->value_count, .use_count = graph->use_count};
     for (int r = 0; r < HU_LOW_KINDS; r++) edges->low_bits[r] = USUAL_LOW_BITS;
     HU_TRY(create_edges(edges->value_count, &edges->value));
     HU_TRY(create_edges(edges->use_count, &edges->use));
@@ -65,9 +64,14 @@ void hu_edge_table_clear(hu_edge_table *edges) {
             edges->products[n].counts[r] = (hu_gemm_counts){0};
 }
 
+/* NaNs become what infinities become, and these have a code in every storage. */
+static bool is_lee(const hu_quantizer *quantizer) {
+    return quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->format.nan == HU_NAN_OVERFLOWS;
+}
+
 bool hu_edge_nonfinite(const hu_quantizer *quantizer, const hu_round_counts *counts) {
-    if (counts->nan) return true;
-    if (!counts->overflow) return false;
+    if (counts->nan && !is_lee(quantizer)) return true;
+    if (!counts->overflow && !counts->nan) return false;
     switch (quantizer->kind) {
     case HU_QUANTIZER_NONE:
         return true;
@@ -87,8 +91,8 @@ bool hu_edge_unencodable(const hu_quantizer *quantizer, const hu_round_counts *c
     bool has_nan = format->specials != HU_SPECIALS_FIN &&
                    !(format->specials == HU_SPECIALS_IEEE && format->man_bits == 0);
     bool has_inf = format->specials == HU_SPECIALS_IEEE;
-    if (counts->nan && !has_nan) return true;
-    if (!counts->overflow) return false;
-    if (format->overflow == HU_OVERFLOW_INF) return !has_inf;
+    if (counts->nan && !has_nan && !is_lee(quantizer)) return true;
+    if (!counts->overflow && !(counts->nan && is_lee(quantizer))) return false;
+    if (format->overflow == HU_OVERFLOW_INF) return !has_inf && !is_lee(quantizer);
     return format->overflow == HU_OVERFLOW_NAN && !has_nan;
 }

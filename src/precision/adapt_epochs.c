@@ -73,7 +73,7 @@ static hu_edge *edges_of(const hu_edge_table *table, int kind) {
     return kinds[kind];
 }
 
-/* Bits of the widest format that the phases give an edge; 0 if all give it the same. Parameters
+/* Bits of the widest codes that the phases give an edge; 0 if all give it the same. Parameters
  * that are not rounded need no room. */
 static uint32_t widest(const tables *t, int kind, uint32_t index, bool is_parameter) {
     const hu_quantizer *first = &edges_of(&t->of_phase[0], kind)[index].quantizer;
@@ -84,7 +84,7 @@ static uint32_t widest(const tables *t, int kind, uint32_t index, bool is_parame
         changes = changes || quantizer->rounding != first->rounding ||
                   !hu_quantizer_same_numbers(quantizer, first);
         if (!hu_quantizer_rounds(quantizer) && is_parameter) continue;
-        if (hu_quantizer_bits(quantizer) > bits) bits = hu_quantizer_bits(quantizer);
+        if (hu_quantizer_code_bits(quantizer) > bits) bits = hu_quantizer_code_bits(quantizer);
     }
     return changes ? bits : 0;
 }

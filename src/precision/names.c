@@ -301,6 +301,11 @@ hu_status hu_precision_add_listed(hu_precision *precision, const char *text) {
     return st;
 }
 
+static void let_nan_overflow(hu_quantizer *quantizer) {
+    if (quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->format.specials == HU_SPECIALS_FIN)
+        quantizer->format.nan = HU_NAN_OVERFLOWS;
+}
+
 hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
     hu_status st = HU_OK;
     hu_precision_rule rule = {0};
@@ -308,6 +313,7 @@ hu_status hu_precision_add_rule(hu_precision *precision, const char *text) {
     HU_TRY(hu_rule_read(text, "PATTERN: FORMAT", &rule.words, &choice));
     st = hu_quantizer_parse(choice, precision->rounding, &rule.quantizer);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "rule '%s': ", rule.words.text));
+    if (precision->is_lee) let_nan_overflow(&rule.quantizer);
     void *array = precision->rules;
     HU_TRY(hu_realloc(&array, (precision->rule_count + 1) * sizeof *precision->rules));
     precision->rules = array;
@@ -332,6 +338,39 @@ hu_status hu_precision_set_rounding(hu_precision *precision, hu_rounding roundin
         }
     }
     return HU_OK;
+}
+
+hu_status hu_precision_set_lee(hu_precision *precision) {
+    if (precision->bits.schedule || precision->is_resolved)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.compat: found lee with precision '%s', expected formats by name, "
+                       "role or assignment",
+                       precision->name);
+    hu_status st = hu_precision_set_rounding(precision, HU_ROUND_NEAREST_AWAY);
+    precision->is_lee = st == HU_OK;
+    for (int r = 0; st == HU_OK && r < HU_ROLE_COUNT; r++) {
+        let_nan_overflow(&precision->role[r]);
+        let_nan_overflow(&precision->high[r]);
+        let_nan_overflow(&precision->low[r]);
+    }
+    return st;
+}
+
+static bool has_lee(const hu_quantizer *quantizer) {
+    return quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->format.nan == HU_NAN_OVERFLOWS;
+}
+
+/* Candidates count where something chooses them. */
+bool hu_precision_has_lee(const hu_precision *precision) {
+    bool chooses = precision->assignment.kind || precision->promotes, any = false;
+    for (int r = 0; r < HU_ROLE_COUNT; r++)
+        any = any || has_lee(&precision->role[r]) ||
+              (chooses && (has_lee(&precision->high[r]) || has_lee(&precision->low[r])));
+    for (uint32_t r = 0; r < precision->rule_count; r++)
+        any = any || has_lee(&precision->rules[r].quantizer);
+    for (uint32_t p = 0; p < precision->phase_count; p++)
+        any = any || hu_precision_has_lee(&precision->phases[p].precision);
+    return any;
 }
 
 void hu_precision_free(hu_precision *precision) {

@@ -54,6 +54,7 @@ typedef struct hu_precision {
     hu_scheme scheme;
     hu_quantizer role[HU_ROLE_COUNT];
     hu_rounding rounding; /* of rules that name no mode */
+    bool is_lee;          /* formats whose codes are all numbers: NaNs overflow, infinities live */
     hu_precision_rule *rules;
     uint32_t rule_count;
     /* What else a precision decides, unless the user does. */
@@ -104,6 +105,15 @@ void hu_precision_free(hu_precision *precision);
 /* One rounding mode for all roles, and for the rules added afterwards that name none.
  * HU_ERR_ARGUMENT: a role or a candidate does not know the mode (uniform integers). */
 hu_status hu_precision_set_rounding(hu_precision *precision, hu_rounding rounding);
+
+/* As the released code of Lee et al.: rounds half away from zero, and in formats whose codes are
+ * all numbers a NaN becomes what an infinity becomes (nan=ovf), in roles, candidates and the rules
+ * added afterwards. Errors as hu_precision_set_rounding; HU_ERR_ARGUMENT for schedules of bits and
+ * resolved plans, whose formats are not chosen here. */
+hu_status hu_precision_set_lee(hu_precision *precision);
+
+/* Whether a format of the precision, of any phase, is one of these. */
+bool hu_precision_has_lee(const hu_precision *precision);
 
 /* The candidates that assignments and promotion choose from; NULL leaves one as it is. Both are
  * FORMAT or "w=F,act=F,grad=F,wgrad=F"; without wgrad, gradients of parameters stay high. At the

@@ -55,11 +55,19 @@ static hu_status check_listed(const hu_config *config, const hu_precision *preci
                    hu_keys_count(list), precision->name);
 }
 
-/* The rounding mode of all tensors first: a rule that names one keeps it. */
+static bool is_lee(const hu_config *config) {
+    const char *compat;
+    return hu_config_text(config, "precision.compat", &compat) == HU_OK &&
+           strcmp(compat, "lee") == 0;
+}
+
+/* The rounding mode of all tensors first: a rule that names one keeps it. That of precision.compat
+ * gives way to precision.rounding. */
 static hu_status read_rules(const hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
     const char *rounding;
     const hu_keys *rules;
+    if (is_lee(config)) HU_TRY(hu_precision_set_lee(precision));
     HU_TRY(hu_config_text(config, "precision.rounding", &rounding));
     if (strcmp(rounding, "auto") != 0) {
         hu_rounding mode;
@@ -97,6 +105,15 @@ static hu_status read_tensors(const hu_config *config, hu_precision *precision) 
     HU_TRY(hu_low_bits_parse(low_bits, precision->low_bits));
 done:
     return st;
+}
+
+/* What none of the formats asks for would be a dead word. */
+static hu_status check_lee(const hu_config *config, const hu_precision *precision) {
+    if (!is_lee(config) || hu_precision_has_lee(precision)) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "precision.compat: found lee with precision '%s', expected a format whose codes "
+                   "are all numbers, as those of hfp8 and high, or fp(e,m,b)",
+                   precision->name);
 }
 
 /* A precision by its name, with the keys that hold for it; also one phase of several. */
@@ -165,6 +182,7 @@ static hu_status read_precision(hu_config *config, hu_precision *precision) {
         HU_TRY(read_one(config, name, precision));
     }
     HU_TRY(check_listed(config, precision));
+    HU_TRY(check_lee(config, precision));
     HU_TRY(hu_options_check_bits(config, precision));
 done:
     return st;

@@ -8,6 +8,15 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "tensor/storage.h"
+
+uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer) {
+    enum { FLOAT32_BITS = 32 };
+    if (quantizer->kind != HU_QUANTIZER_FLOAT) return hu_quantizer_bits(quantizer);
+    const hu_format coded = hu_storage_format(&quantizer->format);
+    if (hu_format_equal(&coded, &quantizer->format)) return hu_quantizer_bits(quantizer);
+    return quantizer->scale == HU_SCALE_NONE ? hu_format_bits(&coded) : FLOAT32_BITS;
+}
 
 /* Delayed scales do not: the maxima of the steps before are known when the step begins. */
 bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer) {

@@ -58,6 +58,10 @@ static inline uint32_t hu_quantizer_bits(const hu_quantizer *quantizer) {
     return hu_quantizer_rounds(quantizer) ? hu_format_bits(&quantizer->format) : FLOAT32_BITS;
 }
 
+/* Bits of one number in the narrowest storage: the same, but where infinities live on that the
+ * format has no code for (hu_storage_format); 32 where a scale moves such a format. */
+uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer);
+
 /* True if the whole tensor must be there before its first number can be rounded, because its
  * largest magnitude is needed. */
 bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer);

@@ -27,10 +27,25 @@ hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode) {
     return hu_fail(HU_ERR_UNKNOWN, "storage '%s', expected packed, float32 or dense", text);
 }
 
+static const hu_format float32 = {
+    .exp_bits = 8, .man_bits = 23, .bias = 127, .subnormals = 1, .specials = HU_SPECIALS_IEEE};
+
+/* One bit of exponent more gives all numbers of a format without infinity, and infinity. Where such
+ * codes would reach beyond float32, float32 itself does. */
+hu_format hu_storage_format(const hu_format *format) {
+    hu_format wide = *format;
+    if (format->nan != HU_NAN_OVERFLOWS || format->overflow != HU_OVERFLOW_INF) return wide;
+    wide.exp_bits++;
+    wide.specials = HU_SPECIALS_IEEE;
+    wide.nan = HU_NAN_STAYS;
+    return (1 << wide.exp_bits) - 2 - wide.bias <= 127 ? wide : float32;
+}
+
 /* Formats wider than 16 bits stay in float32: there is no narrower storage for them. */
 static const hu_storage_trait *pick(hu_storage_mode mode, const hu_format *format) {
     if (!format || mode == HU_STORAGE_FLOAT32) return &traits[TRAIT_FLOAT32];
-    uint32_t bits = hu_format_bits(format);
+    const hu_format coded = hu_storage_format(format);
+    uint32_t bits = hu_format_bits(&coded);
     if (bits > 16) return &traits[TRAIT_FLOAT32];
     if (mode == HU_STORAGE_DENSE) return &traits[TRAIT_DENSE];
     return &traits[bits <= 8 ? TRAIT_8 : TRAIT_16];
@@ -42,14 +57,15 @@ hu_status hu_storage_choose(hu_storage_mode mode, const hu_format *format, int64
     memset(storage, 0, sizeof *storage);
     storage->trait = pick(mode, format);
     storage->row_elements = row_elements;
-    if (format) storage->format = *format;
+    if (format) storage->format = hu_storage_format(format);
     if (storage->trait->is_float32) {
         if (hu_mul_size((size_t)row_elements, sizeof(float), &storage->row_bytes)) return HU_OK;
         return hu_fail(HU_ERR_SHAPE, "%lld elements of a sample do not fit the address space",
                        (long long)row_elements);
     }
-    HU_TRY(hu_packer_init(&storage->packer, format, storage->trait->code_bits));
-    storage->row_bytes = hu_packed_bytes((size_t)row_elements, format, storage->trait->code_bits);
+    HU_TRY(hu_packer_init(&storage->packer, &storage->format, storage->trait->code_bits));
+    storage->row_bytes =
+        hu_packed_bytes((size_t)row_elements, &storage->format, storage->trait->code_bits);
 done:
     return st;
 }
@@ -78,11 +94,11 @@ void hu_storage_choose_uniform(hu_storage_mode mode, const hu_uniformer *uniform
 }
 
 void hu_storage_set_format(hu_storage *storage, const hu_format *format) {
-    storage->format = *format;
+    storage->format = hu_storage_format(format);
     if (storage->trait->is_float32) return;
     /* It cannot fail: the format is valid and has as many bits as the one that the packer was made
      * for. */
-    (void)hu_packer_init(&storage->packer, format, storage->trait->code_bits);
+    (void)hu_packer_init(&storage->packer, &storage->format, storage->trait->code_bits);
 }
 
 size_t hu_storage_bytes(const hu_storage *storage, int64_t rows) {

@@ -28,7 +28,7 @@ typedef struct hu_storage_trait {
 typedef struct hu_storage {
     const hu_storage_trait *trait;
     hu_packer packer;
-    hu_format format;
+    hu_format format;          /* of the codes: hu_storage_format */
     const hu_blocker *blocker; /* of block formats, else NULL. Borrowed: valid as long as this */
     float tensor_scale;        /* of block formats */
     const hu_uniformer *uniformer; /* of uniform integers, else NULL. Borrowed, as the blocker */
@@ -40,6 +40,10 @@ typedef struct hu_storage {
 
 /* "packed", "float32", "dense" -> mode; HU_ERR_UNKNOWN lists them. */
 hu_status hu_storage_mode_parse(const char *text, hu_storage_mode *mode);
+
+/* The format of the codes of a format's numbers: itself, but where infinities live on that it has
+ * no code for (nan=ovf with ovf=inf) a wider one that has all its numbers, and them. */
+hu_format hu_storage_format(const hu_format *format);
 
 /* Storage for rows of row_elements elements; format NULL: numbers that are on no grid, kept in
  * float32. HU_ERR_SHAPE if a row does not fit the address space; HU_ERR_FORMAT. */

@@ -291,6 +291,27 @@ static void test_unencodable(void **state) {
     expect_overflow(spoil_image, "e4m3fn", 0x1p30f, "lsm.out", true); /* has a NaN: goes on */
 }
 
+/* As Lee et al.'s code: forward a NaN is the largest number, backward what is too large is
+ * infinite, and neither ends the pass, whatever the storage. */
+static void test_nan_overflows(void **state) {
+    (void)state;
+    static const char forward[] = "fp(4,3,4):nan=ovf", backward[] = "fp(5,2,0):ovf=inf:nan=ovf";
+    static const float scales[] = {1.0f, 0x1p30f};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t k = 0; k < 2; k++) {
+            network net = {0};
+            network_graph(&net, true);
+            set_all(&net, forward, backward, forward, backward);
+            network_plan(&net, storages[s], 1);
+            spoil_weight(&net);
+            spoil_image(&net);
+            hu_pass_result result = network_step(&net, scales[k]);
+            assert_false(net.run->overflowed);
+            assert_true(isfinite(result.loss_sum));
+            network_close(&net);
+        }
+}
+
 /* Spoilt copies do not matter to a pass on the masters; a good rounding heals. */
 static void test_overflow_is_not_sticky(void **state) {
     (void)state;
@@ -492,6 +513,7 @@ int main(void) {
         cmocka_unit_test(test_parts_round_gradients_apart),
         cmocka_unit_test(test_parts_add_up),
         cmocka_unit_test(test_unencodable),
+        cmocka_unit_test(test_nan_overflows),
         cmocka_unit_test(test_overflow_is_not_sticky),
         cmocka_unit_test(test_nan_propagates),
         cmocka_unit_test(test_no_allocation),

@@ -71,6 +71,37 @@ static void test_rows(void **state) {
     }
 }
 
+/* Where an infinity has no code and lives on, codes are one bit wider: it comes back, as all
+ * members do. */
+static void test_infinities_without_a_code(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        uint32_t bytes[3]; /* of 16 numbers: packed, float32, dense */
+    } cases[] = {{"fp(5,2,0):ovf=inf:nan=ovf", {32, 64, 18}},
+                 {"fp(6,8,0):ovf=inf:nan=ovf", {32, 64, 32}},
+                 {"fp(6,9,0):ovf=inf:nan=ovf", {64, 64, 64}},
+                 {"fp(5,2,-90):ovf=inf:nan=ovf", {64, 64, 64}}, /* wider codes leave float32 */
+                 {"fp(5,2,0):nan=ovf", {16, 64, 16}},
+                 {"fp(5,2,0):ovf=inf", {16, 64, 16}}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t m = 0; m < 3; m++) {
+            float x[16], scratch[16];
+            unsigned char data[64];
+            hu_format format;
+            hu_storage storage;
+            assert_int_equal(hu_format_parse(cases[c].format, &format), HU_OK);
+            assert_int_equal(hu_storage_choose(modes[m], &format, 16, &storage), HU_OK);
+            assert_int_equal(hu_storage_bytes(&storage, 1), cases[c].bytes[m]);
+            fill_members(&format, x, 16);
+            x[2] = (float)hu_format_limits_of(&format).max_finite;
+            x[3] = -x[2], x[4] = -0.0f;
+            if (c < 4) x[5] = INFINITY, x[9] = -INFINITY;
+            hu_storage_write(&storage, data, 0, 1, x);
+            assert_memory_equal(hu_storage_read(&storage, data, 0, 1, scratch), x, sizeof x);
+        }
+}
+
 /* Writing one row must not touch its neighbours, even where a dense row ends inside a byte. */
 static void test_neighbours_stay(void **state) {
     (void)state;
@@ -261,10 +292,15 @@ static void test_modes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_neighbours_stay),
-        cmocka_unit_test(test_parts),        cmocka_unit_test(test_no_format_is_float32),
-        cmocka_unit_test(test_blocks),       cmocka_unit_test(test_scaled_format),
-        cmocka_unit_test(test_modes),        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_infinities_without_a_code),
+        cmocka_unit_test(test_neighbours_stay),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_no_format_is_float32),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_scaled_format),
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_endless_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
