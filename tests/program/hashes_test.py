@@ -105,6 +105,8 @@ JOBS = {
     "davidnet fp32": [*DAVIDNET, "precision=fp32"],
     "davidnet hfp8": [*DAVIDNET, "precision=hfp8", "threads=2"],
     "resnet50 bf16": [*RESNET50, "precision=bf16"],
+    "cnn-s hfp8 as Lee et al.'s code, skipped steps":
+        [*CNN, "precision=hfp8", "precision.compat=lee", "scaler.init=8388608", "threads=2"],
     # Formats with scales.
     "cnn-s scale=current": [*CNN, "precision=e4m3fn:scale=current"],
     "cnn-s scale=delayed": [*CNN, "precision=e4m3fn:scale=delayed3", "threads=2"],
@@ -117,6 +119,10 @@ JOBS = {
     "fmac8:1/6/9, f32fma": [*NARROW, "accumulator=fmac8:1/6/9", "accumulator.semantics=f32fma",
                             "threads=2"],
     "kahan:1/6/9": [*NARROW, "accumulator=kahan:1/6/9"],
+    "kahan-cpd:e5m10, cpd":
+        [*NARROW, "accumulator=kahan-cpd:e5m10", "accumulator.semantics=cpd", "threads=2"],
+    "without subnormals, to the nearest":
+        [*NARROW, "precision=1/5/10/n:sub=nearest", "accumulator=fmac8:1/6/9/n:sub=nearest"],
     "accumulators by rules":
         [*NARROW, "accumulator=fmacs", "accumulator.count_every=2",
          "accumulator.rules=[fc: fp32, 'conv2.weight_grad: mac:fp16']"],
