@@ -23,7 +23,7 @@ static void put_png(const char *name, uint32_t format, int width, int height, co
 
 /* Labels 0..4, and VOID in the first corner. */
 static uint8_t label_at(int number, int y, int x) {
-    return y + x == 0 ? VOID : (uint8_t)((number + y + 2 * x) % 5);
+    return (uint8_t)(y + x == 0 ? VOID : (number + y + 2 * x) % 5);
 }
 
 /* The picture tells its label: the red of a pixel is 20 times that of its map. */
