@@ -36,7 +36,7 @@ static hu_resample_axis make_axis(uint64_t seed) {
 static uint8_t expected(int64_t i, const uint8_t *from, int64_t step) {
     int64_t sum = ONE / 2;
     for (int64_t k = 0; k < count[i]; k++) sum += (int64_t)from[k * step] * weight[i * MOST + k];
-    return sum / ONE > 255 ? 255 : (uint8_t)(sum / ONE);
+    return (uint8_t)(sum / ONE > 255 ? 255 : sum / ONE);
 }
 
 static void rows_are_those_of_the_definition(void **state) {
