@@ -267,7 +267,7 @@ static void splitting_an_array_changes_nothing(void **state) {
 /* Arrays beyond the caches take other stores, and other code, than small ones. */
 static void large_arrays_equal_their_parts(void **state) {
     (void)state;
-    enum { N = (1 << 23) + 37, PART = 50000 };
+    enum { N = (1 << 23) + 37, PART = 50000, VECTOR = 8 };
     static const char *const names[] = {"1/6/9",
                                         "1/6/9/n",
                                         "e4m3fnuz",
@@ -278,7 +278,8 @@ static void large_arrays_equal_their_parts(void **state) {
                                         "fp32",
                                         "1/6/9:sub=nearest",
                                         "fp(4,3,4):nan=ovf"};
-    float *x = malloc(N * sizeof *x), *y = malloc((N + 8) * sizeof *y), *z = malloc(N * sizeof *z);
+    float *x = malloc(N * sizeof *x), *y = malloc((N + VECTOR) * sizeof *y),
+          *z = malloc(N * sizeof *z);
     assert_true(x && y && z);
     for (size_t i = 0; i < N; i++) x[i] = hu_f32_of_bits((uint32_t)(i * 2654435761u));
     for (size_t f = 0; f < sizeof names / sizeof names[0]; f++) {
@@ -292,12 +293,13 @@ static void large_arrays_equal_their_parts(void **state) {
         for (size_t at = 0; at < N; at += PART)
             hu_rounder_run(&r, N - at < PART ? N - at : PART, x + at, z + at, NULL, 0, &sum);
         for (int counting = 0; counting < 2; counting++) {
-            float *to = y + f; /* at every distance from a vector's boundary */
-            memset(y, 0x55, (N + 8) * sizeof *y);
+            size_t shift = f % VECTOR; /* at every distance from a vector's boundary */
+            float *to = y + shift;
+            memset(y, 0x55, (N + VECTOR) * sizeof *y);
             hu_rounder_run(&r, N, x, to, NULL, 0, counting ? &whole : NULL);
             assert_memory_equal(to, z, N * sizeof *z);
-            for (size_t i = 0; i < 8; i++)
-                assert_int_equal(hu_f32_bits(i < f ? y[i] : y[N + i]), 0x55555555);
+            for (size_t i = 0; i < VECTOR; i++)
+                assert_int_equal(hu_f32_bits(i < shift ? y[i] : y[N + i]), 0x55555555);
         }
         assert_counts_equal(&whole, &sum, names[f]);
     }
