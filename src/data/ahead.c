@@ -213,6 +213,7 @@ hu_status hu_ahead_want(hu_ahead *a, int64_t epoch, int64_t first, int64_t count
         return hu_fail(HU_ERR_ARGUMENT, "samples wanted at once: found %lld, expected at most %lld",
                        (long long)count, (long long)a->settings.window);
     pthread_mutex_lock(&a->lock);
+    double began = hu_seconds_now();
     int64_t ticket = find_ticket(a, epoch, first);
     /* What is given up but still being read holds its slot until then. */
     a->wanted = ticket;
@@ -226,7 +227,6 @@ hu_status hu_ahead_want(hu_ahead *a, int64_t epoch, int64_t first, int64_t count
     a->window_position = first;
     a->window_count = count;
     hu_status st = a->started > 0 ? HU_OK : start(a);
-    double began = hu_seconds_now();
     a->wanted = ticket + count;
     /* Where a sample fails, those before it are waited for: one of them may be the first. */
     while (st == HU_OK && a->ready < ticket + count && a->ready < a->failed)

@@ -92,6 +92,7 @@ static hu_status split_names(boxes_reader *half, size_t bytes) {
     while (text < end) {
         char *line_end = memchr(text, '\n', (size_t)(end - text));
         if (!line_end) line_end = end;
+        while (text < line_end && ends_name(*text)) text++;
         char *name = text;
         while (text < line_end && !ends_name(*text)) text++;
         if (text > name) {

@@ -97,6 +97,7 @@ static const hu_data_kind kinds[] = {
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
+     .takes_unlabelled = true,
      .available = hu_dense_available,
      .open_images = hu_dense_open},
     {.name = "boxes",
@@ -250,6 +251,10 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
     if (kind->open_images && !kind->takes_parts && !is_whole(choice))
         return hu_fail(HU_ERR_ARGUMENT,
                        "data %s: crops, shares, classes and parts can be chosen of folder:DIR only",
+                       dataset->name);
+    if (kind->open_images && !kind->takes_unlabelled && choice->unlabelled)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: a label that means none can be chosen of dense:DIR only",
                        dataset->name);
     if (kind->open_images) return kind->open_images(kind, directory, limits, choice, dataset);
     if (!is_usual(choice))

@@ -13,7 +13,8 @@ typedef struct hu_data_kind {
     int64_t height, width;                             /* 0: taken from the files */
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
-    bool takes_parts; /* all of hu_image_choice, not size, memory and unlabelled alone */
+    bool takes_parts;      /* crops, shares, classes and parts of hu_image_choice */
+    bool takes_unlabelled; /* unlabelled of hu_image_choice */
 
     /* Whether the files are in directory. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);

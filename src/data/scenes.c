@@ -80,9 +80,9 @@ static uint64_t available_bytes(void) {
 
 hu_keeping hu_keeping_decide(uint64_t memory, int64_t train, int64_t test, uint64_t sample_bytes) {
     hu_keeping k = {.memory = memory ? memory : USUAL_MEMORY};
-    uint64_t have = available_bytes(), room = k.memory;
-    if (have > 0 && have < room) room = have;
-    k.keeps_train = train >= 0 && (uint64_t)(train + test) * sample_bytes <= room;
-    k.keeps_test = k.keeps_train || (uint64_t)test * sample_bytes <= room / OF_TEST;
+    uint64_t have = available_bytes();
+    if (have > 0 && have < k.memory) k.memory = have;
+    k.keeps_train = train >= 0 && (uint64_t)(train + test) <= k.memory / sample_bytes;
+    k.keeps_test = k.keeps_train || (uint64_t)test <= k.memory / OF_TEST / sample_bytes;
     return k;
 }

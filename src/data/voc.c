@@ -122,6 +122,7 @@ static void end_object(reading *r) {
 static void on_end(void *context, const XML_Char *element) {
     reading *r = context;
     (void)element;
+    if (r->status != HU_OK) return; /* the end of an element whose start was refused comes too */
     for (int leaf = 0; leaf < LEAVES; leaf++)
         if (strcmp(r->path, leaf_path[leaf]) == 0) end_leaf(r, leaf);
     if (strcmp(r->path, object_path) == 0) end_object(r);

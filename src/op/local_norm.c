@@ -26,12 +26,13 @@ static hu_status local_shape(const void *attrs, int n_in, const hu_shape *in, in
     enum { MOST = 1 << 20 };
     const hu_local_norm_attrs *a = attrs;
     (void)n_in;
-    if (a->size < 1 || a->size > MOST || a->size % 2 == 0 || !(a->alpha >= 0.0f) ||
-        !(a->k > 0.0f) || !isfinite(a->beta))
+    bool is_finite = isfinite(a->alpha) && isfinite(a->beta) && isfinite(a->k);
+    if (a->size < 1 || a->size > MOST || a->size % 2 == 0 || !is_finite || a->alpha < 0.0f ||
+        !(a->k > 0.0f))
         return hu_fail(HU_ERR_SHAPE,
                        "local_norm: size %" PRId64 ", alpha %g, beta %g, k %g; expected an odd "
-                       "size, alpha >= 0 and k > 0",
-                       a->size, (double)a->alpha, (double)a->beta, (double)a->k);
+                       "size up to %d and finite numbers, alpha >= 0 and k > 0",
+                       a->size, (double)a->alpha, (double)a->beta, (double)a->k, MOST);
     *n_out = 1;
     out[0] = in[0];
     return hu_expect_rank_least("local_norm", in, 1);

@@ -152,6 +152,7 @@ static void annotations_that_are_wrong(void **state) {
         {"", "Annotations/b.xml: line 1: no element found"},
         {"no xml", "b.xml: line 1: syntax error"},
         {"<html></html>", "found <html>, expected <annotation> of PASCAL VOC"},
+        {"<html/>", "found <html>, expected <annotation> of PASCAL VOC"},
         {"<annotation>\n<object></object></annotation>",
          "line 2: found an <object> without <name>"},
         {"<annotation></annotation>", "found no <size>"},
