@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "show/json.h"
 #include "sweep/assign_probe.h"
@@ -20,11 +21,25 @@ static const double DIVERGED = 1e9;
 /* Losses as they become known: kept in a file, so that the same command goes on with them. */
 typedef struct record {
     char path[600];
+    char search[20]; /* a hash of all keys and seeds: what the losses are of */
     int64_t steps;
     size_t seeds, rows; /* rows: everything high, then the groups */
     double *loss;       /* [seeds][rows]; NaN: diverged */
     bool *is_known;     /* [seeds][rows] */
 } record;
+
+static hu_status identify(const hu_assign *assign, char *search, size_t bytes) {
+    hu_status st = HU_OK;
+    char *keys = NULL, *seeds = NULL;
+    HU_TRY(hu_keys_print(assign->common, &keys));
+    HU_TRY(hu_keys_print(assign->seeds, &seeds));
+    uint64_t hash = XXH64(seeds, strlen(seeds), XXH64(keys, strlen(keys), 0));
+    snprintf(search, bytes, "%016llx", (unsigned long long)hash);
+done:
+    hu_free(keys);
+    hu_free(seeds);
+    return st;
+}
 
 static hu_status open_record(const hu_assign *assign, record *r) {
     hu_status st = HU_OK;
@@ -32,17 +47,21 @@ static hu_status open_record(const hu_assign *assign, record *r) {
     r->seeds = hu_keys_count(assign->seeds);
     r->rows = (size_t)assign->groups.tensors.count + 1;
     snprintf(r->path, sizeof r->path, "%s/short-runs.json", assign->directory);
+    HU_TRY(identify(assign, r->search, sizeof r->search));
     HU_TRY(HU_NEW_ARRAY(&r->loss, r->seeds * r->rows));
     HU_TRY(HU_NEW_ARRAY(&r->is_known, r->seeds * r->rows));
 done:
     return st;
 }
 
-/* What an earlier command has measured in the same way: with as many steps, and the same scale. */
+/* What an earlier command has measured in the same way: with the same keys and seeds, as many
+ * steps, and the same scale. */
 static void read_record(const hu_assign *assign, record *r) {
     json_t *file = json_load_file(r->path, 0, NULL), *one;
     size_t i;
-    bool is_same = hu_json_real(file, "steps") == (double)r->steps &&
+    const char *search = json_string_value(json_object_get(file, "search"));
+    bool is_same = search && strcmp(search, r->search) == 0 &&
+                   hu_json_real(file, "steps") == (double)r->steps &&
                    hu_json_real(file, "loss_scale") == assign->scale;
     json_array_foreach(is_same ? json_object_get(file, "runs") : NULL, i, one) {
         double at = hu_json_real(one, "row");
@@ -61,7 +80,8 @@ static hu_status write_record(const hu_assign *assign, const record *r) {
         if (r->is_known[i])
             json_array_append_new(runs, json_pack("{s:I, s:o}", "row", (json_int_t)i, "loss",
                                                   hu_json_number(r->loss[i])));
-    HU_TRY(hu_json_pretty(json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)r->steps, "loss_scale",
+    HU_TRY(hu_json_pretty(json_pack("{s:s, s:I, s:o, s:o}", "search", r->search, "steps",
+                                    (json_int_t)r->steps, "loss_scale",
                                     hu_json_number(assign->scale), "runs", runs),
                           &text));
     HU_TRY(hu_file_replace(r->path, text, strlen(text)));

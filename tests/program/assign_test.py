@@ -228,6 +228,9 @@ def measures(checks, cwd):
     with open(f"{cwd}/s/short-runs.json") as file:
         kept = json.load(file)["runs"]
     checks.same(len(kept), short["count"], "each is kept")
+    # Losses of other seeds are not taken for those of these.
+    other = search(checks, cwd, *words, "run.dir=s", "assign.short=0.75", "compare.seeds=7,8")
+    checks.that(other["short_runs"]["costs"] != short["costs"], "other seeds, other costs")
     for g in range(groups):
         rows = [kept[s * (groups + 1) + 1 + g]["loss"] - kept[s * (groups + 1)]["loss"]
                 for s in range(2)]
