@@ -107,9 +107,17 @@ done:
     return st;
 }
 
-/* What none of the formats asks for would be a dead word. */
+static bool rounds_nothing(const hu_precision *precision) {
+    bool any = precision->rule_count > 0 || precision->phase_count > 0;
+    for (int r = 0; r < HU_ROLE_COUNT; r++) any |= hu_quantizer_rounds(&precision->role[r]);
+    return !any;
+}
+
+/* What none of the formats asks for would be a dead word; but float32 stands beside others in
+ * comparisons and searches, whose rows share their keys. */
 static hu_status check_lee(const hu_config *config, const hu_precision *precision) {
-    if (!is_lee(config) || hu_precision_has_lee(precision)) return HU_OK;
+    if (!is_lee(config) || hu_precision_has_lee(precision) || rounds_nothing(precision))
+        return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "precision.compat: found lee with precision '%s', expected a format whose codes "
                    "are all numbers, as those of hfp8 and high, or fp(e,m,b)",

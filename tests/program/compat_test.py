@@ -82,4 +82,11 @@ def nearest(checks, cwd):
                 (0, "e6m9:sub=nearest", "nearest", 2.0 ** -31), "fmt")
 
 
-program.main(masked, bits, errors, nearest)
+def beside_float32(checks, cwd):
+    """Rows of a comparison share their keys: float32, which nothing is rounded in, may stand there."""
+    code, _, err = program.call("compare", "precision=fp32,hfp8", *SMALL, LEE, "steps=1", "seeds=1",
+                                "run.dir=beside", cwd=cwd)
+    checks.same(code, 0, f"compare with fp32: {err}")
+
+
+program.main(masked, bits, errors, nearest, beside_float32)
