@@ -9,7 +9,8 @@
 enum {
     HU_IMAGE_CHANNELS = 3,
     HU_IMAGE_PIXELS_MAX = 1 << 27, /* of a file that is decoded */
-    HU_IMAGE_FILE_MAX = 1 << 29    /* bytes of a file */
+    HU_IMAGE_FILE_MAX = 1 << 29,   /* bytes of a file */
+    HU_IMAGE_SIDE_MAX = 4096       /* of what data.size may ask for */
 };
 
 typedef struct hu_image {

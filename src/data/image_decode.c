@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
 
 hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                           hu_image *image) {
@@ -17,4 +19,14 @@ hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, i
         return hu_image_decode_png(name, data, bytes, image);
     return hu_fail(HU_ERR_CORRUPT, "%s: offset 0: found byte 0x%02x, expected a JPEG or PNG file",
                    name, data[0]);
+}
+
+hu_status hu_image_read(const char *path, int64_t side, hu_image *image) {
+    uint8_t *data = NULL;
+    size_t bytes;
+    *image = (hu_image){0};
+    hu_status st = hu_file_read_plain(path, HU_IMAGE_FILE_MAX, &data, &bytes);
+    if (st == HU_OK) st = hu_image_decode(path, data, bytes, side, image);
+    hu_free(data);
+    return st;
 }

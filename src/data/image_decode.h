@@ -10,4 +10,7 @@
 hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                           hu_image *image);
 
+/* Reads a file and decodes it; the file's own bytes are not kept. HU_ERR_IO and others as well. */
+hu_status hu_image_read(const char *path, int64_t side, hu_image *image);
+
 #endif

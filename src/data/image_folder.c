@@ -15,9 +15,9 @@
 #include "data/reader.h"
 #include "data/scenes.h"
 
-/* Pixels of a side: usual, and most; size / PAD_SHARE is the shift where a crop leaves no border;
+/* Pixels of a side, usually; size / PAD_SHARE is the shift where a crop leaves no border;
  * most parts of data.parts. */
-enum { USUAL_SIZE = 64, LARGEST_SIZE = 4096, PAD_SHARE = 8, MOST_PARTS = 1000000 };
+enum { USUAL_SIZE = 64, PAD_SHARE = 8, MOST_PARTS = 1000000 };
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
     static const char *const names[] = {"train", "val", "test"};
@@ -36,9 +36,9 @@ bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
 /* Size and crop of the images. The border that a crop leaves is what training may shift by. */
 static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
     int64_t size = c->size ? c->size : USUAL_SIZE, crop = c->crop ? c->crop : size;
-    if (size < 1 || size > LARGEST_SIZE)
+    if (size < 1 || size > HU_IMAGE_SIDE_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "image size: found %lld, expected 1..%d", (long long)size,
-                       LARGEST_SIZE);
+                       HU_IMAGE_SIDE_MAX);
     if (crop < 1 || crop > size || (size - crop) % 2 != 0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "image crop: found %lld, expected 1..%lld and an even number of pixels less "
@@ -62,18 +62,13 @@ static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
     return HU_OK;
 }
 
-/* The picture of a file; the file's own bytes are not kept. */
-static hu_status decode_file(const hu_image_list *list, int64_t index, int64_t side,
-                             hu_image *image) {
-    hu_status st;
-    uint8_t *data = NULL;
+/* The picture of a file of the list. */
+static hu_status read_picture(const hu_image_list *list, int64_t index, int64_t side,
+                              hu_image *image) {
     char *path = NULL;
-    size_t bytes;
-    HU_TRY(hu_image_list_path(list, index, &path));
-    HU_TRY(hu_file_read_plain(path, HU_IMAGE_FILE_MAX, &data, &bytes));
-    HU_TRY(hu_image_decode(path, data, bytes, side, image));
-done:
-    hu_free(data);
+    *image = (hu_image){0};
+    hu_status st = hu_image_list_path(list, index, &path);
+    if (st == HU_OK) st = hu_image_read(path, side, image);
     hu_free(path);
     return st;
 }
@@ -82,7 +77,7 @@ done:
 static hu_status load_image(const hu_image_list *list, int64_t index, int64_t side,
                             uint8_t *square) {
     hu_image image = {0};
-    hu_status st = decode_file(list, index, side, &image);
+    hu_status st = read_picture(list, index, side, &image);
     if (st == HU_OK) st = hu_image_shrink(&image, side, square);
     hu_free(image.pixels);
     return st;
@@ -104,7 +99,7 @@ static hu_status load_share(const image_reader *images, const hu_reading_change 
     int64_t margin = (images->side - images->crop) / 2;
     uint8_t *corner = square + (size_t)margin * row + margin * HU_IMAGE_CHANNELS;
     /* Decoded as large as it is: how much of it is seen is not known before. */
-    hu_status st = decode_file(&images->list, index, HU_IMAGE_PIXELS_MAX, &image);
+    hu_status st = read_picture(&images->list, index, HU_IMAGE_PIXELS_MAX, &image);
     if (st == HU_OK) {
         hu_image_cut cut = hu_image_random_cut(change, index, image.width, image.height);
         st = hu_image_resize(&image, &cut, images->crop, images->crop, row, corner);

@@ -8,24 +8,15 @@
 #include "base/memory.h"
 #include "data/image_decode.h"
 
-enum { USUAL_MEMORY = 1 << 30, LARGEST_SIZE = 4096, OF_TEST = 4 };
-
-static hu_status decode(const char *path, hu_image *image) {
-    uint8_t *data = NULL;
-    size_t bytes;
-    hu_status st = hu_file_read_plain(path, HU_IMAGE_FILE_MAX, &data, &bytes);
-    /* As large as it is: JPEGs could be decoded smaller. */
-    if (st == HU_OK) st = hu_image_decode(path, data, bytes, HU_IMAGE_PIXELS_MAX, image);
-    hu_free(data);
-    return st;
-}
+enum { USUAL_MEMORY = 1 << 30, OF_TEST = 4 };
 
 hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene) {
     hu_image image = {0};
-    if (size < 0 || size > LARGEST_SIZE)
+    if (size < 0 || size > HU_IMAGE_SIDE_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "image size: found %lld, expected 0..%d", (long long)size,
-                       LARGEST_SIZE);
-    hu_status st = decode(path, &image);
+                       HU_IMAGE_SIDE_MAX);
+    /* As large as it is: JPEGs could be decoded smaller. */
+    hu_status st = hu_image_read(path, HU_IMAGE_PIXELS_MAX, &image);
     *scene = (hu_scene_size){image.height, image.width, size > 0};
     hu_free(image.pixels);
     if (st != HU_OK || size == 0) return st;
@@ -39,7 +30,7 @@ hu_status hu_scene_read(const char *path, const hu_scene_size *scene, uint8_t *p
                         hu_image *file) {
     hu_image image = {0};
     hu_status st;
-    HU_TRY(decode(path, &image));
+    HU_TRY(hu_image_read(path, HU_IMAGE_PIXELS_MAX, &image));
     *file = (hu_image){.width = image.width, .height = image.height};
     bool is_same = image.width == scene->width && image.height == scene->height;
     if (!is_same && !scene->resizes)
