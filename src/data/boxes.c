@@ -311,9 +311,8 @@ static void give(boxes_reader *half, uint64_t memory, void *const *owned, hu_spl
                         .reader = &half->reader};
 }
 
-hu_status hu_boxes_open(const hu_data_kind *kind, const char *directory,
-                        const hu_data_limits *limits, const hu_image_choice *choice,
-                        hu_dataset *dataset) {
+hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
+                        const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
     boxes_reader *train = NULL, *test = NULL;
     void **owned = dataset->owned;
@@ -332,7 +331,5 @@ hu_status hu_boxes_open(const hu_data_kind *kind, const char *directory,
 done:
     if (train) close_boxes(&train->reader);
     if (test) close_boxes(&test->reader);
-    if (st == HU_ERR_MISSING)
-        return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
     return st;
 }

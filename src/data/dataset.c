@@ -256,12 +256,15 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
         return hu_fail(HU_ERR_ARGUMENT,
                        "data %s: a label that means none can be chosen of dense:DIR only",
                        dataset->name);
-    if (kind->open_images) return kind->open_images(kind, directory, limits, choice, dataset);
-    if (!is_usual(choice))
+    if (!kind->open_images && !is_usual(choice))
         return hu_fail(HU_ERR_ARGUMENT,
                        "data %s: sizes, classes and parts can be chosen of folder:DIR only",
                        dataset->name);
-    return kind->open(kind, directory, limits, dataset);
+    hu_status st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
+                                     : kind->open(kind, directory, limits, dataset);
+    if (st == HU_ERR_MISSING && kind->advice[0])
+        return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
+    return st;
 }
 
 hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset) {

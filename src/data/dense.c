@@ -206,9 +206,8 @@ static void give(dense_reader *dense, uint64_t memory, hu_split *split) {
     *split = (hu_split){.count = (int64_t)dense->names.count, .reader = &dense->reader};
 }
 
-hu_status hu_dense_open(const hu_data_kind *kind, const char *directory,
-                        const hu_data_limits *limits, const hu_image_choice *choice,
-                        hu_dataset *dataset) {
+hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
+                        const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
     dense_reader *train = NULL, *test = NULL;
     HU_TRY(open_half(directory, "train", limits->train, choice, &train));
@@ -227,7 +226,5 @@ hu_status hu_dense_open(const hu_data_kind *kind, const char *directory,
 done:
     if (train) close_dense(&train->reader);
     if (test) close_dense(&test->reader);
-    if (st == HU_ERR_MISSING)
-        return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
     return st;
 }

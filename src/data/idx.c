@@ -181,7 +181,5 @@ hu_status hu_idx_open(const hu_data_kind *kind, const char *directory, const hu_
     if (st == HU_OK)
         st = open_half(directory, test_names, limits->test, dataset, dataset->owned + 2,
                        &dataset->test);
-    if (st == HU_ERR_MISSING)
-        return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
     return st;
 }

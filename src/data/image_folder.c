@@ -166,9 +166,8 @@ done:
     return st;
 }
 
-hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
-                         const hu_data_limits *limits, const hu_image_choice *choice,
-                         hu_dataset *dataset) {
+hu_status hu_folder_open(const char *directory, const hu_data_limits *limits,
+                         const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
     hu_image_list train = {0}, test = {0};
     HU_TRY(check_choice(choice, dataset));
@@ -178,7 +177,5 @@ hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
 done:
     hu_image_list_free(&train);
     hu_image_list_free(&test);
-    if (st == HU_ERR_MISSING)
-        return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
     return st;
 }

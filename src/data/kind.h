@@ -25,9 +25,8 @@ typedef struct hu_data_kind {
                       const hu_data_limits *limits, hu_dataset *dataset);
 
     /* Instead of open: of kinds that hu_image_choice is for. */
-    hu_status (*open_images)(const struct hu_data_kind *kind, const char *directory,
-                             const hu_data_limits *limits, const hu_image_choice *choice,
-                             hu_dataset *dataset);
+    hu_status (*open_images)(const char *directory, const hu_data_limits *limits,
+                             const hu_image_choice *choice, hu_dataset *dataset);
 } hu_data_kind;
 
 /* The smaller of count and limit, 0 being no limit. */
@@ -53,17 +52,14 @@ hu_status hu_ink_open(const hu_data_kind *kind, const char *spec, const hu_data_
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory);
 bool hu_boxes_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_boxes_open(const hu_data_kind *kind, const char *directory,
-                        const hu_data_limits *limits, const hu_image_choice *choice,
-                        hu_dataset *dataset);
+hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
+                        const hu_image_choice *choice, hu_dataset *dataset);
 
 bool hu_dense_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_dense_open(const hu_data_kind *kind, const char *directory,
-                        const hu_data_limits *limits, const hu_image_choice *choice,
-                        hu_dataset *dataset);
+hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
+                        const hu_image_choice *choice, hu_dataset *dataset);
 
-hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
-                         const hu_data_limits *limits, const hu_image_choice *choice,
-                         hu_dataset *dataset);
+hu_status hu_folder_open(const char *directory, const hu_data_limits *limits,
+                         const hu_image_choice *choice, hu_dataset *dataset);
 
 #endif
