@@ -20,7 +20,7 @@ typedef struct boxes_reader {
     char *pictures, *annotations; /* folders */
     char *text;                   /* the list, its names ended by zeros */
     char **name;                  /* [count], into text */
-    int64_t count;
+    int64_t count, used;          /* used: as many as the limit leaves; classes are those of all */
     hu_scene_size size;
     hu_voc *voc;       /* [count], until the boxes are packed */
     int32_t *declared; /* [count, 2] width and height of the pictures as the XML has them */
@@ -106,7 +106,7 @@ static hu_status split_names(boxes_reader *half, size_t bytes) {
     return HU_OK;
 }
 
-static hu_status read_list(boxes_reader *half, const char *path, int64_t limit) {
+static hu_status read_list(boxes_reader *half, const char *path) {
     hu_status st;
     uint8_t *data = NULL;
     size_t bytes;
@@ -114,7 +114,6 @@ static hu_status read_list(boxes_reader *half, const char *path, int64_t limit) 
     HU_TRY(hu_strndup((const char *)data, bytes, &half->text));
     HU_TRY(split_names(half, strlen(half->text)));
     if (half->count == 0) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no name of a picture", path));
-    half->count = hu_limited(half->count, limit);
 done:
     hu_free(data);
     return st;
@@ -145,8 +144,7 @@ done:
 }
 
 /* Owner closes the reader, also on failure. */
-static hu_status open_half(const char *directory, const char *list, int64_t limit,
-                           boxes_reader **made) {
+static hu_status open_half(const char *directory, const char *list, boxes_reader **made) {
     hu_status st;
     char *path = NULL;
     HU_TRY(HU_NEW(made));
@@ -157,7 +155,7 @@ static hu_status open_half(const char *directory, const char *list, int64_t limi
     HU_TRY(hu_path_join(directory, "JPEGImages", &half->pictures));
     HU_TRY(hu_path_join(directory, "Annotations", &half->annotations));
     HU_TRY(hu_path_join(directory, list, &path));
-    HU_TRY(read_list(half, path, limit));
+    HU_TRY(read_list(half, path));
     HU_TRY(HU_NEW_ARRAY(&half->voc, (size_t)half->count));
     HU_TRY(HU_NEW_ARRAY(&half->declared, 2 * (size_t)half->count));
     HU_TRY(hu_data_each(half->count, read_annotation, half));
@@ -169,14 +167,14 @@ done:
 static const char train_list[] = "ImageSets/Main/train.txt";
 
 /* test.txt, or val.txt: the test part of VOC is not public in all years. */
-static hu_status open_test(const char *directory, int64_t limit, boxes_reader **made) {
+static hu_status open_test(const char *directory, boxes_reader **made) {
     static const char test[] = "ImageSets/Main/test.txt", val[] = "ImageSets/Main/val.txt";
     char *path;
     hu_status st = hu_path_join(directory, test, &path);
     if (st != HU_OK) return st;
     const char *list = hu_file_exists(path) ? test : val;
     hu_free(path);
-    return open_half(directory, list, limit, made);
+    return open_half(directory, list, made);
 }
 
 bool hu_boxes_available(const hu_data_kind *kind, const char *directory) {
@@ -220,7 +218,7 @@ static hu_status list_classes(const boxes_reader *train, class_name **names, siz
 
 static int64_t longest(const boxes_reader *half) {
     size_t most = 0;
-    for (int64_t i = 0; i < half->count; i++)
+    for (int64_t i = 0; i < half->used; i++)
         if (half->voc[i].count > most) most = half->voc[i].count;
     return (int64_t)most;
 }
@@ -250,11 +248,11 @@ static hu_status pack(const boxes_reader *half, int64_t index, const class_name 
 static hu_status pack_half(const boxes_reader *half, const class_name *names, size_t classes,
                            int64_t most, void **owned) {
     hu_status st;
-    HU_TRY(hu_alloc_array((size_t)(half->count * most), HU_BOX_NUMBERS * sizeof(float), &owned[0]));
-    HU_TRY(hu_alloc_array((size_t)half->count, sizeof(int32_t), &owned[1]));
+    HU_TRY(hu_alloc_array((size_t)(half->used * most), HU_BOX_NUMBERS * sizeof(float), &owned[0]));
+    HU_TRY(hu_alloc_array((size_t)half->used, sizeof(int32_t), &owned[1]));
     float *rows = owned[0];
     int32_t *length = owned[1];
-    for (int64_t i = 0; i < half->count; i++) {
+    for (int64_t i = 0; i < half->used; i++) {
         HU_TRY(pack(half, i, names, classes, rows + i * most * HU_BOX_NUMBERS));
         length[i] = (int32_t)half->voc[i].count;
     }
@@ -263,6 +261,11 @@ done:
 }
 
 /* ---- opening ---- */
+
+static void set_size(boxes_reader *half, const hu_scene_size *size) {
+    half->size = *size;
+    half->reader.sample_bytes = (size_t)(size->height * size->width * HU_IMAGE_CHANNELS);
+}
 
 /* The size of the first training picture is that of all. */
 static hu_status set_fields(const hu_image_choice *choice, boxes_reader *train, boxes_reader *test,
@@ -273,7 +276,8 @@ static hu_status set_fields(const hu_image_choice *choice, boxes_reader *train, 
     hu_free(first);
     if (st != HU_OK) return st;
     int64_t most = longest(train), of_test = longest(test);
-    test->size = train->size;
+    set_size(train, &train->size);
+    set_size(test, &train->size);
     hu_dataset_set_images(dataset, train->size.height, train->size.width, HU_IMAGE_CHANNELS, 0);
     dataset->field[BOXES] = (hu_field){.name = "boxes",
                                        .type = HU_FIELD_F32,
@@ -303,9 +307,8 @@ done:
 /* Gives the reader to a split of the data set. */
 static void give(boxes_reader *half, uint64_t memory, void *const *owned, hu_split *split) {
     free_annotations(half);
-    half->reader.sample_bytes = (size_t)(half->size.height * half->size.width * HU_IMAGE_CHANNELS);
     half->reader.memory_bytes = memory;
-    *split = (hu_split){.count = half->count,
+    *split = (hu_split){.count = half->used,
                         .rows = {[BOXES] = owned[0]},
                         .length = {[BOXES] = owned[1]},
                         .reader = &half->reader};
@@ -316,13 +319,14 @@ hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
     hu_status st;
     boxes_reader *train = NULL, *test = NULL;
     void **owned = dataset->owned;
-    HU_TRY(open_half(directory, train_list, limits->train, &train));
-    HU_TRY(open_test(directory, limits->test, &test));
+    HU_TRY(open_half(directory, train_list, &train));
+    HU_TRY(open_test(directory, &test));
+    train->used = hu_limited(train->count, limits->train);
+    test->used = hu_limited(test->count, limits->test);
     HU_TRY(set_fields(choice, train, test, dataset));
     HU_TRY(make_boxes(train, test, dataset));
     hu_keeping k =
-        hu_keeping_decide(choice->memory, train->count, test->count,
-                          (uint64_t)(train->size.height * train->size.width * HU_IMAGE_CHANNELS));
+        hu_keeping_decide(choice->memory, train->used, test->used, train->reader.sample_bytes);
     give(train, k.memory, &owned[BOXES_OF_TRAIN], &dataset->train);
     give(test, k.memory, &owned[BOXES_OF_TEST], &dataset->test);
     train = test = NULL; /* the data set closes them */

@@ -144,9 +144,9 @@ bool hu_dense_available(const hu_data_kind *kind, const char *directory) {
     return has;
 }
 
-/* The names of a half; limit 0: all. Owner closes the reader, also on failure. */
-static hu_status open_half(const char *directory, const char *half, int64_t limit,
-                           const hu_image_choice *choice, dense_reader **made) {
+/* The names of a half. Owner closes the reader, also on failure. */
+static hu_status open_half(const char *directory, const char *half, const hu_image_choice *choice,
+                           dense_reader **made) {
     hu_status st;
     char maps[32];
     HU_TRY(HU_NEW(made));
@@ -160,20 +160,33 @@ static hu_status open_half(const char *directory, const char *half, int64_t limi
     HU_TRY(hu_file_names_of_images(dense->pictures, &dense->names));
     if (dense->names.count == 0)
         HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no image (.jpg, .jpeg, .png)", dense->pictures));
-    dense->names.count = (size_t)hu_limited((int64_t)dense->names.count, limit);
 done:
     return st;
 }
 
 /* DIR/test, or DIR/val. */
-static hu_status open_test(const char *directory, int64_t limit, const hu_image_choice *choice,
+static hu_status open_test(const char *directory, const hu_image_choice *choice,
                            dense_reader **made) {
     char *path;
     hu_status st = hu_path_join(directory, "test", &path);
     if (st != HU_OK) return st;
     const char *half = hu_is_folder(path) ? "test" : "val";
     hu_free(path);
-    return open_half(directory, half, limit, choice, made);
+    return open_half(directory, half, choice, made);
+}
+
+/* Classes are those of all maps, so that a limit does not change what is learned. */
+static void limit_to(dense_reader *dense, int64_t limit) {
+    dense->names.count = (size_t)hu_limited((int64_t)dense->names.count, limit);
+}
+
+/* A sample is a picture and the labels of its pixels. */
+static void set_sample(dense_reader *dense, const hu_scene_size *size) {
+    size_t pixels = (size_t)(size->height * size->width);
+    dense->size = *size;
+    dense->reader.reads[HU_FIELD_IMAGE] = dense->reader.reads[MASK] = true;
+    dense->reader.start[MASK] = pixels * HU_IMAGE_CHANNELS;
+    dense->reader.sample_bytes = pixels * (HU_IMAGE_CHANNELS + 1);
 }
 
 /* The size of the first training picture is that of all. */
@@ -184,7 +197,8 @@ static hu_status set_size(const hu_image_choice *choice, dense_reader *train, de
     if (st == HU_OK) st = hu_scene_measure(first, choice->size, &train->size);
     hu_free(first);
     if (st != HU_OK) return st;
-    test->size = train->size;
+    set_sample(train, &train->size);
+    set_sample(test, &train->size);
     int64_t height = train->size.height, width = train->size.width;
     hu_dataset_set_images(dataset, height, width, HU_IMAGE_CHANNELS, 0);
     dataset->field[MASK] = (hu_field){.name = "mask",
@@ -198,10 +212,6 @@ static hu_status set_size(const hu_image_choice *choice, dense_reader *train, de
 
 /* Gives the reader to a split of the data set. */
 static void give(dense_reader *dense, uint64_t memory, hu_split *split) {
-    size_t pixels = (size_t)(dense->size.height * dense->size.width);
-    dense->reader.reads[HU_FIELD_IMAGE] = dense->reader.reads[MASK] = true;
-    dense->reader.start[MASK] = pixels * HU_IMAGE_CHANNELS;
-    dense->reader.sample_bytes = pixels * (HU_IMAGE_CHANNELS + 1);
     dense->reader.memory_bytes = memory;
     *split = (hu_split){.count = (int64_t)dense->names.count, .reader = &dense->reader};
 }
@@ -210,13 +220,14 @@ hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
                         const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
     dense_reader *train = NULL, *test = NULL;
-    HU_TRY(open_half(directory, "train", limits->train, choice, &train));
-    HU_TRY(open_test(directory, limits->test, choice, &test));
+    HU_TRY(open_half(directory, "train", choice, &train));
+    HU_TRY(open_test(directory, choice, &test));
     HU_TRY(set_size(choice, train, test, dataset));
     HU_TRY(find_classes(train, test, &dataset->field[MASK].classes));
-    uint64_t pixels = (uint64_t)(train->size.height * train->size.width);
+    limit_to(train, limits->train);
+    limit_to(test, limits->test);
     hu_keeping k = hu_keeping_decide(choice->memory, (int64_t)train->names.count,
-                                     (int64_t)test->names.count, pixels * (HU_IMAGE_CHANNELS + 1));
+                                     (int64_t)test->names.count, train->reader.sample_bytes);
     give(train, k.memory, &dataset->train);
     give(test, k.memory, &dataset->test);
     train = test = NULL; /* the data set closes them */

@@ -2,12 +2,9 @@
 #include <png.h>
 #include <sys/stat.h>
 
-#include <halfulp/data.h>
-
-#include "base/memory.h"
 #include "data/box_field.h"
 #include "data/voc.h"
-#include "data_files.h"
+#include "data_refused.h"
 
 enum { HEIGHT = 20, WIDTH = 40, BOXES = 1, MOST = 3 };
 
@@ -106,6 +103,19 @@ static void boxes_are_those_of_the_files(void **state) {
     }
 }
 
+/* Classes are those of all pictures: with few of them, they keep their numbers. */
+static void a_limit_leaves_the_classes(void **state) {
+    (void)state;
+    hu_dataset *d;
+    const hu_data_limits limits = {1, 1};
+    if (hu_dataset_open_images(spec(), &limits, NULL, &d) != HU_OK) fail_msg("%s", hu_last_error());
+    const float *boxes = d->train.rows[BOXES], *test = d->test.rows[BOXES];
+    assert_true(d->train.count == 1 && d->test.count == 1);
+    assert_true(d->field[BOXES].classes == 3 && d->field[BOXES].extent[0] == 1);
+    assert_true(boxes[HU_BOX_CLASS] == 1 && test[HU_BOX_CLASS] == 0);
+    hu_dataset_close(d);
+}
+
 /* Mirrored about the middle; shifted by source = target + shift; lost where the centre leaves. */
 static void boxes_move_with_their_pictures(void **state) {
     (void)state;
@@ -134,13 +144,7 @@ static void boxes_move_with_their_pictures(void **state) {
 }
 
 static void refuse(hu_status expected, const char *part) {
-    hu_dataset *d;
-    uint64_t blocks = hu_memory_count().live_blocks;
-    const hu_image_choice usual = {.size = 0};
-    assert_int_equal(hu_dataset_open_images(spec(), NULL, &usual, &d), expected);
-    assert_null(d);
-    if (!strstr(hu_last_error(), part)) fail_msg("'%s' lacks '%s'", hu_last_error(), part);
-    assert_int_equal(hu_memory_count().live_blocks, blocks);
+    refuse_data(spec(), NULL, expected, part);
 }
 
 static void annotations_that_are_wrong(void **state) {
@@ -208,25 +212,13 @@ static void files_that_are_wrong(void **state) {
 static void running_out_of_memory(void **state) {
     (void)state;
     const hu_image_choice choice = {.size = 10};
-    uint64_t blocks = hu_memory_count().live_blocks;
-    for (uint64_t nth = 1;; nth++) {
-        hu_dataset *d;
-        hu_memory_fail_at(nth);
-        hu_status st = hu_dataset_open_images(spec(), NULL, &choice, &d);
-        hu_memory_fail_at(0);
-        if (st == HU_OK) {
-            assert_true(nth > 30);
-            hu_dataset_close(d);
-            break;
-        }
-        assert_int_equal(st, HU_ERR_MEMORY);
-        assert_int_equal(hu_memory_count().live_blocks, blocks);
-    }
+    fail_every_allocation(spec(), NULL, &choice, 30);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(boxes_are_those_of_the_files),
+        cmocka_unit_test(a_limit_leaves_the_classes),
         cmocka_unit_test(boxes_move_with_their_pictures),
         cmocka_unit_test(annotations_that_are_wrong),
         cmocka_unit_test(files_that_are_wrong),

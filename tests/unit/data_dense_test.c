@@ -3,10 +3,7 @@
 #include <png.h>
 #include <sys/stat.h>
 
-#include <halfulp/data.h>
-
-#include "base/memory.h"
-#include "data_files.h"
+#include "data_refused.h"
 
 enum { TRAIN = 7, TESTS = 3, HEIGHT = 6, WIDTH = 10, PIXELS = HEIGHT * WIDTH, MASK = 1, VOID = 11 };
 
@@ -94,6 +91,22 @@ static void numbers_are_those_of_the_files(void **state) {
     hu_dataset_close(d);
 }
 
+/* The first map has classes 0 to 2 only: the others are known from those that are not used. */
+static void a_limit_leaves_the_classes(void **state) {
+    (void)state;
+    static uint8_t few[PIXELS];
+    const hu_image_choice choice = {.unlabelled = 1 + VOID};
+    const hu_data_limits limits = {1, 0};
+    hu_dataset *d;
+    for (int i = 0; i < PIXELS; i++) few[i] = (uint8_t)(i % 3);
+    put_png("trainannot/00.png", PNG_FORMAT_GRAY, WIDTH, HEIGHT, few);
+    if (hu_dataset_open_images(spec(), &limits, &choice, &d) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    assert_true(d->train.count == 1 && d->test.count == TESTS && d->field[MASK].classes == 5);
+    hu_dataset_close(d);
+    put_scene("train", 0);
+}
+
 /* Wherever a pixel goes, its label goes too; what comes in from outside is unlabelled and black. */
 static void maps_move_with_their_pictures(void **state) {
     (void)state;
@@ -140,13 +153,8 @@ static void resized_maps_hold_no_new_numbers(void **state) {
 }
 
 static void refuse(hu_image_choice choice, hu_status expected, const char *part) {
-    hu_dataset *d;
-    uint64_t blocks = hu_memory_count().live_blocks;
     choice.unlabelled = 1 + VOID;
-    assert_int_equal(hu_dataset_open_images(spec(), NULL, &choice, &d), expected);
-    assert_null(d);
-    if (!strstr(hu_last_error(), part)) fail_msg("'%s' lacks '%s'", hu_last_error(), part);
-    assert_int_equal(hu_memory_count().live_blocks, blocks);
+    refuse_data(spec(), &choice, expected, part);
 }
 
 static void files_that_are_wrong(void **state) {
@@ -205,27 +213,15 @@ static void palettes_are_numbers(void **state) {
 
 static void running_out_of_memory(void **state) {
     (void)state;
-    hu_image_choice choice = {.size = 3, .unlabelled = 1 + VOID};
-    hu_data_limits limits = {2, 1};
-    uint64_t blocks = hu_memory_count().live_blocks;
-    for (uint64_t nth = 1;; nth++) {
-        hu_dataset *d;
-        hu_memory_fail_at(nth);
-        hu_status st = hu_dataset_open_images(spec(), &limits, &choice, &d);
-        hu_memory_fail_at(0);
-        if (st == HU_OK) {
-            assert_true(nth > 30);
-            hu_dataset_close(d);
-            break;
-        }
-        assert_int_equal(st, HU_ERR_MEMORY);
-        assert_int_equal(hu_memory_count().live_blocks, blocks);
-    }
+    const hu_image_choice choice = {.size = 3, .unlabelled = 1 + VOID};
+    const hu_data_limits limits = {2, 1};
+    fail_every_allocation(spec(), &limits, &choice, 30);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_those_of_the_files),
+        cmocka_unit_test(a_limit_leaves_the_classes),
         cmocka_unit_test(maps_move_with_their_pictures),
         cmocka_unit_test(resized_maps_hold_no_new_numbers),
         cmocka_unit_test(files_that_are_wrong),

@@ -2,10 +2,7 @@
 #include <png.h>
 #include <sys/stat.h>
 
-#include <halfulp/data.h>
-
-#include "base/memory.h"
-#include "data_files.h"
+#include "data_refused.h"
 #include "split.h"
 
 enum { CLASSES = 5, EACH = 12, TESTS = 3, SIDE = 8 };
@@ -155,12 +152,7 @@ static void classes_are_drawn_by_their_seed(void **state) {
 }
 
 static void refuse(hu_image_choice choice, hu_status expected, const char *part) {
-    hu_dataset *d;
-    uint64_t blocks = hu_memory_count().live_blocks;
-    assert_int_equal(hu_dataset_open_images(spec(), NULL, &choice, &d), expected);
-    assert_null(d);
-    if (!strstr(hu_last_error(), part)) fail_msg("'%s' lacks '%s'", hu_last_error(), part);
-    assert_int_equal(hu_memory_count().live_blocks, blocks);
+    refuse_data(spec(), &choice, expected, part);
 }
 
 static void choices_that_do_not_fit(void **state) {
@@ -215,25 +207,11 @@ static void folders_that_are_missing_or_empty(void **state) {
     assert_int_equal(rename(at("other"), at("train")), 0);
 }
 
-/* Every allocation fails once: an error, and nothing is left. */
 static void running_out_of_memory(void **state) {
     (void)state;
-    hu_image_choice choice = {.size = SIDE, .classes = 2, .part = 1, .parts = 6, .seed = 1};
-    hu_data_limits limits = {3, 2};
-    uint64_t blocks = hu_memory_count().live_blocks;
-    for (uint64_t nth = 1;; nth++) {
-        hu_dataset *d;
-        hu_memory_fail_at(nth);
-        hu_status st = hu_dataset_open_images(spec(), &limits, &choice, &d);
-        hu_memory_fail_at(0);
-        if (st == HU_OK) {
-            assert_true(nth > 30);
-            hu_dataset_close(d);
-            break;
-        }
-        assert_int_equal(st, HU_ERR_MEMORY);
-        assert_int_equal(hu_memory_count().live_blocks, blocks);
-    }
+    const hu_image_choice choice = {.size = SIDE, .classes = 2, .part = 1, .parts = 6, .seed = 1};
+    const hu_data_limits limits = {3, 2};
+    fail_every_allocation(spec(), &limits, &choice, 30);
 }
 
 int main(void) {
