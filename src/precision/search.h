@@ -45,6 +45,15 @@ hu_status hu_search_groups_create(const hu_precision *precision, const hu_graph 
                                   int64_t batch, hu_search_groups *groups);
 void hu_search_groups_free(hu_search_groups *groups);
 
+/* Judges trainings of a few steps with one group low each. loss [seeds][1 + tensors.count]: of the
+ * validation samples, first with everything high; NaN: diverged. Gives groups.trained, cost
+ * [tensors.count] (what a group loses beside everything high, mean over the seeds; NaN: diverged
+ * with one of them, or everything high with all), and the standard error of a cost. A cost that is
+ * not twice as large counts as nothing, so that chance does not order groups; nor does any where
+ * everything high diverged. NaN: not known; all costs count. */
+double hu_search_judge_short(const double *loss, size_t seeds, hu_search_groups *groups,
+                             double *cost);
+
 /* Expects that a value of the graph is promoted whenever its group is low. */
 void hu_search_promote(hu_search_groups *groups, hu_value_id value);
 

@@ -58,7 +58,7 @@ typedef struct hu_assign_short_runs {
     int runs;      /* with all seeds */
     double *cost;  /* [groups] validation loss above everything high's, mean over the seeds; NaN: a
                       training diverged */
-    double noise;  /* standard error of a cost; NaN: one seed has none */
+    double noise;  /* standard error of a cost; NaN: not known */
 } hu_assign_short_runs;
 
 /* How the search ended. */

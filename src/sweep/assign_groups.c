@@ -31,7 +31,8 @@ static double angle_of(double cosine) {
 static hu_status cost_cell(const hu_assign *assign, uint32_t g, hu_table *table) {
     const hu_assign_short_runs *made = &assign->short_runs;
     if (made->steps == 0) return hu_table_cell(table, "-");
-    if (isnan(made->cost[g])) return hu_table_cell(table, "diverged");
+    if (isnan(made->cost[g]))
+        return hu_table_cell(table, assign->groups.trained[g] > 0.0 ? "diverged" : "not known");
     if (isnan(made->noise)) return hu_table_cell(table, "%+.4f", made->cost[g]);
     return hu_table_cell(table, "%+.4f +- %.4f", made->cost[g], made->noise);
 }

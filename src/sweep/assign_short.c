@@ -15,9 +15,6 @@
 /* One step tells nothing that its gradient does not. */
 enum { LEAST_STEPS = 2 };
 
-/* A training that diverged loses more than any other. */
-static const double DIVERGED = 1e9;
-
 /* Losses as they become known: kept in a file, so that the same command goes on with them. */
 typedef struct record {
     char path[600];
@@ -154,33 +151,6 @@ done:
     return st;
 }
 
-/* By how much loss a group is worse than everything high, over the seeds. */
-static hu_spread cost_of(const record *r, size_t row) {
-    hu_spread spread = {0};
-    for (size_t s = 0; s < r->seeds; s++)
-        hu_spread_add(&spread, r->loss[s * r->rows + row] - r->loss[s * r->rows]);
-    return spread;
-}
-
-/* Costs, and how far they are known: seeds scatter alike in all groups. What is not clear of the
- * noise counts as nothing, so that chance does not order groups. */
-static void judge(hu_assign *assign, const record *r) {
-    const double clearly = 2.0;
-    hu_assign_short_runs *made = &assign->short_runs;
-    hu_noise noise = {0};
-    for (size_t row = 1; row < r->rows; row++) {
-        hu_spread spread = cost_of(r, row);
-        made->cost[row - 1] = hu_spread_mean(&spread);
-        if (!isnan(made->cost[row - 1])) hu_noise_pool(&noise, &spread);
-    }
-    made->noise = noise.freedom > 0.0 ? sqrt(noise.variance / (double)r->seeds) : (double)NAN;
-    double least = isnan(made->noise) ? 0.0 : clearly * made->noise;
-    for (size_t g = 0; g + 1 < r->rows; g++) {
-        double cost = made->cost[g];
-        assign->groups.trained[g] = isnan(cost) ? DIVERGED : cost > least ? cost : 0.0;
-    }
-}
-
 /* Steps of each that the share of a training allows. */
 static hu_status find_length(const hu_assign *assign, hu_assign_short_runs *made) {
     hu_status st = hu_config_f64(assign->config, "assign.short", &made->share);
@@ -207,7 +177,7 @@ hu_status hu_assign_measure_short_runs(hu_assign *assign) {
     HU_TRY(HU_NEW_ARRAY(&low, assign->groups.tensors.count));
     read_record(assign, &r);
     for (size_t s = 0; s < r.seeds; s++) HU_TRY(run_seed(assign, &r, s, low));
-    judge(assign, &r);
+    made->noise = hu_search_judge_short(r.loss, r.seeds, &assign->groups, made->cost);
 done:
     hu_free(low);
     hu_free(r.loss);

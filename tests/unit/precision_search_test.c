@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -205,6 +206,37 @@ static void test_needless_group(void **state) {
     close_fixture(&f);
 }
 
+/* Three groups beside everything high. */
+static double judge_short(const double *loss, size_t seeds, double *cost, double *trained) {
+    hu_search_groups groups = {.tensors.count = 3, .trained = trained};
+    return hu_search_judge_short(loss, seeds, &groups, cost);
+}
+
+/* Clear losses count, those within twice the noise do not; divergence is worse than any loss. */
+static void test_short_trainings(void **state) {
+    (void)state;
+    const double nan = (double)NAN;
+    double cost[3], trained[3];
+    /* Costs 1 and 3, 0 and .25, 8 and diverged: the mean squares 2 and .03125 give the noise. */
+    const double two[] = {1, 2, 1, 9, 1, 4, 1.25, nan};
+    double noise = judge_short(two, 2, cost, trained);
+    assert_true(fabs(noise - sqrt((2 + 0.03125) / 2 / 2)) < 1e-12);
+    assert_true(cost[0] == 2 && cost[1] == 0.125 && isnan(cost[2]));
+    assert_true(trained[0] == 2 && trained[1] == 0 && trained[2] >= 1e9);
+    /* Everything high diverged with the first seed: the second alone is asked. */
+    const double lost[] = {nan, 2, nan, 9, 1, 4, 0.5, 1.75};
+    noise = judge_short(lost, 2, cost, trained);
+    assert_true(noise == 0.5 && cost[0] == 3 && cost[1] == -0.5 && cost[2] == 0.75);
+    assert_true(trained[0] == 3 && trained[1] == 0 && trained[2] == 0);
+    /* Nothing is known of anything, or of the noise. */
+    noise = judge_short(lost, 1, cost, trained);
+    assert_true(isnan(noise) && isnan(cost[0]));
+    for (int g = 0; g < 3; g++) assert_true(trained[g] == 0);
+    const double one[] = {1, 2, 1.5, 1};
+    noise = judge_short(one, 1, cost, trained);
+    assert_true(isnan(noise) && trained[0] == 1 && trained[1] == 0.5 && trained[2] == 0);
+}
+
 /* Below the least: all groups are low, and the bits say that it is not enough. */
 static void test_impossible(void **state) {
     (void)state;
@@ -224,6 +256,7 @@ int main(void) {
                                        cmocka_unit_test(test_orders_by_measures),
                                        cmocka_unit_test(test_promotions),
                                        cmocka_unit_test(test_needless_group),
+                                       cmocka_unit_test(test_short_trainings),
                                        cmocka_unit_test(test_impossible)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
