@@ -194,13 +194,14 @@ static bool is_preferred(const hu_assign *assign, const hu_assign_candidate *a,
     return a->loss < b->loss;
 }
 
-/* The finalist that is written: of those that keep the budget, and that the best is not clearly
- * better than, the preferred one. HU_ASSIGN_NONE: none keeps it. */
-static int choose_one(const hu_assign *assign, const field *f) {
-    int best = best_of(assign, f, false), chosen = best, last = assign->rungs - 1;
+/* Of the finalists that keep the budget, and that the best is not clearly better than, the
+ * preferred one. HU_ASSIGN_NONE: none keeps it. plain: of plain demotions only, by the same rule as
+ * of all, so that what is written is held against what one would have taken without the search. */
+static int choose_one(const hu_assign *assign, const field *f, bool plain) {
+    int best = best_of(assign, f, plain), chosen = best, last = assign->rungs - 1;
     for (uint32_t k = 0; k < f->count; k++) {
         const hu_assign_candidate *c = &assign->candidate[f->index[k]];
-        if (!hu_assign_fits(assign, last, &c->rung[last])) continue;
+        if ((plain && !c->is_plain) || !hu_assign_fits(assign, last, &c->rung[last])) continue;
         if (is_clearly_better(assign, last, outcome(assign, (uint32_t)best, last), &c->rung[last]))
             continue;
         if (is_preferred(assign, c, &assign->candidate[chosen])) chosen = (int)f->index[k];
@@ -245,8 +246,8 @@ static void compare_with_plain(const hu_assign *assign, hu_assign_choice *choice
 
 static void choose(const hu_assign *assign, const field *f, hu_assign_choice *choice) {
     int last = assign->rungs - 1;
-    *choice = (hu_assign_choice){.best = HU_ASSIGN_HIGH, .plain = best_of(assign, f, true)};
-    int best = choose_one(assign, f);
+    *choice = (hu_assign_choice){.best = HU_ASSIGN_HIGH, .plain = choose_one(assign, f, true)};
+    int best = choose_one(assign, f, false);
     bool is_size = assign->kind != HU_BUDGET_METRIC;
     choice->meets = best >= 0 || hu_assign_high_fits(assign);
     if (best >= 0) choice->best = best;
