@@ -45,14 +45,15 @@ target_link_libraries(halfulp-schema PUBLIC PkgConfig::PROTOBUF_C)
 # From the ground floor up; rooms on one storey do not see each other.
 halfulp_room(base LIBRARIES PkgConfig::XXHASH PkgConfig::ZLIB)
 halfulp_room(format BELOW base)
+halfulp_room(box BELOW base)
 halfulp_room(show BELOW base LIBRARIES halfulp-schema PkgConfig::ISAL PkgConfig::JANSSON)
 halfulp_room(kernel BELOW format base)
 halfulp_room(tensor BELOW kernel format base)
-halfulp_room(data BELOW kernel base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG
+halfulp_room(data BELOW kernel box base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG
              PkgConfig::EXPAT)
 halfulp_room(config BELOW base LIBRARIES PkgConfig::YAML)
 halfulp_room(product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
-halfulp_room(op BELOW product tensor kernel base)
+halfulp_room(op BELOW product tensor kernel box base)
 halfulp_room(store BELOW tensor base)
 halfulp_room(comm BELOW tensor kernel format base LIBRARIES ${CMAKE_DL_LIBS})
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR}

@@ -1,10 +1,8 @@
 /* data/box_field.h - boxes of one sample, moved as its picture is. */
 #ifndef HU_DATA_BOX_FIELD_H
 #define HU_DATA_BOX_FIELD_H
+#include "box/box.h"
 #include "data/spatial.h"
-
-/* Numbers of a box: corners as shares of width and height, then its class. */
-enum { HU_BOX_X1, HU_BOX_Y1, HU_BOX_X2, HU_BOX_Y2, HU_BOX_CLASS, HU_BOX_NUMBERS };
 
 /* sample [most, 5] from the boxes [count, 5] of a picture of height x width pixels that is shifted
  * and mirrored by `change`. A box whose centre is shifted out of the picture is lost; others are

@@ -1,0 +1,108 @@
+#include "box/match.h"
+
+#include <assert.h>
+
+/* The boxes of a picture, and the anchor that each overlaps most. */
+typedef struct truths {
+    int64_t count;
+    hu_box box[HU_TRUTHS_MAX];
+    int16_t row[HU_TRUTHS_MAX];
+    double best[HU_TRUTHS_MAX];
+    int64_t anchor[HU_TRUTHS_MAX];
+} truths;
+
+static void collect(const float *rows, int64_t most, truths *t) {
+    t->count = 0;
+    assert(most <= HU_TRUTHS_MAX);
+    for (int64_t i = 0; i < most; i++, rows += HU_BOX_NUMBERS) {
+        if (!hu_box_is_there(rows)) continue;
+        t->box[t->count] = hu_box_of_row(rows);
+        t->row[t->count] = (int16_t)i;
+        t->best[t->count] = 0.0;
+        t->anchor[t->count++] = 0;
+    }
+}
+
+/* The box that an anchor overlaps most, the first of equal ones. */
+static int64_t best_truth(const truths *t, const hu_box *anchor, double *overlap) {
+    int64_t best = 0;
+    *overlap = 0.0;
+    for (int64_t k = 0; k < t->count; k++) {
+        double iou = hu_box_iou(anchor, &t->box[k]);
+        if (!(iou > *overlap)) continue;
+        *overlap = iou;
+        best = k;
+    }
+    return best;
+}
+
+static hu_box anchor_box(const hu_anchors *anchors, int64_t a) {
+    hu_centred centred = hu_anchor_at(anchors, a);
+    return hu_box_of(&centred);
+}
+
+/* Remembers the anchor where it overlaps a box more than those before. */
+static void note_best(truths *t, const hu_box *box, int64_t anchor) {
+    for (int64_t k = 0; k < t->count; k++) {
+        double iou = hu_box_iou(box, &t->box[k]);
+        if (!(iou > t->best[k])) continue;
+        t->best[k] = iou;
+        t->anchor[k] = anchor;
+    }
+}
+
+/* True for the first box that takes its anchor: an anchor counts once. */
+static bool is_first(const truths *t, int64_t k) {
+    for (int64_t i = 0; i < k; i++)
+        if (t->anchor[i] == t->anchor[k]) return false;
+    return true;
+}
+
+int64_t hu_match_ssd(const hu_anchors *anchors, const float *rows, int64_t most, int16_t *match) {
+    const double enough = 0.5;
+    int64_t count = hu_anchors_count(anchors), positives = 0;
+    truths t;
+    double overlap;
+    collect(rows, most, &t);
+    for (int64_t a = 0; a < count; a++) {
+        hu_box box = anchor_box(anchors, a);
+        int64_t best = best_truth(&t, &box, &overlap);
+        bool is_matched = t.count > 0 && overlap >= enough;
+        positives += is_matched;
+        if (match) match[a] = (int16_t)(is_matched ? t.row[best] : HU_UNMATCHED);
+        if (overlap > 0.0) note_best(&t, &box, a);
+    }
+    for (int64_t k = 0; k < t.count; k++) {
+        hu_box box = anchor_box(anchors, t.anchor[k]);
+        best_truth(&t, &box, &overlap);
+        positives += overlap < enough && is_first(&t, k);
+        if (match) match[t.anchor[k]] = t.row[k];
+    }
+    return positives;
+}
+
+int64_t hu_match_proposals(const hu_anchors *anchors, const float *rows, int64_t most,
+                           int16_t *match) {
+    const double enough = 0.7, little = 0.3;
+    int64_t count = hu_anchors_count(anchors), positives = 0;
+    truths t;
+    double overlap;
+    collect(rows, most, &t);
+    for (int64_t a = 0; a < count; a++) {
+        hu_box box = anchor_box(anchors, a);
+        note_best(&t, &box, a);
+    }
+    for (int64_t a = 0; a < count; a++) {
+        hu_box box = anchor_box(anchors, a);
+        int64_t best = best_truth(&t, &box, &overlap);
+        bool is_matched = t.count > 0 && overlap >= enough;
+        /* All anchors that overlap a box most, not the first alone. */
+        for (int64_t k = 0; k < t.count && !is_matched; k++)
+            is_matched = t.best[k] > 0.0 && hu_box_iou(&box, &t.box[k]) == t.best[k];
+        positives += is_matched;
+        match[a] = (int16_t)(is_matched         ? t.row[best]
+                             : overlap < little ? HU_UNMATCHED
+                                                : HU_IGNORED);
+    }
+    return positives;
+}
