@@ -191,26 +191,27 @@ static bool has_histograms(const hu_report_run *run) {
     return run->is_first && run->history && run->history->histogram_count > 0;
 }
 
+static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+    const hu_history *history = run->history;
+    (void)unused;
+    for (int role = 0; role < ROLES; role++)
+        draw_panel(page, run, &history->histograms[history->histogram_count - 1], role);
+}
+
 void hu_report_exponents(hu_page *page, const hu_report *report) {
-    int shown = 0, all = hu_report_count(report, has_histograms);
-    if (all == 0) return;
-    hu_html_section(
-        page, "exponents", "Where the numbers are",
-        "Exponents of every tensor's numbers before rounding, each ridge as high as its "
-        "fullest binade. Shaded: what the tensor's format holds, lighter where only "
-        "subnormal numbers are left; red is lost to overflow or to zero. The columns "
-        "say how many of the numbers (in %) a format would lose. Gradients of weights that "
-        "travel between workers are shown with the range that their scale gives them there.");
-    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
-        const hu_report_run *run = &report->run[i];
-        if (!has_histograms(run)) continue;
-        if (all > 1) hu_html_details(page, run->name, shown == 0);
-        const hu_histogram_record *last =
-            &run->history->histograms[run->history->histogram_count - 1];
-        for (int role = 0; role < ROLES; role++) draw_panel(page, run, last, role);
-        if (all > 1) hu_html_details_end(page);
-        shown++;
-    }
-    hu_report_note_rest(page, shown, all, "drawn");
-    hu_html_section_end(page);
+    const hu_report_part part = {
+        .id = "exponents",
+        .title = "Where the numbers are",
+        .text = "Exponents of every tensor's numbers before rounding, each ridge as high as its "
+                "fullest binade. Shaded: what the tensor's format holds, lighter where only "
+                "subnormal numbers are left; red is lost to overflow or to zero. The columns say "
+                "how many of the numbers (in %) a format would lose. Gradients of weights that "
+                "travel between workers are shown with the range that their scale gives them "
+                "there.",
+        .verb = "drawn",
+        .has = has_histograms,
+        .put = put,
+        .most = MAX_RUNS_SHOWN,
+        .open = 1};
+    hu_report_put_part(page, report, &part);
 }

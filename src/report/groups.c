@@ -179,25 +179,28 @@ static bool is_mixed(const hu_report_run *run) {
     return run->history->promotion_count > 0;
 }
 
+/* What is mixed is what one looks for. */
+static bool put_fold(const hu_report_run *run, int all, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s: low-precision ratio %.3f at the start", run->name,
+             run->history->plan->low_precision_ratio);
+    return all <= 3 || is_mixed(run);
+}
+
+static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+    (void)unused;
+    draw_run(page, run);
+}
+
 void hu_report_groups(hu_page *page, const hu_report *report) {
-    int shown = 0, all = hu_report_count(report, has_groups);
-    char text[256];
-    if (all == 0) return;
-    hu_html_section(page, "groups", "Bits of every group",
-                    "Groups of tensors between two matrix products, in execution order; a "
-                    "stronger colour is wider. Promotions show as a change to the right.");
-    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
-        const hu_report_run *run = &report->run[i];
-        if (!has_groups(run)) continue;
-        if (all > 1) {
-            snprintf(text, sizeof text, "%s: low-precision ratio %.3f at the start", run->name,
-                     run->history->plan->low_precision_ratio);
-            hu_html_details(page, text, all <= 3 || is_mixed(run));
-        }
-        draw_run(page, run);
-        if (all > 1) hu_html_details_end(page);
-        shown++;
-    }
-    hu_report_note_rest(page, shown, all, "drawn");
-    hu_html_section_end(page);
+    const hu_report_part part = {
+        .id = "groups",
+        .title = "Bits of every group",
+        .text = "Groups of tensors between two matrix products, in execution order; a stronger "
+                "colour is wider. Promotions show as a change to the right.",
+        .verb = "drawn",
+        .has = has_groups,
+        .put = put,
+        .most = MAX_RUNS_SHOWN,
+        .fold = put_fold};
+    hu_report_put_part(page, report, &part);
 }

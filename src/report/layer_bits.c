@@ -160,27 +160,28 @@ static void put_costs(hu_page *page, const hu_report_run *run) {
     hu_html_paragraph(page, text);
 }
 
+static void put(hu_page *page, const hu_report_run *run, const void *words) {
+    put_costs(page, run);
+    draw_run(page, words, run);
+}
+
 void hu_report_layer_bits(hu_page *page, const hu_report *report) {
-    int shown = 0, all = hu_report_count(report, has_bits);
-    if (all == 0) return;
     hu_heat_words words = {.label = "bits of every layer",
                            .title = "forward bits of a layer's input and weights",
                            .note_title = "trained, gradient",
                            .has_key = true};
     find_range(report, &words);
-    hu_html_section(page, "bits", "Bits of every layer",
-                    "Bits of the factors of every layer's forward product over the steps; a "
-                    "stronger colour has more. To the right: bits of the trained model, and those "
-                    "of the gradient at the end.");
-    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
-        const hu_report_run *run = &report->run[i];
-        if (!has_bits(run)) continue;
-        if (all > 1) hu_html_details(page, run->name, true);
-        put_costs(page, run);
-        draw_run(page, &words, run);
-        if (all > 1) hu_html_details_end(page);
-        shown++;
-    }
-    hu_report_note_rest(page, shown, all, "drawn");
-    hu_html_section_end(page);
+    const hu_report_part part = {
+        .id = "bits",
+        .title = "Bits of every layer",
+        .text = "Bits of the factors of every layer's forward product over the steps; a stronger "
+                "colour has more. To the right: bits of the trained model, and those of the "
+                "gradient at the end.",
+        .verb = "drawn",
+        .has = has_bits,
+        .put = put,
+        .context = &words,
+        .most = MAX_RUNS_SHOWN,
+        .open = MAX_RUNS_SHOWN};
+    hu_report_put_part(page, report, &part);
 }

@@ -117,22 +117,24 @@ static bool has_losses(const hu_report_run *run) {
     return false;
 }
 
+static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+    (void)unused;
+    put_run(page, run->history);
+}
+
 void hu_report_losses(hu_page *page, const hu_report *report) {
-    int shown = 0, all = hu_report_count(report, has_losses);
     char text[256];
-    if (all == 0) return;
     snprintf(text, sizeof text,
              "The up to %d tensors that lost most to rounding, over all steps, and in the worst "
              "single one; shares of all of a tensor's numbers.",
              MAX_ROWS);
-    hu_html_section(page, "losses", "What rounding lost", text);
-    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
-        if (!has_losses(&report->run[i])) continue;
-        if (all > 1) hu_html_details(page, report->run[i].name, all <= 2);
-        put_run(page, report->run[i].history);
-        if (all > 1) hu_html_details_end(page);
-        shown++;
-    }
-    hu_report_note_rest(page, shown, all, "shown");
-    hu_html_section_end(page);
+    const hu_report_part part = {.id = "losses",
+                                 .title = "What rounding lost",
+                                 .text = text,
+                                 .verb = "shown",
+                                 .has = has_losses,
+                                 .put = put,
+                                 .most = MAX_RUNS_SHOWN,
+                                 .open = 2};
+    hu_report_put_part(page, report, &part);
 }

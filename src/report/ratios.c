@@ -121,23 +121,25 @@ static bool is_shown(const hu_report_run *run) {
     return false;
 }
 
+static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+    (void)unused;
+    hu_status st = put_run(page, run->history);
+    if (st != HU_OK && page->status == HU_OK) page->status = st;
+}
+
 void hu_report_ratios(hu_page *page, const hu_report *report) {
-    int shown = 0, all = hu_report_count(report, is_shown);
     char text[256];
-    if (all == 0) return;
     snprintf(text, sizeof text,
              "The %d tensors that lost most of their numbers over all steps, and how that went: "
              "shares of the numbers that were rounded since the row before.",
              WORST);
-    hu_html_section(page, "ratios", "Losses over the steps", text);
-    for (size_t i = 0; i < report->count && shown < MAX_RUNS_SHOWN; i++) {
-        if (!is_shown(&report->run[i])) continue;
-        if (all > 1) hu_html_details(page, report->run[i].name, shown == 0 || all <= 2);
-        hu_status st = put_run(page, report->run[i].history);
-        if (st != HU_OK && page->status == HU_OK) page->status = st;
-        if (all > 1) hu_html_details_end(page);
-        shown++;
-    }
-    hu_report_note_rest(page, shown, all, "shown");
-    hu_html_section_end(page);
+    const hu_report_part part = {.id = "ratios",
+                                 .title = "Losses over the steps",
+                                 .text = text,
+                                 .verb = "shown",
+                                 .has = is_shown,
+                                 .put = put,
+                                 .most = MAX_RUNS_SHOWN,
+                                 .open = 2};
+    hu_report_put_part(page, report, &part);
 }

@@ -86,11 +86,20 @@ void hu_report_layer_bits(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
 void hu_report_settings(hu_page *page, const hu_report *report);
 
-/* Sections draw some of the runs that have what they show: how many have it, */
-int hu_report_count(const hu_report *report, bool (*has)(const hu_report_run *run));
+/* A section of what some runs have: of the first of them, in a fold each if there are several. */
+typedef struct hu_report_part {
+    const char *id, *title, *text;
+    const char *verb; /* what is done to runs: "drawn", "shown" */
+    bool (*has)(const hu_report_run *run);
+    void (*put)(hu_page *page, const hu_report_run *run, const void *context);
+    const void *context;
+    int most, open; /* runs that are shown; folds that are open, beside the first one */
+    /* Instead of run->name and open, if not NULL: what stands on a fold, and whether it is open. */
+    bool (*fold)(const hu_report_run *run, int all, char *text, size_t capacity);
+} hu_report_part;
 
-/* and a note that the first `shown` of `all` are "drawn" or "shown"; nothing where that is all. */
-void hu_report_note_rest(hu_page *page, int shown, int all, const char *verb);
+/* Nothing where no run has it. */
+void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_part *part);
 
 /* A note that names the runs whose metric a picture leaves out; nothing where there are none. */
 void hu_report_left_out(hu_page *page, const hu_report *report);

@@ -5,15 +5,42 @@
 #include "report/report.h"
 #include "show/html.h"
 
-int hu_report_count(const hu_report *report, bool (*has)(const hu_report_run *run)) {
+static int count_runs(const hu_report *report, const hu_report_part *part) {
     int count = 0;
-    for (size_t i = 0; i < report->count; i++) count += has(&report->run[i]);
+    for (size_t i = 0; i < report->count; i++) count += part->has(&report->run[i]);
     return count;
 }
 
-void hu_report_note_rest(hu_page *page, int shown, int all, const char *verb) {
+/* shown: runs before this one; all: that have it. */
+static void put_fold(hu_page *page, const hu_report_run *run, const hu_report_part *part, int shown,
+                     int all) {
+    char text[256];
+    if (part->fold) {
+        bool is_open = part->fold(run, all, text, sizeof text);
+        hu_html_details(page, text, is_open);
+    } else {
+        hu_html_details(page, run->name, shown == 0 || all <= part->open);
+    }
+    part->put(page, run, part->context);
+    hu_html_details_end(page);
+}
+
+void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_part *part) {
+    int shown = 0, all = count_runs(report, part);
     char text[80];
-    if (shown == all) return;
-    snprintf(text, sizeof text, "The first %d of %d runs are %s.", shown, all, verb);
-    hu_html_note(page, text);
+    if (all == 0) return;
+    hu_html_section(page, part->id, part->title, part->text);
+    for (size_t i = 0; i < report->count && shown < part->most; i++) {
+        if (!part->has(&report->run[i])) continue;
+        if (all > 1)
+            put_fold(page, &report->run[i], part, shown, all);
+        else
+            part->put(page, &report->run[i], part->context);
+        shown++;
+    }
+    if (shown < all) {
+        snprintf(text, sizeof text, "The first %d of %d runs are %s.", shown, all, part->verb);
+        hu_html_note(page, text);
+    }
+    hu_html_section_end(page);
 }
