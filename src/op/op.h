@@ -122,7 +122,8 @@ typedef struct hu_op {
                                   loss) */
 
     /* A loss: in[0] is the prediction, in[1] the target, out[0] one number per sample: the sum over
-     * the sample's units (the rows of a row loss, or the one unit that a sample is). The stats of
+     * the sample's units (the rows of a row loss, matched anchors, or the one unit that a sample
+     * is). The stats of
      * the forward pass begin with HU_LOSS_STATS sums over the batch. dout[0] is the weight of one
      * unit: loss scale x weight of the loss / units (or samples) of the whole batch. */
     bool is_loss;
@@ -215,6 +216,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(batch_norm) \
     X(range_norm) \
     X(local_norm) \
+    X(l2_norm) \
     X(relu) \
     X(leaky_relu) \
     X(sigmoid) \
@@ -243,6 +245,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(l1) \
     X(bce) \
     X(kl_normal) \
+    X(ssd_loss) \
     X(mean)
 /* clang-format on */
 

@@ -7,18 +7,22 @@
 #include "op/dropout.h"
 #include "op/geometry.h"
 #include "op/join.h"
+#include "op/l2_norm.h"
 #include "op/local_norm.h"
 #include "op/loss.h"
+#include "op/loss_boxes.h"
 #include "op/norm.h"
 #include "op/pool.h"
 #include "op/resample.h"
 #include "op/scale.h"
 #include "op/shape.h"
+#include "op/softmax.h"
 
 typedef enum input_kind {
     NORMAL, /* smooth operations */
     SHARES, /* the same; input 1 lies between 0.1 and 0.9 */
     APART,  /* the same; input 1 lies 0.1 or more away from input 0, on both sides */
+    BOXES,  /* the same; input 1 holds boxes, so many that all anchors take part */
     SPACED  /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
 
@@ -49,6 +53,25 @@ static const hu_pool_attrs beyond = {3, 2, 2, 3, 1, 0, -1, 1, true, true};
 static const hu_adaptive_pool_attrs adaptive = {3, 2}, stretched = {5, 7};
 static const hu_local_norm_attrs local = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .k = 1.0f};
 static const hu_local_norm_attrs plain_local = {.size = 3, .alpha = 1.5f, .beta = 0.5f, .k = 2.0f};
+static const hu_l2_norm_attrs l2 = {.scale = 2.0f, .epsilon = 1e-10f};
+static const hu_log_softmax_attrs keeping = {.kept = 4};
+static const hu_box_loss_attrs boxes = {.anchors = {.maps = 1,
+                                                    .map = {{.height = 2,
+                                                             .width = 3,
+                                                             .step_y = 0.5,
+                                                             .step_x = 0.33,
+                                                             .shapes = 2,
+                                                             .h = {0.5, 0.7},
+                                                             .w = {0.4, 0.2}}}}};
+static const hu_box_loss_attrs boxes_of_logs = {.takes_logs = true,
+                                                .anchors = {.maps = 1,
+                                                            .map = {{.height = 1,
+                                                                     .width = 4,
+                                                                     .step_y = 1,
+                                                                     .step_x = 0.25,
+                                                                     .shapes = 1,
+                                                                     .h = {0.9},
+                                                                     .w = {0.3}}}}};
 static const hu_split_attrs split = {.first = 3};
 static const hu_dropout_attrs dropout = {.probability = 0.4f};
 static const hu_scale_attrs eighth = {.factor = 0.125f}, odd = {.factor = -1.7f};
@@ -173,6 +196,7 @@ static const gradient_case cases[] = {
     {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(2, 3, 11)}, false, 0.01f},
     {&hu_op_local_norm, &plain_local, NORMAL, 1, {SHAPE(7)}, false, 0.01f},
     {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(3, 2)}, false, 0.01f},
+    {&hu_op_l2_norm, &l2, NORMAL, 1, {SHAPE(2, 3, 7)}, false, 0.01f},
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
@@ -180,6 +204,9 @@ static const gradient_case cases[] = {
     {&hu_op_dropout, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(2, 3)}, false, 0.02f},
+    {&hu_op_log_softmax, &keeping, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_ssd_loss, &boxes, BOXES, 2, {SHAPE(12, 7), SHAPE(5, 5)}, false, 0.02f},
+    {&hu_op_ssd_loss, &boxes_of_logs, BOXES, 2, {SHAPE(4, 6), SHAPE(2, 5)}, false, 0.02f},
     {&hu_op_nll, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
     {&hu_op_nll, &ignoring, NORMAL, 2, {SHAPE(3, 2, 5), SHAPE(3, 2)}, true, 0.02f},
     {&hu_op_softmax_cross_entropy, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
@@ -240,6 +267,21 @@ static void check_gradient(drive *d, const char *what, int which, float *x, cons
     }
 }
 
+/* Boxes from the left to the right side, of two classes; one of each picture is none. */
+static void fill_boxes(drive *d) {
+    int64_t most = d->in_shape[1].extent[0];
+    d->need_din[1] = false;
+    for (int64_t r = 0; r < d->batch * most; r++) {
+        float left = (float)(r % most) / (float)most;
+        float *row = d->in[1] + 5 * r;
+        row[0] = left;
+        row[1] = 0.02f * (float)(r / most);
+        row[2] = left + 0.25f;
+        row[3] = 0.6f + row[1];
+        row[4] = r % most == 1 ? -1.0f : (float)(r % 2 && d->in_shape[0].extent[1] > 6);
+    }
+}
+
 static void open_case(drive *d, const gradient_case *g) {
     drive_open(d, g->op, g->attrs, g->n_in, g->in, BATCH, CHUNK);
     if (g->kind == SPACED) fill_spaced(d->in[0], drive_in_elements(d, 0));
@@ -250,6 +292,7 @@ static void open_case(drive *d, const gradient_case *g) {
         float away = 0.1f + fabsf(d->in[1][i]);
         d->in[1][i] = d->in[0][i] + (i % 2 ? away : -away);
     }
+    if (g->kind == BOXES) fill_boxes(d);
     if (g->labels) {
         d->need_din[1] = false;
         for (int64_t r = 0; r < drive_in_elements(d, 1); r++)
