@@ -112,6 +112,10 @@ static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     HU_TRY(hu_config_f64(config, "lr.base", &schedule->lr));
     HU_TRY(hu_config_f64(config, "lr.floor", &schedule->floor));
     HU_TRY(hu_config_f64(config, "lr.factor", &schedule->factor));
+    HU_TRY(hu_config_f64(config, "lr.power", &schedule->power));
+    HU_TRY(hu_config_f64(config, "lr.period", &schedule->period));
+    HU_TRY(hu_config_f64(config, "lr.stretch", &schedule->stretch));
+    HU_TRY(hu_config_f64(config, "lr.shrink", &schedule->shrink));
     HU_TRY(hu_config_f64(config, "lr.warmup", &schedule->warmup));
     schedule->warmup_unit = HU_UNIT_EPOCH;
     HU_TRY(hu_config_f64(config, "lr.warmup_start", &schedule->warmup_start));

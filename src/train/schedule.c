@@ -15,6 +15,8 @@ const hu_kind hu_schedule_kinds[HU_SCHEDULE_COUNT] = {
     [HU_SCHEDULE_STEP] = {"step", "times a factor at milestones, or every so many units"},
     [HU_SCHEDULE_COSINE] = {"cosine", "half a cosine down to a floor"},
     [HU_SCHEDULE_LINEAR] = {"linear", "a straight line down to a floor"},
+    [HU_SCHEDULE_POLY] = {"poly", "a power of the share that is left, down to a floor"},
+    [HU_SCHEDULE_RESTARTS] = {"restarts", "half cosines one behind the other"},
     [HU_SCHEDULE_PIECEWISE] = {"piecewise", "straight lines between knots"},
 };
 
@@ -38,8 +40,13 @@ hu_status hu_schedule_parse_unit(const char *name, hu_schedule_unit *unit) {
 }
 
 hu_schedule hu_schedule_constant(double lr) {
-    return (hu_schedule){
-        .kind = HU_SCHEDULE_CONSTANT, .lr = lr, .unit = HU_UNIT_EPOCH, .factor = 0.1};
+    return (hu_schedule){.kind = HU_SCHEDULE_CONSTANT,
+                         .lr = lr,
+                         .unit = HU_UNIT_EPOCH,
+                         .factor = 0.1,
+                         .power = 0.9,
+                         .stretch = 1,
+                         .shrink = 1};
 }
 
 /* A list being read; the rest of the text is at + 1 - text columns in. */
@@ -192,6 +199,22 @@ done:
     return st;
 }
 
+/* At least one unit per cosine, so that their number is bounded by the steps. */
+static hu_status check_restarts(const hu_schedule *s) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_require_range("lr.period", s->period, 1, INFINITY,
+                            "the units (lr.per) of the first cosine, at least 1"));
+    HU_TRY(hu_require_range("lr.stretch", s->stretch, 1, INFINITY, "a finite number >= 1"));
+    HU_TRY(hu_require_range("lr.shrink", s->shrink, 0, nextafter(1, 2), "a number from 0 to 1"));
+done:
+    return st;
+}
+
+static bool has_floor(hu_schedule_kind kind) {
+    return kind == HU_SCHEDULE_COSINE || kind == HU_SCHEDULE_LINEAR || kind == HU_SCHEDULE_POLY ||
+           kind == HU_SCHEDULE_RESTARTS;
+}
+
 hu_status hu_schedule_check(const hu_schedule *s) {
     hu_status st = HU_OK;
     HU_TRY(hu_require_range("lr.kind", s->kind, 0, HU_SCHEDULE_COUNT, "a known kind"));
@@ -203,7 +226,10 @@ hu_status hu_schedule_check(const hu_schedule *s) {
     if (s->kind == HU_SCHEDULE_PIECEWISE) return check_knots(s);
     HU_TRY(hu_require_range("lr", s->lr, 0, INFINITY, "a finite number >= 0"));
     if (s->kind == HU_SCHEDULE_STEP) HU_TRY(check_milestones(s));
-    if (s->kind == HU_SCHEDULE_COSINE || s->kind == HU_SCHEDULE_LINEAR)
+    if (s->kind == HU_SCHEDULE_RESTARTS) HU_TRY(check_restarts(s));
+    if (s->kind == HU_SCHEDULE_POLY)
+        HU_TRY(hu_require_range("lr.power", s->power, 0x1p-149, INFINITY, "a finite number > 0"));
+    if (has_floor(s->kind))
         HU_TRY(hu_require_range("lr.floor", s->floor, 0, nextafter(s->lr, INFINITY),
                                 "a number from 0 to lr"));
 done:
@@ -236,20 +262,42 @@ static double progress(double units, double start, double end) {
     return units >= end ? 1 : (units - start) / (end - start);
 }
 
+/* From top to floor. */
+static double half_cosine(double top, double floor, double done) {
+    const double pi = 3.14159265358979323846;
+    return done < 1 ? floor + (top - floor) * (1 + cos(pi * done)) / 2 : floor;
+}
+
+/* units: since the end of the warm-up. */
+static double after_restarts(const hu_schedule *s, double units) {
+    double begin = 0, length = s->period, top = s->lr;
+    if (s->stretch == 1) { /* no sum of many lengths */
+        double whole = floor(units / length);
+        begin = whole * length;
+        top *= pow(s->shrink, whole);
+    } else {
+        for (; units >= begin + length; length *= s->stretch) {
+            begin += length;
+            top *= s->shrink;
+        }
+    }
+    return half_cosine(fmax(top, s->floor), s->floor, (units - begin) / length);
+}
+
 double hu_schedule_lr(const hu_schedule *s, int64_t step, int64_t steps_per_epoch,
                       int64_t total_steps) {
-    const double pi = 3.14159265358979323846;
     int64_t unit_steps = s->unit == HU_UNIT_EPOCH ? steps_per_epoch : 1;
     int64_t units = step / unit_steps; /* whole ones */
     double warmup_steps =
         s->warmup * (s->warmup_unit == HU_UNIT_EPOCH ? (double)steps_per_epoch : 1.0);
     /* Decay begins where the warm-up ends, so that both never act on one step. */
-    double done = progress((double)units, warmup_steps / (double)unit_steps,
-                           (double)total_steps / (double)unit_steps);
+    double start = warmup_steps / (double)unit_steps;
+    double done = progress((double)units, start, (double)total_steps / (double)unit_steps);
     double lr = s->lr;
     if (s->kind == HU_SCHEDULE_STEP) lr = after_milestones(s, units);
-    if (s->kind == HU_SCHEDULE_COSINE)
-        lr = done < 1 ? s->floor + (s->lr - s->floor) * (1 + cos(pi * done)) / 2 : s->floor;
+    if (s->kind == HU_SCHEDULE_COSINE) lr = half_cosine(s->lr, s->floor, done);
+    if (s->kind == HU_SCHEDULE_POLY) lr = s->floor + (s->lr - s->floor) * pow(1 - done, s->power);
+    if (s->kind == HU_SCHEDULE_RESTARTS) lr = after_restarts(s, fmax((double)units - start, 0));
     if (s->kind == HU_SCHEDULE_LINEAR) lr = done < 1 ? s->lr + (s->floor - s->lr) * done : s->floor;
     if (s->kind == HU_SCHEDULE_PIECEWISE) lr = between_knots(s, (double)step / (double)unit_steps);
     /* The ramp multiplies whatever the schedule says: a warm-up of a cosine begins at its top. */

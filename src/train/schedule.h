@@ -12,6 +12,8 @@ typedef enum hu_schedule_kind {
     HU_SCHEDULE_STEP,
     HU_SCHEDULE_COSINE,
     HU_SCHEDULE_LINEAR,
+    HU_SCHEDULE_POLY,
+    HU_SCHEDULE_RESTARTS,
     HU_SCHEDULE_PIECEWISE,
     HU_SCHEDULE_COUNT
 } hu_schedule_kind;
@@ -29,10 +31,14 @@ typedef struct hu_schedule_knot {
 typedef struct hu_schedule {
     hu_schedule_kind kind;
     double lr; /* base rate of all kinds but piecewise */
-    /* Of milestones, every and knots; cosine and linear change once per unit. */
+    /* Of milestones, every, knots and period; the others change once per unit. */
     hu_schedule_unit unit;
-    double floor;                          /* cosine, linear: the last rate, 0 <= floor <= lr */
-    double factor;                         /* step: per milestone passed, > 0 */
+    double floor;   /* cosine, linear, poly, restarts: the lowest rate, 0 <= floor <= lr */
+    double power;   /* poly: of the share that is left, > 0 */
+    double period;  /* restarts: units of the first cosine, >= 1 */
+    double stretch; /* each cosine is so many times as long, >= 1 */
+    double shrink;  /* and begins at so many times the rate, 0..1 */
+    double factor;  /* step: per milestone passed, > 0 */
     int64_t milestones[HU_MAX_MILESTONES]; /* step: increasing, > 0 */
     int milestone_count;                   /* 0: use every */
     int64_t every;                         /* step: a milestone every so many units; 0: none */
@@ -57,7 +63,7 @@ hu_status hu_schedule_parse_knots(const char *text, hu_schedule *schedule);
 /* "32000,48000" into milestones; errors as above. */
 hu_status hu_schedule_parse_milestones(const char *text, hu_schedule *schedule);
 
-/* Constant at lr, factor 0.1, no warm-up, unit epoch. */
+/* Constant at lr, factor 0.1, power 0.9, stretch and shrink 1, no warm-up, unit epoch. */
 hu_schedule hu_schedule_constant(double lr);
 
 /* HU_ERR_ARGUMENT names the field that is out of range. */
@@ -72,7 +78,11 @@ hu_status hu_schedule_check(const hu_schedule *schedule);
  *   total_steps      >= 1
  *
  * cosine: floor + (lr - floor)(1 + cos(pi p))/2 (Loshchilov and Hutter, SGDR, eq. 5);
- * linear: lr + (floor - lr) p; p = share of the way that is done, 0..1. */
+ * linear: lr + (floor - lr) p; p = share of the way that is done, 0..1.
+ * poly: floor + (lr - floor)(1 - p)^power (Chen et al., DeepLab; MMSegmentation).
+ * restarts: cosines one behind the other from the end of the warm-up on: number i takes period
+ * stretch^i units and falls from lr shrink^i, or floor if that is more, to floor (SGDR; fairseq).
+ */
 double hu_schedule_lr(const hu_schedule *schedule, int64_t step, int64_t steps_per_epoch,
                       int64_t total_steps);
 

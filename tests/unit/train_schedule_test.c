@@ -116,6 +116,62 @@ static void a_line_goes_down_to_its_floor(void **state) {
     assert_true(hu_schedule_lr(&s, 59, 10, 100) == hu_schedule_lr(&s, 50, 10, 100));
 }
 
+/* MMSegmentation's: .01 to 1e-4 over 40,000 steps, power .9. */
+static void a_power_of_what_is_left_goes_down_to_its_floor(void **state) {
+    (void)state;
+    hu_schedule s = hu_schedule_constant(0.01);
+    s.kind = HU_SCHEDULE_POLY;
+    s.unit = HU_UNIT_STEP;
+    s.floor = 1e-4;
+    assert_int_equal(hu_schedule_check(&s), HU_OK);
+    assert_true(hu_schedule_lr(&s, 0, 100, 40000) == 0.01);
+    expect_near(hu_schedule_lr(&s, 10000, 100, 40000), 0.0099 * pow(0.75, 0.9) + 1e-4);
+    expect_near(hu_schedule_lr(&s, 39999, 100, 40000), 0.0099 * pow(1 / 40000.0, 0.9) + 1e-4);
+    assert_true(hu_schedule_lr(&s, 40000, 100, 40000) == 1e-4);
+    s.power = 2;
+    s.floor = 0;
+    expect_near(hu_schedule_lr(&s, 20000, 100, 40000), 0.0025);
+}
+
+/* PAN's: 7e-4 to 1e-7, at the full rate again every 250,000 steps. */
+static void cosines_begin_again(void **state) {
+    (void)state;
+    hu_schedule s = hu_schedule_constant(7e-4);
+    s.kind = HU_SCHEDULE_RESTARTS;
+    s.unit = HU_UNIT_STEP;
+    s.floor = 1e-7;
+    s.period = 250000;
+    assert_int_equal(hu_schedule_check(&s), HU_OK);
+    for (int64_t i = 0; i < 4; i++) {
+        assert_true(hu_schedule_lr(&s, i * 250000, 100, 1000000) == 7e-4);
+        expect_near(hu_schedule_lr(&s, i * 250000 + 125000, 100, 1000000), (7e-4 + 1e-7) / 2);
+    }
+    expect_near(hu_schedule_lr(&s, 249999, 100, 1000000), 1e-7);
+}
+
+/* Units 2..5, 6..13, 14..29 from 1, 1/2, 1/4; the floor is above an eighth. */
+static void restarts_grow_longer_and_lower(void **state) {
+    (void)state;
+    hu_schedule s = hu_schedule_constant(1);
+    s.kind = HU_SCHEDULE_RESTARTS;
+    s.unit = HU_UNIT_STEP;
+    s.warmup = 2;
+    s.warmup_unit = HU_UNIT_STEP;
+    s.period = 4;
+    s.stretch = 2;
+    s.shrink = 0.5;
+    s.floor = 0.2;
+    assert_int_equal(hu_schedule_check(&s), HU_OK);
+    assert_true(hu_schedule_lr(&s, 1, 10, 100) == 0.5);
+    assert_true(hu_schedule_lr(&s, 2, 10, 100) == 1);
+    expect_near(hu_schedule_lr(&s, 4, 10, 100), 0.6);
+    assert_true(hu_schedule_lr(&s, 6, 10, 100) == 0.5);
+    expect_near(hu_schedule_lr(&s, 10, 10, 100), 0.35);
+    assert_true(hu_schedule_lr(&s, 14, 10, 100) == 0.25);
+    expect_near(hu_schedule_lr(&s, 22, 10, 100), 0.225);
+    assert_true(hu_schedule_lr(&s, 30, 10, 100) == 0.2);
+}
+
 /* DavidNet's recipe: (0,0) (5,0.4) (24,0) in epochs, evaluated per iteration. */
 static void knots_are_joined_by_lines_at_fractions_of_an_epoch(void **state) {
     (void)state;
@@ -201,6 +257,20 @@ static void fields_out_of_range_are_refused_by_name(void **state) {
     s.warmup_start = 1.5;
     expect_refused(s, "lr.warmup_start");
     s = hu_schedule_constant(0.1);
+    s.kind = HU_SCHEDULE_POLY;
+    s.power = 0;
+    expect_refused(s, "lr.power");
+    s.power = 1;
+    s.floor = 0.2;
+    expect_refused(s, "lr.floor");
+    s.kind = HU_SCHEDULE_RESTARTS;
+    expect_refused(s, "lr.period");
+    s.period = 10;
+    s.stretch = 0.5;
+    expect_refused(s, "lr.stretch");
+    s.stretch = 1;
+    s.shrink = 1.5;
+    expect_refused(s, "lr.shrink");
     s.kind = HU_SCHEDULE_PIECEWISE;
     expect_refused(s, "lr.knots");
     assert_int_equal(hu_schedule_parse_knots("0:-1", &s), HU_OK);
@@ -234,6 +304,9 @@ int main(void) {
         cmocka_unit_test(a_cosine_per_epoch_is_flat_within_the_epoch),
         cmocka_unit_test(a_cosine_per_step_starts_after_the_warm_up_and_ends_at_the_floor),
         cmocka_unit_test(a_line_goes_down_to_its_floor),
+        cmocka_unit_test(a_power_of_what_is_left_goes_down_to_its_floor),
+        cmocka_unit_test(cosines_begin_again),
+        cmocka_unit_test(restarts_grow_longer_and_lower),
         cmocka_unit_test(knots_are_joined_by_lines_at_fractions_of_an_epoch),
         cmocka_unit_test(mistakes_in_knots_are_named_with_their_column),
         cmocka_unit_test(mistakes_in_milestones_are_named_with_their_column),
