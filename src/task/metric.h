@@ -54,6 +54,7 @@ typedef struct hu_metric {
     X(psnr)               \
     X(squared_error)      \
     X(mean_iou)           \
+    X(mean_accuracy)      \
     X(pixel_accuracy)
 // clang-format on
 

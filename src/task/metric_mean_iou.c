@@ -1,6 +1,6 @@
 /* Mean intersection over union: for each class, pixels that are and are said to be of it over
- * pixels that are or are said to be; the mean over the classes that occur. Over the whole test set.
- */
+ * pixels that are or are said to be; the mean over the classes that occur. Mean accuracy: over
+ * those that are, for the classes that are. Both over the whole test set. */
 #include <math.h>
 
 #include "task/metric.h"
@@ -26,7 +26,7 @@ static void add(const hu_metric_call *part, double *sums) {
     }
 }
 
-static double value(const hu_metric_call *shape, const double *sums) {
+static double mean_iou(const hu_metric_call *shape, const double *sums) {
     double total = 0.0;
     int64_t present = 0;
     for (int64_t c = 0; c < shape->outputs; c++) {
@@ -51,4 +51,27 @@ const hu_metric hu_metric_mean_iou = {
     .higher_is_better = true,
     .sum_count = sum_count,
     .add = add,
-    .value = value};
+    .value = mean_iou};
+
+static double mean_accuracy(const hu_metric_call *shape, const double *sums) {
+    double total = 0.0;
+    int64_t present = 0;
+    for (int64_t c = 0; c < shape->outputs; c++) {
+        const double *of = sums + c * SUMS;
+        if (of[TRUE] == 0.0) continue;
+        total += of[BOTH] / of[TRUE];
+        present++;
+    }
+    return total / (double)present;
+}
+
+const hu_metric hu_metric_mean_accuracy = {
+    .name = "mean_accuracy",
+    .help = "share of a class's pixels that are classified correctly, mean over the classes",
+    .unit = " %",
+    .factor = 100.0,
+    .decimals = 2,
+    .higher_is_better = true,
+    .sum_count = sum_count,
+    .add = add,
+    .value = mean_accuracy};

@@ -75,6 +75,23 @@ static void mean_iou_is_the_mean_over_the_classes_that_occur(void **state) {
     assert_true(value_of(&hu_metric_mean_iou, pixels(), ROWS) == total / classes);
 }
 
+static void mean_accuracy_is_the_mean_over_the_classes_of_the_labels(void **state) {
+    (void)state;
+    draw();
+    for (int r = 0; r < SAMPLES * ROWS; r++)
+        if (truth[r] == 2.0f) truth[r] = -1.0f; /* class 2 is only said */
+    double total = 0;
+    for (int c = 0; c < CLASSES; c++) {
+        int both = 0, is = 0;
+        for (int r = 0; r < SAMPLES * ROWS; r++) {
+            is += truth[r] == (float)c;
+            both += truth[r] == (float)c && said(r) == c;
+        }
+        total += is ? (double)both / is : 0.0;
+    }
+    assert_true(value_of(&hu_metric_mean_accuracy, pixels(), ROWS) == total / (CLASSES - 1));
+}
+
 static void a_class_that_never_occurs_does_not_count(void **state) {
     (void)state;
     draw();
@@ -105,6 +122,7 @@ static void without_predictions_nothing_is_right(void **state) {
     none.prediction = NULL;
     assert_true(value_of(&hu_metric_accuracy, none, ROWS) == 0.0);
     assert_true(value_of(&hu_metric_mean_iou, none, ROWS) == 0.0);
+    assert_true(value_of(&hu_metric_mean_accuracy, none, ROWS) == 0.0);
     none.loss = &hu_loss_mse;
     assert_true(isnan(value_of(&hu_metric_psnr, none, ROWS * CLASSES)));
 }
@@ -161,6 +179,7 @@ static void every_metric_is_found_by_its_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mean_iou_is_the_mean_over_the_classes_that_occur),
+        cmocka_unit_test(mean_accuracy_is_the_mean_over_the_classes_of_the_labels),
         cmocka_unit_test(a_class_that_never_occurs_does_not_count),
         cmocka_unit_test(accuracy_leaves_unlabelled_rows_out),
         cmocka_unit_test(without_predictions_nothing_is_right),
