@@ -11,6 +11,7 @@
 #include "op/join.h"
 #include "op/norm.h"
 #include "op/pool.h"
+#include "op/resample.h"
 #include "op/scale.h"
 #include "op/shape.h"
 
@@ -36,15 +37,16 @@ hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, cons
 hu_value_id hu_build_conv_as(hu_builder *b, const char *name, hu_value_id in,
                              const hu_conv_form *form) {
     int64_t groups = form->groups ? form->groups : 1;
+    int64_t dilation = form->dilation ? form->dilation : 1;
     hu_conv_attrs attrs = {.out_channels = form->channels,
                            .kernel_h = form->kernel,
                            .kernel_w = form->kernel,
                            .stride_h = form->stride,
                            .stride_w = form->stride,
-                           .pad_h = (form->kernel - 1) / 2,
-                           .pad_w = (form->kernel - 1) / 2,
-                           .dilation_h = 1,
-                           .dilation_w = 1,
+                           .pad_h = dilation * (form->kernel - 1) / 2,
+                           .pad_w = dilation * (form->kernel - 1) / 2,
+                           .dilation_h = dilation,
+                           .dilation_w = dilation,
                            .groups = groups,
                            .has_bias = form->has_bias,
                            .weight_init = form->weight,
@@ -117,6 +119,12 @@ hu_value_id hu_build_reshape(hu_builder *b, const char *name, hu_value_id in,
                              const hu_shape *shape) {
     hu_reshape_attrs attrs = {.shape = *shape};
     return hu_build_node(b, &hu_op_reshape, name, NULL, &attrs, 1, &in);
+}
+
+hu_value_id hu_build_bilinear(hu_builder *b, const char *name, hu_value_id in, int64_t height,
+                              int64_t width) {
+    hu_bilinear_attrs attrs = {.out_h = height, .out_w = width};
+    return hu_build_node(b, &hu_op_bilinear, name, NULL, &attrs, 1, &in);
 }
 
 hu_shape hu_build_shape(const hu_builder *b, hu_value_id value) {

@@ -28,9 +28,9 @@ int64_t hu_build_channels(const hu_builder *b, hu_value_id value);
 hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
                           const void *attrs, int n_in, const hu_value_id *in);
 
-/* Square convolution, padded by (kernel-1)/2. groups 0: one. */
+/* Square convolution, padded by dilation (kernel-1)/2. groups and dilation 0: one. */
 typedef struct hu_conv_form {
-    int64_t channels, kernel, stride, groups;
+    int64_t channels, kernel, stride, groups, dilation;
     bool has_bias;
     hu_init weight, bias;
 } hu_conv_form;
@@ -65,6 +65,10 @@ hu_value_id hu_build_flatten(hu_builder *b, const char *name, hu_value_id in);
 /* The same numbers in another shape. */
 hu_value_id hu_build_reshape(hu_builder *b, const char *name, hu_value_id in,
                              const hu_shape *shape);
+
+/* Bilinear, to any height and width; the corners of the images fall on each other. */
+hu_value_id hu_build_bilinear(hu_builder *b, const char *name, hu_value_id in, int64_t height,
+                              int64_t width);
 
 /* Shape of a value; of one number after an error. */
 hu_shape hu_build_shape(const hu_builder *b, hu_value_id value);

@@ -62,7 +62,11 @@
     X(autoencoder_tied, "autoencoder-tied", \
       "the same, decoded with the weights of the encoder", "autoencode", 0) \
     X(dense_s, "dense-s", \
-      "four 5x5 convolutions at full resolution, class scores per pixel", "segment", 0)
+      "four 5x5 convolutions at full resolution, class scores per pixel", "segment", 0) \
+    X(fcn_r50, "fcn-r50", \
+      "fully convolutional, dilated ResNet-50, 2 heads; 769 pixels", "segment", 769) \
+    X(fcn_s, "fcn-s", \
+      "the same with 8 basic blocks of 16-64 channels, for small pictures", "segment", 0)
 /* clang-format on */
 
 #define HU_MODEL_DECLARE(identifier, name, help, task, side)                                       \

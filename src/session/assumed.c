@@ -1,5 +1,6 @@
 /* session/assumed.c - data for plans and benchmarks that were not given any: extents by the model,
- * ten classes or those of ILSVRC, label maps, and the synthetic glyphs as pixels. */
+ * ten classes or those of ILSVRC or
+ * Cityscapes, label maps, and the synthetic glyphs as pixels. */
 #include "session/assumed.h"
 
 #include <string.h>
@@ -22,11 +23,12 @@ static int64_t side_of(const char *name) {
     return is_grey(name) ? GREY_SIDE : COLOUR_SIDE;
 }
 
-/* ILSVRC's where they are as large as its images. */
+/* ILSVRC's where they are as large as its images, and those of Cityscapes in large label maps. */
 static int64_t classes_of(const char *name) {
-    enum { LARGE_SIDE = 200, LARGE_CLASSES = 1000 };
+    enum { LARGE_SIDE = 200, LARGE_CLASSES = 1000, STREET_CLASSES = 19 };
     const hu_model *model;
     bool is_large = hu_model_find(name, &model) == HU_OK && model->side >= LARGE_SIDE;
+    if (is_large && strcmp(model->task, "segment") == 0) return STREET_CLASSES;
     return is_large ? LARGE_CLASSES : CLASSES;
 }
 

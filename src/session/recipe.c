@@ -29,6 +29,8 @@ static const recipe recipes[] = {
     {"davidnet", "*", "512", "10", "0.4", "linear", "2", "0.9", "on", "0.0005"},
     /* A mean over all numbers of a picture has small gradients. */
     {"autoencoder*", "*", "128", "10", "2", "cosine", "0.5", "0.9", "on", "0"},
+    {"fcn-r50", "*", "16", "10", "0.01", "poly", "0", "0.9", "off", "0.0005"},
+    {"fcn-s", "*", "8", "4", "0.05", "poly", "0", "0.9", "off", "0.0005"},
     {"dense-s", "*", "64", "5", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };

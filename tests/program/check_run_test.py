@@ -1,7 +1,8 @@
 """Five steps from init=check beside figures of another program in double, where the pictures are there.
 
-HALFULP_TINYIMAGENET10 names a folder with train/ and val/ of ten classes of Tiny ImageNet, 64 pixels a side; without
-it the test is skipped. The figures are those of PyTorch in float64 on the same sixteen pictures; float32 of torch is
+HALFULP_TINYIMAGENET10 names a folder with train/ and val/ of ten classes of Tiny ImageNet, 64 pixels a side;
+HALFULP_CAMVID one with train/, trainannot/, test/ and testannot/ of CamVid at 160x120. What is not named is left out;
+without any the test is skipped. The figures are those of PyTorch in float64 on the same pictures; float32 of torch is
 away from them by a tenth of the tolerances. In inception3-s a relu turns over behind one of 10^7 sums that float32
 and float64 round to different sides of zero: float32 of torch meets the gradient found here, float64 does not. So
 there the first loss alone is held.
@@ -21,7 +22,13 @@ FIGURES = {
     "preresnet50-s": ("0.0001", [2.2906850, 2.3274272, 2.3369135, 2.3590579, 2.3801808], 1e-3, 8.865932, 5e-3,
                       {"conv1.weight": 4.867854, "blocks.8.bn1.weight": 0.039470, "fc.bias": 0.087529}, {}),
     "inception3-s": ("0.001", [2.3708581], 1e-6, None, None, {"fc.bias": 0.088993}, {}),
+    "fcn-s": ("0.001", [3.5691080, 3.5459700, 3.6062961, 3.5673802, 3.5203787], 2e-4, 3.251351, 1e-3,
+              {"stem.0.weight": 0.814624, "layer3.0.sc.0.weight": 0.179181, "auxcls.bias": 0.144683}, {}),
 }
+# Data by the variable that names them, and the samples of a step.
+PICTURES = ("HALFULP_TINYIMAGENET10", ["data=folder:{}", "data.size=64", "data.crop=64", "data.test_limit=16", "batch=16"])
+STREETS = ("HALFULP_CAMVID", ["data=dense:{}", "data.unlabelled=11", "data.test_limit=2", "batch=2"])
+DATA = {"fcn-s": STREETS}
 
 
 def near(checks, what, found, figure, tolerance, digits):
@@ -31,14 +38,15 @@ def near(checks, what, found, figure, tolerance, digits):
 
 
 def runs(checks, cwd):
-    folder = os.environ.get("HALFULP_TINYIMAGENET10")
-    if not folder:
-        print("skipped: HALFULP_TINYIMAGENET10 names no folder of pictures")
-        sys.exit(77)
     for model, (lr, losses, of_losses, norm, of_norm, norms, later) in FIGURES.items():
-        made = program.train(f"model={model}", f"data=folder:{folder}", "data.size=64", "data.crop=64", "data.test_limit=16",
-                             "init=check", "batch=16", f"steps={30 if later else len(losses)}", f"lr={lr}", "norms=on",
-                             "eval.every=0", "threads=2", cwd=cwd, run=model)
+        variable, words = DATA.get(model, PICTURES)
+        folder = os.environ.get(variable)
+        if not folder:
+            print(f"{model} is left out: {variable} names no folder")
+            continue
+        made = program.train(f"model={model}", *(word.format(folder) for word in words), "init=check",
+                             f"steps={30 if later else len(losses)}", f"lr={lr}", "norms=on", "eval.every=0", "threads=2",
+                             cwd=cwd, run=model)
         for step, figure in enumerate(losses):
             near(checks, f"{model}, loss {step}", made["losses"][step], figure, 1e-6 if step == 0 else of_losses, 7)
         for step, figure in later.items():
@@ -49,4 +57,7 @@ def runs(checks, cwd):
             near(checks, f"{model}, {name}", made["first_gradient_norms"][name], figure, 10 * (of_norm or 2e-6), 6)
 
 
+if not any(os.environ.get(variable) for variable, _ in (PICTURES, *DATA.values())):
+    print("skipped: no variable names a folder of data")
+    sys.exit(77)
 program.main(runs)

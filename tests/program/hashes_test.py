@@ -35,6 +35,9 @@ SHUFFLENET = ["model=shufflenet-v2", "model.width=0.1", *DEEP]
 MOBILENET = ["model=mobilenet-v2", "model.width=0.1", *DEEP]
 DAVIDNET = ["model=davidnet", "model.width=0.1", *DEEP]
 RESNET50 = ["model=resnet50", "model.width=0.05", *DEEP, "steps=2"]
+# Dilations, two heads, pixels without a label; the pictures are made for the job.
+FCN = ["model=fcn-s", "model.width=0.25", "data=dense:maps", "data.unlabelled=9", *DATA[3:],
+       "batch=4", "run.chunk=3", "steps=3"]
 PROMOTING = ["model=cnn-s", *DATA, "data.limit=200", "batch=17", "run.chunk=8", "steps=16",
              "precision=uniform+promote", "precision.promote_at=0.002",
              "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"]
@@ -143,6 +146,9 @@ JOBS = {
         [*CNN, "precision=bf16", "data.augment=[crop, flip, cutout]", "data.border=reflect",
          "data.pad=5", "data.cutout=7", "data.mean=0.4, 0.5, 0.6", "data.std=0.2, 0.3, 0.25",
          "data.drop_last=on"],
+    # A number for every pixel.
+    "fcn-s 1/6/9/d": [*FCN, "precision=1/6/9/d"],
+    "fcn-s demote:0.6, threads": [*FCN, "precision=demote:0.6", "threads=2"],
     # Overflows, promotion, resuming.
     "skipped steps, fp16": [*CNN, "precision=fp16", "scaler.init=1e9", "scaler.backoff=0.01"],
     "skipped steps, e4m3fn, accumulated parts":
@@ -166,14 +172,16 @@ RESUMED = {"promotion, resumed": ["steps=16"], "scale=delayed, adam, resumed": [
 
 
 def canonical(rows):
-    """The rows as one text."""
-    return "\n".join(",".join(row[column] for column in COLUMNS) for row in rows)
+    """The rows as one text; tasks without an accuracy have no such column."""
+    return "\n".join(",".join(row.get(column, "") for column in COLUMNS) for row in rows)
 
 
 def run(name, cwd):
     """What the table holds of a job."""
     words = JOBS[name]
     accumulates = any(word.startswith("accumulator=") for word in words)
+    if "data=dense:maps" in words:
+        program.write_maps(cwd)
     made = program.train(*words, cwd=cwd, **(SCALAR if accumulates else {}))
     if name in RESUMED:
         made = program.resume("run", *RESUMED[name], cwd=cwd)

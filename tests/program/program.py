@@ -187,6 +187,35 @@ def peers(script, *calls):
     return outputs
 
 
+def write_png(path, width, height, channels, number):
+    """A picture of one or three channels; number(x, y, channel) are its bytes."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    rows = b"".join(b"\0" + bytes(number(x, y, c) for x in range(width) for c in range(channels))
+                    for y in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2}[channels], 0, 0, 0)
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows))
+                   + chunk(b"IEND", b""))
+
+
+def write_maps(cwd, width=18, height=14):
+    """The folder of six training and two test pictures whose colours tell their label maps: three
+    classes, and 9 where nobody has labelled."""
+    folder = os.path.join(cwd, "maps")
+    for half, count in (("train", 6), ("test", 2)):
+        for k in range(count):
+            def label(x, y):
+                return 9 if (x * y + k) % 7 == 0 else (x // 5 + y // 4 + k) % 3
+
+            write_png(f"{folder}/{half}/{k}.png", width, height, 3,
+                      lambda x, y, c: (label(x, y) * 80 + 30 * c + x * (k + 1)) % 256)
+            write_png(f"{folder}/{half}annot/{k}.png", width, height, 1, lambda x, y, c: label(x, y))
+    return folder
+
+
 def main(*tests):
     """Runs every test in a temporary directory of its own."""
     checks = Checks()

@@ -402,6 +402,7 @@ static void networks_for_large_images(void **state) {
         {"googlenet-s", 64, 10, 165976, 8454912 - 101376, 101376},
         {"inception3-s", 64, 10, 154622, 8224768, 0},
         {"preresnet50-s", 64, 10, 374802, 81889792, 0},
+        {"fcn-r50", 769, 19, 49497734, 453744588128, 22244381440},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const hu_shape image = {3, {table[i].side, table[i].side, 3}};
@@ -416,6 +417,26 @@ static void networks_for_large_images(void **state) {
     }
 }
 
+/* Of CamVid's pictures at a third of their size, scores as large as the label map; what stands
+ * further back sees further: dilated kernels of 3x3 reach 5 and 9 pixels. */
+static void test_fcn_s(void **state) {
+    (void)state;
+    hu_graph *graph = build("fcn-s", 1, (hu_shape){3, {120, 160, 3}}, 11);
+    assert_int_equal(hu_graph_parameters(graph), 387862);
+    assert_int_equal(hu_graph_macs(graph), 497913600);
+    check_extents(graph, "stem.relu.out", (hu_shape){3, {60, 80, 16}});
+    check_extents(graph, "layer4.1.relu.out", (hu_shape){3, {30, 40, 64}});
+    check_extents(graph, "cat.out", (hu_shape){3, {30, 40, 96}});
+    check_extents(graph, "cls.up.out", (hu_shape){3, {120, 160, 11}});
+    check_extents(graph, "auxcls.up.out", (hu_shape){3, {120, 160, 11}});
+    assert_int_equal(graph->loss_count, 2);
+    assert_true(graph->loss[0].weight == 1.0f && graph->loss[1].weight == 0.4f);
+    hu_graph_free(graph);
+    graph = build("fcn-s", .5, (hu_shape){3, {33, 21, 3}}, 2); /* no size is a multiple of 4 */
+    check_extents(graph, "cls.up.out", (hu_shape){3, {33, 21, 2}});
+    hu_graph_free(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thin_residual_networks),
@@ -423,6 +444,7 @@ int main(void) {
         cmocka_unit_test(test_resnet50),
         cmocka_unit_test(networks_for_large_images),
         cmocka_unit_test(test_davidnet),
+        cmocka_unit_test(test_fcn_s),
         cmocka_unit_test(test_widths),
         cmocka_unit_test(test_small_networks),
         cmocka_unit_test(test_small_network_widths),

@@ -109,7 +109,9 @@ static void a_head_must_fit_its_task(void **state) {
     for (int m = 0; m < hu_model_count; m++) {
         if (strcmp(hu_model_table[m].task, "classify") == 0) continue;
         assert_int_equal(build(hu_model_table[m].name, NULL, &data, &graph), HU_OK);
-        assert_int_equal(graph->loss_count, 1);
+        /* Further heads, in training alone, stand behind the first. */
+        bool has_two = strncmp(hu_model_table[m].name, "fcn", 3) == 0;
+        assert_int_equal(graph->loss_count, has_two ? 2 : 1);
         assert_string_equal(graph->node[graph->loss[0].node].name, "loss");
         hu_value_id target = hu_task_target_value(graph);
         assert_int_equal(graph->value[target].role, HU_VALUE_TARGET);

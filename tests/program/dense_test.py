@@ -1,0 +1,99 @@
+"""Networks with a number for every pixel: every precision, the same bits in every way of running, what they refuse."""
+import json
+import os
+
+import program
+
+WORDS = ["batch=4", "steps=2", "lr=0.01", "eval.every=0", "model.width=0.25", "run.chunk=2"]
+PRECISIONS = (["precision=fp32"], ["precision=fp16"], ["precision=1/6/9/d"], ["precision=demote:0.6+promote"],
+              ["precision=hfp8"], ["precision=ldp:4-8"], ["precision=nvfp4"])
+WAYS = (["threads=3"], ["storage=float32"], ["fuse=off", "recompute=off"], ["storage=dense", "threads=2"])
+
+
+def maps(cwd):
+    return [f"data=dense:{program.write_maps(cwd)}", "data.unlabelled=9"]
+
+
+FORMS = {"fcn-s": maps}
+
+
+def trained(cwd, name, model, *words, **more):
+    return program.train(f"model={model}", *FORMS[model](cwd), *WORDS, *words, cwd=cwd, run=name, **more)
+
+
+def bits_are_equal(checks, cwd):
+    turn = 0
+    for model in FORMS:
+        for precision in PRECISIONS:
+            plain = trained(cwd, f"{model}-{turn}", model, *precision, "threads=1")
+            for more in (WAYS[turn % len(WAYS)], WAYS[(turn + 1) % len(WAYS)]):
+                other = trained(cwd, f"{model}-{turn}-{more[0]}", model, *precision, *more)
+                for key in ("weights_hash", "train_loss", "metric"):
+                    checks.same(other[key], plain[key], f"{model} {precision} {more}: {key}")
+            turn += 1
+
+
+def instruction_sets_agree(checks, cwd):
+    for model in FORMS:
+        plain = trained(cwd, f"{model}-native", model, "precision=fp16", "threads=1")
+        for isa in ("scalar", "avx2"):
+            other = trained(cwd, f"{model}-{isa}", model, "precision=fp16", "threads=1",
+                            env={**os.environ, "HALFULP_MAX_ISA": isa})
+            checks.same((other["weights_hash"], other["metric"]), (plain["weights_hash"], plain["metric"]),
+                        f"{model}, {isa}")
+
+
+def runs_go_on(checks, cwd):
+    for model in FORMS:
+        words = [model, "precision=hfp8", "threads=1", "eval.every=1", "steps=5"]
+        whole = trained(cwd, f"{model}-whole", *words, "run.checkpoint_every=1", "run.keep=9")
+        for step in range(1, 5):
+            program.copy_at(cwd, f"{model}-whole", f"{model}-{step}", step)
+            rest = program.resume(f"{model}-{step}", cwd=cwd)
+            checks.same((rest["weights_hash"], rest["metric"]["value"]),
+                        (whole["weights_hash"], whole["metric"]["value"]), f"{model}, resumed at {step}")
+
+
+def accumulators_reach_every_product(checks, cwd):
+    for model in FORMS:
+        words = [model, "precision=1/6/9/d", "accumulator=fmac8:1/6/9/d", "steps=1"]
+        one = trained(cwd, f"{model}-one", *words, "threads=1")
+        two = trained(cwd, f"{model}-two", *words, "threads=2", "run.chunk=3")
+        plain = trained(cwd, f"{model}-plain", model, "precision=1/6/9/d", "steps=1", "threads=1")
+        checks.same(two["weights_hash"], one["weights_hash"], f"{model}: fmac8")
+        checks.that(plain["weights_hash"] != one["weights_hash"], f"{model}: fmac8 rounds more")
+
+
+def workers_agree_with_one(checks, cwd):
+    for model in FORMS:
+        words = [model, "workers=2", "comm.format=e5m2", "scaling=aps"]
+        one = trained(cwd, f"{model}-w1", *words, "threads=1")
+        two = trained(cwd, f"{model}-w2", *words, "threads=3")
+        checks.same(two["weights_hash"], one["weights_hash"], f"{model}: workers")
+
+
+def segmentation_has_three_metrics(checks, cwd):
+    made = trained(cwd, "run", "fcn-s", "threads=1", "lr.schedule=poly", "lr.floor=0.0001", "steps=6", "run.log_every=1")
+    checks.same(made["metric"]["name"], "mean_iou", "the metric that counts")
+    code, out, err = program.call("eval", "run", "--json", cwd=cwd)
+    checks.same(code, 0, err)
+    found = json.loads(out)
+    checks.same(found["test_mean_iou"], made["test_mean_iou"], "eval agrees")
+    for name in ("test_mean_iou", "test_mean_accuracy", "test_pixel_accuracy"):
+        checks.that(0 <= found[name] <= 1, f"{name}: {found}")
+    rates = [float.fromhex(row["lr"]) for row in program.rows(cwd)]
+    expected = [0.0099 * (1 - u / 6) ** 0.9 + 0.0001 for u in range(6)]
+    checks.that(all(abs(a - b) < 1e-12 for a, b in zip(rates, expected)), f"rates: {rates}")
+
+
+def pictures_must_fit_their_maps(checks, cwd):
+    words = maps(cwd)
+    program.write_png(f"{cwd}/maps/trainannot/3.png", 18, 13, 1, lambda x, y, c: 0)
+    code, _, err = program.call("train", "model=fcn-s", *words, *WORDS, cwd=cwd)
+    checks.same(code, 3, "a map of another size: exit code")
+    for part in ("3.png", "18x13", "18x14"):
+        checks.that(part in err, f"a map of another size: {part} in {err}")
+
+
+program.main(bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
+             workers_agree_with_one, segmentation_has_three_metrics, pictures_must_fit_their_maps)
