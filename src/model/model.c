@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "model/families.h"
+#include "op/dropout.h"
 
 /* One row for each line of families.h: name, help, the task it is made for, the function that
  * declares it. */
@@ -55,6 +56,19 @@ static hu_status check_norm(const hu_model_options *options, const hu_graph *gra
                    "model.norm: found range with a model that has no norms, expected batch");
 }
 
+/* A share that nothing takes up would be asked for in vain. */
+static hu_status check_dropout(const hu_model_options *options, const hu_graph *graph) {
+    if (!(options->dropout > 0.0)) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const hu_dropout_attrs *attrs = graph->node[n].attrs;
+        if (graph->node[n].op == &hu_op_dropout && attrs->probability == (float)options->dropout)
+            return HU_OK;
+    }
+    return hu_fail(HU_ERR_ARGUMENT, "model.dropout: found %g, expected auto or 0: %s",
+                   options->dropout,
+                   options->own ? "a network of a file has its own" : "this model has no dropout");
+}
+
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     hu_status st = HU_OK;
     const hu_model *model = NULL;
@@ -75,6 +89,7 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
     HU_TRY(st);
     HU_TRY(check_norm(options, *graph));
+    HU_TRY(check_dropout(options, *graph));
     /* Checks what only a whole graph can tell; no node is added from here on. */
     HU_TRY(hu_graph_finish(*graph));
 done:

@@ -59,6 +59,9 @@ def dropout_is_asked_for(checks, cwd):
                        for name, more in (("own", []), ("none", ["model.dropout=0"]), ("half", ["model.dropout=0.5"])))
     checks.same(own, half, "alexnet-s has a half of its own")
     checks.that(none != own, "without dropout the training is another one")
+    code, _, err = program.call("train", *WORDS, "model=resnet20", "model.dropout=0.5", cwd=cwd)
+    checks.same(code, 2, "dropout of a model without")
+    checks.that("this model has no dropout" in err, err)
 
 
 def heads_are_losses(checks, cwd):
