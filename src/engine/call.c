@@ -16,8 +16,12 @@ void hu_call_prepare(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call) {
     call->training = run->pass.training;
     call->total = run->pass.samples;
     call->before = run->pass.first_sample;
-    call->key =
-        (hu_random_key){run->options.seed, hu_stream_id("node", exec->info.name), run->pass.step};
+    /* What a network draws for a sample outside of training does not change while it learns. */
+    const char *purpose = call->training ? "node" : "test";
+    call->key = (hu_random_key){run->options.seed, hu_stream_id(purpose, exec->info.name),
+                                call->training ? run->pass.step : 0};
+    call->by_formula = run->options.check_noise;
+    call->drawn = run->pass.drawn;
     call->stats = hu_buffer_data(run, exec->stats);
     call->workspace = hu_buffer_data(run, exec->workspace[pass]);
     call->partial = hu_buffer_data(run, exec->partial[pass]);

@@ -8,7 +8,7 @@
 #include "product/geometry.h"
 #include "tensor/storage.h"
 
-/* How a run computes. None of these but chunk, seed and products changes a bit. */
+/* How a run computes. None of these but chunk, seed, products and check_noise changes a bit. */
 typedef struct hu_run_options {
     int64_t batch; /* largest number of samples of a pass */
     int64_t chunk; /* samples per chunk; part of the definition of the result */
@@ -19,6 +19,7 @@ typedef struct hu_run_options {
                        the same bits, slower */
     bool recompute; /* the backward pass computes cheap results again instead of reading them */
     hu_product_engine products; /* who computes products without a chosen accumulator */
+    bool check_noise; /* noise is a formula on the names of nodes, as in a run with init=check */
 } hu_run_options;
 
 /* Where a batch comes from: called from several threads on disjoint ranges. field: index of the
@@ -45,6 +46,7 @@ typedef struct hu_pass_options {
     int64_t first_sample;  /* place of the pass's first sample in the whole batch, so that random
                               numbers do not depend on how a batch is cut into passes */
     uint64_t step;         /* random numbers of rounding and dropout */
+    uint64_t drawn;        /* samples of the steps before this one, for check_noise */
     /* backward: called when the gradient of a trained parameter is final, from the thread that runs
      * the pass. NULL: nobody waits for it */
     void (*gradient_ready)(void *context, hu_value_id param);

@@ -81,7 +81,10 @@ typedef struct hu_op_call {
     int64_t first, count;
     int64_t total;       /* samples of the pass */
     int64_t before;      /* samples of the batch in earlier passes: random words count from there */
-    hu_random_key key;   /* (seed, stream of this node, step) */
+    hu_random_key key;   /* (seed, stream of this node, step); outside of training always step 0 of
+                            another stream, so that noise belongs to the sample */
+    bool by_formula;     /* noise is a formula on the node's name (base/formula.h) */
+    uint64_t drawn;      /* samples of all steps before this one: from there the formula counts */
     const float **in;    /* [n_in] [count, in[i]] */
     float **out;         /* [n_out] [count, out[i]] */
     const float **param; /* [n_params] working copies (already rounded); buffers included */

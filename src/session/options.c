@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "precision/plan.h"
 #include "session/comm.h"
+#include "session/initial.h"
 #include "session/join.h"
 #include "session/precision.h"
 #include "session/recipe.h"
@@ -261,6 +262,7 @@ static hu_status read_start(const hu_config *config, hu_train_options *options) 
         return HU_OK;
     return hu_fail(HU_ERR_PARSE,
                    "model.init_hash: found '%.40s', expected auto or 16 hexadecimal digits", hash);
+    options->run.check_noise = options->init && hu_check_salt(options->init);
 done:
     return st;
 }

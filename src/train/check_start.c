@@ -3,29 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/formula.h"
 #include "op/geometry.h"
-
-/* FNV-1a over one text, going on from hash. */
-static uint32_t add_text(uint32_t hash, const char *text) {
-    for (; *text; text++) hash = (hash ^ (uint8_t)*text) * 0x01000193u;
-    return hash;
-}
-
-static uint32_t name_hash(const char *salt, const char *name) {
-    return add_text(add_text(0x811C9DC5u, salt), name);
-}
-
-/* The finaliser of MurmurHash3. */
-static uint32_t word_at(uint32_t hash, uint32_t i) {
-    uint32_t x = hash + i * 0x9E3779B9u;
-    x = (x ^ x >> 16) * 0x85EBCA6Bu;
-    x = (x ^ x >> 13) * 0xC2B2AE35u;
-    return x ^ x >> 16;
-}
-
-uint32_t hu_check_word(const char *salt, const char *name, uint32_t i) {
-    return word_at(name_hash(salt, name), i);
-}
 
 /* Is the last word of a name, behind a dot or alone, this one? */
 static bool ends_in(const char *name, const char *word) {
@@ -62,9 +41,9 @@ void hu_check_start_fill(const hu_graph *graph, hu_value_id v, const hu_shape *s
     bool is_norm = is_norm_weight(graph, v),
          is_table = ends_in(name, "pos") || ends_in(name, "cls");
     int exponent = is_table ? 3 : shape->rank <= 1 ? 4 : row_exponent(fan_of(graph, v, shape));
-    uint32_t hash = name_hash(salt, name);
+    uint32_t hash = hu_formula_hash(hu_formula_hash(HU_FORMULA_HASH_START, salt), name);
     for (int64_t i = 0; i < elements; i++) {
-        float t = (float)(word_at(hash, (uint32_t)i) >> 8) * 0x1p-23f - 1.0f;
+        float t = hu_formula_number(hash, (uint32_t)i);
         x[i] = is_norm ? 1.0f + t / 16.0f : ldexpf(t, -exponent);
     }
 }

@@ -2,8 +2,7 @@
  * function of the parameter's name and of the element's index, so that any other program can begin
  * with the same bits.
  *
- * word(name, i) mixes the 32-bit FNV-1a hash of the name with i; t = (word >> 8) 2^-23 - 1 is a
- * multiple of 2^-23 in [-1, 1). Element i, row-major in torch's shape, is
+ * With t = number i of the name (base/formula.h), element i, row-major in torch's shape, is
  *   1 + t/16      weights of norms,
  *   t/8           tables: names that are or end in pos, cls,
  *   t/16          other parameters of one extent,
@@ -15,9 +14,6 @@
 #ifndef HU_TRAIN_CHECK_START_H
 #define HU_TRAIN_CHECK_START_H
 #include "graph/graph.h"
-
-/* The word of element i of "SALTNAME". */
-uint32_t hu_check_word(const char *salt, const char *name, uint32_t i);
 
 /* x [elements] of parameter v, whose shape in torch is shape. */
 void hu_check_start_fill(const hu_graph *graph, hu_value_id v, const hu_shape *shape,

@@ -160,6 +160,7 @@ static hu_pass_options pass_of(const hu_trainer *trainer, const hu_step_batch *b
     const hu_accumulators *accumulators = &trainer->options.precision.accumulators;
     hu_pass_options pass = {.training = true,
                             .step = (uint64_t)report->step,
+                            .drawn = (uint64_t)(report->step * trainer->options.batch),
                             .timed = trainer->timed,
                             .counts_all = hu_step_counts_all(trainer, report->step),
                             .seed_gradient = report->scale / (float)report->samples,

@@ -28,6 +28,8 @@ typedef struct drive {
     int64_t batch, chunk, chunks;
     bool training, reversed; /* reversed: chunks run from the last to the first */
     hu_random_key key;
+    bool by_formula; /* noise, which then counts from so many samples */
+    uint64_t drawn;
     float *in[DRIVE_INS], *din[DRIVE_INS]; /* [batch, shape] */
     float *out[HU_MAX_OUTPUTS], *dout[HU_MAX_OUTPUTS];
     float *param[HU_MAX_PARAMS], *dparam[HU_MAX_PARAMS], *chunk_dparam[HU_MAX_PARAMS];
@@ -214,6 +216,8 @@ static inline void drive_pass(drive *d, hu_pass pass) {
                        .training = d->training,
                        .total = d->batch,
                        .key = d->key,
+                       .by_formula = d->by_formula,
+                       .drawn = d->drawn,
                        .in = p.in,
                        .out = p.out,
                        .param = p.param,

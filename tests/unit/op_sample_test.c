@@ -3,6 +3,7 @@
 #include "op_drive.h"
 
 #include "base/elementary.h"
+#include "base/formula.h"
 #include "op/loss.h"
 
 enum { BATCH = 7, SIZE = 5 };
@@ -25,6 +26,41 @@ static void sample_is_mean_and_spread_times_noise(void **unused) {
         }
         drive_close(&d);
     }
+}
+
+/* In a check run the noise is number (samples before) elements + i of the node's name, in tests of
+ * the name and "test". */
+static void noise_may_be_a_formula(void **unused) {
+    (void)unused;
+    hu_shape in[2] = {DRIVE_SHAPE(SIZE), DRIVE_SHAPE(SIZE)};
+    for (int training = 0; training < 2; training++) {
+        uint32_t hash = hu_formula_hash(HU_FORMULA_HASH_START, training ? "z" : "ztest");
+        drive d;
+        drive_open(&d, &hu_op_sample_normal, NULL, 2, in, BATCH, 3);
+        d.info.name = "z";
+        d.training = training != 0;
+        d.by_formula = true;
+        d.drawn = 100;
+        drive_forward(&d);
+        for (int64_t i = 0; i < BATCH * SIZE; i++) {
+            double t = (double)hu_formula_number(hash, (uint32_t)(100 * SIZE + i));
+            double spread = hu_exp((double)d.in[1][i] / 2) * (sqrt(3.0) * t);
+            assert_true(d.out[0][i] == (float)((double)d.in[0][i] + spread));
+        }
+        drive_close(&d);
+    }
+}
+
+/* The known words of the formula. */
+static void the_formula_has_its_known_words(void **unused) {
+    (void)unused;
+    uint32_t hash = hu_formula_hash(HU_FORMULA_HASH_START, "emb.weight");
+    assert_int_equal(hash, 0x11837daf);
+    assert_int_equal(hu_formula_hash(hu_formula_hash(HU_FORMULA_HASH_START, "emb."), "weight"),
+                     hash);
+    assert_int_equal(hu_formula_word(hash, 0), 0xc20eeb91);
+    assert_int_equal(hu_formula_word(hash, 1), 0x53247cd4);
+    assert_true(hu_formula_number(hash, 0) == 0.5160802602767944f);
 }
 
 /* A loss of one number x and t, summed or meant over two like elements. */
@@ -73,6 +109,8 @@ static void l1_has_no_gradient_where_both_are_equal(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sample_is_mean_and_spread_times_noise),
+        cmocka_unit_test(noise_may_be_a_formula),
+        cmocka_unit_test(the_formula_has_its_known_words),
         cmocka_unit_test(losses_have_their_known_values),
         cmocka_unit_test(l1_has_no_gradient_where_both_are_equal),
     };
