@@ -75,10 +75,12 @@ static bool is_saved(const hu_run *run, hu_value_id v) {
     return false;
 }
 
-/* True if a loss compares the value with a target: metrics read it behind the pass. */
+/* True if a loss compares the value: metrics read it behind the pass. */
 static bool is_prediction(const hu_graph *graph, hu_value_id v) {
-    for (int k = 0; k < graph->loss_count; k++)
-        if (graph->node[graph->loss[k].node].in[0] == v) return true;
+    for (int k = 0; k < graph->loss_count; k++) {
+        const hu_node *loss = &graph->node[graph->loss[k].node];
+        if (loss->in[0] == v || loss->in[1] == v) return true;
+    }
     return false;
 }
 

@@ -223,7 +223,7 @@ hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
                     .norm = options->norm,
                     .splits_bias = options->splits_bias,
                     .dropout = options->dropout,
-                    .choice = {&hu_task_classify, &hu_loss_nll, classes}};
+                    .choice = {&hu_task_classify, &hu_loss_nll, classes, 1.0}};
     if (options->choice) b.choice = *options->choice;
     return b;
 }
@@ -245,6 +245,15 @@ void hu_build_loss(hu_builder *b, hu_value_id head) {
 void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float weight) {
     if (b->status == HU_OK)
         b->status = hu_task_close_more(&b->choice, b->graph, b->value, name, head, weight);
+}
+
+hu_value_id hu_build_sample(hu_builder *b, const char *name, hu_value_id mean, hu_value_id spread) {
+    hu_value_id in[] = {mean, spread};
+    return hu_build_node(b, &hu_op_sample_normal, name, NULL, NULL, 2, in);
+}
+
+void hu_build_code_loss(hu_builder *b, hu_value_id mean, hu_value_id spread) {
+    if (b->status == HU_OK) b->status = hu_task_close_code(&b->choice, b->graph, mean, spread);
 }
 
 /* The rule of the MobileNet papers (make_divisible), with a finer step for narrow networks. */

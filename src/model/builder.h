@@ -117,6 +117,11 @@ void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float
 /* The task's loss on a head. */
 void hu_build_loss(hu_builder *b, hu_value_id head);
 
+/* The code that a picture is made of, for tasks that have one: a sample NAME of the normal law with
+ * these means and log-variances. To be closed behind the head by hu_build_code_loss. */
+hu_value_id hu_build_sample(hu_builder *b, const char *name, hu_value_id mean, hu_value_id spread);
+void hu_build_code_loss(hu_builder *b, hu_value_id mean, hu_value_id spread);
+
 /* A channel number times the width multiplier, rounded to a multiple of 8 (4 for widths up to 1/4),
  * never below 9/10 of the product. Source: Lee et al., released code (round_to). */
 int64_t hu_build_width(double channels, double width);

@@ -61,6 +61,9 @@
       "fully connected, 128-32-128, from a picture to itself", "autoencode", 0) \
     X(autoencoder_tied, "autoencoder-tied", \
       "the same, decoded with the weights of the encoder", "autoencode", 0) \
+    X(cvae, "cvae", \
+      "variational autoencoder of 4 convolutions each way, 64 channels, a code of 3", "vae", 28) \
+    X(cvae_s, "cvae-s", "the same, 16 channels, a code of 8", "vae", 28) \
     X(dense_s, "dense-s", \
       "four 5x5 convolutions at full resolution, class scores per pixel", "segment", 0) \
     X(fcn_r50, "fcn-r50", \

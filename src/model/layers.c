@@ -51,6 +51,27 @@ hu_value_id hu_layer_conv(hu_builder *b, const char *name, hu_value_id in, int64
     return hu_build_node(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
 }
 
+hu_value_id hu_layer_deconv(hu_builder *b, const char *name, hu_value_id in,
+                            const hu_deconv_form *form) {
+    hu_conv_attrs attrs = {.out_channels = form->channels,
+                           .kernel_h = form->kernel,
+                           .kernel_w = form->kernel,
+                           .stride_h = form->stride,
+                           .stride_w = form->stride,
+                           .pad_h = form->pad,
+                           .pad_w = form->pad,
+                           .dilation_h = 1,
+                           .dilation_w = 1,
+                           .groups = 1,
+                           .has_bias = form->has_bias,
+                           .weight_init = form->weight,
+                           .bias_init = form->bias,
+                           .transposed = true,
+                           .extra_h = form->extra,
+                           .extra_w = form->extra};
+    return hu_build_node(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
+}
+
 /* "NAME.SUFFIX" */
 static const char *joined(char text[NAME_BYTES], const char *name, const char *suffix) {
     snprintf(text, NAME_BYTES, "%s.%s", name, suffix);

@@ -21,6 +21,16 @@ hu_window hu_window_column(int64_t kernel);
 hu_value_id hu_layer_conv(hu_builder *b, const char *name, hu_value_id in, int64_t channels,
                           hu_window window, bool has_bias);
 
+/* A transposed convolution: a stride makes the image larger. [H, W] become (H - 1) stride - 2 pad +
+ * kernel + extra. */
+typedef struct hu_deconv_form {
+    int64_t channels, kernel, stride, pad, extra;
+    bool has_bias;
+    hu_init weight, bias;
+} hu_deconv_form;
+hu_value_id hu_layer_deconv(hu_builder *b, const char *name, hu_value_id in,
+                            const hu_deconv_form *form);
+
 /* conv NAME with bias -> NAME.relu. */
 hu_value_id hu_layer_conv_relu(hu_builder *b, const char *name, hu_value_id in, int64_t channels,
                                hu_window window);

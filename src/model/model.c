@@ -38,7 +38,7 @@ hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_f
                           const hu_dataset *dataset, hu_task_choice *choice) {
     hu_status st = HU_OK;
     const hu_model *model;
-    *choice = (hu_task_choice){.task = task, .loss = loss};
+    *choice = (hu_task_choice){.task = task, .loss = loss, .beta = 1.0};
     if (!task) HU_TRY(hu_model_find(name, &model));
     if (!task) HU_TRY(hu_task_find(model->task, &choice->task));
     if (!loss) HU_TRY(hu_task_loss(choice->task, "auto", &choice->loss));
@@ -90,6 +90,8 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     HU_TRY(st);
     HU_TRY(check_norm(options, *graph));
     HU_TRY(check_dropout(options, *graph));
+    if (options->choice) st = hu_task_check(options->choice, *graph);
+    if (st != HU_OK) HU_TRY(hu_fail_within(st, "model '%s': ", options->name));
     /* Checks what only a whole graph can tell; no node is added from here on. */
     HU_TRY(hu_graph_finish(*graph));
 done:

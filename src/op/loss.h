@@ -25,6 +25,11 @@ typedef struct hu_element_loss_attrs {
     bool sums; /* the sum over them instead */
 } hu_element_loss_attrs;
 
+/* What bce and kl_normal are of one element: of a logit x and a share t, in the form that neither
+ * overflows nor cancels; of a mean x and a log-variance v. */
+double hu_cross_entropy(double x, double t);
+double hu_divergence(double x, double v);
+
 /* The record functions that keep the sums of HU_LOSS_STATS. */
 size_t hu_loss_stats_count(const hu_node_info *info);
 size_t hu_loss_partial_count(const hu_node_info *info, hu_pass pass);

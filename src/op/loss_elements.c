@@ -154,7 +154,7 @@ ELEMENT_LOSS(mse)
 
 /* -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), in the form that neither overflows nor cancels.
  */
-static double cross_entropy(double x, double t) {
+double hu_cross_entropy(double x, double t) {
     double magnitude = x < 0 ? -x : x, largest = x < 0 ? 0 : x;
     return largest - x * t + hu_log1p(hu_exp(-magnitude));
 }
@@ -176,7 +176,7 @@ static bool is_share(double t) {
     return t >= 0 && t <= 1;
 }
 
-static const element_loss bce = {cross_entropy, cross_entropy_slope, cross_entropy_target_slope,
+static const element_loss bce = {hu_cross_entropy, cross_entropy_slope, cross_entropy_target_slope,
                                  is_on_its_side, is_share};
 
 ELEMENT_LOSS(bce)
@@ -207,7 +207,7 @@ ELEMENT_LOSS(l1)
  * log-variance; both are predictions. Its metric is the sum of the same ---- */
 
 /* (x^2 + e^v - 1 - v) / 2 */
-static double divergence(double x, double v) {
+double hu_divergence(double x, double v) {
     return (x * x + (hu_expm1(v) - v)) / 2.0;
 }
 
@@ -221,7 +221,7 @@ static double divergence_spread_slope(double x, double v) {
     return hu_expm1(v) / 2.0;
 }
 
-static const element_loss kl_normal = {divergence, divergence_slope, divergence_spread_slope,
-                                       divergence, is_finite};
+static const element_loss kl_normal = {hu_divergence, divergence_slope, divergence_spread_slope,
+                                       hu_divergence, is_finite};
 
 ELEMENT_LOSS(kl_normal)

@@ -240,6 +240,11 @@ static hu_status read_task(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_text(config, "task.loss", &name));
     HU_TRY(hu_task_loss(options->task, name, &options->loss));
 done:
+    HU_TRY(hu_config_f64(config, "task.beta", &options->beta));
+    if (options->beta != 1.0 && !options->task->has_code)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "found key 'task.beta', which the task %s does not read; expected task=vae",
+                     options->task->name);
     return st;
 }
 
@@ -315,6 +320,7 @@ hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *da
     hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
     if (st != HU_OK) return st;
     hu_model_options model = {.name = options->model,
+    choice.beta = options->beta;
                               .width = options->width,
                               .norm = options->norm,
                               .dropout = options->dropout,

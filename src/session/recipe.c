@@ -11,36 +11,40 @@
  * matches counts. */
 typedef struct recipe {
     const char *model, *data; /* glob patterns */
-    const char *batch, *epochs, *lr, *schedule, *warmup, *momentum, *nesterov, *weight_decay;
+    const char *batch, *epochs, *optimizer, *lr, *schedule, *warmup, *momentum, *nesterov,
+        *weight_decay;
 } recipe;
 
 static const recipe recipes[] = {
-    {"cnn-s", "*", "64", "1.45", "0.15", "cosine", "0.2", "0.9", "on", "0.0005"},
-    {"squeezenet", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
-    {"shufflenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
-    {"mobilenet-v2", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
-    {"resnet18", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
-    {"resnet50", "*", "128", "10", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
+    {"cnn-s", "*", "64", "1.45", "sgd", "0.15", "cosine", "0.2", "0.9", "on", "0.0005"},
+    {"squeezenet", "*", "128", "10", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"shufflenet-v2", "*", "128", "10", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"mobilenet-v2", "*", "128", "10", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"resnet18", "*", "128", "10", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
+    {"resnet50", "*", "128", "10", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
     /* Weights that begin normal by fan in, no norms: small steps. */
-    {"alexnet*", "*", "32", "15", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
-    {"vgg16*", "*", "32", "15", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
-    {"googlenet*", "*", "32", "15", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
-    {"inception*", "*", "32", "10", "0.05", "cosine", "0.5", "0.9", "off", "0.0005"},
-    {"davidnet", "*", "512", "10", "0.4", "linear", "2", "0.9", "on", "0.0005"},
+    {"alexnet*", "*", "32", "15", "sgd", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
+    {"vgg16*", "*", "32", "15", "sgd", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
+    {"googlenet*", "*", "32", "15", "sgd", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
+    {"inception*", "*", "32", "10", "sgd", "0.05", "cosine", "0.5", "0.9", "off", "0.0005"},
+    {"davidnet", "*", "512", "10", "sgd", "0.4", "linear", "2", "0.9", "on", "0.0005"},
     /* A mean over all numbers of a picture has small gradients. */
-    {"autoencoder*", "*", "128", "10", "2", "cosine", "0.5", "0.9", "on", "0"},
-    {"fcn-r50", "*", "16", "10", "0.01", "poly", "0", "0.9", "off", "0.0005"},
-    {"fcn-s", "*", "8", "4", "0.05", "poly", "0", "0.9", "off", "0.0005"},
-    {"dense-s", "*", "64", "5", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
-    {"*", "*", "128", "5", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
+    {"autoencoder*", "*", "128", "10", "sgd", "2", "cosine", "0.5", "0.9", "on", "0"},
+    /* Sums over pixels: the plain gradient leaves them at the mean picture. */
+    {"cvae*", "*", "64", "2", "adam", "0.0001", "cosine", "0", "0.9", "off", "0"},
+    {"fcn-r50", "*", "16", "10", "sgd", "0.01", "poly", "0", "0.9", "off", "0.0005"},
+    {"fcn-s", "*", "8", "4", "sgd", "0.05", "poly", "0", "0.9", "off", "0.0005"},
+    {"dense-s", "*", "64", "5", "sgd", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
+    {"*", "*", "128", "5", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
 
-/* Momentum, decay and rate: the rows are written for SGD, the others take their customary values.
+/* Momentum, decay and rate: those of the rows are for SGD, the others take their customary values.
  * Those of lars are in units of a thousandth of the weights' norm. */
 static hu_status take_update(hu_config *config, const recipe *row) {
     hu_status st = HU_OK;
     const char *optimizer;
     double momentum;
+    HU_TRY(hu_config_set(config, "optimizer.name", row->optimizer, "recipe"));
     HU_TRY(hu_config_text(config, "optimizer.name", &optimizer));
     bool is_sgd = strcmp(optimizer, "sgd") == 0, is_adamw = strcmp(optimizer, "adamw") == 0;
     bool is_lars = strcmp(optimizer, "lars") == 0;
@@ -75,9 +79,9 @@ done:
  * plain gradient. */
 static hu_status take_check(hu_config *config) {
     static const char *const values[][2] = {
-        {"data.shuffle", "off"},         {"data.augment", "none"},    {"optimizer.momentum", "0"},
-        {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"}, {"lr.warmup", "0"},
-        {"optimizer.weight_decay", "0"}, {"model.dropout", "0"}};
+        {"optimizer.name", "sgd"},   {"data.shuffle", "off"},         {"data.augment", "none"},
+        {"optimizer.momentum", "0"}, {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"},
+        {"lr.warmup", "0"},          {"optimizer.weight_decay", "0"}, {"model.dropout", "0"}};
     hu_status st = HU_OK;
     const char *init;
     HU_TRY(hu_config_text(config, "model.init", &init));

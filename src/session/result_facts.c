@@ -1,5 +1,9 @@
 #include "session/result_facts.h"
 
+#include <math.h>
+
+#include "journal/result.h"
+
 /* What images cost that do not stay in memory, and gradients between several processes. */
 static void put_waits(json_t *object, const hu_trainer *trainer) {
     hu_team_seconds seconds = hu_trainer_team_seconds(trainer);
@@ -10,11 +14,24 @@ static void put_waits(json_t *object, const hu_trainer *trainer) {
     json_object_set_new(object, "comm_exposed_seconds", hu_json_number(seconds.exposed));
 }
 
+/* The metrics of the task behind the first, of the evaluation that ended this process's training.
+ */
+static void put_more_metrics(json_t *object, const hu_trainer *trainer) {
+    const hu_task *task = hu_trainer_task(trainer);
+    const double *found = hu_trainer_test_metrics(trainer);
+    char key[HU_METRIC_KEY_BYTES];
+    for (int m = 1; task->metric[0] && task->metric[m]; m++)
+        if (!isnan(found[m]))
+            json_object_set_new(object, hu_metric_key("test", task->metric[m], key),
+                                hu_json_number(found[m]));
+}
+
 /* How the aggregate went, what a guess is worth, and whether more than that was learned. */
 void hu_result_facts_put(json_t *object, const hu_trainer *trainer, const char *collapse) {
     hu_chance chance = hu_trainer_chance(trainer, HU_HALF_TEST);
     hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
     put_waits(object, trainer);
+    put_more_metrics(object, trainer);
     json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));
     json_object_set_new(object, "model_aggregate_bits_mean", hu_json_number(aggregate.mean));
     if (chance.samples > 0)

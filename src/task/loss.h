@@ -3,8 +3,9 @@
 #define HU_TASK_LOSS_H
 #include "graph/graph.h"
 
-/* What a loss compares: rows of class scores with class numbers, or numbers with numbers. */
-typedef enum hu_loss_kind { HU_LOSS_ROWS, HU_LOSS_NUMBERS } hu_loss_kind;
+/* What a loss compares: rows of class scores with class numbers, or numbers with numbers; the last
+ * as minus the log-likelihood of all true numbers of a sample, a sum. */
+typedef enum hu_loss_kind { HU_LOSS_ROWS, HU_LOSS_NUMBERS, HU_LOSS_LIKELIHOOD } hu_loss_kind;
 
 typedef struct hu_loss_form {
     const char *name, *help;
@@ -15,6 +16,10 @@ typedef struct hu_loss_form {
 
     /* Of a row of class scores: the probability of one class. */
     double (*probability)(int64_t outputs, const float *row, int64_t class_number);
+
+    /* Minus the log-likelihood of a true number where the head says output; of HU_LOSS_LIKELIHOOD.
+     */
+    double (*surprise)(double output, double target);
 
     /* The nodes of the loss: before (NULL: none) turns the head into what op compares with the
      * target. op has is_loss; attrs are its own, NULL: zeros. */
@@ -29,7 +34,8 @@ typedef struct hu_loss_form {
     X(softmax_cross_entropy) \
     X(mse)                   \
     X(l1)                    \
-    X(bce)
+    X(bce)                   \
+    X(bce_sum)
 // clang-format on
 
 #define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;

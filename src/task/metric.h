@@ -18,6 +18,10 @@ typedef struct hu_metric_call {
     const float *prediction;  /* [samples, rows, outputs]; NULL where a format stopped the pass */
     const float *target;      /* [samples, rows] class numbers, or [samples, rows, outputs] */
     const hu_loss_form *loss; /* what the prediction was trained for */
+    /* Of tasks with a code: means and log-variances, [samples, code] each; NULL where a format
+     * stopped the pass. */
+    int64_t code;
+    const float *mean, *spread;
 } hu_metric_call;
 
 typedef struct hu_metric {
@@ -55,7 +59,10 @@ typedef struct hu_metric {
     X(squared_error)      \
     X(mean_iou)           \
     X(mean_accuracy)      \
-    X(pixel_accuracy)
+    X(pixel_accuracy)     \
+    X(negative_elbo)      \
+    X(reconstruction)     \
+    X(divergence)
 // clang-format on
 
 #define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;

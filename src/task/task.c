@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "op/loss.h"
 
 /* The list of task.h, in its order. */
 static const hu_task *const table[] = {
@@ -154,6 +155,37 @@ hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
     if (written < 0 || (size_t)written >= sizeof loss)
         return hu_fail(HU_ERR_LIMIT, "head '%.40s...': the name is too long", name);
     return close_head(choice, graph, values, loss, head, weight);
+}
+
+hu_status hu_task_close_code(const hu_task_choice *choice, hu_graph *graph, hu_value_id mean,
+                             hu_value_id spread) {
+    static const hu_element_loss_attrs summed = {.sums = true};
+    hu_value_id in[2] = {mean, spread}, out[HU_MAX_OUTPUTS];
+    hu_status st = HU_OK;
+    if (!choice->task->has_code)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found a code of means and log-variances, the task %s has "
+                       "no loss for it",
+                       choice->task->name);
+    HU_TRY(hu_graph_apply(graph, &hu_op_kl_normal, "divergence", NULL, &summed, 2, in, out));
+    st = hu_graph_loss(graph, out[0], (float)choice->beta, HU_PER_SAMPLE);
+done:
+    return st;
+}
+
+hu_value_id hu_task_code(const hu_graph *graph, int which) {
+    for (int k = 0; k < graph->loss_count; k++) {
+        const hu_node *node = &graph->node[graph->loss[k].node];
+        if (node->op == &hu_op_kl_normal) return node->in[which];
+    }
+    return HU_NONE;
+}
+
+hu_status hu_task_check(const hu_task_choice *choice, const hu_graph *graph) {
+    if (!choice->task->has_code || hu_task_code(graph, 0) != HU_NONE) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found no code, the task %s needs a model that gives means and log-variances",
+                   choice->task->name);
 }
 
 hu_value_id hu_task_prediction(const hu_graph *graph) {

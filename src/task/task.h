@@ -42,6 +42,8 @@ typedef struct hu_task {
     hu_task_field field[HU_TASK_FIELDS_MAX + 1]; /* the first input comes first */
     hu_loss_kind kind;                           /* of the losses that fit */
     const char *loss;                            /* the usual one */
+    bool has_code; /* the model also gives means and log-variances of a code, whose divergence from
+                      the standard normal law is a second loss */
     const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures
                                                     take the first */
 
@@ -62,6 +64,7 @@ typedef struct hu_task_choice {
     const hu_task *task;
     const hu_loss_form *loss;
     hu_task_shapes shapes;
+    double beta; /* weight of the divergence of a code */
 } hu_task_choice;
 
 /* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
@@ -69,7 +72,8 @@ typedef struct hu_task_choice {
 #define HU_TASK_LIST(X) \
     X(classify)         \
     X(autoencode)       \
-    X(segment)
+    X(segment)          \
+    X(vae)
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;
@@ -103,6 +107,17 @@ hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_
 hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
                              const hu_value_id *values, const char *name, hu_value_id head,
                              float weight);
+
+/* Adds the divergence of a code from the standard normal law as a loss, behind that of the head.
+ * mean, spread: means and log-variances, of one shape. HU_ERR_ARGUMENT if the task has no code. */
+hu_status hu_task_close_code(const hu_task_choice *choice, hu_graph *graph, hu_value_id mean,
+                             hu_value_id spread);
+
+/* HU_ERR_ARGUMENT if the task needs a code and the model gave none. */
+hu_status hu_task_check(const hu_task_choice *choice, const hu_graph *graph);
+
+/* Means (0) and log-variances (1) of a code, HU_NONE without one. */
+hu_value_id hu_task_code(const hu_graph *graph, int which);
 
 /* The values that the first loss compares: where predictions are read, and what is true. */
 hu_value_id hu_task_prediction(const hu_graph *graph);

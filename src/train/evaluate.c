@@ -25,6 +25,14 @@ typedef struct evaluation {
 /* Called behind the forward pass of each part: samples first .. of what is read. */
 typedef void (*part_visitor)(evaluation *e, int64_t first);
 
+/* Means (0) or log-variances (1) of a code as the pass left them. */
+static const float *code_of(const evaluation *e, int which) {
+    const hu_run *run = e->trainer->run;
+    hu_value_id v = hu_task_code(hu_run_graph(run), which);
+    if (!e->trainer->task->has_code || hu_run_has_overflowed(run)) return NULL;
+    return hu_run_value(run, v, e->call.samples, e->trainer->room.code[which]);
+}
+
 /* Predictions and targets of the part that has just run; no predictions where a format stopped
  * it. */
 static void read_part(evaluation *e, int64_t samples, const hu_pass_result *result) {
@@ -36,6 +44,8 @@ static void read_part(evaluation *e, int64_t samples, const hu_pass_result *resu
     e->call.prediction = hu_run_has_overflowed(run)
                              ? NULL
                              : hu_run_value(run, made, samples, e->trainer->room.prediction);
+    e->call.mean = code_of(e, 0);
+    e->call.spread = code_of(e, 1);
     e->ended = e->ended && !hu_run_has_overflowed(run);
     hu_loss_sums_add(&e->losses, result);
 }
@@ -76,8 +86,10 @@ done:
 static hu_metric_call call_of(const hu_trainer *trainer) {
     const hu_graph *graph = trainer->graph;
     int64_t made = graph->value[hu_task_prediction(graph)].elements;
+    hu_value_id code = trainer->task->has_code ? hu_task_code(graph, 0) : HU_NONE;
     return (hu_metric_call){.rows = made / trainer->shapes.outputs,
                             .outputs = trainer->shapes.outputs,
+                            .code = code == HU_NONE ? 0 : graph->value[code].elements,
                             .loss = trainer->loss};
 }
 
@@ -88,8 +100,11 @@ hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     hu_metric_call call = call_of(trainer);
     int64_t made = graph->value[hu_task_prediction(graph)].elements;
     HU_TRY(HU_NEW_ARRAY(&trainer->room.prediction, (size_t)(trainer->part * made)));
+    for (int i = 0; call.code > 0 && i < 2; i++)
+        HU_TRY(HU_NEW_ARRAY(&trainer->room.code[i], (size_t)(trainer->part * call.code)));
     for (int m = 0; trainer->task->metric[m]; m++) {
         int64_t sums = trainer->task->metric[m]->sum_count(&call);
+        trainer->room.test[m] = NAN;
         HU_TRY(HU_NEW_ARRAY(&trainer->room.sums[m], (size_t)sums));
     }
 done:
@@ -98,6 +113,7 @@ done:
 
 void hu_evaluation_room_free(hu_evaluation_room *room) {
     hu_free(room->prediction);
+    for (int i = 0; i < 2; i++) hu_free(room->code[i]);
     for (int m = 0; m < HU_METRICS_MAX; m++) hu_free(room->sums[m]);
 }
 
@@ -126,8 +142,10 @@ hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metr
                                         "to hold some out of the training samples");
     clear_sums(trainer, &e.call);
     hu_status st = visit_parts(&e, hu_loader_count(e.loader), add_metrics);
-    for (int m = 0; trainer->task->metric[m]; m++)
+    for (int m = 0; trainer->task->metric[m]; m++) {
         metrics[m] = trainer->task->metric[m]->value(&e.call, trainer->room.sums[m]);
+        if (half == HU_HALF_TEST) trainer->room.test[m] = metrics[m];
+    }
     *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph) : (double)NAN;
     return st;
 }
@@ -158,6 +176,8 @@ static void add_cells(evaluation *e, int64_t first) {
         if (e->call.prediction)
             sample.prediction = e->call.prediction + i * sample.rows * sample.outputs;
         sample.target = e->call.target + i * targets;
+        if (e->call.mean) sample.mean = e->call.mean + i * sample.code;
+        if (e->call.spread) sample.spread = e->call.spread + i * sample.code;
         task->describe(&sample, e->cells + (first + i) * columns);
     }
 }

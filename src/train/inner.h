@@ -18,7 +18,9 @@ typedef struct hu_train_position {
 /* What evaluation works in: made with the trainer, so that evaluating allocates nothing. */
 typedef struct hu_evaluation_room {
     float *prediction;            /* [part, elements], where storage must be unpacked */
+    float *code[2];               /* [part, code] means and log-variances likewise */
     double *sums[HU_METRICS_MAX]; /* by metric of the task */
+    double test[HU_METRICS_MAX];  /* of the latest evaluation on test samples; NaN: none yet */
 } hu_evaluation_room;
 
 /* Samples of a batch that one worker takes. */

@@ -34,6 +34,7 @@ typedef struct hu_train_options {
                                  made */
     const hu_task *task;      /* NULL: what the model's head is made for */
     const hu_loss_form *loss; /* NULL: the task's usual one */
+    double beta;              /* weight of the divergence of a code, of tasks that have one */
     double width;
     hu_model_norm norm; /* of the model of the name */
     double dropout;     /* of its dropout nodes; negative: its own */

@@ -13,6 +13,7 @@ hu_status hu_prepare_graph(hu_trainer *trainer) {
     hu_task_choice choice;
     HU_TRY(
         hu_model_choose(options->model, options->task, options->loss, trainer->dataset, &choice));
+    choice.beta = options->beta;
     hu_model_options model = {.name = options->model,
                               .own = options->own,
                               .width = options->width,

@@ -69,6 +69,10 @@ const hu_task *hu_trainer_task(const hu_trainer *trainer) {
     return trainer->task;
 }
 
+const double *hu_trainer_test_metrics(const hu_trainer *trainer) {
+    return trainer->room.test;
+}
+
 hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_half half) {
     const hu_metric *metric = trainer->task->metric[0];
     const hu_loader *loader =

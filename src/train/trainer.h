@@ -61,6 +61,10 @@ hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss
  * none are held out. */
 hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss);
 
+/* What the latest evaluation on test samples gave, [metrics of the task]; NaN before the first.
+ * Borrowed: valid until the next. */
+const double *hu_trainer_test_metrics(const hu_trainer *trainer);
+
 /* What the model says of the first test samples, with the weights that evaluation uses: cells
  * [count, columns of the task]. HU_ERR_ARGUMENT if there are fewer. */
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells);

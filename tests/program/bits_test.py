@@ -112,6 +112,27 @@ def pixels(precision):
     return test
 
 
+def codes(precision, *keys):
+    """A code that is drawn, transposed convolutions, two losses, of which one compares two predictions; from any step."""
+    def test(checks, cwd):
+        words = ["model=cvae-s", "model.width=0.25", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=4",
+                 "optimizer.accumulate=2", "optimizer=adam", *keys]
+        made, rows = compare(checks, cwd, precision, words,
+                             variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
+                             [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
+        checks.that(len({row["loss"] for row in rows}) == 4, f"{precision}: the losses move")
+        whole = program.train(f"precision={precision}", *words, "run.checkpoint_every=1",
+                              "run.keep=9", cwd=cwd, run="whole")
+        checks.same(whole["weights_hash"], made["weights_hash"], f"{precision}: with checkpoints")
+        for step in range(1, 4):
+            program.copy_at(cwd, "whole", f"from{step}", step)
+            rest = program.resume(f"from{step}", cwd=cwd)
+            found = [rest[key] for key in ("weights_hash", "test_negative_elbo", "test_divergence")]
+            checks.same(found, [made[key] for key in ("weights_hash", "test_negative_elbo", "test_divergence")],
+                        f"{precision}: resumed at {step}")
+    return test
+
+
 def winograd(checks, cwd):
     """Fewer multiplications give other bits than the definition, but always the same ones."""
     keys = ["model=resnet20", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=3"]
@@ -169,4 +190,6 @@ program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]
              scheduled("static:6"), scheduled("cpt:3-8", "bits.cycles=2"), scheduled("ldp:3-8"),
              scheduled("ldp:6-10", "bits.kind=float", "bits.grad=same"),
              scheduled("random", "bits.every=2"), small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
+             codes("fp32"), codes("fp16"), codes("1/6/9/n"), codes("hfp8"), codes("demote:0.5+promote"),
+             codes("mxfp8"), codes("1/6/9", "accumulator=fmac8:1/6/9", "steps=4"),
              *(overflow(*case) for case in OVERFLOWS), winograd, parts, norms, fashion)

@@ -193,6 +193,40 @@ def pixels(checks, cwd):
     checks.same(made["budget"], {"kind": "mean_iou", "value": -100.0}, "points of a share")
 
 
+def codes(checks, cwd):
+    """A picture out of a drawn code: a bound of two parts, of which less is better."""
+    words = ["model=cvae-s", "model.width=0.25", "data=glyphs", "data.limit=96", "data.test_limit=16", "batch=32",
+             "threads=1", "lr=0.0001", "run.log_every=1"]
+    made = program.train(*words, "steps=6", cwd=cwd)
+    value = made["test_negative_elbo"]
+    checks.same(made["metric"], {"name": "negative_elbo", "value": value, "best": made["best_negative_elbo"],
+                                 "better": "lower"}, "the metric")
+    parts = made["test_reconstruction"] + made["test_divergence"]
+    checks.that(math.isclose(value, parts, rel_tol=1e-14), f"{value} is the sum of its parts {parts}")
+    checks.that(made["test_divergence"] > 0 and made["test_psnr"] > 0, f"{made}")
+    found = answer(checks, "eval", "run", cwd=cwd)
+    checks.same([found[f"test_{key}"] for key in ("negative_elbo", "reconstruction", "divergence")],
+                [made[f"test_{key}"] for key in ("negative_elbo", "reconstruction", "divergence")],
+                "eval draws the same codes again")
+    checks.that(f"negative elbo {value:.2f} nats" in call(checks, "eval", "run", cwd=cwd), "eval in words")
+    rows = answer(checks, "predict", "run", "count=0", cwd=cwd)["predictions"]
+    checks.that(math.isclose(sum(row["negative_elbo"] for row in rows) / SAMPLES, value, rel_tol=1e-14),
+                "the mean over the samples")
+    for row in rows:
+        checks.same(row["reconstruction"] + row["divergence"], row["negative_elbo"], "parts of a sample")
+    half = program.train(*words, "steps=6", "task.beta=0.5", "run.dir=half", cwd=cwd, run="half")
+    checks.that(half["weights_hash"] != made["weights_hash"], "beta weighs the divergence")
+    none = program.train(*words, "steps=1", "task.beta=0", cwd=cwd, run="none")
+    one = program.train(*words, "steps=1", cwd=cwd, run="one")
+    checks.that(none["train_loss"] < one["train_loss"], "a loss without the divergence is less")
+    rows = answer(checks, "compare", "precision=fp32,hfp8", *words, "steps=6", "run.dir=c", cwd=cwd)
+    checks.same(rows["metric"], {"name": "negative_elbo", "better": "lower"}, "metric of the rows")
+    with open(f"{cwd}/c/report.html") as file:
+        html = file.read()
+    for part in ("Negative ELBO against memory", "<h3>Test negative elbo", "lower is better"):
+        checks.that(part in html, f"the report says {part!r}")
+
+
 def bad_input(checks, cwd):
     keys = [*program.TINY, "steps=1", "run.dir=bad"]
     cases = [(["task=segment", "model=cnn-s"], "needs a field 'mask', data glyphs has 'image'"),
@@ -200,6 +234,10 @@ def bad_input(checks, cwd):
              (["data=ink:glyphs", "model=dense-s"], "found 3 channels, expected 1"),
              (["task=autoencode", "model=cnn-s"], "found a head of shape [3]"),
              (["task=classify", "model=autoencoder"], "the task classify needs [10]"),
+             (["task=vae", "model=autoencoder"], "model 'autoencoder': found no code"),
+             (["task=autoencode", "model=cvae-s"], "the task autoencode has no loss for it"),
+             (["model=cvae-s", "loss=bce"], "does not fit the task vae, expected one of 'bce_sum'"),
+             (["model=cnn-s", "task.beta=2"], "found key 'task.beta', which the task classify does not read"),
              (["task=clasify"], "task: found 'clasify', expected one like 'classify'"),
              (["loss=nlll"], "loss: found 'nlll', expected one like 'nll'"),
              (["loss=mse"], "loss 'mse' does not fit the task classify, expected one of 'nll', "
@@ -212,4 +250,4 @@ def bad_input(checks, cwd):
 
 
 program.main(one_training, table_and_front, page, lower_is_better, search, demonstration,
-             pixels, bad_input)
+             pixels, codes, bad_input)

@@ -437,12 +437,30 @@ static void test_fcn_s(void **state) {
     hu_graph_free(graph);
 }
 
+/* Networks for grey pictures of 28 pixels: parameters, and multiply-accumulates where published. */
+static void autoencoders_with_drawn_codes(void **state) {
+    (void)state;
+    const hu_shape grey = {3, {28, 28, 1}};
+    hu_graph *graph = build("cvae", 1, grey, 10);
+    assert_int_equal(hu_graph_parameters(graph), 3448007);
+    check_extents(graph, "relu4.out", (hu_shape){3, {14, 14, 64}});
+    check_extents(graph, "z.out", (hu_shape){1, {3}});
+    check_extents(graph, "deconv3.out", (hu_shape){3, {28, 28, 64}});
+    hu_graph_free(graph);
+    graph = build("cvae-s", 1, grey, 10);
+    assert_int_equal(hu_graph_parameters(graph), 420449);
+    assert_int_equal(hu_graph_macs(graph), 3338240);
+    check_extents(graph, "deconv4.out", grey);
+    hu_graph_free(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thin_residual_networks),
         cmocka_unit_test(test_resnet18),
         cmocka_unit_test(test_resnet50),
         cmocka_unit_test(networks_for_large_images),
+        cmocka_unit_test(autoencoders_with_drawn_codes),
         cmocka_unit_test(test_davidnet),
         cmocka_unit_test(test_fcn_s),
         cmocka_unit_test(test_widths),

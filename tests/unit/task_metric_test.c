@@ -137,7 +137,12 @@ static void a_nan_is_of_no_class(void **state) {
 static void pictures_are_measured_per_sample(void **state) {
     (void)state;
     float made[2 * 4] = {0, 0, 0, 0, 1, 1, 1, 1}, want[2 * 4] = {1, 1, 1, 1, 1, 1, 1, 0.5f};
-    hu_metric_call call = {2, 4, 1, made, want, &hu_loss_mse};
+    hu_metric_call call = {.samples = 2,
+                           .rows = 4,
+                           .outputs = 1,
+                           .prediction = made,
+                           .target = want,
+                           .loss = &hu_loss_mse};
     double sums[2] = {0}, errors[2] = {0};
     hu_metric_psnr.add(&call, sums);
     hu_metric_squared_error.add(&call, errors);
@@ -156,6 +161,36 @@ static void pictures_are_measured_per_sample(void **state) {
     memset(errors, 0, sizeof errors);
     hu_metric_squared_error.add(&call, errors);
     assert_true(hu_metric_squared_error.value(&call, errors) == (0.25 + 3.0 * 0.25 / 4.0) / 2.0);
+}
+
+/* Two pictures of two logits with targets 1/2 and 1, two codes of one number. */
+static void a_bound_is_reconstruction_and_divergence(void **state) {
+    (void)state;
+    const float made[4] = {0, 0, 0, 40}, want[4] = {0.5f, 1, 0.5f, 1};
+    const float mean[2] = {1, 2}, spread[2] = {0, 0};
+    hu_metric_call call = {.samples = 2,
+                           .rows = 2,
+                           .outputs = 1,
+                           .prediction = made,
+                           .target = want,
+                           .loss = &hu_loss_bce_sum,
+                           .code = 1,
+                           .mean = mean,
+                           .spread = spread};
+    double ln_2 = log(2.0), sums[3][2] = {{0}};
+    const hu_metric *metric[] = {&hu_metric_reconstruction, &hu_metric_divergence,
+                                 &hu_metric_negative_elbo};
+    for (int m = 0; m < 3; m++) metric[m]->add(&call, sums[m]);
+    /* 2 ln 2 and ln 2 + log(1 + e^-40); 1/2 and 2. */
+    assert_true(fabs(metric[0]->value(&call, sums[0]) - 1.5 * ln_2) < 1e-15);
+    assert_true(metric[1]->value(&call, sums[1]) == 1.25);
+    assert_true(fabs(metric[2]->value(&call, sums[2]) - (1.5 * ln_2 + 1.25)) < 1e-15);
+    assert_false(metric[2]->higher_is_better);
+    call.prediction = call.mean = call.spread = NULL;
+    for (int m = 0; m < 3; m++) {
+        metric[m]->add(&call, sums[m]);
+        assert_true(isnan(metric[m]->value(&call, sums[m])));
+    }
 }
 
 static void better_knows_its_direction(void **state) {
@@ -185,6 +220,7 @@ int main(void) {
         cmocka_unit_test(without_predictions_nothing_is_right),
         cmocka_unit_test(a_nan_is_of_no_class),
         cmocka_unit_test(pictures_are_measured_per_sample),
+        cmocka_unit_test(a_bound_is_reconstruction_and_divergence),
         cmocka_unit_test(better_knows_its_direction),
         cmocka_unit_test(every_metric_is_found_by_its_name),
     };

@@ -109,8 +109,9 @@ static void a_head_must_fit_its_task(void **state) {
     for (int m = 0; m < hu_model_count; m++) {
         if (strcmp(hu_model_table[m].task, "classify") == 0) continue;
         assert_int_equal(build(hu_model_table[m].name, NULL, &data, &graph), HU_OK);
-        /* Further heads, in training alone, stand behind the first. */
-        bool has_two = strncmp(hu_model_table[m].name, "fcn", 3) == 0;
+        /* Further heads, in training alone, and the loss of a code stand behind the first. */
+        bool has_two = strncmp(hu_model_table[m].name, "fcn", 3) == 0 ||
+                       strcmp(hu_model_table[m].task, "vae") == 0;
         assert_int_equal(graph->loss_count, has_two ? 2 : 1);
         assert_string_equal(graph->node[graph->loss[0].node].name, "loss");
         hu_value_id target = hu_task_target_value(graph);
@@ -134,11 +135,39 @@ static void classes_are_a_mean_over_labelled_rows(void **state) {
     hu_graph_free(graph);
 }
 
+/* The divergence of the code is a second loss with a weight of its own; tasks without one have no
+ * place for it, and models without one are none for the task. */
+static void a_code_has_a_loss_of_its_own(void **state) {
+    (void)state;
+    hu_dataset data = images();
+    hu_task_choice choice;
+    hu_graph *graph;
+    hu_model_options options = {.name = "cvae-s", .width = 1.0, .choice = &choice};
+    assert_int_equal(hu_model_choose("cvae-s", NULL, NULL, &data, &choice), HU_OK);
+    choice.beta = 0.25;
+    assert_int_equal(hu_model_build(&options, &graph), HU_OK);
+    assert_true(graph->loss[0].weight == 1.0f && graph->loss[1].weight == 0.25f);
+    assert_int_equal(graph->loss[1].normaliser, HU_PER_SAMPLE);
+    assert_string_equal(graph->value[hu_task_code(graph, 0)].name, "mean.out");
+    assert_string_equal(graph->value[hu_task_code(graph, 1)].name, "logvar.out");
+    hu_graph_free(graph);
+    says(
+        build("cvae-s", &hu_task_autoencode, &data, &graph), HU_ERR_ARGUMENT,
+        "model 'cvae-s': found a code of means and log-variances, the task autoencode has no loss");
+    says(build("autoencoder", &hu_task_vae, &data, &graph), HU_ERR_ARGUMENT,
+         "found no code, the task vae needs a model that gives means and log-variances");
+}
+
 static void cells_of_a_prediction_are_printed(void **state) {
     (void)state;
     char cell[HU_TASK_CELL_BYTES];
     float row[] = {-1.0f, -0.25f, -3.0f, -2.0f}, label = 1.0f;
-    hu_metric_call sample = {1, 1, CLASSES, row, &label, &hu_loss_nll};
+    hu_metric_call sample = {.samples = 1,
+                             .rows = 1,
+                             .outputs = CLASSES,
+                             .prediction = row,
+                             .target = &label,
+                             .loss = &hu_loss_nll};
     double cells[HU_TASK_COLUMNS_MAX];
     hu_task_classify.describe(&sample, cells);
     assert_string_equal(hu_task_cell(&hu_task_classify, 1, cells[1], cell), "1");
@@ -164,6 +193,7 @@ int main(void) {
         cmocka_unit_test(words_that_are_none_are_refused),
         cmocka_unit_test(a_head_must_fit_its_task),
         cmocka_unit_test(classes_are_a_mean_over_labelled_rows),
+        cmocka_unit_test(a_code_has_a_loss_of_its_own),
         cmocka_unit_test(cells_of_a_prediction_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

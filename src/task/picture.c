@@ -1,0 +1,24 @@
+#include "task/picture.h"
+
+#include "base/error.h"
+
+hu_status hu_picture_outputs(const char *task, const hu_field *const *fields, int64_t *outputs) {
+    enum { IMAGE_RANK = 3 };
+    const hu_field *image = fields[1];
+    *outputs = image->rank > 0 ? image->extent[image->rank - 1] : 1;
+    if (image->rank == IMAGE_RANK && image->type == HU_FIELD_U8) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "field '%s': found rank %d, the task %s needs pictures of bytes", image->name,
+                   image->rank, task);
+}
+
+hu_shape hu_picture_head(const hu_task_shapes *shapes) {
+    return shapes->value[1];
+}
+
+/* Its sums begin at 0 and end with the sample. */
+double hu_picture_metric(const hu_metric *metric, const hu_metric_call *sample) {
+    double sums[2] = {0.0, 0.0};
+    metric->add(sample, sums);
+    return metric->value(sample, sums);
+}

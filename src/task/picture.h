@@ -1,0 +1,15 @@
+/* task/picture.h - what tasks share whose target is the picture itself. */
+#ifndef HU_TASK_PICTURE_H
+#define HU_TASK_PICTURE_H
+#include "task/task.h"
+
+/* Channels of the second field of a task, a picture of bytes. HU_ERR_ARGUMENT names the task. */
+hu_status hu_picture_outputs(const char *task, const hu_field *const *fields, int64_t *outputs);
+
+/* [height, width, channels], as the target. */
+hu_shape hu_picture_head(const hu_task_shapes *shapes);
+
+/* A metric that is a mean over samples, of one of them: for metrics of at most two sums. */
+double hu_picture_metric(const hu_metric *metric, const hu_metric_call *sample);
+
+#endif
