@@ -88,6 +88,7 @@ static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_bool(config, "optimizer.nesterov", &optimizer->nesterov));
     HU_TRY(hu_config_f64(config, "optimizer.beta1", &optimizer->beta1));
     HU_TRY(hu_config_f64(config, "optimizer.beta2", &optimizer->beta2));
+    HU_TRY(hu_config_f64(config, "optimizer.alpha", &optimizer->alpha));
     HU_TRY(hu_config_f64(config, "optimizer.eps", &optimizer->eps));
     HU_TRY(hu_config_f64(config, "optimizer.trust", &optimizer->trust));
     HU_TRY(hu_config_text(config, "optimizer.compat", &name));
@@ -239,12 +240,12 @@ static hu_status read_task(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_set(config, "task.loss", options->task->loss, "task"));
     HU_TRY(hu_config_text(config, "task.loss", &name));
     HU_TRY(hu_task_loss(options->task, name, &options->loss));
-done:
     HU_TRY(hu_config_f64(config, "task.beta", &options->beta));
     if (options->beta != 1.0 && !options->task->has_code)
         st = hu_fail(HU_ERR_ARGUMENT,
                      "found key 'task.beta', which the task %s does not read; expected task=vae",
                      options->task->name);
+done:
     return st;
 }
 
@@ -261,13 +262,13 @@ static hu_status read_start(const hu_config *config, hu_train_options *options) 
     if (!options->init[0])
         return hu_fail(HU_ERR_ARGUMENT, "model.init: found '', expected a file or none");
     if (strcmp(options->init, "none") == 0) options->init = NULL;
+    options->run.check_noise = options->init && hu_check_salt(options->init);
     if (!options->init || strcmp(hash, "auto") == 0) return HU_OK;
     options->init_hash = strtoull(hash, &end, 16);
     if (strlen(hash) == 16 && strspn(hash, "0123456789abcdef") == 16 && options->init_hash)
         return HU_OK;
     return hu_fail(HU_ERR_PARSE,
                    "model.init_hash: found '%.40s', expected auto or 16 hexadecimal digits", hash);
-    options->run.check_noise = options->init && hu_check_salt(options->init);
 done:
     return st;
 }
@@ -319,8 +320,8 @@ hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *da
     hu_task_choice choice;
     hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
     if (st != HU_OK) return st;
-    hu_model_options model = {.name = options->model,
     choice.beta = options->beta;
+    hu_model_options model = {.name = options->model,
                               .width = options->width,
                               .norm = options->norm,
                               .dropout = options->dropout,

@@ -14,6 +14,8 @@ const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT] = {
     [HU_OPTIMIZER_ADAM] = {"adam", "adaptive moments, L2 decay"},
     [HU_OPTIMIZER_ADAMW] = {"adamw", "adaptive moments, decoupled decay"},
     [HU_OPTIMIZER_LARS] = {"lars", "momentum, L2 decay, a rate for each tensor from its norms"},
+    [HU_OPTIMIZER_RMSPROP] = {"rmsprop",
+                              "steps over the root of a running mean of squares, L2 decay"},
 };
 
 /* Names of the blocks of state, which are those of the sections of a checkpoint. That of lars holds
@@ -23,19 +25,20 @@ static const char *const moment_names[HU_OPTIMIZER_COUNT][MAX_MOMENTS] = {
     [HU_OPTIMIZER_ADAM] = {"first_moment", "second_moment"},
     [HU_OPTIMIZER_ADAMW] = {"first_moment", "second_moment"},
     [HU_OPTIMIZER_LARS] = {"velocity", NULL},
+    [HU_OPTIMIZER_RMSPROP] = {"square_mean", NULL},
 };
 
 /* What one step multiplies with, rounded once from double. */
 typedef struct coefficients {
-    float lr;            /* sgd, lars */
+    float lr;            /* sgd, lars, rmsprop */
     float momentum;      /* sgd, lars */
     float decay;         /* L2 decay */
     float shrink;        /* adamw: 1 - lr wd */
     float step;          /* lr / (1 - beta1^t) */
     float root;          /* sqrt(1 - beta2^t) */
-    float eps;           /* adam, adamw */
-    float beta2;         /* adam, adamw */
-    float first, second; /* 1 - beta1, 1 - beta2 */
+    float eps;           /* adam, adamw, rmsprop */
+    float beta2;         /* adam, adamw; rmsprop: alpha */
+    float first, second; /* 1 - beta1, 1 - beta2 or 1 - alpha */
     float unscale, clip; /* of the gradients */
 } coefficients;
 
@@ -63,6 +66,7 @@ hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind) {
         .momentum = 0.9,
         .beta1 = 0.9,
         .beta2 = 0.999,
+        .alpha = 0.9,
         .eps = 1e-8,
         .trust = 0.001,
     };
@@ -87,20 +91,31 @@ done:
     return st;
 }
 
+/* Kinds that divide by a root. */
+static hu_status check_root(const hu_optimizer_options *options) {
+    hu_status st = HU_OK;
+    if (options->kind == HU_OPTIMIZER_RMSPROP) {
+        HU_TRY(hu_require_range("optimizer.alpha", options->alpha, 0, 1, "a number >= 0 and < 1"));
+    } else {
+        HU_TRY(hu_require_range("optimizer.beta1", options->beta1, 0, 1, "a number >= 0 and < 1"));
+        HU_TRY(hu_require_range("optimizer.beta2", options->beta2, 0, 1, "a number >= 0 and < 1"));
+    }
+    /* A smaller eps would be 0 as float32, and a first gradient of 0 would give 0/0. */
+    HU_TRY(hu_require_range("optimizer.eps", options->eps, 0x1p-149, 0x1p127,
+                            "a number >= 2^-149 and < 2^127"));
+done:
+    return st;
+}
+
 /* What the update formulas need so as not to divide by zero. */
 static hu_status check(const hu_optimizer_options *options) {
     hu_status st = HU_OK;
     HU_TRY(hu_require_range("optimizer.weight_decay", options->weight_decay, 0, INFINITY,
                             "a finite number >= 0"));
-    if (options->kind == HU_OPTIMIZER_SGD || options->kind == HU_OPTIMIZER_LARS) {
+    if (options->kind == HU_OPTIMIZER_SGD || options->kind == HU_OPTIMIZER_LARS)
         st = check_descent(options);
-    } else {
-        HU_TRY(hu_require_range("optimizer.beta1", options->beta1, 0, 1, "a number >= 0 and < 1"));
-        HU_TRY(hu_require_range("optimizer.beta2", options->beta2, 0, 1, "a number >= 0 and < 1"));
-        /* A smaller eps would be 0 as float32, and a first gradient of 0 would give 0/0. */
-        HU_TRY(hu_require_range("optimizer.eps", options->eps, 0x1p-149, 0x1p127,
-                                "a number >= 2^-149 and < 2^127"));
-    }
+    else
+        st = check_root(options);
 done:
     return st;
 }
@@ -108,7 +123,7 @@ done:
 /* A moment that the update does not read takes no memory: plain descent needs none. */
 static size_t moment_count(const hu_optimizer_options *options) {
     if (options->kind == HU_OPTIMIZER_SGD) return options->momentum > 0 ? 1 : 0;
-    return options->kind == HU_OPTIMIZER_LARS ? 1 : 2;
+    return options->kind == HU_OPTIMIZER_LARS || options->kind == HU_OPTIMIZER_RMSPROP ? 1 : 2;
 }
 
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
@@ -150,6 +165,7 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
     const hu_optimizer_options *o = &optimizer->options;
     double t = (double)++optimizer->t;
     bool is_adam = o->kind == HU_OPTIMIZER_ADAM || o->kind == HU_OPTIMIZER_ADAMW;
+    double squares = o->kind == HU_OPTIMIZER_RMSPROP ? o->alpha : o->beta2;
     /* Bias corrections are worked out in double, once a step: 1 - beta2^t is tiny in early steps.
      */
     optimizer->now = (coefficients){
@@ -160,9 +176,9 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
         .step = is_adam ? (float)(lr / (1.0 - pow(o->beta1, t))) : 0.0f,
         .root = is_adam ? (float)sqrt(1.0 - pow(o->beta2, t)) : 0.0f,
         .eps = (float)o->eps,
-        .beta2 = (float)o->beta2,
+        .beta2 = (float)squares,
         .first = (float)(1.0 - o->beta1),
-        .second = (float)(1.0 - o->beta2),
+        .second = (float)(1.0 - squares),
         .unscale = 1.0f,
         .clip = 1.0f,
     };
@@ -286,6 +302,18 @@ static void apply_adamw(const coefficients *shared, int64_t n, float *restrict w
         w[i] = w[i] * shrink - adam_move(&k, true_gradient(&k, grad[i]), m + i, s + i);
 }
 
+/* s = a s + (1 - a) g g; w -= lr g / (sqrt(s) + eps) */
+static void apply_rmsprop(const coefficients *shared, int64_t n, float *restrict w,
+                          const float *restrict grad, float *restrict s, bool decay) {
+    const coefficients k = *shared;
+    for (int64_t i = 0; i < n; i++) {
+        float g = true_gradient(&k, grad[i]);
+        if (decay) g += k.decay * w[i];
+        s[i] = k.beta2 * s[i] + k.second * g * g;
+        w[i] -= k.lr * g / (sqrtf(s[i]) + k.eps);
+    }
+}
+
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
                         const float *grad, hu_tensor_update tensor) {
     const coefficients *k = &optimizer->now;
@@ -298,6 +326,8 @@ void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, floa
         apply_lars(k, n, master, grad, first + offset, tensor);
     else if (optimizer->options.kind == HU_OPTIMIZER_ADAM)
         apply_adam(k, n, master, grad, first + offset, second + offset, decay);
+    else if (optimizer->options.kind == HU_OPTIMIZER_RMSPROP)
+        apply_rmsprop(k, n, master, grad, first + offset, decay);
     else if (optimizer->options.kind == HU_OPTIMIZER_ADAMW)
         apply_adamw(k, n, master, grad, first + offset, second + offset, decay);
     else if (!first)

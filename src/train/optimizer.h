@@ -1,4 +1,5 @@
-/* train/optimizer.h - weight updates: SGD, LARS, Adam and AdamW, element by element on the masters.
+/* train/optimizer.h - weight updates: SGD, LARS, Adam, AdamW and RMSprop, element by element on the
+ * masters.
  *
  * All trained parameters form one flat vector of P elements; offset is a place in it. Every element
  * is updated from its own weight, gradient and state, and from what its tensor has in common, with
@@ -19,17 +20,19 @@ typedef enum hu_optimizer_kind {
     HU_OPTIMIZER_ADAM,
     HU_OPTIMIZER_ADAMW,
     HU_OPTIMIZER_LARS,
+    HU_OPTIMIZER_RMSPROP,
     HU_OPTIMIZER_COUNT
 } hu_optimizer_kind;
 
 /* Fields that a kind does not use are ignored. */
 typedef struct hu_optimizer_options {
     hu_optimizer_kind kind;
-    double weight_decay; /* sgd, lars, adam: L2, added to the gradient; adamw: decoupled */
+    double weight_decay; /* sgd, lars, adam, rmsprop: L2, added to the gradient; adamw: decoupled */
     double momentum;     /* sgd, lars: mu, 0 <= mu < 1; sgd: 0 keeps no state */
     bool nesterov;       /* sgd: step along g + mu v; needs mu > 0 */
     double beta1, beta2; /* adam, adamw: 0 <= beta < 1 */
-    double eps;          /* adam, adamw: > 0, added to the root */
+    double alpha;        /* rmsprop: 0 <= alpha < 1 */
+    double eps;          /* adam, adamw, rmsprop: > 0, added to the root */
     double trust;        /* lars: coefficient of lambda, > 0 */
     bool zeros_stay;     /* lars: lambda of a tensor of zeros is 0, as in CPD's code; else 1 */
 } hu_optimizer_options;
@@ -48,7 +51,7 @@ extern const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT];
 hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind);
 
 /* The customary values: sgd 0.9, no decay; lars the same and a coefficient of 0.001; adam 0.9,
- * 0.999, 1e-8, no decay; adamw with 0.01. */
+ * 0.999, 1e-8, no decay; adamw with 0.01; rmsprop 0.9, 1e-8, no decay. */
 hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind);
 
 /* State of zeros for a vector of parameters elements; owner frees with hu_optimizer_free.
@@ -90,7 +93,9 @@ float hu_optimizer_trust(const hu_optimizer *optimizer, double weight_norm, doub
  * adam:  g += wd w;          m += (1-b1)(g-m); s = b2 s + (1-b2) g g;
  *        w -= lr/(1-b1^t) m / (sqrt(s)/sqrt(1-b2^t) + eps)
  * adamw: w *= 1 - lr wd, then as adam
- * Source: torch.optim.SGD, Adam, AdamW; Loshchilov and Hutter, "Decoupled weight decay". */
+ * rmsprop: g += wd w;        s = a s + (1-a) g g; w -= lr g / (sqrt(s) + eps)
+ * Source: torch.optim.SGD, Adam, AdamW, RMSprop; Loshchilov and Hutter, "Decoupled weight decay".
+ */
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
                         const float *grad, hu_tensor_update tensor);
 

@@ -179,6 +179,30 @@ static void the_first_adam_step_has_the_length_of_the_rate(void **state) {
     hu_optimizer_free(adam);
 }
 
+/* All numbers are exact in float32 but for eps, which vanishes beside the root. */
+static void rmsprop_divides_by_the_root_of_the_mean_of_squares(void **state) {
+    (void)state;
+    hu_optimizer_options options = {
+        .kind = HU_OPTIMIZER_RMSPROP, .alpha = 0.75, .weight_decay = 0.5, .eps = 0x1p-100};
+    hu_optimizer *rmsprop = create(&options, 1);
+    float w = 2.0f, g = 3.0f;
+    hu_optimizer_begin_step(rmsprop, 0.5);
+    hu_optimizer_apply(rmsprop, 0, 1, &w, &g, decayed);
+    assert_true(w == 1.0f); /* g = 4, s = 4, 2 - 0.5 x 4 / 2 */
+    hu_optimizer_begin_step(rmsprop, 0.5);
+    g = 0.0f;
+    hu_optimizer_apply(rmsprop, 0, 1, &w, &g, bare);
+    assert_true(w == 1.0f);
+    const char *name;
+    const void *data;
+    size_t bytes;
+    assert_true(hu_optimizer_state(rmsprop, 1, &name, &data, &bytes));
+    assert_string_equal(name, "square_mean");
+    assert_true(*(const float *)data == 3.0f);
+    assert_false(hu_optimizer_state(rmsprop, 2, &name, &data, &bytes));
+    hu_optimizer_free(rmsprop);
+}
+
 /* The formulas of torch.optim in double. */
 typedef struct reference {
     double w, first, second;
@@ -193,6 +217,11 @@ static void step_in_double(const hu_optimizer_options *o, int t, double lr, doub
     if (o->kind == HU_OPTIMIZER_LARS) {
         r->first = o->momentum * r->first + lr * (double)decayed.trust * g;
         r->w -= r->first;
+        return;
+    }
+    if (o->kind == HU_OPTIMIZER_RMSPROP) {
+        r->first = o->alpha * r->first + (1 - o->alpha) * g * g;
+        r->w -= lr * g / (sqrt(r->first) + o->eps);
         return;
     }
     if (o->kind == HU_OPTIMIZER_SGD) {
@@ -412,6 +441,12 @@ static void options_out_of_range_are_refused_by_name(void **state) {
     bad = adam;
     bad.eps = 0;
     expect_refused(bad, "optimizer.eps: found 0");
+    bad = hu_optimizer_defaults(HU_OPTIMIZER_RMSPROP);
+    bad.alpha = 1;
+    expect_refused(bad, "optimizer.alpha: found 1");
+    bad.alpha = 0.5;
+    bad.eps = 0;
+    expect_refused(bad, "optimizer.eps: found 0");
     bad = adam;
     bad.kind = HU_OPTIMIZER_COUNT;
     expect_refused(bad, "optimizer.kind");
@@ -440,6 +475,7 @@ int main(void) {
         cmocka_unit_test(a_sum_is_a_mean_with_another_rate_and_decay),
         cmocka_unit_test(plain_descent_keeps_no_moments),
         cmocka_unit_test(the_first_adam_step_has_the_length_of_the_rate),
+        cmocka_unit_test(rmsprop_divides_by_the_root_of_the_mean_of_squares),
         cmocka_unit_test(every_kind_follows_its_formulas_in_double),
         cmocka_unit_test(any_split_gives_the_same_bits),
         cmocka_unit_test(factors_of_gradients_are_those_of_a_loop_before),
