@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Every picture network once in every precision: what the papers claim about them, at a small scale.
+
+usage: bench/pictures_table.py DATA OUT [--halfulp=build/halfulp] [--seeds=1] [--threads=1]
+                               [--models=alexnet-s,..] [--precisions=fp32,..] [--print]
+
+DATA holds a folder of each data set: tinyimagenet10/train/CLASS and val/CLASS. Every training has a
+folder of its own in OUT; one that has a result is not run again, so that the table can be stopped
+and gone on with. --print runs nothing. Prints, as Markdown, the metric on the test samples by
+precision: mean and standard deviation over seeds, skipped steps, and whether what separates a
+precision from float32 is more than 2 standard errors of the difference (with one seed: nothing is).
+"""
+import math
+import os
+import statistics
+import sys
+
+import tables
+
+SGD = ["batch=32", "optimizer=sgd", "optimizer.momentum=0.9", "optimizer.weight_decay=5e-4", "lr.schedule=cosine",
+       "lr.warmup=50", "data.augment=crop,flip", "data.drop_last=on"]
+QUIET = ["run.histogram_every=0", "run.checkpoint_every=0", "run.quiet=on", "eval.every=0"]
+IMAGES = "folder:tinyimagenet10"
+
+# Data and keys of a network's recipe.
+MODELS = {
+    "alexnet-s": (IMAGES, [*SGD, "epochs=15", "lr=0.01"]),
+    "googlenet-s": (IMAGES, [*SGD, "epochs=15", "lr=0.01"]),
+    "inception3-s": (IMAGES, [*SGD, "epochs=10", "lr=0.05"]),
+    "preresnet50-s": (IMAGES, [*SGD, "epochs=10", "lr=0.05"]),
+}
+
+PRECISIONS = {
+    "fp32": ["precision=fp32"],
+    "fp16": ["precision=fp16", "scaler=none"],
+    "fp16 scaled": ["precision=fp16", "scaler=dynamic"],
+    "1/6/9/n": ["precision=1/6/9/n"],
+    "hfp8": ["precision=hfp8"],
+}
+
+
+def chosen(name, table):
+    words = tables.option(name, "")
+    return [key for key in table if not words or key in words.split(",")]
+
+
+def training(data, out, model, precision, seed):
+    """Result of a training, which is made where it is missing."""
+    folder = tables.folder_of(os.path.join(out, model), precision.replace("/", ""), seed)
+    if tables.result_of(folder) is None and "--print" not in sys.argv:
+        source, keys = MODELS[model]
+        kind, name = source.split(":")
+        tables.train(folder, [f"model={model}", f"data={kind}:{os.path.join(data, name)}", *keys, *QUIET,
+                              *PRECISIONS[precision], f"seed={seed}", f"threads={tables.option('threads', '1')}"])
+    return tables.result_of(folder)
+
+
+def value_of(result):
+    """Accuracy in percent, other metrics as they are; NaN for a training that diverged."""
+    factor = 100 if "test_accuracy" in result else 1
+    value = result["metric"]["value"]
+    return math.nan if value is None else factor * value
+
+
+def cells(results, reference):
+    values = [value_of(r) for r in results]
+    mean, several = statistics.mean(values), len(values) > 1
+    spread = statistics.stdev(values) if several and not math.isnan(mean) else math.nan
+    said = ""
+    if several and reference and not math.isnan(mean):
+        base = [value_of(r) for r in reference]
+        error = math.sqrt((spread ** 2 + statistics.stdev(base) ** 2) / len(values))
+        away = mean - statistics.mean(base)
+        said = f"{away:+.2f}, " + ("separated" if abs(away) > 2 * error else "not separated")
+    skipped = sum(r.get("skipped_steps", 0) for r in results)
+    shown = "diverged" if math.isnan(mean) else f"{mean:.2f}" + (f" +- {spread:.2f}" if several else "")
+    return [shown, str(len(values)), str(skipped), said]
+
+
+def main():
+    data, out = tables.places(__doc__)
+    seeds = [int(s) for s in tables.option("seeds", "1").split(",")]
+    print("| model | precision | on test samples | seeds | skipped steps | beside fp32 |\n|---|---|---|---|---|---|")
+    for model in chosen("models", MODELS):
+        made = {}
+        # Seed by seed, so that a table that is stopped early has all its rows.
+        for seed in seeds:
+            for precision in chosen("precisions", PRECISIONS):
+                result = training(data, out, model, precision, seed)
+                if result:
+                    made.setdefault(precision, []).append(result)
+        for precision, results in made.items():
+            reference = None if precision == "fp32" else made.get("fp32")
+            usable = reference if reference and len(reference) > 1 else None
+            print(f"| {model} | {precision} | " + " | ".join(cells(results, usable)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
