@@ -105,8 +105,8 @@ typedef struct hu_data_limits {
 
 /* Opens a data set by name.
  *
- *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | folder:DIR |
- *            dense:DIR | boxes:DIR | ink:SPEC. Without
+ *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
+ * | dense:DIR | boxes:DIR | ink:SPEC. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
@@ -115,7 +115,8 @@ typedef struct hu_data_limits {
  * HU_ERR_UNKNOWN with the nearest names; HU_ERR_MISSING with advice; HU_ERR_CORRUPT naming file,
  * offset, field, found and expected; HU_ERR_ARGUMENT for a DIR that is missing or out of place and
  * for negative limits; HU_ERR_IO, HU_ERR_LIMIT, HU_ERR_MEMORY.
- * Proof: tests/unit/data_idx_test.c, data_cifar_test.c, data_glyphs_test.c. */
+ * Proof: tests/unit/data_idx_test.c, data_cifar_test.c, data_glyphs_test.c,
+ * data_contacts_test.c. */
 HU_API hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits,
                                  hu_dataset **dataset);
 

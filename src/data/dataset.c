@@ -74,6 +74,15 @@ static const hu_data_kind kinds[] = {
      .std = {0.25f, 0.25f, 0.25f},
      .available = hu_glyphs_available,
      .open = hu_glyphs_open},
+    {.name = "contacts",
+     .usage = "contacts",
+     .help = "which points of a folding chain touch, 20,000 + 4,000 black and white maps 28x28x1 "
+             "without classes; needs no files",
+     .advice = "",
+     .height = 28,
+     .width = 28,
+     .available = hu_contacts_available,
+     .open = hu_contacts_open},
     {.name = "folder",
      .usage = "folder:DIR",
      .help = "JPEG and PNG images in DIR/train/CLASS and DIR/val/CLASS, see data.size to "

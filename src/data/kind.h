@@ -46,6 +46,10 @@ bool hu_glyphs_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, hu_dataset *dataset);
 
+bool hu_contacts_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_contacts_open(const hu_data_kind *kind, const char *directory,
+                           const hu_data_limits *limits, hu_dataset *dataset);
+
 bool hu_ink_available(const hu_data_kind *kind, const char *spec);
 hu_status hu_ink_open(const hu_data_kind *kind, const char *spec, const hu_data_limits *limits,
                       hu_dataset *dataset);

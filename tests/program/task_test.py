@@ -221,6 +221,11 @@ def codes(checks, cwd):
     checks.that(none["train_loss"] < one["train_loss"], "a loss without the divergence is less")
     rows = answer(checks, "compare", "precision=fp32,hfp8", *words, "steps=6", "run.dir=c", cwd=cwd)
     checks.same(rows["metric"], {"name": "negative_elbo", "better": "lower"}, "metric of the rows")
+    maps = program.train("model=cvae-s", "model.width=0.25", "data=contacts", "data.limit=64", "data.test_limit=16",
+                         "batch=32", "steps=2", "threads=1", cwd=cwd, run="maps")
+    checks.that(maps["test_reconstruction"] > 0, "maps without classes")
+    code, _, err = program.call("train", "model=cnn-s", "data=contacts", "steps=1", "run.dir=bad", cwd=cwd)
+    checks.that(code == 2 and "task classify needs a field 'label', data contacts has 'image'" in err, err)
     with open(f"{cwd}/c/report.html") as file:
         html = file.read()
     for part in ("Negative ELBO against memory", "<h3>Test negative elbo", "lower is better"):
