@@ -7,9 +7,16 @@ typedef struct truths {
     int64_t count;
     hu_box box[HU_TRUTHS_MAX];
     int16_t row[HU_TRUTHS_MAX];
-    double best[HU_TRUTHS_MAX];
     int64_t anchor[HU_TRUTHS_MAX];
+    double best[HU_TRUTHS_MAX]; /* overlap with that anchor */
+    double most[HU_TRUTHS_MAX]; /* largest one */
 } truths;
+
+/* Boxes lie on whole pixels, and many of them right between two anchors. That their corners are
+ * float32 must not decide who is nearer. */
+static bool is_more(double overlap, double best) {
+    return overlap > best + HU_OVERLAP_EQUAL;
+}
 
 static void collect(const float *rows, int64_t most, truths *t) {
     t->count = 0;
@@ -18,19 +25,21 @@ static void collect(const float *rows, int64_t most, truths *t) {
         if (!hu_box_is_there(rows)) continue;
         t->box[t->count] = hu_box_of_row(rows);
         t->row[t->count] = (int16_t)i;
-        t->best[t->count] = 0.0;
+        t->best[t->count] = t->most[t->count] = 0.0;
         t->anchor[t->count++] = 0;
     }
 }
 
-/* The box that an anchor overlaps most, the first of equal ones. */
+/* The box that an anchor overlaps most, the first of equal ones; overlap: the largest. */
 static int64_t best_truth(const truths *t, const hu_box *anchor, double *overlap) {
     int64_t best = 0;
+    double of_best = 0.0;
     *overlap = 0.0;
     for (int64_t k = 0; k < t->count; k++) {
         double iou = hu_box_iou(anchor, &t->box[k]);
-        if (!(iou > *overlap)) continue;
-        *overlap = iou;
+        if (iou > *overlap) *overlap = iou;
+        if (!is_more(iou, of_best)) continue;
+        of_best = iou;
         best = k;
     }
     return best;
@@ -45,7 +54,8 @@ static hu_box anchor_box(const hu_anchors *anchors, int64_t a) {
 static void note_best(truths *t, const hu_box *box, int64_t anchor) {
     for (int64_t k = 0; k < t->count; k++) {
         double iou = hu_box_iou(box, &t->box[k]);
-        if (!(iou > t->best[k])) continue;
+        if (iou > t->most[k]) t->most[k] = iou;
+        if (!is_more(iou, t->best[k])) continue;
         t->best[k] = iou;
         t->anchor[k] = anchor;
     }
@@ -98,7 +108,7 @@ int64_t hu_match_proposals(const hu_anchors *anchors, const float *rows, int64_t
         bool is_matched = t.count > 0 && overlap >= enough;
         /* All anchors that overlap a box most, not the first alone. */
         for (int64_t k = 0; k < t.count && !is_matched; k++)
-            is_matched = t.best[k] > 0.0 && hu_box_iou(&box, &t.box[k]) == t.best[k];
+            is_matched = t.most[k] > 0.0 && !is_more(t.most[k], hu_box_iou(&box, &t.box[k]));
         positives += is_matched;
         match[a] = (int16_t)(is_matched         ? t.row[best]
                              : overlap < little ? HU_UNMATCHED

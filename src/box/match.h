@@ -6,6 +6,9 @@
 /* Most boxes of a picture, and what an anchor that has none is. */
 enum { HU_TRUTHS_MAX = 512, HU_UNMATCHED = -1, HU_MINED = -2 };
 
+/* Overlaps that are no further apart count as equal. */
+#define HU_OVERLAP_EQUAL 1e-5
+
 /* SSD's rule. Each box takes the anchor that it overlaps most (equal ones: the first), a later box
  * also from an earlier one; every other anchor takes the box that it overlaps most (the first) if
  * their overlap (intersection over union) is at least 0.5.

@@ -77,6 +77,10 @@ hu_value_id hu_build_norm(hu_builder *b, const char *name, hu_value_id in) {
     /* The defaults of torch.nn.BatchNorm2d, and those of the authors of range norm. */
     hu_batch_norm_attrs batch = {.epsilon = 1e-5f, .momentum = 0.1f};
     hu_range_norm_attrs range = {.epsilon = 1e-5f, .momentum = 0.9f};
+    if (b->norm == HU_MODEL_NORM_OFF && b->status == HU_OK)
+        b->status = hu_fail(HU_ERR_ARGUMENT,
+                            "model.norm: found off with norms that have no biases in their place, "
+                            "expected batch or range");
     if (b->norm == HU_MODEL_NORM_RANGE)
         return hu_build_node(b, &hu_op_range_norm, name, NULL, &range, 1, &in);
     return hu_build_node(b, &hu_op_batch_norm, name, NULL, &batch, 1, &in);

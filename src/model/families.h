@@ -69,7 +69,10 @@
     X(fcn_r50, "fcn-r50", \
       "fully convolutional, dilated ResNet-50, 2 heads; 769 pixels", "segment", 769) \
     X(fcn_s, "fcn-s", \
-      "the same with 8 basic blocks of 16-64 channels, for small pictures", "segment", 0)
+      "the same with 8 basic blocks of 16-64 channels, for small pictures", "segment", 0) \
+    X(ssd_s, "ssd-s", \
+      "boxes on three maps, 18 convolutions of 8-64 channels; about 160x120 pixels", "detect", 0) \
+    X(ssd300, "ssd300", "boxes on six maps behind VGG-16; 300 pixels", "detect", 300)
 /* clang-format on */
 
 #define HU_MODEL_DECLARE(identifier, name, help, task, side)                                       \

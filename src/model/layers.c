@@ -27,8 +27,7 @@ hu_window hu_window_column(int64_t kernel) {
     return (hu_window){kernel, 1, 1, (kernel - 1) / 2, 0, 1};
 }
 
-/* Kaiming normal, fan in, for ReLU; biases 0. */
-static hu_init start_of(int64_t fan_in) {
+hu_init hu_layer_start(int64_t fan_in) {
     return (hu_init){HU_INIT_NORMAL, sqrtf(2.0f / (float)fan_in)};
 }
 
@@ -47,7 +46,7 @@ hu_value_id hu_layer_conv(hu_builder *b, const char *name, hu_value_id in, int64
                            .dilation_w = 1,
                            .groups = groups,
                            .has_bias = has_bias,
-                           .weight_init = start_of(w.kernel_h * w.kernel_w * depth)};
+                           .weight_init = hu_layer_start(w.kernel_h * w.kernel_w * depth)};
     return hu_build_node(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
 }
 
@@ -89,12 +88,14 @@ hu_value_id hu_layer_conv_bn_relu(hu_builder *b, const char *name, hu_value_id i
                                   hu_window window, hu_norm_form norm) {
     char text[NAME_BYTES];
     hu_batch_norm_attrs batch = {.epsilon = norm.epsilon, .momentum = 0.1f};
+    bool is_off = b->norm == HU_MODEL_NORM_OFF;
     hu_value_id value =
-        hu_layer_conv(b, joined(text, name, "0"), in, channels, window, norm.has_bias);
+        hu_layer_conv(b, joined(text, name, "0"), in, channels, window, norm.has_bias || is_off);
     joined(text, name, "1");
-    value = b->norm == HU_MODEL_NORM_RANGE
-                ? hu_build_norm(b, text, value)
-                : hu_build_node(b, &hu_op_batch_norm, text, NULL, &batch, 1, &value);
+    if (b->norm == HU_MODEL_NORM_RANGE)
+        value = hu_build_norm(b, text, value);
+    else if (!is_off)
+        value = hu_build_node(b, &hu_op_batch_norm, text, NULL, &batch, 1, &value);
     return hu_build_relu(b, joined(text, name, "relu"), value);
 }
 
@@ -146,13 +147,13 @@ static int64_t features_of(const hu_builder *b, hu_value_id value) {
 hu_value_id hu_layer_hidden(hu_builder *b, const char *name, hu_value_id in, int64_t features,
                             double dropout) {
     char text[NAME_BYTES];
-    hu_value_id value = hu_build_linear(b, name, in, features, start_of(features_of(b, in)),
+    hu_value_id value = hu_build_linear(b, name, in, features, hu_layer_start(features_of(b, in)),
                                         (hu_init){HU_INIT_CONSTANT, 0.0f});
     value = hu_build_relu(b, joined(text, name, "relu"), value);
     return hu_layer_dropout(b, joined(text, name, "drop"), value, dropout);
 }
 
 hu_value_id hu_layer_scores(hu_builder *b, const char *name, hu_value_id in) {
-    return hu_build_linear(b, name, in, hu_build_outputs(b), start_of(features_of(b, in)),
+    return hu_build_linear(b, name, in, hu_build_outputs(b), hu_layer_start(features_of(b, in)),
                            (hu_init){HU_INIT_CONSTANT, 0.0f});
 }

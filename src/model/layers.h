@@ -17,6 +17,9 @@ hu_window hu_window_valid(int64_t kernel, int64_t stride);
 hu_window hu_window_row(int64_t kernel);
 hu_window hu_window_column(int64_t kernel);
 
+/* Kaiming normal, fan in, for ReLU: how all weights here begin. */
+hu_init hu_layer_start(int64_t fan_in);
+
 /* NAME with a bias; start of the weights. */
 hu_value_id hu_layer_conv(hu_builder *b, const char *name, hu_value_id in, int64_t channels,
                           hu_window window, bool has_bias);
@@ -35,7 +38,7 @@ hu_value_id hu_layer_deconv(hu_builder *b, const char *name, hu_value_id in,
 hu_value_id hu_layer_conv_relu(hu_builder *b, const char *name, hu_value_id in, int64_t channels,
                                hu_window window);
 
-/* conv NAME.0 -> batch norm NAME.1 -> NAME.relu. */
+/* conv NAME.0 -> batch norm NAME.1 -> NAME.relu; with model.norm=off conv with a bias -> relu. */
 typedef struct hu_norm_form {
     float epsilon;
     bool has_bias; /* of the convolution, in front of the norm */

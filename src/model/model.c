@@ -49,7 +49,7 @@ done:
 
 /* A norm that no layer has was asked for in vain. */
 static hu_status check_norm(const hu_model_options *options, const hu_graph *graph) {
-    if (options->norm == HU_MODEL_NORM_BATCH) return HU_OK;
+    if (options->norm != HU_MODEL_NORM_RANGE) return HU_OK;
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->node[n].op == &hu_op_range_norm) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,

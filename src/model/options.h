@@ -3,8 +3,13 @@
 #define HU_MODEL_OPTIONS_H
 #include "model/own.h"
 
-/* What stands behind the convolutions of a model: batch_norm or range_norm. */
-typedef enum hu_model_norm { HU_MODEL_NORM_BATCH, HU_MODEL_NORM_RANGE } hu_model_norm;
+/* What stands behind the convolutions of a model: batch_norm, range_norm, or nothing, so that they
+ * have biases. */
+typedef enum hu_model_norm {
+    HU_MODEL_NORM_BATCH,
+    HU_MODEL_NORM_RANGE,
+    HU_MODEL_NORM_OFF
+} hu_model_norm;
 
 typedef struct hu_model_options {
     const char *name;

@@ -1,11 +1,12 @@
 /* session/assumed.c - data for plans and benchmarks that were not given any: extents by the model,
- * ten classes or those of ILSVRC or
- * Cityscapes, label maps, and the synthetic glyphs as pixels. */
+ * ten classes or those of ILSVRC or Cityscapes, label maps, boxes of the classes of PASCAL VOC, and
+ * the synthetic glyphs as pixels. */
 #include "session/assumed.h"
 
 #include <string.h>
 
 #include "base/error.h"
+#include "box/box.h"
 #include "model/model.h"
 
 enum { GREEN = 1 };
@@ -39,7 +40,7 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
     enum { SAMPLES = 50000 };
     int64_t batches = SAMPLES / batch;
     static char name[] = "assumed"; /* never freed: this data set is not closed */
-    enum { MASK = HU_FIELD_LABEL + 1 };
+    enum { MASK = HU_FIELD_LABEL + 1, BOXES, FIELDS, MOST_BOXES = 32, VOC_CLASSES = 20 };
     hu_dataset assumed = {.name = name,
                           .train = {.count = batch * (batches ? batches : 1)},
                           .test = {.count = batch}};
@@ -54,7 +55,14 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
                                      .extent = {side, side},
                                      .is_spatial = true,
                                      .classes = classes};
-    assumed.field_count = MASK + 1;
+    assumed.field[BOXES] = (hu_field){.name = "boxes",
+                                      .type = HU_FIELD_F32,
+                                      .rank = 2,
+                                      .extent = {MOST_BOXES, HU_BOX_NUMBERS},
+                                      .is_ragged = true,
+                                      .is_boxes = true,
+                                      .classes = VOC_CLASSES};
+    assumed.field_count = FIELDS;
     return assumed;
 }
 

@@ -294,6 +294,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_config_f64(config, "model.width", &options->width));
     HU_TRY(hu_config_text(config, "model.norm", &norm));
     if (strcmp(norm, "range") == 0) options->norm = HU_MODEL_NORM_RANGE;
+    if (strcmp(norm, "off") == 0) options->norm = HU_MODEL_NORM_OFF;
     HU_TRY(read_dropout(config, &options->dropout));
     HU_TRY(read_task(config, options));
     HU_TRY(read_start(config, options));

@@ -16,8 +16,8 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
 }
 
 /* [classes]: one score for each. */
-static hu_shape head(const hu_task_shapes *shapes) {
-    return (hu_shape){1, {shapes->outputs}};
+static hu_shape head(const hu_task_choice *choice) {
+    return (hu_shape){1, {choice->shapes.outputs}};
 }
 
 /* Columns of what predict says. */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "op/loss_boxes.h"
 
 /* The list of loss.h, in its order. */
 static const hu_loss_form *const table[] = {
@@ -41,16 +42,21 @@ static hu_status name_before(const hu_op *op, const char *loss, char name[HU_NAM
 }
 
 hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
-                      hu_value_id target, float weight, hu_normaliser normaliser) {
+                      hu_value_id target, const hu_anchors *anchors, float weight,
+                      hu_normaliser normaliser) {
     hu_status st;
+    hu_box_loss_attrs of_boxes = {.takes_logs = loss->before != NULL};
+    const void *attrs = loss->kind == HU_LOSS_BOXES ? &of_boxes : loss->attrs;
     hu_value_id in[2] = {head, target}, out[HU_MAX_OUTPUTS];
     char before[HU_NAME_BYTES];
+    if (loss->kind == HU_LOSS_BOXES && anchors) of_boxes.anchors = *anchors;
     if (loss->before) {
         HU_TRY(name_before(loss->before, name, before));
-        HU_TRY(hu_graph_apply(graph, loss->before, before, NULL, NULL, 1, &head, out));
+        HU_TRY(
+            hu_graph_apply(graph, loss->before, before, NULL, loss->before_attrs, 1, &head, out));
         in[0] = out[0];
     }
-    HU_TRY(hu_graph_apply(graph, loss->op, name, NULL, loss->attrs, 2, in, out));
+    HU_TRY(hu_graph_apply(graph, loss->op, name, NULL, attrs, 2, in, out));
     st = hu_graph_loss(graph, out[0], weight, normaliser);
 done:
     return st;

@@ -1,11 +1,18 @@
 /* task/loss.h - losses by name. A loss is one file loss_<name>.c and one line here. */
 #ifndef HU_TASK_LOSS_H
 #define HU_TASK_LOSS_H
+#include "box/anchors.h"
 #include "graph/graph.h"
 
-/* What a loss compares: rows of class scores with class numbers, or numbers with numbers; the last
- * as minus the log-likelihood of all true numbers of a sample, a sum. */
-typedef enum hu_loss_kind { HU_LOSS_ROWS, HU_LOSS_NUMBERS, HU_LOSS_LIKELIHOOD } hu_loss_kind;
+/* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
+ * also as minus the log-likelihood of all true numbers of a sample, a sum; or what is said beside
+ * anchors with boxes. */
+typedef enum hu_loss_kind {
+    HU_LOSS_ROWS,
+    HU_LOSS_NUMBERS,
+    HU_LOSS_LIKELIHOOD,
+    HU_LOSS_BOXES
+} hu_loss_kind;
 
 typedef struct hu_loss_form {
     const char *name, *help;
@@ -22,9 +29,10 @@ typedef struct hu_loss_form {
     double (*surprise)(double output, double target);
 
     /* The nodes of the loss: before (NULL: none) turns the head into what op compares with the
-     * target. op has is_loss; attrs are its own, NULL: zeros. */
+     * target. op has is_loss; attrs are their own, NULL: zeros. Those of a loss of boxes are the
+     * anchors of the model. */
     const hu_op *before, *op;
-    const void *attrs;
+    const void *before_attrs, *attrs;
 } hu_loss_form;
 
 /* X(identifier). The one list of losses: const hu_loss_form hu_loss_<identifier>. */
@@ -35,7 +43,9 @@ typedef struct hu_loss_form {
     X(mse)                   \
     X(l1)                    \
     X(bce)                   \
-    X(bce_sum)
+    X(bce_sum)                \
+    X(ssd)                   \
+    X(ssd_nll)
 // clang-format on
 
 #define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;
@@ -49,9 +59,10 @@ const hu_loss_form *hu_loss_at(size_t i);
 hu_status hu_loss_find(const char *name, const hu_loss_form **loss);
 
 /* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node
- * is called NAME, the one before it after its op (and after NAME, unless that is "loss"). Errors as
- * hu_graph_apply and hu_graph_loss. */
+ * is called NAME, the one before it after its op (and after NAME, unless that is "loss"). anchors:
+ * of a loss of boxes, else ignored. Errors as hu_graph_apply and hu_graph_loss. */
 hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
-                      hu_value_id target, float weight, hu_normaliser normaliser);
+                      hu_value_id target, const hu_anchors *anchors, float weight,
+                      hu_normaliser normaliser);
 
 #endif

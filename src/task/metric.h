@@ -13,11 +13,15 @@
 /* A part of the test samples: what the model said and what is true. */
 typedef struct hu_metric_call {
     int64_t samples;
-    int64_t rows;             /* of one sample: pixels; 1 where a sample is one row */
-    int64_t outputs;          /* numbers of a row: classes, or channels */
-    const float *prediction;  /* [samples, rows, outputs]; NULL where a format stopped the pass */
-    const float *target;      /* [samples, rows] class numbers, or [samples, rows, outputs] */
-    const hu_loss_form *loss; /* what the prediction was trained for */
+    int64_t rows;              /* of one sample: pixels; 1 where a sample is one row */
+    int64_t outputs;           /* numbers of a row: classes, or channels */
+    const float *prediction;   /* [samples, rows, outputs]; NULL where a format stopped the pass */
+    const float *target;       /* [samples, rows] class numbers, [samples, rows, outputs], or
+                                  [samples, most, 5] boxes */
+    const hu_loss_form *loss;  /* what the prediction was trained for */
+    const hu_anchors *anchors; /* of rows that say boxes, else NULL */
+    int64_t targets;           /* numbers of a sample's target */
+    int64_t whole;             /* samples of all parts together, or more */
     /* Of tasks with a code: means and log-variances, [samples, code] each; NULL where a format
      * stopped the pass. */
     int64_t code;
@@ -33,14 +37,17 @@ typedef struct hu_metric {
     int decimals;        /* of a printed number */
     bool higher_is_better;
 
-    /* Doubles that the sums of a call's shape need. */
+    /* Doubles that the sums of a call's shape, and of the whole, need. */
     int64_t (*sum_count)(const hu_metric_call *shape);
+
+    /* Sums of no sample. NULL: all are zeros. */
+    void (*clear)(const hu_metric_call *shape, double *sums);
 
     /* Adds a part; parts come in the order of the samples, so that sums have one order. */
     void (*add)(const hu_metric_call *part, double *sums);
 
-    /* The metric of the sums; NaN without samples. */
-    double (*value)(const hu_metric_call *shape, const double *sums);
+    /* The metric of the sums, whose order it may change; NaN without samples. */
+    double (*value)(const hu_metric_call *shape, double *sums);
 
     /* What a guess among so many outputs is worth, of a metric that is a share of samples; NULL: of
      * another kind. */
@@ -62,7 +69,9 @@ typedef struct hu_metric {
     X(pixel_accuracy)     \
     X(negative_elbo)      \
     X(reconstruction)     \
-    X(divergence)
+    X(divergence)         \
+    X(mean_ap)            \
+    X(mean_ap_11)
 // clang-format on
 
 #define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;

@@ -24,7 +24,7 @@ static void add(const hu_metric_call *part, double *sums) {
 }
 
 /* NaN (0/0) where no row has a label. */
-static double value(const hu_metric_call *shape, const double *sums) {
+static double value(const hu_metric_call *shape, double *sums) {
     (void)shape;
     return sums[CORRECT] / sums[COUNTED];
 }

@@ -26,7 +26,7 @@ static void add(const hu_metric_call *part, double *sums) {
     }
 }
 
-static double mean_iou(const hu_metric_call *shape, const double *sums) {
+static double mean_iou(const hu_metric_call *shape, double *sums) {
     double total = 0.0;
     int64_t present = 0;
     for (int64_t c = 0; c < shape->outputs; c++) {
@@ -53,7 +53,7 @@ const hu_metric hu_metric_mean_iou = {
     .add = add,
     .value = mean_iou};
 
-static double mean_accuracy(const hu_metric_call *shape, const double *sums) {
+static double mean_accuracy(const hu_metric_call *shape, double *sums) {
     double total = 0.0;
     int64_t present = 0;
     for (int64_t c = 0; c < shape->outputs; c++) {

@@ -49,7 +49,7 @@ static void add_ratios(const hu_metric_call *part, double *sums) {
 }
 
 /* NaN (0/0) without samples. */
-static double mean(const hu_metric_call *shape, const double *sums) {
+static double mean(const hu_metric_call *shape, double *sums) {
     (void)shape;
     return sums[TOTAL] / sums[SAMPLES];
 }

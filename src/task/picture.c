@@ -12,8 +12,8 @@ hu_status hu_picture_outputs(const char *task, const hu_field *const *fields, in
                    image->rank, task);
 }
 
-hu_shape hu_picture_head(const hu_task_shapes *shapes) {
-    return shapes->value[1];
+hu_shape hu_picture_head(const hu_task_choice *choice) {
+    return choice->shapes.value[1];
 }
 
 /* Its sums begin at 0 and end with the sample. */

@@ -7,7 +7,7 @@
 hu_status hu_picture_outputs(const char *task, const hu_field *const *fields, int64_t *outputs);
 
 /* [height, width, channels], as the target. */
-hu_shape hu_picture_head(const hu_task_shapes *shapes);
+hu_shape hu_picture_head(const hu_task_choice *choice);
 
 /* A metric that is a mean over samples, of one of them: for metrics of at most two sums. */
 double hu_picture_metric(const hu_metric *metric, const hu_metric_call *sample);

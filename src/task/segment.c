@@ -22,9 +22,9 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
 }
 
 /* [height, width, classes]: a row of scores for each pixel. */
-static hu_shape head(const hu_task_shapes *shapes) {
-    const int64_t *map = shapes->value[1].extent;
-    return (hu_shape){3, {map[0], map[1], shapes->outputs}};
+static hu_shape head(const hu_task_choice *choice) {
+    const int64_t *map = choice->shapes.value[1].extent;
+    return (hu_shape){3, {map[0], map[1], choice->shapes.outputs}};
 }
 
 /* Columns of what predict says. */

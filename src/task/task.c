@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "op/loss.h"
+#include "op/loss_boxes.h"
 
 /* The list of task.h, in its order. */
 static const hu_task *const table[] = {
@@ -122,8 +123,13 @@ static bool is_same(const hu_shape *a, const hu_shape *b) {
 static hu_status check_head(const hu_task_choice *choice, const hu_value_info *made) {
     enum { SHAPE_BYTES = 128 };
     char found[SHAPE_BYTES], expected[SHAPE_BYTES];
-    hu_shape wanted = choice->task->head(&choice->shapes);
+    hu_shape wanted = choice->task->head(choice);
     if (is_same(&made->shape, &wanted)) return HU_OK;
+    if (choice->task->kind == HU_LOSS_BOXES && !choice->anchors)
+        return hu_fail(HU_ERR_SHAPE,
+                       "'%s': the model has no anchors beside which it looks for boxes; the task "
+                       "%s needs one that has, like ssd-s",
+                       made->name, choice->task->name);
     print_shape(&made->shape, found, sizeof found);
     print_shape(&wanted, expected, sizeof expected);
     return hu_fail(HU_ERR_SHAPE, "'%s': found a head of shape %s, the task %s needs %s", made->name,
@@ -136,10 +142,12 @@ static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
     hu_status st = check_head(choice, &graph->value[head]);
     if (st != HU_OK) return st;
     int target = hu_task_target(choice->task);
-    /* Classes are a mean over the rows that somebody has labelled, in the whole batch. */
-    bool by_row = choice->task->kind == HU_LOSS_ROWS;
-    return hu_loss_add(choice->loss, graph, loss, head, values[target], weight,
-                       by_row ? HU_PER_ROW : HU_PER_SAMPLE);
+    /* Classes are a mean over the rows that somebody has labelled, boxes over the anchors that find
+     * one, in the whole batch. */
+    hu_loss_kind kind = choice->task->kind;
+    bool by_unit = kind == HU_LOSS_ROWS || kind == HU_LOSS_BOXES;
+    return hu_loss_add(choice->loss, graph, loss, head, values[target], choice->anchors, weight,
+                       by_unit ? HU_PER_ROW : HU_PER_SAMPLE);
 }
 
 hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
@@ -194,6 +202,12 @@ hu_value_id hu_task_prediction(const hu_graph *graph) {
 
 hu_value_id hu_task_target_value(const hu_graph *graph) {
     return graph->node[graph->loss[0].node].in[1];
+}
+
+const hu_anchors *hu_task_anchors(const hu_graph *graph) {
+    const hu_node *node = &graph->node[graph->loss[0].node];
+    if (node->op != &hu_op_ssd_loss) return NULL;
+    return &((const hu_box_loss_attrs *)node->attrs)->anchors;
 }
 
 int hu_task_column_count(const hu_task *task) {

@@ -37,6 +37,7 @@ typedef struct hu_task_shapes {
     int64_t outputs; /* numbers of the head per row: classes, or channels of a picture */
 } hu_task_shapes;
 
+struct hu_task_choice;
 typedef struct hu_task {
     const char *name, *help;
     hu_task_field field[HU_TASK_FIELDS_MAX + 1]; /* the first input comes first */
@@ -50,8 +51,8 @@ typedef struct hu_task {
     /* Sets shapes->outputs. fields: those of the data set in the order of the task. */
     hu_status (*count_outputs)(const hu_field *const *fields, int64_t *outputs);
 
-    /* Shape that the head must have, from the shapes of the values. */
-    hu_shape (*head)(const hu_task_shapes *shapes);
+    /* Shape that the head must have, from the shapes of the values and the model's anchors. */
+    hu_shape (*head)(const struct hu_task_choice *choice);
 
     /* What `predict` says of a sample: one number per column. */
     hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
@@ -64,7 +65,8 @@ typedef struct hu_task_choice {
     const hu_task *task;
     const hu_loss_form *loss;
     hu_task_shapes shapes;
-    double beta; /* weight of the divergence of a code */
+    double beta;               /* weight of the divergence of a code */
+    const hu_anchors *anchors; /* where the model looks for boxes; NULL: it does not */
 } hu_task_choice;
 
 /* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
@@ -73,7 +75,8 @@ typedef struct hu_task_choice {
     X(classify)         \
     X(autoencode)       \
     X(segment)          \
-    X(vae)
+    X(vae)              \
+    X(detect)
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;
@@ -122,6 +125,10 @@ hu_value_id hu_task_code(const hu_graph *graph, int which);
 /* The values that the first loss compares: where predictions are read, and what is true. */
 hu_value_id hu_task_prediction(const hu_graph *graph);
 hu_value_id hu_task_target_value(const hu_graph *graph);
+
+/* The anchors of the first loss, NULL where it is none of boxes. Borrowed: valid as long as the
+ * graph. */
+const hu_anchors *hu_task_anchors(const hu_graph *graph);
 
 /* Index of the task's target field, -1 if it has none. */
 int hu_task_target(const hu_task *task);

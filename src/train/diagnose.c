@@ -7,12 +7,15 @@
 #include "engine/record.h"
 #include "train/workers.h"
 
-/* Targets that a loss cannot use: class numbers that are none, or numbers that are not finite. */
+/* Targets that a loss cannot use: class numbers that are none, boxes without an area, or numbers
+ * that are not finite. */
 static void describe_target(hu_trainer *trainer, hu_value_id v, const hu_round_counts *counts) {
     char expected[64] = "finite numbers";
     if (trainer->task->kind == HU_LOSS_ROWS)
         snprintf(expected, sizeof expected, "one of the classes 0..%lld",
                  (long long)trainer->shapes.outputs - 1);
+    if (trainer->task->kind == HU_LOSS_BOXES)
+        snprintf(expected, sizeof expected, "finite boxes with an area and a class of the data");
     snprintf(trainer->culprit, sizeof trainer->culprit, "%s: %llu of %llu are not %s",
              trainer->graph->value[v].name, (unsigned long long)counts->nan,
              (unsigned long long)counts->elements, expected);

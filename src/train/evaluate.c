@@ -87,10 +87,15 @@ static hu_metric_call call_of(const hu_trainer *trainer) {
     const hu_graph *graph = trainer->graph;
     int64_t made = graph->value[hu_task_prediction(graph)].elements;
     hu_value_id code = trainer->task->has_code ? hu_task_code(graph, 0) : HU_NONE;
+    int64_t test = hu_loader_count(trainer->test_loader);
+    int64_t held = trainer->validation_loader ? hu_loader_count(trainer->validation_loader) : 0;
     return (hu_metric_call){.rows = made / trainer->shapes.outputs,
                             .outputs = trainer->shapes.outputs,
-                            .code = code == HU_NONE ? 0 : graph->value[code].elements,
-                            .loss = trainer->loss};
+                            .loss = trainer->loss,
+                            .anchors = hu_task_anchors(graph),
+                            .targets = graph->value[hu_task_target_value(graph)].elements,
+                            .whole = test > held ? test : held,
+                            .code = code == HU_NONE ? 0 : graph->value[code].elements};
 }
 
 /* [part, outputs of a sample] and the sums of every metric. */
@@ -119,9 +124,12 @@ void hu_evaluation_room_free(hu_evaluation_room *room) {
 
 /* Sums are kept between the parts, in the order of the samples. */
 static void clear_sums(const hu_trainer *trainer, const hu_metric_call *call) {
-    for (int m = 0; trainer->task->metric[m]; m++)
-        for (int64_t i = 0; i < trainer->task->metric[m]->sum_count(call); i++)
-            trainer->room.sums[m][i] = 0.0;
+    for (int m = 0; trainer->task->metric[m]; m++) {
+        const hu_metric *metric = trainer->task->metric[m];
+        int64_t count = metric->clear ? 0 : metric->sum_count(call);
+        for (int64_t i = 0; i < count; i++) trainer->room.sums[m][i] = 0.0;
+        if (metric->clear) metric->clear(call, trainer->room.sums[m]);
+    }
 }
 
 /* All metrics of the task in one walk over the samples. */
@@ -169,13 +177,12 @@ static void add_cells(evaluation *e, int64_t first) {
     const hu_task *task = e->trainer->task;
     hu_metric_call sample = e->call;
     int columns = hu_task_column_count(task);
-    int64_t targets = e->trainer->graph->value[hu_task_target_value(e->trainer->graph)].elements;
     /* The task describes one sample at a time; its cells are one row. */
     sample.samples = 1;
     for (int64_t i = 0; i < e->call.samples && first + i < e->wanted; i++) {
         if (e->call.prediction)
             sample.prediction = e->call.prediction + i * sample.rows * sample.outputs;
-        sample.target = e->call.target + i * targets;
+        sample.target = e->call.target + i * e->call.targets;
         if (e->call.mean) sample.mean = e->call.mean + i * sample.code;
         if (e->call.spread) sample.spread = e->call.spread + i * sample.code;
         task->describe(&sample, e->cells + (first + i) * columns);

@@ -56,13 +56,15 @@ static int64_t plain_ssd(const hu_anchors *anchors, float rows[MOST][HU_BOX_NUMB
     for (int a = 0; a < ANCHORS; a++) {
         int best = 0;
         for (int t = 1; t < MOST; t++)
-            if (table[a][t] > table[a][best]) best = t;
-        match[a] = (int16_t)(table[a][best] >= 0.5 ? best : HU_UNMATCHED);
+            if (table[a][t] > fmax(table[a][best], 0) + 1e-5) best = t;
+        double most = 0;
+        for (int t = 0; t < MOST; t++) most = fmax(most, table[a][t]);
+        match[a] = (int16_t)(most >= 0.5 ? best : HU_UNMATCHED);
     }
     for (int t = 0; t < MOST; t++) {
         int best = 0;
         for (int a = 1; a < ANCHORS; a++)
-            if (table[a][t] > table[best][t]) best = a;
+            if (table[a][t] > table[best][t] + 1e-5) best = a;
         if (rows[t][HU_BOX_CLASS] >= 0) match[best] = (int16_t)t;
     }
     for (int a = 0; a < ANCHORS; a++) positives += match[a] >= 0;
@@ -120,8 +122,8 @@ static void proposals_take_the_boxes_of_the_plain_rule(void **state) {
             for (int t = 0; t < MOST; t++) {
                 double iou = overlap(&anchors, a, rows[t]);
                 if (rows[t][HU_BOX_CLASS] < 0) continue;
-                is_best = is_best || (iou > 0 && iou == most[t]);
-                if (iou > best) best = iou, expected = t;
+                is_best = is_best || (most[t] > 0 && iou >= most[t] - 1e-5);
+                if (iou > best + 1e-5) best = iou, expected = t;
             }
             if (!is_best && best < 0.7) expected = best < 0.3 ? HU_UNMATCHED : HU_IGNORED;
             positives += expected >= 0;
@@ -129,6 +131,27 @@ static void proposals_take_the_boxes_of_the_plain_rule(void **state) {
         }
         assert_int_equal(counted, positives);
     }
+}
+
+/* A box of whole pixels right between two anchors belongs to the first, wherever the last bits of
+ * its float32 corners fall. */
+static void boxes_between_two_anchors_take_the_first(void **state) {
+    (void)state;
+    const hu_ssd_map form = {8, 8, 16, 0, {0, 0}};
+    const hu_anchors anchors = {.maps = 1,
+                                .map = {hu_anchor_map_ssd(&form, (hu_picture){24, 240}, 3, 30)}};
+    int16_t match[3 * 30 * 2];
+    int split = 0;
+    for (int place = 1; place < 29; place++) {
+        float left = (float)(8 * place + 5),
+              row[HU_BOX_NUMBERS] = {left / 240, 9.0f / 24, (left + 6) / 240, 15.0f / 24, 0};
+        double first = overlap(&anchors, 2 * (30 + place), row);
+        double second = overlap(&anchors, 2 * (30 + place + 1), row);
+        split += second > first;
+        hu_match_ssd(&anchors, row, 1, match);
+        assert_int_equal(match[2 * (30 + place)], 0);
+    }
+    assert_true(split > 0); /* the plain comparison would have taken others */
 }
 
 /* ---- mining ---- */
@@ -245,6 +268,7 @@ int main(void) {
         cmocka_unit_test(anchors_take_the_boxes_of_the_plain_rule),
         cmocka_unit_test(a_later_box_takes_the_anchor),
         cmocka_unit_test(proposals_take_the_boxes_of_the_plain_rule),
+        cmocka_unit_test(boxes_between_two_anchors_take_the_first),
         cmocka_unit_test(mining_takes_the_largest_losses),
         cmocka_unit_test(keys_are_in_the_order_of_losses),
         cmocka_unit_test(the_best_boxes_stay),

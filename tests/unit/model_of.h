@@ -9,10 +9,10 @@ static inline hu_shape image_for(const hu_model *model) {
     return (hu_shape){3, {side, side, 3}};
 }
 
-/* A graph for images, labels and label maps of the given classes. */
+/* A graph for images, labels, label maps and boxes of the given classes. */
 static inline hu_graph *model_of(const char *name, double width, const hu_shape *image,
                                  int64_t classes) {
-    enum { MASK = HU_FIELD_LABEL + 1 };
+    enum { MASK = HU_FIELD_LABEL + 1, BOXES, FIELDS };
     const int64_t *side = image->extent;
     hu_dataset data = {.name = NULL};
     hu_task_choice choice;
@@ -24,7 +24,14 @@ static inline hu_graph *model_of(const char *name, double width, const hu_shape 
                                   .extent = {side[0], side[1]},
                                   .is_spatial = true,
                                   .classes = classes};
-    data.field_count = MASK + 1;
+    data.field[BOXES] = (hu_field){.name = "boxes",
+                                   .type = HU_FIELD_F32,
+                                   .rank = 2,
+                                   .extent = {8, 5},
+                                   .is_ragged = true,
+                                   .is_boxes = true,
+                                   .classes = classes};
+    data.field_count = FIELDS;
     hu_model_options options = {.name = name, .width = width, .choice = &choice};
     if (hu_model_choose(name, NULL, NULL, &data, &choice) != HU_OK ||
         hu_model_build(&options, &graph) != HU_OK)

@@ -1,0 +1,76 @@
+/* Boxes of things in a picture: beside each anchor of the model a row of class scores and four
+ * offsets, the boxes of the picture as target. */
+#include "base/error.h"
+#include "box/anchors.h"
+#include "box/match.h"
+#include "box/offset.h"
+#include "task/detections.h"
+#include "task/task.h"
+
+/* fields: the image [height, width, channels], then its boxes [most, 5]. */
+static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
+    enum { IMAGE_RANK = 3 };
+    const hu_field *image = fields[0], *boxes = fields[1];
+    *outputs = boxes->classes + 1 + HU_OFFSETS;
+    bool has_boxes = boxes->rank == 2 && boxes->extent[1] == HU_BOX_NUMBERS;
+    if (!has_boxes || boxes->classes < 1 || boxes->extent[0] > HU_TRUTHS_MAX)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "field '%s': found %lld x %lld numbers and %lld classes, the task detect "
+                       "needs at most %d boxes of %d numbers and at least 1 class",
+                       boxes->name, (long long)boxes->extent[0],
+                       (long long)(boxes->rank > 1 ? boxes->extent[1] : 1),
+                       (long long)boxes->classes, HU_TRUTHS_MAX, HU_BOX_NUMBERS);
+    if (image->rank != IMAGE_RANK)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "field '%s': found rank %d, the task detect needs pictures [height, width, "
+                       "channels]",
+                       image->name, image->rank);
+    return HU_OK;
+}
+
+/* [anchors, background and classes and offsets]; without anchors no head fits. */
+static hu_shape head(const hu_task_choice *choice) {
+    int64_t anchors = choice->anchors ? hu_anchors_count(choice->anchors) : 0;
+    return (hu_shape){2, {anchors, choice->shapes.outputs}};
+}
+
+/* Columns of what predict says. */
+enum { BOXES, DETECTED, FOUND };
+
+/* What is counted of a picture. */
+typedef struct counts {
+    hu_finder finder;
+    double *cells;
+} counts;
+
+/* Detections that are likelier than not. */
+static void count(void *context, const hu_detection *detection) {
+    const double likely = 0.5;
+    counts *of = context;
+    if (!(detection->score >= likely)) return;
+    of->cells[DETECTED] += 1.0;
+    of->cells[FOUND] += hu_finder_finds(&of->finder, detection);
+}
+
+static void describe(const hu_metric_call *sample, double *cells) {
+    counts of = {hu_finder_begin(sample, 0), cells};
+    cells[BOXES] = 0.0;
+    cells[DETECTED] = cells[FOUND] = sample->prediction ? 0.0 : -1.0;
+    for (int64_t i = 0; i < of.finder.most; i++)
+        cells[BOXES] += hu_box_is_there(of.finder.rows + i * HU_BOX_NUMBERS);
+    hu_detections_visit(sample, 0, count, &of);
+}
+
+const hu_task hu_task_detect = {
+    .name = "detect",
+    .help = "boxes around things, with their classes",
+    .field = {{"image", "input", HU_READ_NORMALISED, false},
+              {"boxes", "boxes", HU_READ_PLAIN, true}},
+    .kind = HU_LOSS_BOXES,
+    .loss = "ssd",
+    .metric = {&hu_metric_mean_ap, &hu_metric_mean_ap_11},
+    .count_outputs = count_outputs,
+    .head = head,
+    .column = {{"boxes", true, 0}, {"detected", true, 0}, {"found", true, 0}},
+    .describe = describe,
+};

@@ -1,0 +1,139 @@
+/* Mean average precision at an overlap of 0.5: for each class, all detections of all pictures from
+ * the best down, precision over recall; the mean over the classes that have boxes. Over all points
+ * of the curve, and the mean over 11 recalls as PASCAL VOC took it until 2009 (Everingham et al.,
+ * 4.2). */
+#include <math.h>
+#include <stdlib.h>
+
+#include "task/detections.h"
+
+/* The sums of a class: two numbers, then of each detection its score and 2 x its place in the order
+ * of arrival + whether it is true. */
+enum { BOXES, SAID, HEAD, ENTRY = 2, RECALLS = 11 };
+
+static int64_t doubles_per_class(const hu_metric_call *shape) {
+    int64_t most = shape->rows;
+    if (most > HU_DETECTIONS_PER_CLASS) most = HU_DETECTIONS_PER_CLASS;
+    return HEAD + ENTRY * most * shape->whole;
+}
+
+static int64_t sum_count(const hu_metric_call *shape) {
+    return hu_detection_classes(shape) * doubles_per_class(shape);
+}
+
+/* Room for detections that nobody fills is not touched. */
+static void clear(const hu_metric_call *shape, double *sums) {
+    for (int64_t c = 0; c < hu_detection_classes(shape); c++, sums += doubles_per_class(shape))
+        sums[BOXES] = sums[SAID] = 0.0;
+}
+
+/* One picture. */
+typedef struct picture {
+    hu_finder finder;
+    double *sums;
+    int64_t per_class;
+} picture;
+
+static void add_detection(void *context, const hu_detection *detection) {
+    picture *of = context;
+    double *sums = of->sums + detection->class_number * of->per_class;
+    double *entry = sums + HEAD + ENTRY * (int64_t)sums[SAID];
+    entry[0] = detection->score;
+    entry[1] = 2.0 * sums[SAID] + (hu_finder_finds(&of->finder, detection) ? 1.0 : 0.0);
+    sums[SAID] += 1.0;
+}
+
+static void add(const hu_metric_call *part, double *sums) {
+    picture of = {.sums = sums, .per_class = doubles_per_class(part)};
+    int64_t classes = hu_detection_classes(part);
+    for (int64_t s = 0; s < part->samples; s++) {
+        of.finder = hu_finder_begin(part, s);
+        for (int64_t i = 0; i < of.finder.most; i++) {
+            float c = of.finder.rows[i * HU_BOX_NUMBERS + HU_BOX_CLASS];
+            if (c >= 0.0f && c < (float)classes) sums[(int64_t)c * of.per_class + BOXES] += 1.0;
+        }
+        hu_detections_visit(part, s, add_detection, &of);
+    }
+}
+
+/* Best score first, equal ones as they came. */
+static int compare(const void *a, const void *b) {
+    const double *left = a, *right = b;
+    if (left[0] != right[0]) return left[0] > right[0] ? -1 : 1;
+    return (left[1] > right[1]) - (left[1] < right[1]);
+}
+
+static bool is_true(const double *entry) {
+    return fmod(entry[1], 2.0) == 1.0;
+}
+
+/* Recalls 0, 1/10, .. 1 that are first reached with `found` of `boxes`. */
+static int64_t recalls_reached(int64_t found, int64_t boxes) {
+    int64_t reached = 0;
+    for (int64_t k = 0; k < RECALLS; k++) {
+        int64_t needed = (k * boxes + RECALLS - 2) / (RECALLS - 1);
+        reached += found == (needed > 0 ? needed : 1);
+    }
+    return reached;
+}
+
+/* From the worst detection up: precision is the best at this recall or a larger one. */
+static double average_precision(double *sums, bool has_all_points) {
+    int64_t said = (int64_t)sums[SAID], boxes = (int64_t)sums[BOXES], found = 0;
+    double *entry = sums + HEAD, best = 0.0, total = 0.0;
+    qsort(entry, (size_t)said, ENTRY * sizeof *entry, compare);
+    for (int64_t i = 0; i < said; i++) found += is_true(entry + ENTRY * i);
+    for (int64_t i = said - 1; i >= 0; i--) {
+        double precision = (double)found / (double)(i + 1);
+        if (precision > best) best = precision;
+        if (!is_true(entry + ENTRY * i)) continue;
+        total += best * (has_all_points ? 1.0 : (double)recalls_reached(found, boxes));
+        found--;
+    }
+    return total / (has_all_points ? (double)boxes : RECALLS);
+}
+
+/* NaN (0/0) where no class has a box. */
+static double mean(const hu_metric_call *shape, double *sums, bool has_all_points) {
+    double total = 0.0, present = 0.0;
+    for (int64_t c = 0; c < hu_detection_classes(shape); c++, sums += doubles_per_class(shape)) {
+        if (sums[BOXES] == 0.0) continue;
+        total += average_precision(sums, has_all_points);
+        present += 1.0;
+    }
+    return total / present;
+}
+
+static double over_all_points(const hu_metric_call *shape, double *sums) {
+    return mean(shape, sums, true);
+}
+
+static double over_11_recalls(const hu_metric_call *shape, double *sums) {
+    return mean(shape, sums, false);
+}
+
+const hu_metric hu_metric_mean_ap = {
+    .name = "mean_ap",
+    .help = "average precision at an overlap of 0.5, mean over the classes",
+    .heading = "mAP",
+    .unit = " %",
+    .factor = 100.0,
+    .decimals = 2,
+    .higher_is_better = true,
+    .sum_count = sum_count,
+    .clear = clear,
+    .add = add,
+    .value = over_all_points};
+
+const hu_metric hu_metric_mean_ap_11 = {.name = "mean_ap_11",
+                                        .help =
+                                            "the same over 11 recalls, as PASCAL VOC 2007 took it",
+                                        .heading = "11-point mAP",
+                                        .unit = " %",
+                                        .factor = 100.0,
+                                        .decimals = 2,
+                                        .higher_is_better = true,
+                                        .sum_count = sum_count,
+                                        .clear = clear,
+                                        .add = add,
+                                        .value = over_11_recalls};

@@ -1,0 +1,313 @@
+/* Detections and their mean average precision beside a plain version that sorts by exchanging and
+ * looks at every pair. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "base/rng.h"
+#include "box/match.h"
+#include "box/offset.h"
+#include "task/detections.h"
+#include "task/task.h"
+
+enum { SIDE = 6, ROWS = SIDE * SIDE * 2, CLASSES = 3, OUTPUTS = CLASSES + 1 + 4, MOST = 4 };
+enum { SAMPLES = 14, LIST = SAMPLES * ROWS };
+
+static const hu_anchors anchors = {.maps = 1,
+                                   .map = {{.height = SIDE,
+                                            .width = SIDE,
+                                            .step_y = 1.0 / SIDE,
+                                            .step_x = 1.0 / SIDE,
+                                            .shapes = 2,
+                                            .h = {0.25, 0.4},
+                                            .w = {0.3, 0.2}}}};
+static float said[SAMPLES][ROWS][OUTPUTS], truth[SAMPLES][MOST][HU_BOX_NUMBERS];
+
+/* Boxes, and rows that often say one of them; equal scores occur. */
+static void draw(uint64_t number) {
+    hu_random_key key = {8, hu_stream_id("test", "detect"), 2 * number};
+    for (uint64_t i = 0; i < SAMPLES * MOST; i++) {
+        float *row = truth[i / MOST][i % MOST];
+        float x = (float)(hu_random_word(&key, 3 * i) % 12) / 16.0f;
+        float y = (float)(hu_random_word(&key, 3 * i + 1) % 12) / 16.0f;
+        float box[HU_BOX_NUMBERS] = {x, y, x + 0.25f, y + 0.25f,
+                                     (float)(hu_random_word(&key, 3 * i + 2) % (CLASSES + 1)) - 1};
+        memcpy(row, box, sizeof box);
+    }
+    key.step++;
+    for (int s = 0; s < SAMPLES; s++)
+        for (uint64_t a = 0; a < ROWS; a++)
+            for (uint64_t k = 0; k < OUTPUTS; k++) {
+                uint32_t word = hu_random_word(&key, ((uint64_t)s * ROWS + a) * OUTPUTS + k);
+                float drawn = (float)(word % 9) - (k == 0 ? 2.0f : 4.0f);
+                said[s][a][k] = k > CLASSES ? 0.25f * drawn : drawn;
+            }
+}
+
+static hu_metric_call call_of(const hu_loss_form *loss) {
+    return (hu_metric_call){.samples = SAMPLES,
+                            .rows = ROWS,
+                            .outputs = OUTPUTS,
+                            .prediction = said[0][0],
+                            .target = truth[0][0],
+                            .loss = loss,
+                            .anchors = &anchors,
+                            .targets = MOST * HU_BOX_NUMBERS,
+                            .whole = SAMPLES};
+}
+
+/* ---- the plain version ---- */
+
+typedef struct entry {
+    double score;
+    hu_box box;
+    int sample, class_number;
+} entry;
+
+static hu_box box_of(const float *row, int anchor) {
+    hu_centred at = hu_anchor_at(&anchors, anchor);
+    hu_centred made = hu_offset_decode(&at, row + CLASSES + 1, HU_OFFSET_SSD);
+    hu_box box = hu_box_of(&made);
+    return hu_box_clip(&box);
+}
+
+/* By score alone, equal ones in the order of the list. */
+static void sort(entry *list, int count) {
+    for (int pass = 0; pass < count; pass++)
+        for (int i = 0; i + 1 < count; i++)
+            if (list[i + 1].score > list[i].score) {
+                entry moved = list[i];
+                list[i] = list[i + 1];
+                list[i + 1] = moved;
+            }
+}
+
+/* What is said of a sample and class; returns how many. */
+static int plain_detections(int s, int class_number, entry *list) {
+    int count = 0, kept = 0;
+    for (int a = 0; a < ROWS; a++) {
+        double score = hu_loss_ssd.probability(CLASSES + 1, said[s][a], class_number + 1);
+        if (score > 0.01) list[count++] = (entry){score, box_of(said[s][a], a), s, class_number};
+    }
+    sort(list, count);
+    for (int i = 0; i < count; i++) {
+        bool is_kept = true;
+        for (int k = 0; k < kept; k++)
+            is_kept = is_kept && hu_box_iou(&list[i].box, &list[k].box) <= 0.45;
+        if (is_kept) list[kept++] = list[i];
+    }
+    return kept;
+}
+
+/* For each recall that a detection reaches, the best precision at or behind it. */
+static double plain_precision(const bool *right, int count, int boxes, bool all_points) {
+    double total = 0;
+    int points = all_points ? boxes : 11;
+    for (int p = 0; p < points; p++) {
+        double best = 0;
+        int found = 0;
+        for (int i = 0; i < count; i++) {
+            found += right[i];
+            bool reaches = all_points ? found >= p + 1 : 10 * found >= p * boxes;
+            if (reaches && (double)found / (i + 1) > best) best = (double)found / (i + 1);
+        }
+        total += best;
+    }
+    return total / points;
+}
+
+static double plain_mean(bool all_points) {
+    static entry list[LIST];
+    static bool right[LIST];
+    double total = 0;
+    int present = 0;
+    for (int c = 0; c < CLASSES; c++) {
+        bool taken[SAMPLES][MOST] = {{false}};
+        int count = 0, boxes = 0;
+        for (int s = 0; s < SAMPLES; s++) count += plain_detections(s, c, list + count);
+        for (int i = 0; i < SAMPLES * MOST; i++)
+            boxes += truth[i / MOST][i % MOST][HU_BOX_CLASS] == (float)c;
+        sort(list, count);
+        for (int i = 0; i < count; i++) {
+            int best = -1;
+            double most = -1;
+            for (int t = 0; t < MOST; t++) {
+                const float *row = truth[list[i].sample][t];
+                hu_box box = hu_box_of_row(row);
+                double iou = hu_box_iou(&box, &list[i].box);
+                if (row[HU_BOX_CLASS] == (float)c && iou > most) most = iou, best = t;
+            }
+            right[i] = most >= 0.5 && !taken[list[i].sample][best];
+            if (right[i]) taken[list[i].sample][best] = true;
+        }
+        if (boxes == 0) continue;
+        total += plain_precision(right, count, boxes, all_points);
+        present++;
+    }
+    return total / present;
+}
+
+/* ---- tests ---- */
+
+/* The metric, from parts of given lengths. */
+static double value_of(const hu_metric *metric, hu_metric_call whole, const int64_t *cuts) {
+    double *sums = malloc((size_t)metric->sum_count(&whole) * sizeof *sums);
+    metric->clear(&whole, sums);
+    for (; cuts[0] < cuts[1]; cuts++) {
+        hu_metric_call part = whole;
+        part.samples = cuts[1] - cuts[0];
+        if (whole.prediction) part.prediction += cuts[0] * ROWS * OUTPUTS;
+        part.target += cuts[0] * MOST * HU_BOX_NUMBERS;
+        metric->add(&part, sums);
+    }
+    double value = metric->value(&whole, sums);
+    assert_true(metric->value(&whole, sums) == value || isnan(value)); /* may be asked again */
+    free(sums);
+    return value;
+}
+
+static const int64_t at_once[] = {0, SAMPLES, 0}, in_parts[] = {0, 5, 6, SAMPLES, 0};
+
+static void precision_is_the_plain_one(void **state) {
+    (void)state;
+    double largest = 0;
+    for (uint64_t k = 0; k < 6; k++) {
+        draw(k);
+        const hu_metric *metrics[] = {&hu_metric_mean_ap, &hu_metric_mean_ap_11};
+        for (int m = 0; m < 2; m++) {
+            double found = value_of(metrics[m], call_of(&hu_loss_ssd), at_once);
+            double expected = plain_mean(m == 0);
+            if (!(fabs(found - expected) < 1e-13))
+                fail_msg("%s: found %.17g, expected %.17g", metrics[m]->name, found, expected);
+            assert_true(value_of(metrics[m], call_of(&hu_loss_ssd), in_parts) == found);
+            largest = fmax(largest, found);
+        }
+    }
+    assert_true(largest > 0.01 && largest < 0.99);
+}
+
+/* Rows of one anchor that says a box with certainty. */
+static void say(int s, int t, float confidence) {
+    const float *row = truth[s][t];
+    hu_box box = hu_box_of_row(row);
+    hu_centred wanted = hu_box_centred(&box);
+    int a = t * 7 + s % 5;
+    hu_centred at = hu_anchor_at(&anchors, a);
+    double offsets[HU_OFFSETS];
+    hu_offset_encode(&at, &wanted, HU_OFFSET_SSD, offsets);
+    said[s][a][0] = 0.0f;
+    said[s][a][(int)row[HU_BOX_CLASS] + 1] = confidence;
+    for (int i = 0; i < HU_OFFSETS; i++) said[s][a][CLASSES + 1 + i] = (float)offsets[i];
+}
+
+/* Boxes far apart, of which as many are said as asked; nothing else is. */
+static void say_boxes(int wanted) {
+    for (int s = 0; s < SAMPLES; s++) {
+        for (int a = 0; a < ROWS; a++)
+            for (int k = 0; k < OUTPUTS; k++) said[s][a][k] = k == 0 ? 9.0f : 0.0f;
+        for (int t = 0; t < MOST; t++) {
+            float x = 0.05f + 0.5f * (float)(t % 2), y = 0.05f + 0.5f * (float)(t / 2);
+            float box[] = {x, y, x + 0.25f, y + 0.3f, (float)(t % CLASSES)};
+            memcpy(truth[s][t], box, sizeof box);
+            if (t < wanted) say(s, t, 9.0f);
+        }
+    }
+}
+
+static void known_precisions(void **state) {
+    (void)state;
+    hu_metric_call call = call_of(&hu_loss_ssd);
+    say_boxes(MOST);
+    assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 1.0);
+    assert_true(value_of(&hu_metric_mean_ap_11, call, at_once) == 1.0);
+    /* Class 0 has two boxes a picture, of which one is found: half of its curve, 6 of 11 recalls.
+     */
+    say_boxes(3);
+    assert_true(value_of(&hu_metric_mean_ap, call, at_once) == (0.5 + 1 + 1) / 3);
+    assert_true(value_of(&hu_metric_mean_ap_11, call, at_once) == (6.0 / 11 + 1 + 1) / 3);
+    say_boxes(0);
+    assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 0.0);
+    /* A format has stopped the pass: nothing is said. A class without boxes does not count. */
+    say_boxes(MOST);
+    call.prediction = NULL;
+    assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 0.0);
+    call.prediction = said[0][0];
+    for (int i = 0; i < SAMPLES * MOST; i++)
+        if (truth[i / MOST][i % MOST][HU_BOX_CLASS] == 2.0f)
+            truth[i / MOST][i % MOST][HU_BOX_CLASS] = HU_UNLABELLED;
+    assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 1.0);
+    for (int i = 0; i < SAMPLES * MOST; i++)
+        truth[i / MOST][i % MOST][HU_BOX_CLASS] = HU_UNLABELLED;
+    assert_true(isnan(value_of(&hu_metric_mean_ap, call, at_once)));
+}
+
+/* A second detection of a found box is wrong, however good it is. */
+static void a_box_is_found_once(void **state) {
+    (void)state;
+    say_boxes(MOST);
+    hu_metric_call call = call_of(&hu_loss_ssd);
+    hu_finder finder = hu_finder_begin(&call, 0);
+    hu_detection one = {0, 0.9, {0.05, 0.05, 0.3, 0.35}}, other = {1, 0.9, {0, 0, 0.1, 0.1}};
+    assert_true(hu_finder_finds(&finder, &one));
+    assert_false(hu_finder_finds(&finder, &one));
+    assert_false(hu_finder_finds(&finder, &other));
+}
+
+static void nan_says_nothing(void **state) {
+    (void)state;
+    hu_metric_call call = call_of(&hu_loss_ssd);
+    say_boxes(MOST);
+    for (int i = 0; i < SAMPLES * ROWS; i++) said[i / ROWS][i % ROWS][0] = NAN;
+    assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 0.0);
+}
+
+/* Log-probabilities say the same boxes as the logits that they come from. */
+static void both_losses_say_the_same(void **state) {
+    (void)state;
+    say_boxes(3);
+    double expected = value_of(&hu_metric_mean_ap, call_of(&hu_loss_ssd), at_once);
+    for (int i = 0; i < SAMPLES * ROWS; i++) {
+        double sum = 0;
+        for (int c = 0; c <= CLASSES; c++) sum += exp((double)said[i / ROWS][i % ROWS][c]);
+        for (int c = 0; c <= CLASSES; c++) said[i / ROWS][i % ROWS][c] -= (float)log(sum);
+    }
+    assert_true(value_of(&hu_metric_mean_ap, call_of(&hu_loss_ssd_nll), at_once) == expected);
+}
+
+static void scores_are_softmax(void **state) {
+    (void)state;
+    const float row[] = {0.5f, -1.0f, 2.0f};
+    double sum = exp(0.5) + exp(-1.0) + exp(2.0);
+    assert_true(fabs(hu_loss_ssd.probability(3, row, 2) - exp(2.0) / sum) < 1e-15);
+    assert_true(fabs(hu_loss_ssd_nll.probability(3, row, 1) - exp(-1.0)) < 1e-15);
+}
+
+static void predictions_count_boxes(void **state) {
+    (void)state;
+    double cells[HU_TASK_COLUMNS_MAX];
+    say_boxes(3);
+    hu_metric_call sample = call_of(&hu_loss_ssd);
+    sample.samples = 1;
+    truth[0][1][HU_BOX_CLASS] = 2.0f; /* said as class 1 */
+    hu_task_detect.describe(&sample, cells);
+    assert_true(cells[0] == 4.0 && cells[1] == 3.0 && cells[2] == 2.0);
+    sample.prediction = NULL;
+    hu_task_detect.describe(&sample, cells);
+    assert_true(cells[0] == 4.0 && cells[1] == -1.0 && cells[2] == -1.0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(precision_is_the_plain_one), cmocka_unit_test(known_precisions),
+        cmocka_unit_test(scores_are_softmax),         cmocka_unit_test(a_box_is_found_once),
+        cmocka_unit_test(nan_says_nothing),           cmocka_unit_test(both_losses_say_the_same),
+        cmocka_unit_test(predictions_count_boxes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
