@@ -266,7 +266,8 @@ HU_API double hu_loader_waited(const hu_loader *loader);
 typedef enum hu_reading {
     HU_READ_PLAIN,      /* as they are; unlabelled bytes become HU_UNLABELLED */
     HU_READ_NORMALISED, /* bytes: (byte / 255 - mean) / std of the channel */
-    HU_READ_UNIT        /* bytes: byte / 255 */
+    HU_READ_UNIT,       /* bytes: byte / 255 */
+    HU_READ_SIGNED      /* bytes: byte / 127.5 - 1, from -1 to 1 */
 } hu_reading;
 
 /* Fills one field of samples first..first+count-1 of this epoch (inside 0..hu_loader_count).

@@ -20,11 +20,11 @@ struct hu_loader {
     hu_loader_settings settings;
     hu_random_key augment_key;
     hu_order order;
-    hu_ahead *ahead;                         /* NULL: all fields are in memory, or a source's */
-    const hu_field *moving;                  /* a spatial field, NULL: there is none */
-    hu_byte_table normalised[HU_FIELDS_MAX]; /* of spatial fields of bytes */
-    hu_byte_table unit, plain, classes;
-    _Atomic int64_t failure;  /* of a source: 256 x index + status; 0: none */
+    hu_ahead *ahead;                          /* NULL: all fields are in memory, or a source's */
+    const hu_field *moving;                   /* a spatial field, NULL: there is none */
+    hu_byte_table normalised[HU_FIELDS_MAX];  /* of spatial fields of bytes */
+    hu_byte_table unit, both, plain, classes; /* both: of HU_READ_SIGNED */
+    _Atomic int64_t failure;                  /* of a source: 256 x index + status; 0: none */
     _Atomic int64_t *failing; /* points at failure: filling is const for everything else */
 };
 
@@ -40,6 +40,7 @@ static void fill_tables(hu_loader *loader) {
                     field->std[c] > 0.0f ? (unit - field->mean[c]) / field->std[c] : unit;
             }
             loader->unit.value[byte][c] = unit;
+            loader->both.value[byte][c] = (float)byte / 127.5f - 1.0f;
             loader->plain.value[byte][c] = (float)byte;
             loader->classes.value[byte][c] =
                 byte == HU_UNLABELLED_BYTE ? (float)HU_UNLABELLED : (float)byte;
@@ -47,6 +48,7 @@ static void fill_tables(hu_loader *loader) {
     for (int c = 0; c < HU_CHANNELS_MAX; c++) {
         for (int f = 0; f < HU_FIELDS_MAX; f++)
             loader->normalised[f].outside[c] = loader->normalised[f].value[0][c];
+        loader->both.outside[c] = -1.0f;
         loader->classes.outside[c] = (float)HU_UNLABELLED;
     }
 }
@@ -209,6 +211,7 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
 static const hu_byte_table *table_of(const hu_loader *loader, int f, hu_reading reading) {
     if (reading == HU_READ_NORMALISED) return &loader->normalised[f];
     if (reading == HU_READ_UNIT) return &loader->unit;
+    if (reading == HU_READ_SIGNED) return &loader->both;
     return loader->dataset->field[f].classes > 0 ? &loader->classes : &loader->plain;
 }
 

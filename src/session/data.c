@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/frame.h"
 
 /* "I/N" -> part and parts; 1/1 is everything. */
 static hu_status read_part(hu_config *config, hu_image_choice *choice) {
@@ -87,6 +88,13 @@ static hu_status hold_out(const hu_config *config, hu_dataset *dataset) {
     return hu_dataset_hold_out(dataset, amount, (uint64_t)seed);
 }
 
+/* data.frame: a black border, behind the constants, which are those of the images alone. */
+static hu_status put_frame(const hu_config *config, hu_dataset *dataset) {
+    int64_t pixels;
+    hu_status st = hu_config_i64(config, "data.frame", &pixels);
+    return st == HU_OK ? hu_dataset_frame(dataset, pixels) : st;
+}
+
 /* Who hears of a long folder, and how many files they have heard of. */
 typedef struct listing {
     const hu_listener *listener;
@@ -127,6 +135,7 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
     }
     HU_TRY(hu_dataset_open_images(name, &limits, &choice, dataset));
     HU_TRY(read_constants(config, *dataset));
+    HU_TRY(put_frame(config, *dataset));
     HU_TRY(hold_out(config, *dataset));
 done:
     if (st != HU_OK && *dataset) {

@@ -71,7 +71,8 @@ typedef struct hu_metric {
     X(reconstruction)     \
     X(divergence)         \
     X(mean_ap)            \
-    X(mean_ap_11)
+    X(mean_ap_11)         \
+    X(fd64)
 // clang-format on
 
 #define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;

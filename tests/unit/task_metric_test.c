@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "data/frame.h"
 #include "task/metric.h"
 
 enum { SAMPLES = 12, ROWS = 20, CLASSES = 5, PARTS = 3, MOST_SUMS = 64 };
@@ -193,6 +195,90 @@ static void a_bound_is_reconstruction_and_divergence(void **state) {
     }
 }
 
+/* Blocks of one pixel: features are the pixels themselves. */
+static double distance_of(const float *made, const float *real, int64_t samples) {
+    static double sums[2 * (64 + 64 * 64) + 1];
+    hu_metric_call call = {.samples = samples,
+                           .rows = 64,
+                           .outputs = 1,
+                           .prediction = made,
+                           .target = real,
+                           .loss = &hu_loss_bce};
+    memset(sums, 0, sizeof sums);
+    assert_int_equal(hu_metric_fd64.sum_count(&call), sizeof sums / sizeof *sums);
+    hu_metric_fd64.add(&call, sums);
+    return hu_metric_fd64.value(&call, sums);
+}
+
+/* Independent pixels of deviations a and b and means 0 and 1/2: each is (a - b)^2 + 1/4 away.
+ * Turned sets are as far from each other: the distance does not depend on the axes. */
+static void sets_of_pictures_are_as_far_apart_as_their_laws(void **state) {
+    (void)state;
+    enum { SETS = 128, PIXELS = 64 };
+    static float made[SETS * PIXELS], real[SETS * PIXELS];
+    /* Rows of +-1 of a Hadamard matrix of 64 and their negatives: mean 0, products 128 I. */
+    for (int s = 0; s < SETS; s++)
+        for (int i = 0; i < PIXELS; i++) {
+            float one = __builtin_parity((unsigned)(s % PIXELS & i)) ? -1.0f : 1.0f;
+            one = s < PIXELS ? one : -one;
+            made[s * PIXELS + i] = 2.0f * one;
+            real[s * PIXELS + i] = 0.5f + one * (float)(i % 4);
+        }
+    double unit = SETS / (SETS - 1.0), expected = 0.0;
+    for (int i = 0; i < PIXELS; i++) {
+        double a = 2.0 * sqrt(unit), b = (double)(i % 4) * sqrt(unit);
+        expected += (a - b) * (a - b) + 0.25;
+    }
+    assert_true(fabs(distance_of(made, real, SETS) - expected) < 1e-10 * expected);
+    assert_true(fabs(distance_of(real, made, SETS) - expected) < 1e-10 * expected);
+    assert_true(fabs(distance_of(real, real, SETS)) < 1e-9);
+    assert_true(isnan(distance_of(made, real, 1)));
+    made[5] = NAN;
+    assert_true(isnan(distance_of(made, real, SETS)));
+    assert_true(isnan(distance_of(NULL, real, SETS)));
+}
+
+static hu_dataset *framed_fashion(void) {
+    hu_data_limits limits = {2000, 2000};
+    hu_dataset *d = NULL;
+    if (!hu_dataset_available("fashion-mnist")) return NULL;
+    assert_int_equal(hu_dataset_open("fashion-mnist", &limits, &d), HU_OK);
+    assert_int_equal(hu_dataset_frame(d, 2), HU_OK);
+    return d;
+}
+
+/* The first 2,000 training images of Fashion-MNIST and its first 2,000 test images, framed. */
+static void two_halves_of_one_set_are_near(void **state) {
+    (void)state;
+    enum { COUNT = 2000, PIXELS = 32 * 32, SUMS = 2 * (64 + 64 * 64) + 1 };
+    static double sums[SUMS];
+    hu_dataset *d = framed_fashion();
+    if (!d) skip();
+    float *rows[2];
+    for (int h = 0; h < 2; h++) {
+        hu_loader_settings settings = {.window = COUNT, .threads = 1};
+        hu_loader *loader;
+        rows[h] = malloc(sizeof(float) * COUNT * PIXELS);
+        assert_int_equal(hu_loader_create(d, h ? HU_HALF_TEST : HU_HALF_TRAIN, &settings, &loader),
+                         HU_OK);
+        hu_loader_fill(loader, 0, HU_READ_SIGNED, 0, COUNT, rows[h]);
+        hu_loader_close(loader);
+    }
+    hu_metric_call call = {.samples = COUNT,
+                           .rows = PIXELS,
+                           .outputs = 1,
+                           .prediction = rows[0],
+                           .target = rows[1],
+                           .loss = &hu_loss_bce};
+    hu_metric_fd64.add(&call, sums);
+    double distance = hu_metric_fd64.value(&call, sums);
+    print_message("FD-64 of training and test images: %.6f\n", distance);
+    assert_true(fabs(distance - 0.03799) < 0.000005);
+    free(rows[0]);
+    free(rows[1]);
+    hu_dataset_close(d);
+}
+
 static void better_knows_its_direction(void **state) {
     (void)state;
     assert_true(hu_metric_is_better(&hu_metric_accuracy, 0.5, 0.4));
@@ -221,6 +307,8 @@ int main(void) {
         cmocka_unit_test(a_nan_is_of_no_class),
         cmocka_unit_test(pictures_are_measured_per_sample),
         cmocka_unit_test(a_bound_is_reconstruction_and_divergence),
+        cmocka_unit_test(sets_of_pictures_are_as_far_apart_as_their_laws),
+        cmocka_unit_test(two_halves_of_one_set_are_near),
         cmocka_unit_test(better_knows_its_direction),
         cmocka_unit_test(every_metric_is_found_by_its_name),
     };
