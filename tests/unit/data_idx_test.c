@@ -299,7 +299,7 @@ static void unknown_and_incomplete_specs_are_errors(void **state) {
     assert_false(hu_dataset_available("idx"));
     size_t kinds = 0;
     while (hu_data_kind_name(kinds)) assert_non_null(hu_data_kind_help(kinds++));
-    assert_int_equal(kinds, 9);
+    assert_int_equal(kinds, 10);
     assert_null(hu_data_kind_help(kinds));
 }
 
