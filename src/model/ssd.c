@@ -2,8 +2,10 @@
  * of pictures of about 160 x 120 pixels. Each map has a head of class scores and one of offsets,
  * for a few anchors at each place. Source: Liu et al. 2016, "SSD: Single Shot MultiBox Detector".
  */
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "box/offset.h"
 #include "model/families.h"
 #include "model/layers.h"
@@ -28,6 +30,16 @@ static int64_t scaled(int64_t channels, double width) {
 static int64_t extent_of(const hu_builder *b, hu_value_id value, int axis) {
     hu_shape shape = hu_build_shape(b, value);
     return shape.rank == 3 ? shape.extent[axis] : 1;
+}
+
+/* Smaller pictures have no place left on the last map. */
+static void expect_size(hu_builder *b, hu_value_id picture, int64_t least) {
+    int64_t height = extent_of(b, picture, 0), width = extent_of(b, picture, 1);
+    if (b->status != HU_OK || (height >= least && width >= least)) return;
+    b->status = hu_fail(HU_ERR_SHAPE,
+                        "found pictures of %" PRId64 " x %" PRId64
+                        " pixels, expected at least %" PRId64 " x %" PRId64 " (data.size)",
+                        height, width, least, least);
 }
 
 static hu_anchors anchors_of(const hu_builder *b, const looks *l, hu_value_id picture) {
@@ -88,7 +100,7 @@ static hu_value_id layer(hu_builder *b, const char *stage, int number, hu_value_
 }
 
 hu_status hu_model_ssd_s(const hu_model_options *options, hu_graph *graph) {
-    enum { STAGES = 5, FIRST_MAP = 3 };
+    enum { STAGES = 5, FIRST_MAP = 3, LEAST = 16 };
     static const int layers[STAGES] = {2, 2, 3, 3, 3};
     static const int64_t channels[STAGES] = {8, 16, 32, 64, 64};
     static const hu_ssd_map forms[] = {
@@ -97,6 +109,7 @@ hu_status hu_model_ssd_s(const hu_model_options *options, hu_graph *graph) {
     char name[NAME_BYTES / 2];
     hu_value_id picture = hu_build_input(&b), value = picture;
     looks l = {.form = forms};
+    expect_size(&b, picture, LEAST);
     for (int s = 0; s < STAGES; s++) {
         snprintf(name, sizeof name, "pool%d", s);
         /* The half of an odd side is rounded up behind the first map. */
@@ -158,7 +171,7 @@ static hu_value_id trunk(hu_builder *b, double width, hu_value_id value, hu_valu
 }
 
 hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
-    enum { EXTRAS = 4, FIRST_EXTRA = 8 };
+    enum { EXTRAS = 4, FIRST_EXTRA = 8, LEAST = 268 };
     static const hu_ssd_map forms[] = {{8, 30, 60, 1, {2, 0}},     {16, 60, 111, 2, {2, 3}},
                                        {32, 111, 162, 2, {2, 3}},  {64, 162, 213, 2, {2, 3}},
                                        {100, 213, 264, 1, {2, 0}}, {300, 264, 315, 1, {2, 0}}};
@@ -171,6 +184,7 @@ hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = hu_build_begin(options, graph);
     looks l = {.form = forms, .is_clipped = true};
     hu_value_id picture = hu_build_input(&b), first = picture;
+    expect_size(&b, picture, LEAST);
     hu_value_id value = trunk(&b, width, picture, &first);
     l.map[l.count++] = hu_build_node(&b, &hu_op_l2_norm, "norm4", NULL, &length, 1, &first);
     value = dilated(&b, "conv6", value, scaled(1024, width), 6);

@@ -216,6 +216,32 @@ def write_maps(cwd, width=18, height=14):
     return folder
 
 
+def voc(width, height, boxes):
+    """An annotation as PASCAL VOC writes it; boxes are (class, left, top, right, bottom)."""
+    objects = "".join(f"<object><name>{name}</name><bndbox><xmin>{x1}</xmin><ymin>{y1}</ymin><xmax>{x2}</xmax>"
+                      f"<ymax>{y2}</ymax></bndbox></object>" for name, x1, y1, x2, y2 in boxes)
+    return (f"<annotation><size><width>{width}</width><height>{height}</height><depth>3</depth></size>{objects}"
+            "</annotation>").encode()
+
+
+def write_boxes(cwd, width=40, height=32):
+    """The folder of ten training and three test pictures with boxes of two classes, whose inside is bright."""
+    folder = os.path.join(cwd, "boxes")
+    for half, count in (("train", 10), ("test", 3)):
+        names = [f"{half}{k}" for k in range(count)]
+        put(cwd, f"boxes/ImageSets/Main/{half}.txt", "\n".join(names).encode())
+        for k, name in enumerate(names):
+            boxes = [(("cat", "dog")[(k + i) % 2], 3 + 17 * i + k % 5, 4 + k % 3, 3 + 17 * i + k % 5 + 9 + k % 4,
+                      4 + k % 3 + 12 + 5 * i) for i in range(1 + k % 2)]
+
+            def shade(x, y, c):
+                inside = [n for n, (_, x1, y1, x2, y2) in enumerate(boxes) if x1 <= x < x2 and y1 <= y < y2]
+                return (150 + 50 * (c == (k + inside[0]) % 2) if inside else 40) + (x * 7 + y * 5 + k) % 16
+            write_png(f"{folder}/JPEGImages/{name}.png", width, height, 3, shade)
+            put(cwd, f"boxes/Annotations/{name}.xml", voc(width, height, boxes))
+    return folder
+
+
 def main(*tests):
     """Runs every test in a temporary directory of its own."""
     checks = Checks()

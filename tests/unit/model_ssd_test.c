@@ -134,9 +134,11 @@ static void says(hu_status found, hu_status expected, const char *words) {
 static void what_does_not_fit_is_refused(void **state) {
     (void)state;
     assert_int_equal(build_at("ssd-s", &hu_task_detect, 16, 16, HU_MODEL_NORM_BATCH), HU_OK);
-    says(build_at("ssd-s", &hu_task_detect, 7, 100, HU_MODEL_NORM_BATCH), HU_ERR_SHAPE, "pool3");
-    says(build_at("ssd300", &hu_task_detect, 120, 160, HU_MODEL_NORM_BATCH), HU_ERR_SHAPE,
-         "conv10_2");
+    assert_int_equal(build_at("ssd300", &hu_task_detect, 268, 268, HU_MODEL_NORM_BATCH), HU_OK);
+    says(build_at("ssd-s", &hu_task_detect, 15, 100, HU_MODEL_NORM_BATCH), HU_ERR_SHAPE,
+         "found pictures of 15 x 100 pixels, expected at least 16 x 16");
+    says(build_at("ssd300", &hu_task_detect, 300, 267, HU_MODEL_NORM_BATCH), HU_ERR_SHAPE,
+         "expected at least 268 x 268");
     says(build_at("ssd-s", &hu_task_classify, 120, 160, HU_MODEL_NORM_BATCH), HU_ERR_SHAPE,
          "'head.out': found a head of shape [1600, 10], the task classify needs [10]");
     says(build_at("cnn-s", &hu_task_detect, 120, 160, HU_MODEL_NORM_BATCH), HU_ERR_SHAPE,
