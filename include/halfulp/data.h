@@ -25,6 +25,8 @@ typedef struct hu_augment {
     int64_t pad; /* border in pixels, out of which an image of the old size is cut: what is stored
                     around the image; what lies beyond, reflect says */
     bool flip;   /* mirrored left to right with probability 1/2 */
+    bool turn;   /* one of the eight ways in which a square can lie, each as likely: mirrored left
+                    to right, upside down, rows and columns exchanged; without pad and cutout */
     int64_t cutout; /* side in pixels of a square inside the image set to 0 after normalisation;
                        only fields that are read as HU_READ_NORMALISED lose it */
     bool reflect;   /* beyond what is stored lies its mirror image, without the outermost pixels
@@ -65,6 +67,8 @@ typedef struct hu_sample_source {
 /* One part of a data set. Borrowed: valid until the data set is closed. */
 typedef struct hu_split {
     int64_t count;
+    const hu_field *field;   /* [fields] where samples of this part have other extents than the data
+                                set's fields say, but for these the same; NULL: they have not */
     hu_sample_source source; /* fill NULL: the samples are in rows */
     const void
         *rows[HU_FIELDS_MAX]; /* [samples, extent + 2 margin in the first two, ...] by field */
@@ -106,7 +110,7 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
- * | dense:DIR | boxes:DIR | ink:SPEC. Without
+ * | dense:DIR | boxes:DIR | pairs:DIR | ink:SPEC. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
@@ -132,6 +136,8 @@ typedef struct hu_image_choice {
     double area;         /* least share of an image in a random crop of training; 0: none */
     int64_t
         unlabelled; /* 1 + the number in label maps that means unlabelled, beside 255; 0: none */
+    int64_t scale;  /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
+    int64_t crops;  /* of pairs: training samples of an epoch; 0: 50 for each picture */
 
     /* Hears how many files of a half are listed so far, after every class; NULL: nobody. */
     void (*told)(void *context, const char *directory, int64_t files);
@@ -152,6 +158,11 @@ typedef struct hu_image_choice {
  * name pictures in DIR/JPEGImages with XML in DIR/Annotations. Ragged field "boxes" [most, 5], see
  * hu_field; classes are numbered in the order of their names. Boxes without area are left out.
  * Sizes of pictures are as those of dense:DIR
+ *
+ *   pairs:DIR   pictures in DIR/train and DIR/test (or val). Fields "small" and "large": the
+ * picture, and what hu_image_choice.scale makes of it (bicubic, as Pillow). Training samples are
+ * crops, of small sides crop (24), at fixed places: which ones, a formula says (data/pairs.c), not
+ * a seed. Test samples are whole pictures of one size
  *
  * An image of a folder becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is
  * converted, 16 bits become 8, transparency is dropped; the shorter side is resized to size
@@ -206,6 +217,9 @@ HU_API const char *hu_data_kind_help(size_t index);
 /* The parts of a data set. Validation is there only if it was held out. */
 typedef enum hu_half { HU_HALF_TRAIN, HU_HALF_TEST, HU_HALF_VALIDATION } hu_half;
 
+/* The fields as the samples of a part have them. Borrowed: valid until the data set is closed. */
+HU_API const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half);
+
 typedef struct hu_loader_settings {
     uint64_t seed;
     bool shuffle;
@@ -227,7 +241,8 @@ typedef struct hu_loader hu_loader;
  *   loader  owner frees with hu_loader_close; NULL on failure
  *
  * HU_ERR_ARGUMENT if pad is negative or above 4,096, cutout does not fit into the smallest spatial
- * field, spatial fields of different sizes are to move, area is set for data that are not read for
+ * field, spatial fields of different sizes are to be shifted or cut, those that are not square to
+ * be turned, area is set for data that are not read for
  * it, samples of a window do not fit into the memory, or the part has no sample; HU_ERR_MEMORY. The
  * only call that allocates, but for what reading a file needs while it is read.
  * Proof: tests/unit/data_loader_test.c. */

@@ -122,6 +122,18 @@ static const hu_data_kind kinds[] = {
      .augment = {.flip = true},
      .available = hu_boxes_available,
      .open_images = hu_boxes_open},
+    {.name = "pairs",
+     .usage = "pairs:DIR",
+     .help = "images in DIR/train and DIR/test (or val), each with a small one made of it, to be "
+             "enlarged; see data.scale, data.crop, data.crops and data.memory",
+     .advice = "the folder must hold train and test (or val) with .jpg, .jpeg or .png files",
+     .has_directory = true,
+     .needs_directory = true,
+     .std = {1.0f, 1.0f, 1.0f},
+     .augment = {.turn = true},
+     .takes_pairs = true,
+     .available = hu_pairs_available,
+     .open_images = hu_pairs_open},
     {.name = "ink",
      .usage = "ink:SPEC",
      .help = "the grey images of another data set with a label map each: ground, or ink of class "
@@ -246,31 +258,47 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
 
 /* Whether all classes and parts of the images are used, as large as they are. */
 static bool is_whole(const hu_image_choice *c) {
-    return c->crop == 0 && c->classes == 0 && c->parts == 0 && c->area == 0.0;
+    return c->classes == 0 && c->parts == 0 && c->area == 0.0;
 }
 
-/* Whether nothing of data.size to data.part was asked for. */
+/* Whether nothing of data.size to data.crops was asked for. */
 static bool is_usual(const hu_image_choice *c) {
-    return c->size == 0 && c->unlabelled == 0 && is_whole(c);
+    return c->size == 0 && c->crop == 0 && c->unlabelled == 0 && c->scale == 0 && c->crops == 0 &&
+           is_whole(c);
+}
+
+/* Whether a kind of files can give what was asked for. */
+static hu_status check_choice(const hu_data_kind *kind, const hu_image_choice *choice,
+                              const char *name) {
+    if (!kind->takes_parts && (!is_whole(choice) || (choice->crop && !kind->takes_pairs)))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: crops, shares, classes and parts can be chosen of folder:DIR only",
+                       name);
+    if (!kind->takes_unlabelled && choice->unlabelled)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: a label that means none can be chosen of dense:DIR only", name);
+    if (!kind->takes_pairs && (choice->scale || choice->crops))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: data.scale and data.crops can be chosen of pairs:DIR only", name);
+    if (kind->takes_pairs && choice->size)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: found data.size=%lld, expected none: small images are made by "
+                       "data.scale",
+                       name, (long long)choice->size);
+    return HU_OK;
 }
 
 static hu_status open_kind(const hu_data_kind *kind, const char *directory,
                            const hu_data_limits *limits, const hu_image_choice *choice,
                            hu_dataset *dataset) {
-    if (kind->open_images && !kind->takes_parts && !is_whole(choice))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: crops, shares, classes and parts can be chosen of folder:DIR only",
-                       dataset->name);
-    if (kind->open_images && !kind->takes_unlabelled && choice->unlabelled)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: a label that means none can be chosen of dense:DIR only",
-                       dataset->name);
+    hu_status st = kind->open_images ? check_choice(kind, choice, dataset->name) : HU_OK;
+    if (st != HU_OK) return st;
     if (!kind->open_images && !is_usual(choice))
         return hu_fail(HU_ERR_ARGUMENT,
                        "data %s: sizes, classes and parts can be chosen of folder:DIR only",
                        dataset->name);
-    hu_status st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
-                                     : kind->open(kind, directory, limits, dataset);
+    st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
+                           : kind->open(kind, directory, limits, dataset);
     if (st == HU_ERR_MISSING && kind->advice[0])
         return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
     return st;

@@ -15,6 +15,7 @@ typedef struct hu_data_kind {
     hu_augment augment;
     bool takes_parts;      /* crops, shares, classes and parts of hu_image_choice */
     bool takes_unlabelled; /* unlabelled of hu_image_choice */
+    bool takes_pairs;      /* crop, scale and crops of hu_image_choice */
 
     /* Whether the files are in directory. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);
@@ -57,6 +58,10 @@ hu_status hu_ink_open(const hu_data_kind *kind, const char *spec, const hu_data_
 bool hu_folder_available(const hu_data_kind *kind, const char *directory);
 bool hu_boxes_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
+                        const hu_image_choice *choice, hu_dataset *dataset);
+
+bool hu_pairs_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
                         const hu_image_choice *choice, hu_dataset *dataset);
 
 bool hu_dense_available(const hu_data_kind *kind, const char *directory);

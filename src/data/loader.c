@@ -17,6 +17,7 @@ enum { PAD_MAX = 4096, STATUS_CODES = 256 };
 struct hu_loader {
     const hu_dataset *dataset;
     const hu_split *split;
+    const hu_field *field; /* of the split */
     hu_loader_settings settings;
     hu_random_key augment_key;
     hu_order order;
@@ -35,7 +36,7 @@ static void fill_tables(hu_loader *loader) {
         for (int c = 0; c < HU_CHANNELS_MAX; c++) {
             float unit = (float)byte / 255.0f;
             for (int f = 0; f < loader->dataset->field_count; f++) {
-                const hu_field *field = &loader->dataset->field[f];
+                const hu_field *field = &loader->field[f];
                 loader->normalised[f].value[byte][c] =
                     field->std[c] > 0.0f ? (unit - field->mean[c]) / field->std[c] : unit;
             }
@@ -53,30 +54,46 @@ static void fill_tables(hu_loader *loader) {
     }
 }
 
-/* Whether samples are shifted or mirrored: then all their spatial fields must be. */
+/* Whether samples are changed at random: then all their spatial fields are alike. */
 static bool moves(const hu_augment *augment) {
-    return augment->pad > 0 || augment->flip;
+    return augment->pad > 0 || augment->flip || augment->turn;
 }
 
-/* Spatial fields that move together must lie on the same pixels. */
-static hu_status check_spatial(const hu_dataset *dataset, const hu_augment *augment,
-                               const hu_field **moving) {
+/* What moves by pixels must lie on the same pixels; what is mirrored alone need not. */
+static hu_status check_same(const hu_field *field, const hu_field *first,
+                            const hu_augment *augment) {
+    bool is_same = field->extent[0] == first->extent[0] && field->extent[1] == first->extent[1];
+    if (is_same || (augment->pad == 0 && augment->cutout == 0)) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "random crops and cuts: found '%s' of %lld x %lld pixels, expected %lld x %lld "
+                   "as '%s' has",
+                   field->name, (long long)field->extent[0], (long long)field->extent[1],
+                   (long long)first->extent[0], (long long)first->extent[1], first->name);
+}
+
+static hu_status check_turned(const hu_field *field, const hu_augment *augment) {
+    bool is_square = field->extent[0] == field->extent[1] && field->margin == 0;
+    if (!augment->turn || (is_square && augment->pad == 0 && augment->cutout == 0)) return HU_OK;
+    return hu_fail(
+        HU_ERR_ARGUMENT,
+        "random turns: found '%s' of %lld x %lld pixels, crops of %lld and cuts of %lld, "
+        "expected squares without either",
+        field->name, (long long)field->extent[0], (long long)field->extent[1],
+        (long long)augment->pad, (long long)augment->cutout);
+}
+
+static hu_status check_spatial(const hu_loader *loader, const hu_field **moving) {
+    hu_status st = HU_OK;
     *moving = NULL;
-    for (int f = 0; f < dataset->field_count; f++) {
-        const hu_field *field = &dataset->field[f];
+    for (int f = 0; f < loader->dataset->field_count; f++) {
+        const hu_field *field = &loader->field[f];
         if (!field->is_spatial) continue;
         if (!*moving) *moving = field;
-        bool is_same =
-            field->extent[0] == (*moving)->extent[0] && field->extent[1] == (*moving)->extent[1];
-        if (!is_same && moves(augment))
-            return hu_fail(HU_ERR_ARGUMENT,
-                           "random crops and flips: found '%s' of %lld x %lld pixels, expected "
-                           "%lld x %lld as '%s' has",
-                           field->name, (long long)field->extent[0], (long long)field->extent[1],
-                           (long long)(*moving)->extent[0], (long long)(*moving)->extent[1],
-                           (*moving)->name);
+        HU_TRY(check_same(field, *moving, &loader->settings.augment));
+        HU_TRY(check_turned(field, &loader->settings.augment));
     }
-    return HU_OK;
+done:
+    return st;
 }
 
 /* Bounds of what is asked for; cutout must fit the shorter side. */
@@ -104,6 +121,11 @@ static const hu_split *part_of(const hu_dataset *dataset, hu_half half) {
     return half == HU_HALF_TRAIN ? &dataset->train : &dataset->test;
 }
 
+const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half) {
+    const hu_split *split = part_of(dataset, half);
+    return split->field ? split->field : dataset->field;
+}
+
 /* Training, whose windows are larger and come more often, takes half of the memory; the others a
  * quarter each. */
 static hu_status read_ahead(hu_loader *loader, hu_half half) {
@@ -126,18 +148,17 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     hu_status st = HU_OK;
     void *block = NULL;
     *loader = NULL;
-    const hu_field *moving;
     const hu_split *split = part_of(dataset, half);
     if (split->count < 1)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data %s: the part has no sample", dataset->name));
-    HU_TRY(check_spatial(dataset, &settings->augment, &moving));
-    HU_TRY(check_augment(moving, split->reader, &settings->augment));
     HU_TRY(hu_alloc(sizeof **loader, &block));
     hu_loader *made = block;
     made->dataset = dataset;
     made->split = split;
+    made->field = hu_dataset_fields(dataset, half);
     made->settings = *settings;
-    made->moving = moving;
+    HU_TRY(check_spatial(made, &made->moving));
+    HU_TRY(check_augment(made->moving, split->reader, &settings->augment));
     made->failing = &made->failure;
     HU_TRY(hu_order_create(split, settings->seed, settings->shuffle, &made->order));
     HU_TRY(read_ahead(made, half));
@@ -201,7 +222,9 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
     made.shift_x = below(words[0], 2 * a->pad + 1) - a->pad;
     made.shift_y = below(words[1], 2 * a->pad + 1) - a->pad;
     made.reflect = a->reflect;
-    made.flip = a->flip && words[2] >> 31;
+    made.flip = (a->flip || a->turn) && words[2] >> 31;
+    made.upside = a->turn && (words[2] >> 30 & 1);
+    made.transposes = a->turn && (words[2] >> 29 & 1);
     made.cut_x = below(words[3] << 16, loader->moving->extent[1] - a->cutout + 1);
     made.cut_y = below(words[3] & 0xffff0000u, loader->moving->extent[0] - a->cutout + 1);
     return made;
@@ -212,7 +235,7 @@ static const hu_byte_table *table_of(const hu_loader *loader, int f, hu_reading 
     if (reading == HU_READ_NORMALISED) return &loader->normalised[f];
     if (reading == HU_READ_UNIT) return &loader->unit;
     if (reading == HU_READ_SIGNED) return &loader->both;
-    return loader->dataset->field[f].classes > 0 ? &loader->classes : &loader->plain;
+    return loader->field[f].classes > 0 ? &loader->classes : &loader->plain;
 }
 
 /* Bytes of a sample, with its margins: in memory, or just read. */
@@ -220,13 +243,13 @@ static const uint8_t *bytes_of(const hu_loader *loader, int f, int64_t position)
     const hu_reader *reader = loader->split->reader;
     if (reader && reader->reads[f])
         return hu_ahead_sample(loader->ahead, position) + reader->start[f];
-    return hu_spatial_sample(&loader->dataset->field[f], loader->split->rows[f],
+    return hu_spatial_sample(&loader->field[f], loader->split->rows[f],
                              hu_loader_index(loader, position));
 }
 
 static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int64_t position,
                          float *sample) {
-    const hu_field *field = &loader->dataset->field[f];
+    const hu_field *field = &loader->field[f];
     hu_change change = choose(loader, hu_loader_index(loader, position));
     /* The square is cut out of what the network sees, not out of a target. */
     change.cut = reading == HU_READ_NORMALISED ? loader->settings.augment.cutout : 0;
@@ -235,14 +258,14 @@ static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int
 }
 
 int64_t hu_loader_length(const hu_loader *loader, int f, int64_t position) {
-    const hu_field *field = &loader->dataset->field[f];
+    const hu_field *field = &loader->field[f];
     if (!field->is_ragged) return field->rank > 0 ? field->extent[0] : 1;
     return loader->split->length[f][hu_loader_index(loader, position)];
 }
 
 /* Numbers of a sample that are there; behind them come zeros, or unlabelled rows. */
 static int64_t real_elements(const hu_loader *loader, int f, int64_t position) {
-    const hu_field *field = &loader->dataset->field[f];
+    const hu_field *field = &loader->field[f];
     int64_t elements = hu_field_elements(field);
     if (!field->is_ragged) return elements;
     return elements / field->extent[0] * hu_loader_length(loader, f, position);
@@ -250,7 +273,7 @@ static int64_t real_elements(const hu_loader *loader, int f, int64_t position) {
 
 /* One number of a field, as float32. Labels up to 2^24 are exact. */
 static float number_at(const hu_loader *loader, int f, hu_reading reading, int64_t place) {
-    const hu_field *field = &loader->dataset->field[f];
+    const hu_field *field = &loader->field[f];
     const void *rows = loader->split->rows[f];
     if (field->type == HU_FIELD_I32) return (float)((const int32_t *)rows)[place];
     if (field->type == HU_FIELD_F32) return ((const float *)rows)[place];
@@ -260,7 +283,7 @@ static float number_at(const hu_loader *loader, int f, hu_reading reading, int64
 /* A sample that is not spatial; a ragged one is filled up with padding behind its length. */
 static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64_t position,
                        float *sample) {
-    const hu_field *field = &loader->dataset->field[f];
+    const hu_field *field = &loader->field[f];
     int64_t elements = hu_field_elements(field), real = real_elements(loader, f, position);
     int64_t first = hu_loader_index(loader, position) * elements;
     float padding = field->classes > 0 ? (float)HU_UNLABELLED : 0.0f;
@@ -270,7 +293,7 @@ static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64
 
 /* Boxes of a sample, which stay in memory. */
 static void fill_boxes(const hu_loader *loader, int f, int64_t position, float *sample) {
-    const int64_t *extent = loader->dataset->field[f].extent, *seen = loader->moving->extent;
+    const int64_t *extent = loader->field[f].extent, *seen = loader->moving->extent;
     int64_t index = hu_loader_index(loader, position);
     const float *rows = loader->split->rows[f];
     const hu_change change = choose(loader, index);
@@ -284,7 +307,7 @@ static void fill_from_source(const hu_loader *loader, int f, int64_t index, floa
     hu_status st = source->fill(source->context, f, loader->order.epoch, index, sample);
     if (st == HU_OK) return;
     int64_t none = 0, failure = STATUS_CODES * index + (int64_t)st;
-    memset(sample, 0, (size_t)hu_field_elements(&loader->dataset->field[f]) * sizeof *sample);
+    memset(sample, 0, (size_t)hu_field_elements(&loader->field[f]) * sizeof *sample);
     /* Filling has no error of its own: threads go on, hu_loader_status() tells afterwards. */
     atomic_compare_exchange_strong(loader->failing, &none, failure);
 }
@@ -299,7 +322,7 @@ hu_status hu_loader_status(const hu_loader *loader) {
 
 void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t first,
                     int64_t count, float *rows) {
-    const hu_field *field = &loader->dataset->field[f];
+    const hu_field *field = &loader->field[f];
     int64_t elements = hu_field_elements(field);
     assert(first >= 0 && count >= 0 && count <= loader->split->count - first);
     for (int64_t i = 0; i < count; i++) {

@@ -112,9 +112,26 @@ static void fill_moved(const extents *e, const hu_byte_table *table, const hu_ch
     }
 }
 
+/* Target (y, x) is source (y, x), or (x, y); then both may count from the other end. */
+static void fill_turned(const extents *e, const hu_byte_table *table, const hu_change *change,
+                        const uint8_t *bytes, float *sample) {
+    for (int64_t y = 0; y < e->height; y++)
+        for (int64_t x = 0; x < e->width; x++, sample += e->channels) {
+            int64_t row = change->transposes ? x : y, column = change->transposes ? y : x;
+            if (change->upside) row = e->height - 1 - row;
+            if (change->flip) column = e->width - 1 - column;
+            const uint8_t *pixel = bytes + (row * e->width + column) * e->channels;
+            for (int64_t c = 0; c < e->channels; c++) sample[c] = table->value[pixel[c]][c];
+        }
+}
+
 void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu_change *change,
                      const uint8_t *bytes, float *sample) {
     extents e = extents_of(field);
+    if (change->upside || change->transposes) {
+        fill_turned(&e, table, change, bytes, sample);
+        return;
+    }
     /* Nothing moves: the whole image is one run of pixels. */
     if (!change->shift_x && !change->shift_y && !change->flip && !e.margin)
         look_up_any(table, bytes, 1, e.height * e.width, e.channels, sample);

@@ -16,6 +16,8 @@ typedef struct hu_byte_table {
 typedef struct hu_change {
     int64_t shift_x, shift_y; /* source pixel = target pixel + shift, in -pad..pad */
     bool flip;
+    bool upside, transposes;   /* first and last rows exchanged; then rows and columns, of a square.
+                                  Without shift, margin and cut */
     bool reflect;              /* what is stored goes on as its mirror image, not as `outside` */
     int64_t cut_x, cut_y, cut; /* corner and side of the square that becomes 0 */
 } hu_change;

@@ -39,6 +39,8 @@ static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     choice->memory = (uint64_t)mebibytes << 20;
     HU_TRY(hu_config_i64(config, "data.unlabelled", &unlabelled));
     choice->unlabelled = unlabelled + 1;
+    HU_TRY(hu_config_i64(config, "data.scale", &choice->scale));
+    HU_TRY(hu_config_i64(config, "data.crops", &choice->crops));
     HU_TRY(read_part(config, choice));
 done:
     return st;

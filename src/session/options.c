@@ -43,16 +43,20 @@ static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_a
             usual.pad = dataset->augment.pad ? dataset->augment.pad : 4;
         else if (strcmp(word, "flip") == 0)
             usual.flip = true;
+        else if (strcmp(word, "turn") == 0)
+            usual.turn = true;
         else if (strcmp(word, "cutout") == 0)
             usual.cutout = 8;
         else if (strcmp(word, "none") != 0)
-            return hu_keys_fail(hu_keys_at(list, i), "auto, none, crop, flip or cutout");
+            return hu_keys_fail(hu_keys_at(list, i), "auto, none, crop, flip, turn or cutout");
     }
     HU_TRY(set_number(config, "data.pad", usual.pad));
     HU_TRY(hu_config_set(config, "data.flip", usual.flip ? "on" : "off", "recipe"));
+    HU_TRY(hu_config_set(config, "data.turn", usual.turn ? "on" : "off", "recipe"));
     HU_TRY(set_number(config, "data.cutout", usual.cutout));
     HU_TRY(hu_config_i64(config, "data.pad", &augment->pad));
     HU_TRY(hu_config_bool(config, "data.flip", &augment->flip));
+    HU_TRY(hu_config_bool(config, "data.turn", &augment->turn));
     HU_TRY(hu_config_i64(config, "data.cutout", &augment->cutout));
     HU_TRY(hu_config_text(config, "data.border", &border));
     augment->reflect = strcmp(border, "reflect") == 0;

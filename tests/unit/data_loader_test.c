@@ -348,6 +348,59 @@ static void only_creation_allocates(void **state) {
     hu_loader_close(NULL);
 }
 
+/* Where the pixel (y, x) of the changed square comes from, in all eight ways. */
+static int64_t turned(int way, int64_t side, int64_t y, int64_t x) {
+    int64_t row = way & 1 ? x : y, column = way & 1 ? y : x;
+    if (way & 2) row = side - 1 - row;
+    if (way & 4) column = side - 1 - column;
+    return row * side + column;
+}
+
+/* Fields of two sizes: the same way for both, and every way comes. */
+static void squares_lie_in_eight_ways_all_fields_alike(void **state) {
+    (void)state;
+    enum { SQUARES = 200, SMALL_SIDE = 3, LARGE_SIDE = 6 };
+    static uint8_t small[SQUARES * SMALL_SIDE * SMALL_SIDE];
+    static uint8_t large[SQUARES * LARGE_SIDE * LARGE_SIDE];
+    const int64_t side[] = {SMALL_SIDE, LARGE_SIDE};
+    uint8_t *const bytes[] = {small, large};
+    hu_dataset d = {.name = (char[]){"squares"}, .field_count = 2, .train.count = SQUARES};
+    hu_loader *loader;
+    int ways = 0;
+    for (int f = 0; f < 2; f++) {
+        d.field[f] = (hu_field){.rank = 2, .extent = {side[f], side[f]}, .is_spatial = true};
+        d.train.rows[f] = bytes[f];
+        for (int64_t i = 0; i < SQUARES * side[f] * side[f]; i++)
+            bytes[f][i] = (uint8_t)(i % (side[f] * side[f]));
+    }
+    loader = make(&d, (hu_loader_settings){.seed = 3, .augment = {.turn = true}});
+    for (int64_t s = 0; s < SQUARES; s++) {
+        int found[2] = {-1, -1};
+        for (int f = 0; f < 2; f++) {
+            float square[LARGE_SIDE * LARGE_SIDE];
+            hu_loader_fill(loader, f, HU_READ_PLAIN, s, 1, square);
+            for (int way = 0; way < 8; way++) {
+                bool is_it = true;
+                for (int64_t i = 0; i < side[f] * side[f]; i++)
+                    is_it =
+                        is_it && square[i] == (float)turned(way, side[f], i / side[f], i % side[f]);
+                if (is_it) found[f] = way;
+            }
+        }
+        assert_true(found[0] >= 0 && found[0] == found[1]);
+        ways |= 1 << found[0];
+    }
+    assert_int_equal(ways, 255);
+    hu_loader_close(loader);
+    hu_loader_settings both = {.augment = {.turn = true, .pad = 1}};
+    d.field_count = 1;
+    assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &both, &loader), HU_ERR_ARGUMENT);
+    d.field[0].extent[1] = 2;
+    both.augment.pad = 0;
+    assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &both, &loader), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "random turns"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_changes_pixels_are_normalised_in_file_order),
@@ -361,6 +414,7 @@ int main(void) {
         cmocka_unit_test(crops_reach_into_the_margin),
         cmocka_unit_test(the_cutout_is_a_whole_square_of_zeros_anywhere),
         cmocka_unit_test(settings_that_do_not_fit_are_refused),
+        cmocka_unit_test(squares_lie_in_eight_ways_all_fields_alike),
         cmocka_unit_test(only_creation_allocates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,224 @@
+/* Pictures and small ones made of them: crops where a formula says, both of the same place. */
+#include <math.h>
+#include <png.h>
+#include <sys/stat.h>
+
+#include "data/bicubic.h"
+#include "data_refused.h"
+
+enum { TRAIN = 3, TESTS = 2, SCALE = 3, CROP = 4, CROPS = 40, SMALL = CROP * CROP * 3 };
+enum { LARGE = SMALL * SCALE * SCALE, MOST = 32 };
+
+/* Pixels of the training pictures, not all whole multiples of the scale; those of tests. */
+static const int widths[TRAIN] = {20, 13, 29}, heights[TRAIN] = {14, 25, 12};
+enum { TEST_WIDTH = 17, TEST_HEIGHT = 19 };
+
+static uint8_t pixel(int picture, int y, int x, int c) {
+    return (uint8_t)(picture * 50 + 9 * y + x * x + 70 * c + y * x % 11);
+}
+
+static void put_png(const char *name, int picture, int width, int height) {
+    static uint8_t data[MOST * MOST * 3];
+    png_image png = {.version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB};
+    for (int i = 0; i < width * height * 3; i++)
+        data[i] = pixel(picture, i / 3 / width, i / 3 % width, i % 3);
+    png.width = (png_uint_32)width;
+    png.height = (png_uint_32)height;
+    unlink(at(name));
+    assert_true(png_image_write_to_file(&png, at(name), 0, data, 0, NULL));
+}
+
+static void put_all(void) {
+    char name[32];
+    for (int i = 0; i < TRAIN; i++) {
+        snprintf(name, sizeof name, "train/%d.png", i);
+        put_png(name, i, widths[i], heights[i]);
+    }
+    for (int i = 0; i < TESTS; i++) {
+        snprintf(name, sizeof name, "test/%d.png", i);
+        put_png(name, 3 + i, TEST_WIDTH, TEST_HEIGHT);
+    }
+}
+
+static int make_tree(void **state) {
+    if (make_folder(state) != 0) return 1;
+    assert_int_equal(mkdir(at("train"), 0777), 0);
+    assert_int_equal(mkdir(at("test"), 0777), 0);
+    put_all();
+    return 0;
+}
+
+static const char *spec(void) {
+    static char text[128];
+    snprintf(text, sizeof text, "pairs:%s", folder);
+    return text;
+}
+
+static const hu_image_choice usual = {.crop = CROP, .scale = SCALE, .crops = CROPS};
+
+static hu_dataset *open_with(hu_image_choice choice) {
+    hu_dataset *d;
+    if (hu_dataset_open_images(spec(), NULL, &choice, &d) != HU_OK) fail_msg("%s", hu_last_error());
+    return d;
+}
+
+/* The definition, once more: FNV-1a of "crop", mixed with the number of the word. */
+static uint32_t word(uint32_t i) {
+    uint32_t x = 0x811C9DC5u;
+    for (const char *c = "crop"; *c; c++) x = (x ^ (uint8_t)*c) * 0x01000193u;
+    x += i * 0x9E3779B9u;
+    x = (x ^ x >> 16) * 0x85EBCA6Bu;
+    x = (x ^ x >> 13) * 0xC2B2AE35u;
+    return x ^ x >> 16;
+}
+
+static void fill(const hu_dataset *d, hu_half half, int64_t p, float *small, float *large) {
+    hu_loader *loader;
+    const hu_loader_settings plain = {.window = 1};
+    assert_int_equal(hu_loader_create(d, half, &plain, &loader), HU_OK);
+    if (hu_loader_want(loader, p, 1) != HU_OK) fail_msg("%s", hu_last_error());
+    hu_loader_fill(loader, 0, HU_READ_PLAIN, p, 1, small);
+    hu_loader_fill(loader, 1, HU_READ_PLAIN, p, 1, large);
+    hu_loader_close(loader);
+}
+
+/* The picture without what fills no small pixel, and the small one. */
+static void whole(int picture, int width, int height, uint8_t *small, uint8_t *large) {
+    int w = width / SCALE, h = height / SCALE;
+    for (int i = 0; i < w * h * SCALE * SCALE * 3; i++)
+        large[i] = pixel(picture, i / 3 / (w * SCALE), i / 3 % (w * SCALE), i % 3);
+    assert_int_equal(hu_bicubic_resize(large, h * SCALE, w * SCALE, h, w, small), HU_OK);
+}
+
+static void is_cut(const uint8_t *from, int columns, int top, int left, int side,
+                   const float *found) {
+    for (int i = 0; i < side * side * 3; i++) {
+        int y = top + i / 3 / side, x = left + i / 3 % side;
+        assert_true(found[i] == (float)from[(y * columns + x) * 3 + i % 3]);
+    }
+}
+
+static void check_crops(const hu_dataset *d) {
+    static uint8_t small[MOST * MOST * 3], large[MOST * MOST * 3];
+    float found[SMALL], found_large[LARGE];
+    int seen = 0;
+    for (uint32_t p = 0; p < CROPS; p++) {
+        int picture = (int)(word(3 * p) % TRAIN), w = widths[picture] / SCALE;
+        int h = heights[picture] / SCALE, top = (int)(word(3 * p + 1) % (uint32_t)(h - CROP + 1));
+        int left = (int)(word(3 * p + 2) % (uint32_t)(w - CROP + 1));
+        whole(picture, widths[picture], heights[picture], small, large);
+        fill(d, HU_HALF_TRAIN, p, found, found_large);
+        is_cut(small, w, top, left, CROP, found);
+        is_cut(large, SCALE * w, SCALE * top, SCALE * left, SCALE * CROP, found_large);
+        seen |= 1 << picture;
+    }
+    assert_int_equal(seen, 7);
+}
+
+/* Kept in memory, and read from files again and again. */
+static void crops_are_where_the_formula_says(void **state) {
+    (void)state;
+    hu_dataset *d = open_with(usual);
+    assert_true(d->train.count == CROPS && d->test.count == TESTS && d->augment.turn);
+    assert_string_equal(d->field[0].name, "small");
+    assert_string_equal(d->field[1].name, "large");
+    check_crops(d);
+    hu_dataset_close(d);
+    hu_image_choice little = usual;
+    little.memory = 6000;
+    d = open_with(little);
+    check_crops(d);
+    hu_dataset_close(d);
+}
+
+static void test_pictures_are_whole(void **state) {
+    (void)state;
+    static uint8_t small[MOST * MOST * 3], large[MOST * MOST * 3];
+    static float found[MOST * MOST * 3], found_large[MOST * MOST * 3];
+    hu_dataset *d = open_with(usual);
+    const hu_field *field = hu_dataset_fields(d, HU_HALF_TEST);
+    assert_true(hu_dataset_fields(d, HU_HALF_TRAIN) == d->field);
+    assert_true(d->field[0].extent[0] == CROP && d->field[1].extent[1] == CROP * SCALE);
+    assert_true(field[0].extent[0] == 6 && field[0].extent[1] == 5);
+    assert_true(field[1].extent[0] == 18 && field[1].extent[1] == 15);
+    for (int i = 0; i < TESTS; i++) {
+        whole(3 + i, TEST_WIDTH, TEST_HEIGHT, small, large);
+        fill(d, HU_HALF_TEST, i, found, found_large);
+        for (int k = 0; k < 6 * 5 * 3; k++) assert_true(found[k] == (float)small[k]);
+        for (int k = 0; k < 18 * 15 * 3; k++) assert_true(found_large[k] == (float)large[k]);
+    }
+    hu_dataset_close(d);
+}
+
+static void choices_and_files_that_do_not_fit(void **state) {
+    (void)state;
+    refuse_data(spec(), &(hu_image_choice){.scale = 1}, HU_ERR_ARGUMENT, "data.scale");
+    refuse_data(spec(), &(hu_image_choice){.crops = -1}, HU_ERR_ARGUMENT, "data.crops");
+    refuse_data(spec(), &(hu_image_choice){.size = 9}, HU_ERR_ARGUMENT, "data.size=9");
+    refuse_data(spec(), &(hu_image_choice){.parts = 2, .part = 1}, HU_ERR_ARGUMENT, "folder:DIR");
+    refuse_data("glyphs", &(hu_image_choice){.scale = 2}, HU_ERR_ARGUMENT, "folder:DIR");
+    hu_image_choice wide = usual;
+    wide.crop = 5;
+    refuse_data(spec(), &wide, HU_ERR_CORRUPT,
+                "train/0.png: found an image that leaves 6x4 pixels at 1/3, expected at least 5x5 "
+                "(a picture of 15x15)");
+    put_png("test/1.png", 4, TEST_WIDTH, TEST_HEIGHT - 3);
+    refuse_data(spec(), &usual, HU_ERR_CORRUPT,
+                "test/1.png: found a test image of 15x15 pixels (whole multiples of 3), expected "
+                "15x18");
+    put("test/1.png", "no picture", 10);
+    refuse_data(spec(), &usual, HU_ERR_CORRUPT, "test/1.png");
+    assert_int_equal(unlink(at("test/0.png")) + unlink(at("test/1.png")), 0);
+    refuse_data(spec(), &usual, HU_ERR_CORRUPT, "found no image");
+    put_all();
+}
+
+static void running_out_of_memory(void **state) {
+    (void)state;
+    fail_every_allocation(spec(), NULL, &usual, 60);
+}
+
+/* HALFULP_FRAMES names a folder with train/ and test/ of twelve CamVid frames of 480x360. Pillow's
+ * small pictures have bytes that sum up to 37,586,551; of 388,800 bytes ours differ in a few, by
+ * one. */
+static void known_frames_have_known_bytes(void **state) {
+    (void)state;
+    char text[1200];
+    const char *named = getenv("HALFULP_FRAMES");
+    hu_dataset *d;
+    if (!named) skip();
+    snprintf(text, sizeof text, "pairs:%s", named);
+    double sum = 0;
+    static float small[90 * 120 * 3], large[360 * 480 * 3];
+    for (int half = 0; half < 2; half++) { /* train is read as test pictures are: whole */
+        char other[1100];
+        snprintf(other, sizeof other, "%s/frames-%d", folder, half);
+        assert_int_equal(mkdir(other, 0777), 0);
+        for (int k = 0; k < 2; k++) {
+            char from[1100], to[1200];
+            snprintf(from, sizeof from, "%s/%s", named, half ? "train" : "test");
+            snprintf(to, sizeof to, "%s/%s", other, k ? "train" : "test");
+            assert_int_equal(symlink(from, to), 0);
+        }
+        snprintf(text, sizeof text, "pairs:%s", other);
+        assert_int_equal(hu_dataset_open(text, NULL, &d), HU_OK);
+        assert_int_equal(d->test.count, half ? 8 : 4);
+        for (int64_t p = 0; p < d->test.count; p++) {
+            fill(d, HU_HALF_TEST, p, small, large);
+            for (int i = 0; i < 90 * 120 * 3; i++) sum += (double)small[i];
+        }
+        hu_dataset_close(d);
+    }
+    if (fabs(sum - 37586551.0) > 20.0) fail_msg("sum of all bytes: %.0f", sum);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(crops_are_where_the_formula_says),
+        cmocka_unit_test(test_pictures_are_whole),
+        cmocka_unit_test(choices_and_files_that_do_not_fit),
+        cmocka_unit_test(running_out_of_memory),
+        cmocka_unit_test(known_frames_have_known_bytes),
+    };
+    return cmocka_run_group_tests(tests, make_tree, remove_folder);
+}
