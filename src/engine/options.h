@@ -18,6 +18,8 @@ typedef struct hu_run_options {
     bool fuse;      /* cheap nodes run inside their neighbours' loops (layout/fuse.h); false gives
                        the same bits, slower */
     bool recompute; /* the backward pass computes cheap results again instead of reading them */
+    bool only_forward; /* no pass goes backward: numbers live only as long as the forward pass reads
+                          them */
     hu_product_engine products; /* who computes products without a chosen accumulator */
     bool check_noise; /* noise is a formula on the names of nodes, as in a run with init=check */
 } hu_run_options;

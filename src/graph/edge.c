@@ -1,5 +1,7 @@
 #include "graph/edge.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -42,6 +44,24 @@ void hu_edge_table_free(hu_edge_table *edges) {
     hu_free(edges->wire_sum);
     hu_free(edges->products);
     *edges = (hu_edge_table){0};
+}
+
+static void copy_edges(hu_edge *to, const hu_edge *from, uint32_t count) {
+    memcpy(to, from, count * sizeof *to);
+}
+
+void hu_edge_table_copy(const hu_edge_table *from, hu_edge_table *to) {
+    copy_edges(to->value, from->value, from->value_count);
+    copy_edges(to->use, from->use, from->use_count);
+    copy_edges(to->grad, from->grad, from->use_count);
+    copy_edges(to->grad_sum, from->grad_sum, from->value_count);
+    copy_edges(to->grad_weights, from->grad_weights, from->value_count);
+    copy_edges(to->wire, from->wire, from->value_count);
+    copy_edges(to->wire_sum, from->wire_sum, from->value_count);
+    memcpy(to->products, from->products, from->node_count * sizeof *to->products);
+    memcpy(to->low_bits, from->low_bits, sizeof to->low_bits);
+    to->has_wire = from->has_wire;
+    to->has_apart = from->has_apart;
 }
 
 void hu_edge_table_clear(hu_edge_table *edges) {

@@ -75,6 +75,10 @@ typedef struct hu_edge_table {
 hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges);
 void hu_edge_table_free(hu_edge_table *edges);
 
+/* All records and counts, from the table of a graph that differs from that of `to` in shapes alone.
+ */
+void hu_edge_table_copy(const hu_edge_table *from, hu_edge_table *to);
+
 /* Zeroes all counts: the start of a step. */
 void hu_edge_table_clear(hu_edge_table *edges);
 

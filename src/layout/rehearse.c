@@ -126,7 +126,7 @@ static void keep_until_update(hu_run *run) {
         hu_rehearse_buffer(run, run->value[v].buffer);
         run->rehearsal.time = hu_time_update(graph);
         hu_rehearse_buffer(run, run->value[v].buffer);
-        if (graph->value[v].use_count > 0)
+        if (graph->value[v].use_count > 0 && !run->options.only_forward)
             hu_rehearse_buffer(run, hu_param_gradient(run, v)->buffer);
     }
 }
@@ -165,7 +165,7 @@ hu_status hu_rehearse(hu_run *run) {
     do {
         forget(run);
         HU_TRY(rehearse_forward(run));
-        HU_TRY(rehearse_backward(run));
+        if (!run->options.only_forward) HU_TRY(rehearse_backward(run));
         keep_until_update(run);
     } while (hu_kept_drop(run));
     drop_unused(run);

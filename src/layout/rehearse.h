@@ -6,7 +6,8 @@
 #define HU_LAYOUT_REHEARSE_H
 #include "engine/state.h"
 
-/* Walks through a forward and a backward pass over the whole batch. Buffers must be declared. On
+/* Walks through a forward and, unless the run only goes forward, a backward pass over the whole
+ * batch. Buffers must be declared. On
  * the way the passes note what they use (engine/usage.h). Where that shows that a rounded input is
  * kept for nothing (layout/kept.h), the passes are walked through again without it. */
 hu_status hu_rehearse(hu_run *run);

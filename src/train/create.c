@@ -7,6 +7,7 @@
 #include "train/adapt.h"
 #include "train/evaluate.h"
 #include "train/prepare.h"
+#include "train/sized.h"
 #include "train/tensors.h"
 #include "train/trainer.h"
 #include "train/update.h"
@@ -96,11 +97,12 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     int64_t count = hu_loader_count(trainer->train_loader);
     HU_TRY(hu_trainer_epoch_steps(options, count, &trainer->steps_per_epoch));
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
-    HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(hu_walk_create(trainer->graph, options->comm.options.workers > 0 ? HU_WALK_WIRE : 0,
                           &trainer->walk));
     HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_prepare_run(trainer));
+    HU_TRY(hu_sized_create(trainer));
+    HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
     HU_TRY(hu_reserve_sizes(trainer));
@@ -117,6 +119,7 @@ done:
 void hu_trainer_free(hu_trainer *trainer) {
     if (!trainer) return;
     hu_walk_free(&trainer->walk);
+    hu_sized_free(&trainer->tested);
     hu_run_free(trainer->run);
     hu_weights_free(&trainer->weights);
     hu_edge_table_free(&trainer->edges);

@@ -8,12 +8,16 @@
 #include "train/adapt.h"
 #include "train/loss_sums.h"
 #include "train/part.h"
+#include "train/sized.h"
 #include "train/trainer.h"
 
 /* What evaluation knows while the parts run. */
 typedef struct evaluation {
     hu_trainer *trainer;
     hu_loader *loader;   /* of the part that is read */
+    bool is_sized;       /* its samples have a run of their own (train/sized.h) */
+    hu_run *run;         /* who runs them, */
+    int64_t part;        /* so many at once */
     hu_metric_call call; /* of the part that has just run */
     hu_loss_sums losses;
     bool ended;     /* no format has stopped a pass */
@@ -27,7 +31,7 @@ typedef void (*part_visitor)(evaluation *e, int64_t first);
 
 /* Means (0) or log-variances (1) of a code as the pass left them. */
 static const float *code_of(const evaluation *e, int which) {
-    const hu_run *run = e->trainer->run;
+    const hu_run *run = e->run;
     hu_value_id v = hu_task_code(hu_run_graph(run), which);
     if (!e->trainer->task->has_code || hu_run_has_overflowed(run)) return NULL;
     return hu_run_value(run, v, e->call.samples, e->trainer->room.code[which]);
@@ -36,7 +40,7 @@ static const float *code_of(const evaluation *e, int which) {
 /* Predictions and targets of the part that has just run; no predictions where a format stopped
  * it. */
 static void read_part(evaluation *e, int64_t samples, const hu_pass_result *result) {
-    const hu_run *run = e->trainer->run;
+    const hu_run *run = e->run;
     const hu_graph *graph = hu_run_graph(run);
     hu_value_id made = hu_task_prediction(graph), wanted = hu_task_target_value(graph);
     e->call.samples = samples;
@@ -50,31 +54,38 @@ static void read_part(evaluation *e, int64_t samples, const hu_pass_result *resu
     hu_loss_sums_add(&e->losses, result);
 }
 
+/* One part: samples first .. of the loader. */
+static hu_status run_part(evaluation *e, hu_pass_options *pass, int64_t first,
+                          hu_pass_result *result) {
+    hu_status st;
+    hu_batch_source batch = {e->trainer, e->loader, first};
+    hu_source source = {&batch, hu_fill_batch};
+    int64_t left = hu_loader_count(e->loader) - first;
+    pass->first_sample = first;
+    pass->samples = left < e->part ? left : e->part;
+    HU_TRY(hu_loader_want(e->loader, first, pass->samples));
+    HU_TRY(hu_run_forward(e->run, pass, &source, result));
+    HU_TRY(hu_loader_status(e->loader));
+    read_part(e, pass->samples, result);
+done:
+    return st;
+}
+
 /* Runs the samples of the loader from the first to at least number `wanted`, always in the same
  * whole parts: scales of tensors depend on what is rounded together. */
-static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) {
-    hu_status st = HU_OK;
+static hu_status run_parts(evaluation *e, int64_t wanted, part_visitor visit) {
+    hu_status st;
     hu_trainer *trainer = e->trainer;
-    int64_t count = hu_loader_count(e->loader);
     hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
                             .counts_all = e->counts,
                             .step = (uint64_t)trainer->progress.step};
-    /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
-    HU_TRY(hu_adapt_between(trainer));
     HU_TRY(hu_loader_begin_epoch(e->loader, 0));
     /* Not counted: the counts of a step are those of its own roundings. */
-    if (!pass.use_masters) hu_run_round_parameters(trainer->run, pass.step, false);
-    for (int64_t first = 0; first < wanted; first += trainer->part) {
-        hu_batch_source batch = {trainer, e->loader, first};
-        hu_source source = {&batch, hu_fill_batch};
+    if (!pass.use_masters) hu_run_round_parameters(e->run, pass.step, false);
+    for (int64_t first = 0; first < wanted; first += e->part) {
         hu_pass_result result;
-        if (e->counts) hu_edge_table_clear(&trainer->edges);
-        pass.first_sample = first;
-        pass.samples = count - first < trainer->part ? count - first : trainer->part;
-        HU_TRY(hu_loader_want(e->loader, first, pass.samples));
-        HU_TRY(hu_run_forward(trainer->run, &pass, &source, &result));
-        HU_TRY(hu_loader_status(e->loader));
-        read_part(e, pass.samples, &result);
+        if (e->counts) hu_edge_table_clear(e->is_sized ? &trainer->tested.edges : &trainer->edges);
+        HU_TRY(run_part(e, &pass, first, &result));
         if (visit) visit(e, first);
         if (e->counts && (!e->ended || !isfinite(result.loss_sum))) break;
     }
@@ -82,29 +93,68 @@ done:
     return st;
 }
 
-/* What all metrics are told of the task: rows per sample, outputs per row. */
-static hu_metric_call call_of(const hu_trainer *trainer) {
-    const hu_graph *graph = trainer->graph;
-    int64_t made = graph->value[hu_task_prediction(graph)].elements;
+static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) {
+    hu_trainer *trainer = e->trainer;
+    /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
+    hu_status st = hu_adapt_between(trainer);
+    if (st == HU_OK && e->is_sized) st = hu_sized_begin(trainer);
+    e->run = e->is_sized ? trainer->tested.run : trainer->run;
+    if (st == HU_OK) st = run_parts(e, wanted, visit);
+    if (e->is_sized) hu_sized_end(trainer, e->counts);
+    return st;
+}
+
+/* Columns of a picture; 1 of other values. */
+static int64_t width_of(const hu_shape *shape) {
+    return shape->rank == 3 ? shape->extent[1] : 1;
+}
+
+/* What all metrics are told of the task: rows per sample, outputs per row, and of enlarged pictures
+ * the border that does not count: as many pixels as one has become along each axis. */
+static hu_metric_call call_of(const hu_trainer *trainer, bool is_sized) {
+    const hu_graph *graph = is_sized ? trainer->tested.graph : trainer->graph;
+    const hu_value_info *made = &graph->value[hu_task_prediction(graph)];
+    const hu_value_info *input = &graph->value[graph->loaded[0]];
+    int64_t outputs = trainer->shapes.outputs, width = width_of(&made->shape);
+    int64_t times = width / width_of(&input->shape);
     hu_value_id code = trainer->task->has_code ? hu_task_code(graph, 0) : HU_NONE;
     int64_t test = hu_loader_count(trainer->test_loader);
     int64_t held = trainer->validation_loader ? hu_loader_count(trainer->validation_loader) : 0;
-    return (hu_metric_call){.rows = made / trainer->shapes.outputs,
-                            .outputs = trainer->shapes.outputs,
+    return (hu_metric_call){.rows = made->elements / outputs,
+                            .outputs = outputs,
+                            .code = code == HU_NONE ? 0 : graph->value[code].elements,
                             .loss = trainer->loss,
                             .anchors = hu_task_anchors(graph),
                             .targets = graph->value[hu_task_target_value(graph)].elements,
                             .whole = test > held ? test : held,
-                            .code = code == HU_NONE ? 0 : graph->value[code].elements};
+                            .width = width,
+                            .border = times > 1 ? times : 0};
+}
+
+static evaluation evaluation_of(hu_trainer *trainer, hu_half half) {
+    bool is_held = half == HU_HALF_VALIDATION, is_sized = !is_held && trainer->tested.graph;
+    return (evaluation){.trainer = trainer,
+                        .loader = is_held ? trainer->validation_loader : trainer->test_loader,
+                        .is_sized = is_sized,
+                        .part = is_sized ? 1 : trainer->part,
+                        .call = call_of(trainer, is_sized),
+                        .ended = true};
+}
+
+/* Numbers of the predictions of one part, of whichever samples. */
+static int64_t most_predictions(const hu_trainer *trainer) {
+    hu_metric_call call = call_of(trainer, false);
+    int64_t most = trainer->part * call.rows * call.outputs;
+    if (!trainer->tested.graph) return most;
+    call = call_of(trainer, true);
+    return call.rows * call.outputs > most ? call.rows * call.outputs : most;
 }
 
 /* [part, outputs of a sample] and the sums of every metric. */
 hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
-    const hu_graph *graph = trainer->graph;
-    hu_metric_call call = call_of(trainer);
-    int64_t made = graph->value[hu_task_prediction(graph)].elements;
-    HU_TRY(HU_NEW_ARRAY(&trainer->room.prediction, (size_t)(trainer->part * made)));
+    hu_metric_call call = call_of(trainer, false);
+    HU_TRY(HU_NEW_ARRAY(&trainer->room.prediction, (size_t)most_predictions(trainer)));
     for (int i = 0; call.code > 0 && i < 2; i++)
         HU_TRY(HU_NEW_ARRAY(&trainer->room.code[i], (size_t)(trainer->part * call.code)));
     for (int m = 0; trainer->task->metric[m]; m++) {
@@ -140,11 +190,7 @@ static void add_metrics(evaluation *e, int64_t first) {
 }
 
 hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss) {
-    evaluation e = {.trainer = trainer,
-                    .loader = half == HU_HALF_VALIDATION ? trainer->validation_loader
-                                                         : trainer->test_loader,
-                    .call = call_of(trainer),
-                    .ended = true};
+    evaluation e = evaluation_of(trainer, half);
     if (!e.loader)
         return hu_fail(HU_ERR_ARGUMENT, "found no validation samples, expected data.validation=N "
                                         "to hold some out of the training samples");
@@ -164,11 +210,8 @@ hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss
 
 hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half) {
     bool is_held = half == HU_HALF_VALIDATION && trainer->validation_loader;
-    evaluation e = {.trainer = trainer,
-                    .loader = is_held ? trainer->validation_loader : trainer->test_loader,
-                    .call = call_of(trainer),
-                    .ended = true,
-                    .counts = true};
+    evaluation e = evaluation_of(trainer, is_held ? half : HU_HALF_TEST);
+    e.counts = true;
     return visit_parts(&e, hu_loader_count(e.loader), NULL);
 }
 
@@ -190,11 +233,9 @@ static void add_cells(evaluation *e, int64_t first) {
 }
 
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells) {
-    evaluation e = {.trainer = trainer,
-                    .loader = trainer->test_loader,
-                    .call = call_of(trainer),
-                    .wanted = count,
-                    .cells = cells};
+    evaluation e = evaluation_of(trainer, HU_HALF_TEST);
+    e.wanted = count;
+    e.cells = cells;
     int64_t there = hu_loader_count(trainer->test_loader);
     if (count < 0 || count > there)
         return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,

@@ -23,6 +23,14 @@ typedef struct hu_evaluation_room {
     double test[HU_METRICS_MAX];  /* of the latest evaluation on test samples; NaN: none yet */
 } hu_evaluation_room;
 
+/* See train/sized.h. All zero: test samples are as large as those of training. */
+typedef struct hu_sized {
+    hu_graph *graph;
+    hu_task_shapes shapes;
+    hu_edge_table edges;
+    hu_run *run; /* while they are evaluated */
+} hu_sized;
+
 /* Samples of a batch that one worker takes. */
 typedef struct hu_share {
     int64_t first, end;
@@ -86,6 +94,7 @@ typedef struct hu_trainer {
     hu_task_shapes shapes;
     float *target; /* [elements of a target] while the units of a batch are counted */
     hu_evaluation_room room;
+    hu_sized tested; /* of test samples that have another size */
     /* Model, its formats, its numbers, and the plan that runs them. */
     hu_graph *graph;
     hu_edge_table edges;

@@ -7,21 +7,34 @@
 #include "precision/plan.h"
 
 /* What is learned decides head and loss of the model. */
-hu_status hu_prepare_graph(hu_trainer *trainer) {
+static hu_status build_graph(const hu_trainer *trainer, const hu_dataset *dataset,
+                             hu_task_choice *choice, hu_graph **graph) {
     const hu_train_options *options = &trainer->options;
-    hu_status st = HU_OK;
-    hu_task_choice choice;
-    HU_TRY(
-        hu_model_choose(options->model, options->task, options->loss, trainer->dataset, &choice));
-    choice.beta = options->beta;
+    hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, choice);
+    if (st != HU_OK) return st;
+    choice->beta = options->beta;
     hu_model_options model = {.name = options->model,
                               .own = options->own,
                               .width = options->width,
                               .norm = options->norm,
                               .dropout = options->dropout,
-                              .choice = &choice,
+                              .choice = choice,
                               .splits_bias = hu_precision_splits_bias(&options->precision)};
-    HU_TRY(hu_model_build(&model, &trainer->graph));
+    return hu_model_build(&model, graph);
+}
+
+hu_status hu_build_graph(const hu_trainer *trainer, const hu_dataset *dataset,
+                         hu_task_shapes *shapes, hu_graph **graph) {
+    hu_task_choice choice;
+    hu_status st = build_graph(trainer, dataset, &choice, graph);
+    *shapes = choice.shapes;
+    return st;
+}
+
+hu_status hu_prepare_graph(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    hu_task_choice choice;
+    HU_TRY(build_graph(trainer, trainer->dataset, &choice, &trainer->graph));
     trainer->task = choice.task;
     trainer->loss = choice.loss;
     trainer->shapes = choice.shapes;
@@ -65,13 +78,14 @@ hu_status hu_prepare_loaders(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     const hu_loader_settings test = {
         .seed = options->run.seed, .window = trainer->part, .threads = options->run.threads};
-    hu_loader_settings train = test;
+    hu_loader_settings train = test, sized = test;
     train.shuffle = !options->keep_order;
     train.augment = options->augment;
     train.window = options->batch;
     train.goes_on = true;
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &train, &trainer->train_loader));
-    HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &test, &trainer->test_loader));
+    if (trainer->dataset->test.field) sized.window = 1; /* one after the other */
+    HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &sized, &trainer->test_loader));
     if (trainer->dataset->validation.count > 0)
         HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_VALIDATION, &test,
                                 &trainer->validation_loader));

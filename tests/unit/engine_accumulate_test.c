@@ -39,8 +39,14 @@ static void open_network(network *net, const char *format, const char *accumulat
 }
 
 static void plan(network *net, hu_storage_mode storage, int threads, int64_t chunk) {
-    hu_run_options options = {SPY_BATCH,    chunk,         threads,       storage, 42,
-                              !spy_unfused, spy_recompute, HU_ENGINE_OWN, false};
+    hu_run_options options = {.batch = SPY_BATCH,
+                              .chunk = chunk,
+                              .threads = threads,
+                              .storage = storage,
+                              .seed = 42,
+                              .fuse = !spy_unfused,
+                              .recompute = spy_recompute,
+                              .products = HU_ENGINE_OWN};
     network_make(net, &options);
 }
 
