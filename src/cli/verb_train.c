@@ -150,7 +150,7 @@ static hu_status run_eval(hu_config *config, int *exit_code) {
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
     (void)exit_code;
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
-    HU_TRY(hu_judged_run(config, &run, &made));
+    HU_TRY(hu_judged_run(config, &hu_progress_messages, &run, &made));
     if (hu_config_flag(config, "json", NULL)) {
         st = hu_json_print(hu_judged_json(&run, &made));
     } else {

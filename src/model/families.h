@@ -72,7 +72,10 @@
       "the same with 8 basic blocks of 16-64 channels, for small pictures", "segment", 0) \
     X(ssd_s, "ssd-s", \
       "boxes on three maps, 18 convolutions of 8-64 channels; about 160x120 pixels", "detect", 0) \
-    X(ssd300, "ssd300", "boxes on six maps behind VGG-16; 300 pixels", "detect", 300)
+    X(ssd300, "ssd300", "boxes on six maps behind VGG-16; 300 pixels", "detect", 300) \
+    X(pan, "pan", "super-resolution by 16 blocks of 40 channels with pixel attention", \
+      "enlarge", 64) \
+    X(pan_s, "pan-s", "the same with 4 blocks of 16 channels", "enlarge", 24)
 /* clang-format on */
 
 #define HU_MODEL_DECLARE(identifier, name, help, task, side)                                       \

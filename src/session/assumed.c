@@ -36,6 +36,18 @@ static int64_t classes_of(const char *name) {
     return is_large ? LARGE_CLASSES : CLASSES;
 }
 
+/* The image as a small one, and one that is four times as wide and high. */
+static void add_pair(hu_dataset *assumed) {
+    enum { SCALE = 4 };
+    static const char *const names[] = {"small", "large"};
+    for (int f = 0; f < 2; f++) {
+        hu_field *field = &assumed->field[assumed->field_count++];
+        *field = assumed->field[HU_FIELD_IMAGE];
+        strcpy(field->name, names[f]);
+        for (int i = 0; f && i < 2; i++) field->extent[i] *= SCALE;
+    }
+}
+
 static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t classes) {
     enum { SAMPLES = 50000 };
     int64_t batches = SAMPLES / batch;
@@ -63,6 +75,7 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
                                       .is_boxes = true,
                                       .classes = VOC_CLASSES};
     assumed.field_count = FIELDS;
+    add_pair(&assumed);
     return assumed;
 }
 

@@ -38,13 +38,17 @@ const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric 
     return text;
 }
 
-hu_status hu_judged_run(const hu_config *config, hu_saved_run *run, hu_judged *made) {
+hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
+                        hu_judged *made) {
     const char *asked = "auto";
     hu_status st = HU_OK;
     /* A part that the folder's own configuration names is that of its training. */
     if (hu_config_asked(config, "eval.part")) st = hu_config_text(config, "eval.part", &asked);
     hu_half half = strcmp(asked, "validation") == 0 ? HU_HALF_VALIDATION : HU_HALF_TEST;
     made->part = part_names[half];
+    if (st == HU_OK)
+        st = hu_baseline_measure(hu_trainer_task(run->trainer), run->dataset, half, listener,
+                                 &made->baseline);
     if (st != HU_OK) return st;
     return hu_trainer_evaluate_on(run->trainer, half, made->metrics, &made->loss);
 }
@@ -63,6 +67,7 @@ json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
     if (!object) return NULL;
     snprintf(key, sizeof key, "%s_loss", made->part);
     json_object_set_new(object, key, hu_json_number(made->loss));
+    hu_baseline_put(&made->baseline, object);
     json_object_set_new(object, "part", json_string(made->part));
     json_object_set_new(object, "weights",
                         json_string(run->options.eval_masters ? "master" : "rounded"));

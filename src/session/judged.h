@@ -2,6 +2,7 @@
 #ifndef HU_SESSION_JUDGED_H
 #define HU_SESSION_JUDGED_H
 #include "journal/result.h"
+#include "session/baseline.h"
 #include "session/saved_run.h"
 
 /* eval.part of a training. ends_with_test: the test samples are read beside them, once, at the end.
@@ -19,11 +20,13 @@ const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric 
 typedef struct hu_judged {
     const char *part; /* "validation" or "test", as the command asked. Borrowed: valid for ever */
     double metrics[HU_METRICS_MAX], loss;
+    hu_baseline baseline;
 } hu_judged;
 
 /* All metrics of the task and the loss over the part that the command asks for (else the test
  * samples, whatever the training was followed on), which is read once. HU_ERR_ARGUMENT as above. */
-hu_status hu_judged_run(const hu_config *config, hu_saved_run *run, hu_judged *made);
+hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
+                        hu_judged *made);
 
 /* The object of `eval --json`: the metrics as "test_NAME", the first one under "metric" too. New
  * reference. */

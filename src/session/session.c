@@ -206,6 +206,8 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     HU_TRY(read_intervals(session));
     HU_TRY(hu_check_run_open(config, &session->check));
     HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));
+    HU_TRY(hu_baseline_measure(hu_trainer_task(session->trainer), dataset, session->judged,
+                               listener, &session->baseline));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
     if (listener && listener->on_plan)
@@ -470,6 +472,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_wire_result_put(object, session->config, session->trainer);
     hu_bits_result_put(object, session->trainer);
     hu_check_run_put(&session->check, object);
+    hu_baseline_put(&session->baseline, object);
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;

@@ -8,6 +8,7 @@
 #include "journal/collapse.h"
 #include "journal/folder.h"
 #include "journal/result.h"
+#include "session/baseline.h"
 #include "session/check_run.h"
 #include "session/listener.h"
 #include "session/peers.h"
@@ -33,7 +34,8 @@ typedef struct hu_session {
     double train_seconds; /* inside steps of this process */
     int64_t train_samples;
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
-    hu_check_run check; /* what is told of its steps */
+    hu_check_run check;                       /* what is told of its steps */
+    hu_baseline baseline;
     bool wants_stop; /* after the latest step: some process of the training was asked to end */
 } hu_session;
 

@@ -22,6 +22,8 @@ typedef struct hu_metric_call {
     const hu_anchors *anchors; /* of rows that say boxes, else NULL */
     int64_t targets;           /* numbers of a sample's target */
     int64_t whole;             /* samples of all parts together, or more */
+    int64_t width;             /* of pictures: rows = height x width; else 1 */
+    int64_t border;            /* pixels at the edges of enlarged pictures that do not count */
     /* Of tasks with a code: means and log-variances, [samples, code] each; NULL where a format
      * stopped the pass. */
     int64_t code;
@@ -63,6 +65,7 @@ typedef struct hu_metric {
 #define HU_METRIC_LIST(X) \
     X(accuracy)           \
     X(psnr)               \
+    X(luma_psnr)          \
     X(squared_error)      \
     X(mean_iou)           \
     X(mean_accuracy)      \

@@ -54,6 +54,10 @@ typedef struct hu_task {
     /* Shape that the head must have, from the shapes of the values and the model's anchors. */
     hu_shape (*head)(const struct hu_task_choice *choice);
 
+    /* The first metric of what can be had without a network; NULL: there is none. name: of it. */
+    const char *baseline;
+    hu_status (*measure_baseline)(const hu_dataset *dataset, hu_half half, double *value);
+
     /* What `predict` says of a sample: one number per column. */
     hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
     void (*describe)(const hu_metric_call *sample, double *cells);
@@ -75,6 +79,7 @@ typedef struct hu_task_choice {
     X(classify)         \
     X(autoencode)       \
     X(segment)          \
+    X(enlarge)          \
     X(vae)              \
     X(detect)
 // clang-format on

@@ -1,8 +1,10 @@
 """Five steps from init=check beside figures of another program in double, where the pictures are there.
 
 HALFULP_TINYIMAGENET10 names a folder with train/ and val/ of ten classes of Tiny ImageNet, 64 pixels a side;
-HALFULP_CAMVID one with train/, trainannot/, test/ and testannot/ of CamVid at 160x120. What is not named is left out,
-and so is Fashion-MNIST where it is not installed; without any the test is skipped. The figures are those of PyTorch in float64 on the same pictures; float32 of torch is
+HALFULP_CAMVID one with train/, trainannot/, test/ and testannot/ of CamVid at 160x120; HALFULP_FRAMES one with the
+first eight in train/ and the last four in test/, by name, of twelve of its frames at 480x360. What is not named is left
+out, and so is Fashion-MNIST where it is not installed; without any the test is skipped. The figures are those of
+PyTorch in float64 on the same pictures; float32 of torch is
 away from them by a tenth of the tolerances. In inception3-s a relu turns over behind one of 10^7 sums that float32
 and float64 round to different sides of zero: float32 of torch meets the gradient found here, float64 does not. So
 there the first loss alone is held.
@@ -28,13 +30,18 @@ FIGURES = {
                {"conv1.weight": 0.041156, "logvar.bias": 0.240849, "deconv4.bias": 171.974713},
                {9: 517.483972, 29: 467.682399}),
 }
+# Thirty steps of pan-s are known in float64; float32 of torch is 1e-5 away from them.
+FIGURES["pan-s"] = ("0.02", [0.0676418, 0.0758657, 0.0571369, 0.0516764, 0.0385294], 5e-5, 0.591561, 1e-4,
+                    {"conv_first.weight": 0.022639, "trunk.2.conv3.weight": 0.000376, "conv_last.bias": 0.485020},
+                    {9: 0.025644, 29: 0.041017})
 # Data by the variable that names them, and the samples of a step.
 PICTURES = ("HALFULP_TINYIMAGENET10", ["data=folder:{}", "data.size=64", "data.crop=64", "data.test_limit=16", "batch=16"])
 STREETS = ("HALFULP_CAMVID", ["data=dense:{}", "data.unlabelled=11", "data.test_limit=2", "batch=2"])
 FASHION = ("/usr/share/datasets/fashion-mnist", ["data=fashion-mnist", "data.test_limit=16", "batch=16"])
-DATA = {"fcn-s": STREETS, "cvae-s": FASHION}
+FRAMES = ("HALFULP_FRAMES", ["data=pairs:{}", "data.crop=12", "batch=4"])
+DATA = {"fcn-s": STREETS, "pan-s": FRAMES, "cvae-s": FASHION}
 # Of the later steps: ten times what float32 of torch is away there, where that is less than usual.
-LATER = {"cvae-s": 2e-6}
+LATER = {"cvae-s": 2e-6, "pan-s": 1e-4}
 
 
 def place_of(source):
@@ -66,6 +73,8 @@ def runs(checks, cwd):
             near(checks, f"{model}, norm", made["first_gradient_norm"], norm, of_norm, 6)
         for name, figure in norms.items():
             near(checks, f"{model}, {name}", made["first_gradient_norms"][name], figure, 10 * (of_norm or 2e-6), 6)
+        if model == "pan-s":
+            near(checks, "bicubic enlargement", made["baseline"]["value"], 24.002954353008484, 1e-12, 12)
 
 
 if not any(place_of(variable) for variable, _ in (PICTURES, *DATA.values())):

@@ -14,7 +14,11 @@ def maps(cwd):
     return [f"data=dense:{program.write_maps(cwd)}", "data.unlabelled=9"]
 
 
-FORMS = {"fcn-s": maps}
+def pictures(cwd):
+    return [f"data=pairs:{program.write_pictures(cwd)}", "data.crop=8", "data.crops=10"]
+
+
+FORMS = {"fcn-s": maps, "pan-s": pictures}
 
 
 def trained(cwd, name, model, *words, **more):
@@ -95,5 +99,58 @@ def pictures_must_fit_their_maps(checks, cwd):
         checks.that(part in err, f"a map of another size: {part} in {err}")
 
 
+def small_pictures_are_told(checks, cwd):
+    words = [f"data=pairs:{program.write_pictures(cwd)}", *WORDS, "model=pan-s"]
+    for more, code, parts in (
+            (["data.crop=12"], 3, ["train/0.png", "12x11", "12x12", "48x48", "data.crop"]),
+            (["data.crop=8", "data.scale=40"], 2, ["data.scale"]),
+            (["data.crop=8", "data.size=8"], 2, ["data.size=8", "data.scale"]),
+            (["data.crop=8", "data.augment=[crop]"], 2, ["small", "large"]),
+            (["data.crop=8", "data.classes=2"], 2, ["folder:DIR"])):
+        found, _, err = program.call("train", *words, *more, cwd=cwd)
+        checks.same(found, code, f"{more}: exit code")
+        for part in parts:
+            checks.that(part in err, f"{more}: {part} in {err}")
+    program.write_png(f"{cwd}/pictures/test/1.png", 30, 37, 3, lambda x, y, c: 7)
+    found, _, err = program.call("train", *words, "data.crop=8", cwd=cwd)
+    checks.same(found, 3, "test pictures of two sizes: exit code")
+    for part in ("test/1.png", "28x36", "44x36", "one size"):
+        checks.that(part in err, f"test pictures of two sizes: {part} in {err}")
+    code, _, err = program.call("train", "model=pan-s", "data=glyphs", "steps=1", cwd=cwd)
+    checks.same(code, 2, "data without pairs: exit code")
+    checks.that("small" in err, err)
+
+
+def enlarging_is_beside_its_baseline(checks, cwd):
+    made = trained(cwd, "run", "pan-s", "threads=1", "steps=3")
+    checks.same((made["metric"]["name"], made["baseline"]["name"]), ("luma_psnr", "bicubic"), "names")
+    code, out, err = program.call("eval", "run", "--json", cwd=cwd)
+    found = json.loads(out)
+    checks.same((found["metric"]["value"], found["baseline"]), (made["metric"]["value"], made["baseline"]), "eval")
+    checks.that("bicubic alone: luma psnr" in err, f"eval tells it: {err}")
+    code, out, err = program.call("predict", "run", "count=0", "--json", cwd=cwd)
+    rows = [row["luma_psnr"] for row in json.loads(out)["predictions"]]
+    checks.same(sum(rows) / 2, made["metric"]["value"], "the mean over the pictures")
+
+
+def held_out_crops_are_not_trained_on(checks, cwd):
+    made = trained(cwd, "run", "pan-s", "threads=1", "data.validation=3", "eval.every=1")
+    checks.that(made["validation"]["value"] > 0 if "validation" in made else made["validation_luma_psnr"] > 0,
+                f"crops held out: {made}")
+
+
+def scales_of_formats_go_on_in_whole_pictures(checks, cwd):
+    """A delayed scale is what training left, in the plan of another size too: bits do not depend on the plan."""
+    for precision in ("e4m3:scale=delayed4", "e4m3:scale=current", "mxfp8"):
+        words = ["pan-s", f"precision={precision}", "eval.weights=rounded", "eval.every=1", "steps=5"]
+        plain = trained(cwd, f"{precision}-plain", *words, "threads=1")
+        other = trained(cwd, f"{precision}-other", *words, "threads=2", "storage=float32", "fuse=off")
+        code, out, _ = program.call("eval", f"{precision}-plain", "--json", cwd=cwd)
+        checks.same(other["metric"], plain["metric"], f"{precision}: metric")
+        checks.same(json.loads(out)["metric"]["value"], plain["metric"]["value"], f"{precision}: evaluated again")
+
+
 program.main(bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
-             workers_agree_with_one, segmentation_has_three_metrics, pictures_must_fit_their_maps)
+             workers_agree_with_one, segmentation_has_three_metrics, pictures_must_fit_their_maps,
+             small_pictures_are_told, enlarging_is_beside_its_baseline, held_out_crops_are_not_trained_on,
+             scales_of_formats_go_on_in_whole_pictures)

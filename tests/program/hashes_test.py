@@ -40,6 +40,9 @@ RESNET50 = ["model=resnet50", "model.width=0.05", *DEEP, "steps=2"]
 FCN = ["model=fcn-s", "model.width=0.25", "data=dense:maps", "data.unlabelled=9", *DATA[3:],
        "batch=4", "run.chunk=3", "steps=3"]
 SSD = ["model=ssd-s", "model.width=0.25", "data=boxes:boxes", *DATA[3:], "batch=4", "run.chunk=3", "steps=3"]
+# Crops that are turned, whole pictures in a plan of their own.
+PAN = ["model=pan-s", "model.width=0.5", "data=pairs:pictures", "data.crop=8", "data.crops=11", *DATA[3:],
+       "batch=4", "run.chunk=3", "steps=3", "optimizer=adam", "lr=0.001"]
 PROMOTING = ["model=cnn-s", *DATA, "data.limit=200", "batch=17", "run.chunk=8", "steps=16",
              "precision=uniform+promote", "precision.promote_at=0.002",
              "precision.low=act=fp(2,5,1),w=fp(2,5,1),grad=fp(5,2,0)"]
@@ -157,6 +160,7 @@ JOBS = {
     "ssd-s fp16, parts": [*SSD, "precision=fp16", "scaler.init=256", "optimizer.accumulate=2"],
     "ssd-s demote:0.5, log-probabilities, without norms":
         [*SSD, "precision=demote:0.5", "loss=ssd_nll", "model.norm=off", "threads=2"],
+    "pan-s hfp8": [*PAN, "precision=hfp8"],
     # Overflows, promotion, resuming.
     "skipped steps, fp16": [*CNN, "precision=fp16", "scaler.init=1e9", "scaler.backoff=0.01"],
     "skipped steps, e4m3fn, accumulated parts":
@@ -192,6 +196,8 @@ def run(name, cwd):
         program.write_maps(cwd)
     if "data=boxes:boxes" in words:
         program.write_boxes(cwd)
+    if "data=pairs:pictures" in words:
+        program.write_pictures(cwd)
     made = program.train(*words, cwd=cwd, **(SCALAR if accumulates else {}))
     if name in RESUMED:
         made = program.resume("run", *RESUMED[name], cwd=cwd)

@@ -242,6 +242,16 @@ def write_boxes(cwd, width=40, height=32):
     return folder
 
 
+def write_pictures(cwd, test_width=44):
+    """The folder of three training and two test pictures, of smooth colours."""
+    folder = os.path.join(cwd, "pictures")
+    for half, count, width, height in (("train", 3, 50, 47), ("test", 2, test_width, 37)):
+        for k in range(count):
+            write_png(f"{folder}/{half}/{k}.png", width, height, 3,
+                      lambda x, y, c: (x * x // 9 + (k + 2) * y * (c + 1) + 40 * ((x // 7 + y // 5) % 2)) % 256)
+    return folder
+
+
 def main(*tests):
     """Runs every test in a temporary directory of its own."""
     checks = Checks()

@@ -402,6 +402,8 @@ static void networks_for_large_images(void **state) {
         {"googlenet-s", 64, 10, 165976, 8454912 - 101376, 101376},
         {"inception3-s", 64, 10, 154622, 8224768, 0},
         {"preresnet50-s", 64, 10, 374802, 81889792, 0},
+        {"pan", 64, 2, 272419, 2002747392, 0},
+        {"pan-s", 24, 2, 18319, 42384384, 0},
         {"fcn-r50", 769, 19, 49497734, 453744588128, 22244381440},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

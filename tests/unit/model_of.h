@@ -1,6 +1,8 @@
 /* Every model of the table with the task that its head is made for. */
 #ifndef TEST_MODEL_OF_H
 #define TEST_MODEL_OF_H
+#include <stdio.h>
+
 #include "model/model.h"
 
 /* Images that a model is made for: coloured, of 32 pixels where any will do. */
@@ -31,7 +33,15 @@ static inline hu_graph *model_of(const char *name, double width, const hu_shape 
                                    .is_ragged = true,
                                    .is_boxes = true,
                                    .classes = classes};
-    data.field_count = FIELDS;
+    for (int f = 0; f < 2; f++) {
+        int64_t scale = f ? 4 : 1;
+        hu_field *field = &data.field[FIELDS + f];
+        *field = data.field[HU_FIELD_IMAGE];
+        snprintf(field->name, sizeof field->name, "%s", f ? "large" : "small");
+        field->extent[0] *= scale;
+        field->extent[1] *= scale;
+    }
+    data.field_count = FIELDS + 2;
     hu_model_options options = {.name = name, .width = width, .choice = &choice};
     if (hu_model_choose(name, NULL, NULL, &data, &choice) != HU_OK ||
         hu_model_build(&options, &graph) != HU_OK)

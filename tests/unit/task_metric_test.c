@@ -279,6 +279,38 @@ static void two_halves_of_one_set_are_near(void **state) {
     hu_dataset_close(d);
 }
 
+/* Bytes: what is near enough rounds to them, what lies outside is cut off. The border does not
+ * count. */
+static void luma_is_measured_in_bytes_without_a_border(void **state) {
+    (void)state;
+    enum { HIGH = 4, WIDE = 5, ALL = HIGH * WIDE * 3 };
+    float made[ALL], want[ALL];
+    for (int i = 0; i < ALL; i++) want[i] = made[i] = (float)(i % 256) / 255.0f;
+    made[0] = 1.0f; /* a corner */
+    int at = (2 * WIDE + 3) * 3;
+    made[at] += 0.4f / 255.0f;
+    made[at + 1] += 51.0f / 255.0f;
+    want[at + 2] = 1.0f;
+    made[at + 2] = 7.0f;
+    hu_metric_call call = {.samples = 1,
+                           .rows = HIGH * WIDE,
+                           .outputs = 3,
+                           .prediction = made,
+                           .target = want,
+                           .width = WIDE,
+                           .border = 1};
+    double sums[2] = {0}, error = 128.553 * 51.0 / 255.0 / 255.0;
+    hu_metric_luma_psnr.add(&call, sums);
+    double expected = -10.0 * log10(error * error / 6.0);
+    assert_true(fabs(hu_metric_luma_psnr.value(&call, sums) - expected) < 1e-9);
+    made[at + 1] = want[at + 1];
+    hu_metric_luma_psnr.add(&call, sums); /* 100 dB at most, mean over the pictures */
+    assert_true(fabs(hu_metric_luma_psnr.value(&call, sums) - (expected + 100.0) / 2.0) < 1e-9);
+    call.prediction = NULL;
+    hu_metric_luma_psnr.add(&call, sums);
+    assert_true(isnan(hu_metric_luma_psnr.value(&call, sums)));
+}
+
 static void better_knows_its_direction(void **state) {
     (void)state;
     assert_true(hu_metric_is_better(&hu_metric_accuracy, 0.5, 0.4));
@@ -309,6 +341,7 @@ int main(void) {
         cmocka_unit_test(a_bound_is_reconstruction_and_divergence),
         cmocka_unit_test(sets_of_pictures_are_as_far_apart_as_their_laws),
         cmocka_unit_test(two_halves_of_one_set_are_near),
+        cmocka_unit_test(luma_is_measured_in_bytes_without_a_border),
         cmocka_unit_test(better_knows_its_direction),
         cmocka_unit_test(every_metric_is_found_by_its_name),
     };

@@ -40,6 +40,17 @@ static hu_dataset boxes(int64_t most, int64_t classes) {
     return made;
 }
 
+/* Pictures, and such as are twice as wide and high. */
+static hu_dataset pairs(void) {
+    hu_dataset made = images();
+    for (int f = 0; f < 2; f++) {
+        made.field[f] = made.field[HU_FIELD_IMAGE];
+        strcpy(made.field[f].name, f ? "large" : "small");
+        for (int i = 0; f && i < 2; i++) made.field[f].extent[i] *= 2;
+    }
+    return made;
+}
+
 static void says(hu_status found, hu_status expected, const char *words) {
     assert_int_equal(found, expected);
     if (!strstr(hu_last_error(), words)) fail_msg("no '%s' in: %s", words, hu_last_error());
@@ -94,6 +105,12 @@ static void data_that_do_not_fit_are_refused(void **state) {
     many = boxes(HU_TRUTHS_MAX, CLASSES);
     assert_int_equal(hu_task_fit(&hu_task_detect, &many, &shapes), HU_OK);
     assert_int_equal(shapes.outputs, CLASSES + 1 + 4);
+    hu_dataset two = pairs();
+    two.field[1].extent[1]++;
+    says(hu_task_fit(&hu_task_enlarge, &two, &shapes), HU_ERR_ARGUMENT,
+         "field 'large': found 17x16x1, expected a whole multiple of 8x8 pixels and 1 channels");
+    two.field[1].rank = 2;
+    says(hu_task_fit(&hu_task_enlarge, &two, &shapes), HU_ERR_ARGUMENT, "found ranks 3 and 2");
     plain.field[HU_FIELD_LABEL].classes = 1;
     says(hu_task_fit(&hu_task_classify, &plain, &shapes), HU_ERR_ARGUMENT, "found 1 classes");
 }
@@ -130,7 +147,9 @@ static void a_head_must_fit_its_task(void **state) {
     for (int m = 0; m < hu_model_count; m++) {
         if (strcmp(hu_model_table[m].task, "classify") == 0) continue;
         if (strcmp(hu_model_table[m].task, "detect") == 0) continue; /* model_ssd_test.c */
-        assert_int_equal(build(hu_model_table[m].name, NULL, &data, &graph), HU_OK);
+        const hu_dataset two = pairs(), *fits = &data;
+        if (strcmp(hu_model_table[m].task, "enlarge") == 0) fits = &two;
+        assert_int_equal(build(hu_model_table[m].name, NULL, fits, &graph), HU_OK);
         /* Further heads, in training alone, and the loss of a code stand behind the first. */
         bool has_two = strncmp(hu_model_table[m].name, "fcn", 3) == 0 ||
                        strcmp(hu_model_table[m].task, "vae") == 0;
