@@ -233,6 +233,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(max_pool) \
     X(avg_pool) \
     X(adaptive_avg_pool) \
+    X(roi_pool) \
     X(global_avg_pool) \
     X(nearest) \
     X(bilinear) \

@@ -14,16 +14,18 @@
 #include "op/norm.h"
 #include "op/pool.h"
 #include "op/resample.h"
+#include "op/roi_pool.h"
 #include "op/scale.h"
 #include "op/shape.h"
 #include "op/softmax.h"
 
 typedef enum input_kind {
-    NORMAL, /* smooth operations */
-    SHARES, /* the same; input 1 lies between 0.1 and 0.9 */
-    APART,  /* the same; input 1 lies 0.1 or more away from input 0, on both sides */
-    BOXES,  /* the same; input 1 holds boxes, so many that all anchors take part */
-    SPACED  /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
+    NORMAL,  /* smooth operations */
+    SHARES,  /* the same; input 1 lies between 0.1 and 0.9 */
+    APART,   /* the same; input 1 lies 0.1 or more away from input 0, on both sides */
+    REGIONS, /* as SPACED; input 1 holds regions of the map */
+    BOXES,   /* the same; input 1 holds boxes, so many that all anchors take part */
+    SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
 
 typedef struct gradient_case {
@@ -54,6 +56,7 @@ static const hu_adaptive_pool_attrs adaptive = {3, 2}, stretched = {5, 7};
 static const hu_local_norm_attrs local = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .k = 1.0f};
 static const hu_local_norm_attrs plain_local = {.size = 3, .alpha = 1.5f, .beta = 0.5f, .k = 2.0f};
 static const hu_l2_norm_attrs l2 = {.scale = 2.0f, .epsilon = 1e-10f};
+static const hu_roi_pool_attrs regions = {2, 3, 0.5f};
 static const hu_log_softmax_attrs keeping = {.kept = 4};
 static const hu_box_loss_attrs boxes = {.anchors = {.maps = 1,
                                                     .map = {{.height = 2,
@@ -193,6 +196,7 @@ static const gradient_case cases[] = {
     {&hu_op_avg_pool, &beyond, NORMAL, 1, {SHAPE(6, 7, 3)}, false, 0.02f},
     {&hu_op_adaptive_avg_pool, &adaptive, NORMAL, 1, {SHAPE(7, 5, 3)}, false, 0.02f},
     {&hu_op_adaptive_avg_pool, &stretched, NORMAL, 1, {SHAPE(4, 5, 2)}, false, 0.02f},
+    {&hu_op_roi_pool, &regions, REGIONS, 2, {SHAPE(5, 6, 2), SHAPE(3, 4)}, false, 0.01f},
     {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(2, 3, 11)}, false, 0.01f},
     {&hu_op_local_norm, &plain_local, NORMAL, 1, {SHAPE(7)}, false, 0.01f},
     {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(3, 2)}, false, 0.01f},
@@ -284,7 +288,10 @@ static void fill_boxes(drive *d) {
 
 static void open_case(drive *d, const gradient_case *g) {
     drive_open(d, g->op, g->attrs, g->n_in, g->in, BATCH, CHUNK);
-    if (g->kind == SPACED) fill_spaced(d->in[0], drive_in_elements(d, 0));
+    if (g->kind == SPACED || g->kind == REGIONS) fill_spaced(d->in[0], drive_in_elements(d, 0));
+    for (int64_t i = 0; g->kind == REGIONS && i < drive_in_elements(d, 1); i++)
+        d->in[1][i] = (float)(i * 5 % 7) + (i % 4 > 1 ? 4.0f : 0.0f);
+    if (g->kind == REGIONS) d->need_din[1] = false;
     hu_random_key key = {.seed = 5};
     for (int64_t i = 0; g->kind == SHARES && i < drive_in_elements(d, 1); i++)
         d->in[1][i] = 0.1f + 0.8f * hu_random_uniform(&key, (uint64_t)i);
