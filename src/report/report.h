@@ -67,6 +67,7 @@ bool hu_report_try(const char *folder);
  *
  *   overview   the metric against costs of bits and against memory, and the table of results
  *   curves     metrics over the steps, skipped steps, changes of precision
+ *   pictures   what models of pictures make of some
  *   ratios     how the losses of the worst tensors went over the steps
  *   promoted   what promotion added, against the share that was demoted
  *   layer_bits bits of the layers over the steps, and what they cost
@@ -77,6 +78,7 @@ bool hu_report_try(const char *folder);
  *   settings   keys that differ, keys that are shared, files that are missing */
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
+void hu_report_pictures(hu_page *page, const hu_report *report);
 void hu_report_exponents(hu_page *page, const hu_report *report);
 void hu_report_losses(hu_page *page, const hu_report *report);
 void hu_report_ratios(hu_page *page, const hu_report *report);

@@ -17,6 +17,7 @@
 #include "session/initial.h"
 #include "session/judged.h"
 #include "session/options.h"
+#include "session/pictures.h"
 #include "session/precision.h"
 #include "session/result_facts.h"
 #include "session/saved_run.h"
@@ -273,6 +274,8 @@ static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, 
     *value = metrics[0];
     hu_trainer_record_metric(session->trainer, *value);
     if (!isfinite(loss)) HU_TRY(tell_evaluation(session));
+    HU_TRY(hu_session_pictures(session->config, session->trainer, session->judged,
+                               session->folder.path));
     if (session->ends_with_test && hu_trainer_progress(session->trainer)->step >= session->steps)
         HU_TRY(read_test(session, result));
 done:

@@ -97,3 +97,32 @@ void hu_html_row_end(hu_page *page) {
 void hu_html_table_end(hu_page *page) {
     hu_page_put(page, "</tbody>\n</table></div>\n");
 }
+
+/* Three bytes are four letters of base64 (RFC 4648), two or one end in signs of equality. */
+static void put_base64(hu_page *page, const uint8_t *data, size_t bytes) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < bytes; i += 3) {
+        size_t left = bytes - i;
+        uint32_t word = (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
+                        (left > 2 ? data[i + 2] : 0);
+        hu_page_put(page, "%c%c%c%c", letters[word >> 18], letters[word >> 12 & 63],
+                    left > 1 ? letters[word >> 6 & 63] : '=', left > 2 ? letters[word & 63] : '=');
+    }
+}
+
+/* Width and height stand in big-endian order behind signature, length and name of the first chunk.
+ */
+void hu_html_png(hu_page *page, const char *label, const uint8_t *data, size_t bytes) {
+    enum { WIDTH_AT = 16, HEADER = 24, LARGER = 2 };
+    if (bytes < HEADER) return;
+    const uint8_t *w = data + WIDTH_AT;
+    unsigned width = (unsigned)w[0] << 24 | (unsigned)w[1] << 16 | (unsigned)w[2] << 8 | w[3];
+    hu_page_put(page,
+                "<p><img width=\"%u\" style=\"image-rendering:pixelated;max-width:100%%\" alt=\"",
+                LARGER * width);
+    hu_page_text(page, label);
+    hu_page_put(page, "\" src=\"data:image/png;base64,");
+    put_base64(page, data, bytes);
+    hu_page_put(page, "\"></p>\n");
+}

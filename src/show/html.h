@@ -3,6 +3,7 @@
 #define HU_SHOW_HTML_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "show/page.h"
 
@@ -35,6 +36,9 @@ void hu_html_text(hu_page *page, const char *text);
 void hu_html_number(hu_page *page, const char *text);
 void hu_html_row_end(hu_page *page);
 void hu_html_table_end(hu_page *page);
+
+/* A PNG file inside of the page, twice as large as it is; label: what it shows. */
+void hu_html_png(hu_page *page, const char *label, const uint8_t *data, size_t bytes);
 
 /* The style sheet. */
 extern const char hu_html_style[];

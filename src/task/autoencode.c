@@ -23,6 +23,7 @@ const hu_task hu_task_autoencode = {
     .loss = "mse",
     .metric = {&hu_metric_psnr, &hu_metric_squared_error},
     .count_outputs = count_outputs,
+    .is_picture = true,
     .head = hu_picture_head,
     .column = {{"psnr", false, 2}, {"squared_error", false, 6}},
     .describe = describe,

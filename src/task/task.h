@@ -43,6 +43,7 @@ typedef struct hu_task {
     hu_task_field field[HU_TASK_FIELDS_MAX + 1]; /* the first input comes first */
     hu_loss_kind kind;                           /* of the losses that fit */
     const char *loss;                            /* the usual one */
+    bool is_picture; /* the head is a picture, and the target one of numbers in 0..1 */
     bool has_code; /* the model also gives means and log-variances of a code, whose divergence from
                       the standard normal law is a second loss */
     const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures

@@ -27,6 +27,7 @@ const hu_task hu_task_vae = {
     .metric = {&hu_metric_negative_elbo, &hu_metric_reconstruction, &hu_metric_divergence,
                &hu_metric_psnr},
     .count_outputs = count_outputs,
+    .is_picture = true,
     .head = hu_picture_head,
     .column = {{"negative_elbo", false, 2},
                {"reconstruction", false, 2},

@@ -20,10 +20,11 @@ typedef struct evaluation {
     int64_t part;        /* so many at once */
     hu_metric_call call; /* of the part that has just run */
     hu_loss_sums losses;
-    bool ended;     /* no format has stopped a pass */
-    int64_t wanted; /* predictions */
-    double *cells;  /* [wanted, columns] */
-    bool counts;    /* all tensors, up to the first part whose loss is not finite */
+    bool ended;         /* no format has stopped a pass */
+    int64_t wanted;     /* predictions */
+    double *cells;      /* [wanted, columns] */
+    float *real, *made; /* [wanted, picture] */
+    bool counts;        /* all tensors, up to the first part whose loss is not finite */
 } evaluation;
 
 /* Called behind the forward pass of each part: samples first .. of what is read. */
@@ -241,4 +242,36 @@ hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells) 
         return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,
                        (long long)there);
     return visit_parts(&e, count, add_cells);
+}
+
+const hu_shape *hu_trainer_picture(const hu_trainer *trainer) {
+    hu_value_id target = hu_task_target_value(trainer->graph);
+    return trainer->task->is_picture ? &trainer->graph->value[target].shape : NULL;
+}
+
+int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half) {
+    const hu_loader *loader =
+        half == HU_HALF_VALIDATION ? trainer->validation_loader : trainer->test_loader;
+    return loader ? hu_loader_count(loader) : 0;
+}
+
+/* Numbers of the head mean what the loss says. */
+static void add_pictures(evaluation *e, int64_t first) {
+    int64_t numbers = e->call.rows * e->call.outputs, left = e->wanted - first;
+    int64_t count = (left < e->call.samples ? left : e->call.samples) * numbers;
+    for (int64_t i = 0; i < count; i++) {
+        double made = e->call.prediction ? (double)e->call.prediction[i] : (double)NAN;
+        if (e->call.prediction && e->call.loss->predicted) made = e->call.loss->predicted(made);
+        e->made[first * numbers + i] = (float)made;
+        e->real[first * numbers + i] = e->call.target[i];
+    }
+}
+
+hu_status hu_trainer_draw(hu_trainer *trainer, hu_half half, int64_t count, float *real,
+                          float *made) {
+    evaluation e = evaluation_of(trainer, half);
+    e.wanted = count;
+    e.real = real;
+    e.made = made;
+    return visit_parts(&e, count, add_pictures);
 }

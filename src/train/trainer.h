@@ -61,6 +61,17 @@ hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss
  * none are held out. */
 hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss);
 
+/* Shape of a sample that the model draws, [height, width, channels], NULL if its task is none of
+ * pictures; and how many samples a half has. Borrowed: valid as long as the trainer. */
+const hu_shape *hu_trainer_picture(const hu_trainer *trainer);
+int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half);
+
+/* The first samples of a half, and what the model makes of them with the weights that evaluation
+ * uses, as numbers in 0..1 (NaN where a format stopped the pass): [count, shape of a picture]. Only
+ * where hu_trainer_picture gives a shape. */
+hu_status hu_trainer_draw(hu_trainer *trainer, hu_half half, int64_t count, float *real,
+                          float *made);
+
 /* What the latest evaluation on test samples gave, [metrics of the task]; NaN before the first.
  * Borrowed: valid until the next. */
 const double *hu_trainer_test_metrics(const hu_trainer *trainer);

@@ -1,9 +1,12 @@
 """Tasks beside classification: their metric in results, tables, searches and reports; errors."""
+import base64
 import csv
 import glob
 import json
 import math
+import os
 import re
+import zlib
 
 import program
 
@@ -232,6 +235,71 @@ def codes(checks, cwd):
         checks.that(part in html, f"the report says {part!r}")
 
 
+def png(path):
+    """Width, height, channels and bytes of a PNG of 8 bits whose rows are filtered."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = int.from_bytes(data[at:at + 4], "big"), data[at + 4:at + 8]
+        if kind == b"IHDR":
+            width, height = (int.from_bytes(data[at + 8 + i:at + 12 + i], "big") for i in (0, 4))
+            channels = {0: 1, 2: 3}[data[at + 17]]
+        packed += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    raw, stride, pixels, before = zlib.decompress(packed), width * channels, bytearray(), bytearray(width * channels)
+    for y in range(height):
+        kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        for x in range(stride):
+            a, b, c = (row[x - channels] if x >= channels else 0), before[x], (before[x - channels] if x >= channels else 0)
+            p = a + b - c
+            paeth = min((a, b, c), key=lambda v: abs(p - v))
+            row[x] = row[x] + (0, a, b, (a + b) // 2, paeth)[kind] & 255
+        pixels += row
+        before = row
+    return width, height, channels, bytes(pixels)
+
+
+def pictures(checks, cwd):
+    """Behind every evaluation a sheet: samples in the upper row, below what is made of them."""
+    program.write_idx(f"{cwd}/data", count=40, side=12)
+    words = ["model=cvae-s", "model.width=0.25", "data=idx:data", "batch=16", "lr=0.001", "epochs=2", "run.pictures=3"]
+    made = program.train(*words, "threads=1", "run.checkpoint_every=3", "run.keep=9", cwd=cwd)
+    sheets = sorted(os.listdir(f"{cwd}/run/pictures"))
+    checks.same(sheets, ["step-00000003.png", "step-00000006.png"], "one for each evaluation")
+    width, height, channels, pixels = png(f"{cwd}/run/pictures/{sheets[1]}")
+    checks.same((width, height, channels), (2 + 3 * 14, 2 + 2 * 14, 1), "the size of a sheet")
+    with open(f"{cwd}/data/t10k-images-idx3-ubyte", "rb") as file:
+        tests = file.read()[16:]
+    errors = []
+    for i in range(3):
+        rows = [[pixels[(2 + line * 14 + y) * width + 2 + i * 14:][:12] for y in range(12)] for line in (0, 1)]
+        sample = tests[i * 144:(i + 1) * 144]
+        checks.same(b"".join(rows[0]), sample, f"sample {i}")
+        errors.append(sum((a - b) ** 2 for a, b in zip(b"".join(rows[1]), sample)) / 144 / 255 ** 2)
+    told = answer(checks, "predict", "run", "count=3", cwd=cwd)["predictions"]
+    for row, error in zip(told, errors):
+        checks.that(abs(row["psnr"] + 10 * math.log10(error)) < 0.2, f"psnr {row['psnr']}, of the picture {error}")
+    checks.same(set(pixels[:width]), {255}, "white between them")
+    files = [open(f"{cwd}/run/pictures/{name}", "rb").read() for name in sheets]
+    program.train(*words, "threads=3", "storage=float32", cwd=cwd, run="other")
+    program.copy_at(cwd, "run", "again", 3)
+    again = program.resume("again", cwd=cwd)
+    checks.same(again["weights_hash"], made["weights_hash"], "pictures do not disturb")
+    for run in ("other", "again"):
+        with open(f"{cwd}/{run}/pictures/{sheets[1]}", "rb") as file:
+            checks.same(file.read(), files[1], f"{run}: the same picture")
+    with open(f"{cwd}/run/report.html") as file:
+        html = file.read()
+    found = [base64.b64decode(text) for text in re.findall(r'src="data:image/png;base64,([^"]*)"', html)]
+    checks.same(found, files, "the page holds the first and the last sheet")
+    checks.that("Behind 6 steps" in html, "with their steps")
+    program.train(*words[:-1], "run.pictures=0", cwd=cwd, run="none")
+    checks.that(not os.path.exists(f"{cwd}/none/pictures"), "none where none are wanted")
+    program.train(*program.TINY, "steps=1", cwd=cwd, run="classes")
+    checks.that(not os.path.exists(f"{cwd}/classes/pictures"), "none of classes")
+
+
 def bad_input(checks, cwd):
     keys = [*program.TINY, "steps=1", "run.dir=bad"]
     cases = [(["task=segment", "model=cnn-s"], "needs a field 'mask', data glyphs has 'image'"),
@@ -255,4 +323,4 @@ def bad_input(checks, cwd):
 
 
 program.main(one_training, table_and_front, page, lower_is_better, search, demonstration,
-             pixels, codes, bad_input)
+             pixels, codes, pictures, bad_input)

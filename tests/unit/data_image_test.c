@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <turbojpeg.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/image_decode.h"
+#include "data/image_write.h"
 
 enum { MOST = 1 << 20 };
 
@@ -77,6 +79,37 @@ static void png_gives_the_bytes_back(void **state) {
     for (int i = 0; i < 13 * 9; i++)
         for (int c = 0; c < 3; c++) assert_int_equal(image.pixels[3 * i + c], pixels[i]);
     hu_free(image.pixels);
+}
+
+/* Grey and coloured pictures, of which a file is written, are read back. */
+static void a_png_file_is_written(void **state) {
+    (void)state;
+    char path[] = "/tmp/halfulp-png-XXXXXX";
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+    for (int channels = 1; channels <= 3; channels += 2) {
+        draw(13, 9, channels);
+        assert_int_equal(hu_image_write_png(path, 9, 13, channels, pixels), HU_OK);
+        FILE *made = fopen(path, "rb");
+        file_bytes = fread(file, 1, sizeof file, made);
+        fclose(made);
+        hu_image image = decode(4);
+        assert_true(image.width == 13 && image.height == 9);
+        for (int i = 0; i < 13 * 9 * 3; i++)
+            assert_int_equal(image.pixels[i], pixels[channels == 3 ? i : i / 3]);
+        hu_free(image.pixels);
+    }
+    assert_int_equal(hu_image_write_png(path, 9, 13, 2, pixels), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "2 channels, expected 1 or 3"));
+    assert_int_equal(hu_image_write_png(path, 0, 13, 1, pixels), HU_ERR_LIMIT);
+    assert_int_equal(hu_image_write_png("/nowhere/x.png", 9, 13, 1, pixels), HU_ERR_MISSING);
+    uint64_t blocks = hu_memory_count().live_blocks;
+    hu_memory_fail_at(1);
+    assert_int_equal(hu_image_write_png(path, 9, 13, 1, pixels), HU_ERR_MEMORY);
+    hu_memory_fail_at(0);
+    assert_int_equal(hu_memory_count().live_blocks, blocks);
+    unlink(path);
 }
 
 static void transparency_is_dropped(void **state) {
@@ -312,6 +345,7 @@ static void the_same_size_changes_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(png_gives_the_bytes_back),
+        cmocka_unit_test(a_png_file_is_written),
         cmocka_unit_test(transparency_is_dropped),
         cmocka_unit_test(sixteen_bits_become_eight),
         cmocka_unit_test(jpegs_of_all_colour_spaces),

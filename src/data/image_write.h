@@ -1,0 +1,15 @@
+/* data/image_write.h - pictures into PNG files. */
+#ifndef HU_DATA_IMAGE_WRITE_H
+#define HU_DATA_IMAGE_WRITE_H
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+/* Writes or replaces a PNG of bytes [height, width, channels], 1 (grey) or 3 (red, green, blue).
+ * HU_ERR_ARGUMENT: other channels; HU_ERR_LIMIT: no size of a picture; HU_ERR_MISSING: no such
+ * folder; HU_ERR_IO, HU_ERR_MEMORY.
+ * Proof: tests/unit/data_image_test.c. */
+hu_status hu_image_write_png(const char *path, int64_t height, int64_t width, int64_t channels,
+                             const uint8_t *pixels);
+
+#endif
