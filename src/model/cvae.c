@@ -85,6 +85,9 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const s
         s.maps = hu_build_width((double)s.maps, options->width);
         s.dense = hu_build_width((double)s.dense, options->width);
     }
+    if (options->sizes.latent) s.code = options->sizes.latent;
+    if (options->sizes.dense) s.dense = options->sizes.dense;
+    if (options->sizes.maps) s.maps = options->sizes.maps;
     hu_value_id value = encoder(&b, hu_build_input(&b), &s, &map);
     hu_value_id mean = dense(&b, "mean", value, s.code);
     hu_value_id spread = dense(&b, "logvar", value, s.code);

@@ -69,11 +69,22 @@ static hu_status check_dropout(const hu_model_options *options, const hu_graph *
                    options->own ? "a network of a file has its own" : "this model has no dropout");
 }
 
+/* Sizes that a model does not have were asked for in vain. */
+static hu_status check_sizes(const hu_model_options *options, const hu_model *model) {
+    const hu_model_sizes *s = &options->sizes;
+    const char *key = s->latent ? "latent" : s->dense ? "dense" : s->maps ? "maps" : NULL;
+    if (!key || (model && strcmp(model->task, hu_task_vae.name) == 0)) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "model.%s: found a number, expected 0: model '%s' has no such size", key,
+                   options->name);
+}
+
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     hu_status st = HU_OK;
     const hu_model *model = NULL;
     *graph = NULL;
     if (!options->own) HU_TRY(hu_model_find(options->name, &model));
+    HU_TRY(check_sizes(options, model));
     /* Written so that a NaN fails too. 64 keeps channels far from the end of the integers. */
     if (!(options->width > 0.0) || options->width > 64.0)
         return hu_fail(HU_ERR_ARGUMENT,

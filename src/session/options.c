@@ -277,6 +277,13 @@ done:
     return st;
 }
 
+static hu_status read_sizes(const hu_config *config, hu_model_sizes *sizes) {
+    hu_status st = hu_config_i64(config, "model.latent", &sizes->latent);
+    if (st == HU_OK) st = hu_config_i64(config, "model.dense", &sizes->dense);
+    if (st == HU_OK) st = hu_config_i64(config, "model.maps", &sizes->maps);
+    return st;
+}
+
 /* auto: the model's own. */
 static hu_status read_dropout(const hu_config *config, double *dropout) {
     *dropout = -1.0;
@@ -299,6 +306,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_config_text(config, "model.norm", &norm));
     if (strcmp(norm, "range") == 0) options->norm = HU_MODEL_NORM_RANGE;
     if (strcmp(norm, "off") == 0) options->norm = HU_MODEL_NORM_OFF;
+    HU_TRY(read_sizes(config, &options->sizes));
     HU_TRY(read_dropout(config, &options->dropout));
     HU_TRY(read_task(config, options));
     HU_TRY(read_start(config, options));
@@ -329,6 +337,7 @@ hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *da
     hu_model_options model = {.name = options->model,
                               .width = options->width,
                               .norm = options->norm,
+                              .sizes = options->sizes,
                               .dropout = options->dropout,
                               .choice = &choice,
                               .splits_bias = hu_precision_splits_bias(&options->precision)};

@@ -55,6 +55,7 @@ static hu_status read_training(hu_assign *assign, const hu_listener *listener) {
     hu_model_options model = {.name = options.model,
                               .width = options.width,
                               .norm = options.norm,
+                              .sizes = options.sizes,
                               .dropout = options.dropout,
                               .choice = &choice,
                               .splits_bias = hu_precision_splits_bias(&assign->precision)};

@@ -36,8 +36,9 @@ typedef struct hu_train_options {
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double beta;              /* weight of the divergence of a code, of tasks that have one */
     double width;
-    hu_model_norm norm; /* of the model of the name */
-    double dropout;     /* of its dropout nodes; negative: its own */
+    hu_model_norm norm;   /* of the model of the name, */
+    hu_model_sizes sizes; /* likewise */
+    double dropout;       /* of its dropout nodes; negative: its own */
     hu_augment augment;
     /* Where the training begins and in which order it sees the samples. */
     bool drop_last;         /* an epoch ends with its last whole batch */

@@ -17,6 +17,7 @@ static hu_status build_graph(const hu_trainer *trainer, const hu_dataset *datase
                               .own = options->own,
                               .width = options->width,
                               .norm = options->norm,
+                              .sizes = options->sizes,
                               .dropout = options->dropout,
                               .choice = choice,
                               .splits_bias = hu_precision_splits_bias(&options->precision)};

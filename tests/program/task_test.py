@@ -219,6 +219,11 @@ def codes(checks, cwd):
         checks.same(row["reconstruction"] + row["divergence"], row["negative_elbo"], "parts of a sample")
     half = program.train(*words, "steps=6", "task.beta=0.5", "run.dir=half", cwd=cwd, run="half")
     checks.that(half["weights_hash"] != made["weights_hash"], "beta weighs the divergence")
+    wide = program.train(*words, "steps=1", "model.latent=5", "model.maps=12", "model.dense=20", cwd=cwd, run="wide")
+    maps = 12 * 16 * 16
+    weights = (3 * 9 + 3 * 12 * 9 + 4) * 12 + (maps + 1) * 20 + 2 * 21 * 5 + 6 * 20 + 21 * maps
+    weights += 3 * (12 * 9 + 0) * 12 + 3 * 12 + 12 * 9 * 3 + 3
+    checks.same(wide["parameters"], weights, "sizes that keys say")
     none = program.train(*words, "steps=1", "task.beta=0", cwd=cwd, run="none")
     one = program.train(*words, "steps=1", cwd=cwd, run="one")
     checks.that(none["train_loss"] < one["train_loss"], "a loss without the divergence is less")
