@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
+#include "session/cells.h"
+#include "session/pictures.h"
 #include "session/saved_run.h"
 #include "show/json.h"
 #include "show/stdout.h"
@@ -19,15 +19,16 @@
 enum { USUAL_COUNT = 10 };
 
 static const char *const flags[] = {"json", NULL};
-static const char *const used[] = {"out.file",    "out.count",   "data.*", "eval.weights",
-                                   "run.threads", "run.storage", NULL};
+static const char *const used[] = {"out.file",     "out.count",   "out.pictures", "data.*",
+                                   "eval.weights", "run.threads", "run.storage",  NULL};
 
 /* What the model says of the first samples. */
 typedef struct answers {
     int64_t count;
     const hu_task *task;
-    double *cells;    /* [count, columns of the task] */
-    const char *file; /* where they go, NULL: to stdout */
+    double *cells;        /* [count, columns of the task] */
+    const char *file;     /* where they go, NULL: to stdout */
+    const char *pictures; /* a sheet of the samples, "": none */
 } answers;
 
 /* out.count; auto: 10 to stdout, all into a file; 0 and more than there are: all. */
@@ -108,38 +109,6 @@ done:
     return st;
 }
 
-/* Without the final zero. */
-static hu_status write_text(hu_byte_writer *out, const char *text) {
-    return hu_write_bytes(out, text, strlen(text));
-}
-
-/* CSV: the sample's number, then the task's columns with as many digits as give float32 back. */
-static hu_status write_rows(const answers *made) {
-    int columns = hu_task_column_count(made->task);
-    hu_byte_writer out = {0};
-    char cell[64];
-    hu_status st;
-    HU_TRY(write_text(&out, "sample"));
-    for (int c = 0; c < columns; c++) {
-        snprintf(cell, sizeof cell, ",%s", made->task->column[c].title);
-        HU_TRY(write_text(&out, cell));
-    }
-    HU_TRY(write_text(&out, "\n"));
-    for (int64_t i = 0; i < made->count; i++) {
-        snprintf(cell, sizeof cell, "%lld", (long long)i);
-        HU_TRY(write_text(&out, cell));
-        for (int c = 0; c < columns; c++) {
-            snprintf(cell, sizeof cell, ",%.9g", row_of(made, i)[c]);
-            HU_TRY(write_text(&out, cell));
-        }
-        HU_TRY(write_text(&out, "\n"));
-    }
-    HU_TRY(hu_file_replace(made->file, out.data, out.size));
-done:
-    hu_writer_free(&out);
-    return st;
-}
-
 /* Numbers that the task calls whole (a class) are integers of JSON. */
 static json_t *cell_json(const answers *made, int column, double value) {
     bool is_whole = made->task->column[column].is_whole;
@@ -172,6 +141,8 @@ static json_t *answers_json(const hu_saved_run *run, const answers *made, const 
         json_object_set_new(object, "labelled", json_integer((json_int_t)judged));
         json_object_set_new(object, "accuracy", hu_json_number((double)right / (double)judged));
     }
+    if (object && made->pictures[0])
+        json_object_set_new(object, "pictures", json_string(made->pictures));
     if (object && made->file)
         json_object_set_new(object, "file", json_string(made->file));
     else if (object)
@@ -184,7 +155,7 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     hu_status st = HU_OK;
     const char *data = "", *weights = run->options.eval_masters ? "master" : "rounded";
     hu_config_text(config, "data.name", &data);
-    if (made->file) HU_TRY(write_rows(made));
+    if (made->file) HU_TRY(hu_cells_write(made->file, made->task, made->count, made->cells));
     if (made->file) fprintf(stderr, "wrote %lld rows to %s\n", (long long)made->count, made->file);
     if (hu_config_flag(config, "json", NULL))
         return hu_json_print(answers_json(run, made, data, weights));
@@ -212,7 +183,10 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(hu_keys_used(config, "predict", used));
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
+    HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
     HU_TRY(predict(&run, &made));
+    if (made.pictures[0])
+        HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
     HU_TRY(report(config, &run, &made));
 done:
     hu_free(made.cells);
@@ -223,11 +197,13 @@ done:
 const hu_verb hu_verb_predict = {
     .name = "predict",
     .help = "what a run's newest checkpoint says of test samples",
-    .usage = "RUN [count=N] [out=FILE.csv] [data=...] [--json]",
+    .usage = "RUN [count=N] [out=FILE.csv] [pictures=FILE.png] [data=...] [--json]",
     .details =
         "Takes the first N samples (10; 0: all) of the run's test set, or of another data set of\n"
         "the same shapes, whose pixels are then normalised by its own mean and\n"
         "deviation. out=FILE.csv: the rows go there, all of them unless count says otherwise.\n"
+        "pictures=FILE.png: of tasks of pictures, the samples as they are (detect: with their "
+        "boxes),\nand below as the model makes them (with those that it finds).\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
     .flags = flags,
     .min_subjects = 1,

@@ -42,45 +42,68 @@ static void place(const sheet *s, int line, const float *rows, uint8_t *pixels) 
 }
 
 static hu_status write_sheet(const sheet *s, const float *real, const float *made,
-                             const char *folder, int64_t step) {
-    hu_status st = HU_OK;
-    char name[48];
-    char *directory = NULL, *path = NULL;
+                             const char *path) {
     uint8_t *pixels = NULL;
     int64_t bytes = sheet_height(s) * sheet_width(s) * s->channels;
-    snprintf(name, sizeof name, "step-%08lld.png", (long long)step);
-    HU_TRY(hu_path_join(folder, "pictures", &directory));
-    HU_TRY(hu_directory_create(directory));
-    HU_TRY(hu_path_join(directory, name, &path));
-    HU_TRY(HU_NEW_ARRAY(&pixels, (size_t)bytes));
+    hu_status st = HU_NEW_ARRAY(&pixels, (size_t)bytes);
+    if (st != HU_OK) return st;
     for (int64_t i = 0; i < bytes; i++) pixels[i] = WHITE;
     place(s, 0, real, pixels);
     place(s, 1, made, pixels);
     st = hu_image_write_png(path, sheet_height(s), sheet_width(s), s->channels, pixels);
-done:
     hu_free(pixels);
-    hu_free(path);
-    hu_free(directory);
     return st;
 }
 
-hu_status hu_session_pictures(const hu_config *config, hu_trainer *trainer, hu_half half,
-                              const char *folder) {
+/* Of so many samples, or all that there are. */
+static hu_status draw_sheet(hu_trainer *trainer, hu_half half, int64_t wanted, const char *path) {
     hu_status st = HU_OK;
-    int64_t wanted, there = hu_trainer_samples(trainer, half);
-    float *real = NULL, *made = NULL;
+    int64_t there = hu_trainer_samples(trainer, half);
     const hu_shape *shape = hu_trainer_picture(trainer);
-    HU_TRY(hu_config_i64(config, "run.pictures", &wanted));
-    if (!shape || wanted == 0 || (shape->extent[2] != 1 && shape->extent[2] != 3)) return HU_OK;
+    float *real = NULL, *made = NULL;
     sheet s = {wanted < there ? wanted : there, shape->extent[0], shape->extent[1],
                shape->extent[2]};
     size_t numbers = (size_t)(s.count * hu_shape_elements(shape));
     HU_TRY(HU_NEW_ARRAY(&real, numbers));
     HU_TRY(HU_NEW_ARRAY(&made, numbers));
     HU_TRY(hu_trainer_draw(trainer, half, s.count, real, made));
-    st = write_sheet(&s, real, made, folder, hu_trainer_progress(trainer)->step);
+    st = write_sheet(&s, real, made, path);
 done:
     hu_free(real);
     hu_free(made);
+    return st;
+}
+
+/* Has the task pictures, of one or three channels? */
+static bool can_draw(const hu_trainer *trainer) {
+    const hu_shape *shape = hu_trainer_picture(trainer);
+    return shape && (shape->extent[2] == 1 || shape->extent[2] == 3);
+}
+
+hu_status hu_session_pictures_at(hu_trainer *trainer, hu_half half, int64_t count,
+                                 const char *path) {
+    enum { MOST = 64 };
+    if (!can_draw(trainer))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "out.pictures: the task %s has no pictures of one or three channels to draw",
+                       hu_trainer_task(trainer)->name);
+    return draw_sheet(trainer, half, count < MOST ? count : MOST, path);
+}
+
+hu_status hu_session_pictures(const hu_config *config, hu_trainer *trainer, hu_half half,
+                              const char *folder) {
+    hu_status st = HU_OK;
+    int64_t wanted;
+    char name[48], *directory = NULL, *path = NULL;
+    HU_TRY(hu_config_i64(config, "run.pictures", &wanted));
+    if (wanted == 0 || !can_draw(trainer)) return HU_OK;
+    snprintf(name, sizeof name, "step-%08lld.png", (long long)hu_trainer_progress(trainer)->step);
+    HU_TRY(hu_path_join(folder, "pictures", &directory));
+    HU_TRY(hu_directory_create(directory));
+    HU_TRY(hu_path_join(directory, name, &path));
+    st = draw_sheet(trainer, half, wanted, path);
+done:
+    hu_free(path);
+    hu_free(directory);
     return st;
 }

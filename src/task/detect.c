@@ -4,8 +4,12 @@
 #include "box/anchors.h"
 #include "box/match.h"
 #include "box/offset.h"
+#include "box/paint.h"
 #include "task/detections.h"
 #include "task/task.h"
+
+/* Of what is shown to people: detections that are likelier than not. */
+static const double likely = 0.5;
 
 /* fields: the image [height, width, channels], then its boxes [most, 5]. */
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
@@ -43,9 +47,7 @@ typedef struct counts {
     double *cells;
 } counts;
 
-/* Detections that are likelier than not. */
 static void count(void *context, const hu_detection *detection) {
-    const double likely = 0.5;
     counts *of = context;
     if (!(detection->score >= likely)) return;
     of->cells[DETECTED] += 1.0;
@@ -61,6 +63,23 @@ static void describe(const hu_metric_call *sample, double *cells) {
     hu_detections_visit(sample, 0, count, &of);
 }
 
+static void paint(void *context, const hu_detection *detection) {
+    if (detection->score >= likely) hu_paint_box(context, &detection->box, detection->class_number);
+}
+
+/* Boxes in the colours of their classes: the true ones, and those that are likelier than not. */
+static void draw(const hu_metric_call *sample, const hu_shape *picture, float *real, float *made) {
+    const int64_t *extent = picture->extent;
+    hu_canvas said = {extent[0], extent[1], extent[2], made}, is = said;
+    is.pixels = real;
+    for (int64_t i = 0; i < sample->targets; i += HU_BOX_NUMBERS) {
+        const float *row = sample->target + i;
+        hu_box box = hu_box_of_row(row);
+        if (hu_box_is_there(row)) hu_paint_box(&is, &box, (int64_t)row[HU_BOX_CLASS]);
+    }
+    hu_detections_visit(sample, 0, paint, &said);
+}
+
 const hu_task hu_task_detect = {
     .name = "detect",
     .help = "boxes around things, with their classes",
@@ -73,4 +92,5 @@ const hu_task hu_task_detect = {
     .head = head,
     .column = {{"boxes", true, 0}, {"detected", true, 0}, {"found", true, 0}},
     .describe = describe,
+    .draw = draw,
 };

@@ -63,6 +63,10 @@ typedef struct hu_task {
     hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
     void (*describe)(const hu_metric_call *sample, double *cells);
     hu_judgement (*judge)(const double *cells); /* NULL: answers are not right or wrong */
+
+    /* Draws over two copies of the picture that a sample's first input is, numbers in 0..1: what is
+     * true, and what the model says. NULL: there is nothing to draw over it. */
+    void (*draw)(const hu_metric_call *sample, const hu_shape *picture, float *real, float *made);
 } hu_task;
 
 /* A task with a loss, fitted to a data set. */

@@ -2,6 +2,7 @@
 #include "train/evaluate.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -216,19 +217,23 @@ hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half) {
     return visit_parts(&e, hu_loader_count(e.loader), NULL);
 }
 
+/* Sample i of the part that has just run, alone. */
+static hu_metric_call sample_of(const evaluation *e, int64_t i) {
+    hu_metric_call sample = e->call;
+    sample.samples = 1;
+    if (sample.prediction) sample.prediction += i * sample.rows * sample.outputs;
+    sample.target += i * sample.targets;
+    if (sample.mean) sample.mean += i * sample.code;
+    if (sample.spread) sample.spread += i * sample.code;
+    return sample;
+}
+
 /* Describes sample by sample. */
 static void add_cells(evaluation *e, int64_t first) {
     const hu_task *task = e->trainer->task;
-    hu_metric_call sample = e->call;
     int columns = hu_task_column_count(task);
-    /* The task describes one sample at a time; its cells are one row. */
-    sample.samples = 1;
     for (int64_t i = 0; i < e->call.samples && first + i < e->wanted; i++) {
-        if (e->call.prediction)
-            sample.prediction = e->call.prediction + i * sample.rows * sample.outputs;
-        sample.target = e->call.target + i * e->call.targets;
-        if (e->call.mean) sample.mean = e->call.mean + i * sample.code;
-        if (e->call.spread) sample.spread = e->call.spread + i * sample.code;
+        hu_metric_call sample = sample_of(e, i);
         task->describe(&sample, e->cells + (first + i) * columns);
     }
 }
@@ -246,6 +251,7 @@ hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells) 
 
 const hu_shape *hu_trainer_picture(const hu_trainer *trainer) {
     hu_value_id target = hu_task_target_value(trainer->graph);
+    if (trainer->task->draw) return &trainer->shapes.value[0];
     return trainer->task->is_picture ? &trainer->graph->value[target].shape : NULL;
 }
 
@@ -267,11 +273,27 @@ static void add_pictures(evaluation *e, int64_t first) {
     }
 }
 
+/* What is true and what is said, drawn over the picture itself. */
+static void add_drawings(evaluation *e, int64_t first) {
+    const hu_trainer *trainer = e->trainer;
+    const hu_shape *picture = hu_trainer_picture(trainer);
+    int64_t numbers = hu_shape_elements(picture), left = e->wanted - first;
+    int64_t count = left < e->call.samples ? left : e->call.samples;
+    float *real = e->real + first * numbers, *made = e->made + first * numbers;
+    if (count < 1) return;
+    hu_loader_fill(e->loader, trainer->shapes.field[0], HU_READ_UNIT, first, count, real);
+    memcpy(made, real, (size_t)(count * numbers) * sizeof *made);
+    for (int64_t i = 0; i < count; i++) {
+        hu_metric_call sample = sample_of(e, i);
+        trainer->task->draw(&sample, picture, real + i * numbers, made + i * numbers);
+    }
+}
+
 hu_status hu_trainer_draw(hu_trainer *trainer, hu_half half, int64_t count, float *real,
                           float *made) {
     evaluation e = evaluation_of(trainer, half);
     e.wanted = count;
     e.real = real;
     e.made = made;
-    return visit_parts(&e, count, add_pictures);
+    return visit_parts(&e, count, trainer->task->draw ? add_drawings : add_pictures);
 }

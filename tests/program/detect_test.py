@@ -82,6 +82,22 @@ def accumulators_reach_every_product(checks, cwd):
     checks.same(two["weights_hash"], one["weights_hash"], "fmac8")
 
 
+def drawn(checks, path):
+    """Two samples beside each other, gaps of two white pixels: the true boxes above, those that are found below."""
+    width, height, channels, pixels = program.read_png(path)
+    checks.same((width, height, channels), (2 + 2 * 42, 2 + 2 * 34, 3), "extents of the sheet")
+    orange, green = bytes((255, 153, 0)), bytes((0, 204, 51))
+
+    def at(x, y):
+        return pixels[(y * width + x) * 3:(y * width + x) * 3 + 3]
+    # test0 has a cat (class 0) from 3, 4 to 12, 16; test1 a dog from 4, 5 and a cat from 21, 5.
+    for x, y, colour in ((3, 4, orange), (11, 15, orange), (3, 15, orange), (42 + 4, 5, green), (42 + 21, 5, orange)):
+        checks.same(at(2 + x, 2 + y), colour, f"pixel {x}, {y}")
+    checks.that(at(2 + 7, 2 + 8) not in (orange, green), "the inside stays")
+    below = [at(x, y) for y in range(36, height) for x in range(width)]
+    checks.that(orange in below or green in below, "something is found")
+
+
 def precision_is_told(checks, cwd):
     """It learns, says so in its results, and says the same again."""
     made = trained(cwd, "run", "steps=60", "lr=0.02", "run.log_every=20", "threads=2", "eval.every=10")
@@ -101,6 +117,16 @@ def precision_is_told(checks, cwd):
     checks.same([row["boxes"] for row in rows], [1, 2, 1], "boxes of the test pictures")
     checks.that(all(0 <= row["found"] <= row["detected"] for row in rows), f"{rows}")
     checks.that(sum(row["found"] for row in rows) > 0, f"some are found: {rows}")
+    sheets = sorted(os.listdir(f"{cwd}/run/pictures"))
+    checks.that(len(sheets) > 1 and sheets[-1] == "step-00000060.png", f"a sheet behind every evaluation: {sheets}")
+    code, out, err = program.call("predict", "run", "count=2", "pictures=sheet.png", "--json", cwd=cwd)
+    checks.same((code, json.loads(out or "{}").get("pictures")), (0, "sheet.png"), f"predict draws: {err}")
+    drawn(checks, f"{cwd}/sheet.png")
+    with open(f"{cwd}/run/report.html") as file:
+        checks.that("What the models make of pictures" in file.read(), "the report shows sheets")
+    program.train("model=cnn-s", "data=glyphs", "data.limit=32", "batch=16", "steps=1", cwd=cwd, run="classes")
+    code, _, err = program.call("predict", "classes", "pictures=no.png", cwd=cwd)
+    checks.that(code == 2 and "the task classify has no pictures" in err, f"{code}: {err}")
     code, out, err = program.call("compare", "precision=fp32,fp16", f"data=boxes:{cwd}/boxes", *WORDS, "run.dir=c",
                                   "--json", cwd=cwd)
     checks.same(code, 0, err)

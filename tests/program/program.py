@@ -201,6 +201,31 @@ def write_png(path, width, height, channels, number):
                    + chunk(b"IEND", b""))
 
 
+def read_png(path):
+    """Width, height, channels and bytes of a PNG of 8 bits whose rows are filtered."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = int.from_bytes(data[at:at + 4], "big"), data[at + 4:at + 8]
+        if kind == b"IHDR":
+            width, height = (int.from_bytes(data[at + 8 + i:at + 12 + i], "big") for i in (0, 4))
+            channels = {0: 1, 2: 3}[data[at + 17]]
+        packed += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
+        at += 12 + size
+    raw, stride, pixels, before = zlib.decompress(packed), width * channels, bytearray(), bytearray(width * channels)
+    for y in range(height):
+        kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        for x in range(stride):
+            a, b, c = (row[x - channels] if x >= channels else 0), before[x], (before[x - channels] if x >= channels else 0)
+            p = a + b - c
+            paeth = min((a, b, c), key=lambda v: abs(p - v))
+            row[x] = row[x] + (0, a, b, (a + b) // 2, paeth)[kind] & 255
+        pixels += row
+        before = row
+    return width, height, channels, bytes(pixels)
+
+
 def write_maps(cwd, width=18, height=14):
     """The folder of six training and two test pictures whose colours tell their label maps: three
     classes, and 9 where nobody has labelled."""

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-import zlib
 
 import program
 
@@ -240,31 +239,6 @@ def codes(checks, cwd):
         checks.that(part in html, f"the report says {part!r}")
 
 
-def png(path):
-    """Width, height, channels and bytes of a PNG of 8 bits whose rows are filtered."""
-    with open(path, "rb") as file:
-        data = file.read()
-    at, packed = 8, b""
-    while at < len(data):
-        size, kind = int.from_bytes(data[at:at + 4], "big"), data[at + 4:at + 8]
-        if kind == b"IHDR":
-            width, height = (int.from_bytes(data[at + 8 + i:at + 12 + i], "big") for i in (0, 4))
-            channels = {0: 1, 2: 3}[data[at + 17]]
-        packed += data[at + 8:at + 8 + size] if kind == b"IDAT" else b""
-        at += 12 + size
-    raw, stride, pixels, before = zlib.decompress(packed), width * channels, bytearray(), bytearray(width * channels)
-    for y in range(height):
-        kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
-        for x in range(stride):
-            a, b, c = (row[x - channels] if x >= channels else 0), before[x], (before[x - channels] if x >= channels else 0)
-            p = a + b - c
-            paeth = min((a, b, c), key=lambda v: abs(p - v))
-            row[x] = row[x] + (0, a, b, (a + b) // 2, paeth)[kind] & 255
-        pixels += row
-        before = row
-    return width, height, channels, bytes(pixels)
-
-
 def pictures(checks, cwd):
     """Behind every evaluation a sheet: samples in the upper row, below what is made of them."""
     program.write_idx(f"{cwd}/data", count=40, side=12)
@@ -272,7 +246,7 @@ def pictures(checks, cwd):
     made = program.train(*words, "threads=1", "run.checkpoint_every=3", "run.keep=9", cwd=cwd)
     sheets = sorted(os.listdir(f"{cwd}/run/pictures"))
     checks.same(sheets, ["step-00000003.png", "step-00000006.png"], "one for each evaluation")
-    width, height, channels, pixels = png(f"{cwd}/run/pictures/{sheets[1]}")
+    width, height, channels, pixels = program.read_png(f"{cwd}/run/pictures/{sheets[1]}")
     checks.same((width, height, channels), (2 + 3 * 14, 2 + 2 * 14, 1), "the size of a sheet")
     with open(f"{cwd}/data/t10k-images-idx3-ubyte", "rb") as file:
         tests = file.read()[16:]
