@@ -124,5 +124,5 @@ void hu_html_png(hu_page *page, const char *label, const uint8_t *data, size_t b
     hu_page_text(page, label);
     hu_page_put(page, "\" src=\"data:image/png;base64,");
     put_base64(page, data, bytes);
-    hu_page_put(page, "\"></p>\n");
+    hu_page_put(page, "\"/></p>\n");
 }
