@@ -51,7 +51,7 @@ def words(checks, cwd):
         (["train", *TINY, "lr.schedule=step", "lr.milestones=[a]"], ["column 1", "'a'"]),
         (["train", *TINY, "lr.schedule=step"], ["lr.milestones", "found none"]),
         (["train", *TINY, "precision.rules=[foo]"], ["'foo'", "PATTERN: FORMAT"]),
-        (["train", *TINY, "data.augment=[flop]"], ["'flop'", "crop, flip or cutout"]),
+        (["train", *TINY, "data.augment=[flop]"], ["'flop'", "crop, flip, turn or cutout"]),
         (["train", *TINY, "data.cutout=33"], ["cutout", "33", "0..32"]),
         (["train", *TINY, "optimizer.no_decay=[fc.*, '*bm*']"], ["'*bm*'", "matches a parameter", "'bn"]),
         (["train", *TINY, "optimizer=lars", "optimizer.nesterov=on"], ["nesterov", "lars"]),
