@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
+#include "session/answers.h"
 #include "session/cells.h"
 #include "session/pictures.h"
 #include "session/saved_run.h"
@@ -179,6 +180,7 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};
     answers made = {0};
+    int64_t sheets;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "predict", used));
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
@@ -187,6 +189,11 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(predict(&run, &made));
     if (made.pictures[0])
         HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
+    HU_TRY(hu_answers_write(run.trainer, run.dataset, run.directory,
+                            made.count < USUAL_COUNT ? made.count : USUAL_COUNT, &sheets));
+    if (sheets > 0)
+        fprintf(stderr, "wrote %lld pictures to %s/" HU_ANSWERS_FOLDER "\n", (long long)sheets,
+                run.directory);
     HU_TRY(report(config, &run, &made));
 done:
     hu_free(made.cells);
@@ -204,6 +211,8 @@ const hu_verb hu_verb_predict = {
         "deviation. out=FILE.csv: the rows go there, all of them unless count says otherwise.\n"
         "pictures=FILE.png: of tasks of pictures, the samples as they are (detect: with their "
         "boxes),\nand below as the model makes them (with those that it finds).\n"
+        "Of label maps and enlarged pictures, RUN/answers gets up to 10: input, truth, "
+        "prediction.\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
     .flags = flags,
     .min_subjects = 1,

@@ -18,6 +18,7 @@ static hu_status make_html(const hu_report *report, const char *title, char **ht
     hu_report_overview(&page, report);
     hu_report_curves(&page, report);
     hu_report_pictures(&page, report);
+    hu_report_answers(&page, report);
     hu_report_layer_bits(&page, report);
     hu_report_exponents(&page, report);
     hu_report_losses(&page, report);

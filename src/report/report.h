@@ -75,10 +75,12 @@ bool hu_report_try(const char *folder);
  *   losses     tensors that lost most to rounding
  *   groups     bits of the groups over the steps
  *   memory     the ledger by role
+ *   answers    label maps and enlarged pictures of the first test samples
  *   settings   keys that differ, keys that are shared, files that are missing */
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_pictures(hu_page *page, const hu_report *report);
+void hu_report_answers(hu_page *page, const hu_report *report);
 void hu_report_exponents(hu_page *page, const hu_report *report);
 void hu_report_losses(hu_page *page, const hu_report *report);
 void hu_report_ratios(hu_page *page, const hu_report *report);

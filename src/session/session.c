@@ -12,6 +12,7 @@
 #include "base/process.h"
 #include "journal/graph.h"
 #include "journal/plan.h"
+#include "session/answers.h"
 #include "session/bits.h"
 #include "session/bits_result.h"
 #include "session/initial.h"
@@ -413,6 +414,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
+    int64_t answers;
     *result = (hu_session_result){.train_loss = NAN,
                                   .test = {.metric = metric, .last = NAN, .best = NAN}};
     result->validation = result->test;
@@ -433,6 +435,9 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     HU_TRY(give_metric(session, result));
     result->images_per_second = rate_of(session);
     HU_TRY(find_collapse(session, result));
+    if (session->leads && !result->has_diverged)
+        HU_TRY(hu_answers_write(session->trainer, session->dataset, session->folder.path,
+                                HU_ANSWERS_OF_TRAINING, &answers));
     tell_losses(session);
 done:
     return st;

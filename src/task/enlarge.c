@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/bicubic.h"
-#include "task/task.h"
+#include "task/picture.h"
 
 enum { SMALL, LARGE, PICTURE_RANK = 3 };
 
@@ -137,4 +137,5 @@ const hu_task hu_task_enlarge = {
     .measure_baseline = measure_bicubic,
     .column = {{"luma_psnr", false, 3}},
     .describe = describe,
+    .paint = hu_picture_paint,
 };

@@ -22,3 +22,20 @@ double hu_picture_metric(const hu_metric *metric, const hu_metric_call *sample) 
     metric->add(sample, sums);
     return metric->value(sample, sums);
 }
+
+/* NaN is black. */
+static uint8_t byte_of(double x) {
+    if (!(x > 0.0)) return 0;
+    return (uint8_t)(x > 1.0 ? 255.0 : x * 255.0 + 0.5);
+}
+
+void hu_picture_paint(const hu_metric_call *sample, bool is_truth, uint8_t *pixels) {
+    enum { COLOURS = 3 };
+    for (int64_t r = 0; r < sample->rows; r++)
+        for (int c = 0; c < COLOURS; c++) {
+            int64_t at = r * sample->outputs + (sample->outputs == COLOURS ? c : 0);
+            double x = (double)(is_truth ? sample->target : sample->prediction)[at];
+            if (!is_truth && sample->loss->predicted) x = sample->loss->predicted(x);
+            pixels[r * COLOURS + c] = byte_of(x);
+        }
+}

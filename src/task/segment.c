@@ -44,6 +44,26 @@ static void describe(const hu_metric_call *sample, double *cells) {
     cells[CORRECT] = hu_metric_pixel_accuracy.value(sample, sums);
 }
 
+/* Colours that lie apart: the bits of a class from the lowest on go to red, green and blue in turn,
+ * the first ones to their highest bits (as in PASCAL VOC's label maps, but not beginning with
+ * black). */
+static void colour_of(int64_t class_number, uint8_t *pixel) {
+    int64_t bits = class_number + 1;
+    pixel[0] = pixel[1] = pixel[2] = 0;
+    for (int bit = 0; bit < 24; bit++)
+        if (bits >> bit & 1) pixel[bit % 3] |= (uint8_t)(128 >> bit / 3);
+}
+
+/* Unlabelled pixels, and scores that are NaN, are black. */
+static void paint(const hu_metric_call *sample, bool is_truth, uint8_t *pixels) {
+    for (int64_t r = 0; r < sample->rows; r++) {
+        int64_t is =
+            is_truth ? (int64_t)sample->target[r]
+                     : hu_metric_class(sample->outputs, sample->prediction + r * sample->outputs);
+        colour_of(is < 0 ? -1 : is, pixels + 3 * r);
+    }
+}
+
 const hu_task hu_task_segment = {
     .name = "segment",
     .help = "one class for every pixel",
@@ -55,4 +75,5 @@ const hu_task hu_task_segment = {
     .head = head,
     .column = {{"labelled_pixels", true, 0}, {"pixel_accuracy", false, 4}},
     .describe = describe,
+    .paint = paint,
 };

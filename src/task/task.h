@@ -59,6 +59,10 @@ typedef struct hu_task {
     const char *baseline;
     hu_status (*measure_baseline)(const hu_dataset *dataset, hu_half half, double *value);
 
+    /* Colours of what is true or of what the model says: pixels [rows, 3]. Where there is one, the
+     * first field is a picture. NULL: answers are no pictures. */
+    void (*paint)(const hu_metric_call *sample, bool is_truth, uint8_t *pixels);
+
     /* What `predict` says of a sample: one number per column. */
     hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
     void (*describe)(const hu_metric_call *sample, double *cells);

@@ -21,11 +21,14 @@ typedef struct evaluation {
     int64_t part;        /* so many at once */
     hu_metric_call call; /* of the part that has just run */
     hu_loss_sums losses;
-    bool ended;         /* no format has stopped a pass */
-    int64_t wanted;     /* predictions */
-    double *cells;      /* [wanted, columns] */
-    float *real, *made; /* [wanted, picture] */
-    bool counts;        /* all tensors, up to the first part whose loss is not finite */
+    bool ended;              /* no format has stopped a pass */
+    int64_t wanted;          /* predictions */
+    double *cells;           /* [wanted, columns] */
+    float *real, *made;      /* [wanted, picture] */
+    hu_sample_visitor *show; /* of wanted samples, with its context; NULL: cells are made */
+    void *context;
+    hu_status shown;
+    bool counts; /* all tensors, up to the first part whose loss is not finite */
 } evaluation;
 
 /* Called behind the forward pass of each part: samples first .. of what is read. */
@@ -228,25 +231,41 @@ static hu_metric_call sample_of(const evaluation *e, int64_t i) {
     return sample;
 }
 
-/* Describes sample by sample. */
+/* Describes sample by sample: the cells of each are one row. */
 static void add_cells(evaluation *e, int64_t first) {
     const hu_task *task = e->trainer->task;
     int columns = hu_task_column_count(task);
     for (int64_t i = 0; i < e->call.samples && first + i < e->wanted; i++) {
-        hu_metric_call sample = sample_of(e, i);
-        task->describe(&sample, e->cells + (first + i) * columns);
+        const hu_metric_call sample = sample_of(e, i);
+        if (!e->show)
+            task->describe(&sample, e->cells + (first + i) * columns);
+        else if (e->shown == HU_OK)
+            e->shown = e->show(e->context, first + i, &sample, e->loader);
     }
+}
+
+static hu_status visit_first(evaluation *e, int64_t count) {
+    int64_t there = hu_loader_count(e->loader);
+    if (count < 0 || count > there)
+        return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,
+                       (long long)there);
+    e->wanted = count;
+    hu_status st = visit_parts(e, count, add_cells);
+    return st == HU_OK ? e->shown : st;
 }
 
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells) {
     evaluation e = evaluation_of(trainer, HU_HALF_TEST);
-    e.wanted = count;
     e.cells = cells;
-    int64_t there = hu_loader_count(trainer->test_loader);
-    if (count < 0 || count > there)
-        return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,
-                       (long long)there);
-    return visit_parts(&e, count, add_cells);
+    return visit_first(&e, count);
+}
+
+hu_status hu_trainer_show(hu_trainer *trainer, int64_t count, hu_sample_visitor *show,
+                          void *context) {
+    evaluation e = evaluation_of(trainer, HU_HALF_TEST);
+    e.show = show;
+    e.context = context;
+    return visit_first(&e, count);
 }
 
 const hu_shape *hu_trainer_picture(const hu_trainer *trainer) {

@@ -81,6 +81,14 @@ const double *hu_trainer_test_metrics(const hu_trainer *trainer);
  * [count, columns of the task]. HU_ERR_ARGUMENT if there are fewer. */
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells);
 
+/* Gives the first count test samples to a function, one after the other: number, what the model
+ * says and what is true, and the loader that has the sample at that position. Its first failure
+ * ends the walk. HU_ERR_ARGUMENT if there are fewer. */
+typedef hu_status hu_sample_visitor(void *context, int64_t index, const hu_metric_call *sample,
+                                    const hu_loader *loader);
+hu_status hu_trainer_show(hu_trainer *trainer, int64_t count, hu_sample_visitor *show,
+                          void *context);
+
 /* Notes the value of the task's first metric in the progress record. */
 void hu_trainer_record_metric(hu_trainer *trainer, double value);
 

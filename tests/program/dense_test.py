@@ -150,7 +150,46 @@ def scales_of_formats_go_on_in_whole_pictures(checks, cwd):
         checks.same(json.loads(out)["metric"]["value"], plain["metric"]["value"], f"{precision}: evaluated again")
 
 
-program.main(bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
+def sheet(path):
+    """Width, height and rows of (red, green, blue)."""
+    width, height, channels, pixels = program.read_png(path)
+    pixels = [tuple(pixels[i:i + 3]) for i in range(0, channels * width * height, channels)]
+    return width, height, [pixels[y * width:(y + 1) * width] for y in range(height)]
+
+
+def answers_are_pictures(checks, cwd):
+    """Input, truth and prediction beside each other: left by trainings, by predict, and in the report."""
+    colours = {9: (0, 0, 0), 0: (128, 0, 0), 1: (0, 128, 0), 2: (128, 128, 0)}
+    trained(cwd, "run", "fcn-s", "threads=1")
+    checks.same(sorted(os.listdir(f"{cwd}/run/answers")), ["00.png", "01.png"], "one for each test picture")
+    width, height, rows = sheet(f"{cwd}/run/answers/01.png")
+    checks.same((width, height), (3 * 18 + 8, 14), "three panels and two gaps")
+    _, _, image = sheet(f"{cwd}/maps/test/1.png")
+    checks.same([row[:18] for row in rows], image, "the input")
+    checks.same({row[18] for row in rows} | {row[43] for row in rows}, {(255, 255, 255)}, "gaps")
+    truth = [[colours[9 if (x * y + 1) % 7 == 0 else (x // 5 + y // 4 + 1) % 3] for x in range(18)] for y in range(14)]
+    checks.same([row[22:40] for row in rows], truth, "the label map")
+    said = {pixel for row in rows for pixel in row[44:]}
+    checks.that(said <= set(colours.values()) - {(0, 0, 0)}, f"classes are said, nothing else: {said}")
+    with open(f"{cwd}/run/report.html") as file:
+        html = file.read()
+    checks.same(html.count('src="data:image/png;base64,iVBOR'), 2, "pictures in the report")
+    trained(cwd, "large", "pan-s", "threads=1")
+    os.remove(f"{cwd}/large/answers/01.png")
+    code, out, err = program.call("predict", "large", "--json", cwd=cwd)
+    checks.that(code == 0 and "wrote 2 pictures to large/answers" in err, f"predict: {code}, {err}")
+    width, height, rows = sheet(f"{cwd}/large/answers/01.png")
+    _, _, image = sheet(f"{cwd}/pictures/test/1.png")
+    checks.same((width, height), (3 * 44 + 8, 36), "whole pictures without the rows that are left out")
+    checks.same([row[48:92] for row in rows], image[:36], "the truth")
+    checks.same([row[0:4] for row in rows[0:4]], [[rows[0][0]] * 4] * 4, "pixels of the small picture are squares")
+    made = [abs(a - b) for row in rows for p, q in zip(row[96:], row[48:92]) for a, b in zip(p, q)]
+    checks.that(0 < sum(made) / len(made) < 60, f"a picture that is like it: {sum(made) / len(made)}")
+    program.train(*program.TINY, "steps=1", cwd=cwd, run="classes")
+    checks.that(not os.path.exists(f"{cwd}/classes/answers"), "classes are no pictures")
+
+
+program.main(answers_are_pictures, bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
              workers_agree_with_one, segmentation_has_three_metrics, pictures_must_fit_their_maps,
              small_pictures_are_told, enlarging_is_beside_its_baseline, held_out_crops_are_not_trained_on,
              scales_of_formats_go_on_in_whole_pictures)

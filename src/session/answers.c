@@ -1,0 +1,109 @@
+#include "session/answers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/image_write.h"
+
+enum { INPUT, TRUTH, PREDICTION, PANELS, GAP = 4, COLOURS = 3, WHITE = 255, PICTURE_RANK = 3 };
+
+/* Panels of one sample, all as large as the truth, with gaps between. */
+typedef struct painter {
+    const hu_task *task;
+    char *folder;
+    int number;            /* of the input's field */
+    const hu_field *field; /* of it */
+    float *input;          /* [its numbers] */
+    uint8_t *panel;        /* [height, width, 3] */
+    uint8_t *sheet;        /* [height, all panels, 3] */
+} painter;
+
+static int64_t sheet_width(int64_t width) {
+    return PANELS * width + (PANELS - 1) * GAP;
+}
+
+static hu_status make_room(painter *p, const hu_metric_call *sample) {
+    hu_status st = HU_OK;
+    int64_t width = sample->width, height = sample->rows / width;
+    if (p->panel) return HU_OK; /* all samples have one size */
+    HU_TRY(HU_NEW_ARRAY(&p->panel, (size_t)(height * width * COLOURS)));
+    HU_TRY(HU_NEW_ARRAY(&p->sheet, (size_t)(height * sheet_width(width) * COLOURS)));
+    memset(p->sheet, WHITE, (size_t)(height * sheet_width(width) * COLOURS));
+done:
+    return st;
+}
+
+static void put_panel(painter *p, const hu_metric_call *sample, int which) {
+    int64_t width = sample->width, height = sample->rows / width;
+    for (int64_t y = 0; y < height; y++)
+        memcpy(p->sheet + (y * sheet_width(width) + which * (width + GAP)) * COLOURS,
+               p->panel + y * width * COLOURS, (size_t)(width * COLOURS));
+}
+
+/* The nearest pixels of the input, of one channel or three. */
+static void paint_input(painter *p, const hu_metric_call *sample) {
+    int64_t width = sample->width, height = sample->rows / width;
+    const int64_t *from = p->field->extent;
+    uint8_t *to = p->panel;
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++)
+            for (int c = 0; c < COLOURS; c++) {
+                int64_t pixel = y * from[0] / height * from[1] + x * from[1] / width;
+                int64_t channel = from[2] == COLOURS ? c : 0;
+                *to++ = (uint8_t)(p->input[pixel * from[2] + channel] * 255.0f + 0.5f);
+            }
+}
+
+/* NaN where a format stopped the pass: the prediction stays white. */
+static hu_status write_sample(void *context, int64_t index, const hu_metric_call *sample,
+                              const hu_loader *loader) {
+    painter *p = context;
+    char name[32];
+    char *path = NULL;
+    hu_status st;
+    HU_TRY(make_room(p, sample));
+    hu_loader_fill(loader, p->number, HU_READ_UNIT, index, 1, p->input);
+    paint_input(p, sample);
+    put_panel(p, sample, INPUT);
+    p->task->paint(sample, true, p->panel);
+    put_panel(p, sample, TRUTH);
+    if (sample->prediction)
+        p->task->paint(sample, false, p->panel);
+    else
+        memset(p->panel, WHITE, (size_t)(sample->rows * COLOURS));
+    put_panel(p, sample, PREDICTION);
+    snprintf(name, sizeof name, "%02lld.png", (long long)index);
+    HU_TRY(hu_path_join(p->folder, name, &path));
+    HU_TRY(hu_image_write_png(path, sample->rows / sample->width, sheet_width(sample->width),
+                              COLOURS, p->sheet));
+done:
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_answers_write(hu_trainer *trainer, const hu_dataset *dataset, const char *directory,
+                           int64_t count, int64_t *written) {
+    hu_status st;
+    painter p = {.task = hu_trainer_task(trainer)};
+    *written = 0;
+    if (!p.task->paint) return HU_OK;
+    if (count > dataset->test.count) count = dataset->test.count;
+    p.number = hu_dataset_find(dataset, p.task->field[0].field);
+    p.field = &hu_dataset_fields(dataset, HU_HALF_TEST)[p.number];
+    /* What programs make themselves may be any numbers. */
+    if (p.field->type != HU_FIELD_U8 || p.field->rank != PICTURE_RANK) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&p.input, (size_t)hu_field_elements(p.field)));
+    HU_TRY(hu_path_join(directory, HU_ANSWERS_FOLDER, &p.folder));
+    HU_TRY(hu_directory_create(p.folder));
+    HU_TRY(hu_trainer_show(trainer, count, write_sample, &p));
+    *written = count;
+done:
+    hu_free(p.folder);
+    hu_free(p.input);
+    hu_free(p.panel);
+    hu_free(p.sheet);
+    return st;
+}
