@@ -228,6 +228,14 @@ class PreResNet50(nn.Module):
         return self.fc(torch.relu(self.bn(x)).mean((2, 3)))
 
 
+def loss_of(model, images, labels):
+    """Of the scores of any network, and of further heads with their weights."""
+    heads = model(images)
+    if isinstance(heads, torch.Tensor):
+        return nn.functional.cross_entropy(heads, labels)
+    return sum(weight * nn.functional.cross_entropy(head, labels) for weight, head in zip(model.weights, heads))
+
+
 MODELS = {"alexnet-s": AlexNet, "vgg16-s": Vgg16, "googlenet-s": GoogLeNet, "inception3-s": Inception3,
           "preresnet50-s": PreResNet50}
 SIDE = 64

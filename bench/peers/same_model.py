@@ -213,14 +213,6 @@ def write_cifar(folder, pixels, labels):
 
 # ---- steps here and there ----
 
-def loss_of(model, images, labels):
-    """Of the scores, and of further heads with their weights."""
-    heads = model(images)
-    if isinstance(heads, torch.Tensor):
-        return nn.functional.cross_entropy(heads, labels)
-    return sum(weight * nn.functional.cross_entropy(head, labels) for weight, head in zip(model.weights, heads))
-
-
 def steps_of_torch(model, images, labels, nesterov, lr):
     optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=MOMENTUM, weight_decay=DECAY,
                                 nesterov=nesterov)
@@ -229,7 +221,7 @@ def steps_of_torch(model, images, labels, nesterov, lr):
     for first in range(0, len(images), BATCH):
         optimizer.zero_grad()
         batch = slice(first, first + BATCH)
-        loss = loss_of(model, images[batch], labels[batch])
+        loss = picture_models.loss_of(model, images[batch], labels[batch])
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))

@@ -2,7 +2,7 @@
 """The same training step in halfulp and in PyTorch, taking turns in one run.
 
 Model, batch and optimizer are the same: a network in the form for CIFAR (32x32x3, 10 classes; `--width`
-is its width multiplier), batch 128, cross entropy, SGD with momentum 0.9. PyTorch runs in float32 with its best
+is its width multiplier), or a small picture network (64x64x3), batch 128, cross entropy, SGD with momentum 0.9. PyTorch runs in float32 with its best
 settings for this (channels_last, gradients set to None, multi-tensor SGD); its batch lies ready in
 memory, while halfulp draws and normalises its own in every step. Every second turn of torch with
 several threads tells its threads to wait as briefly as halfulp's do (GOMP_SPINCOUNT): which of the
@@ -27,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WARM_UP = 2  # steps that do not count, as in `halfulp bench kernel=step`
 STEPS = {"resnet20": 6, "resnet18": 2}  # others: 3
 SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
+PICTURES = ("alexnet-s", "vgg16-s", "googlenet-s", "inception3-s", "preresnet50-s")  # of picture_models.py
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
 MIB = 1048576
 
@@ -36,6 +37,9 @@ def build(name, width):
     if name in SMALL:
         import small_models
         return small_models.MODELS[name](3, width, 10)
+    if name in PICTURES:
+        import picture_models
+        return picture_models.MODELS[name](3, width, 10, picture_models.SIDE)
     from torch import nn
     from torch.nn import functional as F
 
@@ -81,19 +85,20 @@ def torch_turn(name, width, threads, batch, steps):
     import time
 
     import torch
-    from torch.nn import functional as F
+    import picture_models
 
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     model = build(name, width).to(memory_format=torch.channels_last).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
-    images = torch.randn(batch, 3, 32, 32).contiguous(memory_format=torch.channels_last)
+    side = picture_models.SIDE if name in PICTURES else 32
+    images = torch.randn(batch, 3, side, side).contiguous(memory_format=torch.channels_last)
     labels = torch.randint(0, 10, (batch,))
     best = float("inf")
     for i in range(WARM_UP + steps):
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(model(images), labels).backward()
+        picture_models.loss_of(model, images, labels).backward()
         optimizer.step()
         if i >= WARM_UP:
             best = min(best, time.perf_counter() - start)
@@ -126,7 +131,7 @@ def take_turn(who, name, threads, options, turn):
     words = [options.program, "bench", "kernel=step", f"model={name}",
              f"model.width={options.width}", f"precision={who}",
              f"threads={threads}", f"batch={options.batch}", f"repeat={steps}", "beside=none",
-             "lr=0.1", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "--json"]
+             "lr=0.1", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0", "--json"]
     words += options.key
     text, peak = run_child(words)
     row = json.loads(text)["rows"][-1]
@@ -199,11 +204,11 @@ def parse():
     parser.add_argument("--quiet", action="store_true", help="no line for each turn")
     parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
     options = parser.parse_args()
-    known = [*CHANNELS, *SMALL]
+    known = [*CHANNELS, *SMALL, *PICTURES]
     unknown = [m for m in options.models if m not in known]
     if unknown:
         parser.error(f"model {unknown[0]}: expected {' or '.join(known)}")
-    if options.width != 1 and not set(options.models) <= set(SMALL):
+    if options.width != 1 and not set(options.models) <= {*SMALL, *PICTURES}:
         parser.error("the ResNets of this script have width 1")
     if options.repeats < 1 or options.steps < 0 or options.batch < 1 or min(options.threads) < 1:
         parser.error("repeats, batch and threads: expected at least 1")
