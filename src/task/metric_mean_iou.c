@@ -1,5 +1,5 @@
 /* Mean intersection over union: for each class, pixels that are and are said to be of it over
- * pixels that are or are said to be; the mean over the classes that occur. Mean accuracy: over
+ * pixels that are or are said to be; the mean over the classes of the labels. Mean accuracy: over
  * those that are, for the classes that are. Both over the whole test set. */
 #include <math.h>
 
@@ -32,9 +32,8 @@ static double mean_iou(const hu_metric_call *shape, double *sums) {
     for (int64_t c = 0; c < shape->outputs; c++) {
         const double *of = sums + c * SUMS;
         double either = of[TRUE] + of[SAID] - of[BOTH];
-        /* A class that neither occurs nor is said has no ratio, and would pull the mean down as a
-         * 0. */
-        if (either == 0.0) continue;
+        /* A class that no label has says nothing, whether or not it is said of some pixel. */
+        if (of[TRUE] == 0.0) continue;
         total += of[BOTH] / either;
         present++;
     }
@@ -43,7 +42,7 @@ static double mean_iou(const hu_metric_call *shape, double *sums) {
 
 const hu_metric hu_metric_mean_iou = {
     .name = "mean_iou",
-    .help = "intersection over union, mean over the classes that occur",
+    .help = "intersection over union, mean over the classes of the labels",
     .heading = "Mean IoU",
     .unit = " %",
     .factor = 100.0,
