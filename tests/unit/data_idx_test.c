@@ -298,8 +298,12 @@ static void unknown_and_incomplete_specs_are_errors(void **state) {
     assert_false(hu_dataset_available("nothing"));
     assert_false(hu_dataset_available("idx"));
     size_t kinds = 0;
-    while (hu_data_kind_name(kinds)) assert_non_null(hu_data_kind_help(kinds++));
-    assert_int_equal(kinds, 10);
+    bool has_idx = false;
+    for (; hu_data_kind_name(kinds); kinds++) {
+        has_idx = has_idx || strcmp(hu_data_kind_name(kinds), "idx:DIR") == 0;
+        assert_non_null(hu_data_kind_help(kinds));
+    }
+    assert_true(has_idx);
     assert_null(hu_data_kind_help(kinds));
 }
 
