@@ -23,10 +23,10 @@ static hu_weight_side side_of(const hu_shape *image) {
     return (hu_weight_side){image->extent[0] * image->extent[1], image->extent[2]};
 }
 
-/* Linear layers and biases. */
+/* Linear layers and biases of rows: that of an image has one number for each channel. */
 static void turn_image(const hu_graph *graph, const hu_node *node, hu_weight_view *view) {
     const hu_shape *made = image_of(graph, node), *read = &node->shapes[0];
-    if (made) view->row = side_of(made);
+    if (made && (node->op == &hu_op_linear || read->rank == 1)) view->row = side_of(made);
     if (node->op == &hu_op_linear && read->rank == 3) view->column = side_of(read);
 }
 
