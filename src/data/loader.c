@@ -87,6 +87,10 @@ static hu_status check_spatial(const hu_loader *loader, const hu_field **moving)
     *moving = NULL;
     for (int f = 0; f < loader->dataset->field_count; f++) {
         const hu_field *field = &loader->field[f];
+        if (field->is_boxes && loader->settings.augment.turn)
+            HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                           "random turns: found boxes in '%s', which are moved and mirrored only",
+                           field->name));
         if (!field->is_spatial) continue;
         if (!*moving) *moving = field;
         HU_TRY(check_same(field, *moving, &loader->settings.augment));
