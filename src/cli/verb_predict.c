@@ -189,9 +189,10 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(predict(&run, &made));
     if (made.pictures[0])
         HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
-    HU_TRY(hu_answers_write(run.trainer, run.dataset, run.directory,
-                            made.count < USUAL_COUNT ? made.count : USUAL_COUNT, &sheets));
-    if (sheets > 0)
+    if (hu_answers_write(run.trainer, run.dataset, run.directory,
+                         made.count < USUAL_COUNT ? made.count : USUAL_COUNT, &sheets) != HU_OK)
+        fprintf(stderr, "note: no pictures of test samples: %s\n", hu_last_error());
+    else if (sheets > 0)
         fprintf(stderr, "wrote %lld pictures to %s/" HU_ANSWERS_FOLDER "\n", (long long)sheets,
                 run.directory);
     HU_TRY(report(config, &run, &made));

@@ -7,15 +7,13 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { SIDE_MOST = 1 << 15 };
-
 static hu_status check(int64_t height, int64_t width, int64_t channels) {
     if (channels != 1 && channels != 3)
         return hu_fail(HU_ERR_ARGUMENT, "a picture of %lld channels, expected 1 or 3",
                        (long long)channels);
-    if (height < 1 || width < 1 || height > SIDE_MOST || width > SIDE_MOST)
+    if (height < 1 || width < 1 || height > HU_IMAGE_WRITE_MOST || width > HU_IMAGE_WRITE_MOST)
         return hu_fail(HU_ERR_LIMIT, "a picture of %lld x %lld pixels, expected 1..%d",
-                       (long long)height, (long long)width, SIDE_MOST);
+                       (long long)height, (long long)width, HU_IMAGE_WRITE_MOST);
     return HU_OK;
 }
 

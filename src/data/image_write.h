@@ -5,6 +5,9 @@
 
 #include <halfulp/status.h>
 
+/* Pixels of a side that a picture has at most. */
+enum { HU_IMAGE_WRITE_MOST = 1 << 15 };
+
 /* Writes or replaces a PNG of bytes [height, width, channels], 1 (grey) or 3 (red, green, blue).
  * HU_ERR_ARGUMENT: other channels; HU_ERR_LIMIT: no size of a picture; HU_ERR_MISSING: no such
  * folder; HU_ERR_IO, HU_ERR_MEMORY.

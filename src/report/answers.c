@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "show/html.h"
 
-enum { MOST_PICTURES = 3, MOST_RUNS = 6, MOST_BYTES = 1 << 24 };
+enum { MOST_PICTURES = 3, MOST_RUNS = 6 };
 
 static void path_of(const hu_report_run *run, int number, char *path, size_t capacity) {
     snprintf(path, capacity, "%.2000s/answers/%02d.png", run->folder, number);
@@ -28,7 +28,7 @@ static void put_answers(hu_page *page, const hu_report_run *run, const void *con
         size_t bytes;
         path_of(run, i, path, sizeof path);
         if (!hu_file_exists(path)) break;
-        if (hu_file_read_plain(path, MOST_BYTES, &data, &bytes) != HU_OK) continue;
+        if (hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes) != HU_OK) continue;
         snprintf(label, sizeof label, "test sample %d", i);
         hu_html_png(page, label, data, bytes);
         hu_free(data);

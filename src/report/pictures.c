@@ -9,8 +9,6 @@
 #include "report/report.h"
 #include "show/html.h"
 
-enum { PICTURE_LIMIT = 1 << 20 };
-
 /* The sheets of a run in the order of their steps; none where there is no folder of them. */
 static hu_status list_sheets(const hu_report_run *run, char **directory, hu_file_names *names) {
     *names = (hu_file_names){0};
@@ -36,7 +34,7 @@ static void put_sheet(hu_page *page, const char *directory, const char *name) {
     long long step = 0;
     hu_status st = HU_OK;
     HU_TRY(hu_path_join(directory, name, &path));
-    HU_TRY(hu_file_read_plain(path, PICTURE_LIMIT, &data, &bytes));
+    HU_TRY(hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes));
     if (sscanf(name, "step-%lld", &step) == 1)
         snprintf(text, sizeof text, "Behind %lld steps", step);
     else

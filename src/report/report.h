@@ -90,6 +90,9 @@ void hu_report_layer_bits(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
 void hu_report_settings(hu_page *page, const hu_report *report);
 
+/* Bytes of a picture file that a page holds. */
+enum { HU_REPORT_PICTURE_MOST = 1 << 24 };
+
 /* A section of what some runs have: of the first of them, in a fold each if there are several. */
 typedef struct hu_report_part {
     const char *id, *title, *text;
@@ -97,7 +100,8 @@ typedef struct hu_report_part {
     bool (*has)(const hu_report_run *run);
     void (*put)(hu_page *page, const hu_report_run *run, const void *context);
     const void *context;
-    int most, open; /* runs that are shown; folds that are open, beside the first one */
+    int most, open; /* runs that are shown; if there are at most `open`, all folds are open, else
+                       the first; if open is `most`, all that are shown */
     /* Instead of run->name and open, if not NULL: what stands on a fold, and whether it is open. */
     bool (*fold)(const hu_report_run *run, int all, char *text, size_t capacity);
 } hu_report_part;

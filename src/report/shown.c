@@ -19,7 +19,8 @@ static void put_fold(hu_page *page, const hu_report_run *run, const hu_report_pa
         bool is_open = part->fold(run, all, text, sizeof text);
         hu_html_details(page, text, is_open);
     } else {
-        hu_html_details(page, run->name, shown == 0 || all <= part->open);
+        hu_html_details(page, run->name,
+                        shown == 0 || all <= part->open || part->open >= part->most);
     }
     part->put(page, run, part->context);
     hu_html_details_end(page);

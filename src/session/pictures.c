@@ -55,13 +55,19 @@ static hu_status write_sheet(const sheet *s, const float *real, const float *mad
     return st;
 }
 
-/* Of so many samples, or all that there are. */
+/* As many pictures as a row has room for. */
+static int64_t fitting(const hu_shape *shape, int64_t wanted) {
+    int64_t most = (HU_IMAGE_WRITE_MOST - GAP) / (shape->extent[1] + GAP);
+    return wanted < most ? wanted : most > 0 ? most : 1;
+}
+
+/* Of so many samples, or all that there are, or as many as a picture holds. */
 static hu_status draw_sheet(hu_trainer *trainer, hu_half half, int64_t wanted, const char *path) {
     hu_status st = HU_OK;
     int64_t there = hu_trainer_samples(trainer, half);
     const hu_shape *shape = hu_trainer_picture(trainer);
     float *real = NULL, *made = NULL;
-    sheet s = {wanted < there ? wanted : there, shape->extent[0], shape->extent[1],
+    sheet s = {fitting(shape, wanted < there ? wanted : there), shape->extent[0], shape->extent[1],
                shape->extent[2]};
     size_t numbers = (size_t)(s.count * hu_shape_elements(shape));
     HU_TRY(HU_NEW_ARRAY(&real, numbers));

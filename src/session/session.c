@@ -410,11 +410,20 @@ static void tell_losses(const hu_session *session) {
     if (lost > 0) hu_listener_tell(session->listener, note, lost, session->folder.path);
 }
 
+/* A training that has ended loses nothing where a picture of it cannot be written. */
+static void write_answers(hu_session *session) {
+    int64_t written;
+    hu_status st = hu_answers_write(session->trainer, session->dataset, session->folder.path,
+                                    HU_ANSWERS_OF_TRAINING, &written);
+    if (st != HU_OK)
+        hu_listener_tell(session->listener, "note: no pictures of test samples: %s",
+                         hu_last_error());
+}
+
 hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
-    int64_t answers;
     *result = (hu_session_result){.train_loss = NAN,
                                   .test = {.metric = metric, .last = NAN, .best = NAN}};
     result->validation = result->test;
@@ -435,9 +444,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     HU_TRY(give_metric(session, result));
     result->images_per_second = rate_of(session);
     HU_TRY(find_collapse(session, result));
-    if (session->leads && !result->has_diverged)
-        HU_TRY(hu_answers_write(session->trainer, session->dataset, session->folder.path,
-                                HU_ANSWERS_OF_TRAINING, &answers));
+    if (session->leads && !result->has_diverged) write_answers(session);
     tell_losses(session);
 done:
     return st;
