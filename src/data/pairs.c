@@ -178,6 +178,9 @@ static hu_status check_choice(const hu_image_choice *c) {
     if (c->scale < 0 || c->scale == 1 || c->scale > MOST_SCALE)
         return hu_fail(HU_ERR_ARGUMENT, "data.scale: found %lld, expected 2 to %d",
                        (long long)c->scale, MOST_SCALE);
+    if (c->crop < 0 || c->crop > HU_IMAGE_SIDE_MAX)
+        return hu_fail(HU_ERR_ARGUMENT, "data.crop: found %lld, expected 0 to %d",
+                       (long long)c->crop, HU_IMAGE_SIDE_MAX);
     if (c->crops < 0 || c->crops > MOST_CROPS)
         return hu_fail(HU_ERR_ARGUMENT, "data.crops: found %lld, expected 0 to %d",
                        (long long)c->crops, MOST_CROPS);

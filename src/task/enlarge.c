@@ -1,11 +1,13 @@
 /* A larger picture from a small one: the head gives a picture in units of 0..1, the target is the
  * picture that the small one was made of. */
+#include <math.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/bicubic.h"
 #include "task/picture.h"
 
-enum { SMALL, LARGE, PICTURE_RANK = 3 };
+enum { SMALL, LARGE, PICTURE_RANK = 3, COLOURS = 3 };
 
 static bool is_picture(const hu_field *field) {
     return field->type == HU_FIELD_U8 && field->rank == PICTURE_RANK;
@@ -115,6 +117,8 @@ static hu_status measure_bicubic(const hu_dataset *dataset, hu_half half, double
     hu_status st;
     hu_loader *loader = NULL;
     room own = {0};
+    *value = NAN;
+    if (field[SMALL].extent[2] != COLOURS) return HU_OK; /* what the resizing knows */
     HU_TRY(hu_loader_create(dataset, half, &plain, &loader));
     HU_TRY(make_room(field, &own));
     HU_TRY(measure(loader, number, field, &own, value));

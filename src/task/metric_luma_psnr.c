@@ -22,12 +22,16 @@ static double stored(double x) {
     return floor(clamped * 255.0 + 0.5) / 255.0;
 }
 
-/* Y of ITU-R BT.601, in 16/255..235/255; the only channel of grey pictures. */
-static double luma_of(int64_t channels, const float *pixel) {
-    if (channels != COLOURS) return stored((double)pixel[0]);
-    return (65.481 * stored((double)pixel[0]) + 128.553 * stored((double)pixel[1]) +
-            24.966 * stored((double)pixel[2]) + 16.0) /
-           255.0;
+/* Y of ITU-R BT.601, in 16/255..235/255; the only channel of grey pictures. loss: what turns
+ * outputs into pixels, NULL for pixels. */
+static double luma_of(int64_t channels, const float *pixel, const hu_loss_form *loss) {
+    double colour[COLOURS] = {0.0};
+    for (int64_t c = 0; c < (channels == COLOURS ? COLOURS : 1); c++) {
+        double made = (double)pixel[c];
+        colour[c] = stored(loss && loss->predicted ? loss->predicted(made) : made);
+    }
+    if (channels != COLOURS) return colour[0];
+    return (65.481 * colour[0] + 128.553 * colour[1] + 24.966 * colour[2] + 16.0) / 255.0;
 }
 
 /* Of picture s; NaN where nothing but border is there. */
@@ -38,8 +42,8 @@ static double squared_error(const hu_metric_call *part, int64_t s) {
     for (int64_t y = part->border; y < height - part->border; y++)
         for (int64_t x = part->border; x < width - part->border; x++, pixels++) {
             int64_t at = (s * part->rows + y * width + x) * channels;
-            double error =
-                luma_of(channels, part->prediction + at) - luma_of(channels, part->target + at);
+            double error = luma_of(channels, part->prediction + at, part->loss) -
+                           luma_of(channels, part->target + at, NULL);
             sum += error * error;
         }
     return sum / (double)pixels;
