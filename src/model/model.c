@@ -49,6 +49,11 @@ done:
 
 /* A norm that no layer has was asked for in vain. */
 static hu_status check_norm(const hu_model_options *options, const hu_graph *graph) {
+    for (uint32_t n = 0; options->norm == HU_MODEL_NORM_OFF && n < graph->node_count; n++)
+        if (graph->node[n].op == &hu_op_batch_norm || graph->node[n].op == &hu_op_range_norm)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "model.norm: found off with a network that has '%s', expected batch",
+                           graph->node[n].name);
     if (options->norm != HU_MODEL_NORM_RANGE) return HU_OK;
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->node[n].op == &hu_op_range_norm) return HU_OK;
