@@ -105,7 +105,7 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
     if (st == HU_OK && e->is_sized) st = hu_sized_begin(trainer);
     e->run = e->is_sized ? trainer->tested.run : trainer->run;
     if (st == HU_OK) st = run_parts(e, wanted, visit);
-    if (e->is_sized) hu_sized_end(trainer, e->counts);
+    if (e->is_sized) hu_sized_end(trainer, st == HU_OK && e->counts);
     return st;
 }
 
