@@ -84,7 +84,7 @@ typedef struct hu_op_call {
     hu_random_key key;   /* (seed, stream of this node, step); outside of training always step 0 of
                             another stream, so that noise belongs to the sample */
     bool by_formula;     /* noise is a formula on the node's name (base/formula.h) */
-    uint64_t drawn;      /* step x batch, whatever the samples of a last short batch: the formula counts from there */
+    uint64_t drawn;      /* step x batch, short batches too: from there the formula counts */
     const float **in;    /* [n_in] [count, in[i]] */
     float **out;         /* [n_out] [count, out[i]] */
     const float **param; /* [n_params] working copies (already rounded); buffers included */
