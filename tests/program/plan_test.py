@@ -242,7 +242,7 @@ def network_baseline(checks, cwd):
         narrow = min((r for r in found["rows"] if r["format"] in ("e5m2", "e4m3")),
                      key=lambda r: r["seconds"])
         checks.that(f"e5m2 or e4m3 takes {1e3 * narrow['seconds']:.4g} ms" in found["verdict"] and
-                    f"fp16 takes {1e3 * wide['seconds']:.4g} ms (halving, " in found["verdict"],
+                    f"{wide['format']} takes {1e3 * wide['seconds']:.4g} ms (halving, " in found["verdict"],
                     found["verdict"])
         for way, row in ways.items():
             if way[2] == "e4m3":
