@@ -44,6 +44,7 @@ static void add_pair(hu_dataset *assumed) {
         hu_field *field = &assumed->field[assumed->field_count++];
         *field = assumed->field[HU_FIELD_IMAGE];
         strcpy(field->name, names[f]);
+        field->is_spatial = false; /* nothing is cut or turned: other tasks have none of these */
         for (int i = 0; f && i < 2; i++) field->extent[i] *= SCALE;
     }
 }
