@@ -52,11 +52,6 @@ int64_t hu_anchors_count(const hu_anchors *anchors) {
     return count;
 }
 
-static double inside(double x) {
-    if (x < 0.0) return 0.0;
-    return x > 1.0 ? 1.0 : x;
-}
-
 hu_centred hu_anchor_at(const hu_anchors *anchors, int64_t index) {
     const hu_anchor_map *map = anchors->map;
     while (index >= count_of(map)) index -= count_of(map++);
@@ -65,7 +60,8 @@ hu_centred hu_anchor_at(const hu_anchors *anchors, int64_t index) {
                        ((double)(place / map->width) + 0.5) * map->step_y, map->w[shape],
                        map->h[shape]};
     if (!anchors->is_clipped) return made;
-    return (hu_centred){inside(made.cx), inside(made.cy), inside(made.w), inside(made.h)};
+    return (hu_centred){hu_share_inside(made.cx), hu_share_inside(made.cy), hu_share_inside(made.w),
+                        hu_share_inside(made.h)};
 }
 
 static bool is_sound(const hu_anchor_map *map) {

@@ -14,13 +14,9 @@ hu_box hu_box_of_row(const float *row) {
     return (hu_box){row[HU_BOX_X1], row[HU_BOX_Y1], row[HU_BOX_X2], row[HU_BOX_Y2]};
 }
 
-static double inside(double x) {
-    if (x < 0.0) return 0.0;
-    return x > 1.0 ? 1.0 : x;
-}
-
 hu_box hu_box_clip(const hu_box *b) {
-    return (hu_box){inside(b->x1), inside(b->y1), inside(b->x2), inside(b->y2)};
+    return (hu_box){hu_share_inside(b->x1), hu_share_inside(b->y1), hu_share_inside(b->x2),
+                    hu_share_inside(b->y2)};
 }
 
 double hu_box_area(const hu_box *b) {

@@ -27,6 +27,12 @@ hu_centred hu_box_centred(const hu_box *box);
 /* The box of a row [5], which may be without area or outside the picture. */
 hu_box hu_box_of_row(const float *row);
 
+/* The nearest share of a picture, 0..1. */
+static inline double hu_share_inside(double x) {
+    if (x < 0.0) return 0.0;
+    return x > 1.0 ? 1.0 : x;
+}
+
 /* What lies inside the picture. */
 hu_box hu_box_clip(const hu_box *box);
 
