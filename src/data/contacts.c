@@ -83,13 +83,6 @@ static void draw_map(const vector *point, uint8_t *map) {
             map[POINTS * i + j] = is_contact(&point[i], &point[j]) ? CONTACT : 0;
 }
 
-/* No files: always there. */
-bool hu_contacts_available(const hu_data_kind *kind, const char *directory) {
-    (void)kind;
-    (void)directory;
-    return true;
-}
-
 static hu_status draw_half(const char *half, int64_t count, void **owned, hu_split *split) {
     const hu_random_key key = {0, hu_stream_id("contact", half), 0};
     vector turn[STEPS], point[POINTS];

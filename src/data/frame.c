@@ -36,22 +36,20 @@ static hu_status frame_part(const hu_split *split, const int64_t *extent, int64_
     return HU_OK;
 }
 
-/* The new images in the place of the old ones. */
-static void take(hu_dataset *dataset, hu_split *split, void *framed) {
-    for (size_t i = 0; i < sizeof dataset->owned / sizeof *dataset->owned; i++) {
-        if (dataset->owned[i] != split->rows[HU_FIELD_IMAGE]) continue;
-        hu_free(dataset->owned[i]);
-        dataset->owned[i] = framed;
-        hu_memory_assign(framed, HU_MEMORY_DATA);
-        break;
-    }
-    split->rows[HU_FIELD_IMAGE] = framed;
+/* Where the data set owns the images of a part; NULL: they are somebody else's. */
+static void **owner_of(hu_dataset *dataset, const hu_split *split) {
+    for (size_t i = 0; i < sizeof dataset->owned / sizeof *dataset->owned; i++)
+        if (dataset->owned[i] == split->rows[HU_FIELD_IMAGE]) return &dataset->owned[i];
+    return NULL;
 }
 
-static bool is_owned(const hu_dataset *dataset, const void *rows) {
-    for (size_t i = 0; i < sizeof dataset->owned / sizeof *dataset->owned; i++)
-        if (dataset->owned[i] == rows) return true;
-    return false;
+/* The new images in the place of the old ones. */
+static void take(hu_dataset *dataset, hu_split *split, void *framed) {
+    void **owner = owner_of(dataset, split);
+    hu_free(*owner);
+    *owner = framed;
+    hu_memory_assign(framed, HU_MEMORY_DATA);
+    split->rows[HU_FIELD_IMAGE] = framed;
 }
 
 hu_status hu_dataset_frame(hu_dataset *dataset, int64_t pixels) {
@@ -62,8 +60,8 @@ hu_status hu_dataset_frame(hu_dataset *dataset, int64_t pixels) {
         return hu_fail(HU_ERR_ARGUMENT, "data.frame: found %lld, expected 0..%d", (long long)pixels,
                        HU_FRAME_MOST);
     if (pixels == 0) return HU_OK;
-    if (!can_be_framed(dataset) || !is_owned(dataset, dataset->train.rows[HU_FIELD_IMAGE]) ||
-        !is_owned(dataset, dataset->test.rows[HU_FIELD_IMAGE]))
+    if (!can_be_framed(dataset) || !owner_of(dataset, &dataset->train) ||
+        !owner_of(dataset, &dataset->test))
         return hu_fail(HU_ERR_ARGUMENT,
                        "data.frame: found %lld with data %s, expected images of bytes in memory, "
                        "without label maps or boxes",

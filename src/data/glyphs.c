@@ -167,13 +167,6 @@ static void draw_glyph(uint64_t stream, int64_t index, int digit, uint8_t *pixel
     }
 }
 
-/* No files: always there. */
-bool hu_glyphs_available(const hu_data_kind *kind, const char *directory) {
-    (void)kind;
-    (void)directory;
-    return true;
-}
-
 static hu_status draw_half(const char *half, int64_t count, void **owned, hu_split *split) {
     hu_status st = hu_alloc_array((size_t)count, PIXELS, &owned[0]);
     if (st == HU_OK) st = hu_alloc_array((size_t)count, sizeof(int32_t), &owned[1]);

@@ -17,7 +17,7 @@ typedef struct hu_data_kind {
     bool takes_unlabelled; /* unlabelled of hu_image_choice */
     bool takes_pairs;      /* crop, scale and crops of hu_image_choice */
 
-    /* Whether the files are in directory. */
+    /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);
 
     /* Fills dimensions, classes, splits and owned of a dataset that is zero but for its name. What
@@ -43,11 +43,9 @@ bool hu_cifar_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
                         const hu_data_limits *limits, hu_dataset *dataset);
 
-bool hu_glyphs_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
                          const hu_data_limits *limits, hu_dataset *dataset);
 
-bool hu_contacts_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_contacts_open(const hu_data_kind *kind, const char *directory,
                            const hu_data_limits *limits, hu_dataset *dataset);
 
