@@ -16,10 +16,6 @@ typedef struct tower {
     int64_t side;   /* of the maps that the linear layers read; 0: as they come */
 } tower;
 
-static int64_t scaled(int64_t channels, double width) {
-    return width == 1.0 ? channels : hu_build_width((double)channels, width);
-}
-
 /* conv -> relu -> norm where there is one -> max pool where there is one */
 static hu_value_id layer(hu_builder *b, int number, hu_value_id in, int64_t channels,
                          hu_window window, bool has_norm, bool has_pool) {
@@ -34,8 +30,8 @@ static hu_value_id layer(hu_builder *b, int number, hu_value_id in, int64_t chan
 
 static hu_status build_tower(const hu_model_options *options, hu_graph *graph, const tower *t) {
     hu_builder b = hu_build_begin(options, graph);
-    int64_t c[5], hidden = scaled(t->hidden, options->width);
-    for (int i = 0; i < 5; i++) c[i] = scaled(t->channels[i], options->width);
+    int64_t c[5], hidden = hu_build_scaled(t->hidden, options->width);
+    for (int i = 0; i < 5; i++) c[i] = hu_build_scaled(t->channels[i], options->width);
     hu_window five = hu_window_same(5, 1), three = hu_window_same(3, 1), grouped = three;
     five.groups = grouped.groups = t->groups;
     hu_value_id value = hu_build_input(&b);
@@ -77,15 +73,17 @@ static hu_status build_vgg(const hu_model_options *options, hu_graph *graph, int
     for (int s = 0; s < STAGES; s++) {
         for (int k = 0; k < layers[s]; k++) {
             snprintf(name, sizeof name, "conv%d_%d", s + 1, k + 1);
-            value =
-                hu_layer_conv_relu(&b, name, value, scaled(channels[s] / divisor, options->width),
-                                   hu_window_same(3, 1));
+            value = hu_layer_conv_relu(&b, name, value,
+                                       hu_build_scaled(channels[s] / divisor, options->width),
+                                       hu_window_same(3, 1));
         }
         snprintf(name, sizeof name, "pool%d", s + 1);
         value = hu_layer_max_pool(&b, name, value, hu_window_valid(2, 2), false);
     }
-    value = hu_layer_hidden(&b, "fc6", value, scaled(HIDDEN / divisor, options->width), 0.5);
-    value = hu_layer_hidden(&b, "fc7", value, scaled(HIDDEN / divisor, options->width), 0.5);
+    value =
+        hu_layer_hidden(&b, "fc6", value, hu_build_scaled(HIDDEN / divisor, options->width), 0.5);
+    value =
+        hu_layer_hidden(&b, "fc7", value, hu_build_scaled(HIDDEN / divisor, options->width), 0.5);
     hu_build_loss(&b, hu_layer_scores(&b, "fc8", value));
     return b.status;
 }

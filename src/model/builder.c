@@ -271,3 +271,7 @@ int64_t hu_build_width(double channels, double width) {
     if ((double)rounded < 0.9 * wanted) rounded += step;
     return rounded;
 }
+
+int64_t hu_build_scaled(int64_t channels, double width) {
+    return width == 1.0 ? channels : hu_build_width((double)channels, width);
+}

@@ -126,4 +126,7 @@ void hu_build_code_loss(hu_builder *b, hu_value_id mean, hu_value_id spread);
  * never below 9/10 of the product. Source: Lee et al., released code (round_to). */
 int64_t hu_build_width(double channels, double width);
 
+/* The same, but at width 1 the channels as they are, multiples of 8 or not. */
+int64_t hu_build_scaled(int64_t channels, double width);
+
 #endif

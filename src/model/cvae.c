@@ -81,10 +81,8 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const s
     hu_builder b = hu_build_begin(options, graph);
     sizes s = *full;
     hu_shape map;
-    if (options->width != 1.0) {
-        s.maps = hu_build_width((double)s.maps, options->width);
-        s.dense = hu_build_width((double)s.dense, options->width);
-    }
+    s.maps = hu_build_scaled(s.maps, options->width);
+    s.dense = hu_build_scaled(s.dense, options->width);
     if (options->sizes.latent) s.code = options->sizes.latent;
     if (options->sizes.dense) s.dense = options->sizes.dense;
     if (options->sizes.maps) s.maps = options->sizes.maps;

@@ -9,7 +9,6 @@
 #include "box/offset.h"
 #include "model/families.h"
 #include "model/layers.h"
-#include "op/geometry.h"
 #include "op/l2_norm.h"
 
 enum { NAME_BYTES = 64 };
@@ -21,10 +20,6 @@ typedef struct looks {
     const hu_ssd_map *form; /* [count] */
     bool is_clipped;
 } looks;
-
-static int64_t scaled(int64_t channels, double width) {
-    return width == 1.0 ? channels : hu_build_width((double)channels, width);
-}
 
 /* Height or width of a map; 1 after an error. */
 static int64_t extent_of(const hu_builder *b, hu_value_id value, int axis) {
@@ -116,12 +111,12 @@ hu_status hu_model_ssd_s(const hu_model_options *options, hu_graph *graph) {
         if (s > 0) value = hu_layer_max_pool(&b, name, value, hu_window_valid(2, 2), s > FIRST_MAP);
         snprintf(name, sizeof name, "stage%d", s + 1);
         for (int k = 0; k < layers[s]; k++)
-            value = layer(&b, name, k, value, scaled(channels[s], options->width),
+            value = layer(&b, name, k, value, hu_build_scaled(channels[s], options->width),
                           hu_window_same(3, 1));
         if (s >= FIRST_MAP) l.map[l.count++] = value;
     }
-    value = layer(&b, "extra", 0, value, scaled(32, options->width), hu_window_same(1, 1));
-    value = layer(&b, "extra", 1, value, scaled(64, options->width), hu_window_same(3, 2));
+    value = layer(&b, "extra", 0, value, hu_build_scaled(32, options->width), hu_window_same(1, 1));
+    value = layer(&b, "extra", 1, value, hu_build_scaled(64, options->width), hu_window_same(3, 2));
     l.map[l.count++] = value;
     look(&b, &l, picture);
     return b.status;
@@ -133,21 +128,14 @@ hu_status hu_model_ssd_s(const hu_model_options *options, hu_graph *graph) {
 static hu_value_id dilated(hu_builder *b, const char *name, hu_value_id in, int64_t channels,
                            int64_t dilation) {
     char text[NAME_BYTES];
-    hu_conv_attrs attrs = {.out_channels = channels,
-                           .kernel_h = 3,
-                           .kernel_w = 3,
-                           .stride_h = 1,
-                           .stride_w = 1,
-                           .pad_h = dilation,
-                           .pad_w = dilation,
-                           .dilation_h = dilation,
-                           .dilation_w = dilation,
-                           .groups = 1,
-                           .has_bias = true,
-                           .weight_init = hu_layer_start(9 * hu_build_channels(b, in))};
-    hu_value_id value = hu_build_node(b, &hu_op_conv2d, name, NULL, &attrs, 1, &in);
+    const hu_conv_form form = {.channels = channels,
+                               .kernel = 3,
+                               .stride = 1,
+                               .dilation = dilation,
+                               .has_bias = true,
+                               .weight = hu_layer_start(9 * hu_build_channels(b, in))};
     snprintf(text, sizeof text, "%s.relu", name);
-    return hu_build_relu(b, text, value);
+    return hu_build_relu(b, text, hu_build_conv_as(b, name, in, &form));
 }
 
 /* VGG-16's convolutions; *first: the map in front of the fourth pool. */
@@ -159,7 +147,7 @@ static hu_value_id trunk(hu_builder *b, double width, hu_value_id value, hu_valu
     for (int s = 0; s < STAGES; s++) {
         for (int k = 0; k < layers[s]; k++) {
             snprintf(name, sizeof name, "conv%d_%d", s + 1, k + 1);
-            value = hu_layer_conv_relu(b, name, value, scaled(channels[s], width),
+            value = hu_layer_conv_relu(b, name, value, hu_build_scaled(channels[s], width),
                                        hu_window_same(3, 1));
         }
         if (s == 3) *first = value;
@@ -187,14 +175,16 @@ hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
     expect_size(&b, picture, LEAST);
     hu_value_id value = trunk(&b, width, picture, &first);
     l.map[l.count++] = hu_build_node(&b, &hu_op_l2_norm, "norm4", NULL, &length, 1, &first);
-    value = dilated(&b, "conv6", value, scaled(1024, width), 6);
-    value = hu_layer_conv_relu(&b, "conv7", value, scaled(1024, width), hu_window_same(1, 1));
+    value = dilated(&b, "conv6", value, hu_build_scaled(1024, width), 6);
+    value =
+        hu_layer_conv_relu(&b, "conv7", value, hu_build_scaled(1024, width), hu_window_same(1, 1));
     l.map[l.count++] = value;
     for (int i = 0; i < EXTRAS; i++) {
         snprintf(name, sizeof name, "conv%d_1", FIRST_EXTRA + i);
-        value = hu_layer_conv_relu(&b, name, value, scaled(narrow[i], width), hu_window_same(1, 1));
+        value = hu_layer_conv_relu(&b, name, value, hu_build_scaled(narrow[i], width),
+                                   hu_window_same(1, 1));
         snprintf(name, sizeof name, "conv%d_2", FIRST_EXTRA + i);
-        value = hu_layer_conv_relu(&b, name, value, scaled(wide[i], width), window[i]);
+        value = hu_layer_conv_relu(&b, name, value, hu_build_scaled(wide[i], width), window[i]);
         l.map[l.count++] = value;
     }
     look(&b, &l, picture);
