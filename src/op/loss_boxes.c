@@ -190,7 +190,8 @@ static void class_gradient(const hu_node_info *info, const float *x, int64_t cla
                            double dy, float *dx) {
     const hu_box_loss_attrs *attrs = info->attrs;
     int64_t classes = classes_of(info);
-    hu_softmax_row row = hu_softmax_row_of(classes, x);
+    hu_softmax_row row = {0};
+    if (!attrs->takes_logs) row = hu_softmax_row_of(classes, x);
     for (int64_t c = 0; c < classes; c++) {
         double softmax = attrs->takes_logs ? 0.0 : hu_exp(hu_log_softmax(row, x[c]));
         dx[c] = (float)(dy * (softmax - (double)(c == class_number)));
