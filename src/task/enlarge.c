@@ -34,15 +34,8 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
         (long long)small->extent[2], small->name);
 }
 
-/* [height, width, channels], as the target. */
-static hu_shape head(const hu_task_choice *choice) {
-    return choice->shapes.value[LARGE];
-}
-
 static void describe(const hu_metric_call *sample, double *cells) {
-    double sums[2] = {0.0, 0.0};
-    hu_metric_luma_psnr.add(sample, sums);
-    cells[0] = hu_metric_luma_psnr.value(sample, sums);
+    cells[0] = hu_picture_metric(&hu_metric_luma_psnr, sample);
 }
 
 /* ---- what can be had without a network ---- */
@@ -136,7 +129,7 @@ const hu_task hu_task_enlarge = {
     .loss = "l1",
     .metric = {&hu_metric_luma_psnr, &hu_metric_psnr},
     .count_outputs = count_outputs,
-    .head = head,
+    .head = hu_picture_head,
     .baseline = "bicubic",
     .measure_baseline = measure_bicubic,
     .column = {{"luma_psnr", false, 3}},
