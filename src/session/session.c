@@ -382,16 +382,25 @@ static hu_status interrupted(const hu_session *session) {
                    step, session->folder.path);
 }
 
-/* The judged samples as the progress record knows them. A training that had ended before reads the
- * test samples for its result. */
+/* A training that had ended before knows nothing of the test samples but a first metric that it was
+ * followed on: the others are to stay in its result. */
+static bool lacks_test(const hu_session *session) {
+    bool has_more = hu_trainer_task(session->trainer)->metric[1] != NULL;
+    bool reads_more = session->ends_with_test || (session->judged == HU_HALF_TEST && has_more);
+    return session->leads && reads_more && isnan(hu_trainer_test_metrics(session->trainer)[0]);
+}
+
+/* The judged samples as the progress record knows them. */
 static hu_status give_metric(hu_session *session, hu_session_result *result) {
+    hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     hu_result_metric *made = session->judged == HU_HALF_TEST ? &result->test : &result->validation;
     if (progress->last_metric_step < 0) return HU_OK;
+    if (lacks_test(session) && !result->has_diverged) HU_TRY(read_test(session, result));
     made->last = progress->last_metric;
     made->best = progress->best_metric;
-    bool is_missing = session->leads && session->ends_with_test && isnan(result->test.last);
-    return is_missing && !result->has_diverged ? read_test(session, result) : HU_OK;
+done:
+    return st;
 }
 
 /* Without its rows nothing is known of it. */

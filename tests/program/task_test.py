@@ -239,6 +239,23 @@ def codes(checks, cwd):
         checks.that(part in html, f"the report says {part!r}")
 
 
+def results_stay(checks, cwd):
+    """A run that has ended keeps every metric when it is resumed; what is of one process may change."""
+    program.write_idx(f"{cwd}/data", count=40)
+    code = ["model=cvae-s", "model.width=0.25", "data=glyphs", "data.limit=64", "lr=0.0001"]
+    for words in (["model=dense-s", "model.width=0.25", "data=ink:idx:data"], code,
+                  [*code, "data.validation=24", "eval.part=auto"], [*code, "data.validation=24", "eval.part=validation"]):
+        run = "-".join(word.split("=")[1].replace(":", "") for word in words)
+        made = program.train(*words, "batch=16", "steps=3", "data.test_limit=16", "threads=1", cwd=cwd, run=run)
+        for again in (1, 2):
+            program.resume(run, cwd=cwd)
+            with open(f"{cwd}/{run}/result.json") as file:
+                found = json.load(file)
+            own = ("images_per_second", "train_seconds", "peak_rss_bytes", "data_wait_seconds")
+            for key in sorted((set(made) | set(found)) - set(own)):
+                checks.same(found.get(key), made.get(key), f"{run}, resumed {again} times: {key}")
+
+
 def pictures(checks, cwd):
     """Behind every evaluation a sheet: samples in the upper row, below what is made of them."""
     program.write_idx(f"{cwd}/data", count=40, side=12)
@@ -301,5 +318,5 @@ def bad_input(checks, cwd):
         checks.that(found == 2 and text in err, f"{words}: exit {found}, {err!r}")
 
 
-program.main(one_training, table_and_front, page, lower_is_better, search, demonstration,
+program.main(results_stay, one_training, table_and_front, page, lower_is_better, search, demonstration,
              pixels, codes, pictures, bad_input)
