@@ -175,12 +175,25 @@ done:
     return st;
 }
 
+/* Samples of other data do not take the place of the run's own. */
+static void write_answers(const hu_config *config, const hu_saved_run *run, int64_t count) {
+    int64_t sheets;
+    char folder[HU_ANSWERS_FOLDER_BYTES];
+    const char *data = NULL;
+    if (run->has_other_data) hu_config_text(config, "data.name", &data);
+    if (hu_answers_write(run->trainer, run->dataset, run->directory,
+                         hu_answers_folder(data, folder), count, &sheets) != HU_OK)
+        fprintf(stderr, "note: no pictures of test samples: %s\n", hu_last_error());
+    else if (sheets > 0)
+        fprintf(stderr, "wrote %lld pictures to %s/%s\n", (long long)sheets, run->directory,
+                folder);
+}
+
 /* The run is opened first: a count ends at the number of its test samples. */
 static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};
     answers made = {0};
-    int64_t sheets;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "predict", used));
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
@@ -189,12 +202,7 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(predict(&run, &made));
     if (made.pictures[0])
         HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
-    if (hu_answers_write(run.trainer, run.dataset, run.directory,
-                         made.count < USUAL_COUNT ? made.count : USUAL_COUNT, &sheets) != HU_OK)
-        fprintf(stderr, "note: no pictures of test samples: %s\n", hu_last_error());
-    else if (sheets > 0)
-        fprintf(stderr, "wrote %lld pictures to %s/" HU_ANSWERS_FOLDER "\n", (long long)sheets,
-                run.directory);
+    write_answers(config, &run, made.count);
     HU_TRY(report(config, &run, &made));
 done:
     hu_free(made.cells);
@@ -213,7 +221,8 @@ const hu_verb hu_verb_predict = {
         "pictures=FILE.png: of tasks of pictures, the samples as they are (detect: with their "
         "boxes),\nand below as the model makes them (with those that it finds).\n"
         "Of label maps and enlarged pictures, RUN/answers gets up to 10: input, truth, "
-        "prediction.\n"
+        "prediction,\nin place of those that are there; RUN/answers-NAME where data= is not the "
+        "run's own,\nNAME being the last part of its path.\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
     .flags = flags,
     .min_subjects = 1,

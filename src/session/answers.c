@@ -57,13 +57,31 @@ static void paint_input(painter *p, const hu_metric_call *sample) {
             }
 }
 
+static hu_status path_of(const painter *p, int64_t index, char **path) {
+    char name[32];
+    snprintf(name, sizeof name, "%02lld.png", (long long)index);
+    return hu_path_join(p->folder, name, path);
+}
+
+/* What an earlier call left: pictures of several calls do not stand beside each other. */
+static hu_status remove_earlier(const painter *p) {
+    for (int64_t i = 0; i < HU_ANSWERS_MOST; i++) {
+        char *path;
+        hu_status st = path_of(p, i, &path);
+        if (st != HU_OK) return st;
+        remove(path);
+        hu_free(path);
+    }
+    return HU_OK;
+}
+
 /* NaN where a format stopped the pass: the prediction stays white. */
 static hu_status write_sample(void *context, int64_t index, const hu_metric_call *sample,
                               const hu_loader *loader) {
     painter *p = context;
-    char name[32];
     char *path = NULL;
     hu_status st;
+    if (index == 0) HU_TRY(remove_earlier(p));
     HU_TRY(make_room(p, sample));
     hu_loader_fill(loader, p->number, HU_READ_UNIT, index, 1, p->input);
     paint_input(p, sample);
@@ -75,8 +93,7 @@ static hu_status write_sample(void *context, int64_t index, const hu_metric_call
     else
         memset(p->panel, WHITE, (size_t)(sample->rows * COLOURS));
     put_panel(p, sample, PREDICTION);
-    snprintf(name, sizeof name, "%02lld.png", (long long)index);
-    HU_TRY(hu_path_join(p->folder, name, &path));
+    HU_TRY(path_of(p, index, &path));
     HU_TRY(hu_image_write_png(path, sample->rows / sample->width, sheet_width(sample->width),
                               COLOURS, p->sheet));
 done:
@@ -84,19 +101,30 @@ done:
     return st;
 }
 
+const char *hu_answers_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BYTES]) {
+    size_t end = data ? strlen(data) : 0;
+    while (end > 0 && (data[end - 1] == '/' || data[end - 1] == ':')) end--;
+    size_t begin = end;
+    while (begin > 0 && data[begin - 1] != '/' && data[begin - 1] != ':') begin--;
+    snprintf(folder, HU_ANSWERS_FOLDER_BYTES, HU_ANSWERS_FOLDER "%s%.*s", end > begin ? "-" : "",
+             (int)(end - begin), data ? data + begin : "");
+    return folder;
+}
+
 hu_status hu_answers_write(hu_trainer *trainer, const hu_dataset *dataset, const char *directory,
-                           int64_t count, int64_t *written) {
+                           const char *folder, int64_t count, int64_t *written) {
     hu_status st;
     painter p = {.task = hu_trainer_task(trainer)};
     *written = 0;
     if (!p.task->paint) return HU_OK;
+    if (count > HU_ANSWERS_MOST) count = HU_ANSWERS_MOST;
     if (count > dataset->test.count) count = dataset->test.count;
     p.number = hu_dataset_find(dataset, p.task->field[0].field);
     p.field = &hu_dataset_fields(dataset, HU_HALF_TEST)[p.number];
     /* What programs make themselves may be any numbers. */
     if (p.field->type != HU_FIELD_U8 || p.field->rank != PICTURE_RANK) return HU_OK;
     HU_TRY(HU_NEW_ARRAY(&p.input, (size_t)hu_field_elements(p.field)));
-    HU_TRY(hu_path_join(directory, HU_ANSWERS_FOLDER, &p.folder));
+    HU_TRY(hu_path_join(directory, folder, &p.folder));
     HU_TRY(hu_directory_create(p.folder));
     HU_TRY(hu_trainer_show(trainer, count, write_sample, &p));
     *written = count;

@@ -4,14 +4,21 @@
 #define HU_SESSION_ANSWERS_H
 #include "train/trainer.h"
 
-/* The folder of them in the folder of a run, and how many a training leaves there. */
+/* The folder of them in the folder of a run, how many a training leaves there, and how many there
+ * may be. */
 #define HU_ANSWERS_FOLDER "answers"
-enum { HU_ANSWERS_OF_TRAINING = 3 };
+enum { HU_ANSWERS_OF_TRAINING = 3, HU_ANSWERS_MOST = 10, HU_ANSWERS_FOLDER_BYTES = 256 };
 
-/* Writes DIRECTORY/answers/00.png, 01.png ... of the first count test samples (fewer where there
- * are no more); nothing where the task's answers are no pictures. *written: how many. Errors are
- * those of evaluation and of files. */
+/* "answers" for the run's own data (data NULL), and "answers-NAME" for others: NAME is the last
+ * part of their path or the name of their kind ("pairs:sets/Set5": "answers-Set5"). So one of them
+ * does not overwrite the other. */
+const char *hu_answers_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BYTES]);
+
+/* Writes DIRECTORY/FOLDER/00.png, 01.png ... of the first count test samples (fewer where there
+ * are no more, HU_ANSWERS_MOST at most) in place of those that an earlier call left there; nothing
+ * where the task's answers are no pictures. *written: how many. Errors are those of evaluation and
+ * of files. */
 hu_status hu_answers_write(hu_trainer *trainer, const hu_dataset *dataset, const char *directory,
-                           int64_t count, int64_t *written);
+                           const char *folder, int64_t count, int64_t *written);
 
 #endif

@@ -35,7 +35,13 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given) {
     return HU_OK;
 }
 
-hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
+/* Whether the data that are asked for now are spelled otherwise than those of the run. */
+static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
+    const hu_keys *now = hu_keys_find(given, "data.name"), *own = hu_keys_find(saved, "data.name");
+    return now && own && strcmp(hu_keys_value(now), hu_keys_value(own)) != 0;
+}
+
+static hu_status merge(hu_config *config, const char *directory, bool *has_other_data) {
     hu_status st = HU_OK;
     char *path = NULL;
     hu_keys *saved = NULL, *given = NULL;
@@ -44,6 +50,7 @@ hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
     HU_TRY(hu_run_folder_config(directory, &path));
     HU_TRY(hu_yaml_read(path, &saved));
     HU_TRY(check_kept(saved, given));
+    *has_other_data = is_other_data(saved, given);
     /* How processes meet is theirs: a run of a cluster goes on at a desk. */
     HU_TRY(hu_keys_set_text(saved, "comm.transport", "auto", hu_keys_origin(saved)));
     if (hu_keys_find(given, "precision.name"))
@@ -58,6 +65,11 @@ done:
     hu_keys_free(given);
     hu_free(path);
     return st;
+}
+
+hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
+    bool has_other_data;
+    return merge(config, directory, &has_other_data);
 }
 
 /* The first value of the run that has no equal here. */
@@ -105,7 +117,7 @@ hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_l
                             hu_saved_run *run) {
     hu_status st = HU_OK;
     *run = (hu_saved_run){.directory = directory};
-    HU_TRY(hu_saved_run_merge(config, directory));
+    HU_TRY(merge(config, directory, &run->has_other_data));
     HU_TRY(hu_session_dataset(config, listener, &run->dataset));
     HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));
 done:

@@ -11,7 +11,8 @@ typedef struct hu_saved_run {
     hu_precision precision;
     hu_train_options options;
     hu_trainer *trainer;
-    int64_t step; /* of the checkpoint */
+    int64_t step;        /* of the checkpoint */
+    bool has_other_data; /* its samples are those of another data= than the run's */
 } hu_saved_run;
 
 /* Reads the folder's resolved configuration; what the user gave now wins over it, but for what a

@@ -419,7 +419,7 @@ static void tell_losses(const hu_session *session) {
 static void write_answers(hu_session *session) {
     int64_t written;
     hu_status st = hu_answers_write(session->trainer, session->dataset, session->folder.path,
-                                    HU_ANSWERS_OF_TRAINING, &written);
+                                    HU_ANSWERS_FOLDER, HU_ANSWERS_OF_TRAINING, &written);
     if (st != HU_OK)
         hu_listener_tell(session->listener, "note: no pictures of test samples: %s",
                          hu_last_error());

@@ -189,7 +189,34 @@ def answers_are_pictures(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/classes/answers"), "classes are no pictures")
 
 
-program.main(answers_are_pictures, bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
+def answers_of_other_data(checks, cwd):
+    """Pictures of a later call take the place of the earlier ones; those of other data have a place of their own."""
+    trained(cwd, "run", "fcn-s", "threads=1")
+    for half, k in (("train", 0), ("test", 0)):
+        program.write_png(f"{cwd}/more/Set5/{half}/{k}.png", 18, 14, 3, lambda x, y, c: (9 * x + y + 60 * c) % 256)
+        program.write_png(f"{cwd}/more/Set5/{half}annot/{k}.png", 18, 14, 1, lambda x, y, c: x % 3)
+
+    def predict(*words):
+        code, _, err = program.call("predict", "run", "--json", *words, cwd=cwd)
+        checks.same(code, 0, f"predict {words}: {err}")
+        return err
+
+    own = program.tree_bytes(f"{cwd}/run/answers")
+    for _ in (1, 2):
+        err = predict("data=dense:more/Set5/")
+        checks.that("wrote 1 pictures to run/answers-Set5\n" in err, f"the folder is told: {err}")
+        checks.same(sorted(os.listdir(f"{cwd}/run/answers-Set5")), ["00.png"], "of the other data")
+        checks.same(program.tree_bytes(f"{cwd}/run/answers"), own, "the run's own stay")
+    with open(f"{cwd}/run/answers/09.png", "wb") as file:
+        file.write(own["00.png"])
+    with open(f"{cwd}/run/answers/mine.png", "wb") as file:
+        file.write(own["00.png"])
+    checks.that("to run/answers\n" in predict("count=1", f"data=dense:{cwd}/maps"), "the run's own data, spelled as they were")
+    checks.same(sorted(os.listdir(f"{cwd}/run/answers")), ["00.png", "mine.png"], "no picture of an earlier call stays")
+    checks.same(program.tree_bytes(f"{cwd}/run/answers")["00.png"], own["00.png"], "the same answer")
+
+
+program.main(answers_of_other_data, answers_are_pictures, bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
              workers_agree_with_one, segmentation_has_three_metrics, pictures_must_fit_their_maps,
              small_pictures_are_told, enlarging_is_beside_its_baseline, held_out_crops_are_not_trained_on,
              scales_of_formats_go_on_in_whole_pictures)
