@@ -4,9 +4,11 @@
 usage: bench/pictures_table.py DATA OUT [--halfulp=build/halfulp] [--seeds=1] [--threads=1]
                                [--models=alexnet-s,..] [--precisions=fp32,..] [--print]
 
-DATA holds a folder of each data set: tinyimagenet10/train/CLASS and val/CLASS. Every training has a
-folder of its own in OUT; one that has a result is not run again, so that the table can be stopped
-and gone on with. --print runs nothing. Prints, as Markdown, the metric on the test samples by
+DATA holds a folder of each data set: tinyimagenet10/train/CLASS and val/CLASS; camvid/train, trainannot,
+test and testannot; bccd in the layout of PASCAL VOC; frames/train and test. Every training has a folder of
+its own in OUT; one that has a result is not run again, so that the table can be stopped and gone on with.
+--print runs nothing. Networks about which the papers claim something are trained in more precisions; all
+are shorter than their own recipes, so that seeds can be afforded. Prints, as Markdown, the metric on the test samples by
 precision: mean and standard deviation over seeds, skipped steps, and whether what separates a
 precision from float32 is more than 2 standard errors of the difference (with one seed: nothing is).
 """
@@ -18,17 +20,25 @@ import sys
 import tables
 
 SGD = ["batch=32", "optimizer=sgd", "optimizer.momentum=0.9", "optimizer.weight_decay=5e-4", "lr.schedule=cosine",
-       "lr.warmup=50", "data.augment=crop,flip", "data.drop_last=on"]
+       "lr.warmup=0.54", "data.augment=crop,flip", "data.drop_last=on"]
 QUIET = ["run.histogram_every=0", "run.checkpoint_every=0", "run.quiet=on", "eval.every=0"]
 IMAGES = "folder:tinyimagenet10"
+BOXES = ["batch=8", "steps=185", "data.size=120", "optimizer=sgd", "optimizer.momentum=0.9",
+         "optimizer.weight_decay=5e-4", "lr=0.005", "lr.schedule=cosine", "lr.warmup=1"]
 
 # Data and keys of a network's recipe.
 MODELS = {
-    "alexnet-s": (IMAGES, [*SGD, "epochs=15", "lr=0.01"]),
-    "googlenet-s": (IMAGES, [*SGD, "epochs=15", "lr=0.01"]),
-    "inception3-s": (IMAGES, [*SGD, "epochs=10", "lr=0.05"]),
-    "preresnet50-s": (IMAGES, [*SGD, "epochs=10", "lr=0.05"]),
+    "alexnet-s": (IMAGES, [*SGD, "epochs=5", "lr=0.01"]),
+    "googlenet-s": (IMAGES, [*SGD, "epochs=5", "lr=0.01"]),
+    "inception3-s": (IMAGES, [*SGD, "epochs=5", "lr=0.05"]),
+    "preresnet50-s": (IMAGES, [*SGD, "epochs=5", "lr=0.05"]),
+    "pan-s": ("pairs:frames", ["data.crops=3200", "steps=200", "batch=8", "optimizer=adam", "optimizer.beta2=0.99",
+                               "lr=0.002", "lr.schedule=cosine"]),
+    "ssd-s": ("boxes:bccd", BOXES),
+    "fcn-s": ("dense:camvid", ["data.unlabelled=11", "data.drop_last=on", "steps=45"]),
+    "cvae-s": ("fashion-mnist", ["steps=400", "data.drop_last=on", "lr.schedule=constant"]),
 }
+CLAIMED = ("ssd-s", "fcn-s", "cvae-s")
 
 PRECISIONS = {
     "fp32": ["precision=fp32"],
@@ -37,6 +47,11 @@ PRECISIONS = {
     "1/6/9/n": ["precision=1/6/9/n"],
     "hfp8": ["precision=hfp8"],
 }
+FURTHER = {
+    "fp16 x 8": ["precision=fp16", "scaler=constant", "scaler.scale=8"],
+    "1/6/9/d": ["precision=1/6/9/d"],
+    "1/5/10/n": ["precision=1/5/10/n"],
+}
 
 
 def chosen(name, table):
@@ -44,21 +59,26 @@ def chosen(name, table):
     return [key for key in table if not words or key in words.split(",")]
 
 
+def precisions_of(model):
+    return {**PRECISIONS, **FURTHER} if model in CLAIMED else PRECISIONS
+
+
 def training(data, out, model, precision, seed):
     """Result of a training, which is made where it is missing."""
     folder = tables.folder_of(os.path.join(out, model), precision.replace("/", ""), seed)
     if tables.result_of(folder) is None and "--print" not in sys.argv:
         source, keys = MODELS[model]
-        kind, name = source.split(":")
-        tables.train(folder, [f"model={model}", f"data={kind}:{os.path.join(data, name)}", *keys, *QUIET,
-                              *PRECISIONS[precision], f"seed={seed}", f"threads={tables.option('threads', '1')}"])
+        kind, _, name = source.partition(":")
+        where = f"{kind}:{os.path.join(data, name)}" if name else kind
+        tables.train(folder, [f"model={model}", f"data={where}", *keys, *QUIET, *{**PRECISIONS, **FURTHER}[precision],
+                              f"seed={seed}", f"threads={tables.option('threads', '1')}"])
     return tables.result_of(folder)
 
 
 def value_of(result):
-    """Accuracy in percent, other metrics as they are; NaN for a training that diverged."""
-    factor = 100 if "test_accuracy" in result else 1
+    """Shares in percent, other metrics as they are; NaN for a training that diverged."""
     value = result["metric"]["value"]
+    factor = 100 if result["metric"]["name"] in ("accuracy", "mean_ap", "mean_iou") else 1
     return math.nan if value is None else factor * value
 
 
@@ -85,7 +105,7 @@ def main():
         made = {}
         # Seed by seed, so that a table that is stopped early has all its rows.
         for seed in seeds:
-            for precision in chosen("precisions", PRECISIONS):
+            for precision in chosen("precisions", precisions_of(model)):
                 result = training(data, out, model, precision, seed)
                 if result:
                     made.setdefault(precision, []).append(result)
