@@ -2,8 +2,9 @@
 
 #include "base/error.h"
 #include "report/bits.h"
-#include "session/options.h"
 #include "show/stdout.h"
+#include "train/network.h"
+#include "train/trainer.h"
 
 /* The training as schedules see it. */
 static hu_status make_task(const hu_train_options *options, const hu_dataset *dataset,
@@ -49,11 +50,12 @@ hu_status hu_bitops_tell(const hu_config *config, const hu_train_options *option
                          const hu_dataset *dataset, json_t *memory) {
     hu_status st = HU_OK;
     hu_graph *graph = NULL;
+    hu_task_choice choice;
     hu_bits_layers layers = {0};
     hu_bits_task task;
     const char *precision;
     HU_TRY(hu_config_text(config, "precision.name", &precision));
-    HU_TRY(hu_options_graph(options, dataset, &graph));
+    HU_TRY(hu_train_network(options, dataset, &choice, &graph));
     HU_TRY(hu_bits_layers_create(graph, &options->precision.bits, &layers));
     HU_TRY(make_task(options, dataset, &layers, &task));
     HU_TRY(tell(options, dataset, graph, &task, precision, memory));

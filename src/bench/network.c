@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "report/advice.h"
 #include "session/advice.h"
-#include "session/options.h"
 #include "show/stdout.h"
+#include "train/network.h"
 
 /* Whether the user left open what the network sees. */
 static bool is_assumed(const hu_config *config) {
@@ -17,9 +17,10 @@ hu_status hu_network_advise(hu_config *config, const hu_train_options *options,
                             const hu_dataset *dataset, bool as_json) {
     hu_status st = HU_OK;
     hu_graph *graph = NULL;
+    hu_task_choice choice;
     hu_advice_request request = {0};
     hu_comm_advice advice = {0};
-    HU_TRY(hu_options_graph(options, dataset, &graph));
+    HU_TRY(hu_train_network(options, dataset, &choice, &graph));
     HU_TRY(hu_advice_read(config, graph, &request));
     HU_TRY(hu_comm_advise(&request.question, &advice));
     const hu_advice_head head = {.model = options->model,

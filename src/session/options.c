@@ -328,22 +328,6 @@ done:
     return st;
 }
 
-hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *dataset,
-                           hu_graph **graph) {
-    hu_task_choice choice;
-    hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, &choice);
-    if (st != HU_OK) return st;
-    choice.beta = options->beta;
-    hu_model_options model = {.name = options->model,
-                              .width = options->width,
-                              .norm = options->norm,
-                              .sizes = options->sizes,
-                              .dropout = options->dropout,
-                              .choice = &choice,
-                              .splits_bias = hu_precision_splits_bias(&options->precision)};
-    return hu_model_build(&model, graph);
-}
-
 /* Only what the user gave: a copy resolves its own open values. */
 hu_status hu_options_given(const hu_config *config, hu_keys *given) {
     for (size_t i = 0; i < hu_config_key_count; i++) {

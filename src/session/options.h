@@ -10,11 +10,6 @@
 hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_precision *precision,
                            hu_train_options *options);
 
-/* The network of the options for this data set. HU_ERR_UNKNOWN, HU_ERR_ARGUMENT, HU_ERR_SHAPE as
- * hu_model_build. Owner frees with hu_graph_free. */
-hu_status hu_options_graph(const hu_train_options *options, const hu_dataset *dataset,
-                           hu_graph **graph);
-
 /* Adds copies of the keys that the user gave to a map. */
 hu_status hu_options_given(const hu_config *config, hu_keys *given);
 

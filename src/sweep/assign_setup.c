@@ -6,12 +6,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "model/model.h"
 #include "precision/plan.h"
 #include "session/data.h"
 #include "session/options.h"
 #include "sweep/assign.h"
 #include "sweep/jobs_setup.h"
+#include "train/network.h"
 
 /* Where the user says nothing: a tenth of the training samples, and two seeds, so that there is a
  * spread. */
@@ -43,25 +43,17 @@ done:
 static hu_status read_training(hu_assign *assign, const hu_listener *listener) {
     hu_status st = HU_OK;
     hu_train_options options;
+    hu_task_choice choice;
     hu_config *copy = NULL;
     HU_TRY(hu_options_copy(assign->config, &copy));
     HU_TRY(hu_config_set(copy, "precision.name", "high", "assign"));
     HU_TRY(hu_config_set(copy, "data.validation", USUAL_VALIDATION, "assign"));
     HU_TRY(hu_session_dataset(copy, listener, &assign->dataset));
     HU_TRY(hu_options_train(copy, assign->dataset, &assign->precision, &options));
-    hu_task_choice choice;
-    HU_TRY(hu_model_choose(options.model, options.task, options.loss, assign->dataset, &choice));
+    HU_TRY(hu_train_network(&options, assign->dataset, &choice, &assign->graph));
     assign->metric = choice.task->metric[0];
-    hu_model_options model = {.name = options.model,
-                              .width = options.width,
-                              .norm = options.norm,
-                              .sizes = options.sizes,
-                              .dropout = options.dropout,
-                              .choice = &choice,
-                              .splits_bias = hu_precision_splits_bias(&assign->precision)};
     assign->batch = options.batch;
     assign->steps = options.steps;
-    HU_TRY(hu_model_build(&model, &assign->graph));
     HU_TRY(
         hu_search_groups_create(&assign->precision, assign->graph, assign->batch, &assign->groups));
     HU_TRY(HU_NEW_ARRAY(&assign->cosine, assign->groups.tensors.count));

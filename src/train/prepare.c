@@ -3,39 +3,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "layout/create.h"
-#include "model/model.h"
 #include "precision/plan.h"
-
-/* What is learned decides head and loss of the model. */
-static hu_status build_graph(const hu_trainer *trainer, const hu_dataset *dataset,
-                             hu_task_choice *choice, hu_graph **graph) {
-    const hu_train_options *options = &trainer->options;
-    hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, choice);
-    if (st != HU_OK) return st;
-    choice->beta = options->beta;
-    hu_model_options model = {.name = options->model,
-                              .own = options->own,
-                              .width = options->width,
-                              .norm = options->norm,
-                              .sizes = options->sizes,
-                              .dropout = options->dropout,
-                              .choice = choice,
-                              .splits_bias = hu_precision_splits_bias(&options->precision)};
-    return hu_model_build(&model, graph);
-}
-
-hu_status hu_build_graph(const hu_trainer *trainer, const hu_dataset *dataset,
-                         hu_task_shapes *shapes, hu_graph **graph) {
-    hu_task_choice choice;
-    hu_status st = build_graph(trainer, dataset, &choice, graph);
-    *shapes = choice.shapes;
-    return st;
-}
+#include "train/network.h"
 
 hu_status hu_prepare_graph(hu_trainer *trainer) {
+    const hu_train_options *options = &trainer->options;
     hu_status st = HU_OK;
     hu_task_choice choice;
-    HU_TRY(build_graph(trainer, trainer->dataset, &choice, &trainer->graph));
+    HU_TRY(hu_train_network(options, trainer->dataset, &choice, &trainer->graph));
     trainer->task = choice.task;
     trainer->loss = choice.loss;
     trainer->shapes = choice.shapes;

@@ -7,10 +7,6 @@
 hu_status hu_prepare_graph(hu_trainer *trainer);
 hu_status hu_prepare_loaders(hu_trainer *trainer);
 
-/* The graph of the trainer's model for a data set with samples of another size. */
-hu_status hu_build_graph(const hu_trainer *trainer, const hu_dataset *dataset,
-                         hu_task_shapes *shapes, hu_graph **graph);
-
 /* Edge table and run with its initial weights. */
 hu_status hu_prepare_run(hu_trainer *trainer);
 

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "engine/scale.h"
 #include "layout/create.h"
-#include "model/model.h"
-#include "train/prepare.h"
+#include "train/network.h"
 
 /* The data set as its test samples are. */
 static hu_dataset as_tested(const hu_dataset *dataset) {
@@ -49,9 +48,11 @@ static hu_status plan(hu_trainer *trainer) {
 hu_status hu_sized_create(hu_trainer *trainer) {
     hu_sized *sized = &trainer->tested;
     hu_status st = HU_OK;
+    hu_task_choice choice;
     if (!trainer->dataset->test.field) return HU_OK;
     hu_dataset tested = as_tested(trainer->dataset);
-    HU_TRY(hu_build_graph(trainer, &tested, &sized->shapes, &sized->graph));
+    HU_TRY(hu_train_network(&trainer->options, &tested, &choice, &sized->graph));
+    sized->shapes = choice.shapes;
     HU_TRY(check_parameters(trainer->graph, sized->graph));
     HU_TRY(hu_edge_table_create(sized->graph, &sized->edges));
     HU_TRY(plan(trainer));
