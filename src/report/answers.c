@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "base/memory.h"
 #include "report/report.h"
 #include "show/html.h"
 
@@ -19,19 +18,14 @@ static bool has_answers(const hu_report_run *run) {
     return hu_file_exists(path);
 }
 
-/* Files that cannot be read are left out. */
 static void put_answers(hu_page *page, const hu_report_run *run, const void *context) {
     char path[2100], label[32];
     (void)context;
     for (int i = 0; i < MOST_PICTURES; i++) {
-        uint8_t *data;
-        size_t bytes;
         path_of(run, i, path, sizeof path);
         if (!hu_file_exists(path)) break;
-        if (hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes) != HU_OK) continue;
         snprintf(label, sizeof label, "test sample %d", i);
-        hu_html_png(page, label, data, bytes);
-        hu_free(data);
+        hu_report_put_picture(page, path, label, NULL);
     }
 }
 

@@ -26,24 +26,18 @@ static bool has_sheets(const hu_report_run *run) {
     return has;
 }
 
-/* A sheet that cannot be read is left out: the page is worth having without it. */
 static void put_sheet(hu_page *page, const char *directory, const char *name) {
     char *path = NULL, text[80];
-    uint8_t *data = NULL;
-    size_t bytes;
     long long step = 0;
     hu_status st = HU_OK;
     HU_TRY(hu_path_join(directory, name, &path));
-    HU_TRY(hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes));
     if (sscanf(name, "step-%lld", &step) == 1)
         snprintf(text, sizeof text, "Behind %lld steps", step);
     else
         snprintf(text, sizeof text, "%.60s", name);
-    hu_html_heading(page, text);
-    hu_html_png(page, text, data, bytes);
+    hu_report_put_picture(page, path, text, text);
 done:
     if (st == HU_ERR_MEMORY && page->status == HU_OK) page->status = st;
-    hu_free(data);
     hu_free(path);
 }
 

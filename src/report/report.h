@@ -93,6 +93,10 @@ void hu_report_settings(hu_page *page, const hu_report *report);
 /* Bytes of a picture file that a page holds. */
 enum { HU_REPORT_PICTURE_MOST = 1 << 24 };
 
+/* A file of a picture inside of the page, under a heading if not NULL; nothing of one that cannot
+ * be read: the page is worth having without it. */
+void hu_report_put_picture(hu_page *page, const char *path, const char *label, const char *heading);
+
 /* A section of what some runs have: of the first of them, in a fold each if there are several. */
 typedef struct hu_report_part {
     const char *id, *title, *text;

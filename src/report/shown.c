@@ -1,7 +1,9 @@
 /* report/shown.c - sections that draw some of the runs: how many there are, and what is said of the
- * rest. */
+ * rest; and files of pictures. */
 #include <stdio.h>
 
+#include "base/file.h"
+#include "base/memory.h"
 #include "report/report.h"
 #include "show/html.h"
 
@@ -44,4 +46,16 @@ void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_
         hu_html_note(page, text);
     }
     hu_html_section_end(page);
+}
+
+void hu_report_put_picture(hu_page *page, const char *path, const char *label,
+                           const char *heading) {
+    uint8_t *data;
+    size_t bytes;
+    hu_status st = hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes);
+    if (st == HU_ERR_MEMORY && page->status == HU_OK) page->status = st;
+    if (st != HU_OK) return;
+    if (heading) hu_html_heading(page, heading);
+    hu_html_png(page, label, data, bytes);
+    hu_free(data);
 }
