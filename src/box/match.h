@@ -27,4 +27,8 @@ enum { HU_IGNORED = -3 };
 int64_t hu_match_proposals(const hu_anchors *anchors, const float *rows, int64_t most,
                            int16_t *match);
 
+/* The row whose box a box overlaps most, the first of equal ones, and that overlap: the largest.
+ * HU_UNMATCHED and 0 where it overlaps none. */
+int64_t hu_match_box(const hu_box *box, const float *rows, int64_t most, double *overlap);
+
 #endif

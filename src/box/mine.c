@@ -21,12 +21,25 @@ static void sink(uint64_t *keys, int64_t count, int64_t at) {
     keys[at] = key;
 }
 
+uint64_t hu_lot_key(uint32_t word, uint32_t index) {
+    return (uint64_t)word << 32 | index;
+}
+
 /* A heap gives the first few without sorting all, and needs no room. */
-void hu_mine(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match) {
+int64_t hu_first_keys(uint64_t *keys, int64_t count, int64_t wanted) {
+    int64_t left = count;
+    if (wanted > count) wanted = count;
     for (int64_t i = count / 2 - 1; i >= 0; i--) sink(keys, count, i);
-    for (; wanted > 0 && count > 0; wanted--) {
-        match[(uint32_t)keys[0]] = HU_MINED;
-        keys[0] = keys[--count];
-        if (count > 0) sink(keys, count, 0);
+    while (count - left < wanted) {
+        uint64_t smallest = keys[0];
+        keys[0] = keys[--left];
+        keys[left] = smallest;
+        if (left > 0) sink(keys, left, 0);
     }
+    return wanted > 0 ? wanted : 0;
+}
+
+void hu_mine(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match) {
+    int64_t found = hu_first_keys(keys, count, wanted);
+    for (int64_t i = count - found; i < count; i++) match[(uint32_t)keys[i]] = HU_MINED;
 }

@@ -14,4 +14,10 @@ uint64_t hu_mine_key(float loss, uint32_t index);
  * match. They are the same whatever the order of the keys. */
 void hu_mine(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match);
 
+/* A key that sorts first what has the smaller random word, then what has the smaller index: lots
+ * that are drawn. hu_first_keys leaves the `wanted` smallest of keys [count] at its end, the very
+ * smallest last; returns how many there are. */
+uint64_t hu_lot_key(uint32_t word, uint32_t index);
+int64_t hu_first_keys(uint64_t *keys, int64_t count, int64_t wanted);
+
 #endif

@@ -112,9 +112,8 @@ hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step) {
         bool is_nonfinite =
             condition.record && hu_why_nonfinite(why, condition.record) != HU_DEATH_NONE;
         if (is_nonfinite || is_dead_at(why, source[i], step)) return HU_CAUSE_INHERITED;
-        bool is_label =
-            why->walk->graph->value[why->walk->tensor[source[i]].value].role == HU_VALUE_TARGET;
-        bool may_miss = why->walk->tensor[source[i]].kind == HU_TENSOR_SUM || is_label;
+        bool is_given = hu_is_given(&why->walk->graph->value[why->walk->tensor[source[i]].value]);
+        bool may_miss = why->walk->tensor[source[i]].kind == HU_TENSOR_SUM || is_given;
         if (!condition.record && !may_miss && row) cause = HU_CAUSE_NOT_COUNTED;
     }
     return cause;

@@ -80,8 +80,8 @@ static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shape
             snprintf(name, sizeof name, "%s.out", node->name);
         else
             snprintf(name, sizeof name, "%s.out%d", node->name, i);
-        hu_status st =
-            hu_graph_add_value(graph, name, &shapes[i], HU_VALUE_ACTIVATION, &node->out[i]);
+        hu_value_role role = node->op->makes_facts ? HU_VALUE_FACT : HU_VALUE_ACTIVATION;
+        hu_status st = hu_graph_add_value(graph, name, &shapes[i], role, &node->out[i]);
         if (st != HU_OK) return st;
         graph->value[node->out[i]].producer = id;
         graph->value[node->out[i]].output = (uint32_t)i;

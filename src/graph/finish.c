@@ -72,6 +72,7 @@ static hu_status link_uses(hu_graph *graph) {
 static void mark_gradients(hu_graph *graph) {
     for (uint32_t n = 0; n < graph->node_count; n++) {
         hu_node *node = &graph->node[n];
+        if (node->op->makes_facts) continue;
         for (int j = 0; j < node->n_params; j++)
             node->needs_backward |= graph->value[node->param[j]].needs_grad;
         for (int i = 0; i < node->n_in; i++) {

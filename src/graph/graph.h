@@ -19,8 +19,10 @@ typedef enum hu_value_role {
     HU_VALUE_ACTIVATION,
     HU_VALUE_PARAMETER, /* trained */
     HU_VALUE_BUFFER,    /* running statistics */
-    HU_VALUE_TARGET     /* loaded; float32 numbers that are never rounded: class numbers, wanted
+    HU_VALUE_TARGET,    /* loaded; float32 numbers that are never rounded: class numbers, wanted
                            outputs */
+    HU_VALUE_FACT       /* made by a node (hu_op.makes_facts), never rounded, without a gradient:
+                           regions of a picture */
 } hu_value_role;
 
 /* What the loss of a batch is divided by. */
@@ -154,9 +156,14 @@ static inline bool hu_is_loaded(const hu_value_info *value) {
     return value->role == HU_VALUE_INPUT || value->role == HU_VALUE_TARGET;
 }
 
-/* True for values that a format may round: neither targets nor running statistics. */
+/* True for float32 numbers that say what is, not what a network says of it. */
+static inline bool hu_is_given(const hu_value_info *value) {
+    return value->role == HU_VALUE_TARGET || value->role == HU_VALUE_FACT;
+}
+
+/* True for values that a format may round: neither targets, facts nor running statistics. */
 static inline bool hu_is_rounded_kind(const hu_value_info *value) {
-    return value->role != HU_VALUE_TARGET && value->role != HU_VALUE_BUFFER;
+    return !hu_is_given(value) && value->role != HU_VALUE_BUFFER;
 }
 
 /* Id of a named value, HU_NONE if there is none. */

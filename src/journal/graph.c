@@ -8,11 +8,10 @@
 
 static const char file_name[] = "graph.json";
 
-static const char *const role_names[] = {[HU_VALUE_INPUT] = "input",
-                                         [HU_VALUE_TARGET] = "target",
-                                         [HU_VALUE_ACTIVATION] = "activation",
-                                         [HU_VALUE_PARAMETER] = "parameter",
-                                         [HU_VALUE_BUFFER] = "buffer"};
+static const char *const role_names[] = {
+    [HU_VALUE_INPUT] = "input",           [HU_VALUE_TARGET] = "target",
+    [HU_VALUE_ACTIVATION] = "activation", [HU_VALUE_PARAMETER] = "parameter",
+    [HU_VALUE_BUFFER] = "buffer",         [HU_VALUE_FACT] = "fact"};
 enum { ROLES = sizeof role_names / sizeof *role_names };
 
 /* ---- writing ---- */

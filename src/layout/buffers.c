@@ -47,7 +47,8 @@ static hu_status value_buffers(hu_run *run) {
         const hu_value_info *value = &run->graph->value[v];
         hu_slot *slot = &run->value[v];
         if (value->role == HU_VALUE_PARAMETER) HU_TRY(parameter_buffer(run, slot));
-        if (value->role != HU_VALUE_ACTIVATION && !hu_is_loaded(value)) continue;
+        bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
+        if (is_kept) continue;
         HU_TRY(staging_buffer(run, slot));
         HU_TRY(hu_buffers_add(run, hu_slot_bytes(slot, run->options.storage, run->options.batch),
                               HU_BUFFER_ACTIVATION, &slot->buffer));

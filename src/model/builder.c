@@ -251,6 +251,16 @@ void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float
         b->status = hu_task_close_more(&b->choice, b->graph, b->value, name, head, weight);
 }
 
+hu_value_id hu_build_region_input(hu_builder *b) {
+    if (b->status == HU_OK) b->status = hu_task_expect_regions(&b->choice);
+    return hu_build_input(b);
+}
+
+void hu_build_region_losses(hu_builder *b, const hu_task_regions *regions) {
+    if (b->status == HU_OK)
+        b->status = hu_task_close_regions(&b->choice, b->graph, b->value, regions);
+}
+
 hu_value_id hu_build_sample(hu_builder *b, const char *name, hu_value_id mean, hu_value_id spread) {
     hu_value_id in[] = {mean, spread};
     return hu_build_node(b, &hu_op_sample_normal, name, NULL, NULL, 2, in);

@@ -117,6 +117,11 @@ void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float
 /* The task's loss on a head. */
 void hu_build_loss(hu_builder *b, hu_value_id head);
 
+/* hu_build_input for models that propose regions: HU_ERR_ARGUMENT for tasks that have no loss for
+ * them. The boxes are value 1. hu_build_region_losses closes such a model. */
+hu_value_id hu_build_region_input(hu_builder *b);
+void hu_build_region_losses(hu_builder *b, const hu_task_regions *regions);
+
 /* The code that a picture is made of, for tasks that have one: a sample NAME of the normal law with
  * these means and log-variances. To be closed behind the head by hu_build_code_loss. */
 hu_value_id hu_build_sample(hu_builder *b, const char *name, hu_value_id mean, hu_value_id spread);

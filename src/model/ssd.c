@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "box/offset.h"
 #include "model/families.h"
-#include "model/layers.h"
+#include "model/look.h"
 #include "op/l2_norm.h"
 
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = HU_LOOK_NAME_BYTES, STAGES = 5 };
 
 /* Maps that are looked at, with the shapes of their anchors. */
 typedef struct looks {
@@ -21,41 +21,23 @@ typedef struct looks {
     bool is_clipped;
 } looks;
 
-/* Height or width of a map; 1 after an error. */
-static int64_t extent_of(const hu_builder *b, hu_value_id value, int axis) {
-    hu_shape shape = hu_build_shape(b, value);
-    return shape.rank == 3 ? shape.extent[axis] : 1;
-}
-
-/* Smaller pictures have no place left on the last map. */
-static void expect_size(hu_builder *b, hu_value_id picture, int64_t least) {
-    int64_t height = extent_of(b, picture, 0), width = extent_of(b, picture, 1);
-    if (b->status != HU_OK || (height >= least && width >= least)) return;
-    b->status = hu_fail(HU_ERR_SHAPE,
-                        "found pictures of %" PRId64 " x %" PRId64
-                        " pixels, expected at least %" PRId64 " x %" PRId64 " (data.size)",
-                        height, width, least, least);
-}
-
 static hu_anchors anchors_of(const hu_builder *b, const looks *l, hu_value_id picture) {
     hu_anchors anchors = {.maps = l->count, .is_clipped = l->is_clipped};
-    hu_picture size = {extent_of(b, picture, 0), extent_of(b, picture, 1)};
+    hu_picture size = {hu_look_extent(b, picture, 0), hu_look_extent(b, picture, 1)};
     for (int m = 0; m < l->count; m++)
-        anchors.map[m] = hu_anchor_map_ssd(&l->form[m], size, extent_of(b, l->map[m], 0),
-                                           extent_of(b, l->map[m], 1));
+        anchors.map[m] = hu_anchor_map_ssd(&l->form[m], size, hu_look_extent(b, l->map[m], 0),
+                                           hu_look_extent(b, l->map[m], 1));
     return anchors;
 }
 
 /* A 3x3 convolution whose outputs at a place are rows, one for each anchor: [anchors, numbers]. */
 static hu_value_id rows(hu_builder *b, const char *name, int number, hu_value_id map,
                         const hu_anchor_map *form, int64_t numbers) {
-    char text[NAME_BYTES];
-    const hu_shape shape = {2, {form->height * form->width * form->shapes, numbers}};
+    char text[NAME_BYTES / 2];
     snprintf(text, sizeof text, "%s.%d", name, number);
     hu_value_id value =
         hu_layer_conv(b, text, map, form->shapes * numbers, hu_window_same(3, 1), true);
-    snprintf(text, sizeof text, "%s.%d.rows", name, number);
-    return hu_build_reshape(b, text, value, &shape);
+    return hu_look_rows(b, text, value, numbers);
 }
 
 /* The rows of all maps behind each other: [anchors, classes and offsets], and the loss on them. */
@@ -86,37 +68,21 @@ static void look(hu_builder *b, const looks *l, hu_value_id picture) {
 
 /* ---- ssd-s ---- */
 
-static hu_value_id layer(hu_builder *b, const char *stage, int number, hu_value_id in,
-                         int64_t channels, hu_window window) {
-    char name[NAME_BYTES];
-    const hu_norm_form norm = {.epsilon = 1e-5f};
-    snprintf(name, sizeof name, "%s.%d", stage, number);
-    return hu_layer_conv_bn_relu(b, name, in, channels, window, norm);
-}
-
 hu_status hu_model_ssd_s(const hu_model_options *options, hu_graph *graph) {
-    enum { STAGES = 5, FIRST_MAP = 3, LEAST = 16 };
-    static const int layers[STAGES] = {2, 2, 3, 3, 3};
-    static const int64_t channels[STAGES] = {8, 16, 32, 64, 64};
+    enum { FIRST_MAP = 3, LEAST = 16 };
     static const hu_ssd_map forms[] = {
         {8, 12, 24, 1, {2, 0}}, {16, 24, 48, 1, {2, 0}}, {32, 48, 80, 1, {2, 0}}};
+    const hu_norm_form norm = {.epsilon = 1e-5f};
     hu_builder b = hu_build_begin(options, graph);
-    char name[NAME_BYTES / 2];
-    hu_value_id picture = hu_build_input(&b), value = picture;
+    hu_value_id picture = hu_build_input(&b), map[STAGES];
     looks l = {.form = forms};
-    expect_size(&b, picture, LEAST);
-    for (int s = 0; s < STAGES; s++) {
-        snprintf(name, sizeof name, "pool%d", s);
-        /* The half of an odd side is rounded up behind the first map. */
-        if (s > 0) value = hu_layer_max_pool(&b, name, value, hu_window_valid(2, 2), s > FIRST_MAP);
-        snprintf(name, sizeof name, "stage%d", s + 1);
-        for (int k = 0; k < layers[s]; k++)
-            value = layer(&b, name, k, value, hu_build_scaled(channels[s], options->width),
-                          hu_window_same(3, 1));
-        if (s >= FIRST_MAP) l.map[l.count++] = value;
-    }
-    value = layer(&b, "extra", 0, value, hu_build_scaled(32, options->width), hu_window_same(1, 1));
-    value = layer(&b, "extra", 1, value, hu_build_scaled(64, options->width), hu_window_same(3, 2));
+    hu_look_expect_size(&b, picture, LEAST);
+    hu_value_id value = hu_look_stages(&b, options->width, picture, STAGES, map);
+    for (int s = FIRST_MAP; s < STAGES; s++) l.map[l.count++] = map[s];
+    value = hu_layer_conv_bn_relu(&b, "extra.0", value, hu_build_scaled(32, options->width),
+                                  hu_window_same(1, 1), norm);
+    value = hu_layer_conv_bn_relu(&b, "extra.1", value, hu_build_scaled(64, options->width),
+                                  hu_window_same(3, 2), norm);
     l.map[l.count++] = value;
     look(&b, &l, picture);
     return b.status;
@@ -138,26 +104,6 @@ static hu_value_id dilated(hu_builder *b, const char *name, hu_value_id in, int6
     return hu_build_relu(b, text, hu_build_conv_as(b, name, in, &form));
 }
 
-/* VGG-16's convolutions; *first: the map in front of the fourth pool. */
-static hu_value_id trunk(hu_builder *b, double width, hu_value_id value, hu_value_id *first) {
-    enum { STAGES = 5 };
-    static const int64_t channels[STAGES] = {64, 128, 256, 512, 512};
-    static const int layers[STAGES] = {2, 2, 3, 3, 3};
-    char name[NAME_BYTES];
-    for (int s = 0; s < STAGES; s++) {
-        for (int k = 0; k < layers[s]; k++) {
-            snprintf(name, sizeof name, "conv%d_%d", s + 1, k + 1);
-            value = hu_layer_conv_relu(b, name, value, hu_build_scaled(channels[s], width),
-                                       hu_window_same(3, 1));
-        }
-        if (s == 3) *first = value;
-        snprintf(name, sizeof name, "pool%d", s + 1);
-        value = s < STAGES - 1 ? hu_layer_max_pool(b, name, value, hu_window_valid(2, 2), s == 2)
-                               : hu_layer_max_pool(b, name, value, hu_window_same(3, 1), false);
-    }
-    return value;
-}
-
 hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
     enum { EXTRAS = 4, FIRST_EXTRA = 8, LEAST = 268 };
     static const hu_ssd_map forms[] = {{8, 30, 60, 1, {2, 0}},     {16, 60, 111, 2, {2, 3}},
@@ -171,10 +117,11 @@ hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
     char name[NAME_BYTES];
     hu_builder b = hu_build_begin(options, graph);
     looks l = {.form = forms, .is_clipped = true};
-    hu_value_id picture = hu_build_input(&b), first = picture;
-    expect_size(&b, picture, LEAST);
-    hu_value_id value = trunk(&b, width, picture, &first);
-    l.map[l.count++] = hu_build_node(&b, &hu_op_l2_norm, "norm4", NULL, &length, 1, &first);
+    hu_value_id picture = hu_build_input(&b), map[STAGES];
+    hu_look_expect_size(&b, picture, LEAST);
+    hu_value_id value = hu_look_vgg(&b, width, picture, true, map);
+    value = hu_layer_max_pool(&b, "pool5", value, hu_window_same(3, 1), false);
+    l.map[l.count++] = hu_build_node(&b, &hu_op_l2_norm, "norm4", NULL, &length, 1, &map[3]);
     value = dilated(&b, "conv6", value, hu_build_scaled(1024, width), 6);
     value =
         hu_layer_conv_relu(&b, "conv7", value, hu_build_scaled(1024, width), hu_window_same(1, 1));

@@ -36,8 +36,11 @@ size_t hu_loss_partial_count(const hu_node_info *info, hu_pass pass);
 void hu_loss_finish(const hu_op_call *call, hu_pass pass);
 
 /* The fields of a record that all losses have. They save both inputs, unless said otherwise. */
-#define HU_LOSS_RECORD                                                                             \
-    .min_in = 2, .max_in = 2, .reduce_after_forward = true, .is_loss = true,                       \
+#define HU_LOSS_RECORD HU_LOSS_RECORD_OF(2)
+
+/* The same with so many inputs. */
+#define HU_LOSS_RECORD_OF(inputs)                                                                  \
+    .min_in = (inputs), .max_in = (inputs), .reduce_after_forward = true, .is_loss = true,         \
     .stats_count = hu_loss_stats_count, .partial_count = hu_loss_partial_count,                    \
     .finish = hu_loss_finish
 

@@ -120,6 +120,8 @@ typedef struct hu_op {
     bool selects_gradient; /* likewise each element of every din is one of dout[0], or zero */
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
+    bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
+                         goes through the node, which has no backward */
 
     bool reduce_after_forward; /* reduce runs behind forward: forward needs no batch statistics (the
                                   loss) */
@@ -250,6 +252,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(bce) \
     X(kl_normal) \
     X(ssd_loss) \
+    X(rpn_loss) \
+    X(proposals) \
+    X(roi_loss) \
     X(mean)
 /* clang-format on */
 

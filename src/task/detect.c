@@ -1,5 +1,6 @@
 /* Boxes of things in a picture: beside each anchor of the model a row of class scores and four
- * offsets, the boxes of the picture as target. */
+ * offsets, or beside each region that it proposes a row of class scores and four offsets for each
+ * class; the boxes of the picture as target. */
 #include "base/error.h"
 #include "box/anchors.h"
 #include "box/match.h"
@@ -12,30 +13,45 @@
 static const double likely = 0.5;
 
 /* fields: the image [height, width, channels], then its boxes [most, 5]. */
-static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
+static hu_status check_fields(const hu_task *task, const hu_field *const *fields) {
     enum { IMAGE_RANK = 3 };
     const hu_field *image = fields[0], *boxes = fields[1];
-    *outputs = boxes->classes + 1 + HU_OFFSETS;
     bool has_boxes = boxes->rank == 2 && boxes->extent[1] == HU_BOX_NUMBERS;
     if (!has_boxes || boxes->classes < 1 || boxes->extent[0] > HU_TRUTHS_MAX)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "field '%s': found %lld x %lld numbers and %lld classes, the task detect "
-                       "needs at most %d boxes of %d numbers and at least 1 class",
-                       boxes->name, (long long)boxes->extent[0],
-                       (long long)(boxes->rank > 1 ? boxes->extent[1] : 1),
-                       (long long)boxes->classes, HU_TRUTHS_MAX, HU_BOX_NUMBERS);
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "field '%s': found %lld x %lld numbers and %lld classes, the task %s needs at "
+            "most %d boxes of %d numbers and at least 1 class",
+            boxes->name, (long long)boxes->extent[0],
+            (long long)(boxes->rank > 1 ? boxes->extent[1] : 1), (long long)boxes->classes,
+            task->name, HU_TRUTHS_MAX, HU_BOX_NUMBERS);
     if (image->rank != IMAGE_RANK)
         return hu_fail(HU_ERR_ARGUMENT,
-                       "field '%s': found rank %d, the task detect needs pictures [height, width, "
+                       "field '%s': found rank %d, the task %s needs pictures [height, width, "
                        "channels]",
-                       image->name, image->rank);
+                       image->name, image->rank, task->name);
     return HU_OK;
+}
+
+static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
+    *outputs = fields[1]->classes + 1 + HU_OFFSETS;
+    return check_fields(&hu_task_detect, fields);
+}
+
+static hu_status count_region_outputs(const hu_field *const *fields, int64_t *outputs) {
+    *outputs = (fields[1]->classes + 1) * (1 + HU_OFFSETS);
+    return check_fields(&hu_task_detect_regions, fields);
 }
 
 /* [anchors, background and classes and offsets]; without anchors no head fits. */
 static hu_shape head(const hu_task_choice *choice) {
     int64_t anchors = choice->anchors ? hu_anchors_count(choice->anchors) : 0;
     return (hu_shape){2, {anchors, choice->shapes.outputs}};
+}
+
+/* [regions, background and classes, each with offsets] */
+static hu_shape head_of_regions(const hu_task_choice *choice) {
+    return (hu_shape){2, {choice->regions, choice->shapes.outputs}};
 }
 
 /* Columns of what predict says. */
@@ -80,17 +96,29 @@ static void draw(const hu_metric_call *sample, const hu_shape *picture, float *r
     hu_detections_visit(sample, 0, paint, &said);
 }
 
+#define DETECT                                                                                     \
+    .field = {{"image", "input", HU_READ_NORMALISED, false},                                       \
+              {"boxes", "boxes", HU_READ_PLAIN, true}},                                            \
+    .metric = {&hu_metric_mean_ap, &hu_metric_mean_ap_11},                                         \
+    .column = {{"boxes", true, 0}, {"detected", true, 0}, {"found", true, 0}},                     \
+    .describe = describe, .draw = draw
+
 const hu_task hu_task_detect = {
     .name = "detect",
     .help = "boxes around things, with their classes",
-    .field = {{"image", "input", HU_READ_NORMALISED, false},
-              {"boxes", "boxes", HU_READ_PLAIN, true}},
     .kind = HU_LOSS_BOXES,
     .loss = "ssd",
-    .metric = {&hu_metric_mean_ap, &hu_metric_mean_ap_11},
     .count_outputs = count_outputs,
     .head = head,
-    .column = {{"boxes", true, 0}, {"detected", true, 0}, {"found", true, 0}},
-    .describe = describe,
-    .draw = draw,
+    DETECT,
+};
+
+const hu_task hu_task_detect_regions = {
+    .name = "detect-regions",
+    .help = "the same by regions that a model proposes first",
+    .kind = HU_LOSS_REGIONS,
+    .loss = "faster_rcnn",
+    .count_outputs = count_region_outputs,
+    .head = head_of_regions,
+    DETECT,
 };

@@ -5,33 +5,55 @@
 #include "box/anchors.h"
 #include "box/match.h"
 #include "box/offset.h"
+#include "box/region.h"
 #include "box/suppress.h"
 
 static_assert(sizeof((hu_finder *)0)->is_taken >= HU_TRUTHS_MAX, "a mark for every box");
 
+/* Rows beside anchors have offsets for all classes together, rows beside regions for each. */
 int64_t hu_detection_classes(const hu_metric_call *call) {
-    return call->outputs - HU_OFFSETS - 1;
+    if (call->anchors) return call->outputs - HU_OFFSETS - 1;
+    return call->outputs / (1 + HU_OFFSETS) - 1;
+}
+
+/* Row number a of sample s says something: of regions some may be none. */
+static bool is_there(const hu_metric_call *part, int64_t s, int64_t a) {
+    if (part->anchors) return true;
+    return hu_region_is_there(part->regions + (s * part->rows + a) * HU_REGION_NUMBERS);
+}
+
+/* What a row of sample s says of a class, inside the picture. */
+static hu_box decode(const hu_metric_call *part, int64_t s, int64_t a, int64_t class_number) {
+    int64_t classes = hu_detection_classes(part) + 1, of_class = part->anchors ? 0 : class_number;
+    const float *row = part->prediction + (s * part->rows + a) * part->outputs;
+    hu_centred beside;
+    if (part->anchors) {
+        beside = hu_anchor_at(part->anchors, a);
+    } else {
+        const float *region = part->regions + (s * part->rows + a) * HU_REGION_NUMBERS;
+        hu_box box = hu_region_box(region, part->picture);
+        beside = hu_box_centred(&box);
+    }
+    hu_centred said =
+        hu_offset_decode(&beside, row + classes + of_class * HU_OFFSETS, HU_OFFSET_SSD);
+    hu_box box = hu_box_of(&said);
+    return hu_box_clip(&box);
 }
 
 /* The candidates of a class (1 is the first behind the background), best first, with boxes. */
-static void collect(const hu_metric_call *part, const float *rows, int64_t class_number,
-                    hu_candidates *c) {
+static void collect(const hu_metric_call *part, int64_t s, int64_t class_number, hu_candidates *c) {
     const double least = 0.01;
-    int64_t classes = part->outputs - HU_OFFSETS;
+    int64_t classes = hu_detection_classes(part) + 1;
+    const float *rows = part->prediction + s * part->rows * part->outputs;
     c->count = 0;
     for (int64_t a = 0; a < part->rows; a++) {
+        if (!is_there(part, s, a)) continue;
         double score = part->loss->probability(classes, rows + a * part->outputs, class_number);
         if (score > least) hu_candidates_add(c, score, a);
     }
     hu_candidates_sort(c);
-    for (int64_t i = 0; i < c->count; i++) {
-        hu_candidate *one = &c->list[i];
-        hu_centred anchor = hu_anchor_at(part->anchors, one->index);
-        hu_centred said =
-            hu_offset_decode(&anchor, rows + one->index * part->outputs + classes, HU_OFFSET_SSD);
-        hu_box box = hu_box_of(&said);
-        one->box = hu_box_clip(&box);
-    }
+    for (int64_t i = 0; i < c->count; i++)
+        c->list[i].box = decode(part, s, c->list[i].index, class_number);
 }
 
 void hu_detections_visit(const hu_metric_call *part, int64_t s, hu_detection_visitor *visit,
@@ -40,9 +62,8 @@ void hu_detections_visit(const hu_metric_call *part, int64_t s, hu_detection_vis
     hu_candidate list[HU_DETECTIONS_PER_CLASS];
     hu_candidates c = {.list = list, .most = HU_DETECTIONS_PER_CLASS};
     if (!part->prediction) return;
-    const float *rows = part->prediction + s * part->rows * part->outputs;
     for (int64_t k = 0; k < hu_detection_classes(part); k++) {
-        collect(part, rows, k + 1, &c);
+        collect(part, s, k + 1, &c);
         hu_candidates_suppress(&c, most_overlap);
         for (int64_t i = 0; i < c.count; i++)
             visit(context, &(hu_detection){k, c.list[i].score, c.list[i].box});

@@ -6,12 +6,14 @@
 
 /* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
  * also as minus the log-likelihood of all true numbers of a sample, a sum; or what is said beside
- * anchors with boxes. */
+ * anchors with boxes; or what is said of the regions that a network proposes, and of its anchors.
+ */
 typedef enum hu_loss_kind {
     HU_LOSS_ROWS,
     HU_LOSS_NUMBERS,
     HU_LOSS_LIKELIHOOD,
-    HU_LOSS_BOXES
+    HU_LOSS_BOXES,
+    HU_LOSS_REGIONS
 } hu_loss_kind;
 
 typedef struct hu_loss_form {
@@ -45,7 +47,8 @@ typedef struct hu_loss_form {
     X(bce)                   \
     X(bce_sum)                \
     X(ssd)                   \
-    X(ssd_nll)
+    X(ssd_nll)               \
+    X(faster_rcnn)
 // clang-format on
 
 #define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;

@@ -7,20 +7,16 @@
 
 static const hu_log_softmax_attrs keeps_offsets = {.kept = HU_OFFSETS};
 
-/* A row is the logits of the classes, the background first. */
-static double of_logits(int64_t classes, const float *row, int64_t class_number) {
-    return hu_exp(hu_log_softmax(hu_softmax_row_of(classes, row), row[class_number]));
-}
-
 static double of_logs(int64_t classes, const float *row, int64_t class_number) {
     (void)classes;
     return hu_exp((double)row[class_number]);
 }
 
+/* A row is the logits of the classes, the background first. */
 const hu_loss_form hu_loss_ssd = {.name = "ssd",
                                   .help = "softmax and offsets of boxes, one node",
                                   .kind = HU_LOSS_BOXES,
-                                  .probability = of_logits,
+                                  .probability = hu_softmax_at,
                                   .op = &hu_op_ssd_loss};
 
 const hu_loss_form hu_loss_ssd_nll = {.name = "ssd_nll",

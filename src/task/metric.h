@@ -19,7 +19,7 @@ typedef struct hu_metric_call {
     const float *target;       /* [samples, rows] class numbers, [samples, rows, outputs], or
                                   [samples, most, 5] boxes */
     const hu_loss_form *loss;  /* what the prediction was trained for */
-    const hu_anchors *anchors; /* of rows that say boxes, else NULL */
+    const hu_anchors *anchors; /* of rows that say boxes beside anchors, else NULL */
     int64_t targets;           /* numbers of a sample's target */
     int64_t whole;             /* samples of all parts together, or more */
     int64_t width;             /* of pictures: rows = height x width; else 1 */
@@ -28,6 +28,10 @@ typedef struct hu_metric_call {
      * stopped the pass. */
     int64_t code;
     const float *mean, *spread;
+    /* Of rows that say boxes beside regions: [samples, rows, 4] in pixels of the picture; NULL
+     * where a format stopped the pass. */
+    const float *regions;
+    hu_picture picture;
 } hu_metric_call;
 
 typedef struct hu_metric {

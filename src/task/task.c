@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
+#include "op/loss_regions.h"
 
 /* The list of task.h, in its order. */
 static const hu_task *const table[] = {
@@ -130,6 +131,11 @@ static hu_status check_head(const hu_task_choice *choice, const hu_value_info *m
                        "'%s': the model has no anchors beside which it looks for boxes; the task "
                        "%s needs one that has, like ssd-s",
                        made->name, choice->task->name);
+    if (choice->task->kind == HU_LOSS_REGIONS && !choice->regions)
+        return hu_fail(HU_ERR_SHAPE,
+                       "'%s': the model proposes no regions; the task %s needs one that does, like "
+                       "faster-rcnn-s",
+                       made->name, choice->task->name);
     print_shape(&made->shape, found, sizeof found);
     print_shape(&wanted, expected, sizeof expected);
     return hu_fail(HU_ERR_SHAPE, "'%s': found a head of shape %s, the task %s needs %s", made->name,
@@ -179,6 +185,39 @@ hu_status hu_task_close_code(const hu_task_choice *choice, hu_graph *graph, hu_v
     st = hu_graph_loss(graph, out[0], (float)choice->beta, HU_PER_SAMPLE);
 done:
     return st;
+}
+
+hu_status hu_task_expect_regions(const hu_task_choice *choice) {
+    if (choice->task->kind == HU_LOSS_REGIONS) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found a model that proposes regions, the task %s has no loss for them, "
+                   "expected %s",
+                   choice->task->name, hu_task_detect_regions.name);
+}
+
+hu_status hu_task_close_regions(const hu_task_choice *choice, hu_graph *graph,
+                                const hu_value_id *values, const hu_task_regions *r) {
+    const hu_region_loss_attrs of_regions = {.picture = r->picture};
+    const hu_box_loss_attrs of_anchors = {.anchors = r->anchors, .samples = r->samples};
+    hu_value_id out[HU_MAX_OUTPUTS];
+    hu_status st;
+    HU_TRY(hu_task_expect_regions(choice));
+    HU_TRY(check_head(choice, &graph->value[r->head]));
+    hu_value_id boxes = values[hu_task_target(choice->task)];
+    const hu_value_id said[] = {r->head, boxes, r->regions}, proposed[] = {r->rows, boxes};
+    HU_TRY(hu_graph_apply(graph, choice->loss->op, "loss", NULL, &of_regions, 3, said, out));
+    HU_TRY(hu_graph_loss(graph, out[0], 1.0f, HU_PER_SAMPLE));
+    HU_TRY(hu_graph_apply(graph, &hu_op_rpn_loss, "rpn.loss", NULL, &of_anchors, 2, proposed, out));
+    st = hu_graph_loss(graph, out[0], 1.0f, HU_PER_SAMPLE);
+done:
+    return st;
+}
+
+hu_value_id hu_task_regions_of(const hu_graph *graph, hu_picture *picture) {
+    const hu_node *node = &graph->node[graph->loss[0].node];
+    if (node->op != &hu_op_roi_loss) return HU_NONE;
+    *picture = ((const hu_region_loss_attrs *)node->attrs)->picture;
+    return node->in[2];
 }
 
 hu_value_id hu_task_code(const hu_graph *graph, int which) {

@@ -80,7 +80,17 @@ typedef struct hu_task_choice {
     hu_task_shapes shapes;
     double beta;               /* weight of the divergence of a code */
     const hu_anchors *anchors; /* where the model looks for boxes; NULL: it does not */
+    int64_t regions;           /* that the model proposes; 0: none */
 } hu_task_choice;
+
+/* What a model says that proposes regions, and what it was made from. */
+typedef struct hu_task_regions {
+    hu_value_id rows;          /* [anchors, 2 + 4] of the anchors */
+    hu_value_id regions, head; /* [regions, 4] and [regions, outputs] */
+    hu_anchors anchors;
+    hu_picture picture; /* that regions are in pixels of */
+    int64_t samples;    /* anchors of a picture that take part in their loss */
+} hu_task_regions;
 
 /* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
 // clang-format off
@@ -90,7 +100,8 @@ typedef struct hu_task_choice {
     X(segment)          \
     X(enlarge)          \
     X(vae)              \
-    X(detect)
+    X(detect)           \
+    X(detect_regions)
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;
@@ -130,6 +141,15 @@ hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
 hu_status hu_task_close_code(const hu_task_choice *choice, hu_graph *graph, hu_value_id mean,
                              hu_value_id spread);
 
+/* HU_ERR_ARGUMENT if the task has no loss for regions that a model proposes: to be asked before the
+ * model reads the boxes. */
+hu_status hu_task_expect_regions(const hu_task_choice *choice);
+
+/* Adds the losses of regions and, as "rpn.loss", of the anchors that they come from. Errors as
+ * hu_task_close. */
+hu_status hu_task_close_regions(const hu_task_choice *choice, hu_graph *graph,
+                                const hu_value_id *values, const hu_task_regions *regions);
+
 /* HU_ERR_ARGUMENT if the task needs a code and the model gave none. */
 hu_status hu_task_check(const hu_task_choice *choice, const hu_graph *graph);
 
@@ -143,6 +163,10 @@ hu_value_id hu_task_target_value(const hu_graph *graph);
 /* The anchors of the first loss, NULL where it is none of boxes. Borrowed: valid as long as the
  * graph. */
 const hu_anchors *hu_task_anchors(const hu_graph *graph);
+
+/* The regions of the first loss and the picture that they are in pixels of; HU_NONE where it is
+ * none of regions. */
+hu_value_id hu_task_regions_of(const hu_graph *graph, hu_picture *picture);
 
 /* Index of the task's target field, -1 if it has none. */
 int hu_task_target(const hu_task *task);

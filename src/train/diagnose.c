@@ -14,7 +14,7 @@ static void describe_target(hu_trainer *trainer, hu_value_id v, const hu_round_c
     if (trainer->task->kind == HU_LOSS_ROWS)
         snprintf(expected, sizeof expected, "one of the classes 0..%lld",
                  (long long)trainer->shapes.outputs - 1);
-    if (trainer->task->kind == HU_LOSS_BOXES)
+    if (trainer->task->kind == HU_LOSS_BOXES || trainer->task->kind == HU_LOSS_REGIONS)
         snprintf(expected, sizeof expected, "finite boxes with an area and a class of the data");
     snprintf(trainer->culprit, sizeof trainer->culprit, "%s: %llu of %llu are not %s",
              trainer->graph->value[v].name, (unsigned long long)counts->nan,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "box/region.h"
 #include "train/adapt.h"
 #include "train/loss_sums.h"
 #include "train/part.h"
@@ -42,6 +43,14 @@ static const float *code_of(const evaluation *e, int which) {
     return hu_run_value(run, v, e->call.samples, e->trainer->room.code[which]);
 }
 
+/* Regions that the pass has proposed. */
+static const float *regions_of(const evaluation *e) {
+    hu_picture picture;
+    hu_value_id v = hu_task_regions_of(hu_run_graph(e->run), &picture);
+    if (v == HU_NONE || hu_run_has_overflowed(e->run)) return NULL;
+    return hu_run_value(e->run, v, e->call.samples, NULL);
+}
+
 /* Predictions and targets of the part that has just run; no predictions where a format stopped
  * it. */
 static void read_part(evaluation *e, int64_t samples, const hu_pass_result *result) {
@@ -53,6 +62,7 @@ static void read_part(evaluation *e, int64_t samples, const hu_pass_result *resu
     e->call.prediction = hu_run_has_overflowed(run)
                              ? NULL
                              : hu_run_value(run, made, samples, e->trainer->room.prediction);
+    e->call.regions = regions_of(e);
     e->call.mean = code_of(e, 0);
     e->call.spread = code_of(e, 1);
     e->ended = e->ended && !hu_run_has_overflowed(run);
@@ -125,15 +135,17 @@ static hu_metric_call call_of(const hu_trainer *trainer, bool is_sized) {
     hu_value_id code = trainer->task->has_code ? hu_task_code(graph, 0) : HU_NONE;
     int64_t test = hu_loader_count(trainer->test_loader);
     int64_t held = trainer->validation_loader ? hu_loader_count(trainer->validation_loader) : 0;
-    return (hu_metric_call){.rows = made->elements / outputs,
-                            .outputs = outputs,
-                            .code = code == HU_NONE ? 0 : graph->value[code].elements,
-                            .loss = trainer->loss,
-                            .anchors = hu_task_anchors(graph),
-                            .targets = graph->value[hu_task_target_value(graph)].elements,
-                            .whole = test > held ? test : held,
-                            .width = width,
-                            .border = times > 1 ? times : 0};
+    hu_metric_call call = {.rows = made->elements / outputs,
+                           .outputs = outputs,
+                           .code = code == HU_NONE ? 0 : graph->value[code].elements,
+                           .loss = trainer->loss,
+                           .anchors = hu_task_anchors(graph),
+                           .targets = graph->value[hu_task_target_value(graph)].elements,
+                           .whole = test > held ? test : held,
+                           .width = width,
+                           .border = times > 1 ? times : 0};
+    hu_task_regions_of(graph, &call.picture);
+    return call;
 }
 
 static evaluation evaluation_of(hu_trainer *trainer, hu_half half) {
@@ -226,6 +238,7 @@ static hu_metric_call sample_of(const evaluation *e, int64_t i) {
     sample.samples = 1;
     if (sample.prediction) sample.prediction += i * sample.rows * sample.outputs;
     sample.target += i * sample.targets;
+    if (sample.regions) sample.regions += i * sample.rows * HU_REGION_NUMBERS;
     if (sample.mean) sample.mean += i * sample.code;
     if (sample.spread) sample.spread += i * sample.code;
     return sample;

@@ -40,6 +40,7 @@ RESNET50 = ["model=resnet50", "model.width=0.05", *DEEP, "steps=2"]
 FCN = ["model=fcn-s", "model.width=0.25", "data=dense:maps", "data.unlabelled=9", *DATA[3:],
        "batch=4", "run.chunk=3", "steps=3"]
 SSD = ["model=ssd-s", "model.width=0.25", "data=boxes:boxes", *DATA[3:], "batch=4", "run.chunk=3", "steps=3"]
+RCNN = ["model=faster-rcnn-s", *SSD[1:]]
 # Crops that are turned, whole pictures in a plan of their own.
 PAN = ["model=pan-s", "model.width=0.5", "data=pairs:pictures", "data.crop=8", "data.crops=11", *DATA[3:],
        "batch=4", "run.chunk=3", "steps=3", "optimizer=adam", "lr=0.001"]
@@ -160,6 +161,8 @@ JOBS = {
     "ssd-s fp16, parts": [*SSD, "precision=fp16", "scaler.init=256", "optimizer.accumulate=2"],
     "ssd-s demote:0.5, log-probabilities, without norms":
         [*SSD, "precision=demote:0.5", "loss=ssd_nll", "model.norm=off", "threads=2"],
+    "faster-rcnn-s 1/6/9, parts": [*RCNN, "precision=1/6/9", "optimizer.accumulate=2", "threads=2"],
+    "faster-rcnn-s hfp8": [*RCNN, "precision=hfp8", "lr=0.01"],
     "pan-s hfp8": [*PAN, "precision=hfp8"],
     # Overflows, promotion, resuming.
     "skipped steps, fp16": [*CNN, "precision=fp16", "scaler.init=1e9", "scaler.backoff=0.01"],

@@ -11,6 +11,7 @@
 #include "op/local_norm.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
+#include "op/loss_regions.h"
 #include "op/norm.h"
 #include "op/pool.h"
 #include "op/resample.h"
@@ -75,6 +76,16 @@ static const hu_box_loss_attrs boxes_of_logs = {.takes_logs = true,
                                                                      .shapes = 1,
                                                                      .h = {0.9},
                                                                      .w = {0.3}}}}};
+static const hu_box_loss_attrs things = {.samples = 64,
+                                         .anchors = {.maps = 1,
+                                                     .map = {{.height = 2,
+                                                              .width = 4,
+                                                              .step_y = 0.5,
+                                                              .step_x = 0.25,
+                                                              .shapes = 1,
+                                                              .h = {0.6},
+                                                              .w = {0.25}}}}};
+static const hu_region_loss_attrs of_regions = {{1, 1}};
 static const hu_split_attrs split = {.first = 3};
 static const hu_dropout_attrs dropout = {.probability = 0.4f};
 static const hu_scale_attrs eighth = {.factor = 0.125f}, odd = {.factor = -1.7f};
@@ -211,6 +222,14 @@ static const gradient_case cases[] = {
     {&hu_op_log_softmax, &keeping, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_ssd_loss, &boxes, BOXES, 2, {SHAPE(12, 7), SHAPE(5, 5)}, false, 0.02f},
     {&hu_op_ssd_loss, &boxes_of_logs, BOXES, 2, {SHAPE(4, 6), SHAPE(2, 5)}, false, 0.02f},
+    {&hu_op_rpn_loss, &things, BOXES, 2, {SHAPE(8, 6), SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_roi_loss,
+     &of_regions,
+     BOXES,
+     3,
+     {SHAPE(4, 15), SHAPE(4, 5), SHAPE(4, 4)},
+     false,
+     0.02f},
     {&hu_op_nll, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
     {&hu_op_nll, &ignoring, NORMAL, 2, {SHAPE(3, 2, 5), SHAPE(3, 2)}, true, 0.02f},
     {&hu_op_softmax_cross_entropy, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
@@ -274,7 +293,7 @@ static void check_gradient(drive *d, const char *what, int which, float *x, cons
 /* Boxes from the left to the right side, of two classes; one of each picture is none. */
 static void fill_boxes(drive *d) {
     int64_t most = d->in_shape[1].extent[0];
-    d->need_din[1] = false;
+    d->need_din[1] = d->need_din[2] = false;
     for (int64_t r = 0; r < d->batch * most; r++) {
         float left = (float)(r % most) / (float)most;
         float *row = d->in[1] + 5 * r;
@@ -282,6 +301,7 @@ static void fill_boxes(drive *d) {
         row[1] = 0.02f * (float)(r / most);
         row[2] = left + 0.25f;
         row[3] = 0.6f + row[1];
+        if (d->info.n_in > 2) memcpy(d->in[2] + 4 * r, row, 4 * sizeof *row);
         row[4] = r % most == 1 ? -1.0f : (float)(r % 2 && d->in_shape[0].extent[1] > 6);
     }
 }
@@ -358,7 +378,9 @@ static void every_operation_has_a_case(void **unused) {
     for (int i = 0; i < hu_op_count; i++) {
         int found = 0;
         for (int k = 0; k < CASES; k++) found += cases[k].op == hu_op_table[i];
-        if (!found) fail_msg("%s has no case", hu_op_table[i]->name);
+        /* Facts have no gradient. */
+        if (!found && !hu_op_table[i]->makes_facts)
+            fail_msg("%s has no case", hu_op_table[i]->name);
         assert_ptr_equal(hu_op_find(hu_op_table[i]->name), hu_op_table[i]);
     }
     assert_null(hu_op_find("convolution"));

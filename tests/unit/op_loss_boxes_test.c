@@ -4,6 +4,7 @@
 
 #include "box/match.h"
 #include "box/offset.h"
+#include "op/box_row.h"
 #include "op/loss_boxes.h"
 #include "op/softmax.h"
 
@@ -212,8 +213,8 @@ static void smooth_l1_has_its_known_values(void **unused) {
     (void)unused;
     static const double known[][3] = {{0.5, 0.125, 0.5}, {-3, 2.5, -1}, {1, 0.5, 1}, {0, 0, 0}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        assert_true(hu_smooth_l1(known[i][0]) == known[i][1]);
-        assert_true(hu_smooth_l1_slope(known[i][0]) == known[i][2]);
+        assert_true(hu_smooth_l1(known[i][0], 1.0) == known[i][1]);
+        assert_true(hu_smooth_l1_slope(known[i][0], 1.0) == known[i][2]);
     }
 }
 

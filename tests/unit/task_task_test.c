@@ -146,7 +146,8 @@ static void a_head_must_fit_its_task(void **state) {
     assert_null(graph);
     for (int m = 0; m < hu_model_count; m++) {
         if (strcmp(hu_model_table[m].task, "classify") == 0) continue;
-        if (strcmp(hu_model_table[m].task, "detect") == 0) continue; /* model_ssd_test.c */
+        /* model_ssd_test.c, model_faster_rcnn_test.c */
+        if (strncmp(hu_model_table[m].task, "detect", 6) == 0) continue;
         const hu_dataset two = pairs(), *fits = &data;
         if (strcmp(hu_model_table[m].task, "enlarge") == 0) fits = &two;
         assert_int_equal(build(hu_model_table[m].name, NULL, fits, &graph), HU_OK);

@@ -1,0 +1,187 @@
+/* proposals: the regions of a picture that a network takes for things. Boxes are made in double. */
+#include "op/proposals.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "box/match.h"
+#include "box/mine.h"
+#include "box/offset.h"
+#include "box/region.h"
+#include "box/suppress.h"
+#include "op/box_row.h"
+#include "op/noise.h"
+
+enum { SCORES = 2, ROW = SCORES + HU_OFFSETS, SHARE_OF_THINGS = 4 };
+
+/* ---- shapes ---- */
+
+static bool is_sound(const hu_proposal_attrs *a) {
+    bool has_numbers = a->before > 0 && a->after > 0 && a->regions >= SHARE_OF_THINGS;
+    return has_numbers && a->picture.height > 0 && a->picture.width > 0 && a->least >= 0.0;
+}
+
+static hu_status proposals_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                 hu_shape *out) {
+    const hu_proposal_attrs *a = attrs;
+    hu_status st;
+    (void)n_in;
+    HU_TRY(hu_anchors_check(&a->anchors));
+    HU_TRY(hu_expect_boxes("proposals", &in[1]));
+    int64_t anchors = hu_anchors_count(&a->anchors);
+    if (in[0].rank != 2 || in[0].extent[0] != anchors || in[0].extent[1] != ROW || !is_sound(a))
+        HU_TRY(hu_fail(HU_ERR_SHAPE,
+                       "proposals: found %" PRId64 " x %" PRId64 " numbers for %" PRId64
+                       " regions of a picture of %" PRId64 " x %" PRId64
+                       ", expected %d for each of %" PRId64 " anchors and at least %d regions",
+                       in[0].extent[0], in[0].rank > 1 ? in[0].extent[1] : 1, a->regions,
+                       a->picture.height, a->picture.width, ROW, anchors, SHARE_OF_THINGS));
+    *n_out = 1;
+    out[0] = (hu_shape){2, {a->regions, HU_REGION_NUMBERS}};
+    st = hu_shape_check(&out[0]);
+done:
+    return st;
+}
+
+/* Candidates of a picture: those of the network, then its boxes. */
+static int64_t most_candidates(const hu_node_info *info) {
+    const hu_proposal_attrs *a = info->attrs;
+    return a->after + info->in[1].extent[0];
+}
+
+/* The list of candidates, their rows and their keys, behind each other. */
+static size_t list_bytes(const hu_proposal_attrs *a) {
+    return hu_round_up((size_t)a->before * sizeof(hu_candidate), 64);
+}
+
+static size_t row_bytes(const hu_node_info *info) {
+    return hu_round_up((size_t)most_candidates(info) * HU_REGION_NUMBERS * sizeof(float), 64);
+}
+
+static size_t scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    size_t keys = (size_t)most_candidates(info) * sizeof(uint64_t);
+    (void)state;
+    return pass == HU_FORWARD ? list_bytes(info->attrs) + row_bytes(info) + keys : 0;
+}
+
+/* ---- what the network says ---- */
+
+/* False: the box is too small, or no box. */
+static bool decode(const hu_proposal_attrs *a, const float *x, hu_candidate *one) {
+    hu_centred anchor = hu_anchor_at(&a->anchors, one->index);
+    hu_centred said = hu_offset_decode(&anchor, x + one->index * ROW + SCORES, HU_OFFSET_PLAIN);
+    hu_box box = hu_box_of(&said);
+    one->box = hu_box_clip(&box);
+    double width = (one->box.x2 - one->box.x1) * (double)a->picture.width;
+    double height = (one->box.y2 - one->box.y1) * (double)a->picture.height;
+    return width >= a->least && height >= a->least && hu_box_area(&one->box) > 0.0;
+}
+
+/* x [anchors, row] -> rows [after, 4]; returns how many. */
+static int64_t propose(const hu_proposal_attrs *a, const float *x, hu_candidate *list,
+                       float *rows) {
+    const double most_overlap = 0.7;
+    hu_candidates c = {.list = list, .most = a->before};
+    int64_t anchors = hu_anchors_count(&a->anchors), sized = 0;
+    for (int64_t i = 0; i < anchors; i++) {
+        double score = (double)x[i * ROW + 1] - (double)x[i * ROW];
+        if (score == score) hu_candidates_add(&c, score, i);
+    }
+    hu_candidates_sort(&c);
+    for (int64_t i = 0; i < c.count; i++)
+        if (decode(a, x, &list[i])) list[sized++] = list[i];
+    c.count = sized;
+    int64_t kept = hu_candidates_suppress(&c, most_overlap);
+    if (kept > a->after) kept = a->after;
+    for (int64_t i = 0; i < kept; i++)
+        hu_region_write(&list[i].box, a->picture, rows + i * HU_REGION_NUMBERS);
+    return kept;
+}
+
+/* ---- lots ---- */
+
+/* One picture in training. */
+typedef struct draw {
+    const hu_op_call *call;
+    int64_t s, kept;    /* number of the picture; candidates of the network */
+    const float *boxes; /* [most, 5] */
+    float *rows;        /* [after + most, 4]; those behind kept and before the boxes are none */
+    uint64_t *keys;
+} draw;
+
+static bool is_candidate(const draw *d, int64_t i) {
+    const hu_proposal_attrs *a = d->call->info->attrs;
+    bool is_box = i >= a->after && hu_box_is_there(d->boxes + (i - a->after) * HU_BOX_NUMBERS);
+    return (i < d->kept || is_box) && hu_region_is_there(d->rows + i * HU_REGION_NUMBERS);
+}
+
+/* Keys of the candidates that show things, or of the others. */
+static int64_t draw_lots(const draw *d, bool shows_things) {
+    const hu_node_info *info = d->call->info;
+    const hu_proposal_attrs *a = info->attrs;
+    int64_t candidates = most_candidates(info), most = info->in[1].extent[0], count = 0;
+    hu_noise noise = hu_noise_of(d->call, candidates);
+    for (int64_t i = 0; i < candidates; i++) {
+        const float *row = d->rows + i * HU_REGION_NUMBERS;
+        if (!is_candidate(d, i)) continue;
+        if ((hu_region_match(row, a->picture, d->boxes, most) >= 0) != shows_things) continue;
+        uint32_t word = hu_noise_word(&noise, d->s * candidates + i);
+        d->keys[count++] = hu_lot_key(word, (uint32_t)i);
+    }
+    return count;
+}
+
+/* Takes the candidates of the `wanted` smallest keys, the smallest first; returns how many. */
+static int64_t take(const draw *d, bool shows_things, int64_t wanted, float *out) {
+    int64_t count = draw_lots(d, shows_things), taken = hu_first_keys(d->keys, count, wanted);
+    for (int64_t i = 0; i < taken; i++) {
+        int64_t candidate = (uint32_t)d->keys[count - 1 - i];
+        memcpy(out + i * HU_REGION_NUMBERS, d->rows + candidate * HU_REGION_NUMBERS,
+               HU_REGION_NUMBERS * sizeof *out);
+    }
+    return taken;
+}
+
+/* out [regions, 4] is zero. */
+static void draw_regions(const draw *d, float *out) {
+    const hu_proposal_attrs *a = d->call->info->attrs;
+    for (int64_t i = 0; i < d->call->info->in[1].extent[0]; i++) {
+        hu_box box = hu_box_of_row(d->boxes + i * HU_BOX_NUMBERS);
+        hu_region_write(&box, a->picture, d->rows + (a->after + i) * HU_REGION_NUMBERS);
+    }
+    int64_t things = take(d, true, a->regions / SHARE_OF_THINGS, out);
+    take(d, false, a->regions - things, out + things * HU_REGION_NUMBERS);
+}
+
+/* in[0] [count, anchors, 6], in[1] [count, most, 5] -> out[0] [count, regions, 4] */
+static void proposals_forward(const hu_op_call *call) {
+    const hu_node_info *info = call->info;
+    const hu_proposal_attrs *a = info->attrs;
+    unsigned char *scratch = call->scratch;
+    int64_t numbers = hu_shape_elements(&info->out[0]), most = info->in[1].extent[0];
+    float *rows = (float *)(void *)(scratch + list_bytes(a));
+    uint64_t *keys = (uint64_t *)(void *)(scratch + list_bytes(a) + row_bytes(info));
+    memset(call->out[0], 0, (size_t)(call->count * numbers) * sizeof(float));
+    for (int64_t s = 0; s < call->count; s++) {
+        const float *x = call->in[0] + s * hu_shape_elements(&info->in[0]);
+        float *out = call->out[0] + s * numbers;
+        int64_t kept = propose(a, x, call->scratch, rows);
+        draw d = {call, s, kept, call->in[1] + s * most * HU_BOX_NUMBERS, rows, keys};
+        if (call->training) draw_regions(&d, out);
+        if (call->training) continue;
+        int64_t first = kept < a->regions ? kept : a->regions;
+        memcpy(out, rows, (size_t)(first * HU_REGION_NUMBERS) * sizeof *out);
+    }
+}
+
+const hu_op hu_op_proposals = {.name = "proposals",
+                               .attrs_bytes = sizeof(hu_proposal_attrs),
+                               .makes_facts = true,
+                               .min_in = 2,
+                               .max_in = 2,
+                               .shape = proposals_shape,
+                               .saves = HU_SAVE_NOTHING,
+                               .scratch_bytes = scratch_bytes,
+                               .forward = proposals_forward};
