@@ -51,6 +51,7 @@ static void print_step(void *context, const hu_step_news *news) {
     int minutes = (int)(left / 60.0), is_terminal = isatty(STDERR_FILENO);
     fprintf(stderr, "%sstep %lld/%lld  loss %.4f", is_terminal ? "\r\033[K" : "", (long long)done,
             (long long)news->steps, report->loss);
+    fputs(hu_listener_turns(report, words), stderr);
     if (!isnan(report->metric))
         fprintf(stderr, "  %s %.1f%s", hu_metric_words(news->metric, words),
                 news->metric->factor * report->metric, news->metric->unit);

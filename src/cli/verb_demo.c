@@ -93,7 +93,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     /* Counts of the whole training, all roundings of all steps. */
     row->overflow = share(progress->overflow, progress->elements);
     row->underflow = share(progress->underflow, progress->elements);
-    row->skipped = hu_trainer_scaler(session.trainer)->skipped;
+    row->skipped = hu_trainer_skipped(session.trainer);
     row->hash = hu_trainer_weights_hash(session.trainer);
     /* The planned bytes against the allocator's, before anything is freed. */
     HU_TRY(hu_ledger_check(&row->ledger, &session.before));

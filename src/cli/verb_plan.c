@@ -41,7 +41,7 @@ typedef struct planning {
     hu_train_options options;
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
-    json_t *layers, *groups, *warnings, *phases, *ledger[STORAGES];
+    json_t *layers, *groups, *networks, *warnings, *phases, *ledger[STORAGES];
     char *table, *group_table, notes[1024];
 } planning;
 
@@ -79,6 +79,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     const hu_graph *graph = hu_run_graph(run);
     plan->parameters = hu_graph_parameters(graph);
     plan->macs = hu_graph_macs(graph);
+    plan->networks = hu_plan_networks_json(graph);
     plan->tensor_elements =
         hu_precision_tensor_elements(graph, hu_run_edges(run), plan->options.batch);
     plan->aggregate_bits =
@@ -180,7 +181,7 @@ static hu_status print_json(const planning *plan) {
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
     st = hu_json_print(json_pack(
         "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:o, s:I, "
-        "s:o, s:O, s:O, s:O, s:O}",
+        "s:o, s:O, s:O, s:O, s:O, s:O*}",
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
         (json_int_t)data->field[HU_FIELD_LABEL].classes, "precision", precision, "accumulator",
@@ -190,7 +191,8 @@ static hu_status print_json(const planning *plan) {
         (json_int_t)plan->macs, "tensor_elements", (json_int_t)plan->tensor_elements,
         "low_precision_ratio", hu_json_number(plan->low_ratio), "model_aggregate_bits",
         (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan), "groups", plan->groups,
-        "layers", plan->layers, "warnings", plan->warnings, "phases", plan->phases));
+        "layers", plan->layers, "warnings", plan->warnings, "phases", plan->phases, "networks",
+        plan->networks));
 done:
     return st;
 }
@@ -285,6 +287,7 @@ static void forget(planning *plan) {
     for (int s = 0; s < STORAGES; s++) json_decref(plan->ledger[s]);
     json_decref(plan->layers);
     json_decref(plan->groups);
+    json_decref(plan->networks);
     json_decref(plan->warnings);
     json_decref(plan->phases);
     hu_free(plan->table);

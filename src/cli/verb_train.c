@@ -33,7 +33,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
     if (!isnan(result->images_per_second)) printf("  %.0f images/s", result->images_per_second);
     printf("  %lld steps, %lld skipped, loss scaling %s\n",
            (long long)hu_trainer_progress(session->trainer)->step,
-           (long long)hu_trainer_scaler(session->trainer)->skipped,
+           (long long)hu_trainer_skipped(session->trainer),
            hu_scaling_words(session->config, session->trainer, scaling));
     if (result->collapse[0]) printf("collapsed: %s\n", result->collapse);
     if (hu_wire_result_text(session->config, session->trainer, wire)[0]) puts(wire);

@@ -73,11 +73,15 @@ static hu_status read_magic(hu_byte_reader *reader, uint32_t expected) {
     return st;
 }
 
-/* When only a part of a file image is wanted, moves it into a block of its own and frees the rest.
- */
+/* The part of a file image that is wanted moves to its beginning, or where there is more into a
+ * block of its own: who owns the block can be told by the part. */
 static hu_status keep_part(void **image, const uint8_t **part, size_t whole, size_t wanted) {
-    if (wanted == whole) return HU_OK;
     void *block;
+    if (wanted == whole) {
+        memmove(*image, *part, whole);
+        *part = *image;
+        return HU_OK;
+    }
     hu_status st = hu_alloc(wanted, &block);
     if (st != HU_OK) return st;
     memcpy(block, *part, wanted);

@@ -190,5 +190,5 @@ static void backward_node(hu_run *run, uint32_t n) {
 void hu_backward_run(hu_run *run) {
     memset(run->has_contributed, 0, run->graph->use_count * sizeof *run->has_contributed);
     for (uint32_t n = run->graph->node_count; n-- > 0 && !run->overflowed;)
-        if (run->graph->node[n].needs_backward) backward_node(run, n);
+        if (hu_node_learns(&run->graph->node[n], run->pass.turn)) backward_node(run, n);
 }

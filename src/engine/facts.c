@@ -46,7 +46,9 @@ bool hu_contribution_completes(hu_run *run, uint32_t use) {
     run->has_contributed[use] = true;
     if (!hu_is_summed_parameter(run->graph, v)) return false;
     for (uint32_t k = 0; k < value->use_count; k++)
-        if (!run->has_contributed[value->uses[k]]) return false;
+        if (hu_use_has_gradient(run->graph, value->uses[k]) &&
+            !run->has_contributed[value->uses[k]])
+            return false;
     return true;
 }
 
@@ -55,8 +57,7 @@ void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dp
     float *place = hu_buffer_data(run, run->exec[n].dpartial);
     if (place) place += partial * run->exec[n].dparam_elements;
     for (int j = 0; j < node->n_params; j++) {
-        const hu_value_info *param = &run->graph->value[node->param[j]];
-        dparam[j] = param->role == HU_VALUE_PARAMETER ? place : NULL;
-        if (dparam[j]) place += param->elements;
+        dparam[j] = node->need_dparam[j] ? place : NULL;
+        if (dparam[j]) place += run->graph->value[node->param[j]].elements;
     }
 }

@@ -58,8 +58,9 @@ bool hu_overwrites_input(const hu_run *run, const hu_node *node);
 
 /* The slot that holds the gradient of a parameter when it is complete. */
 static inline hu_slot *hu_param_gradient(const hu_run *run, hu_value_id param) {
-    return hu_is_summed_parameter(run->graph, param) ? &run->grad_sum[param]
-                                                     : &run->grad[run->graph->value[param].uses[0]];
+    return hu_is_summed_parameter(run->graph, param)
+               ? &run->grad_sum[param]
+               : &run->grad[hu_contribution_use(run->graph, param, 0)];
 }
 
 /* Notes that a use of a parameter has brought its contribution. True if the gradient is a sum, and

@@ -37,6 +37,7 @@ static void forward_region(hu_run *run, uint32_t n) {
 static void forward_node(hu_run *run, uint32_t n) {
     bool alone = hu_reduces_alone(run, n, HU_FORWARD);
     if (run->exec[n].is_lazy && !alone) return;
+    run->repeats = !run->pass.scan && hu_node_repeats(&run->graph->node[n], run->pass.turn);
     hu_region_begin(run, n, HU_FORWARD);
     hu_rescale_inputs(run, n);
     if (alone) hu_region_reduce(run, n, HU_FORWARD);
@@ -80,10 +81,13 @@ static void load_batch(hu_run *run, const hu_source *source) {
         hu_thread *thread = &run->thread[hu_thread_number()];
         hu_visit visit = hu_visit_begin(run, thread, HU_NONE, HU_FORWARD, c);
         for (uint32_t field = 0; field < graph->loaded_count; field++)
-            load_field(&visit, source, field);
+            if (hu_value_is_read(graph, graph->loaded[field], run->pass.turn))
+                load_field(&visit, source, field);
     }
     for (uint32_t field = 0; field < graph->loaded_count; field++) {
         hu_value_id v = graph->loaded[field];
+        if (!hu_value_is_read(graph, v, run->pass.turn)) continue;
+        run->repeats = !run->pass.scan && hu_value_repeats(graph, v, run->pass.turn);
         bool is_input = graph->value[v].role == HU_VALUE_INPUT;
         if (is_input || !run->pass.scan)
             hu_tally_collect(run, hu_tally_of_value(run, v), &run->value[v], v, false);
@@ -95,7 +99,9 @@ static void commit_nodes(hu_run *run) {
     float *buffers[HU_MAX_PARAMS];
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         const hu_node *node = &run->graph->node[n];
-        if (!node->op->commit) continue;
+        bool is_first =
+            hu_node_runs(node, run->pass.turn) && !hu_node_repeats(node, run->pass.turn);
+        if (!node->op->commit || !is_first) continue;
         hu_op_call *call = &run->thread[0].call[n];
         hu_call_prepare(run, n, HU_FORWARD, call);
         for (int j = 0; j < node->n_params; j++) {
@@ -123,8 +129,10 @@ static uint32_t forward_end(const hu_run *run) {
 /* Sums of the losses, and the units that they counted. */
 static void read_losses(const hu_run *run, hu_pass_result *result) {
     const hu_graph *graph = run->graph;
+    bool is_first = true;
     for (int k = 0; k < graph->loss_count; k++) {
         const hu_loss *loss = &graph->loss[k];
+        if (!hu_node_runs(&graph->node[loss->node], run->pass.turn)) continue;
         /* A mean over samples has them all, also those whose target is ignored. */
         bool has_rows = loss->normaliser == HU_PER_ROW && hu_graph_loss_target(graph, k) != HU_NONE;
         memcpy(result->stats[k], hu_buffer_data(run, run->exec[loss->node].stats),
@@ -136,7 +144,8 @@ static void read_losses(const hu_run *run, hu_pass_result *result) {
         /* Without a counted row the sum is 0, and no mean would be (0/0). */
         if (loss->normaliser == HU_PER_ROW && result->units[k] > 0)
             sum *= (double)run->pass.samples / (double)result->units[k];
-        result->loss_sum = k > 0 ? result->loss_sum + sum : sum;
+        result->loss_sum = is_first ? sum : result->loss_sum + sum;
+        is_first = false;
     }
 }
 
@@ -147,7 +156,9 @@ void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result
     run->overflow_in_gradient = false;
     run->counted_nodes = run->overflowed ? 0 : run->graph->node_count;
     load_batch(run, source);
-    for (uint32_t n = 0; n < forward_end(run); n++) forward_node(run, n);
+    for (uint32_t n = 0; n < forward_end(run); n++)
+        if (hu_node_runs(&run->graph->node[n], run->pass.turn)) forward_node(run, n);
+    run->repeats = false;
     if (run->overflowed) return;
     read_losses(run, result);
     bool is_finite = result->loss_sum - result->loss_sum == 0.0;

@@ -44,11 +44,14 @@ typedef struct hu_pass_options {
                   counts nothing else and leaves running statistics alone */
     bool keeps_statistics; /* training: running statistics stay as they are; those of one worker
                               count */
-    int64_t samples;       /* 1 .. batch */
-    int64_t first_sample;  /* place of the pass's first sample in the whole batch, so that random
-                              numbers do not depend on how a batch is cut into passes */
-    uint64_t step;         /* random numbers of rounding and dropout */
-    uint64_t drawn;        /* samples of the steps before this one, for check_noise */
+    int turn; /* of a graph with turns, from 1 on: its nodes alone run, in both directions. What an
+                 earlier turn of the step has made is made again, the same bits, and neither counted
+                 nor noted twice. 0: all nodes run, forward only if there are turns */
+    int64_t samples;      /* 1 .. batch */
+    int64_t first_sample; /* place of the pass's first sample in the whole batch, so that random
+                             numbers do not depend on how a batch is cut into passes */
+    uint64_t step;        /* random numbers of rounding and dropout */
+    uint64_t drawn;       /* samples of the steps before this one, for check_noise */
     /* backward: called when the gradient of a trained parameter is final, from the thread that runs
      * the pass. NULL: nobody waits for it */
     void (*gradient_ready)(void *context, hu_value_id param);

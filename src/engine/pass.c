@@ -23,24 +23,37 @@ static hu_status start_pass(hu_run *run, const hu_pass_options *pass) {
     return HU_OK;
 }
 
-void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
+/* The working copy of a parameter, where there is one. */
+static void round_parameter(hu_run *run, hu_value_id v, bool counted) {
     hu_round_counts counts;
+    hu_slot *slot = &run->value[v];
+    if (!hu_is_rounded_copy(slot) || run->graph->value[v].role != HU_VALUE_PARAMETER) return;
+    hu_round_counts_clear(&counts);
+    const float *master = hu_weights_of(run->weights, v);
+    hu_scale_set_from_row(slot, master, counted);
+    hu_slot_store_row(slot, &run->context, master, &counts);
+    if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
+    if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))
+        run->unencodable_parameter = run->graph->value[v].name;
+}
+
+static void begin_rounding(hu_run *run, uint64_t step) {
     run->context.step = step;
     run->context.first_row = 0;
     run->context.scan = run->context.counts_all = false;
+}
+
+void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
+    begin_rounding(run, step);
     run->unencodable_parameter = NULL;
     if (counted) hu_record_parameters(run);
-    for (hu_value_id v = 0; v < run->graph->value_count; v++) {
-        hu_slot *slot = &run->value[v];
-        if (!hu_is_rounded_copy(slot) || run->graph->value[v].role != HU_VALUE_PARAMETER) continue;
-        hu_round_counts_clear(&counts);
-        const float *master = hu_weights_of(run->weights, v);
-        hu_scale_set_from_row(slot, master, counted);
-        hu_slot_store_row(slot, &run->context, master, &counts);
-        if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
-        if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))
-            run->unencodable_parameter = run->graph->value[v].name;
-    }
+    for (hu_value_id v = 0; v < run->graph->value_count; v++) round_parameter(run, v, counted);
+}
+
+void hu_run_round_turn(hu_run *run, uint64_t step, int turn) {
+    begin_rounding(run, step);
+    for (hu_value_id v = 0; v < run->graph->value_count; v++)
+        if (run->graph->value[v].turn == turn) round_parameter(run, v, false);
 }
 
 void hu_run_round_master(hu_run *run, hu_value_id v) {
@@ -61,6 +74,8 @@ hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_sour
 }
 
 hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {
+    if (pass->turn == 0 && run->graph->turn_count > 0)
+        return hu_fail(HU_ERR_INTERNAL, "a backward pass of all turns, planned for one at a time");
     hu_status st = start_pass(run, pass);
     if (st == HU_OK) hu_backward_run(run);
     return st;

@@ -23,8 +23,12 @@ void hu_record_end(hu_run *run) {
     run->records = false;
 }
 
+void hu_record_go_on(hu_run *run, uint64_t step) {
+    run->records = hu_record_has(run, step);
+}
+
 void hu_record_rows(hu_run *run, uint32_t tally, int64_t n, const float *x) {
-    if (!run->records) return;
+    if (!run->records || run->repeats) return;
     hu_histogram rows = {0};
     hu_histogram_add((size_t)n, x, &rows);
     hu_histogram_merge(&run->histogram[tally], &rows);

@@ -13,6 +13,9 @@
 void hu_record_begin(hu_run *run, uint64_t step);
 void hu_record_end(hu_run *run);
 
+/* Passes record this step again, beside what was recorded of it. */
+void hu_record_go_on(hu_run *run, uint64_t step);
+
 /* True if there is room for records; true if they hold this step. */
 bool hu_record_has_room(const hu_run *run);
 bool hu_record_has(const hu_run *run, uint64_t step);

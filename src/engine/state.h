@@ -73,6 +73,7 @@ typedef struct hu_thread {
 /* What the rehearsal of the passes notes while it runs (engine/usage.h). */
 typedef struct hu_rehearsal {
     bool is_on;
+    int course; /* 0: of a step without turns, or of an evaluation; else number of the turn */
     int32_t time;
     bool *has_met; /* [node_count] nodes that ran in the present region */
 } hu_rehearsal;
@@ -109,6 +110,7 @@ typedef struct hu_run {
     hu_histogram *histogram;  /* [hu_tally_count] (engine/record.h); NULL: nothing is recorded */
     uint64_t record_step;     /* step that the histograms are of */
     bool has_record, records; /* the histograms hold a step; passes record now */
+    bool repeats;             /* what runs has run in an earlier turn of the step */
     hu_rehearsal rehearsal;
     hu_slot_context context;
     hu_pass_options pass;
@@ -153,9 +155,9 @@ static inline int64_t hu_chunk_rows(const hu_run *run, int64_t c) {
     return left < run->options.chunk ? left : run->options.chunk;
 }
 
-/* True if the pass is a training step's own: not an evaluation, and not one that repeats a step. */
+/* True if what runs is a training step's own: not an evaluation, and nothing that is repeated. */
 static inline bool hu_is_step(const hu_run *run) {
-    return run->pass.training && !run->pass.scan;
+    return run->pass.training && !run->pass.scan && !run->repeats;
 }
 
 #endif

@@ -23,7 +23,8 @@ void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_
     bool in_gradient = end == HU_NONE;
     /* How nodes are joined decides which tensor is met first: the earliest node's is told. */
     bool is_earlier = !in_gradient && end > 0 && end <= run->counted_nodes;
-    if (run->pass.training || run->pass.counts_all) hu_round_counts_add(&edge->counts, counts);
+    bool counts_pass = run->pass.training || run->pass.counts_all;
+    if (counts_pass && !run->repeats) hu_round_counts_add(&edge->counts, counts);
     if (!hu_edge_unencodable(&edge->quantizer, counts)) return;
     if (run->overflowed && !is_earlier) return;
     if (!in_gradient) run->counted_nodes = end;
@@ -61,7 +62,7 @@ void hu_tally_collect_inputs(hu_run *run, uint32_t n) {
 }
 
 void hu_products_begin(hu_run *run, uint32_t n) {
-    bool counts = run->pass.count_products && !run->pass.scan;
+    bool counts = run->pass.count_products && !run->pass.scan && !run->repeats;
     for (int t = 0; t < run->options.threads; t++) {
         hu_thread *thread = &run->thread[t];
         thread->call[n].product_counts = counts ? thread->product_counts : NULL;

@@ -2,9 +2,7 @@
 
 void hu_rehearse_buffer(hu_run *run, uint32_t buffer) {
     if (buffer == HU_NONE) return;
-    hu_buffer *b = &run->buffers[buffer];
-    if (run->rehearsal.time < b->first) b->first = run->rehearsal.time;
-    if (run->rehearsal.time > b->last) b->last = run->rehearsal.time;
+    hu_buffer_use(&run->buffers[buffer], run->rehearsal.course, run->rehearsal.time);
 }
 
 void hu_rehearse_scratch(hu_run *run, size_t bytes) {

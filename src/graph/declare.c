@@ -145,13 +145,15 @@ static hu_status fill_node(hu_node *node, const hu_op *op, const char *name, con
     if (attrs) memcpy(node->attrs, attrs, op->attrs_bytes);
     HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->in, &block));
     node->in = block;
-    memcpy(node->in, in, (size_t)node->n_in * sizeof *in);
+    if (node->n_in > 0) memcpy(node->in, in, (size_t)node->n_in * sizeof *in);
     HU_TRY(hu_alloc_array((size_t)node->n_out, sizeof *node->out, &block));
     node->out = block;
     HU_TRY(hu_alloc_array((size_t)node->n_params, sizeof *node->param, &block));
     node->param = block;
     HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->need_din, &block));
     node->need_din = block;
+    HU_TRY(hu_alloc_array((size_t)node->n_params, sizeof *node->need_dparam, &block));
+    node->need_dparam = block;
     HU_TRY(hu_alloc_array(shapes, sizeof *node->shapes, &block));
     node->shapes = block;
 done:

@@ -1,8 +1,9 @@
 /* What is minimised, and the end of the declaration: consumers and gradients. */
-#include "graph/graph.h"
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/graph.h"
 
 hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
                         hu_normaliser normaliser) {
@@ -22,7 +23,8 @@ hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
     if (graph->loss_count == HU_LOSSES_MOST)
         return hu_fail(HU_ERR_LIMIT, "more than %d losses", HU_LOSSES_MOST);
     node->loss = graph->loss_count;
-    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser};
+    int turn = graph->turn_count > 0 ? graph->turn_count - 1 : 0;
+    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser, turn};
     return HU_OK;
 }
 
@@ -69,19 +71,81 @@ static hu_status link_uses(hu_graph *graph) {
     return HU_OK;
 }
 
-static void mark_gradients(hu_graph *graph) {
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        hu_node *node = &graph->node[n];
-        if (node->op->makes_facts) continue;
-        for (int j = 0; j < node->n_params; j++)
-            node->needs_backward |= graph->value[node->param[j]].needs_grad;
-        for (int i = 0; i < node->n_in; i++) {
-            node->need_din[i] = graph->value[node->in[i]].needs_grad;
-            node->needs_backward |= node->need_din[i];
-        }
-        for (int i = 0; i < node->n_out; i++)
-            graph->value[node->out[i]].needs_grad = node->needs_backward;
+/* True if NAME.* of a turn is the value's name. */
+static bool is_of_turn(const hu_turn *turn, const char *name) {
+    size_t length = strlen(turn->name);
+    return strncmp(turn->name, name, length) == 0 && name[length] == '.';
+}
+
+/* The turn in which every trained parameter learns. */
+static hu_status find_turns(hu_graph *graph) {
+    for (hu_value_id v = 0; v < graph->value_count && graph->turn_count > 0; v++) {
+        hu_value_info *value = &graph->value[v];
+        int turn = 0;
+        if (value->role != HU_VALUE_PARAMETER) continue;
+        while (turn < graph->turn_count && !is_of_turn(&graph->turn[turn], value->name)) turn++;
+        if (turn == graph->turn_count)
+            return hu_fail(HU_ERR_ARGUMENT, "'%s' belongs to none of the turns, expected '%s.*'",
+                           value->name, graph->turn[0].name);
+        value->turn = turn;
     }
+    return HU_OK;
+}
+
+/* Which turns need a node: those with a loss behind it. */
+static void mark_turns(hu_graph *graph) {
+    for (uint32_t n = 0; n < graph->node_count; n++) graph->node[n].turns = graph->turn_count == 0;
+    for (int k = 0; k < graph->loss_count; k++)
+        graph->node[graph->loss[k].node].turns |= 1u << graph->loss[k].turn;
+    for (uint32_t n = graph->node_count; n-- > 0;)
+        for (int i = 0; i < graph->node[n].n_in; i++) {
+            uint32_t producer = graph->value[graph->node[n].in[i]].producer;
+            if (producer != HU_NONE) graph->node[producer].turns |= graph->node[n].turns;
+        }
+}
+
+/* Who has a gradient in a turn. */
+static hu_status mark_gradients_of(hu_graph *graph, uint32_t n, int turn) {
+    hu_node *node = &graph->node[n];
+    const unsigned bit = 1u << turn;
+    bool learns = false;
+    if (node->op->makes_facts) return HU_OK;
+    for (int i = 0; i < node->n_in; i++) learns |= graph->value[node->in[i]].grad_in & bit;
+    for (int j = 0; j < node->n_params; j++) learns |= graph->value[node->param[j]].grad_in & bit;
+    if (!learns) return HU_OK;
+    if (node->needs_backward)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "node '%s': found gradients of the turns '%s' and '%s', expected one of "
+                       "them: apply the network once for each",
+                       node->name, graph->turn[node->learns_in].name, graph->turn[turn].name);
+    node->needs_backward = true;
+    node->learns_in = turn;
+    for (int i = 0; i < node->n_in; i++)
+        node->need_din[i] = graph->value[node->in[i]].grad_in & bit;
+    for (int j = 0; j < node->n_params; j++)
+        node->need_dparam[j] = graph->value[node->param[j]].grad_in & bit;
+    for (int i = 0; i < node->n_out; i++) graph->value[node->out[i]].grad_in |= bit;
+    return HU_OK;
+}
+
+static hu_status mark_gradients(hu_graph *graph) {
+    hu_status st = HU_OK;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        graph->value[v].grad_in =
+            graph->value[v].role == HU_VALUE_PARAMETER ? 1u << graph->value[v].turn : 0u;
+    for (int turn = 0; turn < hu_graph_turns(graph); turn++)
+        for (uint32_t n = 0; n < graph->node_count; n++)
+            if (hu_node_runs(&graph->node[n], turn + 1)) HU_TRY(mark_gradients_of(graph, n, turn));
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        hu_value_info *value = &graph->value[v];
+        value->needs_grad = value->grad_in != 0;
+        if (value->role == HU_VALUE_PARAMETER && graph->turn_count > 0 &&
+            hu_contribution_count(graph, v) == 0)
+            return hu_fail(HU_ERR_ARGUMENT, "'%s': no loss of the turn '%s' has a gradient by it",
+                           value->name, graph->turn[value->turn].name);
+    }
+done:
+    return st;
 }
 
 hu_status hu_graph_finish(hu_graph *graph) {
@@ -94,7 +158,9 @@ hu_status hu_graph_finish(hu_graph *graph) {
     HU_TRY(find_loss(graph));
     HU_TRY(link_uses(graph));
     HU_TRY(check_losses(graph));
-    mark_gradients(graph);
+    HU_TRY(find_turns(graph));
+    mark_turns(graph);
+    HU_TRY(mark_gradients(graph));
     graph->is_finished = true;
 done:
     return st;

@@ -10,6 +10,7 @@ hu_status hu_graph_create(hu_graph **graph) {
     void *block;
     hu_status st = hu_alloc(sizeof **graph, &block);
     *graph = block;
+    if (st == HU_OK) (*graph)->made = (*graph)->wanted = HU_NONE;
     return st;
 }
 
@@ -20,6 +21,7 @@ static void free_node(hu_node *node) {
     hu_free(node->out);
     hu_free(node->param);
     hu_free(node->need_din);
+    hu_free(node->need_dparam);
     hu_free(node->shapes);
 }
 
@@ -40,7 +42,9 @@ void hu_graph_free(hu_graph *graph) {
 
 bool hu_use_has_gradient(const hu_graph *graph, uint32_t use) {
     const hu_use *u = &graph->use[use];
-    return graph->node[u->node].needs_backward && graph->value[u->value].needs_grad;
+    const hu_node *node = &graph->node[u->node];
+    return u->index < node->n_in ? node->need_din[u->index]
+                                 : node->need_dparam[u->index - node->n_in];
 }
 
 uint32_t hu_contribution_count(const hu_graph *graph, hu_value_id v) {
@@ -83,13 +87,6 @@ const char *hu_product_role_name(hu_product_role role) {
     return names[role];
 }
 
-int64_t hu_graph_parameters(const hu_graph *graph) {
-    int64_t total = 0;
-    for (uint32_t v = 0; v < graph->value_count; v++)
-        if (graph->value[v].role == HU_VALUE_PARAMETER) total += graph->value[v].elements;
-    return total;
-}
-
 hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads) {
     return (hu_node_info){.attrs = node->attrs,
                           .name = node->name,
@@ -102,15 +99,6 @@ hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads)
                           .need_din = node->need_din,
                           .chunk = chunk,
                           .threads = threads};
-}
-
-int64_t hu_graph_macs(const hu_graph *graph) {
-    int64_t total = 0;
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        hu_node_info info = hu_graph_node_info(&graph->node[n], 1, 1);
-        if (graph->node[n].op->macs) total += graph->node[n].op->macs(&info);
-    }
-    return total;
 }
 
 hu_value_id hu_graph_loss_target(const hu_graph *graph, int loss) {

@@ -37,15 +37,24 @@ typedef struct hu_loss {
     uint32_t node;
     float weight;
     hu_normaliser normaliser;
+    int turn; /* in which it is minimised; 0 in graphs without turns */
 } hu_loss;
 
-enum { HU_LOSSES_MOST = 8 };
+enum { HU_LOSSES_MOST = 8, HU_TURNS_MOST = 2, HU_TURN_BYTES = 16 };
+
+/* Networks that learn against each other do so in turns: each has losses of its own, which train
+ * the parameters NAME.* and no others. */
+typedef struct hu_turn {
+    char name[HU_TURN_BYTES];
+} hu_turn;
 
 typedef struct hu_value_info {
     char *name;     /* "layer2.0.conv1.out", "layer2.0.conv1.weight" */
     hu_shape shape; /* of one sample; of the whole for parameters and buffers */
     int64_t elements;
     hu_value_role role;
+    int turn;           /* parameters: in which they learn */
+    unsigned grad_in;   /* bit t: losses of turn t have a gradient by it */
     hu_init init;       /* parameters and buffers */
     uint32_t producer;  /* node, HU_NONE for inputs and parameters */
     uint32_t output;    /* which output of the producer */
@@ -60,8 +69,11 @@ typedef struct hu_node {
     void *attrs; /* copy of op->attrs_bytes bytes */
     int n_in, n_out, n_params;
     hu_value_id *in, *out, *param;
-    bool *need_din;
+    bool *need_din;    /* [n_in] is the gradient of this input wanted */
+    bool *need_dparam; /* [n_params] is that of this parameter */
     bool needs_backward;
+    unsigned turns; /* bit t: the losses of turn t need what the node makes */
+    int learns_in;  /* the one turn in which gradients go through it */
     uint32_t first_use;
     int loss;         /* its index among the graph's losses, -1: it is none */
     hu_shape *shapes; /* [n_in + n_out + n_params] in that order */
@@ -84,6 +96,9 @@ typedef struct hu_graph {
     uint32_t loaded_count, loaded_capacity;
     hu_loss loss[HU_LOSSES_MOST]; /* [loss_count] in the order of their declaration */
     int loss_count;
+    hu_turn turn[HU_TURNS_MOST]; /* [turn_count] in the order in which a step has them */
+    int turn_count;              /* 0: all losses are minimised together */
+    hu_value_id made, wanted;    /* what metrics compare; HU_NONE: the inputs of the first loss */
     bool is_finished;
 } hu_graph;
 
@@ -139,6 +154,23 @@ hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
  * HU_ERR_ARGUMENT, HU_ERR_LIMIT beyond HU_LOSSES_MOST. */
 hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight, hu_normaliser normaliser);
 
+/* Begins the next turn: losses declared from here on belong to it, and with them all trained
+ * parameters whose names begin with NAME and a dot. Every trained parameter belongs to one turn,
+ * and gradients go through a node in one turn alone: a network that two of them need is applied
+ * twice. HU_ERR_ARGUMENT for an empty, long or known name, and where losses were declared before
+ * the first turn; HU_ERR_LIMIT beyond HU_TURNS_MOST. */
+hu_status hu_graph_turn(hu_graph *graph, const char *name);
+
+/* Declares what metrics compare, where that is not what the first loss does. */
+void hu_graph_answer(hu_graph *graph, hu_value_id made, hu_value_id wanted);
+
+/* The values that metrics compare: what the network says, and what is true. */
+hu_value_id hu_graph_made(const hu_graph *graph);
+hu_value_id hu_graph_wanted(const hu_graph *graph);
+
+/* True if a loss reads the value, or a metric does. */
+bool hu_graph_is_compared(const hu_graph *graph, hu_value_id value);
+
 /* Closes the declaration, once: finds the losses, the consumers of every value and who needs a
  * gradient. HU_ERR_ARGUMENT: an input or a loss is missing, or a node reads a loss. */
 hu_status hu_graph_finish(hu_graph *graph);
@@ -169,6 +201,28 @@ static inline bool hu_is_rounded_kind(const hu_value_info *value) {
 /* Id of a named value, HU_NONE if there is none. */
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name);
 
+/* Questions about a pass. turn: number of the turn from 1 on, 0: of all together, as evaluations
+ * and graphs without turns run. Whether the forward pass runs a node, the backward pass does, and
+ * whether an earlier turn of the step has run the node before. */
+static inline bool hu_node_runs(const hu_node *node, int turn) {
+    return turn == 0 || (node->turns >> (turn - 1) & 1u);
+}
+static inline bool hu_node_learns(const hu_node *node, int turn) {
+    return node->needs_backward && (turn == 0 || node->learns_in == turn - 1);
+}
+static inline bool hu_node_repeats(const hu_node *node, int turn) {
+    return turn > 1 && (node->turns & ((1u << (turn - 1)) - 1u));
+}
+
+/* Likewise whether a loaded value is read, and was before. */
+bool hu_value_is_read(const hu_graph *graph, hu_value_id value, int turn);
+bool hu_value_repeats(const hu_graph *graph, hu_value_id value, int turn);
+
+/* Turns of a step: 1 without declared ones. */
+static inline int hu_graph_turns(const hu_graph *graph) {
+    return graph->turn_count > 0 ? graph->turn_count : 1;
+}
+
 /* True if this use brings a gradient contribution. */
 bool hu_use_has_gradient(const hu_graph *graph, uint32_t use);
 
@@ -189,9 +243,13 @@ void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer
 const char *hu_product_role_name(hu_product_role role);
 
 /* Numbers of a trained model: parameters (trained elements) and multiply-accumulates of one sample.
- */
+ * A network that is applied several times in a step with turns counts once. */
 int64_t hu_graph_parameters(const hu_graph *graph);
 int64_t hu_graph_macs(const hu_graph *graph);
+
+/* The same of the network of a turn. */
+int64_t hu_graph_turn_parameters(const hu_graph *graph, int turn);
+int64_t hu_graph_turn_macs(const hu_graph *graph, int turn);
 
 /* The fixed facts of a node as ops see them. Borrowed: valid as long as the graph. */
 hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads);

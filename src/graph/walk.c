@@ -105,7 +105,10 @@ const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_tab
     if (tensor.kind == HU_TENSOR_WEIGHTS) return &edges->grad_weights[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE) return &edges->wire[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE_SUM) return &edges->wire_sum[tensor.value].quantizer;
-    return &edges->grad[graph->value[tensor.value].uses[0]].quantizer;
+    const hu_value_info *value = &graph->value[tensor.value];
+    bool has_any = hu_contribution_count(graph, tensor.value) > 0;
+    uint32_t use = has_any ? hu_contribution_use(graph, tensor.value, 0) : value->uses[0];
+    return &edges->grad[use].quantizer;
 }
 
 hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edges,

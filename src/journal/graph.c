@@ -73,6 +73,22 @@ static json_t *losses_json(const hu_graph *graph) {
     return list;
 }
 
+/* The turns of a step, each with its losses; none of other graphs. */
+static json_t *turns_json(const hu_graph *graph) {
+    json_t *list = json_array();
+    for (int t = 0; list && t < graph->turn_count; t++) {
+        json_t *losses = json_array();
+        for (int k = 0; losses && k < graph->loss_count; k++) {
+            const hu_node *node = &graph->node[graph->loss[k].node];
+            if (graph->loss[k].turn == t)
+                json_array_append_new(losses, json_string(graph->value[node->out[0]].name));
+        }
+        json_array_append_new(
+            list, json_pack("{s:s, s:o}", "name", graph->turn[t].name, "losses", losses));
+    }
+    return list;
+}
+
 /* The first metric is the one that compare, assign and the pictures take. */
 static json_t *task_json(const hu_task *task, const hu_loss_form *loss) {
     json_t *metrics = json_array();
@@ -84,10 +100,12 @@ static json_t *task_json(const hu_task *task, const hu_loss_form *loss) {
 }
 
 json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_form *loss) {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "task", task_json(task, loss), "inputs",
-                     loaded_json(graph, HU_VALUE_INPUT), "targets",
-                     loaded_json(graph, HU_VALUE_TARGET), "losses", losses_json(graph), "values",
-                     values_json(graph), "nodes", nodes_json(graph));
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "task", task_json(task, loss),
+                               "inputs", loaded_json(graph, HU_VALUE_INPUT), "targets",
+                               loaded_json(graph, HU_VALUE_TARGET), "losses", losses_json(graph),
+                               "values", values_json(graph), "nodes", nodes_json(graph));
+    if (object && graph->turn_count > 0) json_object_set_new(object, "turns", turns_json(graph));
+    return object;
 }
 
 /* ---- reading ---- */
@@ -198,6 +216,23 @@ done:
     return st;
 }
 
+/* Of graphs with turns the losses stand by their turns, in the order of both. */
+static hu_status read_turns(const hu_place *place, const json_t *turns, hu_graph *graph) {
+    hu_status st = HU_OK;
+    const char *name;
+    size_t count;
+    HU_TRY(hu_json_list(place, turns, "turns", &count));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *turn = json_array_get(turns, i);
+        HU_TRY(hu_json_text(place, json_object_get(turn, "name"), "turns", &name));
+        st = hu_graph_turn(graph, name);
+        if (st != HU_OK) HU_TRY(hu_place_fail(place, "%s", hu_last_error()));
+        HU_TRY(read_losses(place, json_object_get(turn, "losses"), graph));
+    }
+done:
+    return st;
+}
+
 static hu_status read_graph(const hu_place *place, const json_t *object, hu_graph *graph) {
     hu_status st = HU_OK;
     const json_t *values = json_object_get(object, "values");
@@ -207,7 +242,9 @@ static hu_status read_graph(const hu_place *place, const json_t *object, hu_grap
     for (size_t i = 0; i < count; i++) HU_TRY(read_value(place, json_array_get(values, i), graph));
     HU_TRY(hu_json_list(place, nodes, "nodes", &count));
     for (size_t i = 0; i < count; i++) HU_TRY(read_node(place, json_array_get(nodes, i), graph));
-    HU_TRY(read_losses(place, json_object_get(object, "losses"), graph));
+    const json_t *turns = json_object_get(object, "turns");
+    HU_TRY(turns ? read_turns(place, turns, graph)
+                 : read_losses(place, json_object_get(object, "losses"), graph));
     st = hu_graph_finish(graph);
     if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
 done:

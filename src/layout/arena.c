@@ -20,10 +20,6 @@ static int lower_first(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static bool live_together(const hu_buffer *a, const hu_buffer *b) {
-    return a->first <= b->last && b->first <= a->last;
-}
-
 /* Lowest offset where buffer fits beside the placed ones it meets in time; near: room for that many
  * pointers. */
 static size_t lowest_fit(const hu_buffer *buffer, hu_buffer *const *placed, uint32_t count,
@@ -31,7 +27,7 @@ static size_t lowest_fit(const hu_buffer *buffer, hu_buffer *const *placed, uint
     uint32_t met = 0;
     size_t offset = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (live_together(placed[i], buffer)) near[met++] = placed[i];
+        if (hu_buffers_meet(placed[i], buffer)) near[met++] = placed[i];
     qsort(near, met, sizeof *near, lower_first);
     for (uint32_t i = 0; i < met; i++) {
         if (offset + buffer->bytes <= near[i]->offset) break;

@@ -22,7 +22,8 @@ hu_status hu_buffers_add(hu_run *run, size_t bytes, hu_buffer_role role, uint32_
         run->buffer_capacity = wanted;
     }
     *id = run->buffer_count++;
-    run->buffers[*id] = (hu_buffer){bytes, INT32_MAX, -1, role, 0};
+    run->buffers[*id] = (hu_buffer){.bytes = bytes, .role = role};
+    hu_buffer_forget(&run->buffers[*id]);
     return HU_OK;
 }
 
@@ -129,7 +130,7 @@ static hu_status dparam_buffer(hu_run *run, uint32_t n, int64_t chunks) {
     const hu_node *node = &run->graph->node[n];
     hu_exec *exec = &run->exec[n];
     for (int j = 0; j < node->n_params; j++)
-        if (run->graph->value[node->param[j]].role == HU_VALUE_PARAMETER)
+        if (node->need_dparam[j])
             exec->dparam_elements += run->graph->value[node->param[j]].elements;
     exec->span = hu_dparam_per_chunk(run, n) ? span_of(exec, chunks) : 1;
     int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
@@ -207,8 +208,10 @@ hu_status hu_buffers_place(hu_run *run) {
     run->scratch_bytes = hu_round_up(run->scratch_bytes, 4096);
     HU_TRY(hu_buffers_add(run, run->scratch_bytes * (size_t)run->options.threads, HU_BUFFER_SCRATCH,
                           &scratch));
-    run->buffers[scratch].first = 0;
-    run->buffers[scratch].last = hu_time_update(run->graph);
+    for (int course = 0; course < HU_COURSES; course++) {
+        hu_buffer_use(&run->buffers[scratch], course, 0);
+        hu_buffer_use(&run->buffers[scratch], course, hu_time_update(run->graph));
+    }
     HU_TRY(hu_arena_place(run->buffers, run->buffer_count, &run->arena_bytes));
     HU_TRY(hu_alloc_for(HU_MEMORY_ARENA, run->arena_bytes, &block));
     run->arena = block;

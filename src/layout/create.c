@@ -112,6 +112,13 @@ done:
     return st;
 }
 
+/* True if the gradient of one of its parameters is wanted. */
+static bool learns_params(const hu_node *node) {
+    bool any = false;
+    for (int j = 0; j < node->n_params; j++) any |= node->need_dparam[j];
+    return any;
+}
+
 static hu_status create_nodes(hu_run *run) {
     static const bool wanted = true;
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
@@ -122,8 +129,8 @@ static hu_status create_nodes(hu_run *run) {
         exec->info.engine = run->options.products;
         if (node->n_in == 1 && hu_learns_input(run, n, 0)) exec->info.need_din = &wanted;
         exec->kind = hu_work_of_op(node->op);
-        exec->sums_in_batch_order =
-            node->op->in_batch_order && node->op->in_batch_order(&exec->info);
+        exec->sums_in_batch_order = node->op->in_batch_order && learns_params(node) &&
+                                    node->op->in_batch_order(&exec->info);
         for (int pass = 0; pass < 2 && node->op->partial_count; pass++)
             exec->partial_count[pass] = node->op->partial_count(&exec->info, (hu_pass)pass);
         if (!node->op->create) continue;

@@ -22,7 +22,8 @@ hu_output_fate hu_run_fate(const hu_run *run, hu_value_id value) {
     if (run->is_virtual[value])
         return run->options.recompute ? HU_OUTPUT_RECOMPUTED : HU_OUTPUT_FUSED;
     if (index == HU_NONE || run->buffers[index].bytes == 0) return HU_OUTPUT_FUSED;
-    return run->buffers[index].last > forward_end(run) ? HU_OUTPUT_SAVED : HU_OUTPUT_TRANSIENT;
+    return hu_buffer_outlives(&run->buffers[index], forward_end(run)) ? HU_OUTPUT_SAVED
+                                                                      : HU_OUTPUT_TRANSIENT;
 }
 
 const char *hu_run_storage_name(const hu_run *run, hu_value_id value) {

@@ -46,13 +46,23 @@ static bool a_reader_waits(const hu_run *run, hu_value_id v) {
     return false;
 }
 
+/* True if all readers of a value run in the turns of the node that makes it, and so can make it. */
+static bool is_read_in_turn(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    const hu_value_info *value = &run->graph->value[node->out[0]];
+    for (uint32_t k = 0; k < value->use_count; k++)
+        if (run->graph->node[run->graph->use[value->uses[k]].node].turns != node->turns)
+            return false;
+    return true;
+}
+
 static bool can_be_lazy(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     hu_value_id out = node->out[0];
     if (!node->op->is_cheap || node->n_out != 1 || run->graph->value[out].use_count == 0)
         return false;
     return !waits(&run->value[out]) && !is_reduced_by_reader(run, out) && !an_input_waits(run, n) &&
-           !a_reader_waits(run, out);
+           !a_reader_waits(run, out) && is_read_in_turn(run, n);
 }
 
 static int making_cost(const hu_run *run, hu_value_id v) {
@@ -75,19 +85,10 @@ static bool is_saved(const hu_run *run, hu_value_id v) {
     return false;
 }
 
-/* True if a loss compares the value: metrics read it behind the pass. */
-static bool is_prediction(const hu_graph *graph, hu_value_id v) {
-    for (int k = 0; k < graph->loss_count; k++) {
-        const hu_node *loss = &graph->node[graph->loss[k].node];
-        if (loss->in[0] == v || loss->in[1] == v) return true;
-    }
-    return false;
-}
-
 static bool stays_virtual(hu_run *run, uint32_t n) {
     hu_value_id out = run->graph->node[n].out[0];
     if (run->graph->node[n].op->saves & HU_SAVE_OUTPUT_0) return false;
-    if (is_prediction(run->graph, out)) return false;
+    if (hu_graph_is_compared(run->graph, out)) return false; /* metrics read it behind the pass */
     if (!run->options.recompute)
         return run->graph->value[out].use_count == 1 && !is_saved(run, out);
     run->is_virtual[out] = true;
@@ -147,8 +148,9 @@ static void plan_forward(hu_run *run) {
 static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     if (node->op->reduce_after_forward) return n;
+    if (!node->op->is_cheap || !node->op->reduce) return HU_NONE;
     uint32_t p = run->graph->value[node->in[0]].producer;
-    bool can = node->op->is_cheap && node->op->reduce && p != HU_NONE && !run->exec[p].is_lazy;
+    bool can = p != HU_NONE && !run->exec[p].is_lazy && run->graph->node[p].turns == node->turns;
     return can && !waits(&run->value[node->in[0]]) && !an_input_waits(run, n) ? p : HU_NONE;
 }
 

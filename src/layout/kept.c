@@ -65,7 +65,8 @@ bool hu_kept_drop(hu_run *run) {
     bool any = false;
     for (uint32_t u = 0; run->use && u < run->graph->use_count; u++) {
         uint32_t of_value = run->value[run->graph->use[u].value].buffer;
-        if (!hu_use_is_kept(run, u) || run->buffers[of_value].last <= forward_end) continue;
+        if (!hu_use_is_kept(run, u) || !hu_buffer_outlives(&run->buffers[of_value], forward_end))
+            continue;
         run->use[u].buffer = run->use[u].residual = HU_NONE;
         any = true;
     }

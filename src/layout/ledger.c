@@ -6,39 +6,58 @@
 #include "engine/state.h"
 #include "layout/buffers.h"
 
-/* Bytes that survive from forward to backward: activations and masks. */
+/* Bytes that survive from forward to backward, in the turn in which most do: activations and masks.
+ */
 static uint64_t saved_bytes(const hu_run *run) {
     int32_t end = (int32_t)run->graph->node_count;
-    uint64_t bytes = 0;
-    for (uint32_t b = 0; b < run->buffer_count; b++) {
-        const hu_buffer *buffer = &run->buffers[b];
-        bool kept = buffer->role == HU_BUFFER_ACTIVATION || buffer->role == HU_BUFFER_MASK;
-        if (kept && buffer->first <= end && buffer->last > end) bytes += buffer->bytes;
+    uint64_t most = 0;
+    for (int course = 0; course < HU_COURSES; course++) {
+        uint64_t bytes = 0;
+        for (uint32_t b = 0; b < run->buffer_count; b++) {
+            const hu_buffer *buffer = &run->buffers[b];
+            bool kept = buffer->role == HU_BUFFER_ACTIVATION || buffer->role == HU_BUFFER_MASK;
+            if (kept && hu_buffer_is_alive(buffer, course, end) && buffer->life[course].last > end)
+                bytes += buffer->bytes;
+        }
+        if (bytes > most) most = bytes;
     }
+    return most;
+}
+
+/* A moment of a plan. */
+typedef struct moment {
+    int course;
+    int32_t time;
+} moment;
+
+static uint64_t bytes_alive(const hu_run *run, moment at) {
+    uint64_t bytes = 0;
+    for (uint32_t b = 0; b < run->buffer_count; b++)
+        if (hu_buffer_is_alive(&run->buffers[b], at.course, at.time))
+            bytes += run->buffers[b].bytes;
     return bytes;
 }
 
-/* The time at which most bytes are alive. */
-static int32_t fullest_time(const hu_run *run) {
-    int32_t best = 0;
+/* The moment at which most bytes are alive. */
+static moment fullest_moment(const hu_run *run) {
+    moment best = {0, 0};
     uint64_t most = 0;
-    for (int32_t time = 0; time <= hu_time_update(run->graph); time++) {
-        uint64_t bytes = 0;
-        for (uint32_t b = 0; b < run->buffer_count; b++)
-            if (run->buffers[b].first <= time && time <= run->buffers[b].last)
-                bytes += run->buffers[b].bytes;
-        if (bytes > most) best = time;
-        if (bytes > most) most = bytes;
-    }
+    for (int course = 0; course <= run->graph->turn_count; course++)
+        for (int32_t time = 0; time <= hu_time_update(run->graph); time++) {
+            moment at = {course, time};
+            uint64_t bytes = bytes_alive(run, at);
+            if (bytes > most) best = at;
+            if (bytes > most) most = bytes;
+        }
     return best;
 }
 
-/* Bytes of the arena by role, at the time at which most bytes are alive. */
+/* Bytes of the arena by role, when most bytes are alive. */
 static void role_bytes(const hu_run *run, uint64_t bytes[HU_BUFFER_ROLE_COUNT]) {
-    int32_t time = fullest_time(run);
+    moment at = fullest_moment(run);
     for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++) bytes[r] = 0;
     for (uint32_t b = 0; b < run->buffer_count; b++)
-        if (run->buffers[b].first <= time && time <= run->buffers[b].last)
+        if (hu_buffer_is_alive(&run->buffers[b], at.course, at.time))
             bytes[run->buffers[b].role] += run->buffers[b].bytes;
 }
 

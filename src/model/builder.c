@@ -23,11 +23,48 @@ int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
     return shape->extent[shape->rank - 1];
 }
 
+void hu_build_within(hu_builder *b, const char *network, const char *use) {
+    b->network = network;
+    b->use = use;
+}
+
+/* The parameters of an op that the graph has by these names. True if it has them all. */
+static bool find_params(const hu_builder *b, const hu_op *op, const char *prefix, const void *attrs,
+                        int n_in, const hu_value_id *in, hu_value_id *params) {
+    char name[2 * HU_NAME_BYTES];
+    hu_param_decl list[HU_MAX_PARAMS];
+    hu_shape shapes[HU_MAX_PARAMS];
+    int count = 0;
+    for (int i = 0; i < n_in && i < HU_MAX_PARAMS; i++) shapes[i] = hu_build_shape(b, in[i]);
+    if (!op->params || op->params(attrs, shapes, list, &count) != HU_OK) return false;
+    for (int j = 0; j < count; j++) {
+        snprintf(name, sizeof name, "%s.%s", prefix, list[j].suffix);
+        params[j] = hu_graph_find(b->graph, name);
+        if (params[j] == HU_NONE) return false;
+    }
+    return count > 0;
+}
+
+/* A node of one application of a network: the first has parameters of its own. */
+static void apply_within(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
+                         const void *attrs, int n_in, const hu_value_id *in, hu_value_id *out) {
+    char node[HU_NAME_BYTES], own[HU_NAME_BYTES];
+    hu_value_id params[HU_MAX_PARAMS];
+    snprintf(node, sizeof node, "%s.%s", b->use, name);
+    snprintf(own, sizeof own, "%s.%s", b->network, prefix ? prefix : name);
+    if (find_params(b, op, own, attrs, n_in, in, params))
+        b->status = hu_graph_share(b->graph, op, node, attrs, n_in, in, params, out);
+    else
+        b->status = hu_graph_apply(b->graph, op, node, own, attrs, n_in, in, out);
+}
+
 hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
                           const void *attrs, int n_in, const hu_value_id *in) {
     hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE};
     if (b->status != HU_OK) return HU_NONE;
-    if (b->splits_bias && hu_adds_bias(op, attrs))
+    if (b->network)
+        apply_within(b, op, name, prefix, attrs, n_in, in, out);
+    else if (b->splits_bias && hu_adds_bias(op, attrs))
         b->status = hu_apply_split(b->graph, op, name, attrs, in, out);
     else
         b->status = hu_graph_apply(b->graph, op, name, prefix, attrs, n_in, in, out);
@@ -223,11 +260,13 @@ hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in
 hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
     hu_task_shapes classes = {
         .value = {options->image, {.rank = 0}}, .count = 2, .outputs = options->classes};
-    hu_builder b = {.graph = graph,
-                    .norm = options->norm,
-                    .splits_bias = options->splits_bias,
-                    .dropout = options->dropout,
-                    .choice = {&hu_task_classify, &hu_loss_nll, classes, 1.0}};
+    hu_builder b = {
+        .graph = graph,
+        .norm = options->norm,
+        .splits_bias = options->splits_bias,
+        .dropout = options->dropout,
+        .choice = {
+            .task = &hu_task_classify, .loss = &hu_loss_nll, .shapes = classes, .beta = 1.0}};
     if (options->choice) b.choice = *options->choice;
     return b;
 }

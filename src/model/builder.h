@@ -12,7 +12,13 @@ typedef struct hu_builder {
     double dropout;   /* of all dropout nodes; negative: as the model says */
     hu_task_choice choice;
     hu_value_id value[HU_TASK_FIELDS_MAX]; /* inputs and targets, by field of the task */
+    const char *network, *use; /* of a network that is applied several times; NULL: names are as
+                                  they are given */
 } hu_builder;
+
+/* Declares nodes of one application of a network from here on: nodes are called USE.NAME, their
+ * parameters NETWORK.NAME.*, which all applications share. NULL, NULL: no more. */
+void hu_build_within(hu_builder *b, const char *network, const char *use);
 
 /* A builder for the task of the options: classification where they name none. */
 hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph);

@@ -64,6 +64,11 @@
     X(cvae, "cvae", \
       "variational autoencoder of 4 convolutions each way, 64 channels, a code of 3", "vae", 28) \
     X(cvae_s, "cvae-s", "the same, 16 channels, a code of 8", "vae", 28) \
+    X(dcgan, "dcgan", \
+      "pictures of 128 pixels out of noise, judged by a second network; up to 1024 channels", \
+      "gan", 128) \
+    X(dcgan_s, "dcgan-s", \
+      "the same for grey pictures of 32 pixels, 16-64 channels", "gan", 32) \
     X(dense_s, "dense-s", \
       "four 5x5 convolutions at full resolution, class scores per pixel", "segment", 0) \
     X(fcn_r50, "fcn-r50", \

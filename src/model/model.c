@@ -38,7 +38,7 @@ hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_f
                           const hu_dataset *dataset, hu_task_choice *choice) {
     hu_status st = HU_OK;
     const hu_model *model;
-    *choice = (hu_task_choice){.task = task, .loss = loss, .beta = 1.0};
+    *choice = (hu_task_choice){.task = task, .loss = loss, .beta = 1.0, .real = 1.0f};
     if (!task) HU_TRY(hu_model_find(name, &model));
     if (!task) HU_TRY(hu_task_find(model->task, &choice->task));
     if (!loss) HU_TRY(hu_task_loss(choice->task, "auto", &choice->loss));
@@ -77,8 +77,13 @@ static hu_status check_dropout(const hu_model_options *options, const hu_graph *
 /* Sizes that a model does not have were asked for in vain. */
 static hu_status check_sizes(const hu_model_options *options, const hu_model *model) {
     const hu_model_sizes *s = &options->sizes;
-    const char *key = s->latent ? "latent" : s->dense ? "dense" : s->maps ? "maps" : NULL;
-    if (!key || (model && strcmp(model->task, hu_task_vae.name) == 0)) return HU_OK;
+    bool has_code = model && strcmp(model->task, hu_task_vae.name) == 0;
+    bool has_noise = model && strcmp(model->task, hu_task_gan.name) == 0;
+    const char *key = s->latent && !has_noise ? "latent"
+                      : s->dense              ? "dense"
+                      : s->maps               ? "maps"
+                                              : NULL;
+    if (!key || has_code) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "model.%s: found a number, expected 0: model '%s' has no such size", key,
                    options->name);

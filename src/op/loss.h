@@ -25,6 +25,11 @@ typedef struct hu_element_loss_attrs {
     bool sums; /* the sum over them instead */
 } hu_element_loss_attrs;
 
+/* bce_toward: bce of in[0] and one target in 0..1 for all elements, the mean over a sample. */
+typedef struct hu_toward_attrs {
+    float target;
+} hu_toward_attrs;
+
 /* What bce and kl_normal are of one element: of a logit x and a share t, in the form that neither
  * overflows nor cancels; of a mean x and a log-variance v. */
 double hu_cross_entropy(double x, double t);

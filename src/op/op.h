@@ -126,11 +126,11 @@ typedef struct hu_op {
     bool reduce_after_forward; /* reduce runs behind forward: forward needs no batch statistics (the
                                   loss) */
 
-    /* A loss: in[0] is the prediction, in[1] the target, out[0] one number per sample: the sum over
-     * the sample's units (the rows of a row loss, matched anchors, or the one unit that a sample
-     * is). The stats of
-     * the forward pass begin with HU_LOSS_STATS sums over the batch. dout[0] is the weight of one
-     * unit: loss scale x weight of the loss / units (or samples) of the whole batch. */
+    /* A loss: in[0] is the prediction, in[1] the target (some have none), out[0] one number per
+     * sample: the sum over the sample's units (the rows of a row loss, matched anchors, or the one
+     * unit that a sample is). The stats of the forward pass begin with HU_LOSS_STATS sums over the
+     * batch. dout[0] is the weight of one unit: loss scale x weight of the loss / units (or
+     * samples) of the whole batch. */
     bool is_loss;
     /* Looks at the targets of count samples: adds the elements to counts, those that the loss
      * cannot use as NaN, and gives the number of units that take part in the loss. Only losses have
@@ -244,12 +244,14 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(reshape) \
     X(dropout) \
     X(sample_normal) \
+    X(normal) \
     X(log_softmax) \
     X(nll) \
     X(softmax_cross_entropy) \
     X(mse) \
     X(l1) \
     X(bce) \
+    X(bce_toward) \
     X(kl_normal) \
     X(ssd_loss) \
     X(rpn_loss) \

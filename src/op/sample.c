@@ -1,9 +1,16 @@
-/* sample_normal: z = m + e^(v/2) n with n of the standard normal law: a number with the mean m and
- * the log-variance v, whose gradient goes through both (the reparametrised sample of Kingma and
- * Welling, 2014). n is a normal number of the node's key, in check runs sqrt(3) times one of the
- * formula (op/noise.h). In double, one rounding per result; n is made again for the gradient. */
+/* Numbers of the normal law, drawn anew in every step. normal: n alone, of no input. sample_normal:
+ * z = m + e^(v/2) n, a number with the mean m and the log-variance v, whose gradient goes through
+ * both (the reparametrised sample of Kingma and Welling, 2014). n is a normal number of the node's
+ * key, in check runs sqrt(3) times one of the formula (op/noise.h). In double, one rounding per
+ * result; n is made again for the gradient. */
+#include "op/sample.h"
+
+#include <math.h>
+
 #include "base/elementary.h"
+#include "base/error.h"
 #include "base/rng.h"
+#include "op/attribute.h"
 #include "op/expect.h"
 #include "op/noise.h"
 
@@ -17,7 +24,7 @@ static hu_status sample_shape(const void *attrs, int n_in, const hu_shape *in, i
 }
 
 static hu_noise noise_of(const hu_op_call *call) {
-    return hu_noise_of(call, hu_shape_elements(&call->info->in[0]));
+    return hu_noise_of(call, hu_shape_elements(&call->info->out[0]));
 }
 
 /* Of element i of the call. The formula's numbers are uniform: sqrt(3) gives them the variance 1.
@@ -58,3 +65,41 @@ const hu_op hu_op_sample_normal = {.name = "sample_normal",
                                    .saves = HU_SAVE_INPUT_1,
                                    .forward = sample_forward,
                                    .backward = sample_backward};
+
+/* ---- normal: numbers that nothing decides but their place ---- */
+
+/* -> [numbers] */
+static hu_status normal_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    const hu_normal_attrs *a = attrs;
+    (void)n_in, (void)in;
+    *n_out = 1;
+    out[0] = (hu_shape){.rank = 1, .extent = {a->numbers}};
+    if (a->numbers > 0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "normal: found %lld numbers, expected at least 1",
+                   (long long)a->numbers);
+}
+
+static void normal_forward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->out[0]);
+    hu_noise drawn = noise_of(call);
+    for (int64_t i = 0; i < n; i++) call->out[0][i] = (float)number(&drawn, i);
+}
+
+/* It has no input and no parameter: nothing has a gradient. */
+static void normal_backward(const hu_op_call *call) {
+    (void)call;
+}
+
+static const hu_attribute normal_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_normal_attrs, numbers), NAN},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_normal = {.name = "normal",
+                            .attrs_bytes = sizeof(hu_normal_attrs),
+                            .attributes = normal_attributes,
+                            .shape = normal_shape,
+                            .saves = HU_SAVE_NOTHING,
+                            .forward = normal_forward,
+                            .backward = normal_backward};

@@ -31,6 +31,8 @@ int64_t hu_precision_tensor_elements(const hu_graph *graph, const hu_edge_table 
 const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_table *edges,
                                           hu_value_id v) {
     const hu_value_info *value = &graph->value[v];
+    bool has_any = hu_contribution_count(graph, v) > 0;
+    if (has_any) return &edges->grad[hu_contribution_use(graph, v, 0)].quantizer;
     return value->use_count ? &edges->grad[value->uses[0]].quantizer : &edges->value[v].quantizer;
 }
 

@@ -139,6 +139,27 @@ done:
     return st;
 }
 
+/* The sum over one application of a network that has turns of its own. */
+static hu_status add_network(hu_table *table, const hu_graph *graph, int turn) {
+    char name[2 * HU_TURN_BYTES];
+    snprintf(name, sizeof name, "%s, once", graph->turn[turn].name);
+    layer row = {.name = name,
+                 .op = "",
+                 .parameters = hu_graph_turn_parameters(graph, turn),
+                 .macs = hu_graph_turn_macs(graph, turn)};
+    return add_row(table, &row);
+}
+
+json_t *hu_plan_networks_json(const hu_graph *graph) {
+    json_t *list = graph->turn_count > 0 ? json_array() : NULL;
+    for (int t = 0; list && t < graph->turn_count; t++)
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", graph->turn[t].name,
+                                              "parameters",
+                                              (json_int_t)hu_graph_turn_parameters(graph, t),
+                                              "macs", (json_int_t)hu_graph_turn_macs(graph, t)));
+    return list;
+}
+
 hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
     static const char *const titles[] = {"layer", "op",         "output",   "parameters",
                                          "MACs",  "activation", "gradient", "weight",
@@ -154,6 +175,8 @@ hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
         layer row = describe(run, n);
         HU_TRY(add_row(*table, &row));
     }
+    for (int t = 0; t < hu_run_graph(run)->turn_count; t++)
+        HU_TRY(add_network(*table, hu_run_graph(run), t));
     HU_TRY(add_row(*table, &total));
 done:
     if (st != HU_OK) {

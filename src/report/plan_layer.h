@@ -11,6 +11,10 @@
  * what becomes of the output, and who computes it where oneDNN does. New reference. */
 json_t *hu_plan_layers_json(const hu_run *run);
 
+/* Of models whose networks learn in turns: name, parameters and macs of each, applied once. New
+ * reference; NULL of other models. */
+json_t *hu_plan_networks_json(const hu_graph *graph);
+
 /* The same as rows of a new table, with starred short names of formats; owner frees with
  * hu_table_free. */
 hu_status hu_plan_layers_table(const hu_run *run, hu_table **table);

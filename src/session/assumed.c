@@ -17,7 +17,8 @@ enum { GREY_SIDE = 28, COLOUR_SIDE = 32, COLOURS = 3, CLASSES = 10 };
 static bool is_grey(const char *name) {
     const hu_model *model;
     bool is_known = hu_model_find(name, &model) == HU_OK;
-    return strcmp(name, "cnn-s") == 0 || (is_known && model->side == GREY_SIDE);
+    return strcmp(name, "cnn-s") == 0 || strcmp(name, "dcgan-s") == 0 ||
+           (is_known && model->side == GREY_SIDE);
 }
 
 /* Of the images that the model is made for. */

@@ -58,18 +58,30 @@ hu_status hu_check_run_note(hu_check_run *run, const hu_trainer *trainer,
                             const hu_step_report *report) {
     hu_status st = HU_OK;
     if (!run->is_on) return HU_OK;
-    if (run->count == run->room) HU_TRY(grow(run));
-    run->loss[run->count++] = report->loss;
+    run->turns = report->turns;
+    for (int t = 0; t < report->turns; t++) {
+        if (run->count == run->room) HU_TRY(grow(run));
+        run->loss[run->count++] = report->turn[t].loss;
+        run->name[t] = report->turn[t].name;
+    }
     if (report->step == 0) HU_TRY(note_gradient(run, trainer, report));
 done:
     return st;
 }
 
+/* Of one turn of every step. */
+static json_t *losses_of(const hu_check_run *run, int turn) {
+    json_t *losses = json_array();
+    for (int64_t i = turn; i < run->count; i += run->turns)
+        json_array_append_new(losses, hu_json_number(run->loss[i]));
+    return losses;
+}
+
 void hu_check_run_put(const hu_check_run *run, json_t *object) {
     if (!run->is_on || !object) return;
-    json_t *losses = json_array();
-    for (int64_t i = 0; i < run->count; i++)
-        json_array_append_new(losses, hu_json_number(run->loss[i]));
+    json_t *losses = run->turns > 1 ? json_object() : losses_of(run, 0);
+    for (int t = 0; run->turns > 1 && t < run->turns; t++)
+        json_object_set_new(losses, run->name[t], losses_of(run, t));
     json_object_set_new(object, "losses", losses);
     json_object_set_new(object, "first_gradient_norm", hu_json_number(run->norm));
     if (run->norms) json_object_set(object, "first_gradient_norms", run->norms);

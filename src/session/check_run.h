@@ -9,9 +9,11 @@
 typedef struct hu_check_run {
     bool is_on, wants_norms;
     int64_t count, room; /* of losses */
-    double *loss;        /* of each step of this process, before its update */
-    double norm;         /* of the whole gradient in step 0; NaN without that step */
-    json_t *norms;       /* of each parameter's gradient in step 0, by name; NULL without */
+    double *loss;        /* of each turn of each step of this process, before its update */
+    int turns;           /* of a step */
+    const char *name[HU_TURNS_MOST]; /* of the turns. Borrowed: as long as the trainer */
+    double norm;                     /* of the whole gradient in step 0; NaN without that step */
+    json_t *norms; /* of each parameter's gradient in step 0, by name; NULL without */
 } hu_check_run;
 
 /* Whether model.init asks for it, and run.norms for norms. A run that begins elsewhere notes
@@ -23,7 +25,8 @@ void hu_check_run_close(hu_check_run *run);
 hu_status hu_check_run_note(hu_check_run *run, const hu_trainer *trainer,
                             const hu_step_report *report);
 
-/* Adds losses, first_gradient_norm and, if asked for, first_gradient_norms. */
+/* Adds losses (of steps with turns one list for each by its name), first_gradient_norm and, if
+ * asked for, first_gradient_norms. */
 void hu_check_run_put(const hu_check_run *run, json_t *object);
 
 #endif

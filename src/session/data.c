@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/frame.h"
+#include "session/recipe.h"
 
 /* "I/N" -> part and parts; 1/1 is everything. */
 static hu_status read_part(hu_config *config, hu_image_choice *choice) {
@@ -120,6 +121,7 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
     hu_status st = HU_OK;
     *dataset = NULL;
     listing seen = {listener, 0};
+    HU_TRY(hu_recipe_data(config));
     HU_TRY(read_choice(config, &choice));
     choice.told = tell_listed;
     choice.context = &seen;

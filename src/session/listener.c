@@ -4,6 +4,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+const char *hu_listener_turns(const hu_step_report *report, char *text) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (int t = 0; report->turns > 1 && t < report->turns && used < HU_METRIC_TEXT_BYTES; t++)
+        used += (size_t)snprintf(text + used, HU_METRIC_TEXT_BYTES - used, "%s%s %.4f%s",
+                                 t > 0 ? ", " : " (", report->turn[t].name, report->turn[t].loss,
+                                 t + 1 < report->turns ? "" : ")");
+    return text;
+}
+
 void hu_listener_tell(const hu_listener *listener, const char *format, ...) {
     char text[2048];
     va_list args;

@@ -1,6 +1,7 @@
 /* session/listener.h - who hears of a training while it runs. The library itself never prints. */
 #ifndef HU_SESSION_LISTENER_H
 #define HU_SESSION_LISTENER_H
+#include "journal/result.h"
 #include "train/trainer.h"
 
 /* A step that has just ended. */
@@ -19,6 +20,10 @@ typedef struct hu_listener {
     void (*on_step)(void *context, const hu_step_news *news);
     void (*on_message)(void *context, const char *text); /* one sentence, without a newline */
 } hu_listener;
+
+/* " (disc 1.3988, gen 0.6902)": the losses of a step's turns; "" where there is one. text: room for
+ * HU_METRIC_TEXT_BYTES. Gives it back. */
+const char *hu_listener_turns(const hu_step_report *report, char *text);
 
 /* Gives a message to the listener, if it hears. */
 void hu_listener_tell(const hu_listener *listener, const char *format, ...)

@@ -38,9 +38,47 @@ static const recipe recipes[] = {
     {"ssd*", "*", "8", "20", "sgd", "0.005", "cosine", "1", "0.9", "off", "0.0005"},
     {"faster-rcnn", "*", "1", "14", "sgd", "0.001", "cosine", "0", "0.9", "off", "0.0005"},
     {"faster-rcnn-s", "*", "8", "20", "sgd", "0.01", "cosine", "1", "0.9", "off", "0.0005"},
+    {"dcgan", "*", "64", "5", "adam", "0.0002", "constant", "0", "0.9", "off", "0"},
+    {"dcgan-s", "*", "64", "3", "adam", "0.001", "constant", "0", "0.9", "off", "0"},
     {"dense-s", "*", "64", "5", "sgd", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
+
+/* Further keys of a model with a data set. */
+typedef struct usual {
+    const char *model, *data; /* glob patterns */
+    const char *key, *value;
+} usual;
+
+/* Of the update, known before the data are. */
+static const usual of_update[] = {
+    {"dcgan*", "*", "optimizer.beta1", "0.5"},
+    {"dcgan*", "*", "data.drop_last", "on"},
+};
+
+/* Of the data: 28 pixels become 32, and FD-64 is that of so many samples. */
+static const usual of_data[] = {
+    {"dcgan*", "*", "data.test_limit", "2000"},
+    {"dcgan-s", "fashion-mnist", "data.frame", "2"},
+    {"dcgan-s", "idx:*", "data.frame", "2"},
+    {"dcgan-s", "contacts", "data.frame", "2"},
+};
+
+static hu_status take_usual(hu_config *config, const usual *rows, size_t count) {
+    const char *model, *data;
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_text(config, "model.name", &model));
+    HU_TRY(hu_config_text(config, "data.name", &data));
+    for (size_t i = 0; i < count; i++)
+        if (hu_glob_match(rows[i].model, model) && hu_glob_match(rows[i].data, data))
+            HU_TRY(hu_config_set(config, rows[i].key, rows[i].value, "recipe"));
+done:
+    return st;
+}
+
+hu_status hu_recipe_data(hu_config *config) {
+    return take_usual(config, of_data, sizeof of_data / sizeof *of_data);
+}
 
 /* Momentum, decay and rate: those of the rows are for SGD, the others take their customary values.
  * Those of lars are in units of a thousandth of the weights' norm. */
@@ -107,6 +145,7 @@ hu_status hu_recipe_apply(hu_config *config) {
             break;
         }
     HU_TRY(st);
+    HU_TRY(take_usual(config, of_update, sizeof of_update / sizeof *of_update));
     HU_TRY(take_check(config));
 done:
     return st;

@@ -8,4 +8,7 @@
  * first row that matches model.name and data.name. */
 hu_status hu_recipe_apply(hu_config *config);
 
+/* The same for how the data are read, before they are. */
+hu_status hu_recipe_data(hu_config *config);
+
 #endif

@@ -28,7 +28,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         (json_int_t)hu_precision_aggregate_bits(graph,
                                                 hu_run_edges(hu_trainer_run(session->trainer)),
                                                 hu_trainer_batch(session->trainer)),
-        "skipped_steps", (json_int_t)hu_trainer_scaler(session->trainer)->skipped, "promoted",
+        "skipped_steps", (json_int_t)hu_trainer_skipped(session->trainer), "promoted",
         (int)hu_trainer_promoted(session->trainer), "images_per_second",
         hu_json_number(result->images_per_second), "peak_rss_bytes",
         (json_int_t)hu_peak_rss_bytes(), "ledger_bytes", hu_ledger_json(&ledger), "weights_hash",

@@ -5,15 +5,17 @@
 #include "graph/graph.h"
 
 /* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
- * also as minus the log-likelihood of all true numbers of a sample, a sum; or what is said beside
- * anchors with boxes; or what is said of the regions that a network proposes, and of its anchors.
- */
+ * also as minus the log-likelihood of all true numbers of a sample, a sum; what is said beside
+ * anchors with boxes; what is said of the regions that a network proposes, and of its anchors; or
+ * what one network says of pictures, of which another has made some, with what each of the two
+ * wants it to say. */
 typedef enum hu_loss_kind {
     HU_LOSS_ROWS,
     HU_LOSS_NUMBERS,
     HU_LOSS_LIKELIHOOD,
     HU_LOSS_BOXES,
-    HU_LOSS_REGIONS
+    HU_LOSS_REGIONS,
+    HU_LOSS_ADVERSARIES
 } hu_loss_kind;
 
 typedef struct hu_loss_form {
@@ -32,7 +34,7 @@ typedef struct hu_loss_form {
 
     /* The nodes of the loss: before (NULL: none) turns the head into what op compares with the
      * target. op has is_loss; attrs are their own, NULL: zeros. Those of a loss of boxes are the
-     * anchors of the model. */
+     * anchors of the model, those of adversaries what is wanted (task/adversaries.c). */
     const hu_op *before, *op;
     const void *before_attrs, *attrs;
 } hu_loss_form;
@@ -48,7 +50,8 @@ typedef struct hu_loss_form {
     X(bce_sum)                \
     X(ssd)                   \
     X(ssd_nll)               \
-    X(faster_rcnn)
+    X(faster_rcnn)           \
+    X(adversarial)
 // clang-format on
 
 #define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;

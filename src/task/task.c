@@ -121,7 +121,7 @@ static bool is_same(const hu_shape *a, const hu_shape *b) {
 }
 
 /* The head's shape is checked here once, so that losses may trust it. */
-static hu_status check_head(const hu_task_choice *choice, const hu_value_info *made) {
+hu_status hu_task_check_head(const hu_task_choice *choice, const hu_value_info *made) {
     enum { SHAPE_BYTES = 128 };
     char found[SHAPE_BYTES], expected[SHAPE_BYTES];
     hu_shape wanted = choice->task->head(choice);
@@ -145,7 +145,12 @@ static hu_status check_head(const hu_task_choice *choice, const hu_value_info *m
 static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
                             const hu_value_id *values, const char *loss, hu_value_id head,
                             float weight) {
-    hu_status st = check_head(choice, &graph->value[head]);
+    if (choice->task->has_adversaries)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found one network, the task %s needs two that learn against each other, "
+                       "like dcgan-s",
+                       choice->task->name);
+    hu_status st = hu_task_check_head(choice, &graph->value[head]);
     if (st != HU_OK) return st;
     int target = hu_task_target(choice->task);
     /* Classes are a mean over the rows that somebody has labelled, boxes over the anchors that find
@@ -202,7 +207,7 @@ hu_status hu_task_close_regions(const hu_task_choice *choice, hu_graph *graph,
     hu_value_id out[HU_MAX_OUTPUTS];
     hu_status st;
     HU_TRY(hu_task_expect_regions(choice));
-    HU_TRY(check_head(choice, &graph->value[r->head]));
+    HU_TRY(hu_task_check_head(choice, &graph->value[r->head]));
     hu_value_id boxes = values[hu_task_target(choice->task)];
     const hu_value_id said[] = {r->head, boxes, r->regions}, proposed[] = {r->rows, boxes};
     HU_TRY(hu_graph_apply(graph, choice->loss->op, "loss", NULL, &of_regions, 3, said, out));
@@ -236,11 +241,11 @@ hu_status hu_task_check(const hu_task_choice *choice, const hu_graph *graph) {
 }
 
 hu_value_id hu_task_prediction(const hu_graph *graph) {
-    return graph->node[graph->loss[0].node].in[0];
+    return hu_graph_made(graph);
 }
 
 hu_value_id hu_task_target_value(const hu_graph *graph) {
-    return graph->node[graph->loss[0].node].in[1];
+    return hu_graph_wanted(graph);
 }
 
 const hu_anchors *hu_task_anchors(const hu_graph *graph) {

@@ -46,6 +46,8 @@ typedef struct hu_task {
     bool is_picture; /* the head is a picture, and the target one of numbers in 0..1 */
     bool has_code; /* the model also gives means and log-variances of a code, whose divergence from
                       the standard normal law is a second loss */
+    bool has_adversaries; /* one network makes pictures, another judges them (task/adversaries.h) */
+    bool is_signed;       /* pictures are numbers in -1..1 instead */
     const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures
                                                     take the first */
 
@@ -79,6 +81,7 @@ typedef struct hu_task_choice {
     const hu_loss_form *loss;
     hu_task_shapes shapes;
     double beta;               /* weight of the divergence of a code */
+    float real;                /* what adversaries are to say of real pictures */
     const hu_anchors *anchors; /* where the model looks for boxes; NULL: it does not */
     int64_t regions;           /* that the model proposes; 0: none */
 } hu_task_choice;
@@ -100,6 +103,7 @@ typedef struct hu_task_regions {
     X(segment)          \
     X(enlarge)          \
     X(vae)              \
+    X(gan)              \
     X(detect)           \
     X(detect_regions)
 // clang-format on
@@ -149,6 +153,9 @@ hu_status hu_task_expect_regions(const hu_task_choice *choice);
  * hu_task_close. */
 hu_status hu_task_close_regions(const hu_task_choice *choice, hu_graph *graph,
                                 const hu_value_id *values, const hu_task_regions *regions);
+
+/* HU_ERR_SHAPE if a head has another shape than the task needs. */
+hu_status hu_task_check_head(const hu_task_choice *choice, const hu_value_info *made);
 
 /* HU_ERR_ARGUMENT if the task needs a code and the model gave none. */
 hu_status hu_task_check(const hu_task_choice *choice, const hu_graph *graph);

@@ -34,8 +34,10 @@ static hu_status take_optimizer(hu_trainer *trainer, const hu_trainer *other) {
         return hu_fail(HU_ERR_ARGUMENT, "found the state of optimizer %s, expected that of %s",
                        hu_optimizer_kinds[other->options.optimizer.kind].name,
                        hu_optimizer_kinds[trainer->options.optimizer.kind].name);
-    for (size_t i = 0; hu_optimizer_state(other->optimizer, i, &name, &data, &bytes); i++)
-        HU_TRY(hu_optimizer_restore(trainer->optimizer, i, data, bytes));
+    for (int t = 0; t < trainer->turns; t++)
+        for (size_t i = 0; hu_optimizer_state(other->turn[t].optimizer, i, &name, &data, &bytes);
+             i++)
+            HU_TRY(hu_optimizer_restore(trainer->turn[t].optimizer, i, data, bytes));
 done:
     return st;
 }
@@ -44,7 +46,8 @@ hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other) {
     hu_status st = HU_OK;
     HU_TRY(check_same_parameters(trainer, other));
     HU_TRY(take_optimizer(trainer, other));
-    HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &trainer->scaler));
+    for (int t = 0; t < trainer->turns; t++)
+        HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &trainer->turn[t].scaler));
     memcpy(trainer->weights.block, other->weights.block,
            (size_t)other->weights.elements * sizeof *other->weights.block);
     if (!trainer->options.keep_masters) hu_round_masters(trainer);

@@ -10,6 +10,7 @@
 #include "train/sized.h"
 #include "train/tensors.h"
 #include "train/trainer.h"
+#include "train/turns.h"
 #include "train/update.h"
 #include "train/workers.h"
 
@@ -39,8 +40,7 @@ static hu_status create_update(hu_trainer *trainer) {
     hu_status st = HU_OK;
     void *block;
     int64_t trained = trainer->weights.trained;
-    HU_TRY(hu_optimizer_create(&trainer->options.optimizer, trained, &trainer->optimizer));
-    HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &trainer->scaler));
+    HU_TRY(hu_turns_create(trainer));
     HU_TRY(hu_schedule_check(&trainer->options.schedule));
     HU_TRY(hu_workers_create(trainer));
     if (trainer->options.accumulate > 1 && !trainer->gradient_sum) {
@@ -127,7 +127,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_loader_close(trainer->train_loader);
     hu_loader_close(trainer->test_loader);
     hu_loader_close(trainer->validation_loader);
-    hu_optimizer_free(trainer->optimizer);
+    hu_turns_free(trainer);
     hu_free(trainer->target);
     hu_evaluation_room_free(&trainer->room);
     if (!trainer->workers.gradient) hu_free(trainer->gradient_sum);

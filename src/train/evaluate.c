@@ -293,6 +293,11 @@ int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half) {
     return loader ? hu_loader_count(loader) : 0;
 }
 
+/* Pictures of -1..1 are drawn as 0..1. */
+static float shade(const evaluation *e, float x) {
+    return e->trainer->task->is_signed ? (x + 1.0f) / 2.0f : x;
+}
+
 /* Numbers of the head mean what the loss says. */
 static void add_pictures(evaluation *e, int64_t first) {
     int64_t numbers = e->call.rows * e->call.outputs, left = e->wanted - first;
@@ -300,8 +305,8 @@ static void add_pictures(evaluation *e, int64_t first) {
     for (int64_t i = 0; i < count; i++) {
         double made = e->call.prediction ? (double)e->call.prediction[i] : (double)NAN;
         if (e->call.prediction && e->call.loss->predicted) made = e->call.loss->predicted(made);
-        e->made[first * numbers + i] = (float)made;
-        e->real[first * numbers + i] = e->call.target[i];
+        e->made[first * numbers + i] = shade(e, (float)made);
+        e->real[first * numbers + i] = shade(e, e->call.target[i]);
     }
 }
 

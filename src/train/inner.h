@@ -80,6 +80,15 @@ typedef struct hu_workers {
     float scale;         /* loss scale of what error feedback keeps */
 } hu_workers;
 
+/* What each turn of a step has of its own; of graphs without turns there is one, of everything. */
+typedef struct hu_learner {
+    hu_optimizer *optimizer;     /* its state is that of elements offset .. */
+    int64_t offset, elements;    /* its masters */
+    int64_t first_block, blocks; /* of the gradient */
+    uint32_t first, count;       /* its parameters in name order */
+    hu_loss_scale scaler;
+} hu_learner;
+
 /* Bits of all tensors of a batch in their formats: in the first step, and summed over the steps. */
 typedef struct hu_aggregate {
     double first, sum;
@@ -102,9 +111,9 @@ typedef struct hu_trainer {
     hu_run *run;
     /* How a step moves them on. */
     hu_loader *train_loader, *test_loader;
-    hu_loader *validation_loader; /* NULL: nothing is held out */
-    hu_optimizer *optimizer;
-    hu_loss_scale scaler;
+    hu_loader *validation_loader;   /* NULL: nothing is held out */
+    hu_learner turn[HU_TURNS_MOST]; /* [turns], in the order of the step */
+    int turns;
     hu_train_progress progress;
     hu_aggregate aggregate;
     hu_walk walk;

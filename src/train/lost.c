@@ -74,10 +74,10 @@ static bool is_compared(const hu_trainer *trainer, const hu_gradient_block *bloc
 }
 
 /* Adds what has moved of each parameter, before the masters are rounded or behind that. */
-static void add_moved(hu_trainer *trainer, bool is_behind) {
-    int64_t blocks = hu_gradient_block_count(trainer);
+static void add_moved(hu_trainer *trainer, const hu_learner *learner, bool is_behind) {
+    const int64_t first = learner->first_block, end = first + learner->blocks;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = first; b < end; b++) {
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
         if (!is_compared(trainer, &block)) continue;
         hu_update_counts *update = &trainer->edges.value[block.param].update;
@@ -88,16 +88,17 @@ static void add_moved(hu_trainer *trainer, bool is_behind) {
     }
 }
 
-void hu_lost_before_rounding(hu_trainer *trainer) {
-    add_moved(trainer, false);
+void hu_lost_before_rounding(hu_trainer *trainer, int turn) {
+    add_moved(trainer, &trainer->turn[turn], false);
 }
 
 /* A delayed scale that has changed moves numbers that no update did: then more than were asked. */
-void hu_lost_after_rounding(hu_trainer *trainer) {
-    add_moved(trainer, true);
+void hu_lost_after_rounding(hu_trainer *trainer, int turn) {
+    const hu_learner *learner = &trainer->turn[turn];
+    add_moved(trainer, learner, true);
     /* From those that moved to those that did not. */
-    for (uint32_t v = 0; v < trainer->edges.value_count; v++) {
-        hu_update_counts *update = &trainer->edges.value[v].update;
+    for (uint32_t p = learner->first; p < learner->first + learner->count; p++) {
+        hu_update_counts *update = &trainer->edges.value[trainer->name_order[p]].update;
         update->lost = update->asked > update->lost ? update->asked - update->lost : 0;
     }
 }

@@ -21,7 +21,7 @@ void hu_lost_in_block(hu_trainer *trainer, const hu_gradient_block *block, const
 
 /* Without masters: between the update and the rounding of what it made, and behind that. The
  * working copies of the step must be as its passes read them: they are the weights before. */
-void hu_lost_before_rounding(hu_trainer *trainer);
-void hu_lost_after_rounding(hu_trainer *trainer);
+void hu_lost_before_rounding(hu_trainer *trainer, int turn);
+void hu_lost_after_rounding(hu_trainer *trainer, int turn);
 
 #endif

@@ -87,17 +87,29 @@ typedef struct hu_train_progress {
     uint64_t elements, overflow, underflow, subnormal; /* all roundings so far */
 } hu_train_progress;
 
+/* One turn of a step. */
+typedef struct hu_turn_report {
+    const char *name; /* of the turn, "" of the one turn of other graphs. Borrowed: as long as the
+                         trainer */
+    double loss;      /* as that of the step */
+    double gradient_norm; /* likewise */
+    float scale;
+    bool skipped; /* its parameters and optimizer stayed as they were */
+} hu_turn_report;
+
 typedef struct hu_step_report {
     int64_t step; /* number of the step, from 0 */
     int64_t epoch;
     int64_t samples;
-    double loss;   /* mean over the batch, before the loss op's own rounding */
+    hu_turn_report turn[HU_TURNS_MOST]; /* [turns] */
+    int turns;                          /* 1 of graphs without turns */
+    double loss; /* mean over the batch, before the loss op's own rounding; the sum of all turns' */
     double metric; /* the task's first metric over the batch; NaN where losses do not tell it */
     double lr;
-    float scale;          /* loss scale used */
-    double gradient_norm; /* of the unscaled gradient; NaN if not finite */
-    bool skipped;
-    bool wants_stop; /* the process of some worker was asked to end, see hu_trainer_watch */
+    float scale;          /* loss scale used, in the first turn */
+    double gradient_norm; /* of the unscaled gradient, of all turns; NaN if not finite */
+    bool skipped;         /* some turn was */
+    bool wants_stop;      /* the process of some worker was asked to end, see hu_trainer_watch */
     const hu_adapt_event *event; /* [events] what adaptations found: it comes true before the next
                                     pass. Borrowed: valid until the next step */
     uint32_t events;

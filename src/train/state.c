@@ -8,6 +8,7 @@
 #include "train/adapt.h"
 #include "train/aggregate.h"
 #include "train/trainer.h"
+#include "train/turns.h"
 #include "train/workers.h"
 
 /* Names and shapes of all parameters and buffers: a checkpoint fits only the graph it was made
@@ -27,12 +28,29 @@ static uint64_t graph_fingerprint(const hu_graph *graph) {
 
 _Static_assert(sizeof(hu_train_position) == 112, "the saved position has no padding");
 
-hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
+/* Loss scale and state of the optimizer. */
+static hu_status save_turn(const hu_trainer *trainer, int turn, hu_checkpoint_writer *writer) {
     hu_status st = HU_OK;
+    const hu_learner *learner = &trainer->turn[turn];
+    char section[HU_SECTION_BYTES], block[HU_SECTION_BYTES];
     const char *name;
     const void *data;
     size_t bytes;
-    char section[64];
+    HU_TRY(hu_checkpoint_add(writer, hu_turn_section(trainer, turn, "scaler", section),
+                             &learner->scaler.state, sizeof learner->scaler.state));
+    for (size_t i = 0; hu_optimizer_state(learner->optimizer, i, &name, &data, &bytes); i++) {
+        snprintf(block, sizeof block, "optimizer.%.16s", name);
+        HU_TRY(
+            hu_checkpoint_add(writer, hu_turn_section(trainer, turn, block, section), data, bytes));
+    }
+done:
+    return st;
+}
+
+hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
+    hu_status st = HU_OK;
+    const void *data;
+    size_t bytes;
     /* The history of scales that is saved must be the one that the next step begins with. */
     HU_TRY(hu_adapt_between(trainer));
     trainer->position = (hu_train_position){.graph = graph_fingerprint(trainer->graph),
@@ -41,12 +59,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     HU_TRY(hu_checkpoint_add(writer, "position", &trainer->position, sizeof trainer->position));
     HU_TRY(hu_checkpoint_add(writer, "parameters", trainer->weights.block,
                              (size_t)trainer->weights.elements * sizeof(float)));
-    HU_TRY(
-        hu_checkpoint_add(writer, "scaler", &trainer->scaler.state, sizeof trainer->scaler.state));
-    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
-        snprintf(section, sizeof section, "optimizer.%s", name);
-        HU_TRY(hu_checkpoint_add(writer, section, data, bytes));
-    }
+    for (int t = 0; t < trainer->turns; t++) HU_TRY(save_turn(trainer, t, writer));
     /* Optional sections come last; a run that does not need them has the file of older versions. */
     if (trainer->init_hash)
         HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
@@ -96,23 +109,27 @@ static hu_status other_optimizer(const hu_trainer *trainer, const hu_checkpoint 
 
 /* A state that another kind of optimizer did not leave is no damage. */
 static hu_status optimizer_section(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
-                                   const char *state, size_t expected, const void **saved) {
-    char section[64];
+                                   int turn, const char *state, size_t expected,
+                                   const void **saved) {
+    char section[HU_SECTION_BYTES], block[HU_SECTION_BYTES];
     size_t bytes;
-    snprintf(section, sizeof section, "optimizer.%s", state);
+    snprintf(block, sizeof block, "optimizer.%.16s", state);
+    hu_turn_section(trainer, turn, block, section);
     if (hu_checkpoint_section(checkpoint, section, saved, &bytes) == HU_ERR_MISSING)
         return other_optimizer(trainer, checkpoint, "no ", section);
     return fixed_section(checkpoint, section, expected, saved);
 }
 
 /* Every block that is needed is there in its size, and none of another kind of optimizer. */
-static hu_status check_optimizer(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
-    static const char prefix[] = "optimizer.";
+static hu_status check_optimizer(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                                 int turn) {
+    char prefix[HU_SECTION_BYTES];
     const char *name;
     const void *data, *saved;
-    size_t bytes, length = sizeof prefix - 1;
-    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
-        hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
+    size_t bytes, length = strlen(hu_turn_section(trainer, turn, "optimizer.", prefix));
+    const hu_optimizer *optimizer = trainer->turn[turn].optimizer;
+    for (size_t i = 0; hu_optimizer_state(optimizer, i, &name, &data, &bytes); i++) {
+        hu_status st = optimizer_section(trainer, checkpoint, turn, name, bytes, &saved);
         if (st != HU_OK) return st;
     }
     for (size_t i = 0; i < hu_checkpoint_sections(checkpoint); i++) {
@@ -124,14 +141,30 @@ static hu_status check_optimizer(const hu_trainer *trainer, const hu_checkpoint 
     return HU_OK;
 }
 
+/* Loss scale and optimizer of a turn can be taken over; changes nothing but *restored. */
+static hu_status check_turn(const hu_trainer *trainer, const hu_checkpoint *checkpoint, int turn,
+                            hu_loss_scale *restored) {
+    hu_status st = HU_OK;
+    char section[HU_SECTION_BYTES];
+    const void *scaler;
+    *restored = trainer->turn[turn].scaler;
+    HU_TRY(fixed_section(checkpoint, hu_turn_section(trainer, turn, "scaler", section),
+                         sizeof restored->state, &scaler));
+    HU_TRY(hu_loss_scale_restore(restored, scaler, sizeof restored->state));
+    HU_TRY(check_optimizer(trainer, checkpoint, turn));
+done:
+    return st;
+}
+
 /* The one number that can be wrong by itself, t, is restored first. */
-static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint, int turn) {
+    hu_optimizer *optimizer = trainer->turn[turn].optimizer;
     const char *name;
     const void *data, *saved;
     size_t bytes;
-    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++) {
-        hu_status st = optimizer_section(trainer, checkpoint, name, bytes, &saved);
-        if (st == HU_OK) st = hu_optimizer_restore(trainer->optimizer, i, saved, bytes);
+    for (size_t i = 0; hu_optimizer_state(optimizer, i, &name, &data, &bytes); i++) {
+        hu_status st = optimizer_section(trainer, checkpoint, turn, name, bytes, &saved);
+        if (st == HU_OK) st = hu_optimizer_restore(optimizer, i, saved, bytes);
         if (st != HU_OK) return st;
     }
     return HU_OK;
@@ -216,8 +249,8 @@ static hu_status other_graph(const hu_trainer *trainer, const hu_checkpoint *che
 
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     hu_status st = HU_OK;
-    const void *place, *parameters, *scaler;
-    hu_loss_scale restored = trainer->scaler;
+    const void *place, *parameters;
+    hu_loss_scale restored[HU_TURNS_MOST];
     hu_bits_meter *meter = hu_bits_meter_of(&trainer->adaptations);
     hu_train_position saved;
     uint64_t init;
@@ -245,9 +278,8 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
                        (long long)saved.progress.last_metric_step);
     HU_TRY(read_init(trainer, checkpoint, &init));
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
-    HU_TRY(fixed_section(checkpoint, "scaler", sizeof trainer->scaler.state, &scaler));
-    HU_TRY(hu_loss_scale_restore(&restored, scaler, sizeof restored.state));
-    HU_TRY(check_optimizer(trainer, checkpoint));
+    for (int t = 0; t < trainer->turns; t++)
+        HU_TRY(check_turn(trainer, checkpoint, t, &restored[t]));
     HU_TRY(hu_workers_check(trainer, checkpoint));
     HU_TRY(hu_adapt_check(trainer, checkpoint));
     HU_TRY(find_meter(trainer, checkpoint, &spent, &spent_bytes));
@@ -256,10 +288,10 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_ranges(trainer, checkpoint));
     HU_TRY(hu_workers_restore(trainer, checkpoint));
-    HU_TRY(restore_optimizer(trainer, checkpoint));
+    for (int t = 0; t < trainer->turns; t++) HU_TRY(restore_optimizer(trainer, checkpoint, t));
     if (meter) hu_bits_meter_restore(meter, spent, spent_bytes);
     hu_aggregate_restore(trainer, checkpoint, saved.progress.step);
-    trainer->scaler = restored;
+    for (int t = 0; t < trainer->turns; t++) trainer->turn[t].scaler = restored[t];
     memcpy(trainer->weights.block, parameters, bytes);
     trainer->progress = saved.progress;
     trainer->init_hash = init;

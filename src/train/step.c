@@ -69,14 +69,17 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
                              hu_step_report *report, bool *stopped) {
     hu_status st = HU_OK;
     const hu_metric *metric = trainer->task->metric[0];
+    hu_turn_report *turn = &report->turn[report->turns - 1];
     hu_worker_result all;
     HU_TRY(run_here(trainer, batch, pass));
     HU_TRY(hu_workers_reduce(trainer, report, &all));
     *stopped = all.stopped;
-    report->wants_stop = all.wants_stop;
-    trainer->counted_nodes = all.counted_nodes;
+    report->wants_stop = report->wants_stop || all.wants_stop;
+    if (report->turns == 1 || all.counted_nodes < trainer->counted_nodes)
+        trainer->counted_nodes = all.counted_nodes;
     trainer->bad_statistics = all.bad_statistics;
-    report->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
+    turn->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
+    report->loss = report->turns == 1 ? turn->loss : report->loss + turn->loss;
     report->metric = metric->of_batch
                          ? metric->of_batch(all.losses.stats[0], (double)batch->units[0])
                          : (double)NAN;
@@ -144,45 +147,90 @@ static void add_progress(hu_trainer *trainer, const hu_step_batch *batch, hu_ste
     hu_workers_count(trainer);
 }
 
-/* What loss scaling makes of a step whose gradients were not finite. */
-static hu_status update_loss_scale(hu_trainer *trainer, const hu_step_report *report) {
+/* What loss scaling makes of turns whose gradients were not finite. */
+static hu_status update_loss_scales(hu_trainer *trainer, const hu_step_report *report) {
     if (report->skipped && trainer->options.scaler.kind == HU_LOSS_SCALE_NONE)
         return hu_fail(HU_ERR_NONFINITE, "step %lld: %s; no loss scaling is on, training stops",
                        (long long)report->step, trainer->culprit);
-    hu_status st = hu_loss_scale_update(&trainer->scaler, report->skipped, report->step);
-    if (st != HU_OK) return hu_fail_within(st, "%s: ", trainer->culprit);
+    for (int t = 0; t < report->turns; t++) {
+        hu_status st =
+            hu_loss_scale_update(&trainer->turn[t].scaler, report->turn[t].skipped, report->step);
+        if (st != HU_OK) return hu_fail_within(st, "%s: ", trainer->culprit);
+    }
     return HU_OK;
 }
 
-/* What all passes of the step have in common. */
+/* What all passes of a turn have in common. scale: its loss scale. */
 static hu_pass_options pass_of(const hu_trainer *trainer, const hu_step_batch *batch,
-                               const hu_step_report *report) {
+                               const hu_step_report *report, int turn, float scale) {
     const hu_accumulators *accumulators = &trainer->options.precision.accumulators;
     hu_pass_options pass = {.training = true,
+                            .turn = trainer->graph->turn_count > 0 ? turn + 1 : 0,
                             .step = (uint64_t)report->step,
                             .drawn = (uint64_t)(report->step * trainer->options.batch),
                             .timed = trainer->timed,
                             .counts_all = hu_step_counts_all(trainer, report->step),
-                            .seed_gradient = report->scale / (float)report->samples,
+                            .seed_gradient = scale / (float)report->samples,
                             .count_products = hu_accumulators_count(accumulators, report->step)};
     for (int k = 0; k < trainer->graph->loss_count; k++)
-        pass.row_gradient[k] = report->scale / (float)(batch->units[k] > 0 ? batch->units[k] : 1);
+        pass.row_gradient[k] = scale / (float)(batch->units[k] > 0 ? batch->units[k] : 1);
     return pass;
 }
 
-/* From masters to gradients, with counts and, now and then, histograms. */
-static hu_status run_passes(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
-                            hu_step_report *report, bool *stopped) {
+/* What a step begins with: no counts, and rounded working copies of the masters, which all its
+ * workers and parts read. */
+static void begin_passes(hu_trainer *trainer, const hu_step_report *report) {
     int64_t every = trainer->options.histogram_every;
     /* The counts of the step before were read by its own end: promotion and the journal. */
     hu_edge_table_clear(&trainer->edges);
     /* Rounding the masters is the first thing that a step counts, and that a histogram records. */
-    if (every > 0 && report->step % every == 0) hu_record_begin(trainer->run, pass->step);
-    if (pass->counts_all) hu_scan_masters(trainer);
-    /* All workers and parts read one working copy of the weights. */
-    hu_run_round_parameters(trainer->run, pass->step, true);
+    if (every > 0 && report->step % every == 0)
+        hu_record_begin(trainer->run, (uint64_t)report->step);
+    if (hu_step_counts_all(trainer, report->step)) hu_scan_masters(trainer);
+    hu_run_round_parameters(trainer->run, (uint64_t)report->step, true);
+    hu_record_end(trainer->run);
+}
+
+/* The passes of a turn, recorded where the step is. */
+static hu_status run_passes(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
+                            hu_step_report *report, bool *stopped) {
+    int64_t every = trainer->options.histogram_every;
+    /* Behind a turn that was skipped the record tells of that turn alone. */
+    if (every > 0 && report->step % every == 0 && !report->skipped)
+        hu_record_go_on(trainer->run, pass->step);
     hu_status st = run_workers(trainer, batch, pass, report, stopped);
     hu_record_end(trainer->run);
+    return st;
+}
+
+/* One turn of the step: its losses, with the networks as earlier turns have left them, and the
+ * update of its parameters. Of graphs without turns it is the step. */
+static hu_status run_turn(hu_trainer *trainer, const hu_step_batch *batch, hu_step_report *report,
+                          bool *masters_nonfinite) {
+    hu_status st = HU_OK;
+    int t = report->turns++;
+    hu_turn_report *turn = &report->turn[t];
+    bool stopped;
+    /* The scale of this step, taken before its end changes it. */
+    turn->scale = trainer->turn[t].scaler.state.scale;
+    turn->name = trainer->graph->turn[t].name;
+    float inverse = hu_loss_scale_inverse(&trainer->turn[t].scaler);
+    hu_pass_options pass = pass_of(trainer, batch, report, t, turn->scale);
+    for (int earlier = 0; earlier < t; earlier++)
+        hu_run_round_turn(trainer->run, pass.step, earlier);
+    HU_TRY(run_passes(trainer, batch, &pass, report, &stopped));
+    /* One number tells whether all gradients are finite: an update must not begin with one bad. */
+    double squares = stopped ? NAN : hu_gradient_squares(trainer, t, inverse);
+    turn->gradient_norm = sqrt(squares);
+    turn->skipped = !isfinite(squares);
+    report->gradient_norm =
+        t == 0 ? turn->gradient_norm : hypot(report->gradient_norm, turn->gradient_norm);
+    /* The passes run again with the weights that failed, so before the update. */
+    if (turn->skipped && !report->skipped) hu_diagnose(trainer, batch, &pass);
+    report->skipped = report->skipped || turn->skipped;
+    if (turn->skipped) hu_workers_undo_losses(&trainer->workers);
+    *masters_nonfinite |= hu_update_masters(trainer, report, t, inverse);
+done:
     return st;
 }
 
@@ -190,29 +238,20 @@ static hu_status run_passes(hu_trainer *trainer, const hu_step_batch *batch, hu_
 hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     hu_status st = HU_OK;
     hu_step_batch batch;
-    bool stopped;
-    *report =
-        (hu_step_report){.step = trainer->progress.step, .scale = trainer->scaler.state.scale};
+    bool masters_nonfinite = false;
+    *report = (hu_step_report){.step = trainer->progress.step,
+                               .scale = trainer->turn[0].scaler.state.scale};
     report->culprit = trainer->culprit;
     trainer->culprit[0] = '\0';
     /* A new plan loses what lies in the arena, so that it comes before the first rounding. */
     HU_TRY(hu_adapt_before(trainer, report));
     HU_TRY(find_batch(trainer, &batch, report));
     HU_TRY(hu_workers_begin_step(trainer, report));
-    /* The scale of this step, taken before its end changes it. */
-    float inverse = hu_loss_scale_inverse(&trainer->scaler);
     report->lr = hu_schedule_lr(&trainer->options.schedule, report->step, trainer->steps_per_epoch,
                                 trainer->options.steps > 0 ? trainer->options.steps : 1);
-    hu_pass_options pass = pass_of(trainer, &batch, report);
-    HU_TRY(run_passes(trainer, &batch, &pass, report, &stopped));
-    /* One number tells whether all gradients are finite: an update must not begin with one bad. */
-    double squares = stopped ? NAN : hu_gradient_squares(trainer, inverse);
-    report->gradient_norm = sqrt(squares);
-    report->skipped = !isfinite(squares);
-    /* The passes run again with the weights that failed, so before the update. */
-    if (report->skipped) hu_diagnose(trainer, &batch, &pass);
-    if (report->skipped) hu_workers_undo_losses(&trainer->workers);
-    bool masters_nonfinite = hu_update_masters(trainer, report, inverse);
+    begin_passes(trainer, report);
+    while (report->turns < trainer->turns)
+        HU_TRY(run_turn(trainer, &batch, report, &masters_nonfinite));
     /* Delayed scales take over the maxima of the step, those of the rounded masters included. */
     hu_scale_end_step(trainer->run);
     /* The ratio of the step is that of the formats that it ran in: before adaptations look at the
@@ -220,7 +259,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     add_progress(trainer, &batch, report);
     hu_adapt_after(trainer, report);
     /* The errors come last, so that the report is complete also for the step that ends a run. */
-    HU_TRY(update_loss_scale(trainer, report));
+    HU_TRY(update_loss_scales(trainer, report));
     HU_TRY(hu_check_update(trainer, report, masters_nonfinite));
 done:
     return st;
@@ -245,13 +284,14 @@ hu_status hu_trainer_gradients(hu_trainer *trainer, hu_worker_gradients *made) {
     hu_status st = HU_OK;
     hu_step_batch batch;
     const hu_workers *workers = &trainer->workers;
-    hu_step_report report = {.step = trainer->progress.step, .scale = trainer->scaler.state.scale};
+    hu_step_report report = {.step = trainer->progress.step,
+                             .scale = trainer->turn[0].scaler.state.scale};
     if (!workers->gradient || workers->here != workers->count)
         return hu_fail(HU_ERR_INTERNAL, "gradients of workers that are not all here");
     HU_TRY(hu_adapt_before(trainer, &report));
     HU_TRY(find_batch(trainer, &batch, &report));
     HU_TRY(hu_workers_begin_step(trainer, &report));
-    hu_pass_options pass = pass_of(trainer, &batch, &report);
+    hu_pass_options pass = pass_of(trainer, &batch, &report, 0, report.scale);
     hu_run_round_parameters(trainer->run, pass.step, true);
     HU_TRY(run_here(trainer, &batch, &pass));
     *made = (hu_worker_gradients){.step = report.step,

@@ -44,17 +44,17 @@ hu_status hu_tensors_create(hu_trainer *trainer) {
         trainer->tensors[p] = (hu_tensor_update){true, 1.0f};
     for (size_t i = 0; patterns && i < hu_keys_count(patterns); i++)
         HU_TRY(leave_out(trainer, hu_keys_at(patterns, i)));
-    if (hu_optimizer_trusts(trainer->optimizer))
+    if (hu_optimizer_trusts(trainer->turn[0].optimizer))
         HU_TRY(HU_NEW_ARRAY(&trainer->weight_squares, blocks));
 done:
     return st;
 }
 
 /* Sum of squares of the masters of every block. */
-static void square_weights(hu_trainer *trainer) {
-    int64_t blocks = hu_gradient_block_count(trainer);
+static void square_weights(hu_trainer *trainer, const hu_learner *learner) {
+    const int64_t first = learner->first_block, end = first + learner->blocks;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = first; b < end; b++) {
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
         const float *w = trainer->weights.block + block.offset;
         double sum = 0.0;
@@ -63,18 +63,19 @@ static void square_weights(hu_trainer *trainer) {
     }
 }
 
-void hu_tensors_find_trust(hu_trainer *trainer, float clip) {
-    if (!hu_optimizer_trusts(trainer->optimizer)) return;
-    square_weights(trainer);
-    int64_t b = 0;
-    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
+void hu_tensors_find_trust(hu_trainer *trainer, int turn, float clip) {
+    const hu_learner *learner = &trainer->turn[turn];
+    if (!hu_optimizer_trusts(learner->optimizer)) return;
+    square_weights(trainer, learner);
+    int64_t b = learner->first_block;
+    for (uint32_t p = learner->first; p < learner->first + learner->count; p++) {
         hu_tensor_update *tensor = &trainer->tensors[p];
         double weight = 0.0, gradient = 0.0;
         for (int64_t end = b + hu_gradient_blocks_of(trainer, p); b < end; b++) {
             weight += trainer->weight_squares[b];
             gradient += trainer->block_squares[b];
         }
-        tensor->trust = hu_optimizer_trust(trainer->optimizer, sqrt(weight),
+        tensor->trust = hu_optimizer_trust(learner->optimizer, sqrt(weight),
                                            sqrt(gradient) * (double)clip, tensor->decay);
     }
 }

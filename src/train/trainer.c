@@ -34,7 +34,13 @@ const hu_run *hu_trainer_run(const hu_trainer *trainer) {
 }
 
 const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer) {
-    return &trainer->scaler.state;
+    return &trainer->turn[0].scaler.state;
+}
+
+int64_t hu_trainer_skipped(const hu_trainer *trainer) {
+    int64_t skipped = 0;
+    for (int t = 0; t < trainer->turns; t++) skipped += trainer->turn[t].scaler.state.skipped;
+    return skipped;
 }
 
 uint32_t hu_trainer_promoted(const hu_trainer *trainer) {
@@ -99,8 +105,10 @@ static uint64_t moment_bytes(const hu_trainer *trainer) {
     const void *data;
     size_t bytes;
     uint64_t all = 0;
-    for (size_t i = 0; hu_optimizer_state(trainer->optimizer, i, &name, &data, &bytes); i++)
-        if (strcmp(name, "t") != 0) all += bytes;
+    for (int t = 0; t < trainer->turns; t++)
+        for (size_t i = 0; hu_optimizer_state(trainer->turn[t].optimizer, i, &name, &data, &bytes);
+             i++)
+            if (strcmp(name, "t") != 0) all += bytes;
     return all;
 }
 

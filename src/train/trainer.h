@@ -132,6 +132,9 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
 /* L2 norm of a parameter's unscaled gradient in the latest step. */
 double hu_trainer_gradient_norm(const hu_trainer *trainer, hu_value_id parameter);
 
+/* Updates that were skipped so far: of all turns. */
+int64_t hu_trainer_skipped(const hu_trainer *trainer);
+
 /* Tensors promoted so far. */
 uint32_t hu_trainer_promoted(const hu_trainer *trainer);
 
@@ -142,7 +145,7 @@ const hu_bits_meter *hu_trainer_bits(const hu_trainer *trainer); /* NULL: no sch
 const hu_graph *hu_trainer_graph(const hu_trainer *trainer);
 const hu_run *hu_trainer_run(const hu_trainer *trainer);
 const hu_weights *hu_trainer_weights(const hu_trainer *trainer);
-const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer);
+const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer); /* of the first turn */
 int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer);
 int64_t hu_trainer_batch(const hu_trainer *trainer); /* samples of one update */
 

@@ -14,11 +14,12 @@ static const float *block_gradient(const hu_trainer *trainer, const hu_gradient_
     return hu_run_param_grad(trainer->run, block->param, block->first, block->count, scratch);
 }
 
-double hu_gradient_squares(hu_trainer *trainer, float inverse_scale) {
-    int64_t blocks = hu_gradient_block_count(trainer);
+double hu_gradient_squares(hu_trainer *trainer, int turn, float inverse_scale) {
+    const int64_t first = trainer->turn[turn].first_block;
+    const int64_t end = first + trainer->turn[turn].blocks;
     double total = 0.0;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = first; b < end; b++) {
         float scratch[HU_GRADIENT_BLOCK];
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
         const float *g = block_gradient(trainer, &block, scratch);
@@ -31,7 +32,7 @@ double hu_gradient_squares(hu_trainer *trainer, float inverse_scale) {
         trainer->block_squares[b] = sum + poison;
     }
     /* In the order of the blocks: the number of threads cannot change the sum. */
-    for (int64_t b = 0; b < blocks; b++) total += trainer->block_squares[b];
+    for (int64_t b = first; b < end; b++) total += trainer->block_squares[b];
     return total;
 }
 
@@ -48,25 +49,27 @@ static bool has_nonfinite(const float *x, int64_t n) {
 
 /* Every block is unscaled, clipped, applied to its masters and looked at while it is in cache. True
  * if a master is not finite any more. */
-static bool apply_update(hu_trainer *trainer, const hu_step_report *report, float inverse_scale) {
-    int64_t blocks = hu_gradient_block_count(trainer);
-    double clip = trainer->options.clip_norm, norm = report->gradient_norm;
+static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int turn,
+                         float inverse_scale) {
+    const hu_learner *learner = &trainer->turn[turn];
+    const int64_t first = learner->first_block, end = first + learner->blocks;
+    double clip = trainer->options.clip_norm, norm = report->turn[turn].gradient_norm;
     bool counts = hu_lost_is_counted_in_blocks(trainer, report->step);
     /* The norm is that of the unscaled gradient, and so is the bound. */
     float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
     int nonfinite = 0;
-    hu_optimizer_begin_step(trainer->optimizer, report->lr);
-    hu_optimizer_scale_gradients(trainer->optimizer, inverse_scale, shrink);
-    hu_tensors_find_trust(trainer, shrink);
+    hu_optimizer_begin_step(learner->optimizer, report->lr);
+    hu_optimizer_scale_gradients(learner->optimizer, inverse_scale, shrink);
+    hu_tensors_find_trust(trainer, turn, shrink);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \
     reduction(|                                                                                    \
               : nonfinite)
-    for (int64_t b = 0; b < blocks; b++) {
+    for (int64_t b = first; b < end; b++) {
         float scratch[HU_GRADIENT_BLOCK], before[HU_GRADIENT_BLOCK];
         hu_gradient_block block = hu_gradient_block_at(trainer, b);
         float *master = trainer->weights.block + block.offset;
         if (counts) memcpy(before, master, (size_t)block.count * sizeof *before);
-        hu_optimizer_apply(trainer->optimizer, block.offset, block.count, master,
+        hu_optimizer_apply(learner->optimizer, block.offset - learner->offset, block.count, master,
                            block_gradient(trainer, &block, scratch), trainer->tensors[block.index]);
         nonfinite |= has_nonfinite(master, block.count);
         if (counts) hu_lost_in_block(trainer, &block, before, master);
@@ -75,9 +78,14 @@ static bool apply_update(hu_trainer *trainer, const hu_step_report *report, floa
 }
 
 /* One row holds the whole parameter, so that a scale from its maximum is that of the tensor. */
-void hu_round_masters(hu_trainer *trainer) {
-    for (uint32_t p = 0; p < trainer->parameter_count; p++)
+static void round_masters(hu_trainer *trainer, int turn) {
+    const hu_learner *learner = &trainer->turn[turn];
+    for (uint32_t p = learner->first; p < learner->first + learner->count; p++)
         hu_run_round_master(trainer->run, trainer->name_order[p]);
+}
+
+void hu_round_masters(hu_trainer *trainer) {
+    for (int t = 0; t < trainer->turns; t++) round_masters(trainer, t);
 }
 
 bool hu_statistics_are_bad(const hu_trainer *trainer) {
@@ -103,16 +111,18 @@ hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
                    (long long)report->step, trainer->culprit, report->lr);
 }
 
-bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float inverse_scale) {
-    if (!report->skipped) {
-        bool nonfinite = apply_update(trainer, report, inverse_scale);
+bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int turn,
+                       float inverse_scale) {
+    const hu_learner *learner = &trainer->turn[turn];
+    if (!report->turn[turn].skipped) {
+        bool nonfinite = apply_update(trainer, report, turn, inverse_scale);
         if (trainer->options.keep_masters) return nonfinite;
         bool counts = hu_step_counts_all(trainer, report->step);
-        if (counts) hu_lost_before_rounding(trainer);
-        hu_round_masters(trainer);
-        if (counts) hu_lost_after_rounding(trainer);
+        if (counts) hu_lost_before_rounding(trainer, turn);
+        round_masters(trainer, turn);
+        if (counts) hu_lost_after_rounding(trainer, turn);
     }
     /* Rounding has changed the masters since the update looked at them, and a skipped step has not
      * looked at them at all. */
-    return has_nonfinite(trainer->weights.block, trainer->weights.trained);
+    return has_nonfinite(trainer->weights.block + learner->offset, learner->elements);
 }

@@ -3,13 +3,14 @@
 #define HU_TRAIN_UPDATE_H
 #include "train/block.h"
 
-/* Sum of squares of the unscaled gradient of the batch, block by block; not finite if any element
- * of the gradient is not. The sum of each block stays in block_squares. */
-double hu_gradient_squares(hu_trainer *trainer, float inverse_scale);
+/* Sum of squares of the unscaled gradient of the batch in a turn, block by block; not finite if any
+ * element of the gradient is not. The sum of each block stays in block_squares. */
+double hu_gradient_squares(hu_trainer *trainer, int turn, float inverse_scale);
 
-/* Clips the gradients and lets the optimizer change the masters, unless the step is skipped. True
- * if a master is not finite afterwards. inverse_scale: of the loss scale. */
-bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, float inverse_scale);
+/* Clips the gradients of a turn and lets its optimizer change the masters, unless the turn is
+ * skipped. True if one of them is not finite afterwards. inverse_scale: of the loss scale. */
+bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int turn,
+                       float inverse_scale);
 
 /* Whether a running statistic of this process is not finite. */
 bool hu_statistics_are_bad(const hu_trainer *trainer);

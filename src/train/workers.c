@@ -109,6 +109,11 @@ hu_status hu_workers_create(hu_trainer *trainer) {
     hu_round_counts_clear(&workers->lost.added);
     HU_TRY(HU_NEW_ARRAY(&workers->result, (size_t)workers->count));
     if (!travels) return HU_OK;
+    if (trainer->graph->turn_count > 0)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "found %d workers with a model that learns in turns, '%s' and '%s', "
+                       "expected none: gradients travel in steps without turns alone",
+                       workers->count, trainer->graph->turn[0].name, trainer->graph->turn[1].name));
     if (workers->count > trainer->options.batch)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "found %d workers, expected at most the batch of %lld",
                        workers->count, (long long)trainer->options.batch));

@@ -44,6 +44,11 @@ DATA = {"fcn-s": STREETS, "pan-s": FRAMES, "cvae-s": FASHION}
 LATER = {"cvae-s": 2e-6, "pan-s": 1e-4}
 
 
+# Two networks that learn in turns: rate, losses of each, all within 2e-6.
+TURNS = {"dcgan-s": ("0.002", {"disc": [1.3987753, 1.4170030, 1.4117303, 1.4134057, 1.4083891],
+                               "gen": [0.6901813, 0.6823851, 0.6726218, 0.6764222, 0.6808443]}, FASHION)}
+
+
 def place_of(source):
     """The folder that a variable names, or an installed one; None where there is none."""
     return source if os.path.isdir(source) else os.environ.get(source)
@@ -77,7 +82,21 @@ def runs(checks, cwd):
             near(checks, "bicubic enlargement", made["baseline"]["value"], 24.002954353008484, 1e-12, 12)
 
 
+def turns(checks, cwd):
+    for model, (lr, losses, (folder, words)) in TURNS.items():
+        if not place_of(folder):
+            print(f"{model} is left out: {folder} is no folder")
+            continue
+        made = program.train(f"model={model}", *words, "init=check", "steps=5", f"lr={lr}", "eval.every=0", "threads=2",
+                             cwd=cwd, run=model)
+        checks.same(set(made["losses"]), set(losses), f"{model}, turns")
+        for name, figures in losses.items():
+            for step, figure in enumerate(figures):
+                near(checks, f"{model}, {name}, loss {step}", made["losses"][name][step], figure,
+                     1e-6 if step == 0 else 2e-6, 7)
+
+
 if not any(place_of(variable) for variable, _ in (PICTURES, *DATA.values())):
     print("skipped: no variable names a folder of data")
     sys.exit(77)
-program.main(runs)
+program.main(runs, turns)

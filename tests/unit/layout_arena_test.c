@@ -17,8 +17,26 @@ static size_t aligned(size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
+static bool is_alive(const hu_buffer *a, int course, int32_t time) {
+    return a->life[course].first <= time && time <= a->life[course].last;
+}
+
+/* At some time of some course, one after the other. */
 static bool live_together(const hu_buffer *a, const hu_buffer *b) {
-    return a->first <= b->last && b->first <= a->last;
+    for (int course = 0; course < HU_COURSES; course++)
+        for (int32_t time = 0; time < TIMES; time++)
+            if (is_alive(a, course, time) && is_alive(b, course, time)) return true;
+    return false;
+}
+
+/* Alive from first to last of one course alone. */
+static hu_buffer buffer_of(size_t bytes, int course, int32_t first, int32_t last,
+                           hu_buffer_role role) {
+    hu_buffer buffer = {.bytes = bytes, .role = role, .offset = SIZE_MAX};
+    hu_buffer_forget(&buffer);
+    hu_buffer_use(&buffer, course, first);
+    hu_buffer_use(&buffer, course, last);
+    return buffer;
 }
 
 static void check_plan(const hu_buffer *buffers, uint32_t count, size_t total) {
@@ -36,10 +54,10 @@ static void check_plan(const hu_buffer *buffers, uint32_t count, size_t total) {
     }
     assert_int_equal(total % 64, 0);
     assert_true(total <= all);
-    for (int32_t time = 0; time < TIMES; time++) {
+    for (int32_t at = 0; at < HU_COURSES * TIMES; at++) {
         size_t live = 0;
         for (uint32_t i = 0; i < count; i++)
-            if (buffers[i].first <= time && time <= buffers[i].last) live += buffers[i].bytes;
+            if (is_alive(&buffers[i], at / TIMES, at % TIMES)) live += buffers[i].bytes;
         assert_true(total >= live);
     }
 }
@@ -51,11 +69,14 @@ static void test_random_instances(void **state) {
         hu_random_key key = {.seed = 1, .stream = 2, .step = instance};
         uint32_t count = 1 + (uint32_t)hu_random_below(&key, 0, MOST);
         for (uint32_t i = 0; i < count; i++) {
-            int32_t first = (int32_t)hu_random_below(&key, 4 * i + 1, TIMES);
+            int32_t first = (int32_t)hu_random_below(&key, 8 * i + 1, TIMES);
             int32_t last =
-                first + (int32_t)hu_random_below(&key, 4 * i + 2, (uint64_t)(TIMES - first));
-            size_t bytes = 1 + (size_t)hu_random_below(&key, 4 * i + 3, i % 3 ? 200 : 5000);
-            buffers[i] = (hu_buffer){bytes, first, last, HU_BUFFER_SCRATCH, SIZE_MAX};
+                first + (int32_t)hu_random_below(&key, 8 * i + 2, (uint64_t)(TIMES - first));
+            size_t bytes = 1 + (size_t)hu_random_below(&key, 8 * i + 3, i % 3 ? 200 : 5000);
+            int course = (int)hu_random_below(&key, 8 * i + 4, HU_COURSES);
+            buffers[i] = buffer_of(bytes, course, first, last, HU_BUFFER_SCRATCH);
+            if (i % 5 == 0) /* in a second course, too */
+                hu_buffer_use(&buffers[i], (course + 1) % HU_COURSES, TIMES - 1 - first);
         }
         size_t total;
         assert_int_equal(hu_arena_place(buffers, count, &total), HU_OK);
@@ -65,12 +86,13 @@ static void test_random_instances(void **state) {
 
 static void test_room_is_used_again(void **state) {
     (void)state;
-    hu_buffer buffers[3] = {{1000, 0, 3, HU_BUFFER_ACTIVATION, 1},
-                            {900, 4, 6, HU_BUFFER_GRADIENT, 1},
-                            {50, 3, 4, HU_BUFFER_MASK, 1}};
+    hu_buffer buffers[4] = {
+        buffer_of(1000, 0, 0, 3, HU_BUFFER_ACTIVATION), buffer_of(900, 0, 4, 6, HU_BUFFER_GRADIENT),
+        buffer_of(50, 0, 3, 4, HU_BUFFER_MASK), buffer_of(800, 1, 0, 9, HU_BUFFER_ACTIVATION)};
     size_t total;
-    assert_int_equal(hu_arena_place(buffers, 3, &total), HU_OK);
+    assert_int_equal(hu_arena_place(buffers, 4, &total), HU_OK);
     assert_int_equal(total, 1024 + 64);
+    assert_int_equal(buffers[3].offset, 0); /* in another course */
     assert_int_equal(buffers[0].offset, 0);
     assert_int_equal(buffers[1].offset, 0);
     assert_int_equal(buffers[2].offset, 1024);
@@ -79,7 +101,7 @@ static void test_room_is_used_again(void **state) {
 static void test_nothing_and_no_memory(void **state) {
     (void)state;
     size_t total = 7;
-    hu_buffer buffer = {10, 0, 0, HU_BUFFER_MASK, 0};
+    hu_buffer buffer = buffer_of(10, 0, 0, 0, HU_BUFFER_MASK);
     assert_int_equal(hu_arena_place(NULL, 0, &total), HU_OK);
     assert_int_equal(total, 0);
     for (uint64_t nth = 1; nth <= 2; nth++) {

@@ -87,7 +87,8 @@ static void poison_dead(hu_run *run) {
     assert_non_null(lives);
     for (uint32_t b = 0; b < run->buffer_count; b++) {
         const hu_buffer *buffer = &run->buffers[b];
-        if (buffer->bytes && buffer->first <= end && buffer->last > end)
+        if (buffer->bytes && hu_buffer_is_alive(buffer, 0, end) &&
+            hu_buffer_is_alive(buffer, 0, end + 1))
             memset(lives + buffer->offset, 1, buffer->bytes);
     }
     for (size_t i = 0; i < run->arena_bytes; i++)

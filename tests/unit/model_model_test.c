@@ -478,6 +478,44 @@ static void autoencoders_with_drawn_codes(void **state) {
     hu_graph_free(graph);
 }
 
+/* Two networks: parameters and multiply-accumulates of each, once, however often it is applied. */
+static void adversaries(void **state) {
+    (void)state;
+    const struct {
+        const char *name;
+        hu_shape image;
+        int64_t parameters[2], macs[2];
+    } rows[] = {
+        {"dcgan", {3, {128, 128, 3}}, {15376833, 12817187}, {178258944, 686882816}},
+        {"dcgan-s", {3, {32, 32, 1}}, {107169, 74209}, {1179712, 1146880}},
+    };
+    for (int i = 0; i < 2; i++) {
+        hu_dataset data = {.name = NULL};
+        hu_graph *graph;
+        hu_task_choice choice;
+        hu_dataset_set_images(&data, rows[i].image.extent[0], rows[i].image.extent[1],
+                              rows[i].image.extent[2], 10);
+        assert_int_equal(hu_model_choose(rows[i].name, NULL, NULL, &data, &choice), HU_OK);
+        hu_model_options options = {.name = rows[i].name, .width = 1, .choice = &choice};
+        assert_int_equal(hu_model_build(&options, &graph), HU_OK);
+        assert_int_equal(graph->turn_count, 2);
+        for (int t = 0; t < 2; t++) {
+            assert_int_equal(hu_graph_turn_parameters(graph, t), rows[i].parameters[t]);
+            assert_int_equal(hu_graph_turn_macs(graph, t), rows[i].macs[t]);
+        }
+        assert_int_equal(hu_graph_parameters(graph), rows[i].parameters[0] + rows[i].parameters[1]);
+        assert_int_equal(hu_graph_macs(graph), rows[i].macs[0] + rows[i].macs[1]);
+        check_extents(graph, "gen.tanh.out", rows[i].image);
+        check_extents(graph, "gen.ct1.out", (hu_shape){3, {4, 4, i == 0 ? 1024 : 64}});
+        check_extents(graph, "again.fc2.out", (hu_shape){1, {1}});
+        hu_graph_free(graph);
+        options.sizes.latent = 7;
+        assert_int_equal(hu_model_build(&options, &graph), HU_OK);
+        check_extents(graph, "z.out", (hu_shape){1, {7}});
+        hu_graph_free(graph);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_thin_residual_networks),
@@ -485,6 +523,7 @@ int main(void) {
         cmocka_unit_test(test_resnet50),
         cmocka_unit_test(networks_for_large_images),
         cmocka_unit_test(autoencoders_with_drawn_codes),
+        cmocka_unit_test(adversaries),
         cmocka_unit_test(test_davidnet),
         cmocka_unit_test(test_fcn_s),
         cmocka_unit_test(test_widths),

@@ -3,8 +3,10 @@
 #include "op_drive.h"
 
 #include "base/elementary.h"
+#include "base/error.h"
 #include "base/formula.h"
 #include "op/loss.h"
+#include "op/sample.h"
 
 enum { BATCH = 7, SIZE = 5 };
 
@@ -49,6 +51,70 @@ static void noise_may_be_a_formula(void **unused) {
         }
         drive_close(&d);
     }
+}
+
+/* Numbers of no input: the same words as those that a sample takes, by draw and by formula. */
+static void numbers_need_no_input(void **unused) {
+    (void)unused;
+    const hu_normal_attrs attrs = {SIZE};
+    uint32_t hash = hu_formula_hash(HU_FORMULA_HASH_START, "z");
+    for (int64_t chunk = 1; chunk <= BATCH; chunk += 3)
+        for (int formula = 0; formula < 2; formula++) {
+            drive d;
+            drive_open(&d, &hu_op_normal, &attrs, 0, NULL, BATCH, chunk);
+            d.info.name = "z";
+            d.training = true;
+            d.by_formula = formula != 0;
+            d.drawn = 48;
+            drive_forward(&d);
+            for (int64_t i = 0; i < BATCH * SIZE; i++) {
+                float t = hu_formula_number(hash, (uint32_t)(48 * SIZE + i));
+                double wanted =
+                    formula ? sqrt(3.0) * (double)t : (double)hu_random_normal(&d.key, (uint64_t)i);
+                assert_true(d.out[0][i] == (float)wanted);
+            }
+            drive_close(&d);
+        }
+    const hu_normal_attrs none = {0};
+    hu_shape out[HU_MAX_OUTPUTS];
+    int n_out;
+    assert_int_equal(hu_op_normal.shape(&none, 0, NULL, &n_out, out), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "found 0 numbers, expected at least 1"));
+}
+
+/* The loss of one target is that of a target for each: the same losses, sums and gradients. */
+static void a_target_for_all_is_one_for_each(void **unused) {
+    (void)unused;
+    const float targets[] = {0, 0.9f, 1};
+    hu_shape in[2] = {DRIVE_SHAPE(SIZE), DRIVE_SHAPE(SIZE)};
+    for (int k = 0; k < 3; k++) {
+        drive one, each;
+        const hu_toward_attrs toward = {targets[k]};
+        const hu_element_loss_attrs mean = {.sums = false};
+        drive_open(&one, &hu_op_bce_toward, &toward, 1, in, BATCH, 2);
+        drive_open(&each, &hu_op_bce, &mean, 2, in, BATCH, 3);
+        one.in[0][0] = -200;
+        one.in[0][1] = 200;
+        for (int64_t i = 0; i < BATCH * SIZE; i++) {
+            each.in[0][i] = one.in[0][i];
+            each.in[1][i] = targets[k];
+        }
+        for (int64_t s = 0; s < BATCH; s++) each.dout[0][s] = one.dout[0][s];
+        drive_forward(&one);
+        drive_forward(&each);
+        drive_backward(&one);
+        drive_backward(&each);
+        for (int64_t s = 0; s < BATCH; s++) assert_true(one.out[0][s] == each.out[0][s]);
+        for (int64_t i = 0; i < BATCH * SIZE; i++)
+            assert_true(one.din[0][i] == each.din[0][i] && isfinite(one.din[0][i]));
+        drive_close(&one);
+        drive_close(&each);
+    }
+    const hu_toward_attrs wrong = {1.5f};
+    hu_shape out[HU_MAX_OUTPUTS];
+    int n_out;
+    assert_int_equal(hu_op_bce_toward.shape(&wrong, 1, in, &n_out, out), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "target 1.5, expected a number from 0 to 1"));
 }
 
 /* The known words of the formula. */
@@ -110,6 +176,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sample_is_mean_and_spread_times_noise),
         cmocka_unit_test(noise_may_be_a_formula),
+        cmocka_unit_test(numbers_need_no_input),
+        cmocka_unit_test(a_target_for_all_is_one_for_each),
         cmocka_unit_test(the_formula_has_its_known_words),
         cmocka_unit_test(losses_have_their_known_values),
         cmocka_unit_test(l1_has_no_gradient_where_both_are_equal),

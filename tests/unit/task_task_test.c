@@ -9,6 +9,7 @@
 
 #include "box/match.h"
 #include "model/model.h"
+#include "op/loss.h"
 #include "task/task.h"
 
 enum { SIDE = 8, CLASSES = 4, MASK = 2 };
@@ -148,6 +149,7 @@ static void a_head_must_fit_its_task(void **state) {
         if (strcmp(hu_model_table[m].task, "classify") == 0) continue;
         /* model_ssd_test.c, model_faster_rcnn_test.c */
         if (strncmp(hu_model_table[m].task, "detect", 6) == 0) continue;
+        if (strcmp(hu_model_table[m].task, "gan") == 0) continue; /* below */
         const hu_dataset two = pairs(), *fits = &data;
         if (strcmp(hu_model_table[m].task, "enlarge") == 0) fits = &two;
         assert_int_equal(build(hu_model_table[m].name, NULL, fits, &graph), HU_OK);
@@ -200,6 +202,40 @@ static void a_code_has_a_loss_of_its_own(void **state) {
          "found no code, the task vae needs a model that gives means and log-variances");
 }
 
+/* Two losses in the turn of the judge, one in that of the maker; metrics compare the pictures. */
+static void adversaries_have_turns(void **state) {
+    (void)state;
+    hu_dataset data = images();
+    hu_graph *graph;
+    hu_model_options options = {.name = "dcgan-s", .width = 1.0};
+    hu_task_choice choice;
+    says(build("dcgan-s", NULL, &data, &graph), HU_ERR_SHAPE,
+         "model 'dcgan-s': 'gen.tanh.out': found a head of shape [32, 32, 1], the task gan needs "
+         "[8, 8, 1]");
+    says(build("cnn-s", &hu_task_gan, &data, &graph), HU_ERR_ARGUMENT,
+         "found one network, the task gan needs two that learn against each other");
+    hu_dataset_set_images(&data, 32, 32, 1, CLASSES);
+    says(build("dcgan-s", &hu_task_autoencode, &data, &graph), HU_ERR_ARGUMENT,
+         "found two networks that learn against each other, the task autoencode has no losses");
+    assert_int_equal(hu_model_choose("dcgan-s", NULL, NULL, &data, &choice), HU_OK);
+    choice.real = 0.75f;
+    options.choice = &choice;
+    assert_int_equal(hu_model_build(&options, &graph), HU_OK);
+    const char *const losses[] = {"real.loss", "fake.loss", "again.loss"};
+    const float targets[] = {0.75f, 0.0f, 1.0f};
+    assert_int_equal(graph->loss_count, 3);
+    for (int k = 0; k < 3; k++) {
+        const hu_node *node = &graph->node[graph->loss[k].node];
+        assert_string_equal(node->name, losses[k]);
+        assert_int_equal(graph->loss[k].turn, k / 2);
+        assert_int_equal(graph->loss[k].normaliser, HU_PER_SAMPLE);
+        assert_true(((const hu_toward_attrs *)node->attrs)->target == targets[k]);
+    }
+    assert_string_equal(graph->value[hu_task_prediction(graph)].name, "gen.tanh.out");
+    assert_string_equal(graph->value[hu_task_target_value(graph)].name, "target");
+    hu_graph_free(graph);
+}
+
 static void cells_of_a_prediction_are_printed(void **state) {
     (void)state;
     char cell[HU_TASK_CELL_BYTES];
@@ -236,6 +272,7 @@ int main(void) {
         cmocka_unit_test(a_head_must_fit_its_task),
         cmocka_unit_test(classes_are_a_mean_over_labelled_rows),
         cmocka_unit_test(a_code_has_a_loss_of_its_own),
+        cmocka_unit_test(adversaries_have_turns),
         cmocka_unit_test(cells_of_a_prediction_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

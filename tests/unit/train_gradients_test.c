@@ -97,7 +97,7 @@ static void test_skipped_step_keeps_losses(void **state) {
         for (int32_t i = 0; i < kinds; i++) {
             double sum = 0.0;
             memcpy(before, lost(&f, 1, i), n * sizeof *before);
-            f.trainer->scaler.state.scale = factors[c];
+            f.trainer->turn[0].scaler.state.scale = factors[c];
             /* With scales of its own the wire overflows nowhere. */
             for (int s = 0; s < TRAIN; s++) f.train_labels[s] += c * CLASSES;
             assert_true(step(&f).skipped);
@@ -107,7 +107,7 @@ static void test_skipped_step_keeps_losses(void **state) {
                 sum += fabs((double)before[e]);
             }
             assert_true(i == 2 || sum > 0.0);
-            f.trainer->scaler.state.scale = 1.0f;
+            f.trainer->turn[0].scaler.state.scale = 1.0f;
             assert_false(step(&f).skipped);
         }
         test_free(before);
