@@ -94,11 +94,11 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const s
         s.channels[i] = hu_build_scaled(s.channels[i], options->width);
     s.dense = hu_build_scaled(s.dense, options->width);
     if (options->sizes.latent) s.noise = options->sizes.latent;
+    b.status = hu_task_expect_adversaries(&b.choice);
     hu_value_id picture = hu_build_input(&b);
     hu_adversaries networks = {.made = maker(&b, &s)};
     /* Before the judge is applied to pictures of two sizes. */
-    if (b.status == HU_OK && b.choice.task->has_adversaries)
-        b.status = hu_task_check_head(&b.choice, &graph->value[networks.made]);
+    if (b.status == HU_OK) b.status = hu_task_check_head(&b.choice, &graph->value[networks.made]);
     networks.real = judge(&b, &s, "real", picture);
     networks.fake = judge(&b, &s, "fake", networks.made);
     networks.again = judge(&b, &s, "again", networks.made);

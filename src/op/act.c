@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/elementary.h"
 #include "base/error.h"
 #include "kernel/fused/fused.h"
@@ -77,32 +78,53 @@ static float slope_of(const hu_op_call *call) {
     return a->slope;
 }
 
+/* Up to 8 numbers and their bits. No branch: signs of activations cannot be foreseen. */
+static uint8_t leaky_byte(int64_t n, float slope, const float *x, float *y) {
+    unsigned bits = 0;
+    for (int64_t i = 0; i < n; i++) bits |= (unsigned)!(x[i] <= 0) << i;
+    for (int64_t i = 0; i < n; i++) {
+        float low = slope * x[i];
+        y[i] = x[i] <= 0 ? low : x[i];
+    }
+    return (uint8_t)bits;
+}
+
 static void leaky_forward(const hu_op_call *call) {
     int64_t n = hu_shape_elements(&call->info->in[0]);
     size_t bytes = relu_mask_bytes(call->info);
     float slope = slope_of(call);
-    memset(call->mask, 0, bytes * (size_t)call->count);
-    for (int64_t s = 0; s < call->count; s++)
-        for (int64_t i = 0; i < n; i++) {
-            float x = call->in[0][s * n + i];
-            unsigned keep = x <= 0 ? 0u : 1u;
-            call->mask[(size_t)s * bytes + (size_t)(i / 8)] |= (uint8_t)(keep << (i % 8));
-            call->out[0][s * n + i] = keep ? x : slope * x;
-        }
+    for (int64_t s = 0; s < call->count; s++) {
+        const float *x = call->in[0] + s * n;
+        float *y = call->out[0] + s * n;
+        uint8_t *mask = call->mask + (size_t)s * bytes;
+        int64_t whole = n / 8;
+        for (int64_t b = 0; b < whole; b++) mask[b] = leaky_byte(8, slope, x + 8 * b, y + 8 * b);
+        if (n % 8) mask[whole] = leaky_byte(n % 8, slope, x + 8 * whole, y + 8 * whole);
+    }
 }
 
-/* dx = dy where the bit is 1, else slope dy. */
+/* dx = dy where the bit is 1, else slope dy: of up to 8 numbers, which it selects by their bits. */
+static void leaky_back_byte(int64_t n, float slope, unsigned bits, const float *dy, float *dx) {
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t keep = 0u - (bits >> i & 1u);
+        uint32_t low = hu_f32_bits(slope * dy[i]), high = hu_f32_bits(dy[i]);
+        dx[i] = hu_f32_of_bits((high & keep) | (low & ~keep));
+    }
+}
+
 static void leaky_backward(const hu_op_call *call) {
     int64_t n = hu_shape_elements(&call->info->in[0]);
     size_t bytes = relu_mask_bytes(call->info);
     float slope = slope_of(call);
-    if (!call->din[0]) return;
-    for (int64_t s = 0; s < call->count; s++)
-        for (int64_t i = 0; i < n; i++) {
-            float dy = call->dout[0][s * n + i];
-            unsigned bits = call->mask[(size_t)s * bytes + (size_t)(i / 8)];
-            call->din[0][s * n + i] = bits >> (i % 8) & 1 ? dy : slope * dy;
-        }
+    for (int64_t s = 0; call->din[0] && s < call->count; s++) {
+        const float *dy = call->dout[0] + s * n;
+        float *dx = call->din[0] + s * n;
+        const uint8_t *mask = call->mask + (size_t)s * bytes;
+        int64_t whole = n / 8;
+        for (int64_t b = 0; b < whole; b++)
+            leaky_back_byte(8, slope, mask[b], dy + 8 * b, dx + 8 * b);
+        if (n % 8) leaky_back_byte(n % 8, slope, mask[whole], dy + 8 * whole, dx + 8 * whole);
+    }
 }
 
 static const hu_attribute leaky_attributes[] = {

@@ -14,14 +14,19 @@ static hu_status want(const hu_task_choice *choice, hu_graph *graph, const char 
     return st == HU_OK ? hu_graph_loss(graph, out[0], 1.0f, HU_PER_SAMPLE) : st;
 }
 
+hu_status hu_task_expect_adversaries(const hu_task_choice *choice) {
+    if (choice->task->has_adversaries) return HU_OK;
+    return hu_fail(
+        HU_ERR_ARGUMENT,
+        "found two networks that learn against each other, the task %s has no losses for "
+        "them; expected task=%s",
+        choice->task->name, hu_task_gan.name);
+}
+
 hu_status hu_task_close_adversaries(const hu_task_choice *choice, hu_graph *graph,
                                     const hu_value_id *values, const hu_adversaries *networks) {
     hu_status st = HU_OK;
-    if (!choice->task->has_adversaries)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "found two networks that learn against each other, the task %s has no "
-                       "losses for them; expected task=gan",
-                       choice->task->name);
+    HU_TRY(hu_task_expect_adversaries(choice));
     HU_TRY(hu_task_check_head(choice, &graph->value[networks->made]));
     HU_TRY(hu_graph_turn(graph, HU_JUDGE));
     HU_TRY(want(choice, graph, "real.loss", networks->real, choice->real));

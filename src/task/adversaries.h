@@ -18,6 +18,9 @@ typedef struct hu_adversaries {
     hu_value_id real, fake, again; /* what the judge says of them, logits */
 } hu_adversaries;
 
+/* HU_ERR_ARGUMENT if the task has no losses for them: to be asked before a model declares them. */
+hu_status hu_task_expect_adversaries(const hu_task_choice *choice);
+
 /* Adds both turns with their losses: real.loss and fake.loss of the judge, whose sum is minimised,
  * and again.loss of the maker; and says what metrics compare. HU_ERR_ARGUMENT if the task is
  * another, HU_ERR_SHAPE if the pictures are not those of the data. */

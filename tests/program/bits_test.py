@@ -133,6 +133,27 @@ def codes(precision, *keys):
     return test
 
 
+def turns(precision, *keys):
+    """Two networks, two optimizers, two loss scales: other threads, storages and regions, and from any step."""
+    def test(checks, cwd):
+        words = ["model=dcgan-s", "model.width=0.5", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=4",
+                 "lr.schedule=cosine", *keys]
+        made, rows = compare(checks, cwd, precision, words,
+                             variants_of([(1, "packed"), (2, "dense"), (5, "float32")]) +
+                             [["threads=2", "fuse=off"], ["threads=3", "recompute=off"], ["run.histogram_every=1"]])
+        checks.that(len({row["loss"] for row in rows}) == 4, f"{precision}: the losses move")
+        whole = program.train(f"precision={precision}", *words, "run.checkpoint_every=1",
+                              "run.keep=9", cwd=cwd, run="whole")
+        checks.same(whole["weights_hash"], made["weights_hash"], f"{precision}: with checkpoints")
+        for step in range(1, 4):
+            program.copy_at(cwd, "whole", f"from{step}", step)
+            rest = program.resume(f"from{step}", cwd=cwd)
+            found = [rest[key] for key in ("weights_hash", "test_fd64", "skipped_steps")]
+            checks.same(found, [made[key] for key in ("weights_hash", "test_fd64", "skipped_steps")],
+                        f"{precision}: resumed at {step}")
+    return test
+
+
 def winograd(checks, cwd):
     """Fewer multiplications give other bits than the definition, but always the same ones."""
     keys = ["model=resnet20", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=3"]
@@ -192,4 +213,8 @@ program.main(*map(cnn, PRECISIONS), *map(resnet, ["fp16", "hfp8", PRECISIONS[-1]
              scheduled("random", "bits.every=2"), small("autoencoder-tied", "hfp8"), pixels("fp32"), pixels("hfp8"),
              codes("fp32"), codes("fp16"), codes("1/6/9/n"), codes("hfp8"), codes("demote:0.5+promote"),
              codes("mxfp8"), codes("1/6/9", "accumulator=fmac8:1/6/9", "steps=4"),
+             turns("fp32", "optimizer.accumulate=2"), turns("1/6/9"), turns("hfp8"), turns("demote:0.5+promote"),
+             turns("fp16", "scaler=dynamic", "scaler.init=1e7", "scaler.backoff=0.01"),
+             turns("e4m3:scale=delayed", "optimizer.accumulate=2"), turns("static:6"), turns("ldp:3-8"),
+             turns("1/6/9", "accumulator=fmac8:1/6/9"), turns("mxfp8"),
              *(overflow(*case) for case in OVERFLOWS), winograd, parts, norms, fashion)

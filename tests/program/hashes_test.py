@@ -34,6 +34,7 @@ SQUEEZENET = ["model=squeezenet", "model.width=0.1", *DEEP]
 SHUFFLENET = ["model=shufflenet-v2", "model.width=0.1", *DEEP]
 MOBILENET = ["model=mobilenet-v2", "model.width=0.1", *DEEP]
 DAVIDNET = ["model=davidnet", "model.width=0.1", *DEEP]
+DCGAN = ["model=dcgan-s", "model.width=0.5", *DEEP, "steps=4"]
 CVAE = ["model=cvae-s", "model.width=0.25", *DEEP, "steps=4"]
 RESNET50 = ["model=resnet50", "model.width=0.05", *DEEP, "steps=2"]
 # Dilations, two heads, pixels without a label; the pictures are made for the job.
@@ -116,6 +117,10 @@ JOBS = {
     "resnet50 bf16": [*RESNET50, "precision=bf16"],
     "cvae-s hfp8, adam": [*CVAE, "precision=hfp8", "optimizer.accumulate=2"],
     "cvae-s 1/6/9, rmsprop": [*CVAE, "precision=1/6/9", "optimizer=rmsprop", "task.beta=2", "threads=2"],
+    "dcgan-s fp32": [*DCGAN, "precision=fp32", "threads=2"],
+    "dcgan-s 1/6/9, parts": [*DCGAN, "precision=1/6/9", "optimizer.accumulate=2"],
+    "dcgan-s hfp8, skipped turns": [*DCGAN, "precision=hfp8", "scaler=dynamic", "scaler.init=1e9",
+                                    "scaler.backoff=1e-5"],
     "cnn-s hfp8 as Lee et al.'s code, skipped steps":
         [*CNN, "precision=hfp8", "precision.compat=lee", "scaler.init=8388608", "threads=2"],
     # Formats with scales.

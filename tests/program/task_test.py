@@ -296,6 +296,50 @@ def pictures(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/classes/pictures"), "none of classes")
 
 
+def adversaries(checks, cwd):
+    """Pictures out of noise: compared with real ones as sets, of which the nearer is the better."""
+    words = ["model=dcgan-s", "model.width=0.5", "data=glyphs", "data.limit=96", "data.test_limit=16", "batch=32",
+             "threads=1", "run.log_every=1"]
+    made = program.train(*words, "steps=6", "run.pictures=4", cwd=cwd)
+    value = made["test_fd64"]
+    checks.same(made["metric"], {"name": "fd64", "value": value, "best": made["best_fd64"], "better": "lower"}, "the metric")
+    found = answer(checks, "eval", "run", cwd=cwd)
+    checks.same((found["test_fd64"], found["test_loss"] > 0), (value, True), "eval makes the same pictures again")
+    rows = answer(checks, "predict", "run", "count=0", cwd=cwd)["predictions"]
+    checks.that(len(rows) == 16 and len({row["mean"] for row in rows}) == 16, "each picture has noise of its own")
+    checks.that(all(abs(row["mean"]) < 1 and row["deviation"] > 0 for row in rows), f"{rows}")
+    sheets = os.listdir(f"{cwd}/run/pictures")
+    checks.same(sorted(sheets), ["step-00000003.png", "step-00000006.png"], "a sheet for each epoch")
+    width, height, channels, pixels = program.read_png(f"{cwd}/run/pictures/{max(sheets)}")
+    checks.same((width, height, channels), (2 + 4 * 34, 2 + 2 * 34, 3), "four real pictures over four made ones")
+    start = (2 + 34) * width * 3
+    first = [(y * width + 2 + x) * 3 + c + start for y in range(32) for x in range(32) for c in range(3)]
+    mean = sum(pixels[at] for at in first) / len(first) / 127.5 - 1
+    checks.that(abs(mean - rows[0]["mean"]) < 1 / 255, f"picture 0 has the mean {mean}, expected {rows[0]['mean']}")
+    plan = answer(checks, "plan", *words[:3], cwd=cwd)
+    parts = {network["name"]: network for network in plan["networks"]}
+    checks.same(set(parts), {"disc", "gen"}, "networks")
+    for key in ("parameters", "macs"):
+        checks.same(sum(network[key] for network in parts.values()), plan[key], f"{key} of both")
+    checks.same(plan["parameters"], made["parameters"], "plan and training")
+    longer = program.train(*words, "steps=1", "model.latent=9", cwd=cwd, run="longer")
+    narrow = program.train(*words, "steps=1", cwd=cwd, run="narrow")
+    checks.same(narrow["parameters"] - longer["parameters"], (32 - 9) * 32 * 16, "numbers of the noise")
+    table = answer(checks, "compare", "precision=fp32,hfp8", *words, "steps=2", "run.dir=c", cwd=cwd)
+    checks.same(table["metric"], {"name": "fd64", "better": "lower"}, "metric of the rows")
+    told = call(checks, "why", "run", "gen.ct1.weight.grad", cwd=cwd)
+    checks.that("gen.ct1.weight.grad at step 5" in told, told)
+    for words, text in ((["workers=2"], "found 2 workers with a model that learns in turns, 'disc' and 'gen'"),
+                        (["task=classify"], "the task classify has no losses for them; expected task=gan"),
+                        (["model.maps=3"], "model.maps: found a number, expected 0"),
+                        (["data=contacts", "data.frame=0"], "found a head of shape [32, 32, 1], the task gan needs [28, 28, 1]"),
+                        (["model=cnn-s", "task=gan"], "found one network, the task gan needs two"),
+                        (["model.norm=off"], "model.norm: found off"),
+                        (["loss=mse"], "expected one of 'adversarial'")):
+        code, _, err = program.call("train", *program.TINY, "model=dcgan-s", *words, "steps=1", "run.dir=bad", cwd=cwd)
+        checks.that(code == 2 and text in err, f"{words}: exit {code}, {err!r}")
+
+
 def bad_input(checks, cwd):
     keys = [*program.TINY, "steps=1", "run.dir=bad"]
     cases = [(["task=segment", "model=cnn-s"], "needs a field 'mask', data glyphs has 'image'"),
@@ -319,4 +363,4 @@ def bad_input(checks, cwd):
 
 
 program.main(results_stay, one_training, table_and_front, page, lower_is_better, search, demonstration,
-             pixels, codes, pictures, bad_input)
+             pixels, codes, adversaries, pictures, bad_input)
