@@ -35,14 +35,14 @@ def bits_are_equal(checks, cwd):
 
 def check_runs_draw_by_a_formula(checks, cwd):
     """Not by the seed; each step draws other lots, also for the same weights and pictures."""
-    words = ["init=check", "data.shuffle=off", "steps=4", "precision=fp32", "lr=0", "batch=6"]
+    words = ["init=check", "data.shuffle=off", "steps=4", "precision=fp32", "lr=0", "data.limit=4"]
     one, two = (trained(cwd, f"seed{n}", *words, f"seed={n}") for n in (1, 2))
     checks.same(one["losses"], two["losses"], "seeds")
-    checks.same(len(set(one["losses"])), 4, f"steps of one epoch each: {one['losses']}")
+    checks.same(len(set(one["losses"])), 4, f"the same batch in four steps: {one['losses']}")
 
 
 def runs_go_on(checks, cwd):
-    """Also in the middle of an epoch: 6 pictures in steps of 4 are an epoch of 2."""
+    """Also in the middle of an epoch: ten pictures in batches of 4 are an epoch of 3 steps."""
     words = ["precision=hfp8", "threads=1", "eval.every=1", "steps=5"]
     whole = trained(cwd, "whole", *words, "run.checkpoint_every=1", "run.keep=9")
     for step in range(1, 5):
