@@ -159,7 +159,7 @@ const float *hu_visit_input(hu_visit *visit, uint32_t n, int i, bool is_counted)
 }
 
 const float *hu_visit_saved(hu_visit *visit, uint32_t n, int i) {
-    bool is_saved = hu_saves_input(visit->run->graph->node[n].op, i);
+    bool is_saved = hu_node_saves(&visit->run->graph->node[n], i);
     return is_saved ? hu_visit_input(visit, n, i, false) : NULL;
 }
 

@@ -214,6 +214,14 @@ static inline bool hu_node_repeats(const hu_node *node, int turn) {
     return turn > 1 && (node->turns & ((1u << (turn - 1)) - 1u));
 }
 
+/* True if the backward part of a node reads its input i. A product reads it for the gradients of
+ * its parameters, and not where these are not wanted. */
+static inline bool hu_node_saves(const hu_node *node, int i) {
+    bool learns = !node->op->is_product || node->n_params == 0;
+    for (int j = 0; j < node->n_params; j++) learns |= node->need_dparam[j];
+    return learns && hu_saves_input(node->op, i);
+}
+
 /* Likewise whether a loaded value is read, and was before. */
 bool hu_value_is_read(const hu_graph *graph, hu_value_id value, int turn);
 bool hu_value_repeats(const hu_graph *graph, hu_value_id value, int turn);

@@ -14,6 +14,14 @@ double hu_row_cost(const hu_metrics_row *row, bool is_forward) {
     return is_forward ? hu_bits_relative_forward(row->bits) : hu_bits_relative_training(row->bits);
 }
 
+double hu_row_turn_loss(const hu_metrics_row *row, int turn) {
+    return row->report->turns > 1 ? row->report->turn[turn].loss : (double)NAN;
+}
+
+double hu_row_turn_scale(const hu_metrics_row *row, int turn) {
+    return row->report->turns > 1 ? (double)row->report->turn[turn].scale : (double)NAN;
+}
+
 #define VALUE(name, kind, cell, place, board, curve, value)                                        \
     static double name##_of(const hu_metrics_row *row) {                                           \
         return (double)(value);                                                                    \

@@ -25,6 +25,7 @@ typedef enum hu_column_kind {
     HU_COLUMN_TEST,  /* double that only rows with an evaluation have */
     HU_COLUMN_HELD,  /* the same of trainings that hold samples out: metrics.csv of others has no
                         such column */
+    HU_COLUMN_TURN,  /* double that only trainings have which learn in turns, as above */
     HU_COLUMN_BITS   /* double that only trainings with a schedule of bits have: metrics.csv of
                         others has no such column */
 } hu_column_kind;
@@ -55,12 +56,19 @@ typedef enum hu_column_kind {
     X(training_bitops,     BITS,  "%.17g", 12, 0, NULL,            hu_row_bitops(row, false))      \
     X(relative_forward_cost,  BITS, "%.17g", 13, 1, NULL,          hu_row_cost(row, true))         \
     X(relative_training_cost, BITS, "%.17g", 14, 1, NULL,          hu_row_cost(row, false))        \
-    X(validation_metric,   HELD,  "%.17g", 15, 1, "Validation",    row->validation)
+    X(validation_metric,   HELD,  "%.17g", 15, 1, "Validation",    row->validation)                \
+    X(turn_1_loss,         TURN,  "%.17g", 16, 1, NULL,            hu_row_turn_loss(row, 0))       \
+    X(turn_2_loss,         TURN,  "%.17g", 17, 1, NULL,            hu_row_turn_loss(row, 1))       \
+    X(turn_2_loss_scale,   TURN,  "%.9g",  18, 1, NULL,            hu_row_turn_scale(row, 1))
 /* clang-format on */
 
 /* Bit-operations up to a row, of forward passes or of all; and as shares. NaN: no schedule. */
 double hu_row_bitops(const hu_metrics_row *row, bool is_forward);
 double hu_row_cost(const hu_metrics_row *row, bool is_forward);
+
+/* Loss and loss scale of one of several turns, from 0 on. NaN: there is one turn. */
+double hu_row_turn_loss(const hu_metrics_row *row, int turn);
+double hu_row_turn_scale(const hu_metrics_row *row, int turn);
 
 typedef int64_t hu_column_WHOLE;
 typedef double hu_column_REAL;
@@ -68,6 +76,7 @@ typedef bool hu_column_FLAG;
 typedef double hu_column_BATCH;
 typedef double hu_column_TEST;
 typedef double hu_column_HELD;
+typedef double hu_column_TURN;
 typedef double hu_column_BITS;
 
 /* One line of metrics.jsonl; of what the line does not have, NaN or 0. */

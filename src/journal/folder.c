@@ -104,11 +104,14 @@ static hu_status write_env(const hu_run_folder *folder) {
 
 /* step: events from there on are cut off. */
 static hu_status open_metrics(hu_run_folder *folder, const hu_config *config,
-                              const hu_metric *metric, const hu_bits_meter *meter, int64_t step) {
+                              const hu_trainer *trainer, int64_t step) {
     hu_status st = HU_OK;
+    const hu_metric *metric = hu_trainer_task(trainer)->metric[0];
+    const hu_bits_meter *meter = hu_trainer_bits(trainer);
     double held;
     HU_TRY(hu_config_f64(config, "data.validation", &held));
-    hu_metrics_more more = {.bits = meter, .held = held > 0.0};
+    hu_metrics_more more = {
+        .bits = meter, .held = held > 0.0, .turns = hu_trainer_graph(trainer)->turn_count > 0};
     HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
     HU_TRY(hu_metrics_open(folder->path, metric, more, folder->board, &folder->metrics));
     if (meter) HU_TRY(hu_bits_log_open(folder->path, meter, folder->board, &folder->bits));
@@ -154,8 +157,8 @@ static hu_status check_space(const char *directory, size_t state_bytes) {
 }
 
 hu_status hu_run_folder_create(const char *directory, const hu_config *config,
-                               const hu_metric *metric, const hu_bits_meter *meter,
-                               size_t state_bytes, hu_run_folder *folder) {
+                               const hu_trainer *trainer, size_t state_bytes,
+                               hu_run_folder *folder) {
     hu_status st = HU_OK;
     char *path = NULL;
     HU_TRY(open_folder(directory, config, folder));
@@ -170,7 +173,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config,
     HU_TRY(check_space(folder->path, state_bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
-    HU_TRY(open_metrics(folder, config, metric, meter, 0));
+    HU_TRY(open_metrics(folder, config, trainer, 0));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
@@ -223,8 +226,7 @@ static hu_status drop_result(const char *directory) {
 }
 
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
-                               const hu_metric *metric, const hu_bits_meter *meter, int64_t step,
-                               hu_run_folder *folder) {
+                               const hu_trainer *trainer, int64_t step, hu_run_folder *folder) {
     hu_status st = HU_OK;
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(drop_result(directory));
@@ -235,7 +237,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     HU_TRY(trim_lines(directory, "histograms.jsonl", step));
     HU_TRY(trim_lines(directory, "bits.jsonl", step));
     HU_TRY(write_config(folder, config));
-    HU_TRY(open_metrics(folder, config, metric, meter, step));
+    HU_TRY(open_metrics(folder, config, trainer, step));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);
     return st;

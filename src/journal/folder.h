@@ -24,18 +24,16 @@ typedef struct hu_run_folder {
 } hu_run_folder;
 
 /* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a
- * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. meter: of the bits
- * of the training, NULL: it has no schedule of bits. Borrowed: needed until the folder is closed.
- */
+ * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. The trainer
+ * is borrowed: needed until the folder is closed. */
 hu_status hu_run_folder_create(const char *directory, const hu_config *config,
-                               const hu_metric *metric, const hu_bits_meter *meter,
-                               size_t state_bytes, hu_run_folder *folder);
+                               const hu_trainer *trainer, size_t state_bytes,
+                               hu_run_folder *folder);
 
 /* Opens an existing folder for going on at a step: rows of that step and later ones and the result
  * are dropped, and config.resolved.yaml becomes what the run goes on with. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
-                               const hu_metric *metric, const hu_bits_meter *meter, int64_t step,
-                               hu_run_folder *folder);
+                               const hu_trainer *trainer, int64_t step, hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
 
 /* For every adaptation of which the report has events one line of numerics.jsonl, for promotion

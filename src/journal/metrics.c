@@ -25,6 +25,7 @@ struct hu_metrics {
 
 static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
     if (column->kind == HU_COLUMN_HELD) return metrics->more.held;
+    if (column->kind == HU_COLUMN_TURN) return metrics->more.turns;
     return metrics->more.bits || column->kind != HU_COLUMN_BITS;
 }
 
@@ -36,6 +37,7 @@ static void read_titles(const char *path, hu_metrics *metrics) {
     if (fgets(line, sizeof line, file)) {
         metrics->more.bits = strstr(line, ",training_bitops");
         metrics->more.held = strstr(line, ",validation_");
+        metrics->more.turns = strstr(line, ",turn_1_loss");
     }
     fclose(file);
 }
@@ -95,7 +97,7 @@ void hu_metrics_close(hu_metrics *metrics) {
 
 static bool is_absent(const hu_column *column, double value) {
     bool may_miss = column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_BITS ||
-                    hu_column_is_judged(column);
+                    column->kind == HU_COLUMN_TURN || hu_column_is_judged(column);
     return may_miss && isnan(value);
 }
 

@@ -8,8 +8,9 @@ typedef struct hu_metrics hu_metrics;
 
 /* Columns that only some trainings have. */
 typedef struct hu_metrics_more {
-    bool bits; /* it has a schedule of bits */
-    bool held; /* it holds samples out */
+    bool bits;  /* it has a schedule of bits */
+    bool held;  /* it holds samples out */
+    bool turns; /* it learns in turns */
 } hu_metrics_more;
 
 /* Opens the two files of the folder for appending (a metrics.csv that is there keeps its columns).

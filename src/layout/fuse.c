@@ -80,7 +80,7 @@ static bool is_saved(const hu_run *run, hu_value_id v) {
     for (uint32_t k = 0; k < value->use_count; k++) {
         const hu_use *use = &run->graph->use[value->uses[k]];
         const hu_node *reader = &run->graph->node[use->node];
-        if (reader->needs_backward && hu_saves_input(reader->op, use->index)) return true;
+        if (reader->needs_backward && hu_node_saves(reader, use->index)) return true;
     }
     return false;
 }
@@ -103,7 +103,7 @@ static bool lives_anyway(const hu_run *run, hu_value_id v) {
         const hu_use *use = &run->graph->use[value->uses[k]];
         const hu_node *reader = &run->graph->node[use->node];
         if (!hu_use_slot(run, value->uses[k]) && reader->needs_backward &&
-            hu_saves_input(reader->op, use->index))
+            hu_node_saves(reader, use->index))
             return true;
     }
     return false;

@@ -249,6 +249,13 @@ static hu_status read_task(hu_config *config, hu_train_options *options) {
         st = hu_fail(HU_ERR_ARGUMENT,
                      "found key 'task.beta', which the task %s does not read; expected task=vae",
                      options->task->name);
+    HU_TRY(st);
+    HU_TRY(hu_config_f64(config, "task.smoothing", &options->smoothing));
+    if (options->smoothing != 0.0 && !options->task->has_adversaries)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "found key 'task.smoothing', which the task %s does not read; expected "
+                     "task=gan",
+                     options->task->name);
 done:
     return st;
 }

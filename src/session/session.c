@@ -137,18 +137,16 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     char *plan = NULL, *graph = NULL;
     size_t bytes = 0;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
-    const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
-    const hu_bits_meter *meter = hu_trainer_bits(session->trainer);
     HU_TRY(make_plan(session, &plan));
     HU_TRY(make_graph(session, &graph));
     if (resume) {
         HU_TRY(load_newest(session, directory, &record, &bytes));
-        HU_TRY(hu_run_folder_reopen(directory, session->config, metric, meter, progress->step,
+        HU_TRY(hu_run_folder_reopen(directory, session->config, session->trainer, progress->step,
                                     &session->folder));
     } else {
         size_t state = (size_t)hu_trainer_saved_bytes(session->trainer);
         HU_TRY(hu_initial_weights(session->config, session->trainer));
-        HU_TRY(hu_run_folder_create(directory, session->config, metric, meter, state,
+        HU_TRY(hu_run_folder_create(directory, session->config, session->trainer, state,
                                     &session->folder));
     }
     HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));

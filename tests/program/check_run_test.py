@@ -44,9 +44,12 @@ DATA = {"fcn-s": STREETS, "pan-s": FRAMES, "cvae-s": FASHION}
 LATER = {"cvae-s": 2e-6, "pan-s": 1e-4}
 
 
-# Two networks that learn in turns: rate, losses of each, all within 2e-6.
+# Two networks that learn in turns: rate, losses of each, later ones, the norm of the gradient and some of its parts.
 TURNS = {"dcgan-s": ("0.002", {"disc": [1.3987753, 1.4170030, 1.4117303, 1.4134057, 1.4083891],
-                               "gen": [0.6901813, 0.6823851, 0.6726218, 0.6764222, 0.6808443]}, FASHION)}
+                               "gen": [0.6901813, 0.6823851, 0.6726218, 0.6764222, 0.6808443]},
+                     {"disc": {9: 1.4191890, 29: 1.4211946}, "gen": {9: 0.6820882, 29: 0.6845952}}, 2.5663890,
+                     {"gen.ct1.weight": 1.0277204, "gen.ct4.bias": 0.0211344, "disc.conv1.weight": 0.3495726,
+                      "disc.fc1.weight": 1.4849582}, FASHION)}
 
 
 def place_of(source):
@@ -83,17 +86,22 @@ def runs(checks, cwd):
 
 
 def turns(checks, cwd):
-    for model, (lr, losses, (folder, words)) in TURNS.items():
+    for model, (lr, losses, later, norm, norms, (folder, words)) in TURNS.items():
         if not place_of(folder):
             print(f"{model} is left out: {folder} is no folder")
             continue
-        made = program.train(f"model={model}", *words, "init=check", "steps=5", f"lr={lr}", "eval.every=0", "threads=2",
-                             cwd=cwd, run=model)
+        made = program.train(f"model={model}", *words, "init=check", "steps=30", f"lr={lr}", "norms=on", "eval.every=0",
+                             "threads=2", cwd=cwd, run=model)
+        near(checks, f"{model}, norm", made["first_gradient_norm"], norm, 2e-6, 7)
+        for name, figure in norms.items():
+            near(checks, f"{model}, {name}", made["first_gradient_norms"][name], figure, 2e-5, 7)
         checks.same(set(made["losses"]), set(losses), f"{model}, turns")
         for name, figures in losses.items():
             for step, figure in enumerate(figures):
                 near(checks, f"{model}, {name}, loss {step}", made["losses"][name][step], figure,
                      1e-6 if step == 0 else 2e-6, 7)
+            for step, figure in later[name].items():
+                near(checks, f"{model}, {name}, loss {step}", made["losses"][name][step], figure, 8e-6, 7)
 
 
 if not any(place_of(variable) for variable, _ in (PICTURES, *DATA.values())):
