@@ -324,6 +324,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_options_precision(config, precision));
     HU_TRY(read_optimizer(config, options));
     HU_TRY(read_schedule(config, &options->schedule));
+    HU_TRY(hu_config_f64(config, "lr.turn_2", &options->turn_2_rate));
     HU_TRY(read_scaler(config, precision, steps_per_epoch, &options->scaler));
     HU_TRY(read_length(config, steps_per_epoch, &options->steps));
     HU_TRY(hu_options_comm(config, &options->comm));

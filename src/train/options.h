@@ -56,6 +56,7 @@ typedef struct hu_train_options {
     const hu_keys *no_decay; /* patterns of the parameters without weight decay, NULL: none.
                                 Borrowed: needed while the trainer is made */
     hu_schedule schedule;
+    double turn_2_rate; /* rate of the second turn over that of the first; 0: the same */
     double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
     int64_t accumulate; /* parts of a worker's samples that run one after the other, their gradients
                            added */
@@ -94,6 +95,7 @@ typedef struct hu_turn_report {
                          trainer */
     double loss;      /* as that of the step */
     double gradient_norm; /* likewise */
+    double lr;            /* of the turn */
     float scale;
     bool skipped; /* its parameters and optimizer stayed as they were */
 } hu_turn_report;

@@ -11,6 +11,7 @@
 #include "train/lost.h"
 #include "train/part.h"
 #include "train/trainer.h"
+#include "train/turns.h"
 #include "train/update.h"
 #include "train/workers.h"
 
@@ -214,6 +215,7 @@ static hu_status run_turn(hu_trainer *trainer, const hu_step_batch *batch, hu_st
     /* The scale of this step, taken before its end changes it. */
     turn->scale = trainer->turn[t].scaler.state.scale;
     turn->name = trainer->graph->turn[t].name;
+    turn->lr = report->lr * hu_turn_rate(trainer, t);
     float inverse = hu_loss_scale_inverse(&trainer->turn[t].scaler);
     hu_pass_options pass = pass_of(trainer, batch, report, t, turn->scale);
     for (int earlier = 0; earlier < t; earlier++)

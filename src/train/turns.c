@@ -42,9 +42,18 @@ static hu_status find_masters(hu_trainer *trainer, int turn) {
                    graph->turn[turn].name);
 }
 
+double hu_turn_rate(const hu_trainer *trainer, int turn) {
+    double rate = trainer->options.turn_2_rate;
+    return turn == 0 || rate == 0.0 ? 1.0 : rate;
+}
+
 hu_status hu_turns_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
     trainer->turns = hu_graph_turns(trainer->graph);
+    if (trainer->turns == 1 && hu_turn_rate(trainer, 1) != 1.0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "lr.turn_2: found %g with a model that has no second turn, expected 1",
+                       trainer->options.turn_2_rate);
     for (int t = 0; t < trainer->turns; t++) {
         hu_learner *learner = &trainer->turn[t];
         find_parameters(trainer, t);

@@ -8,6 +8,9 @@
 hu_status hu_turns_create(hu_trainer *trainer);
 void hu_turns_free(hu_trainer *trainer);
 
+/* What the rate of a step is multiplied with in a turn. */
+double hu_turn_rate(const hu_trainer *trainer, int turn);
+
 /* "optimizer.m" of a training without turns, "gen.optimizer.m" of a turn: the name of a section.
  * section: room for HU_SECTION_BYTES. Gives it back. */
 enum { HU_SECTION_BYTES = 64 };

@@ -58,7 +58,7 @@ static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int 
     /* The norm is that of the unscaled gradient, and so is the bound. */
     float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
     int nonfinite = 0;
-    hu_optimizer_begin_step(learner->optimizer, report->lr);
+    hu_optimizer_begin_step(learner->optimizer, report->turn[turn].lr);
     hu_optimizer_scale_gradients(learner->optimizer, inverse_scale, shrink);
     hu_tensors_find_trust(trainer, turn, shrink);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \

@@ -325,6 +325,8 @@ def adversaries(checks, cwd):
     longer = program.train(*words, "steps=1", "model.latent=9", cwd=cwd, run="longer")
     narrow = program.train(*words, "steps=1", cwd=cwd, run="narrow")
     checks.same(narrow["parameters"] - longer["parameters"], (32 - 9) * 32 * 16, "numbers of the noise")
+    slow = program.train(*words, "steps=1", "lr.turn_2=0.5", cwd=cwd, run="slow")
+    checks.that(slow["weights_hash"] != narrow["weights_hash"], "a rate of the second turn")
     smooth = program.train(*words, "steps=1", "init=check", "task.smoothing=0.1", cwd=cwd, run="smooth")["losses"]
     plain = program.train(*words, "steps=1", "init=check", cwd=cwd, run="plain")["losses"]
     checks.that(smooth["disc"] != plain["disc"] and smooth["gen"] != plain["gen"], "another judge")
@@ -333,6 +335,9 @@ def adversaries(checks, cwd):
     losses = [(float(row["turn_1_loss"]) + float(row["turn_2_loss"]), float.fromhex(row["loss"])) for row in program.rows(cwd, "plain")]
     checks.that(losses and all(a == b for a, b in losses), f"losses of the turns: {losses}")
     checks.same(losses[0][1], plain["disc"][0] + plain["gen"][0], "the loss of a step is the sum of its turns'")
+    program.write_idx(f"{cwd}/data", count=40, side=28)
+    small = answer(checks, "plan", "model=dcgan-s", "data=idx:data", "batch=8", cwd=cwd)
+    checks.same(small["image"], [32, 32, 1], "28 pixels have a frame of 2")
     told = call(checks, "why", "run", "gen.ct1.weight.grad", cwd=cwd)
     checks.that("gen.ct1.weight.grad at step 5" in told, told)
     for words, text in ((["workers=2"], "found 2 workers with a model that learns in turns, 'disc' and 'gen'"),
@@ -358,6 +363,7 @@ def bad_input(checks, cwd):
              (["model=cvae-s", "loss=bce"], "does not fit the task vae, expected one of 'bce_sum'"),
              (["model=cnn-s", "task.beta=2"], "found key 'task.beta', which the task classify does not read"),
              (["model=cnn-s", "task.smoothing=0.1"], "found key 'task.smoothing', which the task classify does not read"),
+             (["model=cnn-s", "lr.turn_2=2"], "lr.turn_2: found 2 with a model that has no second turn, expected 1"),
              (["task=clasify"], "task: found 'clasify', expected one like 'classify'"),
              (["loss=nlll"], "loss: found 'nlll', expected one like 'nll'"),
              (["loss=mse"], "loss 'mse' does not fit the task classify, expected one of 'nll', "

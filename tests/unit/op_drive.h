@@ -97,7 +97,7 @@ static inline void drive_open(drive *d, const hu_op *op, const void *attrs, int 
     *d = (drive){.op = op, .batch = batch, .chunk = chunk, .training = true};
     d->chunks = (batch + chunk - 1) / chunk;
     d->key = (hu_random_key){.seed = 3, .stream = 11, .step = 5};
-    memcpy(d->in_shape, in, (size_t)n_in * sizeof *in);
+    if (n_in > 0) memcpy(d->in_shape, in, (size_t)n_in * sizeof *in);
     d->info = (hu_node_info){.attrs = attrs,
                              .name = "case",
                              .n_in = n_in,

@@ -1,6 +1,7 @@
 /* Two networks that learn in turns: what a step moves, counts and skips, each turn for itself. */
 #include <math.h>
 
+#include "precision/names.h"
 #include "train_fixture.h"
 
 enum { PICTURE_SIDE = 32, PICTURE = PICTURE_SIDE * PICTURE_SIDE, PICTURES = 40, JUDGE = 0, MAKER };
@@ -77,8 +78,7 @@ static void each_turn_has_parameters_of_its_own(void **state) {
     done(&a);
 }
 
-/* r = 0.9 r + 0.1 m: one pass of the maker in a step and three of the judge. After one step from
- * 1 the running variance of a pass whose variance is v is 1 - 0.1 + 0.1 v. */
+/* One pass of the maker in a step and three of the judge, which share statistics. */
 static void statistics_move_once_for_every_pass(void **state) {
     (void)state;
     adversaries a;
@@ -86,9 +86,7 @@ static void statistics_move_once_for_every_pass(void **state) {
     hu_trainer *trainer = a.f.trainer;
     step(&a.f);
     const hu_graph *graph = trainer->graph;
-    const hu_run *run = trainer->run;
     const char *const nodes[] = {"real.bn1", "fake.bn1", "again.bn1"};
-    /* A pass of each turn again, without a trace, leaves the statistics of its batch. */
     float *mean = master(&a.f, "disc.bn1.running_mean");
     int applications = 0;
     for (uint32_t n = 0; n < graph->node_count; n++)
@@ -100,7 +98,6 @@ static void statistics_move_once_for_every_pass(void **state) {
                 assert_int_equal(graph->node[n].learns_in, i < 2 ? JUDGE : MAKER);
             }
     assert_int_equal(applications, 3);
-    assert_true(run != NULL);
     done(&a);
     /* With momentum 0.1 and no variance at all the judge's running variance would be 0.9^3, and the
      * maker's 0.9: weights of 0 make pictures and maps of one number each. */
@@ -190,6 +187,63 @@ static void the_maker_reads_the_judge_of_its_turn(void **state) {
     done(&b);
 }
 
+/* The first update of adam moves every weight by about the rate. */
+static void the_second_turn_may_have_another_rate(void **state) {
+    (void)state;
+    adversaries a, b;
+    open(&a, "fp32");
+    open(&b, "fp32");
+    float *before = copy_of(a.f.trainer, MAKER);
+    b.f.trainer->options.turn_2_rate = 2.0;
+    hu_step_report one = step(&a.f), two = step(&b.f);
+    assert_true(one.turn[MAKER].lr == one.lr && two.turn[MAKER].lr == 2.0 * one.lr);
+    assert_true(two.turn[JUDGE].lr == two.lr && two.lr == one.lr);
+    assert_false(has_moved(b.f.trainer, JUDGE, copy_of(a.f.trainer, JUDGE)));
+    float *first = copy_of(a.f.trainer, MAKER), *second = copy_of(b.f.trainer, MAKER);
+    int64_t moved = 0;
+    for (int64_t i = 0; i < a.f.trainer->turn[MAKER].elements; i++) {
+        float by_one = first[i] - before[i], by_two = second[i] - before[i];
+        if (fabsf(by_one) < 0.0005f) continue; /* a gradient near the epsilon of adam */
+        assert_true(fabsf(by_two - 2.0f * by_one) < 1e-5f);
+        moved++;
+    }
+    assert_true(moved > a.f.trainer->turn[MAKER].elements / 2);
+    free(before);
+    free(first);
+    free(second);
+    done(&a);
+    done(&b);
+}
+
+/* A forward pass of the judge that ends in NaN on real pictures stops its turn; the maker has made
+ * its pictures by then, and makes them again. */
+static void the_maker_goes_on_where_the_judge_was_stopped(void **state) {
+    (void)state;
+    adversaries a, sound;
+    open(&a, "fp32");
+    open(&sound, "fp32");
+    hu_trainer_free(a.f.trainer);
+    a.f.options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
+    a.f.options.scaler.init = 1.0f;
+    assert_int_equal(
+        hu_precision_add_rule(&a.f.options.precision, "real.conv1.out: e4m3fn:bias=70:ovf=nan"),
+        HU_OK);
+    begin(&a.f);
+    hu_trainer *trainer = a.f.trainer;
+    float *judge = copy_of(trainer, JUDGE), *maker = copy_of(trainer, MAKER);
+    hu_step_report report = step(&a.f);
+    assert_true(report.turn[JUDGE].skipped && !report.turn[MAKER].skipped);
+    assert_true(isnan(report.turn[JUDGE].loss) && isnan(report.loss));
+    assert_non_null(strstr(report.culprit, "real.conv1.out"));
+    bool moved[2] = {has_moved(trainer, JUDGE, judge), has_moved(trainer, MAKER, maker)};
+    assert_true(!moved[JUDGE] && moved[MAKER]);
+    /* The loss of a maker whose judge did not learn, whose scale is 1 likewise. */
+    sound.f.trainer->options.schedule = hu_schedule_constant(0.0);
+    assert_true(step(&sound.f).turn[MAKER].loss == report.turn[MAKER].loss);
+    done(&a);
+    done(&sound);
+}
+
 static void workers_are_refused(void **state) {
     (void)state;
     adversaries a;
@@ -209,6 +263,8 @@ int main(void) {
         cmocka_unit_test(tensors_are_counted_once),
         cmocka_unit_test(a_turn_is_skipped_alone),
         cmocka_unit_test(the_maker_reads_the_judge_of_its_turn),
+        cmocka_unit_test(the_second_turn_may_have_another_rate),
+        cmocka_unit_test(the_maker_goes_on_where_the_judge_was_stopped),
         cmocka_unit_test(workers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
