@@ -37,8 +37,10 @@ MODELS = {
     "ssd-s": ("boxes:bccd", BOXES),
     "fcn-s": ("dense:camvid", ["data.unlabelled=11", "data.drop_last=on", "steps=45"]),
     "cvae-s": ("fashion-mnist", ["steps=400", "data.drop_last=on", "lr.schedule=constant"]),
+    "dcgan-s": ("fashion-mnist", ["epochs=1"]),
+    "faster-rcnn-s": ("boxes:bccd", [*BOXES, "lr=0.01"]),
 }
-CLAIMED = ("ssd-s", "fcn-s", "cvae-s")
+CLAIMED = ("ssd-s", "fcn-s", "cvae-s", "dcgan-s")
 
 PRECISIONS = {
     "fp32": ["precision=fp32"],
@@ -48,7 +50,7 @@ PRECISIONS = {
     "hfp8": ["precision=hfp8"],
 }
 FURTHER = {
-    "fp16 x 8": ["precision=fp16", "scaler=constant", "scaler.scale=8"],
+    "fp16 x 8": ["precision=fp16", "scaler=constant", "scaler.init=8"],
     "1/6/9/d": ["precision=1/6/9/d"],
     "1/5/10/n": ["precision=1/5/10/n"],
 }
