@@ -19,12 +19,22 @@ static uint32_t last_to_bring(const hu_graph *graph, hu_value_id v) {
     return HU_NONE;
 }
 
+/* Running statistics are made by all nodes that move them, the last one closes them. */
+static bool is_made(const hu_graph *graph, hu_value_id v, uint32_t node) {
+    const hu_value_info *value = &graph->value[v];
+    if (value->role != HU_VALUE_BUFFER) return true;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        if (graph->use[value->uses[k]].node > node) return false;
+    return true;
+}
+
 static void walk_forward(hu_walk *walk) {
     const hu_graph *graph = walk->graph;
     for (uint32_t i = 0; i < graph->loaded_count; i++) put(walk, HU_TENSOR_VALUE, graph->loaded[i]);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
-        for (int j = 0; j < node->n_params; j++) put(walk, HU_TENSOR_VALUE, node->param[j]);
+        for (int j = 0; j < node->n_params; j++)
+            if (is_made(graph, node->param[j], n)) put(walk, HU_TENSOR_VALUE, node->param[j]);
         for (int i = 0; i < node->n_out; i++) put(walk, HU_TENSOR_VALUE, node->out[i]);
     }
 }
