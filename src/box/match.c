@@ -118,16 +118,8 @@ int64_t hu_match_proposals(const hu_anchors *anchors, const float *rows, int64_t
 }
 
 int64_t hu_match_box(const hu_box *box, const float *rows, int64_t most, double *overlap) {
-    double of_best = 0.0;
-    int64_t best = HU_UNMATCHED;
-    *overlap = 0.0;
-    for (int64_t i = 0; i < most; i++, rows += HU_BOX_NUMBERS) {
-        hu_box truth = hu_box_of_row(rows);
-        double iou = hu_box_is_there(rows) ? hu_box_iou(box, &truth) : 0.0;
-        if (iou > *overlap) *overlap = iou;
-        if (!is_more(iou, of_best)) continue;
-        of_best = iou;
-        best = i;
-    }
-    return best;
+    truths t;
+    collect(rows, most, &t);
+    int64_t best = best_truth(&t, box, overlap);
+    return is_more(*overlap, 0.0) ? t.row[best] : HU_UNMATCHED;
 }
