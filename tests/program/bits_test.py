@@ -112,6 +112,17 @@ def pixels(precision):
     return test
 
 
+def goes_on(checks, cwd, precision, words, made, keys):
+    """With checkpoints, and resumed from each of them, a training of 4 steps has the results of one without."""
+    whole = program.train(f"precision={precision}", *words, "run.checkpoint_every=1", "run.keep=9", cwd=cwd,
+                          run="whole")
+    checks.same(whole["weights_hash"], made["weights_hash"], f"{precision}: with checkpoints")
+    for step in range(1, 4):
+        program.copy_at(cwd, "whole", f"from{step}", step)
+        rest = program.resume(f"from{step}", cwd=cwd)
+        checks.same([rest[key] for key in keys], [made[key] for key in keys], f"{precision}: resumed at {step}")
+
+
 def codes(precision, *keys):
     """A code that is drawn, transposed convolutions, two losses, of which one compares two predictions; from any step."""
     def test(checks, cwd):
@@ -121,15 +132,7 @@ def codes(precision, *keys):
                              variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
                              [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
         checks.that(len({row["loss"] for row in rows}) == 4, f"{precision}: the losses move")
-        whole = program.train(f"precision={precision}", *words, "run.checkpoint_every=1",
-                              "run.keep=9", cwd=cwd, run="whole")
-        checks.same(whole["weights_hash"], made["weights_hash"], f"{precision}: with checkpoints")
-        for step in range(1, 4):
-            program.copy_at(cwd, "whole", f"from{step}", step)
-            rest = program.resume(f"from{step}", cwd=cwd)
-            found = [rest[key] for key in ("weights_hash", "test_negative_elbo", "test_divergence")]
-            checks.same(found, [made[key] for key in ("weights_hash", "test_negative_elbo", "test_divergence")],
-                        f"{precision}: resumed at {step}")
+        goes_on(checks, cwd, precision, words, made, ("weights_hash", "test_negative_elbo", "test_divergence"))
     return test
 
 
@@ -142,15 +145,7 @@ def turns(precision, *keys):
                              variants_of([(1, "packed"), (2, "dense"), (5, "float32")]) +
                              [["threads=2", "fuse=off"], ["threads=3", "recompute=off"], ["run.histogram_every=1"]])
         checks.that(len({row["loss"] for row in rows}) == 4, f"{precision}: the losses move")
-        whole = program.train(f"precision={precision}", *words, "run.checkpoint_every=1",
-                              "run.keep=9", cwd=cwd, run="whole")
-        checks.same(whole["weights_hash"], made["weights_hash"], f"{precision}: with checkpoints")
-        for step in range(1, 4):
-            program.copy_at(cwd, "whole", f"from{step}", step)
-            rest = program.resume(f"from{step}", cwd=cwd)
-            found = [rest[key] for key in ("weights_hash", "test_fd64", "skipped_steps")]
-            checks.same(found, [made[key] for key in ("weights_hash", "test_fd64", "skipped_steps")],
-                        f"{precision}: resumed at {step}")
+        goes_on(checks, cwd, precision, words, made, ("weights_hash", "test_fd64", "skipped_steps"))
     return test
 
 

@@ -1,10 +1,10 @@
 """Networks that propose regions: the same bits in every way of running, one loss for parts and workers, metrics, what
 is recorded of them, what they refuse."""
 import json
-import math
-import os
 
+import boxed
 import program
+from boxed import refused
 
 WORDS = ["model=faster-rcnn-s", "batch=4", "steps=3", "lr=0.01", "eval.every=0", "model.width=0.25", "run.chunk=3",
          "scaler.init=128"]
@@ -12,25 +12,13 @@ PRECISIONS = (["precision=fp32"], ["precision=fp16"], ["precision=1/6/9/d"], ["p
               ["precision=demote:0.6+promote"], ["precision=ldp:4-8"], ["precision=mxfp8"],
               ["precision=e4m3fn:scale=current", "model.norm=off"], ["precision=1/6/9", "model.norm=range"])
 WAYS = (["threads=2"], ["storage=float32", "threads=5"], ["fuse=off", "recompute=off"], ["storage=dense", "threads=5"])
+TRAINING = boxed.Training(WORDS, "detect-regions", PRECISIONS, WAYS)
+trained = TRAINING.trained
 
 
-def trained(cwd, name, *words, **more):
-    folder = os.path.join(cwd, "boxes")
-    if not os.path.exists(folder):
-        program.write_boxes(cwd)
-    return program.train(f"data=boxes:{folder}", *WORDS, *words, cwd=cwd, run=name, **more)
-
-
-def bits_are_equal(checks, cwd):
-    for turn, precision in enumerate(PRECISIONS):
-        plain = trained(cwd, f"{turn}", *precision, "optimizer.accumulate=2", "threads=1")
-        checks.same(plain["task"], "detect-regions", "the task of the model")
-        checks.that(math.isfinite(plain["train_loss"]), f"{precision}: {plain['train_loss']}")
-        checks.same(plain["skipped_steps"], 0, f"{precision}: skipped steps")
-        for way in (WAYS[turn % len(WAYS)], WAYS[(turn + 1) % len(WAYS)]):
-            other = trained(cwd, f"{turn}-{way[0]}-{len(way)}", *precision, "optimizer.accumulate=2", *way)
-            for key in ("weights_hash", "train_loss", "metric", "test_mean_ap_11"):
-                checks.same(other[key], plain[key], f"{precision} {way}: {key}")
+def one_loss_for_parts_and_workers(checks, cwd):
+    """A mean over pictures, each with its own lots, whoever has it."""
+    TRAINING.one_loss_for_parts_and_workers(checks, cwd)
 
 
 def check_runs_draw_by_a_formula(checks, cwd):
@@ -39,41 +27,6 @@ def check_runs_draw_by_a_formula(checks, cwd):
     one, two = (trained(cwd, f"seed{n}", *words, f"seed={n}") for n in (1, 2))
     checks.same(one["losses"], two["losses"], "seeds")
     checks.same(len(set(one["losses"])), 4, f"the same batch in four steps: {one['losses']}")
-
-
-def runs_go_on(checks, cwd):
-    """Also in the middle of an epoch: ten pictures in batches of 4 are an epoch of 3 steps."""
-    words = ["precision=hfp8", "threads=1", "eval.every=1", "steps=5"]
-    whole = trained(cwd, "whole", *words, "run.checkpoint_every=1", "run.keep=9")
-    for step in range(1, 5):
-        program.copy_at(cwd, "whole", f"from{step}", step)
-        rest = program.resume(f"from{step}", cwd=cwd)
-        checks.same((rest["weights_hash"], rest["metric"]["value"]),
-                    (whole["weights_hash"], whole["metric"]["value"]), f"resumed at {step}")
-
-
-def one_loss_for_parts_and_workers(checks, cwd):
-    """A mean over pictures, each with its own lots, whoever has it."""
-    words = ["model.norm=off", "init=check", "steps=2", "lr=0.001", "data.shuffle=off", "threads=2"]
-    one = trained(cwd, "one", *words)
-    for more in (["optimizer.accumulate=2"], ["optimizer.accumulate=4"], ["workers=2"], ["workers=4"],
-                 ["workers=2", "optimizer.accumulate=2"]):
-        other = trained(cwd, "-".join(more), *words, *more)
-        for step, (found, expected) in enumerate(zip(other["losses"], one["losses"])):
-            checks.that(math.isclose(found, expected, rel_tol=1e-12 if step == 0 else 1e-6),
-                        f"{more}, loss {step}: {found}, expected {expected}")
-        checks.that(math.isclose(other["first_gradient_norm"], one["first_gradient_norm"], rel_tol=1e-6),
-                    f"{more}: norm {other['first_gradient_norm']}, expected {one['first_gradient_norm']}")
-
-
-def accumulators_and_instruction_sets_agree(checks, cwd):
-    words = ["precision=1/6/9/d", "accumulator=fmac8:1/6/9/d", "steps=1"]
-    one = trained(cwd, "one", *words, "threads=1")
-    checks.same(trained(cwd, "two", *words, "threads=2", "run.chunk=2")["weights_hash"], one["weights_hash"], "fmac8")
-    plain = trained(cwd, "native", "precision=fp16", "threads=1")
-    for isa in ("scalar", "avx2"):
-        other = trained(cwd, isa, "precision=fp16", "threads=1", env={**os.environ, "HALFULP_MAX_ISA": isa})
-        checks.same((other["weights_hash"], other["metric"]), (plain["weights_hash"], plain["metric"]), isa)
 
 
 def call(checks, cwd, *words):
@@ -115,12 +68,6 @@ def why_finds_what_died(checks, cwd):
     checks.that("rois" not in out, out)
 
 
-def refused(checks, cwd, code, words, *keys):
-    found, _, err = program.call("train", "batch=2", "steps=1", *keys, cwd=cwd)
-    checks.same(found, code, f"{keys}: {err}")
-    checks.that(words in err, f"{keys}: no '{words}' in: {err}")
-
-
 def what_does_not_fit_is_refused(checks, cwd):
     data = f"data=boxes:{program.write_boxes(cwd)}"
     model = "model=faster-rcnn-s"
@@ -134,5 +81,6 @@ def what_does_not_fit_is_refused(checks, cwd):
     refused(checks, cwd, 2, "matches no tensor", data, model, "precision=fp16", "precision.rules=[rois.out: e5m2]")
 
 
-program.main(bits_are_equal, check_runs_draw_by_a_formula, runs_go_on, one_loss_for_parts_and_workers,
-             accumulators_and_instruction_sets_agree, it_is_told, why_finds_what_died, what_does_not_fit_is_refused)
+program.main(TRAINING.bits_are_equal, check_runs_draw_by_a_formula, TRAINING.runs_go_on, one_loss_for_parts_and_workers,
+             TRAINING.accumulators_reach_every_product, TRAINING.instruction_sets_agree, it_is_told, why_finds_what_died,
+             what_does_not_fit_is_refused)

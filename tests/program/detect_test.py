@@ -2,10 +2,11 @@
 they refuse."""
 import csv
 import json
-import math
 import os
 
+import boxed
 import program
+from boxed import refused
 
 WORDS = ["model=ssd-s", "batch=4", "steps=3", "lr=0.01", "eval.every=0", "model.width=0.25", "run.chunk=3",
          "scaler.init=128"]
@@ -14,72 +15,22 @@ PRECISIONS = (["precision=fp32"], ["precision=fp16"], ["precision=1/6/9/d"], ["p
               ["precision=mxfp8"], ["precision=e4m3fn:scale=current", "model.norm=off"],
               ["precision=1/6/9", "model.norm=range", "loss=ssd_nll"])
 WAYS = (["threads=3"], ["storage=float32"], ["fuse=off", "recompute=off"], ["storage=dense", "threads=2"])
-
-
-def trained(cwd, name, *words, **more):
-    folder = os.path.join(cwd, "boxes")
-    if not os.path.exists(folder):
-        program.write_boxes(cwd)
-    return program.train(f"data=boxes:{folder}", *WORDS, *words, cwd=cwd, run=name, **more)
-
-
-def bits_are_equal(checks, cwd):
-    for turn, precision in enumerate(PRECISIONS):
-        plain = trained(cwd, f"{turn}", *precision, "optimizer.accumulate=2", "threads=1")
-        checks.same(plain["task"], "detect", "the task of the model")
-        checks.that(math.isfinite(plain["train_loss"]), f"{precision}: {plain['train_loss']}")
-        checks.same(plain["skipped_steps"], 0, f"{precision}: skipped steps")
-        for way in (WAYS[turn % len(WAYS)], WAYS[(turn + 1) % len(WAYS)]):
-            other = trained(cwd, f"{turn}-{way[0]}", *precision, "optimizer.accumulate=2", *way)
-            for key in ("weights_hash", "train_loss", "metric", "test_mean_ap_11"):
-                checks.same(other[key], plain[key], f"{precision} {way}: {key}")
-
-
-def instruction_sets_agree(checks, cwd):
-    plain = trained(cwd, "native", "precision=fp16", "threads=1")
-    for isa in ("scalar", "avx2"):
-        other = trained(cwd, isa, "precision=fp16", "threads=1", env={**os.environ, "HALFULP_MAX_ISA": isa})
-        checks.same((other["weights_hash"], other["metric"]), (plain["weights_hash"], plain["metric"]), isa)
-
-
-def runs_go_on(checks, cwd):
-    words = ["precision=hfp8", "threads=1", "eval.every=1", "steps=5"]
-    whole = trained(cwd, "whole", *words, "run.checkpoint_every=1", "run.keep=9")
-    for step in range(1, 5):
-        program.copy_at(cwd, "whole", f"from{step}", step)
-        rest = program.resume(f"from{step}", cwd=cwd)
-        checks.same((rest["weights_hash"], rest["metric"]["value"]),
-                    (whole["weights_hash"], whole["metric"]["value"]), f"resumed at {step}")
+TRAINING = boxed.Training(WORDS, "detect", PRECISIONS, WAYS)
+trained = TRAINING.trained
 
 
 def one_loss_for_parts_and_workers(checks, cwd):
     """Divided by the matched anchors of the whole batch, whoever has them: pictures have 1 or 2 boxes, so that the
     mean of the parts' means would be another number. Norms would see other batches, so there are none."""
-    words = ["model.norm=off", "init=check", "steps=2", "lr=0.001", "data.shuffle=off", "threads=2"]
-    one = trained(cwd, "one", *words)
-    means = [trained(cwd, f"of{n}", *words, "batch=1", "steps=4", "lr=0")["losses"][n] for n in range(4)]
+    one = TRAINING.one_loss_for_parts_and_workers(checks, cwd)
+    means = [trained(cwd, f"of{n}", *boxed.PARTS, "batch=1", "steps=4", "lr=0")["losses"][n] for n in range(4)]
     checks.that(abs(sum(means) / 4 / one["losses"][0] - 1) > 1e-3, f"{means}: parts differ in their boxes")
-    for more in (["optimizer.accumulate=2"], ["optimizer.accumulate=4"], ["workers=2"], ["workers=4"],
-                 ["workers=2", "optimizer.accumulate=2"]):
-        other = trained(cwd, "-".join(more), *words, *more)
-        for step, (found, expected) in enumerate(zip(other["losses"], one["losses"])):
-            checks.that(math.isclose(found, expected, rel_tol=1e-12 if step == 0 else 1e-6),
-                        f"{more}, loss {step}: {found}, expected {expected}")
-        checks.that(math.isclose(other["first_gradient_norm"], one["first_gradient_norm"], rel_tol=1e-6),
-                    f"{more}: norm {other['first_gradient_norm']}, expected {one['first_gradient_norm']}")
 
 
 def workers_give_the_same_bits_on_any_threads(checks, cwd):
     words = ["workers=2", "comm.format=e5m2", "scaling=aps", "precision=fp16"]
     one = trained(cwd, "w1", *words, "threads=1")
     checks.same(trained(cwd, "w3", *words, "threads=3")["weights_hash"], one["weights_hash"], "threads")
-
-
-def accumulators_reach_every_product(checks, cwd):
-    words = ["precision=1/6/9/d", "accumulator=fmac8:1/6/9/d", "steps=1"]
-    one = trained(cwd, "one", *words, "threads=1")
-    two = trained(cwd, "two", *words, "threads=2", "run.chunk=2")
-    checks.same(two["weights_hash"], one["weights_hash"], "fmac8")
 
 
 def drawn(checks, path):
@@ -133,12 +84,6 @@ def precision_is_told(checks, cwd):
     checks.same(json.loads(out)["metric"], {"name": "mean_ap", "better": "higher"}, "compare")
 
 
-def refused(checks, cwd, code, words, *keys):
-    found, _, err = program.call("train", "batch=2", "steps=1", *keys, cwd=cwd)
-    checks.same(found, code, f"{keys}: {err}")
-    checks.that(words in err, f"{keys}: no '{words}' in: {err}")
-
-
 def what_does_not_fit_is_refused(checks, cwd):
     data = f"data=boxes:{program.write_boxes(cwd)}"
     refused(checks, cwd, 2, "the task detect needs one that has, like ssd-s", data, "model=cnn-s", "task=detect")
@@ -156,6 +101,6 @@ def what_does_not_fit_is_refused(checks, cwd):
         refused(checks, cwd, 3, words, data, "model=ssd-s")
 
 
-program.main(bits_are_equal, instruction_sets_agree, runs_go_on, one_loss_for_parts_and_workers,
-             workers_give_the_same_bits_on_any_threads, accumulators_reach_every_product, precision_is_told,
+program.main(TRAINING.bits_are_equal, TRAINING.instruction_sets_agree, TRAINING.runs_go_on, one_loss_for_parts_and_workers,
+             workers_give_the_same_bits_on_any_threads, TRAINING.accumulators_reach_every_product, precision_is_told,
              what_does_not_fit_is_refused)
