@@ -14,6 +14,7 @@ typedef struct hu_ahead_settings {
     int threads;      /* at least 1 */
     bool goes_on;     /* with the next epoch behind the last sample of one */
     int memory_parts; /* the room is at most this part of what the reader allows */
+    size_t kept;      /* bytes of that part that are taken already */
 } hu_ahead_settings;
 
 typedef struct hu_ahead hu_ahead;

@@ -135,7 +135,9 @@ const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half) {
 static hu_status read_ahead(hu_loader *loader, hu_half half) {
     enum { TRAINING = 2, OTHERS = 4 };
     const hu_loader_settings *s = &loader->settings;
+    const hu_reader *reader = loader->split->reader;
     int64_t window = s->window > 0 ? s->window : 1, count = loader->split->count;
+    if (!reader) return HU_OK;
     hu_ahead_settings settings = {.split = loader->split,
                                   .seed = s->seed,
                                   .shuffle = s->shuffle,
@@ -143,8 +145,10 @@ static hu_status read_ahead(hu_loader *loader, hu_half half) {
                                   .window = window < count ? window : count,
                                   .threads = s->threads > 0 ? s->threads : 1,
                                   .goes_on = s->goes_on,
-                                  .memory_parts = half == HU_HALF_TRAIN ? TRAINING : OTHERS};
-    return loader->split->reader ? hu_ahead_create(&settings, &loader->ahead) : HU_OK;
+                                  .memory_parts = half == HU_HALF_TRAIN ? TRAINING : OTHERS,
+                                  /* Held-out samples share the reader of training. */
+                                  .kept = half == HU_HALF_VALIDATION ? 0 : reader->kept_bytes};
+    return hu_ahead_create(&settings, &loader->ahead);
 }
 
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,

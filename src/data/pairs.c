@@ -22,7 +22,9 @@ enum {
     USUAL_CROP = 24,
     USUAL_CROPS = 50,
     MOST_CROPS = 1 << 30,
-    WORDS = 3
+    WORDS = 3,
+    OF_TRAIN = 4, /* a half of what training may hold, and of what tests may: the other half, and */
+    OF_TEST = 8   /* what pictures leave of this one, is for reading ahead */
 };
 
 /* Bytes [height, width, 3] and [scale height, scale width, 3]. */
@@ -230,15 +232,28 @@ typedef struct keeping {
     _Atomic uint64_t bytes;
 } keeping;
 
+/* Decoders leave room behind the pixels: of four channels, and of what was cut off. */
+static hu_status trim(pair *made, uint64_t bytes) {
+    void *block = made->large;
+    hu_status st = hu_realloc(&block, bytes);
+    made->large = block;
+    return st;
+}
+
+/* One that would be too much is given back at once, and no other is decoded. */
 static hu_status keep(void *context, int64_t image) {
     keeping *k = context;
-    if (atomic_load(&k->bytes) > k->most) return HU_OK; /* they are given up anyway */
+    if (atomic_load(&k->bytes) > k->most) return HU_OK;
     pair *made = &k->kept[image];
     hu_status st = read_pair(k->pairs, image, made);
     if (st != HU_OK) return st;
     uint64_t small = (uint64_t)(made->height * made->width * HU_IMAGE_CHANNELS);
-    uint64_t scale = (uint64_t)k->pairs->scale;
-    atomic_fetch_add(&k->bytes, small * (1 + scale * scale));
+    uint64_t scale = (uint64_t)k->pairs->scale, bytes = small * (1 + scale * scale);
+    if (atomic_fetch_add(&k->bytes, bytes) + bytes > k->most) {
+        free_pair(made);
+        return HU_OK;
+    }
+    if ((st = trim(made, small * scale * scale)) != HU_OK) return st;
     hu_memory_assign(made->small, HU_MEMORY_DATA);
     hu_memory_assign(made->large, HU_MEMORY_DATA);
     return HU_OK;
@@ -253,6 +268,7 @@ static hu_status keep_all(pairs_reader *pairs, uint64_t most) {
     st = hu_data_each((int64_t)pairs->names.count, keep, &k);
     if (st == HU_OK && k.bytes <= most) {
         pairs->kept = k.kept;
+        pairs->reader.kept_bytes = k.bytes;
         return HU_OK;
     }
     for (size_t i = 0; i < pairs->names.count; i++) free_pair(&k.kept[i]);
@@ -304,8 +320,8 @@ hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
     train->crop = train->height = train->width = choice->crop ? choice->crop : USUAL_CROP;
     HU_TRY(open_test(directory, limits->test, choice, &test));
     uint64_t memory = hu_keeping_decide(choice->memory, -1, 0, 1).memory;
-    HU_TRY(keep_all(train, memory / 2));
-    HU_TRY(keep_all(test, memory / 4));
+    HU_TRY(keep_all(train, memory / OF_TRAIN));
+    HU_TRY(keep_all(test, memory / OF_TEST));
     int64_t crops = choice->crops ? choice->crops : USUAL_CROPS * (int64_t)train->names.count;
     give(train, crops, memory, &dataset->train);
     give(test, (int64_t)test->names.count, memory, &dataset->test);

@@ -14,6 +14,7 @@ typedef struct hu_reading_change {
 typedef struct hu_reader {
     size_t sample_bytes; /* of all fields that are read, one behind the other */
     size_t memory_bytes; /* most that all loaders of the data set may hold of them */
+    size_t kept_bytes;   /* what the reader keeps in memory: off what its own half may hold */
     size_t start[HU_FIELDS_MAX];
     bool reads[HU_FIELDS_MAX]; /* which fields; the others are in rows */
 

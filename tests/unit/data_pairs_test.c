@@ -150,6 +150,64 @@ static void test_pictures_are_whole(void **state) {
     hu_dataset_close(d);
 }
 
+/* Bytes of all training and test pictures with their small ones. */
+enum { TRAIN_BYTES = 2760, TEST_BYTES = 1800, HALVES = 3 };
+
+static hu_dataset *open_held_out(uint64_t memory) {
+    hu_image_choice choice = usual;
+    choice.memory = memory;
+    hu_dataset *d = open_with(choice);
+    assert_int_equal(hu_dataset_hold_out(d, 0.25, 1), HU_OK);
+    return d;
+}
+
+/* Pictures that are kept and samples that are read ahead, of all loaders together. */
+static void memory_is_what_was_asked_for(void **state) {
+    (void)state;
+    static const hu_half halves[HALVES] = {HU_HALF_TRAIN, HU_HALF_VALIDATION, HU_HALF_TEST};
+    static const int64_t windows[HALVES] = {3, 2, 1};
+    uint64_t before = hu_memory_live(HU_MEMORY_DATA);
+    hu_dataset *d = open_held_out(1);
+    uint64_t fields = hu_memory_live(HU_MEMORY_DATA) - before, most = 0;
+    hu_dataset_close(d);
+    for (uint64_t memory = 8 * 480; memory < 24000; memory += 137) {
+        hu_loader *loaders[HALVES];
+        d = open_held_out(memory);
+        uint64_t kept = hu_memory_live(HU_MEMORY_DATA) - before - fields;
+        uint64_t expected = memory >= 4 * TRAIN_BYTES ? TRAIN_BYTES : 0;
+        assert_int_equal(kept, expected + (memory >= 8 * TEST_BYTES ? TEST_BYTES : 0));
+        for (int h = 0; h < HALVES; h++) {
+            const hu_loader_settings settings = {
+                .window = windows[h], .threads = 2, .goes_on = true};
+            if (hu_loader_create(d, halves[h], &settings, &loaders[h]) != HU_OK)
+                fail_msg("%s", hu_last_error());
+        }
+        most = hu_memory_live(HU_MEMORY_DATA) - before - fields;
+        assert_in_range(most, 1, memory);
+        for (int h = 0; h < HALVES; h++) hu_loader_close(loaders[h]);
+        hu_dataset_close(d);
+    }
+    assert_true(most > TRAIN_BYTES + TEST_BYTES);
+}
+
+static void a_window_that_does_not_fit(void **state) {
+    (void)state;
+    hu_loader *loader;
+    hu_image_choice choice = usual;
+    hu_loader_settings settings = {.window = 5};
+    choice.memory = 4 * TRAIN_BYTES;
+    hu_dataset *d = open_with(choice);
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    hu_loader_close(loader);
+    settings.window = 6;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
+    assert_string_equal(hu_last_error(),
+                        "data memory: found 0 MiB, expected at least 1: 6 samples of 480 bytes "
+                        "are wanted at once, in 1/2 of it, beside 2760 bytes of pictures that are "
+                        "kept");
+    hu_dataset_close(d);
+}
+
 static void choices_and_files_that_do_not_fit(void **state) {
     (void)state;
     refuse_data(spec(), &(hu_image_choice){.scale = 1}, HU_ERR_ARGUMENT, "data.scale");
@@ -216,6 +274,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crops_are_where_the_formula_says),
         cmocka_unit_test(test_pictures_are_whole),
+        cmocka_unit_test(memory_is_what_was_asked_for),
+        cmocka_unit_test(a_window_that_does_not_fit),
         cmocka_unit_test(choices_and_files_that_do_not_fit),
         cmocka_unit_test(running_out_of_memory),
         cmocka_unit_test(known_frames_have_known_bytes),
