@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """The same training step in halfulp and in PyTorch, taking turns in one run.
 
-Model, batch and optimizer are the same: a network in the form for CIFAR (32x32x3, 10 classes; `--width`
-is its width multiplier), or a small picture network (64x64x3), batch 128, cross entropy, SGD with momentum 0.9. PyTorch runs in float32 with its best
-settings for this (channels_last, gradients set to None, multi-tensor SGD); its batch lies ready in
-memory, while halfulp draws and normalises its own in every step. Every second turn of torch with
-several threads tells its threads to wait as briefly as halfulp's do (GOMP_SPINCOUNT): which of the
-two is faster depends on how busy the machine is.
+Model, batch, size of the pictures and optimizer are the same: a network in the form for CIFAR
+(32x32x3, 10 classes; `--width` is its width multiplier), or a small picture network (64x64x3), batch
+128, cross entropy, SGD with momentum 0.9. The numbers of their parameters must be equal. PyTorch runs
+in float32 with its best settings for this (channels_last, gradients set to None, multi-tensor SGD);
+its batch lies ready in memory, while halfulp draws and normalises its own in every step, from noise
+that this script writes (made_data.py) where its own drawn digits have another size. Every second turn
+of torch with several threads tells its threads to wait as briefly as halfulp's do (GOMP_SPINCOUNT):
+which of the two is faster depends on how busy the machine is.
 
 Every turn is a process of its own; the best step of all turns of a contestant counts, and the
 largest resident memory that the system reports for a turn. Ratios: speedup = torch / halfulp
@@ -22,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 
+import made_data
+
 SKIPPED = 77
 HERE = os.path.dirname(os.path.abspath(__file__))
 WARM_UP = 2  # steps that do not count, as in `halfulp bench kernel=step`
@@ -30,6 +34,7 @@ SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
 PICTURES = ("alexnet-s", "vgg16-s", "googlenet-s", "inception3-s", "preresnet50-s")  # of picture_models.py
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
 MIB = 1048576
+RATE = 0.01  # small: networks that diverge would stop
 
 
 def build(name, width):
@@ -90,7 +95,7 @@ def torch_turn(name, width, threads, batch, steps):
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     model = build(name, width).to(memory_format=torch.channels_last).train()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=0.9, foreach=True)
     side = picture_models.SIDE if name in PICTURES else 32
     images = torch.randn(batch, 3, side, side).contiguous(memory_format=torch.channels_last)
     labels = torch.randint(0, 10, (batch,))
@@ -119,7 +124,22 @@ def run_child(words, **environment):
         return out.read().decode(), usage.ru_maxrss * 1024
 
 
-def take_turn(who, name, threads, options, turn):
+def data_of(name, options, folder):
+    """Words that give halfulp pictures of the network's size; they are written into folder."""
+    if name not in PICTURES:
+        return []  # the drawn digits are 32x32x3
+    path = os.path.join(folder, f"pictures-{options.batch}")
+    return made_data.folder(path, 2 * options.batch)
+
+
+def parameters_of(name, data, options):
+    """What halfulp counts."""
+    words = [options.program, "plan", f"model={name}", f"model.width={options.width}",
+             f"batch={options.batch}", *data, "--json"]
+    return json.loads(run_child(words)[0])["parameters"]
+
+
+def take_turn(who, name, threads, data, options, turn):
     """{"seconds", "peak_rss_bytes"} of one turn of "torch" or of a precision of halfulp."""
     steps = options.steps or STEPS.get(name, 3)
     if who == "torch":
@@ -127,25 +147,29 @@ def take_turn(who, name, threads, options, turn):
                  str(threads), str(options.batch), str(steps)]
         wait = {"GOMP_SPINCOUNT": "10000"} if turn % 2 and threads > 1 else {}
         text, peak = run_child(words, **wait)
-        return {"seconds": json.loads(text)["seconds"], "peak_rss_bytes": peak}
+        return {**json.loads(text), "peak_rss_bytes": peak}
     words = [options.program, "bench", "kernel=step", f"model={name}",
              f"model.width={options.width}", f"precision={who}",
              f"threads={threads}", f"batch={options.batch}", f"repeat={steps}", "beside=none",
-             "lr=0.1", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0", "--json"]
-    words += options.key
+             f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0", "--json"]
+    words += data + options.key
     text, peak = run_child(words)
     row = json.loads(text)["rows"][-1]
     return {"seconds": row["seconds_per_step"], "peak_rss_bytes": peak,
             "seconds_to_first_step": row["seconds_to_first_step"]}
 
 
-def compare(name, threads, options):
+def compare(name, threads, data, options):
     """Rows of one model and number of threads, one for each precision."""
+    counted = parameters_of(name, data, options)
     everybody = ["torch", *options.precisions]
     turns = {who: [] for who in everybody}
     for turn in range(options.repeats):
         for who in everybody:
-            turns[who].append(take_turn(who, name, threads, options, turn))
+            turns[who].append(take_turn(who, name, threads, data, options, turn))
+            if turns[who][-1].get("parameters", counted) != counted:
+                raise SystemExit(f"{name}: {turns[who][-1]['parameters']} parameters in torch, "
+                                 f"expected {counted} as in halfulp: not the same network")
             if not options.quiet:
                 last = turns[who][-1]
                 print(f"{name} threads={threads} turn {turn + 1}/{options.repeats} {who}: "
@@ -155,7 +179,8 @@ def compare(name, threads, options):
     peak = {who: max(t["peak_rss_bytes"] for t in turns[who]) for who in everybody}
     return [{"model": name, "threads": threads, "batch": options.batch, "precision": who,
              "seconds_per_step": seconds[who], "torch_seconds_per_step": seconds["torch"],
-             "speedup": seconds["torch"] / seconds[who],
+             "speedup": seconds["torch"] / seconds[who], "parameters": counted,
+             "to_fp32": seconds[who] / seconds["fp32"] if "fp32" in seconds else None,
              "peak_rss_bytes": peak[who], "torch_peak_rss_bytes": peak["torch"],
              "rss_ratio": peak[who] / peak["torch"],
              "seconds_to_first_step": min(t["seconds_to_first_step"] for t in turns[who]),
@@ -165,11 +190,12 @@ def compare(name, threads, options):
 
 def print_rows(rows):
     print(f"{'model':<14}{'threads':>8}  {'precision':<12}{'s/step':>9}{'torch':>9}{'speedup':>9}"
-          f"{'MiB':>8}{'torch':>8}{'ratio':>8}{'first step':>12}")
+          f"{'to fp32':>9}{'MiB':>8}{'torch':>8}{'ratio':>8}{'first step':>12}")
     for row in rows:
         print(f"{row['model']:<14}{row['threads']:>8}  {row['precision']:<12}"
               f"{row['seconds_per_step']:>9.4f}{row['torch_seconds_per_step']:>9.4f}"
-              f"{row['speedup']:>9.3f}{row['peak_rss_bytes'] / MIB:>8.0f}"
+              f"{row['speedup']:>9.3f}{row['to_fp32'] or float('nan'):>9.3f}"
+              f"{row['peak_rss_bytes'] / MIB:>8.0f}"
               f"{row['torch_peak_rss_bytes'] / MIB:>8.0f}{row['rss_ratio']:>8.3f}"
               f"{row['seconds_to_first_step']:>10.2f} s")
     turns = len(rows[0]["turns"])
@@ -227,8 +253,9 @@ def main():
         print(f"skipped: {sys.executable} has no torch (Debian: apt-get install python3-torch, "
               "then run this with /usr/bin/python3)", file=sys.stderr)
         return SKIPPED
-    rows = [row for name in options.models for threads in options.threads
-            for row in compare(name, threads, options)]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row for name in options.models for data in [data_of(name, options, folder)]
+                for threads in options.threads for row in compare(name, threads, data, options)]
     if options.json:
         print(json.dumps({"torch": version, "repeats": options.repeats, "rows": rows}, indent=1))
     else:

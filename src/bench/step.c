@@ -128,8 +128,8 @@ static void leave(contestant *c) {
     hu_config_free(c->config);
 }
 
-/* One step. The first steps fill caches and are not counted in the best; what is allocated behind
- * the first step would be a fault. */
+/* One step. The first steps fill caches and are not counted in the best, nor is an epoch's last
+ * batch where it is short; what is allocated behind the first step would be a fault. */
 static hu_status take_turn(contestant *c, int64_t turn) {
     hu_step_report report;
     int64_t resident = hu_resident_bytes();
@@ -139,9 +139,10 @@ static hu_status take_turn(contestant *c, int64_t turn) {
     double seconds = hu_seconds_now() - start;
     if (turn > 0) c->allocations += hu_memory_count().allocations - allocations;
     if (turn >= WARM_UP_STEPS) c->resident_growth += hu_resident_bytes() - resident;
-    c->samples = report.samples;
     if (turn == 0) c->first_seconds += seconds;
-    if (turn >= WARM_UP_STEPS && seconds < c->best_seconds) c->best_seconds = seconds;
+    if (report.samples > c->samples) c->samples = report.samples;
+    bool counts = turn >= WARM_UP_STEPS && report.samples == c->samples;
+    if (counts && seconds < c->best_seconds) c->best_seconds = seconds;
     return st;
 }
 
