@@ -16,21 +16,31 @@ static const hu_attribute adaptive_attributes[] = {
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
+/* Windows along one side of the image: more of them than places are right, they share places. */
+static hu_status check_side(const char *side, int64_t outputs, int64_t extent) {
+    const int64_t most = INT64_MAX / MAX_OUT - 1;
+    if (outputs < 1 || outputs > MAX_OUT)
+        return hu_fail(HU_ERR_SHAPE,
+                       "adaptive_avg_pool: out: found %" PRId64 " %s, expected 1 to %d", outputs,
+                       side, MAX_OUT);
+    if (extent >= 1 && extent <= most) return HU_OK;
+    return hu_fail(HU_ERR_SHAPE,
+                   "adaptive_avg_pool: input: found %" PRId64 " %s, expected 1 to %" PRId64, extent,
+                   side, most);
+}
+
 static hu_status adaptive_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                 hu_shape *out) {
     const hu_adaptive_pool_attrs *a = attrs;
     (void)n_in;
-    hu_status st = hu_expect_rank("adaptive_avg_pool", in, 3);
-    if (st != HU_OK) return st;
-    if (a->out_h < 1 || a->out_h > MAX_OUT || a->out_w < 1 || a->out_w > MAX_OUT ||
-        in->extent[0] > INT64_MAX / MAX_OUT - 1 || in->extent[1] > INT64_MAX / MAX_OUT - 1)
-        return hu_fail(HU_ERR_SHAPE,
-                       "adaptive_avg_pool: found %" PRId64 "x%" PRId64
-                       " outputs, expected 1 to %d along each side",
-                       a->out_h, a->out_w, MAX_OUT);
+    hu_status st;
+    HU_TRY(hu_expect_rank("adaptive_avg_pool", in, 3));
+    HU_TRY(check_side("rows", a->out_h, in->extent[0]));
+    HU_TRY(check_side("columns", a->out_w, in->extent[1]));
     *n_out = 1;
     out[0] = (hu_shape){3, {a->out_h, a->out_w, hu_channels(in)}};
-    return HU_OK;
+done:
+    return st;
 }
 
 /* Sums [C] in double. */

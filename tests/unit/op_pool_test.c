@@ -165,10 +165,30 @@ static void adaptive_windows_cover_the_image(void **unused) {
         }
         drive_close(&d);
     }
-    hu_adaptive_pool_attrs none = {0, 3};
+}
+
+static void refuse_adaptive(hu_adaptive_pool_attrs attrs, hu_shape in, const char *expected) {
     hu_shape out;
     int n;
-    assert_int_equal(hu_op_adaptive_avg_pool.shape(&none, 1, &in, &n, &out), HU_ERR_SHAPE);
+    assert_int_equal(hu_op_adaptive_avg_pool.shape(&attrs, 1, &in, &n, &out), HU_ERR_SHAPE);
+    assert_string_equal(hu_last_error(), expected);
+}
+
+/* Which of the four numbers is wrong, how it is found and what would do. */
+static void impossible_adaptive_windows_are_refused(void **unused) {
+    (void)unused;
+    const hu_shape in = DRIVE_SHAPE(H, W, C);
+    refuse_adaptive((hu_adaptive_pool_attrs){0, 3}, in,
+                    "adaptive_avg_pool: out: found 0 rows, expected 1 to 1048576");
+    refuse_adaptive((hu_adaptive_pool_attrs){3, 1048577}, in,
+                    "adaptive_avg_pool: out: found 1048577 columns, expected 1 to 1048576");
+    refuse_adaptive((hu_adaptive_pool_attrs){3, 3}, DRIVE_SHAPE(0, W, C),
+                    "adaptive_avg_pool: input: found 0 rows, expected 1 to 8796093022206");
+    refuse_adaptive((hu_adaptive_pool_attrs){3, 3}, DRIVE_SHAPE(H, INT64_C(1) << 43, C),
+                    "adaptive_avg_pool: input: found 8796093022208 columns, expected 1 to "
+                    "8796093022206");
+    refuse_adaptive((hu_adaptive_pool_attrs){3, 3}, DRIVE_SHAPE(C),
+                    "adaptive_avg_pool: the input is 3, expected 3 extents");
 }
 
 static void impossible_windows_are_refused(void **unused) {
@@ -198,6 +218,7 @@ int main(void) {
         cmocka_unit_test(means_over_pixels),
         cmocka_unit_test(ceil_mode_is_that_of_other_frameworks),
         cmocka_unit_test(adaptive_windows_cover_the_image),
+        cmocka_unit_test(impossible_adaptive_windows_are_refused),
         cmocka_unit_test(impossible_windows_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
