@@ -202,8 +202,6 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     HU_TRY(read_intervals(session));
     HU_TRY(hu_check_run_open(config, &session->check));
     HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));
-    HU_TRY(hu_baseline_measure(hu_trainer_task(session->trainer), dataset, session->judged,
-                               listener, &session->baseline));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
     if (listener && listener->on_plan)
@@ -447,6 +445,10 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     HU_TRY(give_metric(session, result));
     result->images_per_second = rate_of(session);
     HU_TRY(find_collapse(session, result));
+    /* A walk over the samples: for what is reported, once. */
+    if (session->leads)
+        HU_TRY(hu_baseline_measure(hu_trainer_task(session->trainer), session->dataset,
+                                   session->judged, session->listener, &session->baseline));
     if (session->leads && !result->has_diverged) write_answers(session);
     tell_losses(session);
 done:

@@ -35,7 +35,7 @@ typedef struct hu_session {
     int64_t train_samples;
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
     hu_check_run check;                       /* what is told of its steps */
-    hu_baseline baseline;
+    hu_baseline baseline;                     /* measured when the training has ended */
     bool wants_stop; /* after the latest step: some process of the training was asked to end */
 } hu_session;
 

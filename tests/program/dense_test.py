@@ -122,7 +122,11 @@ def small_pictures_are_told(checks, cwd):
 
 
 def enlarging_is_beside_its_baseline(checks, cwd):
-    made = trained(cwd, "run", "pan-s", "threads=1", "steps=3")
+    code, out, told = program.call("train", "model=pan-s", *FORMS["pan-s"](cwd), *WORDS, "threads=1", "steps=3",
+                                   "run.quiet=off", "run.dir=run", "--json", cwd=cwd)
+    made = json.loads(out)
+    checks.same(told.count("bicubic alone: luma psnr"), 1, "the baseline is told once")
+    checks.that(0 < told.find("step 3/3") < told.find("bicubic alone"), f"behind the last step: {told}")
     checks.same((made["metric"]["name"], made["baseline"]["name"]), ("luma_psnr", "bicubic"), "names")
     code, out, err = program.call("eval", "run", "--json", cwd=cwd)
     found = json.loads(out)
