@@ -374,7 +374,7 @@ const hu_verb hu_verb_plan = {
         "the\n"
         "same keys has just these bytes, workers= included (under mpirun a process has its own "
         "part\n"
-        "of them). Without data=, images are 32x32x3 (cnn-s: 28x28x1) in\n"
+        "of them). Without data=, images are those that the model is made for, else 32x32x3 in\n"
         "10 classes, or as data.crop= and data.classes= say. A product that would run in a slow\n"
         "reference implementation is warned of.\n"
         "A schedule of bits (precision=ldp:3-8, keys bits.*) tells instead what the bits of each\n"

@@ -28,6 +28,13 @@ static int64_t side_of(const char *name) {
     return is_grey(name) ? GREY_SIDE : COLOUR_SIDE;
 }
 
+/* Pixels of a row where it is longer than the side: Faster-RCNN's pictures have 600 along the
+ * shorter side and at most 1000 along the other (Ren et al. 2015, 3.3). */
+static int64_t width_of(const char *name, int64_t side) {
+    enum { LONGER_SIDE = 1000 };
+    return strcmp(name, "faster-rcnn") == 0 ? LONGER_SIDE : side;
+}
+
 /* ILSVRC's where they are as large as its images, and those of Cityscapes in large label maps. */
 static int64_t classes_of(const char *name) {
     enum { LARGE_SIDE = 200, LARGE_CLASSES = 1000, STREET_CLASSES = 19 };
@@ -50,7 +57,8 @@ static void add_pair(hu_dataset *assumed) {
     }
 }
 
-static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t classes) {
+static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t width,
+                         int64_t classes) {
     enum { SAMPLES = 50000 };
     int64_t batches = SAMPLES / batch;
     static char name[] = "assumed"; /* never freed: this data set is not closed */
@@ -58,7 +66,7 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
     hu_dataset assumed = {.name = name,
                           .train = {.count = batch * (batches ? batches : 1)},
                           .test = {.count = batch}};
-    hu_dataset_set_images(&assumed, side, side, is_grey(model) ? 1 : COLOURS, classes);
+    hu_dataset_set_images(&assumed, side, width, is_grey(model) ? 1 : COLOURS, classes);
     for (int c = 0; c < HU_CHANNELS_MAX; c++) {
         assumed.field[HU_FIELD_IMAGE].mean[c] = 0.5f;
         assumed.field[HU_FIELD_IMAGE].std[c] = 0.25f;
@@ -66,7 +74,7 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
     assumed.field[MASK] = (hu_field){.name = "mask",
                                      .type = HU_FIELD_U8,
                                      .rank = 2,
-                                     .extent = {side, side},
+                                     .extent = {side, width},
                                      .is_spatial = true,
                                      .classes = classes};
     assumed.field[BOXES] = (hu_field){.name = "boxes",
@@ -82,7 +90,8 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
 }
 
 hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
-    return assume(model, batch, side_of(model), classes_of(model));
+    int64_t side = side_of(model);
+    return assume(model, batch, side, width_of(model, side), classes_of(model));
 }
 
 hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t batch,
@@ -91,8 +100,9 @@ hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t ba
     hu_status st = HU_OK;
     HU_TRY(hu_config_i64(config, "data.crop", &side));
     HU_TRY(hu_config_i64(config, "data.classes", &classes));
-    if (side == 0) side = side_of(model);
-    *assumed = assume(model, batch, side, classes > 0 ? classes : classes_of(model));
+    int64_t own = side_of(model), width = side > 0 ? side : width_of(model, own);
+    *assumed = assume(model, batch, side > 0 ? side : own, width,
+                      classes > 0 ? classes : classes_of(model));
 done:
     return st;
 }

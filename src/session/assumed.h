@@ -5,8 +5,9 @@
 
 #include "config/config.h"
 
-/* Shapes without pixels: 10 classes, 28x28x1 images for cnn-s, 32x32x3 for the other models; the
- * number of samples is a multiple of batch. To plan with, never to be read or closed. */
+/* Shapes without pixels: images of the extents that the model is made for (faster-rcnn: 600x1000),
+ * else 32x32x3, 28x28x1 for cnn-s; 10 classes, 1000 of large images, 19 of large label maps, 20 of
+ * boxes. The number of samples is a multiple of batch. To plan with, never to be read or closed. */
 hu_dataset hu_assumed_dataset(const char *model, int64_t batch);
 
 /* The same with the side and the number of classes that the user gave by data.crop and

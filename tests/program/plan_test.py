@@ -27,6 +27,10 @@ def numbers(checks, cwd):
     checks.same(found["model_aggregate_bits"], 8 * elements + 8 * parameters, "aggregate")
     checks.same((found["image"], found["classes"]), ([32, 32, 3], 10), "assumed data")
     checks.same(plan("model=cnn-s", cwd=cwd)[0]["image"], [28, 28, 1], "assumed data of cnn-s")
+    boxed, _ = plan("model=faster-rcnn", "model.width=0.0625", cwd=cwd)
+    checks.same(boxed["image"], [600, 1000, 3], "assumed data of faster-rcnn")
+    boxed, _ = plan("model=faster-rcnn", "model.width=0.0625", "data.crop=320", cwd=cwd)
+    checks.same(boxed["image"], [320, 320, 3], "assumed data of faster-rcnn by data.crop")
 
 
 def layers(checks, cwd):
