@@ -25,9 +25,9 @@ static inline double hu_log_softmax(hu_softmax_row row, float x) {
     return (double)x - row.most - row.log_sum;
 }
 
-/* softmax(x)_c of x [classes] */
-static inline double hu_softmax_at(int64_t classes, const float *x, int64_t c) {
-    return hu_exp(hu_log_softmax(hu_softmax_row_of(classes, x), x[c]));
+/* softmax(x)_c of a row's logit x_c */
+static inline double hu_softmax(hu_softmax_row row, float x) {
+    return hu_exp(hu_log_softmax(row, x));
 }
 
 #endif

@@ -33,7 +33,8 @@ static void describe(const hu_metric_call *sample, double *cells) {
     int64_t made = hu_metric_class(sample->outputs, sample->prediction);
     if (made < 0) return;
     cells[PREDICTED] = (double)made;
-    cells[PROBABILITY] = sample->loss->probability(sample->outputs, sample->prediction, made);
+    hu_softmax_row scale = hu_loss_row(sample->loss, sample->outputs, sample->prediction);
+    cells[PROBABILITY] = hu_softmax(scale, sample->prediction[made]);
 }
 
 /* Without a prediction (-1) a labelled sample is wrong. */

@@ -101,7 +101,7 @@ static void draw(const hu_metric_call *sample, const hu_shape *picture, float *r
               {"boxes", "boxes", HU_READ_PLAIN, true}},                                            \
     .metric = {&hu_metric_mean_ap, &hu_metric_mean_ap_11},                                         \
     .column = {{"boxes", true, 0}, {"detected", true, 0}, {"found", true, 0}},                     \
-    .describe = describe, .draw = draw
+    .scratch_bytes = hu_detections_scratch_bytes, .describe = describe, .draw = draw
 
 const hu_task hu_task_detect = {
     .name = "detect",

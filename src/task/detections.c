@@ -40,34 +40,60 @@ static hu_box decode(const hu_metric_call *part, int64_t s, int64_t a, int64_t c
     return hu_box_clip(&box);
 }
 
-/* The candidates of a class (1 is the first behind the background), best first, with boxes. */
-static void collect(const hu_metric_call *part, int64_t s, int64_t class_number, hu_candidates *c) {
+/* The candidates of one class. */
+typedef struct class_list {
+    int64_t count;
+    hu_candidate list[HU_DETECTIONS_PER_CLASS];
+} class_list;
+
+size_t hu_detections_scratch_bytes(const hu_metric_call *shape) {
+    return (size_t)hu_detection_classes(shape) * sizeof(class_list);
+}
+
+static hu_candidates candidates_of(class_list *of) {
+    return (hu_candidates){.list = of->list, .most = HU_DETECTIONS_PER_CLASS, .count = of->count};
+}
+
+/* Adds row number a of sample s to the candidates of the classes that it takes for likely. */
+static void add_row(const hu_metric_call *part, int64_t s, int64_t a, class_list *of) {
     const double least = 0.01;
     int64_t classes = hu_detection_classes(part) + 1;
-    const float *rows = part->prediction + s * part->rows * part->outputs;
-    c->count = 0;
-    for (int64_t a = 0; a < part->rows; a++) {
-        if (!is_there(part, s, a)) continue;
-        double score = part->loss->probability(classes, rows + a * part->outputs, class_number);
-        if (score > least) hu_candidates_add(c, score, a);
+    const float *row = part->prediction + (s * part->rows + a) * part->outputs;
+    hu_softmax_row scale = hu_loss_row(part->loss, classes, row);
+    for (int64_t k = 1; k < classes; k++, of++) {
+        double score = hu_softmax(scale, row[k]);
+        if (!(score > least)) continue;
+        hu_candidates c = candidates_of(of);
+        hu_candidates_add(&c, score, a);
+        of->count = c.count;
     }
-    hu_candidates_sort(c);
-    for (int64_t i = 0; i < c->count; i++)
-        c->list[i].box = decode(part, s, c->list[i].index, class_number);
+}
+
+/* Of each class (1 is the first behind the background) the candidates, best first, with boxes, less
+ * those that a better one suppresses. */
+static void collect(const hu_metric_call *part, int64_t s, class_list *of) {
+    const double most_overlap = 0.45;
+    int64_t classes = hu_detection_classes(part);
+    for (int64_t k = 0; k < classes; k++) of[k].count = 0;
+    for (int64_t a = 0; a < part->rows; a++)
+        if (is_there(part, s, a)) add_row(part, s, a, of);
+    for (int64_t k = 0; k < classes; k++) {
+        hu_candidates c = candidates_of(&of[k]);
+        hu_candidates_sort(&c);
+        for (int64_t i = 0; i < c.count; i++)
+            c.list[i].box = decode(part, s, c.list[i].index, k + 1);
+        of[k].count = hu_candidates_suppress(&c, most_overlap);
+    }
 }
 
 void hu_detections_visit(const hu_metric_call *part, int64_t s, hu_detection_visitor *visit,
                          void *context) {
-    const double most_overlap = 0.45;
-    hu_candidate list[HU_DETECTIONS_PER_CLASS];
-    hu_candidates c = {.list = list, .most = HU_DETECTIONS_PER_CLASS};
+    class_list *of = part->scratch;
     if (!part->prediction) return;
-    for (int64_t k = 0; k < hu_detection_classes(part); k++) {
-        collect(part, s, k + 1, &c);
-        hu_candidates_suppress(&c, most_overlap);
-        for (int64_t i = 0; i < c.count; i++)
-            visit(context, &(hu_detection){k, c.list[i].score, c.list[i].box});
-    }
+    collect(part, s, of);
+    for (int64_t k = 0; k < hu_detection_classes(part); k++)
+        for (int64_t i = 0; i < of[k].count; i++)
+            visit(context, &(hu_detection){k, of[k].list[i].score, of[k].list[i].box});
 }
 
 hu_finder hu_finder_begin(const hu_metric_call *part, int64_t s) {

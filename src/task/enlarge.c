@@ -95,7 +95,7 @@ static hu_status measure(hu_loader *loader, const int *number, const hu_field *f
         hu_loader_fill(loader, number[SMALL], HU_READ_UNIT, i, 1, own->small);
         hu_loader_fill(loader, number[LARGE], HU_READ_UNIT, i, 1, own->large);
         HU_TRY(enlarge(field, own));
-        hu_metric_luma_psnr.add(&call, sums);
+        hu_metric_luma_psnr.collection->add(&call, sums);
     }
     *value = hu_metric_luma_psnr.value(&call, sums);
 done:

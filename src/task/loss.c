@@ -32,6 +32,10 @@ hu_status hu_loss_find(const char *name, const hu_loss_form **loss) {
     return hu_fail(HU_ERR_UNKNOWN, "loss: found '%s', expected one like %s", name, nearest);
 }
 
+hu_softmax_row hu_loss_row(const hu_loss_form *loss, int64_t classes, const float *row) {
+    return loss->before ? (hu_softmax_row){0.0, 0.0} : hu_softmax_row_of(classes, row);
+}
+
 /* After its op before the first loss, after both before others. */
 static hu_status name_before(const hu_op *op, const char *loss, char name[HU_NAME_BYTES]) {
     bool is_first = strcmp(loss, "loss") == 0;

@@ -3,6 +3,7 @@
 #define HU_TASK_LOSS_H
 #include "box/anchors.h"
 #include "graph/graph.h"
+#include "op/softmax_row.h"
 
 /* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
  * also as minus the log-likelihood of all true numbers of a sample, a sum; what is said beside
@@ -24,9 +25,6 @@ typedef struct hu_loss_form {
 
     /* What a number of the head means as a prediction, NULL: itself. */
     double (*predicted)(double output);
-
-    /* Of a row of class scores: the probability of one class. */
-    double (*probability)(int64_t outputs, const float *row, int64_t class_number);
 
     /* Minus the log-likelihood of a true number where the head says output; of HU_LOSS_LIKELIHOOD.
      */
@@ -63,6 +61,10 @@ const hu_loss_form *hu_loss_at(size_t i);
 
 /* The loss of a name. HU_ERR_UNKNOWN names the nearest. */
 hu_status hu_loss_find(const char *name, const hu_loss_form **loss);
+
+/* What hu_softmax needs to know of a row [classes] of class scores to make probabilities of them.
+ * Scores that a node before the loss has made are log-probabilities, whose scale is zero. */
+hu_softmax_row hu_loss_row(const hu_loss_form *loss, int64_t classes, const float *row);
 
 /* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node
  * is called NAME, the one before it after its op (and after NAME, unless that is "loss"). anchors:

@@ -1,10 +1,8 @@
 /* Faster-RCNN's loss of what is said of regions; the task adds that of the anchors. */
-#include "op/softmax_row.h"
 #include "task/loss.h"
 
 /* A row begins with the logits of the classes, the background first. */
 const hu_loss_form hu_loss_faster_rcnn = {.name = "faster_rcnn",
                                           .help = "softmax and offsets, of regions and of anchors",
                                           .kind = HU_LOSS_REGIONS,
-                                          .probability = hu_softmax_at,
                                           .op = &hu_op_roi_loss};

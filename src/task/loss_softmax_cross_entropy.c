@@ -1,6 +1,5 @@
 /* Softmax and cross entropy in one node: no tensor between, one buffer less. */
 #include "op/loss.h"
-#include "op/softmax_row.h"
 #include "task/loss.h"
 #include "task/unlabelled.h"
 
@@ -8,6 +7,5 @@
 const hu_loss_form hu_loss_softmax_cross_entropy = {.name = "softmax_cross_entropy",
                                                     .help = "softmax and cross entropy, one node",
                                                     .kind = HU_LOSS_ROWS,
-                                                    .probability = hu_softmax_at,
                                                     .op = &hu_op_softmax_cross_entropy,
                                                     .attrs = &hu_unlabelled_rows};

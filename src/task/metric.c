@@ -32,6 +32,15 @@ double hu_chance_deviation(const hu_chance *chance, double share) {
     return chance->samples ? sqrt(share * (1.0 - share) / (double)chance->samples) : 0.0;
 }
 
+void hu_collection_clear(const hu_collection *collection, const hu_metric_call *shape,
+                         double *sums) {
+    if (collection->clear) {
+        collection->clear(shape, sums);
+        return;
+    }
+    for (int64_t i = 0; i < collection->sum_count(shape); i++) sums[i] = 0.0;
+}
+
 int64_t hu_metric_class(int64_t outputs, const float *row) {
     int64_t best = 0;
     for (int64_t c = 0; c < outputs; c++) {

@@ -1,5 +1,5 @@
 /* task/metric.h - how good a model is: sums over the test samples, in their order, and one number.
- * A metric is one file metric_<name>.c and one line here.
+ * A metric is one line here; metrics of one collection lie in one file metric_<name>.c.
  */
 #ifndef HU_TASK_METRIC_H
 #define HU_TASK_METRIC_H
@@ -32,17 +32,12 @@ typedef struct hu_metric_call {
      * where a format stopped the pass. */
     const float *regions;
     hu_picture picture;
+    void *scratch; /* the task's scratch_bytes, for whoever looks at a sample */
 } hu_metric_call;
 
-typedef struct hu_metric {
-    const char *name; /* "accuracy": key, column and word in sentences */
-    const char *help;
-    const char *heading; /* "PSNR": in headings; NULL: the name's words with a capital letter */
-    const char *unit;    /* behind a printed number: " %", " dB", "" */
-    double factor;       /* printed number = value x factor: 100 for shares */
-    int decimals;        /* of a printed number */
-    bool higher_is_better;
-
+/* What is summed over the samples. Metrics that name one collection share its sums: it walks once.
+ */
+typedef struct hu_collection {
     /* Doubles that the sums of a call's shape, and of the whole, need. */
     int64_t (*sum_count)(const hu_metric_call *shape);
 
@@ -52,8 +47,22 @@ typedef struct hu_metric {
     /* Adds a part; parts come in the order of the samples, so that sums have one order. */
     void (*add)(const hu_metric_call *part, double *sums);
 
-    /* The metric of the sums, whose order it may change; NaN without samples. */
-    double (*value)(const hu_metric_call *shape, double *sums);
+    /* Once behind the last part, before any value is asked: may change the order. NULL: nothing. */
+    void (*finish)(const hu_metric_call *shape, double *sums);
+} hu_collection;
+
+typedef struct hu_metric {
+    const char *name; /* "accuracy": key, column and word in sentences */
+    const char *help;
+    const char *heading; /* "PSNR": in headings; NULL: the name's words with a capital letter */
+    const char *unit;    /* behind a printed number: " %", " dB", "" */
+    double factor;       /* printed number = value x factor: 100 for shares */
+    int decimals;        /* of a printed number */
+    bool higher_is_better;
+    const hu_collection *collection;
+
+    /* The metric of the finished sums; NaN without samples. */
+    double (*value)(const hu_metric_call *shape, const double *sums);
 
     /* What a guess among so many outputs is worth, of a metric that is a share of samples; NULL: of
      * another kind. */
@@ -103,6 +112,10 @@ double hu_chance_deviation(const hu_chance *chance, double share);
 
 /* True if a is better than b. A NaN is worse than every number. */
 bool hu_metric_is_better(const hu_metric *metric, double a, double b);
+
+/* The sums of a collection's shape before the first part. */
+void hu_collection_clear(const hu_collection *collection, const hu_metric_call *shape,
+                         double *sums);
 
 /* Class of the largest output of a row, the first of equal ones; -1 where one is NaN. */
 int64_t hu_metric_class(int64_t outputs, const float *row);

@@ -23,8 +23,10 @@ static void add(const hu_metric_call *part, double *sums) {
     }
 }
 
+static const hu_collection collection = {.sum_count = sum_count, .add = add};
+
 /* NaN (0/0) where no row has a label. */
-static double value(const hu_metric_call *shape, double *sums) {
+static double value(const hu_metric_call *shape, const double *sums) {
     (void)shape;
     return sums[CORRECT] / sums[COUNTED];
 }
@@ -44,8 +46,7 @@ const hu_metric hu_metric_accuracy = {.name = "accuracy",
                                       .factor = 100.0,
                                       .decimals = 2,
                                       .higher_is_better = true,
-                                      .sum_count = sum_count,
-                                      .add = add,
+                                      .collection = &collection,
                                       .value = value,
                                       .chance = chance,
                                       .of_batch = of_batch};
@@ -57,7 +58,6 @@ const hu_metric hu_metric_pixel_accuracy = {
     .factor = 100.0,
     .decimals = 2,
     .higher_is_better = true,
-    .sum_count = sum_count,
-    .add = add,
+    .collection = &collection,
     .value = value,
     .of_batch = of_batch};

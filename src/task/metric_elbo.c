@@ -7,7 +7,7 @@
 #include "op/loss.h"
 #include "task/metric.h"
 
-enum { TOTAL, SAMPLES, SUMS };
+enum { BOTH, RECONSTRUCTION, DIVERGENCE, SAMPLES, SUMS };
 
 static int64_t sum_count(const hu_metric_call *shape) {
     (void)shape;
@@ -32,32 +32,32 @@ static double divergence(const hu_metric_call *part, int64_t s) {
     return sum;
 }
 
-static double both(const hu_metric_call *part, int64_t s) {
-    return reconstruction(part, s) + divergence(part, s);
-}
-
-static void add(const hu_metric_call *part, double *sums,
-                double (*of)(const hu_metric_call *, int64_t)) {
-    for (int64_t s = 0; s < part->samples; s++) sums[TOTAL] += of(part, s);
+static void add(const hu_metric_call *part, double *sums) {
+    for (int64_t s = 0; s < part->samples; s++) {
+        double made = reconstruction(part, s), apart = divergence(part, s);
+        sums[BOTH] += made + apart;
+        sums[RECONSTRUCTION] += made;
+        sums[DIVERGENCE] += apart;
+    }
     sums[SAMPLES] += (double)part->samples;
 }
 
-static void add_both(const hu_metric_call *part, double *sums) {
-    add(part, sums, both);
-}
-
-static void add_reconstruction(const hu_metric_call *part, double *sums) {
-    add(part, sums, reconstruction);
-}
-
-static void add_divergence(const hu_metric_call *part, double *sums) {
-    add(part, sums, divergence);
-}
+static const hu_collection collection = {.sum_count = sum_count, .add = add};
 
 /* NaN (0/0) without samples. */
-static double mean(const hu_metric_call *shape, double *sums) {
+static double mean_both(const hu_metric_call *shape, const double *sums) {
     (void)shape;
-    return sums[TOTAL] / sums[SAMPLES];
+    return sums[BOTH] / sums[SAMPLES];
+}
+
+static double mean_reconstruction(const hu_metric_call *shape, const double *sums) {
+    (void)shape;
+    return sums[RECONSTRUCTION] / sums[SAMPLES];
+}
+
+static double mean_divergence(const hu_metric_call *shape, const double *sums) {
+    (void)shape;
+    return sums[DIVERGENCE] / sums[SAMPLES];
 }
 
 const hu_metric hu_metric_negative_elbo = {
@@ -67,9 +67,8 @@ const hu_metric hu_metric_negative_elbo = {
     .unit = " nats",
     .factor = 1.0,
     .decimals = 2,
-    .sum_count = sum_count,
-    .add = add_both,
-    .value = mean};
+    .collection = &collection,
+    .value = mean_both};
 
 const hu_metric hu_metric_reconstruction = {
     .name = "reconstruction",
@@ -77,9 +76,8 @@ const hu_metric hu_metric_reconstruction = {
     .unit = " nats",
     .factor = 1.0,
     .decimals = 2,
-    .sum_count = sum_count,
-    .add = add_reconstruction,
-    .value = mean};
+    .collection = &collection,
+    .value = mean_reconstruction};
 
 const hu_metric hu_metric_divergence = {
     .name = "divergence",
@@ -87,6 +85,5 @@ const hu_metric hu_metric_divergence = {
     .unit = " nats",
     .factor = 1.0,
     .decimals = 2,
-    .sum_count = sum_count,
-    .add = add_divergence,
-    .value = mean};
+    .collection = &collection,
+    .value = mean_divergence};

@@ -133,7 +133,7 @@ static double shared(double *first, double *second) {
 }
 
 /* NaN for fewer than two samples, and where a picture has numbers that are none. */
-static double value(const hu_metric_call *shape, double *sums) {
+static double value(const hu_metric_call *shape, const double *sums) {
     double mean[2][FEATURES], covariance[2][SQUARE], distance = 0.0;
     (void)shape;
     if (!(sums[SAMPLES] > 1.0)) return NAN;
@@ -149,6 +149,8 @@ static double value(const hu_metric_call *shape, double *sums) {
     return distance - 2.0 * shared(covariance[0], covariance[1]);
 }
 
+static const hu_collection collection = {.sum_count = sum_count, .add = add};
+
 const hu_metric hu_metric_fd64 = {
     .name = "fd64",
     .help = "distance of drawn pictures from real ones by the means of 64 blocks (FD-64)",
@@ -156,6 +158,5 @@ const hu_metric hu_metric_fd64 = {
     .unit = "",
     .factor = 1.0,
     .decimals = 4,
-    .sum_count = sum_count,
-    .add = add,
+    .collection = &collection,
     .value = value};

@@ -62,8 +62,10 @@ static void add(const hu_metric_call *part, double *sums) {
     sums[PICTURES] += (double)part->samples;
 }
 
+static const hu_collection collection = {.sum_count = sum_count, .add = add};
+
 /* NaN (0/0) without pictures. */
-static double value(const hu_metric_call *shape, double *sums) {
+static double value(const hu_metric_call *shape, const double *sums) {
     (void)shape;
     return sums[TOTAL] / sums[PICTURES];
 }
@@ -76,6 +78,5 @@ const hu_metric hu_metric_luma_psnr = {
     .factor = 1.0,
     .decimals = 3,
     .higher_is_better = true,
-    .sum_count = sum_count,
-    .add = add,
+    .collection = &collection,
     .value = value};

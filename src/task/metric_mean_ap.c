@@ -77,11 +77,20 @@ static int64_t recalls_reached(int64_t found, int64_t boxes) {
     return reached;
 }
 
+/* Best detections first. */
+static void finish(const hu_metric_call *shape, double *sums) {
+    for (int64_t c = 0; c < hu_detection_classes(shape); c++, sums += doubles_per_class(shape))
+        qsort(sums + HEAD, (size_t)sums[SAID], ENTRY * sizeof *sums, compare);
+}
+
+static const hu_collection collection = {
+    .sum_count = sum_count, .clear = clear, .add = add, .finish = finish};
+
 /* From the worst detection up: precision is the best at this recall or a larger one. */
-static double average_precision(double *sums, bool has_all_points) {
+static double average_precision(const double *sums, bool has_all_points) {
     int64_t said = (int64_t)sums[SAID], boxes = (int64_t)sums[BOXES], found = 0;
-    double *entry = sums + HEAD, best = 0.0, total = 0.0;
-    qsort(entry, (size_t)said, ENTRY * sizeof *entry, compare);
+    const double *entry = sums + HEAD;
+    double best = 0.0, total = 0.0;
     for (int64_t i = 0; i < said; i++) found += is_true(entry + ENTRY * i);
     for (int64_t i = said - 1; i >= 0; i--) {
         double precision = (double)found / (double)(i + 1);
@@ -94,7 +103,7 @@ static double average_precision(double *sums, bool has_all_points) {
 }
 
 /* NaN (0/0) where no class has a box. */
-static double mean(const hu_metric_call *shape, double *sums, bool has_all_points) {
+static double mean(const hu_metric_call *shape, const double *sums, bool has_all_points) {
     double total = 0.0, present = 0.0;
     for (int64_t c = 0; c < hu_detection_classes(shape); c++, sums += doubles_per_class(shape)) {
         if (sums[BOXES] == 0.0) continue;
@@ -104,11 +113,11 @@ static double mean(const hu_metric_call *shape, double *sums, bool has_all_point
     return total / present;
 }
 
-static double over_all_points(const hu_metric_call *shape, double *sums) {
+static double over_all_points(const hu_metric_call *shape, const double *sums) {
     return mean(shape, sums, true);
 }
 
-static double over_11_recalls(const hu_metric_call *shape, double *sums) {
+static double over_11_recalls(const hu_metric_call *shape, const double *sums) {
     return mean(shape, sums, false);
 }
 
@@ -120,9 +129,7 @@ const hu_metric hu_metric_mean_ap = {
     .factor = 100.0,
     .decimals = 2,
     .higher_is_better = true,
-    .sum_count = sum_count,
-    .clear = clear,
-    .add = add,
+    .collection = &collection,
     .value = over_all_points};
 
 const hu_metric hu_metric_mean_ap_11 = {.name = "mean_ap_11",
@@ -133,7 +140,5 @@ const hu_metric hu_metric_mean_ap_11 = {.name = "mean_ap_11",
                                         .factor = 100.0,
                                         .decimals = 2,
                                         .higher_is_better = true,
-                                        .sum_count = sum_count,
-                                        .clear = clear,
-                                        .add = add,
+                                        .collection = &collection,
                                         .value = over_11_recalls};

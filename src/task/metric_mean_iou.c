@@ -26,7 +26,9 @@ static void add(const hu_metric_call *part, double *sums) {
     }
 }
 
-static double mean_iou(const hu_metric_call *shape, double *sums) {
+static const hu_collection collection = {.sum_count = sum_count, .add = add};
+
+static double mean_iou(const hu_metric_call *shape, const double *sums) {
     double total = 0.0;
     int64_t present = 0;
     for (int64_t c = 0; c < shape->outputs; c++) {
@@ -48,11 +50,10 @@ const hu_metric hu_metric_mean_iou = {
     .factor = 100.0,
     .decimals = 2,
     .higher_is_better = true,
-    .sum_count = sum_count,
-    .add = add,
+    .collection = &collection,
     .value = mean_iou};
 
-static double mean_accuracy(const hu_metric_call *shape, double *sums) {
+static double mean_accuracy(const hu_metric_call *shape, const double *sums) {
     double total = 0.0;
     int64_t present = 0;
     for (int64_t c = 0; c < shape->outputs; c++) {
@@ -71,6 +72,5 @@ const hu_metric hu_metric_mean_accuracy = {
     .factor = 100.0,
     .decimals = 2,
     .higher_is_better = true,
-    .sum_count = sum_count,
-    .add = add,
+    .collection = &collection,
     .value = mean_accuracy};

@@ -6,8 +6,8 @@
 #include "base/elementary.h"
 #include "task/metric.h"
 
-/* Sum over samples of their error or ratio, and how many samples there are. */
-enum { TOTAL, SAMPLES, SUMS };
+/* Sums over samples of their errors and ratios, and how many samples there are. */
+enum { ERRORS, RATIOS, SAMPLES, SUMS };
 
 static const double ln_10 = 2.302585092994045684;
 
@@ -38,20 +38,26 @@ static double ratio_of(double error) {
     return error < least_error ? most : -10.0 * hu_log(error) / ln_10;
 }
 
-static void add_errors(const hu_metric_call *part, double *sums) {
-    for (int64_t s = 0; s < part->samples; s++) sums[TOTAL] += squared_error(part, s);
+static void add(const hu_metric_call *part, double *sums) {
+    for (int64_t s = 0; s < part->samples; s++) {
+        double error = squared_error(part, s);
+        sums[ERRORS] += error;
+        sums[RATIOS] += ratio_of(error);
+    }
     sums[SAMPLES] += (double)part->samples;
 }
 
-static void add_ratios(const hu_metric_call *part, double *sums) {
-    for (int64_t s = 0; s < part->samples; s++) sums[TOTAL] += ratio_of(squared_error(part, s));
-    sums[SAMPLES] += (double)part->samples;
-}
+static const hu_collection collection = {.sum_count = sum_count, .add = add};
 
 /* NaN (0/0) without samples. */
-static double mean(const hu_metric_call *shape, double *sums) {
+static double mean_error(const hu_metric_call *shape, const double *sums) {
     (void)shape;
-    return sums[TOTAL] / sums[SAMPLES];
+    return sums[ERRORS] / sums[SAMPLES];
+}
+
+static double mean_ratio(const hu_metric_call *shape, const double *sums) {
+    (void)shape;
+    return sums[RATIOS] / sums[SAMPLES];
 }
 
 const hu_metric hu_metric_psnr = {
@@ -62,9 +68,8 @@ const hu_metric hu_metric_psnr = {
     .factor = 1.0,
     .decimals = 2,
     .higher_is_better = true,
-    .sum_count = sum_count,
-    .add = add_ratios,
-    .value = mean};
+    .collection = &collection,
+    .value = mean_ratio};
 
 const hu_metric hu_metric_squared_error = {
     .name = "squared_error",
@@ -73,6 +78,5 @@ const hu_metric hu_metric_squared_error = {
     .factor = 1.0,
     .decimals = 6,
     .higher_is_better = false,
-    .sum_count = sum_count,
-    .add = add_errors,
-    .value = mean};
+    .collection = &collection,
+    .value = mean_error};

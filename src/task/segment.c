@@ -39,7 +39,7 @@ static int64_t counted(const hu_metric_call *sample) {
 
 static void describe(const hu_metric_call *sample, double *cells) {
     double sums[2] = {0.0, 0.0};
-    hu_metric_pixel_accuracy.add(sample, sums);
+    hu_metric_pixel_accuracy.collection->add(sample, sums);
     cells[LABELLED] = (double)counted(sample);
     cells[CORRECT] = hu_metric_pixel_accuracy.value(sample, sums);
 }

@@ -254,6 +254,12 @@ const hu_anchors *hu_task_anchors(const hu_graph *graph) {
     return &((const hu_box_loss_attrs *)node->attrs)->anchors;
 }
 
+int hu_task_collection(const hu_task *task, int m) {
+    int first = 0;
+    while (task->metric[first]->collection != task->metric[m]->collection) first++;
+    return first;
+}
+
 int hu_task_column_count(const hu_task *task) {
     int count = 0;
     while (task->column[count].title) count++;

@@ -51,6 +51,10 @@ typedef struct hu_task {
     const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures
                                                     take the first */
 
+    /* Bytes that metrics and the functions below work in while they look at a sample of a shape
+     * (hu_metric_call.scratch). NULL: none. */
+    size_t (*scratch_bytes)(const hu_metric_call *shape);
+
     /* Sets shapes->outputs. fields: those of the data set in the order of the task. */
     hu_status (*count_outputs)(const hu_field *const *fields, int64_t *outputs);
 
@@ -177,6 +181,10 @@ hu_value_id hu_task_regions_of(const hu_graph *graph, hu_picture *picture);
 
 /* Index of the task's target field, -1 if it has none. */
 int hu_task_target(const hu_task *task);
+
+/* Number of the first metric that has the collection of metric number m: the one whose sums it
+ * reads. */
+int hu_task_collection(const hu_task *task, int m);
 
 /* Columns of what `predict` says, and one of their cells for people: "-" where there is none. */
 enum { HU_TASK_CELL_BYTES = 64 };

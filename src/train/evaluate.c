@@ -150,34 +150,51 @@ static hu_metric_call call_of(const hu_trainer *trainer, bool is_sized) {
 
 static evaluation evaluation_of(hu_trainer *trainer, hu_half half) {
     bool is_held = half == HU_HALF_VALIDATION, is_sized = !is_held && trainer->tested.graph;
-    return (evaluation){.trainer = trainer,
-                        .loader = is_held ? trainer->validation_loader : trainer->test_loader,
-                        .is_sized = is_sized,
-                        .part = is_sized ? 1 : trainer->part,
-                        .call = call_of(trainer, is_sized),
-                        .ended = true};
+    evaluation e = {.trainer = trainer,
+                    .loader = is_held ? trainer->validation_loader : trainer->test_loader,
+                    .is_sized = is_sized,
+                    .part = is_sized ? 1 : trainer->part,
+                    .call = call_of(trainer, is_sized),
+                    .ended = true};
+    e.call.scratch = trainer->room.scratch;
+    return e;
 }
 
-/* Numbers of the predictions of one part, of whichever samples. */
-static int64_t most_predictions(const hu_trainer *trainer) {
-    hu_metric_call call = call_of(trainer, false);
-    int64_t most = trainer->part * call.rows * call.outputs;
-    if (!trainer->tested.graph) return most;
-    call = call_of(trainer, true);
-    return call.rows * call.outputs > most ? call.rows * call.outputs : most;
+/* [part, numbers of a prediction], the task's scratch and the sums of every collection, of
+ * whichever samples need more. */
+typedef struct room_sizes {
+    int64_t predictions, sums[HU_METRICS_MAX];
+    size_t scratch_bytes;
+} room_sizes;
+
+static void add_sizes(const hu_trainer *trainer, bool is_sized, room_sizes *most) {
+    const hu_task *task = trainer->task;
+    const hu_metric_call call = call_of(trainer, is_sized);
+    int64_t numbers = (is_sized ? 1 : trainer->part) * call.rows * call.outputs;
+    size_t scratch_bytes = task->scratch_bytes ? task->scratch_bytes(&call) : 0;
+    if (numbers > most->predictions) most->predictions = numbers;
+    if (scratch_bytes > most->scratch_bytes) most->scratch_bytes = scratch_bytes;
+    for (int m = 0; task->metric[m]; m++) {
+        int64_t sums =
+            hu_task_collection(task, m) == m ? task->metric[m]->collection->sum_count(&call) : 0;
+        if (sums > most->sums[m]) most->sums[m] = sums;
+    }
 }
 
-/* [part, outputs of a sample] and the sums of every metric. */
 hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_metric_call call = call_of(trainer, false);
-    HU_TRY(HU_NEW_ARRAY(&trainer->room.prediction, (size_t)most_predictions(trainer)));
+    hu_evaluation_room *room = &trainer->room;
+    room_sizes most = {0};
+    add_sizes(trainer, false, &most);
+    if (trainer->tested.graph) add_sizes(trainer, true, &most);
+    HU_TRY(HU_NEW_ARRAY(&room->prediction, (size_t)most.predictions));
+    HU_TRY(hu_alloc(most.scratch_bytes, &room->scratch));
     for (int i = 0; call.code > 0 && i < 2; i++)
-        HU_TRY(HU_NEW_ARRAY(&trainer->room.code[i], (size_t)(trainer->part * call.code)));
+        HU_TRY(HU_NEW_ARRAY(&room->code[i], (size_t)(trainer->part * call.code)));
     for (int m = 0; trainer->task->metric[m]; m++) {
-        int64_t sums = trainer->task->metric[m]->sum_count(&call);
-        trainer->room.test[m] = NAN;
-        HU_TRY(HU_NEW_ARRAY(&trainer->room.sums[m], (size_t)sums));
+        room->test[m] = NAN;
+        if (most.sums[m] > 0) HU_TRY(HU_NEW_ARRAY(&room->sums[m], (size_t)most.sums[m]));
     }
 done:
     return st;
@@ -185,25 +202,40 @@ done:
 
 void hu_evaluation_room_free(hu_evaluation_room *room) {
     hu_free(room->prediction);
+    hu_free(room->scratch);
     for (int i = 0; i < 2; i++) hu_free(room->code[i]);
     for (int m = 0; m < HU_METRICS_MAX; m++) hu_free(room->sums[m]);
+}
+
+/* Collection number m of the task: that of its metric m, NULL where an earlier metric has the same.
+ */
+static const hu_collection *collection_of(const hu_task *task, int m) {
+    return hu_task_collection(task, m) == m ? task->metric[m]->collection : NULL;
 }
 
 /* Sums are kept between the parts, in the order of the samples. */
 static void clear_sums(const hu_trainer *trainer, const hu_metric_call *call) {
     for (int m = 0; trainer->task->metric[m]; m++) {
-        const hu_metric *metric = trainer->task->metric[m];
-        int64_t count = metric->clear ? 0 : metric->sum_count(call);
-        for (int64_t i = 0; i < count; i++) trainer->room.sums[m][i] = 0.0;
-        if (metric->clear) metric->clear(call, trainer->room.sums[m]);
+        const hu_collection *collection = collection_of(trainer->task, m);
+        if (collection) hu_collection_clear(collection, call, trainer->room.sums[m]);
     }
 }
 
-/* All metrics of the task in one walk over the samples. */
-static void add_metrics(evaluation *e, int64_t first) {
+/* All collections of the task in one walk over the samples. */
+static void add_sums(evaluation *e, int64_t first) {
+    const hu_trainer *trainer = e->trainer;
     (void)first;
-    for (int m = 0; e->trainer->task->metric[m]; m++)
-        e->trainer->task->metric[m]->add(&e->call, e->trainer->room.sums[m]);
+    for (int m = 0; trainer->task->metric[m]; m++) {
+        const hu_collection *collection = collection_of(trainer->task, m);
+        if (collection) collection->add(&e->call, trainer->room.sums[m]);
+    }
+}
+
+static void finish_sums(const hu_trainer *trainer, const hu_metric_call *call) {
+    for (int m = 0; trainer->task->metric[m]; m++) {
+        const hu_collection *collection = collection_of(trainer->task, m);
+        if (collection && collection->finish) collection->finish(call, trainer->room.sums[m]);
+    }
 }
 
 hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss) {
@@ -212,9 +244,11 @@ hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metr
         return hu_fail(HU_ERR_ARGUMENT, "found no validation samples, expected data.validation=N "
                                         "to hold some out of the training samples");
     clear_sums(trainer, &e.call);
-    hu_status st = visit_parts(&e, hu_loader_count(e.loader), add_metrics);
+    hu_status st = visit_parts(&e, hu_loader_count(e.loader), add_sums);
+    finish_sums(trainer, &e.call);
     for (int m = 0; trainer->task->metric[m]; m++) {
-        metrics[m] = trainer->task->metric[m]->value(&e.call, trainer->room.sums[m]);
+        const double *sums = trainer->room.sums[hu_task_collection(trainer->task, m)];
+        metrics[m] = trainer->task->metric[m]->value(&e.call, sums);
         if (half == HU_HALF_TEST) trainer->room.test[m] = metrics[m];
     }
     *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph) : (double)NAN;

@@ -19,7 +19,8 @@ typedef struct hu_train_position {
 typedef struct hu_evaluation_room {
     float *prediction;            /* [part, elements], where storage must be unpacked */
     float *code[2];               /* [part, code] means and log-variances likewise */
-    double *sums[HU_METRICS_MAX]; /* by metric of the task */
+    void *scratch;                /* of the task */
+    double *sums[HU_METRICS_MAX]; /* by collection (hu_task_collection); NULL between them */
     double test[HU_METRICS_MAX];  /* of the latest evaluation on test samples; NaN: none yet */
 } hu_evaluation_room;
 

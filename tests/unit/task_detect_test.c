@@ -27,6 +27,7 @@ static const hu_anchors anchors = {.maps = 1,
                                             .shapes = 2,
                                             .h = {0.25, 0.4},
                                             .w = {0.3, 0.2}}}};
+static _Alignas(64) unsigned char scratch[CLASSES * 10000];
 static float said[SAMPLES][ROWS][OUTPUTS], truth[SAMPLES][MOST][HU_BOX_NUMBERS];
 
 /* Boxes, and rows that often say one of them; equal scores occur. */
@@ -59,7 +60,8 @@ static hu_metric_call call_of(const hu_loss_form *loss) {
                             .loss = loss,
                             .anchors = &anchors,
                             .targets = MOST * HU_BOX_NUMBERS,
-                            .whole = SAMPLES};
+                            .whole = SAMPLES,
+                            .scratch = scratch};
 }
 
 /* ---- the plain version ---- */
@@ -92,7 +94,8 @@ static void sort(entry *list, int count) {
 static int plain_detections(int s, int class_number, entry *list) {
     int count = 0, kept = 0;
     for (int a = 0; a < ROWS; a++) {
-        double score = hu_loss_ssd.probability(CLASSES + 1, said[s][a], class_number + 1);
+        double score =
+            hu_softmax(hu_softmax_row_of(CLASSES + 1, said[s][a]), said[s][a][class_number + 1]);
         if (score > 0.01) list[count++] = (entry){score, box_of(said[s][a], a), s, class_number};
     }
     sort(list, count);
@@ -157,15 +160,17 @@ static double plain_mean(bool all_points) {
 
 /* The metric, from parts of given lengths. */
 static double value_of(const hu_metric *metric, hu_metric_call whole, const int64_t *cuts) {
-    double *sums = malloc((size_t)metric->sum_count(&whole) * sizeof *sums);
-    metric->clear(&whole, sums);
+    const hu_collection *collection = metric->collection;
+    double *sums = malloc((size_t)collection->sum_count(&whole) * sizeof *sums);
+    collection->clear(&whole, sums);
     for (; cuts[0] < cuts[1]; cuts++) {
         hu_metric_call part = whole;
         part.samples = cuts[1] - cuts[0];
         if (whole.prediction) part.prediction += cuts[0] * ROWS * OUTPUTS;
         part.target += cuts[0] * MOST * HU_BOX_NUMBERS;
-        metric->add(&part, sums);
+        collection->add(&part, sums);
     }
+    collection->finish(&whole, sums);
     double value = metric->value(&whole, sums);
     assert_true(metric->value(&whole, sums) == value || isnan(value)); /* may be asked again */
     free(sums);
@@ -223,6 +228,7 @@ static void say_boxes(int wanted) {
 static void known_precisions(void **state) {
     (void)state;
     hu_metric_call call = call_of(&hu_loss_ssd);
+    assert_true(hu_detections_scratch_bytes(&call) <= sizeof scratch);
     say_boxes(MOST);
     assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 1.0);
     assert_true(value_of(&hu_metric_mean_ap_11, call, at_once) == 1.0);
@@ -284,8 +290,8 @@ static void scores_are_softmax(void **state) {
     (void)state;
     const float row[] = {0.5f, -1.0f, 2.0f};
     double sum = exp(0.5) + exp(-1.0) + exp(2.0);
-    assert_true(fabs(hu_loss_ssd.probability(3, row, 2) - exp(2.0) / sum) < 1e-15);
-    assert_true(fabs(hu_loss_ssd_nll.probability(3, row, 1) - exp(-1.0)) < 1e-15);
+    assert_true(fabs(hu_softmax(hu_loss_row(&hu_loss_ssd, 3, row), 2.0f) - exp(2.0) / sum) < 1e-15);
+    assert_true(fabs(hu_softmax(hu_loss_row(&hu_loss_ssd_nll, 3, row), -1.0f) - exp(-1.0)) < 1e-15);
 }
 
 static void predictions_count_boxes(void **state) {

@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "data/frame.h"
-#include "task/metric.h"
+#include "task/task.h"
 
 enum { SAMPLES = 12, ROWS = 20, CLASSES = 5, PARTS = 3, MOST_SUMS = 64 };
 
@@ -31,13 +31,13 @@ static void draw(void) {
 static double value_of(const hu_metric *metric, hu_metric_call whole, int64_t targets_per_sample) {
     double sums[MOST_SUMS] = {0};
     int64_t cuts[PARTS + 1] = {0, 5, 6, whole.samples};
-    assert_true(metric->sum_count(&whole) <= MOST_SUMS);
+    assert_true(metric->collection->sum_count(&whole) <= MOST_SUMS);
     for (int p = 0; p < PARTS; p++) {
         hu_metric_call part = whole;
         part.samples = cuts[p + 1] - cuts[p];
         if (whole.prediction) part.prediction += cuts[p] * whole.rows * whole.outputs;
         part.target += cuts[p] * targets_per_sample;
-        metric->add(&part, sums);
+        metric->collection->add(&part, sums);
     }
     return metric->value(&whole, sums);
 }
@@ -149,9 +149,9 @@ static void pictures_are_measured_per_sample(void **state) {
                            .prediction = made,
                            .target = want,
                            .loss = &hu_loss_mse};
-    double sums[2] = {0}, errors[2] = {0};
-    hu_metric_psnr.add(&call, sums);
-    hu_metric_squared_error.add(&call, errors);
+    double sums[3] = {0}, errors[3] = {0};
+    hu_metric_psnr.collection->add(&call, sums);
+    hu_metric_squared_error.collection->add(&call, errors);
     /* Errors 1 and 1/16: 0 dB and 10 log10(16). */
     assert_true(fabs(hu_metric_psnr.value(&call, sums) - 5.0 * log10(16.0)) < 1e-12);
     assert_true(hu_metric_squared_error.value(&call, errors) == (1.0 + 0.0625) / 2.0);
@@ -159,13 +159,14 @@ static void pictures_are_measured_per_sample(void **state) {
     memcpy(made, want, sizeof made);
     made[4] += 0x1p-15f;
     memset(sums, 0, sizeof sums);
-    hu_metric_psnr.add(&call, sums);
+    hu_metric_psnr.collection->add(&call, sums);
     double ratio = 10.0 * log10(4.0 * 0x1p30);
-    assert_true(ratio < 100.0 && fabs(sums[0] - (100.0 + ratio)) < 1e-11);
+    assert_true(ratio < 100.0 &&
+                fabs(hu_metric_psnr.value(&call, sums) - (100.0 + ratio) / 2.0) < 1e-11);
     for (int i = 0; i < 8; i++) made[i] = 0.0f; /* logits: the sigmoid of 0 is 1/2 */
     call.loss = &hu_loss_bce;
     memset(errors, 0, sizeof errors);
-    hu_metric_squared_error.add(&call, errors);
+    hu_metric_squared_error.collection->add(&call, errors);
     assert_true(hu_metric_squared_error.value(&call, errors) == (0.25 + 3.0 * 0.25 / 4.0) / 2.0);
 }
 
@@ -183,10 +184,10 @@ static void a_bound_is_reconstruction_and_divergence(void **state) {
                            .code = 1,
                            .mean = mean,
                            .spread = spread};
-    double ln_2 = log(2.0), sums[3][2] = {{0}};
+    double ln_2 = log(2.0), sums[3][4] = {{0}};
     const hu_metric *metric[] = {&hu_metric_reconstruction, &hu_metric_divergence,
                                  &hu_metric_negative_elbo};
-    for (int m = 0; m < 3; m++) metric[m]->add(&call, sums[m]);
+    for (int m = 0; m < 3; m++) metric[m]->collection->add(&call, sums[m]);
     /* 2 ln 2 and ln 2 + log(1 + e^-40); 1/2 and 2. */
     assert_true(fabs(metric[0]->value(&call, sums[0]) - 1.5 * ln_2) < 1e-15);
     assert_true(metric[1]->value(&call, sums[1]) == 1.25);
@@ -194,7 +195,7 @@ static void a_bound_is_reconstruction_and_divergence(void **state) {
     assert_false(metric[2]->higher_is_better);
     call.prediction = call.mean = call.spread = NULL;
     for (int m = 0; m < 3; m++) {
-        metric[m]->add(&call, sums[m]);
+        metric[m]->collection->add(&call, sums[m]);
         assert_true(isnan(metric[m]->value(&call, sums[m])));
     }
 }
@@ -209,8 +210,8 @@ static double distance_of(const float *made, const float *real, int64_t samples)
                            .target = real,
                            .loss = &hu_loss_bce};
     memset(sums, 0, sizeof sums);
-    assert_int_equal(hu_metric_fd64.sum_count(&call), sizeof sums / sizeof *sums);
-    hu_metric_fd64.add(&call, sums);
+    assert_int_equal(hu_metric_fd64.collection->sum_count(&call), sizeof sums / sizeof *sums);
+    hu_metric_fd64.collection->add(&call, sums);
     return hu_metric_fd64.value(&call, sums);
 }
 
@@ -274,7 +275,7 @@ static void two_halves_of_one_set_are_near(void **state) {
                            .prediction = rows[0],
                            .target = rows[1],
                            .loss = &hu_loss_bce};
-    hu_metric_fd64.add(&call, sums);
+    hu_metric_fd64.collection->add(&call, sums);
     double distance = hu_metric_fd64.value(&call, sums);
     print_message("FD-64 of training and test images: %.6f\n", distance);
     assert_true(fabs(distance - 0.03799) < 0.000005);
@@ -304,14 +305,14 @@ static void luma_is_measured_in_bytes_without_a_border(void **state) {
                            .width = WIDE,
                            .border = 1};
     double sums[2] = {0}, error = 128.553 * 51.0 / 255.0 / 255.0;
-    hu_metric_luma_psnr.add(&call, sums);
+    hu_metric_luma_psnr.collection->add(&call, sums);
     double expected = -10.0 * log10(error * error / 6.0);
     assert_true(fabs(hu_metric_luma_psnr.value(&call, sums) - expected) < 1e-9);
     made[at + 1] = want[at + 1];
-    hu_metric_luma_psnr.add(&call, sums); /* 100 dB at most, mean over the pictures */
+    hu_metric_luma_psnr.collection->add(&call, sums); /* 100 dB at most, mean over the pictures */
     assert_true(fabs(hu_metric_luma_psnr.value(&call, sums) - (expected + 100.0) / 2.0) < 1e-9);
     call.prediction = NULL;
-    hu_metric_luma_psnr.add(&call, sums);
+    hu_metric_luma_psnr.collection->add(&call, sums);
     assert_true(isnan(hu_metric_luma_psnr.value(&call, sums)));
 }
 
@@ -322,6 +323,22 @@ static void better_knows_its_direction(void **state) {
     assert_false(hu_metric_is_better(&hu_metric_accuracy, 0.4, 0.4));
     assert_true(hu_metric_is_better(&hu_metric_squared_error, 0.4, NAN));
     assert_false(hu_metric_is_better(&hu_metric_psnr, NAN, 0.0));
+}
+
+/* The pairs that compute what they share once; all sums of a collection are asked for by its first
+ * metric alone. */
+static void metrics_of_a_collection_share_its_sums(void **state) {
+    (void)state;
+    const int of_segment[] = {0, 0, 2}, of_vae[] = {0, 0, 0, 3}, of_enlarge[] = {0, 1};
+    for (int m = 0; m < 3; m++)
+        assert_int_equal(hu_task_collection(&hu_task_segment, m), of_segment[m]);
+    for (int m = 0; m < 4; m++) assert_int_equal(hu_task_collection(&hu_task_vae, m), of_vae[m]);
+    for (int m = 0; m < 2; m++) {
+        assert_int_equal(hu_task_collection(&hu_task_enlarge, m), of_enlarge[m]);
+        assert_int_equal(hu_task_collection(&hu_task_autoencode, m), 0);
+        assert_int_equal(hu_task_collection(&hu_task_detect, m), 0);
+        assert_int_equal(hu_task_collection(&hu_task_detect_regions, m), 0);
+    }
 }
 
 static void every_metric_is_found_by_its_name(void **state) {
@@ -347,6 +364,7 @@ int main(void) {
         cmocka_unit_test(two_halves_of_one_set_are_near),
         cmocka_unit_test(luma_is_measured_in_bytes_without_a_border),
         cmocka_unit_test(better_knows_its_direction),
+        cmocka_unit_test(metrics_of_a_collection_share_its_sums),
         cmocka_unit_test(every_metric_is_found_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
