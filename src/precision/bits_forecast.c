@@ -44,7 +44,7 @@ static void add_share(const hu_bits_task *task, const hu_bits_layer *layer,
     for (int c = 0; layer->is_quantised && c < HU_COST_COUNT; c++) {
         double passes[HU_COST_PASSES];
         if (!is_told(task, c)) continue;
-        hu_cost_list[c]->passes(&costs, layer, bits, passes);
+        hu_cost_passes(hu_cost_list[c], &costs, layer, bits, passes);
         for (int p = 0; p < HU_COST_PASSES; p++) row->cost[c][p] += steps * passes[p];
     }
 }
@@ -62,7 +62,9 @@ static void finish_layer(const hu_bits_task *task, const hu_bits_layer *layer, d
     const hu_cost_task costs = hu_bits_cost_task(task);
     divide(row, steps);
     row->final_bits = b;
-    for (int c = 0; layer->is_quantised && c < HU_COST_COUNT; c++)
+    /* A network that is applied again is there once when the model is used. */
+    bool is_used = layer->is_quantised && !layer->is_repeated;
+    for (int c = 0; is_used && c < HU_COST_COUNT; c++)
         if (is_told(task, c))
             row->inference[c] =
                 hu_cost_list[c]->inference * hu_cost_forward(hu_cost_list[c], &costs, layer, b);

@@ -25,6 +25,18 @@ int64_t hu_bits_macs(const hu_bits_layers *layers, bool is_quantised) {
     return macs;
 }
 
+/* Which products of a node a step computes. A network that learns in turns is applied several
+ * times, and in one of them perhaps for the sake of another network. */
+static void count_passes(const hu_graph *graph, uint32_t index, hu_bits_layer *layer) {
+    const hu_node *node = &graph->node[index];
+    const hu_value_info *weight = &graph->value[node->param[0]];
+    for (int turn = 1; turn <= hu_graph_turns(graph); turn++)
+        layer->forwards += hu_node_runs(node, turn);
+    layer->has_errors = node->needs_backward;
+    layer->has_updates = node->need_dparam[0];
+    layer->is_repeated = graph->turn_count > 0 && graph->use[weight->uses[0]].node != index;
+}
+
 static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
     const hu_node *node = &graph->node[index];
     hu_node_info info = hu_graph_node_info(node, 1, 1);
@@ -34,6 +46,7 @@ static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
                            .inputs = graph->value[node->in[0]].elements,
                            .outputs = graph->value[node->out[0]].elements,
                            .weights = graph->value[node->param[0]].elements};
+    count_passes(graph, index, &layer);
     hu_graph_layer_name(graph, node, layer.name);
     return layer;
 }

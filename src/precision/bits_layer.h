@@ -13,6 +13,10 @@ typedef struct hu_bits_layer {
     uint32_t block;    /* which numbers of a stage are its own */
     uint32_t shares;   /* the next layer with the same weights, in a ring; itself: no other */
     int64_t macs;      /* forward; each of the two products of the backward pass has as many */
+    int forwards;      /* forward passes of a step: one in each turn that runs the node */
+    bool has_errors, has_updates; /* which of the two are computed in a step; errors also where the
+                                     layer is the first, as the papers count them */
+    bool is_repeated;             /* another node has applied the same network before, in turns */
     int64_t inputs, outputs, weights; /* elements; weights are those of the layer */
     int64_t others; /* operations of what follows it: 2 per element of a batch norm, 1 per element
                        of a relu or of an addition of branches (the papers' unit counts them) */

@@ -23,7 +23,7 @@ static void add_up(const hu_bits_task *task, const uint8_t *forward, const uint8
         const hu_cost_bits bits =
             is_measure ? (hu_cost_bits){b, b, g, g, false} : hu_bits_of_factors(task->bits, b, g);
         if (!layer->is_quantised) continue;
-        hu_cost_bitops.passes(&costs, layer, &bits, passes);
+        hu_cost_passes(&hu_cost_bitops, &costs, layer, &bits, passes);
         *forward_sum += passes[HU_COST_FORWARD];
         for (int p = 0; p < HU_COST_PASSES; p++) *sum += passes[p];
     }
@@ -89,26 +89,33 @@ double hu_bits_relative_training(const hu_bits_meter *meter) {
     return share(meter->spent->training, meter->spent->samples, meter->most_total);
 }
 
-/* bits: NULL for the most in all layers. */
-static double forward_cost(const hu_bits_meter *meter, const hu_cost *cost, const uint8_t *bits) {
+/* bits: NULL for the most in all layers. is_used: of the trained model, which has every network
+ * once. */
+static double forward_cost(const hu_bits_meter *meter, const hu_cost *cost, const uint8_t *bits,
+                           bool is_used) {
     const hu_bits_task *task = meter->task;
     const hu_cost_task costs = hu_bits_cost_task(task);
     double sum = 0.0;
     for (uint32_t l = 0; l < task->layers->count; l++) {
         const hu_bits_layer *layer = &task->layers->layer[l];
         double b = bits ? bits[l] : task->bits->forward.most;
-        if (layer->is_quantised) sum += hu_cost_forward(cost, &costs, layer, b);
+        if (!layer->is_quantised || (is_used && layer->is_repeated)) continue;
+        sum += hu_cost_forward(cost, &costs, layer, b);
     }
     return sum;
 }
 
+double hu_bits_meter_inference(const hu_bits_meter *meter, const uint8_t *forward) {
+    return forward_cost(meter, &hu_cost_bitops, forward, true);
+}
+
 double hu_bits_meter_forward(const hu_bits_meter *meter, const hu_cost *cost,
                              const uint8_t *forward) {
-    return forward_cost(meter, cost, forward);
+    return forward_cost(meter, cost, forward, false);
 }
 
 double hu_bits_meter_most(const hu_bits_meter *meter, const hu_cost *cost) {
-    return forward_cost(meter, cost, NULL);
+    return forward_cost(meter, cost, NULL, false);
 }
 
 void hu_bits_meter_state(const hu_bits_meter *meter, const void **data, size_t *bytes) {

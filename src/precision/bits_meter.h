@@ -49,6 +49,10 @@ hu_bits_meter *hu_bits_meter_of(const hu_adaptations *adaptations);
 /* Bits with which the model is used after so many steps: [layers]. */
 void hu_bits_trained(const hu_adaptations *adaptations, int64_t steps, uint8_t *forward);
 
+/* Bit-operations of a sample when the model is used, forward [layers]; NULL: with the most bits. A
+ * network that a step applies several times counts once. */
+double hu_bits_meter_inference(const hu_bits_meter *meter, const uint8_t *forward);
+
 /* Forward cost of a sample with such bits, and with the most in all layers: of a row of the list of
  * costs. */
 double hu_bits_meter_forward(const hu_bits_meter *meter, const hu_cost *cost,

@@ -24,6 +24,14 @@ hu_status hu_cost_find(const char *name, const hu_cost **cost) {
     return hu_fail(HU_ERR_UNKNOWN, "unknown cost '%.40s', nearest: %s", name, nearest);
 }
 
+void hu_cost_passes(const hu_cost *cost, const hu_cost_task *task, const hu_bits_layer *layer,
+                    const hu_cost_bits *bits, double passes[HU_COST_PASSES]) {
+    cost->passes(task, layer, bits, passes);
+    if (!cost->is_held) passes[HU_COST_FORWARD] *= layer->forwards;
+    if (!layer->has_errors) passes[HU_COST_ERROR] = 0.0;
+    if (!layer->has_updates) passes[HU_COST_UPDATE] = 0.0;
+}
+
 double hu_cost_forward(const hu_cost *cost, const hu_cost_task *task, const hu_bits_layer *layer,
                        double b) {
     double passes[HU_COST_PASSES];

@@ -40,6 +40,7 @@ typedef struct hu_cost_task {
 struct hu_cost {
     const char *name, *unit, *help;
     bool needs_table;
+    bool is_held;     /* room that is taken, once however often a step computes with it */
     double inference; /* cost of one sample when the model is used, over that of a forward pass */
     void (*passes)(const hu_cost_task *task, const hu_bits_layer *layer, const hu_cost_bits *bits,
                    double cost[HU_COST_PASSES]);
@@ -68,6 +69,10 @@ extern const hu_cost *const hu_cost_list[HU_COST_COUNT];
 
 /* A cost by its name. HU_ERR_UNKNOWN with the nearest. */
 hu_status hu_cost_find(const char *name, const hu_cost **cost);
+
+/* Cost of the passes of a layer that a step computes: all three, unless networks learn in turns. */
+void hu_cost_passes(const hu_cost *cost, const hu_cost_task *task, const hu_bits_layer *layer,
+                    const hu_cost_bits *bits, double passes[HU_COST_PASSES]);
 
 /* Forward cost of a layer whose input and weights have b bits, and its change per bit. */
 double hu_cost_forward(const hu_cost *cost, const hu_cost_task *task, const hu_bits_layer *layer,

@@ -15,5 +15,6 @@ static void passes(const hu_cost_task *task, const hu_bits_layer *layer, const h
 const hu_cost hu_cost_memory = {.name = "memory",
                                 .unit = "bits",
                                 .help = "inputs kept for the backward pass, weights, gradients",
+                                .is_held = true,
                                 .inference = 1.0,
                                 .passes = passes};

@@ -27,8 +27,8 @@ static bool read(const hu_trainer *trainer, trained *t) {
         if (t->bits[l] < t->least) t->least = t->bits[l];
         if (t->bits[l] > t->most) t->most = t->bits[l];
     }
-    t->inference = hu_bits_meter_forward(meter, &hu_cost_bitops, t->bits);
-    t->relative = t->inference / hu_bits_meter_most(meter, &hu_cost_bitops);
+    t->inference = hu_bits_meter_inference(meter, t->bits);
+    t->relative = t->inference / hu_bits_meter_inference(meter, NULL);
     t->cost = hu_bits_meter_forward(meter, cost, t->bits) / hu_bits_meter_most(meter, cost);
     return true;
 }

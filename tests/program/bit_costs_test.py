@@ -46,6 +46,33 @@ def relative_costs(checks, cwd):
     checks.that(other["cases"] != found["cases"], "the seed draws")
 
 
+def turns(checks, cwd):
+    """A network that makes pictures and one that judges them: what the two turns of a step compute, and the model once."""
+    words = ["model=dcgan-s", "model.width=0.25", "data=fashion-mnist", "data.limit=32", "data.test_limit=16",
+             "batch=8", "steps=2"]
+    found = plan("static:8", *words, cwd=cwd)
+    macs = {"gen": 0, "disc": 0}
+    for row in found["cases"][0]["layers"]:
+        part = row["name"].split(".")[0]
+        costs, bitops = row["costs"].get("bitops"), 64 * row["macs"]
+        if not costs:
+            continue
+        # The pictures are made in both turns. They are judged again for the sake of who makes them.
+        expected = {"forward": 2 if part == "gen" else 1, "error": 1, "update": part != "again",
+                    "inference": part in macs}
+        checks.same({key: costs[key] for key in expected}, {key: bitops * n for key, n in expected.items()}, row["name"])
+        checks.that(row["costs"]["memory"]["forward"] < 2 * bitops, f"{row['name']}: memory is held once")
+        if part in macs:
+            macs[part] += bitops
+    gen, disc = macs["gen"], macs["disc"]
+    costs = found["cases"][0]["costs"]["bitops"]
+    checks.same([costs[key] for key in ("forward", "error", "update", "inference")],
+                [2 * gen + 3 * disc, gen + 3 * disc, gen + 2 * disc, gen + disc], "sums")
+    spent = program.train("precision=static:8", *words, "eval.every=0", cwd=cwd)["bits"]
+    checks.same((spent["training_bitops"], spent["inference_bitops"]), (costs["training"], costs["inference"]),
+                "the training spends what was told")
+
+
 def gradients_apart(checks, cwd):
     """The gradient of the weights reads another number of bits: its pass alone costs otherwise."""
     whole = plan("static:8", "model=resnet20", STEPS, cwd=cwd)["cases"][0]["costs"]
@@ -248,4 +275,4 @@ def errors(checks, cwd):
     checks.that(not os.path.exists(os.path.join(cwd, "refused")), "no folder of a refused run")
 
 
-program.main(relative_costs, gradients_apart, absolute_costs, layers_add_up, bounds, cost_table, memory, text, errors)
+program.main(relative_costs, gradients_apart, turns, absolute_costs, layers_add_up, bounds, cost_table, memory, text, errors)

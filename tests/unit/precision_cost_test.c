@@ -57,6 +57,28 @@ static void test_formulas(void **state) {
                     hu_cost_list[c]->help[0] && hu_cost_list[c]->inference > 0.0);
 }
 
+/* What a step computes of a layer that other networks use too; what is held is held once. */
+static void test_passes_of_a_step(void **state) {
+    (void)state;
+    const hu_cost_task task = {.batch = 64};
+    const hu_cost_bits bits = {4, 6, 8, 8, false};
+    for (int c = 0; c < TABLE; c++) {
+        double all[HU_COST_PASSES], found[HU_COST_PASSES];
+        hu_bits_layer used = layer;
+        hu_cost_list[c]->passes(&task, &layer, &bits, all);
+        for (int kind = 0; kind < 8; kind++) {
+            used.forwards = 1 + (kind & 1);
+            used.has_errors = kind & 2;
+            used.has_updates = kind & 4;
+            hu_cost_passes(hu_cost_list[c], &task, &used, &bits, found);
+            assert_true(found[HU_COST_FORWARD] ==
+                        (c == MEMORY ? 1 : used.forwards) * all[HU_COST_FORWARD]);
+            assert_true(found[HU_COST_ERROR] == used.has_errors * all[HU_COST_ERROR]);
+            assert_true(found[HU_COST_UPDATE] == used.has_updates * all[HU_COST_UPDATE]);
+        }
+    }
+}
+
 /* The slope is that of the cost, and does not look beyond the range where a table ends. */
 static void test_slopes(void **state) {
     (void)state;
@@ -293,11 +315,16 @@ static void test_stretches(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formulas),     cmocka_unit_test(test_gradients_apart),
-        cmocka_unit_test(test_slopes),       cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_learned_cost), cmocka_unit_test(test_relative),
-        cmocka_unit_test(test_stages),       cmocka_unit_test(test_absolute),
-        cmocka_unit_test(test_cases),        cmocka_unit_test(test_stretches)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formulas),
+                                       cmocka_unit_test(test_gradients_apart),
+                                       cmocka_unit_test(test_passes_of_a_step),
+                                       cmocka_unit_test(test_slopes),
+                                       cmocka_unit_test(test_rates),
+                                       cmocka_unit_test(test_learned_cost),
+                                       cmocka_unit_test(test_relative),
+                                       cmocka_unit_test(test_stages),
+                                       cmocka_unit_test(test_absolute),
+                                       cmocka_unit_test(test_cases),
+                                       cmocka_unit_test(test_stretches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
