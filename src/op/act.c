@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/elementary.h"
 #include "base/error.h"
+#include "kernel/elementary/elementary.h"
 #include "kernel/fused/fused.h"
 
 /* x of any shape -> y of the same */
@@ -149,8 +149,7 @@ const hu_op hu_op_leaky_relu = {.name = "leaky_relu",
 /* y = 1 / (1 + e^-x) in double, one rounding; e^-x may be infinite, y is then 0. */
 static void sigmoid_forward(const hu_op_call *call) {
     int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
-    for (int64_t i = 0; i < n; i++)
-        call->out[0][i] = (float)(1.0 / (1.0 + hu_exp(-(double)call->in[0][i])));
+    hu_elementary()->sigmoid(n, call->in[0], call->out[0]);
 }
 
 /* dx = dy (1 - y) y, of the rounded output y. */
@@ -174,17 +173,14 @@ const hu_op hu_op_sigmoid = {.name = "sigmoid",
 /* y in double, one rounding. */
 static void tanh_forward(const hu_op_call *call) {
     int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
-    for (int64_t i = 0; i < n; i++) call->out[0][i] = (float)hu_tanh((double)call->in[0][i]);
+    hu_elementary()->tangent(n, call->in[0], call->out[0]);
 }
 
 /* dx = dy (1 - y^2), of the rounded output y; in double, one rounding. */
 static void tanh_backward(const hu_op_call *call) {
     int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
-    if (!call->din[0]) return;
-    for (int64_t i = 0; i < n; i++) {
-        double y = (double)call->out[0][i];
-        call->din[0][i] = (float)((double)call->dout[0][i] * (1.0 - y * y));
-    }
+    if (call->din[0])
+        hu_elementary()->tangent_backward(n, call->out[0], call->dout[0], call->din[0]);
 }
 
 const hu_op hu_op_tanh = {.name = "tanh",

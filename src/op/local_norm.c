@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/elementary.h"
 #include "base/error.h"
+#include "kernel/elementary/elementary.h"
 #include "op/expect.h"
 
 static const hu_attribute local_attributes[] = {
@@ -38,31 +38,21 @@ static hu_status local_shape(const void *attrs, int n_in, const hu_shape *in, in
     return hu_expect_rank_least("local_norm", in, 1);
 }
 
-/* Of one place: s^-beta and dy y / s. */
+/* A window that reaches beyond all channels is as good as one that reaches over them. */
+static hu_local_window window_of(const hu_node_info *info) {
+    const hu_local_norm_attrs *a = info->attrs;
+    int64_t channels = hu_channels(&info->in[0]), half = a->size / 2;
+    return (hu_local_window){.channels = channels,
+                             .reach = half < channels ? half : channels - 1,
+                             .k = (double)a->k,
+                             .share = (double)a->alpha / (double)a->size,
+                             .power = (double)a->beta};
+}
+
 static size_t local_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
-    (void)state;
-    size_t channels = (size_t)hu_channels(&info->in[0]);
-    return pass == HU_FORWARD ? 0 : 2 * channels * sizeof(double);
-}
-
-/* s^-beta; the usual beta needs no logarithm. */
-static double power_of(double s, float beta) {
-    if (beta == 0.75f) return 1.0 / (sqrt(s) * sqrt(sqrt(s)));
-    return hu_exp(-(double)beta * hu_log(s));
-}
-
-/* Channels around c: first .. end-1. */
-static void window_of(int64_t size, int64_t c, int64_t channels, int64_t *first, int64_t *end) {
-    *first = c < size / 2 ? 0 : c - size / 2;
-    *end = channels - c <= size / 2 ? channels : c + size / 2 + 1;
-}
-
-static double scale_at(const hu_local_norm_attrs *a, int64_t channels, const float *x, int64_t c) {
-    int64_t first, end;
-    double sum = 0;
-    window_of(a->size, c, channels, &first, &end);
-    for (int64_t i = first; i < end; i++) sum += (double)x[i] * (double)x[i];
-    return (double)a->k + (double)a->alpha / (double)a->size * sum;
+    const hu_local_window window = window_of(info);
+    (void)state, (void)pass;
+    return (size_t)hu_local_numbers(&window) * sizeof(double);
 }
 
 static int64_t places_of(const hu_op_call *call) {
@@ -72,41 +62,18 @@ static int64_t places_of(const hu_op_call *call) {
 
 /* x [count, .., C] -> y, the same shape */
 static void local_forward(const hu_op_call *call) {
-    const hu_local_norm_attrs *a = call->info->attrs;
-    int64_t channels = hu_channels(&call->info->in[0]);
-    const float *x = call->in[0];
-    float *y = call->out[0];
-    for (int64_t p = places_of(call); p > 0; p--, x += channels, y += channels)
-        for (int64_t c = 0; c < channels; c++)
-            y[c] = (float)((double)x[c] * power_of(scale_at(a, channels, x, c), a->beta));
+    const hu_local_window window = window_of(call->info);
+    hu_elementary()->local_norm(places_of(call), &window, call->in[0], call->scratch, call->out[0]);
 }
 
-/* dx_c = dy_c s_c^-beta - 2 alpha beta / size x_c sum over the window of dy y / s: of one place. */
-static void place_backward(const hu_local_norm_attrs *a, int64_t channels, const float *x,
-                           const float *dy, double *scratch, float *dx) {
-    double *power = scratch, *ratio = scratch + channels;
-    double factor = 2.0 * (double)a->alpha * (double)a->beta / (double)a->size;
-    for (int64_t c = 0; c < channels; c++) {
-        double s = scale_at(a, channels, x, c);
-        power[c] = power_of(s, a->beta);
-        ratio[c] = (double)dy[c] * ((double)x[c] * power[c]) / s;
-    }
-    for (int64_t c = 0; c < channels; c++) {
-        int64_t first, end;
-        double sum = 0;
-        window_of(a->size, c, channels, &first, &end);
-        for (int64_t i = first; i < end; i++) sum += ratio[i];
-        dx[c] = (float)((double)dy[c] * power[c] - factor * (double)x[c] * sum);
-    }
-}
-
+/* dx_c = dy_c s_c^-beta - 2 alpha beta / size x_c sum over the window of dy y / s. */
 static void local_backward(const hu_op_call *call) {
-    int64_t channels = hu_channels(&call->info->in[0]);
-    const float *x = call->in[0], *dy = call->dout[0];
-    float *dx = call->din[0];
-    if (!dx) return;
-    for (int64_t p = places_of(call); p > 0; p--, x += channels, dy += channels, dx += channels)
-        place_backward(call->info->attrs, channels, x, dy, call->scratch, dx);
+    const hu_local_norm_attrs *a = call->info->attrs;
+    const hu_local_window window = window_of(call->info);
+    double factor = 2.0 * (double)a->alpha * (double)a->beta / (double)a->size;
+    if (call->din[0])
+        hu_elementary()->local_norm_backward(places_of(call), &window, factor, call->in[0],
+                                             call->dout[0], call->scratch, call->din[0]);
 }
 
 const hu_op hu_op_local_norm = {.name = "local_norm",

@@ -2,11 +2,15 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "kernel/elementary/elementary.h"
 #include "op/expect.h"
 #include "op/loss.h"
 #include "op/softmax_row.h"
 
 enum { NO_CLASS = -1, IGNORED = -2 };
+
+/* Rows that are looked at together. */
+enum { ROWS = 64 };
 
 static const hu_attribute row_loss_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_row_loss_attrs, ignores), 0},
@@ -62,38 +66,57 @@ static int64_t check_target(const hu_node_info *info, int64_t count, const float
     return counted;
 }
 
+/* Classes of n targets. */
+static void classes_of(const hu_node_info *info, int64_t n, const float *target, int64_t *class) {
+    for (int64_t i = 0; i < n; i++) class[i] = class_of(info, target[i]);
+}
+
+static int64_t at_most(int64_t n, int64_t most) {
+    return n < most ? n : most;
+}
+
 /* ---- sums ---- */
 
-/* The loss of a row x [classes] whose class is known. */
-typedef double (*row_loss)(int64_t classes, const float *x, int64_t class);
+/* Losses of up to ROWS rows x [n, classes]; those without a class get what is NaN, those that are
+ * ignored anything. */
+typedef void (*row_losses)(int64_t n, int64_t classes, const float *x, const int64_t *class,
+                           double *loss);
 
 /* The rows of one sample in order. */
-static double sample_loss(const hu_op_call *call, row_loss loss, int64_t sample) {
+static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sample) {
     const hu_node_info *info = call->info;
     int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), counted = 0;
-    double sum = 0;
-    for (int64_t r = sample * rows; r < (sample + 1) * rows; r++) {
-        int64_t class = class_of(info, call->in[1][r]);
-        if (class == IGNORED) continue;
-        double row = class < 0 ? (double)NAN : loss(classes, call->in[0] + r * classes, class);
-        sum = counted++ ? sum + row : row; /* the sum of one row is that row, -0 included */
+    int64_t end = (sample + 1) * rows, class[ROWS];
+    double sum = 0, loss[ROWS];
+    for (int64_t first = sample * rows; first < end; first += ROWS) {
+        int64_t n = at_most(end - first, ROWS);
+        classes_of(info, n, call->in[1] + first, class);
+        losses(n, classes, call->in[0] + first * classes, class, loss);
+        for (int64_t i = 0; i < n; i++)
+            if (class[i] != IGNORED)
+                sum = counted++ ? sum + loss[i] : loss[i]; /* one row is itself, -0 included */
     }
     return sum;
 }
 
 /* in[0] [count, rows, classes], in[1] [count, rows] -> out[0] [count] */
-static void forward(const hu_op_call *call, row_loss loss) {
-    for (int64_t s = 0; s < call->count; s++) call->out[0][s] = (float)sample_loss(call, loss, s);
+static void forward(const hu_op_call *call, row_losses losses) {
+    for (int64_t s = 0; s < call->count; s++) call->out[0][s] = (float)sample_loss(call, losses, s);
 }
 
-/* Index of the first largest entry; NO_CLASS if there is a NaN. */
+/* Index of the first largest entry; NO_CLASS if there is a NaN. Who is larger cannot be foreseen:
+ * selections, no branches. */
 static int64_t arg_max(int64_t classes, const float *x) {
     int64_t best = 0;
+    float most = x[0];
+    bool has_nan = false;
     for (int64_t c = 0; c < classes; c++) {
-        if (x[c] != x[c]) return NO_CLASS;
-        if (x[c] > x[best]) best = c;
+        int64_t is_more = -(int64_t)(x[c] > most);
+        has_nan |= x[c] != x[c];
+        best ^= (best ^ c) & is_more;
+        most = x[c] > most ? x[c] : most;
     }
-    return best;
+    return has_nan ? NO_CLASS : best;
 }
 
 /* Rows of the chunk whose largest entry is the target. */
@@ -107,10 +130,10 @@ static int64_t correct_rows(const hu_op_call *call) {
     return correct;
 }
 
-static void reduce(const hu_op_call *call, hu_pass pass, row_loss loss) {
+static void reduce(const hu_op_call *call, hu_pass pass, row_losses losses) {
     double sum = 0;
     if (pass == HU_BACKWARD) return;
-    for (int64_t s = 0; s < call->count; s++) sum += sample_loss(call, loss, s);
+    for (int64_t s = 0; s < call->count; s++) sum += sample_loss(call, losses, s);
     call->partial[HU_LOSS_SUM] = sum;
     call->partial[HU_LOSS_METRIC] = (double)correct_rows(call);
 }
@@ -130,17 +153,18 @@ static hu_status nll_shape(const void *attrs, int n_in, const hu_shape *in, int 
     return row_loss_shape("nll", in, n_out, out);
 }
 
-static double nll_row(int64_t classes, const float *x, int64_t class) {
-    (void)classes;
-    return -(double)x[class];
+static void nll_rows(int64_t n, int64_t classes, const float *x, const int64_t *class,
+                     double *loss) {
+    for (int64_t i = 0; i < n; i++)
+        loss[i] = class[i] < 0 ? (double)NAN : -(double)x[i * classes + class[i]];
 }
 
 static void nll_forward(const hu_op_call *call) {
-    forward(call, nll_row);
+    forward(call, nll_rows);
 }
 
 static void nll_reduce(const hu_op_call *call, hu_pass pass) {
-    reduce(call, pass, nll_row);
+    reduce(call, pass, nll_rows);
 }
 
 /* dx [count, rows, classes] is -dout of the sample at each row's class, 0 elsewhere. */
@@ -175,45 +199,48 @@ static hu_status cross_entropy_shape(const void *attrs, int n_in, const hu_shape
     return row_loss_shape("softmax_cross_entropy", in, n_out, out);
 }
 
-static double cross_entropy_row(int64_t classes, const float *x, int64_t class) {
-    return -hu_log_softmax(hu_softmax_row_of(classes, x), x[class]);
+/* -log softmax(x)_class */
+static void cross_entropy_rows(int64_t n, int64_t classes, const float *x, const int64_t *class,
+                               double *loss) {
+    double most[ROWS], log_sum[ROWS];
+    hu_elementary()->row_logs(n, classes, x, most, log_sum);
+    for (int64_t i = 0; i < n; i++) {
+        hu_softmax_row row = {most[i], log_sum[i]};
+        loss[i] = class[i] < 0 ? (double)NAN : -hu_log_softmax(row, x[i * classes + class[i]]);
+    }
 }
 
 static void cross_entropy_forward(const hu_op_call *call) {
-    forward(call, cross_entropy_row);
+    forward(call, cross_entropy_rows);
 }
 
 static void cross_entropy_reduce(const hu_op_call *call, hu_pass pass) {
-    reduce(call, pass, cross_entropy_row);
+    reduce(call, pass, cross_entropy_rows);
 }
 
-/* dx = dy (softmax(x) - onehot(class)) of one row, dy the gradient of its loss. */
-static void cross_entropy_row_gradient(int64_t classes, const float *x, int64_t class, double dy,
-                                       float *dx) {
-    hu_softmax_row row = hu_softmax_row_of(classes, x);
-    for (int64_t c = 0; c < classes; c++) {
-        double softmax = hu_exp(hu_log_softmax(row, x[c]));
-        dx[c] = (float)(dy * (softmax - (double)(c == class)));
-    }
-}
-
-/* x, dx [count, rows, classes], dout[0] [count]. A row without a class gives NaN as its loss does.
- */
-static void cross_entropy_backward(const hu_op_call *call) {
+/* dx = dy (softmax(x) - onehot(class)) of up to ROWS rows, dy [count] the gradients of the samples'
+ * losses. A row without a class gives NaN as its loss does. */
+static void cross_entropy_slopes(const hu_op_call *call, int64_t first, int64_t n) {
     const hu_node_info *info = call->info;
-    int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info);
+    int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), class[ROWS];
+    const float *x = call->in[0] + first * classes;
+    float *dx = call->din[0] + first * classes;
+    double most[ROWS], log_sum[ROWS], dy[ROWS];
+    classes_of(info, n, call->in[1] + first, class);
+    for (int64_t i = 0; i < n; i++)
+        dy[i] = class[i] == NO_CLASS ? (double)NAN : (double)call->dout[0][(first + i) / rows];
+    hu_elementary()->row_logs(n, classes, x, most, log_sum);
+    hu_elementary()->row_slopes(n, classes, x, most, log_sum, class, dy, dx);
+    for (int64_t i = 0; i < n; i++)
+        if (class[i] == IGNORED) memset(dx + i * classes, 0, (size_t)classes * sizeof *dx);
+}
+
+/* x, dx [count, rows, classes], dout[0] [count] */
+static void cross_entropy_backward(const hu_op_call *call) {
+    int64_t rows = call->count * rows_of(call->info);
     clear_target_gradient(call);
-    if (!call->din[0]) return;
-    for (int64_t r = 0; r < call->count * rows; r++) {
-        int64_t class = class_of(info, call->in[1][r]);
-        double dy = class == NO_CLASS ? (double)NAN : (double)call->dout[0][r / rows];
-        const float *x = call->in[0] + r * classes;
-        float *dx = call->din[0] + r * classes;
-        if (class == IGNORED)
-            memset(dx, 0, (size_t)classes * sizeof *dx);
-        else
-            cross_entropy_row_gradient(classes, x, class, dy, dx);
-    }
+    for (int64_t first = 0; call->din[0] && first < rows; first += ROWS)
+        cross_entropy_slopes(call, first, at_most(rows - first, ROWS));
 }
 
 const hu_op hu_op_softmax_cross_entropy = {.name = "softmax_cross_entropy",

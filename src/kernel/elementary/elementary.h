@@ -1,0 +1,57 @@
+/* kernel/elementary/elementary.h - loops around exp, tanh, log and roots in double, one body per
+ * ISA. The functions are those of base/elementary.h, bit for bit, also of infinities and NaN; sums
+ * go in the order of the elements. */
+#ifndef HU_KERNEL_ELEMENTARY_ELEMENTARY_H
+#define HU_KERNEL_ELEMENTARY_ELEMENTARY_H
+#include <stdint.h>
+
+#include "base/cpu.h"
+
+/* s_c = k + share * sum of x_i^2 over the channels i from c - reach to c + reach that there are. */
+typedef struct hu_local_window {
+    int64_t channels, reach;
+    double k, share; /* k > 0, share >= 0 */
+    double power;    /* of s is -power; 0.75 is made by roots */
+} hu_local_window;
+
+typedef struct hu_elementary_kernels {
+    /* y = e^x, log x (of normal x > 0, infinity and NaN) and tanh x, in double. */
+    void (*exp)(int64_t count, const double *x, double *y);
+    void (*log)(int64_t count, const double *x, double *y);
+    void (*tanh)(int64_t count, const double *x, double *y);
+    /* y = 1 / (1 + e^-x) and tanh x, in double, rounded once; y may be x. */
+    void (*sigmoid)(int64_t count, const float *x, float *y);
+    void (*tangent)(int64_t count, const float *x, float *y);
+    /* dx = dy (1 - y^2), in double, rounded once; dx may be dy or y. */
+    void (*tangent_backward)(int64_t count, const float *y, const float *dy, float *dx);
+    /* y = max(x, 0) - x t + log(1 + e^-|x|), the cross entropy of a logit and a share; y = 1 / (1 +
+     * e^-x) */
+    void (*cross_entropy)(int64_t count, const double *x, const double *t, double *y);
+    void (*share)(int64_t count, const double *x, double *y);
+    /* Of rows x [rows, classes]: the largest number, NaN where there is one, and log of the sum of
+     * e^(x - most). log softmax(x)_c = x_c - most - log_sum. */
+    void (*row_logs)(int64_t rows, int64_t classes, const float *x, double *most, double *log_sum);
+    /* dx = dy (softmax(x) - onehot(class)); dy, most, log_sum and class are [rows]. Any class that
+     * is none leaves out the 1. */
+    void (*row_slopes)(int64_t rows, int64_t classes, const float *x, const double *most,
+                       const double *log_sum, const int64_t *class, const double *dy, float *dx);
+    /* y = x s^-power of places [places, channels]; scratch: hu_local_numbers. y may be x. */
+    void (*local_norm)(int64_t places, const hu_local_window *window, const float *x,
+                       double *scratch, float *y);
+    /* dx_c = dy_c s_c^-power - factor x_c (sum over the window of dy x s^-power / s); dx may be dy
+     * or x. */
+    void (*local_norm_backward)(int64_t places, const hu_local_window *window, double factor,
+                                const float *x, const float *dy, double *scratch, float *dx);
+} hu_elementary_kernels;
+
+extern const hu_elementary_kernels HU_OF_ISA(hu_elementary_kernels);
+
+/* The record of hu_cpu_isa(). */
+const hu_elementary_kernels *hu_elementary(void);
+
+/* Numbers of scratch that a local norm needs. */
+static inline int64_t hu_local_numbers(const hu_local_window *window) {
+    return 3 * (window->channels + 2 * window->reach);
+}
+
+#endif

@@ -1,0 +1,276 @@
+/* Loops around elementary functions against those of base/elementary.h number by number, on every
+ * instruction set: the same bits, also of NaN, infinities, subnormals and the edges of ranges. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/elementary.h"
+#include "base/rng.h"
+#include "kernel/elementary/elementary.h"
+
+enum { COUNT = 20011 };
+
+static double x[COUNT], t[COUNT], found[COUNT], expected[COUNT];
+static float x32[COUNT], dy32[COUNT], found32[COUNT], expected32[COUNT];
+
+static void expect_equal(const char *what, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (memcmp(&found[i], &expected[i], sizeof *found) != 0)
+            fail_msg("%s on %s of %a: found %a, expected %a", what, hu_isa_name(hu_cpu_isa()), x[i],
+                     found[i], expected[i]);
+}
+
+static void expect_equal_32(const char *what, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (memcmp(&found32[i], &expected32[i], sizeof *found32) != 0)
+            fail_msg("%s on %s, number %lld, of %a: found %a, expected %a", what,
+                     hu_isa_name(hu_cpu_isa()), (long long)i, (double)x32[i], (double)found32[i],
+                     (double)expected32[i]);
+}
+
+static const double edges[] = {
+    0.0,      -0.0,    5e-324,   -5e-324,   2.2e-308, -2.2e-308, 709.78,   709.8,    709.81,
+    -745.13,  -745.2,  -745.21,  -708.4,    -744.44,  1e300,     -1e300,   20.0,     -20.0,
+    20.00001, 0x1p-30, -0x1p-54, 0.3465736, -0.34658, 40.0,      INFINITY, -INFINITY};
+enum { EDGES = sizeof edges / sizeof *edges };
+
+static uint64_t random_bits(uint64_t i) {
+    hu_random_key key = {.seed = 3, .stream = 5, .step = 7};
+    return (uint64_t)hu_random_word(&key, 2 * i) << 32 | hu_random_word(&key, 2 * i + 1);
+}
+
+/* -1 .. 1 */
+static double unit(uint64_t i) {
+    return (double)(int64_t)random_bits(i) * 0x1p-63;
+}
+
+/* Edges and NaNs, any bits, and numbers of three sizes. */
+static void fill(void) {
+    for (int64_t i = 0; i < COUNT; i++) {
+        static const double reach[] = {750, 25, 1};
+        uint64_t n = (uint64_t)i;
+        x[i] = i < EDGES    ? edges[i]
+               : i == EDGES ? hu_f64_of_bits(UINT64_C(0x7ff8000000001234))
+               : i % 5 == 0 ? hu_f64_of_bits(random_bits(n))
+               : i % 5 == 1 ? ldexp(unit(n), -(int)(n % 1070))
+                            : unit(n) * reach[i % 5 - 2];
+        t[i] = i % 7 == 0 ? (double)(i % 2) : fabs(unit(n + COUNT));
+        uint32_t word = (uint32_t)random_bits(n);
+        x32[i] = i % 5 == 0 ? hu_f32_of_bits(word) : (float)x[i];
+        dy32[i] = (float)unit(n + 2 * COUNT);
+        /* A signalling NaN is no number that arithmetic gives. */
+        if (x[i] != x[i]) x[i] = hu_f64_of_bits(hu_f64_bits(x[i]) | UINT64_C(1) << 51);
+        if (x32[i] != x32[i]) x32[i] = hu_f32_of_bits(hu_f32_bits(x32[i]) | 1u << 22);
+    }
+}
+
+/* Any length: vectors and what is left of them. */
+static int64_t length(int turn) {
+    static const int64_t lengths[] = {0, 1, 3, 7, 8, 9, 15, 16, 17, 33, COUNT};
+    return turn < (int)(sizeof lengths / sizeof *lengths) ? lengths[turn] : -1;
+}
+
+static void on_every_isa(void (*check)(const hu_elementary_kernels *k)) {
+    hu_isa best = hu_cpu_isa();
+    fill();
+    for (int isa = HU_ISA_SCALAR; isa <= (int)best; isa++) {
+        hu_cpu_set_isa((hu_isa)isa);
+        check(hu_elementary());
+    }
+    hu_cpu_set_isa(best);
+}
+
+static double share_of(double v) {
+    return 1 / (1 + hu_exp(-v));
+}
+
+/* NaN is NaN whatever its other bits: which of two that meet is kept is not defined. */
+static double plain(double v) {
+    return v != v ? (double)NAN : v;
+}
+
+static void check_doubles(const hu_elementary_kernels *k) {
+    for (int turn = 0; length(turn) >= 0; turn++) {
+        int64_t n = length(turn);
+        for (int64_t i = 0; i < n; i++) expected[i] = hu_exp(x[i]);
+        k->exp(n, x, found);
+        expect_equal("exp", n);
+        for (int64_t i = 0; i < n; i++) expected[i] = hu_tanh(x[i]);
+        k->tanh(n, x, found);
+        expect_equal("tanh", n);
+        for (int64_t i = 0; i < n; i++) expected[i] = share_of(x[i]);
+        k->share(n, x, found);
+        expect_equal("share", n);
+        for (int64_t i = 0; i < n; i++) {
+            double size = x[i] < 0 ? -x[i] : x[i], largest = x[i] < 0 ? 0 : x[i];
+            expected[i] = largest - x[i] * t[i] + hu_log1p(hu_exp(-size));
+        }
+        k->cross_entropy(n, x, t, found);
+        for (int64_t i = 0; i < n; i++)
+            found[i] = plain(found[i]), expected[i] = plain(expected[i]);
+        expect_equal("cross_entropy", n);
+    }
+}
+
+static void check_log(const hu_elementary_kernels *k) {
+    for (int64_t i = 0; i < COUNT; i++) {
+        double size = fabs(x[i]);
+        x[i] = size < 0x1p-1022 ? 1.0 + size : size;
+        expected[i] = hu_log(x[i]);
+    }
+    k->log(COUNT, x, found);
+    expect_equal("log", COUNT);
+}
+
+static void check_floats(const hu_elementary_kernels *k) {
+    for (int turn = 0; length(turn) >= 0; turn++) {
+        int64_t n = length(turn);
+        for (int64_t i = 0; i < n; i++) expected32[i] = (float)share_of((double)x32[i]);
+        k->sigmoid(n, x32, found32);
+        expect_equal_32("sigmoid", n);
+        for (int64_t i = 0; i < n; i++) expected32[i] = (float)hu_tanh((double)x32[i]);
+        k->tangent(n, x32, found32);
+        expect_equal_32("tangent", n);
+        for (int64_t i = 0; i < n; i++) {
+            double y = (double)x32[i];
+            expected32[i] = (float)((double)dy32[i] * (1.0 - y * y));
+        }
+        k->tangent_backward(n, x32, dy32, found32);
+        expect_equal_32("tangent_backward", n);
+    }
+}
+
+/* As base/elementary.h gives them: softmax and its logarithm, row by row. */
+static void rows_by_definition(int64_t rows, int64_t classes, const double *dy,
+                               const int64_t *class, double *most, double *log_sum) {
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = x32 + r * classes;
+        double sum = 0;
+        most[r] = (double)row[0];
+        for (int64_t c = 1; c < classes; c++)
+            if ((double)row[c] > most[r] || row[c] != row[c]) most[r] = (double)row[c];
+        for (int64_t c = 0; c < classes; c++) sum += hu_exp((double)row[c] - most[r]);
+        log_sum[r] = hu_log(sum);
+        for (int64_t c = 0; c < classes; c++) {
+            double softmax = hu_exp((double)row[c] - most[r] - log_sum[r]);
+            expected32[r * classes + c] = (float)(dy[r] * (softmax - (double)(c == class[r])));
+        }
+    }
+}
+
+static void check_rows(const hu_elementary_kernels *k) {
+    enum { MOST_ROWS = 300 };
+    static double dy[MOST_ROWS], most[MOST_ROWS], log_sum[MOST_ROWS];
+    static int64_t class[MOST_ROWS];
+    static const int64_t widths[] = {1, 2, 4, 11, 65}, counts[] = {1, 7, 8, 9, 64, MOST_ROWS};
+    for (int64_t r = 0; r < MOST_ROWS; r++) dy[r] = unit((uint64_t)r), class[r] = r % 13 - 2;
+    for (int w = 0; w < 5; w++)
+        for (int n = 0; n < 6; n++) {
+            int64_t rows = counts[n], classes = widths[w];
+            rows_by_definition(rows, classes, dy, class, most, log_sum);
+            k->row_logs(rows, classes, x32, x, found);
+            for (int64_t r = 0; r < rows; r++) expected[r] = plain(log_sum[r]);
+            for (int64_t r = 0; r < rows; r++) found[r] = plain(found[r]);
+            expect_equal("row_logs", rows);
+            for (int64_t r = 0; r < rows; r++) expected[r] = plain(most[r]);
+            for (int64_t r = 0; r < rows; r++) found[r] = plain(x[r]);
+            expect_equal("the largest of row_logs", rows);
+            k->row_slopes(rows, classes, x32, most, log_sum, class, dy, found32);
+            for (int64_t i = 0; i < rows * classes; i++) {
+                found32[i] = (float)plain((double)found32[i]);
+                expected32[i] = (float)plain((double)expected32[i]);
+            }
+            expect_equal_32("row_slopes", rows * classes);
+        }
+}
+
+/* s^-power and, of every channel of one place, its s. */
+static double local_scale(const hu_local_window *w, const float *row, int64_t c, double *power) {
+    double sum = 0, s;
+    for (int64_t i = c - w->reach; i <= c + w->reach; i++)
+        if (i >= 0 && i < w->channels) sum += (double)row[i] * (double)row[i];
+    s = w->k + w->share * sum;
+    bool by_roots = w->power >= 0.75 && w->power <= 0.75;
+    *power = by_roots ? 1.0 / (sqrt(s) * sqrt(sqrt(s))) : hu_exp(-w->power * hu_log(s));
+    return s;
+}
+
+static void local_by_definition(const hu_local_window *w, int64_t places, double factor,
+                                float *forward) {
+    for (int64_t p = 0; p < places; p++) {
+        const float *row = x32 + p * w->channels, *dy = dy32 + p * w->channels;
+        for (int64_t c = 0; c < w->channels; c++) {
+            double power, around, sum = 0;
+            for (int64_t i = c - w->reach; i <= c + w->reach; i++)
+                if (i >= 0 && i < w->channels) {
+                    double s = local_scale(w, row, i, &around);
+                    sum += (double)dy[i] * ((double)row[i] * around) / s;
+                }
+            local_scale(w, row, c, &power);
+            forward[p * w->channels + c] = (float)((double)row[c] * power);
+            expected32[p * w->channels + c] =
+                (float)((double)dy[c] * power - factor * (double)row[c] * sum);
+        }
+    }
+}
+
+static void check_local(const hu_elementary_kernels *k) {
+    static const hu_local_window windows[] = {{24, 2, 1.0, 1e-4 / 5, 0.75}, {9, 2, 2.0, 3.0, 0.75},
+                                              {8, 0, 1.0, 0.5, 1.0},        {70, 3, 0.5, 0.1, 0.3},
+                                              {5, 4, 1.0, 1.0, 0.75},       {1, 0, 1.0, 1.0, 0.75}};
+    static float forward[COUNT];
+    static double scratch[1024];
+    for (int w = 0; w < 6; w++)
+        for (int64_t places = 1; places < 200; places = 3 * places + 1) {
+            const hu_local_window *window = &windows[w];
+            int64_t n = places * window->channels;
+            assert_true(hu_local_numbers(window) <= 1024 && n <= COUNT);
+            local_by_definition(window, places, 0.25, forward);
+            k->local_norm_backward(places, window, 0.25, x32, dy32, scratch, found32);
+            for (int64_t i = 0; i < n; i++) {
+                found32[i] = (float)plain((double)found32[i]);
+                expected32[i] = (float)plain((double)expected32[i]);
+            }
+            expect_equal_32("local_norm_backward", n);
+            k->local_norm(places, window, x32, scratch, found32);
+            for (int64_t i = 0; i < n; i++) {
+                found32[i] = (float)plain((double)found32[i]);
+                expected32[i] = (float)plain((double)forward[i]);
+            }
+            expect_equal_32("local_norm", n);
+        }
+}
+
+static void numbers_are_those_of_the_definition(void **unused) {
+    (void)unused;
+    on_every_isa(check_doubles);
+    on_every_isa(check_log);
+    on_every_isa(check_floats);
+}
+
+static void rows_are_those_of_the_definition(void **unused) {
+    (void)unused;
+    on_every_isa(check_rows);
+}
+
+static void local_norms_are_those_of_the_definition(void **unused) {
+    (void)unused;
+    on_every_isa(check_local);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_those_of_the_definition),
+        cmocka_unit_test(rows_are_those_of_the_definition),
+        cmocka_unit_test(local_norms_are_those_of_the_definition),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
