@@ -1,19 +1,24 @@
 /* Losses of elements, each the mean or the sum over a sample: mse and l1 on numbers, bce on logits,
  * kl_normal on means and log-variances. The unit of all is the sample. */
+#include <float.h>
 #include <math.h>
 
 #include "base/elementary.h"
+#include "kernel/elementary/elementary.h"
 #include "op/expect.h"
 #include "op/loss.h"
 
+/* Elements that are looked at together. */
+enum { BLOCK = 256 };
+
+/* y = f(x, t) of n elements. */
+typedef void element_fn(int64_t n, const double *x, const double *t, double *y);
+
 /* The loss of a prediction x and a target t, its derivatives by x and by t, and what the metric
- * sums. */
+ * sums; targets outside of least..most are NaN to it. */
 typedef struct element_loss {
-    double (*value)(double x, double t);
-    double (*slope)(double x, double t);
-    double (*target_slope)(double x, double t);
-    double (*metric)(double x, double t);
-    bool (*accepts)(double t);
+    element_fn *value, *slope, *target_slope, *metric;
+    double least, most;
 } element_loss;
 
 static int64_t elements_of(const hu_op_call *call) {
@@ -26,58 +31,88 @@ static double divisor_of(const hu_op_call *call) {
     return attrs && attrs->sums ? 1.0 : (double)elements_of(call);
 }
 
-/* Targets that the loss cannot use are NaN to it. */
-static double target_of(const element_loss *loss, float t) {
-    return loss->accepts((double)t) ? (double)t : (double)NAN;
+static bool accepts(const element_loss *loss, double t) {
+    return t >= loss->least && t <= loss->most;
 }
 
 static int64_t check_target(const hu_node_info *info, int64_t count, const float *target,
                             const element_loss *loss, hu_round_counts *counts) {
     int64_t n = count * hu_shape_elements(&info->in[1]);
-    for (int64_t i = 0; i < n; i++) counts->nan += !loss->accepts((double)target[i]);
+    for (int64_t i = 0; i < n; i++) counts->nan += !accepts(loss, (double)target[i]);
     counts->elements += (uint64_t)n;
     return count;
 }
 
-/* Sum over one sample of x [elements] and t [elements], in order. */
-static double sample_sum(const hu_op_call *call, const element_loss *loss,
-                         double (*of)(double, double), int64_t sample) {
-    int64_t n = elements_of(call);
-    const float *x = call->in[0] + sample * n, *t = call->in[1] + sample * n;
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += of((double)x[i], target_of(loss, t[i]));
-    return sum;
+/* Up to BLOCK elements of both inputs in double. */
+typedef struct block {
+    int64_t n;
+    double x[BLOCK], t[BLOCK];
+} block;
+
+/* Elements first .. end-1 of the call, as many as fit. */
+static void read_block(const hu_op_call *call, const element_loss *loss, int64_t first, int64_t end,
+                       block *b) {
+    const float *x = call->in[0] + first, *t = call->in[1] + first;
+    b->n = end - first < BLOCK ? end - first : BLOCK;
+    for (int64_t i = 0; i < b->n; i++) {
+        b->x[i] = (double)x[i];
+        b->t[i] = accepts(loss, (double)t[i]) ? (double)t[i] : (double)NAN;
+    }
 }
 
-static double sample_loss(const hu_op_call *call, const element_loss *loss, int64_t sample) {
-    return sample_sum(call, loss, loss->value, sample) / divisor_of(call);
+/* Loss of one sample; *metric, if wanted, what its metric sums. All sums in the elements' order. */
+static double sample_loss(const hu_op_call *call, const element_loss *loss, int64_t sample,
+                          double *metric) {
+    int64_t n = elements_of(call), end = (sample + 1) * n;
+    double sum = 0, of_metric = 0, value[BLOCK];
+    block b;
+    for (int64_t first = sample * n; first < end; first += BLOCK) {
+        read_block(call, loss, first, end, &b);
+        loss->value(b.n, b.x, b.t, value);
+        for (int64_t i = 0; i < b.n; i++) sum += value[i];
+        if (metric && loss->metric != loss->value) loss->metric(b.n, b.x, b.t, value);
+        for (int64_t i = 0; metric && i < b.n; i++) of_metric += value[i];
+    }
+    if (metric) *metric = of_metric;
+    return sum / divisor_of(call);
 }
 
 /* in[0], in[1] [count, elements] -> out[0] [count] */
 static void forward(const hu_op_call *call, const element_loss *loss) {
-    for (int64_t s = 0; s < call->count; s++) call->out[0][s] = (float)sample_loss(call, loss, s);
+    for (int64_t s = 0; s < call->count; s++)
+        call->out[0][s] = (float)sample_loss(call, loss, s, NULL);
 }
 
 static void reduce(const hu_op_call *call, hu_pass pass, const element_loss *loss) {
     double sum = 0, metric = 0;
     if (pass == HU_BACKWARD) return;
     for (int64_t s = 0; s < call->count; s++) {
-        sum += sample_loss(call, loss, s);
-        metric += sample_sum(call, loss, loss->metric, s);
+        double of_sample;
+        sum += sample_loss(call, loss, s, &of_sample);
+        metric += of_sample;
     }
     call->partial[HU_LOSS_SUM] = sum;
     call->partial[HU_LOSS_METRIC] = metric;
 }
 
-/* The gradient of an input [count, elements] from dout[0] [count]; gradient NULL: not wanted. */
-static void fill_gradient(const hu_op_call *call, const element_loss *loss,
-                          double (*slope)(double, double), float *gradient) {
-    int64_t n = elements_of(call);
-    double divisor = divisor_of(call);
-    for (int64_t i = 0; gradient && i < call->count * n; i++) {
-        double by_input = slope((double)call->in[0][i], target_of(loss, call->in[1][i]));
-        gradient[i] = (float)((double)call->dout[0][i / n] * by_input / divisor);
+/* The gradient of an input [elements] of one sample. */
+static void sample_gradient(const hu_op_call *call, const element_loss *loss, element_fn *slope,
+                            int64_t sample, float *gradient) {
+    int64_t n = elements_of(call), end = (sample + 1) * n;
+    double divisor = divisor_of(call), dout = (double)call->dout[0][sample], by_input[BLOCK];
+    block b;
+    for (int64_t first = sample * n; first < end; first += BLOCK, gradient += BLOCK) {
+        read_block(call, loss, first, end, &b);
+        slope(b.n, b.x, b.t, by_input);
+        for (int64_t i = 0; i < b.n; i++) gradient[i] = (float)(dout * by_input[i] / divisor);
     }
+}
+
+/* The gradient of an input [count, elements] from dout[0] [count]; gradient NULL: not wanted. */
+static void fill_gradient(const hu_op_call *call, const element_loss *loss, element_fn *slope,
+                          float *gradient) {
+    for (int64_t s = 0; gradient && s < call->count; s++)
+        sample_gradient(call, loss, slope, s, gradient + s * elements_of(call));
 }
 
 static void backward(const hu_op_call *call, const element_loss *loss) {
@@ -128,6 +163,12 @@ static hu_status scalar_shape(const char *name, int n_in, const hu_shape *in, in
                                 .forward = NAME##_forward,                                         \
                                 .backward = NAME##_backward};
 
+/* The element_fn NAME of the function of one element OF. */
+#define ELEMENT_FN(NAME, OF)                                                                       \
+    static void NAME(int64_t n, const double *x, const double *t, double *y) {                     \
+        for (int64_t i = 0; i < n; i++) y[i] = OF(x[i], t[i]);                                     \
+    }
+
 /* ---- mse: (x - t)^2; its metric is the sum of these, without the division ---- */
 
 static double square(double x, double t) {
@@ -142,11 +183,12 @@ static double square_target_slope(double x, double t) {
     return 2 * (t - x);
 }
 
-static bool is_finite(double t) {
-    return t - t == 0;
-}
+ELEMENT_FN(squares, square)
+ELEMENT_FN(square_slopes, square_slope)
+ELEMENT_FN(square_target_slopes, square_target_slope)
 
-static const element_loss mse = {square, square_slope, square_target_slope, square, is_finite};
+static const element_loss mse = {squares, square_slopes, square_target_slopes,
+                                 squares, -DBL_MAX,      DBL_MAX};
 
 ELEMENT_LOSS(mse)
 
@@ -155,12 +197,18 @@ ELEMENT_LOSS(mse)
 /* -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), in the form that neither overflows nor cancels.
  */
 double hu_cross_entropy(double x, double t) {
-    double magnitude = x < 0 ? -x : x, largest = x < 0 ? 0 : x;
-    return largest - x * t + hu_log1p(hu_exp(-magnitude));
+    double y;
+    hu_elementary()->cross_entropy(1, &x, &t, &y);
+    return y;
 }
 
-static double cross_entropy_slope(double x, double t) {
-    return 1 / (1 + hu_exp(-x)) - t;
+static void cross_entropies(int64_t n, const double *x, const double *t, double *y) {
+    hu_elementary()->cross_entropy(n, x, t, y);
+}
+
+static void cross_entropy_slopes(int64_t n, const double *x, const double *t, double *y) {
+    hu_elementary()->share(n, x, y);
+    for (int64_t i = 0; i < n; i++) y[i] -= t[i];
 }
 
 static double cross_entropy_target_slope(double x, double t) {
@@ -172,12 +220,11 @@ static double is_on_its_side(double x, double t) {
     return t > 0.5 ? x > 0 : x <= 0;
 }
 
-static bool is_share(double t) {
-    return t >= 0 && t <= 1;
-}
+ELEMENT_FN(cross_entropy_target_slopes, cross_entropy_target_slope)
+ELEMENT_FN(are_on_their_sides, is_on_its_side)
 
-static const element_loss bce = {hu_cross_entropy, cross_entropy_slope, cross_entropy_target_slope,
-                                 is_on_its_side, is_share};
+static const element_loss bce = {
+    cross_entropies, cross_entropy_slopes, cross_entropy_target_slopes, are_on_their_sides, 0, 1};
 
 ELEMENT_LOSS(bce)
 
@@ -199,7 +246,12 @@ static double distance_target_slope(double x, double t) {
     return sign_of(t - x);
 }
 
-static const element_loss l1 = {distance, distance_slope, distance_target_slope, square, is_finite};
+ELEMENT_FN(distances, distance)
+ELEMENT_FN(distance_slopes, distance_slope)
+ELEMENT_FN(distance_target_slopes, distance_target_slope)
+
+static const element_loss l1 = {distances, distance_slopes, distance_target_slopes,
+                                squares,   -DBL_MAX,        DBL_MAX};
 
 ELEMENT_LOSS(l1)
 
@@ -221,7 +273,11 @@ static double divergence_spread_slope(double x, double v) {
     return hu_expm1(v) / 2.0;
 }
 
-static const element_loss kl_normal = {hu_divergence, divergence_slope, divergence_spread_slope,
-                                       hu_divergence, is_finite};
+ELEMENT_FN(divergences, hu_divergence)
+ELEMENT_FN(divergence_slopes, divergence_slope)
+ELEMENT_FN(divergence_spread_slopes, divergence_spread_slope)
+
+static const element_loss kl_normal = {divergences, divergence_slopes, divergence_spread_slopes,
+                                       divergences, -DBL_MAX,          DBL_MAX};
 
 ELEMENT_LOSS(kl_normal)
