@@ -78,6 +78,10 @@ hu_status hu_anchors_check(const hu_anchors *anchors) {
                        "anchors: found %" PRId64 " maps, expected 1 to %d; models that detect have "
                        "them",
                        anchors->maps, HU_ANCHOR_MAPS_MAX);
+    if (anchors->most < 0 || anchors->most > HU_ANCHOR_BOXES_MAX)
+        return hu_fail(HU_ERR_SHAPE,
+                       "anchors: found at most %" PRId64 " boxes of a picture, expected 0 to %d",
+                       anchors->most, HU_ANCHOR_BOXES_MAX);
     for (int64_t m = 0; m < anchors->maps; m++)
         if (!is_sound(&anchors->map[m]))
             return hu_fail(

@@ -6,7 +6,7 @@
 
 #include "box/box.h"
 
-enum { HU_ANCHOR_MAPS_MAX = 6, HU_ANCHOR_SHAPES_MAX = 9 };
+enum { HU_ANCHOR_MAPS_MAX = 6, HU_ANCHOR_SHAPES_MAX = 9, HU_ANCHOR_BOXES_MAX = 200 };
 
 /* One map: height x width places, each with the same shapes around its middle. */
 typedef struct hu_anchor_map {
@@ -20,6 +20,7 @@ typedef struct hu_anchor_map {
 typedef struct hu_anchors {
     int64_t maps;
     bool is_clipped; /* middle and sides end at 0 and 1 (Liu et al.'s code) */
+    int64_t most;    /* boxes that are said of a picture, of all classes; 0: there is no limit */
     hu_anchor_map map[HU_ANCHOR_MAPS_MAX];
 } hu_anchors;
 
@@ -53,8 +54,8 @@ hu_anchor_map hu_anchor_map_proposals(const hu_proposal_map *form, hu_picture pi
 int64_t hu_anchors_count(const hu_anchors *anchors);
 hu_centred hu_anchor_at(const hu_anchors *anchors, int64_t index);
 
-/* HU_ERR_SHAPE where there are no anchors, or a map has no place, no step or no shape with sides
- * above 0. */
+/* HU_ERR_SHAPE where there are no anchors, a map has no place, no step or no shape with sides
+ * above 0, or the limit of boxes is none of 0..HU_ANCHOR_BOXES_MAX. */
 hu_status hu_anchors_check(const hu_anchors *anchors);
 
 #endif

@@ -19,10 +19,11 @@ typedef struct looks {
     hu_value_id map[HU_ANCHOR_MAPS_MAX];
     const hu_ssd_map *form; /* [count] */
     bool is_clipped;
+    int64_t most; /* boxes of a picture, see box/anchors.h */
 } looks;
 
 static hu_anchors anchors_of(const hu_builder *b, const looks *l, hu_value_id picture) {
-    hu_anchors anchors = {.maps = l->count, .is_clipped = l->is_clipped};
+    hu_anchors anchors = {.maps = l->count, .is_clipped = l->is_clipped, .most = l->most};
     hu_picture size = {hu_look_extent(b, picture, 0), hu_look_extent(b, picture, 1)};
     for (int m = 0; m < l->count; m++)
         anchors.map[m] = hu_anchor_map_ssd(&l->form[m], size, hu_look_extent(b, l->map[m], 0),
@@ -116,7 +117,7 @@ hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
     double width = options->width;
     char name[NAME_BYTES];
     hu_builder b = hu_build_begin(options, graph);
-    looks l = {.form = forms, .is_clipped = true};
+    looks l = {.form = forms, .is_clipped = true, .most = 200};
     hu_value_id picture = hu_build_input(&b), map[STAGES];
     hu_look_expect_size(&b, picture, LEAST);
     hu_value_id value = hu_look_vgg(&b, width, picture, true, map);

@@ -86,12 +86,31 @@ static void collect(const hu_metric_call *part, int64_t s, class_list *of) {
     }
 }
 
+/* Number of the candidate at a place of a class's list: in the order of classes, best first. */
+static int64_t number_of(int64_t class_number, int64_t place) {
+    return class_number * HU_DETECTIONS_PER_CLASS + place;
+}
+
+/* Of all classes together leaves the best `most`: of each the first ones of its list. */
+static void cut(int64_t classes, int64_t most, class_list *of) {
+    hu_candidate list[HU_ANCHOR_BOXES_MAX];
+    hu_candidates best = {.list = list, .most = most};
+    for (int64_t k = 0; k < classes; k++)
+        for (int64_t i = 0; i < of[k].count; i++)
+            hu_candidates_add(&best, of[k].list[i].score, number_of(k, i));
+    for (int64_t k = 0; k < classes; k++) of[k].count = 0;
+    for (int64_t i = 0; i < best.count; i++)
+        of[best.list[i].index / HU_DETECTIONS_PER_CLASS].count++;
+}
+
 void hu_detections_visit(const hu_metric_call *part, int64_t s, hu_detection_visitor *visit,
                          void *context) {
     class_list *of = part->scratch;
+    int64_t classes = hu_detection_classes(part);
     if (!part->prediction) return;
     collect(part, s, of);
-    for (int64_t k = 0; k < hu_detection_classes(part); k++)
+    if (part->anchors && part->anchors->most > 0) cut(classes, part->anchors->most, of);
+    for (int64_t k = 0; k < classes; k++)
         for (int64_t i = 0; i < of[k].count; i++)
             visit(context, &(hu_detection){k, of[k].list[i].score, of[k].list[i].box});
 }

@@ -24,8 +24,9 @@ size_t hu_detections_scratch_bytes(const hu_metric_call *shape);
 
 /* Visits what is said of sample number s of a part, class by class, best first: the 200 anchors or
  * regions of the largest probabilities above 0.01, decoded, clipped to the picture, of which
- * suppression at an overlap of 0.45 leaves some. Nothing where a format stopped the pass.
- * part->scratch has room. Source: Liu et al., "SSD", 2.2 and 3.1. */
+ * suppression at an overlap of 0.45 leaves some; of these, where the anchors have a limit, the best
+ * of all classes together (equal ones: of the first class). Nothing where a format stopped the
+ * pass. part->scratch has room. Source: Liu et al., "SSD", 2.2 and 3.1. */
 void hu_detections_visit(const hu_metric_call *part, int64_t s, hu_detection_visitor *visit,
                          void *context);
 

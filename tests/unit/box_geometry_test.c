@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -163,12 +164,17 @@ static void clipped_anchors_stay_in_the_picture(void **state) {
 
 static void anchors_that_are_none_are_refused(void **state) {
     (void)state;
-    hu_anchors none = {0}, flat = small_anchors(), empty = small_anchors();
+    hu_anchors none = {0}, flat = small_anchors(), empty = small_anchors(), most = small_anchors();
     assert_int_equal(hu_anchors_check(&none), HU_ERR_SHAPE);
     flat.map[1].h[2] = 0.0;
     empty.map[2].width = 0;
     assert_int_equal(hu_anchors_check(&flat), HU_ERR_SHAPE);
     assert_int_equal(hu_anchors_check(&empty), HU_ERR_SHAPE);
+    most.most = HU_ANCHOR_BOXES_MAX;
+    assert_int_equal(hu_anchors_check(&most), HU_OK);
+    most.most++;
+    assert_int_equal(hu_anchors_check(&most), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "found at most 201 boxes of a picture"));
 }
 
 int main(void) {

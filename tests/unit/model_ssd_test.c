@@ -17,9 +17,9 @@ static void counts_are_the_published_ones(void **state) {
     (void)state;
     static const struct {
         const char *name;
-        int64_t height, width, classes, parameters, macs, anchors;
-    } table[] = {{"ssd-s", 120, 160, CELLS, 307160, 103843840, 1600},
-                 {"ssd300", 300, 300, VOC_CLASSES, 26285486, 31373537792, 8732}};
+        int64_t height, width, classes, parameters, macs, anchors, most;
+    } table[] = {{"ssd-s", 120, 160, CELLS, 307160, 103843840, 1600, 0},
+                 {"ssd300", 300, 300, VOC_CLASSES, 26285486, 31373537792, 8732, 200}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const hu_shape image = {3, {table[i].height, table[i].width, 3}};
         hu_graph *graph = model_of(table[i].name, 1, &image, table[i].classes);
@@ -27,6 +27,7 @@ static void counts_are_the_published_ones(void **state) {
         assert_int_equal(hu_graph_parameters(graph), table[i].parameters);
         assert_int_equal(hu_graph_macs(graph), table[i].macs);
         assert_int_equal(hu_anchors_count(hu_task_anchors(graph)), table[i].anchors);
+        assert_int_equal(hu_task_anchors(graph)->most, table[i].most);
         assert_int_equal(head->shape.extent[0], table[i].anchors);
         assert_int_equal(head->shape.extent[1], table[i].classes + 1 + 4);
         assert_int_equal(graph->loss[0].normaliser, HU_PER_ROW);

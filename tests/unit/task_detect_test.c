@@ -19,14 +19,14 @@
 enum { SIDE = 6, ROWS = SIDE * SIDE * 2, CLASSES = 3, OUTPUTS = CLASSES + 1 + 4, MOST = 4 };
 enum { SAMPLES = 14, LIST = SAMPLES * ROWS };
 
-static const hu_anchors anchors = {.maps = 1,
-                                   .map = {{.height = SIDE,
-                                            .width = SIDE,
-                                            .step_y = 1.0 / SIDE,
-                                            .step_x = 1.0 / SIDE,
-                                            .shapes = 2,
-                                            .h = {0.25, 0.4},
-                                            .w = {0.3, 0.2}}}};
+static hu_anchors anchors = {.maps = 1,
+                             .map = {{.height = SIDE,
+                                      .width = SIDE,
+                                      .step_y = 1.0 / SIDE,
+                                      .step_x = 1.0 / SIDE,
+                                      .shapes = 2,
+                                      .h = {0.25, 0.4},
+                                      .w = {0.3, 0.2}}}};
 static _Alignas(64) unsigned char scratch[CLASSES * 10000];
 static float said[SAMPLES][ROWS][OUTPUTS], truth[SAMPLES][MOST][HU_BOX_NUMBERS];
 
@@ -108,6 +108,25 @@ static int plain_detections(int s, int class_number, entry *list) {
     return kept;
 }
 
+/* What is said of a sample, of all classes: the best `limit` (0: all), equal ones of the first
+ * class. Returns how many. */
+static int plain_picture(int s, int limit, entry *list) {
+    int count = 0;
+    for (int c = 0; c < CLASSES; c++) count += plain_detections(s, c, list + count);
+    if (limit == 0 || count <= limit) return count;
+    sort(list, count);
+    return limit;
+}
+
+/* Those of a class, best first; returns how many. */
+static int plain_class(int s, int class_number, int limit, entry *list) {
+    entry all[CLASSES * ROWS];
+    int count = 0, found = plain_picture(s, limit, all);
+    for (int i = 0; i < found; i++)
+        if (all[i].class_number == class_number) list[count++] = all[i];
+    return count;
+}
+
 /* For each recall that a detection reaches, the best precision at or behind it. */
 static double plain_precision(const bool *right, int count, int boxes, bool all_points) {
     double total = 0;
@@ -125,7 +144,7 @@ static double plain_precision(const bool *right, int count, int boxes, bool all_
     return total / points;
 }
 
-static double plain_mean(bool all_points) {
+static double plain_mean(bool all_points, int limit) {
     static entry list[LIST];
     static bool right[LIST];
     double total = 0;
@@ -133,7 +152,7 @@ static double plain_mean(bool all_points) {
     for (int c = 0; c < CLASSES; c++) {
         bool taken[SAMPLES][MOST] = {{false}};
         int count = 0, boxes = 0;
-        for (int s = 0; s < SAMPLES; s++) count += plain_detections(s, c, list + count);
+        for (int s = 0; s < SAMPLES; s++) count += plain_class(s, c, limit, list + count);
         for (int i = 0; i < SAMPLES * MOST; i++)
             boxes += truth[i / MOST][i % MOST][HU_BOX_CLASS] == (float)c;
         sort(list, count);
@@ -179,15 +198,18 @@ static double value_of(const hu_metric *metric, hu_metric_call whole, const int6
 
 static const int64_t at_once[] = {0, SAMPLES, 0}, in_parts[] = {0, 5, 6, SAMPLES, 0};
 
+/* Without a limit of boxes, with one of 1 and with larger ones. */
 static void precision_is_the_plain_one(void **state) {
     (void)state;
+    static const int limits[] = {0, 1, 5, 0, 12, 30};
     double largest = 0;
     for (uint64_t k = 0; k < 6; k++) {
         draw(k);
+        anchors.most = limits[k];
         const hu_metric *metrics[] = {&hu_metric_mean_ap, &hu_metric_mean_ap_11};
         for (int m = 0; m < 2; m++) {
             double found = value_of(metrics[m], call_of(&hu_loss_ssd), at_once);
-            double expected = plain_mean(m == 0);
+            double expected = plain_mean(m == 0, limits[k]);
             if (!(fabs(found - expected) < 1e-13))
                 fail_msg("%s: found %.17g, expected %.17g", metrics[m]->name, found, expected);
             assert_true(value_of(metrics[m], call_of(&hu_loss_ssd), in_parts) == found);
@@ -195,6 +217,28 @@ static void precision_is_the_plain_one(void **state) {
         }
     }
     assert_true(largest > 0.01 && largest < 0.99);
+    anchors.most = 0;
+}
+
+static void count_one(void *context, const hu_detection *detection) {
+    *(int *)context += detection->score > 0;
+}
+
+/* Of more boxes than a picture may have as many as it may. */
+static void a_picture_has_so_many_boxes(void **state) {
+    (void)state;
+    hu_metric_call call = call_of(&hu_loss_ssd);
+    const int limits[] = {0, 20, 3};
+    int found[3] = {0};
+    draw(0);
+    for (int k = 0; k < 3; k++) {
+        anchors.most = limits[k];
+        hu_detections_visit(&call, 0, count_one, &found[k]);
+    }
+    anchors.most = 0;
+    assert_true(found[0] > 20);
+    assert_int_equal(found[1], 20);
+    assert_int_equal(found[2], 3);
 }
 
 /* Rows of one anchor that says a box with certainty. */
@@ -313,7 +357,7 @@ int main(void) {
         cmocka_unit_test(precision_is_the_plain_one), cmocka_unit_test(known_precisions),
         cmocka_unit_test(scores_are_softmax),         cmocka_unit_test(a_box_is_found_once),
         cmocka_unit_test(nan_says_nothing),           cmocka_unit_test(both_losses_say_the_same),
-        cmocka_unit_test(predictions_count_boxes),
+        cmocka_unit_test(predictions_count_boxes),    cmocka_unit_test(a_picture_has_so_many_boxes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
