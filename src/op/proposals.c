@@ -117,27 +117,35 @@ static bool is_candidate(const draw *d, int64_t i) {
     return (i < d->kept || is_box) && hu_region_is_there(d->rows + i * HU_REGION_NUMBERS);
 }
 
-/* Keys of the candidates that show things, or of the others. */
-static int64_t draw_lots(const draw *d, bool shows_things) {
+/* Keys of the candidates that show things at the front of d->keys, those of the others at its end.
+ */
+typedef struct lots {
+    int64_t things, others;
+} lots;
+
+static lots draw_lots(const draw *d) {
     const hu_node_info *info = d->call->info;
     const hu_proposal_attrs *a = info->attrs;
-    int64_t candidates = most_candidates(info), most = info->in[1].extent[0], count = 0;
+    int64_t candidates = most_candidates(info), most = info->in[1].extent[0];
     hu_noise noise = hu_noise_of(d->call, candidates);
+    lots count = {0, 0};
     for (int64_t i = 0; i < candidates; i++) {
         const float *row = d->rows + i * HU_REGION_NUMBERS;
         if (!is_candidate(d, i)) continue;
-        if ((hu_region_match(row, a->picture, d->boxes, most) >= 0) != shows_things) continue;
+        bool shows_thing = hu_region_match(row, a->picture, d->boxes, most) >= 0;
+        int64_t place = shows_thing ? count.things++ : candidates - ++count.others;
         uint32_t word = hu_noise_word(&noise, d->s * candidates + i);
-        d->keys[count++] = hu_lot_key(word, (uint32_t)i);
+        d->keys[place] = hu_lot_key(word, (uint32_t)i);
     }
     return count;
 }
 
-/* Takes the candidates of the `wanted` smallest keys, the smallest first; returns how many. */
-static int64_t take(const draw *d, bool shows_things, int64_t wanted, float *out) {
-    int64_t count = draw_lots(d, shows_things), taken = hu_first_keys(d->keys, count, wanted);
+/* Takes the candidates of the `wanted` smallest keys [count], the smallest first; returns how many.
+ */
+static int64_t take(const draw *d, uint64_t *keys, int64_t count, int64_t wanted, float *out) {
+    int64_t taken = hu_first_keys(keys, count, wanted);
     for (int64_t i = 0; i < taken; i++) {
-        int64_t candidate = (uint32_t)d->keys[count - 1 - i];
+        int64_t candidate = (uint32_t)keys[count - 1 - i];
         memcpy(out + i * HU_REGION_NUMBERS, d->rows + candidate * HU_REGION_NUMBERS,
                HU_REGION_NUMBERS * sizeof *out);
     }
@@ -151,8 +159,10 @@ static void draw_regions(const draw *d, float *out) {
         hu_box box = hu_box_of_row(d->boxes + i * HU_BOX_NUMBERS);
         hu_region_write(&box, a->picture, d->rows + (a->after + i) * HU_REGION_NUMBERS);
     }
-    int64_t things = take(d, true, a->regions / SHARE_OF_THINGS, out);
-    take(d, false, a->regions - things, out + things * HU_REGION_NUMBERS);
+    lots count = draw_lots(d);
+    uint64_t *others = d->keys + most_candidates(d->call->info) - count.others;
+    int64_t things = take(d, d->keys, count.things, a->regions / SHARE_OF_THINGS, out);
+    take(d, others, count.others, a->regions - things, out + things * HU_REGION_NUMBERS);
 }
 
 /* in[0] [count, anchors, 6], in[1] [count, most, 5] -> out[0] [count, regions, 4] */
