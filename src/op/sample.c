@@ -66,7 +66,7 @@ const hu_op hu_op_sample_normal = {.name = "sample_normal",
                                    .forward = sample_forward,
                                    .backward = sample_backward};
 
-/* ---- normal: numbers that nothing decides but their place ---- */
+/* ---- normal: numbers that nothing decides but their place; no gradient comes to them ---- */
 
 /* -> [numbers] */
 static hu_status normal_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -86,11 +86,6 @@ static void normal_forward(const hu_op_call *call) {
     for (int64_t i = 0; i < n; i++) call->out[0][i] = (float)number(&drawn, i);
 }
 
-/* It has no input and no parameter: nothing has a gradient. */
-static void normal_backward(const hu_op_call *call) {
-    (void)call;
-}
-
 static const hu_attribute normal_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_normal_attrs, numbers), NAN},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
@@ -101,5 +96,4 @@ const hu_op hu_op_normal = {.name = "normal",
                             .attributes = normal_attributes,
                             .shape = normal_shape,
                             .saves = HU_SAVE_NOTHING,
-                            .forward = normal_forward,
-                            .backward = normal_backward};
+                            .forward = normal_forward};

@@ -10,6 +10,7 @@
 #include "model/model.h"
 #include "model_of.h"
 #include "op/loss_boxes.h"
+#include "says.h"
 
 enum { VOC_CLASSES = 20, CELLS = 3 };
 
@@ -129,11 +130,6 @@ static hu_status build_as(const char *name, const hu_task *task, const hu_loss_f
     hu_status st = hu_model_build(&options, &graph);
     hu_graph_free(graph);
     return st;
-}
-
-static void says(hu_status found, hu_status expected, const char *words) {
-    assert_int_equal(found, expected);
-    if (!strstr(hu_last_error(), words)) fail_msg("no '%s' in: %s", words, hu_last_error());
 }
 
 static void what_does_not_fit_is_refused(void **state) {

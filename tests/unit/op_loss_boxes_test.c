@@ -1,6 +1,6 @@
 /* ssd_loss beside a plain version in double with libm; who is mined, what cannot be learned, and
  * what log-probabilities change. */
-#include "op_drive.h"
+#include "op_slopes.h"
 
 #include "box/match.h"
 #include "box/offset.h"
@@ -84,40 +84,31 @@ static double plain_loss(const double *x, const float *rows, const int16_t *matc
     return sum;
 }
 
-static void in_double(const float *from, double *to) {
-    for (int i = 0; i < ANCHORS * WIDTH; i++) to[i] = (double)from[i];
+/* A drive, and what is to be found in each of its pictures. */
+typedef struct chosen {
+    const drive *d;
+    int16_t match[BATCH][ANCHORS];
+} chosen;
+
+static double plain_of(const void *context, int s, const double *x) {
+    const chosen *c = context;
+    return plain_loss(x, c->d->in[1] + s * MOST * HU_BOX_NUMBERS, c->match[s]);
 }
 
 /* The loss, and its gradient against differences in double with the choice held. */
 static void losses_and_gradients_are_the_definition(void **unused) {
     (void)unused;
     drive d;
-    double x[ANCHORS * WIDTH], total = 0;
-    int16_t match[ANCHORS];
+    chosen c = {.d = &d};
+    double x[ANCHORS * WIDTH];
     open_loss(&d, &logits);
     drive_forward(&d);
     drive_backward(&d);
     for (int s = 0; s < BATCH; s++) {
-        const float *rows = d.in[1] + s * MOST * HU_BOX_NUMBERS;
-        const float *dx = d.din[0] + s * ANCHORS * WIDTH;
-        in_double(d.in[0] + s * ANCHORS * WIDTH, x);
-        plain_choice(x, rows, match);
-        double expected = plain_loss(x, rows, match);
-        assert_true(fabs((double)d.out[0][s] - expected) <= 6e-8 * expected);
-        total += expected;
-        for (int i = 0; i < ANCHORS * WIDTH; i++) {
-            const double h = 1e-5, old = x[i];
-            x[i] = old + h;
-            double high = plain_loss(x, rows, match);
-            x[i] = old - h;
-            double slope = (high - plain_loss(x, rows, match)) / (2 * h);
-            x[i] = old;
-            slope *= (double)d.dout[0][s];
-            if (fabs(slope - (double)dx[i]) > 1e-6 * (1 + fabs(slope)))
-                fail_msg("sample %d, number %d: %.9g, expected %.9g", s, i, (double)dx[i], slope);
-        }
+        drive_said(&d, s, x);
+        plain_choice(x, d.in[1] + s * MOST * HU_BOX_NUMBERS, c.match[s]);
     }
-    assert_true(fabs(d.stats[HU_LOSS_SUM] - total) <= 1e-12 * total);
+    drive_compare_losses(&d, plain_of, &c);
     assert_true(d.out[0][3] == 0.0f); /* no box, no loss */
     drive_close(&d);
 }

@@ -5,6 +5,7 @@
 #include "box/offset.h"
 #include "box/region.h"
 #include "op/proposals.h"
+#include "plain_boxes.h"
 
 enum { PLACES = 6, SHAPES = 2, ANCHORS = PLACES * PLACES * SHAPES, ROW = 2 + HU_OFFSETS };
 enum { REGIONS = 12, BEFORE = 40, AFTER = 9, MOST = 3, CANDIDATES = AFTER + MOST, BATCH = 5 };
@@ -45,46 +46,31 @@ static void open_node(drive *d, const hu_proposal_attrs *a) {
 
 /* ---- the plain version ---- */
 
-typedef struct entry {
-    double score;
-    int anchor;
-    hu_box box;
-} entry;
-
-static void sort(entry *list, int count) {
-    for (int pass = 0; pass < count; pass++)
-        for (int i = 0; i + 1 < count; i++)
-            if (list[i + 1].score > list[i].score) {
-                entry moved = list[i];
-                list[i] = list[i + 1];
-                list[i + 1] = moved;
-            }
-}
-
 static bool is_large_enough(const hu_box *box) {
     return (box->x2 - box->x1) * LENGTH >= 5 && (box->y2 - box->y1) * HEIGHT >= 5;
 }
 
 /* rows [AFTER, 4]; returns how many, of the number whose boxes go for their size. */
 static int plain_proposals(const float *x, float *rows, int *small) {
-    entry list[ANCHORS];
-    int count = 0, kept = 0;
+    plain_box list[ANCHORS];
+    int count = 0, sized = 0;
     for (int a = 0; a < ANCHORS; a++) {
         const float *row = x + a * ROW;
         if (isnan(row[0]) || isnan(row[1])) continue;
         hu_centred at = hu_anchor_at(&attrs.anchors, a);
         hu_centred made = hu_offset_decode(&at, row + 2, HU_OFFSET_PLAIN);
         hu_box box = hu_box_of(&made);
-        list[count++] = (entry){(double)row[1] - (double)row[0], a, hu_box_clip(&box)};
+        list[count++] =
+            (plain_box){.score = (double)row[1] - (double)row[0], .box = hu_box_clip(&box)};
     }
-    sort(list, count);
+    plain_sort(list, count);
     for (int i = 0; i < count && i < BEFORE; i++) {
-        bool is_kept = is_large_enough(&list[i].box);
-        *small += !is_kept;
-        for (int k = 0; k < kept; k++)
-            is_kept = is_kept && hu_box_iou(&list[i].box, &list[k].box) <= 0.7;
-        if (is_kept) list[kept++] = list[i];
+        if (is_large_enough(&list[i].box))
+            list[sized++] = list[i];
+        else
+            ++*small;
     }
+    int kept = plain_suppress(list, sized, 0.7);
     for (int i = 0; i < kept && i < AFTER; i++)
         hu_region_write(&list[i].box, attrs.picture, rows + 4 * i);
     return kept < AFTER ? kept : AFTER;

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "box/match.h"
 #include "box/offset.h"
+#include "plain_boxes.h"
 #include "task/detections.h"
 #include "task/task.h"
 
@@ -66,12 +67,6 @@ static hu_metric_call call_of(const hu_loss_form *loss) {
 
 /* ---- the plain version ---- */
 
-typedef struct entry {
-    double score;
-    hu_box box;
-    int sample, class_number;
-} entry;
-
 static hu_box box_of(const float *row, int anchor) {
     hu_centred at = hu_anchor_at(&anchors, anchor);
     hu_centred made = hu_offset_decode(&at, row + CLASSES + 1, HU_OFFSET_SSD);
@@ -79,48 +74,32 @@ static hu_box box_of(const float *row, int anchor) {
     return hu_box_clip(&box);
 }
 
-/* By score alone, equal ones in the order of the list. */
-static void sort(entry *list, int count) {
-    for (int pass = 0; pass < count; pass++)
-        for (int i = 0; i + 1 < count; i++)
-            if (list[i + 1].score > list[i].score) {
-                entry moved = list[i];
-                list[i] = list[i + 1];
-                list[i + 1] = moved;
-            }
-}
-
 /* What is said of a sample and class; returns how many. */
-static int plain_detections(int s, int class_number, entry *list) {
-    int count = 0, kept = 0;
+static int plain_detections(int s, int class_number, plain_box *list) {
+    int count = 0;
     for (int a = 0; a < ROWS; a++) {
         double score =
             hu_softmax(hu_softmax_row_of(CLASSES + 1, said[s][a]), said[s][a][class_number + 1]);
-        if (score > 0.01) list[count++] = (entry){score, box_of(said[s][a], a), s, class_number};
+        if (score > 0.01)
+            list[count++] = (plain_box){score, box_of(said[s][a], a), class_number, s};
     }
-    sort(list, count);
-    for (int i = 0; i < count; i++) {
-        bool is_kept = true;
-        for (int k = 0; k < kept; k++)
-            is_kept = is_kept && hu_box_iou(&list[i].box, &list[k].box) <= 0.45;
-        if (is_kept) list[kept++] = list[i];
-    }
-    return kept;
+    plain_sort(list, count);
+    return plain_suppress(list, count, 0.45);
 }
 
 /* What is said of a sample, of all classes: the best `limit` (0: all), equal ones of the first
  * class. Returns how many. */
-static int plain_picture(int s, int limit, entry *list) {
+static int plain_picture(int s, int limit, plain_box *list) {
     int count = 0;
     for (int c = 0; c < CLASSES; c++) count += plain_detections(s, c, list + count);
     if (limit == 0 || count <= limit) return count;
-    sort(list, count);
+    plain_sort(list, count);
     return limit;
 }
 
 /* Those of a class, best first; returns how many. */
-static int plain_class(int s, int class_number, int limit, entry *list) {
-    entry all[CLASSES * ROWS];
+static int plain_class(int s, int class_number, int limit, plain_box *list) {
+    plain_box all[CLASSES * ROWS];
     int count = 0, found = plain_picture(s, limit, all);
     for (int i = 0; i < found; i++)
         if (all[i].class_number == class_number) list[count++] = all[i];
@@ -145,7 +124,7 @@ static double plain_precision(const bool *right, int count, int boxes, bool all_
 }
 
 static double plain_mean(bool all_points, int limit) {
-    static entry list[LIST];
+    static plain_box list[LIST];
     static bool right[LIST];
     double total = 0;
     int present = 0;
@@ -155,7 +134,7 @@ static double plain_mean(bool all_points, int limit) {
         for (int s = 0; s < SAMPLES; s++) count += plain_class(s, c, limit, list + count);
         for (int i = 0; i < SAMPLES * MOST; i++)
             boxes += truth[i / MOST][i % MOST][HU_BOX_CLASS] == (float)c;
-        sort(list, count);
+        plain_sort(list, count);
         for (int i = 0; i < count; i++) {
             int best = -1;
             double most = -1;

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "box/offset.h"
 #include "box/region.h"
+#include "plain_boxes.h"
 #include "task/detections.h"
 #include "task/task.h"
 
@@ -79,28 +80,20 @@ static void add(void *context, const hu_detection *detection) {
     to->list[to->count++] = *detection;
 }
 
+/* Adds what is plainly said of a class. */
 static void add_class(int s, int k, listed *to) {
-    hu_detection list[REGIONS];
-    int count = 0, first = to->count;
+    plain_box list[REGIONS];
+    int count = 0;
     for (int r = 0; r < REGIONS; r++) {
         const float *row = said[s][r];
         double score = hu_softmax(hu_softmax_row_of(CLASSES + 1, row), row[k + 1]);
         if (r % 5 == 0 || !(score > 0.01)) continue;
-        list[count++] = (hu_detection){k, score, box_of(at[s][r], row, k + 1)};
+        list[count++] = (plain_box){score, box_of(at[s][r], row, k + 1), k, s};
     }
-    for (int pass = 0; pass < count; pass++)
-        for (int i = 0; i + 1 < count; i++)
-            if (list[i + 1].score > list[i].score) {
-                hu_detection moved = list[i];
-                list[i] = list[i + 1];
-                list[i + 1] = moved;
-            }
-    for (int i = 0; i < count; i++) {
-        bool is_kept = true;
-        for (int j = first; j < to->count; j++)
-            is_kept = is_kept && hu_box_iou(&list[i].box, &to->list[j].box) <= 0.45;
-        if (is_kept) to->list[to->count++] = list[i];
-    }
+    plain_sort(list, count);
+    count = plain_suppress(list, count, 0.45);
+    for (int i = 0; i < count; i++)
+        to->list[to->count++] = (hu_detection){k, list[i].score, list[i].box};
 }
 
 static void detections_are_the_plain_ones(void **state) {

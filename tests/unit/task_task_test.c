@@ -10,6 +10,7 @@
 #include "box/match.h"
 #include "model/model.h"
 #include "op/loss.h"
+#include "says.h"
 #include "task/task.h"
 
 enum { SIDE = 8, CLASSES = 4, MASK = 2 };
@@ -50,11 +51,6 @@ static hu_dataset pairs(void) {
         for (int i = 0; f && i < 2; i++) made.field[f].extent[i] *= 2;
     }
     return made;
-}
-
-static void says(hu_status found, hu_status expected, const char *words) {
-    assert_int_equal(found, expected);
-    if (!strstr(hu_last_error(), words)) fail_msg("no '%s' in: %s", words, hu_last_error());
 }
 
 static void every_task_has_a_loss_that_fits_and_a_metric(void **state) {
