@@ -33,6 +33,8 @@ typedef struct hu_augment {
                        (numpy's "reflect"); else black */
     double area;    /* above 0: instead of that image, a random rectangle of at least this share of
                        the file's picture, resized; only where hu_image_choice asked for it */
+    double least_scale, most_scale; /* above 0: picture and label map larger or smaller by a random
+                       ratio between the two, of which a random window is cut; likewise */
 } hu_augment;
 
 typedef enum hu_field_type { HU_FIELD_U8, HU_FIELD_I32, HU_FIELD_F32 } hu_field_type;
@@ -128,7 +130,7 @@ HU_API hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits,
  * zero: the usual. */
 typedef struct hu_image_choice {
     int64_t size;    /* shorter side after resizing, in pixels; 0: of a folder 64, else as it is */
-    int64_t crop;    /* side of the square that a network sees; 0: size */
+    int64_t crop;    /* side of the square that a network sees, of dense in training; 0: size */
     int64_t classes; /* number of classes drawn at random; 0: all */
     int64_t part, parts; /* part 1..parts of each class's training images; parts 0: all */
     uint64_t seed;       /* of classes and parts */
@@ -138,6 +140,7 @@ typedef struct hu_image_choice {
         unlabelled; /* 1 + the number in label maps that means unlabelled, beside 255; 0: none */
     int64_t scale;  /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
     int64_t crops;  /* of pairs: training samples of an epoch; 0: 50 for each picture */
+    double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */
 
     /* Hears how many files of a half are listed so far, after every class; NULL: nobody. */
     void (*told)(void *context, const char *directory, int64_t files);

@@ -55,7 +55,9 @@ static int64_t take(hu_ahead *a, int64_t *index, hu_reading_change *change) {
         a->position = 0;
     }
     *index = hu_order_index(&a->order, a->position++);
-    *change = (hu_reading_change){a->settings.seed, a->order.epoch, a->settings.area};
+    const hu_augment *augment = &a->settings.augment;
+    *change = (hu_reading_change){a->settings.seed, a->order.epoch, augment->area,
+                                  augment->least_scale, augment->most_scale};
     a->busy++;
     return a->next++;
 }

@@ -9,12 +9,12 @@ typedef struct hu_ahead_settings {
     const hu_split *split; /* with a reader */
     uint64_t seed;
     bool shuffle;
-    double area;      /* hu_augment.area */
-    int64_t window;   /* most samples that are wanted at once, at least 1 */
-    int threads;      /* at least 1 */
-    bool goes_on;     /* with the next epoch behind the last sample of one */
-    int memory_parts; /* the room is at most this part of what the reader allows */
-    size_t kept;      /* bytes of that part that are taken already */
+    hu_augment augment; /* area and scales are read */
+    int64_t window;     /* most samples that are wanted at once, at least 1 */
+    int threads;        /* at least 1 */
+    bool goes_on;       /* with the next epoch behind the last sample of one */
+    int memory_parts;   /* the room is at most this part of what the reader allows */
+    size_t kept;        /* bytes of that part that are taken already */
 } hu_ahead_settings;
 
 typedef struct hu_ahead hu_ahead;

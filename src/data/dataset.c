@@ -97,7 +97,8 @@ static const hu_data_kind kinds[] = {
     {.name = "dense",
      .usage = "dense:DIR",
      .help = "images with a label map each: DIR/train/NAME.jpg with DIR/trainannot/NAME.png, and "
-             "the same of test or val; see data.size, data.unlabelled and data.memory",
+             "the same of test or val; see data.size, data.crop, data.scales, "
+             "data.unlabelled and data.memory",
      .advice = "the folder must hold train, trainannot, and test and testannot (or val, valannot)",
      .has_directory = true,
      .needs_directory = true,
@@ -251,6 +252,8 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     dataset->augment = kind->augment;
     if (own.pad || own.area > 0.0) dataset->augment.pad = own.pad;
     dataset->augment.area = own.area;
+    dataset->augment.least_scale = own.least_scale;
+    dataset->augment.most_scale = own.most_scale;
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 
@@ -259,19 +262,29 @@ static bool is_whole(const hu_image_choice *c) {
     return c->classes == 0 && c->parts == 0 && c->area == 0.0;
 }
 
-/* Whether nothing of data.size to data.crops was asked for. */
+/* Whether nothing of data.size to data.scales was asked for. */
 static bool is_usual(const hu_image_choice *c) {
     return c->size == 0 && c->crop == 0 && c->unlabelled == 0 && c->scale == 0 && c->crops == 0 &&
-           is_whole(c);
+           c->most_scale == 0.0 && is_whole(c);
 }
 
 /* Whether a kind of files can give what was asked for. */
 static hu_status check_choice(const hu_data_kind *kind, const hu_image_choice *choice,
                               const char *name) {
-    if (!kind->takes_parts && (!is_whole(choice) || (choice->crop && !kind->takes_pairs)))
+    bool takes_crop = kind->takes_parts || kind->takes_pairs || kind->takes_unlabelled;
+    if (!kind->takes_parts && !is_whole(choice))
         return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: crops, shares, classes and parts can be chosen of folder:DIR only",
-                       name);
+                       "data %s: shares, classes and parts can be chosen of folder:DIR only", name);
+    if (!takes_crop && choice->crop)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: found data.crop=%lld, expected none: crops can be chosen of "
+                       "folder:DIR, dense:DIR and pairs:DIR only",
+                       name, (long long)choice->crop);
+    if (!kind->takes_unlabelled && choice->most_scale != 0.0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data %s: found data.scales from %g to %g, expected none: random scales can "
+                       "be chosen of dense:DIR only",
+                       name, choice->least_scale, choice->most_scale);
     if (!kind->takes_unlabelled && choice->unlabelled)
         return hu_fail(HU_ERR_ARGUMENT,
                        "data %s: a label that means none can be chosen of dense:DIR only", name);

@@ -9,16 +9,16 @@
 #include "data/each.h"
 #include "data/image_map.h"
 #include "data/kind.h"
-#include "data/scenes.h"
+#include "data/scene_crop.h"
 
-enum { MASK = 1, FIELDS = 2, BYTES = 256, FIRST_OWNED_OF_TEST = 4 };
+enum { MASK = 1, FIELDS = 2, BYTES = 256, FIRST_OWNED_OF_TEST = 4, FIELDS_OF_TEST = 6 };
 
 typedef struct dense_reader {
     hu_reader reader;
-    char *pictures, *maps; /* folders */
-    hu_file_names names;   /* of pictures */
-    hu_scene_size size;
-    int64_t unlabelled; /* a byte that means so, beside HU_UNLABELLED_BYTE; -1: none */
+    char *pictures, *maps;      /* folders */
+    hu_file_names names;        /* of pictures */
+    hu_scene_size size, window; /* of a picture, and what of it is seen */
+    int64_t unlabelled;         /* a byte that means so, beside HU_UNLABELLED_BYTE; -1: none */
 } dense_reader;
 
 static void close_dense(hu_reader *reader) {
@@ -48,17 +48,6 @@ static uint8_t meaning(const dense_reader *dense, uint8_t byte) {
     return byte == dense->unlabelled ? HU_UNLABELLED_BYTE : byte;
 }
 
-/* labels [height, width] of the data set: the nearest of the map, never a mixture. */
-static void take_nearest(const dense_reader *dense, const hu_label_map *map, uint8_t *labels) {
-    const hu_scene_size *to = &dense->size;
-    for (int64_t y = 0; y < to->height; y++) {
-        const uint8_t *row =
-            map->labels + (2 * y + 1) * map->height / (2 * to->height) * map->width;
-        for (int64_t x = 0; x < to->width; x++)
-            *labels++ = meaning(dense, row[(2 * x + 1) * map->width / (2 * to->width)]);
-    }
-}
-
 static hu_status read_dense(const hu_reader *reader, const hu_reading_change *change, int64_t index,
                             uint8_t *sample) {
     const dense_reader *dense = (const dense_reader *)reader;
@@ -66,9 +55,10 @@ static hu_status read_dense(const hu_reader *reader, const hu_reading_change *ch
     hu_label_map map = {0};
     hu_image file;
     hu_status st;
-    (void)change;
+    uint8_t *labels = sample + dense->reader.start[MASK];
+    hu_scene_crop crop = hu_scene_random_crop(change, index, &dense->size, &dense->window);
     HU_TRY(hu_path_join(dense->pictures, dense->names.name[index], &picture));
-    HU_TRY(hu_scene_read(picture, &dense->size, sample, &file));
+    HU_TRY(hu_scene_read_crop(picture, &dense->size, &crop, sample, &file));
     HU_TRY(decode_map(dense, index, &path, &map));
     if (map.width != file.width || map.height != file.height)
         HU_TRY(hu_fail(HU_ERR_CORRUPT,
@@ -76,7 +66,9 @@ static hu_status read_dense(const hu_reader *reader, const hu_reading_change *ch
                        "picture has",
                        path, (long long)map.width, (long long)map.height, (long long)file.width,
                        (long long)file.height));
-    take_nearest(dense, &map, sample + dense->reader.start[MASK]);
+    hu_scene_take_labels(&map, &crop, labels);
+    for (int64_t i = 0; i < dense->window.height * dense->window.width; i++)
+        labels[i] = meaning(dense, labels[i]);
 done:
     hu_free(map.labels);
     hu_free(picture);
@@ -180,33 +172,76 @@ static void limit_to(dense_reader *dense, int64_t limit) {
     dense->names.count = (size_t)hu_limited((int64_t)dense->names.count, limit);
 }
 
-/* A sample is a picture and the labels of its pixels. */
-static void set_sample(dense_reader *dense, const hu_scene_size *size) {
-    size_t pixels = (size_t)(size->height * size->width);
+/* A sample is a window of a picture and the labels of its pixels. */
+static void set_sample(dense_reader *dense, const hu_scene_size *size,
+                       const hu_scene_size *window) {
+    size_t pixels = (size_t)(window->height * window->width);
     dense->size = *size;
+    dense->window = *window;
     dense->reader.reads[HU_FIELD_IMAGE] = dense->reader.reads[MASK] = true;
     dense->reader.start[MASK] = pixels * HU_IMAGE_CHANNELS;
     dense->reader.sample_bytes = pixels * (HU_IMAGE_CHANNELS + 1);
+}
+
+static bool is_cut(const hu_image_choice *choice) {
+    return choice->crop > 0 || choice->most_scale > 0.0;
+}
+
+/* The window of training: a square, or as large as the pictures. */
+static hu_status choose_window(const hu_image_choice *c, const hu_scene_size *size,
+                               hu_scene_size *window) {
+    double most = c->most_scale > 0.0 ? c->most_scale : 1.0;
+    int64_t longer = size->height > size->width ? size->height : size->width;
+    *window = *size;
+    if (c->crop == 0) return HU_OK;
+    if (c->crop < 0 || (double)c->crop > most * (double)longer)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data.crop: found %lld, expected 0 to %lld: pictures are %lldx%lld, at most "
+                       "%g times as large in training",
+                       (long long)c->crop, (long long)(most * (double)longer),
+                       (long long)size->width, (long long)size->height, most);
+    window->height = window->width = c->crop;
+    return HU_OK;
+}
+
+static void set_fields(const dense_reader *dense, hu_field *field) {
+    field[HU_FIELD_IMAGE].extent[0] = field[MASK].extent[0] = dense->window.height;
+    field[HU_FIELD_IMAGE].extent[1] = field[MASK].extent[1] = dense->window.width;
+}
+
+/* Where training sees windows, test pictures are whole all the same. */
+static hu_status set_test_fields(const dense_reader *test, hu_dataset *dataset) {
+    hu_field *field;
+    hu_status st = HU_NEW_ARRAY(&field, FIELDS);
+    if (st != HU_OK) return st;
+    dataset->owned[FIELDS_OF_TEST] = field;
+    memcpy(field, dataset->field, FIELDS * sizeof *field);
+    set_fields(test, field);
+    dataset->test.field = field;
+    return HU_OK;
 }
 
 /* The size of the first training picture is that of all. */
 static hu_status set_size(const hu_image_choice *choice, dense_reader *train, dense_reader *test,
                           hu_dataset *dataset) {
     char *first;
+    hu_scene_size size, window;
     hu_status st = hu_path_join(train->pictures, train->names.name[0], &first);
-    if (st == HU_OK) st = hu_scene_measure(first, choice->size, &train->size);
+    if (st == HU_OK) st = hu_scene_measure(first, choice->size, &size);
     hu_free(first);
+    if (st == HU_OK) st = choose_window(choice, &size, &window);
     if (st != HU_OK) return st;
-    set_sample(train, &train->size);
-    set_sample(test, &train->size);
-    int64_t height = train->size.height, width = train->size.width;
-    hu_dataset_set_images(dataset, height, width, HU_IMAGE_CHANNELS, 0);
-    dataset->field[MASK] = (hu_field){.name = "mask",
-                                      .type = HU_FIELD_U8,
-                                      .rank = 2,
-                                      .extent = {height, width},
-                                      .is_spatial = true};
+    set_sample(train, &size, &window);
+    set_sample(test, &size, &size);
+    hu_dataset_set_images(dataset, window.height, window.width, HU_IMAGE_CHANNELS, 0);
+    dataset->field[MASK] =
+        (hu_field){.name = "mask", .type = HU_FIELD_U8, .rank = 2, .is_spatial = true};
+    set_fields(train, dataset->field);
     dataset->field_count = FIELDS;
+    if (is_cut(choice)) {
+        dataset->augment.least_scale = choice->most_scale > 0.0 ? choice->least_scale : 1.0;
+        dataset->augment.most_scale = choice->most_scale > 0.0 ? choice->most_scale : 1.0;
+    }
     return HU_OK;
 }
 
@@ -226,11 +261,15 @@ hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
     HU_TRY(find_classes(train, test, &dataset->field[MASK].classes));
     limit_to(train, limits->train);
     limit_to(test, limits->test);
-    hu_keeping k = hu_keeping_decide(choice->memory, (int64_t)train->names.count,
-                                     (int64_t)test->names.count, train->reader.sample_bytes);
+    /* A window is drawn anew in every epoch: it cannot be kept. */
+    hu_keeping k =
+        hu_keeping_decide(choice->memory, is_cut(choice) ? -1 : (int64_t)train->names.count,
+                          (int64_t)test->names.count, test->reader.sample_bytes);
     give(train, k.memory, &dataset->train);
     give(test, k.memory, &dataset->test);
+    const dense_reader *whole = test;
     train = test = NULL; /* the data set closes them */
+    if (choice->crop > 0) HU_TRY(set_test_fields(whole, dataset));
     if (k.keeps_train) HU_TRY(hu_split_keep(dataset, dataset->owned, &dataset->train));
     if (k.keeps_test)
         HU_TRY(hu_split_keep(dataset, dataset->owned + FIRST_OWNED_OF_TEST, &dataset->test));

@@ -72,9 +72,10 @@ static size_t field_bytes(const hu_field *field) {
 hu_status hu_split_keep(const hu_dataset *dataset, void **owned, hu_split *split) {
     hu_status st = HU_OK;
     keeping k = {.reader = split->reader, .fields = dataset->field_count};
+    const hu_field *field = split->field ? split->field : dataset->field;
     for (int f = 0; f < k.fields; f++) {
         if (!k.reader->reads[f]) continue;
-        k.bytes[f] = field_bytes(&dataset->field[f]);
+        k.bytes[f] = field_bytes(&field[f]);
         HU_TRY(hu_alloc_array((size_t)split->count, k.bytes[f], owned));
         split->rows[f] = k.rows[f] = *owned++;
     }

@@ -14,7 +14,7 @@ typedef struct hu_data_kind {
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
     bool takes_parts;      /* crops, shares, classes and parts of hu_image_choice */
-    bool takes_unlabelled; /* unlabelled of hu_image_choice */
+    bool takes_unlabelled; /* unlabelled, crop and scales of hu_image_choice */
     bool takes_pairs;      /* crop, scale and crops of hu_image_choice */
 
     /* Whether the files are in directory; NULL: there are none to miss. */

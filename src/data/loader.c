@@ -36,7 +36,8 @@ static void fill_tables(hu_loader *loader) {
         for (int c = 0; c < HU_CHANNELS_MAX; c++) {
             float unit = (float)byte / 255.0f;
             for (int f = 0; f < loader->dataset->field_count; f++) {
-                const hu_field *field = &loader->field[f];
+                /* Also of a part whose samples have other extents. */
+                const hu_field *field = &loader->dataset->field[f];
                 loader->normalised[f].value[byte][c] =
                     field->std[c] > 0.0f ? (unit - field->mean[c]) / field->std[c] : unit;
             }
@@ -114,6 +115,11 @@ static hu_status check_augment(const hu_field *moving, const hu_reader *reader,
                        "random crops of a share of an image: found %s, expected data of files that "
                        "are opened for it, and no padding",
                        reader ? "padding" : "data in memory");
+    if (augment->most_scale != 0.0 && (!reader || augment->pad > 0))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "random scales and crops: found %s, expected data of files that are opened "
+                       "for them, and no padding: what a crop lacks is unlabelled already",
+                       reader ? "padding" : "data in memory");
     if (augment->cutout < 0 || augment->cutout > side)
         return hu_fail(HU_ERR_ARGUMENT, "cutout: found %lld, expected 0..%lld (side of the image)",
                        (long long)augment->cutout, (long long)side);
@@ -141,7 +147,7 @@ static hu_status read_ahead(hu_loader *loader, hu_half half) {
     hu_ahead_settings settings = {.split = loader->split,
                                   .seed = s->seed,
                                   .shuffle = s->shuffle,
-                                  .area = s->augment.area,
+                                  .augment = s->augment,
                                   .window = window < count ? window : count,
                                   .threads = s->threads > 0 ? s->threads : 1,
                                   .goes_on = s->goes_on,

@@ -3,11 +3,13 @@
 #define HU_DATA_READER_H
 #include <halfulp/data.h>
 
-/* What the random part of reading depends on; of a sample that is not changed, area is 0. */
+/* What the random part of reading depends on; of a sample that is not changed, area and scales are
+ * 0. */
 typedef struct hu_reading_change {
     uint64_t seed;
     int64_t epoch;
-    double area; /* hu_augment.area */
+    double area;                    /* hu_augment.area */
+    double least_scale, most_scale; /* of hu_augment */
 } hu_reading_change;
 
 /* One part of a data set in files. Read-only once made; read is called by several threads. */

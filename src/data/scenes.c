@@ -26,8 +26,8 @@ hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene)
     return HU_OK;
 }
 
-hu_status hu_scene_read(const char *path, const hu_scene_size *scene, uint8_t *pixels,
-                        hu_image *file) {
+hu_status hu_scene_read(const char *path, const hu_scene_size *scene, const hu_scene_size *to,
+                        uint8_t *pixels, hu_image *file) {
     hu_image image = {0};
     hu_status st;
     HU_TRY(hu_image_read(path, HU_IMAGE_PIXELS_MAX, &image));
@@ -40,8 +40,8 @@ hu_status hu_scene_read(const char *path, const hu_scene_size *scene, uint8_t *p
                        path, (long long)image.width, (long long)image.height,
                        (long long)scene->width, (long long)scene->height));
     const hu_image_cut whole = {0, 0, image.width, image.height};
-    HU_TRY(hu_image_resize(&image, &whole, scene->height, scene->width,
-                           (size_t)(scene->width * HU_IMAGE_CHANNELS), pixels));
+    HU_TRY(hu_image_resize(&image, &whole, to->height, to->width,
+                           (size_t)(to->width * HU_IMAGE_CHANNELS), pixels));
 done:
     hu_free(image.pixels);
     return st;

@@ -25,6 +25,25 @@ static hu_status read_part(hu_config *config, hu_image_choice *choice) {
     return HU_OK;
 }
 
+/* "0.5-2" or "1.5": the ratios by which pictures are scaled at random; 1 alone is none. */
+static hu_status read_scales(hu_config *config, hu_image_choice *choice) {
+    const char *text;
+    int one = 0, two = 0;
+    double least, most;
+    hu_status st = hu_config_text(config, "data.scales", &text);
+    if (st != HU_OK) return st;
+    int found = sscanf(text, "%20lf%n-%20lf%n", &least, &one, &most, &two);
+    if (found == 1) most = least;
+    if (found < 1 || text[found == 1 ? one : two] || !(least >= 0.1 && most >= least && most <= 10))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data.scales: found '%s', expected a ratio or two, 0.5-2, from 0.1 to 10",
+                       text);
+    if (least == 1.0 && most == 1.0) return HU_OK;
+    choice->least_scale = least;
+    choice->most_scale = most;
+    return HU_OK;
+}
+
 /* Which images of a folder, and in which size; other data sets leave these alone. */
 static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
@@ -42,6 +61,7 @@ static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     choice->unlabelled = unlabelled + 1;
     HU_TRY(hu_config_i64(config, "data.scale", &choice->scale));
     HU_TRY(hu_config_i64(config, "data.crops", &choice->crops));
+    HU_TRY(read_scales(config, choice));
     HU_TRY(read_part(config, choice));
 done:
     return st;

@@ -61,6 +61,8 @@ static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_a
     HU_TRY(hu_config_text(config, "data.border", &border));
     augment->reflect = strcmp(border, "reflect") == 0;
     augment->area = dataset->augment.area;
+    augment->least_scale = dataset->augment.least_scale;
+    augment->most_scale = dataset->augment.most_scale;
 done:
     return st;
 }

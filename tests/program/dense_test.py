@@ -193,6 +193,32 @@ def answers_are_pictures(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/classes/answers"), "classes are no pictures")
 
 
+def windows_of_scaled_pictures(checks, cwd):
+    """data.scales and data.crop: the same bits in any number of threads and from any step on; tests see whole pictures."""
+    shared = ["precision=bf16", "steps=4", "eval.every=1", "data.crop=12"]
+    plain = trained(cwd, "unscaled", "fcn-s", *shared, "threads=1")
+    whole = trained(cwd, "scaled", "fcn-s", *shared, "data.scales=0.5-2", "threads=1", "run.checkpoint_every=1", "run.keep=9")
+    checks.that(whole["weights_hash"] != plain["weights_hash"], "pictures are scaled")
+    for more in (["threads=3"], ["storage=float32"], ["fuse=off", "recompute=off"]):
+        other = trained(cwd, f"scaled-{more[0]}", "fcn-s", *shared, "data.scales=0.5-2", *more)
+        for key in ("weights_hash", "train_loss", "metric"):
+            checks.same(other[key], whole[key], f"{more}: {key}")
+    for step in (1, 3):
+        program.copy_at(cwd, "scaled", f"scaled-{step}", step)
+        rest = program.resume(f"scaled-{step}", "threads=2", cwd=cwd)
+        checks.same((rest["weights_hash"], rest["metric"]), (whole["weights_hash"], whole["metric"]), f"resumed at {step}")
+    code, out, err = program.call("predict", "scaled", "count=1", "--json", cwd=cwd)
+    checks.same(code, 0, f"predict: {err}")
+    for words, part in ((["data.scales=2-0.5"], "data.scales: found '2-0.5'"), (["data.scales=0.5-2x"], "expected a ratio or two"),
+                        (["data.scales=0.01"], "from 0.1 to 10"), (["data.scales=0.5-2", "data.pad=3"], "found padding"),
+                        (["data.crop=4000"], "data.crop: found 4000")):
+        code, _, err = program.call("train", "model=fcn-s", *maps(cwd), *WORDS, *words, cwd=cwd)
+        checks.same(code, 2, f"{words}: {err}")
+        checks.that(part in err, f"{words}: {err}")
+    code, _, err = program.call("train", "data=glyphs", "data.scales=0.5-2", "steps=1", cwd=cwd)
+    checks.that(code == 2 and "data glyphs" in err, f"other data: {err}")
+
+
 def answers_of_other_data(checks, cwd):
     """Pictures of a later call take the place of the earlier ones; those of other data have a place of their own."""
     trained(cwd, "run", "fcn-s", "threads=1")
@@ -220,7 +246,7 @@ def answers_of_other_data(checks, cwd):
     checks.same(program.tree_bytes(f"{cwd}/run/answers")["00.png"], own["00.png"], "the same answer")
 
 
-program.main(answers_of_other_data, answers_are_pictures, bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
+program.main(answers_of_other_data, windows_of_scaled_pictures, answers_are_pictures, bits_are_equal, instruction_sets_agree, runs_go_on, accumulators_reach_every_product,
              workers_agree_with_one, segmentation_has_three_metrics, pictures_must_fit_their_maps,
              small_pictures_are_told, enlarging_is_beside_its_baseline, held_out_crops_are_not_trained_on,
              scales_of_formats_go_on_in_whole_pictures)

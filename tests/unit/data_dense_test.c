@@ -3,6 +3,8 @@
 #include <png.h>
 #include <sys/stat.h>
 
+#include "base/rng.h"
+#include "data/image.h"
 #include "data_refused.h"
 
 enum { TRAIN = 7, TESTS = 3, HEIGHT = 6, WIDTH = 10, PIXELS = HEIGHT * WIDTH, MASK = 1, VOID = 11 };
@@ -152,6 +154,146 @@ static void resized_maps_hold_no_new_numbers(void **state) {
     }
 }
 
+/* ---- windows of scenes that are scaled at random ---- */
+
+enum { EPOCH = 3, SEED = 9, MOST_SIDE = 24 };
+
+static const double least = 0.5, most = 2.0;
+
+static int64_t below(uint32_t word, int64_t bound) {
+    return bound > 0 ? (int64_t)((uint64_t)word * (uint64_t)bound >> 32) : 0;
+}
+
+/* The definition: window [side_h, side_w] of training sample number, as floats. */
+static void expect_window(int number, int64_t side_h, int64_t side_w, const float *image,
+                          const float *mask, int *padded) {
+    static uint8_t whole[PIXELS * 3], scaled[MOST_SIDE * MOST_SIDE * 3];
+    const hu_random_key key = {SEED, hu_stream_id("scaled crop", ""), EPOCH};
+    uint32_t words[4];
+    hu_random_block(&key, (uint64_t)number, words);
+    double ratio = least + (most - least) * ((double)words[0] / 4294967296.0);
+    int64_t h = (int64_t)(HEIGHT * ratio), w = (int64_t)(WIDTH * ratio);
+    int64_t top = below(words[1], h - side_h + 1), left = below(words[2], w - side_w + 1);
+    for (int i = 0; i < PIXELS; i++) {
+        whole[3 * i] = (uint8_t)(20 * label_at(number, i / WIDTH, i % WIDTH));
+        whole[3 * i + 1] = (uint8_t)i;
+        whole[3 * i + 2] = (uint8_t)number;
+    }
+    const hu_image picture = {WIDTH, HEIGHT, whole};
+    const hu_image_cut all = {0, 0, WIDTH, HEIGHT};
+    assert_int_equal(hu_image_resize(&picture, &all, h, w, (size_t)(3 * w), scaled), HU_OK);
+    for (int64_t i = 0; i < side_h * side_w; i++) {
+        int64_t y = top + i / side_w, x = left + i % side_w;
+        bool is_there = y < h && x < w;
+        *padded += !is_there;
+        int label = is_there ? label_at(number, (int)((2 * y + 1) * HEIGHT / (2 * h)),
+                                        (int)((2 * x + 1) * WIDTH / (2 * w)))
+                             : VOID;
+        assert_true(mask[i] == (label == VOID ? (float)HU_UNLABELLED : (float)label));
+        for (int c = 0; c < 3; c++)
+            assert_true(image[3 * i + c] == (is_there ? (float)scaled[3 * (y * w + x) + c] : 0.0f));
+    }
+}
+
+/* Training samples one after the other in an epoch, in so many threads. */
+static void fill_windows(const hu_dataset *d, int threads, int64_t pixels, float *to_images,
+                         float *to_masks) {
+    const hu_loader_settings settings = {
+        .seed = SEED, .augment = d->augment, .window = 2, .threads = threads};
+    hu_loader_settings plain = settings;
+    plain.augment.flip = false;
+    hu_loader *loader;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &plain, &loader), HU_OK);
+    assert_int_equal(hu_loader_begin_epoch(loader, EPOCH), HU_OK);
+    for (int64_t p = 0; p < TRAIN; p++) {
+        if (hu_loader_want(loader, p, 1) != HU_OK) fail_msg("%s", hu_last_error());
+        hu_loader_fill(loader, HU_FIELD_IMAGE, HU_READ_PLAIN, p, 1, to_images + p * pixels * 3);
+        hu_loader_fill(loader, MASK, HU_READ_PLAIN, p, 1, to_masks + p * pixels);
+    }
+    hu_loader_close(loader);
+}
+
+static void check_windows(const hu_dataset *d, int64_t side_h, int64_t side_w, int *padded) {
+    int64_t pixels = side_h * side_w;
+    assert_true(d->field[MASK].extent[0] == side_h && d->field[MASK].extent[1] == side_w);
+    assert_non_null(d->train.reader);
+    fill_windows(d, 1, pixels, images, masks);
+    fill_windows(d, 3, pixels, images_again, masks_again);
+    assert_memory_equal(images, images_again, (size_t)(TRAIN * pixels * 3) * sizeof *images);
+    assert_memory_equal(masks, masks_again, (size_t)(TRAIN * pixels) * sizeof *masks);
+    for (int i = 0; i < TRAIN; i++)
+        expect_window(i, side_h, side_w, images + i * pixels * 3, masks + i * pixels, padded);
+}
+
+static void windows_are_where_the_words_say(void **state) {
+    (void)state;
+    int padded = 0;
+    hu_dataset *d = open_with((hu_image_choice){.least_scale = least, .most_scale = most});
+    assert_null(d->test.field);
+    check_windows(d, HEIGHT, WIDTH, &padded);
+    assert_in_range(padded, 1, TRAIN * PIXELS - 1);
+    hu_dataset_close(d);
+    d = open_with((hu_image_choice){.crop = 7, .least_scale = least, .most_scale = most});
+    padded = 0;
+    check_windows(d, 7, 7, &padded);
+    assert_in_range(padded, 1, TRAIN * 49 - 1);
+    hu_dataset_close(d);
+}
+
+/* Whole test pictures, in memory and read ahead; what is held out is the middle, unscaled. */
+static void only_training_is_cut(void **state) {
+    (void)state;
+    enum { SIDE = 4 };
+    for (uint64_t memory = 0; memory < 1000; memory += 999) {
+        hu_dataset *d = open_with((hu_image_choice){
+            .crop = SIDE, .memory = memory, .least_scale = least, .most_scale = most});
+        const hu_field *field = hu_dataset_fields(d, HU_HALF_TEST);
+        const hu_loader_settings plain = {.window = 1};
+        hu_loader *loader;
+        assert_true((d->test.reader == NULL) == (memory == 0));
+        assert_true(field[MASK].extent[0] == HEIGHT && field[0].extent[1] == WIDTH);
+        assert_int_equal(hu_loader_create(d, HU_HALF_TEST, &plain, &loader), HU_OK);
+        assert_int_equal(hu_loader_want(loader, 1, 1), HU_OK);
+        hu_loader_fill(loader, MASK, HU_READ_PLAIN, 1, 1, masks);
+        hu_loader_fill(loader, HU_FIELD_IMAGE, HU_READ_NORMALISED, 1, 1, images);
+        hu_loader_close(loader);
+        for (int i = 1; i < PIXELS; i++) {
+            int label = label_at(1, i / WIDTH, i % WIDTH);
+            float red = (float)(20 * label) / 255.0f;
+            assert_true(masks[i] == (float)label);
+            assert_true(images[3 * i] == (red - d->field[0].mean[0]) / d->field[0].std[0]);
+        }
+        assert_int_equal(hu_dataset_hold_out(d, 2.0, 1), HU_OK);
+        assert_int_equal(hu_loader_create(d, HU_HALF_VALIDATION, &plain, &loader), HU_OK);
+        assert_int_equal(hu_loader_want(loader, 0, 1), HU_OK);
+        hu_loader_fill(loader, MASK, HU_READ_PLAIN, 0, 1, masks);
+        int number = (int)hu_loader_index(loader, 0);
+        hu_loader_close(loader);
+        for (int i = 0; i < SIDE * SIDE; i++)
+            assert_true(masks[i] == (float)label_at(number, (HEIGHT - SIDE) / 2 + i / SIDE,
+                                                    (WIDTH - SIDE) / 2 + i % SIDE));
+        hu_dataset_close(d);
+    }
+}
+
+static void windows_that_make_no_sense(void **state) {
+    (void)state;
+    const hu_image_choice scaled = {.least_scale = least, .most_scale = most};
+    refuse_data("glyphs", &scaled, HU_ERR_ARGUMENT, "data glyphs");
+    refuse_data(spec(), &(hu_image_choice){.crop = 11}, HU_ERR_ARGUMENT,
+                "data.crop: found 11, expected 0 to 10: pictures are 10x6, at most 1 times");
+    hu_image_choice wide = scaled;
+    wide.crop = 21;
+    refuse_data(spec(), &wide, HU_ERR_ARGUMENT, "data.crop: found 21, expected 0 to 20");
+    hu_dataset *d = open_with(scaled);
+    hu_loader_settings padded = {.augment = d->augment, .window = 1};
+    hu_loader *loader;
+    padded.augment.pad = 2;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "random scales and crops: found padding"));
+    hu_dataset_close(d);
+}
+
 static void refuse(hu_image_choice choice, hu_status expected, const char *part) {
     choice.unlabelled = 1 + VOID;
     refuse_data(spec(), &choice, expected, part);
@@ -187,7 +329,6 @@ static void files_that_are_wrong(void **state) {
     put_png("testannot/01.png", PNG_FORMAT_GRAY, WIDTH, HEIGHT, data);
     refuse(usual, HU_ERR_CORRUPT, "testannot/01.png: found class 5, which no map in");
     put_scene("test", 1);
-    refuse((hu_image_choice){.crop = 4}, HU_ERR_ARGUMENT, "folder:DIR only");
     refuse((hu_image_choice){.area = 0.5}, HU_ERR_ARGUMENT, "folder:DIR only");
     refuse((hu_image_choice){.size = 5000}, HU_ERR_ARGUMENT, "4096");
     hu_dataset_close(open_with(usual));
@@ -213,8 +354,10 @@ static void palettes_are_numbers(void **state) {
 
 static void running_out_of_memory(void **state) {
     (void)state;
-    const hu_image_choice choice = {.size = 3, .unlabelled = 1 + VOID};
+    hu_image_choice choice = {.size = 3, .unlabelled = 1 + VOID};
     const hu_data_limits limits = {2, 1};
+    assert_true(fail_every_allocation(spec(), &limits, &choice) > 30);
+    choice.crop = 2;
     assert_true(fail_every_allocation(spec(), &limits, &choice) > 30);
 }
 
@@ -224,6 +367,9 @@ int main(void) {
         cmocka_unit_test(a_limit_leaves_the_classes),
         cmocka_unit_test(maps_move_with_their_pictures),
         cmocka_unit_test(resized_maps_hold_no_new_numbers),
+        cmocka_unit_test(windows_are_where_the_words_say),
+        cmocka_unit_test(only_training_is_cut),
+        cmocka_unit_test(windows_that_make_no_sense),
         cmocka_unit_test(files_that_are_wrong),
         cmocka_unit_test(palettes_are_numbers),
         cmocka_unit_test(running_out_of_memory),

@@ -1,0 +1,92 @@
+#include "data/scene_crop.h"
+
+#include <string.h>
+
+#include <halfulp/data.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/rng.h"
+
+/* floor(bound word / 2^32), 0 where there is nothing to choose. */
+static int64_t below(uint32_t word, int64_t bound) {
+    return bound > 0 ? (int64_t)((uint64_t)word * (uint64_t)bound >> 32) : 0;
+}
+
+static int64_t middle(int64_t extent, int64_t seen) {
+    return extent > seen ? (extent - seen) / 2 : 0;
+}
+
+static int64_t scaled(int64_t extent, double ratio) {
+    int64_t made = (int64_t)((double)extent * ratio);
+    return made > 0 ? made : 1;
+}
+
+hu_scene_crop hu_scene_random_crop(const hu_reading_change *change, int64_t index,
+                                   const hu_scene_size *size, const hu_scene_size *window) {
+    const hu_random_key key = {change->seed, hu_stream_id("scaled crop", ""),
+                               (uint64_t)change->epoch};
+    hu_scene_crop crop = {.scaled = *size, .window = *window};
+    uint32_t words[4];
+    if (change->most_scale == 0.0) {
+        crop.top = middle(size->height, window->height);
+        crop.left = middle(size->width, window->width);
+        return crop;
+    }
+    hu_random_block(&key, (uint64_t)index, words);
+    double ratio = change->least_scale +
+                   (change->most_scale - change->least_scale) * ((double)words[0] / 4294967296.0);
+    crop.scaled.height = scaled(size->height, ratio);
+    crop.scaled.width = scaled(size->width, ratio);
+    crop.top = below(words[1], crop.scaled.height - window->height + 1);
+    crop.left = below(words[2], crop.scaled.width - window->width + 1);
+    return crop;
+}
+
+/* What of an axis the window shows. */
+static int64_t seen(int64_t extent, int64_t first, int64_t window) {
+    return extent - first < window ? extent - first : window;
+}
+
+static bool is_whole(const hu_scene_crop *crop) {
+    return crop->scaled.height == crop->window.height && crop->scaled.width == crop->window.width;
+}
+
+/* from [scaled height, scaled width, 3] */
+static void copy_window(const hu_scene_crop *crop, const uint8_t *from, uint8_t *pixels) {
+    size_t row = (size_t)(crop->window.width * HU_IMAGE_CHANNELS);
+    int64_t rows = seen(crop->scaled.height, crop->top, crop->window.height);
+    int64_t columns = seen(crop->scaled.width, crop->left, crop->window.width);
+    memset(pixels, 0, (size_t)crop->window.height * row);
+    for (int64_t y = 0; y < rows; y++)
+        memcpy(pixels + (size_t)y * row,
+               from + ((crop->top + y) * crop->scaled.width + crop->left) * HU_IMAGE_CHANNELS,
+               (size_t)(columns * HU_IMAGE_CHANNELS));
+}
+
+hu_status hu_scene_read_crop(const char *path, const hu_scene_size *size, const hu_scene_crop *crop,
+                             uint8_t *pixels, hu_image *file) {
+    hu_status st;
+    uint8_t *whole = NULL;
+    if (is_whole(crop)) return hu_scene_read(path, size, &crop->scaled, pixels, file);
+    HU_TRY(HU_NEW_ARRAY(&whole,
+                        (size_t)(crop->scaled.height * crop->scaled.width * HU_IMAGE_CHANNELS)));
+    HU_TRY(hu_scene_read(path, size, &crop->scaled, whole, file));
+    copy_window(crop, whole, pixels);
+done:
+    hu_free(whole);
+    return st;
+}
+
+void hu_scene_take_labels(const hu_label_map *map, const hu_scene_crop *crop, uint8_t *labels) {
+    const hu_scene_size *to = &crop->scaled;
+    int64_t rows = seen(to->height, crop->top, crop->window.height);
+    int64_t columns = seen(to->width, crop->left, crop->window.width);
+    memset(labels, HU_UNLABELLED_BYTE, (size_t)(crop->window.height * crop->window.width));
+    for (int64_t y = 0; y < rows; y++, labels += crop->window.width) {
+        int64_t source = (2 * (crop->top + y) + 1) * map->height / (2 * to->height);
+        const uint8_t *row = map->labels + source * map->width;
+        for (int64_t x = 0; x < columns; x++)
+            labels[x] = row[(2 * (crop->left + x) + 1) * map->width / (2 * to->width)];
+    }
+}
