@@ -40,7 +40,7 @@ static const char *const formats[] = {
     "fp(4,3,4):nan=ovf", "fp(5,2,0):ovf=inf:nan=ovf", "fp(6,9,0):ovf=nan:nan=ovf",
     "fp(7,9,2):nan=ovf", "fp(4,3,124):ovf=inf:nan=ovf", "e4m23:specials=fin:nan=ovf",
     "fp(4,3,4):sub=nearest:ovf=inf:nan=ovf"};
-enum { FORMATS = sizeof formats / sizeof formats[0], INPUTS = 20000 };
+enum { FORMATS = sizeof formats / sizeof formats[0], INPUTS = 20000, ENOUGH = 6000 };
 
 static const hu_random_key key = {0x0123456789abcdefu, 0xfedcba9876543210u, 77};
 static float inputs[INPUTS], expected[INPUTS], got[INPUTS + 8];
@@ -173,6 +173,21 @@ static void check_kernel(const hu_format *format, const hu_round_variant *v, hu_
     assert_counts_equal(&counts, &wanted, what);
 }
 
+/* Every kernel in the given mode, or in any (HU_ROUND_COUNT). */
+static void check_kernels(const char *name, const hu_format *format, hu_rounding mode) {
+    for (size_t v = 0; v < hu_round_variant_count(); v++) {
+        const hu_round_variant *variant = hu_round_variant_at(v);
+        if (mode != HU_ROUND_COUNT && variant->rounding != mode) continue;
+        if (!hu_round_route_serves(variant->route, variant->rounding, format)) continue;
+        set_expected(format, variant->rounding);
+        for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+            char what[128];
+            snprintf(what, sizeof what, "%s %s %s", name, variant->name, hu_isa_name((hu_isa)isa));
+            check_kernel(format, variant, (hu_isa)isa, what);
+        }
+    }
+}
+
 static void every_kernel_equals_the_reference_on_boundary_operands(void **state) {
     (void)state;
     hu_random_words(&key, 0, INPUTS, words);
@@ -181,18 +196,57 @@ static void every_kernel_equals_the_reference_on_boundary_operands(void **state)
         if (hu_format_parse(formats[f], &format) != HU_OK)
             fail_msg("%s: %s", formats[f], hu_last_error());
         make_inputs(&format);
-        for (size_t v = 0; v < hu_round_variant_count(); v++) {
-            const hu_round_variant *variant = hu_round_variant_at(v);
-            if (!hu_round_route_serves(variant->route, variant->rounding, &format)) continue;
-            set_expected(&format, variant->rounding);
-            for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
-                char what[128];
-                snprintf(what, sizeof what, "%s %s %s", formats[f], variant->name,
-                         hu_isa_name((hu_isa)isa));
-                check_kernel(&format, variant, (hu_isa)isa, what);
-            }
+        check_kernels(formats[f], &format, HU_ROUND_COUNT);
+    }
+}
+
+/* Leaves the inputs that are not beyond the largest finite number, repeated where they are few. */
+static void leave_calm(const hu_format *format) {
+    double most = hu_format_limits_of(format).max_finite;
+    size_t kept = 0;
+    for (size_t i = 0; i < input_count; i++)
+        if (fabs((double)inputs[i]) <= most) inputs[kept++] = inputs[i];
+    for (input_count = kept; input_count < ENOUGH; input_count++)
+        inputs[input_count] = inputs[input_count - kept];
+}
+
+/* Blocks in which nothing is beyond the format have a loop of their own; one number decides. */
+static void calm_blocks_equal_the_reference(void **state) {
+    (void)state;
+    static const uint32_t beyond[] = {0x7f800000, 0xffc00001, 0xff7fffff};
+    for (size_t f = 0; f < FORMATS; f++) {
+        hu_format format;
+        assert_int_equal(hu_format_parse(formats[f], &format), HU_OK);
+        make_inputs(&format);
+        leave_calm(&format);
+        check_kernels(formats[f], &format, HU_ROUND_NEAREST_EVEN);
+        inputs[4100 + f % 3] = hu_f32_of_bits(beyond[f % 3]);
+        check_kernels(formats[f], &format, HU_ROUND_NEAREST_EVEN);
+    }
+}
+
+/* Numbers on the grid count as if they were rounded again, infinities and NaNs among them. */
+static void numbers_on_the_grid_count_as_if_rounded(void **state) {
+    (void)state;
+    for (size_t f = 0; f < FORMATS; f++) {
+        hu_format format;
+        hu_rounder rounder;
+        assert_int_equal(hu_format_parse(formats[f], &format), HU_OK);
+        assert_int_equal(hu_rounder_init(&rounder, &format, HU_ROUND_NEAREST_EVEN), HU_OK);
+        make_inputs(&format);
+        leave_calm(&format);
+        set_expected(&format, HU_ROUND_NEAREST_EVEN);
+        for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+            hu_round_counts counts, wanted;
+            hu_cpu_set_isa((hu_isa)isa);
+            hu_round_counts_clear(&counts);
+            hu_round_counts_clear(&wanted);
+            hu_rounder_run(&rounder, input_count, expected, got, NULL, 0, &wanted);
+            hu_count_on_grid(&rounder, input_count, expected, &counts);
+            assert_counts_equal(&counts, &wanted, formats[f]);
         }
     }
+    hu_cpu_set_isa(hu_cpu_isa_native());
 }
 
 /* The named format, or one that the variant's route serves. */
@@ -405,6 +459,16 @@ static void a_float32_scan_counts_without_touching(void **state) {
         }
     }
     assert_memory_equal(got, inputs, sizeof inputs);
+    leave_calm(&fp32);
+    set_expected(&fp32, HU_ROUND_NEAREST_EVEN);
+    hu_round_counts wanted = recount(&fp32, HU_ROUND_NEAREST_EVEN, input_count), counts;
+    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+        hu_cpu_set_isa((hu_isa)isa);
+        hu_round_counts_clear(&counts);
+        hu_scan_f32(input_count, inputs, &counts);
+        assert_counts_equal(&counts, &wanted, "finite numbers");
+    }
+    hu_cpu_set_isa(hu_cpu_isa_native());
 }
 
 static void wrong_arguments_are_errors(void **state) {
@@ -426,6 +490,8 @@ static void wrong_arguments_are_errors(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_equals_the_reference_on_boundary_operands),
+        cmocka_unit_test(calm_blocks_equal_the_reference),
+        cmocka_unit_test(numbers_on_the_grid_count_as_if_rounded),
         cmocka_unit_test(every_length_and_offset_writes_its_elements_only),
         cmocka_unit_test(splitting_an_array_changes_nothing),
         cmocka_unit_test(large_arrays_equal_their_parts),
