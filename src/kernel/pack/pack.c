@@ -72,9 +72,10 @@ static void set_constants(hu_packer *p, const hu_format *format) {
 hu_pack_fn hu_pack_vector_8_avx2, hu_pack_vector_16_avx2;
 hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2;
 
-/* Kernels written with intrinsics, where they exist and the format keeps the sign of zero. */
+/* Kernels written with intrinsics, where the format keeps the sign of zero. They use AVX2, and are
+ * half again as fast as the compilers' code for AVX-512. */
 static void prefer_vector(hu_packer *packer, hu_isa isa) {
-    if (isa != HU_ISA_AVX2 || !packer->pack || !packer->zero_sign) return;
+    if (isa < HU_ISA_AVX2 || !packer->pack || !packer->zero_sign) return;
     if (packer->code_bits == 8) {
         packer->pack = hu_pack_vector_8_avx2;
         packer->unpack = hu_unpack_vector_8_avx2;
