@@ -2,8 +2,11 @@
 """The same training step in halfulp and in PyTorch, taking turns in one run.
 
 Model, batch, size of the pictures and optimizer are the same: a network in the form for CIFAR
-(32x32x3, 10 classes; `--width` is its width multiplier), or a small picture network (64x64x3), batch
-128, cross entropy, SGD with momentum 0.9. The numbers of their parameters must be equal. PyTorch runs
+(32x32x3, 10 classes; `--width` is its width multiplier) or a small picture network (64x64x3), batch
+128, cross entropy, SGD with momentum 0.9; or a small network with more than classes to say
+(dense_models.py), with batch, losses and optimizer of its recipe. The numbers of parameters must be
+equal. `--models all` takes all of them. Faster-RCNN is left out: its form in torch (faster_rcnn.py)
+goes picture by picture through numpy, and is no fair measure of time. PyTorch runs
 in float32 with its best settings for this (channels_last, gradients set to None, multi-tensor SGD);
 its batch lies ready in memory, while halfulp draws and normalises its own in every step, from noise
 that this script writes (made_data.py) where its own drawn digits have another size. Every second turn
@@ -32,6 +35,8 @@ WARM_UP = 2  # steps that do not count, as in `halfulp bench kernel=step`
 STEPS = {"resnet20": 6, "resnet18": 2}  # others: 3
 SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
 PICTURES = ("alexnet-s", "vgg16-s", "googlenet-s", "inception3-s", "preresnet50-s")  # of picture_models.py
+DENSE = {"fcn-s": "maps", "pan-s": "pairs", "ssd-s": "boxes", "cvae-s": None, "dcgan-s": None}  # of dense_models.py
+BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64}  # others: 128
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
 MIB = 1048576
 RATE = 0.01  # small: networks that diverge would stop
@@ -85,26 +90,41 @@ def build(name, width):
     return ResNet(*CHANNELS[name])
 
 
-def torch_turn(name, width, threads, batch, steps):
-    """One turn of torch, in this process: JSON on stdout."""
-    import time
-
+def classification(name, width, batch):
+    """The model, and a step of it on pictures of ten classes."""
     import torch
     import picture_models
 
-    torch.set_num_threads(threads)
-    torch.manual_seed(1)
     model = build(name, width).to(memory_format=torch.channels_last).train()
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=0.9, foreach=True)
     side = picture_models.SIDE if name in PICTURES else 32
     images = torch.randn(batch, 3, side, side).contiguous(memory_format=torch.channels_last)
     labels = torch.randint(0, 10, (batch,))
-    best = float("inf")
-    for i in range(WARM_UP + steps):
-        start = time.perf_counter()
+
+    def step():
         optimizer.zero_grad(set_to_none=True)
         picture_models.loss_of(model, images, labels).backward()
         optimizer.step()
+    return model, step
+
+
+def torch_turn(name, width, threads, batch, steps):
+    """One turn of torch, in this process: JSON on stdout."""
+    import time
+
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(1)
+    if name in DENSE:
+        import dense_models
+        model, step = dense_models.training(name, batch)
+    else:
+        model, step = classification(name, width, batch)
+    best = float("inf")
+    for i in range(WARM_UP + steps):
+        start = time.perf_counter()
+        step()
         if i >= WARM_UP:
             best = min(best, time.perf_counter() - start)
     parameters = sum(p.numel() for p in model.parameters())
@@ -124,18 +144,23 @@ def run_child(words, **environment):
         return out.read().decode(), usage.ru_maxrss * 1024
 
 
+def batch_of(name, options):
+    return options.batch or BATCHES.get(name, 128)
+
+
 def data_of(name, options, folder):
     """Words that give halfulp pictures of the network's size; they are written into folder."""
-    if name not in PICTURES:
-        return []  # the drawn digits are 32x32x3
-    path = os.path.join(folder, f"pictures-{options.batch}")
-    return made_data.folder(path, 2 * options.batch)
+    kind = "folder" if name in PICTURES else DENSE.get(name)
+    if kind is None:
+        return []  # the drawn digits have the size
+    count = 2 * batch_of(name, options)
+    return getattr(made_data, kind)(os.path.join(folder, f"{name}-{count}"), count)
 
 
 def parameters_of(name, data, options):
     """What halfulp counts."""
     words = [options.program, "plan", f"model={name}", f"model.width={options.width}",
-             f"batch={options.batch}", *data, "--json"]
+             f"batch={batch_of(name, options)}", *data, "--json"]
     return json.loads(run_child(words)[0])["parameters"]
 
 
@@ -144,14 +169,15 @@ def take_turn(who, name, threads, data, options, turn):
     steps = options.steps or STEPS.get(name, 3)
     if who == "torch":
         words = [sys.executable, os.path.abspath(__file__), "--turn", name, str(options.width),
-                 str(threads), str(options.batch), str(steps)]
+                 str(threads), str(batch_of(name, options)), str(steps)]
         wait = {"GOMP_SPINCOUNT": "10000"} if turn % 2 and threads > 1 else {}
         text, peak = run_child(words, **wait)
         return {**json.loads(text), "peak_rss_bytes": peak}
     words = [options.program, "bench", "kernel=step", f"model={name}",
              f"model.width={options.width}", f"precision={who}",
-             f"threads={threads}", f"batch={options.batch}", f"repeat={steps}", "beside=none",
-             f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0", "--json"]
+             f"threads={threads}", f"batch={batch_of(name, options)}", f"repeat={steps}", "beside=none", "--json"]
+    if name not in DENSE:  # these have the optimizers of their recipes
+        words += [f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0"]
     words += data + options.key
     text, peak = run_child(words)
     row = json.loads(text)["rows"][-1]
@@ -177,7 +203,7 @@ def compare(name, threads, data, options):
                       file=sys.stderr, flush=True)
     seconds = {who: min(t["seconds"] for t in turns[who]) for who in everybody}
     peak = {who: max(t["peak_rss_bytes"] for t in turns[who]) for who in everybody}
-    return [{"model": name, "threads": threads, "batch": options.batch, "precision": who,
+    return [{"model": name, "threads": threads, "batch": batch_of(name, options), "precision": who,
              "seconds_per_step": seconds[who], "torch_seconds_per_step": seconds["torch"],
              "speedup": seconds["torch"] / seconds[who], "parameters": counted,
              "to_fp32": seconds[who] / seconds["fp32"] if "fp32" in seconds else None,
@@ -199,7 +225,7 @@ def print_rows(rows):
               f"{row['torch_peak_rss_bytes'] / MIB:>8.0f}{row['rss_ratio']:>8.3f}"
               f"{row['seconds_to_first_step']:>10.2f} s")
     turns = len(rows[0]["turns"])
-    print(f"best of {turns} alternating turns, batch {rows[0]['batch']}; speedup = torch / halfulp, "
+    print(f"best of {turns} alternating turns, speedup = torch / halfulp, "
           f"ratio = halfulp / torch")
 
 
@@ -224,19 +250,21 @@ def parse():
     parser.add_argument("--repeats", type=int, default=5, help="turns of each (default 5)")
     parser.add_argument("--steps", type=int, default=0, help="steps of a turn that count")
     parser.add_argument("--width", type=float, default=1, help="of models other than ResNets")
-    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=0, help="(default: 128, or the network's own)")
     parser.add_argument("--program", default=program, help="halfulp (default $HALFULP, build/)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="no line for each turn")
     parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
     options = parser.parse_args()
-    known = [*CHANNELS, *SMALL, *PICTURES]
+    known = [*CHANNELS, *SMALL, *PICTURES, *DENSE]
+    if options.models == ["all"]:
+        options.models = known
     unknown = [m for m in options.models if m not in known]
     if unknown:
         parser.error(f"model {unknown[0]}: expected {' or '.join(known)}")
     if options.width != 1 and not set(options.models) <= {*SMALL, *PICTURES}:
-        parser.error("the ResNets of this script have width 1")
-    if options.repeats < 1 or options.steps < 0 or options.batch < 1 or min(options.threads) < 1:
+        parser.error("ResNets and the networks of dense_models.py have width 1 here")
+    if options.repeats < 1 or options.steps < 0 or options.batch < 0 or min(options.threads) < 1:
         parser.error("repeats, batch and threads: expected at least 1")
     if not os.access(options.program, os.X_OK):
         parser.error(f"{options.program}: no program there; --program or HALFULP name it")

@@ -110,12 +110,18 @@ def peer_with_torch(checks, cwd):
         return
     rows = json.loads(done.stdout)["rows"]
     checks.same([row["precision"] for row in rows], ["fp32", "hfp8"], "comparison: rows")
+    checks.same([row["parameters"] for row in rows], [272474, 272474], "counted on both sides")
     for row in rows:
         checks.same((row["batch"], len(row["turns"]), len(row["torch_turns"])), (4, 2, 2), "turns")
         checks.same(row["seconds_per_step"], min(row["turns"]), "the best turn counts")
         checks.same(row["torch_seconds_per_step"], min(row["torch_turns"]), "torch's too")
         checks.same(row["speedup"], min(row["torch_turns"]) / min(row["turns"]), "speedup")
+        checks.same(row["to_fp32"], row["seconds_per_step"] / rows[0]["seconds_per_step"], "to fp32")
         checks.that(0 < row["peak_rss_bytes"] < row["torch_peak_rss_bytes"], f"memory of {row}")
+    for name in ("fcn-s", "pan-s", "ssd-s", "cvae-s", "dcgan-s"):
+        done = call_script("--models", name, "--threads", "1", "--repeats", "1", "--steps", "1",
+                           "--batch", "2", "--precisions", "fp32", "--quiet", "--json")
+        checks.same((done.returncode, done.stderr), (0, ""), f"{name}: the same parameters in torch")
 
 
 program.main(contestants, assumed_data, alone_is_smaller, text, peer, peer_with_torch)
