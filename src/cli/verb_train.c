@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "cli/interrupt.h"
 #include "cli/peers.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "report/report.h"
 #include "session/bits_result.h"
+#include "session/class_facts.h"
 #include "session/data.h"
 #include "session/judged.h"
 #include "session/scale.h"
@@ -147,22 +149,18 @@ static hu_status run_eval(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};
     hu_judged made;
-    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    char line[HU_JUDGED_LINE_BYTES], *classes = NULL;
     (void)exit_code;
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(hu_judged_run(config, &hu_progress_messages, &run, &made));
     if (hu_config_flag(config, "json", NULL)) {
         st = hu_json_print(hu_judged_json(&run, &made));
     } else {
-        const hu_task *task = hu_trainer_task(run.trainer);
-        printf("step %lld:", (long long)run.step);
-        for (const hu_metric *const *m = task->metric; *m; m++)
-            printf(" %s %s %s ", made.part, hu_metric_words(*m, words),
-                   hu_metric_text(*m, made.metrics[m - task->metric], value));
-        printf(" %s loss %.4f  (%s weights)\n", made.part, made.loss,
-               run.options.eval_masters ? "master" : "rounded");
+        HU_TRY(hu_class_facts_text(run.trainer, run.dataset, made.half, &classes));
+        printf("%s\n%s", hu_judged_line(&run, &made, line), classes ? classes : "");
     }
 done:
+    hu_free(classes);
     hu_saved_run_close(&run);
     return st;
 }
@@ -202,7 +200,8 @@ const hu_verb hu_verb_eval = {
     .usage = "RUN [part=validation|test] [key=value ...] [--json]",
     .details = "part=validation: the samples that data.validation held out of the training.\n"
                "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n"
-               "data=... names another data set of the same shapes.\n",
+               "data=... names another data set of the same shapes.\n"
+               "Means over classes are told of each; a dash: no sample has the class.\n",
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,

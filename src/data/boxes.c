@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/box_field.h"
+#include "data/class_names.h"
 #include "data/each.h"
 #include "data/kind.h"
 #include "data/scenes.h"
@@ -297,6 +298,7 @@ static hu_status make_boxes(const boxes_reader *train, const boxes_reader *test,
     hu_field *field = &dataset->field[BOXES];
     HU_TRY(list_classes(train, &names, &classes));
     field->classes = (int64_t)classes;
+    HU_TRY(hu_class_names_join(names, classes, &dataset->class_names));
     HU_TRY(pack_half(train, names, classes, field->extent[0], &dataset->owned[BOXES_OF_TRAIN]));
     HU_TRY(pack_half(test, names, classes, field->extent[0], &dataset->owned[BOXES_OF_TEST]));
 done:

@@ -157,6 +157,12 @@ const char *hu_data_kind_help(size_t index) {
     return index < KINDS ? kinds[index].help : NULL;
 }
 
+const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number) {
+    const char *name = dataset->class_names;
+    for (int64_t c = 0; name && c < class_number; c++) name += strlen(name) + 1;
+    return name;
+}
+
 int hu_dataset_find(const hu_dataset *dataset, const char *name) {
     for (int f = 0; f < dataset->field_count; f++)
         if (strcmp(dataset->field[f].name, name) == 0) return f;
@@ -357,6 +363,7 @@ void hu_dataset_close(hu_dataset *dataset) {
     for (size_t i = 0; i < sizeof reader / sizeof *reader; i++)
         if (reader[i]) reader[i]->close(reader[i]);
     hu_free(dataset->parted);
+    hu_free(dataset->class_names);
     hu_free(dataset->name);
     hu_free(dataset);
 }

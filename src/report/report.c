@@ -17,6 +17,7 @@ static hu_status make_html(const hu_report *report, const char *title, char **ht
     hu_html_begin(&page, title, subtitle);
     hu_report_overview(&page, report);
     hu_report_curves(&page, report);
+    hu_report_classes(&page, report);
     hu_report_pictures(&page, report);
     hu_report_answers(&page, report);
     hu_report_layer_bits(&page, report);

@@ -67,6 +67,7 @@ bool hu_report_try(const char *folder);
  *
  *   overview   the metric against costs of bits and against memory, and the table of results
  *   curves     metrics over the steps, skipped steps, changes of precision
+ *   classes    metrics of each class
  *   pictures   what models of pictures make of some
  *   ratios     how the losses of the worst tensors went over the steps
  *   promoted   what promotion added, against the share that was demoted
@@ -79,6 +80,7 @@ bool hu_report_try(const char *folder);
  *   settings   keys that differ, keys that are shared, files that are missing */
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
+void hu_report_classes(hu_page *page, const hu_report *report);
 void hu_report_pictures(hu_page *page, const hu_report *report);
 void hu_report_answers(hu_page *page, const hu_report *report);
 void hu_report_exponents(hu_page *page, const hu_report *report);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "session/class_facts.h"
 
 static const char *const part_names[] = {
     [HU_HALF_TRAIN] = "training", [HU_HALF_TEST] = "test", [HU_HALF_VALIDATION] = "validation"};
@@ -45,12 +46,29 @@ hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu
     /* A part that the folder's own configuration names is that of its training. */
     if (hu_config_asked(config, "eval.part")) st = hu_config_text(config, "eval.part", &asked);
     hu_half half = strcmp(asked, "validation") == 0 ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    made->half = half;
     made->part = part_names[half];
     if (st == HU_OK)
         st = hu_baseline_measure(hu_trainer_task(run->trainer), run->dataset, half, listener,
                                  &made->baseline);
     if (st != HU_OK) return st;
     return hu_trainer_evaluate_on(run->trainer, half, made->metrics, &made->loss);
+}
+
+const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
+                           char line[HU_JUDGED_LINE_BYTES]) {
+    const hu_task *task = hu_trainer_task(run->trainer);
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    const size_t most = HU_JUDGED_LINE_BYTES;
+    size_t used = (size_t)snprintf(line, most, "step %lld:", (long long)run->step);
+    for (int m = 0; task->metric[m] && used < most; m++)
+        used += (size_t)snprintf(line + used, most - used, " %s %s %s ", made->part,
+                                 hu_metric_words(task->metric[m], words),
+                                 hu_metric_text(task->metric[m], made->metrics[m], value));
+    if (used < most)
+        snprintf(line + used, most - used, " %s loss %.4f  (%s weights)", made->part, made->loss,
+                 run->options.eval_masters ? "master" : "rounded");
+    return line;
 }
 
 json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
@@ -67,6 +85,7 @@ json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
     if (!object) return NULL;
     snprintf(key, sizeof key, "%s_loss", made->part);
     json_object_set_new(object, key, hu_json_number(made->loss));
+    hu_class_facts_put(object, run->trainer, run->dataset, made->half);
     hu_baseline_put(&made->baseline, object);
     json_object_set_new(object, "part", json_string(made->part));
     json_object_set_new(object, "weights",

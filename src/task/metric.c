@@ -41,6 +41,23 @@ void hu_collection_clear(const hu_collection *collection, const hu_metric_call *
     for (int64_t i = 0; i < collection->sum_count(shape); i++) sums[i] = 0.0;
 }
 
+/* NaN (0/0) where the samples have no class. */
+static double mean_over_classes(const hu_metric *metric, const hu_metric_call *shape,
+                                const double *sums) {
+    double total = 0.0, present = 0.0;
+    for (int64_t c = 0; c < metric->collection->classes(shape); c++) {
+        double value = metric->of_class(shape, sums, c);
+        if (isnan(value)) continue;
+        total += value;
+        present += 1.0;
+    }
+    return total / present;
+}
+
+double hu_metric_value(const hu_metric *metric, const hu_metric_call *shape, const double *sums) {
+    return metric->value ? metric->value(shape, sums) : mean_over_classes(metric, shape, sums);
+}
+
 int64_t hu_metric_class(int64_t outputs, const float *row) {
     int64_t best = 0;
     for (int64_t c = 0; c < outputs; c++) {

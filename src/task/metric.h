@@ -49,6 +49,9 @@ typedef struct hu_collection {
 
     /* Once behind the last part, before any value is asked: may change the order. NULL: nothing. */
     void (*finish)(const hu_metric_call *shape, double *sums);
+
+    /* Classes that sums are kept for. NULL: they are of all samples together. */
+    int64_t (*classes)(const hu_metric_call *shape);
 } hu_collection;
 
 typedef struct hu_metric {
@@ -61,8 +64,13 @@ typedef struct hu_metric {
     bool higher_is_better;
     const hu_collection *collection;
 
-    /* The metric of the finished sums; NaN without samples. */
+    /* The metric of the finished sums; NaN without samples. NULL: the mean over the classes that
+     * the samples have. */
     double (*value)(const hu_metric_call *shape, const double *sums);
+
+    /* Of such a mean: what one class gives, NaN where no sample has it; its key and its heading. */
+    double (*of_class)(const hu_metric_call *shape, const double *sums, int64_t class_number);
+    const char *class_name, *class_heading;
 
     /* What a guess among so many outputs is worth, of a metric that is a share of samples; NULL: of
      * another kind. */
@@ -116,6 +124,9 @@ bool hu_metric_is_better(const hu_metric *metric, double a, double b);
 /* The sums of a collection's shape before the first part. */
 void hu_collection_clear(const hu_collection *collection, const hu_metric_call *shape,
                          double *sums);
+
+/* The metric of the finished sums of its collection. */
+double hu_metric_value(const hu_metric *metric, const hu_metric_call *shape, const double *sums);
 
 /* Class of the largest output of a row, the first of equal ones; -1 where one is NaN. */
 int64_t hu_metric_class(int64_t outputs, const float *row);

@@ -83,14 +83,19 @@ static void finish(const hu_metric_call *shape, double *sums) {
         qsort(sums + HEAD, (size_t)sums[SAID], ENTRY * sizeof *sums, compare);
 }
 
-static const hu_collection collection = {
-    .sum_count = sum_count, .clear = clear, .add = add, .finish = finish};
+static const hu_collection collection = {.sum_count = sum_count,
+                                         .clear = clear,
+                                         .add = add,
+                                         .finish = finish,
+                                         .classes = hu_detection_classes};
 
-/* From the worst detection up: precision is the best at this recall or a larger one. */
+/* From the worst detection up: precision is the best at this recall or a larger one. NaN where the
+ * class has no box. */
 static double average_precision(const double *sums, bool has_all_points) {
     int64_t said = (int64_t)sums[SAID], boxes = (int64_t)sums[BOXES], found = 0;
     const double *entry = sums + HEAD;
     double best = 0.0, total = 0.0;
+    if (boxes == 0) return (double)NAN;
     for (int64_t i = 0; i < said; i++) found += is_true(entry + ENTRY * i);
     for (int64_t i = said - 1; i >= 0; i--) {
         double precision = (double)found / (double)(i + 1);
@@ -102,23 +107,14 @@ static double average_precision(const double *sums, bool has_all_points) {
     return total / (has_all_points ? (double)boxes : RECALLS);
 }
 
-/* NaN (0/0) where no class has a box. */
-static double mean(const hu_metric_call *shape, const double *sums, bool has_all_points) {
-    double total = 0.0, present = 0.0;
-    for (int64_t c = 0; c < hu_detection_classes(shape); c++, sums += doubles_per_class(shape)) {
-        if (sums[BOXES] == 0.0) continue;
-        total += average_precision(sums, has_all_points);
-        present += 1.0;
-    }
-    return total / present;
+static double over_all_points(const hu_metric_call *shape, const double *sums,
+                              int64_t class_number) {
+    return average_precision(sums + class_number * doubles_per_class(shape), true);
 }
 
-static double over_all_points(const hu_metric_call *shape, const double *sums) {
-    return mean(shape, sums, true);
-}
-
-static double over_11_recalls(const hu_metric_call *shape, const double *sums) {
-    return mean(shape, sums, false);
+static double over_11_recalls(const hu_metric_call *shape, const double *sums,
+                              int64_t class_number) {
+    return average_precision(sums + class_number * doubles_per_class(shape), false);
 }
 
 const hu_metric hu_metric_mean_ap = {
@@ -130,7 +126,9 @@ const hu_metric hu_metric_mean_ap = {
     .decimals = 2,
     .higher_is_better = true,
     .collection = &collection,
-    .value = over_all_points};
+    .of_class = over_all_points,
+    .class_name = "ap",
+    .class_heading = "AP"};
 
 const hu_metric hu_metric_mean_ap_11 = {.name = "mean_ap_11",
                                         .help =
@@ -141,4 +139,6 @@ const hu_metric hu_metric_mean_ap_11 = {.name = "mean_ap_11",
                                         .decimals = 2,
                                         .higher_is_better = true,
                                         .collection = &collection,
-                                        .value = over_11_recalls};
+                                        .of_class = over_11_recalls,
+                                        .class_name = "ap_11",
+                                        .class_heading = "11-point AP"};

@@ -26,20 +26,23 @@ static void add(const hu_metric_call *part, double *sums) {
     }
 }
 
-static const hu_collection collection = {.sum_count = sum_count, .add = add};
+static int64_t classes(const hu_metric_call *shape) {
+    return shape->outputs;
+}
 
-static double mean_iou(const hu_metric_call *shape, const double *sums) {
-    double total = 0.0;
-    int64_t present = 0;
-    for (int64_t c = 0; c < shape->outputs; c++) {
-        const double *of = sums + c * SUMS;
-        double either = of[TRUE] + of[SAID] - of[BOTH];
-        /* A class that no label has says nothing, whether or not it is said of some pixel. */
-        if (of[TRUE] == 0.0) continue;
-        total += of[BOTH] / either;
-        present++;
-    }
-    return total / (double)present;
+static const hu_collection collection = {.sum_count = sum_count, .add = add, .classes = classes};
+
+/* A class that no label has says nothing, whether or not it is said of some pixel. */
+static double iou(const hu_metric_call *shape, const double *sums, int64_t class_number) {
+    const double *of = sums + class_number * SUMS;
+    (void)shape;
+    return of[TRUE] == 0.0 ? (double)NAN : of[BOTH] / (of[TRUE] + of[SAID] - of[BOTH]);
+}
+
+static double accuracy(const hu_metric_call *shape, const double *sums, int64_t class_number) {
+    const double *of = sums + class_number * SUMS;
+    (void)shape;
+    return of[TRUE] == 0.0 ? (double)NAN : of[BOTH] / of[TRUE];
 }
 
 const hu_metric hu_metric_mean_iou = {
@@ -51,19 +54,9 @@ const hu_metric hu_metric_mean_iou = {
     .decimals = 2,
     .higher_is_better = true,
     .collection = &collection,
-    .value = mean_iou};
-
-static double mean_accuracy(const hu_metric_call *shape, const double *sums) {
-    double total = 0.0;
-    int64_t present = 0;
-    for (int64_t c = 0; c < shape->outputs; c++) {
-        const double *of = sums + c * SUMS;
-        if (of[TRUE] == 0.0) continue;
-        total += of[BOTH] / of[TRUE];
-        present++;
-    }
-    return total / (double)present;
-}
+    .of_class = iou,
+    .class_name = "iou",
+    .class_heading = "IoU"};
 
 const hu_metric hu_metric_mean_accuracy = {
     .name = "mean_accuracy",
@@ -73,4 +66,6 @@ const hu_metric hu_metric_mean_accuracy = {
     .decimals = 2,
     .higher_is_better = true,
     .collection = &collection,
-    .value = mean_accuracy};
+    .of_class = accuracy,
+    .class_name = "accuracy",
+    .class_heading = "Accuracy"};

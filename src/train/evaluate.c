@@ -181,6 +181,37 @@ static void add_sizes(const hu_trainer *trainer, bool is_sized, room_sizes *most
     }
 }
 
+int64_t hu_trainer_classes(const hu_trainer *trainer) {
+    const hu_metric_call call = call_of(trainer, false);
+    for (int m = 0; trainer->task->metric[m]; m++)
+        if (trainer->task->metric[m]->of_class)
+            return trainer->task->metric[m]->collection->classes(&call);
+    return 0;
+}
+
+/* What a half gave of each class: where it is kept. */
+static double *const *by_class(const hu_evaluation_room *room, hu_half half) {
+    return room->by_class[half == HU_HALF_VALIDATION];
+}
+
+const double *hu_trainer_class_metric(const hu_trainer *trainer, hu_half half, int m) {
+    return by_class(&trainer->room, half)[m];
+}
+
+/* All NaN. */
+static hu_status make_class_rooms(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    int64_t classes = hu_trainer_classes(trainer);
+    for (int m = 0; trainer->task->metric[m]; m++)
+        for (int h = 0; trainer->task->metric[m]->of_class && h < 2; h++) {
+            double **made = &trainer->room.by_class[h][m];
+            HU_TRY(HU_NEW_ARRAY(made, (size_t)classes));
+            for (int64_t c = 0; c < classes; c++) (*made)[c] = (double)NAN;
+        }
+done:
+    return st;
+}
+
 hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_metric_call call = call_of(trainer, false);
@@ -192,6 +223,7 @@ hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     HU_TRY(hu_alloc(most.scratch_bytes, &room->scratch));
     for (int i = 0; call.code > 0 && i < 2; i++)
         HU_TRY(HU_NEW_ARRAY(&room->code[i], (size_t)(trainer->part * call.code)));
+    HU_TRY(make_class_rooms(trainer));
     for (int m = 0; trainer->task->metric[m]; m++) {
         room->test[m] = NAN;
         if (most.sums[m] > 0) HU_TRY(HU_NEW_ARRAY(&room->sums[m], (size_t)most.sums[m]));
@@ -204,7 +236,10 @@ void hu_evaluation_room_free(hu_evaluation_room *room) {
     hu_free(room->prediction);
     hu_free(room->scratch);
     for (int i = 0; i < 2; i++) hu_free(room->code[i]);
-    for (int m = 0; m < HU_METRICS_MAX; m++) hu_free(room->sums[m]);
+    for (int m = 0; m < HU_METRICS_MAX; m++) {
+        hu_free(room->sums[m]);
+        for (int h = 0; h < 2; h++) hu_free(room->by_class[h][m]);
+    }
 }
 
 /* Collection number m of the task: that of its metric m, NULL where an earlier metric has the same.
@@ -238,6 +273,14 @@ static void finish_sums(const hu_trainer *trainer, const hu_metric_call *call) {
     }
 }
 
+static void note_classes(hu_trainer *trainer, hu_half half, int m, const hu_metric_call *call,
+                         const double *sums) {
+    const hu_metric *metric = trainer->task->metric[m];
+    double *made = by_class(&trainer->room, half)[m];
+    for (int64_t c = 0; made && c < metric->collection->classes(call); c++)
+        made[c] = metric->of_class(call, sums, c);
+}
+
 hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss) {
     evaluation e = evaluation_of(trainer, half);
     if (!e.loader)
@@ -248,7 +291,8 @@ hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metr
     finish_sums(trainer, &e.call);
     for (int m = 0; trainer->task->metric[m]; m++) {
         const double *sums = trainer->room.sums[hu_task_collection(trainer->task, m)];
-        metrics[m] = trainer->task->metric[m]->value(&e.call, sums);
+        metrics[m] = hu_metric_value(trainer->task->metric[m], &e.call, sums);
+        note_classes(trainer, half, m, &e.call, sums);
         if (half == HU_HALF_TEST) trainer->room.test[m] = metrics[m];
     }
     *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph) : (double)NAN;

@@ -22,6 +22,8 @@ typedef struct hu_evaluation_room {
     void *scratch;                /* of the task */
     double *sums[HU_METRICS_MAX]; /* by collection (hu_task_collection); NULL between them */
     double test[HU_METRICS_MAX];  /* of the latest evaluation on test samples; NaN: none yet */
+    double *by_class[2][HU_METRICS_MAX]; /* [classes] likewise, and on samples held out; NULL of
+                                            metrics that are no means over classes */
 } hu_evaluation_room;
 
 /* See train/sized.h. All zero: test samples are as large as those of training. */

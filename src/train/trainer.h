@@ -77,6 +77,13 @@ hu_status hu_trainer_draw(hu_trainer *trainer, hu_half half, int64_t count, floa
  * Borrowed: valid until the next. */
 const double *hu_trainer_test_metrics(const hu_trainer *trainer);
 
+/* Classes that metrics of the task are means over, 0: none is. And what metric number m gave of
+ * each of them in the latest evaluation on test or validation samples, [classes]: NaN where no
+ * sample has the class, and before the first; NULL of other metrics. Borrowed: valid until the
+ * next. */
+int64_t hu_trainer_classes(const hu_trainer *trainer);
+const double *hu_trainer_class_metric(const hu_trainer *trainer, hu_half half, int m);
+
 /* What the model says of the first test samples, with the weights that evaluation uses: cells
  * [count, columns of the task]. HU_ERR_ARGUMENT if there are fewer. */
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells);

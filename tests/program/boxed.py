@@ -29,7 +29,7 @@ class Training:
             checks.same(plain["skipped_steps"], 0, f"{precision}: skipped steps")
             for way in (self.ways[turn % len(self.ways)], self.ways[(turn + 1) % len(self.ways)]):
                 other = self.trained(cwd, f"{turn}-{way[0]}-{len(way)}", *precision, "optimizer.accumulate=2", *way)
-                for key in ("weights_hash", "train_loss", "metric", "test_mean_ap_11"):
+                for key in ("weights_hash", "train_loss", "metric", "test_mean_ap_11", "test_classes"):
                     checks.same(other[key], plain[key], f"{precision} {way}: {key}")
 
     def instruction_sets_agree(self, checks, cwd):

@@ -2,6 +2,7 @@
 import json
 import os
 
+import classes
 import program
 
 WORDS = ["batch=4", "steps=2", "lr=0.01", "eval.every=0", "model.width=0.25", "run.chunk=2"]
@@ -83,6 +84,9 @@ def segmentation_has_three_metrics(checks, cwd):
     checks.same(code, 0, err)
     found = json.loads(out)
     checks.same(found["test_mean_iou"], made["test_mean_iou"], "eval agrees")
+    names = [row["name"] for row in made["test_classes"]]
+    checks.same(names, [f"{n}" for n in range(len(names))], "classes without names have numbers")
+    classes.told(checks, cwd, made, {"iou": "test_mean_iou", "accuracy": "test_mean_accuracy"}, names)
     for name in ("test_mean_iou", "test_mean_accuracy", "test_pixel_accuracy"):
         checks.that(0 <= found[name] <= 1, f"{name}: {found}")
     rates = [float.fromhex(row["lr"]) for row in program.rows(cwd)]

@@ -5,6 +5,7 @@ import json
 import os
 
 import boxed
+import classes
 import program
 from boxed import refused
 
@@ -60,6 +61,7 @@ def precision_is_told(checks, cwd):
     checks.same(code, 0, err)
     found = json.loads(out)
     checks.same((found["test_mean_ap"], found["test_mean_ap_11"]), (value, made["test_mean_ap_11"]), "eval")
+    classes.told(checks, cwd, made, {"ap": "test_mean_ap", "ap_11": "test_mean_ap_11"}, ["cat", "dog"])
     with open(f"{cwd}/run/metrics.csv", newline="") as file:
         checks.same(float(list(csv.DictReader(file))[-1]["test_mean_ap"]), value, "the column of the metric")
     code, out, err = program.call("predict", "run", "count=0", "--json", cwd=cwd)
@@ -84,6 +86,25 @@ def precision_is_told(checks, cwd):
     checks.same(json.loads(out)["metric"], {"name": "mean_ap", "better": "higher"}, "compare")
 
 
+def a_class_that_no_picture_has_is_null(checks, cwd):
+    """The first test picture shows a cat. Both halves of a run that holds pictures out tell their classes."""
+    made = trained(cwd, "run", "data.validation=4")
+    for half in ("test", "validation"):
+        means = classes.mean([row["ap"] for row in made[f"{half}_classes"]])
+        checks.same(means, made[f"{half}_mean_ap"], f"mean of the {half} classes")
+    code, out, err = program.call("eval", "run", "part=validation", "--json", cwd=cwd)
+    found = json.loads(out or "{}")
+    checks.same((code, found.get("validation_classes")), (0, made["validation_classes"]), f"validation: {err}")
+    checks.that("test_classes" not in found, "of the part that was asked for alone")
+    code, out, err = program.call("eval", "run", "data.test_limit=1", "--json", cwd=cwd)
+    checks.same(code, 0, err)
+    found = json.loads(out)
+    checks.same(found["test_classes"][1], {"name": "dog", "ap": None, "ap_11": None}, "no dog")
+    checks.same(found["test_classes"][0]["ap"], found["test_mean_ap"], "the cat alone")
+    code, out, err = program.call("eval", "run", "data.test_limit=1", cwd=cwd)
+    checks.same(out.splitlines()[-1].split(), ["dog", "-", "-"], f"in words: {out}{err}")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     data = f"data=boxes:{program.write_boxes(cwd)}"
     refused(checks, cwd, 2, "the task detect needs one that has, like ssd-s", data, "model=cnn-s", "task=detect")
@@ -103,4 +124,4 @@ def what_does_not_fit_is_refused(checks, cwd):
 
 program.main(TRAINING.bits_are_equal, TRAINING.instruction_sets_agree, TRAINING.runs_go_on, one_loss_for_parts_and_workers,
              workers_give_the_same_bits_on_any_threads, TRAINING.accumulators_reach_every_product, precision_is_told,
-             what_does_not_fit_is_refused)
+             a_class_that_no_picture_has_is_null, what_does_not_fit_is_refused)

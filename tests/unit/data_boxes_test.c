@@ -82,6 +82,7 @@ static void boxes_are_those_of_the_files(void **state) {
     static const float expected[2][2][5] = {
         {{0.25f, 0.25f, 0.5f, 0.5f, 1}, {0, 0, 0, 0, HU_UNLABELLED}},
         {{0, 0, 1, 1, 2}, {0.9f, 0, 1, 0.2f, 0}}};
+    static const char *const names[] = {"cat", "dog", "eel"};
     float found[2][2][5];
     for (int64_t memory = 0; memory <= 5000; memory += 5000) {
         hu_dataset *d = open_with((hu_image_choice){.memory = (uint64_t)memory});
@@ -92,6 +93,7 @@ static void boxes_are_those_of_the_files(void **state) {
         assert_string_equal(field->name, "boxes");
         assert_true(field->is_boxes && field->is_ragged && field->classes == 3);
         assert_true(field->extent[0] == 2 && field->extent[1] == 5 && d->augment.flip);
+        for (int c = 0; c < 3; c++) assert_string_equal(hu_dataset_class_name(d, c), names[c]);
         assert_true(d->train.count == 2 && d->test.count == 1);
         assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
         hu_loader_fill(loader, BOXES, HU_READ_PLAIN, 0, 2, &found[0][0][0]);

@@ -156,6 +156,8 @@ static double plain_mean(bool all_points, int limit) {
 
 /* ---- tests ---- */
 
+static double by_class[CLASSES]; /* that the latest metric gave */
+
 /* The metric, from parts of given lengths. */
 static double value_of(const hu_metric *metric, hu_metric_call whole, const int64_t *cuts) {
     const hu_collection *collection = metric->collection;
@@ -169,8 +171,10 @@ static double value_of(const hu_metric *metric, hu_metric_call whole, const int6
         collection->add(&part, sums);
     }
     collection->finish(&whole, sums);
-    double value = metric->value(&whole, sums);
-    assert_true(metric->value(&whole, sums) == value || isnan(value)); /* may be asked again */
+    double value = hu_metric_value(metric, &whole, sums);
+    assert_true(hu_metric_value(metric, &whole, sums) == value ||
+                isnan(value)); /* may be asked again */
+    for (int c = 0; c < CLASSES; c++) by_class[c] = metric->of_class(&whole, sums, c);
     free(sums);
     return value;
 }
@@ -259,7 +263,9 @@ static void known_precisions(void **state) {
      */
     say_boxes(3);
     assert_true(value_of(&hu_metric_mean_ap, call, at_once) == (0.5 + 1 + 1) / 3);
+    assert_true(by_class[0] == 0.5 && by_class[1] == 1.0 && by_class[2] == 1.0);
     assert_true(value_of(&hu_metric_mean_ap_11, call, at_once) == (6.0 / 11 + 1 + 1) / 3);
+    assert_true(by_class[0] == 6.0 / 11 && by_class[1] == 1.0 && by_class[2] == 1.0);
     say_boxes(0);
     assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 0.0);
     /* A format has stopped the pass: nothing is said. A class without boxes does not count. */
@@ -271,6 +277,7 @@ static void known_precisions(void **state) {
         if (truth[i / MOST][i % MOST][HU_BOX_CLASS] == 2.0f)
             truth[i / MOST][i % MOST][HU_BOX_CLASS] = HU_UNLABELLED;
     assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 1.0);
+    assert_true(by_class[0] == 1.0 && by_class[1] == 1.0 && isnan(by_class[2]));
     for (int i = 0; i < SAMPLES * MOST; i++)
         truth[i / MOST][i % MOST][HU_BOX_CLASS] = HU_UNLABELLED;
     assert_true(isnan(value_of(&hu_metric_mean_ap, call, at_once)));

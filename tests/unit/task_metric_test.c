@@ -27,9 +27,9 @@ static void draw(void) {
         truth[i] = (float)(hu_random_word(&key, i) % (CLASSES + 1)) - 1.0f;
 }
 
-/* The metric, from parts of different lengths. */
-static double value_of(const hu_metric *metric, hu_metric_call whole, int64_t targets_per_sample) {
-    double sums[MOST_SUMS] = {0};
+/* The sums of a metric, from parts of different lengths. */
+static void sum(const hu_metric *metric, hu_metric_call whole, int64_t targets_per_sample,
+                double *sums) {
     int64_t cuts[PARTS + 1] = {0, 5, 6, whole.samples};
     assert_true(metric->collection->sum_count(&whole) <= MOST_SUMS);
     for (int p = 0; p < PARTS; p++) {
@@ -39,7 +39,12 @@ static double value_of(const hu_metric *metric, hu_metric_call whole, int64_t ta
         part.target += cuts[p] * targets_per_sample;
         metric->collection->add(&part, sums);
     }
-    return metric->value(&whole, sums);
+}
+
+static double value_of(const hu_metric *metric, hu_metric_call whole, int64_t targets_per_sample) {
+    double sums[MOST_SUMS] = {0};
+    sum(metric, whole, targets_per_sample, sums);
+    return hu_metric_value(metric, &whole, sums);
 }
 
 static hu_metric_call pixels(void) {
@@ -96,6 +101,42 @@ static void mean_accuracy_is_the_mean_over_the_classes_of_the_labels(void **stat
         total += is ? (double)both / is : 0.0;
     }
     assert_true(value_of(&hu_metric_mean_accuracy, pixels(), ROWS) == total / (CLASSES - 1));
+}
+
+/* Class 2 is only said: nothing is known of it. */
+static void each_class_has_its_share(void **state) {
+    (void)state;
+    double sums[MOST_SUMS] = {0};
+    hu_metric_call call = pixels();
+    draw();
+    for (int r = 0; r < SAMPLES * ROWS; r++)
+        if (truth[r] == 2.0f) truth[r] = -1.0f;
+    sum(&hu_metric_mean_iou, call, ROWS, sums);
+    assert_int_equal(hu_metric_mean_iou.collection->classes(&call), CLASSES);
+    for (int c = 0; c < CLASSES; c++) {
+        int both = 0, either = 0, is = 0;
+        for (int r = 0; r < SAMPLES * ROWS; r++) {
+            if (truth[r] < 0) continue;
+            both += truth[r] == (float)c && said(r) == c;
+            either += truth[r] == (float)c || said(r) == c;
+            is += truth[r] == (float)c;
+        }
+        double iou = hu_metric_mean_iou.of_class(&call, sums, c);
+        double accuracy = hu_metric_mean_accuracy.of_class(&call, sums, c);
+        assert_true(c == 2 ? isnan(iou) : iou == (double)both / either);
+        assert_true(c == 2 ? isnan(accuracy) : accuracy == (double)both / is);
+    }
+}
+
+/* A metric is a number of all samples, or the mean over classes that have a name. */
+static void means_over_classes_are_told_apart(void **state) {
+    (void)state;
+    for (size_t i = 0; hu_metric_at(i); i++) {
+        const hu_metric *metric = hu_metric_at(i);
+        assert_true((metric->value != NULL) == (metric->of_class == NULL));
+        assert_true(!metric->of_class || (metric->class_name && metric->class_heading));
+        assert_true(!metric->of_class || metric->collection->classes);
+    }
 }
 
 static void a_class_that_never_occurs_does_not_count(void **state) {
@@ -354,6 +395,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mean_iou_is_the_mean_over_the_classes_of_the_labels),
         cmocka_unit_test(mean_accuracy_is_the_mean_over_the_classes_of_the_labels),
+        cmocka_unit_test(each_class_has_its_share),
+        cmocka_unit_test(means_over_classes_are_told_apart),
         cmocka_unit_test(a_class_that_never_occurs_does_not_count),
         cmocka_unit_test(accuracy_leaves_unlabelled_rows_out),
         cmocka_unit_test(without_predictions_nothing_is_right),

@@ -144,7 +144,7 @@ static void known_precisions(void **state) {
     hu_metric_mean_ap.collection->clear(&call, sums);
     hu_metric_mean_ap.collection->add(&call, sums);
     hu_metric_mean_ap.collection->finish(&call, sums);
-    assert_true(hu_metric_mean_ap.value(&call, sums) == 1.0);
+    assert_true(hu_metric_value(&hu_metric_mean_ap, &call, sums) == 1.0);
     call.samples = 1;
     hu_task_detect_regions.describe(&call, cells);
     assert_true(cells[0] == MOST && cells[1] == MOST && cells[2] == MOST);
@@ -153,7 +153,7 @@ static void known_precisions(void **state) {
     hu_metric_mean_ap.collection->clear(&call, sums);
     hu_metric_mean_ap.collection->add(&call, sums);
     hu_metric_mean_ap.collection->finish(&call, sums);
-    assert_true(hu_metric_mean_ap.value(&call, sums) == 0.0);
+    assert_true(hu_metric_value(&hu_metric_mean_ap, &call, sums) == 0.0);
 }
 
 int main(void) {
