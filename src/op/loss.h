@@ -13,10 +13,14 @@
 
 /* nll and softmax_cross_entropy. in[0] [.., classes]: log-probabilities or logits, one row for each
  * element of in[1] [..]: the class of the row, as float32. A row whose target is the ignored value
- * takes no part: no loss, gradient 0, not counted. All zero (or NULL): no target is ignored. */
+ * takes no part: no loss, gradient 0, not counted. In training a share of each row's loss is the
+ * mean over all classes, (1 - s) (-log p_y) + s (-1/V sum over v of log p_v): label smoothing
+ * (Szegedy et al. 2016, section 7). Evaluations count the class alone. All zero (or NULL): no
+ * target is ignored, none smoothed. */
 typedef struct hu_row_loss_attrs {
     bool ignores;
     float ignored;
+    float smoothing; /* 0..1 */
 } hu_row_loss_attrs;
 
 /* mse, l1, bce and kl_normal. in[0] and in[1] have one shape. All zero (or NULL): the loss of a

@@ -15,16 +15,25 @@ enum { ROWS = 64 };
 static const hu_attribute row_loss_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_row_loss_attrs, ignores), 0},
     {HU_ATTRIBUTE_REAL, "ignored", offsetof(hu_row_loss_attrs, ignored), 0},
+    {HU_ATTRIBUTE_REAL, "smoothing", offsetof(hu_row_loss_attrs, smoothing), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
 /* ---- targets ---- */
 
+static hu_status check_smoothing(const char *op, const hu_row_loss_attrs *attrs) {
+    if (!attrs || (attrs->smoothing >= 0.0f && attrs->smoothing <= 1.0f)) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "%s: smoothing: found %g, expected 0 to 1", op,
+                   (double)attrs->smoothing);
+}
+
 /* Predictions [.., classes] and targets [..]; a target of one element fits one row of any rank. */
-static hu_status row_loss_shape(const char *op, const hu_shape *in, int *n_out, hu_shape *out) {
+static hu_status row_loss_shape(const char *op, const void *attrs, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
     enum { SHAPE_TEXT = 176 };
     char prediction[SHAPE_TEXT], target[SHAPE_TEXT];
     hu_status st = hu_expect_rank_least(op, &in[0], 1);
+    if (st == HU_OK) st = check_smoothing(op, attrs);
     if (st != HU_OK) return st;
     hu_shape rows = in[0];
     rows.rank--;
@@ -75,23 +84,40 @@ static int64_t at_most(int64_t n, int64_t most) {
     return n < most ? n : most;
 }
 
+/* ---- smoothing ---- */
+
+/* What of a row's loss is the mean over all classes. */
+static double smoothing_of(const hu_op_call *call) {
+    const hu_row_loss_attrs *attrs = call->info->attrs;
+    return attrs && call->training ? (double)attrs->smoothing : 0.0;
+}
+
+/* What a row is worth of which its class alone is worth of_class, and all classes together of_all.
+ */
+static double smoothed(double smoothing, int64_t classes, double of_class, double of_all) {
+    return (1.0 - smoothing) * of_class + smoothing / (double)classes * of_all;
+}
+
 /* ---- sums ---- */
 
 /* Losses of up to ROWS rows x [n, classes]; those without a class get what is NaN, those that are
- * ignored anything. */
+ * ignored anything. all: where not NULL, the sum of the losses that the classes of a row would
+ * give. */
 typedef void (*row_losses)(int64_t n, int64_t classes, const float *x, const int64_t *class,
-                           double *loss);
+                           double *loss, double *all);
 
 /* The rows of one sample in order. */
 static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sample) {
     const hu_node_info *info = call->info;
     int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), counted = 0;
     int64_t end = (sample + 1) * rows, class[ROWS];
-    double sum = 0, loss[ROWS];
+    double sum = 0, loss[ROWS], all[ROWS], smoothing = smoothing_of(call);
     for (int64_t first = sample * rows; first < end; first += ROWS) {
         int64_t n = at_most(end - first, ROWS);
         classes_of(info, n, call->in[1] + first, class);
-        losses(n, classes, call->in[0] + first * classes, class, loss);
+        losses(n, classes, call->in[0] + first * classes, class, loss, smoothing > 0 ? all : NULL);
+        for (int64_t i = 0; i < n && smoothing > 0; i++)
+            loss[i] = smoothed(smoothing, classes, loss[i], all[i]);
         for (int64_t i = 0; i < n; i++)
             if (class[i] != IGNORED)
                 sum = counted++ ? sum + loss[i] : loss[i]; /* one row is itself, -0 included */
@@ -149,14 +175,18 @@ static void clear_target_gradient(const hu_op_call *call) {
 
 static hu_status nll_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                            hu_shape *out) {
-    (void)attrs, (void)n_in;
-    return row_loss_shape("nll", in, n_out, out);
+    (void)n_in;
+    return row_loss_shape("nll", attrs, in, n_out, out);
 }
 
-static void nll_rows(int64_t n, int64_t classes, const float *x, const int64_t *class,
-                     double *loss) {
+static void nll_rows(int64_t n, int64_t classes, const float *x, const int64_t *class, double *loss,
+                     double *all) {
     for (int64_t i = 0; i < n; i++)
         loss[i] = class[i] < 0 ? (double)NAN : -(double)x[i * classes + class[i]];
+    for (int64_t i = 0; all && i < n; i++) {
+        all[i] = 0;
+        for (int64_t c = 0; c < classes; c++) all[i] -= (double)x[i * classes + c];
+    }
 }
 
 static void nll_forward(const hu_op_call *call) {
@@ -167,16 +197,28 @@ static void nll_reduce(const hu_op_call *call, hu_pass pass) {
     reduce(call, pass, nll_rows);
 }
 
-/* dx [count, rows, classes] is -dout of the sample at each row's class, 0 elsewhere. */
+/* dx [classes] of a row that is smoothed, dy the gradient of its loss. */
+static void nll_smoothed_slopes(double smoothing, int64_t classes, int64_t class, double dy,
+                                float *dx) {
+    for (int64_t c = 0; c < classes; c++)
+        dx[c] = (float)(-dy * smoothed(smoothing, classes, (double)(c == class), 1.0));
+}
+
+/* dx [count, rows, classes] is -dout of the sample at each row's class, 0 elsewhere; unless it is
+ * smoothed. */
 static void nll_backward(const hu_op_call *call) {
     const hu_node_info *info = call->info;
     int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info);
+    double smoothing = smoothing_of(call);
     clear_target_gradient(call);
     if (!call->din[0]) return;
     memset(call->din[0], 0, (size_t)(call->count * rows * classes) * sizeof(float));
     for (int64_t r = 0; r < call->count * rows; r++) {
         int64_t class = class_of(info, call->in[1][r]);
-        if (class >= 0) call->din[0][r * classes + class] = -call->dout[0][r / rows];
+        float dy = call->dout[0][r / rows], *dx = call->din[0] + r * classes;
+        if (class >= 0) dx[class] = -dy;
+        if (class >= 0 && smoothing > 0)
+            nll_smoothed_slopes(smoothing, classes, class, (double)dy, dx);
     }
 }
 
@@ -195,18 +237,21 @@ const hu_op hu_op_nll = {.name = "nll",
 
 static hu_status cross_entropy_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                      hu_shape *out) {
-    (void)attrs, (void)n_in;
-    return row_loss_shape("softmax_cross_entropy", in, n_out, out);
+    (void)n_in;
+    return row_loss_shape("softmax_cross_entropy", attrs, in, n_out, out);
 }
 
 /* -log softmax(x)_class */
 static void cross_entropy_rows(int64_t n, int64_t classes, const float *x, const int64_t *class,
-                               double *loss) {
+                               double *loss, double *all) {
     double most[ROWS], log_sum[ROWS];
     hu_elementary()->row_logs(n, classes, x, most, log_sum);
     for (int64_t i = 0; i < n; i++) {
         hu_softmax_row row = {most[i], log_sum[i]};
         loss[i] = class[i] < 0 ? (double)NAN : -hu_log_softmax(row, x[i * classes + class[i]]);
+        if (!all) continue;
+        all[i] = 0;
+        for (int64_t c = 0; c < classes; c++) all[i] -= hu_log_softmax(row, x[i * classes + c]);
     }
 }
 
@@ -218,6 +263,16 @@ static void cross_entropy_reduce(const hu_op_call *call, hu_pass pass) {
     reduce(call, pass, cross_entropy_rows);
 }
 
+/* dx [classes] = dy (softmax(x) - t) of a row that is smoothed: t is the class for one share, all
+ * classes alike for the other. */
+static void smoothed_slopes(double smoothing, int64_t classes, const float *x, hu_softmax_row row,
+                            int64_t class, double dy, float *dx) {
+    for (int64_t c = 0; c < classes; c++) {
+        double target = smoothed(smoothing, classes, (double)(c == class), 1.0);
+        dx[c] = (float)(dy * (hu_softmax(row, x[c]) - target));
+    }
+}
+
 /* dx = dy (softmax(x) - onehot(class)) of up to ROWS rows, dy [count] the gradients of the samples'
  * losses. A row without a class gives NaN as its loss does. */
 static void cross_entropy_slopes(const hu_op_call *call, int64_t first, int64_t n) {
@@ -225,12 +280,15 @@ static void cross_entropy_slopes(const hu_op_call *call, int64_t first, int64_t 
     int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), class[ROWS];
     const float *x = call->in[0] + first * classes;
     float *dx = call->din[0] + first * classes;
-    double most[ROWS], log_sum[ROWS], dy[ROWS];
+    double most[ROWS], log_sum[ROWS], dy[ROWS], smoothing = smoothing_of(call);
     classes_of(info, n, call->in[1] + first, class);
     for (int64_t i = 0; i < n; i++)
         dy[i] = class[i] == NO_CLASS ? (double)NAN : (double)call->dout[0][(first + i) / rows];
     hu_elementary()->row_logs(n, classes, x, most, log_sum);
-    hu_elementary()->row_slopes(n, classes, x, most, log_sum, class, dy, dx);
+    if (smoothing == 0) hu_elementary()->row_slopes(n, classes, x, most, log_sum, class, dy, dx);
+    for (int64_t i = 0; i < n && smoothing > 0; i++)
+        smoothed_slopes(smoothing, classes, x + i * classes, (hu_softmax_row){most[i], log_sum[i]},
+                        class[i], dy[i], dx + i * classes);
     for (int64_t i = 0; i < n; i++)
         if (class[i] == IGNORED) memset(dx + i * classes, 0, (size_t)classes * sizeof *dx);
 }

@@ -253,10 +253,11 @@ static hu_status read_task(hu_config *config, hu_train_options *options) {
                      options->task->name);
     HU_TRY(st);
     HU_TRY(hu_config_f64(config, "task.smoothing", &options->smoothing));
-    if (options->smoothing != 0.0 && !options->task->has_adversaries)
+    bool smooths = options->task->has_adversaries || options->task->kind == HU_LOSS_ROWS;
+    if (options->smoothing != 0.0 && !smooths)
         st = hu_fail(HU_ERR_ARGUMENT,
                      "found key 'task.smoothing', which the task %s does not read; expected "
-                     "task=gan",
+                     "task=classify, segment or gan",
                      options->task->name);
 done:
     return st;

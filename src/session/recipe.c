@@ -54,6 +54,8 @@ typedef struct usual {
 static const usual of_update[] = {
     {"dcgan*", "*", "optimizer.beta1", "0.5"},
     {"dcgan*", "*", "data.drop_last", "on"},
+    {"*", "*", "task.smoothing", "0"},
+    {"inception-v3", "*", "task.smoothing", "0.1"}, /* Szegedy et al. 2016; a later row counts */
 };
 
 /* Of the data: 28 pixels become 32, and FD-64 is that of so many samples. */
@@ -123,7 +125,8 @@ static hu_status take_check(hu_config *config) {
     static const char *const values[][2] = {
         {"optimizer.name", "sgd"},   {"data.shuffle", "off"},         {"data.augment", "none"},
         {"optimizer.momentum", "0"}, {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"},
-        {"lr.warmup", "0"},          {"optimizer.weight_decay", "0"}, {"model.dropout", "0"}};
+        {"lr.warmup", "0"},          {"optimizer.weight_decay", "0"}, {"model.dropout", "0"},
+        {"task.smoothing", "0"}};
     hu_status st = HU_OK;
     const char *init;
     HU_TRY(hu_config_text(config, "model.init", &init));

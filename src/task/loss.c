@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "op/loss_boxes.h"
+#include "task/unlabelled.h"
 
 /* The list of loss.h, in its order. */
 static const hu_loss_form *const table[] = {
@@ -46,14 +47,18 @@ static hu_status name_before(const hu_op *op, const char *loss, char name[HU_NAM
 }
 
 hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
-                      hu_value_id target, const hu_anchors *anchors, float weight,
+                      hu_value_id target, const hu_loss_facts *facts, float weight,
                       hu_normaliser normaliser) {
     hu_status st;
     hu_box_loss_attrs of_boxes = {.takes_logs = loss->before != NULL};
-    const void *attrs = loss->kind == HU_LOSS_BOXES ? &of_boxes : loss->attrs;
+    hu_row_loss_attrs of_rows = hu_unlabelled_rows;
+    const void *attrs = loss->attrs;
     hu_value_id in[2] = {head, target}, out[HU_MAX_OUTPUTS];
     char before[HU_NAME_BYTES];
-    if (loss->kind == HU_LOSS_BOXES && anchors) of_boxes.anchors = *anchors;
+    if (facts->anchors) of_boxes.anchors = *facts->anchors;
+    of_rows.smoothing = (float)facts->smoothing;
+    if (loss->kind == HU_LOSS_BOXES) attrs = &of_boxes;
+    if (loss->kind == HU_LOSS_ROWS) attrs = &of_rows;
     if (loss->before) {
         HU_TRY(name_before(loss->before, name, before));
         HU_TRY(

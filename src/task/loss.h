@@ -66,11 +66,17 @@ hu_status hu_loss_find(const char *name, const hu_loss_form **loss);
  * Scores that a node before the loss has made are log-probabilities, whose scale is zero. */
 hu_softmax_row hu_loss_row(const hu_loss_form *loss, int64_t classes, const float *row);
 
+/* What a loss does not know by itself; each is read by losses of one kind. */
+typedef struct hu_loss_facts {
+    const hu_anchors *anchors; /* boxes: where the model looks for them; NULL: it does not */
+    double smoothing;          /* rows: the share of all classes, op/loss.h */
+} hu_loss_facts;
+
 /* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node
- * is called NAME, the one before it after its op (and after NAME, unless that is "loss"). anchors:
- * of a loss of boxes, else ignored. Errors as hu_graph_apply and hu_graph_loss. */
+ * is called NAME, the one before it after its op (and after NAME, unless that is "loss"). Errors as
+ * hu_graph_apply and hu_graph_loss. */
 hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
-                      hu_value_id target, const hu_anchors *anchors, float weight,
+                      hu_value_id target, const hu_loss_facts *facts, float weight,
                       hu_normaliser normaliser);
 
 #endif

@@ -157,7 +157,8 @@ static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
      * one, in the whole batch. */
     hu_loss_kind kind = choice->task->kind;
     bool by_unit = kind == HU_LOSS_ROWS || kind == HU_LOSS_BOXES;
-    return hu_loss_add(choice->loss, graph, loss, head, values[target], choice->anchors, weight,
+    const hu_loss_facts facts = {.anchors = choice->anchors, .smoothing = choice->smoothing};
+    return hu_loss_add(choice->loss, graph, loss, head, values[target], &facts, weight,
                        by_unit ? HU_PER_ROW : HU_PER_SAMPLE);
 }
 

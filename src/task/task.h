@@ -86,6 +86,7 @@ typedef struct hu_task_choice {
     hu_task_shapes shapes;
     double beta;               /* weight of the divergence of a code */
     float real;                /* what adversaries are to say of real pictures */
+    double smoothing;          /* of classes: what of a loss is that of all of them */
     const hu_anchors *anchors; /* where the model looks for boxes; NULL: it does not */
     int64_t regions;           /* that the model proposes; 0: none */
 } hu_task_choice;

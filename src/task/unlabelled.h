@@ -5,6 +5,7 @@
 
 #include "op/loss.h"
 
-static const hu_row_loss_attrs hu_unlabelled_rows = {true, (float)HU_UNLABELLED};
+static const hu_row_loss_attrs hu_unlabelled_rows = {.ignores = true,
+                                                     .ignored = (float)HU_UNLABELLED};
 
 #endif

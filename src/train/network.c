@@ -10,6 +10,7 @@ hu_status hu_train_network(const hu_train_options *options, const hu_dataset *da
     if (st != HU_OK) return st;
     choice->beta = options->beta;
     choice->real = (float)(1.0 - options->smoothing);
+    choice->smoothing = options->smoothing;
     hu_model_options model = {.name = options->model,
                               .own = options->own,
                               .width = options->width,

@@ -35,7 +35,8 @@ typedef struct hu_train_options {
     const hu_task *task;      /* NULL: what the model's head is made for */
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double beta;              /* weight of the divergence of a code, of tasks that have one */
-    double smoothing;         /* of adversaries: 1 minus what real pictures are to the judge */
+    double smoothing;         /* of classes, see op/loss.h; of adversaries: 1 minus what real
+                                 pictures are to the judge */
     double width;
     hu_model_norm norm;   /* of the model of the name, */
     hu_model_sizes sizes; /* likewise */

@@ -351,6 +351,42 @@ def adversaries(checks, cwd):
         checks.that(code == 2 and text in err, f"{words}: exit {code}, {err!r}")
 
 
+def smoothing(checks, cwd):
+    """A share of the loss of training is that of all classes, of all heads; tests count the class alone."""
+    for model, loss in (("cnn-s", "nll"), ("cnn-s", "softmax_cross_entropy"), ("inception3-s", "nll")):
+        words = [*program.TINY, f"model={model}", f"loss={loss}", "steps=1", "init=check"]
+        first = {}
+        for share in ("0", "0.2", "0.4"):
+            run = f"{model}-{loss}-{share}"
+            made = program.train(*words, "lr=0", f"task.smoothing={share}", "workers=2", cwd=cwd, run=run)
+            first[share] = made["losses"][0]
+            found = answer(checks, "eval", run, cwd=cwd)
+            first[f"test {share}"] = found["test_loss"]
+        checks.that(first["0"] != first["0.4"], f"{run}: the loss is smoothed")
+        middle = (first["0"] + first["0.4"]) / 2
+        checks.that(abs(first["0.2"] - middle) < 1e-6 * middle, f"{run}: the loss is linear in the share: {first}")
+        checks.same({first["test 0.2"], first["test 0.4"]}, {first["test 0"]}, f"{run}: tests are not smoothed")
+    words = [*program.TINY, "model=cnn-s", "steps=3", "task.smoothing=0.1"]
+    whole = program.train(*words, "threads=1", "run.checkpoint_every=1", cwd=cwd, run="smooth-whole")
+    checks.that(whole["weights_hash"] != program.train(*words[:-1], cwd=cwd, run="smooth-not")["weights_hash"], "it trains")
+    for more in (["threads=3"], ["loss=nll", "storage=float32"], ["fuse=off"]):
+        other = program.train(*words, *more, cwd=cwd, run=f"smooth-{more[0]}")
+        checks.same(other["weights_hash"], whole["weights_hash"], f"{more}")
+    program.copy_at(cwd, "smooth-whole", "smooth-2", 2)
+    checks.same(program.resume("smooth-2", cwd=cwd)["weights_hash"], whole["weights_hash"], "resumed")
+    for half in ("train", "test"):
+        for c in ("a", "b"):
+            program.write_png(f"{cwd}/large/{half}/{c}/0.png", 20, 20, 3, lambda x, y, k: (9 * x + 7 * y + 60 * k) % 256)
+    for model, words, expected in (("inception-v3", [], 0.1), ("inception-v3", ["init=check"], 0), ("inception-v3", ["task.smoothing=0"], 0),
+                                   ("alexnet-s", ["data.size=64"], 0)):
+        run = "-".join(["usual", model, *words])
+        program.train(f"model={model}", "data=folder:large", "data.size=299", "model.width=0.0625", "batch=2", "steps=1", "eval.every=0",
+                      *words, cwd=cwd, run=run)
+        with open(f"{cwd}/{run}/config.resolved.yaml") as file:
+            found = [line.split()[1] for line in file if line.strip().startswith("smoothing:")]
+        checks.same([float(text) for text in found], [expected], f"{run}: what the model is usually smoothed by")
+
+
 def bad_input(checks, cwd):
     keys = [*program.TINY, "steps=1", "run.dir=bad"]
     cases = [(["task=segment", "model=cnn-s"], "needs a field 'mask', data glyphs has 'image'"),
@@ -362,7 +398,9 @@ def bad_input(checks, cwd):
              (["task=autoencode", "model=cvae-s"], "the task autoencode has no loss for it"),
              (["model=cvae-s", "loss=bce"], "does not fit the task vae, expected one of 'bce_sum'"),
              (["model=cnn-s", "task.beta=2"], "found key 'task.beta', which the task classify does not read"),
-             (["model=cnn-s", "task.smoothing=0.1"], "found key 'task.smoothing', which the task classify does not read"),
+             (["model=autoencoder", "task.smoothing=0.1"],
+              "found key 'task.smoothing', which the task autoencode does not read; expected task=classify, segment or gan"),
+             (["model=cnn-s", "task.smoothing=0.6"], "task.smoothing"),
              (["model=cnn-s", "lr.turn_2=2"], "lr.turn_2: found 2 with a model that has no second turn, expected 1"),
              (["task=clasify"], "task: found 'clasify', expected one like 'classify'"),
              (["loss=nlll"], "loss: found 'nlll', expected one like 'nll'"),
@@ -376,4 +414,4 @@ def bad_input(checks, cwd):
 
 
 program.main(results_stay, one_training, table_and_front, page, lower_is_better, search, demonstration,
-             pixels, codes, adversaries, pictures, bad_input)
+             pixels, codes, adversaries, smoothing, pictures, bad_input)

@@ -167,7 +167,7 @@ static void a_loss_per_row_has_a_seed_of_its_own(void **state) {
 static void without_a_counted_row_loss_and_gradients_are_0(void **state) {
     (void)state;
     const hu_pass_options pass = {.row_gradient = {1.0f}};
-    hu_row_loss_attrs attrs = {true, -1.0f};
+    hu_row_loss_attrs attrs = {.ignores = true, .ignored = -1.0f};
     float gradients[100];
     net n;
     declare(&n);

@@ -157,6 +157,7 @@ static const hu_bilinear_attrs aligned = {8, 5, true}, one_row = {1, 4, true};
 static const hu_toward_attrs toward = {0.75f};
 static const hu_element_loss_attrs sums = {.sums = true};
 static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 2};
+static const hu_row_loss_attrs smooth = {.ignores = true, .ignored = 2, .smoothing = 0.1f};
 
 static const gradient_case cases[] = {
     {&hu_op_conv2d, &conv, NORMAL, 1, {SHAPE(5, 6, 3)}, false, 0.02f},
@@ -235,6 +236,8 @@ static const gradient_case cases[] = {
     {&hu_op_nll, &ignoring, NORMAL, 2, {SHAPE(3, 2, 5), SHAPE(3, 2)}, true, 0.02f},
     {&hu_op_softmax_cross_entropy, NULL, NORMAL, 2, {SHAPE(10), {.rank = 0}}, true, 0.02f},
     {&hu_op_softmax_cross_entropy, &ignoring, NORMAL, 2, {SHAPE(4, 5), SHAPE(4)}, true, 0.02f},
+    {&hu_op_nll, &smooth, NORMAL, 2, {SHAPE(3, 2, 5), SHAPE(3, 2)}, true, 0.02f},
+    {&hu_op_softmax_cross_entropy, &smooth, NORMAL, 2, {SHAPE(4, 5), SHAPE(4)}, true, 0.02f},
     {&hu_op_bce, NULL, SHARES, 2, {SHAPE(2, 9), SHAPE(2, 9)}, false, 0.02f},
     {&hu_op_mse, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_mse, &sums, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},

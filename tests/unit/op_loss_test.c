@@ -207,6 +207,64 @@ static void rows_have_losses_of_their_own(void **unused) {
     check_row_loss(&hu_op_softmax_cross_entropy, true);
 }
 
+/* Three classes whose log-probabilities are log of 1/2, 1/4 and 1/4, the class the second one, a
+ * fifth of the loss that of all: by hand. */
+static void smoothed_rows_are_as_by_hand(void **unused) {
+    (void)unused;
+    static const hu_row_loss_attrs fifth = {.smoothing = 0.2f};
+    const hu_op *const ops[] = {&hu_op_nll, &hu_op_softmax_cross_entropy};
+    const hu_shape in[2] = {DRIVE_SHAPE(3), {.rank = 0}};
+    const double log2 = 0.69314718055994531, share[3] = {0.5, 0.25, 0.25};
+    for (int k = 0; k < 2; k++) {
+        drive d;
+        drive_open(&d, ops[k], &fifth, 2, in, BATCH, CHUNK);
+        d.need_din[1] = false;
+        for (int i = 0; i < BATCH * 3; i++) d.in[0][i] = (float)((i % 3 ? -2 : -1) * log2);
+        for (int s = 0; s < BATCH; s++) d.in[1][s] = 1;
+        drive_forward(&d);
+        drive_backward(&d);
+        double expected = 0.8 * 2 * log2 + 0.2 * (1 + 2 + 2) * log2 / 3;
+        for (int i = 0; i < BATCH * 3; i++) {
+            double dy = (double)d.dout[0][i / 3], target = 0.2 / 3 + (i % 3 == 1 ? 0.8 : 0);
+            double slope = k ? share[i % 3] - target : -target;
+            assert_true(fabs((double)d.out[0][i / 3] - expected) < 1e-6);
+            assert_true(fabs((double)d.din[0][i] - dy * slope) < 1e-6 * fabs(dy));
+        }
+        assert_true(d.stats[HU_LOSS_METRIC] == 0);
+        drive_close(&d);
+    }
+}
+
+/* Ignored rows stay without loss and gradient; an evaluation counts the class alone. */
+static void smoothing_is_of_counted_rows_in_training(void **unused) {
+    (void)unused;
+    static const hu_row_loss_attrs both = {.ignores = true, .ignored = 255, .smoothing = 0.3f};
+    const hu_op *const ops[] = {&hu_op_nll, &hu_op_softmax_cross_entropy};
+    for (int k = 0; k < 2; k++) {
+        drive plain, d;
+        open_rows(&plain, ops[k], &ignoring);
+        open_rows(&d, ops[k], &both);
+        drive_forward(&plain);
+        drive_forward(&d);
+        drive_backward(&d);
+        assert_true(d.out[0][4] == 0 && d.out[0][5] != plain.out[0][5]);
+        for (int i = 0; i < BATCH * ROWS * ROW_CLASSES; i++)
+            assert_true((d.din[0][i] == 0) == (d.in[1][i / ROW_CLASSES] == IGNORED));
+        d.training = plain.training = false;
+        drive_forward(&plain);
+        drive_forward(&d);
+        assert_memory_equal(d.out[0], plain.out[0], BATCH * sizeof(float));
+        drive_close(&plain);
+        drive_close(&d);
+    }
+    const hu_row_loss_attrs wrong = {.smoothing = 1.5f};
+    const hu_shape in[2] = {DRIVE_SHAPE(3), {.rank = 0}};
+    hu_shape out;
+    int n;
+    assert_int_equal(hu_op_nll.shape(&wrong, 2, in, &n, &out), HU_ERR_ARGUMENT);
+    assert_string_equal(hu_last_error(), "nll: smoothing: found 1.5, expected 0 to 1");
+}
+
 /* log_softmax and nll, unrounded between: the same loss; gradients up to the rounding between. */
 static void one_op_equals_two(void **unused) {
     (void)unused;
@@ -411,6 +469,8 @@ int main(void) {
         cmocka_unit_test(labels_that_are_no_class_give_nan),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
         cmocka_unit_test(rows_have_losses_of_their_own),
+        cmocka_unit_test(smoothed_rows_are_as_by_hand),
+        cmocka_unit_test(smoothing_is_of_counted_rows_in_training),
         cmocka_unit_test(one_op_equals_two),
         cmocka_unit_test(wrong_rows_are_counted),
         cmocka_unit_test(extreme_logits_stay_finite),
