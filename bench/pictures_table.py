@@ -7,11 +7,13 @@ usage: bench/pictures_table.py DATA OUT [--halfulp=build/halfulp] [--seeds=1] [-
 DATA holds a folder of each data set: tinyimagenet10/train/CLASS and val/CLASS; camvid/train, trainannot,
 test and testannot; bccd in the layout of PASCAL VOC; frames/train and test. Every training has a folder of
 its own in OUT; one that has a result is not run again, so that the table can be stopped and gone on with.
---print runs nothing. Networks about which the papers claim something are trained in more precisions; all
+--print runs nothing. Networks about which the papers claim something are trained in more precisions; most
 are shorter than their own recipes, so that seeds can be afforded. Prints, as Markdown, the metric on the test samples by
-precision: mean and standard deviation over seeds, skipped steps, and whether what separates a
-precision from float32 is more than 2 standard errors of the difference (with one seed: nothing is).
+precision: mean and standard deviation over seeds, skipped steps, the share of the activations' gradients that became
+zero and the largest share of subnormal numbers in one of them in one step (means over seeds, in %), and whether what
+separates a precision from float32 is more than 2 standard errors of the difference (with one seed: nothing is).
 """
+import json
 import math
 import os
 import statistics
@@ -20,10 +22,10 @@ import sys
 import tables
 
 SGD = ["batch=32", "optimizer=sgd", "optimizer.momentum=0.9", "optimizer.weight_decay=5e-4", "lr.schedule=cosine",
-       "lr.warmup=0.54", "data.augment=crop,flip", "data.drop_last=on"]
+       "lr.warmup=0.54", "data.augment=crop,flip", "data.pad=4", "data.drop_last=on", "model.dropout=0"]
 QUIET = ["run.histogram_every=0", "run.checkpoint_every=0", "run.quiet=on", "eval.every=0"]
 IMAGES = "folder:tinyimagenet10"
-BOXES = ["batch=8", "steps=185", "data.size=120", "optimizer=sgd", "optimizer.momentum=0.9",
+BOXES = ["batch=8", "steps=740", "data.size=120", "optimizer=sgd", "optimizer.momentum=0.9",
          "optimizer.weight_decay=5e-4", "lr=0.005", "lr.schedule=cosine", "lr.warmup=1"]
 
 # Data and keys of a network's recipe.
@@ -35,7 +37,7 @@ MODELS = {
     "pan-s": ("pairs:frames", ["data.crops=3200", "steps=200", "batch=8", "optimizer=adam", "optimizer.beta2=0.99",
                                "lr=0.002", "lr.schedule=cosine"]),
     "ssd-s": ("boxes:bccd", BOXES),
-    "fcn-s": ("dense:camvid", ["data.unlabelled=11", "data.drop_last=on", "steps=45"]),
+    "fcn-s": ("dense:camvid", ["data.unlabelled=11", "data.drop_last=on", "steps=90"]),
     "cvae-s": ("fashion-mnist", ["steps=400", "data.drop_last=on", "lr.schedule=constant"]),
     "dcgan-s": ("fashion-mnist", ["epochs=1"]),
     "faster-rcnn-s": ("boxes:bccd", [*BOXES, "lr=0.01"]),
@@ -54,6 +56,9 @@ FURTHER = {
     "1/6/9/d": ["precision=1/6/9/d"],
     "1/5/10/n": ["precision=1/5/10/n"],
 }
+# What a smaller loss does: scaling by 2^-k, where the paper says that scaling is needed.
+SMALLER = {f"fp16 / 2^{k}": ["precision=fp16", "scaler=constant", f"scaler.init={2.0 ** -k!r}"] for k in (4, 8, 12)}
+EVERY = {**PRECISIONS, **FURTHER, **SMALLER}
 
 
 def chosen(name, table):
@@ -62,19 +67,36 @@ def chosen(name, table):
 
 
 def precisions_of(model):
+    if model == "ssd-s":
+        return EVERY
     return {**PRECISIONS, **FURTHER} if model in CLAIMED else PRECISIONS
+
+
+def folder_of(out, model, precision, seed):
+    return tables.folder_of(os.path.join(out, model), precision.replace("/", ""), seed)
 
 
 def training(data, out, model, precision, seed):
     """Result of a training, which is made where it is missing."""
-    folder = tables.folder_of(os.path.join(out, model), precision.replace("/", ""), seed)
+    folder = folder_of(out, model, precision, seed)
     if tables.result_of(folder) is None and "--print" not in sys.argv:
         source, keys = MODELS[model]
         kind, _, name = source.partition(":")
         where = f"{kind}:{os.path.join(data, name)}" if name else kind
-        tables.train(folder, [f"model={model}", f"data={where}", *keys, *QUIET, *{**PRECISIONS, **FURTHER}[precision],
-                              f"seed={seed}", f"threads={tables.option('threads', '1')}"])
+        tables.train(folder, [f"model={model}", f"data={where}", *keys, *QUIET, *EVERY[precision], f"seed={seed}",
+                              f"threads={tables.option('threads', '1')}"])
     return tables.result_of(folder)
+
+
+def gradients_of(folder):
+    """Of a run, in %: gradients of activations that became zero, and the largest share of subnormals in one of them."""
+    elements, vanished, most = 0, 0, 0.0
+    with open(os.path.join(folder, "numerics.jsonl"), encoding="utf-8") as file:
+        for line in file:
+            for row in json.loads(line).get("tensors", []):
+                if row[0].endswith(".out.grad") and row[1] != "float32":
+                    elements, vanished, most = elements + row[2], vanished + row[4], max(most, row[12])
+    return (100 * vanished / elements, 100 * most) if elements else None
 
 
 def value_of(result):
@@ -82,6 +104,11 @@ def value_of(result):
     value = result["metric"]["value"]
     factor = 100 if result["metric"]["name"] in ("accuracy", "mean_ap", "mean_iou") else 1
     return math.nan if value is None else factor * value
+
+
+def gradient_cells(folders):
+    found = [one for one in map(gradients_of, folders) if one]
+    return [f"{statistics.mean(column):.3g}" for column in zip(*found)] if found else ["", ""]
 
 
 def cells(results, reference):
@@ -102,7 +129,8 @@ def cells(results, reference):
 def main():
     data, out = tables.places(__doc__)
     seeds = [int(s) for s in tables.option("seeds", "1").split(",")]
-    print("| model | precision | on test samples | seeds | skipped steps | beside fp32 |\n|---|---|---|---|---|---|")
+    print("| model | precision | on test samples | seeds | skipped steps | vanished | subnormal | beside fp32 |\n"
+          "|---|---|---|---|---|---|---|---|")
     for model in chosen("models", MODELS):
         made = {}
         # Seed by seed, so that a table that is stopped early has all its rows.
@@ -110,11 +138,14 @@ def main():
             for precision in chosen("precisions", precisions_of(model)):
                 result = training(data, out, model, precision, seed)
                 if result:
-                    made.setdefault(precision, []).append(result)
-        for precision, results in made.items():
-            reference = None if precision == "fp32" else made.get("fp32")
+                    made.setdefault(precision, {})[folder_of(out, model, precision, seed)] = result
+        for precision, by_folder in made.items():
+            results = list(by_folder.values())
+            reference = None if precision == "fp32" else list(made.get("fp32", {}).values())
             usable = reference if reference and len(reference) > 1 else None
-            print(f"| {model} | {precision} | " + " | ".join(cells(results, usable)) + " |", flush=True)
+            *plain, said = cells(results, usable)
+            row = [model, precision, *plain, *gradient_cells(by_folder), said]
+            print("| " + " | ".join(row) + " |", flush=True)
 
 
 if __name__ == "__main__":
