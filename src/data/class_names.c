@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 
 hu_status hu_class_names_join(const char *const *names, size_t count, char **text) {
@@ -11,4 +13,54 @@ hu_status hu_class_names_join(const char *const *names, size_t count, char **tex
     if (st != HU_OK) return st;
     for (size_t i = 0; i < count; at += strlen(names[i++]) + 1) strcpy(*text + at, names[i]);
     return HU_OK;
+}
+
+/* Lines become names, in place: text has a zero behind its bytes. Returns how many there are before
+ * an empty one, or the end. */
+static int64_t split(char *text) {
+    int64_t count = 0;
+    char *to = text;
+    for (const char *from = text; *from; count++) {
+        size_t length = strcspn(from, "\r\n");
+        if (length == 0) break;
+        const char *next = from + length;
+        next += strspn(next, "\r");
+        if (*next == '\n') next++;
+        memmove(to, from, length);
+        to[length] = '\0';
+        to += length + 1;
+        from = next;
+    }
+    return count;
+}
+
+static hu_status read_names(const char *path, int64_t classes, char **text) {
+    enum { MOST = 1 << 16 };
+    uint8_t *data = NULL;
+    void *block = NULL;
+    size_t bytes;
+    hu_status st;
+    HU_TRY(hu_file_read_plain(path, MOST, &data, &bytes));
+    HU_TRY(hu_alloc(bytes + 1, &block));
+    memcpy(block, data, bytes);
+    int64_t count = split(block);
+    if (count < classes)
+        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found %lld names of classes, expected %lld", path,
+                       (long long)count, (long long)classes));
+    *text = block;
+    block = NULL;
+done:
+    hu_free(block);
+    hu_free(data);
+    return st;
+}
+
+hu_status hu_class_names_read(const char *directory, int64_t classes, char **text) {
+    char *path;
+    *text = NULL;
+    hu_status st = hu_path_join(directory, "classes.txt", &path);
+    if (st != HU_OK) return st;
+    if (hu_file_exists(path)) st = read_names(path, classes, text);
+    hu_free(path);
+    return st;
 }

@@ -1,11 +1,12 @@
 /* dense:DIR - pictures with a label map each: DIR/train/NAME.jpg with DIR/trainannot/NAME.png, and
- * the same of test (or val). */
+ * the same of test (or val); DIR/classes.txt may say what the classes are called. */
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/class_names.h"
 #include "data/each.h"
 #include "data/image_map.h"
 #include "data/kind.h"
@@ -259,6 +260,7 @@ hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
     HU_TRY(open_test(directory, choice, &test));
     HU_TRY(set_size(choice, train, test, dataset));
     HU_TRY(find_classes(train, test, &dataset->field[MASK].classes));
+    HU_TRY(hu_class_names_read(directory, dataset->field[MASK].classes, &dataset->class_names));
     limit_to(train, limits->train);
     limit_to(test, limits->test);
     /* A window is drawn anew in every epoch: it cannot be kept. */

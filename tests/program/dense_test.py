@@ -87,6 +87,10 @@ def segmentation_has_three_metrics(checks, cwd):
     names = [row["name"] for row in made["test_classes"]]
     checks.same(names, [f"{n}" for n in range(len(names))], "classes without names have numbers")
     classes.told(checks, cwd, made, {"iou": "test_mean_iou", "accuracy": "test_mean_accuracy"}, names)
+    named = [f"class {n}" for n in range(len(names))]
+    program.put(cwd, "maps/classes.txt", "\n".join([*named, "nobody's"]).encode())
+    code, out, err = program.call("eval", "run", "--json", cwd=cwd)
+    checks.same((code, [row["name"] for row in json.loads(out)["test_classes"]]), (0, named), f"names: {err}")
     for name in ("test_mean_iou", "test_mean_accuracy", "test_pixel_accuracy"):
         checks.that(0 <= found[name] <= 1, f"{name}: {found}")
     rates = [float.fromhex(row["lr"]) for row in program.rows(cwd)]

@@ -352,13 +352,45 @@ static void palettes_are_numbers(void **state) {
     put_scene("train", 0);
 }
 
+static void put_text(const char *text) {
+    put("classes.txt", text, strlen(text));
+}
+
 static void running_out_of_memory(void **state) {
     (void)state;
     hu_image_choice choice = {.size = 3, .unlabelled = 1 + VOID};
     const hu_data_limits limits = {2, 1};
+    put_text("a\nb\nc\nd\ne\n");
     assert_true(fail_every_allocation(spec(), &limits, &choice) > 30);
     choice.crop = 2;
     assert_true(fail_every_allocation(spec(), &limits, &choice) > 30);
+    assert_int_equal(unlink(at("classes.txt")), 0);
+}
+
+/* A line for each class, with or without an end of line of either kind. */
+static void classes_may_have_names(void **state) {
+    (void)state;
+    static const char *const names[] = {"sky", "the road", "car", "a tree", "person"};
+    static const char *const texts[] = {"sky\nthe road\ncar\na tree\nperson\n",
+                                        "sky\r\nthe road\r\ncar\r\na tree\r\nperson",
+                                        "sky\nthe road\ncar\na tree\nperson\nvoid\n\n"};
+    hu_dataset *d = open_with((hu_image_choice){0});
+    assert_null(hu_dataset_class_name(d, 0));
+    hu_dataset_close(d);
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        put_text(texts[t]);
+        d = open_with((hu_image_choice){0});
+        assert_int_equal(d->field[MASK].classes, 5);
+        for (int c = 0; c < 5; c++) assert_string_equal(hu_dataset_class_name(d, c), names[c]);
+        hu_dataset_close(d);
+    }
+    const hu_image_choice choice = {.unlabelled = 1 + VOID};
+    put_text("sky\nthe road\n\na tree\nperson\n");
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT,
+                "classes.txt: found 2 names of classes, expected 5");
+    put_text("");
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT, "found 0 names");
+    assert_int_equal(unlink(at("classes.txt")), 0);
 }
 
 int main(void) {
@@ -373,6 +405,7 @@ int main(void) {
         cmocka_unit_test(files_that_are_wrong),
         cmocka_unit_test(palettes_are_numbers),
         cmocka_unit_test(running_out_of_memory),
+        cmocka_unit_test(classes_may_have_names),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_folder);
 }
