@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_write.h"
+#include "session/sheet.h"
 
 enum { INPUT, TRUTH, PREDICTION, PANELS, GAP = 4, COLOURS = 3, WHITE = 255, PICTURE_RANK = 3 };
 
@@ -18,29 +18,20 @@ typedef struct painter {
     const hu_field *field; /* of it */
     float *input;          /* [its numbers] */
     uint8_t *panel;        /* [height, width, 3] */
-    uint8_t *sheet;        /* [height, all panels, 3] */
+    hu_sheet sheet;        /* all panels */
 } painter;
 
-static int64_t sheet_width(int64_t width) {
-    return PANELS * width + (PANELS - 1) * GAP;
-}
-
 static hu_status make_room(painter *p, const hu_metric_call *sample) {
-    hu_status st = HU_OK;
     int64_t width = sample->width, height = sample->rows / width;
     if (p->panel) return HU_OK; /* all samples have one size */
-    HU_TRY(HU_NEW_ARRAY(&p->panel, (size_t)(height * width * COLOURS)));
-    HU_TRY(HU_NEW_ARRAY(&p->sheet, (size_t)(height * sheet_width(width) * COLOURS)));
-    memset(p->sheet, WHITE, (size_t)(height * sheet_width(width) * COLOURS));
-done:
-    return st;
-}
-
-static void put_panel(painter *p, const hu_metric_call *sample, int which) {
-    int64_t width = sample->width, height = sample->rows / width;
-    for (int64_t y = 0; y < height; y++)
-        memcpy(p->sheet + (y * sheet_width(width) + which * (width + GAP)) * COLOURS,
-               p->panel + y * width * COLOURS, (size_t)(width * COLOURS));
+    p->sheet = (hu_sheet){.rows = 1,
+                          .columns = PANELS,
+                          .height = height,
+                          .width = width,
+                          .channels = COLOURS,
+                          .gap = GAP};
+    hu_status st = HU_NEW_ARRAY(&p->panel, (size_t)(height * width * COLOURS));
+    return st == HU_OK ? hu_sheet_create(&p->sheet) : st;
 }
 
 /* The nearest pixels of the input, of one channel or three. */
@@ -85,17 +76,16 @@ static hu_status write_sample(void *context, int64_t index, const hu_metric_call
     HU_TRY(make_room(p, sample));
     hu_loader_fill(loader, p->number, HU_READ_UNIT, index, 1, p->input);
     paint_input(p, sample);
-    put_panel(p, sample, INPUT);
+    hu_sheet_put(&p->sheet, 0, INPUT, p->panel);
     p->task->paint(sample, true, p->panel);
-    put_panel(p, sample, TRUTH);
+    hu_sheet_put(&p->sheet, 0, TRUTH, p->panel);
     if (sample->prediction)
         p->task->paint(sample, false, p->panel);
     else
         memset(p->panel, WHITE, (size_t)(sample->rows * COLOURS));
-    put_panel(p, sample, PREDICTION);
+    hu_sheet_put(&p->sheet, 0, PREDICTION, p->panel);
     HU_TRY(path_of(p, index, &path));
-    HU_TRY(hu_image_write_png(path, sample->rows / sample->width, sheet_width(sample->width),
-                              COLOURS, p->sheet));
+    st = hu_sheet_write(&p->sheet, path);
 done:
     hu_free(path);
     return st;
@@ -132,6 +122,6 @@ done:
     hu_free(p.folder);
     hu_free(p.input);
     hu_free(p.panel);
-    hu_free(p.sheet);
+    hu_sheet_free(&p.sheet);
     return st;
 }

@@ -6,53 +6,29 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/image_write.h"
+#include "session/sheet.h"
 
-/* Pixels around and between the pictures, which are white. */
-enum { GAP = 2, WHITE = 255, ROWS = 2 };
-
-typedef struct sheet {
-    int64_t count;                   /* pictures in a row */
-    int64_t height, width, channels; /* of each */
-} sheet;
-
-static int64_t sheet_height(const sheet *s) {
-    return GAP + ROWS * (s->height + GAP);
-}
-
-static int64_t sheet_width(const sheet *s) {
-    return GAP + s->count * (s->width + GAP);
-}
+/* Pixels around and between the pictures. */
+enum { GAP = 2, REAL = 0, MADE, ROWS };
 
 /* The nearest byte of a number in 0..1; black where it is none. */
 static uint8_t to_byte(float x) {
     if (!(x > 0.0f)) return 0;
-    return x >= 1.0f ? WHITE : (uint8_t)(255.0f * x + 0.5f);
+    return x >= 1.0f ? 255 : (uint8_t)(255.0f * x + 0.5f);
 }
 
-/* rows [count, height, width, channels] into row number `line` of the sheet. */
-static void place(const sheet *s, int line, const float *rows, uint8_t *pixels) {
-    int64_t top = GAP + line * (s->height + GAP), numbers = s->width * s->channels;
-    for (int64_t i = 0; i < s->count; i++)
-        for (int64_t y = 0; y < s->height; y++) {
-            int64_t left = GAP + i * (s->width + GAP);
-            uint8_t *to = pixels + ((top + y) * sheet_width(s) + left) * s->channels;
-            for (int64_t x = 0; x < numbers; x++)
-                to[x] = to_byte(rows[(i * s->height + y) * numbers + x]);
-        }
-}
-
-static hu_status write_sheet(const sheet *s, const float *real, const float *made,
-                             const char *path) {
-    uint8_t *pixels = NULL;
-    int64_t bytes = sheet_height(s) * sheet_width(s) * s->channels;
-    hu_status st = HU_NEW_ARRAY(&pixels, (size_t)bytes);
+/* rows [columns, height, width, channels] into a row of the sheet. */
+static hu_status put_row(const hu_sheet *s, int64_t row, const float *rows) {
+    int64_t numbers = s->height * s->width * s->channels;
+    uint8_t *picture = NULL;
+    hu_status st = HU_NEW_ARRAY(&picture, (size_t)numbers);
     if (st != HU_OK) return st;
-    for (int64_t i = 0; i < bytes; i++) pixels[i] = WHITE;
-    place(s, 0, real, pixels);
-    place(s, 1, made, pixels);
-    st = hu_image_write_png(path, sheet_height(s), sheet_width(s), s->channels, pixels);
-    hu_free(pixels);
-    return st;
+    for (int64_t c = 0; c < s->columns; c++, rows += numbers) {
+        for (int64_t i = 0; i < numbers; i++) picture[i] = to_byte(rows[i]);
+        hu_sheet_put(s, row, c, picture);
+    }
+    hu_free(picture);
+    return HU_OK;
 }
 
 /* As many pictures as a row has room for. */
@@ -67,14 +43,23 @@ static hu_status draw_sheet(hu_trainer *trainer, hu_half half, int64_t wanted, c
     int64_t there = hu_trainer_samples(trainer, half);
     const hu_shape *shape = hu_trainer_picture(trainer);
     float *real = NULL, *made = NULL;
-    sheet s = {fitting(shape, wanted < there ? wanted : there), shape->extent[0], shape->extent[1],
-               shape->extent[2]};
-    size_t numbers = (size_t)(s.count * hu_shape_elements(shape));
+    hu_sheet s = {.rows = ROWS,
+                  .columns = fitting(shape, wanted < there ? wanted : there),
+                  .height = shape->extent[0],
+                  .width = shape->extent[1],
+                  .channels = shape->extent[2],
+                  .gap = GAP,
+                  .border = GAP};
+    size_t numbers = (size_t)(s.columns * hu_shape_elements(shape));
     HU_TRY(HU_NEW_ARRAY(&real, numbers));
     HU_TRY(HU_NEW_ARRAY(&made, numbers));
-    HU_TRY(hu_trainer_draw(trainer, half, s.count, real, made));
-    st = write_sheet(&s, real, made, path);
+    HU_TRY(hu_trainer_draw(trainer, half, s.columns, real, made));
+    HU_TRY(hu_sheet_create(&s));
+    HU_TRY(put_row(&s, REAL, real));
+    HU_TRY(put_row(&s, MADE, made));
+    st = hu_sheet_write(&s, path);
 done:
+    hu_sheet_free(&s);
     hu_free(real);
     hu_free(made);
     return st;
