@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/pool/pool.h"
 #include "op/expect.h"
 #include "op/pool.h"
 
@@ -151,75 +151,61 @@ static size_t max_scratch_bytes(const hu_node_info *info, void *state, hu_pass p
 }
 
 /* taps [bytes * per_byte], one byte each -> packed [bytes], the first in the lowest bits. */
-static void pack_taps(int64_t bytes, int64_t per_byte, const uint8_t *taps, uint8_t *packed) {
-    for (int64_t i = 0; i < bytes; i++, taps += per_byte)
-        packed[i] = (uint8_t)(per_byte == 4   ? taps[0] | taps[1] << 2 | taps[2] << 4 | taps[3] << 6
-                              : per_byte == 2 ? taps[0] | taps[1] << 4
-                                              : taps[0]);
+static void pack_taps(int64_t bytes, int64_t per_byte, const uint8_t *restrict taps,
+                      uint8_t *restrict packed) {
+    if (per_byte == 1) memcpy(packed, taps, (size_t)bytes);
+    for (int64_t i = 0; per_byte == 2 && i < bytes; i++)
+        packed[i] = (uint8_t)(taps[2 * i] | taps[2 * i + 1] << 4);
+    for (int64_t i = 0; per_byte == 4 && i < bytes; i++, taps += 4)
+        packed[i] = (uint8_t)(taps[0] | taps[1] << 2 | taps[2] << 4 | taps[3] << 6);
 }
 
 /* The way back. */
-static void unpack_taps(int64_t bytes, int64_t per_byte, const uint8_t *packed, uint8_t *taps) {
-    const int bits = (int)(8 / per_byte), mask = (1 << bits) - 1;
-    for (int64_t i = 0; i < bytes; i++)
-        for (int64_t k = 0; k < per_byte; k++) *taps++ = (uint8_t)(packed[i] >> (k * bits) & mask);
+static void unpack_taps(int64_t bytes, int64_t per_byte, const uint8_t *restrict packed,
+                        uint8_t *restrict taps) {
+    if (per_byte == 1) memcpy(taps, packed, (size_t)bytes);
+    for (int64_t i = 0; per_byte == 2 && i < bytes; i++) {
+        taps[2 * i] = packed[i] & 15;
+        taps[2 * i + 1] = packed[i] >> 4;
+    }
+    for (int64_t i = 0; per_byte == 4 && i < bytes; i++)
+        for (int64_t k = 0; k < 4; k++) taps[4 * i + k] = (uint8_t)(packed[i] >> 2 * k & 3);
 }
 
-/* The first largest tap, or the first NaN. */
-static void max_tap(int64_t channels, const float *restrict x, uint8_t tap, float *restrict best,
-                    uint8_t *restrict taps) {
-    for (int64_t c = 0; c < channels; c++) {
-        int better = (x[c] > best[c]) | ((x[c] != x[c]) & (best[c] == best[c]));
-        best[c] = better ? x[c] : best[c];
-        taps[c] = better ? tap : taps[c];
-    }
+/* The window of a picture of so many columns, as the kernel looks at it. */
+static hu_pool_window seen_of(const hu_node_info *info, const window *w) {
+    const hu_pool_attrs *a = info->attrs;
+    int64_t channels = hu_channels(&info->in[0]);
+    return (hu_pool_window){.channels = channels,
+                            .row_step = info->in[0].extent[1] * channels,
+                            .rows = w->h1 - w->h0,
+                            .columns = w->w1 - w->w0,
+                            .first_tap = (w->h0 - w->top) * a->kernel_w + (w->w0 - w->left),
+                            .taps_per_row = a->kernel_w};
+}
+
+static float *first_of(const hu_pool_window *seen, const window *w, float *x) {
+    return x + w->h0 * seen->row_step + w->w0 * seen->channels;
 }
 
 /* y [C] = the largest of the window; its taps go into the mask. */
 static void max_pixel(const hu_op_call *call, const window *w, float *x, float *y, int64_t pixel) {
-    const hu_node_info *info = call->info;
-    const hu_pool_attrs *a = info->attrs;
+    const hu_pool_window seen = seen_of(call->info, w);
+    int64_t bytes = tap_bytes(call->info), per_byte = taps_per_byte(call->info);
     uint8_t *taps = call->scratch;
-    int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
-    for (int64_t h = w->h0; h < w->h1; h++)
-        for (int64_t v = w->w0; v < w->w1; v++) {
-            const float *from = x + (h * width + v) * channels;
-            uint8_t tap = (uint8_t)((h - w->top) * a->kernel_w + (v - w->left));
-            /* The first tap starts the maximum, so that -infinity and NaN need no case. */
-            if (h == w->h0 && v == w->w0) {
-                memcpy(y, from, (size_t)channels * sizeof *y);
-                memset(taps, tap, (size_t)(tap_bytes(info) * taps_per_byte(info)));
-            } else {
-                max_tap(channels, from, tap, y, taps);
-            }
-        }
-    pack_taps(tap_bytes(info), taps_per_byte(info), taps, call->mask + pixel * tap_bytes(info));
-}
-
-/* Channels whose largest value was this tap get the gradient; adding 0 to the others changes no
- * bit. */
-static void add_where(int64_t channels, const uint8_t *restrict taps, uint8_t tap,
-                      const float *restrict dy, float *restrict dx) {
-#pragma omp simd
-    for (int64_t c = 0; c < channels; c++) {
-        uint32_t share = hu_f32_bits(dy[c]) & (0u - (uint32_t)(taps[c] == tap));
-        dx[c] += hu_f32_of_bits(share);
-    }
+    for (int64_t c = seen.channels; c < bytes * per_byte; c++) taps[c] = 0;
+    hu_pool()->largest(&seen, first_of(&seen, w, x), y, taps);
+    pack_taps(bytes, per_byte, taps, call->mask + pixel * bytes);
 }
 
 /* dy [C] is added to dx at the tap that the mask names. */
 static void max_pixel_backward(const hu_op_call *call, const window *w, float *dx, float *dy,
                                int64_t pixel) {
-    const hu_node_info *info = call->info;
-    const hu_pool_attrs *a = info->attrs;
+    const hu_pool_window seen = seen_of(call->info, w);
+    int64_t bytes = tap_bytes(call->info);
     uint8_t *taps = call->scratch;
-    int64_t width = info->in[0].extent[1], channels = hu_channels(&info->in[0]);
-    unpack_taps(tap_bytes(info), taps_per_byte(info), call->mask + pixel * tap_bytes(info), taps);
-    for (int64_t h = w->h0; h < w->h1; h++)
-        for (int64_t v = w->w0; v < w->w1; v++) {
-            int64_t tap = (h - w->top) * a->kernel_w + (v - w->left);
-            add_where(channels, taps, (uint8_t)tap, dy, dx + (h * width + v) * channels);
-        }
+    unpack_taps(bytes, taps_per_byte(call->info), call->mask + pixel * bytes, taps);
+    hu_pool()->spread(&seen, dy, taps, first_of(&seen, w, dx));
 }
 
 /* each_pixel's arrays are written on one side only, which the pixel function decides. */
