@@ -227,12 +227,12 @@ static void check_local(const hu_elementary_kernels *k) {
                                               {8, 0, 1.0, 0.5, 1.0},        {70, 3, 0.5, 0.1, 0.3},
                                               {5, 4, 1.0, 1.0, 0.75},       {1, 0, 1.0, 1.0, 0.75}};
     static float forward[COUNT];
-    static double scratch[1024];
+    static double scratch[4096];
     for (int w = 0; w < 6; w++)
         for (int64_t places = 1; places < 200; places = 3 * places + 1) {
             const hu_local_window *window = &windows[w];
             int64_t n = places * window->channels;
-            assert_true(hu_local_numbers(window) <= 1024 && n <= COUNT);
+            assert_true(hu_local_numbers(window) <= 4096 && n <= COUNT);
             local_by_definition(window, places, 0.25, forward);
             k->local_norm_backward(places, window, 0.25, x32, dy32, scratch, found32);
             for (int64_t i = 0; i < n; i++) {

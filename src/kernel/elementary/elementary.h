@@ -49,9 +49,14 @@ extern const hu_elementary_kernels HU_OF_ISA(hu_elementary_kernels);
 /* The record of hu_cpu_isa(). */
 const hu_elementary_kernels *hu_elementary(void);
 
-/* Numbers of scratch that a local norm needs. */
+/* Places that a local norm takes at once, and the numbers of scratch that it needs for them. */
+static inline int64_t hu_local_places(const hu_local_window *window) {
+    int64_t places = 512 / (window->channels + 2 * window->reach);
+    return places > 1 ? places : 1;
+}
+
 static inline int64_t hu_local_numbers(const hu_local_window *window) {
-    return 3 * (window->channels + 2 * window->reach);
+    return 4 * hu_local_places(window) * (window->channels + 2 * window->reach);
 }
 
 #endif
