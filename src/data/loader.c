@@ -29,27 +29,32 @@ struct hu_loader {
     _Atomic int64_t *failing; /* points at failure: filling is const for everything else */
 };
 
+/* (byte / 255 - mean) / std; where std is 0, byte / 255. */
+static void fill_normalised(const hu_field *field, hu_lookup *lookup) {
+    float mean[HU_CHANNELS_MAX] = {0}, std[HU_CHANNELS_MAX];
+    for (int c = 0; c < HU_CHANNELS_MAX; c++) {
+        if (field->std[c] > 0.0f) mean[c] = field->mean[c];
+        std[c] = field->std[c] > 0.0f ? field->std[c] : 1.0f;
+    }
+    hu_lookup_normalise(255.0f, mean, std, lookup);
+}
+
 /* What every byte means. In the order of torchvision's ToTensor and Normalize: divide, subtract,
  * divide, in float. */
 static void fill_tables(hu_loader *loader) {
-    for (int byte = 0; byte < HU_BYTES; byte++)
-        for (int c = 0; c < HU_CHANNELS_MAX; c++) {
-            float unit = (float)byte / 255.0f;
-            for (int f = 0; f < loader->dataset->field_count; f++) {
-                /* Also of a part whose samples have other extents. */
-                const hu_field *field = &loader->dataset->field[f];
-                loader->normalised[f].value[byte][c] =
-                    field->std[c] > 0.0f ? (unit - field->mean[c]) / field->std[c] : unit;
-            }
-            loader->unit.value[byte][c] = unit;
-            loader->both.value[byte][c] = (float)byte / 127.5f - 1.0f;
-            loader->plain.value[byte][c] = (float)byte;
-            loader->classes.value[byte][c] =
+    static const float zero[HU_CHANNELS_MAX], one[HU_CHANNELS_MAX] = {1, 1, 1};
+    for (int f = 0; f < loader->dataset->field_count; f++) /* also of a part of other extents */
+        fill_normalised(&loader->dataset->field[f], &loader->normalised[f].lookup);
+    hu_lookup_normalise(255.0f, zero, one, &loader->unit.lookup);
+    hu_lookup_normalise(127.5f, one, one, &loader->both.lookup);
+    hu_lookup_normalise(1.0f, zero, one, &loader->plain.lookup);
+    for (int byte = 0; byte < HU_LOOKUP_BYTES; byte++)
+        for (int c = 0; c < HU_CHANNELS_MAX; c++)
+            loader->classes.lookup.value[byte][c] =
                 byte == HU_UNLABELLED_BYTE ? (float)HU_UNLABELLED : (float)byte;
-        }
     for (int c = 0; c < HU_CHANNELS_MAX; c++) {
         for (int f = 0; f < HU_FIELDS_MAX; f++)
-            loader->normalised[f].outside[c] = loader->normalised[f].value[0][c];
+            loader->normalised[f].outside[c] = loader->normalised[f].lookup.value[0][c];
         loader->both.outside[c] = -1.0f;
         loader->classes.outside[c] = (float)HU_UNLABELLED;
     }
@@ -291,7 +296,7 @@ static float number_at(const hu_loader *loader, int f, hu_reading reading, int64
     const void *rows = loader->split->rows[f];
     if (field->type == HU_FIELD_I32) return (float)((const int32_t *)rows)[place];
     if (field->type == HU_FIELD_F32) return ((const float *)rows)[place];
-    return table_of(loader, f, reading)->value[((const uint8_t *)rows)[place]][0];
+    return table_of(loader, f, reading)->lookup.value[((const uint8_t *)rows)[place]][0];
 }
 
 /* A sample that is not spatial; a ragged one is filled up with padding behind its length. */

@@ -17,33 +17,6 @@ const uint8_t *hu_spatial_sample(const hu_field *field, const void *rows, int64_
     return (const uint8_t *)rows + index * bytes;
 }
 
-/* Looks up count pixels of a fixed number of channels; step is +1, or -1 to mirror. Always inline,
- * so that the loop over channels is unrolled for each number of them. */
-static inline __attribute__((always_inline)) void look_up(const hu_byte_table *table,
-                                                          const uint8_t *pixels, int64_t step,
-                                                          int64_t count, int64_t channels,
-                                                          float *values) {
-    for (int64_t x = 0; x < count; x++)
-        for (int64_t c = 0; c < channels; c++)
-            values[channels * x + c] = table->value[pixels[channels * step * x + c]][c];
-}
-
-/* HU_CHANNELS_MAX is 3; each count has a loop of its own. */
-static void look_up_any(const hu_byte_table *table, const uint8_t *pixels, int64_t step,
-                        int64_t count, int64_t channels, float *values) {
-    switch (channels) {
-    case 1:
-        look_up(table, pixels, step, count, 1, values);
-        break;
-    case 2:
-        look_up(table, pixels, step, count, 2, values);
-        break;
-    default:
-        look_up(table, pixels, step, count, 3, values);
-        break;
-    }
-}
-
 /* The pixel at place i of n that go on as their mirror image: 2 1 0 1 2 ... n-2 n-1 n-2 ... */
 static int64_t mirrored(int64_t i, int64_t n) {
     if (n == 1) return 0;
@@ -61,7 +34,7 @@ static void fill_beyond(const extents *e, const hu_byte_table *table, const hu_c
         const uint8_t *pixel = row + mirrored(source, e->width + 2 * e->margin) * e->channels;
         for (int64_t c = 0; c < e->channels; c++)
             values[e->channels * x + c] =
-                change->reflect ? table->value[pixel[c]][c] : table->outside[c];
+                change->reflect ? table->lookup.value[pixel[c]][c] : table->outside[c];
     }
 }
 
@@ -79,8 +52,8 @@ static void fill_row(const extents *e, const hu_byte_table *table, const hu_chan
     int64_t inside = high - low, first = (change->flip ? high - 1 : low) + shift + e->margin;
     fill_beyond(e, table, change, row, 0, left, out);
     if (inside > 0)
-        look_up_any(table, row + first * e->channels, change->flip ? -1 : 1, inside, e->channels,
-                    out + left * e->channels);
+        hu_lookup_here()->row(&table->lookup, row + first * e->channels, change->flip, inside,
+                              e->channels, out + left * e->channels);
     fill_beyond(e, table, change, row, e->width - right, right, out);
 }
 
@@ -121,7 +94,7 @@ static void fill_turned(const extents *e, const hu_byte_table *table, const hu_c
             if (change->upside) row = e->height - 1 - row;
             if (change->flip) column = e->width - 1 - column;
             const uint8_t *pixel = bytes + (row * e->width + column) * e->channels;
-            for (int64_t c = 0; c < e->channels; c++) sample[c] = table->value[pixel[c]][c];
+            for (int64_t c = 0; c < e->channels; c++) sample[c] = table->lookup.value[pixel[c]][c];
         }
 }
 
@@ -134,7 +107,7 @@ void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu
     }
     /* Nothing moves: the whole image is one run of pixels. */
     if (!change->shift_x && !change->shift_y && !change->flip && !e.margin)
-        look_up_any(table, bytes, 1, e.height * e.width, e.channels, sample);
+        hu_lookup_here()->row(&table->lookup, bytes, false, e.height * e.width, e.channels, sample);
     else
         fill_moved(&e, table, change, bytes, sample);
     cut_out(&e, change, sample);

@@ -4,11 +4,11 @@
 #define HU_DATA_SPATIAL_H
 #include <halfulp/data.h>
 
-enum { HU_BYTES = 256 };
+#include "kernel/lookup/lookup.h"
 
 /* What a byte of each channel means, and what lies outside of what is stored. */
 typedef struct hu_byte_table {
-    float value[HU_BYTES][HU_CHANNELS_MAX];
+    hu_lookup lookup;
     float outside[HU_CHANNELS_MAX];
 } hu_byte_table;
 
