@@ -133,11 +133,16 @@ done:
     return st;
 }
 
+static hu_status open_to_read(const char *path, int *descriptor) {
+    *descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    return *descriptor < 0 ? fail_errno(path, "cannot open", errno) : HU_OK;
+}
+
 /* The contents as they stand on the disk. */
 static hu_status read_raw(const char *path, image *bytes) {
-    hu_status st = HU_OK;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return fail_errno(path, "cannot open", errno);
+    int descriptor;
+    hu_status st = open_to_read(path, &descriptor);
+    if (st != HU_OK) return st;
     struct stat info;
     if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
         (uint64_t)info.st_size <= bytes->limit && bytes->limit < SIZE_MAX)
@@ -145,6 +150,19 @@ static hu_status read_raw(const char *path, image *bytes) {
     HU_TRY(read_all(descriptor, path, bytes));
 done:
     close(descriptor);
+    return st;
+}
+
+hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room, size_t *bytes) {
+    int descriptor;
+    image raw = {.data = room->block, .capacity = room->bytes, .limit = limit_bytes};
+    *bytes = 0;
+    hu_status st = open_to_read(path, &descriptor);
+    if (st != HU_OK) return st;
+    st = read_all(descriptor, path, &raw);
+    close(descriptor);
+    *room = (hu_room){raw.data, raw.capacity};
+    if (st == HU_OK) *bytes = raw.size;
     return st;
 }
 

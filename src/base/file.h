@@ -7,6 +7,8 @@
 
 #include <halfulp/status.h>
 
+#include "base/memory.h"
+
 /* Reads a whole file. A name ending in ".gz", or contents that start with the gzip magic, are
  * inflated (all members); *bytes is then the inflated size.
  *
@@ -20,6 +22,9 @@ hu_status hu_file_read(const char *path, size_t limit_bytes, uint8_t **data, siz
 
 /* The same without inflating: the contents as they stand on the disk, whatever they begin with. */
 hu_status hu_file_read_plain(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes);
+
+/* The same into a room that is used again: its first *bytes are the file's; 0 on failure. */
+hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room, size_t *bytes);
 
 /* Whether path names something that exists (of any kind). */
 bool hu_file_exists(const char *path);

@@ -131,6 +131,22 @@ hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_by
     return HU_OK;
 }
 
+hu_status hu_room_take(hu_room *room, size_t bytes, void *pointer) {
+    hu_status st = HU_OK;
+    if (!room->block || room->bytes < bytes) {
+        hu_room_free(room);
+        st = hu_alloc(bytes, &room->block);
+        if (st == HU_OK) room->bytes = bytes;
+    }
+    memcpy(pointer, &room->block, sizeof room->block);
+    return st;
+}
+
+void hu_room_free(hu_room *room) {
+    hu_free(room->block);
+    *room = (hu_room){0};
+}
+
 hu_status hu_strndup(const char *text, size_t length, char **copy) {
     void *block;
     hu_status st = hu_alloc(length + 1, &block);

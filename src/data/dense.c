@@ -50,7 +50,7 @@ static uint8_t meaning(const dense_reader *dense, uint8_t byte) {
 }
 
 static hu_status read_dense(const hu_reader *reader, const hu_reading_change *change, int64_t index,
-                            uint8_t *sample) {
+                            hu_image_room *room, uint8_t *sample) {
     const dense_reader *dense = (const dense_reader *)reader;
     char *picture = NULL, *path = NULL;
     hu_label_map map = {0};
@@ -59,7 +59,7 @@ static hu_status read_dense(const hu_reader *reader, const hu_reading_change *ch
     uint8_t *labels = sample + dense->reader.start[MASK];
     hu_scene_crop crop = hu_scene_random_crop(change, index, &dense->size, &dense->window);
     HU_TRY(hu_path_join(dense->pictures, dense->names.name[index], &picture));
-    HU_TRY(hu_scene_read_crop(picture, &dense->size, &crop, sample, &file));
+    HU_TRY(hu_scene_read_crop(picture, &dense->size, &crop, room, sample, &file));
     HU_TRY(decode_map(dense, index, &path, &map));
     if (map.width != file.width || map.height != file.height)
         HU_TRY(hu_fail(HU_ERR_CORRUPT,

@@ -1,12 +1,8 @@
 #include "data/image.h"
 
 #include "base/error.h"
-#include "base/memory.h"
 
-hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size_t pixel_bytes,
-                           hu_image *image) {
-    void *block;
-    *image = (hu_image){0};
+hu_status hu_image_check(const char *name, int64_t width, int64_t height) {
     if (width < 1 || height < 1)
         return hu_fail(HU_ERR_CORRUPT, "%s: found an image of %lldx%lld pixels", name,
                        (long long)width, (long long)height);
@@ -15,7 +11,25 @@ hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size
     if (width > HU_IMAGE_PIXELS_MAX / height)
         return hu_fail(HU_ERR_LIMIT, "%s: found %lldx%lld pixels, expected at most %d", name,
                        (long long)width, (long long)height, HU_IMAGE_PIXELS_MAX);
-    hu_status st = hu_alloc_array((size_t)(width * height), pixel_bytes, &block);
-    if (st == HU_OK) *image = (hu_image){width, height, block};
+    return HU_OK;
+}
+
+hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size_t pixel_bytes,
+                           hu_image *image) {
+    hu_room room = {image->pixels, image->capacity};
+    *image = (hu_image){0};
+    hu_status st = hu_image_check(name, width, height);
+    size_t bytes = st == HU_OK ? (size_t)(width * height) * pixel_bytes : 0;
+    uint8_t *pixels = NULL;
+    if (st == HU_OK) st = hu_room_take(&room, bytes, &pixels);
+    if (st == HU_OK)
+        *image = (hu_image){width, height, pixels, room.bytes};
+    else
+        hu_room_free(&room);
     return st;
+}
+
+void hu_image_free(hu_image *image) {
+    hu_free(image->pixels);
+    *image = (hu_image){0};
 }

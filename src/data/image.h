@@ -6,6 +6,9 @@
 
 #include <halfulp/status.h>
 
+#include "base/memory.h"
+#include "kernel/resample/resample.h"
+
 enum {
     HU_IMAGE_CHANNELS = 3,
     HU_IMAGE_PIXELS_MAX = 1 << 27, /* of a file that is decoded */
@@ -16,22 +19,48 @@ enum {
 typedef struct hu_image {
     int64_t width, height;
     uint8_t *pixels; /* [height, width, 3]; owner frees with hu_free */
+    size_t capacity; /* bytes that pixels has room for; 0: not known */
 } hu_image;
 
-/* Each decodes one format; image_decode.h tells the formats apart and says more. */
+/* Each decodes one format into an image that is empty or was decoded before, whose memory is used
+ * again; image_decode.h tells the formats apart and says more. */
 hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                                hu_image *image);
 hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t bytes, hu_image *image);
 
-/* Checks a size and makes room for pixels of so many bytes each. */
+/* HU_ERR_CORRUPT for sizes below 1, HU_ERR_LIMIT for more than HU_IMAGE_PIXELS_MAX pixels. */
+hu_status hu_image_check(const char *name, int64_t width, int64_t height);
+
+/* Checks a size and makes room for pixels of so many bytes each, which are anything. */
 hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size_t pixel_bytes,
                            hu_image *image);
+
+/* Frees the pixels; the image is then empty. */
+void hu_image_free(hu_image *image);
+
+/* The weights along an axis, and where they lie: made again only where what they are for changes.
+ */
+typedef struct hu_image_axis {
+    hu_resample_axis weights;
+    int64_t from, to;
+    hu_room room;
+} hu_image_axis;
+
+/* What resizing needs beside the image, used again by the next. All zero at first; of one thread;
+ * freed by hu_image_resizer_free. */
+typedef struct hu_image_resizer {
+    hu_image_axis columns, rows;
+    hu_room between, line;
+} hu_image_resizer;
+
+void hu_image_resizer_free(hu_image_resizer *resizer);
 
 /* Resizes the image so that its shorter side becomes `side` (the other is rounded down) and puts
  * the middle side x side pixels into square [side, side, 3]. Bilinear, the triangle as wide as the
  * pixels that a target pixel covers; weights of 22 bits, columns first, rounded to bytes in
  * between: the numbers of Pillow's resize and torchvision's CenterCrop. HU_ERR_MEMORY. */
-hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square);
+hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square,
+                          hu_image_resizer *resizer);
 
 /* A rectangle inside of an image, in pixels. */
 typedef struct hu_image_cut {
@@ -41,6 +70,6 @@ typedef struct hu_image_cut {
 /* Resizes what the rectangle holds to [height, width, 3], as hu_image_shrink does: nothing outside
  * of it is seen. Rows of `to` are row_bytes apart. HU_ERR_MEMORY. */
 hu_status hu_image_resize(const hu_image *image, const hu_image_cut *cut, int64_t height,
-                          int64_t width, size_t row_bytes, uint8_t *to);
+                          int64_t width, size_t row_bytes, uint8_t *to, hu_image_resizer *resizer);
 
 #endif

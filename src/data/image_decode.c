@@ -4,29 +4,40 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/memory.h"
 
 hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                           hu_image *image) {
     /* SOI and the first byte of the next marker (ITU-T T.81, annex B); the first half of the PNG
      * signature (PNG specification, 5.2). Endings of names are not asked. */
     static const uint8_t jpeg[] = {0xff, 0xd8, 0xff}, png[] = {0x89, 'P', 'N', 'G'};
-    *image = (hu_image){0};
-    if (bytes == 0) return hu_fail(HU_ERR_CORRUPT, "%s: found an empty file", name);
     if (bytes >= sizeof jpeg && memcmp(data, jpeg, sizeof jpeg) == 0)
         return hu_image_decode_jpeg(name, data, bytes, side, image);
     if (bytes >= sizeof png && memcmp(data, png, sizeof png) == 0)
         return hu_image_decode_png(name, data, bytes, image);
+    hu_image_free(image);
+    if (bytes == 0) return hu_fail(HU_ERR_CORRUPT, "%s: found an empty file", name);
     return hu_fail(HU_ERR_CORRUPT, "%s: offset 0: found byte 0x%02x, expected a JPEG or PNG file",
                    name, data[0]);
 }
 
-hu_status hu_image_read(const char *path, int64_t side, hu_image *image) {
-    uint8_t *data = NULL;
+hu_status hu_image_read(const char *path, int64_t side, hu_image_room *room) {
     size_t bytes;
-    *image = (hu_image){0};
-    hu_status st = hu_file_read_plain(path, HU_IMAGE_FILE_MAX, &data, &bytes);
-    if (st == HU_OK) st = hu_image_decode(path, data, bytes, side, image);
-    hu_free(data);
+    hu_status st = hu_file_read_room(path, HU_IMAGE_FILE_MAX, &room->file, &bytes);
+    if (st == HU_OK) return hu_image_decode(path, room->file.block, bytes, side, &room->image);
+    hu_image_free(&room->image);
     return st;
+}
+
+void hu_image_room_trim(hu_image_room *room) {
+    enum { KEPT_BYTES = 1 << 20 };
+    if (room->image.capacity > KEPT_BYTES) hu_image_free(&room->image);
+    if (room->file.bytes > KEPT_BYTES) hu_room_free(&room->file);
+    if (room->resizer.between.bytes > KEPT_BYTES) hu_image_resizer_free(&room->resizer);
+}
+
+void hu_image_room_free(hu_image_room *room) {
+    hu_room_free(&room->path);
+    hu_room_free(&room->file);
+    hu_image_free(&room->image);
+    hu_image_resizer_free(&room->resizer);
 }

@@ -62,25 +62,19 @@ static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
     return HU_OK;
 }
 
-/* The picture of a file of the list. */
+/* The picture of a file of the list, to room->image. */
 static hu_status read_picture(const hu_image_list *list, int64_t index, int64_t side,
-                              hu_image *image) {
-    char *path = NULL;
-    *image = (hu_image){0};
-    hu_status st = hu_image_list_path(list, index, &path);
-    if (st == HU_OK) st = hu_image_read(path, side, image);
-    hu_free(path);
-    return st;
+                              hu_image_room *room) {
+    char *path;
+    hu_status st = hu_image_list_path(list, index, &room->path, &path);
+    return st == HU_OK ? hu_image_read(path, side, room) : st;
 }
 
 /* A file to side x side x 3 bytes. */
 static hu_status load_image(const hu_image_list *list, int64_t index, int64_t side,
-                            uint8_t *square) {
-    hu_image image = {0};
-    hu_status st = read_picture(list, index, side, &image);
-    if (st == HU_OK) st = hu_image_shrink(&image, side, square);
-    hu_free(image.pixels);
-    return st;
+                            hu_image_room *room, uint8_t *square) {
+    hu_status st = read_picture(list, index, side, room);
+    return st == HU_OK ? hu_image_shrink(&room->image, side, square, &room->resizer) : st;
 }
 
 /* Images that stay in their files. */
@@ -93,26 +87,23 @@ typedef struct image_reader {
 /* A random rectangle of the image becomes the middle crop x crop pixels of what is stored; the
  * margin is never seen and left as it is. */
 static hu_status load_share(const image_reader *images, const hu_reading_change *change,
-                            int64_t index, uint8_t *square) {
-    hu_image image = {0};
+                            int64_t index, hu_image_room *room, uint8_t *square) {
+    const hu_image *image = &room->image;
     size_t row = (size_t)(images->side * HU_IMAGE_CHANNELS);
     int64_t margin = (images->side - images->crop) / 2;
     uint8_t *corner = square + (size_t)margin * row + margin * HU_IMAGE_CHANNELS;
     /* Decoded as large as it is: how much of it is seen is not known before. */
-    hu_status st = read_picture(&images->list, index, HU_IMAGE_PIXELS_MAX, &image);
-    if (st == HU_OK) {
-        hu_image_cut cut = hu_image_random_cut(change, index, image.width, image.height);
-        st = hu_image_resize(&image, &cut, images->crop, images->crop, row, corner);
-    }
-    hu_free(image.pixels);
-    return st;
+    hu_status st = read_picture(&images->list, index, HU_IMAGE_PIXELS_MAX, room);
+    if (st != HU_OK) return st;
+    hu_image_cut cut = hu_image_random_cut(change, index, image->width, image->height);
+    return hu_image_resize(image, &cut, images->crop, images->crop, row, corner, &room->resizer);
 }
 
 static hu_status read_image(const hu_reader *reader, const hu_reading_change *change, int64_t index,
-                            uint8_t *sample) {
+                            hu_image_room *room, uint8_t *sample) {
     const image_reader *images = (const image_reader *)reader;
-    if (change->area > 0.0) return load_share(images, change, index, sample);
-    return load_image(&images->list, index, images->side, sample);
+    if (change->area > 0.0) return load_share(images, change, index, room, sample);
+    return load_image(&images->list, index, images->side, room, sample);
 }
 
 static void close_images(hu_reader *reader) {

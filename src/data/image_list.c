@@ -1,5 +1,6 @@
 #include "data/image_list.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -18,8 +19,12 @@ void hu_image_list_free(hu_image_list *list) {
     *list = (hu_image_list){0};
 }
 
-hu_status hu_image_list_path(const hu_image_list *list, int64_t i, char **path) {
-    return hu_path_join(list->folder[list->label[i]], list->names + list->name[i], path);
+hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room, char **path) {
+    const char *folder = list->folder[list->label[i]], *name = list->names + list->name[i];
+    size_t bytes = strlen(folder) + strlen(name) + 2;
+    hu_status st = hu_room_take(room, bytes, path);
+    if (st == HU_OK) snprintf(*path, bytes, "%s/%s", folder, name);
+    return st;
 }
 
 enum { NAMES_FIRST = 1 << 16 }; /* bytes */

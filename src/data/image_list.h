@@ -3,6 +3,8 @@
 #define HU_DATA_IMAGE_LIST_H
 #include <halfulp/data.h>
 
+#include "base/memory.h"
+
 /* One half: files and their classes, class by class in turns. A million files take their names and
  * 8 bytes each. */
 typedef struct hu_image_list {
@@ -14,8 +16,8 @@ typedef struct hu_image_list {
     int64_t count;
 } hu_image_list;
 
-/* Path of file i; owner frees with hu_free. */
-hu_status hu_image_list_path(const hu_image_list *list, int64_t i, char **path);
+/* Path of file i, in room. Borrowed: valid until the room is used again. */
+hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room, char **path);
 
 /* Lists DIR/train and DIR/val (DIR/test if there is no val). classes: how many there are.
  * HU_ERR_MISSING if a folder is not there, HU_ERR_CORRUPT for a class without images or a test

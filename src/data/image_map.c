@@ -49,7 +49,7 @@ static hu_status read_head(const char *name, png_structp png, png_infop info, hu
     int bits = png_get_bit_depth(png, info), colour = png_get_color_type(png, info);
     int64_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
     bool is_map = colour == PNG_COLOR_TYPE_GRAY || colour == PNG_COLOR_TYPE_PALETTE;
-    hu_image room;
+    hu_image room = {0};
     if (!is_map || bits > MOST_BITS)
         return hu_fail(
             HU_ERR_CORRUPT,

@@ -2,7 +2,6 @@
 #include <png.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "data/image.h"
 
 /* RGBA is asked for, because libpng would blend RGB with a background; alpha is dropped instead,
@@ -33,11 +32,8 @@ static hu_status decode(const char *name, const uint8_t *data, size_t bytes, png
 hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t bytes,
                               hu_image *image) {
     png_image png = {.version = PNG_IMAGE_VERSION};
-    *image = (hu_image){0};
     hu_status st = decode(name, data, bytes, &png, image);
     png_image_free(&png);
-    if (st == HU_OK) return st;
-    hu_free(image->pixels);
-    *image = (hu_image){0};
+    if (st != HU_OK) hu_image_free(image);
     return st;
 }

@@ -4,17 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "data/image.h"
-#include "kernel/resample/resample.h"
 
 typedef hu_resample_axis axis;
-
-static void free_axis(axis *a) {
-    hu_free(a->first);
-    hu_free(a->count);
-    hu_free(a->weight);
-}
 
 static double triangle(double x) {
     x = fabs(x);
@@ -37,22 +29,41 @@ static void fill_place(axis *a, int64_t i, int64_t skipped, int64_t from, double
     }
 }
 
+/* Room for places and weights of one axis; firsts and counts are zero. */
+static hu_status lay_out(axis *a, hu_room *room) {
+    enum { ROUND = HU_RESAMPLE_GROUP };
+    size_t places = (size_t)((a->places + ROUND - 1) / ROUND * ROUND);
+    size_t words = hu_resample_words(a->places, a->most), most = (size_t)a->most;
+    uint8_t *block;
+    hu_status st = hu_room_take(room,
+                                words * sizeof *a->halves + 2 * places * sizeof *a->first +
+                                    places * most * sizeof *a->weight,
+                                &block);
+    if (st != HU_OK) return st;
+    a->halves = (int16_t *)(void *)block;
+    a->first = (int64_t *)(void *)(a->halves + words);
+    a->count = a->first + places;
+    a->weight = (int32_t *)(void *)(a->count + places);
+    memset(a->first, 0, 2 * places * sizeof *a->first);
+    return HU_OK;
+}
+
 /* The middle `places` of `from` pixels that become `to`. */
-static hu_status make_axis(int64_t from, int64_t to, int64_t places, axis *a) {
-    hu_status st;
+static hu_status make_axis(int64_t from, int64_t to, int64_t places, hu_image_axis *made) {
     double scale = (double)from / (double)to;
-    void *block;
-    a->places = places;
-    a->most = 2 * (int64_t)ceil(scale > 1 ? scale : 1) + 1;
-    HU_TRY(hu_alloc_array((size_t)places, sizeof *a->first, &block));
-    a->first = block;
-    HU_TRY(hu_alloc_array((size_t)places, sizeof *a->count, &block));
-    a->count = block;
-    HU_TRY(hu_alloc_array((size_t)(places * a->most), sizeof *a->weight, &block));
-    a->weight = block;
-    for (int64_t i = 0; i < places; i++) fill_place(a, i, (to - places) / 2, from, scale);
-done:
-    return st;
+    if (made->room.block && made->from == from && made->to == to && made->weights.places == places)
+        return HU_OK;
+    made->from = 0; /* until it is made */
+    made->weights.places = places;
+    made->weights.most = 2 * (int64_t)ceil(scale > 1 ? scale : 1) + 1;
+    hu_status st = lay_out(&made->weights, &made->room);
+    if (st != HU_OK) return st;
+    for (int64_t i = 0; i < places; i++)
+        fill_place(&made->weights, i, (to - places) / 2, from, scale);
+    hu_resample_pair(&made->weights);
+    made->from = from;
+    made->to = to;
+    return HU_OK;
 }
 
 /* What is made of an image: a rectangle of it becomes height x width, of which the middle is kept.
@@ -75,58 +86,63 @@ static void copy_middle(const hu_image *image, const resizing *r, uint8_t *to) {
                (size_t)(r->kept_width * HU_IMAGE_CHANNELS));
 }
 
-/* Rooms of one resizing: rows between the two passes, sums of a row, and a row of the image with a
- * byte behind it. */
-typedef struct room {
-    uint8_t *between, *line;
-    int32_t *sums;
-} room;
+/* How many rows of the rectangle, from its first on, have so many bytes of the image from their
+ * beginning on: the kernel reads behind a row. */
+static int64_t plain_rows(const hu_image *image, const resizing *r, int64_t reads) {
+    int64_t row = image->width * HU_IMAGE_CHANNELS;
+    int64_t left = (image->height - r->cut.top) * row - r->cut.left * HU_IMAGE_CHANNELS - reads;
+    return left < 0 ? 0 : left / row + 1;
+}
 
-static hu_status make_room(const resizing *r, int64_t rows, room *made) {
+static hu_status resize(const hu_image *image, const resizing *r, uint8_t *to,
+                        hu_image_resizer *own) {
     hu_status st;
-    size_t bytes = (size_t)(r->kept_width * HU_IMAGE_CHANNELS);
-    HU_TRY(HU_NEW_ARRAY(&made->between, (size_t)rows * bytes + 1));
-    HU_TRY(HU_NEW_ARRAY(&made->line, (size_t)(r->cut.width * HU_IMAGE_CHANNELS) + 1));
-    HU_TRY(HU_NEW_ARRAY(&made->sums, bytes));
+    const hu_resample *with = hu_resample_here();
+    int64_t bytes = r->kept_width * HU_IMAGE_CHANNELS;
+    uint8_t *between, *line;
+    HU_TRY(make_axis(r->cut.width, r->width, r->kept_width, &own->columns));
+    HU_TRY(make_axis(r->cut.height, r->height, r->kept_height, &own->rows));
+    const axis *columns = &own->columns.weights, *rows = &own->rows.weights;
+    int64_t top = rows->first[0];
+    int64_t end = rows->first[rows->places - 1] + rows->count[rows->places - 1];
+    int64_t stride = bytes + HU_RESAMPLE_BEHIND;
+    HU_TRY(hu_room_take(&own->between, (size_t)((end - top) * stride), &between));
+    HU_TRY(hu_room_take(&own->line, (size_t)(r->cut.width * HU_IMAGE_CHANNELS + columns->reads),
+                        &line));
+    int64_t plain = plain_rows(image, r, columns->reads);
+    plain = plain < top ? top : plain < end ? plain : end;
+    with->rows(columns, pixel_at(image, r, top, 0), image->width * HU_IMAGE_CHANNELS, plain - top,
+               between, stride);
+    for (int64_t y = plain; y < end; y++) {
+        memcpy(line, pixel_at(image, r, y, 0), (size_t)(r->cut.width * HU_IMAGE_CHANNELS));
+        with->rows(columns, line, 0, 1, between + (y - top) * stride, stride);
+    }
+    for (int64_t i = 0; i < rows->places; i++)
+        with->column(rows, i, between + (rows->first[i] - top) * stride, stride, bytes,
+                     to + (size_t)i * r->row_bytes);
 done:
     return st;
 }
 
-static hu_status resize(const hu_image *image, const resizing *r, uint8_t *to) {
-    hu_status st;
-    axis columns = {0}, rows = {0};
-    room own = {0};
-    const hu_resample *with = hu_resample_here();
-    int64_t bytes = r->kept_width * HU_IMAGE_CHANNELS;
-    HU_TRY(make_axis(r->cut.width, r->width, r->kept_width, &columns));
-    HU_TRY(make_axis(r->cut.height, r->height, r->kept_height, &rows));
-    int64_t top = rows.first[0];
-    int64_t end = rows.first[rows.places - 1] + rows.count[rows.places - 1];
-    HU_TRY(make_room(r, end - top, &own));
-    for (int64_t y = top; y < end; y++) {
-        memcpy(own.line, pixel_at(image, r, y, 0), (size_t)(r->cut.width * HU_IMAGE_CHANNELS));
-        with->row(&columns, own.line, own.between + (y - top) * bytes);
-    }
-    for (int64_t i = 0; i < rows.places; i++)
-        with->column(&rows, i, own.between + (rows.first[i] - top) * bytes, bytes, own.sums,
-                     to + (size_t)i * r->row_bytes);
-done:
-    hu_free(own.between);
-    hu_free(own.line);
-    hu_free(own.sums);
-    free_axis(&columns);
-    free_axis(&rows);
-    return st;
+void hu_image_resizer_free(hu_image_resizer *resizer) {
+    hu_room_free(&resizer->columns.room);
+    hu_room_free(&resizer->rows.room);
+    hu_room_free(&resizer->between);
+    hu_room_free(&resizer->line);
+    *resizer = (hu_image_resizer){0};
 }
 
 /* Where nothing changes its size, nothing is computed. */
-static hu_status copy_or_resize(const hu_image *image, const resizing *r, uint8_t *to) {
-    if (r->cut.width != r->width || r->cut.height != r->height) return resize(image, r, to);
+static hu_status copy_or_resize(const hu_image *image, const resizing *r, uint8_t *to,
+                                hu_image_resizer *resizer) {
+    if (r->cut.width != r->width || r->cut.height != r->height)
+        return resize(image, r, to, resizer);
     copy_middle(image, r, to);
     return HU_OK;
 }
 
-hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square) {
+hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square,
+                          hu_image_resizer *resizer) {
     int64_t shorter = image->width < image->height ? image->width : image->height;
     const resizing r = {.cut = {0, 0, image->width, image->height},
                         .height = image->height * side / shorter,
@@ -134,11 +150,11 @@ hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square) 
                         .kept_height = side,
                         .kept_width = side,
                         .row_bytes = (size_t)(side * HU_IMAGE_CHANNELS)};
-    return copy_or_resize(image, &r, square);
+    return copy_or_resize(image, &r, square, resizer);
 }
 
 hu_status hu_image_resize(const hu_image *image, const hu_image_cut *cut, int64_t height,
-                          int64_t width, size_t row_bytes, uint8_t *to) {
+                          int64_t width, size_t row_bytes, uint8_t *to, hu_image_resizer *resizer) {
     const resizing r = {*cut, height, width, height, width, row_bytes};
-    return copy_or_resize(image, &r, to);
+    return copy_or_resize(image, &r, to, resizer);
 }

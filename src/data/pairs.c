@@ -99,10 +99,12 @@ static hu_status check_size(const pairs_reader *pairs, const char *path, const p
 static hu_status read_pair(const pairs_reader *pairs, int64_t image, pair *made) {
     hu_status st;
     char *path = NULL;
-    hu_image file = {0};
+    hu_image_room room = {0};
     *made = (pair){0};
     HU_TRY(hu_path_join(pairs->folder, pairs->names.name[image], &path));
-    HU_TRY(hu_image_read(path, HU_IMAGE_PIXELS_MAX, &file));
+    HU_TRY(hu_image_read(path, HU_IMAGE_PIXELS_MAX, &room));
+    hu_image file = room.image;
+    room.image = (hu_image){0};
     made->large = file.pixels;
     made->height = file.height / pairs->scale;
     made->width = file.width / pairs->scale;
@@ -112,6 +114,7 @@ static hu_status read_pair(const pairs_reader *pairs, int64_t image, pair *made)
     HU_TRY(hu_bicubic_resize(made->large, file.height, file.width, made->height, made->width,
                              made->small));
 done:
+    hu_image_room_free(&room);
     hu_free(path);
     return st;
 }
@@ -147,13 +150,14 @@ static void take_sample(const pairs_reader *pairs, const pair *p, uint32_t hash,
 }
 
 static hu_status read_pairs(const hu_reader *reader, const hu_reading_change *change, int64_t index,
-                            uint8_t *sample) {
+                            hu_image_room *room, uint8_t *sample) {
     const pairs_reader *pairs = (const pairs_reader *)reader;
     uint32_t hash = hu_formula_hash(HU_FORMULA_HASH_START, "crop");
     int64_t image = image_of(pairs, hash, index);
     hu_status st = HU_OK;
     pair made = {0};
     (void)change;
+    (void)room;
     if (pairs->kept) {
         take_sample(pairs, &pairs->kept[image], hash, index, sample);
         return HU_OK;

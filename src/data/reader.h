@@ -3,6 +3,8 @@
 #define HU_DATA_READER_H
 #include <halfulp/data.h>
 
+#include "data/image_room.h"
+
 /* What the random part of reading depends on; of a sample that is not changed, area and scales are
  * 0. */
 typedef struct hu_reading_change {
@@ -20,9 +22,10 @@ typedef struct hu_reader {
     size_t start[HU_FIELDS_MAX];
     bool reads[HU_FIELDS_MAX]; /* which fields; the others are in rows */
 
-    /* Writes the bytes of a sample [sample_bytes]: a function of (change, index) alone. */
+    /* Writes the bytes of a sample [sample_bytes]: a function of (change, index) alone. room: of
+     * the calling thread. */
     hu_status (*read)(const struct hu_reader *reader, const hu_reading_change *change,
-                      int64_t index, uint8_t *sample);
+                      int64_t index, hu_image_room *room, uint8_t *sample);
     void (*close)(struct hu_reader *reader); /* frees the reader too */
 } hu_reader;
 

@@ -65,13 +65,13 @@ static void copy_window(const hu_scene_crop *crop, const uint8_t *from, uint8_t 
 }
 
 hu_status hu_scene_read_crop(const char *path, const hu_scene_size *size, const hu_scene_crop *crop,
-                             uint8_t *pixels, hu_image *file) {
+                             hu_image_room *room, uint8_t *pixels, hu_image *file) {
     hu_status st;
     uint8_t *whole = NULL;
-    if (is_whole(crop)) return hu_scene_read(path, size, &crop->scaled, pixels, file);
+    if (is_whole(crop)) return hu_scene_read(path, size, &crop->scaled, room, pixels, file);
     HU_TRY(HU_NEW_ARRAY(&whole,
                         (size_t)(crop->scaled.height * crop->scaled.width * HU_IMAGE_CHANNELS)));
-    HU_TRY(hu_scene_read(path, size, &crop->scaled, whole, file));
+    HU_TRY(hu_scene_read(path, size, &crop->scaled, room, whole, file));
     copy_window(crop, whole, pixels);
 done:
     hu_free(whole);

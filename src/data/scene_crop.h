@@ -26,9 +26,9 @@ hu_scene_crop hu_scene_random_crop(const hu_reading_change *change, int64_t inde
 
 /* The window of a picture file as bytes [window height, window width, 3], black where the scaled
  * picture ends; file: the picture's own size. size: what the file must have unless it resizes.
- * Errors as hu_scene_read. */
+ * Errors and room as hu_scene_read. */
 hu_status hu_scene_read_crop(const char *path, const hu_scene_size *size, const hu_scene_crop *crop,
-                             uint8_t *pixels, hu_image *file);
+                             hu_image_room *room, uint8_t *pixels, hu_image *file);
 
 /* labels [window height, window width]: the nearest of the map, never a mixture;
  * HU_UNLABELLED_BYTE where the scaled map ends. */

@@ -5,46 +5,44 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "data/image_decode.h"
 
 enum { USUAL_MEMORY = 1 << 30, OF_TEST = 4 };
 
 hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene) {
-    hu_image image = {0};
+    hu_image_room room = {0};
+    const hu_image *image = &room.image;
     if (size < 0 || size > HU_IMAGE_SIDE_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "image size: found %lld, expected 0..%d", (long long)size,
                        HU_IMAGE_SIDE_MAX);
     /* As large as it is: JPEGs could be decoded smaller. */
-    hu_status st = hu_image_read(path, HU_IMAGE_PIXELS_MAX, &image);
-    *scene = (hu_scene_size){image.height, image.width, size > 0};
-    hu_free(image.pixels);
-    if (st != HU_OK || size == 0) return st;
-    int64_t shorter = image.width < image.height ? image.width : image.height;
-    scene->height = image.height * size / shorter;
-    scene->width = image.width * size / shorter;
-    return HU_OK;
+    hu_status st = hu_image_read(path, HU_IMAGE_PIXELS_MAX, &room);
+    *scene = (hu_scene_size){image->height, image->width, size > 0};
+    if (st == HU_OK && size > 0) {
+        int64_t shorter = image->width < image->height ? image->width : image->height;
+        scene->height = image->height * size / shorter;
+        scene->width = image->width * size / shorter;
+    }
+    hu_image_room_free(&room);
+    return st;
 }
 
 hu_status hu_scene_read(const char *path, const hu_scene_size *scene, const hu_scene_size *to,
-                        uint8_t *pixels, hu_image *file) {
-    hu_image image = {0};
-    hu_status st;
-    HU_TRY(hu_image_read(path, HU_IMAGE_PIXELS_MAX, &image));
-    *file = (hu_image){.width = image.width, .height = image.height};
-    bool is_same = image.width == scene->width && image.height == scene->height;
+                        hu_image_room *room, uint8_t *pixels, hu_image *file) {
+    const hu_image *image = &room->image;
+    hu_status st = hu_image_read(path, HU_IMAGE_PIXELS_MAX, room);
+    if (st != HU_OK) return st;
+    *file = (hu_image){.width = image->width, .height = image->height};
+    bool is_same = image->width == scene->width && image->height == scene->height;
     if (!is_same && !scene->resizes)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT,
+        return hu_fail(HU_ERR_CORRUPT,
                        "%s: found %lldx%lld pixels, expected %lldx%lld as the first image has; "
                        "data.size=N makes them equal",
-                       path, (long long)image.width, (long long)image.height,
-                       (long long)scene->width, (long long)scene->height));
-    const hu_image_cut whole = {0, 0, image.width, image.height};
-    HU_TRY(hu_image_resize(&image, &whole, to->height, to->width,
-                           (size_t)(to->width * HU_IMAGE_CHANNELS), pixels));
-done:
-    hu_free(image.pixels);
-    return st;
+                       path, (long long)image->width, (long long)image->height,
+                       (long long)scene->width, (long long)scene->height);
+    const hu_image_cut whole = {0, 0, image->width, image->height};
+    return hu_image_resize(image, &whole, to->height, to->width,
+                           (size_t)(to->width * HU_IMAGE_CHANNELS), pixels, &room->resizer);
 }
 
 hu_status hu_scene_partner(const char *folder, const char *name, const char *ending, char **path) {

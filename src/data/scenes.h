@@ -17,9 +17,9 @@ hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene)
 
 /* A picture as bytes [to->height, to->width, 3]; file: its own size. Resized as Pillow does, both
  * sides for themselves. HU_ERR_CORRUPT where the file has another size than the scene, which does
- * not resize. */
+ * not resize. room: of the calling thread. */
 hu_status hu_scene_read(const char *path, const hu_scene_size *scene, const hu_scene_size *to,
-                        uint8_t *pixels, hu_image *file);
+                        hu_image_room *room, uint8_t *pixels, hu_image *file);
 
 /* "folder/NAME" with another ending in place of NAME's own. Owner frees. */
 hu_status hu_scene_partner(const char *folder, const char *name, const char *ending, char **path);

@@ -17,7 +17,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
     size_t bytes = size;
     const uint8_t *file = fuzz_take(&cursor, &bytes);
     uint8_t square[SIDE_MAX * SIDE_MAX * HU_IMAGE_CHANNELS];
-    hu_image image;
+    hu_image image = {0};
+    hu_image_resizer resizer = {0};
     hu_status st = hu_image_decode("file", file, bytes, side, &image);
     FUZZ_CHECK((st == HU_OK) == (image.pixels != NULL));
     if (st != HU_OK) {
@@ -25,7 +26,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
         FUZZ_CHECK(fuzz_was_fault(st) || strstr(hu_last_error(), "file") != NULL);
         return;
     }
-    (void)FUZZ_DONE(hu_image_shrink(&image, side, square));
+    (void)FUZZ_DONE(hu_image_shrink(&image, side, square, &resizer));
+    hu_image_resizer_free(&resizer);
     hu_free(image.pixels);
 }
 

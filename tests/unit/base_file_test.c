@@ -75,6 +75,38 @@ static void plain_and_gzip_files_read_alike(void **state) {
     expect_contents(at("empty"), "", 0);
 }
 
+/* Shorter and longer files one after the other, none of them inflated. */
+static void files_are_read_into_the_same_room(void **state) {
+    (void)state;
+    enum { LONG = 200000 };
+    static uint8_t large[LONG];
+    size_t size = sample(), found;
+    hu_room room = {0};
+    for (size_t i = 0; i < LONG; i++) large[i] = (uint8_t)(i * i >> 3);
+    put(at("a"), plain, PLAIN);
+    put(at("b.gz"), packed, size);
+    put(at("large"), large, LONG);
+    const struct {
+        const char *name;
+        const uint8_t *data;
+        size_t bytes;
+    } table[] = {{"a", plain, PLAIN},
+                 {"b.gz", packed, size},
+                 {"large", large, LONG},
+                 {"a", plain, PLAIN},
+                 {"large", large, LONG}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        assert_int_equal(hu_file_read_room(at(table[i].name), LONG, &room, &found), HU_OK);
+        assert_int_equal(found, table[i].bytes);
+        assert_memory_equal(room.block, table[i].data, found);
+    }
+    assert_int_equal(hu_file_read_room(at("large"), LONG - 1, &room, &found), HU_ERR_LIMIT);
+    assert_int_equal(found, 0);
+    assert_int_equal(hu_file_read_room(at("none"), LONG, &room, &found), HU_ERR_MISSING);
+    message_names("none");
+    hu_room_free(&room);
+}
+
 static void gzip_members_in_a_row_are_one_file(void **state) {
     (void)state;
     static uint8_t two[2 * PACKED], both[2 * PLAIN];
@@ -277,6 +309,7 @@ static int remove_folder(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_and_gzip_files_read_alike),
+        cmocka_unit_test(files_are_read_into_the_same_room),
         cmocka_unit_test(gzip_members_in_a_row_are_one_file),
         cmocka_unit_test(the_limit_is_exact),
         cmocka_unit_test(what_is_not_a_readable_file_is_told_apart),

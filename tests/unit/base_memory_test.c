@@ -113,6 +113,27 @@ static void arrays_are_made_and_grown_by_their_own_pointer(void **state) {
     assert_null(list);
 }
 
+static void a_room_is_used_again(void **state) {
+    (void)state;
+    hu_memory_counts start = hu_memory_count();
+    hu_room room = {0};
+    uint8_t *first, *again, *larger;
+    assert_int_equal(hu_room_take(&room, 100, &first), HU_OK);
+    memset(first, 0xff, 100);
+    assert_int_equal(hu_room_take(&room, 7, &again), HU_OK);
+    assert_ptr_equal(again, first);
+    assert_int_equal(room.bytes, 100);
+    assert_int_equal(hu_room_take(&room, 101, &larger), HU_OK);
+    memset(larger, 0xff, 101);
+    assert_int_equal(hu_memory_count().live_blocks, start.live_blocks + 1);
+    hu_memory_fail_at(1);
+    assert_int_equal(hu_room_take(&room, 102, &larger), HU_ERR_MEMORY);
+    assert_null(larger);
+    assert_int_equal(room.bytes, 0);
+    hu_room_free(&room);
+    assert_int_equal(hu_memory_count().live_blocks, start.live_blocks);
+}
+
 static void strings_are_copied(void **state) {
     (void)state;
     char *copy;
@@ -182,6 +203,7 @@ int main(void) {
         cmocka_unit_test(bytes_are_counted_by_role),
         cmocka_unit_test(growing_keeps_the_contents_and_zeroes_the_rest),
         cmocka_unit_test(arrays_are_made_and_grown_by_their_own_pointer),
+        cmocka_unit_test(a_room_is_used_again),
         cmocka_unit_test(strings_are_copied),
         cmocka_unit_test(sizes_that_do_not_fit_fail_and_are_named),
         cmocka_unit_test(the_nth_allocation_fails_once),

@@ -269,7 +269,7 @@ static void running_out_of_memory(void **state) {
         hu_loader_close(loader);
         assert_int_equal(hu_memory_count().live_blocks, blocks);
         if (st == HU_OK) {
-            assert_true(nth > 20);
+            assert_true(nth > 12);
             break;
         }
         assert_int_equal(st, HU_ERR_MEMORY);

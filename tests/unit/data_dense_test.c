@@ -179,9 +179,12 @@ static void expect_window(int number, int64_t side_h, int64_t side_w, const floa
         whole[3 * i + 1] = (uint8_t)i;
         whole[3 * i + 2] = (uint8_t)number;
     }
-    const hu_image picture = {WIDTH, HEIGHT, whole};
+    const hu_image picture = {.width = WIDTH, .height = HEIGHT, .pixels = whole};
+    hu_image_resizer resizer = {0};
     const hu_image_cut all = {0, 0, WIDTH, HEIGHT};
-    assert_int_equal(hu_image_resize(&picture, &all, h, w, (size_t)(3 * w), scaled), HU_OK);
+    assert_int_equal(hu_image_resize(&picture, &all, h, w, (size_t)(3 * w), scaled, &resizer),
+                     HU_OK);
+    hu_image_resizer_free(&resizer);
     for (int64_t i = 0; i < side_h * side_w; i++) {
         int64_t y = top + i / side_w, x = left + i % side_w;
         bool is_there = y < h && x < w;

@@ -59,7 +59,7 @@ static void write_jpeg(int width, int height, int format, int sampling, int qual
 }
 
 static hu_image decode(int64_t side) {
-    hu_image image;
+    hu_image image = {0};
     if (hu_image_decode("picture", file, file_bytes, side, &image) != HU_OK)
         fail_msg("%s", hu_last_error());
     return image;
@@ -207,7 +207,7 @@ static __attribute__((noinline)) void soil_stack(void) {
 static hu_status try_decode(const uint8_t *data, size_t bytes) {
     uint64_t blocks = hu_memory_count().live_blocks;
     uint8_t *copy = malloc(bytes ? bytes : 1); /* so that reading behind it is seen */
-    hu_image image;
+    hu_image image = {0};
     if (bytes) memcpy(copy, data, bytes);
     soil_stack();
     hu_status st = hu_image_decode("picture", copy, bytes, 8, &image);
@@ -222,6 +222,38 @@ static hu_status try_decode(const uint8_t *data, size_t bytes) {
     }
     assert_int_equal(hu_memory_count().live_blocks, blocks);
     return st;
+}
+
+/* Where the frame header of the JPEG begins. */
+static size_t find_frame(void) {
+    size_t at = 2;
+    while (file[at + 1] != 0xc0) at += 2 + (size_t)(file[at + 2] << 8 | file[at + 3]);
+    return at;
+}
+
+/* One that is not found at once, behind bytes that fill, is the same picture; so is one that is
+ * decoded into the memory of another. */
+static void a_frame_is_found_wherever_it_is(void **state) {
+    (void)state;
+    enum { FILLS = 3 };
+    draw(30, 22, 3);
+    write_jpeg(30, 22, TJPF_RGB, TJSAMP_420, 90);
+    hu_image plain = decode(30), again = {0};
+    size_t at = find_frame();
+    memmove(file + at + FILLS, file + at, file_bytes - at);
+    memset(file + at, 0xff, FILLS);
+    file_bytes += FILLS;
+    hu_image filled = decode(30);
+    assert_true(filled.width == 30 && filled.height == 22);
+    assert_memory_equal(filled.pixels, plain.pixels, 30 * 22 * 3);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_int_equal(hu_image_decode("picture", file, file_bytes, 30, &again), HU_OK);
+        assert_memory_equal(again.pixels, plain.pixels, 30 * 22 * 3);
+        memset(again.pixels, 77, 30 * 22 * 3);
+    }
+    hu_image_free(&plain);
+    hu_image_free(&filled);
+    hu_image_free(&again);
 }
 
 /* Every cut is noticed, up to the very end: of a PNG where the last chunk begins (12 bytes). None
@@ -282,6 +314,7 @@ static void other_files_are_refused(void **state) {
 /* The first numbers and the CRC-32 of all as Pillow 9.4 gives them: resize(..., BILINEAR), crop. */
 static void resizing_is_pillows(void **state) {
     (void)state;
+    hu_image_resizer resizer = {0}; /* used again for other sizes */
     static const struct {
         int64_t width, height, side;
         uint8_t first[6];
@@ -293,17 +326,19 @@ static void resizing_is_pillows(void **state) {
         int64_t side = table[i].side;
         uint8_t square[8 * 8 * 3];
         draw(table[i].width, table[i].height, 3);
-        hu_image image = {table[i].width, table[i].height, pixels};
-        assert_int_equal(hu_image_shrink(&image, side, square), HU_OK);
+        hu_image image = {.width = table[i].width, .height = table[i].height, .pixels = pixels};
+        assert_int_equal(hu_image_shrink(&image, side, square, &resizer), HU_OK);
         assert_memory_equal(square, table[i].first, sizeof table[i].first);
         assert_int_equal(crc32(0, square, (unsigned)(side * side * 3)), table[i].crc);
     }
+    hu_image_resizer_free(&resizer);
 }
 
 /* As Pillow's crop and resize(..., BILINEAR) of the columns, then of the rows; what lies beyond the
  * result stays as it is. */
 static void a_rectangle_is_resized_alone(void **state) {
     (void)state;
+    hu_image_resizer resizer = {0}; /* used again for other sizes */
     static const struct {
         int64_t width, height;
         hu_image_cut cut;
@@ -319,10 +354,10 @@ static void a_rectangle_is_resized_alone(void **state) {
         uint8_t wide[8 * ROW], tight[8 * 8 * 3];
         memset(wide, 77, sizeof wide);
         draw(table[i].width, table[i].height, 3);
-        hu_image image = {table[i].width, table[i].height, pixels};
+        hu_image image = {.width = table[i].width, .height = table[i].height, .pixels = pixels};
         size_t row = (size_t)table[i].to_width * 3, rows = (size_t)table[i].to_height;
         assert_int_equal(hu_image_resize(&image, &table[i].cut, table[i].to_height,
-                                         table[i].to_width, ROW, wide),
+                                         table[i].to_width, ROW, wide, &resizer),
                          HU_OK);
         for (size_t y = 0; y < rows; y++) {
             memcpy(tight + y * row, wide + y * ROW, row);
@@ -331,15 +366,18 @@ static void a_rectangle_is_resized_alone(void **state) {
         assert_memory_equal(tight, table[i].first, sizeof table[i].first);
         assert_int_equal(crc32(0, tight, (unsigned)(rows * row)), table[i].crc);
     }
+    hu_image_resizer_free(&resizer);
 }
 
 static void the_same_size_changes_nothing(void **state) {
     (void)state;
+    hu_image_resizer resizer = {0}; /* used again for other sizes */
     uint8_t square[8 * 8 * 3];
     draw(8, 8, 3);
-    hu_image image = {8, 8, pixels};
-    assert_int_equal(hu_image_shrink(&image, 8, square), HU_OK);
+    hu_image image = {.width = 8, .height = 8, .pixels = pixels};
+    assert_int_equal(hu_image_shrink(&image, 8, square, &resizer), HU_OK);
     assert_memory_equal(square, pixels, sizeof square);
+    hu_image_resizer_free(&resizer);
 }
 
 int main(void) {
@@ -350,6 +388,7 @@ int main(void) {
         cmocka_unit_test(sixteen_bits_become_eight),
         cmocka_unit_test(jpegs_of_all_colour_spaces),
         cmocka_unit_test(large_jpegs_are_decoded_smaller),
+        cmocka_unit_test(a_frame_is_found_wherever_it_is),
         cmocka_unit_test(cut_files_are_refused),
         cmocka_unit_test(changed_files_do_no_harm),
         cmocka_unit_test(other_files_are_refused),

@@ -7,27 +7,48 @@
 
 #include "base/cpu.h"
 
-enum { HU_RESAMPLE_BITS = 22, HU_RESAMPLE_CHANNELS = 3 };
+/* Places are made in groups; bytes that a row may write behind its last place; words of a place and
+ * half in hu_resample_axis.halves. */
+enum {
+    HU_RESAMPLE_BITS = 22,
+    HU_RESAMPLE_CHANNELS = 3,
+    HU_RESAMPLE_GROUP = 4,
+    HU_RESAMPLE_BEHIND = 16,
+    HU_RESAMPLE_WORDS = 8
+};
 
 /* Weights of one axis, not negative and together about 2^22: place i is the sum over k < count[i]
  * of weight[i * most + k] times what stands at first[i] + k, divided by 2^22, rounded half up, at
- * most 255. */
+ * most 255. The rest is filled by hu_resample_pair, for rows alone. */
 typedef struct hu_resample_axis {
     int64_t places, most;
-    int64_t *first, *count;
-    int32_t *weight;
+    int64_t *first, *count; /* [places rounded up to groups]; behind places zeros */
+    int32_t *weight;        /* [places, most] */
+    int64_t pairs;          /* of neighbours that the place with the most of them has */
+    int64_t reads;          /* bytes of a row, from its first on, that may be read */
+    int16_t *halves;        /* [pairs, 2, places rounded up, 8] the upper bits of the weights, then
+                               the lower 11: the two of a pair in turns */
 } hu_resample_axis;
 
-/* One row of pixels of three bytes -> [places, 3]. Reads one byte behind the last pixel that has a
- * weight, and writes one behind the last place. */
-typedef void hu_resample_row_fn(const hu_resample_axis *axis, const uint8_t *from, uint8_t *to);
+/* Words of halves that an axis of so many places and weights may need. */
+size_t hu_resample_words(int64_t places, int64_t most);
 
-/* Place i of all columns: rows [count[i], bytes] -> to [bytes]; sums: room for [bytes]. */
+/* Fills pairs, reads and halves [hu_resample_words]. */
+void hu_resample_pair(hu_resample_axis *axis);
+
+/* Rows of pixels of three bytes -> [count, places, 3]; strides are bytes between rows. Reads
+ * axis->reads bytes of each row. The HU_RESAMPLE_BEHIND bytes behind the last place of a row
+ * become anything: to_stride leaves room for them. */
+typedef void hu_resample_rows_fn(const hu_resample_axis *axis, const uint8_t *from,
+                                 int64_t from_stride, int64_t count, uint8_t *to,
+                                 int64_t to_stride);
+
+/* Place i of all columns: rows [count[i], bytes], stride bytes apart -> to [bytes]. */
 typedef void hu_resample_column_fn(const hu_resample_axis *axis, int64_t i, const uint8_t *from,
-                                   int64_t bytes, int32_t *sums, uint8_t *to);
+                                   int64_t stride, int64_t bytes, uint8_t *to);
 
 typedef struct hu_resample {
-    hu_resample_row_fn *row;
+    hu_resample_rows_fn *rows;
     hu_resample_column_fn *column;
 } hu_resample;
 
