@@ -145,6 +145,11 @@ static double run_epoch(hu_loader *loader, int64_t epoch, int64_t elements, floa
     return sum;
 }
 
+/* The fastest round counts: other work on the machine only ever costs time. */
+static void keep_least(double time, double *least) {
+    if (*least == 0.0 || time < *least) *least = time;
+}
+
 int main(int count, char **words) {
     if (count < 6 || atoi(words[4]) > THREADS) return 2;
     int size = atoi(words[2]), threads = atoi(words[4]), rounds = atoi(words[5]);
@@ -175,12 +180,12 @@ int main(int count, char **words) {
             else
                 decode_all(threads, way == FILES);
             if (r < 0) continue;
-            cpu[way] += seconds(CLOCK_PROCESS_CPUTIME_ID) - c;
-            wall[way] += seconds(CLOCK_MONOTONIC) - w;
+            keep_least(seconds(CLOCK_PROCESS_CPUTIME_ID) - c, &cpu[way]);
+            keep_least(seconds(CLOCK_MONOTONIC) - w, &wall[way]);
         }
     static const char *const names[WAYS] = {"libjpeg-turbo, from memory",
                                             "libjpeg-turbo, from files", "loader, from files"};
-    double images = (double)file_count * rounds;
+    double images = file_count;
     printf("%d images, %d rounds, %d threads, size %d, crop %s; images/s of processor time, of the "
            "clock (the loader's rate over it)\n",
            file_count, rounds, threads, size, words[3]);

@@ -25,16 +25,25 @@ static int64_t mirrored(int64_t i, int64_t n) {
     return i < n ? i : period - i;
 }
 
+/* Pixels of which nothing is stored. */
+static void fill_outside(const extents *e, const hu_byte_table *table, int64_t count, float *out) {
+    for (int64_t x = 0; x < count; x++)
+        for (int64_t c = 0; c < e->channels; c++) out[e->channels * x + c] = table->outside[c];
+}
+
 /* Target columns first..first+count-1, whose pixels the shift brought in from beyond the stored
  * image; row is the stored one, values the target's. */
 static void fill_beyond(const extents *e, const hu_byte_table *table, const hu_change *change,
                         const uint8_t *row, int64_t first, int64_t count, float *values) {
+    if (!change->reflect) {
+        fill_outside(e, table, count, values + e->channels * first);
+        return;
+    }
     for (int64_t x = first; x < first + count; x++) {
         int64_t source = (change->flip ? e->width - 1 - x : x) + change->shift_x + e->margin;
         const uint8_t *pixel = row + mirrored(source, e->width + 2 * e->margin) * e->channels;
         for (int64_t c = 0; c < e->channels; c++)
-            values[e->channels * x + c] =
-                change->reflect ? table->lookup.value[pixel[c]][c] : table->outside[c];
+            values[e->channels * x + c] = table->lookup.value[pixel[c]][c];
     }
 }
 
@@ -65,12 +74,6 @@ static void cut_out(const extents *e, const hu_change *change, float *sample) {
     }
 }
 
-/* A row of which nothing is stored. */
-static void fill_outside(const extents *e, const hu_byte_table *table, float *out) {
-    for (int64_t x = 0; x < e->width; x++)
-        for (int64_t c = 0; c < e->channels; c++) out[e->channels * x + c] = table->outside[c];
-}
-
 static void fill_moved(const extents *e, const hu_byte_table *table, const hu_change *change,
                        const uint8_t *bytes, float *sample) {
     int64_t row = e->width * e->channels, stored_row = (e->width + 2 * e->margin) * e->channels;
@@ -79,7 +82,7 @@ static void fill_moved(const extents *e, const hu_byte_table *table, const hu_ch
         int64_t source = y + change->shift_y + e->margin;
         if (change->reflect) source = mirrored(source, stored_rows);
         if (source < 0 || source >= stored_rows)
-            fill_outside(e, table, sample + y * row);
+            fill_outside(e, table, e->width, sample + y * row);
         else
             fill_row(e, table, change, bytes + source * stored_row, sample + y * row);
     }
