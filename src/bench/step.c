@@ -29,11 +29,11 @@ typedef struct contestant {
     hu_trainer *trainer;
     const char *name, *accumulator;
     double best_seconds;
-    double first_seconds; /* its planning and its first step */
-    int64_t samples;
-    uint64_t allocations;    /* in its steps behind the first */
-    int64_t resident_growth; /* bytes, in its steps behind the warm-up */
-    double work_step;        /* mean seconds of the steps whose work was timed */
+    double first_seconds;      /* its planning and its first step */
+    int64_t samples, measured; /* of a whole batch; steps with one behind the warm-up */
+    uint64_t allocations;      /* in its steps behind the first */
+    int64_t resident_growth;   /* bytes, in its steps behind the warm-up */
+    double work_step;          /* mean seconds of the steps whose work was timed */
 } contestant;
 
 /* The training that was asked for is the last of them; the first is what others are divided by. */
@@ -142,6 +142,7 @@ static hu_status take_turn(contestant *c, int64_t turn) {
     if (turn == 0) c->first_seconds += seconds;
     if (report.samples > c->samples) c->samples = report.samples;
     bool counts = turn >= WARM_UP_STEPS && report.samples == c->samples;
+    c->measured += counts;
     if (counts && seconds < c->best_seconds) c->best_seconds = seconds;
     return st;
 }
@@ -304,7 +305,8 @@ hu_status hu_bench_step(hu_config *config) {
     else
         HU_TRY(hu_assumed_open(model, &limits, &dataset));
     HU_TRY(enter_all(config, dataset, &contest));
-    for (int64_t i = 0; i < repeat + WARM_UP_STEPS; i++)
+    /* Every epoch has a whole batch. */
+    for (int64_t i = 0; contest.by[0].measured < repeat; i++)
         /* Step by step in turns: drifts of the machine meet both trainings alike. */
         for (int k = 0; k < contest.count; k++) HU_TRY(take_turn(&contest.by[k], i));
     for (int k = 0; k < contest.count; k++) HU_TRY(time_work(&contest.by[k]));

@@ -101,10 +101,11 @@ static void sample_gradient(const hu_op_call *call, const element_loss *loss, el
     int64_t n = elements_of(call), end = (sample + 1) * n;
     double divisor = divisor_of(call), dout = (double)call->dout[0][sample], by_input[BLOCK];
     block b;
-    for (int64_t first = sample * n; first < end; first += BLOCK, gradient += BLOCK) {
+    for (int64_t first = sample * n; first < end; first += BLOCK) {
         read_block(call, loss, first, end, &b);
         slope(b.n, b.x, b.t, by_input);
-        for (int64_t i = 0; i < b.n; i++) gradient[i] = (float)(dout * by_input[i] / divisor);
+        float *to = gradient + (first - sample * n);
+        for (int64_t i = 0; i < b.n; i++) to[i] = (float)(dout * by_input[i] / divisor);
     }
 }
 
