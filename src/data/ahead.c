@@ -117,31 +117,35 @@ static hu_status start(hu_ahead *a) {
 
 /* ---- making and freeing ---- */
 
-/* kept: bytes of the part that the reader holds already; need: of all the memory. */
-static hu_status refuse_room(const hu_ahead *a, size_t need) {
-    enum { MIB = 1 << 20, WORDS = 96 };
+/* What is named is enough: what the reader keeps gives way. */
+static hu_status refuse_room(const hu_ahead *a) {
+    enum { MIB = 1 << 20 };
     const hu_ahead_settings *s = &a->settings;
-    char kept[WORDS] = "";
-    if (s->kept > 0)
-        snprintf(kept, sizeof kept, ", beside %zu bytes of pictures that are kept", s->kept);
+    size_t need = (size_t)s->window * a->reader->sample_bytes * (size_t)s->memory_parts;
     return hu_fail(HU_ERR_ARGUMENT,
                    "data memory: found %zu MiB, expected at least %zu: %lld samples of %zu bytes "
-                   "are wanted at once, in 1/%d of it%s",
+                   "are wanted at once, in 1/%d of it",
                    a->reader->memory_bytes / MIB, (need + MIB - 1) / MIB, (long long)s->window,
-                   a->reader->sample_bytes, s->memory_parts, kept);
+                   a->reader->sample_bytes, s->memory_parts);
+}
+
+static int64_t fitting(const hu_ahead *a, size_t kept) {
+    size_t part = a->reader->memory_bytes / (size_t)a->settings.memory_parts;
+    return part > kept ? (int64_t)((part - kept) / a->reader->sample_bytes) : 0;
 }
 
 /* As many samples as a training can use, or as there is memory for. */
 static hu_status count_slots(hu_ahead *a) {
     const hu_ahead_settings *s = &a->settings;
-    size_t part = a->reader->memory_bytes / (size_t)s->memory_parts;
-    size_t room = part > s->kept ? part - s->kept : 0;
-    int64_t fitting = (int64_t)(room / a->reader->sample_bytes);
+    size_t kept = s->kept;
+    if (fitting(a, 0) < s->window) return refuse_room(a);
+    if (fitting(a, kept) < s->window) {
+        s->split->reader->drop(s->split->reader);
+        kept = 0;
+    }
     a->slots = WINDOWS * s->window + s->threads;
-    if (a->slots > fitting) a->slots = fitting;
-    if (a->slots >= s->window) return HU_OK;
-    return refuse_room(a, ((size_t)s->window * a->reader->sample_bytes + s->kept) *
-                              (size_t)s->memory_parts);
+    if (a->slots > fitting(a, kept)) a->slots = fitting(a, kept);
+    return HU_OK;
 }
 
 static hu_status make_room(hu_ahead *a) {

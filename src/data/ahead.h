@@ -14,7 +14,8 @@ typedef struct hu_ahead_settings {
     int threads;        /* at least 1 */
     bool goes_on;       /* with the next epoch behind the last sample of one */
     int memory_parts;   /* the room is at most this part of what the reader allows */
-    size_t kept;        /* bytes of that part that are taken already */
+    size_t kept;        /* bytes of that part that the reader keeps: where a window does not fit
+                           beside them it drops them */
 } hu_ahead_settings;
 
 typedef struct hu_ahead hu_ahead;

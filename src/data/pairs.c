@@ -1,5 +1,6 @@
 /* pairs:DIR - pictures in DIR/train and DIR/test (or val), each with a small one that is made of
  * it: what a network is to enlarge. Training samples are crops, test samples whole pictures. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -40,7 +41,8 @@ typedef struct pairs_reader {
     int64_t scale;
     int64_t crop;          /* side of small crops; 0: whole pictures */
     int64_t height, width; /* of small samples */
-    pair *kept;            /* [names.count]; small NULL: too many to be kept */
+    pair *kept;            /* [names.count]; NULL: too many to be kept, or given up */
+    pthread_rwlock_t lock; /* of kept, while samples are read */
 } pairs_reader;
 
 static void free_pair(pair *p) {
@@ -49,10 +51,20 @@ static void free_pair(pair *p) {
     *p = (pair){0};
 }
 
-static void close_pairs(hu_reader *reader) {
+static void drop_pairs(hu_reader *reader) {
     pairs_reader *pairs = (pairs_reader *)reader;
+    pthread_rwlock_wrlock(&pairs->lock);
     for (size_t i = 0; pairs->kept && i < pairs->names.count; i++) free_pair(&pairs->kept[i]);
     hu_free(pairs->kept);
+    pairs->kept = NULL;
+    reader->kept_bytes = 0;
+    pthread_rwlock_unlock(&pairs->lock);
+}
+
+static void close_pairs(hu_reader *reader) {
+    pairs_reader *pairs = (pairs_reader *)reader;
+    drop_pairs(reader);
+    pthread_rwlock_destroy(&pairs->lock);
     hu_free(pairs->folder);
     hu_file_names_free(&pairs->names);
     hu_free(pairs);
@@ -149,19 +161,26 @@ static void take_sample(const pairs_reader *pairs, const pair *p, uint32_t hash,
     copy_cut(p->large, scale * p->width, &large, sample + pairs->reader.start[LARGE]);
 }
 
+/* Whether the picture was at hand. */
+static bool take_kept(pairs_reader *pairs, int64_t image, uint32_t hash, int64_t index,
+                      uint8_t *sample) {
+    pthread_rwlock_rdlock(&pairs->lock);
+    bool is_kept = pairs->kept != NULL;
+    if (is_kept) take_sample(pairs, &pairs->kept[image], hash, index, sample);
+    pthread_rwlock_unlock(&pairs->lock);
+    return is_kept;
+}
+
 static hu_status read_pairs(const hu_reader *reader, const hu_reading_change *change, int64_t index,
                             hu_image_room *room, uint8_t *sample) {
-    const pairs_reader *pairs = (const pairs_reader *)reader;
+    pairs_reader *pairs = (pairs_reader *)reader; /* its lock changes */
     uint32_t hash = hu_formula_hash(HU_FORMULA_HASH_START, "crop");
     int64_t image = image_of(pairs, hash, index);
     hu_status st = HU_OK;
     pair made = {0};
     (void)change;
     (void)room;
-    if (pairs->kept) {
-        take_sample(pairs, &pairs->kept[image], hash, index, sample);
-        return HU_OK;
-    }
+    if (take_kept(pairs, image, hash, index, sample)) return HU_OK;
     HU_TRY(read_pair(pairs, image, &made));
     take_sample(pairs, &made, hash, index, sample);
 done:
@@ -200,7 +219,9 @@ static hu_status open_half(const char *directory, const char *half, int64_t limi
     HU_TRY(HU_NEW(made));
     pairs_reader *pairs = *made;
     pairs->scale = choice->scale ? choice->scale : USUAL_SCALE;
+    pthread_rwlock_init(&pairs->lock, NULL);
     pairs->reader.close = close_pairs;
+    pairs->reader.drop = drop_pairs;
     pairs->reader.read = read_pairs;
     HU_TRY(hu_path_join(directory, half, &pairs->folder));
     HU_TRY(hu_file_names_of_images(pairs->folder, &pairs->names));

@@ -14,11 +14,12 @@ typedef struct hu_reading_change {
     double least_scale, most_scale; /* of hu_augment */
 } hu_reading_change;
 
-/* One part of a data set in files. Read-only once made; read is called by several threads. */
+/* One part of a data set in files. Read-only once made, but for drop; read is called by several
+ * threads. */
 typedef struct hu_reader {
-    size_t sample_bytes; /* of all fields that are read, one behind the other */
-    size_t memory_bytes; /* most that all loaders of the data set may hold of them */
-    size_t kept_bytes;   /* what the reader keeps in memory: off what its own half may hold */
+    size_t sample_bytes;       /* of all fields that are read, one behind the other */
+    size_t memory_bytes;       /* most that all loaders of the data set may hold of them */
+    _Atomic size_t kept_bytes; /* what it keeps in memory: off what its own half may hold */
     size_t start[HU_FIELDS_MAX];
     bool reads[HU_FIELDS_MAX]; /* which fields; the others are in rows */
 
@@ -26,6 +27,9 @@ typedef struct hu_reader {
      * the calling thread. */
     hu_status (*read)(const struct hu_reader *reader, const hu_reading_change *change,
                       int64_t index, hu_image_room *room, uint8_t *sample);
+    /* Gives up what it keeps, also while others read: kept_bytes is then 0, and samples are made of
+     * their files, of the same bytes. NULL where kept_bytes is never above 0. */
+    void (*drop)(struct hu_reader *reader);
     void (*close)(struct hu_reader *reader); /* frees the reader too */
 } hu_reader;
 

@@ -190,6 +190,11 @@ static void memory_is_what_was_asked_for(void **state) {
     assert_true(most > TRAIN_BYTES + TEST_BYTES);
 }
 
+static uint64_t live(void) {
+    return hu_memory_live(HU_MEMORY_DATA);
+}
+
+/* Five samples have room beside the pictures that are kept, eleven have it without them. */
 static void a_window_that_does_not_fit(void **state) {
     (void)state;
     hu_loader *loader;
@@ -197,15 +202,74 @@ static void a_window_that_does_not_fit(void **state) {
     hu_loader_settings settings = {.window = 5};
     choice.memory = 4 * TRAIN_BYTES;
     hu_dataset *d = open_with(choice);
+    uint64_t opened = live();
     assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
     hu_loader_close(loader);
-    settings.window = 6;
+    settings.window = 12;
     assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
     assert_string_equal(hu_last_error(),
-                        "data memory: found 0 MiB, expected at least 1: 6 samples of 480 bytes "
-                        "are wanted at once, in 1/2 of it, beside 2760 bytes of pictures that are "
-                        "kept");
+                        "data memory: found 0 MiB, expected at least 1: 12 samples of 480 bytes "
+                        "are wanted at once, in 1/2 of it");
+    assert_int_equal(live(), opened);
+    settings.window = 11;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    hu_loader_close(loader);
+    assert_int_equal(live(), opened - TRAIN_BYTES);
+    check_crops(d);
     hu_dataset_close(d);
+}
+
+/* Another loader reads meanwhile. */
+static void pictures_are_given_up_while_they_are_used(void **state) {
+    (void)state;
+    float found[SMALL], again[SMALL], large[LARGE];
+    hu_loader *reading, *loader;
+    hu_image_choice choice = usual;
+    hu_loader_settings settings = {.window = 2, .threads = 3, .goes_on = true};
+    choice.memory = 4 * TRAIN_BYTES;
+    hu_dataset *d = open_with(choice);
+    hu_dataset *other = open_with(usual);
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &reading), HU_OK);
+    settings.window = 11;
+    for (int64_t p = 0; p + 2 <= CROPS; p += 2) {
+        if (hu_loader_want(reading, p, 2) != HU_OK) fail_msg("%s", hu_last_error());
+        if (p == CROPS / 2) {
+            assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+            hu_loader_close(loader);
+        }
+        hu_loader_fill(reading, 0, HU_READ_PLAIN, p, 1, found);
+        fill(other, HU_HALF_TRAIN, p, again, large);
+        assert_memory_equal(found, again, sizeof found);
+    }
+    hu_loader_close(reading);
+    hu_dataset_close(other);
+    hu_dataset_close(d);
+}
+
+static hu_status try_window(int64_t window, uint64_t memory) {
+    const hu_loader_settings settings = {.window = window};
+    hu_loader *loader;
+    hu_image_choice choice = usual;
+    choice.crops = window;
+    choice.memory = memory;
+    hu_dataset *d = open_with(choice);
+    hu_status st = hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader);
+    if (st == HU_OK) hu_loader_close(loader);
+    hu_dataset_close(d);
+    return st;
+}
+
+/* Nearly all of 10 MiB, without room for the pictures, which are kept in so much. */
+static void the_memory_that_is_named_is_enough(void **state) {
+    (void)state;
+    enum { NAMED = 10, MIB = 1 << 20, SAMPLE = SMALL + LARGE, WINDOW = NAMED * MIB / 2 / SAMPLE };
+    static const uint64_t little[] = {1, MIB, (NAMED - 1) * MIB};
+    assert_true(2 * (WINDOW * SAMPLE + TRAIN_BYTES) > NAMED * MIB);
+    for (size_t i = 0; i < sizeof little / sizeof *little; i++) {
+        assert_int_equal(try_window(WINDOW, little[i]), HU_ERR_ARGUMENT);
+        assert_non_null(strstr(hu_last_error(), "expected at least 10: 10922 samples"));
+    }
+    assert_int_equal(try_window(WINDOW, NAMED * MIB), HU_OK);
 }
 
 static void choices_and_files_that_do_not_fit(void **state) {
@@ -276,6 +340,8 @@ int main(void) {
         cmocka_unit_test(test_pictures_are_whole),
         cmocka_unit_test(memory_is_what_was_asked_for),
         cmocka_unit_test(a_window_that_does_not_fit),
+        cmocka_unit_test(pictures_are_given_up_while_they_are_used),
+        cmocka_unit_test(the_memory_that_is_named_is_enough),
         cmocka_unit_test(choices_and_files_that_do_not_fit),
         cmocka_unit_test(running_out_of_memory),
         cmocka_unit_test(known_frames_have_known_bytes),
