@@ -87,4 +87,7 @@ hu_status hu_keys_print(const hu_keys *root, char **yaml);
 /* Whether text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool hu_text_is_utf8(const char *text);
 
+/* Bytes of text before the first that is not, or before its end. */
+size_t hu_text_utf8_bytes(const char *text);
+
 #endif

@@ -29,15 +29,15 @@ static int utf8_next(const unsigned char *text, uint32_t *point) {
     return length && *point >= least[length] && *point <= 0x10ffff && !is_surrogate ? length : 0;
 }
 
-bool hu_text_is_utf8(const char *text) {
+size_t hu_text_utf8_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        uint32_t point;
-        int length = utf8_next(at, &point);
-        if (!length) return false;
-        at += length;
-    }
-    return true;
+    uint32_t point;
+    for (int length; *at && (length = utf8_next(at, &point)) > 0;) at += length;
+    return (size_t)(at - (const unsigned char *)text);
+}
+
+bool hu_text_is_utf8(const char *text) {
+    return text[hu_text_utf8_bytes(text)] == '\0';
 }
 
 static hu_status write_text(hu_byte_writer *out, const char *text) {

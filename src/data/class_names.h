@@ -10,9 +10,10 @@
  * frees *text with hu_free. */
 hu_status hu_class_names_join(const char *const *names, size_t count, char **text);
 
-/* Those of DIR/classes.txt: a line for each class from 0 on; lines behind these belong to numbers
- * that mean unlabelled. NULL where there is no such file. HU_ERR_CORRUPT: a name is empty, or there
- * are fewer than classes. Proof: tests/unit/data_dense_test.c. */
+/* Those of DIR/classes.txt: a line for each class from 0 on, in UTF-8; lines behind these belong to
+ * numbers that mean unlabelled. A byte-order mark before them is no part of the first. NULL where
+ * there is no such file. HU_ERR_CORRUPT: a name is empty, there are fewer than classes, or one is
+ * not UTF-8, with its line and byte. Proof: tests/unit/data_dense_test.c. */
 hu_status hu_class_names_read(const char *directory, int64_t classes, char **text);
 
 #endif

@@ -91,6 +91,10 @@ def segmentation_has_three_metrics(checks, cwd):
     program.put(cwd, "maps/classes.txt", "\n".join([*named, "nobody's"]).encode())
     code, out, err = program.call("eval", "run", "--json", cwd=cwd)
     checks.same((code, [row["name"] for row in json.loads(out)["test_classes"]]), (0, named), f"names: {err}")
+    program.put(cwd, "maps/classes.txt", "\n".join(["ciel", "b\u00e2timent", *named]).encode("latin-1"))
+    code, out, err = program.call("eval", "run", "--json", cwd=cwd)
+    checks.same((code, out), (3, ""), "a name that is not UTF-8")
+    checks.that("maps/classes.txt: line 2, byte 2: found 0xe2" in err, f"its place: {err}")
     for name in ("test_mean_iou", "test_mean_accuracy", "test_pixel_accuracy"):
         checks.that(0 <= found[name] <= 1, f"{name}: {found}")
     rates = [float.fromhex(row["lr"]) for row in program.rows(cwd)]

@@ -376,7 +376,9 @@ static void classes_may_have_names(void **state) {
     static const char *const names[] = {"sky", "the road", "car", "a tree", "person"};
     static const char *const texts[] = {"sky\nthe road\ncar\na tree\nperson\n",
                                         "sky\r\nthe road\r\ncar\r\na tree\r\nperson",
-                                        "sky\nthe road\ncar\na tree\nperson\nvoid\n\n"};
+                                        "sky\nthe road\ncar\na tree\nperson\nvoid\n\n",
+                                        "\xef\xbb\xbfsky\r\nthe road\r\ncar\r\na tree\r\nperson",
+                                        "sky\nthe road\ncar\na tree\nperson\nv\xe2te\n"};
     hu_dataset *d = open_with((hu_image_choice){0});
     assert_null(hu_dataset_class_name(d, 0));
     hu_dataset_close(d);
@@ -396,6 +398,25 @@ static void classes_may_have_names(void **state) {
     assert_int_equal(unlink(at("classes.txt")), 0);
 }
 
+/* A result is JSON, which has no other bytes: the line and the byte are told. */
+static void class_names_are_utf8(void **state) {
+    (void)state;
+    const hu_image_choice choice = {.unlabelled = 1 + VOID};
+    put_text("ciel\nb\xe2timent\ncar\na tree\nperson\n");
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT,
+                "classes.txt: line 2, byte 2: found 0xe2, expected UTF-8");
+    put_text("\xef\xbb\xbf\xff\nb\nc\nd\ne\n");
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT, "line 1, byte 1: found 0xff");
+    put_text("\xef\xbb");
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT, "found 1 names");
+    put_text("ciel\nb\xc3\xa2timent\ncar\na tree\nperson \xf0\x9f\x9a\xb6\n");
+    hu_dataset *d = open_with((hu_image_choice){0});
+    assert_string_equal(hu_dataset_class_name(d, 1), "b\xc3\xa2timent");
+    assert_string_equal(hu_dataset_class_name(d, 4), "person \xf0\x9f\x9a\xb6");
+    hu_dataset_close(d);
+    assert_int_equal(unlink(at("classes.txt")), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_those_of_the_files),
@@ -409,6 +430,7 @@ int main(void) {
         cmocka_unit_test(palettes_are_numbers),
         cmocka_unit_test(running_out_of_memory),
         cmocka_unit_test(classes_may_have_names),
+        cmocka_unit_test(class_names_are_utf8),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_folder);
 }
