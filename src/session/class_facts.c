@@ -28,27 +28,38 @@ static int64_t known(const hu_trainer *trainer, hu_half half) {
     return count;
 }
 
+/* The class with all its metrics; NULL if out of memory. New reference. */
 static json_t *class_json(const hu_trainer *trainer, const hu_dataset *dataset, hu_half half,
                           int64_t c) {
     const hu_task *task = hu_trainer_task(trainer);
     char number[NAME_BYTES];
     json_t *object = json_pack("{s:s}", "name", name_of(dataset, c, number));
-    for (int m = 0; task->metric[m]; m++) {
+    bool is_whole = object != NULL;
+    for (int m = 0; is_whole && task->metric[m]; m++) {
         const double *value = hu_trainer_class_metric(trainer, half, m);
         if (value)
-            json_object_set_new(object, task->metric[m]->class_name, hu_json_number(value[c]));
+            is_whole = json_object_set_new(object, task->metric[m]->class_name,
+                                           hu_json_number(value[c])) == 0;
     }
-    return object;
+    if (is_whole) return object;
+    json_decref(object);
+    return NULL;
 }
 
-void hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
-                        hu_half half) {
-    if (!object || known(trainer, half) == 0) return;
+/* A class that is left out would give its number to the next one. */
+hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
+                             hu_half half) {
+    if (!object || known(trainer, half) == 0) return HU_OK;
     json_t *list = json_array();
-    for (int64_t c = 0; c < hu_trainer_classes(trainer); c++)
-        json_array_append_new(list, class_json(trainer, dataset, half, c));
-    json_object_set_new(object, half == HU_HALF_VALIDATION ? "validation_classes" : "test_classes",
-                        list);
+    bool is_whole = list != NULL;
+    for (int64_t c = 0; is_whole && c < hu_trainer_classes(trainer); c++)
+        is_whole = json_array_append_new(list, class_json(trainer, dataset, half, c)) == 0;
+    if (is_whole)
+        is_whole = json_object_set(
+                       object, half == HU_HALF_VALIDATION ? "validation_classes" : "test_classes",
+                       list) == 0;
+    json_decref(list);
+    return is_whole ? HU_OK : hu_fail(HU_ERR_MEMORY, "out of memory for the list of classes");
 }
 
 /* Titles: the metrics of the task that have a value for each class. */

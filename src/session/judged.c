@@ -85,7 +85,10 @@ json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
     if (!object) return NULL;
     snprintf(key, sizeof key, "%s_loss", made->part);
     json_object_set_new(object, key, hu_json_number(made->loss));
-    hu_class_facts_put(object, run->trainer, run->dataset, made->half);
+    if (hu_class_facts_put(object, run->trainer, run->dataset, made->half) != HU_OK) {
+        json_decref(object);
+        return NULL;
+    }
     hu_baseline_put(&made->baseline, object);
     json_object_set_new(object, "part", json_string(made->part));
     json_object_set_new(object, "weights",

@@ -35,7 +35,7 @@ const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
                            char line[HU_JUDGED_LINE_BYTES]);
 
 /* The object of `eval --json`: the metrics as "test_NAME", the first one under "metric" too, and
- * those of each class. New reference. */
+ * those of each class. New reference; NULL if out of memory. */
 json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/error.h"
 #include "journal/result.h"
 #include "session/class_facts.h"
 
@@ -28,14 +29,15 @@ static void put_more_metrics(json_t *object, const hu_trainer *trainer) {
 }
 
 /* How the aggregate went, what a guess is worth, and whether more than that was learned. */
-void hu_result_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
-                         const char *collapse) {
+hu_status hu_result_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
+                              const char *collapse) {
+    hu_status st;
     hu_chance chance = hu_trainer_chance(trainer, HU_HALF_TEST);
     hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
     put_waits(object, trainer);
     put_more_metrics(object, trainer);
-    hu_class_facts_put(object, trainer, dataset, HU_HALF_TEST);
-    hu_class_facts_put(object, trainer, dataset, HU_HALF_VALIDATION);
+    HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_HALF_TEST));
+    HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_HALF_VALIDATION));
     json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));
     json_object_set_new(object, "model_aggregate_bits_mean", hu_json_number(aggregate.mean));
     if (chance.samples > 0)
@@ -43,4 +45,6 @@ void hu_result_facts_put(json_t *object, const hu_trainer *trainer, const hu_dat
                             json_pack("{s:o, s:I}", "value", hu_json_number(chance.value),
                                       "samples", (json_int_t)chance.samples));
     if (collapse[0]) json_object_set_new(object, "collapsed", json_string(collapse));
+done:
+    return st;
 }

@@ -7,8 +7,9 @@
 #include "train/trainer.h"
 
 /* Adds the task's further metrics and those of each class, the aggregate, what a guess is worth,
- * why the run is said to have collapsed (collapse "": it is not), and what was waited for. */
-void hu_result_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
-                         const char *collapse);
+ * why the run is said to have collapsed (collapse "": it is not), and what was waited for.
+ * HU_ERR_MEMORY: a list of classes had no room. */
+hu_status hu_result_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
+                              const char *collapse);
 
 #endif

@@ -66,7 +66,7 @@ void hu_session_close(hu_session *session);
  * checkpoint. */
 hu_status hu_session_run(hu_session *session, hu_session_result *result);
 
-/* The JSON object of `train --json`. New reference. */
+/* The JSON object of `train --json`. New reference; NULL if out of memory. */
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result);
 
 /* Writes that object to result.json of the run's folder, which says that the run has ended. */

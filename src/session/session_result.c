@@ -40,7 +40,11 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     if (session->dataset->validation.count > 0)
         hu_result_validation_put(object, &result->validation, session->dataset->validation.count);
-    hu_result_facts_put(object, session->trainer, session->dataset, result->collapse);
+    if (hu_result_facts_put(object, session->trainer, session->dataset, result->collapse) !=
+        HU_OK) {
+        json_decref(object);
+        return NULL;
+    }
     hu_wire_result_put(object, session->config, session->trainer);
     hu_bits_result_put(object, session->trainer);
     hu_check_run_put(&session->check, object);
