@@ -91,13 +91,14 @@ typedef struct hu_dataset {
     void *owned[2 * HU_FIELDS_MAX]; /* private: memory behind the splits */
     uint32_t *parted;               /* private: the indices of train and validation */
     char *class_names; /* private: each with its final zero; NULL: classes have numbers alone */
+    int64_t class_name_count; /* private: names in class_names */
 } hu_dataset;
 
 /* Number of the field of a name, -1 if the data set has none. */
 HU_API int hu_dataset_find(const hu_dataset *dataset, const char *name);
 
-/* Name of a class of the data, from 0 on, as its files say; NULL where they say none. Borrowed:
- * valid until the data set is closed. */
+/* Name of a class of the data, from 0 on, as its files say; NULL where they say none, and for
+ * numbers that are no class of theirs. Borrowed: valid until the data set is closed. */
 HU_API const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number);
 
 /* Numbers of one sample of a field, without margins. */

@@ -299,6 +299,7 @@ static hu_status make_boxes(const boxes_reader *train, const boxes_reader *test,
     HU_TRY(list_classes(train, &names, &classes));
     field->classes = (int64_t)classes;
     HU_TRY(hu_class_names_join(names, classes, &dataset->class_names));
+    dataset->class_name_count = field->classes;
     HU_TRY(pack_half(train, names, classes, field->extent[0], &dataset->owned[BOXES_OF_TRAIN]));
     HU_TRY(pack_half(test, names, classes, field->extent[0], &dataset->owned[BOXES_OF_TEST]));
 done:

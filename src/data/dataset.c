@@ -159,7 +159,8 @@ const char *hu_data_kind_help(size_t index) {
 
 const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number) {
     const char *name = dataset->class_names;
-    for (int64_t c = 0; name && c < class_number; c++) name += strlen(name) + 1;
+    if (class_number < 0 || class_number >= dataset->class_name_count) return NULL;
+    for (int64_t c = 0; c < class_number; c++) name += strlen(name) + 1;
     return name;
 }
 

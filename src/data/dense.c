@@ -261,6 +261,7 @@ hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
     HU_TRY(set_size(choice, train, test, dataset));
     HU_TRY(find_classes(train, test, &dataset->field[MASK].classes));
     HU_TRY(hu_class_names_read(directory, dataset->field[MASK].classes, &dataset->class_names));
+    if (dataset->class_names) dataset->class_name_count = dataset->field[MASK].classes;
     limit_to(train, limits->train);
     limit_to(test, limits->test);
     /* A window is drawn anew in every epoch: it cannot be kept. */

@@ -94,6 +94,8 @@ static void boxes_are_those_of_the_files(void **state) {
         assert_true(field->is_boxes && field->is_ragged && field->classes == 3);
         assert_true(field->extent[0] == 2 && field->extent[1] == 5 && d->augment.flip);
         for (int c = 0; c < 3; c++) assert_string_equal(hu_dataset_class_name(d, c), names[c]);
+        assert_null(hu_dataset_class_name(d, -1));
+        assert_null(hu_dataset_class_name(d, 3));
         assert_true(d->train.count == 2 && d->test.count == 1);
         assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
         hu_loader_fill(loader, BOXES, HU_READ_PLAIN, 0, 2, &found[0][0][0]);

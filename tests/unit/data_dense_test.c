@@ -387,6 +387,9 @@ static void classes_may_have_names(void **state) {
         d = open_with((hu_image_choice){0});
         assert_int_equal(d->field[MASK].classes, 5);
         for (int c = 0; c < 5; c++) assert_string_equal(hu_dataset_class_name(d, c), names[c]);
+        assert_null(hu_dataset_class_name(d, -1));
+        assert_null(hu_dataset_class_name(d, 5)); /* also where the file has a line for it */
+        assert_null(hu_dataset_class_name(d, INT64_MAX));
         hu_dataset_close(d);
     }
     const hu_image_choice choice = {.unlabelled = 1 + VOID};

@@ -80,6 +80,7 @@ static void classes_stand_at_their_numbers(void **state) {
     assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_HALF_TEST), HU_OK);
     check_list(object, numbers);
     f.data.class_names = text;
+    f.data.class_name_count = CLASSES;
     assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_HALF_TEST), HU_OK);
     check_list(object, names);
     assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_HALF_VALIDATION), HU_OK);
