@@ -35,7 +35,7 @@ static hu_status tell(const hu_train_options *options, const hu_dataset *dataset
                                .precision = precision,
                                .width = options->width,
                                .image = dataset->field[HU_FIELD_IMAGE].extent,
-                               .classes = dataset->field[HU_FIELD_LABEL].classes,
+                               .classes = hu_task_classes(options->task, dataset),
                                .graph = graph,
                                .task = task,
                                .forecast = &forecast};

@@ -25,7 +25,7 @@ hu_status hu_network_advise(hu_config *config, const hu_train_options *options,
     HU_TRY(hu_comm_advise(&request.question, &advice));
     const hu_advice_head head = {.model = options->model,
                                  .image = dataset->field[HU_FIELD_IMAGE].extent,
-                                 .classes = dataset->field[HU_FIELD_LABEL].classes,
+                                 .classes = hu_task_classes(options->task, dataset),
                                  .is_assumed = is_assumed(config),
                                  .parameters = request.parameters,
                                  .question = &request.question};

@@ -12,6 +12,7 @@
 #include "cli/verb.h"
 #include "config/used.h"
 #include "journal/plan.h"
+#include "report/images.h"
 #include "report/plan_layer.h"
 #include "session/assumed.h"
 #include "session/bits.h"
@@ -184,7 +185,7 @@ static hu_status print_json(const planning *plan) {
         "s:o, s:O, s:O, s:O, s:O, s:O*}",
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
-        (json_int_t)data->field[HU_FIELD_LABEL].classes, "precision", precision, "accumulator",
+        (json_int_t)hu_task_classes(options->task, data), "precision", precision, "accumulator",
         accumulator, "batch", (json_int_t)options->batch, "chunk", (json_int_t)options->run.chunk,
         "threads", options->run.threads, "fuse", options->run.fuse, "recompute",
         options->run.recompute, "parameters", (json_int_t)plan->parameters, "macs",
@@ -252,14 +253,13 @@ static void print_phases(const planning *plan) {
 static hu_status print_text(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision;
-    char elements[HU_GROUPED_BYTES], aggregate[HU_GROUPED_BYTES];
+    char elements[HU_GROUPED_BYTES], aggregate[HU_GROUPED_BYTES], images[HU_IMAGES_TEXT_BYTES];
     const hu_dataset *data = dataset_of(plan);
     const int64_t *image = data->field[HU_FIELD_IMAGE].extent;
+    int64_t classes = hu_task_classes(plan->options.task, data);
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
-    printf("%s, width %g, %lldx%lldx%lld images, %lld classes, batch %lld in chunks of %lld, %d "
-           "threads, precision %s%s%s\n\n%s%s\n",
-           plan->options.model, plan->options.width, (long long)image[0], (long long)image[1],
-           (long long)image[2], (long long)data->field[HU_FIELD_LABEL].classes,
+    printf("%s, width %g, %s, batch %lld in chunks of %lld, %d threads, precision %s%s%s\n\n%s%s\n",
+           plan->options.model, plan->options.width, hu_images_text(image, classes, images),
            (long long)plan->options.batch, (long long)plan->options.run.chunk,
            plan->options.run.threads, precision, plan->options.run.fuse ? "" : ", fuse=off",
            plan->options.run.recompute ? "" : ", recompute=off", plan->table, plan->notes);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "report/images.h"
 #include "report/reductions.h"
 #include "show/stdout.h"
 
@@ -163,11 +164,10 @@ static void tell_flush(const hu_comm_answer *answer, char *text) {
 /* "resnet50 for 32x32x3 images, 10 classes: 23,520,842 gradients": a model has as many as its data
  * make it have. */
 static void tell_model(const hu_advice_head *head, char *text) {
-    const int64_t *image = head->image;
-    char parameters[HU_GROUPED_BYTES];
-    snprintf(text, LINE_BYTES, "%s for %lldx%lldx%lld images, %lld classes: %s gradients",
-             head->model, (long long)image[0], (long long)image[1], (long long)image[2],
-             (long long)head->classes, hu_grouped(head->parameters, parameters));
+    char parameters[HU_GROUPED_BYTES], images[HU_IMAGES_TEXT_BYTES];
+    snprintf(text, LINE_BYTES, "%s for %s: %s gradients", head->model,
+             hu_images_text(head->image, head->classes, images),
+             hu_grouped(head->parameters, parameters));
 }
 
 /* The model once more, beside the verdict, which is of it alone. Of one that sees grey images the

@@ -9,8 +9,8 @@
 typedef struct hu_advice_head {
     const char *model;
     const int64_t *image; /* [height, width, channels] */
-    int64_t classes;
-    bool is_assumed; /* nobody said what images and classes */
+    int64_t classes;      /* 0: the task has none */
+    bool is_assumed;      /* nobody said what images and classes */
     int64_t parameters;
     const hu_comm_question *question;
 } hu_advice_head;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "report/images.h"
 #include "show/stdout.h"
 #include "show/table.h"
 
@@ -152,19 +153,17 @@ static void print_apart(const hu_bits *bits, char *text, size_t capacity) {
 
 static void print_head(const hu_bits_page *page) {
     const hu_bits *bits = page->task->bits;
-    char forward[64], gradient[64], apart[64] = "";
+    char forward[64], gradient[64], apart[64] = "", images[HU_IMAGES_TEXT_BYTES];
     print_range(bits, &bits->forward, forward, sizeof forward);
     print_range(bits, bits->gradient_follows ? &bits->forward : &bits->gradient, gradient,
                 sizeof gradient);
     print_apart(bits, apart, sizeof apart);
-    printf(
-        "%s, width %g, %lldx%lldx%lld images, %lld classes, batch %lld, %lld steps of which %lld "
-        "are an epoch\nprecision %s: inputs and weights of %u layers %s, gradients %s%s%s\n\n",
-        page->model, page->width, (long long)page->image[0], (long long)page->image[1],
-        (long long)page->image[2], (long long)page->classes, (long long)page->task->batch,
-        (long long)page->task->steps, (long long)page->task->steps_per_epoch, page->precision,
-        page->task->layers->quantised, forward, gradient, apart,
-        bits->norms ? ", norms as their layers" : "");
+    printf("%s, width %g, %s, batch %lld, %lld steps of which %lld are an "
+           "epoch\nprecision %s: inputs and weights of %u layers %s, gradients %s%s%s\n\n",
+           page->model, page->width, hu_images_text(page->image, page->classes, images),
+           (long long)page->task->batch, (long long)page->task->steps,
+           (long long)page->task->steps_per_epoch, page->precision, page->task->layers->quantised,
+           forward, gradient, apart, bits->norms ? ", norms as their layers" : "");
 }
 
 static void print_notes(const hu_bits_page *page) {

@@ -9,7 +9,7 @@ typedef struct hu_bits_page {
     const char *model, *precision;
     double width;
     const int64_t *image; /* [3] */
-    int64_t classes;
+    int64_t classes;      /* 0: the task has none */
     const hu_graph *graph;
     const hu_bits_task *task;
     const hu_forecast *forecast;

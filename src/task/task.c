@@ -105,6 +105,12 @@ int hu_task_target(const hu_task *task) {
     return -1;
 }
 
+int64_t hu_task_classes(const hu_task *task, const hu_dataset *dataset) {
+    int target = hu_task_target(task);
+    int f = target < 0 ? -1 : hu_dataset_find(dataset, task->field[target].field);
+    return f < 0 ? 0 : dataset->field[f].classes;
+}
+
 /* "[28, 28, 11]" */
 static void print_shape(const hu_shape *shape, char *text, size_t bytes) {
     size_t used = (size_t)snprintf(text, bytes, "[");

@@ -183,6 +183,9 @@ hu_value_id hu_task_regions_of(const hu_graph *graph, hu_picture *picture);
 /* Index of the task's target field, -1 if it has none. */
 int hu_task_target(const hu_task *task);
 
+/* Classes that the target has in a data set; 0 where there are none: its numbers are quantities. */
+int64_t hu_task_classes(const hu_task *task, const hu_dataset *dataset);
+
 /* Number of the first metric that has the collection of metric number m: the one whose sums it
  * reads. */
 int hu_task_collection(const hu_task *task, int m);

@@ -193,6 +193,29 @@ def text(checks, cwd):
     checks.same(max(len(line) for line in out.splitlines()) <= 132, True, "width of the text")
 
 
+def classes(checks, cwd):
+    """The classes of what the task learns stand in the first line, none where it learns quantities."""
+    maps, boxes = program.write_maps(cwd), program.write_boxes(cwd)
+    for words, count in ((["model=faster-rcnn", "model.width=0.0625", "data.crop=320"], 20),
+                         (["model=ssd-s"], 20), (["model=fcn-s", "data.classes=7"], 7),
+                         (["model=resnet20", "data.classes=7"], 7), (["model=pan-s"], 0),
+                         (["model=dcgan-s"], 0), (["model=cvae"], 0),
+                         (["model=fcn-s", f"data=dense:{maps}", "data.unlabelled=9"], 3),
+                         (["model=ssd-s", f"data=boxes:{boxes}"], 2)):
+        said = f" images, {count} classes" if count else " images"
+        for more in ([], ["precision=ldp:3-8", "steps=10"], ["nodes=2"]):
+            if "gan" in words[0] and more[:1] == ["precision=ldp:3-8"]:
+                continue
+            checks.same(plan(*words, *more, cwd=cwd)[0]["classes"], count, f"{words} {more}: JSON")
+            code, out, _ = program.call("plan", *words, *more, cwd=cwd)
+            line = out.splitlines()[-2 if more == ["nodes=2"] else 0]
+            found = re.search(r"x\d( images(?:, \d+ classes)?)[,:] ?(?:batch|[\d,]+ gradients)", line)
+            checks.same((code, found and found[1]), (0, said), f"{words} {more}: {line}")
+    found, _ = plan("model=faster-rcnn", "model.width=0.0625", "data.crop=320", cwd=cwd)
+    rows = {row["name"]: row for row in found["layers"]}
+    checks.same(rows["cls"]["output"][-1], 21, "the head has the ground as well")
+
+
 def network(checks, cwd):
     """nodes= predicts times on a network, of a ResNet-50 as SimGrid has them (docs/results.md)."""
     words = ["model=resnet50", "data.crop=224", "data.classes=1000", "nodes=256", "link=10G",
@@ -322,4 +345,4 @@ def errors(checks, cwd):
 
 
 program.main(numbers, layers, outputs, bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
-             text, network, network_baseline, network_words, network_model, network_errors, errors)
+             text, classes, network, network_baseline, network_words, network_model, network_errors, errors)

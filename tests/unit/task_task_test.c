@@ -83,6 +83,10 @@ static void a_task_finds_its_fields(void **state) {
     assert_int_equal(hu_task_fit(&hu_task_segment, &data, &shapes), HU_OK);
     assert_int_equal(shapes.outputs, CLASSES + 1);
     assert_int_equal(shapes.field[1], MASK);
+    assert_int_equal(hu_task_classes(&hu_task_classify, &data), CLASSES);
+    assert_int_equal(hu_task_classes(&hu_task_segment, &data), CLASSES + 1);
+    assert_int_equal(hu_task_classes(&hu_task_autoencode, &data), 0);
+    assert_int_equal(hu_task_classes(&hu_task_detect, &data), 0); /* they have no boxes */
 }
 
 static void data_that_do_not_fit_are_refused(void **state) {
