@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,8 @@ static const hu_data_kind kinds[] = {
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
+     .takes_size = true,
+     .takes_crop = true,
      .takes_parts = true,
      .available = hu_folder_available,
      .open_images = hu_folder_open},
@@ -105,6 +108,9 @@ static const hu_data_kind kinds[] = {
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
+     .takes_size = true,
+     .takes_crop = true,
+     .takes_scales = true,
      .takes_unlabelled = true,
      .available = hu_dense_available,
      .open_images = hu_dense_open},
@@ -119,6 +125,7 @@ static const hu_data_kind kinds[] = {
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
+     .takes_size = true,
      .available = hu_boxes_available,
      .open_images = hu_boxes_open},
     {.name = "pairs",
@@ -130,6 +137,7 @@ static const hu_data_kind kinds[] = {
      .needs_directory = true,
      .std = {1.0f, 1.0f, 1.0f},
      .augment = {.turn = true},
+     .takes_crop = true,
      .takes_pairs = true,
      .available = hu_pairs_available,
      .open_images = hu_pairs_open},
@@ -264,57 +272,66 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 
-/* Whether all classes and parts of the images are used, as large as they are. */
-static bool is_whole(const hu_image_choice *c) {
-    return c->classes == 0 && c->parts == 0 && c->area == 0.0;
+/* One wish of a choice: HU_ERR_ARGUMENT unless it is fine. only: the kinds that take it; found: its
+ * key and value. */
+__attribute__((format(printf, 4, 5))) static hu_status
+check_wish(const char *name, bool is_fine, const char *only, const char *found, ...) {
+    enum { FOUND_BYTES = 80 };
+    char text[FOUND_BYTES];
+    va_list args;
+    if (is_fine) return HU_OK;
+    va_start(args, found);
+    vsnprintf(text, sizeof text, found, args);
+    va_end(args);
+    return hu_fail(HU_ERR_ARGUMENT, "data %s: found %s, expected none: it can be chosen of %s only",
+                   name, text, only);
 }
 
-/* Whether nothing of data.size to data.scales was asked for. */
-static bool is_usual(const hu_image_choice *c) {
-    return c->size == 0 && c->crop == 0 && c->unlabelled == 0 && c->scale == 0 && c->crops == 0 &&
-           c->most_scale == 0.0 && is_whole(c);
-}
-
-/* Whether a kind of files can give what was asked for. */
-static hu_status check_choice(const hu_data_kind *kind, const hu_image_choice *choice,
-                              const char *name) {
-    bool takes_crop = kind->takes_parts || kind->takes_pairs || kind->takes_unlabelled;
-    if (!kind->takes_parts && !is_whole(choice))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: shares, classes and parts can be chosen of folder:DIR only", name);
-    if (!takes_crop && choice->crop)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: found data.crop=%lld, expected none: crops can be chosen of "
-                       "folder:DIR, dense:DIR and pairs:DIR only",
-                       name, (long long)choice->crop);
-    if (!kind->takes_unlabelled && choice->most_scale != 0.0)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: found data.scales from %g to %g, expected none: random scales can "
-                       "be chosen of dense:DIR only",
-                       name, choice->least_scale, choice->most_scale);
-    if (!kind->takes_unlabelled && choice->unlabelled)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: a label that means none can be chosen of dense:DIR only", name);
-    if (!kind->takes_pairs && (choice->scale || choice->crops))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: data.scale and data.crops can be chosen of pairs:DIR only", name);
-    if (kind->takes_pairs && choice->size)
+/* What is asked of the pixels: sizes, crops and scales. */
+static hu_status check_sizes(const hu_data_kind *kind, const hu_image_choice *c, const char *name) {
+    hu_status st;
+    if (kind->takes_pairs && c->size)
         return hu_fail(HU_ERR_ARGUMENT,
                        "data %s: found data.size=%lld, expected none: small images are made by "
                        "data.scale",
-                       name, (long long)choice->size);
-    return HU_OK;
+                       name, (long long)c->size);
+    HU_TRY(check_wish(name, kind->takes_size || !c->size, "folder:DIR, dense:DIR and boxes:DIR",
+                      "data.size=%lld", (long long)c->size));
+    HU_TRY(check_wish(name, kind->takes_crop || !c->crop, "folder:DIR, dense:DIR and pairs:DIR",
+                      "data.crop=%lld", (long long)c->crop));
+    HU_TRY(check_wish(name, kind->takes_scales || c->most_scale == 0.0, "dense:DIR",
+                      "data.scales=%g-%g", c->least_scale, c->most_scale));
+    HU_TRY(check_wish(name, kind->takes_pairs || !c->scale, "pairs:DIR", "data.scale=%lld",
+                      (long long)c->scale));
+    HU_TRY(check_wish(name, kind->takes_pairs || !c->crops, "pairs:DIR", "data.crops=%lld",
+                      (long long)c->crops));
+done:
+    return st;
+}
+
+/* Whether a kind can give what was asked for. */
+static hu_status check_choice(const hu_data_kind *kind, const hu_image_choice *c,
+                              const char *name) {
+    static const char folder[] = "folder:DIR";
+    bool takes_parts = kind->takes_parts;
+    hu_status st;
+    HU_TRY(check_wish(name, takes_parts || c->area == 0.0, folder, "data.area=%g", c->area));
+    HU_TRY(check_wish(name, takes_parts || !c->classes, folder, "data.classes=%lld",
+                      (long long)c->classes));
+    HU_TRY(check_wish(name, takes_parts || !c->parts, folder, "data.part=%lld/%lld",
+                      (long long)c->part, (long long)c->parts));
+    HU_TRY(check_wish(name, kind->takes_unlabelled || !c->unlabelled, "dense:DIR",
+                      "data.unlabelled=%lld", (long long)c->unlabelled - 1));
+    st = check_sizes(kind, c, name);
+done:
+    return st;
 }
 
 static hu_status open_kind(const hu_data_kind *kind, const char *directory,
                            const hu_data_limits *limits, const hu_image_choice *choice,
                            hu_dataset *dataset) {
-    hu_status st = kind->open_images ? check_choice(kind, choice, dataset->name) : HU_OK;
+    hu_status st = check_choice(kind, choice, dataset->name);
     if (st != HU_OK) return st;
-    if (!kind->open_images && !is_usual(choice))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data %s: sizes, classes and parts can be chosen of folder:DIR only",
-                       dataset->name);
     st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
                            : kind->open(kind, directory, limits, dataset);
     if (st == HU_ERR_MISSING && kind->advice[0])

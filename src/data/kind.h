@@ -13,9 +13,9 @@ typedef struct hu_data_kind {
     int64_t height, width;                             /* 0: taken from the files */
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
-    bool takes_parts;      /* crops, shares, classes and parts of hu_image_choice */
-    bool takes_unlabelled; /* unlabelled, crop and scales of hu_image_choice */
-    bool takes_pairs;      /* crop, scale and crops of hu_image_choice */
+    bool takes_size, takes_crop, takes_scales, takes_unlabelled; /* those of hu_image_choice */
+    bool takes_parts;                                            /* its area, classes and parts */
+    bool takes_pairs;                                            /* its scale and crops */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);

@@ -228,7 +228,7 @@ def windows_of_scaled_pictures(checks, cwd):
         checks.same(code, 2, f"{words}: {err}")
         checks.that(part in err, f"{words}: {err}")
     code, _, err = program.call("train", "data=glyphs", "data.scales=0.5-2", "steps=1", cwd=cwd)
-    checks.that(code == 2 and "data glyphs" in err, f"other data: {err}")
+    checks.that(code == 2 and "data glyphs: found data.scales=0.5-2, expected none" in err, f"other data: {err}")
 
 
 def answers_of_other_data(checks, cwd):

@@ -282,7 +282,22 @@ static void only_training_is_cut(void **state) {
 static void windows_that_make_no_sense(void **state) {
     (void)state;
     const hu_image_choice scaled = {.least_scale = least, .most_scale = most};
-    refuse_data("glyphs", &scaled, HU_ERR_ARGUMENT, "data glyphs");
+    refuse_data(
+        "glyphs", &scaled, HU_ERR_ARGUMENT,
+        "data glyphs: found data.scales=0.5-2, expected none: it can be chosen of dense:DIR "
+        "only");
+    refuse_data("glyphs", &(hu_image_choice){.crop = 8}, HU_ERR_ARGUMENT,
+                "data glyphs: found data.crop=8, expected none: it can be chosen of folder:DIR, "
+                "dense:DIR and pairs:DIR only");
+    refuse_data("glyphs", &(hu_image_choice){.size = 9}, HU_ERR_ARGUMENT,
+                "found data.size=9, expected none: it can be chosen of folder:DIR, dense:DIR and "
+                "boxes:DIR only");
+    refuse_data("glyphs", &(hu_image_choice){.classes = 2}, HU_ERR_ARGUMENT,
+                "found data.classes=2, expected none: it can be chosen of folder:DIR only");
+    refuse_data(spec(), &(hu_image_choice){.part = 1, .parts = 2}, HU_ERR_ARGUMENT,
+                "found data.part=1/2, expected none");
+    refuse_data(spec(), &(hu_image_choice){.crops = 3}, HU_ERR_ARGUMENT,
+                "found data.crops=3, expected none: it can be chosen of pairs:DIR only");
     refuse_data(spec(), &(hu_image_choice){.crop = 11}, HU_ERR_ARGUMENT,
                 "data.crop: found 11, expected 0 to 10: pictures are 10x6, at most 1 times");
     hu_image_choice wide = scaled;
@@ -332,7 +347,7 @@ static void files_that_are_wrong(void **state) {
     put_png("testannot/01.png", PNG_FORMAT_GRAY, WIDTH, HEIGHT, data);
     refuse(usual, HU_ERR_CORRUPT, "testannot/01.png: found class 5, which no map in");
     put_scene("test", 1);
-    refuse((hu_image_choice){.area = 0.5}, HU_ERR_ARGUMENT, "folder:DIR only");
+    refuse((hu_image_choice){.area = 0.5}, HU_ERR_ARGUMENT, "found data.area=0.5, expected none");
     refuse((hu_image_choice){.size = 5000}, HU_ERR_ARGUMENT, "4096");
     hu_dataset_close(open_with(usual));
 }

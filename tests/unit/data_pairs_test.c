@@ -278,7 +278,12 @@ static void choices_and_files_that_do_not_fit(void **state) {
     refuse_data(spec(), &(hu_image_choice){.crops = -1}, HU_ERR_ARGUMENT, "data.crops");
     refuse_data(spec(), &(hu_image_choice){.size = 9}, HU_ERR_ARGUMENT, "data.size=9");
     refuse_data(spec(), &(hu_image_choice){.parts = 2, .part = 1}, HU_ERR_ARGUMENT, "folder:DIR");
-    refuse_data("glyphs", &(hu_image_choice){.scale = 2}, HU_ERR_ARGUMENT, "folder:DIR");
+    refuse_data("glyphs", &(hu_image_choice){.scale = 2}, HU_ERR_ARGUMENT,
+                "data.scale=2, expected none: it can be chosen of pairs:DIR only");
+    refuse_data(spec(), &(hu_image_choice){.unlabelled = 3}, HU_ERR_ARGUMENT,
+                "data.unlabelled=2, expected none");
+    refuse_data(spec(), &(hu_image_choice){.least_scale = 0.5, .most_scale = 2}, HU_ERR_ARGUMENT,
+                "data.scales=0.5-2, expected none: it can be chosen of dense:DIR only");
     hu_image_choice wide = usual;
     wide.crop = 5;
     refuse_data(spec(), &wide, HU_ERR_CORRUPT,
