@@ -106,29 +106,38 @@ done:
     return st;
 }
 
+/* What is cut out of files, not out of a border; why: none is needed. */
+static hu_status check_cut(bool is_cut, const char *name, const hu_reader *reader, const char *why,
+                           int64_t pad) {
+    if (is_cut && !reader)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found data in memory, expected data of files that are opened for it",
+                       name);
+    if (is_cut && pad > 0)
+        return hu_fail(HU_ERR_ARGUMENT, "%s: found padding of %lld, expected none: %s", name,
+                       (long long)pad, why);
+    return HU_OK;
+}
+
 /* Bounds of what is asked for; cutout must fit the shorter side. */
 static hu_status check_augment(const hu_field *moving, const hu_reader *reader,
                                const hu_augment *augment) {
+    hu_status st = HU_OK;
     int64_t side = 0;
     if (moving)
         side = moving->extent[0] < moving->extent[1] ? moving->extent[0] : moving->extent[1];
     if (augment->pad < 0 || augment->pad > PAD_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "pad: found %lld, expected 0..%d", (long long)augment->pad,
                        PAD_MAX);
-    if (augment->area != 0.0 && (!reader || augment->pad > 0))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "random crops of a share of an image: found %s, expected data of files that "
-                       "are opened for it, and no padding",
-                       reader ? "padding" : "data in memory");
-    if (augment->most_scale != 0.0 && (!reader || augment->pad > 0))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "random scales and crops: found %s, expected data of files that are opened "
-                       "for them, and no padding: what a crop lacks is unlabelled already",
-                       reader ? "padding" : "data in memory");
+    HU_TRY(check_cut(augment->area != 0.0, "random crops of a share of an image", reader,
+                     "the rectangle is cut out of the whole picture", augment->pad));
+    HU_TRY(check_cut(augment->most_scale != 0.0, "random scales and crops", reader,
+                     "what a crop lacks is unlabelled already", augment->pad));
     if (augment->cutout < 0 || augment->cutout > side)
         return hu_fail(HU_ERR_ARGUMENT, "cutout: found %lld, expected 0..%lld (side of the image)",
                        (long long)augment->cutout, (long long)side);
-    return HU_OK;
+done:
+    return st;
 }
 
 static const hu_split *part_of(const hu_dataset *dataset, hu_half half) {

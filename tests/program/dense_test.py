@@ -222,7 +222,7 @@ def windows_of_scaled_pictures(checks, cwd):
     code, out, err = program.call("predict", "scaled", "count=1", "--json", cwd=cwd)
     checks.same(code, 0, f"predict: {err}")
     for words, part in ((["data.scales=2-0.5"], "data.scales: found '2-0.5'"), (["data.scales=0.5-2x"], "expected a ratio or two"),
-                        (["data.scales=0.01"], "from 0.1 to 10"), (["data.scales=0.5-2", "data.pad=3"], "found padding"),
+                        (["data.scales=0.01"], "from 0.1 to 10"), (["data.crop=12", "data.pad=3"], "found padding of 3, expected none: what a crop lacks"),
                         (["data.crop=4000"], "data.crop: found 4000")):
         code, _, err = program.call("train", "model=fcn-s", *maps(cwd), *WORDS, *words, cwd=cwd)
         checks.same(code, 2, f"{words}: {err}")

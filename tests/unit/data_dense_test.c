@@ -308,7 +308,17 @@ static void windows_that_make_no_sense(void **state) {
     hu_loader *loader;
     padded.augment.pad = 2;
     assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
-    assert_non_null(strstr(hu_last_error(), "random scales and crops: found padding"));
+    assert_string_equal(hu_last_error(), "random scales and crops: found padding of 2, expected "
+                                         "none: what a crop lacks is unlabelled already");
+    padded.augment.area = 0.5;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "found padding of 2, expected none: the rectangle"));
+    padded.augment.area = 0.0;
+    hu_dataset_close(d);
+    assert_int_equal(hu_dataset_open("glyphs", &(hu_data_limits){8, 8}, &d), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
+    assert_string_equal(hu_last_error(), "random scales and crops: found data in memory, expected "
+                                         "data of files that are opened for it");
     hu_dataset_close(d);
 }
 
