@@ -69,7 +69,7 @@ static hu_status read_picture(const hu_reader *reader, const hu_reading_change *
     hu_status st;
     (void)change;
     HU_TRY(find_picture(half, index, &path));
-    HU_TRY(hu_scene_read(path, &half->size, &half->size, room, sample, &file));
+    HU_TRY(hu_scene_read(path, &half->size, room, sample, &file));
     if (file.width != declared[0] || file.height != declared[1])
         HU_TRY(hu_fail(HU_ERR_CORRUPT,
                        "%s: found %lldx%lld pixels, expected %dx%d as %s/%s.xml has", path,

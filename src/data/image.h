@@ -42,7 +42,7 @@ void hu_image_free(hu_image *image);
  */
 typedef struct hu_image_axis {
     hu_resample_axis weights;
-    int64_t from, to;
+    int64_t from, to, begin;
     hu_room room;
 } hu_image_axis;
 
@@ -71,5 +71,12 @@ typedef struct hu_image_cut {
  * of it is seen. Rows of `to` are row_bytes apart. HU_ERR_MEMORY. */
 hu_status hu_image_resize(const hu_image *image, const hu_image_cut *cut, int64_t height,
                           int64_t width, size_t row_bytes, uint8_t *to, hu_image_resizer *resizer);
+
+/* Of an image that becomes [height, width, 3] the rectangle `part` of these alone: the same bytes,
+ * at the cost of the part. Rows of `to` [part height, part width, 3] are row_bytes apart.
+ * HU_ERR_MEMORY. */
+hu_status hu_image_resize_part(const hu_image *image, int64_t height, int64_t width,
+                               const hu_image_cut *part, size_t row_bytes, uint8_t *to,
+                               hu_image_resizer *resizer);
 
 #endif

@@ -48,29 +48,31 @@ static hu_status lay_out(axis *a, hu_room *room) {
     return HU_OK;
 }
 
-/* The middle `places` of `from` pixels that become `to`. */
-static hu_status make_axis(int64_t from, int64_t to, int64_t places, hu_image_axis *made) {
+/* `places` from `begin` on of the `to` that `from` pixels become. */
+static hu_status make_axis(int64_t from, int64_t to, int64_t begin, int64_t places,
+                           hu_image_axis *made) {
     double scale = (double)from / (double)to;
-    if (made->room.block && made->from == from && made->to == to && made->weights.places == places)
+    if (made->room.block && made->from == from && made->to == to && made->begin == begin &&
+        made->weights.places == places)
         return HU_OK;
     made->from = 0; /* until it is made */
     made->weights.places = places;
     made->weights.most = 2 * (int64_t)ceil(scale > 1 ? scale : 1) + 1;
     hu_status st = lay_out(&made->weights, &made->room);
     if (st != HU_OK) return st;
-    for (int64_t i = 0; i < places; i++)
-        fill_place(&made->weights, i, (to - places) / 2, from, scale);
+    for (int64_t i = 0; i < places; i++) fill_place(&made->weights, i, begin, from, scale);
     hu_resample_pair(&made->weights);
     made->from = from;
     made->to = to;
+    made->begin = begin;
     return HU_OK;
 }
 
-/* What is made of an image: a rectangle of it becomes height x width, of which the middle is kept.
- */
+/* What is made of an image: a rectangle of it becomes height x width, of which a part is made. */
 typedef struct resizing {
     hu_image_cut cut;
-    int64_t height, width, kept_height, kept_width;
+    int64_t height, width;
+    hu_image_cut part;
     size_t row_bytes; /* of the result */
 } resizing;
 
@@ -79,11 +81,10 @@ static const uint8_t *pixel_at(const hu_image *image, const resizing *r, int64_t
 }
 
 /* Every weight would be 0 or 1. */
-static void copy_middle(const hu_image *image, const resizing *r, uint8_t *to) {
-    int64_t top = (r->height - r->kept_height) / 2, left = (r->width - r->kept_width) / 2;
-    for (int64_t y = 0; y < r->kept_height; y++)
-        memcpy(to + (size_t)y * r->row_bytes, pixel_at(image, r, top + y, left),
-               (size_t)(r->kept_width * HU_IMAGE_CHANNELS));
+static void copy_part(const hu_image *image, const resizing *r, uint8_t *to) {
+    for (int64_t y = 0; y < r->part.height; y++)
+        memcpy(to + (size_t)y * r->row_bytes, pixel_at(image, r, r->part.top + y, r->part.left),
+               (size_t)(r->part.width * HU_IMAGE_CHANNELS));
 }
 
 /* How many rows of the rectangle, from its first on, have so many bytes of the image from their
@@ -98,10 +99,10 @@ static hu_status resize(const hu_image *image, const resizing *r, uint8_t *to,
                         hu_image_resizer *own) {
     hu_status st;
     const hu_resample *with = hu_resample_here();
-    int64_t bytes = r->kept_width * HU_IMAGE_CHANNELS;
+    int64_t bytes = r->part.width * HU_IMAGE_CHANNELS;
     uint8_t *between, *line;
-    HU_TRY(make_axis(r->cut.width, r->width, r->kept_width, &own->columns));
-    HU_TRY(make_axis(r->cut.height, r->height, r->kept_height, &own->rows));
+    HU_TRY(make_axis(r->cut.width, r->width, r->part.left, r->part.width, &own->columns));
+    HU_TRY(make_axis(r->cut.height, r->height, r->part.top, r->part.height, &own->rows));
     const axis *columns = &own->columns.weights, *rows = &own->rows.weights;
     int64_t top = rows->first[0];
     int64_t end = rows->first[rows->places - 1] + rows->count[rows->places - 1];
@@ -137,24 +138,31 @@ static hu_status copy_or_resize(const hu_image *image, const resizing *r, uint8_
                                 hu_image_resizer *resizer) {
     if (r->cut.width != r->width || r->cut.height != r->height)
         return resize(image, r, to, resizer);
-    copy_middle(image, r, to);
+    copy_part(image, r, to);
     return HU_OK;
 }
 
 hu_status hu_image_shrink(const hu_image *image, int64_t side, uint8_t *square,
                           hu_image_resizer *resizer) {
     int64_t shorter = image->width < image->height ? image->width : image->height;
+    int64_t height = image->height * side / shorter, width = image->width * side / shorter;
     const resizing r = {.cut = {0, 0, image->width, image->height},
-                        .height = image->height * side / shorter,
-                        .width = image->width * side / shorter,
-                        .kept_height = side,
-                        .kept_width = side,
+                        .height = height,
+                        .width = width,
+                        .part = {(width - side) / 2, (height - side) / 2, side, side},
                         .row_bytes = (size_t)(side * HU_IMAGE_CHANNELS)};
     return copy_or_resize(image, &r, square, resizer);
 }
 
 hu_status hu_image_resize(const hu_image *image, const hu_image_cut *cut, int64_t height,
                           int64_t width, size_t row_bytes, uint8_t *to, hu_image_resizer *resizer) {
-    const resizing r = {*cut, height, width, height, width, row_bytes};
+    const resizing r = {*cut, height, width, {0, 0, width, height}, row_bytes};
+    return copy_or_resize(image, &r, to, resizer);
+}
+
+hu_status hu_image_resize_part(const hu_image *image, int64_t height, int64_t width,
+                               const hu_image_cut *part, size_t row_bytes, uint8_t *to,
+                               hu_image_resizer *resizer) {
+    const resizing r = {{0, 0, image->width, image->height}, height, width, *part, row_bytes};
     return copy_or_resize(image, &r, to, resizer);
 }

@@ -4,8 +4,6 @@
 
 #include <halfulp/data.h>
 
-#include "base/error.h"
-#include "base/memory.h"
 #include "base/rng.h"
 
 /* floor(bound word / 2^32), 0 where there is nothing to choose. */
@@ -48,34 +46,15 @@ static int64_t seen(int64_t extent, int64_t first, int64_t window) {
     return extent - first < window ? extent - first : window;
 }
 
-static bool is_whole(const hu_scene_crop *crop) {
-    return crop->scaled.height == crop->window.height && crop->scaled.width == crop->window.width;
-}
-
-/* from [scaled height, scaled width, 3] */
-static void copy_window(const hu_scene_crop *crop, const uint8_t *from, uint8_t *pixels) {
-    size_t row = (size_t)(crop->window.width * HU_IMAGE_CHANNELS);
-    int64_t rows = seen(crop->scaled.height, crop->top, crop->window.height);
-    int64_t columns = seen(crop->scaled.width, crop->left, crop->window.width);
-    memset(pixels, 0, (size_t)crop->window.height * row);
-    for (int64_t y = 0; y < rows; y++)
-        memcpy(pixels + (size_t)y * row,
-               from + ((crop->top + y) * crop->scaled.width + crop->left) * HU_IMAGE_CHANNELS,
-               (size_t)(columns * HU_IMAGE_CHANNELS));
-}
-
 hu_status hu_scene_read_crop(const char *path, const hu_scene_size *size, const hu_scene_crop *crop,
                              hu_image_room *room, uint8_t *pixels, hu_image *file) {
-    hu_status st;
-    uint8_t *whole = NULL;
-    if (is_whole(crop)) return hu_scene_read(path, size, &crop->scaled, room, pixels, file);
-    HU_TRY(HU_NEW_ARRAY(&whole,
-                        (size_t)(crop->scaled.height * crop->scaled.width * HU_IMAGE_CHANNELS)));
-    HU_TRY(hu_scene_read(path, size, &crop->scaled, room, whole, file));
-    copy_window(crop, whole, pixels);
-done:
-    hu_free(whole);
-    return st;
+    const hu_scene_size *to = &crop->scaled, *window = &crop->window;
+    size_t row = (size_t)(window->width * HU_IMAGE_CHANNELS);
+    const hu_image_cut part = {crop->left, crop->top, seen(to->width, crop->left, window->width),
+                               seen(to->height, crop->top, window->height)};
+    if (part.width < window->width || part.height < window->height)
+        memset(pixels, 0, (size_t)window->height * row);
+    return hu_scene_read_part(path, size, to, &part, row, room, pixels, file);
 }
 
 void hu_scene_take_labels(const hu_label_map *map, const hu_scene_crop *crop, uint8_t *labels) {

@@ -27,8 +27,16 @@ hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene)
     return st;
 }
 
-hu_status hu_scene_read(const char *path, const hu_scene_size *scene, const hu_scene_size *to,
-                        hu_image_room *room, uint8_t *pixels, hu_image *file) {
+hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_room *room,
+                        uint8_t *pixels, hu_image *file) {
+    const hu_image_cut whole = {0, 0, scene->width, scene->height};
+    return hu_scene_read_part(path, scene, scene, &whole,
+                              (size_t)(scene->width * HU_IMAGE_CHANNELS), room, pixels, file);
+}
+
+hu_status hu_scene_read_part(const char *path, const hu_scene_size *scene, const hu_scene_size *to,
+                             const hu_image_cut *part, size_t row_bytes, hu_image_room *room,
+                             uint8_t *pixels, hu_image *file) {
     const hu_image *image = &room->image;
     hu_status st = hu_image_read(path, HU_IMAGE_PIXELS_MAX, room);
     if (st != HU_OK) return st;
@@ -40,9 +48,8 @@ hu_status hu_scene_read(const char *path, const hu_scene_size *scene, const hu_s
                        "data.size=N makes them equal",
                        path, (long long)image->width, (long long)image->height,
                        (long long)scene->width, (long long)scene->height);
-    const hu_image_cut whole = {0, 0, image->width, image->height};
-    return hu_image_resize(image, &whole, to->height, to->width,
-                           (size_t)(to->width * HU_IMAGE_CHANNELS), pixels, &room->resizer);
+    return hu_image_resize_part(image, to->height, to->width, part, row_bytes, pixels,
+                                &room->resizer);
 }
 
 hu_status hu_scene_partner(const char *folder, const char *name, const char *ending, char **path) {

@@ -15,11 +15,16 @@ typedef struct hu_scene_size {
  * other in proportion, rounded down. HU_ERR_CORRUPT and others name the file. */
 hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene);
 
-/* A picture as bytes [to->height, to->width, 3]; file: its own size. Resized as Pillow does, both
- * sides for themselves. HU_ERR_CORRUPT where the file has another size than the scene, which does
- * not resize. room: of the calling thread. */
-hu_status hu_scene_read(const char *path, const hu_scene_size *scene, const hu_scene_size *to,
-                        hu_image_room *room, uint8_t *pixels, hu_image *file);
+/* A picture as bytes [scene->height, scene->width, 3]; file: its own size. Resized as Pillow does,
+ * both sides for themselves. HU_ERR_CORRUPT where the file has another size than the scene, which
+ * does not resize. room: of the calling thread. */
+hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_room *room,
+                        uint8_t *pixels, hu_image *file);
+
+/* The same made as large as `to`, and of that a part alone: its rows are row_bytes apart. */
+hu_status hu_scene_read_part(const char *path, const hu_scene_size *scene, const hu_scene_size *to,
+                             const hu_image_cut *part, size_t row_bytes, hu_image_room *room,
+                             uint8_t *pixels, hu_image *file);
 
 /* "folder/NAME" with another ending in place of NAME's own. Owner frees. */
 hu_status hu_scene_partner(const char *folder, const char *name, const char *ending, char **path);

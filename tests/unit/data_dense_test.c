@@ -243,6 +243,18 @@ static void windows_are_where_the_words_say(void **state) {
     hu_dataset_close(d);
 }
 
+/* Of a scaled picture of 2,000 x 3,330 pixels nothing is made but the window. */
+static void a_window_takes_no_memory_but_its_own(void **state) {
+    (void)state;
+    enum { SIDE = 7, MIB = 1 << 20 };
+    uint64_t before = hu_memory_count().live_bytes;
+    hu_dataset *d = open_with(
+        (hu_image_choice){.size = 200, .crop = SIDE, .least_scale = 10.0, .most_scale = 10.0});
+    fill_windows(d, 1, SIDE * SIDE, images, masks);
+    hu_dataset_close(d);
+    assert_in_range(hu_memory_count().peak_bytes - before, 1, 4 * MIB);
+}
+
 /* Whole test pictures, in memory and read ahead; what is held out is the middle, unscaled. */
 static void only_training_is_cut(void **state) {
     (void)state;
@@ -452,6 +464,7 @@ int main(void) {
         cmocka_unit_test(maps_move_with_their_pictures),
         cmocka_unit_test(resized_maps_hold_no_new_numbers),
         cmocka_unit_test(windows_are_where_the_words_say),
+        cmocka_unit_test(a_window_takes_no_memory_but_its_own),
         cmocka_unit_test(only_training_is_cut),
         cmocka_unit_test(windows_that_make_no_sense),
         cmocka_unit_test(files_that_are_wrong),

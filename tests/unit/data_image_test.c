@@ -369,6 +369,39 @@ static void a_rectangle_is_resized_alone(void **state) {
     hu_image_resizer_free(&resizer);
 }
 
+/* Every rectangle of what an image becomes: smaller, larger, one side of each, and as it is. */
+static void a_part_is_what_the_whole_has_there(void **state) {
+    (void)state;
+    enum { WIDTH = 13, HEIGHT = 9, LONGEST = 31, ROW = 3 * LONGEST + 5 };
+    static const int sizes[][2] = {{5, 4}, {31, 22}, {6, 20}, {26, 3}, {WIDTH, HEIGHT}};
+    static uint8_t whole[LONGEST * LONGEST * 3], part[LONGEST * ROW];
+    hu_image_resizer resizer = {0};
+    draw(WIDTH, HEIGHT, 3);
+    hu_image image = {.width = WIDTH, .height = HEIGHT, .pixels = pixels};
+    const hu_image_cut all = {0, 0, WIDTH, HEIGHT};
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        int width = sizes[s][0], height = sizes[s][1];
+        assert_int_equal(
+            hu_image_resize(&image, &all, height, width, (size_t)(3 * width), whole, &resizer),
+            HU_OK);
+        for (int i = 0; i < width * height; i++) {
+            int left = i % width, top = i / width;
+            hu_image_cut cut = {left, top, 1 + (i * 7) % (width - left),
+                                1 + (i * 5) % (height - top)};
+            memset(part, 77, sizeof part);
+            assert_int_equal(hu_image_resize_part(&image, height, width, &cut, ROW, part, &resizer),
+                             HU_OK);
+            for (int64_t y = 0; y < cut.height; y++) {
+                assert_memory_equal(part + y * ROW, whole + 3 * ((top + y) * width + left),
+                                    (size_t)(3 * cut.width));
+                for (int64_t x = 3 * cut.width; x < ROW; x++)
+                    assert_int_equal(part[y * ROW + x], 77);
+            }
+        }
+    }
+    hu_image_resizer_free(&resizer);
+}
+
 static void the_same_size_changes_nothing(void **state) {
     (void)state;
     hu_image_resizer resizer = {0}; /* used again for other sizes */
@@ -394,6 +427,7 @@ int main(void) {
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(resizing_is_pillows),
         cmocka_unit_test(a_rectangle_is_resized_alone),
+        cmocka_unit_test(a_part_is_what_the_whole_has_there),
         cmocka_unit_test(the_same_size_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
