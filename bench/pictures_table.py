@@ -118,7 +118,7 @@ def cells(results, reference):
     said = ""
     if several and reference and not math.isnan(mean):
         base = [value_of(r) for r in reference]
-        error = math.sqrt((spread ** 2 + statistics.stdev(base) ** 2) / len(values))
+        error = math.sqrt(spread ** 2 / len(values) + statistics.stdev(base) ** 2 / len(base))
         away = mean - statistics.mean(base)
         said = f"{away:+.2f}, " + ("separated" if abs(away) > 2 * error else "not separated")
     skipped = sum(r.get("skipped_steps", 0) for r in results)
