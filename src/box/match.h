@@ -27,8 +27,18 @@ enum { HU_IGNORED = -3 };
 int64_t hu_match_proposals(const hu_anchors *anchors, const float *rows, int64_t most,
                            int16_t *match);
 
+/* The boxes of a picture, in the order of their rows, which may have others between them. */
+typedef struct hu_truths {
+    int64_t count;
+    hu_box box[HU_TRUTHS_MAX];
+    int16_t row[HU_TRUTHS_MAX];
+} hu_truths;
+
+/* Those of rows [most, 5] as above. */
+void hu_truths_read(const float *rows, int64_t most, hu_truths *truths);
+
 /* The row whose box a box overlaps most, the first of equal ones, and that overlap: the largest.
  * HU_UNMATCHED and 0 where it overlaps none. */
-int64_t hu_match_box(const hu_box *box, const float *rows, int64_t most, double *overlap);
+int64_t hu_match_box(const hu_truths *truths, const hu_box *box, double *overlap);
 
 #endif

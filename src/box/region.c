@@ -1,7 +1,5 @@
 #include "box/region.h"
 
-#include "box/match.h"
-
 hu_box hu_region_box(const float *region, hu_picture picture) {
     double width = (double)picture.width, height = (double)picture.height;
     return (hu_box){(double)region[0] / width, (double)region[1] / height,
@@ -20,10 +18,10 @@ bool hu_region_is_there(const float *region) {
     return region[2] > region[0] && region[3] > region[1];
 }
 
-int64_t hu_region_match(const float *region, hu_picture picture, const float *rows, int64_t most) {
+int64_t hu_region_match(const float *region, hu_picture picture, const hu_truths *truths) {
     const double enough = 0.5;
     double overlap;
     hu_box box = hu_region_box(region, picture);
-    int64_t best = hu_match_box(&box, rows, most, &overlap);
+    int64_t best = hu_match_box(truths, &box, &overlap);
     return overlap >= enough ? best : HU_UNMATCHED;
 }

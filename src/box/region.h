@@ -2,7 +2,7 @@
  * roi_pool reads them. A row without an area is no region. */
 #ifndef HU_BOX_REGION_H
 #define HU_BOX_REGION_H
-#include "box/anchors.h"
+#include "box/match.h"
 
 enum { HU_REGION_NUMBERS = 4 };
 
@@ -13,10 +13,10 @@ void hu_region_write(const hu_box *box, hu_picture picture, float *region);
 /* Whether a row is a region. */
 bool hu_region_is_there(const float *region);
 
-/* The row of rows [most, 5] (box/box.h) whose box the region overlaps most (intersection over
- * union; equal ones, HU_OVERLAP_EQUAL: the first), if that is at least 0.5: the region shows a
- * thing. Else HU_UNMATCHED. Source: Ren et al., "Faster R-CNN" (Girshick, "Fast R-CNN", 2.3).
+/* The row of the box that the region overlaps most (intersection over union; equal ones,
+ * HU_OVERLAP_EQUAL: the first), if that is at least 0.5: the region shows a thing. Else
+ * HU_UNMATCHED. Source: Ren et al., "Faster R-CNN" (Girshick, "Fast R-CNN", 2.3).
  * Proof: tests/unit/box_region_test.c. */
-int64_t hu_region_match(const float *region, hu_picture picture, const float *rows, int64_t most);
+int64_t hu_region_match(const float *region, hu_picture picture, const hu_truths *truths);
 
 #endif

@@ -53,22 +53,23 @@ static int64_t check_target(const hu_node_info *info, int64_t count, const float
 typedef struct picture {
     const hu_node_info *info;
     const float *x, *rows, *regions; /* [R, row], [most, 5], [R, 4] */
+    hu_truths truths;                /* of rows */
     bool is_sound;
     double divisor;
 } picture;
 
-static picture picture_of(const hu_op_call *call, int64_t s) {
+static void look_at(const hu_op_call *call, int64_t s, picture *p) {
     const hu_node_info *info = call->info;
     int64_t most = info->in[1].extent[0], count = 0;
-    picture p = {.info = info,
-                 .x = call->in[0] + s * hu_shape_elements(&info->in[0]),
-                 .rows = call->in[1] + s * hu_shape_elements(&info->in[1]),
-                 .regions = call->in[2] + s * hu_shape_elements(&info->in[2])};
+    p->info = info;
+    p->x = call->in[0] + s * hu_shape_elements(&info->in[0]);
+    p->rows = call->in[1] + s * hu_shape_elements(&info->in[1]);
+    p->regions = call->in[2] + s * hu_shape_elements(&info->in[2]);
     for (int64_t r = 0; r < info->in[2].extent[0]; r++)
-        count += hu_region_is_there(p.regions + r * HU_REGION_NUMBERS);
-    p.is_sound = hu_boxes_are_sound(p.rows, most, classes_of(info) - 1);
-    p.divisor = count > 0 ? (double)count : 1.0;
-    return p;
+        count += hu_region_is_there(p->regions + r * HU_REGION_NUMBERS);
+    hu_truths_read(p->rows, most, &p->truths);
+    p->is_sound = hu_boxes_are_sound(p->rows, most, classes_of(info) - 1);
+    p->divisor = count > 0 ? (double)count : 1.0;
 }
 
 /* Of region r what it should say; false: it is none. */
@@ -79,7 +80,7 @@ static bool row_of(const picture *p, int64_t r, hu_box_row *row) {
                         .scores = p->x + r * hu_channels(&p->info->in[0]),
                         .beta = 1.0};
     if (!hu_region_is_there(region)) return false;
-    int64_t found = hu_region_match(region, attrs->picture, p->rows, p->info->in[1].extent[0]);
+    int64_t found = hu_region_match(region, attrs->picture, &p->truths);
     if (found < 0) return true;
     const float *box = p->rows + found * HU_BOX_NUMBERS;
     hu_box corners = hu_region_box(region, attrs->picture);
@@ -91,9 +92,10 @@ static bool row_of(const picture *p, int64_t r, hu_box_row *row) {
 }
 
 static double sample_loss(const hu_op_call *call, int64_t s) {
-    picture p = picture_of(call, s);
+    picture p;
     double sum = 0.0;
     hu_box_row row;
+    look_at(call, s, &p);
     if (!p.is_sound) return (double)NAN;
     for (int64_t r = 0; r < call->info->in[2].extent[0]; r++)
         if (row_of(&p, r, &row)) sum += hu_box_row_loss(&row);
@@ -116,7 +118,8 @@ static void roi_reduce(const hu_op_call *call, hu_pass pass) {
 static void sample_gradient(const hu_op_call *call, int64_t s) {
     const hu_node_info *info = call->info;
     int64_t numbers = hu_shape_elements(&info->in[0]), width = hu_channels(&info->in[0]);
-    picture p = picture_of(call, s);
+    picture p;
+    look_at(call, s, &p);
     float *dx = call->din[0] + s * numbers;
     double dy = (double)call->dout[0][s] / p.divisor;
     hu_box_row row;

@@ -126,13 +126,15 @@ typedef struct lots {
 static lots draw_lots(const draw *d) {
     const hu_node_info *info = d->call->info;
     const hu_proposal_attrs *a = info->attrs;
-    int64_t candidates = most_candidates(info), most = info->in[1].extent[0];
+    int64_t candidates = most_candidates(info);
     hu_noise noise = hu_noise_of(d->call, candidates);
     lots count = {0, 0};
+    hu_truths truths;
+    hu_truths_read(d->boxes, info->in[1].extent[0], &truths);
     for (int64_t i = 0; i < candidates; i++) {
         const float *row = d->rows + i * HU_REGION_NUMBERS;
         if (!is_candidate(d, i)) continue;
-        bool shows_thing = hu_region_match(row, a->picture, d->boxes, most) >= 0;
+        bool shows_thing = hu_region_match(row, a->picture, &truths) >= 0;
         int64_t place = shows_thing ? count.things++ : candidates - ++count.others;
         uint32_t word = hu_noise_word(&noise, d->s * candidates + i);
         d->keys[place] = hu_lot_key(word, (uint32_t)i);

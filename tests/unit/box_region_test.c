@@ -68,9 +68,11 @@ static void a_region_shows_the_box_that_it_overlaps_most(void **state) {
             equal += expected != HU_UNMATCHED;
             expected = i;
         }
-        assert_int_equal(hu_match_box(&box, rows[0], MOST, &found), expected);
+        hu_truths truths;
+        hu_truths_read(rows[0], MOST, &truths);
+        assert_int_equal(hu_match_box(&truths, &box, &found), expected);
         assert_true(found == most);
-        int64_t match = hu_region_match(region, picture, rows[0], MOST);
+        int64_t match = hu_region_match(region, picture, &truths);
         assert_int_equal(match, most >= 0.5 ? expected : HU_UNMATCHED);
         shown += match >= 0;
     }

@@ -112,6 +112,8 @@ static seen plain_regions(const drive *d, int s, bool training, float *out) {
     int kind[CANDIDATES];
     const float *boxes = d->in[1] + s * MOST * HU_BOX_NUMBERS;
     seen found = {0};
+    hu_truths truths;
+    hu_truths_read(boxes, MOST, &truths);
     memset(out, 0, REGIONS * 4 * sizeof *out);
     found.kept = plain_proposals(d->in[0] + s * ANCHORS * ROW, rows, &found.small);
     for (int i = 0; i < found.kept && !training; i++) memcpy(out + 4 * i, rows + 4 * i, 16);
@@ -123,7 +125,7 @@ static seen plain_regions(const drive *d, int s, bool training, float *out) {
         if (i >= AFTER) hu_region_write(&at, attrs.picture, rows + 4 * i);
         kind[i] = -1;
         if (i < found.kept || is_box)
-            kind[i] = hu_region_match(rows + 4 * i, attrs.picture, boxes, MOST) >= 0;
+            kind[i] = hu_region_match(rows + 4 * i, attrs.picture, &truths) >= 0;
     }
     found.things = first_lots(d, s, kind, 1, REGIONS / 4, rows, out);
     found.others = first_lots(d, s, kind, 0, REGIONS - found.things, rows, out + 4 * found.things);
