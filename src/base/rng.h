@@ -17,6 +17,16 @@ uint32_t hu_random_word(const hu_random_key *key, uint64_t index);
 /* words[i] = word first + i. */
 void hu_random_words(const hu_random_key *key, uint64_t first, uint64_t count, uint32_t *words);
 
+/* floor(bound word / 2^32), of a word of these: 0..bound-1; bound >= 1. */
+static inline int64_t hu_word_below(uint32_t word, int64_t bound) {
+    return (int64_t)((uint64_t)word * (uint64_t)bound >> 32);
+}
+
+/* word / 2^32, exact: 0 or more, below 1. */
+static inline double hu_word_share(uint32_t word) {
+    return (double)word * 0x1p-32;
+}
+
 /* Uniform on [0, 1): 24 bits of word number index. */
 float hu_random_uniform(const hu_random_key *key, uint64_t index);
 

@@ -13,16 +13,6 @@ static int64_t nearest(double x) {
     return (int64_t)floor(x + 0.5);
 }
 
-/* floor(bound word / 2^32) */
-static int64_t below(uint32_t word, int64_t bound) {
-    return (int64_t)((uint64_t)word * (uint64_t)bound >> 32);
-}
-
-/* word / 2^32, exact */
-static double unit(uint32_t word) {
-    return (double)word / 4294967296.0;
-}
-
 static hu_image_cut middle(int64_t width, int64_t height) {
     hu_image_cut cut = {.width = width, .height = height};
     double ratio = (double)width / (double)height;
@@ -42,13 +32,13 @@ hu_image_cut hu_image_random_cut(const hu_reading_change *change, int64_t index,
     for (int t = 0; t < TRIES; t++) {
         uint32_t words[4];
         hu_random_block(&key, TRIES * (uint64_t)index + (uint64_t)t, words);
-        double share = change->area + (1.0 - change->area) * unit(words[0]);
-        double ratio = hu_exp(least + (most - least) * unit(words[1]));
+        double share = change->area + (1.0 - change->area) * hu_word_share(words[0]);
+        double ratio = hu_exp(least + (most - least) * hu_word_share(words[1]));
         hu_image_cut cut = {.width = nearest(sqrt(pixels * share * ratio)),
                             .height = nearest(sqrt(pixels * share / ratio))};
         if (cut.width < 1 || cut.width > width || cut.height < 1 || cut.height > height) continue;
-        cut.left = below(words[2], width - cut.width + 1);
-        cut.top = below(words[3], height - cut.height + 1);
+        cut.left = hu_word_below(words[2], width - cut.width + 1);
+        cut.top = hu_word_below(words[3], height - cut.height + 1);
         return cut;
     }
     return middle(width, height);

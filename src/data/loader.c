@@ -233,11 +233,6 @@ int64_t hu_loader_index(const hu_loader *loader, int64_t position) {
     return hu_order_index(&loader->order, position);
 }
 
-/* word * bound / 2^32: 0..bound-1. */
-static int64_t below(uint32_t word, int64_t bound) {
-    return (int64_t)((uint64_t)word * (uint64_t)bound >> 32);
-}
-
 /* The change of a sample: the same for all its fields. */
 static hu_change choose(const hu_loader *loader, int64_t index) {
     const hu_augment *a = &loader->settings.augment;
@@ -247,14 +242,14 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
     hu_random_block(&loader->augment_key, (uint64_t)index, words);
     /* Four words of one block serve a sample: two shifts, a bit to mirror, two halves for the cut.
      */
-    made.shift_x = below(words[0], 2 * a->pad + 1) - a->pad;
-    made.shift_y = below(words[1], 2 * a->pad + 1) - a->pad;
+    made.shift_x = hu_word_below(words[0], 2 * a->pad + 1) - a->pad;
+    made.shift_y = hu_word_below(words[1], 2 * a->pad + 1) - a->pad;
     made.reflect = a->reflect;
     made.flip = (a->flip || a->turn) && words[2] >> 31;
     made.upside = a->turn && (words[2] >> 30 & 1);
     made.transposes = a->turn && (words[2] >> 29 & 1);
-    made.cut_x = below(words[3] << 16, loader->moving->extent[1] - a->cutout + 1);
-    made.cut_y = below(words[3] & 0xffff0000u, loader->moving->extent[0] - a->cutout + 1);
+    made.cut_x = hu_word_below(words[3] << 16, loader->moving->extent[1] - a->cutout + 1);
+    made.cut_y = hu_word_below(words[3] & 0xffff0000u, loader->moving->extent[0] - a->cutout + 1);
     return made;
 }
 

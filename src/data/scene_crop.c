@@ -6,9 +6,9 @@
 
 #include "base/rng.h"
 
-/* floor(bound word / 2^32), 0 where there is nothing to choose. */
-static int64_t below(uint32_t word, int64_t bound) {
-    return bound > 0 ? (int64_t)((uint64_t)word * (uint64_t)bound >> 32) : 0;
+/* Where a window begins that a word chooses; 0 where the extent is the smaller one. */
+static int64_t chosen(uint32_t word, int64_t extent, int64_t seen) {
+    return extent > seen ? hu_word_below(word, extent - seen + 1) : 0;
 }
 
 static int64_t middle(int64_t extent, int64_t seen) {
@@ -32,12 +32,12 @@ hu_scene_crop hu_scene_random_crop(const hu_reading_change *change, int64_t inde
         return crop;
     }
     hu_random_block(&key, (uint64_t)index, words);
-    double ratio = change->least_scale +
-                   (change->most_scale - change->least_scale) * ((double)words[0] / 4294967296.0);
+    double ratio =
+        change->least_scale + (change->most_scale - change->least_scale) * hu_word_share(words[0]);
     crop.scaled.height = scaled(size->height, ratio);
     crop.scaled.width = scaled(size->width, ratio);
-    crop.top = below(words[1], crop.scaled.height - window->height + 1);
-    crop.left = below(words[2], crop.scaled.width - window->width + 1);
+    crop.top = chosen(words[1], crop.scaled.height, window->height);
+    crop.left = chosen(words[2], crop.scaled.width, window->width);
     return crop;
 }
 
