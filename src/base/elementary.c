@@ -5,9 +5,6 @@
 
 #include "base/bits.h"
 
-/* ln 2 = HIGH + LOW; HIGH has 21 trailing zero bits, so k * HIGH is exact for |k| < 2^21. */
-static const double LN2_HIGH = 0x1.62e42fee00000p-1, LN2_LOW = 0x1.a39ef35793c76p-33;
-
 /* 2^k for a normal result. */
 static double power_of_two(int k) {
     return hu_f64_of_bits((uint64_t)(k + 1023) << 52);
@@ -22,7 +19,7 @@ static double reduced_expm1(double x, double *k) {
         1.0 / 120.0,        1.0 / 24.0,        1.0 / 6.0,        0.5};
     const double round_to_integer = 0x1.8p52;
     *k = (x * 0x1.71547652b82fep+0 + round_to_integer) - round_to_integer;
-    double r = (x - *k * LN2_HIGH) - *k * LN2_LOW;
+    double r = (x - *k * HU_LN2_HIGH) - *k * HU_LN2_LOW;
     double p = inverse_factorial[0];
     for (int i = 1; i < 12; i++) p = p * r + inverse_factorial[i];
     return r + r * r * p;
@@ -84,7 +81,7 @@ double hu_log(double x) {
      * exact */
     double half_square = 0.5 * f * f;
     double tail = s * (half_square + 2.0 * z * p);
-    return (double)k * LN2_HIGH + ((tail + (double)k * LN2_LOW - half_square) + f);
+    return (double)k * HU_LN2_HIGH + ((tail + (double)k * HU_LN2_LOW - half_square) + f);
 }
 
 /* u = 1 + x is rounded; what it has lost, (1 + x) - u, is found exactly and joins by the derivative

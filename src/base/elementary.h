@@ -4,6 +4,10 @@
 #define HU_BASE_ELEMENTARY_H
 #include <stdint.h>
 
+/* ln 2 = HIGH + LOW; HIGH has 21 trailing zero bits, so k * HIGH is exact for |k| < 2^21. */
+#define HU_LN2_HIGH 0x1.62e42fee00000p-1
+#define HU_LN2_LOW 0x1.a39ef35793c76p-33
+
 /* e^x, error below 2 ulp of double; 0 below -745.2, infinity above 709.8, NaN for NaN. */
 double hu_exp(double x);
 

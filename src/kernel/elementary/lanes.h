@@ -7,11 +7,8 @@
 #include <math.h>
 
 #include "base/bits.h"
+#include "base/elementary.h"
 #include "kernel/lane.h"
-
-/* ln 2 = HIGH + LOW, as in base/elementary.c. */
-#define LN2_HIGH 0x1.62e42fee00000p-1
-#define LN2_LOW 0x1.a39ef35793c76p-33
 
 /* Added to a number below 2^51, leaves its nearest whole number in the last bits. */
 #define WHOLE 0x1.8p52
@@ -29,7 +26,7 @@ HU_INLINE double power_of_bits(uint64_t n) {
 /* x = k ln 2 + r; gives e^r - 1, and k in the last bits of *whole. */
 HU_INLINE double reduced_of(double x, double *whole) {
     *whole = x * 0x1.71547652b82fep+0 + WHOLE;
-    double k = *whole - WHOLE, r = (x - k * LN2_HIGH) - k * LN2_LOW;
+    double k = *whole - WHOLE, r = (x - k * HU_LN2_HIGH) - k * HU_LN2_LOW;
     double p = 1.0 / 6227020800.0;
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
@@ -82,7 +79,7 @@ HU_INLINE double log_of_normal(double x) {
     for (int i = 21; i >= 3; i -= 2) p = p * z + 1.0 / (double)i;
     double half_square = 0.5 * f * f;
     double tail = s * (half_square + 2.0 * z * p);
-    return k * LN2_HIGH + ((tail + k * LN2_LOW - half_square) + f);
+    return k * HU_LN2_HIGH + ((tail + k * HU_LN2_LOW - half_square) + f);
 }
 
 /* Of normal x > 0, infinity and NaN. */
