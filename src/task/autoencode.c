@@ -10,8 +10,8 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
 enum { PSNR, ERROR };
 
 static void describe(const hu_metric_call *sample, double *cells) {
-    cells[PSNR] = hu_picture_metric(&hu_metric_psnr, sample);
-    cells[ERROR] = hu_picture_metric(&hu_metric_squared_error, sample);
+    cells[PSNR] = hu_metric_of_sample(&hu_metric_psnr, sample);
+    cells[ERROR] = hu_metric_of_sample(&hu_metric_squared_error, sample);
 }
 
 const hu_task hu_task_autoencode = {

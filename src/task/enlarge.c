@@ -35,7 +35,7 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
 }
 
 static void describe(const hu_metric_call *sample, double *cells) {
-    cells[0] = hu_picture_metric(&hu_metric_luma_psnr, sample);
+    cells[0] = hu_metric_of_sample(&hu_metric_luma_psnr, sample);
 }
 
 /* ---- what can be had without a network ---- */

@@ -1,5 +1,6 @@
 #include "task/metric.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -56,6 +57,14 @@ static double mean_over_classes(const hu_metric *metric, const hu_metric_call *s
 
 double hu_metric_value(const hu_metric *metric, const hu_metric_call *shape, const double *sums) {
     return metric->value ? metric->value(shape, sums) : mean_over_classes(metric, shape, sums);
+}
+
+double hu_metric_of_sample(const hu_metric *metric, const hu_metric_call *sample) {
+    double sums[4];
+    assert(metric->collection->sum_count(sample) <= (int64_t)(sizeof sums / sizeof *sums));
+    hu_collection_clear(metric->collection, sample, sums);
+    metric->collection->add(sample, sums);
+    return hu_metric_value(metric, sample, sums);
 }
 
 int64_t hu_metric_class(int64_t outputs, const float *row) {

@@ -128,6 +128,9 @@ void hu_collection_clear(const hu_collection *collection, const hu_metric_call *
 /* The metric of the finished sums of its collection. */
 double hu_metric_value(const hu_metric *metric, const hu_metric_call *shape, const double *sums);
 
+/* The metric of one sample alone: of collections of at most four sums. */
+double hu_metric_of_sample(const hu_metric *metric, const hu_metric_call *sample);
+
 /* Class of the largest output of a row, the first of equal ones; -1 where one is NaN. */
 int64_t hu_metric_class(int64_t outputs, const float *row);
 

@@ -1,7 +1,5 @@
 #include "task/picture.h"
 
-#include <assert.h>
-
 #include "base/error.h"
 
 hu_status hu_picture_outputs(const char *task, const hu_field *const *fields, int64_t *outputs) {
@@ -16,15 +14,6 @@ hu_status hu_picture_outputs(const char *task, const hu_field *const *fields, in
 
 hu_shape hu_picture_head(const hu_task_choice *choice) {
     return choice->shapes.value[1];
-}
-
-/* Its sums begin at 0 and end with the sample. */
-double hu_picture_metric(const hu_metric *metric, const hu_metric_call *sample) {
-    double sums[4];
-    assert(metric->collection->sum_count(sample) <= (int64_t)(sizeof sums / sizeof *sums));
-    hu_collection_clear(metric->collection, sample, sums);
-    metric->collection->add(sample, sums);
-    return metric->value(sample, sums);
 }
 
 /* NaN is black. */

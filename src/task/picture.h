@@ -9,9 +9,6 @@ hu_status hu_picture_outputs(const char *task, const hu_field *const *fields, in
 /* [height, width, channels], as the target. */
 hu_shape hu_picture_head(const hu_task_choice *choice);
 
-/* A metric that is a mean over samples, of one of them: for metrics of at most two sums. */
-double hu_picture_metric(const hu_metric *metric, const hu_metric_call *sample);
-
 /* The picture that is wanted, or was made: numbers 0..1 as bytes, one channel as grey. */
 void hu_picture_paint(const hu_metric_call *sample, bool is_truth, uint8_t *pixels);
 

@@ -38,10 +38,8 @@ static int64_t counted(const hu_metric_call *sample) {
 }
 
 static void describe(const hu_metric_call *sample, double *cells) {
-    double sums[2] = {0.0, 0.0};
-    hu_metric_pixel_accuracy.collection->add(sample, sums);
     cells[LABELLED] = (double)counted(sample);
-    cells[CORRECT] = hu_metric_pixel_accuracy.value(sample, sums);
+    cells[CORRECT] = hu_metric_of_sample(&hu_metric_pixel_accuracy, sample);
 }
 
 /* Colours that lie apart: the bits of a class from the lowest on go to red, green and blue in turn,

@@ -11,10 +11,10 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
 enum { NEGATIVE_ELBO, RECONSTRUCTION, DIVERGENCE, PSNR };
 
 static void describe(const hu_metric_call *sample, double *cells) {
-    cells[NEGATIVE_ELBO] = hu_picture_metric(&hu_metric_negative_elbo, sample);
-    cells[RECONSTRUCTION] = hu_picture_metric(&hu_metric_reconstruction, sample);
-    cells[DIVERGENCE] = hu_picture_metric(&hu_metric_divergence, sample);
-    cells[PSNR] = hu_picture_metric(&hu_metric_psnr, sample);
+    cells[NEGATIVE_ELBO] = hu_metric_of_sample(&hu_metric_negative_elbo, sample);
+    cells[RECONSTRUCTION] = hu_metric_of_sample(&hu_metric_reconstruction, sample);
+    cells[DIVERGENCE] = hu_metric_of_sample(&hu_metric_divergence, sample);
+    cells[PSNR] = hu_metric_of_sample(&hu_metric_psnr, sample);
 }
 
 const hu_task hu_task_vae = {
