@@ -1,7 +1,7 @@
 /* The list of classes of a result has each class at its number, or there is no result. */
 #include "base/error.h"
-#include "model/own.h"
 #include "op/geometry.h"
+#include "own_net.h"
 #include "session/class_facts.h"
 #include "train_fixture.h"
 
@@ -25,14 +25,7 @@ static hu_graph *one_product(hu_own_net *net) {
                                  .dilation_w = 1,
                                  .groups = 1,
                                  .weight_init = {HU_INIT_NORMAL, 0.1f}};
-    hu_value_id input, out[HU_MAX_OUTPUTS];
-    hu_graph *graph;
-    assert_int_equal(hu_graph_create(&graph), HU_OK);
-    assert_int_equal(hu_graph_input(graph, "input", &image, &input), HU_OK);
-    assert_int_equal(hu_graph_apply(graph, &hu_op_conv2d, "conv", NULL, &attrs, 1, &input, out),
-                     HU_OK);
-    *net = (hu_own_net){graph, out[0]};
-    return graph;
+    return own_node(net, &image, &hu_op_conv2d, "conv", &attrs);
 }
 
 /* A label map for each image, of classes 0 and 2: nobody is of class 1. */

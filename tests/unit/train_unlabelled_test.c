@@ -3,8 +3,8 @@
  * see of the images would be another matter. */
 #include <math.h>
 
-#include "model/own.h"
 #include "op/geometry.h"
+#include "own_net.h"
 #include "train_fixture.h"
 
 enum { LABELLED = 8, ALL = 16, STEPS = 5 };
@@ -12,14 +12,7 @@ enum { LABELLED = 8, ALL = 16, STEPS = 5 };
 static hu_graph *linear_net(hu_own_net *net) {
     const hu_shape image = {3, {SIDE, SIDE, 1}};
     const hu_linear_attrs attrs = {.out_features = CLASSES, .weight_init = {HU_INIT_NORMAL, 0.1f}};
-    hu_value_id input, out[HU_MAX_OUTPUTS];
-    hu_graph *graph;
-    assert_int_equal(hu_graph_create(&graph), HU_OK);
-    assert_int_equal(hu_graph_input(graph, "input", &image, &input), HU_OK);
-    assert_int_equal(hu_graph_apply(graph, &hu_op_linear, "fc", NULL, &attrs, 1, &input, out),
-                     HU_OK);
-    *net = (hu_own_net){graph, out[0]};
-    return graph;
+    return own_node(net, &image, &hu_op_linear, "fc", &attrs);
 }
 
 /* Both halves have so many samples, of which those from `labelled` on have no label. */
