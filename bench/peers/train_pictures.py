@@ -19,6 +19,7 @@ from PIL import Image
 from torch import nn
 
 import picture_models
+import schedule
 
 BATCH, MOMENTUM, DECAY, WARM_UP = 32, 0.9, 5e-4, 50
 MEAN, DEVIATION = numpy.float32((0.485, 0.456, 0.406)), numpy.float32((0.229, 0.224, 0.225))
@@ -42,13 +43,6 @@ def start(model):
             nn.init.normal_(module.weight, std=math.sqrt(2 / module.weight[0].numel()))
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
-
-
-def rate(lr, step, steps):
-    """Warm-up in a line, then a cosine to 0."""
-    if step < WARM_UP:
-        return lr * (step + 1) / WARM_UP
-    return lr * (1 + math.cos(math.pi * (step - WARM_UP) / (steps - WARM_UP))) / 2
 
 
 def augmented(x, pad, by_batch, draw):
@@ -100,7 +94,7 @@ def main():
             chosen = order[step * BATCH:(step + 1) * BATCH]
             x = augmented(pixels[chosen], options.pad, options.offsets == "batch", draw)
             for group in optimizer.param_groups:
-                group["lr"] = rate(options.lr, epoch * of_epoch + step, options.epochs * of_epoch)
+                group["lr"] = schedule.rate(options.lr, epoch * of_epoch + step, options.epochs * of_epoch, WARM_UP)
             optimizer.zero_grad()
             loss = picture_models.loss_of(model, x, classes[chosen])
             loss.backward()

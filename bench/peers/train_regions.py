@@ -15,6 +15,7 @@ from torch import nn
 
 import faster_rcnn
 import same_regions
+import schedule
 
 BATCH, LR, MOMENTUM, DECAY = 8, 0.01, 0.9, 5e-4
 MEAN, DEVIATION = numpy.float32((0.485, 0.456, 0.406)), numpy.float32((0.229, 0.224, 0.225))
@@ -29,13 +30,6 @@ def start(model):
             nn.init.normal_(module.weight, std=small.get(module, math.sqrt(2 / module.weight[0].numel())))
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
-
-
-def rate(step, steps, per_epoch):
-    """One epoch of warm-up, then a cosine to 0."""
-    if step < per_epoch:
-        return LR * (step + 1) / per_epoch
-    return LR * (1 + math.cos(math.pi * (step - per_epoch) / (steps - per_epoch))) / 2
 
 
 def input_of(pixels):
@@ -60,7 +54,7 @@ def train(model, samples, most, epochs, draw):
                 lots.append([draw.randint(0, 2 ** 32, n, dtype=numpy.uint32)
                              for n in (len(faster_rcnn.ANCHORS), faster_rcnn.AFTER + most)])
             for group in optimizer.param_groups:
-                group["lr"] = rate(step, per_epoch * epochs, per_epoch)
+                group["lr"] = schedule.rate(LR, step, per_epoch * epochs, per_epoch)
             optimizer.zero_grad()
             loss = sum(faster_rcnn.losses(model, torch.stack(pictures), truths, most, lots))
             loss.backward()
