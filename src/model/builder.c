@@ -220,14 +220,25 @@ hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char 
 
 /* Two nodes, NAME.product and NAME, so that the product's output can have a format of its own; the
  * weight is called NAME.weight all the same. */
-hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
-                            hu_init weight, hu_init bias) {
+static hu_value_id linear_and_bias(hu_builder *b, const char *name, hu_value_id in,
+                                   const hu_linear_attrs *attrs, hu_init bias) {
     char product_name[256];
-    hu_linear_attrs attrs = {.out_features = out_features, .weight_init = weight};
     hu_bias_attrs bias_attrs = {.bias_init = bias};
     snprintf(product_name, sizeof product_name, "%s.product", name);
-    hu_value_id product = hu_build_node(b, &hu_op_linear, product_name, name, &attrs, 1, &in);
+    hu_value_id product = hu_build_node(b, &hu_op_linear, product_name, name, attrs, 1, &in);
     return hu_build_node(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
+}
+
+hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
+                            hu_init weight, hu_init bias) {
+    hu_linear_attrs attrs = {.out_features = out_features, .weight_init = weight};
+    return linear_and_bias(b, name, in, &attrs, bias);
+}
+
+hu_value_id hu_build_linear_rows(hu_builder *b, const char *name, hu_value_id in,
+                                 int64_t out_features, hu_init weight, hu_init bias) {
+    hu_linear_attrs attrs = {.out_features = out_features, .rows = true, .weight_init = weight};
+    return linear_and_bias(b, name, in, &attrs, bias);
 }
 
 hu_value_id hu_build_product(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,

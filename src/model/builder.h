@@ -101,6 +101,10 @@ hu_value_id hu_build_conv_bn_relu(hu_builder *b, const char *prefix, const char 
 hu_value_id hu_build_linear(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
                             hu_init weight, hu_init bias);
 
+/* The same layer for every row: [.., C] -> [.., out_features]. */
+hu_value_id hu_build_linear_rows(hu_builder *b, const char *name, hu_value_id in,
+                                 int64_t out_features, hu_init weight, hu_init bias);
+
 /* A fully connected layer without a bias: one node. */
 hu_value_id hu_build_product(hu_builder *b, const char *name, hu_value_id in, int64_t out_features,
                              hu_init weight);

@@ -1,5 +1,7 @@
 #include "op/geometry.h"
 
+#include "op/expect.h"
+
 /* Windows that begin in the padded image and end there. */
 static int64_t windows(int64_t extent, int64_t kernel, int64_t stride, int64_t padding,
                        int64_t dilation) {
@@ -42,13 +44,17 @@ hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
     return p;
 }
 
+int64_t hu_linear_inputs(const hu_linear_attrs *a, const hu_shape *in) {
+    return a->rows ? hu_channels(in) : hu_shape_elements(in);
+}
+
 hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
-    int64_t in_features = hu_shape_elements(in);
+    int64_t in_features = hu_linear_inputs(a, in), rows = hu_shape_elements(in) / in_features;
     return (hu_product){
-        .in_h = 1,
+        .in_h = rows,
         .in_w = 1,
         .in_c = a->transposed ? a->out_features : in_features,
-        .out_h = 1,
+        .out_h = rows,
         .out_w = 1,
         .out_c = a->transposed ? in_features : a->out_features,
         .kernel_h = 1,
@@ -59,7 +65,7 @@ hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
         .dilation_w = 1,
         .groups = 1,
         .has_bias = a->has_bias,
-        .is_linear = true,
+        .is_linear = !a->rows,
     };
 }
 

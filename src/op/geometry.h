@@ -24,11 +24,16 @@ typedef struct hu_conv_attrs {
 /* Weights are [out, in]. */
 typedef struct hu_linear_attrs {
     int64_t out_features; /* the input of any shape is read as one vector per sample */
-    bool transposed;      /* y = x w with w [in, out], so that a decoder can use the weights of its
-                             encoder; the bias is then added at the end */
+    bool rows;       /* or as rows, vectors of the last extent, which all have the same weights:
+                        [.., C] -> [.., out_features], what a 1x1 convolution computes */
+    bool transposed; /* y = x w with w [in, out], so that a decoder can use the weights of its
+                        encoder; the bias is then added at the end */
     bool has_bias;
     hu_init weight_init, bias_init;
 } hu_linear_attrs;
+
+/* Numbers that one output is a sum of. */
+int64_t hu_linear_inputs(const hu_linear_attrs *attrs, const hu_shape *in);
 
 /* The geometry of a transposed layer is that of the layer whose weights it uses. */
 hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);

@@ -1,9 +1,16 @@
 #include "train/weight_view.h"
 
+#include "op/geometry.h"
+
 /* The node that alone reads a value, NULL if there is none or there are several. */
 static const hu_node *only_reader(const hu_graph *graph, hu_value_id v) {
     const hu_value_info *value = &graph->value[v];
     return value->use_count == 1 ? &graph->node[graph->use[value->uses[0]].node] : NULL;
+}
+
+/* Does a linear layer read or make an image as one vector? One of rows does not. */
+static bool is_flat(const hu_node *node) {
+    return node->op == &hu_op_linear && !((const hu_linear_attrs *)node->attrs)->rows;
 }
 
 /* The image that a linear layer makes: its output, with the bias behind it, seen as [height, width,
@@ -26,8 +33,8 @@ static hu_weight_side side_of(const hu_shape *image) {
 /* Linear layers and biases of rows: that of an image has one number for each channel. */
 static void turn_image(const hu_graph *graph, const hu_node *node, hu_weight_view *view) {
     const hu_shape *made = image_of(graph, node), *read = &node->shapes[0];
-    if (made && (node->op == &hu_op_linear || read->rank == 1)) view->row = side_of(made);
-    if (node->op == &hu_op_linear && read->rank == 3) view->column = side_of(read);
+    if (made && (is_flat(node) || read->rank == 1)) view->row = side_of(made);
+    if (is_flat(node) && read->rank == 3) view->column = side_of(read);
 }
 
 /* Only products and their biases differ from torch: it stores [out, in, kh, kw] where this program
@@ -43,7 +50,7 @@ hu_weight_view hu_weight_view_of(const hu_graph *graph, hu_value_id v, hu_weight
         view.shape = (hu_shape){4, {extent[0], extent[3], extent[1], extent[2]}};
         view.column = (hu_weight_side){extent[1] * extent[2], extent[3]};
     }
-    bool is_matrix = node->op == &hu_op_linear && value->shape.rank == 2;
+    bool is_matrix = is_flat(node) && value->shape.rank == 2;
     if (is_matrix || node->op == &hu_op_bias) turn_image(graph, node, &view);
     return view;
 }

@@ -344,6 +344,18 @@ static void linear(void **state) {
     }
 }
 
+/* The order of a weight gradient is sample, row. */
+static void linear_rows(void **state) {
+    (void)state;
+    for (int bias = 0; bias < 2; bias++) {
+        hu_linear_attrs a = {.out_features = 7, .has_bias = bias, .rows = true};
+        hu_shape in = {2, {5, 19}};
+        product_case c = case_make(&hu_op_linear, &a, in, hu_product_linear(&a, &in));
+        check_accumulators(&c);
+        case_free(&c);
+    }
+}
+
 /* A layer that uses the weights [in, out]: the same terms in the same order, so the same bits and
  * counts, each product with its own accumulator. */
 static void transposed_linear(void **state) {
@@ -467,6 +479,7 @@ int main(void) {
         cmocka_unit_test(uneven_kernels_and_padding),
         cmocka_unit_test(groups),
         cmocka_unit_test(linear),
+        cmocka_unit_test(linear_rows),
         cmocka_unit_test(transposed_linear),
         cmocka_unit_test(transposed_convolution),
         cmocka_unit_test(whole_numbers_are_exact),

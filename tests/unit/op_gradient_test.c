@@ -149,6 +149,8 @@ static const hu_conv_attrs larger_image = {.out_channels = 6,
 static const hu_linear_attrs linear = {.out_features = 6, .has_bias = true};
 static const hu_linear_attrs linear_only = {.out_features = 3};
 static const hu_linear_attrs transposed = {.out_features = 7, .transposed = true, .has_bias = true};
+static const hu_linear_attrs of_rows = {.out_features = 4, .has_bias = true, .rows = true};
+static const hu_linear_attrs rows_back = {.out_features = 5, .transposed = true, .rows = true};
 static const hu_reshape_attrs reshape = {SHAPE(4, 15)};
 static const hu_leaky_relu_attrs leaky = {.slope = 0.2f};
 static const hu_enlarge_attrs twice = {2, 2}, wide = {1, 3};
@@ -168,6 +170,9 @@ static const gradient_case cases[] = {
     {&hu_op_linear, &linear, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_linear, &linear_only, NORMAL, 1, {SHAPE(2, 3, 2)}, false, 0.02f},
     {&hu_op_linear, &transposed, NORMAL, 1, {SHAPE(9)}, false, 0.02f},
+    {&hu_op_linear, &of_rows, NORMAL, 1, {SHAPE(3, 6)}, false, 0.02f},
+    {&hu_op_linear, &of_rows, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
+    {&hu_op_linear, &rows_back, NORMAL, 1, {SHAPE(4, 3)}, false, 0.02f},
     {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(3, 2, 5)}, false, 0.02f},
     {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(17)}, false, 0.02f},
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(3, 3, 4)}, false, 0.02f},

@@ -222,6 +222,7 @@ static inline void add_something(world *w) {
     bool is_image = shape_of(w, v)->rank == 3;
     hu_linear_attrs linear = {.out_features = 1 + (int64_t)draw(w, 9),
                               .has_bias = draw(w, 2),
+                              .rows = draw(w, 2) && shape_of(w, v)->rank > 0,
                               .weight_init = {HU_INIT_UNIFORM, 0.2f}};
     switch (draw(w, 16)) {
     case 0:

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "model_of.h"
+#include "op/geometry.h"
 #include "train/weight_view.h"
 
 /* Number in the file of element [p, c] of a side. */
@@ -66,10 +67,31 @@ static void tied_layers_are_turned_as_their_first(void **state) {
     hu_graph_free(graph);
 }
 
+/* A layer of rows reads channels alone, of images too. */
+static void rows_are_not_turned(void **state) {
+    (void)state;
+    const hu_linear_attrs linear = {.out_features = 6, .rows = true};
+    const hu_shape image = {3, {4, 5, 3}}, scalar = {.rank = 0};
+    hu_graph *graph;
+    hu_value_id in, value[2];
+    assert_int_equal(hu_graph_create(&graph), HU_OK);
+    assert_int_equal(hu_graph_input(graph, "input", &image, &in), HU_OK);
+    assert_int_equal(hu_graph_target(graph, "label", &scalar, &value[1]), HU_OK);
+    assert_int_equal(hu_graph_apply(graph, &hu_op_linear, "rows", NULL, &linear, 1, &in, value),
+                     HU_OK);
+    assert_int_equal(hu_graph_apply(graph, &hu_op_mean, "mean", NULL, NULL, 1, value, value),
+                     HU_OK);
+    assert_int_equal(hu_graph_apply(graph, &hu_op_nll, "loss", NULL, NULL, 2, value, &in), HU_OK);
+    assert_int_equal(hu_graph_finish(graph), HU_OK);
+    check(graph, "rows.weight", (hu_weight_side){6, 1}, (hu_weight_side){3, 1});
+    hu_graph_free(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_that_read_or_make_images_are_turned),
         cmocka_unit_test(tied_layers_are_turned_as_their_first),
+        cmocka_unit_test(rows_are_not_turned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
