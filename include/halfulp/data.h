@@ -118,7 +118,7 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
- * | dense:DIR | boxes:DIR | pairs:DIR | ink:SPEC. Without
+ * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
@@ -147,6 +147,8 @@ typedef struct hu_image_choice {
     int64_t scale;  /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
     int64_t crops;  /* of pairs: training samples of an epoch; 0: 50 for each picture */
     double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */
+    int64_t
+        frames; /* of speech: frames of a sample, to which sounds are cut or filled up; 0: 160 */
 
     /* Hears how many files of a half are listed so far, after every class; NULL: nobody. */
     void (*told)(void *context, const char *directory, int64_t files);
@@ -172,6 +174,12 @@ typedef struct hu_image_choice {
  * picture, and what hu_image_choice.scale makes of it (bicubic, as Pillow). Training samples are
  * crops, of small sides crop (24), at fixed places: which ones, a formula says (data/pairs.c), not
  * a seed. Test samples are whole pictures of one size
+ *
+ *   speech:DIR  DIR/train/NAME.wav and the same of test (or val), 16 bit PCM of one channel and
+ * one rate, with DIR/train/transcripts.txt: NAME, a tab and what is said. Without such a file names
+ * begin with a digit and "_", and mean that digit. Fields: ragged "features" [frames, bins, 1], a
+ * spectrogram (data/spectrogram.h) cut to choice->frames; "length", its frames; ragged "label"
+ * [most], class numbers of the characters: 0 is the blank, which no text has, 1 to 26 are a to z
  *
  * An image of a folder becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is
  * converted, 16 bits become 8, transparency is dropped; the shorter side is resized to size

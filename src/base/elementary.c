@@ -117,3 +117,16 @@ double hu_cos_turns(uint32_t turns) {
                                      : sin_series((double)(quarter - folded) * pi_by_2_31);
     return is_negative ? -y : y;
 }
+
+/* The same in quarters of a turn: four times part / whole of them. */
+double hu_cos_part(uint64_t part, uint64_t whole) {
+    const double half_pi = 0x1.921fb54442d18p+0;
+    uint64_t folded = 2 * part > whole ? whole - part : part; /* cos is even */
+    uint64_t quarters = 4 * folded;
+    int is_negative = quarters > whole;
+    if (is_negative) quarters = 2 * whole - quarters;
+    double y = 2 * quarters <= whole
+                   ? cos_series(half_pi * ((double)quarters / (double)whole))
+                   : sin_series(half_pi * ((double)(whole - quarters) / (double)whole));
+    return is_negative ? -y : y;
+}

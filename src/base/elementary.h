@@ -28,4 +28,8 @@ double hu_log1p(double x);
 /* cos(2 pi turns / 2^32), error below 2 ulp of double; exact at multiples of a quarter turn. */
 double hu_cos_turns(uint32_t turns);
 
+/* cos(2 pi part / whole), 0 <= part < whole <= 2^32, error below 3 ulp of double; exact at
+ * multiples of a quarter turn. */
+double hu_cos_part(uint64_t part, uint64_t whole);
+
 #endif

@@ -141,6 +141,17 @@ static const hu_data_kind kinds[] = {
      .takes_pairs = true,
      .available = hu_pairs_available,
      .open_images = hu_pairs_open},
+    {.name = "speech",
+     .usage = "speech:DIR",
+     .help = "sounds DIR/train/NAME.wav and the same of test or val, with what is said in them in "
+             "transcripts.txt beside them; see data.frames",
+     .advice = "the folder must hold train and test (or val) with .wav files",
+     .has_directory = true,
+     .needs_directory = true,
+     .std = {1.0f},
+     .takes_frames = true,
+     .available = hu_speech_available,
+     .open_images = hu_speech_open},
     {.name = "ink",
      .usage = "ink:SPEC",
      .help = "the grey images of another data set with a label map each: ground, or ink of class "
@@ -322,6 +333,8 @@ static hu_status check_choice(const hu_data_kind *kind, const hu_image_choice *c
                       (long long)c->part, (long long)c->parts));
     HU_TRY(check_wish(name, kind->takes_unlabelled || !c->unlabelled, "dense:DIR",
                       "data.unlabelled=%lld", (long long)c->unlabelled - 1));
+    HU_TRY(check_wish(name, kind->takes_frames || !c->frames, "speech:DIR", "data.frames=%lld",
+                      (long long)c->frames));
     st = check_sizes(kind, c, name);
 done:
     return st;

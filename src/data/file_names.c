@@ -72,13 +72,15 @@ bool hu_is_folder(const char *path) {
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-/* A name that is nothing but an ending is no image. */
-static bool is_image(const char *name) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+static const char *const of_images[] = {".jpg", ".jpeg", ".png", NULL};
+static const char *const of_sounds[] = {".wav", NULL};
+
+/* A name that is nothing but an ending is no file of that kind. */
+static bool ends_in(const char *name, const char *const *endings) {
     size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t ending = strlen(endings[i]);
-        if (length > ending && strcasecmp(name + length - ending, endings[i]) == 0) return true;
+    for (; *endings; endings++) {
+        size_t ending = strlen(*endings);
+        if (length > ending && strcasecmp(name + length - ending, *endings) == 0) return true;
     }
     return false;
 }
@@ -95,18 +97,19 @@ static hu_status ask_kind(const char *directory, const struct dirent *entry, boo
 }
 
 /* Names that begin with a dot are hidden: ".", "..", and what desktops leave behind. */
-static hu_status add_entry(const char *directory, const struct dirent *entry, bool wants_folders,
-                           hu_file_names *names) {
+static hu_status add_entry(const char *directory, const struct dirent *entry,
+                           const char *const *endings, hu_file_names *names) {
     bool is_folder;
-    if (entry->d_name[0] == '.' || (!wants_folders && !is_image(entry->d_name))) return HU_OK;
+    if (entry->d_name[0] == '.' || (endings && !ends_in(entry->d_name, endings))) return HU_OK;
     hu_status st = ask_kind(directory, entry, &is_folder);
-    if (st != HU_OK || is_folder != wants_folders) return st;
+    if (st != HU_OK || is_folder == (endings != NULL)) return st;
     return add(names, entry->d_name);
 }
 
-/* readdir tells the end and an error alike by NULL; only errno, cleared before, tells them
+/* endings: of files, NULL at the end; NULL: folders.
+ * readdir tells the end and an error alike by NULL; only errno, cleared before, tells them
  * apart. */
-static hu_status list(const char *directory, bool wants_folders, hu_file_names *names) {
+static hu_status list(const char *directory, const char *const *endings, hu_file_names *names) {
     hu_status st = HU_OK;
     *names = (hu_file_names){0};
     DIR *stream = opendir(directory);
@@ -114,7 +117,7 @@ static hu_status list(const char *directory, bool wants_folders, hu_file_names *
         return hu_fail(errno == ENOENT || errno == ENOTDIR ? HU_ERR_MISSING : HU_ERR_IO, "%s: %s",
                        directory, strerror(errno));
     for (const struct dirent *entry; st == HU_OK && (errno = 0, entry = readdir(stream));)
-        st = add_entry(directory, entry, wants_folders, names);
+        st = add_entry(directory, entry, endings, names);
     if (st == HU_OK && errno != 0) st = hu_fail(HU_ERR_IO, "%s: %s", directory, strerror(errno));
     closedir(stream);
     if (st == HU_OK) st = find_names(names);
@@ -126,9 +129,13 @@ static hu_status list(const char *directory, bool wants_folders, hu_file_names *
 }
 
 hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names) {
-    return list(directory, true, names);
+    return list(directory, NULL, names);
 }
 
 hu_status hu_file_names_of_images(const char *directory, hu_file_names *names) {
-    return list(directory, false, names);
+    return list(directory, of_images, names);
+}
+
+hu_status hu_file_names_of_sounds(const char *directory, hu_file_names *names) {
+    return list(directory, of_sounds, names);
 }

@@ -16,6 +16,7 @@ typedef struct hu_data_kind {
     bool takes_size, takes_crop, takes_scales, takes_unlabelled; /* those of hu_image_choice */
     bool takes_parts;                                            /* its area, classes and parts */
     bool takes_pairs;                                            /* its scale and crops */
+    bool takes_frames;                                           /* its frames */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);
@@ -61,6 +62,10 @@ hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
 bool hu_pairs_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
                         const hu_image_choice *choice, hu_dataset *dataset);
+
+bool hu_speech_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
+                         const hu_image_choice *choice, hu_dataset *dataset);
 
 bool hu_dense_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,

@@ -44,7 +44,7 @@ static hu_status read_scales(hu_config *config, hu_image_choice *choice) {
     return HU_OK;
 }
 
-/* Which images of a folder, and in which size; other data sets leave these alone. */
+/* Which samples of a folder, and in which size; other data sets leave these alone. */
 static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
     int64_t seed, mebibytes, unlabelled;
@@ -61,6 +61,7 @@ static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     choice->unlabelled = unlabelled + 1;
     HU_TRY(hu_config_i64(config, "data.scale", &choice->scale));
     HU_TRY(hu_config_i64(config, "data.crops", &choice->crops));
+    HU_TRY(hu_config_i64(config, "data.frames", &choice->frames));
     HU_TRY(read_scales(config, choice));
     HU_TRY(read_part(config, choice));
 done:

@@ -128,6 +128,41 @@ static void cos_is_accurate(void **unused) {
     assert_true(hu_cos_turns(1u << 30) == 0 && hu_cos_turns(3u << 30) == 0);
 }
 
+static uint64_t whole; /* of the test that runs */
+
+/* cos(2 pi p / whole), at 120 bits. */
+static int cos_of_part(mpfr_t y, const mpfr_t p, mpfr_rnd_t mode) {
+    mpfr_t angle;
+    mpfr_init2(angle, 160);
+    mpfr_const_pi(angle, mode);
+    mpfr_mul(angle, angle, p, mode);
+    mpfr_mul_2ui(angle, angle, 1, mode);
+    mpfr_div_ui(angle, angle, whole, mode);
+    int inexact = mpfr_cos(y, angle, mode);
+    mpfr_clear(angle);
+    return inexact;
+}
+
+static void cos_of_parts_is_accurate(void **unused) {
+    (void)unused;
+    static const uint64_t wholes[] = {4, 160, 640, 441, 1 << 20, 999983, UINT64_C(1) << 32};
+    double worst = 0;
+    for (size_t w = 0; w < sizeof wholes / sizeof *wholes; w++) {
+        whole = wholes[w];
+        uint64_t step = whole / 5000 + 1;
+        for (uint64_t part = 0; part < whole; part += step) {
+            double y = hu_cos_part(part, whole);
+            if (4 * part % whole == 0)
+                assert_true(y == (double)(1 - (int)(4 * part / whole)) || part * 4 == 3 * whole);
+            else
+                worst = fmax(worst, ulps(y, (double)part, cos_of_part));
+            if (part > 0) assert_true(y == hu_cos_part(whole - part, whole));
+        }
+        assert_true(hu_cos_part(3 * whole / 4, whole) == 0 || whole % 4);
+    }
+    if (!(worst < 3)) fail_msg("%g", worst);
+}
+
 static void edges_are_right(void **unused) {
     (void)unused;
     assert_true(hu_exp(0) == 1 && hu_exp(-0.0) == 1);
@@ -146,10 +181,10 @@ static void edges_are_right(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp_is_accurate),   cmocka_unit_test(expm1_is_accurate),
-        cmocka_unit_test(tanh_is_accurate),  cmocka_unit_test(log_is_accurate),
-        cmocka_unit_test(log1p_is_accurate), cmocka_unit_test(cos_is_accurate),
-        cmocka_unit_test(edges_are_right),
+        cmocka_unit_test(exp_is_accurate),          cmocka_unit_test(expm1_is_accurate),
+        cmocka_unit_test(tanh_is_accurate),         cmocka_unit_test(log_is_accurate),
+        cmocka_unit_test(log1p_is_accurate),        cmocka_unit_test(cos_is_accurate),
+        cmocka_unit_test(cos_of_parts_is_accurate), cmocka_unit_test(edges_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
