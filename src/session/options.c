@@ -96,6 +96,7 @@ static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_f64(config, "optimizer.beta2", &optimizer->beta2));
     HU_TRY(hu_config_f64(config, "optimizer.alpha", &optimizer->alpha));
     HU_TRY(hu_config_f64(config, "optimizer.eps", &optimizer->eps));
+    HU_TRY(hu_config_f64(config, "optimizer.initial", &optimizer->initial));
     HU_TRY(hu_config_f64(config, "optimizer.trust", &optimizer->trust));
     HU_TRY(hu_config_text(config, "optimizer.compat", &name));
     optimizer->zeros_stay = strcmp(name, "cpd") == 0;

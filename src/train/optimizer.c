@@ -16,6 +16,7 @@ const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT] = {
     [HU_OPTIMIZER_LARS] = {"lars", "momentum, L2 decay, a rate for each tensor from its norms"},
     [HU_OPTIMIZER_RMSPROP] = {"rmsprop",
                               "steps over the root of a running mean of squares, L2 decay"},
+    [HU_OPTIMIZER_ADAGRAD] = {"adagrad", "steps over the root of the sum of all squares, L2 decay"},
 };
 
 /* Names of the blocks of state, which are those of the sections of a checkpoint. That of lars holds
@@ -26,17 +27,18 @@ static const char *const moment_names[HU_OPTIMIZER_COUNT][MAX_MOMENTS] = {
     [HU_OPTIMIZER_ADAMW] = {"first_moment", "second_moment"},
     [HU_OPTIMIZER_LARS] = {"velocity", NULL},
     [HU_OPTIMIZER_RMSPROP] = {"square_mean", NULL},
+    [HU_OPTIMIZER_ADAGRAD] = {"square_sum", NULL},
 };
 
 /* What one step multiplies with, rounded once from double. */
 typedef struct coefficients {
-    float lr;            /* sgd, lars, rmsprop */
+    float lr;            /* sgd, lars, rmsprop, adagrad */
     float momentum;      /* sgd, lars */
     float decay;         /* L2 decay */
     float shrink;        /* adamw: 1 - lr wd */
     float step;          /* lr / (1 - beta1^t) */
     float root;          /* sqrt(1 - beta2^t) */
-    float eps;           /* adam, adamw, rmsprop */
+    float eps;           /* adam, adamw, rmsprop, adagrad */
     float beta2;         /* adam, adamw; rmsprop: alpha */
     float first, second; /* 1 - beta1, 1 - beta2 or 1 - alpha */
     float unscale, clip; /* of the gradients */
@@ -91,7 +93,20 @@ done:
     return st;
 }
 
-/* Kinds that divide by a root. */
+/* A sum of squares that begins above zero needs nothing added to its root. */
+static hu_status check_adagrad(const hu_optimizer_options *options) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_require_range("optimizer.initial", options->initial, 0, 0x1p127,
+                            "a number >= 0 and < 2^127"));
+    bool is_zero = options->initial < 0x1p-149;
+    HU_TRY(hu_require_range("optimizer.eps", options->eps, is_zero ? 0x1p-149 : 0, 0x1p127,
+                            is_zero ? "a number >= 2^-149 and < 2^127, optimizer.initial being 0"
+                                    : "a number >= 0 and < 2^127"));
+done:
+    return st;
+}
+
+/* Kinds that divide by the root of a mean. */
 static hu_status check_root(const hu_optimizer_options *options) {
     hu_status st = HU_OK;
     if (options->kind == HU_OPTIMIZER_RMSPROP) {
@@ -114,6 +129,8 @@ static hu_status check(const hu_optimizer_options *options) {
                             "a finite number >= 0"));
     if (options->kind == HU_OPTIMIZER_SGD || options->kind == HU_OPTIMIZER_LARS)
         st = check_descent(options);
+    else if (options->kind == HU_OPTIMIZER_ADAGRAD)
+        st = check_adagrad(options);
     else
         st = check_root(options);
 done:
@@ -123,7 +140,7 @@ done:
 /* A moment that the update does not read takes no memory: plain descent needs none. */
 static size_t moment_count(const hu_optimizer_options *options) {
     if (options->kind == HU_OPTIMIZER_SGD) return options->momentum > 0 ? 1 : 0;
-    return options->kind == HU_OPTIMIZER_LARS || options->kind == HU_OPTIMIZER_RMSPROP ? 1 : 2;
+    return options->kind == HU_OPTIMIZER_ADAM || options->kind == HU_OPTIMIZER_ADAMW ? 2 : 1;
 }
 
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
@@ -148,6 +165,8 @@ hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t param
         HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)parameters * sizeof(float), &block));
         made->moment[i] = block;
     }
+    if (options->kind == HU_OPTIMIZER_ADAGRAD)
+        for (int64_t i = 0; i < parameters; i++) made->moment[0][i] = (float)options->initial;
     *optimizer = made;
     made = NULL;
 done:
@@ -314,6 +333,18 @@ static void apply_rmsprop(const coefficients *shared, int64_t n, float *restrict
     }
 }
 
+/* s += g g; w -= lr g / (sqrt(s) + eps) */
+static void apply_adagrad(const coefficients *shared, int64_t n, float *restrict w,
+                          const float *restrict grad, float *restrict s, bool decay) {
+    const coefficients k = *shared;
+    for (int64_t i = 0; i < n; i++) {
+        float g = true_gradient(&k, grad[i]);
+        if (decay) g += k.decay * w[i];
+        s[i] += g * g;
+        w[i] -= k.lr * g / (sqrtf(s[i]) + k.eps);
+    }
+}
+
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
                         const float *grad, hu_tensor_update tensor) {
     const coefficients *k = &optimizer->now;
@@ -328,6 +359,8 @@ void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, floa
         apply_adam(k, n, master, grad, first + offset, second + offset, decay);
     else if (optimizer->options.kind == HU_OPTIMIZER_RMSPROP)
         apply_rmsprop(k, n, master, grad, first + offset, decay);
+    else if (optimizer->options.kind == HU_OPTIMIZER_ADAGRAD)
+        apply_adagrad(k, n, master, grad, first + offset, decay);
     else if (optimizer->options.kind == HU_OPTIMIZER_ADAMW)
         apply_adamw(k, n, master, grad, first + offset, second + offset, decay);
     else if (!first)

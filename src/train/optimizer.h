@@ -1,5 +1,5 @@
-/* train/optimizer.h - weight updates: SGD, LARS, Adam, AdamW and RMSprop, element by element on the
- * masters.
+/* train/optimizer.h - weight updates: SGD, LARS, Adam, AdamW, RMSprop and Adagrad, element by
+ * element on the masters.
  *
  * All trained parameters form one flat vector of P elements; offset is a place in it. Every element
  * is updated from its own weight, gradient and state, and from what its tensor has in common, with
@@ -21,20 +21,22 @@ typedef enum hu_optimizer_kind {
     HU_OPTIMIZER_ADAMW,
     HU_OPTIMIZER_LARS,
     HU_OPTIMIZER_RMSPROP,
+    HU_OPTIMIZER_ADAGRAD,
     HU_OPTIMIZER_COUNT
 } hu_optimizer_kind;
 
 /* Fields that a kind does not use are ignored. */
 typedef struct hu_optimizer_options {
     hu_optimizer_kind kind;
-    double weight_decay; /* sgd, lars, adam, rmsprop: L2, added to the gradient; adamw: decoupled */
+    double weight_decay; /* L2, added to the gradient; adamw: decoupled */
     double momentum;     /* sgd, lars: mu, 0 <= mu < 1; sgd: 0 keeps no state */
     bool nesterov;       /* sgd: step along g + mu v; needs mu > 0 */
     double beta1, beta2; /* adam, adamw: 0 <= beta < 1 */
     double alpha;        /* rmsprop: 0 <= alpha < 1 */
-    double eps;          /* adam, adamw, rmsprop: > 0, added to the root */
-    double trust;        /* lars: coefficient of lambda, > 0 */
-    bool zeros_stay;     /* lars: lambda of a tensor of zeros is 0, as in CPD's code; else 1 */
+    double eps;      /* adam, adamw, rmsprop: > 0, added to the root; adagrad: 0 with initial > 0 */
+    double initial;  /* adagrad: >= 0, what the sums of squares begin with */
+    double trust;    /* lars: coefficient of lambda, > 0 */
+    bool zeros_stay; /* lars: lambda of a tensor of zeros is 0, as in CPD's code; else 1 */
 } hu_optimizer_options;
 
 /* What all elements of a tensor have in common in one update. */
@@ -51,11 +53,11 @@ extern const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT];
 hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind);
 
 /* The customary values: sgd 0.9, no decay; lars the same and a coefficient of 0.001; adam 0.9,
- * 0.999, 1e-8, no decay; adamw with 0.01; rmsprop 0.9, 1e-8, no decay. */
+ * 0.999, 1e-8, no decay; adamw with 0.01; rmsprop 0.9, 1e-8, no decay; adagrad 1e-8 from 0. */
 hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind);
 
-/* State of zeros for a vector of parameters elements; owner frees with hu_optimizer_free.
- * HU_ERR_ARGUMENT names the option that is out of range; HU_ERR_MEMORY. */
+/* State of zeros (adagrad: of initial) for a vector of parameters elements; owner frees with
+ * hu_optimizer_free. HU_ERR_ARGUMENT names the option that is out of range; HU_ERR_MEMORY. */
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
                               hu_optimizer **optimizer);
 void hu_optimizer_free(hu_optimizer *optimizer);
@@ -94,7 +96,10 @@ float hu_optimizer_trust(const hu_optimizer *optimizer, double weight_norm, doub
  *        w -= lr/(1-b1^t) m / (sqrt(s)/sqrt(1-b2^t) + eps)
  * adamw: w *= 1 - lr wd, then as adam
  * rmsprop: g += wd w;        s = a s + (1-a) g g; w -= lr g / (sqrt(s) + eps)
- * Source: torch.optim.SGD, Adam, AdamW, RMSprop; Loshchilov and Hutter, "Decoupled weight decay".
+ * adagrad: g += wd w;        s += g g; w -= lr g / (sqrt(s) + eps)
+ * Source: torch.optim.SGD, Adam, AdamW, RMSprop, Adagrad (from 0 with eps; TensorFlow's starts from
+ * 0.1 or 1 without); Duchi, Hazan and Singer, "Adaptive subgradient methods"; Loshchilov and
+ * Hutter, "Decoupled weight decay".
  */
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
                         const float *grad, hu_tensor_update tensor);

@@ -18,6 +18,9 @@ const hu_kind hu_schedule_kinds[HU_SCHEDULE_COUNT] = {
     [HU_SCHEDULE_POLY] = {"poly", "a power of the share that is left, down to a floor"},
     [HU_SCHEDULE_RESTARTS] = {"restarts", "half cosines one behind the other"},
     [HU_SCHEDULE_PIECEWISE] = {"piecewise", "straight lines between knots"},
+    [HU_SCHEDULE_INVERSE_SQRT] = {"inverse_sqrt",
+                                  "one over the root of the steps, behind a warm-up"},
+    [HU_SCHEDULE_NOAM] = {"noam", "up in a line, then down as one over the root of the steps"},
 };
 
 const hu_kind hu_schedule_units[HU_UNIT_COUNT] = {
@@ -210,6 +213,14 @@ done:
     return st;
 }
 
+/* The top of the rate is at the end of the warm-up. */
+static hu_status check_roots(const hu_schedule *s) {
+    if (s->warmup > 0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "lr.warmup: found %g, expected > 0: schedule %s falls from the end of it on",
+                   s->warmup, hu_schedule_kinds[s->kind].name);
+}
+
 static bool has_floor(hu_schedule_kind kind) {
     return kind == HU_SCHEDULE_COSINE || kind == HU_SCHEDULE_LINEAR || kind == HU_SCHEDULE_POLY ||
            kind == HU_SCHEDULE_RESTARTS;
@@ -227,6 +238,7 @@ hu_status hu_schedule_check(const hu_schedule *s) {
     HU_TRY(hu_require_range("lr", s->lr, 0, INFINITY, "a finite number >= 0"));
     if (s->kind == HU_SCHEDULE_STEP) HU_TRY(check_milestones(s));
     if (s->kind == HU_SCHEDULE_RESTARTS) HU_TRY(check_restarts(s));
+    if (s->kind == HU_SCHEDULE_INVERSE_SQRT || s->kind == HU_SCHEDULE_NOAM) HU_TRY(check_roots(s));
     if (s->kind == HU_SCHEDULE_POLY)
         HU_TRY(hu_require_range("lr.power", s->power, 0x1p-149, INFINITY, "a finite number > 0"));
     if (has_floor(s->kind))
@@ -284,12 +296,21 @@ static double after_restarts(const hu_schedule *s, double units) {
     return half_cosine(fmax(top, s->floor), s->floor, (units - begin) / length);
 }
 
+/* warmup >= 1 steps, and a step from 1 on. */
+static double after_root(double lr, double warmup, double step) {
+    return step < warmup ? lr : lr * sqrt(warmup / step);
+}
+
 double hu_schedule_lr(const hu_schedule *s, int64_t step, int64_t steps_per_epoch,
                       int64_t total_steps) {
     int64_t unit_steps = s->unit == HU_UNIT_EPOCH ? steps_per_epoch : 1;
     int64_t units = step / unit_steps; /* whole ones */
     double warmup_steps =
         s->warmup * (s->warmup_unit == HU_UNIT_EPOCH ? (double)steps_per_epoch : 1.0);
+    if (s->kind == HU_SCHEDULE_NOAM) {
+        double u = (double)step + 1;
+        return after_root(s->lr * fmin(u / warmup_steps, 1), warmup_steps, u);
+    }
     /* Decay begins where the warm-up ends, so that both never act on one step. */
     double start = warmup_steps / (double)unit_steps;
     double done = progress((double)units, start, (double)total_steps / (double)unit_steps);
@@ -300,6 +321,7 @@ double hu_schedule_lr(const hu_schedule *s, int64_t step, int64_t steps_per_epoc
     if (s->kind == HU_SCHEDULE_RESTARTS) lr = after_restarts(s, fmax((double)units - start, 0));
     if (s->kind == HU_SCHEDULE_LINEAR) lr = done < 1 ? s->lr + (s->floor - s->lr) * done : s->floor;
     if (s->kind == HU_SCHEDULE_PIECEWISE) lr = between_knots(s, (double)step / (double)unit_steps);
+    if (s->kind == HU_SCHEDULE_INVERSE_SQRT) lr = after_root(s->lr, warmup_steps, (double)step);
     /* The ramp multiplies whatever the schedule says: a warm-up of a cosine begins at its top. */
     if ((double)step < warmup_steps)
         lr *= s->warmup_start + (1 - s->warmup_start) * ((double)step / warmup_steps);

@@ -15,6 +15,8 @@ typedef enum hu_schedule_kind {
     HU_SCHEDULE_POLY,
     HU_SCHEDULE_RESTARTS,
     HU_SCHEDULE_PIECEWISE,
+    HU_SCHEDULE_INVERSE_SQRT,
+    HU_SCHEDULE_NOAM,
     HU_SCHEDULE_COUNT
 } hu_schedule_kind;
 
@@ -82,6 +84,9 @@ hu_status hu_schedule_check(const hu_schedule *schedule);
  * poly: floor + (lr - floor)(1 - p)^power (Chen et al., DeepLab; MMSegmentation).
  * restarts: cosines one behind the other from the end of the warm-up on: number i takes period
  * stretch^i units and falls from lr shrink^i, or floor if that is more, to floor (SGDR; fairseq).
+ * inverse_sqrt: behind w >= 1 steps of warm-up lr sqrt(w / step) (fairseq).
+ * noam: lr min(u / w, sqrt(w / u)), u = step + 1, with the ramp of its own that this is and no
+ * other; lr is the rate at its top, factor d^-1/2 w^-1/2 (Vaswani et al., eq. 3).
  */
 double hu_schedule_lr(const hu_schedule *schedule, int64_t step, int64_t steps_per_epoch,
                       int64_t total_steps);

@@ -203,6 +203,30 @@ static void rmsprop_divides_by_the_root_of_the_mean_of_squares(void **state) {
     hu_optimizer_free(rmsprop);
 }
 
+/* TensorFlow's form: a sum that begins at 9 and nothing added to its root. */
+static void adagrad_divides_by_the_root_of_the_sum_of_squares(void **state) {
+    (void)state;
+    hu_optimizer_options options = {
+        .kind = HU_OPTIMIZER_ADAGRAD, .initial = 9, .weight_decay = 0.5};
+    hu_optimizer *adagrad = create(&options, 1);
+    float w = 2.0f, g = 3.0f;
+    hu_optimizer_begin_step(adagrad, 0.625);
+    hu_optimizer_apply(adagrad, 0, 1, &w, &g, decayed);
+    assert_true(w == 1.5f); /* g = 4, s = 9 + 16, 2 - 0.625 x 4 / 5 */
+    g = 12.0f;
+    hu_optimizer_begin_step(adagrad, 3.25);
+    hu_optimizer_apply(adagrad, 0, 1, &w, &g, bare);
+    assert_true(w == -1.5f); /* s = 25 + 144, 1.5 - 3.25 x 12 / 13 */
+    const char *name;
+    const void *data;
+    size_t bytes;
+    assert_true(hu_optimizer_state(adagrad, 1, &name, &data, &bytes));
+    assert_string_equal(name, "square_sum");
+    assert_true(*(const float *)data == 169.0f);
+    assert_false(hu_optimizer_state(adagrad, 2, &name, &data, &bytes));
+    hu_optimizer_free(adagrad);
+}
+
 /* The formulas of torch.optim in double. */
 typedef struct reference {
     double w, first, second;
@@ -221,6 +245,11 @@ static void step_in_double(const hu_optimizer_options *o, int t, double lr, doub
     }
     if (o->kind == HU_OPTIMIZER_RMSPROP) {
         r->first = o->alpha * r->first + (1 - o->alpha) * g * g;
+        r->w -= lr * g / (sqrt(r->first) + o->eps);
+        return;
+    }
+    if (o->kind == HU_OPTIMIZER_ADAGRAD) {
+        r->first += g * g;
         r->w -= lr * g / (sqrt(r->first) + o->eps);
         return;
     }
@@ -447,6 +476,12 @@ static void options_out_of_range_are_refused_by_name(void **state) {
     bad.alpha = 0.5;
     bad.eps = 0;
     expect_refused(bad, "optimizer.eps: found 0");
+    bad = hu_optimizer_defaults(HU_OPTIMIZER_ADAGRAD);
+    bad.eps = 0;
+    expect_refused(bad, "optimizer.eps: found 0, expected a number >= 2^-149 and < 2^127, "
+                        "optimizer.initial being 0");
+    bad.initial = -1;
+    expect_refused(bad, "optimizer.initial: found -1");
     bad = adam;
     bad.kind = HU_OPTIMIZER_COUNT;
     expect_refused(bad, "optimizer.kind");
@@ -476,6 +511,7 @@ int main(void) {
         cmocka_unit_test(plain_descent_keeps_no_moments),
         cmocka_unit_test(the_first_adam_step_has_the_length_of_the_rate),
         cmocka_unit_test(rmsprop_divides_by_the_root_of_the_mean_of_squares),
+        cmocka_unit_test(adagrad_divides_by_the_root_of_the_sum_of_squares),
         cmocka_unit_test(every_kind_follows_its_formulas_in_double),
         cmocka_unit_test(any_split_gives_the_same_bits),
         cmocka_unit_test(factors_of_gradients_are_those_of_a_loop_before),

@@ -172,6 +172,44 @@ static void restarts_grow_longer_and_lower(void **state) {
     assert_true(hu_schedule_lr(&s, 30, 10, 100) == 0.2);
 }
 
+static hu_schedule with_warmup(hu_schedule_kind kind, double steps) {
+    hu_schedule s = hu_schedule_constant(1);
+    s.kind = kind;
+    s.warmup = steps;
+    s.warmup_unit = HU_UNIT_STEP;
+    return s;
+}
+
+/* Up in four steps; then the root of 4 over the step. */
+static void roots_fall_behind_the_warm_up(void **state) {
+    (void)state;
+    hu_schedule s = with_warmup(HU_SCHEDULE_INVERSE_SQRT, 4);
+    assert_int_equal(hu_schedule_check(&s), HU_OK);
+    assert_true(hu_schedule_lr(&s, 0, 10, 100) == 0);
+    assert_true(hu_schedule_lr(&s, 3, 10, 100) == 0.75);
+    assert_true(hu_schedule_lr(&s, 4, 10, 100) == 1);
+    assert_true(hu_schedule_lr(&s, 16, 10, 100) == 0.5);
+    assert_true(hu_schedule_lr(&s, 400, 10, 100) == 0.1);
+    s.warmup = 0;
+    assert_int_equal(hu_schedule_check(&s), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "lr.warmup: found 0, expected > 0"));
+}
+
+/* The published formula, d = 16 and w = 4: d^-1/2 min(u^-1/2, u w^-3/2) with its top, 1/8, as lr.
+ */
+static void noam_counts_steps_from_one(void **state) {
+    (void)state;
+    hu_schedule s = with_warmup(HU_SCHEDULE_NOAM, 4);
+    s.lr = 0.125;
+    s.warmup_start = 0.5; /* not read: the ramp is its own */
+    assert_int_equal(hu_schedule_check(&s), HU_OK);
+    for (int step = 0; step < 1000; step++) {
+        double u = step + 1, rate = 0.25 * fmin(pow(u, -0.5), u * pow(4, -1.5));
+        expect_near(hu_schedule_lr(&s, step, 10, 100), rate);
+    }
+    assert_true(hu_schedule_lr(&s, 3, 10, 100) == 0.125);
+}
+
 /* DavidNet's recipe: (0,0) (5,0.4) (24,0) in epochs, evaluated per iteration. */
 static void knots_are_joined_by_lines_at_fractions_of_an_epoch(void **state) {
     (void)state;
@@ -307,6 +345,8 @@ int main(void) {
         cmocka_unit_test(a_power_of_what_is_left_goes_down_to_its_floor),
         cmocka_unit_test(cosines_begin_again),
         cmocka_unit_test(restarts_grow_longer_and_lower),
+        cmocka_unit_test(roots_fall_behind_the_warm_up),
+        cmocka_unit_test(noam_counts_steps_from_one),
         cmocka_unit_test(knots_are_joined_by_lines_at_fractions_of_an_epoch),
         cmocka_unit_test(mistakes_in_knots_are_named_with_their_column),
         cmocka_unit_test(mistakes_in_milestones_are_named_with_their_column),
