@@ -55,6 +55,8 @@ FURTHER = {
     "fp16 x 8": ["precision=fp16", "scaler=constant", "scaler.init=8"],
     "1/6/9/d": ["precision=1/6/9/d"],
     "1/5/10/n": ["precision=1/5/10/n"],
+    "1/6/9/n scaled": ["precision=1/6/9/n", "scaler=dynamic"],
+    "1/5/10/n scaled": ["precision=1/5/10/n", "scaler=dynamic"],
 }
 # What a smaller loss does: scaling by 2^-k, where the paper says that scaling is needed.
 SMALLER = {f"fp16 / 2^{k}": ["precision=fp16", "scaler=constant", f"scaler.init={2.0 ** -k!r}"] for k in (4, 8, 12)}
