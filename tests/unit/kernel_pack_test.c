@@ -93,8 +93,8 @@ static void put_code(uint8_t *codes, size_t i, uint32_t bits, uint32_t code) {
     }
 }
 
-/* Code i at place i, the spare bits above it set, reads as b->x[i]: also codes that packing never
- * writes. */
+/* Code i at place i (and from the first again behind the last), the spare bits above it set, reads
+ * as b->x[i]: also codes that packing never writes. */
 static void check_every_code_reads(const hu_format *format, int code_bits, hu_isa isa, size_t n,
                                    const block *b) {
     hu_packer packer;
@@ -103,18 +103,22 @@ static void check_every_code_reads(const hu_format *format, int code_bits, hu_is
     uint32_t spare = (uint32_t)(((uint64_t)1 << width) - ((uint64_t)1 << bits));
     snprintf(what, sizeof what, "reading %u-bit codes, %s", width, hu_isa_name(isa));
     assert_int_equal(hu_packer_init_isa(&packer, format, code_bits, isa), HU_OK);
-    for (uint32_t i = 0; i < n; i++) put_code(b->codes, i, width, i | spare);
+    uint32_t used = (uint32_t)(((uint64_t)1 << bits) - 1);
+    for (uint32_t i = 0; i < n; i++) put_code(b->codes, i, width, (i & used) | spare);
     hu_packer_unpack(&packer, n, b->codes, b->y);
     assert_same_bits(b->y, b->x, n, what);
 }
 
-/* Every code of the format, all widths that hold it. */
+/* Every code of the format, all widths that hold it. Kernels may have another way for short arrays:
+ * few codes are repeated, to a length that leaves a rest of every vector. */
 static void check_format(const hu_format *format, block *b) {
-    size_t n = (size_t)1 << hu_format_bits(format);
-    for (uint32_t c = 0; c < n; c++) assert_int_equal(hu_format_decode(format, c, &b->x[c]), HU_OK);
+    enum { LEAST = 1001 };
+    size_t codes = (size_t)1 << hu_format_bits(format), n = codes < LEAST ? LEAST : codes;
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(hu_format_decode(format, i & (uint32_t)(codes - 1), &b->x[i]), HU_OK);
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
         for (int code_bits = 0; code_bits <= 16; code_bits += 8) {
-            if (code_bits && n > (size_t)1 << code_bits) continue;
+            if (code_bits && codes > (size_t)1 << code_bits) continue;
             check_round_trip(format, code_bits, (hu_isa)isa, n, b);
             check_every_code_reads(format, code_bits, (hu_isa)isa, n, b);
         }

@@ -1,0 +1,79 @@
+/* Reading 8-bit codes with AVX-512 intrinsics, for formats of 8 bits that keep the sign of zero.
+ * Their numbers have at most 7 fraction bits: the upper half of a binary32 holds them, and those of
+ * the 128 magnitudes fill four registers. Same bits as body.inc. */
+#include <immintrin.h>
+
+#include "kernel/lane.h"
+#include "kernel/pack/pack.h"
+
+enum { MAGNITUDES = 128, LARGE = 1 << 23, AHEAD_BYTES = 2048 };
+
+/* Upper halves of the magnitudes, 32 in a register. */
+typedef struct halves {
+    __m512i part[4];
+} halves;
+
+hu_unpack_fn hu_unpack_8_avx512, hu_unpack_vector_8_avx2, hu_unpack_vector_8_avx512;
+
+HU_INLINE halves halves_of(const hu_packer *p) {
+    uint8_t codes[MAGNITUDES];
+    float value[MAGNITUDES];
+    halves h;
+    for (int i = 0; i < MAGNITUDES; i++) codes[i] = (uint8_t)i;
+    hu_unpack_8_avx512(p, MAGNITUDES, codes, value);
+    for (int i = 0; i < 4; i++) {
+        __m256i low = _mm512_cvtepi32_epi16(
+            _mm512_srli_epi32(_mm512_loadu_si512(value + (ptrdiff_t)i * 32), 16));
+        __m256i high = _mm512_cvtepi32_epi16(
+            _mm512_srli_epi32(_mm512_loadu_si512(value + (ptrdiff_t)i * 32 + 16), 16));
+        h.part[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    }
+    return h;
+}
+
+HU_INLINE void put(float *y, __m512i v, int is_large) {
+    if (is_large)
+        _mm512_stream_si512((void *)y, v);
+    else
+        _mm512_storeu_si512(y, v);
+}
+
+/* Values of 32 codes. Words are joined with zeros below them within 128 bits, the lower four apart
+ * from the upper four: codes are put in such an order first. */
+HU_INLINE void unpack_32(const halves *h, const uint8_t *codes, float *y, int is_large) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m512i zero = _mm512_setzero_si512();
+    __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)codes);
+    __m512i code = _mm512_cvtepu8_epi16(_mm256_permutevar8x32_epi32(bytes, order));
+    /* The look-up takes 6 bits of an index; bit 6 chooses between two, bit 7 is the sign. */
+    __m512i below = _mm512_permutex2var_epi16(h->part[0], code, h->part[1]);
+    __m512i above = _mm512_permutex2var_epi16(h->part[2], code, h->part[3]);
+    __mmask32 is_above = _mm512_test_epi16_mask(code, _mm512_set1_epi16(0x40));
+    __m512i magnitude = _mm512_mask_blend_epi16(is_above, below, above);
+    __m512i sign = _mm512_and_si512(_mm512_slli_epi16(code, 8), _mm512_set1_epi16(-0x8000));
+    __m512i half = _mm512_or_si512(magnitude, sign);
+    put(y, _mm512_unpacklo_epi16(zero, half), is_large);
+    put(y + 16, _mm512_unpackhi_epi16(zero, half), is_large);
+}
+
+HU_INLINE void unpack_all(const hu_packer *p, size_t n, const uint8_t *codes, float *y,
+                          int is_large) {
+    const halves h = halves_of(p);
+    for (size_t i = 0; i < n; i += 32) {
+        if (is_large) __builtin_prefetch(codes + i + AHEAD_BYTES);
+        unpack_32(&h, codes + i, y + i, is_large);
+    }
+}
+
+/* Short arrays do not repay the making of the table. */
+void hu_unpack_vector_8_avx512(const hu_packer *p, size_t n, const void *codes, float *y) {
+    enum { SHORT = 512 };
+    size_t whole = n < SHORT ? 0 : n / 32 * 32;
+    if (whole >= LARGE && (uintptr_t)y % 64 == 0) {
+        unpack_all(p, whole, codes, y, 1);
+        _mm_sfence();
+    } else if (whole > 0) {
+        unpack_all(p, whole, codes, y, 0);
+    }
+    hu_unpack_vector_8_avx2(p, n - whole, (const uint8_t *)codes + whole, y + whole);
+}
