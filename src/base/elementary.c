@@ -4,22 +4,32 @@
 #include <math.h>
 
 #include "base/bits.h"
+#include "base/erf_terms.h"
 
 /* 2^k for a normal result. */
 static double power_of_two(int k) {
     return hu_f64_of_bits((uint64_t)(k + 1023) << 52);
 }
 
-/* x = k ln 2 + r, |r| <= ln(2)/2; gives e^r - 1: the Taylor polynomial of degree 13 leaves
- * |r|^14/14! < 5e-18. */
-static double reduced_expm1(double x, double *k) {
+/* y 2^k, in two steps: 2^k need not be normal. */
+static double scaled(double y, double k) {
+    int exponent = (int)k, half = exponent / 2;
+    return y * power_of_two(half) * power_of_two(exponent - half);
+}
+
+/* x = k ln 2 + r, |r| <= ln(2)/2; gives r. */
+static double reduced(double x, double *k) {
+    const double round_to_integer = 0x1.8p52;
+    *k = (x * 0x1.71547652b82fep+0 + round_to_integer) - round_to_integer;
+    return (x - *k * HU_LN2_HIGH) - *k * HU_LN2_LOW;
+}
+
+/* e^r - 1: the Taylor polynomial of degree 13 leaves |r|^14/14! < 5e-18. */
+static double expm1_series(double r) {
     static const double inverse_factorial[] = {
         1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0,
         1.0 / 362880.0,     1.0 / 40320.0,     1.0 / 5040.0,     1.0 / 720.0,
         1.0 / 120.0,        1.0 / 24.0,        1.0 / 6.0,        0.5};
-    const double round_to_integer = 0x1.8p52;
-    *k = (x * 0x1.71547652b82fep+0 + round_to_integer) - round_to_integer;
-    double r = (x - *k * HU_LN2_HIGH) - *k * HU_LN2_LOW;
     double p = inverse_factorial[0];
     for (int i = 1; i < 12; i++) p = p * r + inverse_factorial[i];
     return r + r * r * p;
@@ -31,9 +41,8 @@ double hu_exp(double x) {
     if (x != x) return x;
     if (x > 709.8) return (double)INFINITY;
     if (x < -745.2) return 0;
-    double y = 1.0 + reduced_expm1(x, &k);
-    int exponent = (int)k, half = exponent / 2;
-    return y * power_of_two(half) * power_of_two(exponent - half);
+    double y = 1.0 + expm1_series(reduced(x, &k));
+    return scaled(y, k);
 }
 
 /* 2^k (e^r - 1) + (2^k - 1), joined before the factor 2^k where that may be large. Beyond 40 the 1
@@ -43,7 +52,7 @@ double hu_expm1(double x) {
     double k;
     if (x > far || x < -far) return hu_exp(x) - 1.0;
     if (x != x || !(x < 0 || x > 0)) return x;
-    double part = reduced_expm1(x, &k), power = power_of_two((int)k);
+    double part = expm1_series(reduced(x, &k)), power = power_of_two((int)k);
     if (!(k < 0 || k > 0)) return part;
     return power * (part + (1.0 - 1.0 / power));
 }
@@ -55,6 +64,38 @@ double hu_tanh(double x) {
     double a = x < 0 ? -x : x, e = hu_expm1(2.0 * a);
     double y = a > far ? 1.0 : e / (e + 2.0);
     return x < 0 ? -y : y > 0 ? y : x;
+}
+
+/* erf of |x| <= 1. */
+static double erf_near(double x) {
+    double z = x * x, p = hu_erf_terms[HU_ERF_TERMS - 1];
+    for (int i = HU_ERF_TERMS - 2; i >= 0; i--) p = p * z + hu_erf_terms[i];
+    return x + x * p;
+}
+
+/* erfc of x >= 1/2: e^(-x^2) times a function that is nearly 1 / (1 + 2 x). x^2 is found exactly,
+ * as the square of the first half of x's digits and the rest. Beyond 28 the result is 0. */
+static double erfc_far(double x) {
+    double a = x < 28.0 ? x : 28.0, t = (a - 4.0) / (a + 4.0), k;
+    double g = hu_erfc_terms[HU_ERFC_TERMS - 1];
+    for (int i = HU_ERFC_TERMS - 2; i >= 0; i--) g = g * t + hu_erfc_terms[i];
+    double first = hu_f64_of_bits(hu_f64_bits(a) & ~UINT64_C(0x7ffffff));
+    double part = expm1_series(reduced(-(first * first), &k) - (a - first) * (a + first));
+    double y = HU_ERFC_HEAD + (g + part * (HU_ERFC_HEAD + g));
+    return scaled(y / (1.0 + 2.0 * a), k);
+}
+
+double hu_erf(double x) {
+    if (x != x) return x;
+    if (x >= -1.0 && x <= 1.0) return erf_near(x);
+    return x < 0 ? erfc_far(-x) - 1.0 : 1.0 - erfc_far(x);
+}
+
+double hu_erfc(double x) {
+    const double near = 0.5;
+    if (x != x) return x;
+    if (x > near) return erfc_far(x);
+    return x < -near ? 2.0 - erfc_far(-x) : 1.0 - erf_near(x);
 }
 
 /* x = 2^k * m with m in [sqrt(1/2), sqrt(2)); log m = 2 artanh(s), s = (m-1)/(m+1), |s| < 0.1716:

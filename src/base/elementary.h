@@ -1,5 +1,5 @@
-/* base/elementary.h - exp, expm1, log, log1p, tanh and cos from one source, without libm: the same
- * bits on every machine, whatever instruction set its libm picks. */
+/* base/elementary.h - exp, expm1, log, log1p, tanh, erf and cos from one source, without libm: the
+ * same bits on every machine, whatever instruction set its libm picks. */
 #ifndef HU_BASE_ELEMENTARY_H
 #define HU_BASE_ELEMENTARY_H
 #include <stdint.h>
@@ -17,6 +17,14 @@ double hu_expm1(double x);
 
 /* Hyperbolic tangent, error below 4 ulp of double; +-1 beyond 20, NaN for NaN, odd. */
 double hu_tanh(double x);
+
+/* Error function 2/sqrt(pi) (integral of e^(-t^2) from 0 to x), error below 2 ulp of double; +-1
+ * beyond 6, NaN for NaN, odd. */
+double hu_erf(double x);
+
+/* 1 - erf(x), error below 3 ulp of double also where x is large, subnormal results included; 0
+ * above 27.3, 2 below -6, NaN for NaN. */
+double hu_erfc(double x);
 
 /* Natural logarithm, error below 2 ulp of double; -infinity for 0, NaN for x < 0 and NaN. */
 double hu_log(double x);

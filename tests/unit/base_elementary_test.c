@@ -1,5 +1,5 @@
-/* exp, expm1, log, log1p, tanh and cos against MPFR: below 2 to 4 ulp of double, and correct at the
- * edges. */
+/* exp, expm1, log, log1p, tanh, erf and cos against MPFR: below 2 to 4 ulp of double, and correct
+ * at the edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,6 +68,38 @@ static void tanh_is_accurate(void **unused) {
     assert_true(worst < 4);
     assert_true(hu_tanh(1e300) == 1 && hu_tanh(-(double)INFINITY) == -1);
     assert_true(hu_tanh(0.0) == 0.0 && signbit(hu_tanh(-0.0)) && isnan(hu_tanh((double)NAN)));
+}
+
+/* All sizes, and the places where another formula begins. */
+static void erf_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 9};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double reach = i % 3 == 0 ? 6 : i % 3 == 1 ? 1.001 : ldexp(1, -(int)(i % 60));
+        double x = ((double)hu_random_word(&key, i) * 0x1p-31 - 1) * reach;
+        worst = fmax(worst, ulps(hu_erf(x), x, mpfr_erf));
+        assert_true(hu_erf(-x) == -hu_erf(x));
+    }
+    assert_true(worst < 2);
+    assert_true(hu_erf(1e300) == 1 && hu_erf(-(double)INFINITY) == -1);
+    assert_true(hu_erf(0.0) == 0.0 && signbit(hu_erf(-0.0)) && isnan(hu_erf((double)NAN)));
+}
+
+static void erfc_is_accurate(void **unused) {
+    (void)unused;
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 10};
+    double worst = 0;
+    for (uint64_t i = 0; i < 80000; i++) {
+        static const double from[] = {-6, 0.49, -0.51, 0.5}, to[] = {6, 27.2, 0.51, 2};
+        double u = (double)hu_random_word(&key, i) * 0x1p-32;
+        double x = from[i % 4] + u * (to[i % 4] - from[i % 4]);
+        worst = fmax(worst, ulps(hu_erfc(x), x, mpfr_erfc));
+    }
+    assert_true(worst < 3);
+    assert_true(hu_erfc(0.0) == 1 && hu_erfc(-0.0) == 1 && hu_erfc(-30) == 2);
+    assert_true(hu_erfc(27.3) == 0 && hu_erfc(1e300) == 0 && hu_erfc((double)INFINITY) == 0);
+    assert_true(hu_erfc(-(double)INFINITY) == 2 && isnan(hu_erfc((double)NAN)));
 }
 
 static void log_is_accurate(void **unused) {
@@ -182,7 +214,8 @@ static void edges_are_right(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_is_accurate),          cmocka_unit_test(expm1_is_accurate),
-        cmocka_unit_test(tanh_is_accurate),         cmocka_unit_test(log_is_accurate),
+        cmocka_unit_test(tanh_is_accurate),         cmocka_unit_test(erf_is_accurate),
+        cmocka_unit_test(erfc_is_accurate),         cmocka_unit_test(log_is_accurate),
         cmocka_unit_test(log1p_is_accurate),        cmocka_unit_test(cos_is_accurate),
         cmocka_unit_test(cos_of_parts_is_accurate), cmocka_unit_test(edges_are_right),
     };
