@@ -36,10 +36,11 @@ static void expect_equal_32(const char *what, int64_t count) {
                      (double)expected32[i]);
 }
 
-static const double edges[] = {
-    0.0,      -0.0,    5e-324,   -5e-324,   2.2e-308, -2.2e-308, 709.78,   709.8,    709.81,
-    -745.13,  -745.2,  -745.21,  -708.4,    -744.44,  1e300,     -1e300,   20.0,     -20.0,
-    20.00001, 0x1p-30, -0x1p-54, 0.3465736, -0.34658, 40.0,      INFINITY, -INFINITY};
+static const double edges[] = {0.0,   -0.0,     5e-324,   -5e-324, 2.2e-308, -2.2e-308, 709.78,
+                               709.8, 709.81,   -745.13,  -745.2,  -745.21,  -708.4,    -744.44,
+                               1e300, -1e300,   20.0,     -20.0,   20.00001, 0.5,       -0.5,
+                               26.6,  27.3,     28.0,     0x1p-30, -0x1p-54, 0.3465736, -0.34658,
+                               40.0,  INFINITY, -INFINITY};
 enum { EDGES = sizeof edges / sizeof *edges };
 
 static uint64_t random_bits(uint64_t i) {
@@ -106,6 +107,9 @@ static void check_doubles(const hu_elementary_kernels *k) {
         for (int64_t i = 0; i < n; i++) expected[i] = hu_tanh(x[i]);
         k->tanh(n, x, found);
         expect_equal("tanh", n);
+        for (int64_t i = 0; i < n; i++) expected[i] = hu_erfc(x[i]);
+        k->erfc(n, x, found);
+        expect_equal("erfc", n);
         for (int64_t i = 0; i < n; i++) expected[i] = share_of(x[i]);
         k->share(n, x, found);
         expect_equal("share", n);
@@ -145,6 +149,39 @@ static void check_floats(const hu_elementary_kernels *k) {
         }
         k->tangent_backward(n, x32, dy32, found32);
         expect_equal_32("tangent_backward", n);
+    }
+}
+
+/* Both forms of GELU: the share, and its product with x or its slope. */
+static float gelu_of(bool by_tanh, double v, double dy, bool backward) {
+    const double slope = 2 * sqrt(2 / 3.14159265358979323846), cube = 0.044715;
+    double share =
+        by_tanh ? share_of(slope * (v + cube * (v * v * v))) : 0.5 * hu_erfc(-v * sqrt(0.5));
+    double inner = slope * (1 + 3 * cube * (v * v));
+    double along = by_tanh ? share * (1 - share) * inner : slope / 4 * hu_exp(-0.5 * (v * v));
+    return (float)plain(backward ? dy * (share + v * along) : v * share);
+}
+
+static void expect_gelu(const char *what, int64_t n, bool by_tanh, bool backward) {
+    for (int64_t i = 0; i < n; i++) {
+        found32[i] = (float)plain((double)found32[i]);
+        expected32[i] = gelu_of(by_tanh, (double)x32[i], (double)dy32[i], backward);
+    }
+    expect_equal_32(what, n);
+}
+
+static void check_gelu(const hu_elementary_kernels *k) {
+    for (int turn = 0; length(turn) >= 0; turn++) {
+        int64_t n = length(turn);
+        k->gelu(n, x32, found32);
+        expect_gelu("gelu", n, false, false);
+        k->gelu_backward(n, x32, dy32, found32);
+        expect_gelu("gelu_backward", n, false, true);
+        k->gelu_tanh(n, x32, found32);
+        expect_gelu("gelu_tanh", n, true, false);
+        memcpy(found32, dy32, sizeof found32);
+        k->gelu_tanh_backward(n, x32, found32, found32);
+        expect_gelu("gelu_tanh_backward", n, true, true);
     }
 }
 
@@ -254,6 +291,7 @@ static void numbers_are_those_of_the_definition(void **unused) {
     on_every_isa(check_doubles);
     on_every_isa(check_log);
     on_every_isa(check_floats);
+    on_every_isa(check_gelu);
 }
 
 static void rows_are_those_of_the_definition(void **unused) {

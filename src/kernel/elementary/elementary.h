@@ -1,6 +1,6 @@
-/* kernel/elementary/elementary.h - loops around exp, tanh, log and roots in double, one body per
- * ISA. The functions are those of base/elementary.h, bit for bit, also of infinities and NaN; sums
- * go in the order of the elements. */
+/* kernel/elementary/elementary.h - loops around exp, tanh, erfc, log and roots in double, one body
+ * per ISA. The functions are those of base/elementary.h, bit for bit, also of infinities and NaN;
+ * sums go in the order of the elements. */
 #ifndef HU_KERNEL_ELEMENTARY_ELEMENTARY_H
 #define HU_KERNEL_ELEMENTARY_ELEMENTARY_H
 #include <stdint.h>
@@ -15,15 +15,22 @@ typedef struct hu_local_window {
 } hu_local_window;
 
 typedef struct hu_elementary_kernels {
-    /* y = e^x, log x (of normal x > 0, infinity and NaN) and tanh x, in double. */
+    /* y = e^x, log x (of normal x > 0, infinity and NaN), tanh x and erfc x, in double. */
     void (*exp)(int64_t count, const double *x, double *y);
     void (*log)(int64_t count, const double *x, double *y);
     void (*tanh)(int64_t count, const double *x, double *y);
+    void (*erfc)(int64_t count, const double *x, double *y);
     /* y = 1 / (1 + e^-x) and tanh x, in double, rounded once; y may be x. */
     void (*sigmoid)(int64_t count, const float *x, float *y);
     void (*tangent)(int64_t count, const float *x, float *y);
     /* dx = dy (1 - y^2), in double, rounded once; dx may be dy or y. */
     void (*tangent_backward)(int64_t count, const float *y, const float *dy, float *dx);
+    /* y = x s and dx = dy (s + x ds/dx), in double, rounded once; s = (1 + erf(x / sqrt 2)) / 2 or,
+     * _tanh, (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2. y may be x, dx may be dy or x. */
+    void (*gelu)(int64_t count, const float *x, float *y);
+    void (*gelu_backward)(int64_t count, const float *x, const float *dy, float *dx);
+    void (*gelu_tanh)(int64_t count, const float *x, float *y);
+    void (*gelu_tanh_backward)(int64_t count, const float *x, const float *dy, float *dx);
     /* y = max(x, 0) - x t + log(1 + e^-|x|), the cross entropy of a logit and a share; y = 1 / (1 +
      * e^-x) */
     void (*cross_entropy)(int64_t count, const double *x, const double *t, double *y);

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "base/elementary.h"
+#include "base/erf_terms.h"
 #include "kernel/lane.h"
 
 /* Added to a number below 2^51, leaves its nearest whole number in the last bits. */
@@ -23,10 +24,15 @@ HU_INLINE double power_of_bits(uint64_t n) {
     return hu_f64_of_bits(n << 52);
 }
 
-/* x = k ln 2 + r; gives e^r - 1, and k in the last bits of *whole. */
-HU_INLINE double reduced_of(double x, double *whole) {
+/* x = k ln 2 + r; gives r, and k in the last bits of *whole. */
+HU_INLINE double rest_of(double x, double *whole) {
     *whole = x * 0x1.71547652b82fep+0 + WHOLE;
-    double k = *whole - WHOLE, r = (x - k * HU_LN2_HIGH) - k * HU_LN2_LOW;
+    double k = *whole - WHOLE;
+    return (x - k * HU_LN2_HIGH) - k * HU_LN2_LOW;
+}
+
+/* e^r - 1, |r| <= ln(2)/2. */
+HU_INLINE double expm1_near(double r) {
     double p = 1.0 / 6227020800.0;
     p = p * r + 1.0 / 479001600.0;
     p = p * r + 1.0 / 39916800.0;
@@ -42,12 +48,21 @@ HU_INLINE double reduced_of(double x, double *whole) {
     return r + r * r * p;
 }
 
-/* Of any x. The power of two is cut in two factors, of which the first rounds nothing: that another
- * cut is taken than in hu_exp does not show. */
+HU_INLINE double reduced_of(double x, double *whole) {
+    return expm1_near(rest_of(x, whole));
+}
+
+/* y 2^k, the power of two in two factors, of which the first rounds nothing: that another cut is
+ * taken than in base/elementary.c does not show. */
+HU_INLINE double scaled_of(double y, double whole) {
+    uint64_t k = hu_f64_bits(whole) - hu_f64_bits(WHOLE) + 2048, half = k >> 1;
+    return y * power_of_bits(half - 1) * power_of_bits(k - half - 1);
+}
+
+/* Of any x. */
 HU_INLINE double exp_of(double x) {
     double whole, y = 1.0 + reduced_of(x, &whole);
-    uint64_t k = hu_f64_bits(whole) - hu_f64_bits(WHOLE) + 2048, half = k >> 1;
-    y = y * power_of_bits(half - 1) * power_of_bits(k - half - 1);
+    y = scaled_of(y, whole);
     y = x > 709.8 ? (double)INFINITY : y;
     y = x < -745.2 ? 0.0 : y;
     return x != x ? x : y;
@@ -62,6 +77,35 @@ HU_INLINE double tanh_of(double x) {
     double y = e / (e + 2.0);
     y = a > 20.0 ? 1.0 : y;
     y = x < 0 ? -y : y > 0 ? y : x;
+    return x != x ? x : y;
+}
+
+/* erf of |x| <= 1/2 and erfc of 1/2 <= a <= 28, as in base/elementary.c. */
+HU_INLINE double erf_near(double x) {
+    double z = x * x, p = hu_erf_terms[HU_ERF_TERMS - 1];
+    HU_UNROLL
+    for (int i = HU_ERF_TERMS - 2; i >= 0; i--) p = p * z + hu_erf_terms[i];
+    return x + x * p;
+}
+
+HU_INLINE double erfc_far(double a) {
+    enum { HALF = HU_ERFC_TERMS / 2 };
+    double t = (a - 4.0) / (a + 4.0), g = hu_erfc_terms[HU_ERFC_TERMS - 1], whole;
+    HU_UNROLL
+    for (int i = HU_ERFC_TERMS - 2; i >= HALF; i--) g = g * t + hu_erfc_terms[i];
+    HU_UNROLL
+    for (int i = HALF - 1; i >= 0; i--) g = g * t + hu_erfc_terms[i];
+    double first = hu_f64_of_bits(hu_f64_bits(a) & ~UINT64_C(0x7ffffff));
+    double part = expm1_near(rest_of(-(first * first), &whole) - (a - first) * (a + first));
+    double y = HU_ERFC_HEAD + (g + part * (HU_ERFC_HEAD + g));
+    return scaled_of(y / (1.0 + 2.0 * a), whole);
+}
+
+/* Of any x. */
+HU_INLINE double erfc_of(double x) {
+    double a = x < 0 ? -x : x, far = erfc_far(a < 28.0 ? a : 28.0);
+    far = x < 0 ? 2.0 - far : far;
+    double y = a > 0.5 ? far : 1.0 - erf_near(x);
     return x != x ? x : y;
 }
 
