@@ -127,6 +127,11 @@ hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in) {
     return hu_build_node(b, &hu_op_relu, name, NULL, NULL, 1, &in);
 }
 
+/* By erf. */
+hu_value_id hu_build_gelu(hu_builder *b, const char *name, hu_value_id in) {
+    return hu_build_node(b, &hu_op_gelu, name, NULL, NULL, 1, &in);
+}
+
 hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right) {
     hu_value_id in[] = {left, right};
     return hu_build_node(b, &hu_op_add, name, NULL, NULL, 2, in);

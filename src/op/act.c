@@ -1,5 +1,6 @@
-/* relu, leaky_relu, sigmoid and tanh. The first two remember one bit per element (x > 0 or NaN),
- * the others their output. */
+/* relu, leaky_relu, clipped_relu, sigmoid, tanh and gelu. The first three remember one bit per
+ * element (x > 0 or NaN; below the limit where there is one), sigmoid and tanh their output, gelu
+ * its input. */
 #include "op/act.h"
 
 #include <math.h>
@@ -144,6 +145,55 @@ const hu_op hu_op_leaky_relu = {.name = "leaky_relu",
                                 .forward = leaky_forward,
                                 .backward = leaky_backward};
 
+/* ---- clipped_relu: y = x between 0 and the limit; backward is that of relu ---- */
+
+static hu_status clipped_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                               hu_shape *out) {
+    const hu_clipped_relu_attrs *a = attrs;
+    if (isfinite(a->limit) && a->limit > 0.0f) return same_shape(attrs, n_in, in, n_out, out);
+    return hu_fail(HU_ERR_ARGUMENT, "clipped_relu: limit %g, expected a finite number above 0",
+                   (double)a->limit);
+}
+
+/* Up to 8 numbers and their bits: 0 < x < limit, or NaN. */
+static uint8_t clipped_byte(int64_t n, float limit, const float *x, float *y) {
+    unsigned bits = 0;
+    for (int64_t i = 0; i < n; i++) bits |= (unsigned)!((x[i] <= 0) | (x[i] >= limit)) << i;
+    for (int64_t i = 0; i < n; i++) {
+        float low = x[i] <= 0 ? 0.0f : x[i];
+        y[i] = x[i] >= limit ? limit : low;
+    }
+    return (uint8_t)bits;
+}
+
+static void clipped_forward(const hu_op_call *call) {
+    const hu_clipped_relu_attrs *a = call->info->attrs;
+    int64_t n = hu_shape_elements(&call->info->in[0]);
+    size_t bytes = relu_mask_bytes(call->info);
+    for (int64_t s = 0; s < call->count; s++)
+        for (int64_t i = 0; i < n; i += 8)
+            call->mask[(size_t)s * bytes + (size_t)(i / 8)] = clipped_byte(
+                n - i < 8 ? n - i : 8, a->limit, call->in[0] + s * n + i, call->out[0] + s * n + i);
+}
+
+static const hu_attribute clipped_attributes[] = {
+    {HU_ATTRIBUTE_REAL, "limit", offsetof(hu_clipped_relu_attrs, limit), 20},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_clipped_relu = {.name = "clipped_relu",
+                                  .attrs_bytes = sizeof(hu_clipped_relu_attrs),
+                                  .attributes = clipped_attributes,
+                                  .min_in = 1,
+                                  .max_in = 1,
+                                  .in_place = true,
+                                  .selects_gradient = true,
+                                  .shape = clipped_shape,
+                                  .saves = HU_SAVE_NOTHING,
+                                  .mask_bytes = relu_mask_bytes,
+                                  .forward = clipped_forward,
+                                  .backward = relu_backward};
+
 /* ---- sigmoid ---- */
 
 /* y = 1 / (1 + e^-x) in double, one rounding; e^-x may be infinite, y is then 0. */
@@ -190,3 +240,45 @@ const hu_op hu_op_tanh = {.name = "tanh",
                           .saves = HU_SAVE_OUTPUT_0,
                           .forward = tanh_forward,
                           .backward = tanh_backward};
+
+/* ---- gelu ---- */
+
+static bool by_tanh(const hu_op_call *call) {
+    const hu_gelu_attrs *a = call->info->attrs;
+    return a && a->by_tanh;
+}
+
+/* y in double, one rounding. */
+static void gelu_forward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
+    if (by_tanh(call))
+        hu_elementary()->gelu_tanh(n, call->in[0], call->out[0]);
+    else
+        hu_elementary()->gelu(n, call->in[0], call->out[0]);
+}
+
+/* dx of the input, which an output does not tell: GELU falls before it rises. */
+static void gelu_backward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->in[0]);
+    if (!call->din[0]) return;
+    if (by_tanh(call))
+        hu_elementary()->gelu_tanh_backward(n, call->in[0], call->dout[0], call->din[0]);
+    else
+        hu_elementary()->gelu_backward(n, call->in[0], call->dout[0], call->din[0]);
+}
+
+static const hu_attribute gelu_attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "tanh", offsetof(hu_gelu_attrs, by_tanh), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_gelu = {.name = "gelu",
+                          .attrs_bytes = sizeof(hu_gelu_attrs),
+                          .attributes = gelu_attributes,
+                          .min_in = 1,
+                          .max_in = 1,
+                          .in_place = true,
+                          .shape = same_shape,
+                          .saves = HU_SAVE_INPUT_0,
+                          .forward = gelu_forward,
+                          .backward = gelu_backward};

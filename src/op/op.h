@@ -224,8 +224,10 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(l2_norm) \
     X(relu) \
     X(leaky_relu) \
+    X(clipped_relu) \
     X(sigmoid) \
     X(tanh) \
+    X(gelu) \
     X(scale) \
     X(add) \
     X(mul) \

@@ -1,4 +1,5 @@
-/* relu and add on every ISA, bit by bit; leaky_relu; the saved outputs of sigmoid and tanh. */
+/* relu and add on every ISA, bit by bit; leaky_relu and clipped_relu; the saved outputs of sigmoid
+ * and tanh; gelu. */
 #include "op_drive.h"
 
 #include "op/act.h"
@@ -121,6 +122,57 @@ static void tanh_backward_uses_the_stored_output(void **unused) {
     drive_close(&d);
 }
 
+/* 0, the number or the limit; gradients go where the number was kept; NaN passes. */
+static void clipped_relu_keeps_what_lies_between(void **unused) {
+    (void)unused;
+    const hu_clipped_relu_attrs attrs = {.limit = 1.5f}, none = {.limit = 0};
+    for (int64_t n = 1; n <= 19; n++) {
+        drive d;
+        hu_shape in = DRIVE_SHAPE(n), out;
+        int n_out;
+        assert_int_equal(hu_op_clipped_relu.shape(&none, 1, &in, &n_out, &out), HU_ERR_ARGUMENT);
+        drive_open(&d, &hu_op_clipped_relu, &attrs, 1, &in, BATCH, CHUNK);
+        for (int64_t i = 0; i < BATCH * n; i++) d.in[0][i] = special[i * 5 % SPECIALS] * 1.5f;
+        for (int64_t i = 0; i < BATCH * n; i += 4) d.in[0][i] = 0.5f * (float)(i % 5);
+        drive_forward(&d);
+        drive_backward(&d);
+        for (int64_t i = 0; i < BATCH * n; i++) {
+            float x = d.in[0][i], y = x <= 0 ? 0.0f : x >= 1.5f ? 1.5f : x;
+            bool keep = isnan(x) || (x > 0 && x < 1.5f);
+            assert_int_equal(bits_of(d.out[0][i]), bits_of(y));
+            assert_int_equal(bits_of(d.din[0][i]), keep ? bits_of(d.dout[0][i]) : 0);
+        }
+        drive_close(&d);
+    }
+}
+
+/* Known numbers of the definition, and the slope of the stored input. */
+static void check_gelu(const hu_gelu_attrs *attrs, const double *expected) {
+    static const float x[] = {1.0f, -3.0f, 0.0f, -0.0f, 40.0f, -60.0f, NAN, INFINITY};
+    drive d;
+    hu_shape in = DRIVE_SHAPE(8);
+    drive_open(&d, &hu_op_gelu, attrs, 1, &in, BATCH, CHUNK);
+    memcpy(d.in[0], x, sizeof x);
+    drive_forward(&d);
+    for (int i = 0; i < 2; i++) assert_int_equal(bits_of(d.out[0][i]), bits_of((float)expected[i]));
+    assert_true(d.out[0][2] == 0 && !signbit(d.out[0][2]) && signbit(d.out[0][3]));
+    assert_true(d.out[0][4] == 40 && d.out[0][5] == 0 && signbit(d.out[0][5]));
+    assert_true(isnan(d.out[0][6]) && d.out[0][7] == INFINITY);
+    for (int i = 0; i < 8; i++) d.in[0][i] = 0; /* as a format may have left it */
+    drive_backward(&d);
+    for (int i = 0; i < 8; i++) assert_true(d.din[0][i] == d.dout[0][i] * 0.5f);
+    drive_close(&d);
+}
+
+static void gelu_has_its_known_numbers_in_both_forms(void **unused) {
+    (void)unused;
+    static const double by_erf[] = {0.84134474606854293, -0.0040496940948993551};
+    static const double by_tanh[] = {0.84119199060827681, -0.0036373920817729943};
+    const hu_gelu_attrs tanh_form = {.by_tanh = true};
+    check_gelu(NULL, by_erf);
+    check_gelu(&tanh_form, by_tanh);
+}
+
 static void shapes_that_do_not_fit_are_refused(void **unused) {
     (void)unused;
     hu_shape in[2] = {DRIVE_SHAPE(4, 3), DRIVE_SHAPE(4, 2)}, other[2] = {in[0], DRIVE_SHAPE(5, 3)};
@@ -147,6 +199,8 @@ int main(void) {
         cmocka_unit_test(sigmoid_backward_uses_the_stored_output),
         cmocka_unit_test(leaky_relu_keeps_positive_and_scales_negative),
         cmocka_unit_test(tanh_backward_uses_the_stored_output),
+        cmocka_unit_test(clipped_relu_keeps_what_lies_between),
+        cmocka_unit_test(gelu_has_its_known_numbers_in_both_forms),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

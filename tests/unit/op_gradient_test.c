@@ -153,6 +153,8 @@ static const hu_linear_attrs of_rows = {.out_features = 4, .has_bias = true, .ro
 static const hu_linear_attrs rows_back = {.out_features = 5, .transposed = true, .rows = true};
 static const hu_reshape_attrs reshape = {SHAPE(4, 15)};
 static const hu_leaky_relu_attrs leaky = {.slope = 0.2f};
+static const hu_clipped_relu_attrs clipped = {.limit = 0.3f};
+static const hu_gelu_attrs by_tanh = {.by_tanh = true};
 static const hu_enlarge_attrs twice = {2, 2}, wide = {1, 3};
 static const hu_bilinear_attrs larger = {7, 9, false}, smaller = {2, 3, false};
 static const hu_bilinear_attrs aligned = {8, 5, true}, one_row = {1, 4, true};
@@ -185,6 +187,9 @@ static const gradient_case cases[] = {
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(3, 3, 3)}, false, 0.01f},
     {&hu_op_relu, NULL, SPACED, 1, {SHAPE(2, 4, 8)}, false, 0.01f},
     {&hu_op_leaky_relu, &leaky, SPACED, 1, {SHAPE(3, 3, 3)}, false, 0.01f},
+    {&hu_op_clipped_relu, &clipped, SPACED, 1, {SHAPE(3, 5)}, false, 0.01f},
+    {&hu_op_gelu, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_gelu, &by_tanh, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
     {&hu_op_sigmoid, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
     {&hu_op_tanh, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
     {&hu_op_nearest, &twice, NORMAL, 1, {SHAPE(3, 2, 4)}, false, 0.02f},

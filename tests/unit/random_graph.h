@@ -3,6 +3,7 @@
 #define RANDOM_GRAPH_H
 #include <stdio.h>
 
+#include "op/act.h"
 #include "op/dropout.h"
 #include "op/geometry.h"
 #include "op/join.h"
@@ -196,7 +197,9 @@ static inline void add_element_wise(world *w, hu_value_id v) {
     const hu_dropout_attrs dropout = {0.3f};
     const hu_bias_attrs bias = {{HU_INIT_NORMAL, 0.1f}};
     const hu_scale_attrs scale = {0.7f};
-    switch (draw(w, 9)) {
+    const hu_gelu_attrs gelu = {.by_tanh = draw(w, 2)};
+    const hu_clipped_relu_attrs clipped = {.limit = 1.0f};
+    switch (draw(w, 11)) {
     case 0:
         apply(w, &hu_op_dropout, &dropout, 1, &v);
         break;
@@ -211,6 +214,12 @@ static inline void add_element_wise(world *w, hu_value_id v) {
         break;
     case 4:
         apply(w, &hu_op_scale, &scale, 1, &v);
+        break;
+    case 5:
+        apply(w, &hu_op_gelu, &gelu, 1, &v);
+        break;
+    case 6:
+        apply(w, &hu_op_clipped_relu, &clipped, 1, &v);
         break;
     default:
         apply(w, &hu_op_relu, NULL, 1, &v);
