@@ -133,8 +133,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     if (!trainer->workers.gradient) hu_free(trainer->gradient_sum);
     hu_workers_free(&trainer->workers);
     hu_free(trainer->block_squares);
-    hu_free(trainer->weight_squares);
-    hu_free(trainer->tensors);
+    hu_tensors_free(trainer);
     hu_free(trainer->name_order);
     hu_adaptations_free(&trainer->adaptations);
     hu_free(trainer);

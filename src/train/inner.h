@@ -97,6 +97,15 @@ typedef struct hu_aggregate {
     double first, sum;
 } hu_aggregate;
 
+/* Parameters whose gradients are clipped together: group 0 by options.clip_norm, the others by the
+ * rules of options.clip_rules. */
+typedef struct hu_clip {
+    uint32_t groups;
+    uint32_t *group; /* [parameters] in name order */
+    double *bound;   /* [groups] 0: none */
+    double *squares; /* [groups] of a turn's gradient */
+} hu_clip;
+
 typedef struct hu_trainer {
     hu_train_options options;
     /* What is learned, and from which data. */
@@ -129,7 +138,8 @@ typedef struct hu_trainer {
     double *block_squares;     /* [blocks] partial sums of the squared norm */
     double *weight_squares;    /* the same of the masters, NULL where no update reads it */
     hu_tensor_update *tensors; /* [parameters] in name order */
-    uint32_t *name_order;      /* [parameters] value ids of the trained parameters in name order */
+    hu_clip clip;
+    uint32_t *name_order; /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */

@@ -41,7 +41,7 @@ typedef struct coefficients {
     float eps;           /* adam, adamw, rmsprop, adagrad */
     float beta2;         /* adam, adamw; rmsprop: alpha */
     float first, second; /* 1 - beta1, 1 - beta2 or 1 - alpha */
-    float unscale, clip; /* of the gradients */
+    float unscale, clip; /* of the gradients: one factor behind the other */
 } coefficients;
 
 struct hu_optimizer {
@@ -50,7 +50,9 @@ struct hu_optimizer {
     int64_t t;
     size_t moments;             /* used entries of moment */
     float *moment[MAX_MOMENTS]; /* [parameters] each */
-    coefficients now;
+    double lr;                  /* of this step */
+    float unscale;              /* of its gradients */
+    coefficients now;           /* at that rate */
 };
 
 hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind) {
@@ -180,14 +182,13 @@ void hu_optimizer_free(hu_optimizer *optimizer) {
     hu_free(optimizer);
 }
 
-void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
+/* Bias corrections are worked out in double: 1 - beta2^t is tiny in early steps. */
+static coefficients coefficients_at(const hu_optimizer *optimizer, double lr) {
     const hu_optimizer_options *o = &optimizer->options;
-    double t = (double)++optimizer->t;
+    double t = (double)optimizer->t;
     bool is_adam = o->kind == HU_OPTIMIZER_ADAM || o->kind == HU_OPTIMIZER_ADAMW;
     double squares = o->kind == HU_OPTIMIZER_RMSPROP ? o->alpha : o->beta2;
-    /* Bias corrections are worked out in double, once a step: 1 - beta2^t is tiny in early steps.
-     */
-    optimizer->now = (coefficients){
+    return (coefficients){
         .lr = (float)lr,
         .momentum = (float)o->momentum,
         .decay = (float)o->weight_decay,
@@ -198,15 +199,18 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
         .beta2 = (float)squares,
         .first = (float)(1.0 - o->beta1),
         .second = (float)(1.0 - squares),
-        .unscale = 1.0f,
-        .clip = 1.0f,
     };
 }
 
-/* Two factors and two roundings, in this order: the same bits as unscaling, then clipping. */
-void hu_optimizer_scale_gradients(hu_optimizer *optimizer, float unscale, float clip) {
-    optimizer->now.unscale = unscale;
-    optimizer->now.clip = clip;
+void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
+    optimizer->t++;
+    optimizer->lr = lr;
+    optimizer->unscale = 1.0f;
+    optimizer->now = coefficients_at(optimizer, lr);
+}
+
+void hu_optimizer_unscale_gradients(hu_optimizer *optimizer, float unscale) {
+    optimizer->unscale = unscale;
 }
 
 /* Each kernel works on copies of what it multiplies with, so that no store can change them. */
@@ -347,7 +351,11 @@ static void apply_adagrad(const coefficients *shared, int64_t n, float *restrict
 
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
                         const float *grad, hu_tensor_update tensor) {
-    const coefficients *k = &optimizer->now;
+    coefficients own = tensor.rate == 1.0 ? optimizer->now
+                                          : coefficients_at(optimizer, optimizer->lr * tensor.rate);
+    own.unscale = optimizer->unscale;
+    own.clip = tensor.clip;
+    const coefficients *k = &own;
     float *first = optimizer->moment[0], *second = optimizer->moment[1];
     assert(offset >= 0 && n >= 0 && offset <= optimizer->parameters - n);
     /* Decay 0 leaves the gradient alone; adding 0 * w would turn an infinite weight into NaN. */

@@ -43,7 +43,12 @@ typedef struct hu_optimizer_options {
 typedef struct hu_tensor_update {
     bool decay;  /* whether weight decay applies */
     float trust; /* lars: lambda, of hu_optimizer_trust; the other kinds do not read it */
+    float clip;  /* factor of the gradient, behind that of hu_optimizer_unscale_gradients */
+    double rate; /* its learning rate over that of the step */
 } hu_tensor_update;
+
+/* Decays, at the rate of the step, and nothing is clipped. */
+#define HU_TENSOR_UPDATE ((hu_tensor_update){.decay = true, .trust = 1, .clip = 1, .rate = 1})
 
 typedef struct hu_optimizer hu_optimizer;
 
@@ -66,9 +71,9 @@ void hu_optimizer_free(hu_optimizer *optimizer);
  * skipped because of an overflow calls neither this nor apply, and leaves everything as it was. */
 void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr);
 
-/* What apply multiplies every gradient of this step with, one after the other: the inverse of the
- * loss scale and the factor of clipping. Both are 1 after begin_step. */
-void hu_optimizer_scale_gradients(hu_optimizer *optimizer, float unscale, float clip);
+/* What apply multiplies every gradient of this step with, before a tensor's own factor: the inverse
+ * of the loss scale. 1 after begin_step. */
+void hu_optimizer_unscale_gradients(hu_optimizer *optimizer, float unscale);
 
 /* Whether updates read hu_tensor_update.trust. */
 bool hu_optimizer_trusts(const hu_optimizer *optimizer);

@@ -57,8 +57,11 @@ typedef struct hu_train_options {
     const hu_keys *no_decay; /* patterns of the parameters without weight decay, NULL: none.
                                 Borrowed: needed while the trainer is made */
     hu_schedule schedule;
-    double turn_2_rate; /* rate of the second turn over that of the first; 0: the same */
-    double clip_norm;   /* largest L2 norm of the unscaled gradient; 0: no clipping */
+    double turn_2_rate;        /* rate of the second turn over that of the first; 0: the same */
+    const hu_keys *lr_rules;   /* "PATTERN: FACTOR" of the rate, the first that matches; NULL: none.
+                                  Borrowed: needed while the trainer is made */
+    double clip_norm;          /* largest L2 norm of the unscaled gradient; 0: no clipping */
+    const hu_keys *clip_rules; /* "PATTERN: NORM", bounds of their own; else as lr_rules */
     int64_t accumulate; /* parts of a worker's samples that run one after the other, their gradients
                            added */
     hu_loss_scale_options scaler;

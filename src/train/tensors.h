@@ -1,17 +1,24 @@
-/* train/tensors.h - what the update of each tensor has of its own: whether its weights decay, and
- * what LARS multiplies its rate with. */
+/* train/tensors.h - what the update of each tensor has of its own: whether its weights decay, its
+ * share of the learning rate, what its gradient is clipped by, and what LARS multiplies its rate
+ * with. */
 #ifndef HU_TRAIN_TENSORS_H
 #define HU_TRAIN_TENSORS_H
 #include "train/inner.h"
 
 /* Makes the list, one entry for each trained parameter in name order. HU_ERR_PARSE names a pattern
- * of options.no_decay that matches no parameter, with the nearest names. */
+ * of options.no_decay, .lr_rules or .clip_rules that matches no parameter, with the nearest names,
+ * and a rule that is no "PATTERN: NUMBER". */
 hu_status hu_tensors_create(hu_trainer *trainer);
+void hu_tensors_free(hu_trainer *trainer);
 
-/* Before the update of a turn: works out lambda of every tensor, if the optimizer reads it. The
- * gradient's norms are those that hu_gradient_squares has left in block_squares, times the factor
- * of clipping. Sums of squares are taken in double, block by block and in the order of the blocks,
- * so that they do not depend on threads. */
-void hu_tensors_find_trust(hu_trainer *trainer, int turn, float clip);
+/* Before the update of a turn: works out what the gradient of every tensor is multiplied with so
+ * that it is clipped, and then lambda, if the optimizer reads it.
+ *
+ * A rule bounds the L2 norm of the gradient of all parameters together that it is the first to
+ * match; options.clip_norm that of all others. Norms are of the unscaled gradient, from the sums
+ * of squares that hu_gradient_squares has left in block_squares; LARS sees the clipped one. Sums
+ * are taken in double, block by block and in the order of the blocks, so that they do not depend on
+ * threads. Source of rules: the big LSTM of Jozefowicz et al. clips the gradients of its LSTMs. */
+void hu_tensors_find_factors(hu_trainer *trainer, int turn);
 
 #endif

@@ -53,14 +53,11 @@ static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int 
                          float inverse_scale) {
     const hu_learner *learner = &trainer->turn[turn];
     const int64_t first = learner->first_block, end = first + learner->blocks;
-    double clip = trainer->options.clip_norm, norm = report->turn[turn].gradient_norm;
     bool counts = hu_lost_is_counted_in_blocks(trainer, report->step);
-    /* The norm is that of the unscaled gradient, and so is the bound. */
-    float shrink = clip > 0.0 && norm > clip ? (float)(clip / norm) : 1.0f;
     int nonfinite = 0;
     hu_optimizer_begin_step(learner->optimizer, report->turn[turn].lr);
-    hu_optimizer_scale_gradients(learner->optimizer, inverse_scale, shrink);
-    hu_tensors_find_trust(trainer, turn, shrink);
+    hu_optimizer_unscale_gradients(learner->optimizer, inverse_scale);
+    hu_tensors_find_factors(trainer, turn);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \
     reduction(|                                                                                    \
               : nonfinite)

@@ -16,7 +16,7 @@
 enum { ELEMENTS = 259, STEPS = 50 };
 
 /* A tensor of which lars takes three quarters of the rate. */
-static const hu_tensor_update decayed = {true, 0.75f}, bare = {false, 0.75f};
+static const hu_tensor_update decayed = {true, 0.75f, 1, 1}, bare = {false, 0.75f, 1, 1};
 
 static hu_optimizer *create(const hu_optimizer_options *options, int64_t parameters) {
     hu_optimizer *optimizer;
@@ -72,7 +72,8 @@ static void lars_keeps_the_rate_in_its_momentum(void **state) {
     hu_optimizer_options options = {
         .kind = HU_OPTIMIZER_LARS, .momentum = 0.5, .weight_decay = 0.25, .trust = 0.001};
     hu_optimizer *lars = create(&options, 1);
-    const hu_tensor_update half = {true, 0.5f}, none = {true, 0.0f}, bare_half = {false, 0.5f};
+    const hu_tensor_update half = {true, 0.5f, 1, 1}, none = {true, 0.0f, 1, 1};
+    const hu_tensor_update bare_half = {false, 0.5f, 1, 1};
     const char *name;
     const void *data;
     size_t bytes;
@@ -328,14 +329,16 @@ static void factors_of_gradients_are_those_of_a_loop_before(void **state) {
             options.nesterov = nesterov;
             hu_optimizer *inside = create(&options, ELEMENTS), *before = create(&options, ELEMENTS);
             float a[ELEMENTS], b[ELEMENTS], g[ELEMENTS], ready[ELEMENTS];
+            hu_tensor_update clipped = decay ? decayed : bare;
+            clipped.clip = clip;
             fill(a, 1, 0);
             memcpy(b, a, sizeof a);
             for (int t = 0; t < 5; t++) {
                 fill(g, 2, (uint64_t)t);
                 for (int i = 0; i < ELEMENTS; i++) ready[i] = g[i] * unscale * clip;
                 hu_optimizer_begin_step(inside, 0.1);
-                hu_optimizer_scale_gradients(inside, unscale, clip);
-                hu_optimizer_apply(inside, 0, ELEMENTS, a, g, decay ? decayed : bare);
+                hu_optimizer_unscale_gradients(inside, unscale);
+                hu_optimizer_apply(inside, 0, ELEMENTS, a, g, clipped);
                 hu_optimizer_begin_step(before, 0.1);
                 hu_optimizer_apply(before, 0, ELEMENTS, b, ready, decay ? decayed : bare);
             }
@@ -348,6 +351,31 @@ static void factors_of_gradients_are_those_of_a_loop_before(void **state) {
             hu_optimizer_free(inside);
             hu_optimizer_free(before);
         }
+    }
+}
+
+/* A share of the rate is the rate of the tensor: decoupled decay and Adam's step are of it, too. */
+static void a_share_of_the_rate_is_a_rate(void **state) {
+    (void)state;
+    hu_tensor_update quarter = decayed;
+    quarter.rate = 0.25;
+    for (int kind = 0; kind < HU_OPTIMIZER_COUNT; kind++) {
+        hu_optimizer_options options = hu_optimizer_defaults((hu_optimizer_kind)kind);
+        options.weight_decay = 0.01;
+        hu_optimizer *shared = create(&options, ELEMENTS), *own = create(&options, ELEMENTS);
+        float a[ELEMENTS], b[ELEMENTS], g[ELEMENTS];
+        fill(a, 1, 0);
+        memcpy(b, a, sizeof a);
+        for (int t = 0; t < 5; t++) {
+            fill(g, 2, (uint64_t)t);
+            hu_optimizer_begin_step(shared, 0.2);
+            hu_optimizer_apply(shared, 0, ELEMENTS, a, g, quarter);
+            hu_optimizer_begin_step(own, 0.05);
+            hu_optimizer_apply(own, 0, ELEMENTS, b, g, decayed);
+        }
+        assert_memory_equal(a, b, sizeof a);
+        hu_optimizer_free(shared);
+        hu_optimizer_free(own);
     }
 }
 
@@ -515,6 +543,7 @@ int main(void) {
         cmocka_unit_test(every_kind_follows_its_formulas_in_double),
         cmocka_unit_test(any_split_gives_the_same_bits),
         cmocka_unit_test(factors_of_gradients_are_those_of_a_loop_before),
+        cmocka_unit_test(a_share_of_the_rate_is_a_rate),
         cmocka_unit_test(a_restored_state_goes_on_with_the_same_bits),
         cmocka_unit_test(a_wrong_state_is_refused),
         cmocka_unit_test(no_decay_never_touches_the_weight),
