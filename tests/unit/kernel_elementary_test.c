@@ -229,6 +229,57 @@ static void check_rows(const hu_elementary_kernels *k) {
         }
 }
 
+/* Softmax over the first numbers of each row, sums in their order; and its gradient. */
+static void softmax_by_definition(int64_t rows, int64_t width, const int64_t *seen, float *slope) {
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = x32 + r * width, *dy = dy32 + r * width;
+        double most = (double)row[0], sum = 0, along = 0;
+        for (int64_t c = 1; c < seen[r]; c++)
+            if ((double)row[c] > most || row[c] != row[c]) most = (double)row[c];
+        for (int64_t c = 0; c < seen[r]; c++) sum += hu_exp((double)row[c] - most);
+        for (int64_t c = 0; c < width; c++) {
+            bool is_there = c < seen[r];
+            float y = is_there ? (float)(hu_exp((double)row[c] - most) / sum) : 0.0f;
+            expected32[r * width + c] = y;
+            along += is_there ? (double)y * (double)dy[c] : 0.0;
+        }
+        for (int64_t c = 0; c < width; c++) {
+            double y = (double)expected32[r * width + c];
+            slope[r * width + c] = c < seen[r] ? (float)(y * ((double)dy[c] - along)) : 0.0f;
+        }
+    }
+}
+
+static void expect_plain(const char *what, int64_t n, const float *wanted) {
+    for (int64_t i = 0; i < n; i++) {
+        found32[i] = (float)plain((double)found32[i]);
+        expected32[i] = (float)plain((double)wanted[i]);
+    }
+    expect_equal_32(what, n);
+}
+
+static void check_softmax(const hu_elementary_kernels *k) {
+    enum { MOST_ROWS = 70, MOST_WIDTH = 65 };
+    static double scratch[8 * MOST_WIDTH];
+    static float slope[COUNT], y[COUNT];
+    static const int64_t widths[] = {1, 5, 16, MOST_WIDTH}, counts[] = {1, 7, 8, 17, MOST_ROWS};
+    int64_t seen[MOST_ROWS];
+    for (int w = 0; w < 4; w++)
+        for (int n = 0; n < 5; n++)
+            for (int64_t slant = 0; slant < 3; slant++) {
+                int64_t rows = counts[n], width = widths[w];
+                for (int64_t r = 0; r < rows; r++)
+                    seen[r] = slant == 0 ? width : (r * slant + 5 * slant - 5) % (width + 1);
+                assert_true(hu_softmax_numbers(width) <= 8 * MOST_WIDTH);
+                softmax_by_definition(rows, width, seen, slope);
+                memcpy(y, expected32, sizeof y);
+                k->softmax(rows, width, seen, x32, scratch, found32);
+                expect_plain("softmax", rows * width, y);
+                k->softmax_backward(rows, width, seen, y, dy32, found32);
+                expect_plain("softmax_backward", rows * width, slope);
+            }
+}
+
 /* s^-power and, of every channel of one place, its s. */
 static double local_scale(const hu_local_window *w, const float *row, int64_t c, double *power) {
     double sum = 0, s;
@@ -297,6 +348,7 @@ static void numbers_are_those_of_the_definition(void **unused) {
 static void rows_are_those_of_the_definition(void **unused) {
     (void)unused;
     on_every_isa(check_rows);
+    on_every_isa(check_softmax);
 }
 
 static void local_norms_are_those_of_the_definition(void **unused) {

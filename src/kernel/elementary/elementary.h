@@ -42,6 +42,13 @@ typedef struct hu_elementary_kernels {
      * is none leaves out the 1. */
     void (*row_slopes)(int64_t rows, int64_t classes, const float *x, const double *most,
                        const double *log_sum, const int64_t *class, const double *dy, float *dx);
+    /* Softmax over the first seen[r] numbers of each row of x [rows, width]: y = e^(x - most) /
+     * sum, 0 behind them. scratch: hu_softmax_numbers. y may be x. Backward dx = y (dy - sum of y
+     * dy), 0 behind them; dx may be dy or y. */
+    void (*softmax)(int64_t rows, int64_t width, const int64_t *seen, const float *x,
+                    double *scratch, float *y);
+    void (*softmax_backward)(int64_t rows, int64_t width, const int64_t *seen, const float *y,
+                             const float *dy, float *dx);
     /* y = x s^-power of places [places, channels]; scratch: hu_local_numbers. y may be x. */
     void (*local_norm)(int64_t places, const hu_local_window *window, const float *x,
                        double *scratch, float *y);
@@ -64,6 +71,12 @@ static inline int64_t hu_local_places(const hu_local_window *window) {
 
 static inline int64_t hu_local_numbers(const hu_local_window *window) {
     return 4 * hu_local_places(window) * (window->channels + 2 * window->reach);
+}
+
+/* Numbers of scratch of softmax. */
+static inline int64_t hu_softmax_numbers(int64_t width) {
+    enum { ROWS = 8 };
+    return ROWS * width;
 }
 
 #endif
