@@ -123,10 +123,7 @@ static void backward_in_batch_order(hu_run *run, uint32_t n) {
 
 /* Counts of a gradient sum, by all threads. */
 static void collect_sum(hu_run *run, hu_edge *edge, uint32_t index, hu_value_id v) {
-    hu_round_counts counts;
-    hu_round_counts_clear(&counts);
-    for (int t = 0; t < run->options.threads; t++)
-        hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
+    hu_round_counts counts = hu_tally_sum(run, index, v);
     hu_tally_add(run, edge, &counts, v, HU_NONE);
 }
 

@@ -17,6 +17,7 @@ static void collect_forward(hu_run *run, uint32_t n) {
         const hu_node *node = &run->graph->node[m];
         bool is_made_here = m == n || (run->exec[m].is_lazy && run->made_in[node->out[0]] == n);
         if (is_made_here) hu_tally_collect_inputs(run, m);
+        if (is_made_here) hu_tally_note_absent(run, m);
         for (int i = 0; is_made_here && m < run->counted_nodes && i < node->n_out; i++)
             hu_tally_collect(run, hu_tally_of_value(run, node->out[i]), &run->value[node->out[i]],
                              node->out[i], false);

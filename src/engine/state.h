@@ -37,6 +37,7 @@ typedef struct hu_exec {
     size_t mask_bytes, partial_count[2];
     int64_t dparam_elements;
     int64_t span;             /* chunks whose parameter gradients are added one after the other */
+    uint64_t absent;          /* numbers of out[0] that the present pass has not (op/op.h) */
     bool sums_in_batch_order; /* parameter gradients by the op's accumulate (op/op.h) */
 
     int kind;              /* index of its op in hu_op_table */

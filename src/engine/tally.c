@@ -33,11 +33,55 @@ void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_
     run->overflow_in_gradient = in_gradient;
 }
 
-static hu_round_counts sum_of(const hu_run *run, uint32_t index) {
+/* ---- numbers that are not there ---- */
+
+/* What the inputs that no format rounds hold for the batch. */
+static void point_given(const hu_run *run, const hu_node *node, const float **given) {
+    for (int i = 0; i < node->n_in; i++) {
+        const hu_value_info *value = &run->graph->value[node->in[i]];
+        const void *data = run->value[node->in[i]].data;
+        given[i] = hu_is_given(value) ? data : NULL;
+    }
+}
+
+void hu_tally_note_absent(hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    uint32_t before = node->n_in > 0 ? run->graph->value[node->in[0]].producer : HU_NONE;
+    uint64_t absent = 0;
+    if (node->op->absent) {
+        const float **given = run->thread[0].call[n].in;
+        point_given(run, node, given);
+        absent = (uint64_t)node->op->absent(&run->exec[n].info, run->pass.samples, given);
+    } else if (node->op->keeps_absent && before != HU_NONE) {
+        absent = run->exec[before].absent;
+    }
+    run->exec[n].absent = absent;
+}
+
+static uint64_t less(uint64_t n, uint64_t absent) {
+    return n > absent ? n - absent : 0;
+}
+
+/* They were counted as exact zeros. */
+static void leave_out_absent(const hu_run *run, uint32_t index, hu_value_id v,
+                             hu_round_counts *counts) {
+    const hu_value_info *value = &run->graph->value[v];
+    bool has_absent = value->producer != HU_NONE && value->output == 0;
+    uint64_t absent = has_absent ? run->exec[value->producer].absent : 0;
+    counts->elements = less(counts->elements, absent);
+    counts->zero = less(counts->zero, absent);
+    if (!run->records || run->repeats) return;
+    hu_histogram *histogram = &run->histogram[index];
+    histogram->elements = less(histogram->elements, absent);
+    histogram->zero = less(histogram->zero, absent);
+}
+
+hu_round_counts hu_tally_sum(const hu_run *run, uint32_t index, hu_value_id value) {
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
     for (int t = 0; t < run->options.threads; t++)
         hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
+    leave_out_absent(run, index, value, &counts);
     return counts;
 }
 
@@ -46,7 +90,7 @@ void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id va
     uint32_t producer = run->graph->value[value].producer;
     uint32_t end = in_gradient ? HU_NONE : producer == HU_NONE ? 0 : producer + 1;
     hu_rescale_finish(run, slot, index); /* rounds staged rows, and so counts them */
-    hu_round_counts counts = sum_of(run, index);
+    hu_round_counts counts = hu_tally_sum(run, index, value);
     hu_tally_add(run, slot->edge, &counts, value, end);
 }
 
@@ -55,7 +99,7 @@ void hu_tally_collect_inputs(hu_run *run, uint32_t n) {
     for (int i = 0; run->use && i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i, index = hu_tally_of_input(run, use);
         if (!hu_use_slot(run, use)) continue;
-        hu_round_counts counts = sum_of(run, index);
+        hu_round_counts counts = hu_tally_sum(run, index, node->in[i]);
         hu_rescale_note(run, &run->use[use], index);
         hu_tally_add(run, run->use[use].edge, &counts, node->in[i], n);
     }

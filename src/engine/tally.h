@@ -13,6 +13,12 @@ void hu_tally_clear(hu_run *run);
 void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
                   uint32_t end);
 
+/* Counts of one tally by all threads, without the numbers that are not there. */
+hu_round_counts hu_tally_sum(const hu_run *run, uint32_t index, hu_value_id value);
+
+/* The node has run in the forward pass: notes how many numbers of its output are not there. */
+void hu_tally_note_absent(hu_run *run, uint32_t n);
+
 /* All rows of a tensor are there: rounds staged rows, and adds the tallies of all threads to the
  * edge. index: of the tally. */
 void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,

@@ -36,12 +36,13 @@ static uint32_t place_of(const hu_why *why, const char *name) {
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
         hu_graph_layer_name(graph, node, layer);
-        for (int role = 0; role < HU_PRODUCT_ROLES && node->n_params > 0; role++) {
+        for (int role = 0; role < HU_PRODUCT_ROLES && node->op->is_product; role++) {
             snprintf(text, sizeof text, "%s.%s", layer,
                      hu_product_role_name((hu_product_role)role));
             if (strcmp(text, name) != 0) continue;
             if (role == HU_PRODUCT_FORWARD) return why->walk->place[HU_TENSOR_VALUE][node->out[0]];
-            hu_value_id of = role == HU_PRODUCT_INPUT_GRAD ? node->in[0] : node->param[0];
+            hu_value_id of =
+                role == HU_PRODUCT_INPUT_GRAD ? node->in[0] : hu_node_second_factor(node);
             return why->walk->place[HU_TENSOR_GRADIENT][of];
         }
     }

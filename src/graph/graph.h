@@ -222,6 +222,11 @@ static inline bool hu_node_saves(const hu_node *node, int i) {
     return learns && hu_saves_input(node->op, i);
 }
 
+/* The second factor of a product: its weights, or its second input. */
+static inline hu_value_id hu_node_second_factor(const hu_node *node) {
+    return node->n_params > 0 ? node->param[0] : node->in[1];
+}
+
 /* Likewise whether a loaded value is read, and was before. */
 bool hu_value_is_read(const hu_graph *graph, hu_value_id value, int turn);
 bool hu_value_repeats(const hu_graph *graph, hu_value_id value, int turn);

@@ -41,7 +41,7 @@ static void walk_forward(hu_walk *walk) {
 
 /* A product's sum is read apart where its parameters have gradients. */
 static void put_sums(hu_walk *walk, const hu_node *node, unsigned more) {
-    bool is_apart = (more & HU_WALK_WEIGHTS) && node->op->is_product;
+    bool is_apart = (more & HU_WALK_WEIGHTS) && node->op->is_product && node->n_params > 0;
     for (int i = 0; i < node->n_out && node->loss < 0; i++) {
         put(walk, HU_TENSOR_SUM, node->out[i]);
         if (is_apart) put(walk, HU_TENSOR_WEIGHTS, node->out[i]);

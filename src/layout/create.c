@@ -43,7 +43,8 @@ static hu_status create_views(hu_run *run) {
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
         if (!run->edges->grad_weights[v].is_apart) continue;
-        if (value->producer == HU_NONE || !graph->node[value->producer].op->is_product)
+        const hu_node *node = value->producer == HU_NONE ? NULL : &graph->node[value->producer];
+        if (!node || !node->op->is_product || node->n_params == 0)
             return hu_fail(HU_ERR_ARGUMENT,
                            "'%s': found a gradient that weights read apart, expected it of outputs "
                            "of convolutions and linear layers alone",

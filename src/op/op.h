@@ -120,6 +120,7 @@ typedef struct hu_op {
     bool selects_gradient; /* likewise each element of every din is one of dout[0], or zero */
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
+    bool keeps_absent;    /* what is not there in in[0] (absent) is not there in out[0] either */
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
                          goes through the node, which has no backward */
 
@@ -149,6 +150,10 @@ typedef struct hu_op {
     /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */
     hu_status (*params)(const void *attrs, const hu_shape *in, hu_param_decl *list, int *count);
     unsigned saves;
+    /* Numbers of out[0] of count samples that are not there: exact zeros that no reader looks at,
+     * as pairs that a mask takes out. Neither they nor those of the gradient are counted. given
+     * [n_in]: the inputs that no format rounds, NULL for the others. NULL: all are there. */
+    int64_t (*absent)(const hu_node_info *info, int64_t count, const float *const *given);
 
     /* Sizes; NULL means 0. */
     size_t (*mask_bytes)(const hu_node_info *info);                  /* per sample */

@@ -39,16 +39,26 @@ static void set_tensor(hu_value_id v, bool is_low, hu_low_set *low) {
     low->value[v] = low->gradient[v] = is_low;
 }
 
-/* A product reads its input and its weights forward, and the gradient of its output backward. */
+/* Factor i of a product among its inputs, HU_NONE: it is none, or weights. */
+static hu_value_id input_factor(const hu_graph *graph, const hu_node *product, int i) {
+    bool is_factor = i == 0 || (i == 1 && product->n_params == 0);
+    return is_factor ? shown(graph, product->in[i]) : HU_NONE;
+}
+
+/* A product reads its input and its weights, or two inputs, forward, and the gradient of its output
+ * backward. */
 static void set_product(const hu_graph *graph, const hu_node *product, bool with_outputs,
                         hu_low_set *low) {
-    hu_value_id in = shown(graph, product->in[0]), out = layer_end(graph, product)->out[0];
-    low->value[in] = true;
+    hu_value_id out = layer_end(graph, product)->out[0];
+    for (int i = 0; i < product->n_in; i++) {
+        hu_value_id in = input_factor(graph, product, i);
+        if (in == HU_NONE) continue;
+        low->value[in] = true;
+        if (with_outputs) low->gradient[in] = true;
+    }
     set_layer_parameters(graph, product, true, low);
     low->gradient[out] = true;
-    if (!with_outputs) return;
-    low->gradient[in] = true;
-    low->value[out] = true;
+    if (with_outputs) low->value[out] = true;
 }
 
 /* The first product keeps its input, weights and output high; everything from the last product's

@@ -154,7 +154,8 @@ hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
     *layers = (hu_bits_layers){0};
     HU_TRY(HU_NEW_ARRAY(&layers->layer, graph->node_count));
     for (uint32_t n = 0; n < graph->node_count; n++)
-        if (graph->node[n].op->is_product) layers->layer[layers->count++] = describe(graph, n);
+        if (graph->node[n].op->is_product && graph->node[n].n_params > 0)
+            layers->layer[layers->count++] = describe(graph, n);
     find_shares(graph, layers);
     if (layers->count > 0 && bits->first_float) leave(layers, 0);
     if (layers->count > 0 && bits->last_float) leave(layers, layers->count - 1);
