@@ -249,6 +249,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(pixel_shuffle) \
     X(flatten) \
     X(reshape) \
+    X(attention_scores) \
+    X(attention_weights) \
+    X(attention_context) \
     X(dropout) \
     X(sample_normal) \
     X(normal) \

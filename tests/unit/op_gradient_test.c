@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "op/act.h"
+#include "op/attention.h"
 #include "op/dropout.h"
 #include "op/geometry.h"
 #include "op/join.h"
@@ -24,6 +25,7 @@ typedef enum input_kind {
     NORMAL,  /* smooth operations */
     SHARES,  /* the same; input 1 lies between 0.1 and 0.9 */
     APART,   /* the same; input 1 lies 0.1 or more away from input 0, on both sides */
+    LENGTHS, /* the same; the last input says how many keys there are, from none on */
     REGIONS, /* as SPACED; input 1 holds regions of the map */
     BOXES,   /* the same; input 1 holds boxes, so many that all anchors take part */
     SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
@@ -151,6 +153,10 @@ static const hu_linear_attrs linear_only = {.out_features = 3};
 static const hu_linear_attrs transposed = {.out_features = 7, .transposed = true, .has_bias = true};
 static const hu_linear_attrs of_rows = {.out_features = 4, .has_bias = true, .rows = true};
 static const hu_linear_attrs rows_back = {.out_features = 5, .transposed = true, .rows = true};
+static const hu_scores_attrs scores = {.heads = 2, .factor = 1.0f};
+static const hu_scores_attrs causal_scores = {3, 0.5f, {true, false}};
+static const hu_scores_attrs own_scores = {2, 0.25f, {false, true}};
+static const hu_sight_attrs all = {false, false}, causal = {true, false}, own = {true, true};
 static const hu_reshape_attrs reshape = {SHAPE(4, 15)};
 static const hu_leaky_relu_attrs leaky = {.slope = 0.2f};
 static const hu_clipped_relu_attrs clipped = {.limit = 0.3f};
@@ -228,6 +234,27 @@ static const gradient_case cases[] = {
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_reshape, &reshape, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_attention_scores, &scores, NORMAL, 2, {SHAPE(5, 6), SHAPE(7, 6)}, false, 0.02f},
+    {&hu_op_attention_scores, &causal_scores, NORMAL, 2, {SHAPE(9, 6), SHAPE(9, 6)}, false, 0.02f},
+    {&hu_op_attention_scores,
+     &own_scores,
+     LENGTHS,
+     3,
+     {SHAPE(6, 8), SHAPE(6, 8), SHAPE(1)},
+     false,
+     0.02f},
+    {&hu_op_attention_weights, &all, NORMAL, 1, {SHAPE(2, 5, 7)}, false, 0.02f},
+    {&hu_op_attention_weights, &causal, NORMAL, 1, {SHAPE(2, 6, 4)}, false, 0.02f},
+    {&hu_op_attention_weights, &own, LENGTHS, 2, {SHAPE(3, 5, 5), SHAPE(1)}, false, 0.02f},
+    {&hu_op_attention_context, &all, NORMAL, 2, {SHAPE(2, 5, 7), SHAPE(7, 6)}, false, 0.02f},
+    {&hu_op_attention_context, &causal, NORMAL, 2, {SHAPE(3, 9, 9), SHAPE(9, 6)}, false, 0.02f},
+    {&hu_op_attention_context,
+     &own,
+     LENGTHS,
+     3,
+     {SHAPE(2, 6, 6), SHAPE(6, 8), SHAPE(1)},
+     false,
+     0.02f},
     {&hu_op_dropout, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(2, 3)}, false, 0.02f},
@@ -334,6 +361,9 @@ static void open_case(drive *d, const gradient_case *g) {
         float away = 0.1f + fabsf(d->in[1][i]);
         d->in[1][i] = d->in[0][i] + (i % 2 ? away : -away);
     }
+    for (int64_t i = 0; g->kind == LENGTHS && i < d->batch; i++)
+        d->in[g->n_in - 1][i] = (float)(i % (g->in[0].extent[g->in[0].rank - 2] + 1));
+    if (g->kind == LENGTHS) d->need_din[g->n_in - 1] = false;
     if (g->kind == BOXES) fill_boxes(d);
     if (g->labels) {
         d->need_din[1] = false;

@@ -1,0 +1,40 @@
+#include "op/sight.h"
+
+#include "base/error.h"
+
+const hu_attribute hu_sight_attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_sight_attrs, is_causal), 0},
+    {HU_ATTRIBUTE_FLAG, "lengths_too", offsetof(hu_sight_attrs, lengths_too), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+/* How many of `most` a length means. */
+static int64_t there_of(float length, int64_t most) {
+    if (!(length > 0.0f)) return 0;
+    return length < (float)most ? (int64_t)length : most;
+}
+
+hu_heads_there hu_sight_there(const hu_sight_attrs *attrs, const hu_heads *heads,
+                              const float *lengths, int64_t i) {
+    hu_heads_there there = {heads->rows, heads->keys};
+    if (!lengths) return there;
+    there.keys = there_of(lengths[i], heads->keys);
+    if (attrs->lengths_too) there.rows = there_of(lengths[i], heads->rows);
+    return there;
+}
+
+int64_t hu_sight_absent_pairs(const hu_sight_attrs *attrs, const hu_heads *heads, int64_t count,
+                              const float *lengths) {
+    int64_t seen = 0;
+    for (int64_t i = 0; i < count; i++)
+        seen += hu_heads_pairs_seen(heads, hu_sight_there(attrs, heads, lengths, i));
+    return heads->heads * (count * heads->rows * heads->keys - seen);
+}
+
+hu_status hu_sight_check_lengths(const char *op, int n_in, const hu_shape *in, int i) {
+    enum { SHAPE_TEXT = 176 };
+    char found[SHAPE_TEXT];
+    if (n_in <= i || (in[i].rank == 1 && in[i].extent[0] == 1)) return HU_OK;
+    hu_shape_print(&in[i], found, sizeof found);
+    return hu_fail(HU_ERR_SHAPE, "%s: lengths are %s, expected [1]", op, found);
+}
