@@ -19,6 +19,9 @@ enum { HU_CHANNELS_MAX = 3, HU_FIELDS_MAX = 8, HU_FIELD_RANK_MAX = 4, HU_FIELD_N
  * labelled. In label maps of bytes it is stored as HU_UNLABELLED_BYTE. */
 enum { HU_UNLABELLED = -1, HU_UNLABELLED_BYTE = 255 };
 
+/* What the tokens of a text are. */
+typedef enum hu_text_unit { HU_TEXT_BYTES, HU_TEXT_CHARACTERS, HU_TEXT_WORDS } hu_text_unit;
+
 /* Random changes of a training sample, applied in this order. All zero: none. Spatial fields of one
  * sample move together. */
 typedef struct hu_augment {
@@ -92,6 +95,9 @@ typedef struct hu_dataset {
     uint32_t *parted;               /* private: the indices of train and validation */
     char *class_names; /* private: each with its final zero; NULL: classes have numbers alone */
     int64_t class_name_count; /* private: names in class_names */
+    hu_text_unit unit;        /* of the fields "tokens" and "targets" of a text */
+    int64_t streams; /* above 0: so many samples that stand side by side go on in the next so many;
+                        they are never shuffled */
 } hu_dataset;
 
 /* Number of the field of a name, -1 if the data set has none. */
@@ -118,7 +124,7 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
- * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC. Without
+ * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC | text:FILE. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
@@ -131,6 +137,19 @@ typedef struct hu_data_limits {
  * data_contacts_test.c. */
 HU_API hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits,
                                  hu_dataset **dataset);
+
+/* What is made of a text. All zero: the usual. */
+typedef struct hu_text_choice {
+    hu_text_unit unit;
+    int64_t least_count;    /* words, or characters, that the training text has less often become
+                               <unk>; 0: 1 */
+    int64_t length;         /* tokens of a sample; 0: 64 */
+    int64_t streams;        /* above 0: the text is cut into so many pieces of one length, which are
+                               read side by side; 0: samples are windows, in any order */
+    const char *valid;      /* file of the test text; NULL: the last tenth of the tokens */
+    const char *vocabulary; /* file of the words, a line for each; NULL: those of the training text
+                               (data/vocabulary.h) */
+} hu_text_choice;
 
 /* What is made of a folder of images, and which of its classes and training images are used. All
  * zero: the usual. */
@@ -149,6 +168,7 @@ typedef struct hu_image_choice {
     double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */
     int64_t
         frames; /* of speech: frames of a sample, to which sounds are cut or filled up; 0: 160 */
+    hu_text_choice text; /* of text */
 
     /* Hears how many files of a half are listed so far, after every class; NULL: nobody. */
     void (*told)(void *context, const char *directory, int64_t files);
@@ -180,6 +200,10 @@ typedef struct hu_image_choice {
  * begin with a digit and "_", and mean that digit. Fields: ragged "features" [frames, bins, 1], a
  * spectrogram (data/spectrogram.h) cut to choice->frames; "length", its frames; ragged "label"
  * [most], class numbers of the characters: 0 is the blank, which no text has, 1 to 26 are a to z
+ *
+ *   text:FILE   fields "tokens" and "targets" [length]: numbers of tokens, and of the token behind
+ * each. Windows do not overlap; what is left behind the last whole one is not used. Of bytes there
+ * are 256; words and characters have names (hu_dataset_class_name)
  *
  * An image of a folder becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is
  * converted, 16 bits become 8, transparency is dropped; the shorter side is resized to size

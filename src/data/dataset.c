@@ -152,6 +152,17 @@ static const hu_data_kind kinds[] = {
      .takes_frames = true,
      .available = hu_speech_available,
      .open_images = hu_speech_open},
+    {.name = "text",
+     .usage = "text:FILE",
+     .help = "a text as bytes, characters or words, each to be told from those before it; see "
+             "data.unit, data.valid, data.length, data.min_count, data.vocabulary and "
+             "data.streams",
+     .advice = "give a file of text",
+     .has_directory = true,
+     .needs_directory = true,
+     .takes_text = true,
+     .available = hu_text_available,
+     .open_images = hu_text_open},
     {.name = "ink",
      .usage = "ink:SPEC",
      .help = "the grey images of another data set with a label map each: ground, or ink of class "
@@ -271,6 +282,7 @@ static void measure(hu_dataset *dataset) {
 /* Published constants, or measured ones where the kind has none. */
 static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     hu_field *image = &dataset->field[HU_FIELD_IMAGE];
+    if (kind->takes_text) return;     /* it has no images */
     if (image->std[0] > 0.0f) return; /* a kind made of another kind has taken them over */
     memcpy(image->mean, kind->mean, sizeof kind->mean);
     memcpy(image->std, kind->std, sizeof kind->std);
@@ -320,6 +332,23 @@ done:
     return st;
 }
 
+/* What is asked of a text. */
+static hu_status check_text(const hu_data_kind *kind, const hu_text_choice *c, const char *name) {
+    static const char text[] = "text:FILE";
+    bool is_text = kind->takes_text;
+    hu_status st;
+    HU_TRY(check_wish(name, is_text || c->unit == HU_TEXT_BYTES, text, "data.unit=%s",
+                      c->unit == HU_TEXT_WORDS ? "word" : "char"));
+    HU_TRY(check_wish(name, is_text || !c->least_count, text, "data.min_count=%lld",
+                      (long long)c->least_count));
+    HU_TRY(check_wish(name, is_text || !c->length, text, "data.length=%lld", (long long)c->length));
+    HU_TRY(check_wish(name, is_text || !c->streams, text, "data.streams"));
+    HU_TRY(check_wish(name, is_text || !c->valid, text, "data.valid=%s", c->valid));
+    HU_TRY(check_wish(name, is_text || !c->vocabulary, text, "data.vocabulary=%s", c->vocabulary));
+done:
+    return st;
+}
+
 /* Whether a kind can give what was asked for. */
 static hu_status check_choice(const hu_data_kind *kind, const hu_image_choice *c,
                               const char *name) {
@@ -335,6 +364,7 @@ static hu_status check_choice(const hu_data_kind *kind, const hu_image_choice *c
                       "data.unlabelled=%lld", (long long)c->unlabelled - 1));
     HU_TRY(check_wish(name, kind->takes_frames || !c->frames, "speech:DIR", "data.frames=%lld",
                       (long long)c->frames));
+    HU_TRY(check_text(kind, &c->text, name));
     st = check_sizes(kind, c, name);
 done:
     return st;

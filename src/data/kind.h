@@ -17,6 +17,7 @@ typedef struct hu_data_kind {
     bool takes_parts;                                            /* its area, classes and parts */
     bool takes_pairs;                                            /* its scale and crops */
     bool takes_frames;                                           /* its frames */
+    bool takes_text;                                             /* its text */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);
@@ -66,6 +67,10 @@ hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
 bool hu_speech_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
                          const hu_image_choice *choice, hu_dataset *dataset);
+
+bool hu_text_available(const hu_data_kind *kind, const char *path);
+hu_status hu_text_open(const char *path, const hu_data_limits *limits,
+                       const hu_image_choice *choice, hu_dataset *dataset);
 
 bool hu_dense_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,

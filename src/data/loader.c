@@ -188,7 +188,8 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     HU_TRY(check_spatial(made, &made->moving));
     HU_TRY(check_augment(made->moving, split->reader, &settings->augment));
     made->failing = &made->failure;
-    HU_TRY(hu_order_create(split, settings->seed, settings->shuffle, &made->order));
+    bool shuffles = settings->shuffle && dataset->streams == 0; /* streams are an order */
+    HU_TRY(hu_order_create(split, settings->seed, shuffles, &made->order));
     HU_TRY(read_ahead(made, half));
     fill_tables(made);
     HU_TRY(hu_loader_begin_epoch(made, 0));

@@ -81,6 +81,11 @@ hu_status hu_dataset_hold_out(hu_dataset *dataset, double amount, uint64_t seed)
     bool *is_held = NULL;
     if (dataset->parted)
         return hu_fail(HU_ERR_ARGUMENT, "data %s: a part is held out already", dataset->name);
+    if (dataset->streams > 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data.validation: found %g of a text in %lld streams, "
+                       "expected none: a sample goes on where another ends",
+                       amount, (long long)dataset->streams);
     HU_TRY(count_held(dataset, amount, &held));
     HU_TRY(HU_NEW_ARRAY(&index, (size_t)all));
     HU_TRY(HU_NEW_ARRAY(&is_held, (size_t)all));

@@ -44,6 +44,42 @@ static hu_status read_scales(hu_config *config, hu_image_choice *choice) {
     return HU_OK;
 }
 
+/* A text where it is not the word that means none; NULL there. */
+static hu_status read_file_key(const hu_config *config, const char *key, const char *none,
+                               const char **path) {
+    hu_status st = hu_config_text(config, key, path);
+    if (st != HU_OK) return st;
+    if (!**path) return hu_fail(HU_ERR_ARGUMENT, "%s: found '', expected a file or %s", key, none);
+    if (strcmp(*path, none) == 0) *path = NULL;
+    return HU_OK;
+}
+
+/* As many streams as a batch has samples, which the recipe may have to say. */
+static hu_status read_streams(hu_config *config, int64_t *streams) {
+    bool is_on;
+    hu_status st = hu_config_bool(config, "data.streams", &is_on);
+    *streams = 0;
+    if (st != HU_OK || !is_on) return st;
+    st = hu_recipe_apply(config);
+    return st == HU_OK ? hu_config_i64(config, "run.batch", streams) : st;
+}
+
+/* What is made of a text. */
+static hu_status read_text(hu_config *config, hu_text_choice *choice) {
+    const char *unit;
+    hu_status st;
+    HU_TRY(hu_config_text(config, "data.unit", &unit));
+    if (strcmp(unit, "char") == 0) choice->unit = HU_TEXT_CHARACTERS;
+    if (strcmp(unit, "word") == 0) choice->unit = HU_TEXT_WORDS;
+    HU_TRY(hu_config_i64(config, "data.length", &choice->length));
+    HU_TRY(hu_config_i64(config, "data.min_count", &choice->least_count));
+    HU_TRY(read_file_key(config, "data.valid", "none", &choice->valid));
+    HU_TRY(read_file_key(config, "data.vocabulary", "auto", &choice->vocabulary));
+    st = read_streams(config, &choice->streams);
+done:
+    return st;
+}
+
 /* Which samples of a folder, and in which size; other data sets leave these alone. */
 static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
@@ -62,6 +98,7 @@ static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     HU_TRY(hu_config_i64(config, "data.scale", &choice->scale));
     HU_TRY(hu_config_i64(config, "data.crops", &choice->crops));
     HU_TRY(hu_config_i64(config, "data.frames", &choice->frames));
+    HU_TRY(read_text(config, &choice->text));
     HU_TRY(read_scales(config, choice));
     HU_TRY(read_part(config, choice));
 done:

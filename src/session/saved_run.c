@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "data/vocabulary.h"
 #include "journal/graph.h"
 #include "journal/runs.h"
 #include "session/bits.h"
@@ -22,7 +24,9 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given) {
                 {"model.init", "none", "the weights that it was begun with"},
                 {"task.name", NULL, "its task"},
                 {"task.loss", NULL, "its loss"},
-                {"data.validation", "0", "the samples that it holds out"}};
+                {"data.validation", "0", "the samples that it holds out"},
+                {"data.unit", "byte", "the tokens of its text"},
+                {"data.vocabulary", "auto", "its vocabulary"}};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const hu_keys *now = hu_keys_find(given, kept[i].key);
         const hu_keys *first = hu_keys_find(saved, kept[i].key);
@@ -41,6 +45,17 @@ static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
     return now && own && strcmp(hu_keys_value(now), hu_keys_value(own)) != 0;
 }
 
+/* The words of a text keep their numbers, also where another text is read. */
+static hu_status recall_vocabulary(const char *directory, hu_keys *saved) {
+    char *path;
+    hu_status st = hu_path_join(directory, HU_VOCABULARY_FILE, &path);
+    if (st != HU_OK) return st;
+    if (hu_file_exists(path))
+        st = hu_keys_set_text(saved, "data.vocabulary", path, hu_keys_origin(saved));
+    hu_free(path);
+    return st;
+}
+
 static hu_status merge(hu_config *config, const char *directory, bool *has_other_data) {
     hu_status st = HU_OK;
     char *path = NULL;
@@ -55,6 +70,7 @@ static hu_status merge(hu_config *config, const char *directory, bool *has_other
     HU_TRY(hu_keys_set_text(saved, "comm.transport", "auto", hu_keys_origin(saved)));
     if (hu_keys_find(given, "precision.name"))
         HU_TRY(hu_options_forget_bits(saved, hu_keys_value(hu_keys_find(given, "precision.name"))));
+    HU_TRY(recall_vocabulary(directory, saved));
     HU_TRY(hu_config_recall(config, saved));
     /* The folder names steps, which win over epochs. */
     if (hu_keys_find(given, "run.epochs") && !hu_keys_find(given, "run.steps"))

@@ -8,7 +8,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "data/vocabulary.h"
 #include "journal/graph.h"
 #include "journal/plan.h"
 #include "session/answers.h"
@@ -129,6 +131,19 @@ static hu_status make_graph(const hu_session *session, char **text) {
                         text);
 }
 
+/* What the numbers of a text mean: whoever opens the run again reads it, whatever has become of the
+ * text. */
+static hu_status write_vocabulary(const hu_session *session) {
+    const hu_dataset *dataset = session->dataset;
+    char *path;
+    if (dataset->unit == HU_TEXT_BYTES) return HU_OK; /* or no text */
+    hu_status st = hu_path_join(session->folder.path, HU_VOCABULARY_FILE, &path);
+    if (st != HU_OK) return st;
+    st = hu_vocabulary_write(path, dataset->class_names, dataset->class_name_count);
+    hu_free(path);
+    return st;
+}
+
 /* A new folder, or the one that is gone on with from its newest checkpoint. Plan and graph are
  * written again: they are this program's. */
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
@@ -154,6 +169,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
     HU_TRY(write_resolved(session));
+    HU_TRY(write_vocabulary(session));
 done:
     hu_free(record);
     hu_free(plan);

@@ -1,0 +1,251 @@
+#include "data/vocabulary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/memory.h"
+
+void hu_vocabulary_free(hu_vocabulary *vocabulary) {
+    hu_free(vocabulary->word);
+    hu_free(vocabulary->place);
+    hu_free(vocabulary->text);
+    *vocabulary = (hu_vocabulary){.unknown = -1};
+}
+
+/* ---- words by their bytes ---- */
+
+/* The place of a word, or the free one that it would get. There is a free one. */
+static uint32_t *place_of(const hu_vocabulary *v, const char *at, size_t length) {
+    size_t i = (size_t)XXH64(at, length, 0);
+    for (;; i++) {
+        uint32_t *place = &v->place[i & (v->places - 1)];
+        const hu_word *word = *place ? &v->word[*place - 1] : NULL;
+        if (!word || (word->length == length && memcmp(word->at, at, length) == 0)) return place;
+    }
+}
+
+int64_t hu_vocabulary_find(const hu_vocabulary *vocabulary, const char *at, size_t length) {
+    return vocabulary->places ? (int64_t)*place_of(vocabulary, at, length) - 1 : -1;
+}
+
+/* Places for so many words, and all words at theirs. */
+static hu_status make_places(hu_vocabulary *v, size_t count) {
+    size_t places = 64;
+    uint32_t *fresh;
+    while (places <= 2 * count) places *= 2;
+    hu_status st = HU_NEW_ARRAY(&fresh, places);
+    if (st != HU_OK) return st;
+    hu_free(v->place);
+    v->place = fresh;
+    v->places = places;
+    for (size_t i = 0; i < v->count; i++)
+        *place_of(v, v->word[i].at, v->word[i].length) = (uint32_t)i + 1;
+    return HU_OK;
+}
+
+/* A new word, behind all others. */
+static hu_status add(hu_vocabulary *v, const char *at, size_t length, int64_t count) {
+    hu_status st = HU_OK;
+    if (v->count >= UINT32_MAX / 4)
+        return hu_fail(HU_ERR_LIMIT, "a text of more than %u different words", UINT32_MAX / 4);
+    if (v->places <= 2 * (v->count + 1)) HU_TRY(make_places(v, 2 * v->count));
+    HU_TRY(hu_grow(&v->word, v->count, &v->capacity, sizeof *v->word));
+    v->word[v->count++] = (hu_word){at, length, count};
+    *place_of(v, at, length) = (uint32_t)v->count;
+done:
+    return st;
+}
+
+static hu_status count_words(hu_tokens tokens, hu_vocabulary *v) {
+    hu_status st = HU_OK;
+    const char *at;
+    size_t length;
+    while (hu_tokens_next(&tokens, &at, &length)) {
+        int64_t i = hu_vocabulary_find(v, at, length);
+        if (i < 0)
+            HU_TRY(add(v, at, length, 1));
+        else
+            v->word[i].count++;
+    }
+done:
+    return st;
+}
+
+/* ---- order ---- */
+
+static int by_bytes(const void *left, const void *right) {
+    const hu_word *a = left, *b = right;
+    size_t shorter = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->at, b->at, shorter);
+    if (order != 0) return order;
+    return (a->length > b->length) - (a->length < b->length);
+}
+
+static int by_count(const void *left, const void *right) {
+    const hu_word *a = left, *b = right;
+    if (a->count != b->count) return a->count < b->count ? 1 : -1;
+    return by_bytes(left, right);
+}
+
+/* Leaves out words that are too few; whether there were some. */
+static bool drop_rare(hu_vocabulary *v, int64_t least) {
+    size_t kept = 0, before = v->count;
+    for (size_t i = 0; i < before; i++)
+        if (v->word[i].count >= least) v->word[kept++] = v->word[i];
+    v->count = kept;
+    return kept < before;
+}
+
+static hu_status add_missing(hu_vocabulary *v, const char *word) {
+    bool is_there = hu_vocabulary_find(v, word, strlen(word)) >= 0;
+    return is_there ? HU_OK : add(v, word, strlen(word), 0);
+}
+
+static hu_status finish(hu_vocabulary *v) {
+    v->unknown = hu_vocabulary_find(v, HU_TOKEN_UNKNOWN, strlen(HU_TOKEN_UNKNOWN));
+    if (v->count <= HU_VOCABULARY_MOST) return HU_OK;
+    return hu_fail(HU_ERR_LIMIT,
+                   "found a vocabulary of %zu words, expected at most %d: numbers up to there are "
+                   "exact in float32; set data.min_count",
+                   v->count, HU_VOCABULARY_MOST);
+}
+
+/* The words one behind the other: what they were found in need not outlive them. */
+static hu_status copy_words(hu_vocabulary *v) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < v->count; i++) bytes += v->word[i].length + 1;
+    hu_status st = HU_NEW_ARRAY(&v->text, bytes);
+    char *to = v->text;
+    if (st != HU_OK) return st;
+    for (size_t i = 0; i < v->count; i++) {
+        memcpy(to, v->word[i].at, v->word[i].length);
+        v->word[i].at = to;
+        to += v->word[i].length + 1;
+    }
+    return HU_OK;
+}
+
+hu_status hu_vocabulary_of_text(const hu_tokens *tokens, int64_t least, hu_vocabulary *vocabulary) {
+    hu_status st = HU_OK;
+    bool has_words = tokens->unit == HU_TEXT_WORDS;
+    *vocabulary = (hu_vocabulary){.unknown = -1};
+    HU_TRY(count_words(*tokens, vocabulary));
+    bool is_short = drop_rare(vocabulary, least);
+    if (vocabulary->count > 0)
+        qsort(vocabulary->word, vocabulary->count, sizeof *vocabulary->word,
+              has_words ? by_count : by_bytes);
+    HU_TRY(make_places(vocabulary, vocabulary->count));
+    if (has_words) HU_TRY(add_missing(vocabulary, HU_TOKEN_END));
+    if (has_words || is_short) HU_TRY(add_missing(vocabulary, HU_TOKEN_UNKNOWN));
+    HU_TRY(copy_words(vocabulary));
+    HU_TRY(finish(vocabulary));
+done:
+    return st;
+}
+
+hu_status hu_vocabulary_of_names(const char *names, int64_t count, hu_vocabulary *vocabulary) {
+    hu_status st = HU_OK;
+    *vocabulary = (hu_vocabulary){.unknown = -1};
+    for (int64_t i = 0; i < count; i++, names += strlen(names) + 1)
+        HU_TRY(add(vocabulary, names, strlen(names), 0));
+    HU_TRY(finish(vocabulary));
+done:
+    return st;
+}
+
+/* ---- files ---- */
+
+/* Undoes the escapes of a line, in place; false where one is none. */
+static bool unescape(char *line) {
+    char *to = line;
+    for (; *line; line++) {
+        char c = *line;
+        if (c == '\\') {
+            c = *++line == 'n' ? '\n' : *line == 'r' ? '\r' : *line;
+            if (*line != 'n' && *line != 'r' && *line != '\\') return false;
+        }
+        *to++ = c;
+    }
+    *to = '\0';
+    return true;
+}
+
+static hu_status add_line(const char *path, size_t number, char *line, hu_vocabulary *v) {
+    const char *wrong = NULL;
+    if (!*line)
+        wrong = "an empty line";
+    else if (!unescape(line))
+        wrong = "an escape other than \\n, \\r and \\\\";
+    else if (hu_vocabulary_find(v, line, strlen(line)) >= 0)
+        wrong = "a word that stands above it already";
+    if (!wrong) return add(v, line, strlen(line), 0);
+    return hu_fail(HU_ERR_CORRUPT, "%s: line %zu: found %s, expected a word in each line", path,
+                   number, wrong);
+}
+
+static hu_status read_lines(const char *path, char *text, hu_vocabulary *v) {
+    hu_status st = HU_OK;
+    for (size_t number = 1; *text; number++) {
+        char *end = strchr(text, '\n'), *next = end ? end + 1 : text + strlen(text);
+        if (end) *end = '\0';
+        HU_TRY(add_line(path, number, text, v));
+        text = next;
+    }
+done:
+    return st;
+}
+
+static hu_status check_special(const char *path, hu_text_unit unit, const hu_vocabulary *v) {
+    bool has_end = hu_vocabulary_find(v, HU_TOKEN_END, strlen(HU_TOKEN_END)) >= 0;
+    if (v->count == 0) return hu_fail(HU_ERR_CORRUPT, "%s: found no word", path);
+    if (unit != HU_TEXT_WORDS || (has_end && v->unknown >= 0)) return HU_OK;
+    return hu_fail(HU_ERR_CORRUPT, "%s: found no %s, expected it among the words", path,
+                   has_end ? HU_TOKEN_UNKNOWN : HU_TOKEN_END);
+}
+
+hu_status hu_vocabulary_read(const char *path, hu_text_unit unit, hu_vocabulary *vocabulary) {
+    hu_status st;
+    uint8_t *data = NULL;
+    char *lines = NULL;
+    size_t bytes;
+    *vocabulary = (hu_vocabulary){.unknown = -1};
+    HU_TRY(hu_file_read_plain(path, SIZE_MAX / 2, &data, &bytes));
+    HU_TRY(HU_NEW_ARRAY(&lines, bytes + 1));
+    memcpy(lines, data, bytes);
+    const hu_tokens whole = {.path = path, .text = lines, .bytes = bytes, .unit = HU_TEXT_WORDS};
+    HU_TRY(hu_tokens_check(&whole));
+    HU_TRY(read_lines(path, lines, vocabulary));
+    HU_TRY(copy_words(vocabulary));
+    HU_TRY(finish(vocabulary));
+    HU_TRY(check_special(path, unit, vocabulary));
+done:
+    hu_free(data);
+    hu_free(lines);
+    return st;
+}
+
+static hu_status write_word(hu_byte_writer *out, const char *word) {
+    hu_status st = HU_OK;
+    for (; *word; word++) {
+        const char *escape = *word == '\n' ? "\\n" : *word == '\r' ? "\\r" : "\\\\";
+        bool is_plain = *word != '\n' && *word != '\r' && *word != '\\';
+        HU_TRY(hu_write_bytes(out, is_plain ? word : escape, is_plain ? 1 : 2));
+    }
+    st = hu_write_u8(out, '\n');
+done:
+    return st;
+}
+
+hu_status hu_vocabulary_write(const char *path, const char *names, int64_t count) {
+    hu_status st = HU_OK;
+    hu_byte_writer out = {0};
+    for (int64_t i = 0; i < count; i++, names += strlen(names) + 1) HU_TRY(write_word(&out, names));
+    st = hu_file_replace(path, out.data, out.size);
+done:
+    hu_writer_free(&out);
+    return st;
+}
