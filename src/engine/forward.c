@@ -58,7 +58,22 @@ static void check_target(const hu_run *run, hu_value_id v, int64_t count, const 
     }
 }
 
-/* Targets are stored as they come; inputs are rounded. */
+/* The first number of the batch, in the order of its values, that is no id; errors are rare. */
+static void check_ids(hu_run *run, hu_value_id v, int64_t first, int64_t count, const float *id) {
+    const hu_value_info *value = &run->graph->value[v];
+    for (int64_t i = 0; i < count * value->elements; i++) {
+        bool is_there = id[i] >= 0.0f && (double)id[i] < (double)value->ids;
+        if (is_there && (float)(int64_t)id[i] == id[i]) continue;
+        hu_bad_id bad = {v, first * value->elements + i, id[i]};
+#pragma omp critical(hu_ids)
+        if (run->bad_id.value == HU_NONE || v < run->bad_id.value ||
+            (v == run->bad_id.value && bad.place < run->bad_id.place))
+            run->bad_id = bad;
+        return;
+    }
+}
+
+/* Targets and ids are stored as they come; inputs are rounded. */
 static void load_field(hu_visit *visit, const hu_source *source, uint32_t field) {
     hu_run *run = visit->run;
     hu_value_id v = run->graph->loaded[field];
@@ -72,7 +87,10 @@ static void load_field(hu_visit *visit, const hu_source *source, uint32_t field)
     float *y = hu_bump_take(&visit->bump, (size_t)(visit->count * slot->elements) * sizeof(float));
     source->fill(source->context, field, visit->first, visit->count, y);
     hu_storage_write(&slot->storage, slot->data, visit->first, visit->count, y);
-    check_target(run, v, visit->count, y, visit->thread);
+    if (run->graph->value[v].role == HU_VALUE_IDS)
+        check_ids(run, v, visit->first, visit->count, y);
+    else
+        check_target(run, v, visit->count, y, visit->thread);
 }
 
 static void load_batch(hu_run *run, const hu_source *source) {
@@ -156,7 +174,9 @@ void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result
     run->overflow_name = run->overflowed ? run->unencodable_parameter : NULL;
     run->overflow_in_gradient = false;
     run->counted_nodes = run->overflowed ? 0 : run->graph->node_count;
+    run->bad_id.value = HU_NONE;
     load_batch(run, source);
+    if (run->bad_id.value != HU_NONE) return; /* there is no row for it */
     for (uint32_t n = 0; n < forward_end(run); n++)
         if (hu_node_runs(&run->graph->node[n], run->pass.turn)) forward_node(run, n);
     run->repeats = false;

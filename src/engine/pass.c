@@ -65,12 +65,26 @@ void hu_run_round_master(hu_run *run, hu_value_id v) {
     hu_slot_round(&run->value[v], &context, 0, 1, master, NULL);
 }
 
+/* What the data set should never have given. */
+static hu_status check_ids(const hu_run *run) {
+    const hu_bad_id *bad = &run->bad_id;
+    if (bad->value == HU_NONE) return HU_OK;
+    const hu_value_info *value = &run->graph->value[bad->value];
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "'%s' of sample %lld of the pass, place %lld: found %.9g, expected a whole "
+                   "number from 0 to %lld",
+                   value->name, (long long)(bad->place / value->elements),
+                   (long long)(bad->place % value->elements), (double)bad->found,
+                   (long long)value->ids - 1);
+}
+
 hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_source *source,
                          hu_pass_result *result) {
     hu_status st = start_pass(run, pass);
     *result = (hu_pass_result){0};
-    if (st == HU_OK) hu_forward_run(run, source, result);
-    return st;
+    if (st != HU_OK) return st;
+    hu_forward_run(run, source, result);
+    return check_ids(run);
 }
 
 hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {

@@ -79,8 +79,16 @@ typedef struct hu_rehearsal {
     bool *has_met; /* [node_count] nodes that ran in the present region */
 } hu_rehearsal;
 
+/* A number that is no id of its value, the first of a pass. */
+typedef struct hu_bad_id {
+    hu_value_id value; /* HU_NONE: there is none */
+    int64_t place;     /* sample of the pass times elements, plus the place in the sample */
+    float found;
+} hu_bad_id;
+
 typedef struct hu_run {
     const hu_graph *graph;
+    hu_bad_id bad_id;
     hu_edge_table *edges; /* Borrowed, like graph and weights: valid as long as the run */
     hu_weights *weights;
     hu_run_options options;

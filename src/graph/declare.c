@@ -63,6 +63,18 @@ hu_status hu_graph_target(hu_graph *graph, const char *name, const hu_shape *sha
     return hu_graph_add_value(graph, name, shape, HU_VALUE_TARGET, value);
 }
 
+hu_status hu_graph_ids(hu_graph *graph, const char *name, const hu_shape *shape, int64_t ids,
+                       hu_value_id *value) {
+    if (ids < 1 || ids > HU_IDS_MOST)
+        return hu_fail(HU_ERR_LIMIT,
+                       "'%s': found %lld different numbers, expected 1 to %d: larger ones are not "
+                       "exact in float32",
+                       name, (long long)ids, HU_IDS_MOST);
+    hu_status st = hu_graph_add_value(graph, name, shape, HU_VALUE_IDS, value);
+    if (st == HU_OK) graph->value[*value].ids = ids;
+    return st;
+}
+
 static hu_status add_use(hu_graph *graph, uint32_t node, int index, hu_value_id value) {
     void *array = graph->use;
     hu_status st = grow(&array, graph->use_count, &graph->use_capacity, sizeof *graph->use);

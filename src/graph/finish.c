@@ -153,7 +153,7 @@ hu_status hu_graph_finish(hu_graph *graph) {
     uint32_t inputs = 0;
     if (graph->is_finished) return hu_fail(HU_ERR_ARGUMENT, "the graph is finished already");
     for (uint32_t i = 0; i < graph->loaded_count; i++)
-        inputs += graph->value[graph->loaded[i]].role == HU_VALUE_INPUT;
+        inputs += hu_is_read_in(&graph->value[graph->loaded[i]]);
     if (inputs == 0) return hu_fail(HU_ERR_ARGUMENT, "the graph needs an input");
     HU_TRY(find_loss(graph));
     HU_TRY(link_uses(graph));

@@ -21,6 +21,8 @@ typedef enum hu_value_role {
     HU_VALUE_BUFFER,    /* running statistics */
     HU_VALUE_TARGET,    /* loaded; float32 numbers that are never rounded: class numbers, wanted
                            outputs */
+    HU_VALUE_IDS,       /* loaded; whole numbers from 0 on that a network reads, float32 and never
+                        rounded: tokens */
     HU_VALUE_FACT       /* made by a node (hu_op.makes_facts), never rounded, without a gradient:
                            regions of a picture */
 } hu_value_role;
@@ -53,6 +55,7 @@ typedef struct hu_value_info {
     hu_shape shape; /* of one sample; of the whole for parameters and buffers */
     int64_t elements;
     hu_value_role role;
+    int64_t ids;        /* of HU_VALUE_IDS: how many numbers there are, 0 to ids - 1 */
     int turn;           /* parameters: in which they learn */
     unsigned grad_in;   /* bit t: losses of turn t have a gradient by it */
     hu_init init;       /* parameters and buffers */
@@ -106,11 +109,19 @@ hu_status hu_graph_create(hu_graph **graph);
 void hu_graph_free(hu_graph *graph);
 
 /* Declares a value that each pass loads: an input, or a target, which no format ever rounds. Any
- * number of both; a graph has at least one input. */
+ * number of both; a graph has at least one input, or ids. */
 hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,
                          hu_value_id *value);
 hu_status hu_graph_target(hu_graph *graph, const char *name, const hu_shape *shape,
                           hu_value_id *value);
+
+/* Most different ids: whole numbers up to here are exact in float32. */
+enum { HU_IDS_MOST = 1 << 24 };
+
+/* Declares an input of whole numbers 0 .. ids-1 that nodes read and no format ever rounds. A pass
+ * that is given others ends with an error (engine/pass.h). HU_ERR_LIMIT beyond HU_IDS_MOST. */
+hu_status hu_graph_ids(hu_graph *graph, const char *name, const hu_shape *shape, int64_t ids,
+                       hu_value_id *value);
 
 /* Declares a node: infers the output shapes, makes outputs (NAME.out, or NAME.out0, NAME.out1, ...)
  * and parameters (PREFIX.suffix, prefix NULL: the node's name). attrs is copied, the in ids too.
@@ -185,12 +196,19 @@ int64_t hu_graph_count_units(const hu_graph *graph, int loss, int64_t count, con
 
 /* True for values that are loaded. */
 static inline bool hu_is_loaded(const hu_value_info *value) {
-    return value->role == HU_VALUE_INPUT || value->role == HU_VALUE_TARGET;
+    return value->role == HU_VALUE_INPUT || value->role == HU_VALUE_TARGET ||
+           value->role == HU_VALUE_IDS;
+}
+
+/* True for what a network reads of the data. */
+static inline bool hu_is_read_in(const hu_value_info *value) {
+    return value->role == HU_VALUE_INPUT || value->role == HU_VALUE_IDS;
 }
 
 /* True for float32 numbers that say what is, not what a network says of it. */
 static inline bool hu_is_given(const hu_value_info *value) {
-    return value->role == HU_VALUE_TARGET || value->role == HU_VALUE_FACT;
+    return value->role == HU_VALUE_TARGET || value->role == HU_VALUE_FACT ||
+           value->role == HU_VALUE_IDS;
 }
 
 /* True for values that a format may round: neither targets, facts nor running statistics. */

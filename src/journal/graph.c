@@ -8,10 +8,13 @@
 
 static const char file_name[] = "graph.json";
 
-static const char *const role_names[] = {
-    [HU_VALUE_INPUT] = "input",           [HU_VALUE_TARGET] = "target",
-    [HU_VALUE_ACTIVATION] = "activation", [HU_VALUE_PARAMETER] = "parameter",
-    [HU_VALUE_BUFFER] = "buffer",         [HU_VALUE_FACT] = "fact"};
+static const char *const role_names[] = {[HU_VALUE_INPUT] = "input",
+                                         [HU_VALUE_TARGET] = "target",
+                                         [HU_VALUE_ACTIVATION] = "activation",
+                                         [HU_VALUE_PARAMETER] = "parameter",
+                                         [HU_VALUE_BUFFER] = "buffer",
+                                         [HU_VALUE_IDS] = "ids",
+                                         [HU_VALUE_FACT] = "fact"};
 enum { ROLES = sizeof role_names / sizeof *role_names };
 
 /* ---- writing ---- */
@@ -55,11 +58,12 @@ static json_t *nodes_json(const hu_graph *graph) {
 }
 
 /* The loaded values of a role. */
-static json_t *loaded_json(const hu_graph *graph, hu_value_role role) {
+static json_t *loaded_json(const hu_graph *graph, bool targets) {
     json_t *list = json_array();
     for (uint32_t i = 0; list && i < graph->loaded_count; i++) {
         const hu_value_info *value = &graph->value[graph->loaded[i]];
-        if (value->role == role) json_array_append_new(list, json_string(value->name));
+        if ((value->role == HU_VALUE_TARGET) == targets)
+            json_array_append_new(list, json_string(value->name));
     }
     return list;
 }
@@ -100,10 +104,10 @@ static json_t *task_json(const hu_task *task, const hu_loss_form *loss) {
 }
 
 json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_form *loss) {
-    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "task", task_json(task, loss),
-                               "inputs", loaded_json(graph, HU_VALUE_INPUT), "targets",
-                               loaded_json(graph, HU_VALUE_TARGET), "losses", losses_json(graph),
-                               "values", values_json(graph), "nodes", nodes_json(graph));
+    json_t *object =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "task", task_json(task, loss), "inputs",
+                  loaded_json(graph, false), "targets", loaded_json(graph, true), "losses",
+                  losses_json(graph), "values", values_json(graph), "nodes", nodes_json(graph));
     if (object && graph->turn_count > 0) json_object_set_new(object, "turns", turns_json(graph));
     return object;
 }
@@ -135,7 +139,9 @@ static hu_status read_role(const hu_place *place, const json_t *text, hu_value_r
             return HU_OK;
         }
     return hu_place_fail(
-        place, "role: found '%.40s', expected input, target, activation, parameter, buffer", name);
+        place,
+        "role: found '%.40s', expected input, ids, target, activation, parameter, buffer, fact",
+        name);
 }
 
 static hu_status read_value(const hu_place *place, const json_t *object, hu_graph *graph) {

@@ -13,7 +13,7 @@ static hu_status find_input(const hu_own_net *net, hu_value_id v, const hu_task_
     const hu_value_info *given = &net->graph->value[v];
     char has[SHAPE_BYTES], needs[SHAPE_BYTES];
     *found = hu_graph_find(graph, given->name);
-    if (*found == HU_NONE || graph->value[*found].role != HU_VALUE_INPUT)
+    if (*found == HU_NONE || !hu_is_read_in(&graph->value[*found]))
         return hu_fail(HU_ERR_ARGUMENT, "the network has an input '%s', the task %s has '%s'",
                        given->name, choice->task->name, choice->task->field[0].value);
     const hu_shape *data = &graph->value[*found].shape;

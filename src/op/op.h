@@ -222,6 +222,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
 #define HU_OP_LIST(X) \
     X(conv2d) \
     X(linear) \
+    X(embedding) \
     X(bias) \
     X(batch_norm) \
     X(range_norm) \

@@ -76,6 +76,7 @@ hu_status hu_task_fit(const hu_task *task, const hu_dataset *dataset, hu_task_sh
         fields[i] = &dataset->field[f];
         shapes->field[i] = f;
         shapes->value[i] = shape_of(fields[i]);
+        shapes->ids[i] = fields[i]->classes;
         shapes->count++;
     }
     /* The task itself says which shapes it takes; the message begins with the data set here. */
@@ -92,6 +93,8 @@ hu_status hu_task_declare(const hu_task_choice *choice, hu_graph *graph, hu_valu
         /* Targets are never rounded: what is true must not depend on a precision. */
         if (field->is_target)
             HU_TRY(hu_graph_target(graph, field->value, shape, &values[i]));
+        else if (field->is_ids)
+            HU_TRY(hu_graph_ids(graph, field->value, shape, choice->shapes.ids[i], &values[i]));
         else
             HU_TRY(hu_graph_input(graph, field->value, shape, &values[i]));
     }

@@ -17,6 +17,7 @@ typedef struct hu_task_field {
     const char *value; /* name in the graph */
     hu_reading reading;
     bool is_target; /* float32 in every precision; otherwise rounded like any activation */
+    bool is_ids;    /* whole numbers that the network reads, float32 in every precision */
 } hu_task_field;
 
 /* A column of what `predict` prints. */
@@ -32,6 +33,7 @@ typedef enum hu_judgement { HU_UNJUDGED, HU_WRONG, HU_RIGHT } hu_judgement;
 /* What a task makes of a data set. */
 typedef struct hu_task_shapes {
     hu_shape value[HU_TASK_FIELDS_MAX]; /* of one sample, by field of the task */
+    int64_t ids[HU_TASK_FIELDS_MAX];    /* of fields of ids: how many there are */
     int field[HU_TASK_FIELDS_MAX];      /* numbers of the fields in the data set */
     int count;
     int64_t outputs; /* numbers of the head per row: classes, or channels of a picture */

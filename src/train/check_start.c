@@ -18,6 +18,12 @@ static bool is_norm_weight(const hu_graph *graph, hu_value_id v) {
     return (op == &hu_op_batch_norm || op == &hu_op_range_norm) && ends_in(value->name, "weight");
 }
 
+static bool is_table(const hu_graph *graph, hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    const hu_op *op = graph->node[graph->use[value->uses[0]].node].op;
+    return op == &hu_op_embedding || ends_in(value->name, "pos") || ends_in(value->name, "cls");
+}
+
 /* Elements of a row; of a transposed convolution, whose rows are inputs, those of the inputs that
  * reach one place of the output. */
 static int64_t fan_of(const hu_graph *graph, hu_value_id v, const hu_shape *shape) {
@@ -38,9 +44,10 @@ void hu_check_start_fill(const hu_graph *graph, hu_value_id v, const hu_shape *s
                          const char *salt, float *x) {
     const char *name = graph->value[v].name;
     int64_t elements = graph->value[v].elements;
-    bool is_norm = is_norm_weight(graph, v),
-         is_table = ends_in(name, "pos") || ends_in(name, "cls");
-    int exponent = is_table ? 3 : shape->rank <= 1 ? 4 : row_exponent(fan_of(graph, v, shape));
+    bool is_norm = is_norm_weight(graph, v);
+    int exponent = is_table(graph, v) ? 3
+                   : shape->rank <= 1 ? 4
+                                      : row_exponent(fan_of(graph, v, shape));
     uint32_t hash = hu_formula_hash(hu_formula_hash(HU_FORMULA_HASH_START, salt), name);
     for (int64_t i = 0; i < elements; i++) {
         float t = hu_formula_number(hash, (uint32_t)i);

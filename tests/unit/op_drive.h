@@ -253,6 +253,13 @@ static inline void drive_pass(drive *d, hu_pass pass) {
         drive_point(d, pass, 0, 0, poison, &p);
         if (reduce && d->op->finish) d->op->finish(&call, pass);
     }
+    bool in_order = pass == HU_BACKWARD && d->op->in_batch_order && d->op->in_batch_order(&d->info);
+    for (int64_t c = 0; in_order && c < d->chunks; c++) {
+        call.first = c * d->chunk;
+        call.count = d->batch - call.first < d->chunk ? d->batch - call.first : d->chunk;
+        drive_point(d, pass, call.first, c, poison, &p);
+        d->op->accumulate(&call);
+    }
     if (pass == HU_BACKWARD) drive_sum_dparams(d);
     while (d->block_count > mark) hu_free(d->blocks[--d->block_count]);
 }

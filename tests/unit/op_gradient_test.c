@@ -6,6 +6,7 @@
 #include "op/act.h"
 #include "op/attention.h"
 #include "op/dropout.h"
+#include "op/embedding.h"
 #include "op/geometry.h"
 #include "op/join.h"
 #include "op/l2_norm.h"
@@ -28,6 +29,7 @@ typedef enum input_kind {
     LENGTHS, /* the same; the last input says how many keys there are, from none on */
     REGIONS, /* as SPACED; input 1 holds regions of the map */
     BOXES,   /* the same; input 1 holds boxes, so many that all anchors take part */
+    IDS,     /* whole numbers below 5 */
     SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
 
@@ -149,6 +151,9 @@ static const hu_conv_attrs larger_image = {.out_channels = 6,
                                            .transposed = true,
                                            .extra_w = 1};
 static const hu_linear_attrs linear = {.out_features = 6, .has_bias = true};
+static const hu_embedding_attrs table = {.words = 6, .width = 3, .factor = 1.5f};
+static const hu_embedding_attrs padded = {
+    .words = 6, .width = 4, .factor = 1.0f, .has_padding = true, .padding = 5};
 static const hu_linear_attrs linear_only = {.out_features = 3};
 static const hu_linear_attrs transposed = {.out_features = 7, .transposed = true, .has_bias = true};
 static const hu_linear_attrs of_rows = {.out_features = 4, .has_bias = true, .rows = true};
@@ -181,6 +186,8 @@ static const gradient_case cases[] = {
     {&hu_op_linear, &of_rows, NORMAL, 1, {SHAPE(3, 6)}, false, 0.02f},
     {&hu_op_linear, &of_rows, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
     {&hu_op_linear, &rows_back, NORMAL, 1, {SHAPE(4, 3)}, false, 0.02f},
+    {&hu_op_embedding, &table, IDS, 1, {SHAPE(3)}, false, 0.02f},
+    {&hu_op_embedding, &padded, IDS, 1, {SHAPE(2, 2)}, false, 0.02f},
     {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(3, 2, 5)}, false, 0.02f},
     {&hu_op_bias, &bias, NORMAL, 1, {SHAPE(17)}, false, 0.02f},
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(3, 3, 4)}, false, 0.02f},
@@ -354,6 +361,9 @@ static void open_case(drive *d, const gradient_case *g) {
     for (int64_t i = 0; g->kind == REGIONS && i < drive_in_elements(d, 1); i++)
         d->in[1][i] = (float)(i * 5 % 7) + (i % 4 > 1 ? 4.0f : 0.0f);
     if (g->kind == REGIONS) d->need_din[1] = false;
+    for (int64_t i = 0; g->kind == IDS && i < drive_in_elements(d, 0); i++)
+        d->in[0][i] = (float)(i * i % 5);
+    if (g->kind == IDS) d->need_din[0] = false;
     hu_random_key key = {.seed = 5};
     for (int64_t i = 0; g->kind == SHARES && i < drive_in_elements(d, 1); i++)
         d->in[1][i] = 0.1f + 0.8f * hu_random_uniform(&key, (uint64_t)i);

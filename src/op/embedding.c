@@ -1,0 +1,127 @@
+/* embedding: ids of any shape -> a row of the table [words, width] for each. */
+#include "op/embedding.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "op/expect.h"
+
+/* Ids are float32: more would not be exact. */
+enum { WORDS_MOST = 1 << 24 };
+
+static hu_status check_attrs(const hu_embedding_attrs *a) {
+    if (a->words < 1 || a->words > WORDS_MOST || a->width < 1)
+        return hu_fail(HU_ERR_SHAPE,
+                       "embedding: found %lld words of width %lld, expected 1 to %d and at least 1",
+                       (long long)a->words, (long long)a->width, WORDS_MOST);
+    if (!isfinite(a->factor))
+        return hu_fail(HU_ERR_ARGUMENT, "embedding: factor %g, expected a finite number",
+                       (double)a->factor);
+    if (a->has_padding && (a->padding < 0 || a->padding >= a->words))
+        return hu_fail(HU_ERR_ARGUMENT, "embedding: padding %lld, expected 0 to %lld",
+                       (long long)a->padding, (long long)a->words - 1);
+    return HU_OK;
+}
+
+/* ids [..] -> [.., width] */
+static hu_status embedding_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                 hu_shape *out) {
+    const hu_embedding_attrs *a = attrs;
+    hu_status st = check_attrs(a);
+    (void)n_in;
+    if (st != HU_OK) return st;
+    if (in[0].rank >= HU_MAX_RANK)
+        return hu_fail(HU_ERR_SHAPE, "embedding: ids of rank %d, expected less than %d",
+                       (int)in[0].rank, HU_MAX_RANK);
+    *n_out = 1;
+    out[0] = in[0];
+    out[0].extent[out[0].rank++] = a->width;
+    return hu_shape_check(&out[0]);
+}
+
+static hu_status embedding_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                                  int *count) {
+    const hu_embedding_attrs *a = attrs;
+    (void)in;
+    *count = 1;
+    list[0] = (hu_param_decl){"weight", {2, {a->words, a->width}}, a->weight_init, true};
+    return HU_OK;
+}
+
+/* The row of an id; -1 for what is none, whose numbers are NaN and have no gradient. The engine
+ * ends a pass before that where ids are loaded. */
+static int64_t row_of(const hu_embedding_attrs *a, float id) {
+    if (!(id >= 0.0f && (double)id < (double)a->words)) return -1;
+    return (float)(int64_t)id == id ? (int64_t)id : -1;
+}
+
+/* y = factor w[id], one product in float32; the row itself where the factor is 1. */
+static void forward(const hu_op_call *call) {
+    const hu_embedding_attrs *a = call->info->attrs;
+    int64_t ids = call->count * hu_shape_elements(&call->info->in[0]), width = a->width;
+    for (int64_t i = 0; i < ids; i++) {
+        int64_t row = row_of(a, call->in[0][i]);
+        const float *restrict w = call->param[0] + (row < 0 ? 0 : row) * width;
+        float *restrict y = call->out[0] + i * width;
+        for (int64_t j = 0; j < width; j++) y[j] = row < 0 ? NAN : a->factor * w[j];
+    }
+}
+
+/* The gradient of the table is accumulated: ids have none. */
+static void backward(const hu_op_call *call) {
+    (void)call;
+}
+
+/* One dense gradient for the whole batch, in which only rows of ids are touched. */
+static bool in_batch_order(const hu_node_info *info) {
+    (void)info;
+    return true;
+}
+
+/* dw[id] += factor dy, in the order sample, place; +0 where no id points. */
+static void accumulate(const hu_op_call *call) {
+    const hu_embedding_attrs *a = call->info->attrs;
+    int64_t ids = call->count * hu_shape_elements(&call->info->in[0]), width = a->width;
+    float *dw = call->dparam[0];
+    if (call->first == 0) memset(dw, 0, (size_t)(a->words * width) * sizeof *dw);
+    for (int64_t i = 0; i < ids; i++) {
+        int64_t row = row_of(a, call->in[0][i]);
+        if (row < 0 || (a->has_padding && row == a->padding)) continue;
+        const float *restrict dy = call->dout[0] + i * width;
+        float *restrict sum = dw + row * width;
+        for (int64_t j = 0; j < width; j++) sum[j] += a->factor * dy[j];
+    }
+}
+
+static const hu_attribute attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "words", offsetof(hu_embedding_attrs, words), NAN},
+    {HU_ATTRIBUTE_WHOLE, "width", offsetof(hu_embedding_attrs, width), NAN},
+    {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_embedding_attrs, factor), 1},
+    {HU_ATTRIBUTE_FLAG, "pads", offsetof(hu_embedding_attrs, has_padding), 0},
+    {HU_ATTRIBUTE_WHOLE, "padding", offsetof(hu_embedding_attrs, padding), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+/* Standard normal, as torch has them. */
+static void usual(void *attrs, const hu_shape *in) {
+    hu_embedding_attrs *a = attrs;
+    (void)in;
+    a->weight_init = (hu_init){HU_INIT_NORMAL, 1.0f};
+}
+
+const hu_op hu_op_embedding = {
+    .name = "embedding",
+    .attrs_bytes = sizeof(hu_embedding_attrs),
+    .attributes = attributes,
+    .usual = usual,
+    .min_in = 1,
+    .max_in = 1,
+    .shape = embedding_shape,
+    .params = embedding_params,
+    .saves = HU_SAVE_INPUT_0,
+    .forward = forward,
+    .backward = backward,
+    .in_batch_order = in_batch_order,
+    .accumulate = accumulate,
+};
