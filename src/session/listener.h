@@ -10,6 +10,8 @@ typedef struct hu_step_news {
     const hu_metric *metric; /* of report->metric. Borrowed: valid for ever */
     int64_t steps;           /* of the whole training */
     double rate;             /* samples a second, of this process so far */
+    const char *counted;     /* what rates are told in: "images", "tokens" */
+    double per_sample;       /* so many of them are a sample */
 } hu_step_news;
 
 /* A function that is NULL, or a listener that is NULL, does not hear. */

@@ -347,8 +347,10 @@ done:
 /* News for the listener, if there is one. */
 static void tell_step(const hu_session *session, const hu_step_report *report) {
     const hu_listener *listener = session->listener;
-    hu_step_news news = {report, hu_trainer_task(session->trainer)->metric[0], session->steps,
-                         rate_of(session)};
+    const hu_task *task = hu_trainer_task(session->trainer);
+    hu_step_news news = {
+        report,           task->metric[0],       session->steps,
+        rate_of(session), hu_task_counted(task), (double)hu_trainer_places(session->trainer)};
     if (listener && listener->on_step) listener->on_step(listener->context, &news);
 }
 

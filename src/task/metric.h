@@ -20,10 +20,13 @@ typedef struct hu_metric_call {
                                   [samples, most, 5] boxes */
     const hu_loss_form *loss;  /* what the prediction was trained for */
     const hu_anchors *anchors; /* of rows that say boxes beside anchors, else NULL */
-    int64_t targets;           /* numbers of a sample's target */
-    int64_t whole;             /* samples of all parts together, or more */
-    int64_t width;             /* of pictures: rows = height x width; else 1 */
-    int64_t border;            /* pixels at the edges of enlarged pictures that do not count */
+    double loss_sum, units; /* of the first loss: its sum over the units that it counts, before any
+                               rounding, and these; NaN and 0 where a format stopped the pass, and
+                               for one sample of several */
+    int64_t targets;        /* numbers of a sample's target */
+    int64_t whole;          /* samples of all parts together, or more */
+    int64_t width;          /* of pictures: rows = height x width; else 1 */
+    int64_t border;         /* pixels at the edges of enlarged pictures that do not count */
     /* Of tasks with a code: means and log-variances, [samples, code] each; NULL where a format
      * stopped the pass. */
     int64_t code;
@@ -96,7 +99,9 @@ typedef struct hu_metric {
     X(divergence)         \
     X(mean_ap)            \
     X(mean_ap_11)         \
-    X(fd64)
+    X(fd64)               \
+    X(perplexity)         \
+    X(bits_per_token)
 // clang-format on
 
 #define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;

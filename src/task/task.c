@@ -108,6 +108,10 @@ int hu_task_target(const hu_task *task) {
     return -1;
 }
 
+const char *hu_task_counted(const hu_task *task) {
+    return task->place ? task->place : "images";
+}
+
 int64_t hu_task_classes(const hu_task *task, const hu_dataset *dataset) {
     int target = hu_task_target(task);
     int f = target < 0 ? -1 : hu_dataset_find(dataset, task->field[target].field);

@@ -50,6 +50,8 @@ typedef struct hu_task {
                       the standard normal law is a second loss */
     bool has_adversaries; /* one network makes pictures, another judges them (task/adversaries.h) */
     bool is_signed;       /* pictures are numbers in -1..1 instead */
+    const char *place; /* what rates count: "tokens", as many as the first field has numbers; NULL:
+                          samples, which are images */
     const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures
                                                     take the first */
 
@@ -112,6 +114,7 @@ typedef struct hu_task_regions {
     X(vae)              \
     X(gan)              \
     X(detect)           \
+    X(language)         \
     X(detect_regions)
 // clang-format on
 
@@ -191,6 +194,9 @@ int64_t hu_task_classes(const hu_task *task, const hu_dataset *dataset);
 /* Number of the first metric that has the collection of metric number m: the one whose sums it
  * reads. */
 int hu_task_collection(const hu_task *task, int m);
+
+/* What rates are told in: "images", or the task's places. Borrowed: valid for ever. */
+const char *hu_task_counted(const hu_task *task);
 
 /* Columns of what `predict` says, and one of their cells for people: "-" where there is none. */
 enum { HU_TASK_CELL_BYTES = 64 };

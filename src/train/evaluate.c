@@ -62,6 +62,8 @@ static void read_part(evaluation *e, int64_t samples, const hu_pass_result *resu
     e->call.prediction = hu_run_has_overflowed(run)
                              ? NULL
                              : hu_run_value(run, made, samples, e->trainer->room.prediction);
+    e->call.loss_sum = hu_run_has_overflowed(run) ? (double)NAN : result->stats[0][HU_LOSS_SUM];
+    e->call.units = (double)result->units[0];
     e->call.regions = regions_of(e);
     e->call.mean = code_of(e, 0);
     e->call.spread = code_of(e, 1);
@@ -314,6 +316,8 @@ hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half) {
 static hu_metric_call sample_of(const evaluation *e, int64_t i) {
     hu_metric_call sample = e->call;
     sample.samples = 1;
+    sample.loss_sum = (double)NAN;
+    sample.units = 0.0;
     if (sample.prediction) sample.prediction += i * sample.rows * sample.outputs;
     sample.target += i * sample.targets;
     if (sample.regions) sample.regions += i * sample.rows * HU_REGION_NUMBERS;
@@ -369,6 +373,10 @@ int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half) {
     const hu_loader *loader =
         half == HU_HALF_VALIDATION ? trainer->validation_loader : trainer->test_loader;
     return loader ? hu_loader_count(loader) : 0;
+}
+
+int64_t hu_trainer_places(const hu_trainer *trainer) {
+    return trainer->task->place ? hu_shape_elements(&trainer->shapes.value[0]) : 1;
 }
 
 /* Pictures of -1..1 are drawn as 0..1. */

@@ -66,6 +66,9 @@ hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metr
 const hu_shape *hu_trainer_picture(const hu_trainer *trainer);
 int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half);
 
+/* How many of what hu_task_counted says are a sample: 1 image, or its tokens. */
+int64_t hu_trainer_places(const hu_trainer *trainer);
+
 /* The first samples of a half, and what the model makes of them (or one picture twice, with what is
  * true and what the model says drawn over it) with the weights that evaluation
  * uses, as numbers in 0..1 (NaN where a format stopped the pass): [count, shape of a picture]. Only

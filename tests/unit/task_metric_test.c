@@ -56,6 +56,26 @@ static hu_metric_call pixels(void) {
                             .loss = &hu_loss_softmax_cross_entropy};
 }
 
+/* Two parts of 5 and 3 tokens that count. */
+static void perplexity_is_that_of_all_tokens_together(void **state) {
+    (void)state;
+    double sums[2] = {0, 0};
+    const hu_metric_call parts[] = {{.samples = 2, .rows = 3, .loss_sum = 5.5, .units = 5},
+                                    {.samples = 1, .rows = 3, .loss_sum = 0.5, .units = 3}};
+    const hu_metric_call stopped = {.samples = 1, .rows = 3, .loss_sum = (double)NAN, .units = 0};
+    const hu_metric *metric = &hu_metric_perplexity, *bits = &hu_metric_bits_per_token;
+    assert_ptr_equal(metric->collection, bits->collection);
+    assert_int_equal(metric->collection->sum_count(&parts[0]), 2);
+    assert_true(isnan(hu_metric_value(metric, &parts[0], sums)));
+    for (int p = 0; p < 2; p++) metric->collection->add(&parts[p], sums);
+    assert_true(fabs(hu_metric_value(metric, &parts[0], sums) - exp(0.75)) < 1e-15);
+    assert_true(fabs(hu_metric_value(bits, &parts[0], sums) - 0.75 / log(2)) < 1e-15);
+    metric->collection->add(&stopped, sums);
+    assert_true(isnan(hu_metric_value(metric, &parts[0], sums)));
+    assert_true(hu_metric_is_better(metric, 2.0, 3.0));
+    assert_true(fabs(metric->of_batch((double[]){6.0, 1.0}, 8.0) - exp(0.75)) < 1e-15);
+}
+
 static int said(int row) {
     int best = 0;
     for (int c = 1; c < CLASSES; c++)
@@ -408,6 +428,7 @@ int main(void) {
         cmocka_unit_test(luma_is_measured_in_bytes_without_a_border),
         cmocka_unit_test(better_knows_its_direction),
         cmocka_unit_test(metrics_of_a_collection_share_its_sums),
+        cmocka_unit_test(perplexity_is_that_of_all_tokens_together),
         cmocka_unit_test(every_metric_is_found_by_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

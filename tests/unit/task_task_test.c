@@ -53,6 +53,45 @@ static hu_dataset pairs(void) {
     return made;
 }
 
+/* Rows of so many of each kind of token. */
+static hu_dataset text(int64_t tokens, int64_t targets) {
+    static char name[] = "written";
+    hu_dataset made = {.name = name, .field_count = 2};
+    for (int f = 0; f < 2; f++) {
+        made.field[f] = (hu_field){
+            .type = HU_FIELD_I32, .rank = 1, .extent = {SIDE}, .classes = f ? targets : tokens};
+        strcpy(made.field[f].name, f ? "targets" : "tokens");
+    }
+    return made;
+}
+
+/* Tokens are ids of the graph, a row of scores stands at each of them. */
+static void a_text_gives_ids_and_targets(void **state) {
+    (void)state;
+    hu_dataset good = text(CLASSES, CLASSES), other = text(CLASSES, CLASSES + 1), one = text(1, 1);
+    hu_task_choice choice = {.task = &hu_task_language};
+    hu_value_id values[HU_TASK_FIELDS_MAX];
+    hu_graph *graph;
+    assert_int_equal(hu_task_fit(&hu_task_language, &good, &choice.shapes), HU_OK);
+    assert_int_equal(choice.shapes.outputs, CLASSES);
+    hu_shape head = hu_task_language.head(&choice);
+    assert_true(head.rank == 2 && head.extent[0] == SIDE && head.extent[1] == CLASSES);
+    assert_int_equal(hu_graph_create(&graph), HU_OK);
+    assert_int_equal(hu_task_declare(&choice, graph, values), HU_OK);
+    assert_int_equal(graph->value[values[0]].role, HU_VALUE_IDS);
+    assert_int_equal(graph->value[values[0]].ids, CLASSES);
+    assert_int_equal(graph->value[values[1]].role, HU_VALUE_TARGET);
+    hu_graph_free(graph);
+    says(hu_task_fit(&hu_task_language, &other, &choice.shapes), HU_ERR_ARGUMENT,
+         "found 4 and 5 different tokens");
+    says(hu_task_fit(&hu_task_language, &one, &choice.shapes), HU_ERR_ARGUMENT, "at least 2");
+    good.field[1].extent[0]++;
+    says(hu_task_fit(&hu_task_language, &good, &choice.shapes), HU_ERR_ARGUMENT,
+         "a token and a target at each place");
+    assert_string_equal(hu_task_counted(&hu_task_language), "tokens");
+    assert_string_equal(hu_task_counted(&hu_task_classify), "images");
+}
+
 static void every_task_has_a_loss_that_fits_and_a_metric(void **state) {
     (void)state;
     size_t count = 0;
@@ -273,6 +312,7 @@ int main(void) {
         cmocka_unit_test(classes_are_a_mean_over_labelled_rows),
         cmocka_unit_test(a_code_has_a_loss_of_its_own),
         cmocka_unit_test(adversaries_have_turns),
+        cmocka_unit_test(a_text_gives_ids_and_targets),
         cmocka_unit_test(cells_of_a_prediction_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
