@@ -32,10 +32,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
            weights);
     /* Without a step there is neither; a run that was finished before has no speed. */
     if (!isnan(result->train_loss)) printf("  train loss %.4f", result->train_loss);
-    if (!isnan(result->images_per_second))
-        printf("  %.0f %s/s",
-               result->images_per_second * (double)hu_trainer_places(session->trainer),
-               hu_task_counted(hu_trainer_task(session->trainer)));
+    if (!isnan(result->rate)) printf("  %.0f %s/s", result->rate, result->counted);
     printf("  %lld steps, %lld skipped, loss scaling %s\n",
            (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_skipped(session->trainer),

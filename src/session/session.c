@@ -462,6 +462,8 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
     HU_TRY(give_metric(session, result));
     result->images_per_second = rate_of(session);
+    result->rate = result->images_per_second * (double)hu_trainer_places(session->trainer);
+    result->counted = hu_task_counted(hu_trainer_task(session->trainer));
     HU_TRY(find_collapse(session, result));
     /* A walk over the samples: for what is reported, once. */
     if (session->leads)

@@ -45,7 +45,9 @@ typedef struct hu_session_result {
     double train_loss;
     hu_result_metric test;       /* the task's first metric on the test samples */
     hu_result_metric validation; /* on those held out */
-    double images_per_second;    /* of this process */
+    double images_per_second;    /* of this process: samples, whatever they are */
+    double rate;                 /* the same in what is counted: "images", "tokens" */
+    const char *counted;         /* Borrowed: valid for ever */
     bool has_diverged;
     char reason[1024];                /* of the divergence */
     char collapse[HU_COLLAPSE_BYTES]; /* why the run is said to have collapsed; "": it has not */

@@ -11,12 +11,11 @@
 #include "session/wire_result.h"
 
 /* "tokens_per_second", of tasks whose samples have places. */
-static void put_rate(json_t *object, const hu_trainer *trainer, double samples) {
+static void put_rate(json_t *object, const hu_task *task, double rate) {
     char key[48];
-    const hu_task *task = hu_trainer_task(trainer);
     if (!task->place) return;
     snprintf(key, sizeof key, "%s_per_second", task->place);
-    json_object_set_new(object, key, hu_json_number(samples * (double)hu_trainer_places(trainer)));
+    json_object_set_new(object, key, hu_json_number(rate));
 }
 
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result) {
@@ -49,7 +48,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         hu_json_number((double)progress->underflow / elements), "run", session->folder.path,
         "warnings", hu_warnings_json(hu_trainer_run(session->trainer)), "train_seconds",
         hu_json_number(session->train_seconds));
-    put_rate(object, session->trainer, result->images_per_second);
+    put_rate(object, hu_trainer_task(session->trainer), result->rate);
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     if (session->dataset->validation.count > 0)
         hu_result_validation_put(object, &result->validation, session->dataset->validation.count);
