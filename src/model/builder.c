@@ -9,6 +9,7 @@
 #include "model/split.h"
 #include "op/geometry.h"
 #include "op/join.h"
+#include "op/layer_norm.h"
 #include "op/norm.h"
 #include "op/pool.h"
 #include "op/resample.h"
@@ -125,6 +126,11 @@ hu_value_id hu_build_norm(hu_builder *b, const char *name, hu_value_id in) {
 
 hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in) {
     return hu_build_node(b, &hu_op_relu, name, NULL, NULL, 1, &in);
+}
+
+hu_value_id hu_build_layer_norm(hu_builder *b, const char *name, hu_value_id in, float epsilon) {
+    hu_layer_norm_attrs attrs = {.epsilon = epsilon};
+    return hu_build_node(b, &hu_op_layer_norm, name, NULL, &attrs, 1, &in);
 }
 
 /* By erf. */

@@ -56,6 +56,7 @@ hu_value_id hu_build_conv(hu_builder *b, const char *name, hu_value_id in, int64
 /* The norm of the options. */
 hu_value_id hu_build_norm(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in);
+hu_value_id hu_build_layer_norm(hu_builder *b, const char *name, hu_value_id in, float epsilon);
 hu_value_id hu_build_gelu(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right);
 

@@ -226,6 +226,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(bias) \
     X(batch_norm) \
     X(range_norm) \
+    X(layer_norm) \
     X(local_norm) \
     X(l2_norm) \
     X(relu) \

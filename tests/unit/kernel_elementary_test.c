@@ -280,6 +280,72 @@ static void check_softmax(const hu_elementary_kernels *k) {
             }
 }
 
+/* A row at a time: forward, x -> expected32; backward, dx -> expected32 and the sums. */
+static void layer_by_definition(const hu_layer_norm *layer, int64_t rows, bool backward,
+                                double *dweight, double *dbias) {
+    int64_t n = layer->width;
+    for (int64_t at = 0; at < rows * n; at += n) {
+        double mean = 0, square = 0, along = 0, across = 0;
+        for (int64_t c = 0; c < n; c++) mean += (double)x32[at + c];
+        mean /= (double)n;
+        for (int64_t c = 0; c < n; c++)
+            square += ((double)x32[at + c] - mean) * ((double)x32[at + c] - mean);
+        double inverse = 1 / sqrt(square / (double)n + layer->epsilon);
+        for (int64_t c = 0; c < n; c++) {
+            double g = (double)dy32[at + c] * (double)layer->weight[c];
+            along += g;
+            across += g * (((double)x32[at + c] - mean) * inverse);
+        }
+        for (int64_t c = 0; c < n; c++) {
+            double xhat = ((double)x32[at + c] - mean) * inverse, dy = (double)dy32[at + c];
+            double g = dy * (double)layer->weight[c];
+            double y = (double)layer->weight[c] * xhat + (double)layer->bias[c];
+            double dx = inverse * (g - along / (double)n - xhat * (across / (double)n));
+            expected32[at + c] = (float)plain(backward ? dx : y);
+            dweight[c] += dy * xhat;
+            dbias[c] += dy;
+        }
+    }
+}
+
+/* The sums begin with other numbers than 0: they are added to. */
+static void check_layer_sums(const hu_layer_norm *layer, const hu_elementary_kernels *k,
+                             int64_t rows, float *dx) {
+    static double sums[2 * COUNT], sums_expected[2 * COUNT], scratch[8 * COUNT];
+    int64_t n = layer->width;
+    for (int64_t i = 0; i < 2 * n; i++) sums[i] = sums_expected[i] = unit((uint64_t)i);
+    layer_by_definition(layer, rows, true, sums_expected, sums_expected + n);
+    k->layer_norm_backward(rows, layer, x32, dx == found32 ? found32 : dy32, scratch, sums,
+                           sums + n, dx);
+    for (int64_t i = 0; i < 2 * n; i++) {
+        found[i % n] = plain(sums[i]);
+        expected[i % n] = plain(sums_expected[i]);
+        if (i % n == n - 1) expect_equal("sums of layer_norm_backward", n);
+    }
+    for (int64_t i = 0; dx && i < rows * n; i++) dx[i] = (float)plain((double)dx[i]);
+}
+
+static void check_layers(const hu_elementary_kernels *k) {
+    static const int64_t widths[] = {1, 2, 7, 16, 65, 128}, counts[] = {1, 7, 8, 9, 64, 153};
+    static float weight[128], bias[128];
+    static double scratch[8 * 128], unused[2 * 128];
+    for (int64_t c = 0; c < 128; c++) weight[c] = (float)unit((uint64_t)c), bias[c] = 0.5f;
+    for (int w = 0; w < 6; w++)
+        for (int r = 0; r < 6; r++) {
+            hu_layer_norm layer = {widths[w], r % 2 ? 1e-12 : 1e-5, weight, bias};
+            int64_t n = counts[r] * layer.width;
+            assert_true(hu_layer_norm_numbers(layer.width) <= 8 * 128 && n <= COUNT);
+            layer_by_definition(&layer, counts[r], false, unused, unused + 128);
+            k->layer_norm(counts[r], &layer, x32, scratch, found32);
+            for (int64_t i = 0; i < n; i++) found32[i] = (float)plain((double)found32[i]);
+            expect_equal_32("layer_norm", n);
+            check_layer_sums(&layer, k, counts[r], NULL);
+            memcpy(found32, dy32, sizeof found32);
+            check_layer_sums(&layer, k, counts[r], found32);
+            expect_equal_32("layer_norm_backward", n);
+        }
+}
+
 /* s^-power and, of every channel of one place, its s. */
 static double local_scale(const hu_local_window *w, const float *row, int64_t c, double *power) {
     double sum = 0, s;
@@ -351,6 +417,11 @@ static void rows_are_those_of_the_definition(void **unused) {
     on_every_isa(check_softmax);
 }
 
+static void layer_norms_are_those_of_the_definition(void **unused) {
+    (void)unused;
+    on_every_isa(check_layers);
+}
+
 static void local_norms_are_those_of_the_definition(void **unused) {
     (void)unused;
     on_every_isa(check_local);
@@ -360,6 +431,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_those_of_the_definition),
         cmocka_unit_test(rows_are_those_of_the_definition),
+        cmocka_unit_test(layer_norms_are_those_of_the_definition),
         cmocka_unit_test(local_norms_are_those_of_the_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

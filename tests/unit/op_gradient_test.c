@@ -10,6 +10,7 @@
 #include "op/geometry.h"
 #include "op/join.h"
 #include "op/l2_norm.h"
+#include "op/layer_norm.h"
 #include "op/local_norm.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
@@ -60,6 +61,7 @@ static const hu_pool_attrs beyond = {3, 2, 2, 3, 1, 0, -1, 1, true, true};
 static const hu_adaptive_pool_attrs adaptive = {3, 2}, stretched = {5, 7};
 static const hu_local_norm_attrs local = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .k = 1.0f};
 static const hu_local_norm_attrs plain_local = {.size = 3, .alpha = 1.5f, .beta = 0.5f, .k = 2.0f};
+static const hu_layer_norm_attrs layer = {.epsilon = 1e-5f};
 static const hu_l2_norm_attrs l2 = {.scale = 2.0f, .epsilon = 1e-10f};
 static const hu_roi_pool_attrs regions = {2, 3, 0.5f};
 static const hu_log_softmax_attrs keeping = {.kept = 4};
@@ -236,6 +238,9 @@ static const gradient_case cases[] = {
     {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(2, 3, 11)}, false, 0.01f},
     {&hu_op_local_norm, &plain_local, NORMAL, 1, {SHAPE(7)}, false, 0.01f},
     {&hu_op_local_norm, &local, NORMAL, 1, {SHAPE(3, 2)}, false, 0.01f},
+    {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(3, 12)}, false, 0.01f},
+    {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(2, 2, 5)}, false, 0.01f},
+    {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(7)}, false, 0.01f},
     {&hu_op_l2_norm, &l2, NORMAL, 1, {SHAPE(2, 3, 7)}, false, 0.01f},
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},

@@ -7,6 +7,7 @@
 #include "op/dropout.h"
 #include "op/geometry.h"
 #include "op/join.h"
+#include "op/layer_norm.h"
 #include "op/norm.h"
 #include "op/pool.h"
 #include "op/scale.h"
@@ -102,6 +103,8 @@ static inline hu_value_id apply(world *w, const hu_op *op, const void *attrs, in
 static inline hu_value_id add_norm(world *w, hu_value_id v) {
     const hu_batch_norm_attrs norm = {1e-5f, 0.1f};
     const hu_range_norm_attrs range = {1e-5f, 0.9f};
+    const hu_layer_norm_attrs layer = {1e-5f};
+    if (draw(w, 4) == 0) return apply(w, &hu_op_layer_norm, &layer, 1, &v);
     if (draw(w, 3) == 0) return apply(w, &hu_op_range_norm, &range, 1, &v);
     return apply(w, &hu_op_batch_norm, &norm, 1, &v);
 }

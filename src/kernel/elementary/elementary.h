@@ -14,6 +14,14 @@ typedef struct hu_local_window {
     double power;    /* of s is -power; 0.75 is made by roots */
 } hu_local_window;
 
+/* y_c = weight_c xhat_c + bias_c, xhat = (x - mean) / sqrt(variance + epsilon) over rows of width
+ * numbers; the variance is the mean of (x - mean)^2. */
+typedef struct hu_layer_norm {
+    int64_t width;
+    double epsilon;
+    const float *weight, *bias; /* [width] */
+} hu_layer_norm;
+
 typedef struct hu_elementary_kernels {
     /* y = e^x, log x (of normal x > 0, infinity and NaN), tanh x and erfc x, in double. */
     void (*exp)(int64_t count, const double *x, double *y);
@@ -49,6 +57,14 @@ typedef struct hu_elementary_kernels {
                     double *scratch, float *y);
     void (*softmax_backward)(int64_t rows, int64_t width, const int64_t *seen, const float *y,
                              const float *dy, float *dx);
+    /* y of x [rows, width], in double, rounded once; scratch: hu_layer_norm_numbers. y may be x. */
+    void (*layer_norm)(int64_t rows, const hu_layer_norm *layer, const float *x, double *scratch,
+                       float *y);
+    /* dx = (g - mean(g) - xhat mean(g xhat)) / sqrt(variance + epsilon), g = dy weight; NULL: not
+     * wanted, may be dy. dy xhat and dy are added to dweight and dbias [width], row by row. */
+    void (*layer_norm_backward)(int64_t rows, const hu_layer_norm *layer, const float *x,
+                                const float *dy, double *scratch, double *dweight, double *dbias,
+                                float *dx);
     /* y = x s^-power of places [places, channels]; scratch: hu_local_numbers. y may be x. */
     void (*local_norm)(int64_t places, const hu_local_window *window, const float *x,
                        double *scratch, float *y);
@@ -62,6 +78,11 @@ extern const hu_elementary_kernels HU_OF_ISA(hu_elementary_kernels);
 
 /* The record of hu_cpu_isa(). */
 const hu_elementary_kernels *hu_elementary(void);
+
+/* Eight rows. */
+static inline int64_t hu_layer_norm_numbers(int64_t width) {
+    return 8 * width;
+}
 
 /* Places that a local norm takes at once, and the numbers of scratch that it needs for them. */
 static inline int64_t hu_local_places(const hu_local_window *window) {
