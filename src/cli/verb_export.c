@@ -25,7 +25,7 @@ static hu_status read_options(const hu_config *config, hu_export_options *option
     HU_TRY(hu_config_text(config, "out.layout", &layout));
     HU_TRY(hu_weight_layout_parse(layout, &options->layout));
     HU_TRY(hu_config_text(config, "out.weights", &weights));
-    /* The configuration allows "master" and "rounded" only. */
+    options->averaged = strcmp(weights, "average") == 0;
     options->rounded = strcmp(weights, "rounded") == 0;
 done:
     return st;

@@ -105,6 +105,9 @@ static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_f64(config, "optimizer.clip_norm", &options->clip_norm));
     HU_TRY(hu_config_list(config, "optimizer.clip_rules", &options->clip_rules));
     HU_TRY(hu_config_list(config, "lr.rules", &options->lr_rules));
+    HU_TRY(hu_config_f64(config, "optimizer.average", &options->average));
+    HU_TRY(hu_config_list(config, "optimizer.average_of", &options->average_of));
+    HU_TRY(hu_config_bool(config, "eval.average", &options->eval_average));
     HU_TRY(hu_config_i64(config, "optimizer.accumulate", &options->accumulate));
 done:
     return st;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "train/adapt.h"
+#include "train/average.h"
 #include "train/inner.h"
 #include "train/update.h"
 
@@ -51,6 +52,7 @@ hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other) {
     memcpy(trainer->weights.block, other->weights.block,
            (size_t)other->weights.elements * sizeof *other->weights.block);
     if (!trainer->options.keep_masters) hu_round_masters(trainer);
+    hu_average_take(trainer, other);
     trainer->progress = (hu_train_progress){.last_metric_step = -1};
 done:
     return st;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "layout/create.h"
 #include "train/adapt.h"
+#include "train/average.h"
 #include "train/evaluate.h"
 #include "train/prepare.h"
 #include "train/sized.h"
@@ -49,6 +50,7 @@ static hu_status create_update(hu_trainer *trainer) {
     }
     HU_TRY(HU_NEW_ARRAY(&trainer->block_squares, (size_t)hu_gradient_block_count(trainer)));
     HU_TRY(hu_tensors_create(trainer));
+    HU_TRY(hu_average_create(trainer));
 done:
     return st;
 }
@@ -134,6 +136,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_workers_free(&trainer->workers);
     hu_free(trainer->block_squares);
     hu_tensors_free(trainer);
+    hu_average_free(trainer);
     hu_free(trainer->name_order);
     hu_adaptations_free(&trainer->adaptations);
     hu_free(trainer);

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "box/region.h"
 #include "train/adapt.h"
+#include "train/average.h"
 #include "train/loss_sums.h"
 #include "train/part.h"
 #include "train/sized.h"
@@ -116,7 +117,11 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
     hu_status st = hu_adapt_between(trainer);
     if (st == HU_OK && e->is_sized) st = hu_sized_begin(trainer);
     e->run = e->is_sized ? trainer->tested.run : trainer->run;
-    if (st == HU_OK) st = run_parts(e, wanted, visit);
+    if (st == HU_OK) {
+        if (trainer->options.eval_average) hu_average_exchange(trainer);
+        st = run_parts(e, wanted, visit);
+        if (trainer->options.eval_average) hu_average_exchange(trainer);
+    }
     if (e->is_sized) hu_sized_end(trainer, st == HU_OK && e->counts);
     return st;
 }

@@ -106,6 +106,12 @@ typedef struct hu_clip {
     double *squares; /* [groups] of a turn's gradient */
 } hu_clip;
 
+/* Running means of the weights (train/average.h). */
+typedef struct hu_average {
+    float *mean;      /* [trained], NULL: there are none */
+    bool *takes_part; /* [parameters] in name order; the others are as they are */
+} hu_average;
+
 typedef struct hu_trainer {
     hu_train_options options;
     /* What is learned, and from which data. */
@@ -139,6 +145,7 @@ typedef struct hu_trainer {
     double *weight_squares;    /* the same of the masters, NULL where no update reads it */
     hu_tensor_update *tensors; /* [parameters] in name order */
     hu_clip clip;
+    hu_average average;
     uint32_t *name_order; /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */

@@ -54,8 +54,11 @@ typedef struct hu_train_options {
     bool eval_masters; /* evaluate with unrounded weights */
                        /* The update. */
     hu_optimizer_options optimizer;
-    const hu_keys *no_decay; /* patterns of the parameters without weight decay, NULL: none.
-                                Borrowed: needed while the trainer is made */
+    const hu_keys *no_decay;   /* patterns of the parameters without weight decay, NULL: none.
+                                  Borrowed: needed while the trainer is made */
+    double average;            /* decay of the running means of the weights; 0: there are none */
+    const hu_keys *average_of; /* patterns of what is averaged; NULL: all. Borrowed, as no_decay */
+    bool eval_average;         /* evaluate with the means, where there are some */
     hu_schedule schedule;
     double turn_2_rate;        /* rate of the second turn over that of the first; 0: the same */
     const hu_keys *lr_rules;   /* "PATTERN: FACTOR" of the rate, the first that matches; NULL: none.

@@ -26,9 +26,6 @@ static hu_status unknown(const hu_trainer *trainer, const hu_keys *text, const c
     return st;
 }
 
-/* What a pattern or rule does to a parameter that it matches. number: of the rule. */
-typedef void rule_fn(hu_trainer *trainer, uint32_t p, uint32_t rule, double number);
-
 static void leave_decay_out(hu_trainer *trainer, uint32_t p, uint32_t rule, double number) {
     (void)rule, (void)number;
     trainer->tensors[p].decay = false;
@@ -44,10 +41,8 @@ static void set_bound(hu_trainer *trainer, uint32_t p, uint32_t rule, double num
     trainer->clip.bound[rule + 1] = number;
 }
 
-/* Does it to all parameters that match. A pattern that matches nothing is a mistake: it would leave
- * things as they are without a word. */
-static hu_status match(hu_trainer *trainer, const hu_keys *text, const char *pattern, uint32_t rule,
-                       double number, rule_fn *run) {
+hu_status hu_tensors_match(hu_trainer *trainer, const hu_keys *text, const char *pattern,
+                           uint32_t rule, double number, hu_rule_fn *run) {
     bool found = false;
     for (uint32_t p = 0; p < trainer->parameter_count; p++) {
         if (!hu_glob_match(pattern, name_of(trainer, p))) continue;
@@ -59,7 +54,7 @@ static hu_status match(hu_trainer *trainer, const hu_keys *text, const char *pat
 
 /* "PATTERN: NUMBER", a finite number >= least. */
 static hu_status match_rule(hu_trainer *trainer, const hu_keys *text, uint32_t rule, double least,
-                            rule_fn *run) {
+                            hu_rule_fn *run) {
     char pattern[HU_NAME_BYTES], *end;
     const char *colon = strrchr(hu_keys_value(text), ':');
     ptrdiff_t length = colon ? colon - hu_keys_value(text) : 0;
@@ -69,12 +64,12 @@ static hu_status match_rule(hu_trainer *trainer, const hu_keys *text, uint32_t r
         return hu_keys_fail(text, "'PATTERN: NUMBER', the number at least %g", least);
     memcpy(pattern, hu_keys_value(text), (size_t)length);
     pattern[length] = '\0';
-    return match(trainer, text, pattern, rule, number, run);
+    return hu_tensors_match(trainer, text, pattern, rule, number, run);
 }
 
 /* The first rule that matches counts, so that it has the last word. */
 static hu_status match_rules(hu_trainer *trainer, const hu_keys *rules, double least,
-                             rule_fn *run) {
+                             hu_rule_fn *run) {
     hu_status st = HU_OK;
     for (size_t i = rules ? hu_keys_count(rules) : 0; i-- > 0 && st == HU_OK;)
         st = match_rule(trainer, hu_keys_at(rules, i), (uint32_t)i, least, run);
@@ -95,8 +90,8 @@ hu_status hu_tensors_create(hu_trainer *trainer) {
     for (uint32_t p = 0; p < trainer->parameter_count; p++) trainer->tensors[p] = HU_TENSOR_UPDATE;
     clip->bound[0] = options->clip_norm;
     for (size_t i = 0; patterns && i < hu_keys_count(patterns); i++)
-        HU_TRY(match(trainer, hu_keys_at(patterns, i), hu_keys_value(hu_keys_at(patterns, i)), 0, 0,
-                     leave_decay_out));
+        HU_TRY(hu_tensors_match(trainer, hu_keys_at(patterns, i),
+                                hu_keys_value(hu_keys_at(patterns, i)), 0, 0, leave_decay_out));
     HU_TRY(match_rules(trainer, options->lr_rules, 0, set_rate));
     HU_TRY(match_rules(trainer, options->clip_rules, 0x1p-149, set_bound));
     if (hu_optimizer_trusts(trainer->turn[0].optimizer))

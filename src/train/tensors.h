@@ -11,6 +11,14 @@
 hu_status hu_tensors_create(hu_trainer *trainer);
 void hu_tensors_free(hu_trainer *trainer);
 
+/* What a pattern or rule does to a parameter that it matches. number: of the rule. */
+typedef void hu_rule_fn(hu_trainer *trainer, uint32_t p, uint32_t rule, double number);
+
+/* Does it to all parameters that match. HU_ERR_PARSE names text where there is none: that would
+ * leave things as they are without a word. */
+hu_status hu_tensors_match(hu_trainer *trainer, const hu_keys *text, const char *pattern,
+                           uint32_t rule, double number, hu_rule_fn *run);
+
 /* Before the update of a turn: works out what the gradient of every tensor is multiplied with so
  * that it is clipped, and then lambda, if the optimizer reads it.
  *

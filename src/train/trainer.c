@@ -112,10 +112,11 @@ static uint64_t moment_bytes(const hu_trainer *trainer) {
     return all;
 }
 
-/* Counted as the allocator counts: moments and the sum of gradients belong to the optimizer, those
- * of several workers to the workers. */
+/* Counted as the allocator counts: moments, running means and the sum of gradients belong to the
+ * optimizer, those of several workers to the workers. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
     uint64_t optimizer = moment_bytes(trainer);
+    if (trainer->average.mean) optimizer += (uint64_t)trainer->weights.trained * sizeof(float);
     if (trainer->gradient_sum && !trainer->workers.gradient)
         optimizer += (uint64_t)trainer->weights.trained * sizeof(float);
     return hu_ledger_of(trainer->run, optimizer, hu_workers_bytes(&trainer->workers));

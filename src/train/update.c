@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "train/average.h"
 #include "train/lost.h"
 #include "train/tensors.h"
 
@@ -112,12 +113,15 @@ bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int tu
                        float inverse_scale) {
     const hu_learner *learner = &trainer->turn[turn];
     if (!report->turn[turn].skipped) {
+        hu_average_begin(trainer, turn);
         bool nonfinite = apply_update(trainer, report, turn, inverse_scale);
+        if (trainer->options.keep_masters) hu_average_add(trainer, turn);
         if (trainer->options.keep_masters) return nonfinite;
         bool counts = hu_step_counts_all(trainer, report->step);
         if (counts) hu_lost_before_rounding(trainer, turn);
         round_masters(trainer, turn);
         if (counts) hu_lost_after_rounding(trainer, turn);
+        hu_average_add(trainer, turn);
     }
     /* Rounding has changed the masters since the update looked at them, and a skipped step has not
      * looked at them at all. */

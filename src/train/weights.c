@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "store/safetensors.h"
+#include "train/average.h"
 #include "train/check_start.h"
 #include "train/inner.h"
 #include "train/update.h"
@@ -68,7 +69,9 @@ static hu_status write_block(const hu_trainer *trainer, const char *path,
                                            {"layout", layout_names[options->layout]},
                                            {"model", trainer->options.model},
                                            {"step", step},
-                                           {"weights", options->rounded ? "rounded" : "master"}};
+                                           {"weights", options->averaged  ? "average"
+                                                       : options->rounded ? "rounded"
+                                                                          : "master"}};
     size_t first = options->layout == HU_WEIGHTS_TORCH ? 0 : 1; /* "pt" would not be true */
     HU_TRY(hu_alloc_array(graph->value_count, sizeof(hu_safetensor_source), &list));
     hu_safetensor_source *tensors = list;
@@ -91,9 +94,15 @@ hu_status hu_trainer_export(hu_trainer *trainer, const char *path, const hu_expo
     hu_status st;
     void *block = NULL, *scratch = NULL;
     size_t elements = (size_t)trainer->weights.elements;
+    if (options->averaged && !trainer->average.mean)
+        return hu_fail(HU_ERR_ARGUMENT, "out.weights: found average, expected master or rounded: "
+                                        "the run was trained without optimizer.average");
     HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
     HU_TRY(hu_alloc_array(options->rounded ? elements : 0, sizeof(float), &scratch));
-    HU_TRY(fill_block(trainer, options, block, scratch));
+    if (options->averaged) hu_average_exchange(trainer);
+    st = fill_block(trainer, options, block, scratch);
+    if (options->averaged) hu_average_exchange(trainer);
+    if (st != HU_OK) goto done;
     HU_TRY(write_block(trainer, path, options, block, report));
 done:
     hu_free(block);

@@ -9,7 +9,8 @@
 
 typedef struct hu_export_options {
     hu_weight_layout layout;
-    bool rounded; /* parameters as the products of the next step see them, not the masters */
+    bool rounded;  /* parameters as the products of the next step see them, not the masters */
+    bool averaged; /* their running means (train/average.h) */
 } hu_export_options;
 
 typedef struct hu_export_report {
@@ -21,7 +22,8 @@ typedef struct hu_export_report {
 hu_status hu_weight_layout_parse(const char *text, hu_weight_layout *layout);
 
 /* Writes all parameters and running statistics as float32 into a safetensors file, whose metadata
- * says model, step, layout and weights. HU_ERR_IO; HU_ERR_NONFINITE for rounded weights of a format
+ * says model, step, layout and weights. HU_ERR_ARGUMENT: there are no means. HU_ERR_IO;
+ * HU_ERR_NONFINITE for rounded weights of a format
  * that cannot encode them. */
 hu_status hu_trainer_export(hu_trainer *trainer, const char *path, const hu_export_options *options,
                             hu_export_report *report);
