@@ -103,6 +103,12 @@ static void backward_spans(hu_run *run, uint32_t n) {
         backward_span(run, n, p, &run->thread[hu_thread_number()]);
 }
 
+/* The last chunk of a thread lies in its calls. */
+static void accumulate(hu_run *run, uint32_t n, const hu_thread *thread) {
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
+        if (run->exec[m].sums_in_batch_order) run->graph->node[m].op->accumulate(&thread->call[m]);
+}
+
 /* Parameter gradients whose order of summation runs through the whole batch: in turn, as many
  * chunks as there are threads run side by side, then the op accumulates them in ascending order. */
 static void backward_in_batch_order(hu_run *run, uint32_t n) {
@@ -112,12 +118,10 @@ static void backward_in_batch_order(hu_run *run, uint32_t n) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (count > 1)
         for (int64_t i = 0; i < count; i++) {
             hu_visit visit = hu_visit_begin(run, &run->thread[i], n, HU_BACKWARD, first + i);
+            visit.partial = first + i;
             hu_visit_backward(&visit);
         }
-        for (int64_t i = 0; i < count; i++) {
-            hu_op_call *call = &run->thread[i].call[n];
-            run->graph->node[n].op->accumulate(call);
-        }
+        for (int64_t i = 0; i < count; i++) accumulate(run, n, &run->thread[i]);
     }
 }
 
@@ -161,13 +165,14 @@ static void finish_reduced(hu_run *run, uint32_t n) {
 }
 
 static void backward_region(hu_run *run, uint32_t n) {
-    if (run->exec[n].sums_in_batch_order)
+    if (hu_region_sums_in_batch_order(run, n))
         backward_in_batch_order(run, n);
     else
         backward_spans(run, n);
     collect_backward(run, n);
     hu_products_collect(run, n);
-    if (hu_dparam_per_chunk(run, n) || run->exec[n].sums_in_batch_order) store_dparams(run, n);
+    for (uint32_t m = hu_region_last(run, n) + 1; m-- > hu_region_first(run, n);)
+        if (hu_dparam_per_chunk(run, m) || run->exec[m].sums_in_batch_order) store_dparams(run, m);
     finish_reduced(run, n);
 }
 

@@ -79,13 +79,15 @@ static void prepare_member(hu_run *run, uint32_t n, hu_pass pass, bool is_counte
 
 void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass) {
     const hu_members *members = &run->exec[n].members[pass];
-    const hu_op *op = run->graph->node[n].op;
     for (uint32_t i = 0; i < members->count; i++) {
         uint32_t m = members->node[i];
-        uint32_t counts_in = run->exec[m].is_lazy ? run->made_in[run->graph->node[m].out[0]] : m;
-        prepare_member(run, m, pass, pass == HU_FORWARD && counts_in == n);
+        prepare_member(run, m, pass, pass == HU_FORWARD && hu_forward_region(run, m) == n);
     }
-    if (op->begin) op->begin(&run->thread[0].call[n], pass);
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++) {
+        const hu_node *node = &run->graph->node[m];
+        bool runs = pass == HU_FORWARD || node->needs_backward;
+        if (runs && node->op->begin) node->op->begin(&run->thread[0].call[m], pass);
+    }
     hu_products_begin(run, n);
 }
 

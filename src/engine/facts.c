@@ -40,6 +40,13 @@ bool hu_overwrites_input(const hu_run *run, const hu_node *node) {
            run->is_virtual[in] && !(node->op->saves & 1u);
 }
 
+bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n) {
+    bool any = false;
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
+        any |= run->exec[m].sums_in_batch_order;
+    return any;
+}
+
 bool hu_contribution_completes(hu_run *run, uint32_t use) {
     hu_value_id v = run->graph->use[use].value;
     const hu_value_info *value = &run->graph->value[v];

@@ -15,6 +15,39 @@ static inline bool hu_reduces_alone(const hu_run *run, uint32_t n, hu_pass pass)
            exec->reduce_in[pass] == HU_NONE;
 }
 
+/* The loop that a node runs in, NULL: none. */
+static inline const hu_loop *hu_loop_at(const hu_run *run, uint32_t n) {
+    return hu_loop_of(run->graph, &run->graph->node[n]);
+}
+
+/* The region whose forward visits run a node first: its loop's, that of who reads it, or itself. */
+static inline uint32_t hu_forward_region(const hu_run *run, uint32_t n) {
+    const hu_loop *loop = hu_loop_at(run, n);
+    if (loop) return loop->last;
+    return run->exec[n].is_lazy ? run->made_in[run->graph->node[n].out[0]] : n;
+}
+
+/* True if a node has a loop over the chunks of its own in the forward pass: not if it is lazy, nor
+ * within a loop but at its end. */
+static inline bool hu_is_region(const hu_run *run, uint32_t n) {
+    const hu_loop *loop = hu_loop_at(run, n);
+    return loop ? n == loop->last : !run->exec[n].is_lazy;
+}
+
+/* The first and the last node whose backward parts, parameters and products a region takes care of:
+ * those of its loop, or itself. */
+static inline uint32_t hu_region_first(const hu_run *run, uint32_t n) {
+    const hu_loop *loop = hu_loop_at(run, n);
+    return loop ? loop->first : n;
+}
+static inline uint32_t hu_region_last(const hu_run *run, uint32_t n) {
+    const hu_loop *loop = hu_loop_at(run, n);
+    return loop ? loop->last : n;
+}
+
+/* True if a region sums parameter gradients of one of its nodes in the order of the batch. */
+bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n);
+
 /* The rounding of a forward value at one use, NULL if the use reads the value as it is. */
 static inline hu_slot *hu_use_slot(const hu_run *run, uint32_t use) {
     bool rounds = run->use && hu_quantizer_rounds(&run->use[use].edge->quantizer);

@@ -15,7 +15,7 @@ static void collect_forward(hu_run *run, uint32_t n) {
     for (uint32_t k = 0; k < members->count && members->node[k] < run->counted_nodes; k++) {
         uint32_t m = members->node[k];
         const hu_node *node = &run->graph->node[m];
-        bool is_made_here = m == n || (run->exec[m].is_lazy && run->made_in[node->out[0]] == n);
+        bool is_made_here = hu_forward_region(run, m) == n;
         if (is_made_here) hu_tally_collect_inputs(run, m);
         if (is_made_here) hu_tally_note_absent(run, m);
         for (int i = 0; is_made_here && m < run->counted_nodes && i < node->n_out; i++)
@@ -37,12 +37,12 @@ static void forward_region(hu_run *run, uint32_t n) {
 
 static void forward_node(hu_run *run, uint32_t n) {
     bool alone = hu_reduces_alone(run, n, HU_FORWARD);
-    if (run->exec[n].is_lazy && !alone) return;
+    if (!hu_is_region(run, n) && !alone) return;
     run->repeats = !run->pass.scan && hu_node_repeats(&run->graph->node[n], run->pass.turn);
     hu_region_begin(run, n, HU_FORWARD);
     hu_rescale_inputs(run, n);
     if (alone) hu_region_reduce(run, n, HU_FORWARD);
-    if (!run->exec[n].is_lazy) forward_region(run, n);
+    if (hu_is_region(run, n)) forward_region(run, n);
 }
 
 /* Looks at the targets of a chunk: what a loss cannot use counts as NaN, which the loss makes of it
@@ -139,8 +139,8 @@ static uint32_t forward_end(const hu_run *run) {
     uint32_t end = 0;
     if (!run->overflowed) return run->graph->node_count;
     for (uint32_t m = 0; m < run->counted_nodes; m++) {
-        uint32_t region = run->made_in[run->graph->node[m].out[0]];
-        if (run->exec[m].is_lazy && region != HU_NONE && region >= end) end = region + 1;
+        uint32_t region = hu_forward_region(run, m);
+        if (region != HU_NONE && region >= end) end = region + 1;
     }
     return end;
 }

@@ -5,6 +5,7 @@
 #include "engine/facts.h"
 #include "engine/learn.h"
 #include "engine/record.h"
+#include "engine/step.h"
 #include "engine/value.h"
 #include "kernel/fused/fused.h"
 
@@ -15,6 +16,7 @@ static void fill_with(size_t n, float *x, float value) {
 /* The rounded rows of one contribution: made in this visit, asked for, or stored. */
 static const float *contribution(hu_visit *visit, uint32_t use) {
     hu_run *run = visit->run;
+    if (hu_is_carried(visit, use)) return hu_step_carried(visit, run->graph->use[use].node);
     use = run->stored_as[use];
     hu_seen *seen = &visit->thread->contribution[use];
     uint32_t reader = run->graph->use[use].node;
@@ -27,9 +29,8 @@ static const float *contribution(hu_visit *visit, uint32_t use) {
 /* Contributions are added in consumer order. */
 const float *hu_visit_gradient_sum(hu_visit *visit, hu_value_id v) {
     hu_run *run = visit->run;
-    const hu_value_info *value = &run->graph->value[v];
     uint32_t count = hu_contribution_count(run->graph, v);
-    int64_t n = value->elements * visit->count;
+    int64_t n = hu_visit_elements(visit, &run->grad_sum[v]) * visit->count;
     float *sum = hu_visit_take_rows(visit, &run->grad_sum[v]);
     if (count == 0 && !run->rehearsal.is_on) fill_with((size_t)n, sum, 0.0f);
     const float *left = NULL;
@@ -78,15 +79,15 @@ hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, h
     if (hu_contribution_count(run->graph, v) == 1 && !rounds)
         return only_contribution(visit, hu_contribution_use(run->graph, v, 0));
     const float *sum = hu_visit_gradient_sum(visit, v);
-    int64_t elements = visit->count * run->graph->value[v].elements;
+    int64_t elements = visit->count * hu_visit_elements(visit, &run->grad_sum[v]);
     /* The sum is recorded, or scanned, before it is rounded. */
     if (tally && run->records) hu_record_rows(run, hu_tally_of_sum(run, v), elements, sum);
     bool scans = run->context.scan || run->context.counts_all;
     if (!rounds && tally && scans && !run->rehearsal.is_on)
         hu_scan_f32((size_t)elements, sum, &tally->counts);
+    hu_round_counts *counts = tally ? &tally->counts : NULL;
     if (rounds && !run->rehearsal.is_on)
-        hu_slot_round(&run->grad_sum[v], &run->context, visit->first, visit->count, (float *)sum,
-                      tally ? &tally->counts : NULL);
+        hu_visit_round_rows(visit, &run->grad_sum[v], (float *)sum, counts);
     return (hu_gradient_rows){sum, true};
 }
 
@@ -110,7 +111,7 @@ static void load_saved(hu_visit *visit, uint32_t n, hu_op_call *call) {
     const hu_node *node = &visit->run->graph->node[n];
     for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_saved(visit, n, i);
     for (int i = 0; i < node->n_out; i++) {
-        bool is_saved = i == 0 && (node->op->saves & HU_SAVE_OUTPUT_0);
+        bool is_saved = hu_saves_output(node->op, i);
         call->out[i] = is_saved ? (float *)hu_visit_value(visit, node->out[i]) : NULL;
     }
     if (hu_remakes_mask(visit->run, n)) (void)hu_visit_value(visit, node->out[0]);
@@ -126,6 +127,7 @@ static void forget_contributions(hu_visit *visit, hu_value_id v) {
  * float32: the first of these nodes may write there at once. HU_NONE: there is none. */
 static uint32_t last_place(const hu_visit *visit, uint32_t use) {
     const hu_run *run = visit->run;
+    if (visit->loop) return HU_NONE;
     while (!hu_use_is_stored(run, use)) {
         hu_value_id v = run->graph->use[use].value;
         uint32_t p = run->graph->value[v].producer;
@@ -213,6 +215,13 @@ static void run_in_two(hu_visit *visit, uint32_t n, hu_op_call *call) {
     call->din[0] = din;
 }
 
+void hu_visit_point_dparams(hu_visit *visit, uint32_t n, hu_op_call *call) {
+    hu_run *run = visit->run;
+    hu_point_dparams(run, n, hu_dparam_per_chunk(run, n) ? visit->partial : 0, call->dparam);
+    hu_visit_touch(visit, run->exec[n].dpartial);
+    call->adds_dparam = visit->adds;
+}
+
 void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
@@ -235,9 +244,10 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
         else if (hu_learns_input(run, n, i)) /* nobody but its rounding reads it */
             call->din[i] = hu_visit_take_rows(visit, &run->use[node->first_use + (uint32_t)i]);
     }
-    hu_point_dparams(run, n, hu_dparam_per_chunk(run, n) ? visit->partial : 0, call->dparam);
-    hu_visit_touch(visit, run->exec[n].dpartial);
-    call->adds_dparam = visit->adds;
+    if (visit->loop)
+        hu_step_keep(visit, n, call);
+    else
+        hu_visit_point_dparams(visit, n, call);
     if (hu_weights_view(run, node->out[0]))
         run_in_two(visit, n, call);
     else

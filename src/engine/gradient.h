@@ -18,6 +18,9 @@ const float *hu_visit_gradient_sum(hu_visit *visit, hu_value_id v);
  * elsewhere. */
 hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, hu_tally *tally);
 
+/* Points a node's call at the partial gradients of its parameters that the visit writes. */
+void hu_visit_point_dparams(hu_visit *visit, uint32_t n, hu_op_call *call);
+
 /* Runs a node of this region backward. */
 void hu_visit_run_backward(hu_visit *visit, uint32_t n);
 

@@ -67,7 +67,7 @@ static hu_tally extremes_of(hu_run *run, const hu_slot *slot, uint32_t region, h
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t c = 0; c < run->chunks; c++) {
             hu_visit visit = hu_visit_begin(run, &run->thread[hu_thread_number()], region, pass, c);
-            hu_scale_add_maximum(slot, &own, visit.count, rows(&visit, v));
+            hu_scale_add_maximum(slot, &own, visit.count * slot->elements, rows(&visit, v));
         }
 #pragma omp critical(hu_extremes)
         join(&own, &all);

@@ -54,14 +54,28 @@ void *hu_visit_take(hu_visit *visit, size_t bytes) {
 }
 
 float *hu_visit_take_rows(hu_visit *visit, const hu_slot *slot) {
-    return hu_visit_take(visit, (size_t)(slot->elements * visit->count) * sizeof(float));
+    int64_t elements = hu_visit_elements(visit, slot) * visit->count;
+    return hu_visit_take(visit, (size_t)elements * sizeof(float));
 }
 
 void hu_visit_touch(hu_visit *visit, uint32_t buffer) {
     if (visit->run->rehearsal.is_on) hu_rehearse_buffer(visit->run, buffer);
 }
 
+const float *hu_visit_read_step(hu_visit *visit, const hu_slot *slot, int64_t step) {
+    hu_parts parts = visit->parts;
+    parts.step = step;
+    hu_visit_touch(visit, slot->buffer);
+    float *rows = hu_visit_take_rows(visit, slot);
+    if (visit->run->rehearsal.is_on) return NULL;
+    hu_work_start(visit);
+    hu_parts_read(slot, &parts, rows);
+    hu_work_stop(visit, hu_op_count + HU_WORK_UNPACK);
+    return rows;
+}
+
 const float *hu_visit_read(hu_visit *visit, const hu_slot *slot) {
+    if (visit->loop) return hu_visit_read_step(visit, slot, visit->parts.step);
     hu_visit_touch(visit, slot->buffer);
     float *scratch = slot->storage.trait->is_float32 ? NULL : hu_visit_take_rows(visit, slot);
     if (visit->run->rehearsal.is_on) return NULL;
@@ -76,10 +90,20 @@ float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored) {
     if (!is_stored) return hu_visit_take_rows(visit, slot);
     hu_visit_touch(visit, slot->buffer);
     hu_visit_touch(visit, slot->staging);
+    if (visit->loop) return hu_visit_take_rows(visit, slot);
     if (slot->storage.trait->is_float32)
         return slot->data ? hu_storage_in_place(&slot->storage, slot->data, visit->first) : NULL;
     if (slot->staging != HU_NONE) return hu_scale_staged_rows(slot, visit->first);
     return hu_visit_take_rows(visit, slot);
+}
+
+void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, float *x,
+                         hu_round_counts *counts) {
+    const hu_slot_context *context = &visit->run->context;
+    if (visit->loop)
+        hu_parts_round(slot, context, &visit->parts, x, counts);
+    else
+        hu_slot_round(slot, context, visit->first, visit->count, x, counts);
 }
 
 bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
@@ -87,24 +111,25 @@ bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tal
     hu_run *run = visit->run;
     bool is_stored = flags & HU_ROWS_STORED;
     bool is_staged = hu_slot_waits(slot);
+    int64_t elements = visit->count * hu_visit_elements(visit, slot);
     bool is_readable = !is_staged && !(is_stored && hu_slot_packs_rows(slot));
     if (run->rehearsal.is_on) return is_readable;
     /* Exponents and maxima are of the numbers before they are rounded. */
     if (tally && run->records)
-        hu_record_rows(run, (uint32_t)(tally - visit->thread->tally), visit->count * slot->elements,
-                       x);
+        hu_record_rows(run, (uint32_t)(tally - visit->thread->tally), elements, x);
     if (tally && (is_staged || slot->history != HU_NONE))
-        hu_scale_add_maximum(slot, tally, visit->count, x);
+        hu_scale_add_maximum(slot, tally, elements, x);
     if (is_staged) return is_readable;
     hu_work_start(visit);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
-    if (flags & HU_ROWS_ON_GRID)
+    if (flags & HU_ROWS_ON_GRID && !visit->loop)
         hu_slot_store_on_grid(slot, &run->context, visit->first, visit->count, x, is_stored,
                               counts);
-    else if (is_stored)
+    else if (is_stored && !visit->loop)
         hu_slot_store(slot, &run->context, visit->first, visit->count, x, counts);
     else
-        hu_slot_round(slot, &run->context, visit->first, visit->count, x, counts);
+        hu_visit_round_rows(visit, slot, x, counts);
+    if (is_stored && visit->loop) hu_parts_store(slot, &visit->parts, x);
     hu_work_stop(visit, hu_op_count + HU_WORK_ROUND);
     return is_readable;
 }

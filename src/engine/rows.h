@@ -6,6 +6,7 @@
  */
 #ifndef HU_ENGINE_ROWS_H
 #define HU_ENGINE_ROWS_H
+#include "engine/parts.h"
 #include "engine/state.h"
 
 /* Hands out parts of a thread's scratch memory; base NULL only measures. */
@@ -24,9 +25,17 @@ typedef struct hu_visit {
     int64_t partial;             /* index of the partial parameter gradients that are written */
     bool adds;                   /* this chunk's part is added to that partial gradient */
     hu_bump bump;
+    const hu_loop *loop; /* the visit is of one step of a loop; NULL: of whole samples */
+    hu_parts parts;      /* of the loop: the step, and the samples that take part in it */
+    const int64_t *row;  /* of the loop: [samples of the chunk] steps of the samples before each */
     uint64_t number;
     double since; /* start of the work that is timed */
 } hu_visit;
+
+/* Elements of one row of a slot in this visit: of a sample, or of one of its steps. */
+static inline int64_t hu_visit_elements(const hu_visit *visit, const hu_slot *slot) {
+    return visit->loop ? hu_part_elements(slot) : slot->elements;
+}
 
 /* Number of the calling thread in its team. */
 int hu_thread_number(void);
@@ -49,6 +58,9 @@ void hu_visit_touch(hu_visit *visit, uint32_t buffer);
 /* The stored rows of a slot, in place or unpacked. Borrowed: valid during the visit. */
 const float *hu_visit_read(hu_visit *visit, const hu_slot *slot);
 
+/* The same of another step of the visit's loop. */
+const float *hu_visit_read_step(hu_visit *visit, const hu_slot *slot, int64_t step);
+
 /* Where an op writes rows of a slot: in place, in the staging buffer, or in scratch. */
 float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored);
 
@@ -65,6 +77,10 @@ enum {
  * for the tensor's maximum. */
 bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
                     float *x);
+
+/* Only rounds the visit's rows x, and counts (NULL: not counted). */
+void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, float *x,
+                         hu_round_counts *counts);
 
 /* The call of a node of this region. */
 hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n);

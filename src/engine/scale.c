@@ -72,12 +72,11 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t rows, const float *x) {
-    size_t n = (size_t)(rows * slot->elements);
+void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x) {
     if (slot->uniformer)
-        hu_uniform_range(n, x, &tally->low, &tally->high);
+        hu_uniform_range((size_t)n, x, &tally->low, &tally->high);
     else
-        tally->top = larger(tally->top, hu_top_f32(n, x));
+        tally->top = larger(tally->top, hu_top_f32((size_t)n, x));
 }
 
 void hu_scale_note_maximum(hu_slot *slot, uint32_t top) {

@@ -22,7 +22,7 @@ float *hu_scale_staged_rows(const hu_slot *slot, int64_t first);
 
 /* Adds the largest magnitude of rows that are not rounded yet to a tally; for uniform quantizers
  * their range. */
-void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t rows, const float *x);
+void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x);
 
 /* Adds a maximum to that of the present step, where the slot keeps a history. */
 void hu_scale_note_maximum(hu_slot *slot, uint32_t top);

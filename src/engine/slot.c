@@ -20,11 +20,19 @@ done:
 
 enum { WIDEST_CODE_BITS = 16 }; /* what is wider is kept in float32 */
 
+hu_storage_mode hu_slot_mode(const hu_slot *slot, hu_storage_mode mode) {
+    enum { BYTE_BITS = 8 };
+    bool has_bytes = slot->elements / slot->steps % BYTE_BITS == 0;
+    bool is_cut = slot->steps > 1 && !has_bytes;
+    return is_cut && mode == HU_STORAGE_DENSE ? HU_STORAGE_PACKED : mode;
+}
+
 hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode) {
     hu_status st = HU_OK;
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     if (quantizer->kind == HU_QUANTIZER_UNIFORM) return prepare_uniform(slot, mode);
     bool is_number = quantizer->kind == HU_QUANTIZER_FLOAT;
+    mode = hu_slot_mode(slot, mode);
     if (hu_quantizer_code_bits(quantizer) > WIDEST_CODE_BITS) mode = HU_STORAGE_FLOAT32;
     if (is_number) HU_TRY(hu_rounder_init(&slot->rounder, &quantizer->format, quantizer->rounding));
     HU_TRY(hu_storage_choose(mode, is_number ? &quantizer->format : NULL, slot->elements,
@@ -149,6 +157,12 @@ void hu_slot_round_to(const hu_slot *slot, const hu_slot_context *context, int64
 void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
                    float *x, hu_round_counts *counts) {
     hu_slot_round_to(slot, context, first, rows, x, x, counts);
+}
+
+void hu_slot_round_part(const hu_slot *slot, const hu_slot_context *context, int64_t row,
+                        int64_t first, int64_t n, float *x, hu_round_counts *counts) {
+    int64_t index = (context->first_row + row) * slot->elements + first;
+    round_run(slot, context, index, n, x, x, counts);
 }
 
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,

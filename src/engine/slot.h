@@ -21,6 +21,7 @@ typedef struct hu_slot {
     int32_t exponent;        /* k of the tensor's scale 2^k */
     uint64_t stream;         /* random sequence of stochastic rounding */
     int64_t elements;        /* of one row: a sample, or a whole parameter */
+    int64_t steps;           /* parts of a row that loops read and write one by one, else 1 */
     uint32_t buffer;         /* index of the run's buffer, HU_NONE: no memory of its own */
     uint32_t residual;       /* buffer of the residuals of a use that learns, HU_NONE: none kept */
     uint32_t staging;        /* buffer of float32 rows of a tensor whose scale is not known yet */
@@ -48,6 +49,9 @@ typedef struct hu_slot_context {
     bool scan;     /* a repeated pass: counts in the tensors that are not rounded, and only there */
     bool counts_all; /* counts in them too */
 } hu_slot_context;
+
+/* How the slot is stored where a run asks for a mode: parts of a row begin at whole bytes. */
+hu_storage_mode hu_slot_mode(const hu_slot *slot, hu_storage_mode mode);
 
 /* Prepares rounding and storage for the edge's quantizer: none, or a number format. */
 hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode);
@@ -97,6 +101,10 @@ void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t 
 /* The same to y, of a slot that rounds: y is x, or does not overlap it. */
 void hu_slot_round_to(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                       int64_t rows, const float *x, float *y, hu_round_counts *counts);
+
+/* Rounds n elements of a row from `first` on, of a number format without a scale. */
+void hu_slot_round_part(const hu_slot *slot, const hu_slot_context *context, int64_t row,
+                        int64_t first, int64_t n, float *x, hu_round_counts *counts);
 
 /* Rounds rows first .. of x to y, counts, and stores what y then holds. x and y do not overlap. */
 void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,

@@ -57,6 +57,13 @@ typedef struct hu_seen {
     void *rows;
 } hu_seen;
 
+/* What the visit of a loop keeps of a node from step to step: rows of the chunk's samples. */
+typedef struct hu_loop_rows {
+    const float *initial; /* of a state: what it is in step 0 */
+    float *carried;       /* of a state: the gradient that this step gives to the one before */
+    float *in, *dout;     /* of a node with parameters: all steps of sample 0, of sample 1, ... */
+} hu_loop_rows;
+
 /* What a thread owns during a pass. */
 typedef struct hu_thread {
     hu_op_call *call; /* [node_count] */
@@ -64,11 +71,12 @@ typedef struct hu_thread {
     hu_tally *tally;               /* [hu_tally_count], see there */
     hu_seen *value, *contribution; /* [value_count], [use_count] */
     hu_seen *input;                /* [use_count] copies that are rounded at reading, or NULL */
+    hu_loop_rows *loop;            /* [node_count] of nodes in loops */
     hu_seen *mask;                 /* [node_count] of nodes whose mask does not outlive the visit */
     uint64_t visits;
     double *seconds; /* [hu_run_work_count()] of passes that were timed */
-    hu_gemm_counts product_counts[HU_PRODUCT_ROLES]; /* of the node that runs */
-    int64_t units[HU_LOSSES_MOST];                   /* of the chunks that it has loaded */
+    hu_gemm_counts (*product_counts)[HU_PRODUCT_ROLES]; /* [node_count] of the nodes that run */
+    int64_t units[HU_LOSSES_MOST];                      /* of the chunks that it has loaded */
 } hu_thread;
 
 /* What the rehearsal of the passes notes while it runs (engine/usage.h). */
@@ -101,9 +109,10 @@ typedef struct hu_run {
     hu_exec *exec;         /* [node_count] */
     uint32_t *made_in;     /* [value_count] region whose forward visits make a lazy value first */
     uint32_t *stored_as;   /* [use_count] use whose stored contribution is the same, or itself */
-    bool *is_remade;    /* [value_count] not lazy, stored for the forward pass alone: made again for
-                           every reader of the backward pass */
-    bool *is_virtual;   /* [value_count] lazy and never stored: made again for every reader */
+    bool *is_remade;  /* [value_count] not lazy, stored for the forward pass alone: made again for
+                         every reader of the backward pass */
+    bool *is_virtual; /* [value_count] never stored: lazy, and made again for every reader, or read
+                         in the step of a loop that makes it */
     hu_buffer *buffers; /* [buffer_count] */
     uint32_t buffer_count, buffer_capacity;
     unsigned char *arena;

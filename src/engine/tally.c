@@ -109,14 +109,18 @@ void hu_products_begin(hu_run *run, uint32_t n) {
     bool counts = run->pass.count_products && !run->pass.scan && !run->repeats;
     for (int t = 0; t < run->options.threads; t++) {
         hu_thread *thread = &run->thread[t];
-        thread->call[n].product_counts = counts ? thread->product_counts : NULL;
-        for (int r = 0; r < HU_PRODUCT_ROLES; r++) thread->product_counts[r] = (hu_gemm_counts){0};
+        for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++) {
+            thread->call[m].product_counts = counts ? thread->product_counts[m] : NULL;
+            for (int r = 0; r < HU_PRODUCT_ROLES; r++)
+                thread->product_counts[m][r] = (hu_gemm_counts){0};
+        }
     }
 }
 
 void hu_products_collect(hu_run *run, uint32_t n) {
-    hu_gemm_counts *total = run->edges->products[n].counts;
-    for (int t = 0; t < run->options.threads; t++)
-        for (int r = 0; r < HU_PRODUCT_ROLES; r++)
-            hu_gemm_counts_add(&total[r], &run->thread[t].product_counts[r]);
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
+        for (int t = 0; t < run->options.threads; t++)
+            for (int r = 0; r < HU_PRODUCT_ROLES; r++)
+                hu_gemm_counts_add(&run->edges->products[m].counts[r],
+                                   &run->thread[t].product_counts[m][r]);
 }

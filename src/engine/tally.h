@@ -27,9 +27,9 @@ void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id va
 /* Adds the tallies of the inputs that node n rounds at reading. */
 void hu_tally_collect_inputs(hu_run *run, uint32_t n);
 
-/* Zeroes the threads' counts of accumulators, and lets the node's calls count where the pass asks
- * for it; then adds them to the node's. */
-void hu_products_begin(hu_run *run, uint32_t node);
-void hu_products_collect(hu_run *run, uint32_t node);
+/* Zeroes the threads' counts of the accumulators of a region's nodes, and lets their calls count
+ * where the pass asks for it; then adds them to the nodes'. */
+void hu_products_begin(hu_run *run, uint32_t region);
+void hu_products_collect(hu_run *run, uint32_t region);
 
 #endif

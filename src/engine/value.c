@@ -1,9 +1,12 @@
 #include "engine/value.h"
 
+#include <string.h>
+
 #include "engine/facts.h"
 #include "engine/record.h"
 #include "engine/residual.h"
 #include "engine/scale.h"
+#include "engine/step.h"
 #include "engine/work.h"
 
 /* Where a lazy node writes: over its input, in place, or scratch. */
@@ -111,7 +114,9 @@ const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
     hu_seen *seen = &visit->thread->value[v];
     const float *rows = NULL;
     if (hu_is_seen(visit, seen)) return seen->rows;
-    if (!is_made_here(visit, v) || !make(visit, run->graph->value[v].producer, &rows))
+    if (hu_is_state(visit, v))
+        rows = hu_step_state(visit, run->graph->value[v].producer);
+    else if (!is_made_here(visit, v) || !make(visit, run->graph->value[v].producer, &rows))
         rows = hu_visit_read(visit, &run->value[v]);
     hu_see(visit, seen, rows);
     return rows;
@@ -122,7 +127,7 @@ const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
 static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_tally *tally) {
     hu_run *run = visit->run;
     const hu_slot *slot = &run->use[use];
-    int64_t elements = visit->count * slot->elements;
+    int64_t elements = visit->count * hu_visit_elements(visit, slot);
     float *copy = hu_visit_take_rows(visit, slot);
     bool keeps = tally && run->pass.training && hu_use_is_kept(run, use);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
@@ -130,12 +135,15 @@ static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_t
     if (keeps) hu_visit_touch(visit, slot->residual);
     if (run->rehearsal.is_on) return copy;
     if (tally && run->records) hu_record_rows(run, hu_tally_of_input(run, use), elements, rows);
-    if (tally && slot->history != HU_NONE) hu_scale_add_maximum(slot, tally, visit->count, rows);
+    if (tally && slot->history != HU_NONE) hu_scale_add_maximum(slot, tally, elements, rows);
     hu_work_start(visit);
     if (keeps) {
         hu_slot_store_copy(slot, &run->context, visit->first, visit->count, rows, copy, counts);
         if (slot->residual != HU_NONE)
             hu_residual_keep(slot, visit->first, visit->count, rows, copy);
+    } else if (visit->loop) {
+        memcpy(copy, rows, (size_t)elements * sizeof *copy);
+        hu_visit_round_rows(visit, slot, copy, counts);
     } else {
         hu_slot_round_to(slot, &run->context, visit->first, visit->count, rows, copy, counts);
     }

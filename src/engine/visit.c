@@ -1,6 +1,8 @@
 #include "engine/visit.h"
 
+#include "engine/facts.h"
 #include "engine/gradient.h"
+#include "engine/loop.h"
 #include "engine/rows.h"
 #include "engine/value.h"
 
@@ -37,7 +39,8 @@ static void reduce_guests(hu_visit *visit) {
         reduce(visit, n);
 }
 
-void hu_visit_forward(hu_visit *visit) {
+/* A region that is one node. */
+static void forward_alone(hu_visit *visit) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[visit->region];
     hu_op_call *call = hu_visit_call(visit, visit->region);
@@ -48,12 +51,22 @@ void hu_visit_forward(hu_visit *visit) {
     hu_visit_lend_scratch(visit, visit->region, call);
     hu_visit_run_op(visit, visit->region, node->op->forward, call);
     for (int i = 0; i < node->n_out; i++) hu_visit_store(visit, node->out[i], call->out[i]);
+}
+
+void hu_visit_forward(hu_visit *visit) {
+    if (hu_loop_at(visit->run, visit->region))
+        hu_loop_forward(visit);
+    else
+        forward_alone(visit);
     reduce_guests(visit);
 }
 
 void hu_visit_backward(hu_visit *visit) {
     const hu_exec *exec = visit->run->exec;
-    hu_visit_run_backward(visit, visit->region);
+    if (hu_loop_at(visit->run, visit->region))
+        hu_loop_backward(visit);
+    else
+        hu_visit_run_backward(visit, visit->region);
     for (uint32_t n = exec[visit->region].first[HU_GUESTS_PUSHED]; n != HU_NONE;
          n = exec[n].next[HU_GUESTS_PUSHED])
         hu_visit_run_backward(visit, n);

@@ -6,14 +6,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/loop.h"
 
-/* Makes room for one more element in a doubling array. */
 static hu_status grow(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes) {
-    if (count < *capacity) return HU_OK;
-    uint32_t wanted = *capacity ? 2 * *capacity : 64;
-    hu_status st = hu_realloc(array, wanted * element_bytes);
-    if (st == HU_OK) *capacity = wanted;
-    return st;
+    return hu_graph_grow(array, count, capacity, element_bytes);
 }
 
 static hu_status list_loaded(hu_graph *graph, hu_value_id id) {
@@ -42,6 +38,7 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
     *value = (hu_value_info){.shape = *shape,
                              .elements = hu_shape_elements(shape),
                              .role = role,
+                             .steps = 1,
                              .producer = HU_NONE,
                              .needs_grad = role == HU_VALUE_PARAMETER};
     HU_TRY(hu_strdup(name, &value->name));
@@ -93,8 +90,10 @@ static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shape
         else
             snprintf(name, sizeof name, "%s.out%d", node->name, i);
         hu_value_role role = node->op->makes_facts ? HU_VALUE_FACT : HU_VALUE_ACTIVATION;
-        hu_status st = hu_graph_add_value(graph, name, &shapes[i], role, &node->out[i]);
+        hu_shape shape = hu_loop_whole(hu_loop_of(graph, node), &shapes[i]);
+        hu_status st = hu_graph_add_value(graph, name, &shape, role, &node->out[i]);
         if (st != HU_OK) return st;
+        hu_loop_mark(hu_loop_of(graph, node), &graph->value[node->out[i]]);
         graph->value[node->out[i]].producer = id;
         graph->value[node->out[i]].output = (uint32_t)i;
     }
@@ -172,9 +171,9 @@ done:
     return st;
 }
 
-static hu_status infer(const hu_graph *graph, const hu_op *op, const void *attrs, int n_in,
-                       const hu_value_id *in, hu_shape *in_shapes, int *n_out, hu_shape *out,
-                       int *n_params, hu_param_decl *list) {
+static hu_status infer(const hu_graph *graph, const hu_loop *loop, const hu_op *op,
+                       const void *attrs, int n_in, const hu_value_id *in, hu_shape *in_shapes,
+                       int *n_out, hu_shape *out, int *n_params, hu_param_decl *list) {
     hu_status st = HU_OK;
     if (n_in < op->min_in)
         return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at least %d", n_in, op->min_in);
@@ -184,6 +183,8 @@ static hu_status infer(const hu_graph *graph, const hu_op *op, const void *attrs
         if (in[i] >= graph->value_count)
             return hu_fail(HU_ERR_ARGUMENT, "input %d is no value of the graph", i);
         in_shapes[i] = graph->value[in[i]].shape;
+        if (loop && !op->is_previous)
+            HU_TRY(hu_loop_step(loop, &graph->value[in[i]], &in_shapes[i]));
     }
     HU_TRY(op->shape(attrs, n_in, in_shapes, n_out, out));
     *n_params = 0;
@@ -198,9 +199,13 @@ static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, con
     hu_shape out[HU_MAX_OUTPUTS];
     hu_param_decl list[HU_MAX_PARAMS];
     void *in_shapes = NULL, *array = graph->node;
-    hu_node node = {.op = op, .n_in = n_in, .loss = -1};
+    const hu_loop *loop = hu_loop_open(graph);
+    hu_node node = {.op = op, .n_in = n_in, .loss = -1, .loop = HU_NONE};
+    if (loop) node.loop = graph->loop_count - 1;
     HU_TRY(hu_alloc_array((size_t)n_in, sizeof(hu_shape), &in_shapes));
-    HU_TRY(infer(graph, op, attrs, n_in, in, in_shapes, &node.n_out, out, &node.n_params, list));
+    HU_TRY(hu_loop_check(loop, op));
+    HU_TRY(
+        infer(graph, loop, op, attrs, n_in, in, in_shapes, &node.n_out, out, &node.n_params, list));
     HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
     graph->node = array;
     uint32_t id = graph->node_count++;
@@ -212,6 +217,7 @@ static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, con
     made->first_use = graph->use_count;
     for (int i = 0; i < n_in; i++) HU_TRY(add_use(graph, id, i, in[i]));
     for (int j = 0; j < made->n_params; j++) HU_TRY(add_use(graph, id, n_in + j, made->param[j]));
+    for (int i = 0; i < n_in && !op->is_previous; i++) hu_loop_mark(loop, &graph->value[in[i]]);
     memcpy(made->shapes, in_shapes, (size_t)n_in * sizeof(hu_shape));
     memcpy(made->shapes + n_in, out, (size_t)made->n_out * sizeof(hu_shape));
     for (int j = 0; j < made->n_params; j++) made->shapes[n_in + made->n_out + j] = list[j].shape;
@@ -286,7 +292,8 @@ hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
                                 .n_in = facts->n_in,
                                 .n_out = facts->n_out,
                                 .n_params = facts->n_params,
-                                .loss = -1};
+                                .loss = -1,
+                                .loop = HU_NONE};
     HU_TRY(fill_node(&graph->node[id], op, name, NULL, facts->in));
     HU_TRY(connect(graph, id, facts));
 done:

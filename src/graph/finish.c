@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "graph/graph.h"
+#include "graph/loop.h"
 
 hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
                         hu_normaliser normaliser) {
@@ -97,18 +97,20 @@ static void mark_turns(hu_graph *graph) {
     for (uint32_t n = 0; n < graph->node_count; n++) graph->node[n].turns = graph->turn_count == 0;
     for (int k = 0; k < graph->loss_count; k++)
         graph->node[graph->loss[k].node].turns |= 1u << graph->loss[k].turn;
-    for (uint32_t n = graph->node_count; n-- > 0;)
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        hu_loop_share_turns(graph, n);
         for (int i = 0; i < graph->node[n].n_in; i++) {
             uint32_t producer = graph->value[graph->node[n].in[i]].producer;
             if (producer != HU_NONE) graph->node[producer].turns |= graph->node[n].turns;
         }
+    }
 }
 
 /* Who has a gradient in a turn. */
 static hu_status mark_gradients_of(hu_graph *graph, uint32_t n, int turn) {
     hu_node *node = &graph->node[n];
     const unsigned bit = 1u << turn;
-    bool learns = false;
+    bool learns = node->op->is_previous && hu_loop_learns(graph, node->loop, bit);
     if (node->op->makes_facts) return HU_OK;
     for (int i = 0; i < node->n_in; i++) learns |= graph->value[node->in[i]].grad_in & bit;
     for (int j = 0; j < node->n_params; j++) learns |= graph->value[node->param[j]].grad_in & bit;
@@ -134,8 +136,11 @@ static hu_status mark_gradients(hu_graph *graph) {
         graph->value[v].grad_in =
             graph->value[v].role == HU_VALUE_PARAMETER ? 1u << graph->value[v].turn : 0u;
     for (int turn = 0; turn < hu_graph_turns(graph); turn++)
-        for (uint32_t n = 0; n < graph->node_count; n++)
-            if (hu_node_runs(&graph->node[n], turn + 1)) HU_TRY(mark_gradients_of(graph, n, turn));
+        for (uint32_t n = 0; n < graph->node_count; n++) {
+            if (!hu_node_runs(&graph->node[n], turn + 1)) continue;
+            HU_TRY(mark_gradients_of(graph, n, turn));
+            hu_loop_close_gradients(graph, n, 1u << turn);
+        }
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         hu_value_info *value = &graph->value[v];
         value->needs_grad = value->grad_in != 0;
@@ -155,6 +160,7 @@ hu_status hu_graph_finish(hu_graph *graph) {
     for (uint32_t i = 0; i < graph->loaded_count; i++)
         inputs += hu_is_read_in(&graph->value[graph->loaded[i]]);
     if (inputs == 0) return hu_fail(HU_ERR_ARGUMENT, "the graph needs an input");
+    HU_TRY(hu_loops_check(graph));
     HU_TRY(find_loss(graph));
     HU_TRY(link_uses(graph));
     HU_TRY(check_losses(graph));

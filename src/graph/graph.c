@@ -34,6 +34,7 @@ void hu_graph_free(hu_graph *graph) {
     for (uint32_t n = 0; n < graph->node_count; n++) free_node(&graph->node[n]);
     hu_name_table_free(&graph->names);
     hu_free(graph->loaded);
+    hu_free(graph->loop);
     hu_free(graph->value);
     hu_free(graph->node);
     hu_free(graph->use);

@@ -50,6 +50,15 @@ typedef struct hu_turn {
     char name[HU_TURN_BYTES];
 } hu_turn;
 
+/* Nodes first .. last run step by step (graph/loop.h): each reads and writes row t of values with
+ * `steps` rows per sample, for t = 0, 1, ... */
+typedef struct hu_loop {
+    uint32_t first, last;
+    int64_t steps;
+    hu_value_id lengths; /* steps of each sample; HU_NONE: all take all */
+    bool is_closed;
+} hu_loop;
+
 typedef struct hu_value_info {
     char *name;     /* "layer2.0.conv1.out", "layer2.0.conv1.weight" */
     hu_shape shape; /* of one sample; of the whole for parameters and buffers */
@@ -64,6 +73,7 @@ typedef struct hu_value_info {
     uint32_t use_count; /* consumers */
     uint32_t *uses;     /* [use_count] in consumer order */
     bool needs_grad;
+    int64_t steps; /* of a value whose rows a loop makes or reads one by one; else 1 */
 } hu_value_info;
 
 typedef struct hu_node {
@@ -79,7 +89,8 @@ typedef struct hu_node {
     int learns_in;  /* the one turn in which gradients go through it */
     uint32_t first_use;
     int loss;         /* its index among the graph's losses, -1: it is none */
-    hu_shape *shapes; /* [n_in + n_out + n_params] in that order */
+    uint32_t loop;    /* its index among the graph's loops, HU_NONE: it is in none */
+    hu_shape *shapes; /* [n_in + n_out + n_params] in that order; in a loop those of one step */
 } hu_node;
 
 typedef struct hu_use {
@@ -101,7 +112,9 @@ typedef struct hu_graph {
     int loss_count;
     hu_turn turn[HU_TURNS_MOST]; /* [turn_count] in the order in which a step has them */
     int turn_count;              /* 0: all losses are minimised together */
-    hu_value_id made, wanted;    /* what metrics compare; HU_NONE: the inputs of the first loss */
+    hu_loop *loop;               /* [loop_count] in the order of their declaration */
+    uint32_t loop_count, loop_capacity;
+    hu_value_id made, wanted; /* what metrics compare; HU_NONE: the inputs of the first loss */
     bool is_finished;
 } hu_graph;
 
@@ -193,6 +206,17 @@ hu_value_id hu_graph_loss_target(const hu_graph *graph, int loss);
  * the target's elements to counts, unusable ones as NaN. A loss without a target counts samples. */
 int64_t hu_graph_count_units(const hu_graph *graph, int loss, int64_t count, const float *target,
                              hu_round_counts *counts);
+
+/* The loop that a node belongs to, NULL: none. */
+static inline const hu_loop *hu_loop_of(const hu_graph *graph, const hu_node *node) {
+    return node->loop == HU_NONE ? NULL : &graph->loop[node->loop];
+}
+
+/* True if a loop reads the value step by step. */
+bool hu_is_read_by_step(const hu_graph *graph, hu_value_id value);
+
+/* Multiply-accumulates of one sample, forward, over all steps. */
+int64_t hu_node_macs(const hu_graph *graph, const hu_node *node);
 
 /* True for values that are loaded. */
 static inline bool hu_is_loaded(const hu_value_info *value) {

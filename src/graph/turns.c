@@ -66,9 +66,11 @@ int64_t hu_graph_turn_parameters(const hu_graph *graph, int turn) {
     return total;
 }
 
-static int64_t macs_of(const hu_node *node) {
+int64_t hu_node_macs(const hu_graph *graph, const hu_node *node) {
     hu_node_info info = hu_graph_node_info(node, 1, 1);
-    return node->op->macs ? node->op->macs(&info) : 0;
+    const hu_loop *loop = hu_loop_of(graph, node);
+    int64_t macs = node->op->macs ? node->op->macs(&info) : 0;
+    return loop ? loop->steps * macs : macs;
 }
 
 /* Products of a network belong to it by their weights, and to its first application by being the
@@ -79,7 +81,7 @@ int64_t hu_graph_turn_macs(const hu_graph *graph, int turn) {
         const hu_node *node = &graph->node[n];
         const hu_value_info *weight = node->n_params > 0 ? &graph->value[node->param[0]] : NULL;
         if (weight && weight->turn == turn && graph->use[weight->uses[0]].node == n)
-            total += macs_of(node);
+            total += hu_node_macs(graph, node);
     }
     return total;
 }
@@ -95,6 +97,6 @@ int64_t hu_graph_macs(const hu_graph *graph) {
     int64_t total = 0;
     for (int t = 0; t < graph->turn_count; t++) total += hu_graph_turn_macs(graph, t);
     for (uint32_t n = 0; n < graph->node_count && graph->turn_count == 0; n++)
-        total += macs_of(&graph->node[n]);
+        total += hu_node_macs(graph, &graph->node[n]);
     return total;
 }

@@ -118,8 +118,20 @@ done:
  * fewer if they are large; never a function of the threads. */
 enum { MOST_PARTIALS = 16, FEWEST_PARTIALS = 4, USUAL_PARTIAL_BYTES = 64 << 20 };
 
-static int64_t span_of(const hu_exec *exec, int64_t chunks) {
-    int64_t bytes = exec->dparam_elements * (int64_t)sizeof(float);
+static int64_t dparam_elements(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    int64_t elements = 0;
+    for (int j = 0; j < node->n_params; j++)
+        if (node->need_dparam[j]) elements += run->graph->value[node->param[j]].elements;
+    return elements;
+}
+
+/* The nodes of a loop have one, because their visits are the same. */
+static int64_t span_of(const hu_run *run, uint32_t n, int64_t chunks) {
+    int64_t bytes = 0;
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
+        bytes += dparam_elements(run, m) * (int64_t)sizeof(float);
+    if (hu_region_sums_in_batch_order(run, n)) return 1;
     int64_t partials = bytes ? USUAL_PARTIAL_BYTES / bytes : MOST_PARTIALS;
     if (partials > MOST_PARTIALS) partials = MOST_PARTIALS;
     if (partials < FEWEST_PARTIALS) partials = FEWEST_PARTIALS;
@@ -127,12 +139,9 @@ static int64_t span_of(const hu_exec *exec, int64_t chunks) {
 }
 
 static hu_status dparam_buffer(hu_run *run, uint32_t n, int64_t chunks) {
-    const hu_node *node = &run->graph->node[n];
     hu_exec *exec = &run->exec[n];
-    for (int j = 0; j < node->n_params; j++)
-        if (node->need_dparam[j])
-            exec->dparam_elements += run->graph->value[node->param[j]].elements;
-    exec->span = hu_dparam_per_chunk(run, n) ? span_of(exec, chunks) : 1;
+    exec->dparam_elements = dparam_elements(run, n);
+    exec->span = hu_dparam_per_chunk(run, n) || hu_loop_at(run, n) ? span_of(run, n, chunks) : 1;
     int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
     return hu_buffers_add(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
                           HU_BUFFER_SCRATCH, &exec->dpartial);

@@ -13,6 +13,7 @@
 #include "layout/buffers.h"
 #include "layout/fuse.h"
 #include "layout/kept.h"
+#include "layout/loops.h"
 #include "layout/rehearse.h"
 #include "layout/slots.h"
 
@@ -76,9 +77,8 @@ static hu_status init_views(hu_run *run) {
     for (hu_value_id v = 0; run->grad_weights && v < run->graph->value_count; v++) {
         const hu_value_info *value = &run->graph->value[v];
         if (!run->edges->grad_weights[v].is_apart) continue;
-        hu_status st =
-            hu_slot_init(&run->grad_weights[v], &run->edges->grad_weights[v], run->options.storage,
-                         &value->shape, "round.grad.weights", value->name);
+        hu_status st = hu_slot_init(&run->grad_weights[v], &run->edges->grad_weights[v],
+                                    run->options.storage, value, "round.grad.weights", value->name);
         if (st != HU_OK) return st;
     }
     return HU_OK;
@@ -93,21 +93,19 @@ static hu_status init_slots(hu_run *run) {
     HU_TRY(init_views(run));
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
-        HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, &value->shape, "round",
-                            value->name));
+        HU_TRY(
+            hu_slot_init(&run->value[v], &run->edges->value[v], mode, value, "round", value->name));
         run->value[v].has_master = value->role == HU_VALUE_PARAMETER;
-        HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, &value->shape,
+        HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, value,
                             "round.grad.sum", value->name));
     }
     for (uint32_t u = 0; u < graph->use_count; u++) {
         const hu_value_info *value = &graph->value[graph->use[u].value];
         snprintf(name, sizeof name, "%s>%s.%d", value->name, graph->node[graph->use[u].node].name,
                  graph->use[u].index);
-        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, &value->shape, "round.grad",
-                            name));
+        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, value, "round.grad", name));
         if (run->use)
-            HU_TRY(hu_slot_init(&run->use[u], &run->edges->use[u], mode, &value->shape, "round.use",
-                                name));
+            HU_TRY(hu_slot_init(&run->use[u], &run->edges->use[u], mode, value, "round.use", name));
     }
 done:
     return st;
@@ -125,9 +123,9 @@ static hu_status create_nodes(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         const hu_node *node = &run->graph->node[n];
         hu_exec *exec = &run->exec[n];
-        exec->info = hu_graph_node_info(node, run->options.chunk, run->options.threads);
+        exec->info = hu_graph_node_info(node, hu_loops_chunk(run, n), run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
-        exec->info.engine = run->options.products;
+        exec->info.engine = hu_loops_engine(run, n);
         if (node->n_in == 1 && hu_learns_input(run, n, 0)) exec->info.need_din = &wanted;
         exec->kind = hu_work_of_op(node->op);
         exec->sums_in_batch_order = node->op->in_batch_order && learns_params(node) &&
@@ -172,7 +170,10 @@ static hu_status create_threads(hu_run *run) {
         HU_TRY(make_array(graph->value_count, sizeof *thread->value, &thread->value));
         HU_TRY(make_array(graph->use_count, sizeof *thread->contribution, &thread->contribution));
         if (run->use) HU_TRY(make_array(graph->use_count, sizeof *thread->input, &thread->input));
+        HU_TRY(make_array(graph->node_count, sizeof *thread->loop, &thread->loop));
         HU_TRY(make_array(graph->node_count, sizeof *thread->mask, &thread->mask));
+        HU_TRY(
+            make_array(graph->node_count, sizeof *thread->product_counts, &thread->product_counts));
         HU_TRY(make_array((size_t)hu_run_work_count(), sizeof(double), &thread->seconds));
         for (uint32_t n = 0; n < graph->node_count; n++) {
             place = point_arguments(&graph->node[n], &thread->call[n], place);
@@ -282,6 +283,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(make_array(graph->value_count, sizeof *run->is_remade, &run->is_remade));
     for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
     HU_TRY(check_channels(run));
+    HU_TRY(hu_loops_check_edges(run));
     HU_TRY(create_use_slots(run));
     HU_TRY(create_views(run));
     HU_TRY(init_slots(run));
@@ -381,7 +383,9 @@ void hu_run_free(hu_run *run) {
         hu_free(run->thread[t].value);
         hu_free(run->thread[t].contribution);
         hu_free(run->thread[t].input);
+        hu_free(run->thread[t].loop);
         hu_free(run->thread[t].mask);
+        hu_free(run->thread[t].product_counts);
         hu_free(run->thread[t].seconds);
     }
     free_state(run);

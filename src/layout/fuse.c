@@ -61,6 +61,7 @@ static bool can_be_lazy(const hu_run *run, uint32_t n) {
     hu_value_id out = node->out[0];
     if (!node->op->is_cheap || node->n_out != 1 || run->graph->value[out].use_count == 0)
         return false;
+    if (hu_loop_at(run, n) || hu_is_read_by_step(run->graph, out)) return false;
     return !waits(&run->value[out]) && !is_reduced_by_reader(run, out) && !an_input_waits(run, n) &&
            !a_reader_waits(run, out) && is_read_in_turn(run, n);
 }
@@ -87,7 +88,7 @@ static bool is_saved(const hu_run *run, hu_value_id v) {
 
 static bool stays_virtual(hu_run *run, uint32_t n) {
     hu_value_id out = run->graph->node[n].out[0];
-    if (run->graph->node[n].op->saves & HU_SAVE_OUTPUT_0) return false;
+    if (hu_saves_output(run->graph->node[n].op, 0)) return false;
     if (hu_graph_is_compared(run->graph, out)) return false; /* metrics read it behind the pass */
     if (!run->options.recompute)
         return run->graph->value[out].use_count == 1 && !is_saved(run, out);
@@ -128,15 +129,33 @@ static bool is_remade(const hu_run *run, uint32_t n) {
     hu_value_id out = node->out[0];
     int cost = 1;
     if (!run->options.recompute || !node->op->is_cheap || node->n_out != 1 ||
-        run->exec[n].is_lazy || (node->op->saves & HU_SAVE_OUTPUT_0))
+        run->exec[n].is_lazy || hu_saves_output(node->op, 0))
         return false;
     if (waits(&run->value[out]) || an_input_waits(run, n) || !is_saved(run, out)) return false;
+    if (hu_loop_at(run, n) || hu_is_read_by_step(run->graph, out)) return false;
     for (int i = 0; i < node->n_in; i++) cost += making_cost(run, node->in[i]);
     return cost <= MOST_COST && can_be_made_again(run, n);
 }
 
+/* True if only the step of a loop that makes a value reads it. */
+static bool stays_in_step(const hu_run *run, uint32_t n, int i) {
+    const hu_value_info *value = &run->graph->value[run->graph->node[n].out[i]];
+    if (is_saved(run, run->graph->node[n].out[i]) || hu_saves_output(run->graph->node[n].op, i) ||
+        hu_graph_is_compared(run->graph, run->graph->node[n].out[i]))
+        return false;
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_node *reader = &run->graph->node[run->graph->use[value->uses[k]].node];
+        if (reader->loop != run->graph->node[n].loop || reader->op->is_previous) return false;
+    }
+    return true;
+}
+
 static void plan_forward(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        const hu_node *node = &run->graph->node[n];
+        for (int i = 0; i < node->n_out && node->loop != HU_NONE; i++)
+            run->is_virtual[node->out[i]] = stays_in_step(run, n, i);
+        if (node->loop != HU_NONE) continue;
         run->exec[n].is_lazy = run->options.fuse && can_be_lazy(run, n);
         hu_value_id out = run->graph->node[n].out[0];
         run->is_virtual[out] = run->exec[n].is_lazy && stays_virtual(run, n);
@@ -150,7 +169,8 @@ static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     if (node->op->reduce_after_forward) return n;
     if (!node->op->is_cheap || !node->op->reduce) return HU_NONE;
     uint32_t p = run->graph->value[node->in[0]].producer;
-    bool can = p != HU_NONE && !run->exec[p].is_lazy && run->graph->node[p].turns == node->turns;
+    bool can = p != HU_NONE && !run->exec[p].is_lazy && !hu_loop_at(run, p) &&
+               run->graph->node[p].turns == node->turns;
     return can && !waits(&run->value[node->in[0]]) && !an_input_waits(run, n) ? p : HU_NONE;
 }
 
@@ -194,22 +214,32 @@ static bool can_be_pulled(const hu_run *run, uint32_t n) {
     const hu_node *maker = producer_of(run, node->in[0]);
     if (!node->op->is_cheap || !node->op->reduce || node->n_in != 1 || !node->need_din[0])
         return false;
-    return maker && maker->needs_backward && !maker->op->is_cheap &&
+    return maker && maker->needs_backward && !maker->op->is_cheap && maker->loop == HU_NONE &&
            gradient_is_local(run, node->in[0]) && gradient_is_local(run, node->out[0]);
 }
 
 static bool can_be_pushed(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
+    uint32_t last = last_contribution(run, node->out[0]);
+    if (last == HU_NONE || hu_loop_at(run, last)) return false;
     return node->op->is_cheap && !node->op->reduce && node->n_params == 0 && node->n_out == 1 &&
-           gradient_is_local(run, node->out[0]) && inputs_are_local(run, n) &&
-           last_contribution(run, node->out[0]) != HU_NONE;
+           gradient_is_local(run, node->out[0]) && inputs_are_local(run, n);
+}
+
+/* The last node of a loop that has gradients: all run where it does. */
+static uint32_t loop_backward(const hu_run *run, const hu_loop *loop) {
+    uint32_t n = loop->last;
+    while (n > loop->first && !run->graph->node[n].needs_backward) n--;
+    return n;
 }
 
 static void place_backward(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
+    const hu_loop *loop = hu_loop_at(run, n);
     hu_exec *exec = &run->exec[n];
     exec->backward_in = node->needs_backward ? n : HU_NONE;
-    if (!node->needs_backward || !run->options.fuse) return;
+    if (node->needs_backward && loop) exec->backward_in = loop_backward(run, loop);
+    if (!node->needs_backward || loop || !run->options.fuse) return;
     if (can_be_pulled(run, n)) {
         exec->is_pulled = true;
         exec->backward_in = run->graph->value[node->in[0]].producer;
@@ -217,8 +247,10 @@ static void place_backward(hu_run *run, uint32_t n) {
         exec->backward_in = last_contribution(run, node->out[0]);
     }
     bool reduces = node->op->is_cheap && node->op->reduce && exec->partial_count[HU_BACKWARD] > 0;
-    if (reduces && gradient_is_local(run, node->out[0]))
-        exec->reduce_in[HU_BACKWARD] = last_contribution(run, node->out[0]);
+    uint32_t last = last_contribution(run, node->out[0]);
+    if (reduces && gradient_is_local(run, node->out[0]) && last != HU_NONE &&
+        !hu_loop_at(run, last))
+        exec->reduce_in[HU_BACKWARD] = last;
 }
 
 /* Appends node n to a list of the guests of a region. */
@@ -237,7 +269,8 @@ static void list_guests(hu_run *run) {
             append(exec, exec[n].reduce_in[HU_FORWARD], HU_GUESTS_REDUCED_FORWARD, n);
     for (uint32_t n = count; n-- > 0;) {
         uint32_t in = exec[n].backward_in;
-        if (in != HU_NONE && in != n && !exec[n].is_pulled) append(exec, in, HU_GUESTS_PUSHED, n);
+        bool is_guest = in != HU_NONE && in != n && !exec[n].is_pulled && !hu_loop_at(run, n);
+        if (is_guest) append(exec, in, HU_GUESTS_PUSHED, n);
         if (exec[n].reduce_in[HU_BACKWARD] != HU_NONE)
             append(exec, exec[n].reduce_in[HU_BACKWARD], HU_GUESTS_REDUCED_BACKWARD, n);
     }

@@ -11,7 +11,7 @@ static bool is_wanted(const hu_run *run, uint32_t use) {
     const hu_use *u = &run->graph->use[use];
     const hu_node *node = &run->graph->node[u->node];
     return hu_use_slot(run, use) && u->index < node->n_in && node->needs_backward &&
-           hu_node_saves(node, u->index);
+           node->loop == HU_NONE && hu_node_saves(node, u->index);
 }
 
 static size_t code_bytes(const hu_run *run, uint32_t use) {

@@ -54,6 +54,11 @@ static void rehearse_finish(hu_run *run, uint32_t n, hu_pass pass) {
     }
 }
 
+static void rehearse_region(hu_run *run, uint32_t n, hu_pass pass) {
+    for (uint32_t m = hu_region_last(run, n) + 1; m-- > hu_region_first(run, n);)
+        rehearse_finish(run, m, pass);
+}
+
 static void rehearse_guests(hu_run *run, uint32_t n, hu_pass pass) {
     for (uint32_t m = run->exec[n].first[pass]; m != HU_NONE; m = run->exec[m].next[pass])
         rehearse_finish(run, m, pass);
@@ -98,7 +103,7 @@ static hu_status rehearse_forward(hu_run *run) {
             rehearse_visit(run, n, HU_FORWARD, hu_visit_reduce);
             rehearse_finish(run, n, HU_FORWARD);
         }
-        if (!run->exec[n].is_lazy) {
+        if (hu_is_region(run, n)) {
             rehearse_visit(run, n, HU_FORWARD, hu_visit_forward);
             rehearse_guests(run, n, HU_FORWARD);
         }
@@ -126,7 +131,7 @@ static hu_status rehearse_backward(hu_run *run) {
         }
         if (run->exec[n].backward_in == n) {
             rehearse_visit(run, n, HU_BACKWARD, hu_visit_backward);
-            rehearse_finish(run, n, HU_BACKWARD);
+            rehearse_region(run, n, HU_BACKWARD);
             rehearse_guests(run, n, HU_BACKWARD);
         }
         HU_TRY(keep_members(run, n, HU_BACKWARD));

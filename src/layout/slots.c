@@ -32,13 +32,15 @@ done:
     return st;
 }
 
-hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const hu_shape *shape,
-                       const char *purpose, const char *name) {
+hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode,
+                       const hu_value_info *value, const char *purpose, const char *name) {
+    const hu_shape *shape = &value->shape;
     const hu_quantizer *quantizer = &edge->quantizer;
     *slot = (hu_slot){.edge = edge,
                       .prepared = *quantizer,
                       .capacity_bits = hu_quantizer_can_change(quantizer) ? edge->capacity_bits : 0,
                       .elements = hu_shape_elements(shape),
+                      .steps = value->steps,
                       .buffer = HU_NONE,
                       .residual = HU_NONE,
                       .staging = HU_NONE,
@@ -79,6 +81,7 @@ size_t hu_slot_bytes(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
     hu_storage widest;
     if (slot->capacity_bits == 0) return bytes;
     if (slot->uniformer) return widest_uniform(slot, mode, rows);
+    mode = hu_slot_mode(slot, mode);
     if (choose_widest(slot->capacity_bits, mode, slot->elements, &widest) != HU_OK) return bytes;
     most = hu_storage_bytes(&widest, rows);
     return most > bytes ? most : bytes;
@@ -88,7 +91,7 @@ hu_status hu_slot_rehearse_storage(hu_slot *slot, hu_storage_mode mode) {
     enum { PACKED_BITS = 16 };
     uint32_t bits = slot->capacity_bits < PACKED_BITS ? slot->capacity_bits : PACKED_BITS;
     if (slot->capacity_bits == 0 || slot->uniformer) return HU_OK;
-    return choose_widest(bits, mode, slot->elements, &slot->storage);
+    return choose_widest(bits, hu_slot_mode(slot, mode), slot->elements, &slot->storage);
 }
 
 void hu_slot_release(hu_slot *slot) {

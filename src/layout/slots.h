@@ -3,10 +3,10 @@
 #define HU_LAYOUT_SLOTS_H
 #include "engine/slot.h"
 
-/* Makes a slot that is prepared for the edge's quantizer. shape: of a row, whose last extent is
- * what blocks are cut from. */
-hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode, const hu_shape *shape,
-                       const char *purpose, const char *name);
+/* Makes a slot that is prepared for the edge's quantizer. A row has the shape of the value, whose
+ * last extent is what blocks are cut from. */
+hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode,
+                       const hu_value_info *value, const char *purpose, const char *name);
 void hu_slot_release(hu_slot *slot);
 
 /* Bytes of rows of the slot, whatever it holds within its capacity. */

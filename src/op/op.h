@@ -30,7 +30,8 @@ enum {
     HU_SAVE_INPUT_0 = 1u << 0,
     HU_SAVE_INPUT_1 = 1u << 1,
     HU_SAVE_ALL_INPUTS = 0xffffu,
-    HU_SAVE_OUTPUT_0 = 1u << 16
+    HU_SAVE_OUTPUT_0 = 1u << 16,
+    HU_SAVE_ALL_OUTPUTS = 0xff0000u
 };
 
 typedef enum hu_init_kind {
@@ -124,6 +125,10 @@ typedef struct hu_op {
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
                          goes through the node, which has no backward */
 
+    bool is_previous; /* in a loop: the row of in[0] that the step before has made, in the first
+                         step in[1]; in[2], if there is one, has the lengths (graph/loop.h). The
+                         executor does it: there is neither forward nor backward */
+
     bool reduce_after_forward; /* reduce runs behind forward: forward needs no batch statistics (the
                                   loss) */
 
@@ -213,6 +218,11 @@ static inline bool hu_saves_input(const hu_op *op, int i) {
     return i < INPUT_BITS && (op->saves >> i & 1u);
 }
 
+/* Must output i? */
+static inline bool hu_saves_output(const hu_op *op, int i) {
+    return op->saves / HU_SAVE_OUTPUT_0 >> i & 1u;
+}
+
 static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role) {
     return info->accumulation && info->accumulation->chosen[role];
 }
@@ -251,6 +261,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(pixel_shuffle) \
     X(flatten) \
     X(reshape) \
+    X(previous) \
     X(attention_scores) \
     X(attention_weights) \
     X(attention_context) \

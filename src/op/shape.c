@@ -1,5 +1,7 @@
-/* Views: the same numbers in another shape. flatten gives one vector per sample, reshape any shape
- * of as many elements. */
+/* Views: the same numbers in another shape, or at another time. flatten gives one vector per
+ * sample, reshape any shape of as many elements; previous is what a step of a loop reads of the one
+ * before.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -74,3 +76,22 @@ const hu_op hu_op_reshape = {.name = "reshape",
                              .saves = HU_SAVE_NOTHING,
                              .forward = view_forward,
                              .backward = view_backward};
+
+/* next, initial [of one step], lengths [] -> as initial. next is declared behind this node. */
+static hu_status previous_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
+    (void)attrs;
+    *n_out = 1;
+    out[0] = in[1];
+    if (n_in < 3 || hu_shape_elements(&in[2]) == 1) return HU_OK;
+    return hu_fail(HU_ERR_SHAPE, "previous: the lengths have %lld elements, expected 1",
+                   (long long)hu_shape_elements(&in[2]));
+}
+
+const hu_op hu_op_previous = {.name = "previous",
+                              .min_in = 2,
+                              .max_in = 3,
+                              .is_view = true,
+                              .is_previous = true,
+                              .shape = previous_shape,
+                              .saves = HU_SAVE_NOTHING};

@@ -39,10 +39,9 @@ static void count_passes(const hu_graph *graph, uint32_t index, hu_bits_layer *l
 
 static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
     const hu_node *node = &graph->node[index];
-    hu_node_info info = hu_graph_node_info(node, 1, 1);
     hu_bits_layer layer = {.node = index,
                            .is_quantised = true,
-                           .macs = node->op->macs ? node->op->macs(&info) : 0,
+                           .macs = hu_node_macs(graph, node),
                            .inputs = graph->value[node->in[0]].elements,
                            .outputs = graph->value[node->out[0]].elements,
                            .weights = graph->value[node->param[0]].elements};

@@ -57,12 +57,11 @@ static void print_fate(const hu_run *run, hu_value_id out, char text[FATE_BYTES]
 /* The row of node `index`: what the plan says of its first output. */
 static layer describe(const hu_run *run, uint32_t index) {
     const hu_node *node = &hu_run_graph(run)->node[index];
-    const hu_node_info *info = hu_run_node_info(run, index);
     hu_value_id out = node->out[0];
     layer row = {.name = node->name,
                  .op = node->op->name,
                  .output = &hu_run_graph(run)->value[out].shape,
-                 .macs = node->op->macs ? node->op->macs(info) : 0};
+                 .macs = hu_node_macs(hu_run_graph(run), node)};
     describe_parameters(run, node, &row);
     hu_quantizer_print(&hu_run_edges(run)->value[out].quantizer, row.activation,
                        HU_QUANTIZER_BYTES);

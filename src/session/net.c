@@ -56,12 +56,14 @@ static hu_status find_op(const char *name, const hu_op **op) {
     char nearest[NEAREST_BYTES];
     size_t count = 0;
     *op = hu_op_find(name);
-    if (*op && !(*op)->is_loss) return HU_OK;
-    if (*op)
+    bool is_state = *op && (*op)->is_previous; /* loops are not told in words */
+    if (*op && !(*op)->is_loss && !is_state) return HU_OK;
+    if (*op && !is_state)
         return hu_fail(HU_ERR_ARGUMENT, "operation '%s' is a loss, which the task adds to the head",
                        name);
     for (int i = 0; i < hu_op_count && count < sizeof names / sizeof *names; i++)
-        if (!hu_op_table[i]->is_loss) names[count++] = hu_op_table[i]->name;
+        if (!hu_op_table[i]->is_loss && !hu_op_table[i]->is_previous)
+            names[count++] = hu_op_table[i]->name;
     hu_nearest(name, names, count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "unknown operation '%.60s', nearest: %s", name, nearest);
 }

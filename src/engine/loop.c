@@ -1,0 +1,238 @@
+#include "engine/loop.h"
+
+#include <string.h>
+
+#include "engine/facts.h"
+#include "engine/gradient.h"
+#include "engine/step.h"
+#include "engine/value.h"
+
+/* The samples of a chunk on their way through the steps. */
+typedef struct walk {
+    hu_visit *whole; /* the visit of whole samples */
+    const hu_loop *loop;
+    int64_t *length; /* [count] steps of each sample */
+    int64_t *row;    /* [count] steps of the samples before it */
+    int32_t *sample; /* [count] room for those of a step */
+    int64_t rows;    /* steps of all samples */
+} walk;
+
+/* NaN is no step. */
+static int64_t steps_of(float length, int64_t steps) {
+    if (!(length > 0.0f)) return 0;
+    return length < (float)steps ? (int64_t)length : steps;
+}
+
+static walk begin(hu_visit *visit) {
+    hu_run *run = visit->run;
+    walk w = {.whole = visit, .loop = hu_loop_at(run, visit->region)};
+    size_t count = (size_t)visit->count;
+    const float *lengths = NULL;
+    if (w.loop->lengths != HU_NONE) lengths = hu_visit_read(visit, &run->value[w.loop->lengths]);
+    w.length = hu_visit_take(visit, count * sizeof *w.length);
+    w.row = hu_visit_take(visit, count * sizeof *w.row);
+    w.sample = hu_visit_take(visit, count * sizeof *w.sample);
+    for (size_t s = 0; !run->rehearsal.is_on && s < count; s++) {
+        w.length[s] = lengths ? steps_of(lengths[s], w.loop->steps) : w.loop->steps;
+        w.row[s] = w.rows;
+        w.rows += w.length[s];
+    }
+    return w;
+}
+
+/* Begins step t in scratch behind what all steps share; false: no sample takes part. A rehearsal
+ * has one step, in which all do. */
+static bool begin_step(const walk *w, int64_t t, hu_visit *step) {
+    const hu_visit *whole = w->whole;
+    *step = *whole;
+    step->loop = w->loop;
+    step->parts = (hu_parts){.step = t, .first = whole->first, .sample = w->sample};
+    step->row = w->row;
+    step->number = ++whole->thread->visits;
+    if (whole->run->rehearsal.is_on) return t == 0;
+    step->count = 0;
+    for (int32_t s = 0; s < whole->count; s++)
+        if (t < w->length[s]) w->sample[step->count++] = s;
+    step->parts.count = step->count;
+    return step->count > 0;
+}
+
+static const hu_node *node_at(const walk *w, uint32_t n) {
+    return &w->whole->run->graph->node[n];
+}
+
+/* What the states are in step 0. */
+static void load_initial(const walk *w, bool is_counted) {
+    hu_visit *visit = w->whole;
+    for (uint32_t n = w->loop->first; n <= w->loop->last; n++)
+        if (node_at(w, n)->op->is_previous)
+            visit->thread->loop[n].initial = hu_visit_input(visit, n, HU_STATE_INITIAL, is_counted);
+}
+
+/* ---- forward ---- */
+
+static bool is_stored(const walk *w, const hu_node *node, int i) {
+    return !node->op->is_previous && !w->whole->run->is_virtual[node->out[i]];
+}
+
+static void clear_values(const walk *w) {
+    hu_run *run = w->whole->run;
+    for (uint32_t n = w->loop->first; n <= w->loop->last; n++)
+        for (int i = 0; i < node_at(w, n)->n_out; i++)
+            if (is_stored(w, node_at(w, n), i))
+                hu_step_clear_rest(w->whole, &run->value[node_at(w, n)->out[i]], w->length);
+}
+
+static void forward_node(const walk *w, hu_visit *step, uint32_t n) {
+    hu_run *run = step->run;
+    const hu_node *node = node_at(w, n);
+    hu_op_call *call = hu_visit_call(step, n);
+    if (node->op->is_previous) return; /* its readers ask for it */
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_input(step, n, i, true);
+    for (int i = 0; i < node->n_out; i++)
+        call->out[i] = hu_visit_place(step, &run->value[node->out[i]], is_stored(w, node, i));
+    call->mask = NULL;
+    hu_visit_lend_scratch(step, n, call);
+    hu_visit_run_op(step, n, node->op->forward, call);
+    for (int i = 0; i < node->n_out; i++) {
+        hu_value_id v = node->out[i];
+        hu_tally *tally = &step->thread->tally[hu_tally_of_value(run, v)];
+        unsigned flags = is_stored(w, node, i) ? HU_ROWS_STORED : 0;
+        hu_visit_round(step, &run->value[v], flags, tally, call->out[i]);
+        hu_see(step, &step->thread->value[v], call->out[i]);
+    }
+}
+
+void hu_loop_forward(hu_visit *visit) {
+    walk w = begin(visit);
+    hu_visit step;
+    load_initial(&w, true);
+    clear_values(&w);
+    for (int64_t t = 0; t < w.loop->steps && begin_step(&w, t, &step); t++)
+        for (uint32_t n = w.loop->first; n <= w.loop->last; n++) forward_node(&w, &step, n);
+}
+
+/* ---- backward ---- */
+
+/* True if this region makes the gradient of an input, and of this input's rows. */
+static bool makes_gradient(const walk *w, const hu_node *node, int i) {
+    const hu_run *run = w->whole->run;
+    return node->need_din[i] && hu_use_is_stored(run, node->first_use + (uint32_t)i);
+}
+
+static void clear_gradients(const walk *w) {
+    hu_run *run = w->whole->run;
+    for (uint32_t n = w->loop->first; n <= w->loop->last; n++) {
+        const hu_node *node = node_at(w, n);
+        for (int i = 0; i < node->n_in && !node->op->is_previous; i++)
+            if (makes_gradient(w, node, i))
+                hu_step_clear_rest(w->whole, &run->grad[node->first_use + (uint32_t)i], w->length);
+    }
+}
+
+static bool has_gradients(const hu_node *node) {
+    bool any = false;
+    for (int j = 0; j < node->n_params; j++) any |= node->need_dparam[j];
+    return any;
+}
+
+static float *take_floats(hu_visit *visit, int64_t count) {
+    return hu_visit_take(visit, (size_t)count * sizeof(float));
+}
+
+/* Room for what goes from step to step. */
+static void take_rows(const walk *w) {
+    hu_visit *visit = w->whole;
+    for (uint32_t n = w->loop->first; n <= w->loop->last; n++) {
+        const hu_node_info *info = &visit->run->exec[n].info;
+        hu_loop_rows *rows = &visit->thread->loop[n];
+        int64_t out = hu_shape_elements(&info->out[0]), all = visit->count * w->loop->steps;
+        if (node_at(w, n)->op->is_previous) {
+            rows->carried = take_floats(visit, visit->count * out);
+            if (rows->carried)
+                memset(rows->carried, 0, (size_t)(visit->count * out) * sizeof(float));
+        } else if (has_gradients(node_at(w, n))) {
+            rows->in = take_floats(visit, all * hu_shape_elements(&info->in[0]));
+            rows->dout = take_floats(visit, all * out);
+        }
+    }
+}
+
+/* What the state was in this step gets its gradient; it is a contribution to that of what the step
+ * before has made. The gradient of the initial row is rounded behind the last step. */
+static void state_backward(hu_visit *step, uint32_t n) {
+    hu_run *run = step->run;
+    const hu_node *node = &run->graph->node[n];
+    uint32_t use = node->first_use + HU_STATE_NEXT;
+    hu_value_id state = node->out[0];
+    (void)hu_visit_call(step, n);
+    hu_tally *tally = &step->thread->tally[hu_tally_of_sum(run, state)];
+    const float *from = hu_visit_gradient(step, n, state, tally).rows;
+    float *x = hu_visit_take_rows(step, &run->grad[use]);
+    if (!run->rehearsal.is_on)
+        memcpy(x, from,
+               (size_t)(step->count * hu_visit_elements(step, &run->grad[use])) * sizeof *x);
+    if (step->parts.step > 0 && node->need_din[HU_STATE_NEXT])
+        hu_visit_round(step, &run->grad[use], 0, &step->thread->tally[hu_tally_of_use(run, use)],
+                       x);
+    hu_step_carry(step, n, x);
+}
+
+static void initial_gradient(hu_visit *visit, uint32_t n) {
+    hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    uint32_t use = node->first_use + HU_STATE_INITIAL;
+    const hu_slot *slot = &run->grad[use];
+    if (!node->op->is_previous || !node->need_din[HU_STATE_INITIAL]) return;
+    float *x = hu_visit_place(visit, slot, true);
+    if (!run->rehearsal.is_on)
+        memcpy(x, visit->thread->loop[n].carried,
+               (size_t)(visit->count * slot->elements) * sizeof *x);
+    hu_visit_round(visit, slot, HU_ROWS_STORED, &visit->thread->tally[hu_tally_of_use(run, use)],
+                   x);
+}
+
+/* The call with all rows of the chunk, for the gradients of a node's parameters. A chunk without
+ * any has one of zeros: it adds nothing. */
+static void parameter_gradients(const walk *w, uint32_t n) {
+    hu_visit *visit = w->whole;
+    hu_run *run = visit->run;
+    const hu_node *node = node_at(w, n);
+    const hu_loop_rows *rows = &visit->thread->loop[n];
+    if (node->op->is_previous || !has_gradients(node)) return;
+    hu_op_call *call = hu_visit_call(visit, n);
+    call->in[0] = rows->in;
+    call->dout[0] = rows->dout;
+    call->din[0] = NULL;
+    call->count = w->rows;
+    if (w->rows == 0 && !run->rehearsal.is_on) {
+        memset(rows->in, 0, (size_t)hu_shape_elements(&call->info->in[0]) * sizeof(float));
+        memset(rows->dout, 0, (size_t)hu_shape_elements(&call->info->out[0]) * sizeof(float));
+        call->count = 1;
+    }
+    hu_visit_point_dparams(visit, n, call);
+    hu_visit_lend_scratch(visit, n, call);
+    if (!run->exec[n].sums_in_batch_order) hu_visit_run_op(visit, n, node->op->backward, call);
+}
+
+void hu_loop_backward(hu_visit *visit) {
+    walk w = begin(visit);
+    hu_visit step;
+    load_initial(&w, false);
+    take_rows(&w);
+    clear_gradients(&w);
+    for (int64_t t = w.loop->steps; t-- > 0;) {
+        if (!begin_step(&w, t, &step)) continue;
+        for (uint32_t n = w.loop->last + 1; n-- > w.loop->first;) {
+            if (!node_at(&w, n)->needs_backward) continue;
+            if (node_at(&w, n)->op->is_previous)
+                state_backward(&step, n);
+            else
+                hu_visit_run_backward(&step, n);
+        }
+    }
+    for (uint32_t n = w.loop->first; n <= w.loop->last; n++) {
+        initial_gradient(visit, n);
+        parameter_gradients(&w, n);
+    }
+}
