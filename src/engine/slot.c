@@ -143,6 +143,20 @@ static void pack_uniform(const hu_slot *slot, const hu_slot_context *context, in
                     context->scan ? NULL : counts);
 }
 
+/* True if rows are rounded and packed by one function: codes of the quantizer's own format. */
+static bool encodes(const hu_slot *slot) {
+    return hu_quantizer_rounds(&slot->edge->quantizer) && hu_storage_is_coded(&slot->storage);
+}
+
+/* y: NULL if the rounded numbers are not wanted. */
+static void encode(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
+                   const float *x, float *y, hu_round_counts *counts) {
+    hu_random_key key = {context->seed, slot->stream, context->step};
+    hu_storage_encode(&slot->storage, &slot->rounder, slot->data, first, rows, x, y, &key,
+                      (uint64_t)((context->first_row + first) * slot->elements),
+                      context->scan ? NULL : counts);
+}
+
 void hu_slot_round_to(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                       int64_t rows, const float *x, float *y, hu_round_counts *counts) {
     if (slot->blocker)
@@ -175,12 +189,20 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
         pack_uniform(slot, context, first, rows, x, counts);
         return;
     }
+    if (encodes(slot)) {
+        encode(slot, context, first, rows, x, x, counts);
+        return;
+    }
     hu_slot_round(slot, context, first, rows, x, counts);
     hu_storage_write(&slot->storage, slot->data, first, rows, x);
 }
 
 void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                         int64_t rows, const float *x, float *y, hu_round_counts *counts) {
+    if (encodes(slot)) {
+        encode(slot, context, first, rows, x, y, counts);
+        return;
+    }
     if (!hu_slot_packs_rows(slot)) {
         hu_slot_round_to(slot, context, first, rows, x, y, counts);
         hu_storage_write(&slot->storage, slot->data, first, rows, y);
@@ -195,8 +217,13 @@ void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int
 
 void hu_slot_store_on_grid(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                            int64_t rows, const float *x, bool stores, hu_round_counts *counts) {
-    if (counts && !context->scan)
-        hu_count_on_grid(&slot->rounder, (size_t)(rows * slot->elements), x, counts);
+    if (context->scan) counts = NULL;
+    if (stores && encodes(slot)) {
+        hu_storage_encode_on_grid(&slot->storage, &slot->rounder, slot->data, first, rows, x,
+                                  counts);
+        return;
+    }
+    if (counts) hu_count_on_grid(&slot->rounder, (size_t)(rows * slot->elements), x, counts);
     if (stores) hu_storage_write(&slot->storage, slot->data, first, rows, x);
 }
 
@@ -205,6 +232,10 @@ void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, cons
     enum { PART = 4096 };
     float part[PART];
     int64_t before = context->first_row * slot->elements;
+    if (encodes(slot)) {
+        encode(slot, context, 0, 1, x, NULL, counts);
+        return;
+    }
     if (slot->uniformer) {
         if (hu_storage_is_uniform(&slot->storage))
             pack_uniform(slot, context, 0, 1, x, counts);

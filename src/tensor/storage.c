@@ -127,6 +127,28 @@ void hu_storage_write(const hu_storage *storage, void *data, int64_t first, int6
                        x + r * storage->row_elements, place + hu_storage_bytes(storage, r), NULL);
 }
 
+void hu_storage_encode(const hu_storage *storage, const hu_rounder *rounder, void *data,
+                       int64_t first, int64_t rows, const float *x, float *y,
+                       const hu_random_key *key, uint64_t first_index, hu_round_counts *counts) {
+    unsigned char *place = (unsigned char *)data + hu_storage_bytes(storage, first);
+    int64_t step = rows_per_call(storage, rows), n = step * storage->row_elements;
+    for (int64_t r = 0; r < rows; r += step) {
+        int64_t at = r * storage->row_elements;
+        hu_encode(rounder, &storage->packer, (size_t)n, x + at, y ? y + at : NULL,
+                  place + hu_storage_bytes(storage, r), key, first_index + (uint64_t)at, counts);
+    }
+}
+
+void hu_storage_encode_on_grid(const hu_storage *storage, const hu_rounder *rounder, void *data,
+                               int64_t first, int64_t rows, const float *x,
+                               hu_round_counts *counts) {
+    unsigned char *place = (unsigned char *)data + hu_storage_bytes(storage, first);
+    int64_t step = rows_per_call(storage, rows), n = step * storage->row_elements;
+    for (int64_t r = 0; r < rows; r += step)
+        hu_encode_on_grid(rounder, &storage->packer, (size_t)n, x + r * storage->row_elements,
+                          place + hu_storage_bytes(storage, r), counts);
+}
+
 /* n elements from element `first` of the packed row at place on, of what has scales of its own. */
 static void unpack_scaled(const hu_storage *storage, const unsigned char *row, int64_t first,
                           int64_t n, float *y) {

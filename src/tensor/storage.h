@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "kernel/block/block.h"
+#include "kernel/encode/encode.h"
 #include "kernel/pack/pack.h"
 #include "kernel/uniform/uniform.h"
 
@@ -80,6 +81,22 @@ size_t hu_storage_bytes(const hu_storage *storage, int64_t rows);
  * done. */
 void hu_storage_write(const hu_storage *storage, void *data, int64_t first, int64_t rows,
                       const float *x);
+
+/* True if rows are codes of a number format. */
+static inline int hu_storage_is_coded(const hu_storage *storage) {
+    return !storage->blocker && !storage->uniformer && !storage->trait->is_float32;
+}
+
+/* Rounds rows first .. first+rows-1 from x to y, counts, and writes them as codes, in one pass
+ * (kernel/encode/encode.h); key, first_index, counts as there. Only coded storage. */
+void hu_storage_encode(const hu_storage *storage, const hu_rounder *rounder, void *data,
+                       int64_t first, int64_t rows, const float *x, float *y,
+                       const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
+
+/* The same of numbers that the rounder leaves as they are. */
+void hu_storage_encode_on_grid(const hu_storage *storage, const hu_rounder *rounder, void *data,
+                               int64_t first, int64_t rows, const float *x,
+                               hu_round_counts *counts);
 
 /* Gives rows first .. first+rows-1: a pointer into data for float32, else unpacked into scratch. */
 const float *hu_storage_read(const hu_storage *storage, const void *data, int64_t first,

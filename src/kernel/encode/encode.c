@@ -1,0 +1,82 @@
+#include "kernel/encode/encode.h"
+
+#include "base/bits.h"
+
+enum { PART = 4096 }; /* numbers between rounding and packing; a multiple of 8 */
+
+/* Where the codes of element `at` begin, a multiple of 8. */
+static void *place_of(const hu_packer *packer, void *codes, size_t at) {
+    return (char *)codes + hu_packer_bytes(packer, at);
+}
+
+static size_t part_of(size_t n, size_t at) {
+    return n - at < PART ? n - at : PART;
+}
+
+void hu_encode_plain(const hu_rounder *rounder, const hu_packer *packer, size_t n, const float *x,
+                     float *y, void *codes, const hu_random_key *key, uint64_t first,
+                     hu_round_counts *counts) {
+    float room[PART];
+    for (size_t at = 0; at < n; at += PART) {
+        size_t count = part_of(n, at);
+        float *part = y ? y + at : room;
+        hu_rounder_run(rounder, count, x + at, part, key, first + at, counts);
+        hu_packer_pack(packer, count, part, place_of(packer, codes, at), NULL);
+    }
+}
+
+/* Where an overflow becomes NaN, its code must have a sign as that of a NaN that came in. */
+int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer) {
+    int is_nan = (rounder->overflow_value[0] & ~HU_F32_SIGN) > HU_F32_INFINITY;
+    return rounder->rounding == HU_ROUND_NEAREST_EVEN && rounder->route == HU_ROUTE_MAGIC &&
+           rounder->finish == HU_FINISH_PLAIN && packer->code_bits == 8 && packer->pack &&
+           packer->zero_sign && hu_format_bits(&packer->format) == 8 &&
+           (packer->nan_sign || !is_nan) && hu_format_equal(&rounder->format, &packer->format);
+}
+
+#if defined(__x86_64__)
+hu_encode_fn hu_encode_8_avx512;
+
+/* The kernel for this instruction set, or NULL. Short arrays do not repay its preparation. */
+static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {
+    enum { SHORT = 256 };
+    if (hu_cpu_isa() != HU_ISA_AVX512 || n < SHORT) return NULL;
+    return hu_encode_serves(rounder, packer) ? hu_encode_8_avx512 : NULL;
+}
+#else
+static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {
+    (void)rounder, (void)packer, (void)n;
+    return NULL;
+}
+#endif
+
+/* Numbers that the kernel has done, from the first on. */
+static size_t encode_groups(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                            const float *x, float *y, void *codes, hu_round_counts *counts) {
+    hu_encode_fn *kernel = kernel_for(rounder, packer, n);
+    size_t whole = n / HU_ENCODE_GROUP * HU_ENCODE_GROUP;
+    hu_round_counts unasked;
+    if (!kernel) return 0;
+    if (!counts) hu_round_counts_clear(&unasked);
+    kernel(rounder, packer, whole, x, y, codes, counts ? counts : &unasked);
+    return whole;
+}
+
+void hu_encode(const hu_rounder *rounder, const hu_packer *packer, size_t n, const float *x,
+               float *y, void *codes, const hu_random_key *key, uint64_t first,
+               hu_round_counts *counts) {
+    size_t done = encode_groups(rounder, packer, n, x, y, codes, counts);
+    if (done < n)
+        hu_encode_plain(rounder, packer, n - done, x + done, y ? y + done : NULL,
+                        place_of(packer, codes, done), key, first + done, counts);
+}
+
+void hu_encode_on_grid(const hu_rounder *rounder, const hu_packer *packer, size_t n, const float *x,
+                       void *codes, hu_round_counts *counts) {
+    for (size_t at = encode_groups(rounder, packer, n, x, NULL, codes, counts); at < n;
+         at += PART) {
+        size_t count = part_of(n, at);
+        if (counts) hu_count_on_grid(rounder, count, x + at, counts);
+        hu_packer_pack(packer, count, x + at, place_of(packer, codes, at), NULL);
+    }
+}

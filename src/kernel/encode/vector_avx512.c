@@ -1,0 +1,232 @@
+/* Rounding by addition, counting and packing to 8 bits, with AVX-512 intrinsics. The sum |x| + C of
+ * route MAGIC has the number of quanta in its last bits: the code is that number, and the binades
+ * that k lies above emin in front of it. Same bits as rounder and packer. */
+#include <immintrin.h>
+#include <stdbool.h>
+
+#include "base/bits.h"
+#include "kernel/encode/encode.h"
+#include "kernel/lane.h"
+#include "kernel/round/tally.h"
+
+enum {
+    VECTORS = 4,
+    GROUP = 16 * VECTORS,
+    PART = 1 << 20,
+    OR_AND = 0xf8 /* ternary logic: a | (b & c) */
+};
+
+/* The constants of rounder and packer, spread over lanes. */
+typedef struct constants {
+    __m512i emin, lift, max, min_normal, infinity, overflow, overflow_code, nan_code, nan_sign;
+    __m512i code_base; /* of words: emin's exponent at the place of a code's */
+    __m512i exponent;  /* of bytes: the bits of a code's exponent */
+    __m512 threshold;
+    __m128i drop;
+} constants;
+
+/* What was counted: by bits of masks, and in lanes. */
+typedef struct counters {
+    uint64_t beyond, nan, normal, nonzero_before, nonzero_in;
+    __m512i top, under; /* under: not less 1, as in tally */
+} counters;
+
+HU_INLINE __m512i spread(uint32_t word) {
+    return _mm512_set1_epi32((int)word);
+}
+
+/* Code of what overflows become, without its sign, as the packer gives it. */
+static uint32_t overflow_code(const hu_rounder *r, const hu_packer *p) {
+    float value = hu_f32_of_bits(r->overflow_value[0] & ~HU_F32_SIGN);
+    uint8_t code;
+    hu_packer_pack(p, 1, &value, &code, NULL);
+    return code;
+}
+
+/* Codes that replace others have the base of code_base, which is taken off later. */
+HU_INLINE constants constants_of(const hu_rounder *r, const hu_packer *p) {
+    uint32_t base = r->emin_bits >> r->drop;
+    return (constants){.emin = spread(r->emin_bits),
+                       .lift = spread(r->drop << 23),
+                       .max = spread(r->max_bits),
+                       .min_normal = spread(r->min_normal_bits),
+                       .infinity = spread(HU_F32_INFINITY),
+                       .overflow = spread(r->overflow_value[0] & ~HU_F32_SIGN),
+                       .overflow_code = spread(overflow_code(r, p) + base),
+                       .nan_code = spread(p->nan_code + base),
+                       .nan_sign = spread(p->nan_sign),
+                       .code_base = _mm512_set1_epi16((short)base),
+                       .exponent = _mm512_set1_epi8((char)(0x80u - p->hidden)),
+                       .threshold = _mm512_set1_ps(r->threshold),
+                       .drop = _mm_cvtsi32_si128((int)r->drop)};
+}
+
+/* Bits of four masks as one, in no order. */
+HU_INLINE uint64_t join(const __mmask16 *m) {
+    return _cvtmask64_u64(
+        _mm512_kunpackd(_mm512_kunpackw(m[0], m[1]), _mm512_kunpackw(m[2], m[3])));
+}
+
+HU_INLINE uint64_t ones(uint64_t bits) {
+    return (uint64_t)__builtin_popcountll(bits);
+}
+
+/* 64 lanes of four vectors as bytes, with saturation, which sign bits survive. */
+HU_INLINE __m512i narrow_signed(const __m512i *v) {
+    return _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+}
+
+/* Lower halves of the lanes of two vectors, as _mm512_packs_epi32 would order them. */
+HU_INLINE __m512i lower_halves(__m512i a, __m512i b) {
+    const __m512i order = _mm512_setr_epi64(
+        0x0006000400020000, 0x0026002400220020, 0x000e000c000a0008, 0x002e002c002a0028,
+        0x0016001400120010, 0x0036003400320030, 0x001e001c001a0018, 0x003e003c003a0038);
+    return _mm512_permutex2var_epi16(a, order, b);
+}
+
+/* Codes of four vectors, whose lanes end in code plus code_base. */
+HU_INLINE __m512i narrow_codes(const constants *c, const __m512i *v) {
+    __m512i low = _mm512_sub_epi16(lower_halves(v[0], v[1]), c->code_base);
+    __m512i high = _mm512_sub_epi16(lower_halves(v[2], v[3]), c->code_base);
+    return _mm512_packus_epi16(low, high);
+}
+
+/* One vector of a group whose numbers are all within the largest finite one, rounded. */
+HU_INLINE __m512i round_lanes(const constants *c, __m512i u, __m512i *code) {
+    __m512i k = _mm512_max_epu32(_mm512_and_si512(u, c->infinity), c->emin);
+    __m512i lift = _mm512_add_epi32(k, c->lift);
+    __m512 sum = _mm512_add_ps(_mm512_castsi512_ps(u), _mm512_castsi512_ps(lift));
+    *code = _mm512_add_epi32(_mm512_castps_si512(sum), _mm512_srl_epi32(k, c->drop));
+    return _mm512_castps_si512(_mm512_sub_ps(sum, _mm512_castsi512_ps(lift)));
+}
+
+/* Overflows and NaNs of one vector: their results, codes and counts. */
+HU_INLINE void replace(const constants *c, __m512i u, __m512i *x, __m512i *v, __m512i *code,
+                       counters *t) {
+    __mmask16 over = _mm512_cmp_ps_mask(_mm512_castsi512_ps(u), c->threshold, _CMP_GE_OQ);
+    __mmask16 nan = _mm512_cmpgt_epi32_mask(u, c->infinity);
+    *v = _mm512_mask_mov_epi32(*v, over, c->overflow);
+    *code = _mm512_mask_mov_epi32(*code, over, c->overflow_code);
+    *code = _mm512_mask_mov_epi32(*code, nan, c->nan_code);
+    *x = _mm512_mask_and_epi32(*x, nan, *x, c->nan_sign);
+    t->beyond += ones(_cvtmask16_u32(over));
+    t->nan += ones(_cvtmask16_u32(nan));
+}
+
+/* Codes of a group with their signs, in the order that narrowing leaves. */
+HU_INLINE __m512i codes_of(const constants *c, const __m512i *x, const __m512i *code) {
+    const __m512i sign = _mm512_set1_epi8((char)0x80);
+    return _mm512_ternarylogic_epi32(narrow_codes(c, code), narrow_signed(x), sign, OR_AND);
+}
+
+/* Narrowing leaves the dwords 0 4 8 12, 1 5 9 13, ... */
+HU_INLINE void put_codes(__m512i codes, uint8_t *to) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, codes));
+}
+
+/* Counts of what came in, magnitudes u. */
+HU_INLINE void count_inputs(const __m512i *u, counters *t) {
+    __mmask16 in[VECTORS];
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) {
+        in[k] = _mm512_test_epi32_mask(u[k], u[k]);
+        t->under = _mm512_mask_min_epu32(t->under, in[k], t->under, u[k]);
+    }
+    t->nonzero_in += ones(join(in));
+}
+
+/* Counts of rounded numbers, magnitudes v. */
+HU_INLINE void count_numbers(const constants *c, const __m512i *v, counters *t) {
+    __mmask16 before[VECTORS], normal[VECTORS];
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) {
+        before[k] = _mm512_test_epi32_mask(v[k], v[k]);
+        normal[k] = _mm512_cmpge_epi32_mask(v[k], c->min_normal);
+    }
+    t->nonzero_before += ones(join(before));
+    t->normal += ones(join(normal));
+}
+
+/* The same by their codes: normal are those with a bit of the exponent. */
+HU_INLINE void count_codes(const constants *c, __m512i codes, counters *t) {
+    const __m512i magnitude = _mm512_set1_epi8(0x7f);
+    t->nonzero_before += ones(_cvtmask64_u64(_mm512_test_epi8_mask(codes, magnitude)));
+    t->normal += ones(_cvtmask64_u64(_mm512_test_epi8_mask(codes, c->exponent)));
+}
+
+/* One group x with the magnitudes u. is_calm: all of them are within the largest finite number; the
+ * codes of others do not tell what they are. */
+HU_INLINE void encode_group(const constants *c, __m512i *x, const __m512i *u, float *y,
+                            uint8_t *codes, counters *t, bool is_calm) {
+    __m512i v[VECTORS], code[VECTORS];
+    count_inputs(u, t);
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) {
+        __m512i signed_x = x[k];
+        v[k] = round_lanes(c, u[k], &code[k]);
+        if (!is_calm) replace(c, u[k], &x[k], &v[k], &code[k], t);
+        __m512i out = _mm512_ternarylogic_epi32(v[k], signed_x, spread(HU_F32_SIGN), OR_AND);
+        if (y) _mm512_storeu_si512(y + (ptrdiff_t)16 * k, out);
+    }
+    __m512i packed = codes_of(c, x, code);
+    put_codes(packed, codes);
+    if (is_calm)
+        count_codes(c, packed, t);
+    else
+        count_numbers(c, v, t);
+}
+
+/* Largest finite magnitude of a group that has others. */
+HU_INLINE __m512i finite_top(const constants *c, const __m512i *u, __m512i top) {
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) {
+        __mmask16 finite = _mm512_cmplt_epi32_mask(u[k], c->infinity);
+        top = _mm512_mask_max_epu32(top, finite, top, u[k]);
+    }
+    return top;
+}
+
+/* y: NULL where it is not wanted, a constant of each loop. */
+HU_INLINE void encode_all(const constants *c, size_t n, const float *x, float *y, uint8_t *codes,
+                          counters *t) {
+    for (size_t i = 0; i < n; i += GROUP) {
+        __m512i in[VECTORS], u[VECTORS];
+        HU_UNROLL
+        for (int k = 0; k < VECTORS; k++) {
+            in[k] = _mm512_loadu_si512(x + i + (ptrdiff_t)16 * k);
+            u[k] = _mm512_and_si512(in[k], spread(~HU_F32_SIGN));
+        }
+        __m512i top = _mm512_max_epu32(_mm512_max_epu32(u[0], u[1]), _mm512_max_epu32(u[2], u[3]));
+        float *to = y ? y + i : NULL;
+        if (__builtin_expect(_mm512_cmpgt_epi32_mask(top, c->max) == 0, 1)) {
+            t->top = _mm512_max_epu32(t->top, top);
+            encode_group(c, in, u, to, codes + i, t, true);
+        } else {
+            t->top = finite_top(c, u, t->top);
+            encode_group(c, in, u, to, codes + i, t, false);
+        }
+    }
+}
+
+hu_encode_fn hu_encode_8_avx512;
+void hu_encode_8_avx512(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                        const float *x, float *y, uint8_t *codes, hu_round_counts *counts) {
+    const constants c = constants_of(rounder, packer);
+    for (size_t at = 0; at < n; at += PART) {
+        size_t count = n - at < PART ? n - at : PART;
+        counters t = {.under = spread(UINT32_MAX)};
+        if (y)
+            encode_all(&c, count, x + at, y + at, codes + at, &t);
+        else
+            encode_all(&c, count, x + at, NULL, codes + at, &t);
+        const tally all = {.beyond = (uint32_t)t.beyond,
+                           .nan = (uint32_t)t.nan,
+                           .below = (uint32_t)(count - t.normal),
+                           .zero_before = (uint32_t)(count - t.nonzero_before),
+                           .zero_in = (uint32_t)(count - t.nonzero_in),
+                           .top = _mm512_reduce_max_epu32(t.top),
+                           .under = _mm512_reduce_min_epu32(t.under) - 1};
+        add_tally(false, count, &all, 0, counts);
+    }
+}
