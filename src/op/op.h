@@ -280,6 +280,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(rpn_loss) \
     X(proposals) \
     X(roi_loss) \
+    X(ctc_loss) \
+    X(length) \
     X(mean)
 /* clang-format on */
 

@@ -14,6 +14,7 @@
 #include "op/local_norm.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
+#include "op/loss_ctc.h"
 #include "op/loss_regions.h"
 #include "op/norm.h"
 #include "op/pool.h"
@@ -31,6 +32,7 @@ typedef enum input_kind {
     REGIONS, /* as SPACED; input 1 holds regions of the map */
     BOXES,   /* the same; input 1 holds boxes, so many that all anchors take part */
     IDS,     /* whole numbers below 5 */
+    SPELLED, /* smooth; input 1 holds labels of different number, input 2 the rows that count */
     SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
 
@@ -172,6 +174,7 @@ static const hu_enlarge_attrs twice = {2, 2}, wide = {1, 3};
 static const hu_bilinear_attrs larger = {7, 9, false}, smaller = {2, 3, false};
 static const hu_bilinear_attrs aligned = {8, 5, true}, one_row = {1, 4, true};
 static const hu_toward_attrs toward = {0.75f};
+static const hu_ctc_attrs of_logs = {.takes_logs = true};
 static const hu_element_loss_attrs sums = {.sums = true};
 static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 2};
 static const hu_row_loss_attrs smooth = {.ignores = true, .ignored = 2, .smoothing = 0.1f};
@@ -296,6 +299,8 @@ static const gradient_case cases[] = {
     {&hu_op_kl_normal, NULL, NORMAL, 2, {SHAPE(8), SHAPE(8)}, false, 0.02f},
     {&hu_op_kl_normal, &sums, NORMAL, 2, {SHAPE(8), SHAPE(8)}, false, 0.02f},
     {&hu_op_sample_normal, NULL, NORMAL, 2, {SHAPE(3, 8), SHAPE(3, 8)}, false, 0.02f},
+    {&hu_op_ctc_loss, NULL, SPELLED, 3, {SHAPE(6, 4), SHAPE(3), {.rank = 0}}, false, 0.02f},
+    {&hu_op_ctc_loss, &of_logs, SPELLED, 3, {SHAPE(9, 5), SHAPE(4), {.rank = 0}}, false, 0.02f},
     {&hu_op_bce_toward, &toward, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
 };
 enum { CASES = sizeof cases / sizeof cases[0], BATCH = 11, CHUNK = 4, PROBES = 24 };
@@ -360,6 +365,17 @@ static void fill_boxes(drive *d) {
     }
 }
 
+/* From no label to as many as there is room for, and from no row to all. */
+static void fill_texts(drive *d) {
+    int64_t most = d->in_shape[1].extent[0], rows = d->in_shape[0].extent[0];
+    d->need_din[1] = d->need_din[2] = false;
+    for (int64_t s = 0; s < d->batch; s++) {
+        for (int64_t i = 0; i < most; i++)
+            d->in[1][s * most + i] = i < s % (most + 1) ? (float)(1 + (s * i + s) % 3) : -1.0f;
+        d->in[2][s] = (float)(s * 5 % (rows + 1));
+    }
+}
+
 static void open_case(drive *d, const gradient_case *g) {
     drive_open(d, g->op, g->attrs, g->n_in, g->in, BATCH, CHUNK);
     if (g->kind == SPACED || g->kind == REGIONS) fill_spaced(d->in[0], drive_in_elements(d, 0));
@@ -380,6 +396,7 @@ static void open_case(drive *d, const gradient_case *g) {
         d->in[g->n_in - 1][i] = (float)(i % (g->in[0].extent[g->in[0].rank - 2] + 1));
     if (g->kind == LENGTHS) d->need_din[g->n_in - 1] = false;
     if (g->kind == BOXES) fill_boxes(d);
+    if (g->kind == SPELLED) fill_texts(d);
     if (g->labels) {
         d->need_din[1] = false;
         for (int64_t r = 0; r < drive_in_elements(d, 1); r++)
