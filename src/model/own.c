@@ -1,11 +1,20 @@
 #include "model/own.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "model/split.h"
+#include "task/lengths.h"
 
 /* Room for a shape in a message. */
 enum { SHAPE_BYTES = 128 };
+
+/* Of what a task loads a network may read the inputs, and how many rows of them are there. */
+static bool may_read(const hu_value_info *value) {
+    return hu_is_read_in(value) ||
+           (value->role == HU_VALUE_TARGET && strcmp(value->name, HU_LENGTHS_FIELD) == 0);
+}
 
 /* The task's value of the same name and shape. */
 static hu_status find_input(const hu_own_net *net, hu_value_id v, const hu_task_choice *choice,
@@ -13,7 +22,7 @@ static hu_status find_input(const hu_own_net *net, hu_value_id v, const hu_task_
     const hu_value_info *given = &net->graph->value[v];
     char has[SHAPE_BYTES], needs[SHAPE_BYTES];
     *found = hu_graph_find(graph, given->name);
-    if (*found == HU_NONE || !hu_is_read_in(&graph->value[*found]))
+    if (*found == HU_NONE || !may_read(&graph->value[*found]))
         return hu_fail(HU_ERR_ARGUMENT, "the network has an input '%s', the task %s has '%s'",
                        given->name, choice->task->name, choice->task->field[0].value);
     const hu_shape *data = &graph->value[*found].shape;

@@ -53,7 +53,8 @@ hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *nam
     hu_box_loss_attrs of_boxes = {.takes_logs = loss->before != NULL};
     hu_row_loss_attrs of_rows = hu_unlabelled_rows;
     const void *attrs = loss->attrs;
-    hu_value_id in[2] = {head, target}, out[HU_MAX_OUTPUTS];
+    hu_value_id in[] = {head, target, facts->lengths}, out[HU_MAX_OUTPUTS];
+    int inputs = loss->kind == HU_LOSS_SEQUENCE ? 3 : 2;
     char before[HU_NAME_BYTES];
     if (facts->anchors) of_boxes.anchors = *facts->anchors;
     of_rows.smoothing = (float)facts->smoothing;
@@ -65,7 +66,7 @@ hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *nam
             hu_graph_apply(graph, loss->before, before, NULL, loss->before_attrs, 1, &head, out));
         in[0] = out[0];
     }
-    HU_TRY(hu_graph_apply(graph, loss->op, name, NULL, attrs, 2, in, out));
+    HU_TRY(hu_graph_apply(graph, loss->op, name, NULL, attrs, inputs, in, out));
     st = hu_graph_loss(graph, out[0], weight, normaliser);
 done:
     return st;

@@ -7,16 +7,17 @@
 
 /* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
  * also as minus the log-likelihood of all true numbers of a sample, a sum; what is said beside
- * anchors with boxes; what is said of the regions that a network proposes, and of its anchors; or
- * what one network says of pictures, of which another has made some, with what each of the two
- * wants it to say. */
+ * anchors with boxes; what is said of the regions that a network proposes, and of its anchors; what
+ * one network says of pictures, of which another has made some, with what each of the two
+ * wants it to say; or rows of class scores with a shorter sequence of class numbers. */
 typedef enum hu_loss_kind {
     HU_LOSS_ROWS,
     HU_LOSS_NUMBERS,
     HU_LOSS_LIKELIHOOD,
     HU_LOSS_BOXES,
     HU_LOSS_REGIONS,
-    HU_LOSS_ADVERSARIES
+    HU_LOSS_ADVERSARIES,
+    HU_LOSS_SEQUENCE
 } hu_loss_kind;
 
 typedef struct hu_loss_form {
@@ -49,7 +50,9 @@ typedef struct hu_loss_form {
     X(ssd)                   \
     X(ssd_nll)               \
     X(faster_rcnn)           \
-    X(adversarial)
+    X(adversarial)           \
+    X(ctc)                   \
+    X(ctc_nll)
 // clang-format on
 
 #define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;
@@ -70,6 +73,7 @@ hu_softmax_row hu_loss_row(const hu_loss_form *loss, int64_t classes, const floa
 typedef struct hu_loss_facts {
     const hu_anchors *anchors; /* boxes: where the model looks for them; NULL: it does not */
     double smoothing;          /* rows: the share of all classes, op/loss.h */
+    hu_value_id lengths;       /* sequences: the rows that count */
 } hu_loss_facts;
 
 /* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node

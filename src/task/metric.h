@@ -35,6 +35,8 @@ typedef struct hu_metric_call {
      * where a format stopped the pass. */
     const float *regions;
     hu_picture picture;
+    /* Of rows that a sequence is compared with: [samples] how many of them count, else NULL. */
+    const float *lengths;
     void *scratch; /* the task's scratch_bytes, for whoever looks at a sample */
 } hu_metric_call;
 
@@ -101,7 +103,9 @@ typedef struct hu_metric {
     X(mean_ap_11)         \
     X(fd64)               \
     X(perplexity)         \
-    X(bits_per_token)
+    X(bits_per_token)     \
+    X(label_error_rate)   \
+    X(ctc_impossible)
 // clang-format on
 
 #define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;

@@ -8,7 +8,9 @@
 #include "base/nearest.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
+#include "op/loss_ctc.h"
 #include "op/loss_regions.h"
+#include "task/lengths.h"
 
 /* The list of task.h, in its order. */
 static const hu_task *const table[] = {
@@ -158,21 +160,28 @@ hu_status hu_task_check_head(const hu_task_choice *choice, const hu_value_info *
 static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
                             const hu_value_id *values, const char *loss, hu_value_id head,
                             float weight) {
+    hu_task_choice fitted = *choice;
+    hu_loss_facts facts = {
+        .anchors = choice->anchors, .smoothing = choice->smoothing, .lengths = HU_NONE};
+    hu_status st;
     if (choice->task->has_adversaries)
         return hu_fail(HU_ERR_ARGUMENT,
                        "found one network, the task %s needs two that learn against each other, "
                        "like dcgan-s",
                        choice->task->name);
-    hu_status st = hu_task_check_head(choice, &graph->value[head]);
-    if (st != HU_OK) return st;
+    if (choice->task->kind == HU_LOSS_SEQUENCE)
+        HU_TRY(hu_lengths_fit(graph, choice->shapes.value[0].extent[0], head, loss, &fitted.rows,
+                              &facts.lengths));
+    HU_TRY(hu_task_check_head(&fitted, &graph->value[head]));
     int target = hu_task_target(choice->task);
     /* Classes are a mean over the rows that somebody has labelled, boxes over the anchors that find
      * one, in the whole batch. */
     hu_loss_kind kind = choice->task->kind;
     bool by_unit = kind == HU_LOSS_ROWS || kind == HU_LOSS_BOXES;
-    const hu_loss_facts facts = {.anchors = choice->anchors, .smoothing = choice->smoothing};
-    return hu_loss_add(choice->loss, graph, loss, head, values[target], &facts, weight,
-                       by_unit ? HU_PER_ROW : HU_PER_SAMPLE);
+    st = hu_loss_add(choice->loss, graph, loss, head, values[target], &facts, weight,
+                     by_unit ? HU_PER_ROW : HU_PER_SAMPLE);
+done:
+    return st;
 }
 
 hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
@@ -237,6 +246,11 @@ hu_value_id hu_task_regions_of(const hu_graph *graph, hu_picture *picture) {
     if (node->op != &hu_op_roi_loss) return HU_NONE;
     *picture = ((const hu_region_loss_attrs *)node->attrs)->picture;
     return node->in[2];
+}
+
+hu_value_id hu_task_lengths(const hu_graph *graph) {
+    const hu_node *node = &graph->node[graph->loss[0].node];
+    return node->op == &hu_op_ctc_loss ? node->in[2] : HU_NONE;
 }
 
 hu_value_id hu_task_code(const hu_graph *graph, int which) {

@@ -93,6 +93,7 @@ typedef struct hu_task_choice {
     double smoothing;          /* of classes: what of a loss is that of all of them */
     const hu_anchors *anchors; /* where the model looks for boxes; NULL: it does not */
     int64_t regions;           /* that the model proposes; 0: none */
+    int64_t rows;              /* of the head that a sequence is compared with; 0: all frames */
 } hu_task_choice;
 
 /* What a model says that proposes regions, and what it was made from. */
@@ -115,7 +116,8 @@ typedef struct hu_task_regions {
     X(gan)              \
     X(detect)           \
     X(language)         \
-    X(detect_regions)
+    X(detect_regions)   \
+    X(transcribe)
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;
@@ -184,6 +186,9 @@ const hu_anchors *hu_task_anchors(const hu_graph *graph);
 /* The regions of the first loss and the picture that they are in pixels of; HU_NONE where it is
  * none of regions. */
 hu_value_id hu_task_regions_of(const hu_graph *graph, hu_picture *picture);
+
+/* How many rows of the first loss's prediction count, HU_NONE where it is none of sequences. */
+hu_value_id hu_task_lengths(const hu_graph *graph);
 
 /* Index of the task's target field, -1 if it has none. */
 int hu_task_target(const hu_task *task);

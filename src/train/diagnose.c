@@ -16,6 +16,9 @@ static void describe_target(hu_trainer *trainer, hu_value_id v, const hu_round_c
                  (long long)trainer->shapes.outputs - 1);
     if (trainer->task->kind == HU_LOSS_BOXES || trainer->task->kind == HU_LOSS_REGIONS)
         snprintf(expected, sizeof expected, "finite boxes with an area and a class of the data");
+    if (trainer->task->kind == HU_LOSS_SEQUENCE)
+        snprintf(expected, sizeof expected, "one of the classes 1..%lld, then unlabelled",
+                 (long long)trainer->shapes.outputs - 1);
     snprintf(trainer->culprit, sizeof trainer->culprit, "%s: %llu of %llu are not %s",
              trainer->graph->value[v].name, (unsigned long long)counts->nan,
              (unsigned long long)counts->elements, expected);

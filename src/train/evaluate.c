@@ -52,6 +52,12 @@ static const float *regions_of(const evaluation *e) {
     return hu_run_value(e->run, v, e->call.samples, NULL);
 }
 
+/* How many rows of each sample count. */
+static const float *lengths_of(const evaluation *e) {
+    hu_value_id v = hu_task_lengths(hu_run_graph(e->run));
+    return v == HU_NONE ? NULL : hu_run_value(e->run, v, e->call.samples, NULL);
+}
+
 /* Predictions and targets of the part that has just run; no predictions where a format stopped
  * it. */
 static void read_part(evaluation *e, int64_t samples, const hu_pass_result *result) {
@@ -66,6 +72,7 @@ static void read_part(evaluation *e, int64_t samples, const hu_pass_result *resu
     e->call.loss_sum = hu_run_has_overflowed(run) ? (double)NAN : result->stats[0][HU_LOSS_SUM];
     e->call.units = (double)result->units[0];
     e->call.regions = regions_of(e);
+    e->call.lengths = lengths_of(e);
     e->call.mean = code_of(e, 0);
     e->call.spread = code_of(e, 1);
     e->ended = e->ended && !hu_run_has_overflowed(run);
@@ -326,6 +333,7 @@ static hu_metric_call sample_of(const evaluation *e, int64_t i) {
     if (sample.prediction) sample.prediction += i * sample.rows * sample.outputs;
     sample.target += i * sample.targets;
     if (sample.regions) sample.regions += i * sample.rows * HU_REGION_NUMBERS;
+    if (sample.lengths) sample.lengths += i;
     if (sample.mean) sample.mean += i * sample.code;
     if (sample.spread) sample.spread += i * sample.code;
     return sample;
