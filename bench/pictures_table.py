@@ -59,7 +59,7 @@ FURTHER = {
     "1/5/10/n scaled": ["precision=1/5/10/n", "scaler=dynamic"],
 }
 # What a smaller loss does: scaling by 2^-k, where the paper says that scaling is needed.
-SMALLER = {f"fp16 / 2^{k}": ["precision=fp16", "scaler=constant", f"scaler.init={2.0 ** -k!r}"] for k in (4, 8, 12)}
+SMALLER = {f"fp16 / 2^{k}": ["precision=fp16", "scaler=constant", f"scaler.init={2.0 ** -k!r}"] for k in (4, 8, 12, 16, 20)}
 EVERY = {**PRECISIONS, **FURTHER, **SMALLER}
 
 
