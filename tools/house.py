@@ -148,6 +148,11 @@ def figures():
     yield ("lines over 100 columns", sum(long.values()), "0", not long,
            [f"{long[name]} in {name}" for name in longest])
 
+    torn = [name for folder in ("src", "include", "tests", "docs")
+            for name, text in texts(folder, (*CODE, ".md", ".py", ".cmake", ".yaml", ".json"))
+            if re.search(r"^(<{7}|>{7}) ", text, re.MULTILINE)]
+    yield "files torn by a merge", len(torn), "0", not torn, torn
+
     lengths = function_lengths()
     middle, p90 = statistics.median(lengths), lengths[len(lengths) * 9 // 10]
     yield "functions", len(lengths), "", True, ()
