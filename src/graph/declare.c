@@ -85,7 +85,9 @@ static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shape
     hu_node *node = &graph->node[id];
     char name[2 * HU_NAME_BYTES];
     for (int i = 0; i < node->n_out; i++) {
-        if (node->n_out == 1)
+        if (node->op->output_names)
+            snprintf(name, sizeof name, "%s.%s", node->name, node->op->output_names[i]);
+        else if (node->n_out == 1)
             snprintf(name, sizeof name, "%s.out", node->name);
         else
             snprintf(name, sizeof name, "%s.out%d", node->name, i);
@@ -123,7 +125,11 @@ static hu_status check_shared(const hu_graph *graph, hu_value_id id, const hu_pa
 static hu_status add_param(hu_graph *graph, uint32_t id, const char *prefix,
                            const hu_param_decl *decl, hu_value_id *param) {
     char name[2 * HU_NAME_BYTES];
-    snprintf(name, sizeof name, "%s.%s", prefix ? prefix : graph->node[id].name, decl->suffix);
+    const char *of = prefix ? prefix : graph->node[id].name, *star = strchr(of, '*');
+    if (star)
+        snprintf(name, sizeof name, "%.*s%s%s", (int)(star - of), of, decl->suffix, star + 1);
+    else
+        snprintf(name, sizeof name, "%s.%s", of, decl->suffix);
     hu_value_role role = decl->trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
     hu_status st = hu_graph_add_value(graph, name, &decl->shape, role, param);
     if (st == HU_OK) graph->value[*param].init = decl->init;

@@ -136,11 +136,12 @@ enum { HU_IDS_MOST = 1 << 24 };
 hu_status hu_graph_ids(hu_graph *graph, const char *name, const hu_shape *shape, int64_t ids,
                        hu_value_id *value);
 
-/* Declares a node: infers the output shapes, makes outputs (NAME.out, or NAME.out0, NAME.out1, ...)
- * and parameters (PREFIX.suffix, prefix NULL: the node's name). attrs is copied, the in ids too.
- * outputs: room for HU_MAX_OUTPUTS ids. Errors name the node: HU_ERR_SHAPE, HU_ERR_ARGUMENT for a
- * duplicate name or an input that is no value, HU_ERR_LIMIT for a name that is too long. After a
- * failure the graph can only be freed. */
+/* Declares a node: infers the output shapes, makes outputs (NAME.out, or NAME.out0, NAME.out1, ...,
+ * or NAME and what the op calls them) and parameters (PREFIX.suffix, prefix NULL: the node's name;
+ * in a prefix with a star the suffix takes its place, "lstm.*_l0"). attrs is copied, the in ids
+ * too. outputs: room for HU_MAX_OUTPUTS ids. Errors name the node: HU_ERR_SHAPE, HU_ERR_ARGUMENT
+ * for a duplicate name or an input that is no value, HU_ERR_LIMIT for a name that is too long.
+ * After a failure the graph can only be freed. */
 hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
                          const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs);
 

@@ -66,7 +66,7 @@ hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, cons
     if (b->network)
         apply_within(b, op, name, prefix, attrs, n_in, in, out);
     else if (b->splits_bias && hu_adds_bias(op, attrs))
-        b->status = hu_apply_split(b->graph, op, name, attrs, in, out);
+        b->status = hu_apply_split(b->graph, op, name, prefix, attrs, in, out);
     else
         b->status = hu_graph_apply(b->graph, op, name, prefix, attrs, n_in, in, out);
     return out[0];

@@ -44,7 +44,7 @@ static hu_status replay_node(const hu_node *node, bool splits_bias, hu_value_id 
     hu_value_id *in = block;
     for (int i = 0; i < node->n_in; i++) in[i] = map[node->in[i]];
     if (splits_bias && hu_adds_bias(node->op, node->attrs))
-        HU_TRY(hu_apply_split(graph, node->op, node->name, node->attrs, in, out));
+        HU_TRY(hu_apply_split(graph, node->op, node->name, NULL, node->attrs, in, out));
     else
         HU_TRY(hu_graph_apply(graph, node->op, node->name, NULL, node->attrs, node->n_in, in, out));
     for (int i = 0; i < node->n_out; i++) map[node->out[i]] = out[i];

@@ -7,9 +7,10 @@
 bool hu_adds_bias(const hu_op *op, const void *attrs);
 
 /* Declares such a product as two nodes: NAME.product, and NAME, which adds the bias. Parameters are
- * called NAME.weight and NAME.bias all the same, and begin with the same numbers. Errors as
- * hu_graph_apply. Source: Popescu et al., section IV-A: R(R(R(W) R(X)) + R(B)). */
-hu_status hu_apply_split(hu_graph *graph, const hu_op *op, const char *name, const void *attrs,
-                         const hu_value_id *in, hu_value_id *out);
+ * called PREFIX.weight and PREFIX.bias (NULL: by the name) all the same, and begin with the same
+ * numbers. Errors as hu_graph_apply. Source: Popescu et al., section IV-A: R(R(R(W) R(X)) + R(B)).
+ */
+hu_status hu_apply_split(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
+                         const void *attrs, const hu_value_id *in, hu_value_id *out);
 
 #endif

@@ -150,6 +150,8 @@ typedef struct hu_op {
      * nothing. */
     void (*usual)(void *attrs, const hu_shape *in);
 
+    /* What the outputs are called behind the node's name; NULL: "out", or "out0", "out1", ... */
+    const char *const *output_names;
     /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
     hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);
     /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */
@@ -248,6 +250,11 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(scale) \
     X(add) \
     X(mul) \
+    X(sum_of_products) \
+    X(blend) \
+    X(lstm_gates) \
+    X(gru_gates) \
+    X(gru_candidate) \
     X(concat) \
     X(split) \
     X(interleave) \
@@ -262,6 +269,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(flatten) \
     X(reshape) \
     X(previous) \
+    X(reverse) \
+    X(last_row) \
     X(attention_scores) \
     X(attention_weights) \
     X(attention_context) \

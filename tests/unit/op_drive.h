@@ -157,7 +157,7 @@ static inline void drive_point(const drive *d, hu_pass pass, int64_t first, int6
     }
     for (int i = 0; i < d->info.n_out; i++) {
         int64_t at = first * hu_shape_elements(&d->out_shape[i]);
-        bool there = pass == HU_FORWARD || (i == 0 && (d->op->saves & HU_SAVE_OUTPUT_0));
+        bool there = pass == HU_FORWARD || hu_saves_output(d->op, i);
         p->out[i] = there ? d->out[i] + at : poison;
         if (pass == HU_BACKWARD) p->dout[i] = d->dout[i] + at;
     }

@@ -1,0 +1,35 @@
+/* model/recurrent.h - layers that go over the rows of a value step by step: LSTM and GRU. */
+#ifndef HU_MODEL_RECURRENT_H
+#define HU_MODEL_RECURRENT_H
+#include "model/builder.h"
+
+/* One layer in one direction. Parameters are called as torch calls them: LAYER.weight_ih_lK,
+ * weight_hh, bias_ih, bias_hh, with a projection weight_hr; behind lK stands the suffix. */
+typedef struct hu_recurrent_form {
+    const char *layer;  /* "lstm" */
+    const char *suffix; /* "_l0", "_l1_reverse" */
+    int64_t hidden;
+    int64_t projection;  /* of an LSTM's hidden state; 0: none */
+    hu_value_id lengths; /* of the samples; HU_NONE: all rows count */
+} hu_recurrent_form;
+
+/* What a layer is before the first step and behind the last row; hidden [projection or hidden], and
+ * cell [hidden] of an LSTM. */
+typedef struct hu_recurrent_state {
+    hu_value_id hidden, cell;
+} hu_recurrent_state;
+
+/* in [steps, D] -> all hidden states [steps, projection or hidden]. The inputs' product is one for
+ * all steps; the tensors of the cell are called LAYERsuffix.hgates, .gates, .gate.i, .gate.f,
+ * .gate.g, .gate.o, .cell, .tanh, .hidden (.projected), with ".out" behind nodes of one output.
+ * Source: Hochreiter and Schmidhuber 1997, as torch.nn.LSTM computes it; with a projection: Sak et
+ * al. 2014. cells: all cell states; NULL: not wanted. */
+hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
+                          hu_recurrent_state start, hu_value_id *cells);
+
+/* The same of a GRU that resets behind the product: .hgates, .gate.r, .gate.z, .candidate, .hidden.
+ * Source: Cho et al. 2014, as torch.nn.GRU computes it. start.cell is not read. */
+hu_value_id hu_build_gru(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
+                         hu_recurrent_state start);
+
+#endif
