@@ -6,11 +6,16 @@ static const float colours[][3] = {{1, 0.6f, 0}, {0, 0.8f, 0.2f}, {1, 0, 1}, {0.
                                    {1, 1, 0},    {1, 0.1f, 0.1f}, {0, 1, 1}, {1, 1, 1}};
 enum { COLOURS = sizeof colours / sizeof *colours, RGB = 3 };
 
-static void paint(const hu_canvas *canvas, int64_t y, int64_t x, int64_t class_number) {
-    float *pixel = canvas->pixels + (y * canvas->width + x) * canvas->channels;
+void hu_paint_colour(int64_t class_number, int64_t channels, float rgb[3]) {
     const float *colour = colours[class_number % COLOURS];
-    for (int64_t c = 0; c < canvas->channels; c++)
-        pixel[c] = canvas->channels == RGB ? colour[c] : (float)(1 - class_number % 2);
+    for (int c = 0; c < RGB; c++)
+        rgb[c] = channels == RGB ? colour[c] : (float)(1 - class_number % 2);
+}
+
+static void paint(const hu_canvas *canvas, int64_t y, int64_t x, int64_t class_number) {
+    float *pixel = canvas->pixels + (y * canvas->width + x) * canvas->channels, colour[RGB];
+    hu_paint_colour(class_number, canvas->channels, colour);
+    for (int64_t c = 0; c < canvas->channels; c++) pixel[c] = colour[c < RGB ? c : 0];
 }
 
 /* The pixel in which a side lies that is this share from the first; NaN and what is outside end at

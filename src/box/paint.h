@@ -14,4 +14,7 @@ typedef struct hu_canvas {
  * drawn. */
 void hu_paint_box(const hu_canvas *canvas, const hu_box *box, int64_t class_number);
 
+/* That colour, red, green and blue in 0..1, in pictures of so many channels. class_number >= 0. */
+void hu_paint_colour(int64_t class_number, int64_t channels, float rgb[3]);
+
 #endif

@@ -21,6 +21,7 @@ static bool has_answers(const hu_report_run *run) {
 static void put_answers(hu_page *page, const hu_report_run *run, const void *context) {
     char path[2100], label[32];
     (void)context;
+    hu_report_put_colours(page, run);
     for (int i = 0; i < MOST_PICTURES; i++) {
         path_of(run, i, path, sizeof path);
         if (!hu_file_exists(path)) break;

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
 #include "report/report.h"
 #include "show/html.h"
 #include "task/task.h"
@@ -26,11 +28,68 @@ static size_t list_metrics(const json_t *first, const hu_metric **metric) {
     return count;
 }
 
-static void put_row(hu_page *page, const json_t *of, const hu_metric *const *metric, size_t count) {
+static const char *name_of(const json_t *of) {
     const char *name = json_string_value(json_object_get(of, "name"));
+    return name ? name : "?";
+}
+
+/* Of the run's pictures; those of a run without are taken for coloured ones. */
+static int64_t channels_of(const hu_report_run *run) {
+    char *directory = NULL, *path = NULL;
+    hu_file_names names;
+    uint8_t *data = NULL;
+    size_t bytes;
+    int64_t extent[3] = {0, 0, 3};
+    hu_status st = hu_report_sheets(run, &directory, &names);
+    if (st == HU_OK && names.count > 0) st = hu_path_join(directory, names.name[0], &path);
+    if (path) st = hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes);
+    if (st == HU_OK && data) hu_html_png_extents(data, bytes, extent);
+    hu_free(data);
+    hu_free(path);
+    hu_file_names_free(&names);
+    hu_free(directory);
+    return extent[2];
+}
+
+/* The colours of a run's classes: of its task, in its pictures. */
+typedef struct colours {
+    void (*of)(int64_t class_number, int64_t channels, uint8_t rgb[3]); /* NULL: none */
+    int64_t channels;
+} colours;
+
+static colours colours_of(const hu_report_run *run) {
+    const char *name = json_string_value(json_object_get(run->result, "task"));
+    const hu_task *task;
+    if (!name || hu_task_find(name, &task) != HU_OK || !task->colour) return (colours){0};
+    return (colours){task->colour, channels_of(run)};
+}
+
+void hu_report_put_colours(hu_page *page, const hu_report_run *run) {
+    const json_t *list = classes_of(run);
+    colours colour = colours_of(run);
+    uint8_t rgb[3];
+    if (!colour.of || json_array_size(list) == 0) return;
+    hu_html_colours(page);
+    for (size_t c = 0; c < json_array_size(list); c++) {
+        colour.of((int64_t)c, colour.channels, rgb);
+        hu_html_colour(page, rgb, name_of(json_array_get(list, c)));
+    }
+    hu_html_colours_end(page);
+}
+
+static void put_name(hu_page *page, colours colour, size_t class_number, const char *name) {
+    uint8_t rgb[3];
+    if (!colour.of) {
+        hu_html_text(page, name);
+        return;
+    }
+    colour.of((int64_t)class_number, colour.channels, rgb);
+    hu_html_colour_text(page, rgb, name);
+}
+
+static void put_numbers(hu_page *page, const json_t *of, const hu_metric *const *metric,
+                        size_t count) {
     char text[HU_METRIC_TEXT_BYTES];
-    hu_html_row(page, false);
-    hu_html_text(page, name ? name : "?");
     for (size_t m = 0; m < count; m++) {
         double value = hu_json_real(of, metric[m]->class_name);
         hu_html_number(page, hu_metric_text(metric[m], value, text));
@@ -43,18 +102,23 @@ static void put(hu_page *page, const hu_report_run *run, const void *context) {
     const hu_metric *metric[HU_METRICS_MAX];
     const char *titles[1 + HU_METRICS_MAX] = {"class"};
     size_t count = list_metrics(json_array_get(list, 0), metric);
+    colours colour = colours_of(run);
     (void)context;
     for (size_t m = 0; m < count; m++) titles[1 + m] = metric[m]->class_heading;
     hu_html_table(page, titles, 1 + count, 1);
-    for (size_t c = 0; c < json_array_size(list); c++)
-        put_row(page, json_array_get(list, c), metric, count);
+    for (size_t c = 0; c < json_array_size(list); c++) {
+        hu_html_row(page, false);
+        put_name(page, colour, c, name_of(json_array_get(list, c)));
+        put_numbers(page, json_array_get(list, c), metric, count);
+    }
     hu_html_table_end(page);
 }
 
 void hu_report_classes(hu_page *page, const hu_report *report) {
     const hu_report_part part = {.id = "classes",
                                  .title = "Classes",
-                                 .text = "What the last evaluation gave of each class; a dash: no "
+                                 .text = "What the last evaluation gave of each class, with its "
+                                         "colour in pictures; a dash: no "
                                          "sample has the class, and the mean leaves it out.",
                                  .verb = "shown",
                                  .has = has_classes,

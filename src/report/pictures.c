@@ -5,13 +5,12 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/file_names.h"
 #include "report/report.h"
 #include "show/html.h"
 
-/* The sheets of a run in the order of their steps; none where there is no folder of them. */
-static hu_status list_sheets(const hu_report_run *run, char **directory, hu_file_names *names) {
+hu_status hu_report_sheets(const hu_report_run *run, char **directory, hu_file_names *names) {
     *names = (hu_file_names){0};
+    *directory = NULL;
     hu_status st = hu_path_join(run->folder, "pictures", directory);
     if (st != HU_OK || !hu_is_folder(*directory)) return st;
     return hu_file_names_of_images(*directory, names);
@@ -20,7 +19,7 @@ static hu_status list_sheets(const hu_report_run *run, char **directory, hu_file
 static bool has_sheets(const hu_report_run *run) {
     char *directory = NULL;
     hu_file_names names;
-    bool has = list_sheets(run, &directory, &names) == HU_OK && names.count > 0;
+    bool has = hu_report_sheets(run, &directory, &names) == HU_OK && names.count > 0;
     hu_file_names_free(&names);
     hu_free(directory);
     return has;
@@ -45,7 +44,8 @@ static void put(hu_page *page, const hu_report_run *run, const void *context) {
     char *directory = NULL;
     hu_file_names names;
     (void)context;
-    if (list_sheets(run, &directory, &names) == HU_OK && names.count > 0) {
+    if (hu_report_sheets(run, &directory, &names) == HU_OK && names.count > 0) {
+        hu_report_put_colours(page, run);
         if (names.count > 1) put_sheet(page, directory, names.name[0]);
         put_sheet(page, directory, names.name[names.count - 1]);
     }
@@ -57,7 +57,8 @@ void hu_report_pictures(hu_page *page, const hu_report *report) {
     const hu_report_part part = {.id = "pictures",
                                  .title = "What the models make of pictures",
                                  .text = "The first samples that the models are judged by in the "
-                                         "upper row; below them what is made of them.",
+                                         "upper row of each pair; below them what is made of "
+                                         "them.",
                                  .verb = "shown",
                                  .has = has_sheets,
                                  .put = put,

@@ -3,6 +3,7 @@
 #define HU_REPORT_REPORT_H
 
 #include "base/keys.h"
+#include "data/file_names.h"
 #include "journal/history.h"
 #include "journal/result.h"
 #include "show/json.h"
@@ -98,6 +99,13 @@ enum { HU_REPORT_PICTURE_MOST = 1 << 24 };
 /* A file of a picture inside of the page, under a heading if not NULL; nothing of one that cannot
  * be read: the page is worth having without it. */
 void hu_report_put_picture(hu_page *page, const char *path, const char *label, const char *heading);
+
+/* The classes of a run with their colours, above its pictures; nothing where they have none. */
+void hu_report_put_colours(hu_page *page, const hu_report_run *run);
+
+/* The sheets of a run in the order of their steps, owner frees both; none where there is no folder
+ * of them. */
+hu_status hu_report_sheets(const hu_report_run *run, char **directory, hu_file_names *names);
 
 /* A section of what some runs have: of the first of them, in a fold each if there are several. */
 typedef struct hu_report_part {

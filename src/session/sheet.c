@@ -7,8 +7,14 @@
 
 enum { WHITE = 255 };
 
+/* Where a row of pictures begins. */
+static int64_t top_of(const hu_sheet *s, int64_t row) {
+    int64_t groups_above = s->group > 0 ? row / s->group : 0;
+    return s->border + row * (s->height + s->gap) + groups_above * s->group_gap;
+}
+
 static int64_t height_of(const hu_sheet *s) {
-    return 2 * s->border + s->rows * (s->height + s->gap) - s->gap;
+    return top_of(s, s->rows - 1) + s->height + s->border;
 }
 
 static int64_t width_of(const hu_sheet *s) {
@@ -28,7 +34,7 @@ void hu_sheet_free(hu_sheet *sheet) {
 }
 
 void hu_sheet_put(const hu_sheet *sheet, int64_t row, int64_t column, const uint8_t *picture) {
-    int64_t top = sheet->border + row * (sheet->height + sheet->gap);
+    int64_t top = top_of(sheet, row);
     int64_t left = sheet->border + column * (sheet->width + sheet->gap);
     int64_t numbers = sheet->width * sheet->channels;
     for (int64_t y = 0; y < sheet->height; y++)

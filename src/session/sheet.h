@@ -9,6 +9,8 @@ typedef struct hu_sheet {
     int64_t rows, columns;           /* of pictures */
     int64_t height, width, channels; /* of each; 1 or 3 channels */
     int64_t gap, border;             /* pixels between the pictures, and around them all */
+    int64_t group, group_gap;        /* rows that belong together, and pixels more between two such
+                                        groups; group 0: all rows are one */
     uint8_t *pixels;                 /* private */
 } hu_sheet;
 

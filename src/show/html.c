@@ -111,18 +111,60 @@ static void put_base64(hu_page *page, const uint8_t *data, size_t bytes) {
     }
 }
 
-/* Width and height stand in big-endian order behind signature, length and name of the first chunk.
- */
+/* Four bytes in big-endian order. */
+static int64_t word_at(const uint8_t *at) {
+    return (int64_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
+}
+
+/* Width, height, depth and kind of colours stand behind signature, length and name of the first
+ * chunk (PNG, 11.2.2). */
+bool hu_html_png_extents(const uint8_t *data, size_t bytes, int64_t extent[3]) {
+    enum { WIDTH_AT = 16, HEIGHT_AT = 20, COLOURS_AT = 25, HAS_COLOURS = 2 };
+    if (bytes <= COLOURS_AT) return false;
+    extent[0] = word_at(data + WIDTH_AT);
+    extent[1] = word_at(data + HEIGHT_AT);
+    extent[2] = data[COLOURS_AT] & HAS_COLOURS ? 3 : 1;
+    return true;
+}
+
+/* What is shown as large as it is may be smoothed: screens with finer pixels enlarge it again. */
 void hu_html_png(hu_page *page, const char *label, const uint8_t *data, size_t bytes) {
-    enum { WIDTH_AT = 16, HEADER = 24, LARGER = 2 };
-    if (bytes < HEADER) return;
-    const uint8_t *w = data + WIDTH_AT;
-    unsigned width = (unsigned)w[0] << 24 | (unsigned)w[1] << 16 | (unsigned)w[2] << 8 | w[3];
+    enum { LARGER = 2, ROOM = 1020 };
+    int64_t extent[3];
+    if (!hu_html_png_extents(data, bytes, extent)) return;
+    bool is_small = LARGER * extent[0] <= ROOM;
     hu_page_put(page,
-                "<p><img width=\"%u\" style=\"image-rendering:pixelated;max-width:100%%\" alt=\"",
-                LARGER * width);
+                "<div class=\"scroll\"><img%s width=\"%lld\" style=\"min-width:%lldpx\" alt=\"",
+                is_small ? " class=\"pixels\"" : "",
+                (long long)(is_small ? LARGER * extent[0] : extent[0]), (long long)extent[0]);
     hu_page_text(page, label);
     hu_page_put(page, "\" src=\"data:image/png;base64,");
     put_base64(page, data, bytes);
-    hu_page_put(page, "\"/></p>\n");
+    hu_page_put(page, "\"/></div>\n");
+}
+
+static void put_swatch(hu_page *page, const uint8_t rgb[3], const char *name) {
+    hu_page_put(page, "<span class=\"swatch\" style=\"background:#%02x%02x%02x\"></span>", rgb[0],
+                rgb[1], rgb[2]);
+    hu_page_text(page, name);
+}
+
+void hu_html_colours(hu_page *page) {
+    hu_page_put(page, "<ul class=\"legend\">\n");
+}
+
+void hu_html_colour(hu_page *page, const uint8_t rgb[3], const char *name) {
+    hu_page_put(page, "<li>");
+    put_swatch(page, rgb, name);
+    hu_page_put(page, "</li>\n");
+}
+
+void hu_html_colours_end(hu_page *page) {
+    hu_page_put(page, "</ul>\n");
+}
+
+void hu_html_colour_text(hu_page *page, const uint8_t rgb[3], const char *name) {
+    hu_page_put(page, "<td>");
+    put_swatch(page, rgb, name);
+    hu_page_put(page, "</td>");
 }

@@ -37,8 +37,19 @@ void hu_html_number(hu_page *page, const char *text);
 void hu_html_row_end(hu_page *page);
 void hu_html_table_end(hu_page *page);
 
-/* A PNG file inside of the page, twice as large as it is; label: what it shows. */
+/* A PNG file inside of the page; label: what it shows. Small ones stand twice as large, in whole
+ * pixels. None is made smaller than it is, which would break lines of a pixel: what is wider than
+ * the page scrolls. */
 void hu_html_png(hu_page *page, const char *label, const uint8_t *data, size_t bytes);
+
+/* Width, height and channels (1 or 3) of a PNG file; false: it is none. */
+bool hu_html_png_extents(const uint8_t *data, size_t bytes, int64_t extent[3]);
+
+/* A colour with its name, in a list between begin and end; and as a cell of a table. */
+void hu_html_colours(hu_page *page);
+void hu_html_colour(hu_page *page, const uint8_t rgb[3], const char *name);
+void hu_html_colours_end(hu_page *page);
+void hu_html_colour_text(hu_page *page, const uint8_t rgb[3], const char *name);
 
 /* The style sheet. */
 extern const char hu_html_style[];

@@ -96,12 +96,19 @@ static void draw(const hu_metric_call *sample, const hu_shape *picture, float *r
     hu_detections_visit(sample, 0, paint, &said);
 }
 
+static void colour(int64_t class_number, int64_t channels, uint8_t rgb[3]) {
+    float share[3];
+    hu_paint_colour(class_number, channels, share);
+    for (int c = 0; c < 3; c++) rgb[c] = (uint8_t)(255.0f * share[c] + 0.5f);
+}
+
 #define DETECT                                                                                     \
     .field = {{"image", "input", HU_READ_NORMALISED, false},                                       \
               {"boxes", "boxes", HU_READ_PLAIN, true}},                                            \
     .metric = {&hu_metric_mean_ap, &hu_metric_mean_ap_11},                                         \
     .column = {{"boxes", true, 0}, {"detected", true, 0}, {"found", true, 0}},                     \
-    .scratch_bytes = hu_detections_scratch_bytes, .describe = describe, .draw = draw
+    .scratch_bytes = hu_detections_scratch_bytes, .describe = describe, .draw = draw,              \
+    .colour = colour
 
 const hu_task hu_task_detect = {
     .name = "detect",

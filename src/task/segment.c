@@ -52,6 +52,12 @@ static void colour_of(int64_t class_number, uint8_t *pixel) {
         if (bits >> bit & 1) pixel[bit % 3] |= (uint8_t)(128 >> bit / 3);
 }
 
+/* Answers always have colours. */
+static void colour(int64_t class_number, int64_t channels, uint8_t rgb[3]) {
+    (void)channels;
+    colour_of(class_number, rgb);
+}
+
 /* Unlabelled pixels, and scores that are NaN, are black. */
 static void paint(const hu_metric_call *sample, bool is_truth, uint8_t *pixels) {
     for (int64_t r = 0; r < sample->rows; r++) {
@@ -74,4 +80,5 @@ const hu_task hu_task_segment = {
     .column = {{"labelled_pixels", true, 0}, {"pixel_accuracy", false, 4}},
     .describe = describe,
     .paint = paint,
+    .colour = colour,
 };

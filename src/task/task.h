@@ -73,6 +73,10 @@ typedef struct hu_task {
      * first field is a picture. NULL: answers are no pictures. */
     void (*paint)(const hu_metric_call *sample, bool is_truth, uint8_t *pixels);
 
+    /* Red, green and blue of a class in pictures of so many channels that draw or paint made; class
+     * numbers begin at 0. NULL: colours do not tell classes. */
+    void (*colour)(int64_t class_number, int64_t channels, uint8_t rgb[3]);
+
     /* What `predict` says of a sample: one number per column. */
     hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
     void (*describe)(const hu_metric_call *sample, double *cells);

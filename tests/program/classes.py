@@ -1,5 +1,6 @@
 """What is told of each class: in the result, by eval in both forms, and in the report."""
 import json
+import re
 
 import program
 
@@ -27,4 +28,7 @@ def told(checks, cwd, made, means, names):
     checks.same([(line[0], line[1]) for line in lines], list(zip(names, shown)), "the table of eval")
     with open(f"{cwd}/run/report.html") as file:
         page = file.read()
-    checks.that('id="classes"' in page and f"<td>{names[0]}</td>" in page, "the report shows classes")
+    checks.that('id="classes"' in page, "the report shows classes")
+    for name in names:
+        cell = re.search(f'<td>(<span class="swatch" style="background:#[0-9a-f]*"></span>){name}</td>', page)
+        checks.that(cell and f"<li>{cell[1]}{name}</li>" in page, f"{name}: one colour in table and legend")

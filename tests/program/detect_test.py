@@ -76,7 +76,10 @@ def precision_is_told(checks, cwd):
     checks.same((code, json.loads(out or "{}").get("pictures")), (0, "sheet.png"), f"predict draws: {err}")
     drawn(checks, f"{cwd}/sheet.png")
     with open(f"{cwd}/run/report.html") as file:
-        checks.that("What the models make of pictures" in file.read(), "the report shows sheets")
+        page = file.read()
+    checks.that("What the models make of pictures" in page, "the report shows sheets")
+    checks.that('background:#ff9900"></span>cat<' in page and 'background:#00cc33"></span>dog<' in page,
+                "the colours of the boxes")
     program.train("model=cnn-s", "data=glyphs", "data.limit=32", "batch=16", "steps=1", cwd=cwd, run="classes")
     code, _, err = program.call("predict", "classes", "pictures=no.png", cwd=cwd)
     checks.that(code == 2 and "the task classify has no pictures" in err, f"{code}: {err}")

@@ -312,6 +312,16 @@ def adversaries(checks, cwd):
     checks.same(sorted(sheets), ["step-00000003.png", "step-00000006.png"], "a sheet for each epoch")
     width, height, channels, pixels = program.read_png(f"{cwd}/run/pictures/{max(sheets)}")
     checks.same((width, height, channels), (2 + 4 * 34, 2 + 2 * 34, 3), "four real pictures over four made ones")
+    many = ["data.test_limit=40", "run.pictures=40", "steps=1"]
+    program.train(*(word for word in words if word != "data.test_limit=16"), *many, cwd=cwd, run="many")
+    wide = program.read_png(f"{cwd}/many/pictures/step-00000001.png")
+    checks.same(wide[:3], (2 + 20 * 34, 2 + 4 * 34 + 6, 3), "two pairs of rows where one is too wide")
+    with open(f"{cwd}/many/report.html") as file:
+        html = file.read()
+    checks.that(f'<img width="{wide[0]}" style="min-width:{wide[0]}px"' in html, "shown as large as it is")
+    with open(f"{cwd}/run/report.html") as file:
+        html = file.read()
+    checks.that(f'<img class="pixels" width="{2 * width}" style="min-width:{width}px"' in html, "small ones twice")
     start = (2 + 34) * width * 3
     first = [(y * width + 2 + x) * 3 + c + start for y in range(32) for x in range(32) for c in range(3)]
     mean = sum(pixels[at] for at in first) / len(first) / 127.5 - 1
