@@ -163,6 +163,15 @@ static void plan_forward(hu_run *run) {
     }
 }
 
+/* True if the other inputs of a node are there before node p: loaded, or made earlier. */
+static bool has_others_before(const hu_run *run, const hu_node *node, uint32_t p) {
+    for (int i = 1; i < node->n_in; i++) {
+        uint32_t maker = run->graph->value[node->in[i]].producer;
+        if (maker != HU_NONE && maker >= p) return false;
+    }
+    return true;
+}
+
 /* The region that makes the input of a batch norm reduces it too; a loss does so itself. */
 static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
@@ -170,7 +179,7 @@ static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     if (!node->op->is_cheap || !node->op->reduce) return HU_NONE;
     uint32_t p = run->graph->value[node->in[0]].producer;
     bool can = p != HU_NONE && !run->exec[p].is_lazy && !hu_loop_at(run, p) &&
-               run->graph->node[p].turns == node->turns;
+               run->graph->node[p].turns == node->turns && has_others_before(run, node, p);
     return can && !waits(&run->value[node->in[0]]) && !an_input_waits(run, n) ? p : HU_NONE;
 }
 

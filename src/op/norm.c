@@ -2,6 +2,10 @@
  *
  * y = gamma * (x - mean) * invstd + beta. Statistics are (n, mean, M2) per channel in double,
  * merged pairwise; running_var takes the unbiased variance. Eval mode uses the running statistics.
+ *
+ * Input 1, where there is one, says how many rows of a sample are there: only these are counted,
+ * and the others are 0, forward and backward. A chunk then merges the moments of its samples in
+ * order.
  */
 #include <math.h>
 #include <string.h>
@@ -11,6 +15,7 @@
 #include "op/expect.h"
 #include "op/norm.h"
 #include "op/normalise.h"
+#include "op/row_count.h"
 
 enum {
     GAMMA = HU_NORM_GAMMA,
@@ -18,6 +23,9 @@ enum {
     RUNNING_MEAN = HU_NORM_RUNNING_MEAN,
     RUNNING_VAR = HU_NORM_RUNNING_SCALE
 };
+
+/* The input that says how many rows are there. */
+enum { ROWS = 1 };
 
 /* stats: [0] n; then vectors of C: mean, biased variance, 1/sqrt(variance + epsilon), and in the
  * backward pass sum(dy)/n and sum(dy * (x - mean))/n. partial forward: n, mean[C], m2[C]; backward:
@@ -33,8 +41,8 @@ static double *stat(const hu_op_call *call, int which) {
 static hu_status norm_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                             hu_shape *out) {
     const hu_batch_norm_attrs *a = attrs;
-    (void)n_in;
-    return hu_norm_shape("batch_norm", a->epsilon, a->momentum, in, n_out, out);
+    hu_status st = hu_expect_row_count("batch_norm", ROWS, n_in, in);
+    return st == HU_OK ? hu_norm_shape("batch_norm", a->epsilon, a->momentum, in, n_out, out) : st;
 }
 
 static hu_status norm_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
@@ -57,10 +65,12 @@ static size_t norm_partial_count(const hu_node_info *info, hu_pass pass) {
     return (pass == HU_FORWARD ? 1 : 0) + 2 * (size_t)hu_channels(&info->in[0]);
 }
 
-/* reduce: the sums' own scratch and a center [C]; forward, backward: what norms share. */
+/* reduce: the sums' own scratch, two vectors [C] of a sample alone, and a center [C]; forward,
+ * backward: what norms share. */
 static size_t norm_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     int64_t channels = hu_channels(&info->in[0]);
-    size_t sums = hu_channel_scratch_bytes(channels) + (size_t)channels * sizeof(float);
+    size_t sums = hu_channel_scratch_bytes(channels) +
+                  (size_t)channels * (2 * sizeof(double) + sizeof(float));
     size_t wide = hu_norm_scratch_bytes(channels);
     (void)state, (void)pass;
     return sums > wide ? sums : wide;
@@ -92,31 +102,63 @@ static void scale_of(const hu_op_call *call, float *narrow) {
                             (call->training ? invstd[c] : invstd_of(call, (double)running[c])));
 }
 
-/* x [pixels, C] -> partial: pixels, mean [C], M2 [C] */
+/* Two vectors [C] behind the scratch of the sums. */
+static double *own_sums(const hu_op_call *call) {
+    void *behind =
+        (char *)call->scratch + hu_channel_scratch_bytes(hu_channels(&call->info->in[0]));
+    return behind;
+}
+
+/* x [pixels, C] -> partial: pixels, mean [C], M2 [C]. The merge weighs chunks, and samples, by
+ * their pixels. The first run writes, so that one run is what it is without a merge. */
 static void reduce_forward(const hu_op_call *call) {
     int64_t channels = hu_channels(&call->info->in[0]);
-    double *mean = call->partial + 1;
-    /* The merge weighs chunks by their pixels: a short last chunk counts less. */
-    call->partial[0] = (double)hu_norm_pixels(call);
-    hu_channel_moments(hu_norm_pixels(call), channels, call->in[0], call->scratch, mean,
-                       mean + channels);
+    double *n = call->partial, *mean = n + 1, *own = own_sums(call);
+    memset(n, 0, norm_partial_count(call->info, HU_FORWARD) * sizeof *n);
+    for (int64_t i = 0; i < hu_norm_runs(call); i++) {
+        const hu_norm_run run = hu_norm_run_at(call, i);
+        bool is_first = n[0] <= 0.0;
+        double *to = is_first ? mean : own;
+        if (run.there == 0) continue;
+        hu_channel_moments(run.there, channels, call->in[0] + run.first * channels, call->scratch,
+                           to, to + channels);
+        if (!is_first)
+            hu_moments_merge(channels, n[0], mean, mean + channels, (double)run.there, own,
+                             own + channels);
+        n[0] += (double)run.there;
+    }
+}
+
+/* dy, x [pixels, C] -> partial: the two sums over dy. The gradient is that of what forward
+ * computed: with the mean rounded to float32. */
+static void reduce_backward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    double *sums = call->partial, *own = own_sums(call);
+    void *behind = own + 2 * channels;
+    float *center = behind;
+    bool is_first = true;
+    center_of(call, center);
+    memset(sums, 0, 2 * (size_t)channels * sizeof *sums);
+    for (int64_t i = 0; i < hu_norm_runs(call); i++) {
+        const hu_norm_run run = hu_norm_run_at(call, i);
+        int64_t at = run.first * channels;
+        double *to = is_first ? sums : own;
+        if (run.there == 0) continue;
+        hu_channel_products(run.there, channels, call->dout[0] + at, call->in[0] + at, center,
+                            call->scratch, to, to + channels);
+        for (int64_t c = 0; c < 2 * channels && !is_first; c++) sums[c] += own[c];
+        is_first = false;
+    }
 }
 
 /* One chunk: moments of x, or in the backward pass the two sums over dy [pixels, C]. */
 static void norm_reduce(const hu_op_call *call, hu_pass pass) {
-    int64_t channels = hu_channels(&call->info->in[0]);
-    if (!call->training) {
+    if (!call->training)
         memset(call->partial, 0, norm_partial_count(call->info, pass) * sizeof(double));
-    } else if (pass == HU_FORWARD) {
+    else if (pass == HU_FORWARD)
         reduce_forward(call);
-    } else {
-        /* The gradient is that of what forward computed: with the mean rounded to float32. */
-        void *after = (char *)call->scratch + hu_channel_scratch_bytes(channels);
-        float *center = after;
-        center_of(call, center);
-        hu_channel_products(hu_norm_pixels(call), channels, call->dout[0], call->in[0], center,
-                            call->scratch, call->partial, call->partial + channels);
-    }
+    else
+        reduce_backward(call);
 }
 
 /* Moments by Chan, Golub and LeVeque (1979); sums by addition. */
@@ -124,6 +166,10 @@ static void norm_merge(const hu_node_info *info, hu_pass pass, double *left, con
     int64_t channels = hu_channels(&info->in[0]);
     if (pass == HU_FORWARD) {
         if (right[0] <= 0) return;
+        if (left[0] <= 0) {
+            memcpy(left, right, norm_partial_count(info, pass) * sizeof *left);
+            return;
+        }
         hu_moments_merge(channels, left[0], left + 1, left + 1 + channels, right[0], right + 1,
                          right + 1 + channels);
         left[0] += right[0];
@@ -139,7 +185,7 @@ static void finish_forward(const hu_op_call *call) {
     const double *mean = call->partial + 1, *m2 = mean + channels;
     call->stats[0] = n;
     for (int64_t c = 0; c < channels; c++) {
-        double variance = m2[c] / n;
+        double variance = n > 0 ? m2[c] / n : 0.0; /* no row of the batch is there */
         stat(call, MEAN)[c] = mean[c];
         stat(call, VARIANCE)[c] = variance;
         stat(call, INVSTD)[c] = invstd_of(call, variance);
@@ -153,8 +199,8 @@ static void finish_backward(const hu_op_call *call) {
     const double *invstd = stat(call, INVSTD);
     double n = call->stats[0];
     for (int64_t c = 0; c < channels; c++) {
-        stat(call, MEAN_DY)[c] = sum[c] / n;
-        stat(call, MEAN_PRODUCT)[c] = product[c] / n;
+        stat(call, MEAN_DY)[c] = n > 0 ? sum[c] / n : 0.0;
+        stat(call, MEAN_PRODUCT)[c] = n > 0 ? product[c] / n : 0.0;
         if (call->dparam && call->dparam[GAMMA])
             call->dparam[GAMMA][c] = (float)(product[c] * invstd[c]);
         if (call->dparam && call->dparam[BETA]) call->dparam[BETA][c] = (float)sum[c];
@@ -185,6 +231,8 @@ static void norm_backward(const hu_op_call *call) {
     float *center = call->scratch, *scale = center + width, *mean = scale + width;
     float *slope = mean + width, *narrow = slope + width;
     const double *invstd = stat(call, INVSTD);
+    if (call->info->n_in > ROWS && call->din[ROWS])
+        memset(call->din[ROWS], 0, (size_t)call->count * sizeof(float));
     if (!call->din[0]) return;
     /* The four vectors share one narrow [C]: each is widened before the next is computed. */
     center_of(call, narrow);
@@ -198,8 +246,14 @@ static void norm_backward(const hu_op_call *call) {
         narrow[c] =
             call->training ? (float)(stat(call, MEAN_PRODUCT)[c] * invstd[c] * invstd[c]) : 0;
     hu_channel_widen(channels, narrow, slope);
-    hu_fused()->normalise_backward(hu_norm_pixels(call) * channels, width, call->dout[0],
-                                   call->in[0], center, scale, mean, slope, call->din[0]);
+    for (int64_t i = 0; i < hu_norm_runs(call); i++) {
+        const hu_norm_run run = hu_norm_run_at(call, i);
+        int64_t at = run.first * channels, there = run.there * channels;
+        float *dx = call->din[0] + at;
+        hu_fused()->normalise_backward(there, width, call->dout[0] + at, call->in[0] + at, center,
+                                       scale, mean, slope, dx);
+        memset(dx + there, 0, (size_t)(run.all * channels - there) * sizeof *dx);
+    }
 }
 
 /* Running statistics [C]: the variance without bias, as in torch. */
@@ -208,6 +262,7 @@ static void norm_commit(const hu_op_call *call, float **buffers) {
     int64_t channels = hu_channels(&call->info->in[0]);
     double n = call->stats[0], unbiased = n > 1 ? n / (n - 1) : 1;
     float *mean = buffers[RUNNING_MEAN], *variance = buffers[RUNNING_VAR];
+    if (!(n > 0)) return;
     for (int64_t c = 0; c < channels; c++) {
         mean[c] = hu_norm_blend(mean[c], stat(call, MEAN)[c], a->momentum);
         variance[c] = hu_norm_blend(variance[c], stat(call, VARIANCE)[c] * unbiased, a->momentum);
@@ -224,12 +279,12 @@ const hu_op hu_op_batch_norm = {.name = "batch_norm",
                                 .attrs_bytes = sizeof(hu_batch_norm_attrs),
                                 .attributes = norm_attributes,
                                 .min_in = 1,
-                                .max_in = 1,
+                                .max_in = 2,
                                 .is_cheap = true,
                                 .in_place = true,
                                 .shape = norm_shape,
                                 .params = norm_params,
-                                .saves = HU_SAVE_INPUT_0,
+                                .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
                                 .stats_count = norm_stats_count,
                                 .partial_count = norm_partial_count,
                                 .scratch_bytes = norm_scratch_bytes,

@@ -3,7 +3,9 @@
 #define HU_OP_NORM_H
 #include "op/op.h"
 
-/* Parameters: weight (gamma, 1), bias (beta, 0); buffers: running_mean (0), running_var (1),
+/* Input 1, where there is one: how many rows of a sample are there, op/row_count.h.
+ *
+ * Parameters: weight (gamma, 1), bias (beta, 0); buffers: running_mean (0), running_var (1),
  * without bias. */
 typedef struct hu_batch_norm_attrs {
     float epsilon;  /* 1e-5 */

@@ -290,6 +290,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(proposals) \
     X(roi_loss) \
     X(ctc_loss) \
+    X(row_conv) \
     X(length) \
     X(mean)
 /* clang-format on */

@@ -20,6 +20,7 @@
 #include "op/pool.h"
 #include "op/resample.h"
 #include "op/roi_pool.h"
+#include "op/row_conv.h"
 #include "op/scale.h"
 #include "op/shape.h"
 #include "op/softmax.h"
@@ -174,6 +175,7 @@ static const hu_enlarge_attrs twice = {2, 2}, wide = {1, 3};
 static const hu_bilinear_attrs larger = {7, 9, false}, smaller = {2, 3, false};
 static const hu_bilinear_attrs aligned = {8, 5, true}, one_row = {1, 4, true};
 static const hu_toward_attrs toward = {0.75f};
+static const hu_row_conv_attrs ahead = {.context = 3, .weight_init = {HU_INIT_UNIFORM, 0.5f}};
 static const hu_ctc_attrs of_logs = {.takes_logs = true};
 static const hu_element_loss_attrs sums = {.sums = true};
 static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 2};
@@ -199,6 +201,9 @@ static const gradient_case cases[] = {
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(5, 4, 1)}, false, 0.02f},
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(2, 3, 37)}, false, 0.02f},
     {&hu_op_batch_norm, &norm, NORMAL, 1, {SHAPE(9)}, false, 0.02f},
+    {&hu_op_batch_norm, &norm, LENGTHS, 2, {SHAPE(4, 3, 5), {.rank = 0}}, false, 0.02f},
+    {&hu_op_row_conv, &ahead, NORMAL, 1, {SHAPE(5, 4)}, false, 0.02f},
+    {&hu_op_row_conv, &ahead, LENGTHS, 2, {SHAPE(5, 4), {.rank = 0}}, false, 0.02f},
     {&hu_op_range_norm, &range, SPACED, 1, {SHAPE(3, 3, 4)}, false, 0.01f},
     {&hu_op_range_norm, &range, SPACED, 1, {SHAPE(2, 3, 37)}, false, 0.01f},
     {&hu_op_range_norm, &range, SPACED, 1, {SHAPE(9)}, false, 0.01f},

@@ -1,0 +1,20 @@
+/* op/row_count.h - sequences that are shorter than there is room for: how many rows of a sample are
+ * there. */
+#ifndef HU_OP_ROW_COUNT_H
+#define HU_OP_ROW_COUNT_H
+#include "op/op.h"
+
+/* Rows (first extent of input 0) of sample s of the call that are there: what input `which` says,
+ * cut to 0 .. rows and to a whole number (of NaN: 0). Without such an input all of them. */
+static inline int64_t hu_row_count(const hu_op_call *call, int which, int64_t s) {
+    int64_t rows = call->info->in[0].extent[0];
+    if (which >= call->info->n_in) return rows;
+    float said = call->in[which][s];
+    if (!(said > 0.0f)) return 0;
+    return (double)said < (double)rows ? (int64_t)said : rows;
+}
+
+/* HU_ERR_SHAPE unless input `which`, where there is one, is a number of rows of input 0. */
+hu_status hu_expect_row_count(const char *op, int which, int n_in, const hu_shape *in);
+
+#endif
