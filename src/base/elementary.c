@@ -148,6 +148,28 @@ static double sin_series(double x) {
     return x + x * p;
 }
 
+/* Of x = k pi/2 + r, |r| <= pi/4, with pi/2 in three parts, so that k times the first two is exact:
+ * sin(r) where quarter + k is even, cos(r) where it is odd, with the sign of that quarter of a
+ * turn. */
+static double wave(double x, int64_t quarter) {
+    const double round_to_integer = 0x1.8p52, two_by_pi = 0x1.45f306dc9c883p-1;
+    const double first = 0x1.921fb544p+0, second = 0x1.0b4611a6p-34, third = 0x1.3198a2e037073p-69;
+    if (!(x >= -HU_ANGLE_MOST && x <= HU_ANGLE_MOST)) return (double)NAN;
+    double k = (x * two_by_pi + round_to_integer) - round_to_integer;
+    double r = ((x - k * first) - k * second) - k * third;
+    quarter += (int64_t)k;
+    double y = quarter & 1 ? cos_series(r) : sin_series(r);
+    return quarter & 2 ? -y : y;
+}
+
+double hu_sin(double x) {
+    return x < 0 || x > 0 ? wave(x, 0) : x; /* the sign of 0, and NaN */
+}
+
+double hu_cos(double x) {
+    return wave(x, 1);
+}
+
 double hu_cos_turns(uint32_t turns) {
     const uint32_t quarter = 1u << 30;
     uint32_t folded = turns > 2 * quarter ? 0u - turns : turns; /* cos is even */

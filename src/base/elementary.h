@@ -1,5 +1,5 @@
-/* base/elementary.h - exp, expm1, log, log1p, tanh, erf and cos from one source, without libm: the
- * same bits on every machine, whatever instruction set its libm picks. */
+/* base/elementary.h - exp, expm1, log, log1p, tanh, erf, sin and cos from one source, without libm:
+ * the same bits on every machine, whatever instruction set its libm picks. */
 #ifndef HU_BASE_ELEMENTARY_H
 #define HU_BASE_ELEMENTARY_H
 #include <stdint.h>
@@ -32,6 +32,11 @@ double hu_log(double x);
 /* log(1 + x), error below 3 ulp of double also where x is small; -infinity for -1, NaN for x < -1
  * and NaN. */
 double hu_log1p(double x);
+
+/* sin and cos of x up to HU_ANGLE_MOST on both sides, NaN beyond; error below 3 ulp of double. */
+#define HU_ANGLE_MOST 0x1p20
+double hu_sin(double x);
+double hu_cos(double x);
 
 /* cos(2 pi turns / 2^32), error below 2 ulp of double; exact at multiples of a quarter turn. */
 double hu_cos_turns(uint32_t turns);
