@@ -102,9 +102,8 @@ const hu_op hu_op_mul = {.name = "mul",
                          .forward = mul_forward,
                          .backward = mul_backward};
 
-/* ---- concat and split along the last extent: copies of [rows, part] to and from [rows, whole]
- * ----
- */
+/* ---- concat and split along the last or the first extent: copies of [rows, part] to and from
+ * [rows, whole]; along the first one a row is a sample ---- */
 
 /* from [rows, part] -> the first columns of to [rows, whole] */
 static void put_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
@@ -116,37 +115,65 @@ static void take_columns(int64_t rows, int64_t whole, int64_t part, const float 
     for (int64_t r = 0; r < rows; r++) copy(to + r * part, from + r * whole, part);
 }
 
-/* in[i] [.., C_i] -> [.., sum of the C_i] */
+static bool concat_is_of_rows(const void *attrs) {
+    const hu_concat_attrs *a = attrs;
+    return a && a->rows;
+}
+
+static bool split_is_of_rows(const void *attrs) {
+    const hu_split_attrs *a = attrs;
+    return a->rows;
+}
+
+/* The extent that is joined or parted. */
+static int axis_of(bool of_rows, const hu_shape *shape) {
+    return of_rows ? 0 : shape->rank - 1;
+}
+
+static const char *axis_name(bool of_rows) {
+    return of_rows ? "first" : "last";
+}
+
+/* Numbers of a shape that lie behind each other in the copies. */
+static int64_t columns_of(bool of_rows, const hu_shape *shape) {
+    return of_rows ? hu_shape_elements(shape) : hu_channels(shape);
+}
+
+/* in[i] [.., C_i] -> [.., sum of the C_i]; rows: [T_i, ..] -> [sum of the T_i, ..] */
 static hu_status concat_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                               hu_shape *out) {
     hu_status st;
-    int64_t channels = 0;
-    (void)attrs;
+    int64_t extent = 0;
+    bool of_rows = concat_is_of_rows(attrs);
+    int axis = axis_of(of_rows, &in[0]);
     for (int i = 0; i < n_in; i++) {
         HU_TRY(hu_expect_rank_least("concat", &in[i], 1));
-        /* Inputs may differ in their last extent alone: compare them as if it were equal. */
+        /* Inputs may differ in one extent alone: compare them as if it were equal. */
         hu_shape like[2] = {in[0], in[i]};
-        if (in[i].rank == in[0].rank) like[1].extent[in[0].rank - 1] = hu_channels(&in[0]);
+        if (in[i].rank == in[0].rank) like[1].extent[axis] = in[0].extent[axis];
         if (hu_expect_same("concat", 2, like) != HU_OK)
             return hu_fail(HU_ERR_SHAPE,
-                           "concat: input %d differs from input 0 in more than the last extent", i);
-        if (!hu_add_i64(channels, hu_channels(&in[i]), &channels))
-            return hu_fail(HU_ERR_SHAPE, "concat: the last extents together do not fit 63 bits");
+                           "concat: input %d differs from input 0 in more than the %s extent", i,
+                           axis_name(of_rows));
+        if (!hu_add_i64(extent, in[i].extent[axis], &extent))
+            return hu_fail(HU_ERR_SHAPE, "concat: the %s extents together do not fit 63 bits",
+                           axis_name(of_rows));
     }
     *n_out = 1;
     out[0] = in[0];
-    out[0].extent[in[0].rank - 1] = channels;
+    out[0].extent[axis] = extent;
     st = hu_shape_check(out);
 done:
     return st;
 }
 
-/* in[i] [rows, C_i] -> out[0] [rows, sum of the C_i], in the order of the inputs. */
+/* in[i] [rows, part i] -> out[0] [rows, whole], in the order of the inputs. */
 static void concat_forward(const hu_op_call *call) {
-    int64_t whole = hu_channels(&call->info->out[0]), at = 0;
+    bool of_rows = concat_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->out[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->out[0]) / whole;
     for (int i = 0; i < call->info->n_in; i++) {
-        int64_t part = hu_channels(&call->info->in[i]);
+        int64_t part = columns_of(of_rows, &call->info->in[i]);
         put_columns(rows, whole, part, call->in[i], call->out[0] + at);
         at += part;
     }
@@ -154,16 +181,24 @@ static void concat_forward(const hu_op_call *call) {
 
 /* dout[0] -> din[i]: the columns that came from input i. */
 static void concat_backward(const hu_op_call *call) {
-    int64_t whole = hu_channels(&call->info->out[0]), at = 0;
+    bool of_rows = concat_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->out[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->out[0]) / whole;
     for (int i = 0; i < call->info->n_in; i++) {
-        int64_t part = hu_channels(&call->info->in[i]);
+        int64_t part = columns_of(of_rows, &call->info->in[i]);
         if (call->din[i]) take_columns(rows, whole, part, call->dout[0] + at, call->din[i]);
         at += part;
     }
 }
 
+static const hu_attribute concat_attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_concat_attrs, rows), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
 const hu_op hu_op_concat = {.name = "concat",
+                            .attrs_bytes = sizeof(hu_concat_attrs),
+                            .attributes = concat_attributes,
                             .min_in = 1,
                             .max_in = -1,
                             .shape = concat_shape,
@@ -171,32 +206,34 @@ const hu_op hu_op_concat = {.name = "concat",
                             .forward = concat_forward,
                             .backward = concat_backward};
 
-/* in [.., C] -> [.., first], [.., C - first] */
+/* in [.., C] -> [.., first], [.., C - first]; rows: in [T, ..] -> [first, ..], [T - first, ..] */
 static hu_status split_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                              hu_shape *out) {
     hu_status st;
     const hu_split_attrs *a = attrs;
+    int axis = axis_of(a->rows, in);
     (void)n_in;
     HU_TRY(hu_expect_rank_least("split", in, 1));
-    if (a->first < 1 || a->first >= hu_channels(in))
+    if (a->first < 1 || a->first >= in->extent[axis])
         return hu_fail(HU_ERR_SHAPE,
                        "split: first part of %" PRId64 " of %" PRId64
-                       " channels, expected at least 1 in each part",
-                       a->first, hu_channels(in));
+                       " %s, expected at least 1 in each part",
+                       a->first, in->extent[axis], a->rows ? "rows" : "channels");
     *n_out = 2;
     out[0] = out[1] = in[0];
-    out[0].extent[in->rank - 1] = a->first;
-    out[1].extent[in->rank - 1] = hu_channels(in) - a->first;
+    out[0].extent[axis] = a->first;
+    out[1].extent[axis] = in->extent[axis] - a->first;
 done:
     return st;
 }
 
-/* x [rows, C] -> out[0] [rows, first], out[1] [rows, C - first] */
+/* x [rows, whole] -> out[0] [rows, first part], out[1] [rows, rest] */
 static void split_forward(const hu_op_call *call) {
-    int64_t whole = hu_channels(&call->info->in[0]), at = 0;
+    bool of_rows = split_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->in[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->in[0]) / whole;
     for (int i = 0; i < 2; i++) {
-        int64_t part = hu_channels(&call->info->out[i]);
+        int64_t part = columns_of(of_rows, &call->info->out[i]);
         if (call->out[i]) take_columns(rows, whole, part, call->in[0] + at, call->out[i]);
         at += part;
     }
@@ -204,11 +241,12 @@ static void split_forward(const hu_op_call *call) {
 
 /* An output that nobody reads has no gradient: its part is zero. */
 static void split_backward(const hu_op_call *call) {
-    int64_t whole = hu_channels(&call->info->in[0]), at = 0;
+    bool of_rows = split_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->in[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->in[0]) / whole;
     if (!call->din[0]) return;
     for (int i = 0; i < 2; i++) {
-        int64_t part = hu_channels(&call->info->out[i]);
+        int64_t part = columns_of(of_rows, &call->info->out[i]);
         float *to = call->din[0] + at;
         if (call->dout[i])
             put_columns(rows, whole, part, call->dout[i], to);
@@ -220,6 +258,7 @@ static void split_backward(const hu_op_call *call) {
 
 static const hu_attribute split_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_split_attrs, first), NAN},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_split_attrs, rows), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 

@@ -113,7 +113,7 @@ static hu_value_id loop(net *n, hu_value_id x, hu_value_id start, hu_value_id le
 static hu_value_id unrolled(net *n, hu_value_id x, hu_value_id start) {
     const hu_linear_attrs attrs = {
         .out_features = WIDE, .has_bias = true, .weight_init = {HU_INIT_NORMAL, 0.4f}};
-    const hu_split_attrs first = {WIDE};
+    const hu_split_attrs first = {.first = WIDE};
     const hu_reshape_attrs same = {.shape = {1, {WIDE}}};
     hu_value_id part[HU_MAX_OUTPUTS], h[MOST_STEPS], out[HU_MAX_OUTPUTS], shared[2];
     char name[64];
@@ -153,7 +153,7 @@ static void declare(net *n, bool is_loop, int64_t steps, bool has_lengths) {
     if (has_lengths) must(hu_graph_target(n->graph, "lengths", &scalar, &lengths));
     hu_value_id x = linear(n, "first", input, MOST_STEPS * WIDE);
     if (steps < MOST_STEPS) { /* the first steps of the same numbers */
-        const hu_split_attrs first = {steps * WIDE};
+        const hu_split_attrs first = {.first = steps * WIDE};
         x = apply(n, &hu_op_split, "head", &first, 1, &x);
     }
     hu_value_id start = linear(n, "start", input, WIDE);

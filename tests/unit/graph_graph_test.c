@@ -45,7 +45,7 @@ static void test_names_and_shapes(void **state) {
     (void)state;
     fixture f;
     open_graph(&f);
-    hu_split_attrs halves = {1};
+    hu_split_attrs halves = {.first = 1};
     apply(&f, &hu_op_split, "parts", &halves, 1, &f.input);
     hu_value_id left = f.out[0], right = f.out[1];
     hu_value_id joined = apply(&f, &hu_op_concat, "join", NULL, 2, (hu_value_id[]){right, left});

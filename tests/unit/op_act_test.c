@@ -173,10 +173,45 @@ static void gelu_has_its_known_numbers_in_both_forms(void **unused) {
     check_gelu(&tanh_form, by_tanh);
 }
 
+/* Along the first extent: the rows of each sample, one part behind the other. */
+static void rows_are_joined_and_parted(void **unused) {
+    (void)unused;
+    enum { D = 3, FIRST = 2, SECOND = 4, ROWS = FIRST + SECOND };
+    const hu_concat_attrs rows = {.rows = true};
+    const hu_split_attrs apart = {.first = FIRST, .rows = true};
+    hu_shape in[2] = {DRIVE_SHAPE(FIRST, D), DRIVE_SHAPE(SECOND, D)}, whole = DRIVE_SHAPE(ROWS, D);
+    drive join, part;
+    drive_open(&join, &hu_op_concat, &rows, 2, in, BATCH, CHUNK);
+    drive_open(&part, &hu_op_split, &apart, 1, &whole, BATCH, CHUNK);
+    assert_true(hu_shape_equal(&join.out_shape[0], &whole));
+    assert_true(hu_shape_equal(&part.out_shape[0], &in[0]));
+    assert_true(hu_shape_equal(&part.out_shape[1], &in[1]));
+    drive_forward(&join);
+    for (int s = 0; s < BATCH; s++)
+        for (int i = 0; i < ROWS * D; i++)
+            assert_true(join.out[0][s * ROWS * D + i] ==
+                        (i < FIRST * D ? join.in[0][s * FIRST * D + i]
+                                       : join.in[1][s * SECOND * D + i - FIRST * D]));
+    /* What is joined is parted again, in both directions. */
+    memcpy(part.in[0], join.out[0], BATCH * ROWS * D * sizeof(float));
+    drive_forward(&part);
+    assert_memory_equal(part.out[0], join.in[0], BATCH * FIRST * D * sizeof(float));
+    assert_memory_equal(part.out[1], join.in[1], BATCH * SECOND * D * sizeof(float));
+    drive_backward(&part);
+    memcpy(join.dout[0], part.din[0], BATCH * ROWS * D * sizeof(float));
+    drive_backward(&join);
+    assert_memory_equal(join.din[0], part.dout[0], BATCH * FIRST * D * sizeof(float));
+    assert_memory_equal(join.din[1], part.dout[1], BATCH * SECOND * D * sizeof(float));
+    drive_close(&join);
+    drive_close(&part);
+}
+
 static void shapes_that_do_not_fit_are_refused(void **unused) {
     (void)unused;
     hu_shape in[2] = {DRIVE_SHAPE(4, 3), DRIVE_SHAPE(4, 2)}, other[2] = {in[0], DRIVE_SHAPE(5, 3)};
     hu_shape out[2], scalar = {.rank = 0};
+    const hu_concat_attrs rows = {.rows = true};
+    hu_split_attrs all_rows = {.first = 4, .rows = true};
     hu_split_attrs whole = {.first = 3}, none = {.first = 0}, one = {.first = 1};
     int n;
     assert_int_equal(hu_op_add.shape(NULL, 2, in, &n, out), HU_ERR_SHAPE);
@@ -185,6 +220,12 @@ static void shapes_that_do_not_fit_are_refused(void **unused) {
     assert_int_equal(hu_op_concat.shape(NULL, 2, in, &n, out), HU_OK);
     assert_int_equal(out[0].extent[1], 5);
     assert_int_equal(hu_op_concat.shape(NULL, 2, other, &n, out), HU_ERR_SHAPE);
+    assert_int_equal(hu_op_concat.shape(&rows, 2, other, &n, out), HU_OK);
+    assert_int_equal(out[0].extent[0], 9);
+    assert_int_equal(hu_op_concat.shape(&rows, 2, in, &n, out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "first extent"));
+    assert_int_equal(hu_op_split.shape(&all_rows, 1, in, &n, out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "4 of 4 rows"));
     assert_int_equal(hu_op_split.shape(&whole, 1, in, &n, out), HU_ERR_SHAPE);
     assert_int_equal(hu_op_split.shape(&none, 1, in, &n, out), HU_ERR_SHAPE);
     assert_int_equal(hu_op_split.shape(&one, 1, in, &n, out), HU_OK);
@@ -201,6 +242,7 @@ int main(void) {
         cmocka_unit_test(tanh_backward_uses_the_stored_output),
         cmocka_unit_test(clipped_relu_keeps_what_lies_between),
         cmocka_unit_test(gelu_has_its_known_numbers_in_both_forms),
+        cmocka_unit_test(rows_are_joined_and_parted),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

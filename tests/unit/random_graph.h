@@ -186,7 +186,7 @@ static inline void add_block(world *w, hu_value_id v) {
 static inline void add_split(world *w, hu_value_id v) {
     int64_t channels = channels_of(w, v);
     bool meets = channels % 2 == 0 && draw(w, 2);
-    hu_split_attrs split = {meets ? channels / 2 : 1};
+    hu_split_attrs split = {.first = meets ? channels / 2 : 1};
     hu_value_id pair[2];
     if (channels < 2) return;
     pair[0] = apply(w, &hu_op_split, &split, 1, &v);
