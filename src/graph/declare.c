@@ -122,14 +122,18 @@ static hu_status check_shared(const hu_graph *graph, hu_value_id id, const hu_pa
                    graph->value[id].name, decl->suffix, found, expected);
 }
 
+void hu_param_name(const char *prefix, const char *suffix, char *name, size_t bytes) {
+    const char *star = strchr(prefix, '*');
+    if (star)
+        snprintf(name, bytes, "%.*s%s%s", (int)(star - prefix), prefix, suffix, star + 1);
+    else
+        snprintf(name, bytes, "%s%s%s", prefix, *suffix ? "." : "", suffix);
+}
+
 static hu_status add_param(hu_graph *graph, uint32_t id, const char *prefix,
                            const hu_param_decl *decl, hu_value_id *param) {
     char name[2 * HU_NAME_BYTES];
-    const char *of = prefix ? prefix : graph->node[id].name, *star = strchr(of, '*');
-    if (star)
-        snprintf(name, sizeof name, "%.*s%s%s", (int)(star - of), of, decl->suffix, star + 1);
-    else
-        snprintf(name, sizeof name, "%s.%s", of, decl->suffix);
+    hu_param_name(prefix ? prefix : graph->node[id].name, decl->suffix, name, sizeof name);
     hu_value_role role = decl->trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
     hu_status st = hu_graph_add_value(graph, name, &decl->shape, role, param);
     if (st == HU_OK) graph->value[*param].init = decl->init;

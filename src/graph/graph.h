@@ -121,6 +121,10 @@ typedef struct hu_graph {
 hu_status hu_graph_create(hu_graph **graph);
 void hu_graph_free(hu_graph *graph);
 
+/* What a parameter is called: PREFIX.suffix, PREFIX alone where the suffix is empty; or with the
+ * suffix in the place of the star of a prefix. */
+void hu_param_name(const char *prefix, const char *suffix, char *name, size_t bytes);
+
 /* Declares a value that each pass loads: an input, or a target, which no format ever rounds. Any
  * number of both; a graph has at least one input, or ids. */
 hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,

@@ -15,6 +15,7 @@
 #include "op/resample.h"
 #include "op/scale.h"
 #include "op/shape.h"
+#include "op/tokens.h"
 
 /* Channels come last: [height, width, channels], or [features]. */
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {
@@ -39,7 +40,7 @@ static bool find_params(const hu_builder *b, const hu_op *op, const char *prefix
     for (int i = 0; i < n_in && i < HU_MAX_PARAMS; i++) shapes[i] = hu_build_shape(b, in[i]);
     if (!op->params || op->params(attrs, shapes, list, &count) != HU_OK) return false;
     for (int j = 0; j < count; j++) {
-        snprintf(name, sizeof name, "%s.%s", prefix, list[j].suffix);
+        hu_param_name(prefix, list[j].suffix, name, sizeof name);
         params[j] = hu_graph_find(b->graph, name);
         if (params[j] == HU_NONE) return false;
     }
@@ -131,6 +132,23 @@ hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in) {
 hu_value_id hu_build_layer_norm(hu_builder *b, const char *name, hu_value_id in, float epsilon) {
     hu_layer_norm_attrs attrs = {.epsilon = epsilon};
     return hu_build_node(b, &hu_op_layer_norm, name, NULL, &attrs, 1, &in);
+}
+
+hu_value_id hu_build_position(hu_builder *b, const char *name, const char *prefix, hu_value_id in,
+                              hu_init init) {
+    hu_position_attrs attrs = {.init = init};
+    return hu_build_node(b, &hu_op_position, name, prefix, &attrs, 1, &in);
+}
+
+hu_value_id hu_build_class_token(hu_builder *b, const char *name, const char *prefix,
+                                 hu_value_id in, hu_init init) {
+    hu_class_token_attrs attrs = {.init = init};
+    return hu_build_node(b, &hu_op_class_token, name, prefix, &attrs, 1, &in);
+}
+
+/* The first row. */
+hu_value_id hu_build_pick(hu_builder *b, const char *name, hu_value_id in) {
+    return hu_build_node(b, &hu_op_pick, name, NULL, NULL, 1, &in);
 }
 
 /* By erf. */

@@ -49,7 +49,8 @@ typedef struct hu_init {
 } hu_init;
 
 typedef struct hu_param_decl {
-    const char *suffix; /* "weight", "bias", "running_mean": the full name is NODE.suffix */
+    const char *suffix; /* "weight", "bias", "running_mean": the full name is NODE.suffix, or, where
+                           it is empty, NODE */
     hu_shape shape;
     hu_init init;
     bool trained; /* false: a buffer, changed only by commit, kept in float32, never rounded */
@@ -258,6 +259,10 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(concat) \
     X(split) \
     X(interleave) \
+    X(position) \
+    X(sinusoid) \
+    X(class_token) \
+    X(pick) \
     X(max_pool) \
     X(avg_pool) \
     X(adaptive_avg_pool) \

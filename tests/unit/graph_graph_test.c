@@ -12,6 +12,7 @@
 #include "op/geometry.h"
 #include "op/join.h"
 #include "op/norm.h"
+#include "op/tokens.h"
 
 static const hu_shape image = {3, {4, 6, 2}}, scalar = {0, {0}};
 static const hu_linear_attrs to_three = {.out_features = 3};
@@ -49,6 +50,8 @@ static void test_names_and_shapes(void **state) {
     apply(&f, &hu_op_split, "parts", &halves, 1, &f.input);
     hu_value_id left = f.out[0], right = f.out[1];
     hu_value_id joined = apply(&f, &hu_op_concat, "join", NULL, 2, (hu_value_id[]){right, left});
+    const hu_position_attrs position = {.init = {HU_INIT_CONSTANT, 0}};
+    joined = apply(&f, &hu_op_position, "pos", &position, 1, &joined);
     hu_status st =
         hu_graph_apply(f.graph, &hu_op_linear, "fc.product", "fc", &to_three, 1, &joined, f.out);
     assert_int_equal(st, HU_OK);
@@ -56,7 +59,11 @@ static void test_names_and_shapes(void **state) {
     finish_with_loss(&f, logits);
     assert_int_equal(hu_graph_find(f.graph, "parts.out0"), left);
     assert_int_equal(hu_graph_find(f.graph, "parts.out1"), right);
-    assert_int_equal(hu_graph_find(f.graph, "join.out"), joined);
+    assert_int_equal(hu_graph_find(f.graph, "pos.out"), joined);
+    assert_true(hu_graph_find(f.graph, "join.out") != HU_NONE);
+    /* A parameter without a suffix is called as its node. */
+    assert_int_equal(f.graph->value[hu_graph_find(f.graph, "pos")].role, HU_VALUE_PARAMETER);
+    assert_true(hu_graph_find(f.graph, "pos.") == HU_NONE);
     assert_int_equal(hu_graph_find(f.graph, "parts.out"), HU_NONE);
     hu_value_id weight = hu_graph_find(f.graph, "fc.weight");
     assert_int_not_equal(weight, HU_NONE);
@@ -69,7 +76,7 @@ static void test_names_and_shapes(void **state) {
     assert_int_equal(value[weight].role, HU_VALUE_PARAMETER);
     assert_int_equal(f.graph->loss_count, 1);
     assert_int_equal(f.graph->loss[0].node, f.graph->node_count - 1);
-    assert_int_equal(hu_graph_parameters(f.graph), 3 * 48 + 3);
+    assert_int_equal(hu_graph_parameters(f.graph), 3 * 48 + 3 + 48);
     assert_int_equal(hu_graph_macs(f.graph), 3 * 48);
     hu_graph_free(f.graph);
 }

@@ -24,6 +24,7 @@
 #include "op/scale.h"
 #include "op/shape.h"
 #include "op/softmax.h"
+#include "op/tokens.h"
 
 typedef enum input_kind {
     NORMAL,  /* smooth operations */
@@ -95,7 +96,11 @@ static const hu_box_loss_attrs things = {.samples = 64,
                                                               .h = {0.6},
                                                               .w = {0.25}}}}};
 static const hu_region_loss_attrs of_regions = {{1, 1}};
-static const hu_split_attrs split = {.first = 3};
+static const hu_split_attrs split = {.first = 3}, split_rows = {.first = 1, .rows = true};
+static const hu_concat_attrs join_rows = {.rows = true};
+static const hu_position_attrs position = {.init = {HU_INIT_CONSTANT, 0}};
+static const hu_class_token_attrs class_token = {.init = {HU_INIT_CONSTANT, 0}};
+static const hu_pick_attrs pick_last = {.last = true};
 static const hu_dropout_attrs dropout = {.probability = 0.4f};
 static const hu_scale_attrs eighth = {.factor = 0.125f}, odd = {.factor = -1.7f};
 static const hu_conv_attrs conv = {.out_channels = 5,
@@ -245,6 +250,15 @@ static const gradient_case cases[] = {
     {&hu_op_gru_gates, NULL, NORMAL, 2, {SHAPE(2, 9), SHAPE(2, 9)}, false, 0.02f},
     {&hu_op_gru_candidate, NULL, NORMAL, 3, {SHAPE(2, 9), SHAPE(2, 9), SHAPE(2, 3)}, false, 0.02f},
     {&hu_op_split, &split, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
+    {&hu_op_concat, &join_rows, NORMAL, 2, {SHAPE(2, 3), SHAPE(4, 3)}, false, .02f},
+    {&hu_op_split, &split_rows, NORMAL, 1, {SHAPE(4, 3)}, false, 0.02f},
+    {&hu_op_position, &position, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_position, &position, NORMAL, 1, {SHAPE(40, 8)}, false, 0.02f},
+    {&hu_op_class_token, &class_token, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_sinusoid, NULL, NORMAL, 1, {SHAPE(3, 6)}, false, 0.02f},
+    {&hu_op_pick, NULL, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_pick, &pick_last, NORMAL, 1, {SHAPE(4, 2, 3)}, false, 0.02f},
+    {&hu_op_pick, &pick_last, LENGTHS, 2, {SHAPE(5, 3), SHAPE(1)}, false, 0.02f},
     {&hu_op_max_pool, &pool2, SPACED, 1, {SHAPE(4, 5, 3)}, false, 0.01f},
     {&hu_op_max_pool, &pool3, SPACED, 1, {SHAPE(5, 4, 2)}, false, 0.01f},
     {&hu_op_max_pool, &tall, SPACED, 1, {SHAPE(3, 5, 2)}, false, 0.01f},

@@ -11,6 +11,7 @@
 #include "op/norm.h"
 #include "op/pool.h"
 #include "op/scale.h"
+#include "op/tokens.h"
 #include "run_spy.h"
 
 enum { MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5 };
@@ -229,6 +230,40 @@ static inline void add_element_wise(world *w, hu_value_id v) {
     }
 }
 
+/* What is done with rows: an image has rows of pixels. */
+static inline void add_tokens(world *w, hu_value_id v) {
+    enum { MOST_ROWS = 12 };
+    const hu_init normal = {HU_INIT_NORMAL, 0.1f};
+    const hu_position_attrs position = {normal};
+    const hu_class_token_attrs class_token = {normal};
+    const hu_pick_attrs pick_row = {.last = draw(w, 2)};
+    const hu_concat_attrs join = {.rows = true};
+    const hu_shape *shape = shape_of(w, v);
+    int64_t rows = shape->extent[0];
+    const hu_split_attrs apart = {.first = 1 + rows / 3, .rows = true};
+    hu_value_id pair[2] = {v, pick_like(w, v)};
+    bool is_wave = shape->rank == 2 && shape->extent[1] >= 4 && shape->extent[1] % 2 == 0;
+    switch (draw(w, 6)) {
+    case 0:
+        if (shape->rank > 1 && rows < MOST_ROWS) apply(w, &hu_op_class_token, &class_token, 1, &v);
+        break;
+    case 1:
+        if (shape->rank > 1) apply(w, &hu_op_pick, &pick_row, 1, &v);
+        break;
+    case 2:
+        if (2 * rows < MOST_ROWS) apply(w, &hu_op_concat, &join, 2, pair);
+        break;
+    case 3:
+        if (rows > 1) apply(w, &hu_op_split, &apart, 1, &v);
+        break;
+    case 4:
+        if (is_wave) apply(w, &hu_op_sinusoid, NULL, 1, &v);
+        break;
+    default:
+        apply(w, &hu_op_position, &position, 1, &v);
+    }
+}
+
 static inline void add_something(world *w) {
     hu_value_id v = pick(w);
     bool is_image = shape_of(w, v)->rank == 3;
@@ -236,7 +271,11 @@ static inline void add_something(world *w) {
                               .has_bias = draw(w, 2),
                               .rows = draw(w, 2) && shape_of(w, v)->rank > 0,
                               .weight_init = {HU_INIT_UNIFORM, 0.2f}};
-    switch (draw(w, 16)) {
+    switch (draw(w, 18)) {
+    case 14:
+    case 15:
+        add_tokens(w, v);
+        break;
     case 0:
         apply(w, &hu_op_linear, &linear, 1, &v);
         break;

@@ -1,0 +1,225 @@
+/* What is done with rows as tokens: position, class_token and pick. */
+#include "op/tokens.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "kernel/fused/fused.h"
+#include "kernel/reduce/channel.h"
+#include "op/expect.h"
+
+static void copy(float *to, const float *from, int64_t count) {
+    memcpy(to, from, (size_t)count * sizeof *to);
+}
+
+/* ---- position: y = x + w, w as large as a sample ---- */
+
+static hu_status position_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
+    (void)attrs, (void)n_in;
+    *n_out = 1;
+    out[0] = in[0];
+    return hu_expect_rank_least("position", in, 1);
+}
+
+static hu_status position_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                                 int *count) {
+    const hu_position_attrs *a = attrs;
+    list[0] = (hu_param_decl){.suffix = "", .shape = in[0], .init = a->init, .trained = true};
+    *count = 1;
+    return HU_OK;
+}
+
+static size_t position_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)state;
+    return pass == HU_FORWARD ? 0 : hu_channel_total_scratch_bytes(hu_shape_elements(&info->in[0]));
+}
+
+/* x [count, shape], w [shape] -> y [count, shape] */
+static void position_forward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]);
+    for (int64_t s = 0; s < call->count; s++)
+        hu_fused()->add(n, call->in[0] + s * n, call->param[0], call->out[0] + s * n);
+}
+
+/* dx = dy; dw = sum of dy over the samples, in the order of hu_channel_totals. */
+static void position_backward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]);
+    if (call->din[0] && call->din[0] != call->dout[0])
+        copy(call->din[0], call->dout[0], call->count * n);
+    if (!call->dparam || !call->dparam[0]) return;
+    hu_channel_totals(call->count, n, call->dout[0], call->adds_dparam, call->scratch,
+                      call->dparam[0]);
+}
+
+/* Tables begin as those of BERT and of image Transformers do. */
+static void position_usual(void *attrs, const hu_shape *in) {
+    hu_position_attrs *a = attrs;
+    (void)in;
+    a->init = (hu_init){HU_INIT_NORMAL, 0.02f};
+}
+
+static const hu_attribute no_attributes[] = {{HU_ATTRIBUTE_END, NULL, 0, 0}};
+
+const hu_op hu_op_position = {.name = "position",
+                              .attrs_bytes = sizeof(hu_position_attrs),
+                              .attributes = no_attributes,
+                              .usual = position_usual,
+                              .min_in = 1,
+                              .max_in = 1,
+                              .is_cheap = true,
+                              .in_place = true,
+                              .shape = position_shape,
+                              .params = position_params,
+                              .saves = HU_SAVE_NOTHING,
+                              .scratch_bytes = position_scratch_bytes,
+                              .forward = position_forward,
+                              .backward = position_backward,
+                              .dparam_per_chunk = true};
+
+/* ---- class_token: a row in front of all others ---- */
+
+/* x [T, ..] -> y [T + 1, ..] */
+static hu_status class_token_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                   hu_shape *out) {
+    hu_status st = hu_expect_rank_least("class_token", in, 2);
+    (void)attrs, (void)n_in;
+    if (st != HU_OK) return st;
+    *n_out = 1;
+    out[0] = in[0];
+    if (!hu_add_i64(in->extent[0], 1, &out[0].extent[0]))
+        return hu_fail(HU_ERR_SHAPE, "class_token: one row more does not fit 63 bits");
+    return hu_shape_check(out);
+}
+
+static hu_status class_token_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                                    int *count) {
+    const hu_class_token_attrs *a = attrs;
+    list[0] = (hu_param_decl){.suffix = "", .shape = in[0], .init = a->init, .trained = true};
+    list[0].shape.extent[0] = 1;
+    *count = 1;
+    return HU_OK;
+}
+
+/* Numbers of a row. */
+static int64_t row_elements(const hu_shape *in) {
+    return hu_shape_elements(in) / in->extent[0];
+}
+
+static size_t class_token_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)state;
+    return pass == HU_FORWARD ? 0 : (size_t)row_elements(&info->in[0]) * sizeof(double);
+}
+
+/* w [1, row], x [count, T, row] -> y [count, T + 1, row] */
+static void class_token_forward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]), row = row_elements(&call->info->in[0]);
+    for (int64_t s = 0; s < call->count; s++) {
+        float *y = call->out[0] + s * (n + row);
+        copy(y, call->param[0], row);
+        copy(y + row, call->in[0] + s * n, n);
+    }
+}
+
+/* dx = dy but for the first row; dw = sum of the first rows over the samples, in their order, in
+ * double. */
+static void class_token_backward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]), row = row_elements(&call->info->in[0]);
+    float *to = call->dparam ? call->dparam[0] : NULL;
+    double *sum = call->scratch;
+    for (int64_t i = 0; i < row; i++) sum[i] = 0.0;
+    for (int64_t s = 0; s < call->count; s++) {
+        const float *dy = call->dout[0] + s * (n + row);
+        for (int64_t i = 0; i < row; i++) sum[i] += (double)dy[i];
+        if (call->din[0]) copy(call->din[0] + s * n, dy + row, n);
+    }
+    for (int64_t i = 0; to && i < row; i++)
+        to[i] = call->adds_dparam ? to[i] + (float)sum[i] : (float)sum[i];
+}
+
+const hu_op hu_op_class_token = {.name = "class_token",
+                                 .attrs_bytes = sizeof(hu_class_token_attrs),
+                                 .attributes = no_attributes,
+                                 .usual = position_usual,
+                                 .min_in = 1,
+                                 .max_in = 1,
+                                 .selects_gradient = true,
+                                 .shape = class_token_shape,
+                                 .params = class_token_params,
+                                 .saves = HU_SAVE_NOTHING,
+                                 .scratch_bytes = class_token_scratch_bytes,
+                                 .forward = class_token_forward,
+                                 .backward = class_token_backward,
+                                 .dparam_per_chunk = true};
+
+/* ---- pick: one row of all ---- */
+
+/* x [T, ..], lengths [1] -> y [..] */
+static hu_status pick_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    enum { SHAPE_TEXT = 176 };
+    const hu_shape length = {1, {1}};
+    char found[SHAPE_TEXT];
+    hu_status st = hu_expect_rank_least("pick", in, 1);
+    (void)attrs;
+    if (st != HU_OK) return st;
+    *n_out = 1;
+    out[0] = (hu_shape){.rank = in[0].rank - 1};
+    for (int i = 0; i < out[0].rank; i++) out[0].extent[i] = in[0].extent[i + 1];
+    if (n_in == 1 || hu_shape_equal(&in[1], &length)) return HU_OK;
+    hu_shape_print(&in[1], found, sizeof found);
+    return hu_fail(HU_ERR_SHAPE, "pick: the lengths are %s, expected 1, a length for each sample",
+                   found);
+}
+
+/* The row that is picked of sample s of the call; negative: none. */
+static int64_t picked(const hu_op_call *call, int64_t s) {
+    const hu_pick_attrs *a = call->info->attrs;
+    int64_t rows = call->info->in[0].extent[0], there = rows;
+    if (call->info->n_in > 1) {
+        float length = call->in[1][s];
+        there = length >= (float)rows ? rows : length >= 1.0f ? (int64_t)length : 0;
+    }
+    return there == 0 ? -1 : a && a->last ? there - 1 : 0;
+}
+
+static void pick_forward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]), row = row_elements(&call->info->in[0]);
+    for (int64_t s = 0; s < call->count; s++) {
+        int64_t at = picked(call, s);
+        float *y = call->out[0] + s * row;
+        if (at < 0)
+            memset(y, 0, (size_t)row * sizeof *y);
+        else
+            copy(y, call->in[0] + s * n + at * row, row);
+    }
+}
+
+/* dx = dy in the row that was picked, +0 in the others. */
+static void pick_backward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]), row = row_elements(&call->info->in[0]);
+    for (int64_t s = 0; call->din[0] && s < call->count; s++) {
+        int64_t at = picked(call, s);
+        float *dx = call->din[0] + s * n;
+        memset(dx, 0, (size_t)n * sizeof *dx);
+        if (at >= 0) copy(dx + at * row, call->dout[0] + s * row, row);
+    }
+}
+
+static const hu_attribute pick_attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "last", offsetof(hu_pick_attrs, last), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_pick = {.name = "pick",
+                          .attrs_bytes = sizeof(hu_pick_attrs),
+                          .attributes = pick_attributes,
+                          .min_in = 1,
+                          .max_in = 2,
+                          .selects_input = true,
+                          .selects_gradient = true,
+                          .shape = pick_shape,
+                          .saves = HU_SAVE_INPUT_1,
+                          .forward = pick_forward,
+                          .backward = pick_backward};
