@@ -1,21 +1,23 @@
-/* Parameters with several uses: one that two layers share, against two copies of it whose gradients
- * are added. */
+/* Parameters with several uses: one that two layers share, or a table of words with the layer that
+ * finds words again, against two copies of it whose gradients are added. */
 #include "engine/pass.h"
 #include "layout/create.h"
 #include "layout/ledger.h"
+#include "op/embedding.h"
 #include "op/geometry.h"
 #include "op/norm.h"
 #include "op_drive.h"
 
-enum { BATCH = 7, CHUNK = 2, WIDE = 12, CLASSES = WIDE, MOST = WIDE * WIDE };
+enum { BATCH = 7, CHUNK = 2, WIDE = 12, CLASSES = WIDE, MOST = WIDE * WIDE, WORDS = 5, ROWS = 4 };
 
-/* input -> one -> relu -> two -> lsm -> loss; the weights of two are those of one, or copies. */
+/* input -> one -> relu -> two -> lsm -> loss; the weights of two are those of one, or copies. Where
+ * there are words, one is their table and has no bias, and all but the loss is of rows. */
 typedef struct net {
     hu_graph *graph;
     hu_edge_table edges;
     hu_weights weights;
     hu_run *run;
-    hu_value_id weight[2], bias[2];
+    hu_value_id weight[2], bias[2]; /* bias: HU_NONE where there are words */
 } net;
 
 typedef struct variant {
@@ -60,6 +62,32 @@ static void declare(net *n, bool shares) {
     must(hu_weights_create(n->graph, &n->weights));
 }
 
+/* Rows of words: the table [WORDS, WIDE] is the weight of the layer behind it, or has a copy there.
+ */
+static void declare_words(net *n, bool shares) {
+    const hu_shape rows = {1, {ROWS}};
+    const hu_embedding_attrs table = {
+        .words = WORDS, .width = WIDE, .factor = 1.0f, .weight_init = {HU_INIT_NORMAL, 0.4f}};
+    const hu_linear_attrs attrs = {
+        .out_features = WORDS, .rows = true, .weight_init = {HU_INIT_NORMAL, 0.4f}};
+    hu_value_id in[2], out[HU_MAX_OUTPUTS];
+    *n = (net){.bias = {HU_NONE, HU_NONE}};
+    must(hu_graph_create(&n->graph));
+    must(hu_graph_ids(n->graph, "words", &rows, WORDS, &in[0]));
+    must(hu_graph_target(n->graph, "next", &rows, &in[1]));
+    must(hu_graph_apply(n->graph, &hu_op_embedding, "one", NULL, &table, 1, in, out));
+    n->weight[0] = n->weight[1] = hu_graph_find(n->graph, "one.weight");
+    const hu_value_id param = shares ? n->weight[0] : HU_NONE;
+    in[0] = apply(n, &hu_op_relu, "relu", 1, out);
+    must(hu_graph_share(n->graph, &hu_op_linear, "two", &attrs, 1, in, &param, out));
+    if (!shares) n->weight[1] = hu_graph_find(n->graph, "two.weight");
+    in[0] = apply(n, &hu_op_log_softmax, "lsm", 1, out);
+    apply(n, &hu_op_nll, "loss", 2, in);
+    must(hu_graph_finish(n->graph));
+    must(hu_edge_table_create(n->graph, &n->edges));
+    must(hu_weights_create(n->graph, &n->weights));
+}
+
 static void copy_values(net *n, hu_value_id to, hu_value_id from) {
     memcpy(hu_weights_of(&n->weights, to), hu_weights_of(&n->weights, from),
            (size_t)n->graph->value[to].elements * sizeof(float));
@@ -84,7 +112,11 @@ static void write_edges(net *n, const variant *v) {
 
 static void fill(void *context, uint32_t field, int64_t first, int64_t count, float *rows) {
     const hu_random_key key = {5, 1, 0};
-    (void)context;
+    const net *n = context;
+    bool is_words = n->bias[0] == HU_NONE;
+    for (int64_t i = first * ROWS; i < (first + count) * ROWS && is_words; i++)
+        rows[i - first * ROWS] = (float)((i * 7 / 3 + field) % WORDS);
+    if (is_words) return;
     for (int64_t i = 0; i < count * WIDE && field == 0; i++)
         rows[i] = hu_random_normal(&key, (uint64_t)(first * WIDE + i));
     for (int64_t s = 0; s < count && field == 1; s++) rows[s] = (float)((first + s) % CLASSES);
@@ -132,17 +164,17 @@ static void add_gradients(const net *n, const hu_value_id copy[2], const char *s
     hu_rounder_run(&rounder, (size_t)elements, to, to, NULL, 0, NULL);
 }
 
-static void compare(const variant *v) {
+static void compare(const variant *v, void (*declares)(net *n, bool shares)) {
     net shared, copies;
     float expected[MOST], scratch[MOST];
-    declare(&shared, true);
-    declare(&copies, false);
+    declares(&shared, true);
+    declares(&copies, false);
     assert_int_equal(2 * shared.weights.trained, copies.weights.trained);
     run_step(&shared, v);
     run_step(&copies, v);
     const hu_value_id *pairs[] = {copies.weight, copies.bias};
     const hu_value_id ids[] = {shared.weight[0], shared.bias[0]};
-    for (int p = 0; p < 2; p++) {
+    for (int p = 0; p < 2 && ids[p] != HU_NONE; p++) {
         int64_t elements = shared.graph->value[ids[p]].elements;
         add_gradients(&copies, pairs[p], v->sum, expected);
         const float *found = hu_run_param_grad(shared.run, ids[p], 0, elements, scratch);
@@ -167,7 +199,10 @@ static void a_shared_gradient_is_the_sum_of_the_copies(void **state) {
         {"fp16", "bf16", "fp16", HU_STORAGE_DENSE, 2, true},
         {"mxfp8", "", "mxfp8", HU_STORAGE_PACKED, 2, true},
         {"e4m3fn:scale=current", "e5m2", "e4m3fn:scale=current", HU_STORAGE_PACKED, 1, true}};
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) compare(&rows[r]);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        compare(&rows[r], declare);
+        compare(&rows[r], declare_words);
+    }
 }
 
 /* What is planned is what lives: a shared parameter has one master, one copy, a gradient by use and
