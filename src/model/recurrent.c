@@ -5,6 +5,7 @@
 
 #include "graph/loop.h"
 #include "op/geometry.h"
+#include "op/zeros.h"
 
 enum { LSTM_GATES = 4, GRU_PARTS = 3, NAME_BYTES = 128 };
 
@@ -47,6 +48,21 @@ static void begin(const layer *l, hu_value_id in) {
         b->status = hu_graph_loop(b->graph, b->graph->value[in].shape.extent[0], l->form->lengths);
 }
 
+static hu_value_id zeros(const layer *l, const char *name, int64_t numbers) {
+    char full[NAME_BYTES];
+    const hu_zeros_attrs attrs = {.numbers = numbers};
+    name_of(l, name, full);
+    return hu_build_node(l->b, &hu_op_zeros, full, NULL, &attrs, 0, NULL);
+}
+
+/* What a layer starts as; declared in front of its loop. */
+static hu_recurrent_state started(const layer *l, hu_recurrent_state start, bool has_cell) {
+    int64_t hidden = l->form->projection ? l->form->projection : l->form->hidden;
+    if (start.hidden == HU_NONE) start.hidden = zeros(l, "hidden.start", hidden);
+    if (has_cell && start.cell == HU_NONE) start.cell = zeros(l, "cell.start", l->form->hidden);
+    return start;
+}
+
 static hu_value_id state(const layer *l, const char *name, hu_value_id start) {
     char full[NAME_BYTES];
     hu_value_id value = HU_NONE;
@@ -74,6 +90,7 @@ hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value
     enum { I, F, G, O };
     const layer l = {b, form};
     int64_t gates = LSTM_GATES * form->hidden;
+    start = started(&l, start, true);
     hu_value_id pair[2] = {product(&l, "xgates", "ih", in, gates, true)};
     begin(&l, in);
     hu_value_id h = state(&l, "hidden.previous", start.hidden);
@@ -97,6 +114,7 @@ hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value
 hu_value_id hu_build_gru(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
                          hu_recurrent_state start) {
     const layer l = {b, form};
+    start = started(&l, start, false);
     hu_value_id gates[3] = {product(&l, "xgates", "ih", in, GRU_PARTS * form->hidden, true)};
     begin(&l, in);
     hu_value_id h = state(&l, "hidden.previous", start.hidden);
@@ -109,4 +127,29 @@ hu_value_id hu_build_gru(hu_builder *b, const hu_recurrent_form *form, hu_value_
     next(&l, h, hidden);
     end(&l);
     return hidden;
+}
+
+static hu_value_id one_way(hu_builder *b, const hu_recurrent_form *form, hu_recurrent_kind kind,
+                           hu_value_id in) {
+    const hu_recurrent_state zero = {HU_NONE, HU_NONE};
+    return kind == HU_RECURRENT_GRU ? hu_build_gru(b, form, in, zero)
+                                    : hu_build_lstm(b, form, in, zero, NULL);
+}
+
+static hu_value_id turned(const layer *l, const char *name, hu_value_id in) {
+    const hu_value_id reads[2] = {in, l->form->lengths};
+    return node(l, name, &hu_op_reverse, l->form->lengths == HU_NONE ? 1 : 2, reads);
+}
+
+hu_value_id hu_build_both_ways(hu_builder *b, const hu_recurrent_form *form, hu_recurrent_kind kind,
+                               hu_value_id in) {
+    char suffix[NAME_BYTES];
+    hu_recurrent_form back = *form;
+    const layer ahead = {b, form}, behind = {b, &back};
+    snprintf(suffix, sizeof suffix, "%s_reverse", form->suffix);
+    back.suffix = suffix;
+    hu_value_id ways[2] = {one_way(b, form, kind, in)};
+    ways[1] = one_way(b, &back, kind, turned(&behind, "turned", in));
+    ways[1] = turned(&behind, "back", ways[1]);
+    return node(&ahead, "both", &hu_op_concat, 2, ways);
 }

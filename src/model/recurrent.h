@@ -13,8 +13,8 @@ typedef struct hu_recurrent_form {
     hu_value_id lengths; /* of the samples; HU_NONE: all rows count */
 } hu_recurrent_form;
 
-/* What a layer is before the first step and behind the last row; hidden [projection or hidden], and
- * cell [hidden] of an LSTM. */
+/* What a layer is before the first step: hidden [projection or hidden], and cell [hidden] of an
+ * LSTM. HU_NONE: zeros. */
 typedef struct hu_recurrent_state {
     hu_value_id hidden, cell;
 } hu_recurrent_state;
@@ -31,5 +31,13 @@ hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value
  * Source: Cho et al. 2014, as torch.nn.GRU computes it. start.cell is not read. */
 hu_value_id hu_build_gru(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
                          hu_recurrent_state start);
+
+typedef enum hu_recurrent_kind { HU_RECURRENT_LSTM, HU_RECURRENT_GRU } hu_recurrent_kind;
+
+/* Two layers that start as zeros, one of them over the rows from each sample's last to its first
+ * (suffix and "_reverse"): [steps, 2 x (projection or hidden)], LAYERsuffix.both.out. Source:
+ * Schuster and Paliwal 1997, as torch computes it. */
+hu_value_id hu_build_both_ways(hu_builder *b, const hu_recurrent_form *form, hu_recurrent_kind kind,
+                               hu_value_id in);
 
 #endif

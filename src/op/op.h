@@ -282,6 +282,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(dropout) \
     X(sample_normal) \
     X(normal) \
+    X(zeros) \
     X(log_softmax) \
     X(nll) \
     X(softmax_cross_entropy) \

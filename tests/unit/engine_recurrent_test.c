@@ -24,6 +24,9 @@ typedef struct net {
     hu_value_id out; /* the rows of the layer */
 } net;
 
+/* What the layers start as: drawn numbers, zeros that are loaded, or none that are given. */
+static enum { START_DRAWN, START_ZERO, START_NONE } starts;
+
 static const float lengths[BATCH] = {4, 0, 1, 3, 4};
 
 static void must(hu_status st) {
@@ -88,6 +91,7 @@ static void declare(net *n, const layer *l, bool splits_bias) {
 /* Loaded numbers: x, h0, c0, label, length. */
 static float loaded(uint32_t field, int64_t index) {
     const hu_random_key key = {5, 1 + field, 0};
+    if (field > 0 && starts != START_DRAWN) return 0;
     return hu_random_normal(&key, (uint64_t)index);
 }
 
@@ -262,10 +266,66 @@ static void biases_may_be_nodes(void **state) {
     }
 }
 
+/* Both ways are the two layers beside each other, from zeros. */
+static void both_ways_are_two_layers(void **state) {
+    (void)state;
+    const hu_shape rows = {2, {STEPS, IN}}, scalar = {0, {0}};
+    const hu_recurrent_form form = {.layer = "rnn", .suffix = "_l0", .hidden = HIDDEN};
+    for (int kind = 0; kind < 2; kind++)
+        for (int has_lengths = 0; has_lengths < 2; has_lengths++) {
+            hu_graph *graph;
+            hu_value_id x, length;
+            must(hu_graph_create(&graph));
+            must(hu_graph_input(graph, "x", &rows, &x));
+            must(hu_graph_target(graph, "length", &scalar, &length));
+            hu_builder b = {.graph = graph};
+            hu_recurrent_form both = form;
+            both.lengths = has_lengths ? length : HU_NONE;
+            hu_value_id out = hu_build_both_ways(&b, &both, (hu_recurrent_kind)kind, x);
+            must(b.status);
+            const hu_shape expected = {2, {STEPS, 2 * HIDDEN}};
+            assert_true(hu_shape_equal(&graph->value[out].shape, &expected));
+            const hu_node *concat = &graph->node[graph->value[out].producer];
+            const char *const made[] = {"rnn_l0.hidden.out", "rnn_l0_reverse.back.out"};
+            for (int i = 0; i < 2; i++)
+                assert_string_equal(graph->value[concat->in[i]].name, made[i]);
+            const char *const zeros[] = {"rnn_l0.hidden.start.out",
+                                         "rnn_l0_reverse.hidden.start.out"};
+            for (int i = 0; i < 2; i++) {
+                hu_value_id start = hu_graph_find(graph, zeros[i]);
+                assert_true(start != HU_NONE && graph->value[start].role == HU_VALUE_FACT);
+            }
+            assert_true(hu_graph_find(graph, "rnn.weight_hh_l0_reverse") != HU_NONE);
+            /* Two products each, once for every step. */
+            int64_t parts = kind == HU_RECURRENT_GRU ? 3 : 4;
+            assert_true(hu_graph_macs(graph) == 2 * STEPS * parts * HIDDEN * (IN + HIDDEN));
+            hu_graph_free(graph);
+        }
+}
+
+/* A layer without a start begins as one that is given zeros: its numbers, and its gradients. */
+static void a_layer_starts_as_zeros(void **state) {
+    (void)state;
+    for (int k = 0; k < LAYERS; k++) {
+        double loss[2];
+        for (int is_given = 0; is_given < 2; is_given++) {
+            net n;
+            starts = is_given ? START_ZERO : START_NONE;
+            declare(&n, &layers[k], false);
+            loss[is_given] = run_step(&n);
+            drop(&n);
+        }
+        starts = START_DRAWN;
+        assert_true(loss[0] == loss[1] && loss[0] > 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_are_their_definitions),
         cmocka_unit_test(biases_may_be_nodes),
+        cmocka_unit_test(both_ways_are_two_layers),
+        cmocka_unit_test(a_layer_starts_as_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
