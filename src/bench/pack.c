@@ -1,10 +1,12 @@
-/* halfulp bench kernel=pack: packing and unpacking beside memcpy of the float32 numbers. */
+/* halfulp bench kernel=pack: packing, unpacking, and rounding with packing in one pass (encode)
+ * beside memcpy of the float32 numbers. */
 #include <stdio.h>
 
 #include "base/error.h"
 #include "bench/bench.h"
 #include "bench/rate.h"
 #include "bench/uniform.h"
+#include "kernel/encode/encode.h"
 #include "tensor/quantizer.h"
 
 /* Byte at which code number first starts; first is a multiple of 8. */
@@ -22,7 +24,15 @@ static void unpack_pass(const hu_rate_row *row, size_t first, size_t n, const vo
     hu_packer_unpack(&row->packer, n, (const char *)x + byte_of(row, first), (float *)y + first);
 }
 
-/* One direction of one format. */
+/* What a training does with the rows that it stores: nearest-even, with all counters. */
+static void encode_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    hu_encode(&row->rounder, &row->packer, n, (const float *)x + first, NULL,
+              (char *)y + byte_of(row, first), NULL, first, &counts);
+}
+
+/* One pass of one format. */
 static hu_status add_row(hu_rate_set *set, const hu_format *format, int code_bits,
                          hu_rate_pass *pass) {
     hu_status st = HU_OK;
@@ -30,18 +40,21 @@ static hu_status add_row(hu_rate_set *set, const hu_format *format, int code_bit
     HU_TRY(hu_rate_add_row(set, &row));
     HU_TRY(hu_format_print(format, row->format, sizeof row->format));
     HU_TRY(hu_packer_init(&row->packer, format, code_bits));
-    const char *verb = pass == pack_pass ? "pack" : "unpack";
+    HU_TRY(hu_rounder_init(&row->rounder, format, HU_ROUND_NEAREST_EVEN));
+    row->has_counters = pass == encode_pass;
+    const char *verb = pass == pack_pass ? "pack" : row->has_counters ? "encode" : "unpack";
     if (code_bits)
         snprintf(row->mode, sizeof row->mode, "%s%d", verb, code_bits);
     else
         snprintf(row->mode, sizeof row->mode, "%s dense", verb);
     row->pass = pass;
-    row->data = pass == pack_pass ? HU_RATE_GAUSSIAN : HU_RATE_BITS;
+    row->data = pass == unpack_pass ? HU_RATE_BITS : HU_RATE_GAUSSIAN;
 done:
     return st;
 }
 
-/* Both directions in the unit that a tensor of this format is stored in. */
+/* Both directions, and rounding with packing, in the unit that a tensor of this format is stored
+ * in. */
 static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
     hu_format format;
@@ -51,6 +64,7 @@ static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     int bits = (int)hu_format_bits(&format), unit = bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
     HU_TRY(add_row(set, &format, unit, pack_pass));
     HU_TRY(add_row(set, &format, unit, unpack_pass));
+    HU_TRY(add_row(set, &format, unit, encode_pass));
 done:
     return st;
 }
