@@ -281,19 +281,32 @@ hu_value_id hu_build_scale(hu_builder *b, const char *name, hu_value_id in, floa
     return hu_build_node(b, &hu_op_scale, name, NULL, &attrs, 1, &in);
 }
 
+/* A product with the weight of the layer `of`. */
+static hu_value_id share_weight(hu_builder *b, const char *name, hu_value_id in, const char *of,
+                                const hu_linear_attrs *attrs) {
+    char text[256];
+    hu_value_id weight, out[HU_MAX_OUTPUTS] = {HU_NONE};
+    snprintf(text, sizeof text, "%s.weight", of);
+    weight = hu_graph_find(b->graph, text);
+    if (b->status == HU_OK)
+        b->status = hu_graph_share(b->graph, &hu_op_linear, name, attrs, 1, &in, &weight, out);
+    return out[0];
+}
+
 /* The weight of the layer `of`, used the other way round; only the bias is new. */
 hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in, const char *of,
                                  int64_t out_features, hu_init bias) {
     char text[256];
     hu_linear_attrs attrs = {.out_features = out_features, .transposed = true};
     hu_bias_attrs bias_attrs = {.bias_init = bias};
-    hu_value_id weight, out[HU_MAX_OUTPUTS] = {HU_NONE};
-    snprintf(text, sizeof text, "%s.weight", of);
-    weight = hu_graph_find(b->graph, text);
     snprintf(text, sizeof text, "%s.product", name);
-    if (b->status == HU_OK)
-        b->status = hu_graph_share(b->graph, &hu_op_linear, text, &attrs, 1, &in, &weight, out);
-    return hu_build_node(b, &hu_op_bias, name, NULL, &bias_attrs, 1, out);
+    hu_value_id product = share_weight(b, text, in, of, &attrs);
+    return hu_build_node(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
+}
+
+hu_value_id hu_build_scores_tied(hu_builder *b, const char *name, hu_value_id in, const char *of) {
+    const hu_linear_attrs attrs = {.out_features = hu_build_outputs(b), .rows = true};
+    return share_weight(b, name, in, of, &attrs);
 }
 
 /* Without a choice: classification of the option's images. */

@@ -129,6 +129,10 @@ hu_value_id hu_build_scale(hu_builder *b, const char *name, hu_value_id in, floa
 hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in, const char *of,
                                  int64_t out_features, hu_init bias);
 
+/* Scores of every row by the table [outputs, C] of the embedding OF: the product with each of its
+ * rows. */
+hu_value_id hu_build_scores_tied(hu_builder *b, const char *name, hu_value_id in, const char *of);
+
 /* Declares the inputs and targets of the task; gives the first input. */
 hu_value_id hu_build_input(hu_builder *b);
 

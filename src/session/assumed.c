@@ -1,6 +1,6 @@
 /* session/assumed.c - data for plans and benchmarks that were not given any: extents by the model,
  * ten classes or those of ILSVRC or Cityscapes, label maps, boxes of the classes of PASCAL VOC, and
- * the synthetic glyphs as pixels. */
+ * the synthetic glyphs as pixels; windows of words for models of texts. */
 #include "session/assumed.h"
 
 #include <string.h>
@@ -89,6 +89,25 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
     return assumed;
 }
 
+/* Windows of words: as many different ones as the test text of WikiText-2 has three times. */
+static void assume_text(int64_t words, hu_dataset *assumed) {
+    enum { LENGTH = 64, USUAL_WORDS = 7266 };
+    static const char *const names[] = {"tokens", "targets"};
+    for (int f = 0; f < 2; f++) {
+        assumed->field[f] = (hu_field){.type = HU_FIELD_I32,
+                                       .rank = 1,
+                                       .extent = {LENGTH},
+                                       .classes = words > 0 ? words : USUAL_WORDS};
+        strcpy(assumed->field[f].name, names[f]);
+    }
+    assumed->field_count = 2;
+}
+
+static bool reads_text(const char *name) {
+    const hu_model *model;
+    return hu_model_find(name, &model) == HU_OK && strcmp(model->task, "language") == 0;
+}
+
 hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
     int64_t side = side_of(model);
     return assume(model, batch, side, width_of(model, side), classes_of(model));
@@ -103,6 +122,7 @@ hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t ba
     int64_t own = side_of(model), width = side > 0 ? side : width_of(model, own);
     *assumed = assume(model, batch, side > 0 ? side : own, width,
                       classes > 0 ? classes : classes_of(model));
+    if (reads_text(model)) assume_text(classes, assumed);
 done:
     return st;
 }

@@ -40,6 +40,8 @@ static const recipe recipes[] = {
     {"faster-rcnn-s", "*", "8", "20", "sgd", "0.01", "cosine", "1", "0.9", "off", "0.0005"},
     {"dcgan", "*", "64", "5", "adam", "0.0002", "constant", "0", "0.9", "off", "0"},
     {"dcgan-s", "*", "64", "3", "adam", "0.001", "constant", "0", "0.9", "off", "0"},
+    /* A warm-up of 100 updates, of the 239 of an epoch. */
+    {"transformer-lm*", "*", "16", "3", "adam", "0.001", "cosine", "0.41841", "0", "off", "0"},
     {"dense-s", "*", "64", "5", "sgd", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
@@ -56,6 +58,9 @@ static const usual of_update[] = {
     {"dcgan*", "*", "data.drop_last", "on"},
     {"*", "*", "task.smoothing", "0"},
     {"inception-v3", "*", "task.smoothing", "0.1"}, /* Szegedy et al. 2016; a later row counts */
+    {"transformer-lm*", "*", "data.drop_last", "on"},
+    {"transformer-lm*", "*", "optimizer.beta2", "0.98"},
+    {"transformer-lm*", "*", "optimizer.clip_norm", "1"},
 };
 
 /* Of the data: 28 pixels become 32, and FD-64 is that of so many samples. */
@@ -126,7 +131,7 @@ static hu_status take_check(hu_config *config) {
         {"optimizer.name", "sgd"},   {"data.shuffle", "off"},         {"data.augment", "none"},
         {"optimizer.momentum", "0"}, {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"},
         {"lr.warmup", "0"},          {"optimizer.weight_decay", "0"}, {"model.dropout", "0"},
-        {"task.smoothing", "0"}};
+        {"task.smoothing", "0"},     {"optimizer.clip_norm", "0"}};
     hu_status st = HU_OK;
     const char *init;
     HU_TRY(hu_config_text(config, "model.init", &init));

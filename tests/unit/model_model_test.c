@@ -39,6 +39,19 @@ static void check(const char *name, double width, int64_t classes, int64_t param
     hu_graph_free(graph);
 }
 
+/* The table of words, and four blocks of attention (4 (128 + 1) 128), norms and two layers; MACs of
+ * the eight places and, in attention, of pairs that may see each other. */
+static void test_language_models(void **state) {
+    (void)state;
+    const int64_t block = 4 * 129 * 128 + 4 * 128 + 129 * 512 + 513 * 128;
+    hu_graph *graph = build("transformer-lm-s", 1, cifar, 7266);
+    assert_int_equal(hu_graph_parameters(graph), 7266 * 128 + 4 * block);
+    assert_int_equal(hu_graph_parameters(graph), 1723136);
+    assert_true(hu_graph_find(graph, "blocks.3.attn.out.bias") != HU_NONE);
+    assert_int_equal(graph->value[hu_graph_find(graph, "emb.weight")].use_count, 2);
+    hu_graph_free(graph);
+}
+
 static void test_thin_residual_networks(void **state) {
     (void)state;
     check("resnet20", 1, 10, 272474, 40812544, 64);
@@ -518,6 +531,7 @@ static void adversaries(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_language_models),
         cmocka_unit_test(test_thin_residual_networks),
         cmocka_unit_test(test_resnet18),
         cmocka_unit_test(test_resnet50),

@@ -2,6 +2,7 @@
 #ifndef TEST_MODEL_OF_H
 #define TEST_MODEL_OF_H
 #include <stdio.h>
+#include <string.h>
 
 #include "model/model.h"
 
@@ -11,7 +12,7 @@ static inline hu_shape image_for(const hu_model *model) {
     return (hu_shape){3, {side, side, 3}};
 }
 
-/* A graph for images, labels, label maps and boxes of the given classes. */
+/* A graph for images, labels, label maps and boxes of the given classes, or windows of 8 tokens. */
 static inline hu_graph *model_of(const char *name, double width, const hu_shape *image,
                                  int64_t classes) {
     enum { MASK = HU_FIELD_LABEL + 1, BOXES, FIELDS };
@@ -42,8 +43,16 @@ static inline hu_graph *model_of(const char *name, double width, const hu_shape 
         field->extent[1] *= scale;
     }
     data.field_count = FIELDS + 2;
+    hu_dataset text = {.field_count = 2};
+    for (int f = 0; f < 2; f++) {
+        text.field[f] =
+            (hu_field){.type = HU_FIELD_I32, .rank = 1, .extent = {8}, .classes = classes};
+        snprintf(text.field[f].name, sizeof text.field[f].name, "%s", f ? "targets" : "tokens");
+    }
+    const hu_model *model;
+    bool reads_text = hu_model_find(name, &model) == HU_OK && strcmp(model->task, "language") == 0;
     hu_model_options options = {.name = name, .width = width, .choice = &choice};
-    if (hu_model_choose(name, NULL, NULL, &data, &choice) != HU_OK ||
+    if (hu_model_choose(name, NULL, NULL, reads_text ? &text : &data, &choice) != HU_OK ||
         hu_model_build(&options, &graph) != HU_OK)
         fail_msg("%s: %s", name, hu_last_error());
     return graph;

@@ -1,0 +1,125 @@
+"""Texts: a language model is trained, evaluated, gone on with and asked; its words stay the run's own.
+
+HALFULP_TEXT names a folder with the parts of WikiText-2, wikitext2_test.txt (to train with) and wikitext2_valid.txt:
+there thirty steps from init=check are held to those of PyTorch in float64, of which its float32 is a tenth of the
+tolerances away.
+"""
+import csv
+import json
+import math
+import os
+import pathlib
+
+import program
+
+SIZE = ["model.width=0.125", "batch=4", "data.length=8", "threads=2", "precision=fp32"]
+LINES = ["the cat sat on the mat .", "the dog lay on the mat .", "", "a cat and a dog sat and lay ."]
+
+
+def write(path, lines, times):
+    pathlib.Path(path).write_text("".join(line + "\n" for line in lines * times), encoding="utf-8")
+
+
+def words(cwd):
+    return ["model=transformer-lm-s", f"data=text:{cwd}/train.txt", f"data.valid={cwd}/valid.txt", "data.unit=word",
+            *SIZE]
+
+
+def call(checks, *given, cwd, code=0):
+    found, out, err = program.call(*given, cwd=cwd)
+    checks.same(found, code, f"{given}: {err[-300:]}")
+    return out, err
+
+
+def begin(cwd):
+    write(f"{cwd}/train.txt", LINES, 40)
+    write(f"{cwd}/valid.txt", LINES[::-1], 6)
+
+
+def one_training(checks, cwd):
+    """The metric in the result, in the folder and of eval; a resumed training ends in the same bits."""
+    begin(cwd)
+    made = program.train(*words(cwd), "epochs=6", "lr=0.01", "run.checkpoint_every=50", "run.keep=9", "run.log_every=1",
+                         cwd=cwd)
+    value = made["test_perplexity"]
+    checks.same((made["task"], made["metric"]["better"]), ("language", "lower"), "task and metric")
+    checks.that(1 < value < 6, f"14 words told from those before: perplexity {value}")
+    checks.that(abs(made["test_bits_per_token"] - math.log2(value)) < 1e-12, "the same in bits")
+    checks.that(abs(made["tokens_per_second"] - 8 * made["images_per_second"]) < 1e-6 * made["tokens_per_second"],
+                "a sample is eight tokens")
+    found = json.loads(call(checks, "eval", "run", "--json", cwd=cwd)[0])
+    checks.same(found["test_perplexity"], value, "eval")
+    program.copy_at(cwd, "run", "again", 50)
+    again = program.resume("again", cwd=cwd)
+    checks.same((again["weights_hash"], again["test_perplexity"]), (made["weights_hash"], value), "resumed")
+    with open(f"{cwd}/run/metrics.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    checks.same(float(rows[-1]["test_perplexity"]), value, "the column of the test")
+    checks.that(float(rows[0]["batch_perplexity"]) > float(rows[-1]["batch_perplexity"]), "batches are told better")
+    rows = json.loads(call(checks, "predict", "run", "count=3", "--json", cwd=cwd)[0])["predictions"]
+    checks.same([row["tokens"] for row in rows], [8, 8, 8], "what predict says of windows")
+
+
+def words_stay_those_of_the_run(checks, cwd):
+    """Another training text would number its words otherwise."""
+    begin(cwd)
+    made = program.train(*words(cwd), "steps=20", cwd=cwd)
+    listed = pathlib.Path(f"{cwd}/run/vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    checks.same((listed[0], listed[-2:]), ("<eos>", ["<unk>", ""]), "words by count, what stands for others, the end")
+    write(f"{cwd}/train.txt", ["zebra zebra zebra", "mat mat mat mat mat"], 100)
+    found = json.loads(call(checks, "eval", "run", "--json", cwd=cwd)[0])
+    checks.same(found["test_perplexity"], made["test_perplexity"], "the words of the run")
+    call(checks, "eval", "run", "data.unit=char", cwd=cwd, code=2)
+    _, err = call(checks, "eval", "run", "data.vocabulary=other.txt", cwd=cwd, code=2)
+    checks.that("a run keeps its vocabulary" in err, f"another vocabulary: {err}")
+
+
+def the_same_bits(checks, cwd):
+    """Threads, storage and joined layers change nothing."""
+    begin(cwd)
+    for precision in ("fp32", "1/6/9/d", "hfp8"):
+        hashes = {program.train(*words(cwd), f"precision={precision}", "steps=5", f"threads={threads}",
+                                f"storage={storage}", f"run.fuse={fuse}", cwd=cwd,
+                                run=f"{precision.replace('/', '')}{threads}{storage}{fuse}")["weights_hash"]
+                  for threads, storage, fuse in ((1, "packed", "on"), (3, "packed", "off"), (2, "float32", "on"))}
+        checks.same(len(hashes), 1, f"weights of {precision}")
+
+
+def what_is_refused(checks, cwd):
+    begin(cwd)
+    _, err = call(checks, "train", "model=cnn-s", f"data=text:{cwd}/train.txt", "steps=1", cwd=cwd, code=2)
+    checks.that("needs a field 'image'" in err and "'tokens', 'targets'" in err, f"pictures are wanted: {err}")
+    _, err = call(checks, "train", "model=transformer-lm-s", "data=glyphs", "steps=1", cwd=cwd, code=2)
+    checks.that("needs a field 'tokens'" in err, f"a text is wanted: {err}")
+    pathlib.Path(f"{cwd}/latin.txt").write_bytes(b"ab\nc\xe9\n")
+    _, err = call(checks, "train", *words(cwd), f"data=text:{cwd}/latin.txt", "steps=1", cwd=cwd, code=3)
+    checks.that("latin.txt: line 2, byte 2: found 0xe9" in err, f"a byte that is not UTF-8: {err}")
+
+
+def near(checks, what, found, figure, tolerance, digits):
+    """The figure is rounded to so many digits behind the point."""
+    room = tolerance * abs(figure) + 0.5 * 10 ** -digits
+    checks.that(abs(found - figure) <= room, f"{what}: found {found!r}, expected {figure} within {room:.2g}")
+
+
+def the_check_start_of_torch(checks, cwd):
+    folder = os.environ.get("HALFULP_TEXT")
+    if not folder:
+        print("the check start is left out: HALFULP_TEXT names no folder")
+        return
+    made = program.train("model=transformer-lm-s", f"data=text:{folder}/wikitext2_test.txt",
+                         f"data.valid={folder}/wikitext2_valid.txt", "data.unit=word", "data.min_count=3",
+                         "data.length=32", "data.test_limit=16", "batch=8", "init=check", "steps=30", "lr=0.01",
+                         "norms=on", "eval.every=0", "threads=2", cwd=cwd)
+    checks.same(made["parameters"], 1723136, "parameters")
+    for step, figure in enumerate((9.5485212, 9.0755469, 8.9634834, 9.1413829, 8.5817778)):
+        near(checks, f"loss {step}", made["losses"][step], figure, 1e-6 if step == 0 else 2e-6, 7)
+    near(checks, "loss 9", made["losses"][9], 9.173001, 2e-6, 6)
+    near(checks, "loss 29", made["losses"][29], 8.204221, 9e-5, 6)
+    near(checks, "norm", made["first_gradient_norm"], 4.608149, 2e-6, 6)
+    for name, figure in (("emb.weight", 2.509475), ("blocks.1.fc2.bias", 0.139280), ("blocks.3.fc2.bias", 0.113691)):
+        near(checks, name, made["first_gradient_norms"][name], figure, 2e-5, 6)
+
+
+program.main(the_check_start_of_torch, one_training, words_stay_those_of_the_run, the_same_bits,
+             what_is_refused)
