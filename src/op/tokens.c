@@ -13,6 +13,19 @@ static void copy(float *to, const float *from, int64_t count) {
     memcpy(to, from, (size_t)count * sizeof *to);
 }
 
+/* The one trained parameter of a node. */
+static hu_status declare(hu_shape shape, bool for_batches, hu_init init, hu_param_decl *list,
+                         int *count) {
+    list[0] = (hu_param_decl){.suffix = "", .shape = shape, .init = init, .trained = true};
+    *count = 1;
+    if (!for_batches) return HU_OK;
+    list[0].shape.extent[0] = 1;
+    for (int32_t i = 0; i < shape.rank && i + 1 < HU_MAX_RANK; i++)
+        list[0].shape.extent[i + 1] = shape.extent[i];
+    list[0].shape.rank = shape.rank + 1;
+    return hu_shape_check(&list[0].shape);
+}
+
 /* ---- position: y = x + w, w as large as a sample ---- */
 
 static hu_status position_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -26,9 +39,7 @@ static hu_status position_shape(const void *attrs, int n_in, const hu_shape *in,
 static hu_status position_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
                                  int *count) {
     const hu_position_attrs *a = attrs;
-    list[0] = (hu_param_decl){.suffix = "", .shape = in[0], .init = a->init, .trained = true};
-    *count = 1;
-    return HU_OK;
+    return declare(in[0], a->for_batches, a->init, list, count);
 }
 
 static size_t position_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
@@ -96,10 +107,9 @@ static hu_status class_token_shape(const void *attrs, int n_in, const hu_shape *
 static hu_status class_token_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
                                     int *count) {
     const hu_class_token_attrs *a = attrs;
-    list[0] = (hu_param_decl){.suffix = "", .shape = in[0], .init = a->init, .trained = true};
-    list[0].shape.extent[0] = 1;
-    *count = 1;
-    return HU_OK;
+    hu_shape row = in[0];
+    row.extent[0] = 1;
+    return declare(row, a->for_batches, a->init, list, count);
 }
 
 /* Numbers of a row. */

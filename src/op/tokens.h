@@ -7,12 +7,15 @@
  * the parameter is called by the node's prefix alone. */
 typedef struct hu_position_attrs {
     hu_init init;
+    bool for_batches; /* an extent of 1 stands in front of the parameter's others, as frameworks
+                         have it that add it to whole batches */
 } hu_position_attrs;
 
 /* class_token puts a row that is a parameter, [1, D], in front of the rows of every sample: [T, D]
  * -> [T + 1, D]; it is called by the node's prefix alone. */
 typedef struct hu_class_token_attrs {
     hu_init init;
+    bool for_batches; /* likewise: [1, 1, D] */
 } hu_class_token_attrs;
 
 /* pick gives one row: [T, ..] -> [..]. A second input holds lengths [1], how many rows of the

@@ -60,6 +60,27 @@ static void class_token_stands_in_front(void **unused) {
 }
 
 /* Sample s picks this row, -1: none. */
+/* The same numbers in shapes that begin with an extent of 1. */
+static void parameters_for_batches_have_one_extent_more(void **unused) {
+    (void)unused;
+    const hu_class_token_attrs token = {.for_batches = true};
+    const hu_position_attrs position = {.for_batches = true};
+    const struct {
+        const hu_op *op;
+        const void *attrs;
+        hu_shape expected;
+    } rows[] = {{&hu_op_position, &position, {3, {1, T, D}}},
+                {&hu_op_class_token, &token, {3, {1, 1, D}}}};
+    const hu_shape in = DRIVE_SHAPE(T, D), deep = {8, {1, 2, 1, 2, 1, 2, 1, 2}};
+    hu_param_decl list[HU_MAX_PARAMS];
+    int count;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rows[i].op->params(rows[i].attrs, &in, list, &count), HU_OK);
+        assert_true(count == 1 && hu_shape_equal(&list[0].shape, &rows[i].expected));
+        assert_int_equal(rows[i].op->params(rows[i].attrs, &deep, list, &count), HU_ERR_SHAPE);
+    }
+}
+
 static void check_picks(const hu_pick_attrs *attrs, int n_in, const float *lengths,
                         const int *rows) {
     drive d;
@@ -149,6 +170,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(position_adds_the_same_to_every_sample),
         cmocka_unit_test(class_token_stands_in_front),
+        cmocka_unit_test(parameters_for_batches_have_one_extent_more),
         cmocka_unit_test(pick_takes_the_first_or_the_last_row_there_is),
         cmocka_unit_test(sinusoids_have_their_known_numbers),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),

@@ -234,8 +234,8 @@ static inline void add_element_wise(world *w, hu_value_id v) {
 static inline void add_tokens(world *w, hu_value_id v) {
     enum { MOST_ROWS = 12 };
     const hu_init normal = {HU_INIT_NORMAL, 0.1f};
-    const hu_position_attrs position = {normal};
-    const hu_class_token_attrs class_token = {normal};
+    const hu_position_attrs position = {.init = normal};
+    const hu_class_token_attrs class_token = {.init = normal};
     const hu_pick_attrs pick_row = {.last = draw(w, 2)};
     const hu_concat_attrs join = {.rows = true};
     const hu_shape *shape = shape_of(w, v);
