@@ -113,6 +113,7 @@ static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges
             bits->gradient_follows ? bits->forward.most : bits->gradient.most;
         r.input->learns = r.weight->learns = c->begun.schedule->wants_residuals;
         r.input->residual_bits = bits->residual_bits;
+        if (!c->layers.layer[l].has_weights) r.weight->residual_bits = bits->residual_bits;
     }
     hu_bits_each_norm(bits, &c->layers, graph, edges, widen_norm, (void *)bits);
 }

@@ -7,8 +7,10 @@
 hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *layer,
                                    const hu_edge_table *edges) {
     const hu_node *node = &graph->node[layer->node];
+    hu_edge *second =
+        layer->has_weights ? &edges->value[node->param[0]] : &edges->use[node->first_use + 1];
     return (hu_bits_records){.input = &edges->use[node->first_use],
-                             .weight = &edges->value[node->param[0]],
+                             .weight = second,
                              .gradient = &edges->grad_sum[node->out[0]],
                              .apart = &edges->grad_weights[node->out[0]]};
 }
@@ -84,9 +86,9 @@ void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_g
         uint32_t weight = hu_bits_of_weights(layers, forward, l);
         written w = written_of(bits, forward[l], weight, gradient[l]);
         r.input->quantizer = w.input;
-        r.weight->quantizer = w.weight;
+        r.weight->quantizer = layers->layer[l].has_weights ? w.weight : w.input;
         r.gradient->quantizer = w.gradient;
-        r.apart->is_apart = bits->gradient_of_weights > 0;
+        r.apart->is_apart = bits->gradient_of_weights > 0 && layers->layer[l].has_weights;
         if (!r.apart->is_apart) continue;
         r.apart->quantizer = gradient_of(bits, bits->gradient_of_weights);
         edges->has_apart = true;
@@ -128,7 +130,8 @@ static const char *changed(const hu_graph *graph, const hu_bits_layer *layer, co
     const hu_node *node = &graph->node[layer->node];
     hu_bits_records r = hu_bits_records_of(graph, layer, edges);
     *of = "";
-    if (!same(&r.weight->quantizer, &most->weight)) return graph->value[node->param[0]].name;
+    if (layer->has_weights && !same(&r.weight->quantizer, &most->weight))
+        return graph->value[node->param[0]].name;
     *of = ".grad";
     return same(&r.gradient->quantizer, &most->gradient) ? NULL : graph->value[node->out[0]].name;
 }

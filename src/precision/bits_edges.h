@@ -1,12 +1,13 @@
 /* precision/bits_edges.h - layers with numbers of bits, written into the edge table.
  *
  * A quantised layer rounds what it reads: its input for itself alone (with a running range for
- * evaluation), its weights by output channel, and the gradient of its output stochastically before
- * both products of its backward pass. With bits.grad_weights the product of the weights' gradient
- * reads that gradient apart, with bits of its own or in float32; with bits.norms a norm behind such
- * a layer rounds its input and the gradient of its output likewise. What others read of the same
- * values stays float32; but weights that layers share are rounded once, to the most bits of theirs.
- * Source: Banner et al., SBM, as CPT and FracTrain implement it, which LDP follows.
+ * evaluation), its weights by output channel or its second input as the first, and the gradient of
+ * its output stochastically before both products of its backward pass. With bits.grad_weights the
+ * product of the weights' gradient reads that gradient apart, with bits of its own or in float32;
+ * with bits.norms a norm behind such a layer rounds its input and the gradient of its output
+ * likewise. What others read of the same values stays float32; but weights that layers share are
+ * rounded once, to the most bits of theirs. Source: Banner et al., SBM, as CPT and FracTrain
+ * implement it, which LDP follows.
  */
 #ifndef HU_PRECISION_BITS_EDGES_H
 #define HU_PRECISION_BITS_EDGES_H
@@ -28,8 +29,8 @@ hu_status hu_bits_check_kept(const hu_bits *bits, const hu_graph *graph,
 
 /* The records of one quantised layer. */
 typedef struct hu_bits_records {
-    hu_edge *input, *weight, *gradient;
-    hu_edge *apart; /* the gradient as the weights' gradient reads it */
+    hu_edge *input, *weight, *gradient; /* weight: of the second input where there are no weights */
+    hu_edge *apart;                     /* the gradient as the weights' gradient reads it */
 } hu_bits_records;
 hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *layer,
                                    const hu_edge_table *edges);

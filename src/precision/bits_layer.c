@@ -29,22 +29,28 @@ int64_t hu_bits_macs(const hu_bits_layers *layers, bool is_quantised) {
  * times, and in one of them perhaps for the sake of another network. */
 static void count_passes(const hu_graph *graph, uint32_t index, hu_bits_layer *layer) {
     const hu_node *node = &graph->node[index];
-    const hu_value_info *weight = &graph->value[node->param[0]];
     for (int turn = 1; turn <= hu_graph_turns(graph); turn++)
         layer->forwards += hu_node_runs(node, turn);
     layer->has_errors = node->needs_backward;
-    layer->has_updates = node->need_dparam[0];
-    layer->is_repeated = graph->turn_count > 0 && graph->use[weight->uses[0]].node != index;
+    layer->has_updates = layer->has_weights ? node->need_dparam[0] : node->need_din[1];
+    if (!layer->has_weights || graph->turn_count == 0) return;
+    const hu_value_info *weight = &graph->value[node->param[0]];
+    layer->is_repeated = graph->use[weight->uses[0]].node != index;
 }
 
 static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
     const hu_node *node = &graph->node[index];
     hu_bits_layer layer = {.node = index,
+                           .has_weights = node->n_params > 0,
                            .is_quantised = true,
                            .macs = hu_node_macs(graph, node),
                            .inputs = graph->value[node->in[0]].elements,
-                           .outputs = graph->value[node->out[0]].elements,
-                           .weights = graph->value[node->param[0]].elements};
+                           .outputs = graph->value[node->out[0]].elements};
+    int64_t second = graph->value[hu_node_second_factor(node)].elements;
+    if (layer.has_weights)
+        layer.weights = second;
+    else
+        layer.inputs += second;
     count_passes(graph, index, &layer);
     hu_graph_layer_name(graph, node, layer.name);
     return layer;
@@ -116,11 +122,11 @@ static void find_blocks(hu_bits_layers *layers) {
 static void find_shares(const hu_graph *graph, hu_bits_layers *layers) {
     for (uint32_t l = 0; l < layers->count; l++) {
         hu_bits_layer *layer = &layers->layer[l];
-        hu_value_id weight = graph->node[layer->node].param[0];
+        hu_value_id weight = hu_node_second_factor(&graph->node[layer->node]);
         layer->shares = l;
-        for (uint32_t before = l; before-- > 0 && layer->shares == l;) {
+        for (uint32_t before = l; layer->has_weights && before-- > 0 && layer->shares == l;) {
             hu_bits_layer *other = &layers->layer[before];
-            if (graph->node[other->node].param[0] != weight) continue;
+            if (hu_node_second_factor(&graph->node[other->node]) != weight) continue;
             layer->shares = other->shares;
             other->shares = l;
         }
@@ -153,8 +159,7 @@ hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
     *layers = (hu_bits_layers){0};
     HU_TRY(HU_NEW_ARRAY(&layers->layer, graph->node_count));
     for (uint32_t n = 0; n < graph->node_count; n++)
-        if (graph->node[n].op->is_product && graph->node[n].n_params > 0)
-            layers->layer[layers->count++] = describe(graph, n);
+        if (graph->node[n].op->is_product) layers->layer[layers->count++] = describe(graph, n);
     find_shares(graph, layers);
     if (layers->count > 0 && bits->first_float) leave(layers, 0);
     if (layers->count > 0 && bits->last_float) leave(layers, layers->count - 1);

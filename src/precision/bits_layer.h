@@ -5,10 +5,12 @@
 #include "graph/graph.h"
 #include "precision/bits.h"
 
-/* One conv or linear node. Sizes are those of one sample. */
+/* One product: of an input with weights (conv, linear) or of two inputs (attention). Sizes are
+ * those of one sample. */
 typedef struct hu_bits_layer {
     char name[HU_NAME_BYTES]; /* "layer2.0.conv1", "fc" */
     uint32_t node;
+    bool has_weights;  /* false: the second factor is an input, which has the bits of the first */
     bool is_quantised; /* false: it stays float32 */
     uint32_t block;    /* which numbers of a stage are its own */
     uint32_t shares;   /* the next layer with the same weights, in a ring; itself: no other */
@@ -17,7 +19,8 @@ typedef struct hu_bits_layer {
     bool has_errors, has_updates; /* which of the two are computed in a step; errors also where the
                                      layer is the first, as the papers count them */
     bool is_repeated;             /* another node has applied the same network before, in turns */
-    int64_t inputs, outputs, weights; /* elements; weights are those of the layer */
+    int64_t inputs, outputs, weights; /* elements; inputs of both factors where
+                                        there are no weights */
     int64_t others; /* operations of what follows it: 2 per element of a batch norm, 1 per element
                        of a relu or of an addition of branches (the papers' unit counts them) */
 } hu_bits_layer;
