@@ -41,6 +41,7 @@ except ImportError as error:
 import picture_models
 import residual_models
 import small_models
+import token_models
 
 TOLERANCE, MOVE_TOLERANCE, FIRST_TOLERANCE = 1e-4, 1e-2, 1e-6
 STEPS, BATCH, LR, MOMENTUM, DECAY, CLASSES = 10, 16, 1e-3, 0.9, 0.1, 10
@@ -128,6 +129,8 @@ def make_model(name, channels_in, width, side):
         return residual_models.MODELS[name](channels_in, width, CLASSES, side)
     if name in picture_models.MODELS:
         return picture_models.MODELS[name](channels_in, width, CLASSES, side)
+    if name in token_models.MODELS:
+        return token_models.MODELS[name](channels_in, width, CLASSES, side)
     raise SystemExit(f"{name}: halfulp has this model, this script does not: write it here")
 
 
@@ -240,6 +243,7 @@ def steps_of_halfulp(options, folder, name, spec, count, nesterov):
     run, out = f"{folder}/run", f"{folder}/after.safetensors"
     call(options.halfulp, "train", f"model={name}", f"model.width={options.width}", f"data={spec}",
          f"data.limit={count}", "data.test_limit=16", "data.augment=none", "data.shuffle=off", "model.dropout=0",
+         "data.drop_last=off", "optimizer=sgd",
          "precision=fp32", f"batch={BATCH}", f"steps={STEPS}", f"lr={options.lr}",
          "lr.schedule=constant", "lr.warmup=0", f"optimizer.momentum={MOMENTUM}",
          f"optimizer.nesterov={'on' if nesterov else 'off'}", f"optimizer.weight_decay={DECAY}",
@@ -347,7 +351,7 @@ def listed_models(program):
     text = call(program, "--help")
     block = re.search(r"\nmodels:\n((?:  .*\n)+)", text)
     written = {"cnn-s", "resnet20", "resnet38", "resnet74", "resnet18", *small_models.MODELS,
-               *residual_models.MODELS, *picture_models.MODELS}
+               *residual_models.MODELS, *picture_models.MODELS, *token_models.MODELS}
     return [name for name in (line.split()[0] for line in block.group(1).splitlines()) if name in written]
 
 

@@ -35,6 +35,7 @@ WARM_UP = 2  # steps that do not count, as in `halfulp bench kernel=step`
 STEPS = {"resnet20": 6, "resnet18": 2}  # others: 3
 SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
 PICTURES = ("alexnet-s", "vgg16-s", "googlenet-s", "inception3-s", "preresnet50-s")  # of picture_models.py
+TOKENS = ("deit-s", "deit-tiny")  # of token_models.py
 DENSE = {"fcn-s": "maps", "pan-s": "pairs", "ssd-s": "boxes", "cvae-s": None, "dcgan-s": None}  # of dense_models.py
 BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64}  # others: 128
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
@@ -50,6 +51,9 @@ def build(name, width):
     if name in PICTURES:
         import picture_models
         return picture_models.MODELS[name](3, width, 10, picture_models.SIDE)
+    if name in TOKENS:
+        import token_models
+        return token_models.MODELS[name](3, width, 10, 32)
     from torch import nn
     from torch.nn import functional as F
 
@@ -177,7 +181,7 @@ def take_turn(who, name, threads, data, options, turn):
              f"model.width={options.width}", f"precision={who}",
              f"threads={threads}", f"batch={batch_of(name, options)}", f"repeat={steps}", "beside=none", "--json"]
     if name not in DENSE:  # these have the optimizers of their recipes
-        words += [f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0"]
+        words += ["optimizer=sgd", f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0"]
     words += data + options.key
     text, peak = run_child(words)
     row = json.loads(text)["rows"][-1]
@@ -256,13 +260,13 @@ def parse():
     parser.add_argument("--quiet", action="store_true", help="no line for each turn")
     parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
     options = parser.parse_args()
-    known = [*CHANNELS, *SMALL, *PICTURES, *DENSE]
+    known = [*CHANNELS, *SMALL, *TOKENS, *PICTURES, *DENSE]
     if options.models == ["all"]:
         options.models = known
     unknown = [m for m in options.models if m not in known]
     if unknown:
         parser.error(f"model {unknown[0]}: expected {' or '.join(known)}")
-    if options.width != 1 and not set(options.models) <= {*SMALL, *PICTURES}:
+    if options.width != 1 and not set(options.models) <= {*SMALL, *TOKENS, *PICTURES}:
         parser.error("ResNets and the networks of dense_models.py have width 1 here")
     if options.repeats < 1 or options.steps < 0 or options.batch < 0 or min(options.threads) < 1:
         parser.error("repeats, batch and threads: expected at least 1")

@@ -57,6 +57,11 @@
       "16 units of depthwise convolutions and channel shuffles", "classify", 0) \
     X(mobilenet_v2, "mobilenet-v2", \
       "17 inverted residual blocks of depthwise convolutions", "classify", 0) \
+    X(deit_tiny, "deit-tiny", \
+      "12 blocks of attention over patches of 16x16 pixels, 192 numbers, 3 heads; 224 pixels", \
+      "classify", 224) \
+    X(deit_s, "deit-s", "the same with 4 blocks, patches of 4x4, 64 numbers, 2 heads", \
+      "classify", 32) \
     X(autoencoder, "autoencoder", \
       "fully connected, 128-32-128, from a picture to itself", "autoencode", 0) \
     X(autoencoder_tied, "autoencoder-tied", \

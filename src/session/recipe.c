@@ -27,6 +27,8 @@ static const recipe recipes[] = {
     {"vgg16*", "*", "32", "15", "sgd", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
     {"googlenet*", "*", "32", "15", "sgd", "0.01", "cosine", "0.5", "0.9", "off", "0.0005"},
     {"inception*", "*", "32", "10", "sgd", "0.05", "cosine", "0.5", "0.9", "off", "0.0005"},
+    /* 50 steps of warm-up in epochs of 79. */
+    {"deit*", "*", "64", "8", "adamw", "0.001", "cosine", "0.6329", "0.9", "off", "0.05"},
     {"davidnet", "*", "512", "10", "sgd", "0.4", "linear", "2", "0.9", "on", "0.0005"},
     /* A mean over all numbers of a picture has small gradients. */
     {"autoencoder*", "*", "128", "10", "sgd", "2", "cosine", "0.5", "0.9", "on", "0"},
@@ -54,9 +56,8 @@ typedef struct usual {
 
 /* Of the update, known before the data are. */
 static const usual of_update[] = {
-    {"dcgan*", "*", "optimizer.beta1", "0.5"},
-    {"dcgan*", "*", "data.drop_last", "on"},
-    {"*", "*", "task.smoothing", "0"},
+    {"dcgan*", "*", "optimizer.beta1", "0.5"},      {"dcgan*", "*", "data.drop_last", "on"},
+    {"deit*", "*", "data.drop_last", "on"},         {"*", "*", "task.smoothing", "0"},
     {"inception-v3", "*", "task.smoothing", "0.1"}, /* Szegedy et al. 2016; a later row counts */
     {"transformer-lm*", "*", "data.drop_last", "on"},
     {"transformer-lm*", "*", "optimizer.beta2", "0.98"},
@@ -87,7 +88,15 @@ hu_status hu_recipe_data(hu_config *config) {
     return take_usual(config, of_data, sizeof of_data / sizeof *of_data);
 }
 
-/* Momentum, decay and rate: those of the rows are for SGD, the others take their customary values.
+/* The decay of a row is for its own optimizer; adamw, whose decay is another thing, and what stands
+ * in its place take customary values. */
+static const char *decay_of(const recipe *row, bool is_adamw) {
+    bool has_adamw = strcmp(row->optimizer, "adamw") == 0;
+    if (is_adamw == has_adamw) return row->weight_decay;
+    return is_adamw ? "0.01" : "0.0005";
+}
+
+/* Momentum and rate: those of the rows are for SGD, the others take their customary values.
  * Those of lars are in units of a thousandth of the weights' norm. */
 static hu_status take_update(hu_config *config, const recipe *row) {
     hu_status st = HU_OK;
@@ -103,8 +112,7 @@ static hu_status take_update(hu_config *config, const recipe *row) {
     bool may_look_ahead = momentum > 0.0 && !is_lars;
     HU_TRY(hu_config_set(config, "optimizer.nesterov", may_look_ahead ? row->nesterov : "off",
                          "recipe"));
-    HU_TRY(hu_config_set(config, "optimizer.weight_decay", is_adamw ? "0.01" : row->weight_decay,
-                         "recipe"));
+    HU_TRY(hu_config_set(config, "optimizer.weight_decay", decay_of(row, is_adamw), "recipe"));
 done:
     return st;
 }
