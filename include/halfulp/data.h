@@ -95,6 +95,7 @@ typedef struct hu_dataset {
     uint32_t *parted;               /* private: the indices of train and validation */
     char *class_names; /* private: each with its final zero; NULL: classes have numbers alone */
     int64_t class_name_count; /* private: names in class_names */
+    bool only_test;           /* samples of the training half are those of testing */
     hu_text_unit unit;        /* of the fields "tokens" and "targets" of a text */
     int64_t streams; /* above 0: so many samples that stand side by side go on in the next so many;
                         they are never shuffled */
@@ -151,6 +152,18 @@ typedef struct hu_text_choice {
                                (data/vocabulary.h) */
 } hu_text_choice;
 
+/* What a trained model knows of its data, where it is to look at others or at its own again. All
+ * zero: nothing. */
+typedef struct hu_data_known {
+    bool only_test; /* of folder:DIR, dense:DIR and boxes:DIR: the training half is not read, and
+                       need not be there: that of testing stands for it. Classes are then these: */
+    const char *class_names; /* each with its final zero; NULL: they have numbers alone */
+    int64_t classes;         /* how many there are */
+    int64_t height, width;   /* that pictures with boxes get; 0: those of the first one */
+    int64_t boxes;           /* the most of a picture; test pictures may still have more */
+    bool needs_no_truth;     /* pictures with boxes may lack their annotation, and have then none */
+} hu_data_known;
+
 /* What is made of a folder of images, and which of its classes and training images are used. All
  * zero: the usual. */
 typedef struct hu_image_choice {
@@ -169,6 +182,7 @@ typedef struct hu_image_choice {
     int64_t
         frames; /* of speech: frames of a sample, to which sounds are cut or filled up; 0: 160 */
     hu_text_choice text; /* of text */
+    hu_data_known known;
 
     /* Hears how many files of a half are listed so far, after every class; NULL: nobody. */
     void (*told)(void *context, const char *directory, int64_t files);

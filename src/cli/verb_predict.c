@@ -192,7 +192,7 @@ static void write_answers(const hu_config *config, const hu_saved_run *run, int6
 /* The run is opened first: a count ends at the number of its test samples. */
 static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_status st;
-    hu_saved_run run = {0};
+    hu_saved_run run = {.allows_unlabelled = true};
     answers made = {0};
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "predict", used));
@@ -215,9 +215,9 @@ const hu_verb hu_verb_predict = {
     .help = "what a run's newest checkpoint says of test samples",
     .usage = "RUN [count=N] [out=FILE.csv] [pictures=FILE.png] [data=...] [--json]",
     .details =
-        "Takes the first N samples (10; 0: all) of the run's test set, or of another data set of\n"
-        "the same shapes, whose pixels are then normalised by its own mean and\n"
-        "deviation. out=FILE.csv: the rows go there, all of them unless count says otherwise.\n"
+        "Takes the first N samples (10; 0: all) of the run's test set, or of another data set, of\n"
+        "which a test half is enough; its classes are found by their names. out=FILE.csv: the rows "
+        "go there, all of them unless count says otherwise.\n"
         "pictures=FILE.png: of tasks of pictures, the samples as they are (of detection: with "
         "their boxes),\nand below as the model makes them (with those that it finds).\n"
         "Of label maps and enlarged pictures, RUN/answers gets up to 10: input, truth, "

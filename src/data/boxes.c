@@ -1,5 +1,6 @@
 /* boxes:DIR - pictures with boxes in the layout of PASCAL VOC: DIR/ImageSets/Main/train.txt and
  * test.txt (or val.txt) name them, DIR/JPEGImages and DIR/Annotations hold them. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,15 @@
 #include "data/voc.h"
 
 enum { BOXES = 1, FIELDS = 2, LIST_LIMIT = 1 << 30, XML_LIMIT = 1 << 26 };
-enum { OF_TRAIN, BOXES_OF_TRAIN, LENGTHS_OF_TRAIN, OF_TEST, BOXES_OF_TEST, LENGTHS_OF_TEST };
+enum {
+    OF_TRAIN,
+    BOXES_OF_TRAIN,
+    LENGTHS_OF_TRAIN,
+    OF_TEST,
+    BOXES_OF_TEST,
+    LENGTHS_OF_TEST,
+    FIELDS_OF_TEST
+};
 
 typedef struct boxes_reader {
     hu_reader reader;
@@ -22,9 +31,11 @@ typedef struct boxes_reader {
     char *text;                   /* the list, its names ended by zeros */
     char **name;                  /* [count], into text */
     int64_t count, used;          /* used: as many as the limit leaves; classes are those of all */
+    bool needs_no_truth;          /* pictures may lack their annotation */
     hu_scene_size size;
-    hu_voc *voc;       /* [count], until the boxes are packed */
-    int32_t *declared; /* [count, 2] width and height of the pictures as the XML has them */
+    hu_voc *voc; /* [count], until the boxes are packed */
+    int32_t
+        *declared; /* [count, 2] width and height of the pictures as the XML has them; 0: none */
 } boxes_reader;
 
 static void free_annotations(boxes_reader *half) {
@@ -70,7 +81,7 @@ static hu_status read_picture(const hu_reader *reader, const hu_reading_change *
     (void)change;
     HU_TRY(find_picture(half, index, &path));
     HU_TRY(hu_scene_read(path, &half->size, room, sample, &file));
-    if (file.width != declared[0] || file.height != declared[1])
+    if (declared[0] > 0 && (file.width != declared[0] || file.height != declared[1]))
         HU_TRY(hu_fail(HU_ERR_CORRUPT,
                        "%s: found %lldx%lld pixels, expected %dx%d as %s/%s.xml has", path,
                        (long long)file.width, (long long)file.height, (int)declared[0],
@@ -120,7 +131,7 @@ done:
     return st;
 }
 
-/* A picture without boxes teaches nothing; lists of VOC have none. */
+/* What a picture without boxes teaches, the loss says. */
 static hu_status read_annotation(void *context, int64_t index) {
     boxes_reader *half = context;
     char file[1024], *path = NULL;
@@ -131,13 +142,11 @@ static hu_status read_annotation(void *context, int64_t index) {
         return hu_fail(HU_ERR_CORRUPT, "%s: found a name of %zu letters", half->annotations,
                        strlen(half->name[index]));
     HU_TRY(hu_path_join(half->annotations, strcat(strcpy(file, half->name[index]), ".xml"), &path));
+    if (half->needs_no_truth && !hu_file_exists(path)) goto done;
     HU_TRY(hu_file_read_plain(path, XML_LIMIT, &data, &bytes));
     HU_TRY(hu_voc_read(path, data, bytes, &half->voc[index]));
     half->declared[2 * index] = (int32_t)half->voc[index].width;
     half->declared[2 * index + 1] = (int32_t)half->voc[index].height;
-    if (half->voc[index].count == 0)
-        HU_TRY(
-            hu_fail(HU_ERR_CORRUPT, "%s: found no box with an area, expected at least one", path));
 done:
     hu_free(data);
     hu_free(path);
@@ -145,11 +154,13 @@ done:
 }
 
 /* Owner closes the reader, also on failure. */
-static hu_status open_half(const char *directory, const char *list, boxes_reader **made) {
+static hu_status open_half(const char *directory, const char *list, const hu_data_known *known,
+                           boxes_reader **made) {
     hu_status st;
     char *path = NULL;
     HU_TRY(HU_NEW(made));
     boxes_reader *half = *made;
+    half->needs_no_truth = known->needs_no_truth;
     half->reader.close = close_boxes;
     half->reader.read = read_picture;
     half->reader.reads[HU_FIELD_IMAGE] = true;
@@ -168,14 +179,14 @@ done:
 static const char train_list[] = "ImageSets/Main/train.txt";
 
 /* test.txt, or val.txt: the test part of VOC is not public in all years. */
-static hu_status open_test(const char *directory, boxes_reader **made) {
+static hu_status open_test(const char *directory, const hu_data_known *known, boxes_reader **made) {
     static const char test[] = "ImageSets/Main/test.txt", val[] = "ImageSets/Main/val.txt";
     char *path;
     hu_status st = hu_path_join(directory, test, &path);
     if (st != HU_OK) return st;
     const char *list = hu_file_exists(path) ? test : val;
     hu_free(path);
-    return open_half(directory, list, made);
+    return open_half(directory, list, known, made);
 }
 
 bool hu_boxes_available(const hu_data_kind *kind, const char *directory) {
@@ -196,12 +207,17 @@ static int compare(const void *a, const void *b) {
 }
 
 /* The names of all training boxes, sorted byte by byte, each once; owner frees. They lie in the
- * annotations. */
+ * annotations. HU_ERR_CORRUPT: there is no box. */
 static hu_status list_classes(const boxes_reader *train, class_name **names, size_t *count) {
     size_t boxes = 0, kept = 0;
     *names = NULL;
     *count = 0;
     for (int64_t i = 0; i < train->count; i++) boxes += train->voc[i].count;
+    if (boxes == 0)
+        return hu_fail(HU_ERR_CORRUPT,
+                       "%s: found no box with an area in %lld annotations of training pictures, "
+                       "expected at least one",
+                       train->annotations, (long long)train->count);
     hu_status st = HU_NEW_ARRAY(names, boxes);
     if (st != HU_OK) return st;
     for (int64_t i = 0; i < train->count; i++)
@@ -217,45 +233,47 @@ static hu_status list_classes(const boxes_reader *train, class_name **names, siz
 
 /* ---- boxes as a field ---- */
 
+/* At least 1: a field has room for something. */
 static int64_t longest(const boxes_reader *half) {
-    size_t most = 0;
+    size_t most = 1;
     for (int64_t i = 0; i < half->used; i++)
         if (half->voc[i].count > most) most = half->voc[i].count;
     return (int64_t)most;
 }
 
-/* row [count of voc, 5]; HU_ERR_CORRUPT for a class that training lacks. */
-static hu_status pack(const boxes_reader *half, int64_t index, const class_name *names,
-                      size_t classes, float *row) {
+/* row [at most `most`, 5]; HU_ERR_CORRUPT for a class that is none of the data set's. */
+static hu_status pack(const boxes_reader *half, const hu_dataset *dataset, int64_t index,
+                      int64_t most, float *row) {
+    char where[512];
     const hu_voc *voc = &half->voc[index];
-    for (size_t b = 0; b < voc->count; b++, row += HU_BOX_NUMBERS) {
+    snprintf(where, sizeof where, "%s/%s.xml", half->annotations, half->name[index]);
+    for (size_t b = 0; b < voc->count && b < (size_t)most; b++, row += HU_BOX_NUMBERS) {
         const hu_voc_box *box = &voc->box[b];
-        class_name name = box->name;
-        const class_name *found = bsearch(&name, names, classes, sizeof *names, compare);
-        if (!found)
-            return hu_fail(HU_ERR_CORRUPT,
-                           "%s/%s.xml: found class '%s', which no training picture has",
-                           half->annotations, half->name[index], name);
+        int64_t number;
+        hu_status st = hu_class_names_expect(dataset->class_names, dataset->class_name_count, where,
+                                             box->name, &number);
+        if (st != HU_OK) return st;
         row[HU_BOX_X1] = (float)(box->x1 / (double)voc->width);
         row[HU_BOX_Y1] = (float)(box->y1 / (double)voc->height);
         row[HU_BOX_X2] = (float)(box->x2 / (double)voc->width);
         row[HU_BOX_Y2] = (float)(box->y2 / (double)voc->height);
-        row[HU_BOX_CLASS] = (float)(found - names);
+        row[HU_BOX_CLASS] = (float)number;
     }
     return HU_OK;
 }
 
 /* rows [count, most, 5] and lengths [count] go to owned[0] and owned[1]. */
-static hu_status pack_half(const boxes_reader *half, const class_name *names, size_t classes,
-                           int64_t most, void **owned) {
+static hu_status pack_half(const boxes_reader *half, const hu_dataset *dataset, int64_t most,
+                           void **owned) {
     hu_status st;
     HU_TRY(hu_alloc_array((size_t)(half->used * most), HU_BOX_NUMBERS * sizeof(float), &owned[0]));
     HU_TRY(hu_alloc_array((size_t)half->used, sizeof(int32_t), &owned[1]));
     float *rows = owned[0];
     int32_t *length = owned[1];
     for (int64_t i = 0; i < half->used; i++) {
-        HU_TRY(pack(half, i, names, classes, rows + i * most * HU_BOX_NUMBERS));
-        length[i] = (int32_t)half->voc[i].count;
+        int64_t count = (int64_t)half->voc[i].count;
+        HU_TRY(pack(half, dataset, i, most, rows + i * most * HU_BOX_NUMBERS));
+        length[i] = (int32_t)(count < most ? count : most);
     }
 done:
     return st;
@@ -268,42 +286,86 @@ static void set_size(boxes_reader *half, const hu_scene_size *size) {
     half->reader.sample_bytes = (size_t)(size->height * size->width * HU_IMAGE_CHANNELS);
 }
 
-/* The size of the first training picture is that of all. */
-static hu_status set_fields(const hu_image_choice *choice, boxes_reader *train, boxes_reader *test,
-                            hu_dataset *dataset) {
+/* The size of the first training picture is that of all, or the one that a model knows. */
+static hu_status measure(const hu_image_choice *choice, const boxes_reader *train,
+                         hu_scene_size *size) {
+    const hu_data_known *known = &choice->known;
     char *first;
+    *size = (hu_scene_size){known->height, known->width, true};
+    if (known->only_test && known->height > 0) return HU_OK;
     hu_status st = find_picture(train, 0, &first);
-    if (st == HU_OK) st = hu_scene_measure(first, choice->size, &train->size);
+    if (st == HU_OK) st = hu_scene_measure(first, choice->size, size);
     hu_free(first);
+    return st;
+}
+
+/* Pictures with more boxes than the model was trained on have fields of their own: they change
+ * nothing of a network. */
+static hu_status set_test_fields(int64_t most, hu_dataset *dataset) {
+    hu_field *field;
+    if (most <= dataset->field[BOXES].extent[0]) return HU_OK;
+    hu_status st = HU_NEW_ARRAY(&field, FIELDS);
     if (st != HU_OK) return st;
-    int64_t most = longest(train), of_test = longest(test);
-    set_size(train, &train->size);
-    set_size(test, &train->size);
-    hu_dataset_set_images(dataset, train->size.height, train->size.width, HU_IMAGE_CHANNELS, 0);
-    dataset->field[BOXES] = (hu_field){.name = "boxes",
-                                       .type = HU_FIELD_F32,
-                                       .rank = 2,
-                                       .extent = {most > of_test ? most : of_test, HU_BOX_NUMBERS},
-                                       .is_ragged = true,
-                                       .is_boxes = true};
-    dataset->field_count = FIELDS;
+    dataset->owned[FIELDS_OF_TEST] = field;
+    memcpy(field, dataset->field, FIELDS * sizeof *field);
+    field[BOXES].extent[0] = most;
+    dataset->test.field = field;
     return HU_OK;
 }
 
-static hu_status make_boxes(const boxes_reader *train, const boxes_reader *test,
+static hu_status set_fields(const hu_image_choice *choice, boxes_reader *train, boxes_reader *test,
                             hu_dataset *dataset) {
-    hu_status st;
+    hu_scene_size size;
+    const hu_data_known *known = &choice->known;
+    hu_status st = measure(choice, train, &size);
+    if (st != HU_OK) return st;
+    int64_t most = longest(train), of_test = longest(test);
+    if (known->boxes == 0 && of_test > most) most = of_test;
+    if (known->boxes > 0 && (known->only_test || most < known->boxes)) most = known->boxes;
+    set_size(train, &size);
+    set_size(test, &size);
+    hu_dataset_set_images(dataset, size.height, size.width, HU_IMAGE_CHANNELS, 0);
+    dataset->field[BOXES] = (hu_field){.name = "boxes",
+                                       .type = HU_FIELD_F32,
+                                       .rank = 2,
+                                       .extent = {most, HU_BOX_NUMBERS},
+                                       .is_ragged = true,
+                                       .is_boxes = true};
+    dataset->field_count = FIELDS;
+    return set_test_fields(of_test, dataset);
+}
+
+/* Those of training, or those that a model knows. */
+static hu_status name_classes(const hu_data_known *known, const boxes_reader *train,
+                              hu_dataset *dataset) {
     class_name *names = NULL;
-    size_t classes;
-    hu_field *field = &dataset->field[BOXES];
-    HU_TRY(list_classes(train, &names, &classes));
-    field->classes = (int64_t)classes;
-    HU_TRY(hu_class_names_join(names, classes, &dataset->class_names));
-    dataset->class_name_count = field->classes;
-    HU_TRY(pack_half(train, names, classes, field->extent[0], &dataset->owned[BOXES_OF_TRAIN]));
-    HU_TRY(pack_half(test, names, classes, field->extent[0], &dataset->owned[BOXES_OF_TEST]));
+    size_t classes = 0;
+    hu_status st = HU_OK;
+    if (known->only_test) {
+        HU_TRY(hu_class_names_copy(known->class_names, known->classes, &dataset->class_names));
+        classes = (size_t)known->classes;
+    } else {
+        HU_TRY(list_classes(train, &names, &classes));
+        HU_TRY(hu_class_names_join(names, classes, &dataset->class_names));
+    }
+    dataset->class_name_count = (int64_t)classes;
 done:
     hu_free(names);
+    return st;
+}
+
+static hu_status make_boxes(const hu_data_known *known, const boxes_reader *train,
+                            const boxes_reader *test, hu_dataset *dataset) {
+    hu_status st;
+    hu_field *field = &dataset->field[BOXES];
+    int64_t of_test = hu_dataset_fields(dataset, HU_HALF_TEST)[BOXES].extent[0];
+    HU_TRY(name_classes(known, train, dataset));
+    field->classes = dataset->class_name_count;
+    if (dataset->test.field)
+        ((hu_field *)dataset->owned[FIELDS_OF_TEST])[BOXES].classes = field->classes;
+    HU_TRY(pack_half(train, dataset, field->extent[0], &dataset->owned[BOXES_OF_TRAIN]));
+    HU_TRY(pack_half(test, dataset, of_test, &dataset->owned[BOXES_OF_TEST]));
+done:
     return st;
 }
 
@@ -311,7 +373,8 @@ done:
 static void give(boxes_reader *half, uint64_t memory, void *const *owned, hu_split *split) {
     free_annotations(half);
     half->reader.memory_bytes = memory;
-    *split = (hu_split){.count = half->used,
+    *split = (hu_split){.field = split->field,
+                        .count = half->used,
                         .rows = {[BOXES] = owned[0]},
                         .length = {[BOXES] = owned[1]},
                         .reader = &half->reader};
@@ -320,16 +383,20 @@ static void give(boxes_reader *half, uint64_t memory, void *const *owned, hu_spl
 hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
                         const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
+    const hu_data_known *known = &choice->known;
     boxes_reader *train = NULL, *test = NULL;
     void **owned = dataset->owned;
-    HU_TRY(open_half(directory, train_list, &train));
-    HU_TRY(open_test(directory, &test));
+    if (known->only_test)
+        HU_TRY(open_test(directory, known, &train));
+    else
+        HU_TRY(open_half(directory, train_list, known, &train));
+    HU_TRY(open_test(directory, known, &test));
     train->used = hu_limited(train->count, limits->train);
     test->used = hu_limited(test->count, limits->test);
     HU_TRY(set_fields(choice, train, test, dataset));
-    HU_TRY(make_boxes(train, test, dataset));
-    hu_keeping k =
-        hu_keeping_decide(choice->memory, train->used, test->used, train->reader.sample_bytes);
+    HU_TRY(make_boxes(known, train, test, dataset));
+    hu_keeping k = hu_keeping_decide(choice->memory, known->only_test ? -1 : train->used,
+                                     test->used, train->reader.sample_bytes);
     give(train, k.memory, &owned[BOXES_OF_TRAIN], &dataset->train);
     give(test, k.memory, &owned[BOXES_OF_TEST], &dataset->test);
     train = test = NULL; /* the data set closes them */

@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/keys.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 
 hu_status hu_class_names_join(const char *const *names, size_t count, char **text) {
     size_t bytes = 0, at = 0;
@@ -14,6 +16,14 @@ hu_status hu_class_names_join(const char *const *names, size_t count, char **tex
     if (st != HU_OK) return st;
     for (size_t i = 0; i < count; at += strlen(names[i++]) + 1) strcpy(*text + at, names[i]);
     return HU_OK;
+}
+
+hu_status hu_class_names_copy(const char *names, int64_t count, char **text) {
+    const char *end = names;
+    for (int64_t c = 0; c < count; c++) end += strlen(end) + 1;
+    hu_status st = HU_NEW_ARRAY(text, (size_t)(end - names));
+    if (st == HU_OK) memcpy(*text, names, (size_t)(end - names));
+    return st;
 }
 
 /* Lines become names, in place: text has a zero behind its bytes. Returns how many there are before
@@ -84,5 +94,87 @@ hu_status hu_class_names_read(const char *directory, int64_t classes, char **tex
     if (st != HU_OK) return st;
     if (hu_file_exists(path)) st = read_names(path, classes, text);
     hu_free(path);
+    return st;
+}
+
+int64_t hu_class_names_find(const char *names, int64_t count, const char *name) {
+    for (int64_t c = 0; c < count; c++, names += strlen(names) + 1)
+        if (strcmp(names, name) == 0) return c;
+    return -1;
+}
+
+hu_status hu_class_names_expect(const char *names, int64_t count, const char *where,
+                                const char *name, int64_t *number) {
+    char nearest[256];
+    const char **list;
+    *number = hu_class_names_find(names, count, name);
+    if (*number >= 0) return HU_OK;
+    hu_status st = HU_NEW_ARRAY(&list, (size_t)count);
+    if (st != HU_OK) return st;
+    for (int64_t c = 0; c < count; c++, names += strlen(names) + 1) list[c] = names;
+    hu_nearest(name, list, (size_t)count, nearest, sizeof nearest);
+    hu_free(list);
+    return hu_fail(
+        HU_ERR_CORRUPT,
+        "%s: found class '%.64s', which no training picture has; the nearest of %lld classes: %s",
+        where, name, (long long)count, nearest);
+}
+
+hu_status hu_class_names_compare(const char *directory, const char *names, int64_t count) {
+    char *text;
+    hu_status st = hu_class_names_read(directory, count, &text);
+    if (st != HU_OK || !text) return st;
+    const char *found = text;
+    for (int64_t c = 0; st == HU_OK && c < count; c++) {
+        if (strcmp(found, names) != 0)
+            st = hu_fail(HU_ERR_CORRUPT,
+                         "%s/classes.txt: line %lld: found '%.64s', expected '%.64s' as the run "
+                         "calls class %lld",
+                         directory, (long long)c + 1, found, names, (long long)c);
+        found += strlen(found) + 1;
+        names += strlen(names) + 1;
+    }
+    hu_free(text);
+    return st;
+}
+
+/* A line, in UTF-8. */
+static bool are_lines(const char *names, int64_t count) {
+    for (int64_t c = 0; c < count; c++, names += strlen(names) + 1)
+        if (!names[0] || strpbrk(names, "\r\n") || names[hu_text_utf8_bytes(names)]) return false;
+    return true;
+}
+
+hu_status hu_class_names_write(const char *path, const char *names, int64_t count) {
+    hu_byte_writer out = {0};
+    hu_status st = HU_OK;
+    if (!are_lines(names, count)) return HU_OK;
+    for (int64_t c = 0; c < count; c++, names += strlen(names) + 1) {
+        HU_TRY(hu_write_bytes(&out, names, strlen(names)));
+        HU_TRY(hu_write_bytes(&out, "\n", 1));
+    }
+    st = hu_file_replace(path, out.data, out.size);
+done:
+    hu_writer_free(&out);
+    return st;
+}
+
+hu_status hu_class_names_recall(const char *path, char **names, int64_t *count) {
+    enum { MOST = 1 << 28 };
+    uint8_t *data = NULL;
+    size_t bytes;
+    hu_status st;
+    *names = NULL;
+    *count = 0;
+    if (!hu_file_exists(path)) return HU_OK;
+    HU_TRY(hu_file_read_plain(path, MOST, &data, &bytes));
+    HU_TRY(hu_strndup((const char *)data, bytes, names));
+    *count = split(*names);
+    st = check_names(path, *names, *count);
+    if (st == HU_OK && *count > 0) goto done;
+    hu_free(*names);
+    *names = NULL;
+done:
+    hu_free(data);
     return st;
 }

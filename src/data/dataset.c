@@ -95,6 +95,7 @@ static const hu_data_kind kinds[] = {
      .takes_size = true,
      .takes_crop = true,
      .takes_parts = true,
+     .takes_known = true,
      .available = hu_folder_available,
      .open_images = hu_folder_open},
     {.name = "dense",
@@ -112,6 +113,7 @@ static const hu_data_kind kinds[] = {
      .takes_crop = true,
      .takes_scales = true,
      .takes_unlabelled = true,
+     .takes_known = true,
      .available = hu_dense_available,
      .open_images = hu_dense_open},
     {.name = "boxes",
@@ -126,6 +128,7 @@ static const hu_data_kind kinds[] = {
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
      .takes_size = true,
+     .takes_known = true,
      .available = hu_boxes_available,
      .open_images = hu_boxes_open},
     {.name = "pairs",
@@ -406,6 +409,7 @@ hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
     hu_dataset *opened = block;
     HU_TRY(hu_strdup(spec, &opened->name));
     HU_TRY(open_kind(kind, directory, limits, choice, opened));
+    opened->only_test = kind->takes_known && choice->known.only_test;
     /* Data counts under its own role, so that the ledger of a run can be checked without it. */
     for (size_t i = 0; i < OWNED; i++) hu_memory_assign(opened->owned[i], HU_MEMORY_DATA);
     take_constants(kind, opened);

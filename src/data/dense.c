@@ -107,6 +107,13 @@ done:
     return st;
 }
 
+/* Those of a model, by number: other maps must have no more. */
+static hu_status check_known(const dense_reader *test, int64_t classes) {
+    class_search search = {.dense = test, .test_lacking = "the training of the run"};
+    for (int64_t c = 0; c < classes; c++) search.has[c] = true;
+    return hu_data_each((int64_t)test->names.count, look_at, &search);
+}
+
 static hu_status find_classes(const dense_reader *train, const dense_reader *test,
                               int64_t *classes) {
     class_search search = {.dense = train};
@@ -246,6 +253,29 @@ static hu_status set_size(const hu_image_choice *choice, dense_reader *train, de
     return HU_OK;
 }
 
+/* How many classes there are, and what they are called. */
+static hu_status name_classes(const char *directory, const hu_data_known *known,
+                              const dense_reader *train, const dense_reader *test,
+                              hu_dataset *dataset) {
+    hu_status st;
+    int64_t *classes = &dataset->field[MASK].classes;
+    if (known->only_test) {
+        *classes = known->classes;
+        HU_TRY(check_known(test, *classes));
+    } else {
+        HU_TRY(find_classes(train, test, classes));
+    }
+    if (known->only_test && known->class_names) {
+        HU_TRY(hu_class_names_compare(directory, known->class_names, *classes));
+        HU_TRY(hu_class_names_copy(known->class_names, *classes, &dataset->class_names));
+    } else {
+        HU_TRY(hu_class_names_read(directory, *classes, &dataset->class_names));
+    }
+    if (dataset->class_names) dataset->class_name_count = *classes;
+done:
+    return st;
+}
+
 /* Gives the reader to a split of the data set. */
 static void give(dense_reader *dense, uint64_t memory, hu_split *split) {
     dense->reader.memory_bytes = memory;
@@ -255,19 +285,21 @@ static void give(dense_reader *dense, uint64_t memory, hu_split *split) {
 hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
                         const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
+    const hu_data_known *known = &choice->known;
     dense_reader *train = NULL, *test = NULL;
-    HU_TRY(open_half(directory, "train", choice, &train));
+    if (known->only_test)
+        HU_TRY(open_test(directory, choice, &train));
+    else
+        HU_TRY(open_half(directory, "train", choice, &train));
     HU_TRY(open_test(directory, choice, &test));
     HU_TRY(set_size(choice, train, test, dataset));
-    HU_TRY(find_classes(train, test, &dataset->field[MASK].classes));
-    HU_TRY(hu_class_names_read(directory, dataset->field[MASK].classes, &dataset->class_names));
-    if (dataset->class_names) dataset->class_name_count = dataset->field[MASK].classes;
+    HU_TRY(name_classes(directory, known, train, test, dataset));
     limit_to(train, limits->train);
     limit_to(test, limits->test);
     /* A window is drawn anew in every epoch: it cannot be kept. */
-    hu_keeping k =
-        hu_keeping_decide(choice->memory, is_cut(choice) ? -1 : (int64_t)train->names.count,
-                          (int64_t)test->names.count, test->reader.sample_bytes);
+    hu_keeping k = hu_keeping_decide(
+        choice->memory, is_cut(choice) || known->only_test ? -1 : (int64_t)train->names.count,
+        (int64_t)test->names.count, test->reader.sample_bytes);
     give(train, k.memory, &dataset->train);
     give(test, k.memory, &dataset->test);
     const dense_reader *whole = test;

@@ -147,8 +147,9 @@ static hu_status open_halves(const hu_image_choice *choice, hu_image_list *train
     const hu_field *image = &dataset->field[HU_FIELD_IMAGE];
     int64_t side = image->extent[0] + 2 * image->margin;
     uint64_t bytes = (uint64_t)(side * side * HU_IMAGE_CHANNELS);
-    hu_keeping k = hu_keeping_decide(choice->memory, choice->area == 0.0 ? train->count : -1,
-                                     test->count, bytes);
+    bool may_keep = choice->area == 0.0 && !choice->known.only_test;
+    hu_keeping k =
+        hu_keeping_decide(choice->memory, may_keep ? train->count : -1, test->count, bytes);
     HU_TRY(read_later(train, image, k.memory, &owned[LABELS_OF_TRAIN], &dataset->train));
     HU_TRY(read_later(test, image, k.memory, &owned[LABELS_OF_TEST], &dataset->test));
     if (k.keeps_train) HU_TRY(hu_split_keep(dataset, &owned[OF_TRAIN], &dataset->train));
@@ -162,8 +163,9 @@ hu_status hu_folder_open(const char *directory, const hu_data_limits *limits,
     hu_status st;
     hu_image_list train = {0}, test = {0};
     HU_TRY(check_choice(choice, dataset));
-    HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test,
-                              &dataset->field[HU_FIELD_LABEL].classes));
+    HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test, &dataset->class_names,
+                              &dataset->class_name_count));
+    dataset->field[HU_FIELD_LABEL].classes = dataset->class_name_count;
     HU_TRY(open_halves(choice, &train, &test, dataset));
 done:
     hu_image_list_free(&train);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "data/class_names.h"
 #include "data/file_names.h"
 #include "data/kind.h"
 
@@ -220,9 +221,40 @@ static hu_status find_test(const char *directory, char **half) {
     return hu_path_join(directory, "test", half);
 }
 
+/* Both lists of the test half, whose folders the classes of a model are found by name. Where a
+ * model was trained on some classes of many, the others are left out. */
+static hu_status list_known(const char *half, const hu_data_limits *limits,
+                            const hu_image_choice *choice, hu_image_list *train,
+                            hu_image_list *test) {
+    const hu_data_known *known = &choice->known;
+    hu_file_names folders = {0}, chosen = {0};
+    bool *present = NULL;
+    hu_status st;
+    const char *name = known->class_names;
+    HU_TRY(hu_file_names_of_folders(half, &folders));
+    HU_TRY(HU_NEW_ARRAY(&chosen.name, (size_t)known->classes));
+    HU_TRY(HU_NEW_ARRAY(&present, (size_t)known->classes));
+    for (; chosen.count < (size_t)known->classes; name += strlen(name) + 1)
+        chosen.name[chosen.count++] = (char *)name;
+    for (size_t i = 0; i < folders.count; i++) {
+        int64_t at = hu_class_names_find(known->class_names, known->classes, folders.name[i]);
+        if (at < 0 && choice->classes > 0) continue;
+        HU_TRY(
+            hu_class_names_expect(known->class_names, known->classes, half, folders.name[i], &at));
+        present[at] = true;
+    }
+    HU_TRY(list_half(half, &chosen, present, limits->train, choice, train));
+    HU_TRY(list_half(half, &chosen, present, limits->test, choice, test));
+done:
+    hu_file_names_free(&folders);
+    hu_file_names_free(&chosen);
+    hu_free(present);
+    return st;
+}
+
 hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits,
                              const hu_image_choice *choice, hu_image_list *train,
-                             hu_image_list *test, int64_t *classes) {
+                             hu_image_list *test, char **class_names, int64_t *classes) {
     hu_status st;
     char *halves[2] = {NULL, NULL};
     hu_file_names all = {0}, chosen = {0};
@@ -230,6 +262,12 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
     *train = *test = (hu_image_list){0};
     HU_TRY(hu_path_join(directory, "train", &halves[0]));
     HU_TRY(find_test(directory, &halves[1]));
+    if (choice->known.only_test) {
+        *classes = choice->known.classes;
+        HU_TRY(hu_class_names_copy(choice->known.class_names, *classes, class_names));
+        st = list_known(halves[1], limits, choice, train, test);
+        goto done;
+    }
     HU_TRY(hu_file_names_of_folders(halves[0], &all));
     HU_TRY(hu_file_names_borrow(&all, &chosen));
     HU_TRY(choose_classes(halves[0], choice, &chosen));
@@ -239,6 +277,7 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
         goto done;
     }
     *classes = (int64_t)chosen.count;
+    HU_TRY(hu_class_names_join((const char *const *)chosen.name, chosen.count, class_names));
     HU_TRY(match_classes(halves[1], &all, &chosen, &present));
     HU_TRY(list_half(halves[0], &chosen, NULL, limits->train, choice, train));
     HU_TRY(list_half(halves[1], &chosen, present, limits->test, choice, test));

@@ -19,15 +19,17 @@ typedef struct hu_image_list {
 /* Path of file i, in room. Borrowed: valid until the room is used again. */
 hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room, char **path);
 
-/* Lists DIR/train and DIR/val (DIR/test if there is no val). classes: how many there are.
- * HU_ERR_MISSING if a folder is not there, HU_ERR_CORRUPT for a class without images or a test
- * class that the training half does not have, HU_ERR_ARGUMENT for a choice of more classes than
- * there are, or of parts without an image; HU_ERR_LIMIT for names of 4 GiB; HU_ERR_IO,
- * HU_ERR_MEMORY. choice->told hears of the files that were found, class by class. Owner frees both
- * with hu_image_list_free, also on failure. */
+/* Lists DIR/train and DIR/val (DIR/test if there is no val). classes: how many there are;
+ * class_names: the names of their folders, owner frees. Where choice->known says so, DIR/train is
+ * not read: classes are those of the model, and both lists are of the test half. HU_ERR_MISSING if
+ * a folder is not there, HU_ERR_CORRUPT for a class without images or a test class that the
+ * training half does not have, HU_ERR_ARGUMENT for a choice of more classes than there are, or of
+ * parts without an image; HU_ERR_LIMIT for names of 4 GiB; HU_ERR_IO, HU_ERR_MEMORY. choice->told
+ * hears of the files that were found, class by class. Owner frees both with hu_image_list_free,
+ * also on failure. */
 hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits,
                              const hu_image_choice *choice, hu_image_list *train,
-                             hu_image_list *test, int64_t *classes);
+                             hu_image_list *test, char **class_names, int64_t *classes);
 void hu_image_list_free(hu_image_list *list);
 
 #endif

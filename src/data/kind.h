@@ -18,6 +18,7 @@ typedef struct hu_data_kind {
     bool takes_pairs;                                            /* its scale and crops */
     bool takes_frames;                                           /* its frames */
     bool takes_text;                                             /* its text */
+    bool takes_known;                                            /* what a model knows */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);

@@ -173,6 +173,12 @@ static void tell_listed(void *context, const char *directory, int64_t files) {
 }
 
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset) {
+    static const hu_data_known nothing = {.classes = 0};
+    return hu_session_dataset_known(config, listener, &nothing, dataset);
+}
+
+hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listener,
+                                   const hu_data_known *known, hu_dataset **dataset) {
     const char *name;
     hu_data_limits limits;
     hu_image_choice choice;
@@ -183,6 +189,7 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
     HU_TRY(read_choice(config, &choice));
     choice.told = tell_listed;
     choice.context = &seen;
+    choice.known = *known;
     HU_TRY(hu_config_text(config, "data.name", &name));
     HU_TRY(hu_config_i64(config, "data.limit", &limits.train));
     HU_TRY(hu_config_i64(config, "data.test_limit", &limits.test));
@@ -198,7 +205,7 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
     HU_TRY(hu_dataset_open_images(name, &limits, &choice, dataset));
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));
-    HU_TRY(hold_out(config, *dataset));
+    if (!(*dataset)->only_test) HU_TRY(hold_out(config, *dataset));
 done:
     if (st != HU_OK && *dataset) {
         hu_dataset_close(*dataset);

@@ -9,4 +9,9 @@
  * hu_dataset_close. */
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset);
 
+/* The same for a model that knows something of its data. Nothing is held out of a data set of which
+ * only the test half is looked at. */
+hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listener,
+                                   const hu_data_known *known, hu_dataset **dataset);
+
 #endif

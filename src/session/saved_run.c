@@ -13,6 +13,7 @@
 #include "journal/runs.h"
 #include "session/bits.h"
 #include "session/data.h"
+#include "session/known.h"
 #include "session/options.h"
 
 /* Another one of these would be another run. A folder of an older version has no word about some.
@@ -132,11 +133,16 @@ hu_status hu_saved_run_restore(const hu_config *config, const char *directory, h
 hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run) {
     hu_status st = HU_OK;
-    *run = (hu_saved_run){.directory = directory};
+    hu_data_known known;
+    char *class_names = NULL;
+    *run = (hu_saved_run){.directory = directory, .allows_unlabelled = run->allows_unlabelled};
     HU_TRY(merge(config, directory, &run->has_other_data));
-    HU_TRY(hu_session_dataset(config, listener, &run->dataset));
+    HU_TRY(hu_known_read(directory, run->has_other_data, &known, &class_names));
+    known.needs_no_truth = run->allows_unlabelled && known.only_test;
+    HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
     HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));
 done:
+    hu_free(class_names);
     if (st != HU_OK) hu_saved_run_close(run);
     return st;
 }

@@ -11,8 +11,9 @@ typedef struct hu_saved_run {
     hu_precision precision;
     hu_train_options options;
     hu_trainer *trainer;
-    int64_t step;        /* of the checkpoint */
-    bool has_other_data; /* its samples are those of another data= than the run's */
+    int64_t step;           /* of the checkpoint */
+    bool allows_unlabelled; /* set before: pictures of other data may lack their annotation */
+    bool has_other_data;    /* its samples are those of another data= than the run's */
 } hu_saved_run;
 
 /* Reads the folder's resolved configuration; what the user gave now wins over it, but for what a

@@ -17,6 +17,7 @@
 #include "session/bits.h"
 #include "session/initial.h"
 #include "session/judged.h"
+#include "session/known.h"
 #include "session/options.h"
 #include "session/pictures.h"
 #include "session/precision.h"
@@ -170,6 +171,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
     HU_TRY(write_resolved(session));
     HU_TRY(write_vocabulary(session));
+    HU_TRY(hu_known_write(session->folder.path, session->dataset));
 done:
     hu_free(record);
     hu_free(plan);

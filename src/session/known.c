@@ -1,0 +1,71 @@
+/* session/known.c - what a run knows of its data: the names of classes, and the shapes of samples.
+ */
+#include "session/known.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/class_names.h"
+#include "journal/graph.h"
+#include "task/task.h"
+
+/* The shape of a value; NULL where the graph has none of this name and rank. */
+static const hu_shape *shape_of(const hu_graph *graph, const char *name, int rank) {
+    hu_value_id v = hu_graph_find(graph, name);
+    return v != HU_NONE && graph->value[v].shape.rank == rank ? &graph->value[v].shape : NULL;
+}
+
+/* Rows of scores for each pixel end with the classes. */
+static int64_t classes_of_pixels(const hu_graph *graph) {
+    enum { MAP_RANK = 2 };
+    hu_value_id made = hu_task_prediction(graph);
+    if (!shape_of(graph, "mask", MAP_RANK) || made == HU_NONE) return 0;
+    const hu_shape *shape = &graph->value[made].shape;
+    return shape->rank > 0 ? shape->extent[shape->rank - 1] : 0;
+}
+
+/* Shapes of the picture and of its boxes; what is not there is not known. */
+static void read_shapes(const hu_graph *graph, hu_data_known *known) {
+    enum { PICTURE_RANK = 3, BOXES_RANK = 2 };
+    const hu_shape *picture = shape_of(graph, "input", PICTURE_RANK);
+    const hu_shape *boxes = shape_of(graph, "boxes", BOXES_RANK);
+    if (picture) {
+        known->height = picture->extent[0];
+        known->width = picture->extent[1];
+    }
+    if (boxes) known->boxes = boxes->extent[0];
+    if (known->classes == 0) known->classes = classes_of_pixels(graph);
+}
+
+static hu_status path_of(const char *directory, char **path) {
+    return hu_path_join(directory, HU_CLASS_NAMES_FILE, path);
+}
+
+hu_status hu_known_read(const char *directory, bool has_other_data, hu_data_known *known,
+                        char **class_names) {
+    hu_status st;
+    char *path = NULL;
+    hu_graph *graph = NULL;
+    *known = (hu_data_known){0};
+    *class_names = NULL;
+    HU_TRY(path_of(directory, &path));
+    HU_TRY(hu_class_names_recall(path, class_names, &known->classes));
+    known->class_names = *class_names;
+    /* Folders of older versions have none, and none is wanted. */
+    if (hu_graph_read(directory, &graph) == HU_OK) read_shapes(graph, known);
+    known->only_test = has_other_data && known->classes > 0;
+done:
+    hu_graph_free(graph);
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_known_write(const char *directory, const hu_dataset *dataset) {
+    char *path;
+    if (!dataset->class_names || dataset->unit != HU_TEXT_BYTES) return HU_OK;
+    hu_status st = path_of(directory, &path);
+    if (st == HU_OK)
+        st = hu_class_names_write(path, dataset->class_names, dataset->class_name_count);
+    hu_free(path);
+    return st;
+}
