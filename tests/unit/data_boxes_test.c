@@ -189,7 +189,7 @@ static void annotations_that_are_wrong(void **state) {
     put_xml("c", text);
     refuse(
         HU_ERR_CORRUPT,
-        "c.xml: found class 'fox', which no training picture has; the nearest of 2 classes: 'dog'");
+        "c.xml: found class 'fox', which no training picture has; the nearest of 3 classes: 'dog'");
     put_annotations();
     hu_dataset_close(open_with((hu_image_choice){.size = 0}));
 }
