@@ -14,10 +14,12 @@ static const hu_init zero = {HU_INIT_CONSTANT, 0.0f};
 
 /* The same sort of layer at a place of its own: NAME.part. */
 static hu_value_id linear(hu_builder *b, const char *name, const char *part, hu_value_id in,
-                          int64_t features, hu_init weight) {
+                          int64_t features, const hu_block_form *form) {
     char text[NAME_BYTES];
+    hu_init usual = hu_init_usual(hu_build_channels(b, in));
     snprintf(text, sizeof text, "%s.%s", name, part);
-    return hu_build_linear_rows(b, text, in, features, weight, zero);
+    return hu_build_linear_rows(b, text, in, features, form->is_usual ? usual : form->weight,
+                                form->is_usual ? usual : zero);
 }
 
 static hu_value_id node(hu_builder *b, const hu_op *op, const char *name, const char *part,
@@ -69,24 +71,24 @@ hu_value_id hu_build_attention(hu_builder *b, const char *name, hu_value_id rows
     hu_scores_attrs scores = {.heads = form->heads,
                               .sight = {.is_causal = form->is_causal, .lengths_too = true}};
     const hu_sight_attrs *sight = &scores.sight;
-    hu_value_id q = linear(b, name, "q", rows, width, form->weight);
-    hu_value_id k = linear(b, name, "k", rows, width, form->weight);
-    hu_value_id v = linear(b, name, "v", rows, width, form->weight);
+    hu_value_id q = linear(b, name, "q", rows, width, form);
+    hu_value_id k = linear(b, name, "k", rows, width, form);
+    hu_value_id v = linear(b, name, "v", rows, width, form);
     q = scaled(b, name, q, width / form->heads, &scores.factor);
     hu_value_id pairs = attend(b, &hu_op_attention_scores, name, "scores", &scores, form, 2, q, k);
     pairs = attend(b, &hu_op_attention_weights, name, "weights", sight, form, 1, pairs, HU_NONE);
     pairs = dropout(b, name, "drop", pairs, form->attention_dropout);
     hu_value_id context =
         attend(b, &hu_op_attention_context, name, "context", sight, form, 2, pairs, v);
-    return linear(b, name, "out", context, width, form->weight);
+    return linear(b, name, "out", context, width, form);
 }
 
 static hu_value_id feed_forward(hu_builder *b, const char *name, hu_value_id rows,
                                 const hu_block_form *form) {
     const hu_op *act = form->has_relu ? &hu_op_relu : &hu_op_gelu;
-    hu_value_id value = linear(b, name, "fc1", rows, form->hidden, form->weight);
+    hu_value_id value = linear(b, name, "fc1", rows, form->hidden, form);
     value = node(b, act, name, "act", NULL, 1, &value);
-    return linear(b, name, "fc2", value, hu_build_channels(b, rows), form->weight);
+    return linear(b, name, "fc2", value, hu_build_channels(b, rows), form);
 }
 
 static hu_value_id add(hu_builder *b, const char *name, const char *part, hu_value_id left,
