@@ -44,6 +44,24 @@ done:
     return st;
 }
 
+hu_status hu_graph_add_loop(hu_graph *graph, uint32_t first, uint32_t last, int64_t steps) {
+    void *array = graph->loop;
+    bool is_sound = first <= last && last < graph->node_count && steps > 0;
+    for (uint32_t n = first; is_sound && n <= last; n++) is_sound = graph->node[n].loop == HU_NONE;
+    if (!is_sound)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found a loop of nodes %u to %u, expected nodes below %u that are in none",
+                       first, last, graph->node_count);
+    hu_status st =
+        hu_graph_grow(&array, graph->loop_count, &graph->loop_capacity, sizeof *graph->loop);
+    if (st != HU_OK) return st;
+    graph->loop = array;
+    for (uint32_t n = first; n <= last; n++) graph->node[n].loop = graph->loop_count;
+    graph->loop[graph->loop_count++] = (hu_loop){
+        .first = first, .last = last, .steps = steps, .lengths = HU_NONE, .is_closed = true};
+    return HU_OK;
+}
+
 /* Until hu_graph_next says what follows, the initial row stands in its place. */
 hu_status hu_graph_state(hu_graph *graph, const char *name, hu_value_id initial,
                          hu_value_id *state) {
@@ -155,8 +173,12 @@ void hu_loop_mark(const hu_loop *loop, hu_value_info *value) {
 /* ---- questions ---- */
 
 hu_status hu_loops_check(const hu_graph *graph) {
-    if (!hu_loop_open(graph)) return HU_OK;
-    return hu_fail(HU_ERR_ARGUMENT, "a loop has no end");
+    if (hu_loop_open(graph)) return hu_fail(HU_ERR_ARGUMENT, "a loop has no end");
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->node[n].op->is_previous && graph->node[n].loop == HU_NONE)
+            return hu_fail(HU_ERR_ARGUMENT, "the state '%s' is outside of loops",
+                           graph->node[n].name);
+    return HU_OK;
 }
 
 bool hu_is_read_by_step(const hu_graph *graph, hu_value_id v) {

@@ -31,6 +31,10 @@ hu_status hu_graph_next(hu_graph *graph, hu_value_id state, hu_value_id next);
 /* Ends the loop. HU_ERR_ARGUMENT if there is none, no state in it, or a state without next. */
 hu_status hu_graph_end_loop(hu_graph *graph);
 
+/* For graphs that are read from a file: says that nodes first .. last, by number, are a loop.
+ * HU_ERR_ARGUMENT for nodes that there are not, or that belong to another loop. */
+hu_status hu_graph_add_loop(hu_graph *graph, uint32_t first, uint32_t last, int64_t steps);
+
 /* ---- for the declaration ---- */
 
 /* Makes room for one more element in a doubling array. */
@@ -51,7 +55,7 @@ hu_shape hu_loop_whole(const hu_loop *loop, const hu_shape *step);
 /* Notes that a loop (NULL: none) makes or reads the steps of a value. */
 void hu_loop_mark(const hu_loop *loop, hu_value_info *value);
 
-/* HU_ERR_ARGUMENT for a loop that is still open. */
+/* HU_ERR_ARGUMENT for a loop that is still open, or a state outside of loops. */
 hu_status hu_loops_check(const hu_graph *graph);
 
 /* All nodes of a loop run in the same turns: called for the nodes in descending order, with the

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/loop.h"
 
 static void put(hu_walk *walk, hu_tensor_kind kind, hu_value_id v) {
     if (walk->place[kind][v] != HU_NONE) return;
@@ -11,12 +12,23 @@ static void put(hu_walk *walk, hu_tensor_kind kind, hu_value_id v) {
     walk->tensor[walk->count++] = (hu_tensor){kind, v};
 }
 
-/* The node of the lowest number whose backward part brings a gradient of the value. */
+/* What one step of a recurrence hands to the next comes behind the step that reads it. */
+static bool is_handed_on(const hu_node *node, int i) {
+    return node->op->is_previous && i == HU_STATE_NEXT;
+}
+
+/* The node of the lowest number whose backward part brings a gradient of the value; a state that
+ * does so for the next step only where nobody else does. */
 static uint32_t last_to_bring(const hu_graph *graph, hu_value_id v) {
     const hu_value_info *value = &graph->value[v];
-    for (uint32_t k = 0; k < value->use_count; k++)
-        if (hu_use_has_gradient(graph, value->uses[k])) return graph->use[value->uses[k]].node;
-    return HU_NONE;
+    uint32_t of_state = HU_NONE;
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_use *use = &graph->use[value->uses[k]];
+        if (!hu_use_has_gradient(graph, value->uses[k])) continue;
+        if (!is_handed_on(&graph->node[use->node], use->index)) return use->node;
+        of_state = use->node;
+    }
+    return of_state;
 }
 
 /* Running statistics are made by all nodes that move them, the last one closes them. */
@@ -152,7 +164,8 @@ static void add(list *sources, hu_tensor_kind kind, hu_value_id v) {
 }
 
 static void add_reads(list *sources, const hu_node *node) {
-    for (int i = 0; i < node->n_in; i++) add(sources, HU_TENSOR_VALUE, node->in[i]);
+    for (int i = 0; i < node->n_in; i++)
+        if (!is_handed_on(node, i)) add(sources, HU_TENSOR_VALUE, node->in[i]);
     for (int j = 0; j < node->n_params; j++) {
         bool is_buffer = sources->walk->graph->value[node->param[j]].role == HU_VALUE_BUFFER;
         if (!is_buffer) add(sources, HU_TENSOR_VALUE, node->param[j]);
@@ -197,9 +210,9 @@ uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uin
         for (uint32_t k = 0; k < value->use_count; k++) {
             const hu_node *node = &graph->node[graph->use[value->uses[k]].node];
             if (!hu_use_has_gradient(graph, value->uses[k])) continue;
-            if (turn == 0)
+            if (turn == 0 && !is_handed_on(node, graph->use[value->uses[k]].index))
                 add_gradients(&sources, node);
-            else
+            else if (turn == 1)
                 add_reads(&sources, node);
         }
     return sources.count;

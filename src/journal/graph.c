@@ -1,5 +1,7 @@
 #include "journal/graph.h"
 
+#include "graph/loop.h"
+
 #include <string.h>
 
 #include "base/error.h"
@@ -77,6 +79,17 @@ static json_t *losses_json(const hu_graph *graph) {
     return list;
 }
 
+/* Recurrences: the first and the last node of each; none of other graphs. */
+static json_t *loops_json(const hu_graph *graph) {
+    json_t *list = json_array();
+    for (uint32_t k = 0; k < graph->loop_count; k++)
+        json_array_append_new(list, json_pack("{s:I, s:I, s:I}", "first",
+                                              (json_int_t)graph->loop[k].first, "last",
+                                              (json_int_t)graph->loop[k].last, "steps",
+                                              (json_int_t)graph->loop[k].steps));
+    return list;
+}
+
 /* The turns of a step, each with its losses; none of other graphs. */
 static json_t *turns_json(const hu_graph *graph) {
     json_t *list = json_array();
@@ -108,6 +121,7 @@ json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "task", task_json(task, loss), "inputs",
                   loaded_json(graph, false), "targets", loaded_json(graph, true), "losses",
                   losses_json(graph), "values", values_json(graph), "nodes", nodes_json(graph));
+    if (object && graph->loop_count > 0) json_object_set_new(object, "loops", loops_json(graph));
     if (object && graph->turn_count > 0) json_object_set_new(object, "turns", turns_json(graph));
     return object;
 }
@@ -239,6 +253,25 @@ done:
     return st;
 }
 
+/* list NULL: there are none. */
+static hu_status read_loops(const hu_place *place, const json_t *list, hu_graph *graph) {
+    hu_status st = HU_OK;
+    size_t count;
+    if (!list) return HU_OK;
+    HU_TRY(hu_json_list(place, list, "loops", &count));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *loop = json_array_get(list, i);
+        json_int_t first = json_integer_value(json_object_get(loop, "first"));
+        json_int_t last = json_integer_value(json_object_get(loop, "last"));
+        bool is_number = first >= 0 && last >= 0 && first < UINT32_MAX && last < UINT32_MAX;
+        st = hu_graph_add_loop(graph, (uint32_t)first, is_number ? (uint32_t)last : UINT32_MAX,
+                               json_integer_value(json_object_get(loop, "steps")));
+        if (st != HU_OK && st != HU_ERR_MEMORY) HU_TRY(hu_place_fail(place, "%s", hu_last_error()));
+    }
+done:
+    return st;
+}
+
 static hu_status read_graph(const hu_place *place, const json_t *object, hu_graph *graph) {
     hu_status st = HU_OK;
     const json_t *values = json_object_get(object, "values");
@@ -248,6 +281,7 @@ static hu_status read_graph(const hu_place *place, const json_t *object, hu_grap
     for (size_t i = 0; i < count; i++) HU_TRY(read_value(place, json_array_get(values, i), graph));
     HU_TRY(hu_json_list(place, nodes, "nodes", &count));
     for (size_t i = 0; i < count; i++) HU_TRY(read_node(place, json_array_get(nodes, i), graph));
+    HU_TRY(read_loops(place, json_object_get(object, "loops"), graph));
     const json_t *turns = json_object_get(object, "turns");
     HU_TRY(turns ? read_turns(place, turns, graph)
                  : read_losses(place, json_object_get(object, "losses"), graph));
