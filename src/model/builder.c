@@ -316,6 +316,7 @@ hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = {
         .graph = graph,
         .norm = options->norm,
+        .norms_all_rows = options->norms_all_rows,
         .splits_bias = options->splits_bias,
         .dropout = options->dropout,
         .choice = {

@@ -8,6 +8,7 @@ typedef struct hu_builder {
     hu_graph *graph;
     hu_status status;
     hu_model_norm norm;
+    bool norms_all_rows;
     bool splits_bias; /* of products that would add them themselves */
     double dropout;   /* of all dropout nodes; negative: as the model says */
     hu_task_choice choice;

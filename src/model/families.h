@@ -92,7 +92,10 @@
       "detect-regions", 600) \
     X(pan, "pan", "super-resolution by 16 blocks of 40 channels with pixel attention", \
       "enlarge", 64) \
-    X(pan_s, "pan-s", "the same with 4 blocks of 16 channels", "enlarge", 24)
+    X(pan_s, "pan-s", "the same with 4 blocks of 16 channels", "enlarge", 24) \
+    X(ds2_s, "ds2-s", \
+      "speech: 2 convolutions and 2 layers of GRU of 64 in both directions (Deep Speech 2)", \
+      "transcribe", 0)
 /* clang-format on */
 
 #define HU_MODEL_DECLARE(identifier, name, help, task, side)                                       \

@@ -21,6 +21,7 @@ typedef struct hu_model_options {
     const hu_own_net *own; /* NULL: the row of the name. Needs a choice */
     double width;          /* multiplier of the channel numbers, > 0 */
     hu_model_norm norm;    /* of models by name; networks of programs say it themselves */
+    bool norms_all_rows;   /* of models of sequences: rows that are not there take part */
     hu_model_sizes sizes;
     hu_shape image;               /* [H, W, C] and number of classes, of classifiers; */
     int64_t classes;              /* read if choice is NULL only */

@@ -273,6 +273,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(pixel_shuffle) \
     X(flatten) \
     X(reshape) \
+    X(transpose) \
     X(previous) \
     X(reverse) \
     X(last_row) \

@@ -322,6 +322,8 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_config_text(config, "model.norm", &norm));
     if (strcmp(norm, "range") == 0) options->norm = HU_MODEL_NORM_RANGE;
     if (strcmp(norm, "off") == 0) options->norm = HU_MODEL_NORM_OFF;
+    HU_TRY(hu_config_text(config, "model.norm_rows", &norm));
+    options->norms_all_rows = strcmp(norm, "all") == 0;
     HU_TRY(read_sizes(config, &options->sizes));
     HU_TRY(read_dropout(config, &options->dropout));
     HU_TRY(read_task(config, options));

@@ -15,6 +15,7 @@ hu_status hu_train_network(const hu_train_options *options, const hu_dataset *da
                               .own = options->own,
                               .width = options->width,
                               .norm = options->norm,
+                              .norms_all_rows = options->norms_all_rows,
                               .sizes = options->sizes,
                               .dropout = options->dropout,
                               .choice = choice,

@@ -39,6 +39,7 @@ typedef struct hu_train_options {
                                  pictures are to the judge */
     double width;
     hu_model_norm norm;   /* of the model of the name, */
+    bool norms_all_rows;  /* hu_model_options */
     hu_model_sizes sizes; /* likewise */
     double dropout;       /* of its dropout nodes; negative: its own */
     hu_augment augment;

@@ -3,7 +3,8 @@
 HALFULP_TINYIMAGENET10 names a folder with train/ and val/ of ten classes of Tiny ImageNet, 64 pixels a side;
 HALFULP_CAMVID one with train/, trainannot/, test/ and testannot/ of CamVid at 160x120; HALFULP_FRAMES one with the
 first eight in train/ and the last four in test/, by name, of twelve of its frames at 480x360; HALFULP_CIFAR10 one
-with the binary files of CIFAR-10, those of training in the order in which the figures were made. What is not named is left
+with the binary files of CIFAR-10, those of training in the order in which the figures were made; HALFULP_FSDD one of
+spoken digits of four speakers, 800 and 200. What is not named is left
 out, and so is Fashion-MNIST where it is not installed; without any the test is skipped. The figures are those of
 PyTorch in float64 on the same pictures; float32 of torch is
 away from them by a tenth of the tolerances. In inception3-s a relu turns over behind one of 10^7 sums that float32
@@ -38,13 +39,18 @@ FIGURES["deit-s"] = ("0.02", [2.5632556, 2.4574627, 2.6540147, 2.3393106, 2.4184
 FIGURES["pan-s"] = ("0.02", [0.0676418, 0.0758657, 0.0571369, 0.0516764, 0.0385294], 5e-5, 0.591561, 1e-4,
                     {"conv_first.weight": 0.022639, "trunk.2.conv3.weight": 0.000376, "conv_last.bias": 0.485020},
                     {9: 0.025644, 29: 0.041017})
+# Clips of spoken digits; norms take the rows of padding too, as the program of the figures does.
+FIGURES["ds2-s"] = ("0.0002", [67.0309557, 77.3552422, 67.1152551, 47.4884624, 50.1387834], 1e-5, 87.735548, 2e-5,
+                    {"conv1.weight": 25.716476, "gru.bias_ih_l0_reverse": 2.394695, "fc.bias": 10.163503},
+                    {9: 51.277448, 29: 19.412306})
 # Data by the variable that names them, and the samples of a step.
 PICTURES = ("HALFULP_TINYIMAGENET10", ["data=folder:{}", "data.size=64", "data.crop=64", "data.test_limit=16", "batch=16"])
 STREETS = ("HALFULP_CAMVID", ["data=dense:{}", "data.unlabelled=11", "data.test_limit=2", "batch=2"])
 FASHION = ("/usr/share/datasets/fashion-mnist", ["data=fashion-mnist", "data.test_limit=16", "batch=16"])
 OBJECTS = ("HALFULP_CIFAR10", ["data=cifar10:{}", "data.limit=5085", "data.test_limit=16", "batch=16"])
 FRAMES = ("HALFULP_FRAMES", ["data=pairs:{}", "data.crop=12", "batch=4"])
-DATA = {"fcn-s": STREETS, "pan-s": FRAMES, "cvae-s": FASHION, "deit-s": OBJECTS}
+SPEECH = ("HALFULP_FSDD", ["data=speech:{}", "norm.rows=all", "batch=4"])
+DATA = {"fcn-s": STREETS, "pan-s": FRAMES, "cvae-s": FASHION, "deit-s": OBJECTS, "ds2-s": SPEECH}
 # Of the later steps: ten times what float32 of torch is away there, where that is less than usual.
 LATER = {"cvae-s": 2e-6, "deit-s": 2e-6, "pan-s": 1e-4}
 
@@ -62,6 +68,22 @@ def place_of(source):
     return source if os.path.isdir(source) else os.environ.get(source)
 
 
+def mixed_speech(folder, cwd):
+    """The clips in the order of the figures: number 97 k of 800 as clip k, by links and a list of their words."""
+    digits = "zero one two three four five six seven eight nine".split()
+    made = os.path.join(cwd, "mixed")
+    for half in ("train", "test"):
+        os.makedirs(os.path.join(made, half))
+        names = sorted(os.listdir(os.path.join(folder, half)))
+        if half == "train":
+            names = [names[97 * k % len(names)] for k in range(120)]
+        with open(os.path.join(made, half, "transcripts.txt"), "w", encoding="utf-8") as file:
+            for k, name in enumerate(names[:120]):
+                os.symlink(os.path.abspath(os.path.join(folder, half, name)), os.path.join(made, half, f"{k:03d}.wav"))
+                file.write(f"{k:03d}\t{digits[int(name[0])]}\n")
+    return made
+
+
 def near(checks, what, found, figure, tolerance, digits):
     """The figure is rounded to so many digits behind the point."""
     room = tolerance * abs(figure) + 0.5 * 10 ** -digits
@@ -75,6 +97,8 @@ def runs(checks, cwd):
         if not folder:
             print(f"{model} is left out: {variable} is or names no folder")
             continue
+        if model == "ds2-s":
+            folder = mixed_speech(folder, cwd)
         made = program.train(f"model={model}", *(word.format(folder) for word in words), "init=check",
                              f"steps={30 if later else len(losses)}", f"lr={lr}", "norms=on", "eval.every=0", "threads=2",
                              cwd=cwd, run=model)

@@ -42,7 +42,10 @@ static inline hu_graph *model_of(const char *name, double width, const hu_shape 
         field->extent[0] *= scale;
         field->extent[1] *= scale;
     }
-    data.field_count = FIELDS + 2;
+    data.field[FIELDS + 2] = (hu_field){
+        .name = "features", .type = HU_FIELD_F32, .rank = 3, .extent = {side[0], side[1], 1}};
+    data.field[FIELDS + 3] = (hu_field){.name = "length", .type = HU_FIELD_I32};
+    data.field_count = FIELDS + 4;
     hu_dataset text = {.field_count = 2};
     for (int f = 0; f < 2; f++) {
         text.field[f] =
@@ -50,7 +53,12 @@ static inline hu_graph *model_of(const char *name, double width, const hu_shape 
         snprintf(text.field[f].name, sizeof text.field[f].name, "%s", f ? "targets" : "tokens");
     }
     const hu_model *model;
-    bool reads_text = hu_model_find(name, &model) == HU_OK && strcmp(model->task, "language") == 0;
+    bool is_there = hu_model_find(name, &model) == HU_OK;
+    bool reads_text = is_there && strcmp(model->task, "language") == 0;
+    if (is_there && strcmp(model->task, "transcribe") == 0) {
+        data.field[HU_FIELD_LABEL].rank = 1; /* what is said, in place of labels */
+        data.field[HU_FIELD_LABEL].extent[0] = 3;
+    }
     hu_model_options options = {.name = name, .width = width, .choice = &choice};
     if (hu_model_choose(name, NULL, NULL, reads_text ? &text : &data, &choice) != HU_OK ||
         hu_model_build(&options, &graph) != HU_OK)

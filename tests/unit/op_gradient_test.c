@@ -279,6 +279,7 @@ static const gradient_case cases[] = {
     {&hu_op_l2_norm, &l2, NORMAL, 1, {SHAPE(2, 3, 7)}, false, 0.01f},
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_transpose, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_reshape, &reshape, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_attention_scores, &scores, NORMAL, 2, {SHAPE(5, 6), SHAPE(7, 6)}, false, 0.02f},

@@ -189,6 +189,8 @@ static void a_head_must_fit_its_task(void **state) {
         /* model_ssd_test.c, model_faster_rcnn_test.c */
         if (strncmp(hu_model_table[m].task, "detect", 6) == 0) continue;
         if (strcmp(hu_model_table[m].task, "gan") == 0) continue; /* below */
+        if (strcmp(hu_model_table[m].task, "transcribe") == 0) continue; /* model_ds2_test.c */
+        if (strcmp(hu_model_table[m].task, "language") == 0) continue; /* model_walk_test.c */
         const hu_dataset two = pairs(), *fits = &data;
         if (strcmp(hu_model_table[m].task, "enlarge") == 0) fits = &two;
         assert_int_equal(build(hu_model_table[m].name, NULL, fits, &graph), HU_OK);

@@ -1,0 +1,118 @@
+"""Speech: sounds with what is said in them, in every precision and way of running; what is refused."""
+import json
+import math
+import os
+import struct
+import wave
+
+import program
+
+TONES = {"a": 400, "b": 900, "c": 1500, " ": 2200, "'": 3000}
+TEXTS = ["ab", "a c", "cb", "b'a", "c", "ba c", "aab", "cc", "b", "a'b", "cab", "b c"]
+WORDS = ["model=ds2-s", "model.width=0.25", "data.frames=60", "batch=4", "steps=3", "eval.every=0", "run.chunk=2"]
+PRECISIONS = (["precision=fp32"], ["precision=bf16"], ["precision=1/6/9/d"], ["precision=hfp8"], ["precision=demote:0.6+promote"],
+              ["precision=bf16", "loss=ctc_nll"])
+WAYS = (["threads=3"], ["storage=float32"], ["fuse=off", "recompute=off"], ["storage=dense", "threads=2"])
+
+
+def sound(path, text, rate=8000, channels=1, depth=2):
+    """80 ms of a tone for each character, and a pause of 40 ms behind it."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    samples = []
+    for letter in text:
+        samples += [int(9000 * math.sin(2 * math.pi * TONES[letter] * i / rate)) for i in range(rate * 8 // 100)]
+        samples += [0] * (rate * 4 // 100)
+    with wave.open(path, "wb") as file:
+        file.setparams((channels, depth, rate, 0, "NONE", ""))
+        file.writeframes(b"".join(struct.pack("<h", s) * channels for s in samples))
+
+
+def folder(cwd):
+    """12 sounds of 9 to 45 frames, and 4 of them again as test."""
+    made = os.path.join(cwd, "speech")
+    if os.path.isdir(made):
+        return made
+    for half, texts in (("train", TEXTS), ("test", TEXTS[2:6])):
+        for k, text in enumerate(texts):
+            sound(os.path.join(made, half, f"{k:02d}.wav"), text)
+        with open(os.path.join(made, half, "transcripts.txt"), "w", encoding="utf-8") as file:
+            file.writelines(f"{k:02d}\t{text}\n" for k, text in enumerate(texts))
+    return made
+
+
+def trained(cwd, name, *words, **more):
+    return program.train(f"data=speech:{folder(cwd)}", *WORDS, *words, cwd=cwd, run=name, **more)
+
+
+def bits_are_equal(checks, cwd):
+    for turn, precision in enumerate(PRECISIONS):
+        plain = trained(cwd, f"plain-{turn}", *precision, "threads=1")
+        for more in (WAYS[turn % len(WAYS)], WAYS[(turn + 1) % len(WAYS)]):
+            other = trained(cwd, f"other-{turn}-{more[0]}", *precision, *more)
+            for key in ("weights_hash", "train_loss", "metric"):
+                checks.same(other[key], plain[key], f"{precision} {more}: {key}")
+    plain = trained(cwd, "native", "precision=bf16", "threads=1")
+    other = trained(cwd, "scalar", "precision=bf16", "threads=1", env={**os.environ, "HALFULP_MAX_ISA": "scalar"})
+    checks.same(other["weights_hash"], plain["weights_hash"], "scalar")
+    other = trained(cwd, "rows", "precision=bf16", "threads=1", "norm.rows=all")
+    checks.that(other["weights_hash"] != plain["weights_hash"], "norm.rows=all changes nothing")
+
+
+def runs_go_on(checks, cwd):
+    words = ["precision=hfp8", "threads=1", "eval.every=1", "steps=5"]
+    whole = trained(cwd, "whole", *words, "run.checkpoint_every=1", "run.keep=9")
+    for step in range(1, 5):
+        program.copy_at(cwd, "whole", f"at-{step}", step)
+        rest = program.resume(f"at-{step}", cwd=cwd)
+        checks.same((rest["weights_hash"], rest["metric"]["value"]), (whole["weights_hash"], whole["metric"]["value"]),
+                    f"resumed at {step}")
+    checks.same(whole["metric"]["better"], "lower", "metric")
+    checks.same(whole["test_ctc_impossible"], 0.0, "no sample is too short")
+    code, out, _ = program.call("predict", "whole", "--json", cwd=cwd)
+    rows = json.loads(out)["predictions"]
+    checks.same((code, [row["letters"] for row in rows]), (0, [len(text) for text in TEXTS[2:6]]), "letters")
+    for verb in ("eval", "why", "stats", "report"):
+        checks.same(program.call(verb, "whole", cwd=cwd)[0], 0, verb)
+
+
+def it_learns(checks, cwd):
+    made = trained(cwd, "learns", "model.width=0.5", "steps=240", "optimizer.momentum=0.9", "lr=0.01", "lr.schedule=constant",
+                   "optimizer.clip_norm=20", "seed=2")
+    checks.that(made["metric"]["value"] <= 0.25, f"label error rate {made['metric']['value']}")
+
+
+def short_samples_are_left_out(checks, cwd):
+    """Two frames of sound for three letters: no path, no loss, and a count."""
+    made = folder(cwd)
+    path = os.path.join(made, "test", "01.wav")
+    with open(path, "rb") as file:
+        whole = file.read()
+    with wave.open(path, "wb") as file:
+        file.setparams((1, 2, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(2 * 240))
+    other = trained(cwd, "short", "precision=fp32", "threads=1", "steps=1")
+    checks.same(other["test_ctc_impossible"], 1.0, "impossible samples")
+    with open(path, "wb") as file:
+        file.write(whole)
+
+
+def refusals(checks, cwd):
+    made = folder(cwd)
+
+    def refuses(code, word, *words):
+        found, _, err = program.call("train", *words, "steps=1", cwd=cwd)
+        checks.same(found, code, f"{words}: exit code")
+        checks.that(word in err, f"{words}: no '{word}' in {err!r}")
+    refuses(2, "it can be chosen of speech:DIR only", "model=cnn-s", "data=glyphs", "data.frames=7")
+    refuses(2, "needs a field 'features'", "model=ds2-s", "data=glyphs")
+    sound(os.path.join(made, "train", "03.wav"), "b'a", rate=16000)
+    refuses(3, "03.wav: found 16000 samples a second, expected 8000", "model=ds2-s", f"data=speech:{made}")
+    sound(os.path.join(made, "train", "03.wav"), "b'a", channels=2)
+    refuses(3, "of 16 bits in 2 channels", "model=ds2-s", f"data=speech:{made}")
+    program.put(made, "train/transcripts.txt", b"00\tab\n")
+    refuses(3, "transcripts.txt: found no line for 01.wav", "model=ds2-s", f"data=speech:{made}")
+    os.remove(os.path.join(made, "train", "transcripts.txt"))
+    refuses(3, "found 00.wav and no transcripts.txt", "model=ds2-s", f"data=speech:{made}")
+
+
+program.main(bits_are_equal, runs_go_on, it_learns, short_samples_are_left_out, refusals)
