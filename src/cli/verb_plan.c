@@ -14,6 +14,7 @@
 #include "journal/plan.h"
 #include "report/images.h"
 #include "report/plan_layer.h"
+#include "report/plan_memory.h"
 #include "session/assumed.h"
 #include "session/bits.h"
 #include "session/data.h"
@@ -26,10 +27,7 @@
 #include "train/resolved.h"
 
 /* The storages that are planned, one after the other; the first gives the layers. */
-static const struct {
-    const char *name;
-    hu_storage_mode mode;
-} storages[] = {{"packed", HU_STORAGE_PACKED}, {"float32", HU_STORAGE_FLOAT32}};
+static const hu_storage_mode storages[] = {HU_STORAGE_PACKED, HU_STORAGE_FLOAT32};
 
 enum { STORAGES = sizeof storages / sizeof *storages };
 
@@ -49,6 +47,11 @@ typedef struct planning {
 /* The data set that was named, else one of assumed extents. */
 static const hu_dataset *dataset_of(const planning *plan) {
     return plan->opened ? plan->opened : &plan->assumed;
+}
+
+/* What was assumed of it, in words; NULL: nothing. */
+static const char *assumed_words(const planning *plan, char text[HU_ASSUMED_TEXT_BYTES]) {
+    return plan->opened ? NULL : hu_assumed_text(plan->config, plan->options.model, text);
 }
 
 /* Every option as a training would have it. Without data= the recipe decides the batch, for which
@@ -143,7 +146,8 @@ static hu_status plan_storage(planning *plan, int index) {
     hu_status st = HU_OK;
     hu_trainer *trainer = NULL;
     hu_train_options options = plan->options;
-    options.run.storage = storages[index].mode;
+    options.run.storage = storages[index];
+    options.run.is_plan = true;
     HU_TRY(hu_trainer_create(&options, dataset_of(plan), &trainer));
     hu_ledger ledger = hu_trainer_ledger(trainer);
     plan->ledger[index] = hu_ledger_json(&ledger);
@@ -157,24 +161,11 @@ done:
 
 /* ---- output ---- */
 
-/* {role: {"packed": bytes, "float32": bytes}} */
-static json_t *memory_json(const planning *plan) {
-    json_t *roles = json_object();
-    const char *role;
-    json_t *bytes;
-    json_object_foreach(plan->ledger[0], role, bytes) {
-        json_t *both = json_object();
-        for (int s = 0; s < STORAGES; s++)
-            json_object_set(both, storages[s].name, json_object_get(plan->ledger[s], role));
-        json_object_set_new(roles, role, both);
-    }
-    return roles;
-}
-
 /* Field by field what print_text says in sentences; memory in bytes. */
 static hu_status print_json(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision, *accumulator;
+    char assumed[HU_ASSUMED_TEXT_BYTES];
     const hu_dataset *data = dataset_of(plan);
     const int64_t *image = data->field[HU_FIELD_IMAGE].extent;
     const hu_train_options *options = &plan->options;
@@ -182,7 +173,7 @@ static hu_status print_json(const planning *plan) {
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
     st = hu_json_print(json_pack(
         "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:o, s:I, "
-        "s:o, s:O, s:O, s:O, s:O, s:O*}",
+        "s:o, s:O, s:O, s:O, s:O, s:O*, s:s*}",
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
         (json_int_t)hu_task_classes(options->task, data), "precision", precision, "accumulator",
@@ -191,48 +182,11 @@ static hu_status print_json(const planning *plan) {
         options->run.recompute, "parameters", (json_int_t)plan->parameters, "macs",
         (json_int_t)plan->macs, "tensor_elements", (json_int_t)plan->tensor_elements,
         "low_precision_ratio", hu_json_number(plan->low_ratio), "model_aggregate_bits",
-        (json_int_t)plan->aggregate_bits, "memory_bytes", memory_json(plan), "groups", plan->groups,
-        "layers", plan->layers, "warnings", plan->warnings, "phases", plan->phases, "networks",
-        plan->networks));
+        (json_int_t)plan->aggregate_bits, "memory_bytes",
+        hu_plan_memory_json(plan->ledger[0], plan->ledger[1]), "groups", plan->groups, "layers",
+        plan->layers, "warnings", plan->warnings, "phases", plan->phases, "networks",
+        plan->networks, "assumed", assumed_words(plan, assumed)));
 done:
-    return st;
-}
-
-/* Bytes of a role in both storages, as MiB, and their ratio. */
-static hu_status memory_row(hu_table *table, const planning *plan, const char *role) {
-    const double mib = 1048576.0;
-    hu_status st = HU_OK;
-    /* Sizes are far below 2^53, so that doubles hold them exactly. */
-    double packed = (double)json_integer_value(json_object_get(plan->ledger[0], role));
-    double plain = (double)json_integer_value(json_object_get(plan->ledger[1], role));
-    HU_TRY(hu_table_cell(table, "%s", role));
-    HU_TRY(hu_table_cell(table, "%.2f", packed / mib));
-    HU_TRY(hu_table_cell(table, "%.2f", plain / mib));
-    if (plain > 0)
-        HU_TRY(hu_table_cell(table, "%.3f", packed / plain));
-    else
-        HU_TRY(hu_table_cell(table, "-"));
-done:
-    return st;
-}
-
-/* The ledger of both storages, role by role. */
-static hu_status print_memory(const planning *plan) {
-    static const char *const titles[] = {"memory in MiB", "packed", "float32", "ratio"};
-    hu_status st = HU_OK;
-    hu_table *table = NULL;
-    char *text = NULL;
-    const char *role;
-    json_t *bytes;
-    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
-    json_object_foreach(plan->ledger[0], role, bytes) HU_TRY(memory_row(table, plan, role));
-    HU_TRY(hu_table_print(table, &text));
-    printf("\n%sarena: the roles above it where it is fullest; saved: what waits for the backward "
-           "pass\n",
-           text);
-done:
-    hu_free(text);
-    hu_table_free(table);
     return st;
 }
 
@@ -253,7 +207,8 @@ static void print_phases(const planning *plan) {
 static hu_status print_text(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision;
-    char elements[HU_GROUPED_BYTES], aggregate[HU_GROUPED_BYTES], images[HU_IMAGES_TEXT_BYTES];
+    char assumed[HU_ASSUMED_TEXT_BYTES], elements[HU_GROUPED_BYTES], aggregate[HU_GROUPED_BYTES],
+        images[HU_IMAGES_TEXT_BYTES];
     const hu_dataset *data = dataset_of(plan);
     const int64_t *image = data->field[HU_FIELD_IMAGE].extent;
     int64_t classes = hu_task_classes(plan->options.task, data);
@@ -263,6 +218,7 @@ static hu_status print_text(const planning *plan) {
            (long long)plan->options.batch, (long long)plan->options.run.chunk,
            plan->options.run.threads, precision, plan->options.run.fuse ? "" : ", fuse=off",
            plan->options.run.recompute ? "" : ", recompute=off", plan->table, plan->notes);
+    if (!plan->opened) puts(assumed_words(plan, assumed));
     puts(
         "output is saved: stored for the backward pass; transient: stored, but dead before it; "
         "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "
@@ -277,7 +233,7 @@ static hu_status print_text(const planning *plan) {
            "of demotion\n",
            plan->group_table);
     print_phases(plan);
-    HU_TRY(print_memory(plan));
+    HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1]));
 done:
     return st;
 }
@@ -319,11 +275,13 @@ static hu_status run_bits(planning *plan) {
                        "out.file: found one with a schedule of bits, whose formats "
                        "change: expected none");
     for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(plan, s));
-    memory = memory_json(plan);
+    memory = hu_plan_memory_json(plan->ledger[0], plan->ledger[1]);
     HU_TRY(hu_bitops_tell(plan->config, &plan->options, dataset_of(plan),
                           plan->as_json ? memory : NULL));
     if (!plan->as_json) {
-        HU_TRY(print_memory(plan));
+        char assumed[HU_ASSUMED_TEXT_BYTES];
+        if (!plan->opened) puts(assumed_words(plan, assumed));
+        HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1]));
         puts("the training on this machine: what layers round of their inputs waits in their bits, "
              "the outputs of layers in float32.\nThe cost 'memory' above is that of hardware which "
              "holds all in just these bits.");
@@ -375,7 +333,8 @@ const hu_verb hu_verb_plan = {
         "same keys has just these bytes, workers= included (under mpirun a process has its own "
         "part\n"
         "of them). Without data=, images are those that the model is made for, else 32x32x3 in\n"
-        "10 classes, or as data.crop= and data.classes= say. A product that would run in a slow\n"
+        "10 classes, or as data.size=, data.crop= and data.classes= say. A product that would run "
+        "in a slow\n"
         "reference implementation is warned of.\n"
         "A schedule of bits (precision=ldp:3-8, keys bits.*) tells instead what the bits of each\n"
         "layer cost in training and inference, beside static 8 bits, then the memory: cost.file= "

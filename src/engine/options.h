@@ -22,6 +22,7 @@ typedef struct hu_run_options {
                           them */
     hu_product_engine products; /* who computes products without a chosen accumulator */
     bool check_noise; /* noise is a formula on the names of nodes, as in a run with init=check */
+    bool is_plan;     /* to look at only: there is no arena, and no pass */
 } hu_run_options;
 
 /* Where a batch comes from: called from several threads on disjoint ranges. field: index of the

@@ -185,7 +185,8 @@ static void point_slots(hu_run *run, size_t scratch_offset) {
         if (run->use) point_slot(run, &run->use[u]);
     }
     for (int t = 0; t < run->options.threads; t++)
-        run->thread[t].scratch = run->arena + scratch_offset + (size_t)t * run->scratch_bytes;
+        run->thread[t].scratch =
+            run->arena ? run->arena + scratch_offset + (size_t)t * run->scratch_bytes : NULL;
 }
 
 /* A thread loads inputs and targets through its scratch, too. */
@@ -209,10 +210,24 @@ done:
     return st;
 }
 
+/* One block for all. What is only planned needs none. */
+static hu_status allocate_arena(hu_run *run) {
+    void *block;
+    if (run->options.is_plan) return HU_OK;
+    hu_status st = hu_alloc_for(HU_MEMORY_ARENA, run->arena_bytes, &block);
+    if (st != HU_OK)
+        return hu_fail_within(
+            st,
+            "the arena of %lld samples in chunks of %lld on %d threads; a smaller "
+            "batch=, optimizer.accumulate= or fewer threads= need less: ",
+            (long long)run->options.batch, (long long)run->options.chunk, run->options.threads);
+    run->arena = block;
+    return HU_OK;
+}
+
 hu_status hu_buffers_place(hu_run *run) {
     hu_status st = HU_OK;
     uint32_t scratch;
-    void *block;
     /* All threads' scratch is one buffer that lives from the first to the last time. */
     run->scratch_bytes = hu_round_up(run->scratch_bytes, 4096);
     HU_TRY(hu_buffers_add(run, run->scratch_bytes * (size_t)run->options.threads, HU_BUFFER_SCRATCH,
@@ -222,8 +237,7 @@ hu_status hu_buffers_place(hu_run *run) {
         hu_buffer_use(&run->buffers[scratch], course, hu_time_update(run->graph));
     }
     HU_TRY(hu_arena_place(run->buffers, run->buffer_count, &run->arena_bytes));
-    HU_TRY(hu_alloc_for(HU_MEMORY_ARENA, run->arena_bytes, &block));
-    run->arena = block;
+    HU_TRY(allocate_arena(run));
     point_slots(run, run->buffers[scratch].offset);
 done:
     return st;

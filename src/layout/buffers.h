@@ -22,8 +22,8 @@ hu_status hu_buffers_add(hu_run *run, size_t bytes, hu_buffer_role role, uint32_
  * are used, and drops what nobody uses. */
 hu_status hu_buffers_declare(hu_run *run);
 
-/* Places the buffers that the rehearsal has given lifetimes, allocates the arena, and points slots
- * and threads into it. */
+/* Places the buffers that the rehearsal has given lifetimes, allocates the arena
+ * (unless the run is only planned), and points slots and threads into it. */
 hu_status hu_buffers_place(hu_run *run);
 
 #endif

@@ -81,13 +81,13 @@
     X(fcn_r50, "fcn-r50", \
       "fully convolutional, dilated ResNet-50, 2 heads; 769 pixels", "segment", 769) \
     X(fcn_s, "fcn-s", \
-      "the same with 8 basic blocks of 16-64 channels, for small pictures", "segment", 0) \
+      "the same with 8 basic blocks of 16-64 channels, for small pictures", "segment", 120) \
     X(ssd_s, "ssd-s", \
-      "boxes on three maps, 18 convolutions of 8-64 channels; about 160x120 pixels", "detect", 0) \
+      "boxes on three maps, 18 convolutions of 8-64 channels; about 160x120 pixels", "detect", 120) \
     X(ssd300, "ssd300", "boxes on six maps behind VGG-16; 300 pixels", "detect", 300) \
     X(faster_rcnn_s, "faster-rcnn-s", \
       "boxes in regions that it proposes itself, 16 layers of 8-128; about 160x120 pixels", \
-      "detect-regions", 0) \
+      "detect-regions", 120) \
     X(faster_rcnn, "faster-rcnn", "the same behind VGG-16; 600x1000 pixels", \
       "detect-regions", 600) \
     X(pan, "pan", "super-resolution by 16 blocks of 40 channels with pixel attention", \

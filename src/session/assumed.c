@@ -3,6 +3,7 @@
  * the synthetic glyphs as pixels; windows of words for models of texts. */
 #include "session/assumed.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -28,11 +29,28 @@ static int64_t side_of(const char *name) {
     return is_grey(name) ? GREY_SIDE : COLOUR_SIDE;
 }
 
-/* Pixels of a row where it is longer than the side: Faster-RCNN's pictures have 600 along the
- * shorter side and at most 1000 along the other (Ren et al. 2015, 3.3). */
+/* Pictures that are wider than high. Faster-RCNN's have 600 pixels along the shorter side and at
+ * most 1000 along the other (Ren et al. 2015, 3.3); the small forms see cells (BCCD) and streets
+ * (CamVid) in 160x120. */
+static const struct {
+    const char *name;
+    int64_t width, height;
+} wide[] = {{"faster-rcnn", 5, 3}, {"faster-rcnn-s", 4, 3}, {"ssd-s", 4, 3}, {"fcn-s", 4, 3}};
+
+/* Pixels of a row of pictures with that many rows. */
 static int64_t width_of(const char *name, int64_t side) {
-    enum { LONGER_SIDE = 1000 };
-    return strcmp(name, "faster-rcnn") == 0 ? LONGER_SIDE : side;
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (strcmp(name, wide[i].name) == 0) return side * wide[i].width / wide[i].height;
+    return side;
+}
+
+/* Networks for ILSVRC's images that take small ones as well. */
+static bool is_of_ilsvrc(const char *name) {
+    static const char *const names[] = {"resnet18", "resnet50", "squeezenet", "shufflenet-v2",
+                                        "mobilenet-v2"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
 }
 
 /* ILSVRC's where they are as large as its images, and those of Cityscapes in large label maps. */
@@ -115,16 +133,32 @@ hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
 
 hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t batch,
                           hu_dataset *assumed) {
-    int64_t side, classes;
+    int64_t size, crop, classes;
     hu_status st = HU_OK;
-    HU_TRY(hu_config_i64(config, "data.crop", &side));
+    HU_TRY(hu_config_i64(config, "data.size", &size));
+    HU_TRY(hu_config_i64(config, "data.crop", &crop));
     HU_TRY(hu_config_i64(config, "data.classes", &classes));
-    int64_t own = side_of(model), width = side > 0 ? side : width_of(model, own);
-    *assumed = assume(model, batch, side > 0 ? side : own, width,
+    int64_t side = crop > 0 ? crop : size > 0 ? size : side_of(model);
+    *assumed = assume(model, batch, side, crop > 0 ? crop : width_of(model, side),
                       classes > 0 ? classes : classes_of(model));
     if (reads_text(model)) assume_text(classes, assumed);
 done:
     return st;
+}
+
+const char *hu_assumed_text(const hu_config *config, const char *model,
+                            char text[HU_ASSUMED_TEXT_BYTES]) {
+    bool is_sized = hu_config_given(config, "data.size") || hu_config_given(config, "data.crop");
+    bool is_counted = hu_config_given(config, "data.classes");
+    const char *unsaid = is_sized && is_counted ? "the number of samples is"
+                         : is_sized             ? "the number of classes is"
+                         : is_counted           ? "the size of the images is"
+                                                : "image size and classes are";
+    const char *keys = is_of_ilsvrc(model) ? "data.size=224 data.classes=1000 for ImageNet's"
+                                           : "data.size=N data.classes=N say otherwise";
+    snprintf(text, HU_ASSUMED_TEXT_BYTES, "no data=: %s assumed%s%s", unsaid,
+             is_sized && is_counted ? "" : "; ", is_sized && is_counted ? "" : keys);
+    return text;
 }
 
 /* from, to: height, width, channels. Moves the middle of one channel of every image to the front of

@@ -1,13 +1,14 @@
 """`plan`: its numbers against the models' definitions, its bytes against those of real trainings."""
 import json
 import re
+import resource
 
 import program
 
 
-def plan(*words, cwd):
+def plan(*words, cwd, **more):
     """(JSON, stderr) of a plan that must succeed."""
-    code, out, err = program.call("plan", *words, "--json", cwd=cwd)
+    code, out, err = program.call("plan", *words, "--json", cwd=cwd, **more)
     if code != 0:
         raise SystemExit(f"plan {' '.join(words)}: exit {code}: {err}")
     return json.loads(out), err
@@ -193,6 +194,60 @@ def text(checks, cwd):
     checks.same(max(len(line) for line in out.splitlines()) <= 132, True, "width of the text")
 
 
+def assumed(checks, cwd):
+    """Without data=: the model's own pictures, or those that were asked for; what was assumed is said."""
+    for words, image, said in (
+            (["model=ssd-s"], [120, 160, 3], "image size and classes are"),
+            (["model=faster-rcnn-s"], [120, 160, 3], "image size and classes are"),
+            (["model=fcn-s", "data.classes=11"], [120, 160, 3], "the size of the images is"),
+            (["model=resnet50", "data.size=224", "batch=1"], [224, 224, 3], "the number of classes is"),
+            (["model=ssd300", "data.size=600", "model.width=0.1"], [600, 600, 3], "the number of classes is"),
+            (["model=ssd-s", "data.size=60"], [60, 80, 3], "the number of classes is"),
+            (["model=ssd-s", "data.size=60", "data.crop=64"], [64, 64, 3], "the number of classes is"),
+            (["model=resnet20", "data.size=48", "data.classes=7"], [48, 48, 3], "the number of samples is")):
+        found, _ = plan(*words, cwd=cwd)
+        checks.same(found["image"], image, f"{words}")
+        checks.that(found["assumed"].startswith(f"no data=: {said} assumed"), f"{words}: {found['assumed']}")
+        code, out, _ = program.call("plan", *words, cwd=cwd)
+        checks.that(code == 0 and found["assumed"] in out.splitlines(), f"{words}: said in the text")
+    street, _ = plan("model=fcn-s", "data.classes=11", cwd=cwd)
+    checks.same((street["macs"], street["parameters"]), (497913600, 387862), "fcn-s of the size of CamVid")
+    checks.that("data.size=224 data.classes=1000 for ImageNet's" in plan("model=resnet50", cwd=cwd)[0]["assumed"],
+                "what the model was published for")
+    named, _ = plan("model=ssd-s", f"data=boxes:{program.write_boxes(cwd)}", cwd=cwd)
+    checks.that("assumed" not in named, "nothing is assumed of data that is there")
+
+
+def without_memory(checks, cwd):
+    """A plan allocates no arena, of however many bytes; a training says what wanted them."""
+    if program.sanitizer():
+        print("skipped: a limit of memory (sanitizers need terabytes of addresses)")
+        return
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+    words = ["model=resnet18", "batch=8192", "run.chunk=16", "threads=1"]
+    found, _ = plan(*words, "precision=hfp8", cwd=cwd, preexec_fn=limited)
+    checks.that(found["memory_bytes"]["arena"]["float32"] > 16 << 30, "more than the process may have")
+    code, _, err = program.call("train", *words, "data=glyphs", "data.limit=8192", "steps=1", "run.dir=none", cwd=cwd,
+                                preexec_fn=limited)
+    checks.that(code == 5 and "the arena of 8192 samples in chunks of 16 on 1 threads; a smaller batch=" in err,
+                f"{code}: {err}")
+
+
+def scratch_is_explained(checks, cwd):
+    """Packed storage of large pictures needs more than float32; no ratio to what is shown as nothing."""
+    _, out, _ = program.call("plan", "model=faster-rcnn", "precision=hfp8", "threads=2", cwd=cwd)
+    checks.that("scratch: every thread unpacks what it reads of a chunk" in out, out[-800:])
+    rows = [line.split() for line in out.split("memory in MiB")[1].splitlines()[2:] if line]
+    for row in rows:
+        if row[-2] == "0.00":
+            checks.same(row[-1], "-", f"{row}")
+    _, out, _ = program.call("plan", "model=resnet20", "precision=hfp8", "threads=1", "run.chunk=1", cwd=cwd)
+    checks.that("scratch: every thread" not in out, "nothing to explain")
+
+
 def classes(checks, cwd):
     """The classes of what the task learns stand in the first line, none where it learns quantities."""
     maps, boxes = program.write_maps(cwd), program.write_boxes(cwd)
@@ -344,5 +399,5 @@ def errors(checks, cwd):
         checks.that(part in err, f"plan {words}: {err!r}")
 
 
-program.main(numbers, layers, outputs, bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
+program.main(numbers, assumed, without_memory, scratch_is_explained, layers, outputs, bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
              text, classes, network, network_baseline, network_words, network_model, network_errors, errors)

@@ -1,0 +1,16 @@
+/* report/plan_memory.h - the ledger of a planned training, with packed and with float32 storage. */
+#ifndef HU_REPORT_PLAN_MEMORY_H
+#define HU_REPORT_PLAN_MEMORY_H
+#include <halfulp/status.h>
+
+#include "show/json.h"
+
+/* Both are ledgers {role: bytes} of one training (hu_ledger_json), in one order of roles. Gives
+ * {role: {"packed": bytes, "float32": bytes}}. New reference. */
+json_t *hu_plan_memory_json(const json_t *packed, const json_t *plain);
+
+/* The same as a table in MiB, what its words mean, and why packed storage needs more, where it
+ * does. */
+hu_status hu_plan_memory_print(json_t *packed, const json_t *plain);
+
+#endif
