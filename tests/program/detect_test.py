@@ -114,6 +114,7 @@ def what_does_not_fit_is_refused(checks, cwd):
     refused(checks, cwd, 2, "found pictures of 15 x 18 pixels, expected at least 16 x 16", data,
             "model=ssd-s", "data.size=15")
     refused(checks, cwd, 2, "needs a field 'boxes'", "model=ssd-s", "data=glyphs")
+    refused(checks, cwd, 2, "; data=boxes:DIR has it", "model=ssd-s", "data=glyphs")
     refused(checks, cwd, 2, "does not fit the task detect, expected one of 'ssd', 'ssd_nll'", data, "model=ssd-s",
             "loss=nll")
     refused(checks, cwd, 2, "model.norm: found off", data, "model=resnet20", "task=detect", "model.norm=off")
