@@ -120,7 +120,7 @@ hu_status hu_model_faster_rcnn(const hu_model_options *options, hu_graph *graph)
 }
 
 hu_status hu_model_faster_rcnn_s(const hu_model_options *options, hu_graph *graph) {
-    enum { LEAST = 8, USED = 4 };
+    enum { LEAST = 16, USED = 4 };
     static const regions_form form = {
         .anchors = {8, 3, 3, {12, 24, 48}, {0.5, 1, 2}},
         .rpn = 64,

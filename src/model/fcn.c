@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "model/families.h"
-#include "model/layers.h"
+#include "model/look.h"
 
 enum { STAGES = 4, STEM_MAX = 3, NAME_BYTES = 96 };
 
@@ -20,6 +20,7 @@ typedef struct form {
     int64_t width[STAGES], stride[STAGES], dilation[STAGES];
     int64_t expansion; /* 1: basic blocks; else of bottlenecks */
     int64_t head, second_head;
+    int64_t least; /* pixels of a picture's side, of which the last map has three */
     /* The first block of a dilated stage keeps half of its dilation, as MMSegmentation's. */
     bool contracts;
     bool is_fan_out; /* weights begin normal by fan out, else as frameworks give them */
@@ -157,7 +158,9 @@ static hu_value_id add_head(net *n, hu_value_id in) {
 
 static hu_status build_fcn(const hu_model_options *options, hu_graph *graph, const form *as) {
     net n = {.b = hu_build_begin(options, graph), .form = as, .width = options->width};
-    hu_value_id value = add_stem(&n, hu_build_input(&n.b)), third = HU_NONE;
+    hu_value_id picture = hu_build_input(&n.b), third = HU_NONE;
+    hu_look_expect_size(&n.b, picture, as->least);
+    hu_value_id value = add_stem(&n, picture);
     for (int s = 0; s < STAGES; s++) {
         value = stage(&n, s, value);
         if (s == 2) third = value;
@@ -178,6 +181,7 @@ hu_status hu_model_fcn_r50(const hu_model_options *options, hu_graph *graph) {
                               .expansion = 4,
                               .head = 512,
                               .second_head = 256,
+                              .least = 17,
                               .contracts = true,
                               .is_fan_out = true};
     return build_fcn(options, graph, &full);
@@ -191,6 +195,7 @@ hu_status hu_model_fcn_s(const hu_model_options *options, hu_graph *graph) {
                                .dilation = {1, 1, 2, 4},
                                .expansion = 1,
                                .head = 32,
-                               .second_head = 16};
+                               .second_head = 16,
+                               .least = 9};
     return build_fcn(options, graph, &small);
 }

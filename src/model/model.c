@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "model/families.h"
+#include "model/least.h"
 #include "op/dropout.h"
 
 /* One row for each line of families.h: name, help, the task it is made for, the function that
@@ -89,6 +90,12 @@ static hu_status check_sizes(const hu_model_options *options, const hu_model *mo
                    options->name);
 }
 
+/* Networks that learn against each other make pictures of one size. */
+static hu_status say_least(const hu_model_options *options, const hu_model *model) {
+    bool is_of_one_size = strcmp(model->task, hu_task_gan.name) == 0;
+    return hu_model_say_least(options, model->build, is_of_one_size ? model->side : 0);
+}
+
 hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     hu_status st = HU_OK;
     const hu_model *model = NULL;
@@ -107,6 +114,7 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     st = options->own
              ? hu_own_net_build(options->own, options->choice, options->splits_bias, *graph)
              : model->build(options, *graph);
+    if (st == HU_ERR_SHAPE && !options->own) st = say_least(options, model);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
     HU_TRY(st);
     HU_TRY(check_norm(options, *graph));

@@ -24,6 +24,20 @@ def fails(checks, cwd, code, parts, *words, **more):
     return err
 
 
+def least_pictures(checks, cwd):
+    """A model says the least picture that it takes: that one works, one pixel less does not."""
+    for model, least in (("alexnet-s", 29), ("googlenet", 79), ("inception3-s", 31)):
+        for size in (8, least - 1):
+            fails(checks, cwd, 2, [f"found pictures of {size} x {size} pixels, expected at least {least} x {least} "
+                                   "(data.size)"], "plan", f"model={model}", f"data.size={size}", "batch=1")
+        code, _, err = program.call("plan", f"model={model}", f"data.size={least}", "batch=1", cwd=cwd)
+        checks.same(code, 0, f"{model}: {err}")
+    fails(checks, cwd, 2, ["found pictures of 32 x 32 pixels, expected 128 x 128 (data.size)"], "plan", "model=dcgan",
+          "data.size=32", "batch=1")
+    fails(checks, cwd, 2, ["found pictures of 6 x 8 pixels, expected at least 9 x 9 (data.size)"], "plan", "model=fcn-s",
+          "data.size=6")
+
+
 def words(checks, cwd):
     cases = [
         (["trian"], ["unknown verb 'trian'", "'train'"]),
@@ -353,6 +367,6 @@ def odd_sizes(checks, cwd):
         checks.that(all(abs(float.fromhex(row["loss"])) < 50 for row in rows), f"{keys}: losses")
 
 
-program.main(words, idx_files, cifar_files, corrupt_checkpoints, corrupt_config, diverging,
+program.main(words, least_pictures, idx_files, cifar_files, corrupt_checkpoints, corrupt_config, diverging,
              update_that_overflows, saving, small_disk, too_much_memory,
              two_processes, odd_sizes)

@@ -74,7 +74,7 @@ def what_does_not_fit_is_refused(checks, cwd):
     refused(checks, cwd, 2, "the model proposes no regions; the task detect-regions needs one that does", data,
             "model=ssd-s", "task=detect-regions")
     refused(checks, cwd, 2, "the task detect has no loss for them, expected detect-regions", data, model, "task=detect")
-    refused(checks, cwd, 2, "found pictures of 7 x 8 pixels, expected at least 8 x 8", data, model, "data.size=7")
+    refused(checks, cwd, 2, "found pictures of 15 x 18 pixels, expected at least 16 x 16", data, model, "data.size=15")
     refused(checks, cwd, 2, "needs a field 'boxes'", model, "data=glyphs")
     refused(checks, cwd, 2, "does not fit the task detect-regions, expected one of 'faster_rcnn'", data, model,
             "loss=ssd")

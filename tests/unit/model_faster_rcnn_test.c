@@ -136,10 +136,10 @@ static void what_does_not_fit_is_refused(void **state) {
     (void)state;
     const hu_task *regions = &hu_task_detect_regions;
     const hu_loss_form *loss = &hu_loss_faster_rcnn;
-    assert_int_equal(build_as("faster-rcnn-s", regions, loss, 20, 8, 8), HU_OK);
+    assert_int_equal(build_as("faster-rcnn-s", regions, loss, 20, 16, 16), HU_OK);
     assert_int_equal(build_as("faster-rcnn", regions, loss, 20, 16, 16), HU_OK);
-    says(build_as("faster-rcnn-s", regions, loss, 20, 7, 90), HU_ERR_SHAPE,
-         "expected at least 8 x 8");
+    says(build_as("faster-rcnn-s", regions, loss, 20, 15, 90), HU_ERR_SHAPE,
+         "expected at least 16 x 16");
     says(build_as("faster-rcnn", regions, loss, 20, 90, 15), HU_ERR_SHAPE,
          "expected at least 16 x 16");
     says(build_as("faster-rcnn-s", &hu_task_detect, &hu_loss_ssd, 8, 120, 160), HU_ERR_ARGUMENT,
