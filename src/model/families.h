@@ -83,7 +83,8 @@
     X(fcn_s, "fcn-s", \
       "the same with 8 basic blocks of 16-64 channels, for small pictures", "segment", 120) \
     X(ssd_s, "ssd-s", \
-      "boxes on three maps, 18 convolutions of 8-64 channels; about 160x120 pixels", "detect", 120) \
+      "boxes on three maps, 18 convolutions of 8-64 channels; about 160x120 pixels", \
+      "detect", 120) \
     X(ssd300, "ssd300", "boxes on six maps behind VGG-16; 300 pixels", "detect", 300) \
     X(faster_rcnn_s, "faster-rcnn-s", \
       "boxes in regions that it proposes itself, 16 layers of 8-128; about 160x120 pixels", \
