@@ -115,24 +115,6 @@ static void others_are_as_they_are(void **state) {
     hu_keys_free(wrong);
 }
 
-static void save_trainer(fixture *f, const char *directory) {
-    hu_checkpoint_writer *writer;
-    assert_int_equal(hu_checkpoint_begin(hu_trainer_progress(f->trainer)->step, &writer), HU_OK);
-    assert_int_equal(hu_trainer_save(f->trainer, writer), HU_OK);
-    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
-    hu_checkpoint_writer_free(writer);
-}
-
-static hu_status restore(fixture *f, const char *directory) {
-    hu_checkpoint *checkpoint;
-    char warning[512];
-    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
-                     HU_OK);
-    hu_status st = hu_trainer_restore(f->trainer, checkpoint);
-    hu_checkpoint_free(checkpoint);
-    return st;
-}
-
 static void a_restored_trainer_goes_on_with_the_same_means(void **state) {
     (void)state;
     char directory[256];
@@ -147,10 +129,10 @@ static void a_restored_trainer_goes_on_with_the_same_means(void **state) {
     for (int i = 0; i < STEPS; i++) step(&f);
     save_trainer(&f, directory);
     for (int i = 0; i < STEPS; i++) step(&f);
-    assert_int_equal(restore(&g, directory), HU_OK);
+    assert_int_equal(restore_trainer(&g, directory), HU_OK);
     for (int i = 0; i < STEPS; i++) step(&g);
     assert_memory_equal(f.trainer->average.mean, g.trainer->average.mean, bytes_of(&f));
-    assert_int_equal(restore(&plain, directory), HU_ERR_ARGUMENT);
+    assert_int_equal(restore_trainer(&plain, directory), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "optimizer.average: found 0, expected as in"));
     end(&f);
     end(&g);

@@ -73,4 +73,32 @@ static inline float *master(fixture *f, const char *name) {
     if (v == HU_NONE) fail_msg("no parameter '%s'", name);
     return f->trainer->weights.block + f->trainer->weights.offset[v];
 }
+
+/* Writes a checkpoint of the trainer into the folder. */
+static inline void save_trainer(fixture *f, const char *directory) {
+    hu_checkpoint_writer *writer;
+    assert_int_equal(hu_checkpoint_begin(hu_trainer_progress(f->trainer)->step, &writer), HU_OK);
+    assert_int_equal(hu_trainer_save(f->trainer, writer), HU_OK);
+    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
+    hu_checkpoint_writer_free(writer);
+}
+
+static inline hu_checkpoint *open_newest(const char *directory) {
+    hu_checkpoint *checkpoint;
+    char warning[512];
+    if (hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    return checkpoint;
+}
+
+static inline hu_status restore_trainer(fixture *f, const char *directory) {
+    hu_checkpoint *checkpoint = open_newest(directory);
+    hu_status st = hu_trainer_restore(f->trainer, checkpoint);
+    hu_checkpoint_free(checkpoint);
+    return st;
+}
+
+static inline void load_trainer(fixture *f, const char *directory) {
+    if (restore_trainer(f, directory) != HU_OK) fail_msg("%s", hu_last_error());
+}
 #endif

@@ -112,23 +112,6 @@ static void every_way_of_running_gives_the_same(void **state) {
     }
 }
 
-static void save_trainer(fixture *f, const char *directory) {
-    hu_checkpoint_writer *writer;
-    assert_int_equal(hu_checkpoint_begin(hu_trainer_progress(f->trainer)->step, &writer), HU_OK);
-    assert_int_equal(hu_trainer_save(f->trainer, writer), HU_OK);
-    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
-    hu_checkpoint_writer_free(writer);
-}
-
-static void load_trainer(fixture *f, const char *directory) {
-    hu_checkpoint *checkpoint;
-    char warning[512];
-    assert_int_equal(hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning),
-                     HU_OK);
-    if (hu_trainer_restore(f->trainer, checkpoint) != HU_OK) fail_msg("%s", hu_last_error());
-    hu_checkpoint_free(checkpoint);
-}
-
 /* Saved after every step, and restored into a trainer that is new or has gone another way. */
 static void interrupted_anywhere(void **state) {
     (void)state;

@@ -1,22 +1,6 @@
 /* A trainer saved and restored, and checkpoints that are refused as a whole. */
 #include "train_fixture.h"
 
-static void save_trainer(fixture *f, const char *directory) {
-    hu_checkpoint_writer *writer;
-    assert_int_equal(hu_checkpoint_begin(hu_trainer_progress(f->trainer)->step, &writer), HU_OK);
-    assert_int_equal(hu_trainer_save(f->trainer, writer), HU_OK);
-    assert_int_equal(hu_checkpoint_finish(writer, directory, 1), HU_OK);
-    hu_checkpoint_writer_free(writer);
-}
-
-static hu_checkpoint *open_newest(const char *directory) {
-    hu_checkpoint *checkpoint;
-    char warning[512];
-    if (hu_checkpoint_open_newest(directory, &checkpoint, warning, sizeof warning) != HU_OK)
-        fail_msg("%s", hu_last_error());
-    return checkpoint;
-}
-
 /* The same sections but one, whose bytes are others. */
 static void save_spoilt(const char *directory, const char *section, const void *bytes,
                         size_t count) {
