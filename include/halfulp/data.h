@@ -79,6 +79,8 @@ typedef struct hu_split {
         *rows[HU_FIELDS_MAX]; /* [samples, extent + 2 margin in the first two, ...] by field */
     const int32_t *length[HU_FIELDS_MAX]; /* [samples] of ragged fields, else NULL */
     struct hu_reader *reader; /* private: reads fields that are not in rows; NULL: there are none */
+    struct hu_reader *files;  /* private: of samples that were read and are in rows, who knows their
+                                 files; else NULL */
     const uint32_t *index; /* [count] ascending: the samples of this part among those in rows or of
                               the source; NULL: all of them */
 } hu_split;

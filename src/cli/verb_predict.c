@@ -9,12 +9,11 @@
 #include "cli/verb.h"
 #include "config/used.h"
 #include "session/answers.h"
-#include "session/cells.h"
 #include "session/pictures.h"
+#include "session/said.h"
 #include "session/saved_run.h"
 #include "show/json.h"
 #include "show/stdout.h"
-#include "show/table.h"
 
 /* Rows that a terminal shows without being asked for more. */
 enum { USUAL_COUNT = 10 };
@@ -26,9 +25,8 @@ static const char *const used[] = {"out.file",     "out.count",   "out.pictures"
 /* What the model says of the first samples. */
 typedef struct answers {
     int64_t count;
-    const hu_task *task;
-    double *cells;        /* [count, columns of the task] */
-    const char *file;     /* where they go, NULL: to stdout */
+    hu_said said;
+    const char *file;     /* where it goes, NULL: to stdout */
     const char *pictures; /* a sheet of the samples, "": none */
 } answers;
 
@@ -48,34 +46,11 @@ done:
     return st;
 }
 
-/* A row of the task's columns for each sample. */
-static hu_status predict(const hu_saved_run *run, answers *made) {
-    void *block;
-    made->task = hu_trainer_task(run->trainer);
-    size_t columns = (size_t)hu_task_column_count(made->task);
-    hu_status st = hu_alloc_array((size_t)made->count * columns, sizeof *made->cells, &block);
-    if (st != HU_OK) return st;
-    made->cells = block;
-    return hu_trainer_predict(run->trainer, made->count, made->cells);
-}
-
-/* The columns of one sample. */
-static const double *row_of(const answers *made, int64_t sample) {
-    return made->cells + sample * hu_task_column_count(made->task);
-}
-
-/* A classifier's rows end with whether they are right. */
-static const char *verdict_word(const answers *made, int64_t sample) {
-    static const char *const words[] = {
-        [HU_UNJUDGED] = "-", [HU_WRONG] = "wrong", [HU_RIGHT] = "right"};
-    return words[made->task->judge(row_of(made, sample))];
-}
-
 /* Samples of a verdict; for tasks that know right and wrong. */
 static int64_t count_judged_as(const answers *made, hu_judgement judgement) {
     int64_t count = 0;
     for (int64_t i = 0; i < made->count; i++)
-        count += made->task->judge(row_of(made, i)) == judgement;
+        count += hu_said_judgement(&made->said, i) == judgement;
     return count;
 }
 
@@ -84,59 +59,14 @@ static int64_t count_judged(const answers *made) {
     return made->count - count_judged_as(made, HU_UNJUDGED);
 }
 
-/* sample, the columns of the task, and the verdict where there is one. */
-static hu_status print_table(const answers *made) {
-    const char *titles[HU_TASK_COLUMNS_MAX + 2] = {"sample"};
-    int columns = hu_task_column_count(made->task);
-    char cell[HU_TASK_CELL_BYTES];
-    hu_status st;
-    hu_table *table = NULL;
-    char *text = NULL;
-    for (int c = 0; c < columns; c++) titles[1 + c] = made->task->column[c].title;
-    if (made->task->judge) titles[1 + columns] = "verdict";
-    HU_TRY(hu_table_create(titles, columns + (made->task->judge ? 2 : 1), &table));
-    for (int64_t i = 0; i < made->count; i++) {
-        HU_TRY(hu_table_cell(table, "%lld", (long long)i));
-        for (int c = 0; c < columns; c++)
-            HU_TRY(
-                hu_table_cell(table, "%s", hu_task_cell(made->task, c, row_of(made, i)[c], cell)));
-        if (made->task->judge) HU_TRY(hu_table_cell(table, "%s", verdict_word(made, i)));
-    }
-    HU_TRY(hu_table_print(table, &text));
-    printf("%s\n", text);
-done:
-    hu_free(text);
-    hu_table_free(table);
-    return st;
-}
-
-/* Numbers that the task calls whole (a class) are integers of JSON. */
-static json_t *cell_json(const answers *made, int column, double value) {
-    bool is_whole = made->task->column[column].is_whole;
-    return is_whole ? json_integer((json_int_t)value) : hu_json_number(value);
-}
-
-/* An object for each sample, with the columns by their titles. */
-static json_t *rows_json(const answers *made) {
-    json_t *rows = json_array();
-    for (int64_t i = 0; rows && i < made->count; i++) {
-        json_t *row = json_pack("{s:I}", "sample", (json_int_t)i);
-        for (int c = 0; row && c < hu_task_column_count(made->task); c++)
-            json_object_set_new(row, made->task->column[c].title,
-                                cell_json(made, c, row_of(made, i)[c]));
-        json_array_append_new(rows, row);
-    }
-    return rows;
-}
-
 /* The rows themselves, or the file that they went to; "correct" and "accuracy" where the task knows
  * right and wrong. */
 static json_t *answers_json(const hu_saved_run *run, const answers *made, const char *data,
                             const char *weights) {
     json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "run", run->directory, "step",
-                               (json_int_t)run->step, "task", made->task->name, "data", data,
+                               (json_int_t)run->step, "task", made->said.task->name, "data", data,
                                "weights", weights, "samples", (json_int_t)made->count);
-    if (object && made->task->judge) {
+    if (object && made->said.task->judge) {
         int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
         json_object_set_new(object, "correct", json_integer((json_int_t)right));
         json_object_set_new(object, "labelled", json_integer((json_int_t)judged));
@@ -147,7 +77,7 @@ static json_t *answers_json(const hu_saved_run *run, const answers *made, const 
     if (object && made->file)
         json_object_set_new(object, "file", json_string(made->file));
     else if (object)
-        json_object_set_new(object, "predictions", rows_json(made));
+        json_object_set_new(object, "predictions", hu_said_json(&made->said));
     return object;
 }
 
@@ -156,14 +86,22 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     hu_status st = HU_OK;
     const char *data = "", *weights = run->options.eval_masters ? "master" : "rounded";
     hu_config_text(config, "data.name", &data);
-    if (made->file) HU_TRY(hu_cells_write(made->file, made->task, made->count, made->cells));
-    if (made->file) fprintf(stderr, "wrote %lld rows to %s\n", (long long)made->count, made->file);
+    int64_t rows;
+    char *text = NULL;
+    if (made->file) {
+        HU_TRY(hu_said_write(&made->said, made->file, &rows));
+        fprintf(stderr, "wrote %lld rows to %s\n", (long long)rows, made->file);
+    }
     if (hu_config_flag(config, "json", NULL))
         return hu_json_print(answers_json(run, made, data, weights));
-    if (!made->file) HU_TRY(print_table(made));
-    if (!made->task->judge) {
+    if (!made->file) {
+        HU_TRY(hu_said_text(&made->said, &text));
+        printf("%s\n", text);
+        hu_free(text);
+    }
+    if (!made->said.task->judge) {
         printf("step %lld: %lld test samples of %s, task %s  (%s weights)\n", (long long)run->step,
-               (long long)made->count, data, made->task->name, weights);
+               (long long)made->count, data, made->said.task->name, weights);
         return HU_OK;
     }
     int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
@@ -199,13 +137,13 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
     HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
-    HU_TRY(predict(&run, &made));
+    HU_TRY(hu_said_make(run.trainer, run.dataset, made.count, &made.said));
     if (made.pictures[0])
         HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
     write_answers(config, &run, made.count);
     HU_TRY(report(config, &run, &made));
 done:
-    hu_free(made.cells);
+    hu_said_free(&made.said);
     hu_saved_run_close(&run);
     return st;
 }
@@ -216,13 +154,17 @@ const hu_verb hu_verb_predict = {
     .usage = "RUN [count=N] [out=FILE.csv] [pictures=FILE.png] [data=...] [--json]",
     .details =
         "Takes the first N samples (10; 0: all) of the run's test set, or of another data set, of\n"
-        "which a test half is enough; its classes are found by their names. out=FILE.csv: the rows "
-        "go there, all of them unless count says otherwise.\n"
+        "which a test half is enough; its classes are found by their names. out=FILE.csv: the "
+        "rows\n"
+        "go there, all of them unless count says otherwise; of detection a row for each box that\n"
+        "is likelier than not, in pixels of its file.\n"
         "pictures=FILE.png: of tasks of pictures, the samples as they are (of detection: with "
         "their boxes),\nand below as the model makes them (with those that it finds).\n"
         "Of label maps and enlarged pictures, RUN/answers gets up to 10: input, truth, "
         "prediction,\nin place of those that are there; RUN/answers-NAME where data= is not the "
-        "run's own,\nNAME being the last part of its path.\n"
+        "run's own,\nNAME being the last part of its path. Beside label maps stand their numbers "
+        "as "
+        "grey PNGs.\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
     .flags = flags,
     .min_subjects = 1,

@@ -91,6 +91,20 @@ done:
     return st;
 }
 
+/* Pictures without annotation are measured. */
+static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
+    const boxes_reader *half = (const boxes_reader *)reader;
+    hu_scene_size size;
+    hu_status st = find_picture(half, index, &file->path);
+    file->width = half->declared[2 * index];
+    file->height = half->declared[2 * index + 1];
+    if (st != HU_OK || file->width > 0) return st;
+    st = hu_scene_measure(file->path, 0, &size);
+    file->width = size.width;
+    file->height = size.height;
+    return st;
+}
+
 /* ---- the list and the annotations ---- */
 
 static bool ends_name(char c) {
@@ -163,6 +177,7 @@ static hu_status open_half(const char *directory, const char *list, const hu_dat
     half->needs_no_truth = known->needs_no_truth;
     half->reader.close = close_boxes;
     half->reader.read = read_picture;
+    half->reader.tell = tell_file;
     half->reader.reads[HU_FIELD_IMAGE] = true;
     HU_TRY(hu_path_join(directory, "JPEGImages", &half->pictures));
     HU_TRY(hu_path_join(directory, "Annotations", &half->annotations));

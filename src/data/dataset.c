@@ -424,7 +424,8 @@ done:
 void hu_dataset_close(hu_dataset *dataset) {
     if (!dataset) return;
     for (size_t i = 0; i < OWNED; i++) hu_free(dataset->owned[i]);
-    hu_reader *const reader[] = {dataset->train.reader, dataset->test.reader};
+    hu_reader *const reader[] = {dataset->train.reader, dataset->train.files, dataset->test.reader,
+                                 dataset->test.files};
     for (size_t i = 0; i < sizeof reader / sizeof *reader; i++)
         if (reader[i]) reader[i]->close(reader[i]);
     hu_free(dataset->parted);

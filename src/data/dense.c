@@ -77,6 +77,11 @@ done:
     return st;
 }
 
+static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
+    const dense_reader *dense = (const dense_reader *)reader;
+    return hu_path_join(dense->pictures, dense->names.name[index], &file->path);
+}
+
 /* ---- which classes there are ---- */
 
 typedef struct class_search {
@@ -154,6 +159,7 @@ static hu_status open_half(const char *directory, const char *half, const hu_ima
     dense->unlabelled = choice->unlabelled - 1;
     dense->reader.close = close_dense;
     dense->reader.read = read_dense;
+    dense->reader.tell = tell_file;
     strcpy(maps, half);
     HU_TRY(hu_path_join(directory, half, &dense->pictures));
     HU_TRY(hu_path_join(directory, strcat(maps, "annot"), &dense->maps));

@@ -82,8 +82,14 @@ hu_status hu_split_keep(const hu_dataset *dataset, void **owned, hu_split *split
         split->rows[f] = k.rows[f] = *owned++;
     }
     HU_TRY(hu_data_each(split->count, keep, &k));
-    split->reader->close(split->reader);
+    split->files = split->reader; /* that knows where they come from */
     split->reader = NULL;
 done:
     return st;
+}
+
+hu_status hu_split_file(const hu_split *split, int64_t index, hu_sample_file *file) {
+    const hu_reader *reader = split->reader ? split->reader : split->files;
+    *file = (hu_sample_file){0};
+    return reader && reader->tell ? reader->tell(reader, index, file) : HU_OK;
 }

@@ -106,6 +106,13 @@ static hu_status read_image(const hu_reader *reader, const hu_reading_change *ch
     return load_image(&images->list, index, images->side, room, sample);
 }
 
+static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
+    const image_reader *images = (const image_reader *)reader;
+    const hu_image_list *list = &images->list;
+    return hu_path_join(list->folder[list->label[index]], list->names + list->name[index],
+                        &file->path);
+}
+
 static void close_images(hu_reader *reader) {
     image_reader *images = (image_reader *)reader;
     images->list.label = NULL; /* the data set's own */
@@ -127,6 +134,7 @@ static hu_status read_later(hu_image_list *list, const hu_field *image, uint64_t
                     .memory_bytes = memory,
                     .reads = {[HU_FIELD_IMAGE] = true},
                     .read = read_image,
+                    .tell = tell_file,
                     .close = close_images};
     hu_memory_assign(list->names, HU_MEMORY_DATA);
     hu_memory_assign(list->name, HU_MEMORY_DATA);

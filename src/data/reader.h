@@ -14,6 +14,12 @@ typedef struct hu_reading_change {
     double least_scale, most_scale; /* of hu_augment */
 } hu_reading_change;
 
+/* Where a sample comes from. */
+typedef struct hu_sample_file {
+    char *path;            /* NULL: from no file of its own; owner frees with hu_free */
+    int64_t width, height; /* of its picture, where boxes are told; else 0 */
+} hu_sample_file;
+
 /* One part of a data set in files. Read-only once made, but for drop; read is called by several
  * threads. */
 typedef struct hu_reader {
@@ -27,10 +33,15 @@ typedef struct hu_reader {
      * the calling thread. */
     hu_status (*read)(const struct hu_reader *reader, const hu_reading_change *change,
                       int64_t index, hu_image_room *room, uint8_t *sample);
+    /* Tells the file of a sample. NULL: samples have none of their own. */
+    hu_status (*tell)(const struct hu_reader *reader, int64_t index, hu_sample_file *file);
     /* Gives up what it keeps, also while others read: kept_bytes is then 0, and samples are made of
      * their files, of the same bytes. NULL where kept_bytes is never above 0. */
     void (*drop)(struct hu_reader *reader);
     void (*close)(struct hu_reader *reader); /* frees the reader too */
 } hu_reader;
+
+/* The file of sample `index` of a part, whether it was read or will be. Owner frees file->path. */
+hu_status hu_split_file(const hu_split *split, int64_t index, hu_sample_file *file);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/image_write.h"
 #include "session/sheet.h"
 
 enum { INPUT, TRUTH, PREDICTION, PANELS, GAP = 4, COLOURS = 3, WHITE = 255, PICTURE_RANK = 3 };
@@ -48,22 +49,37 @@ static void paint_input(painter *p, const hu_metric_call *sample) {
             }
 }
 
-static hu_status path_of(const painter *p, int64_t index, char **path) {
-    char name[32];
-    snprintf(name, sizeof name, "%02lld.png", (long long)index);
+static const char of_labels[] = "-labels";
+
+/* ending: "" or that of the label map beside it. */
+static hu_status path_of(const painter *p, int64_t index, const char *ending, char **path) {
+    char name[48];
+    snprintf(name, sizeof name, "%02lld%s.png", (long long)index, ending);
     return hu_path_join(p->folder, name, path);
 }
 
 /* What an earlier call left: pictures of several calls do not stand beside each other. */
 static hu_status remove_earlier(const painter *p) {
-    for (int64_t i = 0; i < HU_ANSWERS_MOST; i++) {
+    for (int i = 0; i < 2 * HU_ANSWERS_MOST; i++) {
         char *path;
-        hu_status st = path_of(p, i, &path);
+        hu_status st = path_of(p, i / 2, i % 2 ? of_labels : "", &path);
         if (st != HU_OK) return st;
         remove(path);
         hu_free(path);
     }
     return HU_OK;
+}
+
+/* What the model says as the numbers of classes, of as many pixels as the samples have. */
+static hu_status write_labels(painter *p, int64_t index, const hu_metric_call *sample) {
+    char *path;
+    if (!p->task->map || !sample->prediction) return HU_OK;
+    hu_status st = path_of(p, index, of_labels, &path);
+    if (st != HU_OK) return st;
+    p->task->map(sample, p->panel);
+    st = hu_image_write_png(path, sample->rows / sample->width, sample->width, 1, p->panel);
+    hu_free(path);
+    return st;
 }
 
 /* NaN where a format stopped the pass: the prediction stays white. */
@@ -84,8 +100,9 @@ static hu_status write_sample(void *context, int64_t index, const hu_metric_call
     else
         memset(p->panel, WHITE, (size_t)(sample->rows * COLOURS));
     hu_sheet_put(&p->sheet, 0, PREDICTION, p->panel);
-    HU_TRY(path_of(p, index, &path));
-    st = hu_sheet_write(&p->sheet, path);
+    HU_TRY(path_of(p, index, "", &path));
+    HU_TRY(hu_sheet_write(&p->sheet, path));
+    st = write_labels(p, index, sample);
 done:
     hu_free(path);
     return st;

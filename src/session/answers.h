@@ -16,7 +16,8 @@ const char *hu_answers_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BY
 
 /* Writes DIRECTORY/FOLDER/00.png, 01.png ... of the first count test samples (fewer where there
  * are no more, HU_ANSWERS_MOST at most) in place of those that an earlier call left there; nothing
- * where the task's answers are no pictures. *written: how many. Errors are those of evaluation and
+ * where the task's answers are no pictures. Beside a label map stands 00-labels.png, its numbers as
+ * bytes. *written: how many. Errors are those of evaluation and
  * of files. */
 hu_status hu_answers_write(hu_trainer *trainer, const hu_dataset *dataset, const char *directory,
                            const char *folder, int64_t count, int64_t *written);

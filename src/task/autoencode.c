@@ -25,6 +25,6 @@ const hu_task hu_task_autoencode = {
     .count_outputs = count_outputs,
     .is_picture = true,
     .head = hu_picture_head,
-    .column = {{"psnr", false, 2}, {"squared_error", false, 6}},
+    .column = {{"psnr", false, 2, false}, {"squared_error", false, 6, false}},
     .describe = describe,
 };

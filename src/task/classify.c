@@ -37,6 +37,25 @@ static void describe(const hu_metric_call *sample, double *cells) {
     cells[PROBABILITY] = hu_softmax(scale, sample->prediction[made]);
 }
 
+/* The five likeliest, of equal ones the first; none where one is NaN. */
+static void find(const hu_metric_call *sample, hu_finding_visitor *visit, void *context) {
+    enum { MOST = 5 };
+    const float *said = sample->prediction;
+    int64_t taken[MOST], most = sample->outputs < MOST ? sample->outputs : MOST;
+    if (!said || hu_metric_class(sample->outputs, said) < 0) return;
+    hu_softmax_row scale = hu_loss_row(sample->loss, sample->outputs, said);
+    for (int64_t n = 0; n < most; n++) {
+        int64_t best = -1;
+        for (int64_t c = 0; c < sample->outputs; c++) {
+            bool is_new = true;
+            for (int64_t t = 0; t < n; t++) is_new = is_new && taken[t] != c;
+            if (is_new && (best < 0 || said[c] > said[best])) best = c;
+        }
+        taken[n] = best;
+        visit(context, &(hu_finding){.class_number = best, .score = hu_softmax(scale, said[best])});
+    }
+}
+
 /* Without a prediction (-1) a labelled sample is wrong. */
 static hu_judgement judge(const double *cells) {
     if (cells[LABEL] < 0.0) return HU_UNJUDGED;
@@ -53,7 +72,10 @@ const hu_task hu_task_classify = {
     .metric = {&hu_metric_accuracy},
     .count_outputs = count_outputs,
     .head = head,
-    .column = {{"label", true, 0}, {"predicted", true, 0}, {"probability", false, 4}},
+    .column = {{"label", true, 0, true},
+               {"predicted", true, 0, true},
+               {"probability", false, 4, false}},
     .describe = describe,
+    .find = find,
     .judge = judge,
 };

@@ -79,6 +79,23 @@ static void describe(const hu_metric_call *sample, double *cells) {
     hu_detections_visit(sample, 0, count, &of);
 }
 
+/* Who is told of boxes. */
+typedef struct telling {
+    hu_finding_visitor *visit;
+    void *context;
+} telling;
+
+static void tell(void *context, const hu_detection *d) {
+    const telling *to = context;
+    if (d->score >= likely)
+        to->visit(to->context, &(hu_finding){d->class_number, d->score, d->box});
+}
+
+static void find(const hu_metric_call *sample, hu_finding_visitor *visit, void *context) {
+    telling to = {visit, context};
+    hu_detections_visit(sample, 0, tell, &to);
+}
+
 static void paint(void *context, const hu_detection *detection) {
     if (detection->score >= likely) hu_paint_box(context, &detection->box, detection->class_number);
 }
@@ -106,9 +123,11 @@ static void colour(int64_t class_number, int64_t channels, uint8_t rgb[3]) {
     .field = {{"image", "input", HU_READ_NORMALISED, false},                                       \
               {"boxes", "boxes", HU_READ_PLAIN, true}},                                            \
     .metric = {&hu_metric_mean_ap, &hu_metric_mean_ap_11},                                         \
-    .column = {{"boxes", true, 0}, {"detected", true, 0}, {"found", true, 0}},                     \
+    .column = {{"boxes", true, 0, false},                                                          \
+               {"detected", true, 0, false},                                                       \
+               {"found", true, 0, false}},                                                         \
     .scratch_bytes = hu_detections_scratch_bytes, .describe = describe, .draw = draw,              \
-    .colour = colour
+    .find = find, .finds_boxes = true, .colour = colour
 
 const hu_task hu_task_detect = {
     .name = "detect",

@@ -132,7 +132,7 @@ const hu_task hu_task_enlarge = {
     .head = hu_picture_head,
     .baseline = "bicubic",
     .measure_baseline = measure_bicubic,
-    .column = {{"luma_psnr", false, 3}},
+    .column = {{"luma_psnr", false, 3, false}},
     .describe = describe,
     .paint = hu_picture_paint,
 };

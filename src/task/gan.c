@@ -36,6 +36,6 @@ const hu_task hu_task_gan = {
     .metric = {&hu_metric_fd64},
     .count_outputs = count_outputs,
     .head = hu_picture_head,
-    .column = {{"mean", false, 4}, {"deviation", false, 4}},
+    .column = {{"mean", false, 4, false}, {"deviation", false, 4, false}},
     .describe = describe,
 };

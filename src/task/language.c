@@ -66,6 +66,8 @@ const hu_task hu_task_language = {
     .metric = {&hu_metric_perplexity, &hu_metric_bits_per_token},
     .count_outputs = count_outputs,
     .head = head,
-    .column = {{"tokens", true, 0}, {"perplexity", false, 2}, {"accuracy", false, 4}},
+    .column = {{"tokens", true, 0, false},
+               {"perplexity", false, 2, false},
+               {"accuracy", false, 4, false}},
     .describe = describe,
 };

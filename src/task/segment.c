@@ -68,6 +68,13 @@ static void paint(const hu_metric_call *sample, bool is_truth, uint8_t *pixels) 
     }
 }
 
+static void map(const hu_metric_call *sample, uint8_t *labels) {
+    for (int64_t r = 0; r < sample->rows; r++) {
+        int64_t is = hu_metric_class(sample->outputs, sample->prediction + r * sample->outputs);
+        labels[r] = is < 0 || is >= HU_UNLABELLED_BYTE ? HU_UNLABELLED_BYTE : (uint8_t)is;
+    }
+}
+
 const hu_task hu_task_segment = {
     .name = "segment",
     .help = "one class for every pixel",
@@ -77,8 +84,9 @@ const hu_task hu_task_segment = {
     .metric = {&hu_metric_mean_iou, &hu_metric_mean_accuracy, &hu_metric_pixel_accuracy},
     .count_outputs = count_outputs,
     .head = head,
-    .column = {{"labelled_pixels", true, 0}, {"pixel_accuracy", false, 4}},
+    .column = {{"labelled_pixels", true, 0, false}, {"pixel_accuracy", false, 4, false}},
     .describe = describe,
     .paint = paint,
+    .map = map,
     .colour = colour,
 };

@@ -5,6 +5,7 @@
 #define HU_TASK_TASK_H
 #include <halfulp/data.h>
 
+#include "box/box.h"
 #include "graph/graph.h"
 #include "task/loss.h"
 #include "task/metric.h"
@@ -25,7 +26,16 @@ typedef struct hu_task_column {
     const char *title; /* NULL ends the list */
     bool is_whole;     /* a class number or a count; -1: there is none */
     int decimals;      /* of other numbers */
+    bool is_class;     /* of the data, which may have a name for it */
 } hu_task_column;
+
+/* A class that a model says of a sample, or of a box in it. */
+typedef struct hu_finding {
+    int64_t class_number; /* as in the data */
+    double score;         /* its probability */
+    hu_box box;           /* in shares of the picture, where the task finds boxes */
+} hu_finding;
+typedef void hu_finding_visitor(void *context, const hu_finding *finding);
 
 /* Of one sample: right or wrong, or nobody has said what is right. */
 typedef enum hu_judgement { HU_UNJUDGED, HU_WRONG, HU_RIGHT } hu_judgement;
@@ -80,6 +90,14 @@ typedef struct hu_task {
     /* What `predict` says of a sample: one number per column. */
     hu_task_column column[HU_TASK_COLUMNS_MAX + 1]; /* title NULL at the end */
     void (*describe)(const hu_metric_call *sample, double *cells);
+    /* More than the columns can hold: the likeliest classes, best first, or boxes that are likelier
+     * than not. NULL: there is no more. */
+    void (*find)(const hu_metric_call *sample, hu_finding_visitor *visit, void *context);
+    bool finds_boxes;
+
+    /* Class numbers of all rows of a prediction, where it is a label map: bytes, and 255 where a
+     * score is NaN. NULL: it is none. */
+    void (*map)(const hu_metric_call *sample, uint8_t *labels);
     hu_judgement (*judge)(const double *cells); /* NULL: answers are not right or wrong */
 
     /* Draws over two copies of the picture that a sample's first input is, numbers in 0..1: what is

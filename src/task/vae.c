@@ -29,9 +29,9 @@ const hu_task hu_task_vae = {
     .count_outputs = count_outputs,
     .is_picture = true,
     .head = hu_picture_head,
-    .column = {{"negative_elbo", false, 2},
-               {"reconstruction", false, 2},
-               {"divergence", false, 2},
-               {"psnr", false, 2}},
+    .column = {{"negative_elbo", false, 2, false},
+               {"reconstruction", false, 2, false},
+               {"divergence", false, 2, false},
+               {"psnr", false, 2, false}},
     .describe = describe,
 };

@@ -177,7 +177,7 @@ def answers_are_pictures(checks, cwd):
     """Input, truth and prediction beside each other: left by trainings, by predict, and in the report."""
     colours = {9: (0, 0, 0), 0: (128, 0, 0), 1: (0, 128, 0), 2: (128, 128, 0)}
     trained(cwd, "run", "fcn-s", "threads=1")
-    checks.same(sorted(os.listdir(f"{cwd}/run/answers")), ["00.png", "01.png"], "one for each test picture")
+    checks.same(sorted(os.listdir(f"{cwd}/run/answers")), ["00-labels.png", "00.png", "01-labels.png", "01.png"], "two for each test picture")
     width, height, rows = sheet(f"{cwd}/run/answers/01.png")
     checks.same((width, height), (3 * 18 + 8, 14), "three panels and two gaps")
     _, _, image = sheet(f"{cwd}/maps/test/1.png")
@@ -247,14 +247,14 @@ def answers_of_other_data(checks, cwd):
     for _ in (1, 2):
         err = predict("data=dense:more/Set5/")
         checks.that("wrote 1 pictures to run/answers-Set5\n" in err, f"the folder is told: {err}")
-        checks.same(sorted(os.listdir(f"{cwd}/run/answers-Set5")), ["00.png"], "of the other data")
+        checks.same(sorted(os.listdir(f"{cwd}/run/answers-Set5")), ["00-labels.png", "00.png"], "of the other data")
         checks.same(program.tree_bytes(f"{cwd}/run/answers"), own, "the run's own stay")
     with open(f"{cwd}/run/answers/09.png", "wb") as file:
         file.write(own["00.png"])
     with open(f"{cwd}/run/answers/mine.png", "wb") as file:
         file.write(own["00.png"])
     checks.that("to run/answers\n" in predict("count=1", f"data=dense:{cwd}/maps"), "the run's own data, spelled as they were")
-    checks.same(sorted(os.listdir(f"{cwd}/run/answers")), ["00.png", "mine.png"], "no picture of an earlier call stays")
+    checks.same(sorted(os.listdir(f"{cwd}/run/answers")), ["00-labels.png", "00.png", "mine.png"], "no picture of an earlier call stays")
     checks.same(program.tree_bytes(f"{cwd}/run/answers")["00.png"], own["00.png"], "the same answer")
 
 

@@ -1,0 +1,233 @@
+/* session/said_forms.c - what a model says of samples, as JSON, as tables and as a file. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "session/said.h"
+#include "show/table.h"
+
+enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 3 };
+
+/* NULL where a cell is no class, or one without a name. */
+static const char *name_in(const hu_said *said, int64_t sample, int column) {
+    double cell = hu_said_row(said, sample)[column];
+    if (!said->task->column[column].is_class || !(cell >= 0.0)) return NULL;
+    return hu_dataset_class_name(said->dataset, (int64_t)cell);
+}
+
+/* The name of a class, or its number. */
+static const char *class_word(const hu_said *said, int64_t c, char number[NAME_BYTES]) {
+    const char *name = hu_dataset_class_name(said->dataset, c);
+    snprintf(number, NAME_BYTES, "%lld", (long long)c);
+    return name ? name : number;
+}
+
+static bool has_boxes(const hu_said *said) {
+    return said->task->finds_boxes;
+}
+
+/* ---- JSON ---- */
+
+/* Left out where it is not known, or not UTF-8, which JSON cannot hold. */
+static void put_text(json_t *object, const char *key, const char *text) {
+    if (object && text) json_object_set_new(object, key, json_string(text));
+}
+
+/* Corners of boxes, with the score of their class; else a class and its probability. */
+static json_t *finding_json(const hu_said *said, const hu_finding *f) {
+    const char *name = hu_dataset_class_name(said->dataset, f->class_number);
+    const char *score = has_boxes(said) ? "score" : "probability";
+    json_t *object = json_pack("{s:I, s:o}", "class", (json_int_t)f->class_number, score,
+                               hu_json_number(f->score));
+    put_text(object, "name", name);
+    if (!object || !has_boxes(said)) return object;
+    json_object_set_new(object, "x1", hu_json_number(f->box.x1));
+    json_object_set_new(object, "y1", hu_json_number(f->box.y1));
+    json_object_set_new(object, "x2", hu_json_number(f->box.x2));
+    json_object_set_new(object, "y2", hu_json_number(f->box.y2));
+    return object;
+}
+
+/* Numbers that the task calls whole (a class) are integers of JSON. */
+static void put_cell(const hu_said *said, int64_t i, int column, json_t *row) {
+    const hu_task_column *of = &said->task->column[column];
+    double cell = hu_said_row(said, i)[column];
+    char title[TITLE_BYTES];
+    const char *name = name_in(said, i, column);
+    json_object_set_new(row, of->title,
+                        of->is_whole ? json_integer((json_int_t)cell) : hu_json_number(cell));
+    snprintf(title, sizeof title, "%s_name", of->title);
+    put_text(row, title, name);
+}
+
+json_t *hu_said_json(const hu_said *said) {
+    json_t *rows = json_array();
+    for (int64_t i = 0; rows && i < said->count; i++) {
+        const hu_said_sample *sample = &said->sample[i];
+        json_t *list, *row = json_pack("{s:I}", "sample", (json_int_t)i);
+        put_text(row, "file", sample->file.path);
+        for (int c = 0; row && c < hu_task_column_count(said->task); c++) put_cell(said, i, c, row);
+        if (row && said->task->find) {
+            json_object_set_new(row, has_boxes(said) ? "detections" : "top", list = json_array());
+            for (size_t f = 0; f < sample->count; f++)
+                json_array_append_new(list, finding_json(said, &said->finding[sample->first + f]));
+        }
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* ---- tables ---- */
+
+/* sample, the columns of the task, the verdict where there is one, and the file. */
+static hu_status print_samples(const hu_said *said, char **text) {
+    static const char *const verdicts[] = {
+        [HU_UNJUDGED] = "-", [HU_WRONG] = "wrong", [HU_RIGHT] = "right"};
+    const char *titles[MOST_TITLES] = {"sample"};
+    char cell[HU_TASK_CELL_BYTES];
+    hu_status st;
+    hu_table *table = NULL;
+    int columns = hu_task_column_count(said->task), count = 1;
+    for (int c = 0; c < columns; c++) titles[count++] = said->task->column[c].title;
+    if (said->task->judge) titles[count++] = "verdict";
+    if (said->has_files) titles[count++] = "file";
+    HU_TRY(hu_table_create(titles, count, &table));
+    for (int64_t i = 0; i < said->count; i++) {
+        const char *path = said->sample[i].file.path;
+        HU_TRY(hu_table_cell(table, "%lld", (long long)i));
+        for (int c = 0; c < columns; c++) {
+            const char *name = name_in(said, i, c);
+            hu_task_cell(said->task, c, hu_said_row(said, i)[c], cell);
+            HU_TRY(hu_table_cell(table, "%s", name ? name : cell));
+        }
+        if (said->task->judge)
+            HU_TRY(hu_table_cell(table, "%s", verdicts[hu_said_judgement(said, i)]));
+        if (said->has_files) HU_TRY(hu_table_cell(table, "%s", path ? path : "-"));
+    }
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+static hu_status print_boxes(const hu_said *said, char **text) {
+    static const char *const titles[] = {"sample", "class", "score", "x1", "y1", "x2", "y2"};
+    char number[NAME_BYTES];
+    hu_status st;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int64_t i = 0; i < said->count; i++)
+        for (size_t n = 0; n < said->sample[i].count; n++) {
+            const hu_finding *f = &said->finding[said->sample[i].first + n];
+            const double numbers[] = {f->box.x1, f->box.y1, f->box.x2, f->box.y2};
+            HU_TRY(hu_table_cell(table, "%lld", (long long)i));
+            HU_TRY(hu_table_cell(table, "%s", class_word(said, f->class_number, number)));
+            HU_TRY(hu_table_cell(table, "%.4f", f->score));
+            for (int k = 0; k < 4; k++) HU_TRY(hu_table_cell(table, "%.1f", numbers[k]));
+        }
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+hu_status hu_said_text(const hu_said *said, char **text) {
+    char *boxes = NULL, *samples = NULL;
+    hu_status st;
+    *text = NULL;
+    HU_TRY(print_samples(said, &samples));
+    if (said->findings > 0 && has_boxes(said)) HU_TRY(print_boxes(said, &boxes));
+    size_t bytes = strlen(samples) + (boxes ? strlen(boxes) : 0) + 2;
+    HU_TRY(HU_NEW_ARRAY(text, bytes));
+    snprintf(*text, bytes, "%s%s%s", samples, boxes ? "\n" : "", boxes ? boxes : "");
+done:
+    hu_free(samples);
+    hu_free(boxes);
+    return st;
+}
+
+/* ---- a file ---- */
+
+static hu_status write_text(hu_byte_writer *out, const char *text) {
+    return hu_write_bytes(out, text, strlen(text));
+}
+
+/* Behind a comma; in quotes where it needs them. NULL: empty. */
+static hu_status write_word(hu_byte_writer *out, const char *word) {
+    hu_status st;
+    HU_TRY(write_text(out, ","));
+    if (!word || !strpbrk(word, ",\"\r\n")) return word ? write_text(out, word) : HU_OK;
+    HU_TRY(write_text(out, "\""));
+    for (; *word; word++)
+        HU_TRY(hu_write_bytes(out, *word == '"' ? "\"\"" : word, *word == '"' ? 2 : 1));
+    st = write_text(out, "\"");
+done:
+    return st;
+}
+
+/* As many digits as give float32 back. */
+static hu_status write_number(hu_byte_writer *out, const char *before, double number) {
+    char cell[64];
+    snprintf(cell, sizeof cell, "%s%.9g", before, number);
+    return write_text(out, cell);
+}
+
+static bool has_names(const hu_said *said, int column) {
+    return said->task->column[column].is_class && hu_dataset_class_name(said->dataset, 0);
+}
+
+/* A row for each sample: behind the numbers, the names of the classes and the file. */
+static hu_status write_samples(const hu_said *said, hu_byte_writer *out) {
+    hu_status st;
+    int columns = hu_task_column_count(said->task);
+    char title[TITLE_BYTES];
+    HU_TRY(write_text(out, "sample"));
+    for (int c = 0; c < columns; c++) HU_TRY(write_word(out, said->task->column[c].title));
+    for (int c = 0; c < columns; c++) {
+        snprintf(title, sizeof title, "%s_name", said->task->column[c].title);
+        if (has_names(said, c)) HU_TRY(write_word(out, title));
+    }
+    HU_TRY(write_text(out, said->has_files ? ",file\n" : "\n"));
+    for (int64_t i = 0; i < said->count; i++) {
+        HU_TRY(write_number(out, "", (double)i));
+        for (int c = 0; c < columns; c++) HU_TRY(write_number(out, ",", hu_said_row(said, i)[c]));
+        for (int c = 0; c < columns; c++)
+            if (has_names(said, c)) HU_TRY(write_word(out, name_in(said, i, c)));
+        if (said->has_files) HU_TRY(write_word(out, said->sample[i].file.path));
+        HU_TRY(write_text(out, "\n"));
+    }
+done:
+    return st;
+}
+
+/* A row for each box. */
+static hu_status write_boxes(const hu_said *said, hu_byte_writer *out) {
+    char number[NAME_BYTES];
+    hu_status st;
+    HU_TRY(write_text(out, "sample,file,class,name,score,x1,y1,x2,y2\n"));
+    for (int64_t i = 0; i < said->count; i++)
+        for (size_t n = 0; n < said->sample[i].count; n++) {
+            const hu_finding *f = &said->finding[said->sample[i].first + n];
+            const double numbers[] = {f->score, f->box.x1, f->box.y1, f->box.x2, f->box.y2};
+            HU_TRY(write_number(out, "", (double)i));
+            HU_TRY(write_word(out, said->sample[i].file.path));
+            HU_TRY(write_number(out, ",", (double)f->class_number));
+            HU_TRY(write_word(out, class_word(said, f->class_number, number)));
+            for (int k = 0; k < 5; k++) HU_TRY(write_number(out, ",", numbers[k]));
+            HU_TRY(write_text(out, "\n"));
+        }
+done:
+    return st;
+}
+
+hu_status hu_said_write(const hu_said *said, const char *path, int64_t *rows) {
+    hu_byte_writer out = {0};
+    hu_status st = has_boxes(said) ? write_boxes(said, &out) : write_samples(said, &out);
+    *rows = has_boxes(said) ? (int64_t)said->findings : said->count;
+    if (st == HU_OK) st = hu_file_replace(path, out.data, out.size);
+    hu_writer_free(&out);
+    return st;
+}
