@@ -120,6 +120,7 @@ hu_status hu_class_names_expect(const char *names, int64_t count, const char *wh
         where, name, (long long)count, nearest);
 }
 
+/* Both have names: the numbers are to mean the same. */
 hu_status hu_class_names_compare(const char *directory, const char *names, int64_t count) {
     char *text;
     hu_status st = hu_class_names_read(directory, count, &text);

@@ -1,3 +1,4 @@
+/* session/said.c - asks a model for what it says of samples, one after the other, and keeps it. */
 #include "session/said.h"
 
 #include "base/error.h"
@@ -10,6 +11,7 @@ typedef struct collecting {
     hu_status status;
 } collecting;
 
+/* Shares of the picture become pixels. A failure ends the list, and is told behind the sample. */
 static void add_finding(void *context, const hu_finding *found) {
     collecting *c = context;
     hu_said *said = c->said;
@@ -40,6 +42,7 @@ static collecting collector_of(hu_said *said, const hu_sample_file *file) {
     return c;
 }
 
+/* Cells and findings of a sample, and its file: the order of the data set is that of its files. */
 static hu_status note_sample(void *context, int64_t position, const hu_metric_call *call,
                              const hu_loader *loader) {
     hu_said *said = context;

@@ -25,6 +25,7 @@ static const char *class_word(const hu_said *said, int64_t c, char number[NAME_B
     return name ? name : number;
 }
 
+/* The task finds boxes: each is a row of its own, and has corners. */
 static bool has_boxes(const hu_said *said) {
     return said->task->finds_boxes;
 }
@@ -63,6 +64,8 @@ static void put_cell(const hu_said *said, int64_t i, int column, json_t *row) {
     put_text(row, title, name);
 }
 
+/* What is found stands in a list behind the columns: "detections" of boxes, best first in each
+ * class; "top" of classes. */
 json_t *hu_said_json(const hu_said *said) {
     json_t *rows = json_array();
     for (int64_t i = 0; rows && i < said->count; i++) {
@@ -113,6 +116,7 @@ done:
     return st;
 }
 
+/* A row for each box, in pixels to a tenth. */
 static hu_status print_boxes(const hu_said *said, char **text) {
     static const char *const titles[] = {"sample", "class", "score", "x1", "y1", "x2", "y2"};
     char number[NAME_BYTES];
@@ -134,6 +138,7 @@ done:
     return st;
 }
 
+/* Boxes stand below, with the number of their sample: one has none, another has many. */
 hu_status hu_said_text(const hu_said *said, char **text) {
     char *boxes = NULL, *samples = NULL;
     hu_status st;
@@ -151,6 +156,7 @@ done:
 
 /* ---- a file ---- */
 
+/* Without the final zero. */
 static hu_status write_text(hu_byte_writer *out, const char *text) {
     return hu_write_bytes(out, text, strlen(text));
 }
@@ -175,6 +181,7 @@ static hu_status write_number(hu_byte_writer *out, const char *before, double nu
     return write_text(out, cell);
 }
 
+/* A column of classes, of data that have names for them. */
 static bool has_names(const hu_said *said, int column) {
     return said->task->column[column].is_class && hu_dataset_class_name(said->dataset, 0);
 }
