@@ -325,10 +325,10 @@ def bad_input(checks, cwd):
     bad(checks, cwd, ["precision=fp32", "lr=0.7", "run.dir=c"], 2, "lr.base", "0.7", "run.dir=NEW")
     bad(checks, cwd, ["precision=fp32", "data.augment=flip", "run.dir=c"], 2, "data.augment")
     with open(f"{cwd}/c/fp32-s1/result.json") as file:
-        later = file.read().replace('"accuracy"', '"perplexity"')
+        later = file.read().replace('"accuracy"', '"surprisal"')
     with open(f"{cwd}/c/fp32-s1/result.json", "w") as file:
         file.write(later)
-    bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json", "perplexity")
+    bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json", "surprisal")
     os.truncate(f"{cwd}/c/fp32-s1/result.json", 40)
     bad(checks, cwd, ["precision=fp32", "run.dir=c"], 3, "result.json")
     with open(f"{cwd}/c/fp32-s1/result.json", "w") as file:
