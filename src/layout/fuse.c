@@ -86,12 +86,36 @@ static bool is_saved(const hu_run *run, hu_value_id v) {
     return false;
 }
 
+/* The stored value that a chain of lazy nodes with one input and one reader each begins with, whose
+ * end is v; HU_NONE: v is made of something else. */
+static hu_value_id root_of(const hu_run *run, hu_value_id v) {
+    const hu_node *node = producer_of(run, v);
+    while (node && node->n_in == 1 && run->graph->value[node->in[0]].use_count == 1) {
+        v = node->in[0];
+        if (!run->is_virtual[v]) return v;
+        node = producer_of(run, v);
+    }
+    return HU_NONE;
+}
+
+/* True if the backward pass wants a value, and of all that it is made of nothing else: then that
+ * has to outlive the forward pass in its stead, and takes more bytes. */
+static bool is_smaller_than_its_root(const hu_run *run, hu_value_id v) {
+    hu_value_id root = is_saved(run, v) ? root_of(run, v) : HU_NONE;
+    if (root == HU_NONE || is_saved(run, root) || hu_is_loaded(&run->graph->value[root]) ||
+        producer_of(run, root) == NULL)
+        return false;
+    return hu_storage_bytes(&run->value[v].storage, 1) <
+           hu_storage_bytes(&run->value[root].storage, 1);
+}
+
 static bool stays_virtual(hu_run *run, uint32_t n) {
     hu_value_id out = run->graph->node[n].out[0];
     if (hu_saves_output(run->graph->node[n].op, 0)) return false;
     if (hu_graph_is_compared(run->graph, out)) return false; /* metrics read it behind the pass */
     if (!run->options.recompute)
         return run->graph->value[out].use_count == 1 && !is_saved(run, out);
+    if (is_smaller_than_its_root(run, out)) return false;
     run->is_virtual[out] = true;
     if (making_cost(run, out) <= MOST_COST) return true;
     return run->graph->value[out].use_count == 1 && !is_saved(run, out);

@@ -120,6 +120,19 @@ def outputs(checks, cwd):
     checks.that(code == 0 and "=off" not in out.splitlines()[0], "keys that are on are not named")
 
 
+def narrow_outputs(checks, cwd):
+    """What a bias makes of a float32 product is saved in its 8 bits, and the product is not."""
+    for model in ("transformer-lm-s", "deit-s"):
+        found, _ = plan(f"model={model}", "precision=hfp8", "batch=2", "threads=1", cwd=cwd)
+        wide = [row["name"] for row in found["layers"]
+                if row["output_is"] == "saved" and row["output_storage"] == "float32"]
+        checks.same([name for name in wide if name.endswith(".product")], [], f"{model}: products")
+    rows = {row["name"]: row for row in found["layers"]}
+    checks.same(rows["blocks.0.fc1.product"]["output_is"], "transient", "a product before its bias")
+    checks.same((rows["blocks.0.fc1"]["output_is"], rows["blocks.0.fc1"]["output_storage"]),
+                ("saved", "8 bit"), "the bias, which the GELU reads again")
+
+
 def bytes_are_those_of_a_training(checks, cwd):
     """Predicted = measured, by role: `train` checks its ledger against the allocator itself."""
     shared = ["data=glyphs", "data.limit=96", "data.test_limit=16", "batch=16", "steps=2"]
@@ -399,5 +412,6 @@ def errors(checks, cwd):
         checks.that(part in err, f"plan {words}: {err!r}")
 
 
-program.main(numbers, assumed, without_memory, scratch_is_explained, layers, outputs, bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
+program.main(numbers, assumed, without_memory, scratch_is_explained, layers, outputs, narrow_outputs,
+             bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
              text, classes, network, network_baseline, network_words, network_model, network_errors, errors)
