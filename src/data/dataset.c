@@ -104,6 +104,7 @@ static const hu_data_kind kinds[] = {
              "the same of test or val; see data.size, data.crop, data.scales, "
              "data.unlabelled and data.memory",
      .advice = "the folder must hold train, trainannot, and test and testannot (or val, valannot)",
+     .fields = "mask",
      .has_directory = true,
      .needs_directory = true,
      .mean = {0.485f, 0.456f, 0.406f},
@@ -122,6 +123,7 @@ static const hu_data_kind kinds[] = {
              "(or val.txt), JPEGImages, Annotations; see data.size and data.memory",
      .advice = "the folder must hold ImageSets/Main/train.txt, test.txt (or val.txt) beside it, "
                "JPEGImages and Annotations",
+     .fields = "boxes",
      .has_directory = true,
      .needs_directory = true,
      .mean = {0.485f, 0.456f, 0.406f},
@@ -136,6 +138,7 @@ static const hu_data_kind kinds[] = {
      .help = "images in DIR/train and DIR/test (or val), each with a small one made of it, to be "
              "enlarged; see data.scale, data.crop, data.crops and data.memory",
      .advice = "the folder must hold train and test (or val) with .jpg, .jpeg or .png files",
+     .fields = "small large",
      .has_directory = true,
      .needs_directory = true,
      .std = {1.0f, 1.0f, 1.0f},
@@ -149,6 +152,7 @@ static const hu_data_kind kinds[] = {
      .help = "sounds DIR/train/NAME.wav and the same of test or val, with what is said in them in "
              "transcripts.txt beside them; see data.frames",
      .advice = "the folder must hold train and test (or val) with .wav files",
+     .fields = "features length",
      .has_directory = true,
      .needs_directory = true,
      .std = {1.0f},
@@ -161,6 +165,7 @@ static const hu_data_kind kinds[] = {
              "data.unit, data.valid, data.length, data.min_count, data.vocabulary and "
              "data.streams",
      .advice = "give a file of text",
+     .fields = "tokens targets",
      .has_directory = true,
      .needs_directory = true,
      .takes_text = true,
@@ -188,6 +193,20 @@ const char *hu_data_kind_name(size_t index) {
 
 const char *hu_data_kind_help(size_t index) {
     return index < KINDS ? kinds[index].help : NULL;
+}
+
+/* A whole word of the list. */
+static bool names(const char *list, const char *word) {
+    size_t length = strlen(word);
+    for (; list; list = strchr(list, ' ') ? strchr(list, ' ') + 1 : NULL)
+        if (strncmp(list, word, length) == 0 && (list[length] == ' ' || !list[length])) return true;
+    return false;
+}
+
+const char *hu_data_kind_with(const char *field) {
+    for (size_t i = 0; i < KINDS; i++)
+        if (names(kinds[i].fields, field)) return kinds[i].usage;
+    return NULL;
 }
 
 const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number) {

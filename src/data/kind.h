@@ -8,6 +8,8 @@ typedef struct hu_data_kind {
     const char *usage; /* in the help */
     const char *help;
     const char *advice; /* what to do if its files are missing, "" if nothing is known */
+    const char
+        *fields; /* names of those that most kinds have not, with blanks between them; NULL */
     bool needs_directory, has_directory;
     int64_t classes;                                   /* 0: taken from the labels */
     int64_t height, width;                             /* 0: taken from the files */
@@ -32,6 +34,10 @@ typedef struct hu_data_kind {
     hu_status (*open_images)(const char *directory, const hu_data_limits *limits,
                              const hu_image_choice *choice, hu_dataset *dataset);
 } hu_data_kind;
+
+/* How data that have the field are asked for ("boxes:DIR"); NULL for a field that is no kind's own.
+ * Borrowed: valid for ever. */
+const char *hu_data_kind_with(const char *field);
 
 /* The smaller of count and limit, 0 being no limit. */
 static inline int64_t hu_limited(int64_t count, int64_t limit) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "data/kind.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
 #include "op/loss_ctc.h"
@@ -54,25 +55,14 @@ hu_status hu_task_loss(const hu_task *task, const char *name, const hu_loss_form
                    task->name, fitting);
 }
 
-/* The kinds of data that have fields which most have not, to be named where one is missing. */
-static const char *kind_with(const char *field) {
-    static const struct {
-        const char *field, *said;
-    } kinds[] = {{"boxes", "; data=boxes:DIR has it"},
-                 {"mask", "; data=dense:DIR has it"},
-                 {"small", "; data=super:DIR has it"},
-                 {"large", "; data=super:DIR has it"}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(field, kinds[i].field) == 0) return kinds[i].said;
-    return "";
-}
-
 /* Names what the data set has, because another task may fit it. */
 static hu_status missing_field(const hu_task *task, const char *name, const hu_dataset *dataset) {
     char there[LIST_BYTES] = "";
     for (int f = 0; f < dataset->field_count; f++) append(there, dataset->field[f].name);
-    return hu_fail(HU_ERR_ARGUMENT, "task %s needs a field '%s', data %s has %s%s", task->name,
-                   name, dataset->name ? dataset->name : "", there, kind_with(name));
+    const char *usage = hu_data_kind_with(name);
+    return hu_fail(HU_ERR_ARGUMENT, "task %s needs a field '%s', data %s has %s%s%s%s", task->name,
+                   name, dataset->name ? dataset->name : "", there, usage ? "; data=" : "",
+                   usage ? usage : "", usage ? " has it" : "");
 }
 
 /* Of one sample: the field's extents. */

@@ -133,13 +133,17 @@ static void data_that_do_not_fit_are_refused(void **state) {
     hu_dataset plain = images(), small = maps(SIDE / 2, CLASSES), one = maps(SIDE, 1);
     hu_task_shapes shapes;
     says(hu_task_fit(&hu_task_segment, &plain, &shapes), HU_ERR_ARGUMENT,
-         "needs a field 'mask', data drawn has 'image', 'label'");
+         "needs a field 'mask', data drawn has 'image', 'label'; data=dense:DIR has it");
+    says(hu_task_fit(&hu_task_enlarge, &plain, &shapes), HU_ERR_ARGUMENT,
+         "needs a field 'small', data drawn has 'image', 'label'; data=pairs:DIR has it");
+    says(hu_task_fit(&hu_task_language, &plain, &shapes), HU_ERR_ARGUMENT,
+         "needs a field 'tokens', data drawn has 'image', 'label'; data=text:FILE has it");
     says(hu_task_fit(&hu_task_segment, &small, &shapes), HU_ERR_ARGUMENT,
          "found 4 x 4 pixels, expected 8 x 8");
     says(hu_task_fit(&hu_task_segment, &one, &shapes), HU_ERR_ARGUMENT, "at least 2 classes");
     hu_dataset many = boxes(HU_TRUTHS_MAX + 1, CLASSES), none = boxes(4, 0);
     says(hu_task_fit(&hu_task_detect, &plain, &shapes), HU_ERR_ARGUMENT,
-         "needs a field 'boxes', data drawn has 'image', 'label'");
+         "needs a field 'boxes', data drawn has 'image', 'label'; data=boxes:DIR has it");
     says(hu_task_fit(&hu_task_detect, &many, &shapes), HU_ERR_ARGUMENT, "at most 512 boxes");
     says(hu_task_fit(&hu_task_detect, &none, &shapes), HU_ERR_ARGUMENT, "found 4 x 5 numbers");
     many = boxes(HU_TRUTHS_MAX, CLASSES);
@@ -188,9 +192,9 @@ static void a_head_must_fit_its_task(void **state) {
         if (strcmp(hu_model_table[m].task, "classify") == 0) continue;
         /* model_ssd_test.c, model_faster_rcnn_test.c */
         if (strncmp(hu_model_table[m].task, "detect", 6) == 0) continue;
-        if (strcmp(hu_model_table[m].task, "gan") == 0) continue; /* below */
+        if (strcmp(hu_model_table[m].task, "gan") == 0) continue;        /* below */
         if (strcmp(hu_model_table[m].task, "transcribe") == 0) continue; /* model_ds2_test.c */
-        if (strcmp(hu_model_table[m].task, "language") == 0) continue; /* model_walk_test.c */
+        if (strcmp(hu_model_table[m].task, "language") == 0) continue;   /* model_walk_test.c */
         const hu_dataset two = pairs(), *fits = &data;
         hu_dataset large = maps(3 * SIDE, CLASSES + 1);
         for (int i = 0; i < 2; i++) large.field[HU_FIELD_IMAGE].extent[i] = 3 * SIDE;
