@@ -137,16 +137,8 @@ static hu_status find_classes(const dense_reader *train, const dense_reader *tes
 /* ---- opening ---- */
 
 bool hu_dense_available(const hu_data_kind *kind, const char *directory) {
-    static const char *const names[] = {"train", "trainannot"};
-    bool has = true;
     (void)kind;
-    for (int i = 0; i < 2; i++) {
-        char *path;
-        if (hu_path_join(directory, names[i], &path) != HU_OK) return false;
-        has = has && hu_is_folder(path);
-        hu_free(path);
-    }
-    return has;
+    return hu_has_folder(directory, "train") && hu_has_folder(directory, "trainannot");
 }
 
 /* The names of a half. Owner closes the reader, also on failure. */
@@ -173,12 +165,9 @@ done:
 /* DIR/test, or DIR/val. */
 static hu_status open_test(const char *directory, const hu_image_choice *choice,
                            dense_reader **made) {
-    char *path;
-    hu_status st = hu_path_join(directory, "test", &path);
-    if (st != HU_OK) return st;
-    const char *half = hu_is_folder(path) ? "test" : "val";
-    hu_free(path);
-    return open_half(directory, half, choice, made);
+    const char *half;
+    hu_status st = hu_test_half(directory, &half);
+    return st == HU_OK ? open_half(directory, half, choice, made) : st;
 }
 
 /* Classes are those of all maps, so that a limit does not change what is learned. */

@@ -72,6 +72,23 @@ bool hu_is_folder(const char *path) {
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+bool hu_has_folder(const char *directory, const char *name) {
+    char *path;
+    if (hu_path_join(directory, name, &path) != HU_OK) return false;
+    bool has = hu_is_folder(path);
+    hu_free(path);
+    return has;
+}
+
+hu_status hu_test_half(const char *directory, const char **half) {
+    char *path;
+    hu_status st = hu_path_join(directory, "test", &path);
+    if (st != HU_OK) return st;
+    *half = hu_is_folder(path) ? "test" : "val";
+    hu_free(path);
+    return HU_OK;
+}
+
 static const char *const of_images[] = {".jpg", ".jpeg", ".png", NULL};
 static const char *const of_sounds[] = {".wav", NULL};
 

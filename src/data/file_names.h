@@ -28,7 +28,12 @@ hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names);
 hu_status hu_file_names_of_images(const char *directory, hu_file_names *names);
 hu_status hu_file_names_of_sounds(const char *directory, hu_file_names *names);
 
-/* Whether path is a folder. */
+/* Whether path is a folder; whether the directory has a folder of that name. */
 bool hu_is_folder(const char *path);
+bool hu_has_folder(const char *directory, const char *name);
+
+/* The name of the half that is not trained on: "test" if the directory has such a folder, else
+ * "val". HU_ERR_MEMORY. */
+hu_status hu_test_half(const char *directory, const char **half);
 
 #endif

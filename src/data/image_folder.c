@@ -20,17 +20,10 @@
 enum { USUAL_SIZE = 64, PAD_SHARE = 8, MOST_PARTS = 1000000 };
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
-    static const char *const names[] = {"train", "val", "test"};
-    bool has[3] = {false};
     (void)kind;
-    for (int i = 0; i < 3; i++) {
-        char *path;
-        if (hu_path_join(directory, names[i], &path) != HU_OK) return false;
-        has[i] = hu_is_folder(path);
-        hu_free(path);
-    }
     /* "val" and "test" are both names for the half that is not trained on. */
-    return has[0] && (has[1] || has[2]);
+    return hu_has_folder(directory, "train") &&
+           (hu_has_folder(directory, "val") || hu_has_folder(directory, "test"));
 }
 
 /* Size and crop of the images. The border that a crop leaves is what training may shift by. */

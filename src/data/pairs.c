@@ -191,12 +191,8 @@ done:
 /* ---- opening ---- */
 
 bool hu_pairs_available(const hu_data_kind *kind, const char *directory) {
-    char *path;
     (void)kind;
-    if (hu_path_join(directory, "train", &path) != HU_OK) return false;
-    bool has = hu_is_folder(path);
-    hu_free(path);
-    return has;
+    return hu_has_folder(directory, "train");
 }
 
 static hu_status check_choice(const hu_image_choice *c) {
@@ -236,16 +232,15 @@ done:
 static hu_status open_test(const char *directory, int64_t limit, const hu_image_choice *choice,
                            pairs_reader **made) {
     hu_status st;
-    char *path = NULL;
+    const char *half;
     pair first = {0};
-    HU_TRY(hu_path_join(directory, "test", &path));
-    HU_TRY(open_half(directory, hu_is_folder(path) ? "test" : "val", limit, choice, made));
+    HU_TRY(hu_test_half(directory, &half));
+    HU_TRY(open_half(directory, half, limit, choice, made));
     HU_TRY(read_pair(*made, 0, &first));
     (*made)->height = first.height;
     (*made)->width = first.width;
 done:
     free_pair(&first);
-    hu_free(path);
     return st;
 }
 

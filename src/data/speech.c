@@ -49,21 +49,14 @@ done:
 
 /* DIR/test, or DIR/val. */
 static hu_status open_test(const char *directory, int64_t limit, speech_half *half) {
-    char *path;
-    hu_status st = hu_path_join(directory, "test", &path);
-    if (st != HU_OK) return st;
-    const char *name = hu_is_folder(path) ? "test" : "val";
-    hu_free(path);
-    return open_half(directory, name, limit, half);
+    const char *name;
+    hu_status st = hu_test_half(directory, &name);
+    return st == HU_OK ? open_half(directory, name, limit, half) : st;
 }
 
 bool hu_speech_available(const hu_data_kind *kind, const char *directory) {
-    char *path;
     (void)kind;
-    if (hu_path_join(directory, "train", &path) != HU_OK) return false;
-    bool has = hu_is_folder(path);
-    hu_free(path);
-    return has;
+    return hu_has_folder(directory, "train");
 }
 
 /* ---- sounds ---- */
