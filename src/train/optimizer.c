@@ -39,8 +39,8 @@ typedef struct coefficients {
     float step;          /* lr / (1 - beta1^t) */
     float root;          /* sqrt(1 - beta2^t) */
     float eps;           /* adam, adamw, rmsprop, adagrad */
-    float beta2;         /* adam, adamw; rmsprop: alpha */
-    float first, second; /* 1 - beta1, 1 - beta2 or 1 - alpha */
+    float beta2;         /* adam, adamw; rmsprop: alpha; adagrad: 1 */
+    float first, second; /* 1 - beta1, 1 - beta2 or 1 - alpha; adagrad: 1 */
     float unscale, clip; /* of the gradients: one factor behind the other */
 } coefficients;
 
@@ -187,7 +187,8 @@ static coefficients coefficients_at(const hu_optimizer *optimizer, double lr) {
     const hu_optimizer_options *o = &optimizer->options;
     double t = (double)optimizer->t;
     bool is_adam = o->kind == HU_OPTIMIZER_ADAM || o->kind == HU_OPTIMIZER_ADAMW;
-    double squares = o->kind == HU_OPTIMIZER_RMSPROP ? o->alpha : o->beta2;
+    bool is_adagrad = o->kind == HU_OPTIMIZER_ADAGRAD;
+    double squares = o->kind == HU_OPTIMIZER_RMSPROP ? o->alpha : is_adagrad ? 1.0 : o->beta2;
     return (coefficients){
         .lr = (float)lr,
         .momentum = (float)o->momentum,
@@ -198,7 +199,7 @@ static coefficients coefficients_at(const hu_optimizer *optimizer, double lr) {
         .eps = (float)o->eps,
         .beta2 = (float)squares,
         .first = (float)(1.0 - o->beta1),
-        .second = (float)(1.0 - squares),
+        .second = is_adagrad ? 1.0f : (float)(1.0 - squares),
     };
 }
 
@@ -325,7 +326,8 @@ static void apply_adamw(const coefficients *shared, int64_t n, float *restrict w
         w[i] = w[i] * shrink - adam_move(&k, true_gradient(&k, grad[i]), m + i, s + i);
 }
 
-/* s = a s + (1 - a) g g; w -= lr g / (sqrt(s) + eps) */
+/* s = a s + (1 - a) g g; w -= lr g / (sqrt(s) + eps). adagrad: both factors are 1, which changes no
+ * bit of s + g g. */
 static void apply_rmsprop(const coefficients *shared, int64_t n, float *restrict w,
                           const float *restrict grad, float *restrict s, bool decay) {
     const coefficients k = *shared;
@@ -333,18 +335,6 @@ static void apply_rmsprop(const coefficients *shared, int64_t n, float *restrict
         float g = true_gradient(&k, grad[i]);
         if (decay) g += k.decay * w[i];
         s[i] = k.beta2 * s[i] + k.second * g * g;
-        w[i] -= k.lr * g / (sqrtf(s[i]) + k.eps);
-    }
-}
-
-/* s += g g; w -= lr g / (sqrt(s) + eps) */
-static void apply_adagrad(const coefficients *shared, int64_t n, float *restrict w,
-                          const float *restrict grad, float *restrict s, bool decay) {
-    const coefficients k = *shared;
-    for (int64_t i = 0; i < n; i++) {
-        float g = true_gradient(&k, grad[i]);
-        if (decay) g += k.decay * w[i];
-        s[i] += g * g;
         w[i] -= k.lr * g / (sqrtf(s[i]) + k.eps);
     }
 }
@@ -365,10 +355,9 @@ void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, floa
         apply_lars(k, n, master, grad, first + offset, tensor);
     else if (optimizer->options.kind == HU_OPTIMIZER_ADAM)
         apply_adam(k, n, master, grad, first + offset, second + offset, decay);
-    else if (optimizer->options.kind == HU_OPTIMIZER_RMSPROP)
+    else if (optimizer->options.kind == HU_OPTIMIZER_RMSPROP ||
+             optimizer->options.kind == HU_OPTIMIZER_ADAGRAD)
         apply_rmsprop(k, n, master, grad, first + offset, decay);
-    else if (optimizer->options.kind == HU_OPTIMIZER_ADAGRAD)
-        apply_adagrad(k, n, master, grad, first + offset, decay);
     else if (optimizer->options.kind == HU_OPTIMIZER_ADAMW)
         apply_adamw(k, n, master, grad, first + offset, second + offset, decay);
     else if (!first)

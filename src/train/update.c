@@ -115,8 +115,10 @@ bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int tu
     if (!report->turn[turn].skipped) {
         hu_average_begin(trainer, turn);
         bool nonfinite = apply_update(trainer, report, turn, inverse_scale);
-        if (trainer->options.keep_masters) hu_average_add(trainer, turn);
-        if (trainer->options.keep_masters) return nonfinite;
+        if (trainer->options.keep_masters) {
+            hu_average_add(trainer, turn);
+            return nonfinite;
+        }
         bool counts = hu_step_counts_all(trainer, report->step);
         if (counts) hu_lost_before_rounding(trainer, turn);
         round_masters(trainer, turn);
