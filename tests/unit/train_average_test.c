@@ -76,18 +76,10 @@ static void evaluation_takes_the_means(void **state) {
     }
 }
 
-static hu_keys *one_pattern(const char *text) {
-    hu_keys *list, *node;
-    assert_int_equal(hu_keys_create(HU_KEYS_LIST, NULL, "test", &list), HU_OK);
-    assert_int_equal(hu_keys_create(HU_KEYS_TEXT, text, "test", &node), HU_OK);
-    assert_int_equal(hu_keys_append(list, node), HU_OK);
-    return list;
-}
-
 static void others_are_as_they_are(void **state) {
     (void)state;
     fixture f;
-    hu_keys *own = one_pattern("conv*"), *wrong = one_pattern("convv*");
+    hu_keys *own = list_of("conv*", NULL), *wrong = list_of("convv*", NULL);
     prepare_means(&f, "fp32", 0.9);
     f.options.average_of = wrong;
     assert_int_equal(hu_trainer_create(&f.options, &f.data, &f.trainer), HU_ERR_PARSE);

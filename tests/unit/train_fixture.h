@@ -74,6 +74,18 @@ static inline float *master(fixture *f, const char *name) {
     return f->trainer->weights.block + f->trainer->weights.offset[v];
 }
 
+/* A list of one or two texts (second NULL: one); owner frees. */
+static inline hu_keys *list_of(const char *first, const char *second) {
+    hu_keys *list, *node;
+    assert_int_equal(hu_keys_create(HU_KEYS_LIST, NULL, "test", &list), HU_OK);
+    const char *texts[] = {first, second};
+    for (int i = 0; i < 2 && texts[i]; i++) {
+        assert_int_equal(hu_keys_create(HU_KEYS_TEXT, texts[i], "test", &node), HU_OK);
+        assert_int_equal(hu_keys_append(list, node), HU_OK);
+    }
+    return list;
+}
+
 /* Writes a checkpoint of the trainer into the folder. */
 static inline void save_trainer(fixture *f, const char *directory) {
     hu_checkpoint_writer *writer;

@@ -92,18 +92,6 @@ static void step_reference(fixture *f, const reference *r, double lr) {
     }
 }
 
-/* A list of patterns; owner frees. */
-static hu_keys *patterns(const char *first, const char *second) {
-    hu_keys *list, *node;
-    assert_int_equal(hu_keys_create(HU_KEYS_LIST, NULL, "test", &list), HU_OK);
-    const char *texts[] = {first, second};
-    for (int i = 0; i < 2 && texts[i]; i++) {
-        assert_int_equal(hu_keys_create(HU_KEYS_TEXT, texts[i], "test", &node), HU_OK);
-        assert_int_equal(hu_keys_append(list, node), HU_OK);
-    }
-    return list;
-}
-
 static void prepare_lars(fixture *f, const char *precision, const hu_keys *no_decay) {
     prepare(f, precision);
     f->options.optimizer = hu_optimizer_defaults(HU_OPTIMIZER_LARS);
@@ -116,7 +104,7 @@ static void prepare_lars(fixture *f, const char *precision, const hu_keys *no_de
 /* Bits of the reference, in every way to come by gradients, on any number of threads. */
 static void test_reference(void **state) {
     (void)state;
-    hu_keys *norms = patterns("bn*.weight", "bn*.bias");
+    hu_keys *norms = list_of("bn*.weight", "bn*.bias");
     for (int run = 0; run < 6; run++) {
         fixture f;
         prepare_lars(&f, run % 2 ? "hfp8" : "fp32", norms);
@@ -191,7 +179,7 @@ static void test_clipped(void **state) {
 static void test_no_decay(void **state) {
     (void)state;
     fixture f;
-    hu_keys *wrong = patterns("fc.*", "bm*"), *good = patterns("fc.*", "*bn?.weight");
+    hu_keys *wrong = list_of("fc.*", "bm*"), *good = list_of("fc.*", "*bn?.weight");
     prepare(&f, "fp32");
     f.options.no_decay = wrong;
     assert_int_equal(hu_trainer_create(&f.options, &f.data, &f.trainer), HU_ERR_PARSE);

@@ -5,18 +5,6 @@
 #include "train/update.h"
 #include "train_fixture.h"
 
-/* A list of rules; owner frees. */
-static hu_keys *rules(const char *first, const char *second) {
-    hu_keys *list, *node;
-    assert_int_equal(hu_keys_create(HU_KEYS_LIST, NULL, "test", &list), HU_OK);
-    const char *texts[] = {first, second};
-    for (int i = 0; i < 2 && texts[i]; i++) {
-        assert_int_equal(hu_keys_create(HU_KEYS_TEXT, texts[i], "test", &node), HU_OK);
-        assert_int_equal(hu_keys_append(list, node), HU_OK);
-    }
-    return list;
-}
-
 /* Masters before and after one step, and the gradient between them, of the trained parameters. */
 typedef struct moved {
     float *before, *after, *gradient; /* [trained] */
@@ -93,7 +81,7 @@ static void groups_are_clipped_apart(void **state) {
     (void)state;
     for (int threads = 1; threads <= 2; threads++) {
         fixture f;
-        hu_keys *own = rules("conv*: 1e-3", NULL);
+        hu_keys *own = list_of("conv*: 1e-3", NULL);
         prepare_plain(&f);
         f.options.run.threads = threads;
         f.options.clip_rules = own;
@@ -115,7 +103,7 @@ static void groups_are_clipped_apart(void **state) {
 static void others_are_not_clipped_without_a_norm(void **state) {
     (void)state;
     fixture f;
-    hu_keys *own = rules("conv*: 1e-3", "fc*: 1e6");
+    hu_keys *own = list_of("conv*: 1e-3", "fc*: 1e6");
     prepare_plain(&f);
     f.options.clip_rules = own;
     begin(&f);
@@ -131,7 +119,7 @@ static void others_are_not_clipped_without_a_norm(void **state) {
 static void rates_have_rules(void **state) {
     (void)state;
     fixture f;
-    hu_keys *own = rules("conv1.weight: 0", "conv*: 0.25");
+    hu_keys *own = list_of("conv1.weight: 0", "conv*: 0.25");
     prepare_plain(&f);
     f.options.lr_rules = own;
     begin(&f);
@@ -149,7 +137,7 @@ static void rates_have_rules(void **state) {
 
 static void expect_refused(const char *rule, const char *message, bool is_clip) {
     fixture f;
-    hu_keys *own = rules(rule, NULL);
+    hu_keys *own = list_of(rule, NULL);
     prepare_plain(&f);
     *(is_clip ? &f.options.clip_rules : &f.options.lr_rules) = own;
     assert_int_equal(hu_trainer_create(&f.options, &f.data, &f.trainer), HU_ERR_PARSE);
