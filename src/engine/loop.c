@@ -6,6 +6,7 @@
 #include "engine/gradient.h"
 #include "engine/step.h"
 #include "engine/value.h"
+#include "op/row_count.h"
 
 /* The samples of a chunk on their way through the steps. */
 typedef struct walk {
@@ -17,12 +18,6 @@ typedef struct walk {
     int64_t rows;    /* steps of all samples */
 } walk;
 
-/* NaN is no step. */
-static int64_t steps_of(float length, int64_t steps) {
-    if (!(length > 0.0f)) return 0;
-    return length < (float)steps ? (int64_t)length : steps;
-}
-
 static walk begin(hu_visit *visit) {
     hu_run *run = visit->run;
     walk w = {.whole = visit, .loop = hu_loop_at(run, visit->region)};
@@ -33,7 +28,7 @@ static walk begin(hu_visit *visit) {
     w.row = hu_visit_take(visit, count * sizeof *w.row);
     w.sample = hu_visit_take(visit, count * sizeof *w.sample);
     for (size_t s = 0; !run->rehearsal.is_on && s < count; s++) {
-        w.length[s] = lengths ? steps_of(lengths[s], w.loop->steps) : w.loop->steps;
+        w.length[s] = lengths ? hu_rows_of_length(lengths[s], w.loop->steps) : w.loop->steps;
         w.row[s] = w.rows;
         w.rows += w.length[s];
     }

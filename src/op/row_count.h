@@ -4,14 +4,17 @@
 #define HU_OP_ROW_COUNT_H
 #include "op/op.h"
 
-/* Rows (first extent of input 0) of sample s of the call that are there: what input `which` says,
- * cut to 0 .. rows and to a whole number (of NaN: 0). Without such an input all of them. */
+/* How many of so many rows a length means: cut to 0 .. rows and to a whole number (of NaN: 0). */
+static inline int64_t hu_rows_of_length(float length, int64_t rows) {
+    if (!(length > 0.0f)) return 0;
+    return (double)length < (double)rows ? (int64_t)length : rows;
+}
+
+/* Rows (first extent of input 0) of sample s of the call that are there, by what input `which`
+ * says. Without such an input all of them. */
 static inline int64_t hu_row_count(const hu_op_call *call, int which, int64_t s) {
     int64_t rows = call->info->in[0].extent[0];
-    if (which >= call->info->n_in) return rows;
-    float said = call->in[which][s];
-    if (!(said > 0.0f)) return 0;
-    return (double)said < (double)rows ? (int64_t)said : rows;
+    return which < call->info->n_in ? hu_rows_of_length(call->in[which][s], rows) : rows;
 }
 
 /* HU_ERR_SHAPE unless input `which`, where there is one, is a number of rows of input 0. */

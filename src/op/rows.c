@@ -5,13 +5,7 @@
 #include "base/error.h"
 #include "op/expect.h"
 #include "op/op.h"
-
-/* Rows of a sample, NaN is none. lengths NULL: all. */
-static int64_t length_of(const float *lengths, int64_t sample, int64_t rows) {
-    if (!lengths) return rows;
-    if (!(lengths[sample] > 0.0f)) return 0;
-    return lengths[sample] < (float)rows ? (int64_t)lengths[sample] : rows;
-}
+#include "op/row_count.h"
 
 static hu_status check_lengths(const char *op, const hu_shape *lengths) {
     if (hu_shape_elements(lengths) == 1) return HU_OK;
@@ -41,9 +35,8 @@ done:
 
 static void turn_round(const hu_op_call *call, const float *from, float *to) {
     int64_t rows = call->info->in[0].extent[0], n = row_elements(call);
-    const float *lengths = call->info->n_in > 1 ? call->in[1] : NULL;
     for (int64_t s = 0; s < call->count; s++, from += rows * n, to += rows * n) {
-        int64_t length = length_of(lengths, s, rows);
+        int64_t length = hu_row_count(call, 1, s);
         for (int64_t t = 0; t < length; t++)
             memcpy(to + t * n, from + (length - 1 - t) * n, (size_t)n * sizeof *to);
         memset(to + length * n, 0, (size_t)((rows - length) * n) * sizeof *to);
@@ -90,8 +83,7 @@ done:
 }
 
 static int64_t last_of(const hu_op_call *call, int64_t sample) {
-    const float *lengths = call->info->n_in > LENGTHS ? call->in[LENGTHS] : NULL;
-    return length_of(lengths, sample, call->info->in[ROWS].extent[0]) - 1;
+    return hu_row_count(call, LENGTHS, sample) - 1;
 }
 
 static void last_forward(const hu_op_call *call) {

@@ -1,6 +1,7 @@
 #include "op/sight.h"
 
 #include "base/error.h"
+#include "op/row_count.h"
 
 const hu_attribute hu_sight_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_sight_attrs, is_causal), 0},
@@ -8,18 +9,12 @@ const hu_attribute hu_sight_attributes[] = {
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
-/* How many of `most` a length means. */
-static int64_t there_of(float length, int64_t most) {
-    if (!(length > 0.0f)) return 0;
-    return length < (float)most ? (int64_t)length : most;
-}
-
 hu_heads_there hu_sight_there(const hu_sight_attrs *attrs, const hu_heads *heads,
                               const float *lengths, int64_t i) {
     hu_heads_there there = {heads->rows, heads->keys};
     if (!lengths) return there;
-    there.keys = there_of(lengths[i], heads->keys);
-    if (attrs->lengths_too) there.rows = there_of(lengths[i], heads->rows);
+    there.keys = hu_rows_of_length(lengths[i], heads->keys);
+    if (attrs->lengths_too) there.rows = hu_rows_of_length(lengths[i], heads->rows);
     return there;
 }
 

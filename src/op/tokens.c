@@ -8,6 +8,7 @@
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
 #include "op/expect.h"
+#include "op/row_count.h"
 
 static void copy(float *to, const float *from, int64_t count) {
     memcpy(to, from, (size_t)count * sizeof *to);
@@ -186,11 +187,7 @@ static hu_status pick_shape(const void *attrs, int n_in, const hu_shape *in, int
 /* The row that is picked of sample s of the call; negative: none. */
 static int64_t picked(const hu_op_call *call, int64_t s) {
     const hu_pick_attrs *a = call->info->attrs;
-    int64_t rows = call->info->in[0].extent[0], there = rows;
-    if (call->info->n_in > 1) {
-        float length = call->in[1][s];
-        there = length >= (float)rows ? rows : length >= 1.0f ? (int64_t)length : 0;
-    }
+    int64_t there = hu_row_count(call, 1, s);
     return there == 0 ? -1 : a && a->last ? there - 1 : 0;
 }
 
