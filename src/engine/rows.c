@@ -122,14 +122,17 @@ bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tal
     if (is_staged) return is_readable;
     hu_work_start(visit);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
-    if (flags & HU_ROWS_ON_GRID && !visit->loop)
+    if (visit->loop) {
+        hu_parts_round(slot, &run->context, &visit->parts, x, counts);
+        if (is_stored) hu_parts_store(slot, &visit->parts, x);
+    } else if (flags & HU_ROWS_ON_GRID) {
         hu_slot_store_on_grid(slot, &run->context, visit->first, visit->count, x, is_stored,
                               counts);
-    else if (is_stored && !visit->loop)
+    } else if (is_stored) {
         hu_slot_store(slot, &run->context, visit->first, visit->count, x, counts);
-    else
-        hu_visit_round_rows(visit, slot, x, counts);
-    if (is_stored && visit->loop) hu_parts_store(slot, &visit->parts, x);
+    } else {
+        hu_slot_round(slot, &run->context, visit->first, visit->count, x, counts);
+    }
     hu_work_stop(visit, hu_op_count + HU_WORK_ROUND);
     return is_readable;
 }
