@@ -120,18 +120,27 @@ static hu_status cut_windows(int32_t *id, int64_t count, int64_t length, hu_spli
                : hu_fail(HU_ERR_LIMIT, "a text of %lld samples", (long long)split->count);
 }
 
-/* Sample number u streams + i is what stream i reads in update u. */
-static void read_stream(const int32_t *id, int64_t first, int64_t step, int64_t length,
+/* What stream i reads in update u, which is sample number u streams + i: `there` of length tokens,
+ * and none behind them. */
+static void read_stream(const int32_t *id, int64_t there, int64_t length, int32_t none,
                         int32_t *row) {
-    memcpy(row, id + first + step * length, (size_t)length * sizeof *row);
+    memcpy(row, id, (size_t)there * sizeof *row);
+    for (int64_t t = there; t < length; t++) row[t] = none;
 }
 
-/* id [count]; rows: owned[0] and [1]. */
+/* Updates of the streams: whole ones to train with; what is left of a test text counts too. */
+static int64_t count_updates(int64_t piece, int64_t length, bool is_test) {
+    return is_test ? (piece + length - 1) / length : piece / length;
+}
+
+/* id [count]; rows: owned[0] and [1]. Stream i is tokens i piece .. (i + 1) piece - 1, each with
+ * the token behind it as its target; behind the end of a stream no target counts. */
 static hu_status cut_streams(const int32_t *id, int64_t count, const hu_text_choice *choice,
-                             void **owned, hu_split *split) {
+                             bool is_test, void **owned, hu_split *split) {
     hu_status st = HU_OK;
+    static const int32_t none[FIELDS] = {[TOKENS] = 0, [TARGETS] = HU_UNLABELLED};
     int64_t n = choice->streams, length = choice->length, piece = (count - 1) / n;
-    int64_t steps = piece / length, row = 0;
+    int64_t steps = count_updates(piece, length, is_test), row = 0;
     int32_t *rows[FIELDS];
     for (int f = 0; f < FIELDS; f++) {
         HU_TRY(hu_alloc_array((size_t)(steps * n * length), sizeof **rows, &owned[f]));
@@ -140,7 +149,8 @@ static hu_status cut_streams(const int32_t *id, int64_t count, const hu_text_cho
     for (int64_t u = 0; u < steps; u++)
         for (int64_t i = 0; i < n; i++, row += length)
             for (int f = 0; f < FIELDS; f++)
-                read_stream(id + f, i * piece, u, length, rows[f] + row);
+                read_stream(id + i * piece + u * length + f, hu_limited(length, piece - u * length),
+                            length, none[f], rows[f] + row);
     *split = (hu_split){.count = steps * n, .rows = {rows[0], rows[1]}};
 done:
     return st;
@@ -158,17 +168,18 @@ static hu_status check_length(const hu_tokens *tokens, int64_t count,
                    (long long)streams, streams == 1 ? "" : "s", (long long)choice->length);
 }
 
-/* One half: its numbers, and samples of them. owned: room for two blocks. */
-static hu_status cut_half(const hu_tokens *tokens, const hu_vocabulary *vocabulary,
-                          const hu_text_choice *choice, void **owned, hu_split *split) {
+/* Half number h: its numbers, and samples of them. owned: room for two blocks. */
+static hu_status cut_half(const texts *t, int h, const hu_text_choice *choice, void **owned,
+                          hu_split *split) {
     hu_status st;
     int32_t *id = NULL;
+    const hu_tokens *tokens = &t->half[h];
     int64_t count = hu_tokens_count(tokens);
     HU_TRY(check_length(tokens, count, choice));
     HU_TRY(HU_NEW_ARRAY(&id, (size_t)count));
-    HU_TRY(number_tokens(*tokens, vocabulary, id));
+    HU_TRY(number_tokens(*tokens, &t->vocabulary, id));
     if (choice->streams > 0) {
-        st = cut_streams(id, count, choice, owned, split);
+        st = cut_streams(id, count, choice, h > 0, owned, split);
     } else {
         st = cut_windows(id, count, choice->length, split);
         owned[0] = id;
@@ -209,7 +220,7 @@ hu_status hu_text_open(const char *path, const hu_data_limits *limits,
     HU_TRY(read_texts(path, &text, &t));
     HU_TRY(find_vocabulary(&text, &t));
     for (int h = 0; h < HALVES; h++)
-        HU_TRY(cut_half(&t.half[h], &t.vocabulary, &text, dataset->owned + FIELDS * h, split[h]));
+        HU_TRY(cut_half(&t, h, &text, dataset->owned + FIELDS * h, split[h]));
     describe(&t, &text, dataset);
     split[0]->count = limited(split[0]->count, limits->train, text.streams);
     split[1]->count = limited(split[1]->count, limits->test, text.streams);

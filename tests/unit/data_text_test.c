@@ -136,13 +136,14 @@ static void bytes_are_numbers_and_the_last_tenth_is_held_out(void **state) {
     hu_dataset_close(d);
 }
 
-/* 100 numbers in 3 streams: pieces of 33, of which 8 updates read 4 each. */
+/* 100 numbers in 3 streams: pieces of 33, of which 8 updates read 4 each; a test has one more, of
+ * what is left. */
 static void streams_go_on_from_sample_to_sample(void **state) {
     (void)state;
     enum { BYTES = 100, STREAMS = 3, LENGTH = 4, PIECE = 33, UPDATES = 8 };
     uint8_t bytes[BYTES];
     const hu_loader_settings shuffled = {.seed = 1, .shuffle = true};
-    hu_loader *loader;
+    hu_loader *loader, *test;
     for (int i = 0; i < BYTES; i++) bytes[i] = (uint8_t)i;
     put("stream", bytes, sizeof bytes);
     hu_dataset *d = open_text(
@@ -157,7 +158,13 @@ static void streams_go_on_from_sample_to_sample(void **state) {
                 row[t] = (float)(k % STREAMS * PIECE + k / STREAMS * LENGTH + t + f);
             expect_row(loader, f, k, row, LENGTH);
         }
+    assert_int_equal(d->test.count, STREAMS * (UPDATES + 1));
+    assert_int_equal(hu_loader_create(d, HU_HALF_TEST, &shuffled, &test), HU_OK);
+    expect_row(test, 0, STREAMS * UPDATES - 1, (const float[]){94, 95, 96, 97}, LENGTH);
+    expect_row(test, 0, STREAMS * UPDATES + 2, (const float[]){98, 0, 0, 0}, LENGTH);
+    expect_row(test, 1, STREAMS * UPDATES + 2, (const float[]){99, -1, -1, -1}, LENGTH);
     assert_int_equal(hu_dataset_hold_out(d, 0.5, 1), HU_ERR_ARGUMENT);
+    hu_loader_close(test);
     hu_loader_close(loader);
     hu_dataset_close(d);
 }
@@ -170,7 +177,7 @@ static void limits_of_streams_are_whole_updates(void **state) {
     put_text("words", words);
     assert_int_equal(hu_dataset_open_images(spec("words"), &limits, &choice, &d), HU_OK);
     assert_int_equal(d->train.count, 3);
-    assert_int_equal(d->test.count, 6);
+    assert_int_equal(d->test.count, 9);
     hu_dataset_close(d);
 }
 
@@ -294,6 +301,27 @@ static void wikitext_is_numbered_as_known(void **state) {
     hu_dataset_close(d);
 }
 
+static void wikitext_has_so_many_updates(void **state) {
+    (void)state;
+    enum { STREAMS = 32 };
+    char path[512];
+    const char *root = getenv("HALFULP_TEXT");
+    if (!root) skip();
+    snprintf(path, sizeof path, "text:%s/wikitext2_test.txt", root);
+    for (int k = 0; k < 2; k++) {
+        const hu_image_choice choice = {.text = {.unit = HU_TEXT_WORDS,
+                                                 .length = k == 0 ? 32 : 20,
+                                                 .streams = STREAMS,
+                                                 .valid = path + strlen("text:")}};
+        hu_dataset *d;
+        if (hu_dataset_open_images(path, NULL, &choice, &d) != HU_OK)
+            fail_msg("%s", hu_last_error());
+        assert_int_equal(d->train.count, STREAMS * (k == 0 ? 239 : 383));
+        assert_int_equal(d->test.count, STREAMS * (k == 0 ? 240 : 384));
+        hu_dataset_close(d);
+    }
+}
+
 static void shakespeare_has_65_characters(void **state) {
     (void)state;
     char path[512];
@@ -324,6 +352,7 @@ int main(void) {
         cmocka_unit_test(keys_of_texts_are_theirs_alone),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(wikitext_is_numbered_as_known),
+        cmocka_unit_test(wikitext_has_so_many_updates),
         cmocka_unit_test(shakespeare_has_65_characters),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
