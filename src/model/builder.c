@@ -319,10 +319,22 @@ hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph) {
         .norms_all_rows = options->norms_all_rows,
         .splits_bias = options->splits_bias,
         .dropout = options->dropout,
+        .sizes = options->sizes,
+        .read_sizes = options->read_sizes,
         .choice = {
             .task = &hu_task_classify, .loss = &hu_loss_nll, .shapes = classes, .beta = 1.0}};
     if (options->choice) b.choice = *options->choice;
     return b;
+}
+
+int64_t hu_build_size(const hu_builder *b, hu_size size, int64_t own) {
+    if (b->read_sizes) *b->read_sizes |= 1u << size;
+    return b->sizes.chosen[size] ? b->sizes.chosen[size] : own;
+}
+
+/* model.vocab is in the outputs already: hu_model_widen. */
+int64_t hu_build_words(const hu_builder *b) {
+    return hu_build_size(b, HU_SIZE_VOCAB, hu_build_outputs(b));
 }
 
 /* Classes of a classifier, channels of a picture. */

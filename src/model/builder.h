@@ -11,6 +11,8 @@ typedef struct hu_builder {
     bool norms_all_rows;
     bool splits_bias; /* of products that would add them themselves */
     double dropout;   /* of all dropout nodes; negative: as the model says */
+    hu_model_sizes sizes;
+    unsigned *read_sizes; /* hu_model_options; NULL: nobody asks */
     hu_task_choice choice;
     hu_value_id value[HU_TASK_FIELDS_MAX]; /* inputs and targets, by field of the task */
     const char *network, *use; /* of a network that is applied several times; NULL: names are as
@@ -23,6 +25,14 @@ void hu_build_within(hu_builder *b, const char *network, const char *use);
 
 /* A builder for the task of the options: classification where they name none. */
 hu_builder hu_build_begin(const hu_model_options *options, hu_graph *graph);
+
+/* A size that users may choose: theirs, or the model's own. Models refuse those they do not ask
+ * for.
+ */
+int64_t hu_build_size(const hu_builder *b, hu_size size, int64_t own);
+
+/* Rows of the table of tokens: different tokens of the data, or model.vocab. */
+int64_t hu_build_words(const hu_builder *b);
 
 /* Numbers that the head must give per row: classes, or channels of a picture. */
 int64_t hu_build_outputs(const hu_builder *b);

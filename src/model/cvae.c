@@ -83,9 +83,9 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const s
     hu_shape map;
     s.maps = hu_build_scaled(s.maps, options->width);
     s.dense = hu_build_scaled(s.dense, options->width);
-    if (options->sizes.latent) s.code = options->sizes.latent;
-    if (options->sizes.dense) s.dense = options->sizes.dense;
-    if (options->sizes.maps) s.maps = options->sizes.maps;
+    s.code = hu_build_size(&b, HU_SIZE_LATENT, s.code);
+    s.dense = hu_build_size(&b, HU_SIZE_DENSE, s.dense);
+    s.maps = hu_build_size(&b, HU_SIZE_MAPS, s.maps);
     hu_value_id value = encoder(&b, hu_build_input(&b), &s, &map);
     hu_value_id mean = dense(&b, "mean", value, s.code);
     hu_value_id spread = dense(&b, "logvar", value, s.code);

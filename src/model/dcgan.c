@@ -93,7 +93,7 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const s
     for (int i = 0; i < s.layers; i++)
         s.channels[i] = hu_build_scaled(s.channels[i], options->width);
     s.dense = hu_build_scaled(s.dense, options->width);
-    if (options->sizes.latent) s.noise = options->sizes.latent;
+    s.noise = hu_build_size(&b, HU_SIZE_LATENT, s.noise);
     b.status = hu_task_expect_adversaries(&b.choice);
     hu_value_id picture = hu_build_input(&b);
     hu_adversaries networks = {.made = maker(&b, &s)};

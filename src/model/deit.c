@@ -45,11 +45,15 @@ static hu_value_id placed(hu_builder *b, hu_value_id rows) {
 static hu_status build(const hu_model_options *options, hu_graph *graph, const deit *d) {
     hu_builder b = hu_build_begin(options, graph);
     char name[32];
-    int64_t width = d->heads * hu_build_scaled(d->width / d->heads, options->width);
-    hu_block_form form = {
-        .heads = d->heads, .hidden = 4 * width, .epsilon = epsilon, .weight = start};
+    int64_t own = d->heads * hu_build_scaled(d->width / d->heads, options->width);
+    int64_t width = hu_build_size(&b, HU_SIZE_HIDDEN, own);
+    int64_t blocks = hu_build_size(&b, HU_SIZE_LAYERS, d->blocks);
+    hu_block_form form = {.heads = hu_build_size(&b, HU_SIZE_HEADS, d->heads),
+                          .hidden = hu_build_size(&b, HU_SIZE_FF, 4 * width),
+                          .epsilon = epsilon,
+                          .weight = start};
     hu_value_id rows = placed(&b, patches(&b, hu_build_input(&b), d->patch, width));
-    for (int64_t i = 0; i < d->blocks; i++) {
+    for (int64_t i = 0; i < blocks; i++) {
         snprintf(name, sizeof name, "blocks.%d", (int)i);
         rows = hu_build_block(&b, name, rows, &form);
     }

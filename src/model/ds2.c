@@ -22,7 +22,7 @@ typedef struct window {
 
 /* Channels and features of the network, and the rows that count behind its stride. */
 typedef struct sizes {
-    int64_t channels, hidden;
+    int64_t channels, hidden, layers;
     hu_value_id lengths;
 } sizes;
 
@@ -77,12 +77,15 @@ hu_status hu_model_ds2_s(const hu_model_options *options, hu_graph *graph) {
         return hu_fail(HU_ERR_ARGUMENT,
                        "found no lengths of the samples, expected a task of sequences, like "
                        "transcribe");
-    const sizes s = {hu_build_scaled(CHANNELS, options->width),
-                     hu_build_scaled(HIDDEN, options->width),
+    int64_t channels = hu_build_scaled(CHANNELS, options->width);
+    int64_t hidden = hu_build_scaled(HIDDEN, options->width);
+    const sizes s = {hu_build_size(&b, HU_SIZE_MAPS, channels),
+                     hu_build_size(&b, HU_SIZE_HIDDEN, hidden),
+                     hu_build_size(&b, HU_SIZE_LAYERS, LAYERS),
                      hu_build_node(&b, &hu_op_length, "length2", NULL, &halved, 1, &length)};
     value = block(&b, 1, &first, &s, value);
     value = flat_rows(&b, block(&b, 2, &second, &s, value));
-    for (int layer = 0; layer < LAYERS; layer++) value = both_ways(&b, layer, &s, value);
+    for (int layer = 0; layer < s.layers; layer++) value = both_ways(&b, layer, &s, value);
     hu_init usual = hu_init_usual(hu_build_channels(&b, value));
     const hu_linear_attrs fc = {.out_features = hu_build_outputs(&b),
                                 .rows = true,

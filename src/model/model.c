@@ -19,6 +19,12 @@ const hu_model hu_model_table[] = {
 };
 const int hu_model_count = (int)(sizeof hu_model_table / sizeof *hu_model_table);
 
+const char *const hu_size_keys[HU_SIZES] = {
+#define HU_SIZE_KEY(identifier, key) key,
+    HU_SIZE_LIST(HU_SIZE_KEY)
+#undef HU_SIZE_KEY
+};
+
 #define HU_MODEL_NAME(identifier, name, help, task, side) name,
 /* The names alone, for the search of the nearest. */
 static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
@@ -75,19 +81,26 @@ static hu_status check_dropout(const hu_model_options *options, const hu_graph *
                    options->own ? "a network of a file has its own" : "this model has no dropout");
 }
 
-/* Sizes that a model does not have were asked for in vain. */
-static hu_status check_sizes(const hu_model_options *options, const hu_model *model) {
-    const hu_model_sizes *s = &options->sizes;
-    bool has_code = model && strcmp(model->task, hu_task_vae.name) == 0;
-    bool has_noise = model && strcmp(model->task, hu_task_gan.name) == 0;
-    const char *key = s->latent && !has_noise ? "latent"
-                      : s->dense              ? "dense"
-                      : s->maps               ? "maps"
-                                              : NULL;
-    if (!key || has_code) return HU_OK;
-    return hu_fail(HU_ERR_ARGUMENT,
-                   "model.%s: found a number, expected 0: model '%s' has no such size", key,
-                   options->name);
+/* Sizes that the model has not read were asked for in vain. */
+static hu_status check_sizes(const hu_model_options *options, unsigned read) {
+    for (int s = 0; s < HU_SIZES; s++)
+        if (options->sizes.chosen[s] && !(read >> s & 1u))
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "model.%s: found a number, expected 0: model '%s' has no such size",
+                           hu_size_keys[s], options->name);
+    return HU_OK;
+}
+
+hu_status hu_model_widen(const hu_model_sizes *sizes, hu_task_choice *choice) {
+    int64_t words = sizes->chosen[HU_SIZE_VOCAB], *outputs = &choice->shapes.outputs;
+    if (words == 0 || choice->task->kind != HU_LOSS_ROWS) return HU_OK;
+    if (words < *outputs)
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "model.vocab: found %lld, expected 0 or at least %lld, the words of the data",
+            (long long)words, (long long)*outputs);
+    *outputs = words;
+    return HU_OK;
 }
 
 /* Networks that learn against each other make pictures of one size. */
@@ -96,12 +109,15 @@ static hu_status say_least(const hu_model_options *options, const hu_model *mode
     return hu_model_say_least(options, model->build, is_of_one_size ? model->side : 0);
 }
 
-hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
+hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph) {
     hu_status st = HU_OK;
     const hu_model *model = NULL;
+    unsigned read = 0;
+    hu_model_options reading = *asked;
+    const hu_model_options *options = &reading;
+    reading.read_sizes = &read;
     *graph = NULL;
     if (!options->own) HU_TRY(hu_model_find(options->name, &model));
-    HU_TRY(check_sizes(options, model));
     /* Written so that a NaN fails too. 64 keeps channels far from the end of the integers. */
     if (!(options->width > 0.0) || options->width > 64.0)
         return hu_fail(HU_ERR_ARGUMENT,
@@ -117,6 +133,7 @@ hu_status hu_model_build(const hu_model_options *options, hu_graph **graph) {
     if (st == HU_ERR_SHAPE && !options->own) st = say_least(options, model);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
     HU_TRY(st);
+    HU_TRY(check_sizes(options, read));
     HU_TRY(check_norm(options, *graph));
     HU_TRY(check_dropout(options, *graph));
     if (options->choice) st = hu_task_check(options->choice, *graph);

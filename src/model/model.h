@@ -21,13 +21,20 @@ extern const int hu_model_count;
 hu_status hu_model_choose(const char *model, const hu_task *task, const hu_loss_form *loss,
                           const hu_dataset *dataset, hu_task_choice *choice);
 
+/* What sizes are called behind "model.", by hu_size. */
+extern const char *const hu_size_keys[HU_SIZES];
+
+/* Has a task of rows tell as many tokens apart as model.vocab says, where it says a number.
+ * HU_ERR_ARGUMENT if the data has more. */
+hu_status hu_model_widen(const hu_model_sizes *sizes, hu_task_choice *choice);
+
 /* The row of a model. HU_ERR_UNKNOWN names the nearest. */
 hu_status hu_model_find(const char *name, const hu_model **model);
 
 /* Builds and finishes the graph of a named model with its loss. HU_ERR_UNKNOWN names the nearest
- * models, HU_ERR_ARGUMENT a width or class number that the model cannot have, HU_ERR_SHAPE the
- * layer for which the image is too small or of the wrong rank, or the head that does not fit the
- * task. */
-hu_status hu_model_build(const hu_model_options *options, hu_graph **graph);
+ * models, HU_ERR_ARGUMENT a width or class number that the model cannot have or a size that it does
+ * not, HU_ERR_SHAPE the layer for which the image is too small or of the wrong rank, or the head
+ * that does not fit the task. */
+hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph);
 
 #endif

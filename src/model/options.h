@@ -11,9 +11,25 @@ typedef enum hu_model_norm {
     HU_MODEL_NORM_OFF
 } hu_model_norm;
 
-/* Of models with a code; 0: the model's own. They win over its width. */
+/* X(identifier, KEY): sizes that users may choose, by model.KEY. */
+/* clang-format off */
+#define HU_SIZE_LIST(X) \
+    X(LATENT, "latent") /* numbers of a code, or of the noise that pictures are made of */ \
+    X(DENSE, "dense")   /* features of linear layers */ \
+    X(MAPS, "maps")     /* channels of convolutions */ \
+    X(HIDDEN, "hidden") /* numbers of a row between blocks; features of recurrent layers */ \
+    X(LAYERS, "layers") /* blocks of attention, recurrent layers */ \
+    X(HEADS, "heads")   /* of attention */ \
+    X(FF, "ff")         /* features of the feed-forward layers of a block */ \
+    X(VOCAB, "vocab")   /* different tokens; at least those of the data */
+/* clang-format on */
+#define HU_SIZE_NUMBER(identifier, key) HU_SIZE_##identifier,
+typedef enum hu_size { HU_SIZE_LIST(HU_SIZE_NUMBER) HU_SIZES } hu_size;
+#undef HU_SIZE_NUMBER
+
+/* What was chosen, by hu_size; 0: the model's own. They win over its width. */
 typedef struct hu_model_sizes {
-    int64_t latent, dense, maps; /* numbers of the code, features of linear layers, channels */
+    int64_t chosen[HU_SIZES];
 } hu_model_sizes;
 
 typedef struct hu_model_options {
@@ -23,8 +39,9 @@ typedef struct hu_model_options {
     hu_model_norm norm;    /* of models by name; networks of programs say it themselves */
     bool norms_all_rows;   /* of models of sequences: rows that are not there take part */
     hu_model_sizes sizes;
-    hu_shape image;               /* [H, W, C] and number of classes, of classifiers; */
-    int64_t classes;              /* read if choice is NULL only */
+    unsigned *read_sizes; /* for hu_model_build: builders set bit 1 << hu_size of those they read */
+    hu_shape image;       /* [H, W, C] and number of classes, of classifiers; */
+    int64_t classes;      /* read if choice is NULL only */
     const hu_task_choice *choice; /* what is learned, from which values */
     /* Of all dropout nodes of models by name; negative: the model's own. 0 leaves them out. */
     double dropout;

@@ -294,9 +294,12 @@ done:
 }
 
 static hu_status read_sizes(const hu_config *config, hu_model_sizes *sizes) {
-    hu_status st = hu_config_i64(config, "model.latent", &sizes->latent);
-    if (st == HU_OK) st = hu_config_i64(config, "model.dense", &sizes->dense);
-    if (st == HU_OK) st = hu_config_i64(config, "model.maps", &sizes->maps);
+    char key[32];
+    hu_status st = HU_OK;
+    for (int s = 0; s < HU_SIZES && st == HU_OK; s++) {
+        snprintf(key, sizeof key, "model.%s", hu_size_keys[s]);
+        st = hu_config_i64(config, key, &sizes->chosen[s]);
+    }
     return st;
 }
 

@@ -8,6 +8,8 @@ hu_status hu_train_network(const hu_train_options *options, const hu_dataset *da
                            hu_task_choice *choice, hu_graph **graph) {
     hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, choice);
     if (st != HU_OK) return st;
+    st = hu_model_widen(&options->sizes, choice);
+    if (st != HU_OK) return st;
     choice->beta = options->beta;
     choice->real = (float)(1.0 - options->smoothing);
     choice->smoothing = options->smoothing;

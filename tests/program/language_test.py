@@ -85,12 +85,27 @@ def the_same_bits(checks, cwd):
         checks.same(len(hashes), 1, f"weights of {precision}")
 
 
+def sizes_by_keys(checks, cwd):
+    """A network of another depth and width, with room for more words than the text has."""
+    begin(cwd)
+    made = program.train(*words(cwd), "model.hidden=24", "model.layers=2", "model.heads=3", "model.ff=40",
+                         "model.vocab=20", "steps=30", "lr=0.01", cwd=cwd)
+    block = 4 * 25 * 24 + 4 * 24 + 25 * 40 + 41 * 24
+    checks.same(made["parameters"], 20 * 24 + 2 * block, "parameters")
+    checks.that(made["test_perplexity"] < 8, f"it learns: {made['test_perplexity']}")
+
+
 def what_is_refused(checks, cwd):
     begin(cwd)
     _, err = call(checks, "train", "model=cnn-s", f"data=text:{cwd}/train.txt", "steps=1", cwd=cwd, code=2)
     checks.that("needs a field 'image'" in err and "'tokens', 'targets'" in err, f"pictures are wanted: {err}")
     _, err = call(checks, "train", "model=transformer-lm-s", "data=glyphs", "steps=1", cwd=cwd, code=2)
     checks.that("needs a field 'tokens'" in err, f"a text is wanted: {err}")
+    for given, text in ((["model.vocab=5"], "model.vocab: found 5, expected 0 or at least"),
+                        (["model.maps=3"], "model.maps: found a number, expected 0"),
+                        (["model.hidden=24", "model.heads=5"], "found 5 heads for rows of 24 numbers")):
+        _, err = call(checks, "train", *words(cwd), *given, "steps=1", cwd=cwd, code=2)
+        checks.that(text in err, f"{given}: {err}")
     pathlib.Path(f"{cwd}/latin.txt").write_bytes(b"ab\nc\xe9\n")
     _, err = call(checks, "train", *words(cwd), f"data=text:{cwd}/latin.txt", "steps=1", cwd=cwd, code=3)
     checks.that("latin.txt: line 2, byte 2: found 0xe9" in err, f"a byte that is not UTF-8: {err}")
@@ -122,4 +137,4 @@ def the_check_start_of_torch(checks, cwd):
 
 
 program.main(the_check_start_of_torch, one_training, words_stay_those_of_the_run, the_same_bits,
-             what_is_refused)
+             sizes_by_keys, what_is_refused)

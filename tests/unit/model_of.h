@@ -12,9 +12,10 @@ static inline hu_shape image_for(const hu_model *model) {
     return (hu_shape){3, {side, side, 3}};
 }
 
-/* A graph for images, labels, label maps and boxes of the given classes, or windows of 8 tokens. */
-static inline hu_graph *model_of(const char *name, double width, const hu_shape *image,
-                                 int64_t classes) {
+/* A graph for images, labels, label maps and boxes of the given classes, or windows of 8 tokens,
+ * with sizes of its own. */
+static inline hu_graph *model_sized(const char *name, double width, const hu_shape *image,
+                                    int64_t classes, const hu_model_sizes *sizes) {
     enum { MASK = HU_FIELD_LABEL + 1, BOXES, FIELDS };
     const int64_t *side = image->extent;
     hu_dataset data = {.name = NULL};
@@ -59,11 +60,18 @@ static inline hu_graph *model_of(const char *name, double width, const hu_shape 
         data.field[HU_FIELD_LABEL].rank = 1; /* what is said, in place of labels */
         data.field[HU_FIELD_LABEL].extent[0] = 3;
     }
-    hu_model_options options = {.name = name, .width = width, .choice = &choice};
+    hu_model_options options = {.name = name, .width = width, .sizes = *sizes, .choice = &choice};
     if (hu_model_choose(name, NULL, NULL, reads_text ? &text : &data, &choice) != HU_OK ||
-        hu_model_build(&options, &graph) != HU_OK)
+        hu_model_widen(sizes, &choice) != HU_OK || hu_model_build(&options, &graph) != HU_OK)
         fail_msg("%s: %s", name, hu_last_error());
     return graph;
+}
+
+/* The same with the model's own sizes. */
+static inline hu_graph *model_of(const char *name, double width, const hu_shape *image,
+                                 int64_t classes) {
+    const hu_model_sizes own = {{0}};
+    return model_sized(name, width, image, classes, &own);
 }
 
 #endif
