@@ -5,111 +5,22 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/kind.h"
-#include "data/vocabulary.h"
+#include "data/texts.h"
 
-enum { TOKENS, TARGETS, FIELDS, BYTE_VALUES = 256, USUAL_LENGTH = 64, HALVES = 2 };
-
-/* The two texts, which may be parts of one file. */
-typedef struct texts {
-    char *file[HALVES]; /* with a zero behind; the second NULL: both are of the first */
-    hu_tokens half[HALVES];
-    hu_vocabulary vocabulary;
-} texts;
-
-static void free_texts(texts *t) {
-    for (int h = 0; h < HALVES; h++) hu_free(t->file[h]);
-    hu_vocabulary_free(&t->vocabulary);
-}
+enum { TOKENS, TARGETS, FIELDS, USUAL_LENGTH = 64 };
 
 bool hu_text_available(const hu_data_kind *kind, const char *path) {
     (void)kind;
     return hu_file_exists(path);
 }
 
-/* A byte-order mark is no part of words and characters. */
-static void skip_mark(hu_tokens *tokens) {
-    static const char mark[] = "\xef\xbb\xbf";
-    if (tokens->unit != HU_TEXT_BYTES && strncmp(tokens->text, mark, strlen(mark)) == 0)
-        tokens->at = strlen(mark);
-}
-
-static hu_status read_file(const char *path, hu_text_unit unit, char **file, hu_tokens *tokens) {
-    uint8_t *data = NULL;
-    size_t bytes;
-    hu_status st;
-    HU_TRY(hu_file_read(path, SIZE_MAX / 2, &data, &bytes));
-    HU_TRY(HU_NEW_ARRAY(file, bytes + 1));
-    memcpy(*file, data, bytes);
-    *tokens =
-        (hu_tokens){.path = path, .text = *file, .bytes = bytes, .unit = unit, .left = INT64_MAX};
-    skip_mark(tokens);
-    HU_TRY(hu_tokens_check(tokens));
-done:
-    hu_free(data);
-    return st;
-}
-
-/* The first nine tenths of the tokens of a file, and the others. */
-static void split_file(const hu_tokens *whole, hu_tokens half[HALVES]) {
+static hu_status number_tokens(const hu_texts *texts, hu_tokens tokens, int32_t *id) {
+    hu_status st = HU_OK;
     const char *token;
     size_t length;
-    int64_t count = hu_tokens_count(whole), train = count / 10 * 9 + count % 10 * 9 / 10;
-    half[0] = half[1] = *whole;
-    half[0].left = train;
-    for (int64_t i = 0; i < train; i++) hu_tokens_next(&half[1], &token, &length);
-    half[1].left = count - train;
-}
-
-static hu_status read_texts(const char *path, const hu_text_choice *choice, texts *t) {
-    hu_status st;
-    hu_tokens whole;
-    HU_TRY(read_file(path, choice->unit, &t->file[0], &whole));
-    if (choice->valid) {
-        t->half[0] = whole;
-        HU_TRY(read_file(choice->valid, choice->unit, &t->file[1], &t->half[1]));
-    } else {
-        split_file(&whole, t->half);
-    }
-done:
+    while (st == HU_OK && hu_tokens_next(&tokens, &token, &length))
+        st = hu_texts_number(texts, &tokens, token, length, id++);
     return st;
-}
-
-/* Bytes are numbers already. */
-static hu_status find_vocabulary(const hu_text_choice *choice, texts *t) {
-    int64_t least = choice->least_count > 0 ? choice->least_count : 1;
-    if (choice->unit == HU_TEXT_BYTES && choice->vocabulary)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "data.vocabulary: found '%s', expected none: bytes are numbers from 0 to "
-                       "255; choose data.unit=char or word",
-                       choice->vocabulary);
-    if (choice->unit == HU_TEXT_BYTES) return HU_OK;
-    if (choice->vocabulary)
-        return hu_vocabulary_read(choice->vocabulary, choice->unit, &t->vocabulary);
-    return hu_vocabulary_of_text(&t->half[0], least, &t->vocabulary);
-}
-
-/* A token that has no number, in a vocabulary without <unk>. at: of the byte behind it. */
-static hu_status unknown_token(const hu_tokens *tokens, const char *token, size_t length) {
-    long long line, byte;
-    hu_tokens_place(tokens, tokens->at - length, &line, &byte);
-    return hu_fail(HU_ERR_CORRUPT,
-                   "%s: line %lld, byte %lld: found '%.*s', expected one of the vocabulary, which "
-                   "has no %s",
-                   tokens->path, line, byte, (int)length, token, HU_TOKEN_UNKNOWN);
-}
-
-static hu_status number_tokens(hu_tokens tokens, const hu_vocabulary *vocabulary, int32_t *id) {
-    const char *token;
-    size_t length;
-    while (hu_tokens_next(&tokens, &token, &length)) {
-        bool is_byte = tokens.unit == HU_TEXT_BYTES;
-        int64_t number =
-            is_byte ? (unsigned char)*token : hu_vocabulary_find(vocabulary, token, length);
-        if (number < 0) number = vocabulary->unknown;
-        if (number < 0) return unknown_token(&tokens, token, length);
-        *id++ = (int32_t)number;
-    }
-    return HU_OK;
 }
 
 /* Windows overlap with their targets, and so do rows: what stands behind a token is its target. */
@@ -169,15 +80,15 @@ static hu_status check_length(const hu_tokens *tokens, int64_t count,
 }
 
 /* Half number h: its numbers, and samples of them. owned: room for two blocks. */
-static hu_status cut_half(const texts *t, int h, const hu_text_choice *choice, void **owned,
+static hu_status cut_half(const hu_texts *texts, int h, const hu_text_choice *choice, void **owned,
                           hu_split *split) {
     hu_status st;
     int32_t *id = NULL;
-    const hu_tokens *tokens = &t->half[h];
+    const hu_tokens *tokens = &texts->half[h];
     int64_t count = hu_tokens_count(tokens);
     HU_TRY(check_length(tokens, count, choice));
     HU_TRY(HU_NEW_ARRAY(&id, (size_t)count));
-    HU_TRY(number_tokens(*tokens, &t->vocabulary, id));
+    HU_TRY(number_tokens(texts, *tokens, id));
     if (choice->streams > 0) {
         st = cut_streams(id, count, choice, h > 0, owned, split);
     } else {
@@ -196,13 +107,14 @@ static int64_t limited(int64_t count, int64_t limit, int64_t streams) {
     return streams > 0 ? kept / streams * streams : kept;
 }
 
-static void describe(const texts *t, const hu_text_choice *choice, hu_dataset *dataset) {
+static void describe(const hu_texts *texts, const hu_text_choice *choice, hu_dataset *dataset) {
     static const char *const names[FIELDS] = {"tokens", "targets"};
-    int64_t classes = choice->unit == HU_TEXT_BYTES ? BYTE_VALUES : (int64_t)t->vocabulary.count;
     for (int f = 0; f < FIELDS; f++) {
         hu_field *field = &dataset->field[f];
-        *field = (hu_field){
-            .type = HU_FIELD_I32, .rank = 1, .extent = {choice->length}, .classes = classes};
+        *field = (hu_field){.type = HU_FIELD_I32,
+                            .rank = 1,
+                            .extent = {choice->length},
+                            .classes = hu_texts_classes(texts)};
         strcpy(field->name, names[f]);
     }
     dataset->field_count = FIELDS;
@@ -213,21 +125,18 @@ static void describe(const texts *t, const hu_text_choice *choice, hu_dataset *d
 hu_status hu_text_open(const char *path, const hu_data_limits *limits,
                        const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
-    texts t = {.vocabulary = {.unknown = -1}};
+    hu_texts texts;
     hu_text_choice text = choice->text;
-    hu_split *split[HALVES] = {&dataset->train, &dataset->test};
+    hu_split *split[HU_TEXT_HALVES] = {&dataset->train, &dataset->test};
     if (text.length == 0) text.length = USUAL_LENGTH;
-    HU_TRY(read_texts(path, &text, &t));
-    HU_TRY(find_vocabulary(&text, &t));
-    for (int h = 0; h < HALVES; h++)
-        HU_TRY(cut_half(&t, h, &text, dataset->owned + FIELDS * h, split[h]));
-    describe(&t, &text, dataset);
+    HU_TRY(hu_texts_read(path, &text, &texts));
+    for (int h = 0; h < HU_TEXT_HALVES; h++)
+        HU_TRY(cut_half(&texts, h, &text, dataset->owned + FIELDS * h, split[h]));
+    describe(&texts, &text, dataset);
     split[0]->count = limited(split[0]->count, limits->train, text.streams);
     split[1]->count = limited(split[1]->count, limits->test, text.streams);
-    dataset->class_names = t.vocabulary.text;
-    dataset->class_name_count = (int64_t)t.vocabulary.count;
-    t.vocabulary.text = NULL;
+    hu_texts_give_names(&texts, dataset);
 done:
-    free_texts(&t);
+    hu_texts_free(&texts);
     return st;
 }
