@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/expect.h"
+#include "op/row_count.h"
 #include "op/sight.h"
 
 enum { LENGTHS = 2, ALIGNMENT = 64, SHAPE_TEXT = 176 };
@@ -100,7 +101,7 @@ static hu_status scores_shape(const void *attrs, int n_in, const hu_shape *in, i
                        a->heads, in[0].extent[1]);
     *n_out = 1;
     out[0] = (hu_shape){3, {a->heads, in[0].extent[0], in[1].extent[0]}};
-    return hu_sight_check_lengths("attention_scores", n_in, in, LENGTHS);
+    return hu_expect_lengths("attention_scores", LENGTHS, n_in, in);
 }
 
 /* weights [heads, T, S], v [S, d] -> [T, d] */
@@ -113,7 +114,7 @@ static hu_status context_shape(const void *attrs, int n_in, const hu_shape *in, 
                           "weights [heads, T, S] and values [S, d], d a multiple of heads");
     *n_out = 1;
     out[0] = (hu_shape){2, {in[0].extent[1], in[1].extent[1]}};
-    return hu_sight_check_lengths("attention_context", n_in, in, LENGTHS);
+    return hu_expect_lengths("attention_context", LENGTHS, n_in, in);
 }
 
 /* ---- planning ---- */

@@ -2,6 +2,7 @@
  */
 #include "kernel/elementary/elementary.h"
 #include "op/expect.h"
+#include "op/row_count.h"
 #include "op/sight.h"
 
 enum { LENGTHS = 1 };
@@ -22,7 +23,7 @@ static hu_status weights_shape(const void *attrs, int n_in, const hu_shape *in, 
     if (st != HU_OK) return st;
     *n_out = 1;
     out[0] = in[0];
-    return hu_sight_check_lengths("attention_weights", n_in, in, LENGTHS);
+    return hu_expect_lengths("attention_weights", LENGTHS, n_in, in);
 }
 
 /* Scratch: how many keys each row sees, then the rows' powers. */

@@ -9,3 +9,9 @@ hu_status hu_expect_row_count(const char *op, int which, int n_in, const hu_shap
                    "of a sequence",
                    op, (long long)hu_shape_elements(&in[which]), in[0].rank);
 }
+
+hu_status hu_expect_lengths(const char *op, int which, int n_in, const hu_shape *in) {
+    if (which >= n_in || hu_shape_elements(&in[which]) == 1) return HU_OK;
+    return hu_fail(HU_ERR_SHAPE, "%s: the lengths have %lld elements, expected 1", op,
+                   (long long)hu_shape_elements(&in[which]));
+}

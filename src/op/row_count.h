@@ -20,4 +20,8 @@ static inline int64_t hu_row_count(const hu_op_call *call, int which, int64_t s)
 /* HU_ERR_SHAPE unless input `which`, where there is one, is a number of rows of input 0. */
 hu_status hu_expect_row_count(const char *op, int which, int n_in, const hu_shape *in);
 
+/* HU_ERR_SHAPE unless input `which`, where there is one, is one number of a sample, as [1] or as a
+ * scalar. */
+hu_status hu_expect_lengths(const char *op, int which, int n_in, const hu_shape *in);
+
 #endif

@@ -7,12 +7,6 @@
 #include "op/op.h"
 #include "op/row_count.h"
 
-static hu_status check_lengths(const char *op, const hu_shape *lengths) {
-    if (hu_shape_elements(lengths) == 1) return HU_OK;
-    return hu_fail(HU_ERR_SHAPE, "%s: the lengths have %lld elements, expected 1", op,
-                   (long long)hu_shape_elements(lengths));
-}
-
 /* Numbers of one row of in[0]. */
 static int64_t row_elements(const hu_op_call *call) {
     const hu_shape *in = &call->info->in[0];
@@ -24,13 +18,10 @@ static int64_t row_elements(const hu_op_call *call) {
 static hu_status reverse_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                hu_shape *out) {
     (void)attrs;
-    hu_status st;
+    hu_status st = hu_expect_rank_least("reverse", in, 1);
     *n_out = 1;
     out[0] = in[0];
-    HU_TRY(hu_expect_rank_least("reverse", in, 1));
-    if (n_in > 1) HU_TRY(check_lengths("reverse", &in[1]));
-done:
-    return st;
+    return st == HU_OK ? hu_expect_lengths("reverse", 1, n_in, in) : st;
 }
 
 static void turn_round(const hu_op_call *call, const float *from, float *to) {
@@ -77,7 +68,7 @@ static hu_status last_shape(const void *attrs, int n_in, const hu_shape *in, int
     *n_out = 1;
     out[0] = row;
     HU_TRY(hu_expect_same("last_row", 2, (hu_shape[]){row, in[START]}));
-    if (n_in > LENGTHS) HU_TRY(check_lengths("last_row", &in[LENGTHS]));
+    st = hu_expect_lengths("last_row", LENGTHS, n_in, in);
 done:
     return st;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "op/row_count.h"
 #include "op/shape.h"
 
 /* x of any shape -> y [elements] */
@@ -83,9 +84,7 @@ static hu_status previous_shape(const void *attrs, int n_in, const hu_shape *in,
     (void)attrs;
     *n_out = 1;
     out[0] = in[1];
-    if (n_in < 3 || hu_shape_elements(&in[2]) == 1) return HU_OK;
-    return hu_fail(HU_ERR_SHAPE, "previous: the lengths have %lld elements, expected 1",
-                   (long long)hu_shape_elements(&in[2]));
+    return hu_expect_lengths("previous", 2, n_in, in);
 }
 
 const hu_op hu_op_previous = {.name = "previous",

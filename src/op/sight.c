@@ -1,6 +1,5 @@
 #include "op/sight.h"
 
-#include "base/error.h"
 #include "op/row_count.h"
 
 const hu_attribute hu_sight_attributes[] = {
@@ -24,12 +23,4 @@ int64_t hu_sight_absent_pairs(const hu_sight_attrs *attrs, const hu_heads *heads
     for (int64_t i = 0; i < count; i++)
         seen += hu_heads_pairs_seen(heads, hu_sight_there(attrs, heads, lengths, i));
     return heads->heads * (count * heads->rows * heads->keys - seen);
-}
-
-hu_status hu_sight_check_lengths(const char *op, int n_in, const hu_shape *in, int i) {
-    enum { SHAPE_TEXT = 176 };
-    char found[SHAPE_TEXT];
-    if (n_in <= i || (in[i].rank == 1 && in[i].extent[0] == 1)) return HU_OK;
-    hu_shape_print(&in[i], found, sizeof found);
-    return hu_fail(HU_ERR_SHAPE, "%s: lengths are %s, expected [1]", op, found);
 }

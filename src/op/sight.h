@@ -17,7 +17,4 @@ hu_heads_there hu_sight_there(const hu_sight_attrs *attrs, const hu_heads *heads
 int64_t hu_sight_absent_pairs(const hu_sight_attrs *attrs, const hu_heads *heads, int64_t count,
                               const float *lengths);
 
-/* HU_ERR_SHAPE unless the input in[i], if there is one, is [1]. */
-hu_status hu_sight_check_lengths(const char *op, int n_in, const hu_shape *in, int i);
-
 #endif

@@ -169,19 +169,13 @@ const hu_op hu_op_class_token = {.name = "class_token",
 /* x [T, ..], lengths [1] -> y [..] */
 static hu_status pick_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                             hu_shape *out) {
-    enum { SHAPE_TEXT = 176 };
-    const hu_shape length = {1, {1}};
-    char found[SHAPE_TEXT];
     hu_status st = hu_expect_rank_least("pick", in, 1);
     (void)attrs;
     if (st != HU_OK) return st;
     *n_out = 1;
     out[0] = (hu_shape){.rank = in[0].rank - 1};
     for (int i = 0; i < out[0].rank; i++) out[0].extent[i] = in[0].extent[i + 1];
-    if (n_in == 1 || hu_shape_equal(&in[1], &length)) return HU_OK;
-    hu_shape_print(&in[1], found, sizeof found);
-    return hu_fail(HU_ERR_SHAPE, "pick: the lengths are %s, expected 1, a length for each sample",
-                   found);
+    return hu_expect_lengths("pick", 1, n_in, in);
 }
 
 /* The row that is picked of sample s of the call; negative: none. */

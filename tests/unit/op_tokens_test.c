@@ -159,7 +159,7 @@ static void shapes_that_do_not_fit_are_refused(void **unused) {
     refuses(&hu_op_position, 1, &scalar, "at least 1 extents");
     refuses(&hu_op_class_token, 1, &row, "at least 2 extents");
     refuses(&hu_op_pick, 1, &scalar, "at least 1 extents");
-    refuses(&hu_op_pick, 2, two, "the lengths are 2");
+    refuses(&hu_op_pick, 2, two, "the lengths have 2 elements");
     refuses(&hu_op_sinusoid, 1, &odd, "rows of 5 numbers");
     refuses(&hu_op_sinusoid, 1, &pair, "rows of 2 numbers");
     refuses(&hu_op_sinusoid, 1, &image, "2 extents");
