@@ -96,7 +96,10 @@
     X(pan_s, "pan-s", "the same with 4 blocks of 16 channels", "enlarge", 24) \
     X(ds2_s, "ds2-s", \
       "speech: 2 convolutions and 2 layers of GRU of 64 in both directions (Deep Speech 2)", \
-      "transcribe", 0)
+      "transcribe", 0) \
+    X(seq2seq_s, "seq2seq-s", \
+      "translation: 2 layers of LSTM of 128 read, 2 write and attend by dot products", \
+      "translate", 0)
 /* clang-format on */
 
 #define HU_MODEL_DECLARE(identifier, name, help, task, side)                                       \

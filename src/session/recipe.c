@@ -44,6 +44,7 @@ static const recipe recipes[] = {
     {"dcgan-s", "*", "64", "3", "adam", "0.001", "constant", "0", "0.9", "off", "0"},
     /* A warm-up of 100 updates, of the 239 of an epoch. */
     {"transformer-lm*", "*", "16", "3", "adam", "0.001", "cosine", "0.41841", "0", "off", "0"},
+    {"seq2seq*", "*", "32", "2", "adam", "0.002", "cosine", "0", "0", "off", "0"},
     {"dense-s", "*", "64", "5", "sgd", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
@@ -56,12 +57,16 @@ typedef struct usual {
 
 /* Of the update, known before the data are. */
 static const usual of_update[] = {
-    {"dcgan*", "*", "optimizer.beta1", "0.5"},      {"dcgan*", "*", "data.drop_last", "on"},
-    {"deit*", "*", "data.drop_last", "on"},         {"*", "*", "task.smoothing", "0"},
+    {"dcgan*", "*", "optimizer.beta1", "0.5"},
+    {"dcgan*", "*", "data.drop_last", "on"},
+    {"deit*", "*", "data.drop_last", "on"},
+    {"*", "*", "task.smoothing", "0"},
     {"inception-v3", "*", "task.smoothing", "0.1"}, /* Szegedy et al. 2016; a later row counts */
     {"transformer-lm*", "*", "data.drop_last", "on"},
     {"transformer-lm*", "*", "optimizer.beta2", "0.98"},
     {"transformer-lm*", "*", "optimizer.clip_norm", "1"},
+    {"seq2seq*", "*", "data.drop_last", "on"},
+    {"seq2seq*", "*", "optimizer.clip_norm", "1"},
 };
 
 /* Of the data: 28 pixels become 32, and FD-64 is that of so many samples. */

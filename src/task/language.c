@@ -1,10 +1,7 @@
 /* The next token of a text, told from those before it: a row of scores for each place. Places whose
  * target is unlabelled are left out of losses and metrics. */
-#include <math.h>
-
-#include "base/elementary.h"
 #include "base/error.h"
-#include "task/task.h"
+#include "task/surprise.h"
 
 /* fields: tokens [length], and the token behind each. */
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
@@ -29,31 +26,6 @@ static hu_shape head(const hu_task_choice *choice) {
     return (hu_shape){2, {choice->shapes.value[1].extent[0], choice->shapes.outputs}};
 }
 
-/* Columns of what predict says. */
-enum { TOKENS, PERPLEXITY, CORRECT };
-
-/* Minus the logarithms of what is said of the true tokens, added up. */
-static double surprise(const hu_metric_call *sample, double *counted) {
-    double sum = 0.0;
-    *counted = 0.0;
-    for (int64_t r = 0; r < sample->rows; r++) {
-        const float *row = sample->prediction + r * sample->outputs;
-        if (sample->target[r] < 0.0f) continue;
-        hu_softmax_row shape = hu_loss_row(sample->loss, sample->outputs, row);
-        sum -= hu_log_softmax(shape, row[(int64_t)sample->target[r]]);
-        *counted += 1.0;
-    }
-    return sum;
-}
-
-static void describe(const hu_metric_call *sample, double *cells) {
-    double counted = 0.0, sum = (double)NAN;
-    if (sample->prediction) sum = surprise(sample, &counted);
-    cells[TOKENS] = counted;
-    cells[PERPLEXITY] = hu_exp(sum / counted);
-    cells[CORRECT] = hu_metric_of_sample(&hu_metric_accuracy, sample);
-}
-
 const hu_task hu_task_language = {
     .name = "language",
     .help = "the next token of a text, told from those before it",
@@ -66,8 +38,6 @@ const hu_task hu_task_language = {
     .metric = {&hu_metric_perplexity, &hu_metric_bits_per_token},
     .count_outputs = count_outputs,
     .head = head,
-    .column = {{"tokens", true, 0, false},
-               {"perplexity", false, 2, false},
-               {"accuracy", false, 4, false}},
-    .describe = describe,
+    .column = {HU_SURPRISE_COLUMNS},
+    .describe = hu_describe_surprise,
 };

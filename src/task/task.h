@@ -10,7 +10,7 @@
 #include "task/loss.h"
 #include "task/metric.h"
 
-enum { HU_TASK_FIELDS_MAX = 4, HU_METRICS_MAX = 4, HU_TASK_COLUMNS_MAX = 4 };
+enum { HU_TASK_FIELDS_MAX = 8, HU_METRICS_MAX = 4, HU_TASK_COLUMNS_MAX = 4 };
 
 /* One field of the data set, and the value of the graph that it becomes. */
 typedef struct hu_task_field {
@@ -139,7 +139,8 @@ typedef struct hu_task_regions {
     X(detect)           \
     X(language)         \
     X(detect_regions)   \
-    X(transcribe)
+    X(transcribe)       \
+    X(translate)
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;

@@ -12,8 +12,24 @@ static inline hu_shape image_for(const hu_model *model) {
     return (hu_shape){3, {side, side, 3}};
 }
 
-/* A graph for images, labels, label maps and boxes of the given classes, or windows of 8 tokens,
- * with sizes of its own. */
+/* Sentences of 6 words with translations of 8, of different words. */
+static inline hu_dataset sentences(int64_t source_words, int64_t words) {
+    static const char *const names[] = {"source", "tokens", "targets", "source_length",
+                                        "target_length"};
+    static char name[] = "sentences";
+    hu_dataset made = {.name = name, .field_count = sizeof names / sizeof *names};
+    for (int f = 0; f < made.field_count; f++) {
+        made.field[f] = (hu_field){.type = HU_FIELD_I32,
+                                   .rank = f < 3,
+                                   .extent = {f ? 8 : 6},
+                                   .classes = f ? words : source_words};
+        snprintf(made.field[f].name, sizeof made.field[f].name, "%s", names[f]);
+    }
+    return made;
+}
+
+/* A graph for images, labels, label maps and boxes of the given classes, windows of 8 tokens, or
+ * sentences, with sizes of its own. */
 static inline hu_graph *model_sized(const char *name, double width, const hu_shape *image,
                                     int64_t classes, const hu_model_sizes *sizes) {
     enum { MASK = HU_FIELD_LABEL + 1, BOXES, FIELDS };
@@ -55,6 +71,7 @@ static inline hu_graph *model_sized(const char *name, double width, const hu_sha
     }
     const hu_model *model;
     bool is_there = hu_model_find(name, &model) == HU_OK;
+    if (is_there && strcmp(model->task, "translate") == 0) data = sentences(classes, classes);
     bool reads_text = is_there && strcmp(model->task, "language") == 0;
     if (is_there && strcmp(model->task, "transcribe") == 0) {
         data.field[HU_FIELD_LABEL].rank = 1; /* what is said, in place of labels */
