@@ -5,7 +5,8 @@ find_package(OpenMP COMPONENTS C)
 find_package(PkgConfig)
 if(PkgConfig_FOUND)
   foreach(package XXHASH:libxxhash ZLIB:zlib JPEG:libturbojpeg PNG:libpng EXPAT:expat
-                  YAML:yaml-0.1 JANSSON:jansson PROTOBUF_C:libprotobuf-c ISAL:libisal)
+                  UTF8PROC:libutf8proc YAML:yaml-0.1 JANSSON:jansson
+                  PROTOBUF_C:libprotobuf-c ISAL:libisal)
     string(REPLACE ":" ";" package ${package})
     list(GET package 0 name)
     list(GET package 1 module)

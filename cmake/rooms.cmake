@@ -50,7 +50,7 @@ halfulp_room(show BELOW base LIBRARIES halfulp-schema PkgConfig::ISAL PkgConfig:
 halfulp_room(kernel BELOW format base)
 halfulp_room(tensor BELOW kernel format base)
 halfulp_room(data BELOW kernel box base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG
-             PkgConfig::EXPAT)
+             PkgConfig::EXPAT PkgConfig::UTF8PROC)
 halfulp_room(config BELOW base LIBRARIES PkgConfig::YAML)
 halfulp_room(product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
 halfulp_room(op BELOW product tensor kernel box base)

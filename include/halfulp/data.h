@@ -97,8 +97,12 @@ typedef struct hu_dataset {
     uint32_t *parted;               /* private: the indices of train and validation */
     char *class_names; /* private: each with its final zero; NULL: classes have numbers alone */
     int64_t class_name_count; /* private: names in class_names */
-    bool only_test;           /* samples of the training half are those of testing */
-    hu_text_unit unit;        /* of the fields "tokens" and "targets" of a text */
+    char *source_names;       /* private: the same of the field "source"; NULL: it has no words */
+    int64_t source_name_count;
+    bool only_test;      /* samples of the training half are those of testing */
+    hu_text_unit unit;   /* of the fields "tokens" and "targets" of a text */
+    int64_t left_out[2]; /* pairs of sentences of the training and the test files that are no
+                            samples: too long, or with an empty line */
     int64_t streams; /* above 0: so many samples that stand side by side go on in the next so many;
                         they are never shuffled */
 } hu_dataset;
@@ -109,6 +113,9 @@ HU_API int hu_dataset_find(const hu_dataset *dataset, const char *name);
 /* Name of a class of the data, from 0 on, as its files say; NULL where they say none, and for
  * numbers that are no class of theirs. Borrowed: valid until the data set is closed. */
 HU_API const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number);
+
+/* The same for the numbers of the field "source". Borrowed: valid until the data set is closed. */
+HU_API const char *hu_dataset_source_name(const hu_dataset *dataset, int64_t number);
 
 /* Numbers of one sample of a field, without margins. */
 HU_API int64_t hu_field_elements(const hu_field *field);
@@ -127,7 +134,7 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
- * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC | text:FILE. Without
+ * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC | text:FILE | parallel:DIR. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
@@ -145,13 +152,18 @@ HU_API hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits,
 typedef struct hu_text_choice {
     hu_text_unit unit;
     int64_t least_count;    /* words, or characters, that the training text has less often become
-                               <unk>; 0: 1 */
-    int64_t length;         /* tokens of a sample; 0: 64 */
+                               <unk>; 0: 1, of parallel 2 */
+    int64_t length;         /* tokens of a sample; 0: 64, of parallel 32 */
     int64_t streams;        /* above 0: the text is cut into so many pieces of one length, which are
                                read side by side; 0: samples are windows, in any order */
     const char *valid;      /* file of the test text; NULL: the last tenth of the tokens */
     const char *vocabulary; /* file of the words, a line for each; NULL: those of the training text
                                (data/vocabulary.h) */
+
+    /* Of parallel: LANG of files NAME.LANG; NULL: none, which is refused. */
+    const char *source, *target;
+    const char *test;              /* NAME of the test files; NULL: test, or val */
+    const char *source_vocabulary; /* as vocabulary, which is that of the target */
 } hu_text_choice;
 
 /* What a trained model knows of its data, where it is to look at others or at its own again. All
@@ -220,6 +232,14 @@ typedef struct hu_image_choice {
  *   text:FILE   fields "tokens" and "targets" [length]: numbers of tokens, and of the token behind
  * each. Windows do not overlap; what is left behind the last whole one is not used. Of bytes there
  * are 256; words and characters have names (hu_dataset_class_name)
+ *
+ *   parallel:DIR  DIR/train.LANG and DIR/test.LANG (or val), plain or with .gz behind, a sentence a
+ * line, the same one in each language. Fields, of rows of choice->text.length: "source", numbers of
+ * the words and 0 behind them, "source_length", "tokens", 1 (<bos>), the numbers of the other
+ * language's words and 0 behind them, "targets", these words, 2 (<eos>) and unlabelled behind it,
+ * "target_length", words and <eos>. Pairs that do not fit are left out. Words are made by
+ * data/sentences.h; those of the target are hu_dataset_class_name, of the source
+ * hu_dataset_source_name
  *
  * An image of a folder becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is
  * converted, 16 bits become 8, transparency is dropped; the shorter side is resized to size

@@ -171,6 +171,19 @@ static const hu_data_kind kinds[] = {
      .takes_text = true,
      .available = hu_text_available,
      .open_images = hu_text_open},
+    {.name = "parallel",
+     .usage = "parallel:DIR",
+     .help = "sentences DIR/train.LANG and DIR/test.LANG (or val), plain or .gz, the same line in "
+             "two languages; see data.source, data.target, data.test, data.length, data.min_count, "
+             "data.vocabulary and data.source_vocabulary",
+     .advice = "the folder must hold train.LANG and test.LANG (or val, or data.test) of both "
+               "languages, plain or .gz",
+     .fields = "source source_length target_length",
+     .has_directory = true,
+     .needs_directory = true,
+     .takes_parallel = true,
+     .available = hu_parallel_available,
+     .open_images = hu_parallel_open},
     {.name = "ink",
      .usage = "ink:SPEC",
      .help = "the grey images of another data set with a label map each: ground, or ink of class "
@@ -209,11 +222,19 @@ const char *hu_data_kind_with(const char *field) {
     return NULL;
 }
 
-const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number) {
-    const char *name = dataset->class_names;
-    if (class_number < 0 || class_number >= dataset->class_name_count) return NULL;
-    for (int64_t c = 0; c < class_number; c++) name += strlen(name) + 1;
+/* Number i of names that end with a zero each; NULL where there are not so many. */
+static const char *name_at(const char *name, int64_t count, int64_t i) {
+    if (i < 0 || i >= count) return NULL;
+    for (int64_t c = 0; c < i; c++) name += strlen(name) + 1;
     return name;
+}
+
+const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number) {
+    return name_at(dataset->class_names, dataset->class_name_count, class_number);
+}
+
+const char *hu_dataset_source_name(const hu_dataset *dataset, int64_t number) {
+    return name_at(dataset->source_names, dataset->source_name_count, number);
 }
 
 int hu_dataset_find(const hu_dataset *dataset, const char *name) {
@@ -304,7 +325,7 @@ static void measure(hu_dataset *dataset) {
 /* Published constants, or measured ones where the kind has none. */
 static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     hu_field *image = &dataset->field[HU_FIELD_IMAGE];
-    if (kind->takes_text) return;     /* it has no images */
+    if (kind->takes_text || kind->takes_parallel) return; /* they have no images */
     if (image->std[0] > 0.0f) return; /* a kind made of another kind has taken them over */
     memcpy(image->mean, kind->mean, sizeof kind->mean);
     memcpy(image->std, kind->std, sizeof kind->std);
@@ -354,19 +375,35 @@ done:
     return st;
 }
 
+/* What is asked of two languages. */
+static hu_status check_parallel(const hu_data_kind *kind, const hu_text_choice *c,
+                                const char *name) {
+    static const char parallel[] = "parallel:DIR";
+    const char *const key[] = {"source", "target", "test", "source_vocabulary"};
+    const char *const found[] = {c->source, c->target, c->test, c->source_vocabulary};
+    hu_status st = HU_OK;
+    for (size_t i = 0; st == HU_OK && i < sizeof key / sizeof *key; i++)
+        st = check_wish(name, kind->takes_parallel || !found[i], parallel, "data.%s=%s", key[i],
+                        found[i]);
+    return st;
+}
+
 /* What is asked of a text. */
 static hu_status check_text(const hu_data_kind *kind, const hu_text_choice *c, const char *name) {
-    static const char text[] = "text:FILE";
-    bool is_text = kind->takes_text;
+    static const char text[] = "text:FILE", both[] = "text:FILE and parallel:DIR";
+    bool is_text = kind->takes_text, is_either = is_text || kind->takes_parallel;
     hu_status st;
     HU_TRY(check_wish(name, is_text || c->unit == HU_TEXT_BYTES, text, "data.unit=%s",
                       c->unit == HU_TEXT_WORDS ? "word" : "char"));
-    HU_TRY(check_wish(name, is_text || !c->least_count, text, "data.min_count=%lld",
+    HU_TRY(check_wish(name, is_either || !c->least_count, both, "data.min_count=%lld",
                       (long long)c->least_count));
-    HU_TRY(check_wish(name, is_text || !c->length, text, "data.length=%lld", (long long)c->length));
+    HU_TRY(
+        check_wish(name, is_either || !c->length, both, "data.length=%lld", (long long)c->length));
     HU_TRY(check_wish(name, is_text || !c->streams, text, "data.streams"));
     HU_TRY(check_wish(name, is_text || !c->valid, text, "data.valid=%s", c->valid));
-    HU_TRY(check_wish(name, is_text || !c->vocabulary, text, "data.vocabulary=%s", c->vocabulary));
+    HU_TRY(
+        check_wish(name, is_either || !c->vocabulary, both, "data.vocabulary=%s", c->vocabulary));
+    st = check_parallel(kind, c, name);
 done:
     return st;
 }
@@ -449,6 +486,7 @@ void hu_dataset_close(hu_dataset *dataset) {
         if (reader[i]) reader[i]->close(reader[i]);
     hu_free(dataset->parted);
     hu_free(dataset->class_names);
+    hu_free(dataset->source_names);
     hu_free(dataset->name);
     hu_free(dataset);
 }

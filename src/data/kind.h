@@ -20,6 +20,7 @@ typedef struct hu_data_kind {
     bool takes_pairs;                                            /* its scale and crops */
     bool takes_frames;                                           /* its frames */
     bool takes_text;                                             /* its text */
+    bool takes_parallel;                                         /* its text's languages */
     bool takes_known;                                            /* what a model knows */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
@@ -78,6 +79,10 @@ hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
 bool hu_text_available(const hu_data_kind *kind, const char *path);
 hu_status hu_text_open(const char *path, const hu_data_limits *limits,
                        const hu_image_choice *choice, hu_dataset *dataset);
+
+bool hu_parallel_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_parallel_open(const char *directory, const hu_data_limits *limits,
+                           const hu_image_choice *choice, hu_dataset *dataset);
 
 bool hu_dense_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,

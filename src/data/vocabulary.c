@@ -147,6 +147,32 @@ done:
     return st;
 }
 
+/* Words that others may not come before. */
+static hu_status put_in_front(const char *const *front, size_t count, hu_vocabulary *v) {
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < count; i++) {
+        HU_TRY(add_missing(v, front[i]));
+        v->word[hu_vocabulary_find(v, front[i], strlen(front[i]))].count = INT64_MAX - (int64_t)i;
+    }
+done:
+    return st;
+}
+
+hu_status hu_vocabulary_behind(const hu_tokens *tokens, int64_t least, const char *const *front,
+                               size_t count, hu_vocabulary *vocabulary) {
+    hu_status st = HU_OK;
+    *vocabulary = (hu_vocabulary){.unknown = -1};
+    HU_TRY(count_words(*tokens, vocabulary));
+    HU_TRY(put_in_front(front, count, vocabulary));
+    drop_rare(vocabulary, least);
+    qsort(vocabulary->word, vocabulary->count, sizeof *vocabulary->word, by_count);
+    HU_TRY(make_places(vocabulary, vocabulary->count));
+    HU_TRY(copy_words(vocabulary));
+    HU_TRY(finish(vocabulary));
+done:
+    return st;
+}
+
 hu_status hu_vocabulary_of_names(const char *names, int64_t count, hu_vocabulary *vocabulary) {
     hu_status st = HU_OK;
     *vocabulary = (hu_vocabulary){.unknown = -1};

@@ -6,6 +6,9 @@
 /* What a run's folder calls the file of its words. */
 #define HU_VOCABULARY_FILE "vocabulary.txt"
 
+/* And that of the words that are translated from; the other file has those translated into. */
+#define HU_VOCABULARY_SOURCE_FILE "vocabulary.source.txt"
+
 typedef struct hu_word {
     const char *at; /* without a final zero */
     size_t length;
@@ -30,6 +33,11 @@ enum { HU_VOCABULARY_MOST = 1 << 24 };
  * <unk> also where some characters are too few. HU_ERR_LIMIT: more than HU_VOCABULARY_MOST.
  * HU_ERR_MEMORY. */
 hu_status hu_vocabulary_of_text(const hu_tokens *tokens, int64_t least, hu_vocabulary *vocabulary);
+
+/* Those words in front [count], whether or not the text has them, and behind them those that stand
+ * in it at least so many times, in that order. Errors are the same. */
+hu_status hu_vocabulary_behind(const hu_tokens *tokens, int64_t least, const char *const *front,
+                               size_t count, hu_vocabulary *vocabulary);
 
 /* A file of hu_vocabulary_write. HU_ERR_CORRUPT names file and line: a line that is empty, the
  * same as another one, not UTF-8 or wrongly escaped; no <eos> or no <unk> among words. */

@@ -45,11 +45,11 @@ static hu_status read_scales(hu_config *config, hu_image_choice *choice) {
 }
 
 /* A text where it is not the word that means none; NULL there. */
-static hu_status read_file_key(const hu_config *config, const char *key, const char *none,
-                               const char **path) {
+static hu_status read_name(const hu_config *config, const char *key, const char *none,
+                           const char **path) {
     hu_status st = hu_config_text(config, key, path);
     if (st != HU_OK) return st;
-    if (!**path) return hu_fail(HU_ERR_ARGUMENT, "%s: found '', expected a file or %s", key, none);
+    if (!**path) return hu_fail(HU_ERR_ARGUMENT, "%s: found '', expected a name or %s", key, none);
     if (strcmp(*path, none) == 0) *path = NULL;
     return HU_OK;
 }
@@ -64,6 +64,17 @@ static hu_status read_streams(hu_config *config, int64_t *streams) {
     return st == HU_OK ? hu_config_i64(config, "run.batch", streams) : st;
 }
 
+/* What of a folder of sentences. */
+static hu_status read_parallel(const hu_config *config, hu_text_choice *choice) {
+    hu_status st;
+    HU_TRY(read_name(config, "data.source", "none", &choice->source));
+    HU_TRY(read_name(config, "data.target", "none", &choice->target));
+    HU_TRY(read_name(config, "data.test", "auto", &choice->test));
+    HU_TRY(read_name(config, "data.source_vocabulary", "auto", &choice->source_vocabulary));
+done:
+    return st;
+}
+
 /* What is made of a text. */
 static hu_status read_text(hu_config *config, hu_text_choice *choice) {
     const char *unit;
@@ -73,8 +84,9 @@ static hu_status read_text(hu_config *config, hu_text_choice *choice) {
     if (strcmp(unit, "word") == 0) choice->unit = HU_TEXT_WORDS;
     HU_TRY(hu_config_i64(config, "data.length", &choice->length));
     HU_TRY(hu_config_i64(config, "data.min_count", &choice->least_count));
-    HU_TRY(read_file_key(config, "data.valid", "none", &choice->valid));
-    HU_TRY(read_file_key(config, "data.vocabulary", "auto", &choice->vocabulary));
+    HU_TRY(read_name(config, "data.valid", "none", &choice->valid));
+    HU_TRY(read_name(config, "data.vocabulary", "auto", &choice->vocabulary));
+    HU_TRY(read_parallel(config, choice));
     st = read_streams(config, &choice->streams);
 done:
     return st;
@@ -172,6 +184,17 @@ static void tell_listed(void *context, const char *directory, int64_t files) {
     hu_listener_tell(l->listener, "%s: %lld files listed so far", directory, (long long)files);
 }
 
+/* What of the files is no sample. */
+static void tell_left_out(const hu_dataset *dataset, const hu_listener *listener) {
+    const int64_t *left = dataset->left_out;
+    if (left[0] + left[1] == 0) return;
+    hu_listener_tell(listener,
+                     "%s: %lld pairs of training and %lld of testing are left out: more than "
+                     "%lld words (data.length - 1), or none",
+                     dataset->name, (long long)left[0], (long long)left[1],
+                     (long long)dataset->field[0].extent[0] - 1);
+}
+
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset) {
     static const hu_data_known nothing = {.classes = 0};
     return hu_session_dataset_known(config, listener, &nothing, dataset);
@@ -203,6 +226,7 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
         name = "glyphs";
     }
     HU_TRY(hu_dataset_open_images(name, &limits, &choice, dataset));
+    tell_left_out(*dataset, listener);
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));
     if (!(*dataset)->only_test) HU_TRY(hold_out(config, *dataset));

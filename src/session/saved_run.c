@@ -27,7 +27,10 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given) {
                 {"task.loss", NULL, "its loss"},
                 {"data.validation", "0", "the samples that it holds out"},
                 {"data.unit", "byte", "the tokens of its text"},
-                {"data.vocabulary", "auto", "its vocabulary"}};
+                {"data.vocabulary", "auto", "its vocabulary"},
+                {"data.source", "none", "the language that it translates"},
+                {"data.target", "none", "the language that it translates into"},
+                {"data.source_vocabulary", "auto", "its vocabulary"}};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const hu_keys *now = hu_keys_find(given, kept[i].key);
         const hu_keys *first = hu_keys_find(saved, kept[i].key);
@@ -46,15 +49,22 @@ static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
     return now && own && strcmp(hu_keys_value(now), hu_keys_value(own)) != 0;
 }
 
-/* The words of a text keep their numbers, also where another text is read. */
-static hu_status recall_vocabulary(const char *directory, hu_keys *saved) {
+static hu_status recall_file(const char *directory, const char *file, const char *key,
+                             hu_keys *saved) {
     char *path;
-    hu_status st = hu_path_join(directory, HU_VOCABULARY_FILE, &path);
+    hu_status st = hu_path_join(directory, file, &path);
     if (st != HU_OK) return st;
-    if (hu_file_exists(path))
-        st = hu_keys_set_text(saved, "data.vocabulary", path, hu_keys_origin(saved));
+    if (hu_file_exists(path)) st = hu_keys_set_text(saved, key, path, hu_keys_origin(saved));
     hu_free(path);
     return st;
+}
+
+/* The words of a text keep their numbers, also where another text is read. */
+static hu_status recall_vocabulary(const char *directory, hu_keys *saved) {
+    hu_status st = recall_file(directory, HU_VOCABULARY_FILE, "data.vocabulary", saved);
+    return st == HU_OK
+               ? recall_file(directory, HU_VOCABULARY_SOURCE_FILE, "data.source_vocabulary", saved)
+               : st;
 }
 
 static hu_status merge(hu_config *config, const char *directory, bool *has_other_data) {

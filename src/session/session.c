@@ -132,16 +132,28 @@ static hu_status make_graph(const hu_session *session, char **text) {
                         text);
 }
 
+static hu_status write_words(const char *directory, const char *file, const char *names,
+                             int64_t count) {
+    char *path;
+    hu_status st = hu_path_join(directory, file, &path);
+    if (st != HU_OK) return st;
+    st = hu_vocabulary_write(path, names, count);
+    hu_free(path);
+    return st;
+}
+
 /* What the numbers of a text mean: whoever opens the run again reads it, whatever has become of the
  * text. */
 static hu_status write_vocabulary(const hu_session *session) {
-    const hu_dataset *dataset = session->dataset;
-    char *path;
-    if (dataset->unit == HU_TEXT_BYTES) return HU_OK; /* or no text */
-    hu_status st = hu_path_join(session->folder.path, HU_VOCABULARY_FILE, &path);
-    if (st != HU_OK) return st;
-    st = hu_vocabulary_write(path, dataset->class_names, dataset->class_name_count);
-    hu_free(path);
+    const hu_dataset *d = session->dataset;
+    const char *directory = session->folder.path;
+    hu_status st = HU_OK;
+    if (d->unit == HU_TEXT_BYTES) return HU_OK; /* or no text */
+    HU_TRY(write_words(directory, HU_VOCABULARY_FILE, d->class_names, d->class_name_count));
+    if (d->source_names)
+        HU_TRY(write_words(directory, HU_VOCABULARY_SOURCE_FILE, d->source_names,
+                           d->source_name_count));
+done:
     return st;
 }
 

@@ -17,6 +17,7 @@ CONFINED = {
     r"turbojpeg\.h": ["data/image_jpeg.c"],
     r"png\.h": ["data/image_png.c", "data/image_map.c", "data/image_write.c"],
     r"expat\.h": ["data/voc.c"],
+    r"utf8proc\.h": ["data/sentences.c"],
     r"yaml\.h": ["config/yaml.c"],
     r"mpi\.h": ["comm/mpi.c"],
     r"jansson\.h": ["show/json.h"],
