@@ -300,6 +300,8 @@ HU_API const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half
 typedef struct hu_loader_settings {
     uint64_t seed;
     bool shuffle;
+    int64_t sorted_epochs; /* epochs 0 .. come by the length of the first ragged field instead, the
+                              shortest first and equal ones in file order */
     hu_augment augment;
 
     /* Of data that are read from their files while they are used; others have no need of them. */
@@ -320,9 +322,9 @@ typedef struct hu_loader hu_loader;
  * HU_ERR_ARGUMENT if pad is negative or above 4,096, cutout does not fit into the smallest spatial
  * field, spatial fields of different sizes are to be shifted or cut, those that are not square to
  * be turned, area is set for data that are not read for
- * it, samples of a window do not fit into the memory, or the part has no sample; HU_ERR_MEMORY. The
- * only call that allocates, but for what reading a file needs while it is read.
- * Proof: tests/unit/data_loader_test.c. */
+ * it, epochs are to be sorted of data without lengths or in streams, samples of a window do not fit
+ * into the memory, or the part has no sample; HU_ERR_MEMORY. The only call that allocates, but for
+ * what reading a file needs while it is read. Proof: tests/unit/data_loader_test.c. */
 HU_API hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
                                   const hu_loader_settings *settings, hu_loader **loader);
 
@@ -333,8 +335,8 @@ HU_API void hu_loader_close(hu_loader *loader);
 HU_API int64_t hu_loader_count(const hu_loader *loader);
 
 /* Puts the samples into the order of an epoch (>= 0): the permutation of key {seed, "shuffle",
- * epoch}, or file order without shuffle. HU_ERR_ARGUMENT if epoch < 0. Not while another thread
- * fills. */
+ * epoch}, or file order without shuffle, or the order of their lengths. HU_ERR_ARGUMENT if epoch <
+ * 0. Not while another thread fills. */
 HU_API hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch);
 
 /* Which of the samples in the split's rows (or of its source) is number position (0..count-1) of

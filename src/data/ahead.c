@@ -56,7 +56,7 @@ static int64_t take(hu_ahead *a, int64_t *index, hu_reading_change *change) {
     }
     *index = hu_order_index(&a->order, a->position++);
     const hu_augment *augment = &a->settings.augment;
-    *change = (hu_reading_change){a->settings.seed, a->order.epoch, augment->area,
+    *change = (hu_reading_change){a->settings.order.seed, a->order.epoch, augment->area,
                                   augment->least_scale, augment->most_scale};
     a->busy++;
     return a->next++;
@@ -152,7 +152,7 @@ static hu_status make_room(hu_ahead *a) {
     const hu_ahead_settings *s = &a->settings;
     hu_status st;
     HU_TRY(count_slots(a));
-    HU_TRY(hu_order_create(s->split, s->seed, s->shuffle, &a->order));
+    HU_TRY(hu_order_create(s->split, &s->order, &a->order));
     HU_TRY(HU_NEW_ARRAY(&a->samples, (size_t)a->slots * a->reader->sample_bytes));
     hu_memory_assign(a->samples, HU_MEMORY_DATA);
     HU_TRY(HU_NEW_ARRAY(&a->is_read, (size_t)a->slots));

@@ -7,8 +7,7 @@
 
 typedef struct hu_ahead_settings {
     const hu_split *split; /* with a reader */
-    uint64_t seed;
-    bool shuffle;
+    hu_order_settings order;
     hu_augment augment; /* area and scales are read */
     int64_t window;     /* most samples that are wanted at once, at least 1 */
     int threads;        /* at least 1 */

@@ -152,15 +152,14 @@ const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half) {
 
 /* Training, whose windows are larger and come more often, takes half of the memory; the others a
  * quarter each. */
-static hu_status read_ahead(hu_loader *loader, hu_half half) {
+static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_order_settings *order) {
     enum { TRAINING = 2, OTHERS = 4 };
     const hu_loader_settings *s = &loader->settings;
     const hu_reader *reader = loader->split->reader;
     int64_t window = s->window > 0 ? s->window : 1, count = loader->split->count;
     if (!reader) return HU_OK;
     hu_ahead_settings settings = {.split = loader->split,
-                                  .seed = s->seed,
-                                  .shuffle = s->shuffle,
+                                  .order = *order,
                                   .augment = s->augment,
                                   .window = window < count ? window : count,
                                   .threads = s->threads > 0 ? s->threads : 1,
@@ -188,9 +187,11 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     HU_TRY(check_spatial(made, &made->moving));
     HU_TRY(check_augment(made->moving, split->reader, &settings->augment));
     made->failing = &made->failure;
-    bool shuffles = settings->shuffle && dataset->streams == 0; /* streams are an order */
-    HU_TRY(hu_order_create(split, settings->seed, shuffles, &made->order));
-    HU_TRY(read_ahead(made, half));
+    /* Streams are an order. */
+    const hu_order_settings order = {settings->seed, settings->shuffle && dataset->streams == 0,
+                                     settings->sorted_epochs};
+    HU_TRY(hu_order_create(split, &order, &made->order));
+    HU_TRY(read_ahead(made, half, &order));
     fill_tables(made);
     HU_TRY(hu_loader_begin_epoch(made, 0));
     *loader = made;

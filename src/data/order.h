@@ -3,19 +3,29 @@
 #define HU_DATA_ORDER_H
 #include <halfulp/data.h>
 
+typedef struct hu_order_settings {
+    uint64_t seed;
+    bool shuffle;
+    int64_t sorted_epochs; /* the first ones, see hu_loader_settings */
+} hu_order_settings;
+
 typedef struct hu_order {
     const hu_split *split;
-    uint64_t seed;
-    int64_t epoch;   /* -1: none has begun */
-    uint32_t *place; /* [count], NULL: file order */
+    hu_order_settings settings;
+    int64_t epoch;       /* -1: none has begun */
+    uint32_t *place;     /* [count], NULL: file order */
+    uint32_t *by_length; /* [count] of epochs that are sorted, NULL: none are */
 } hu_order;
 
-/* HU_ERR_MEMORY; owner frees with hu_order_free, also on failure. */
-hu_status hu_order_create(const hu_split *split, uint64_t seed, bool shuffle, hu_order *order);
+/* HU_ERR_ARGUMENT where epochs are to be sorted of samples that have no length; HU_ERR_MEMORY.
+ * Owner frees with hu_order_free, also on failure. */
+hu_status hu_order_create(const hu_split *split, const hu_order_settings *settings,
+                          hu_order *order);
 void hu_order_free(hu_order *order);
 
-/* Puts the samples into the order of an epoch: the permutation of key {seed, "shuffle", epoch}.
- * Both name their epoch, so that one is the same whether or not those before it were run. */
+/* Puts the samples into the order of an epoch: the permutation of key {seed, "shuffle", epoch}, or
+ * that of their lengths. Both follow from the epoch alone, so that one is the same whether or not
+ * those before it were run. */
 void hu_order_begin(hu_order *order, int64_t epoch);
 
 /* Index of the sample at a position in the split's rows, source or reader. */

@@ -45,6 +45,7 @@ static const recipe recipes[] = {
     /* A warm-up of 100 updates, of the 239 of an epoch. */
     {"transformer-lm*", "*", "16", "3", "adam", "0.001", "cosine", "0.41841", "0", "off", "0"},
     {"seq2seq*", "*", "32", "2", "adam", "0.002", "cosine", "0", "0", "off", "0"},
+    {"ds2*", "speech:*", "16", "12", "sgd", "0.02", "anneal", "0", "0.9", "on", "0"},
     {"dense-s", "*", "64", "5", "sgd", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
@@ -67,6 +68,9 @@ static const usual of_update[] = {
     {"transformer-lm*", "*", "optimizer.clip_norm", "1"},
     {"seq2seq*", "*", "data.drop_last", "on"},
     {"seq2seq*", "*", "optimizer.clip_norm", "1"},
+    {"ds2*", "speech:*", "optimizer.clip_norm", "20"},
+    {"ds2*", "speech:*", "lr.factor", "0.90909090909090906"}, /* 1 / 1.1 */
+    {"ds2*", "speech:*", "data.sorted", "1"},
 };
 
 /* Of the data: 28 pixels become 32, and FD-64 is that of so many samples. */
@@ -131,7 +135,8 @@ static hu_status take_recipe(hu_config *config, const recipe *row) {
     HU_TRY(hu_config_set(config, "lr.schedule", row->schedule, "recipe"));
     HU_TRY(hu_config_set(config, "lr.warmup", row->warmup, "recipe"));
     HU_TRY(hu_config_text(config, "lr.schedule", &schedule));
-    bool by_epoch = strcmp(schedule, "step") == 0 || strcmp(schedule, "piecewise") == 0;
+    bool by_epoch = strcmp(schedule, "step") == 0 || strcmp(schedule, "piecewise") == 0 ||
+                    strcmp(schedule, "anneal") == 0;
     HU_TRY(hu_config_set(config, "lr.per", by_epoch ? "epoch" : "step", "recipe"));
 done:
     return st;
@@ -144,7 +149,7 @@ static hu_status take_check(hu_config *config) {
         {"optimizer.name", "sgd"},   {"data.shuffle", "off"},         {"data.augment", "none"},
         {"optimizer.momentum", "0"}, {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"},
         {"lr.warmup", "0"},          {"optimizer.weight_decay", "0"}, {"model.dropout", "0"},
-        {"task.smoothing", "0"},     {"optimizer.clip_norm", "0"}};
+        {"task.smoothing", "0"},     {"optimizer.clip_norm", "0"},    {"data.sorted", "0"}};
     hu_status st = HU_OK;
     const char *init;
     HU_TRY(hu_config_text(config, "model.init", &init));

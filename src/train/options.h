@@ -46,6 +46,7 @@ typedef struct hu_train_options {
     /* Where the training begins and in which order it sees the samples. */
     bool drop_last;         /* an epoch ends with its last whole batch */
     bool keep_order;        /* training samples come in the order of the data set, not shuffled */
+    int64_t sorted_epochs;  /* the first epochs, whose samples come by their length */
     const char *init;       /* file whose weights the run began with, NULL: drawn. Borrowed */
     uint64_t init_hash;     /* of these weights, see hu_trainer_init_hash; 0: not known */
     hu_precision precision; /* Borrowed: its rules must outlive the trainer */

@@ -56,6 +56,7 @@ hu_status hu_prepare_loaders(hu_trainer *trainer) {
         .seed = options->run.seed, .window = trainer->part, .threads = options->run.threads};
     hu_loader_settings train = test, sized = test;
     train.shuffle = !options->keep_order;
+    train.sorted_epochs = options->sorted_epochs;
     train.augment = options->augment;
     train.window = options->batch;
     train.goes_on = true;

@@ -20,6 +20,7 @@ const hu_kind hu_schedule_kinds[HU_SCHEDULE_COUNT] = {
     [HU_SCHEDULE_PIECEWISE] = {"piecewise", "straight lines between knots"},
     [HU_SCHEDULE_INVERSE_SQRT] = {"inverse_sqrt",
                                   "one over the root of the steps, behind a warm-up"},
+    [HU_SCHEDULE_ANNEAL] = {"anneal", "times a factor in every unit"},
     [HU_SCHEDULE_NOAM] = {"noam", "up in a line, then down as one over the root of the steps"},
 };
 
@@ -159,12 +160,16 @@ done:
     return st;
 }
 
+static hu_status check_factor(const hu_schedule *schedule) {
+    return hu_require_range("lr.factor", schedule->factor, 0x1p-149, INFINITY,
+                            "a finite number > 0");
+}
+
 /* Steps down need a factor, and either milestones or a distance between them. */
 static hu_status check_milestones(const hu_schedule *schedule) {
     hu_status st = HU_OK;
     int count = schedule->milestone_count;
-    HU_TRY(
-        hu_require_range("lr.factor", schedule->factor, 0x1p-149, INFINITY, "a finite number > 0"));
+    HU_TRY(check_factor(schedule));
     HU_TRY(hu_require_range("lr.every", (double)schedule->every, 0, INFINITY,
                             "0 or a number of units"));
     HU_TRY(hu_require_range("number of lr.milestones", count, 0, HU_MAX_MILESTONES + 1, "0..16"));
@@ -237,6 +242,7 @@ hu_status hu_schedule_check(const hu_schedule *s) {
     if (s->kind == HU_SCHEDULE_PIECEWISE) return check_knots(s);
     HU_TRY(hu_require_range("lr", s->lr, 0, INFINITY, "a finite number >= 0"));
     if (s->kind == HU_SCHEDULE_STEP) HU_TRY(check_milestones(s));
+    if (s->kind == HU_SCHEDULE_ANNEAL) HU_TRY(check_factor(s));
     if (s->kind == HU_SCHEDULE_RESTARTS) HU_TRY(check_restarts(s));
     if (s->kind == HU_SCHEDULE_INVERSE_SQRT || s->kind == HU_SCHEDULE_NOAM) HU_TRY(check_roots(s));
     if (s->kind == HU_SCHEDULE_POLY)
@@ -316,6 +322,7 @@ double hu_schedule_lr(const hu_schedule *s, int64_t step, int64_t steps_per_epoc
     double done = progress((double)units, start, (double)total_steps / (double)unit_steps);
     double lr = s->lr;
     if (s->kind == HU_SCHEDULE_STEP) lr = after_milestones(s, units);
+    if (s->kind == HU_SCHEDULE_ANNEAL) lr = s->lr * pow(s->factor, (double)units);
     if (s->kind == HU_SCHEDULE_COSINE) lr = half_cosine(s->lr, s->floor, done);
     if (s->kind == HU_SCHEDULE_POLY) lr = s->floor + (s->lr - s->floor) * pow(1 - done, s->power);
     if (s->kind == HU_SCHEDULE_RESTARTS) lr = after_restarts(s, fmax((double)units - start, 0));

@@ -17,6 +17,7 @@ typedef enum hu_schedule_kind {
     HU_SCHEDULE_PIECEWISE,
     HU_SCHEDULE_INVERSE_SQRT,
     HU_SCHEDULE_NOAM,
+    HU_SCHEDULE_ANNEAL,
     HU_SCHEDULE_COUNT
 } hu_schedule_kind;
 
@@ -40,7 +41,7 @@ typedef struct hu_schedule {
     double period;  /* restarts: units of the first cosine, >= 1 */
     double stretch; /* each cosine is so many times as long, >= 1 */
     double shrink;  /* and begins at so many times the rate, 0..1 */
-    double factor;  /* step: per milestone passed, > 0 */
+    double factor;  /* step: per milestone passed; anneal: per unit; > 0 */
     int64_t milestones[HU_MAX_MILESTONES]; /* step: increasing, > 0 */
     int milestone_count;                   /* 0: use every */
     int64_t every;                         /* step: a milestone every so many units; 0: none */
@@ -87,6 +88,8 @@ hu_status hu_schedule_check(const hu_schedule *schedule);
  * inverse_sqrt: behind w >= 1 steps of warm-up lr sqrt(w / step) (fairseq).
  * noam: lr min(u / w, sqrt(w / u)), u = step + 1, with the ramp of its own that this is and no
  * other; lr is the rate at its top, factor d^-1/2 w^-1/2 (Vaswani et al., eq. 3).
+ * anneal: lr factor^units, whole units counted from step 0 (Amodei et al., Deep Speech 2, section
+ * 3.2: a factor in every epoch).
  */
 double hu_schedule_lr(const hu_schedule *schedule, int64_t step, int64_t steps_per_epoch,
                       int64_t total_steps);

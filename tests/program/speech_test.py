@@ -2,6 +2,7 @@
 import json
 import math
 import os
+import re
 import struct
 import wave
 
@@ -81,6 +82,26 @@ def it_learns(checks, cwd):
     checks.that(made["metric"]["value"] <= 0.25, f"label error rate {made['metric']['value']}")
 
 
+def the_recipe_is_that_of_the_notes(checks, cwd):
+    """Amodei et al.: sounds by their length in the first epoch, a rate that falls by 1.1 in every epoch; none of it in a run
+    that is compared from init=check."""
+    def told(name, *words):
+        trained(cwd, name, *words)
+        with open(os.path.join(cwd, name, "config.resolved.yaml"), encoding="utf-8") as file:
+            text = file.read()
+        rates = [float.fromhex(row["lr"]) for row in program.rows(cwd, name)]
+        keys = ("sorted", "clip_norm", "momentum", "nesterov", "weight_decay")
+        return rates, [re.search(f"\n  {key}: (.*)", text)[1] for key in keys]
+    rates, keys = told("recipe", "steps=7", "run.log_every=1")
+    checks.same(keys, ["1", "20", "0.9", "on", "0"], "recipe")
+    checks.same(rates, [0.02] * 3 + [0.02 * 0.90909090909090906] * 3 + [0.02 * 0.90909090909090906**2], "rates")
+    _, keys = told("from-check", "steps=1", "init=check")
+    checks.same(keys, ["0", "0", "0", "off", "0"], "init=check")
+    plain = trained(cwd, "unsorted", "steps=3", "data.sorted=0")
+    first = trained(cwd, "sorted", "steps=3")
+    checks.that(first["weights_hash"] != plain["weights_hash"], "data.sorted=1 changes the first epoch")
+
+
 def short_samples_are_left_out(checks, cwd):
     """Two frames of sound for three letters: no path, no loss, and a count."""
     made = folder(cwd)
@@ -115,4 +136,4 @@ def refusals(checks, cwd):
     refuses(3, "found 00.wav and no transcripts.txt", "model=ds2-s", f"data=speech:{made}")
 
 
-program.main(bits_are_equal, runs_go_on, it_learns, short_samples_are_left_out, refusals)
+program.main(bits_are_equal, runs_go_on, it_learns, the_recipe_is_that_of_the_notes, short_samples_are_left_out, refusals)

@@ -183,6 +183,39 @@ static void wrong_files_are_named(void **state) {
                 "found data.frames=3, expected none: it can be chosen of speech:DIR only");
 }
 
+/* Frames of the sample at each position of an epoch. */
+static void expect_frames(hu_loader *loader, int64_t epoch, const int64_t *frames) {
+    assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
+    for (int64_t i = 0; i < hu_loader_count(loader); i++)
+        assert_true(hu_loader_length(loader, FEATURES, i) == frames[i]);
+}
+
+static void the_first_epochs_come_by_length(void **state) {
+    (void)state;
+    static const hu_loader_settings sorted = {.sorted_epochs = 2};
+    static const int64_t ascending[] = {1, 4, 14}, of_files[] = {4, 1, 14};
+    hu_dataset *d = open_with(NULL, NULL);
+    hu_loader *loader;
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &sorted, &loader), HU_OK);
+    expect_frames(loader, 1, ascending);
+    expect_frames(loader, 2, of_files);
+    expect_frames(loader, 0, ascending);
+    hu_loader_close(loader);
+    hu_dataset_close(d);
+}
+
+static void samples_of_one_length_are_not_sorted(void **state) {
+    (void)state;
+    static const hu_loader_settings sorted = {.sorted_epochs = 1};
+    hu_dataset *d;
+    hu_loader *loader;
+    assert_int_equal(hu_dataset_open("glyphs", &(hu_data_limits){4, 4}, &d), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &sorted, &loader), HU_ERR_ARGUMENT);
+    assert_null(loader);
+    assert_non_null(strstr(hu_last_error(), "data.sorted: found 1 epochs of samples without"));
+    hu_dataset_close(d);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     put_text("train/transcripts.txt", "0_ann_1\ta\n3_bob_0\tb!\n9_ann_0\t\n");
@@ -222,6 +255,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(transcripts_are_spelled, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(wrong_transcripts_are_named, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(wrong_files_are_named, make_tree, remove_folder),
+        cmocka_unit_test_setup_teardown(the_first_epochs_come_by_length, make_tree, remove_folder),
+        cmocka_unit_test(samples_of_one_length_are_not_sorted),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, make_tree, remove_folder),
         cmocka_unit_test(spoken_digits_are_as_published)};
     return cmocka_run_group_tests(tests, NULL, NULL);

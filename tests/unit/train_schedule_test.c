@@ -210,6 +210,23 @@ static void noam_counts_steps_from_one(void **state) {
     assert_true(hu_schedule_lr(&s, 3, 10, 100) == 0.125);
 }
 
+/* The rate falls with every whole unit, that of an epoch or of a step. */
+static void anneal_takes_a_factor_in_every_unit(void **state) {
+    (void)state;
+    hu_schedule s = hu_schedule_constant(1);
+    s.kind = HU_SCHEDULE_ANNEAL;
+    s.factor = 0.5;
+    assert_int_equal(hu_schedule_check(&s), HU_OK);
+    assert_true(hu_schedule_lr(&s, 0, 10, 100) == 1 && hu_schedule_lr(&s, 9, 10, 100) == 1);
+    assert_true(hu_schedule_lr(&s, 10, 10, 100) == 0.5 && hu_schedule_lr(&s, 39, 10, 100) == 0.125);
+    assert_true(hu_schedule_lr(&s, 200, 10, 100) == 0x1p-20); /* behind the end too */
+    s.unit = HU_UNIT_STEP;
+    assert_true(hu_schedule_lr(&s, 3, 10, 100) == 0.125);
+    s.factor = 0;
+    assert_int_equal(hu_schedule_check(&s), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "lr.factor"));
+}
+
 /* DavidNet's recipe: (0,0) (5,0.4) (24,0) in epochs, evaluated per iteration. */
 static void knots_are_joined_by_lines_at_fractions_of_an_epoch(void **state) {
     (void)state;
@@ -347,6 +364,7 @@ int main(void) {
         cmocka_unit_test(restarts_grow_longer_and_lower),
         cmocka_unit_test(roots_fall_behind_the_warm_up),
         cmocka_unit_test(noam_counts_steps_from_one),
+        cmocka_unit_test(anneal_takes_a_factor_in_every_unit),
         cmocka_unit_test(knots_are_joined_by_lines_at_fractions_of_an_epoch),
         cmocka_unit_test(mistakes_in_knots_are_named_with_their_column),
         cmocka_unit_test(mistakes_in_milestones_are_named_with_their_column),
