@@ -37,6 +37,9 @@ typedef struct hu_metric_call {
     hu_picture picture;
     /* Of rows that a sequence is compared with: [samples] how many of them count, else NULL. */
     const float *lengths;
+    /* Of translations: [samples, targets] class numbers that greedy decoding says, the class that
+     * ends a sentence or an unlabelled place behind the last; NULL where nothing is said. */
+    const float *said;
     void *scratch; /* the task's scratch_bytes, for whoever looks at a sample */
 } hu_metric_call;
 
@@ -105,7 +108,8 @@ typedef struct hu_metric {
     X(perplexity)         \
     X(bits_per_token)     \
     X(label_error_rate)   \
-    X(ctc_impossible)
+    X(ctc_impossible)     \
+    X(bleu)
 // clang-format on
 
 #define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;

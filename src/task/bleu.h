@@ -1,0 +1,29 @@
+/* task/bleu.h - how many runs of words a translation shares with the true one, over a whole set. */
+#ifndef HU_TASK_BLEU_H
+#define HU_TASK_BLEU_H
+#include "task/metric.h"
+
+enum { HU_BLEU_ORDERS = 4 };
+
+/* Whole numbers as doubles, which add up in any order: sums of sets are those of their parts. All
+ * zero: of no sentence. */
+typedef struct hu_bleu {
+    double match[HU_BLEU_ORDERS]; /* runs of 1..4 words of the translations that the true ones have,
+                                     each as often at most as the true one has it */
+    double count[HU_BLEU_ORDERS]; /* all runs of the translations */
+    double words, true_words;
+} hu_bleu;
+
+/* Adds a sentence: made [m], wanted [n] class numbers. */
+void hu_bleu_add(const int32_t *made, int64_t m, const int32_t *wanted, int64_t n, hu_bleu *bleu);
+
+/* exp(min(0, 1 - r/c)) (p1 p2 p3 p4)^(1/4), p of order n being matches over runs, c the words, r
+ * the true ones, without smoothing: 0 where a p is 0 or has no run; NaN without true words.
+ * Papineni, Roukos, Ward, Zhu (2002), section 2.3, with one true translation.
+ * Proof: tests/unit/task_bleu_test.c. */
+double hu_bleu_value(const hu_bleu *bleu);
+
+/* Bytes of a call's scratch that the metric needs: both texts of a sample. */
+size_t hu_bleu_scratch_bytes(const hu_metric_call *shape);
+
+#endif
