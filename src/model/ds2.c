@@ -1,6 +1,8 @@
-/* ds2-s: a small Deep Speech 2 for sounds of a second or two (Amodei et al. 2016): two convolutions
- * over time and frequency with batch norms and clipped relus, two layers of GRU in both directions,
- * and a layer of class scores for every second frame. */
+/* Deep Speech 2 (Amodei et al. 2016) in the sizes of Micikevicius et al. 2018 (English and
+ * Mandarin), and a small one for sounds of a second or two: two convolutions over time and
+ * frequency with batch norms and clipped relus, layers of GRU, and a layer of class scores for
+ * every second frame. The large ones listen forward only; what comes next they know from a
+ * convolution of every feature over the rows behind (their section 3.7). */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -11,18 +13,23 @@
 #include "op/geometry.h"
 #include "op/length.h"
 #include "op/norm.h"
+#include "op/row_conv.h"
 #include "task/lengths.h"
 
-enum { CHANNELS = 8, HIDDEN = 64, LAYERS = 2, STRIDE = 2, NAME_BYTES = 32 };
+enum { STRIDE = 2, NAME_BYTES = 32 };
 
 /* Kernel and stride in time, then in frequency. */
 typedef struct window {
     int64_t kernel[2], stride[2];
 } window;
 
-/* Channels and features of the network, and the rows that count behind its stride. */
+/* A network as published; the rows that count behind its stride, once they are known. */
 typedef struct sizes {
+    window window[2];
     int64_t channels, hidden, layers;
+    int64_t
+        ahead; /* rows that the convolution behind the GRUs reads; 0: they go both ways instead */
+    int64_t dense; /* features of a layer in front of the scores; 0: none */
     hu_value_id lengths;
 } sizes;
 
@@ -52,12 +59,31 @@ static hu_value_id block(hu_builder *b, int number, const window *w, const sizes
     return hu_build_node(b, &hu_op_clipped_relu, name, NULL, &clip, 1, &value);
 }
 
-/* A layer in both directions: what was heard before a row, and what is heard behind it. */
-static hu_value_id both_ways(hu_builder *b, int layer, const sizes *s, hu_value_id value) {
+/* A layer of GRU: what was heard before a row; in both directions also what is heard behind it. */
+static hu_value_id recurrent(hu_builder *b, int layer, const sizes *s, hu_value_id value) {
+    static const hu_recurrent_state zeros = {HU_NONE, HU_NONE};
     char suffix[NAME_BYTES];
     const hu_recurrent_form form = {"gru", suffix, s->hidden, 0, s->lengths};
     snprintf(suffix, sizeof suffix, "_l%d", layer);
-    return hu_build_both_ways(b, &form, HU_RECURRENT_GRU, value);
+    return s->ahead ? hu_build_gru(b, &form, value, zeros)
+                    : hu_build_both_ways(b, &form, HU_RECURRENT_GRU, value);
+}
+
+/* Every feature of a row from this and the next ones: "ahead". */
+static hu_value_id look_ahead(hu_builder *b, const sizes *s, hu_value_id value) {
+    const hu_row_conv_attrs ahead = {.context = s->ahead, .weight_init = hu_init_usual(s->ahead)};
+    const hu_value_id in[2] = {value, s->lengths};
+    return s->ahead ? hu_build_node(b, &hu_op_row_conv, "ahead", NULL, &ahead, 2, in) : value;
+}
+
+static hu_value_id dense(hu_builder *b, const char *name, int64_t features, hu_value_id value) {
+    hu_init usual = hu_init_usual(hu_build_channels(b, value));
+    const hu_linear_attrs fc = {.out_features = features,
+                                .rows = true,
+                                .has_bias = true,
+                                .weight_init = usual,
+                                .bias_init = usual};
+    return hu_build_node(b, &hu_op_linear, name, NULL, &fc, 1, &value);
 }
 
 /* [frames, bins, channels] -> [frames, channels bins], the bins of a channel behind each other. */
@@ -68,8 +94,17 @@ static hu_value_id flat_rows(hu_builder *b, hu_value_id value) {
     return hu_build_reshape(b, "rows", value, &rows);
 }
 
-hu_status hu_model_ds2_s(const hu_model_options *options, hu_graph *graph) {
-    static const window first = {{11, 21}, {STRIDE, 2}}, second = {{11, 11}, {1, 2}};
+/* The user's sizes, and those of the options' width. */
+static sizes chosen(const hu_builder *b, const sizes *own, double width) {
+    sizes s = *own;
+    s.channels = hu_build_size(b, HU_SIZE_MAPS, hu_build_scaled(own->channels, width));
+    s.hidden = hu_build_size(b, HU_SIZE_HIDDEN, hu_build_scaled(own->hidden, width));
+    s.layers = hu_build_size(b, HU_SIZE_LAYERS, own->layers);
+    if (own->dense) s.dense = hu_build_size(b, HU_SIZE_FF, hu_build_scaled(own->dense, width));
+    return s;
+}
+
+static hu_status build(const hu_model_options *options, hu_graph *graph, const sizes *own) {
     static const hu_length_attrs halved = {STRIDE};
     hu_builder b = hu_build_begin(options, graph);
     hu_value_id value = hu_build_input(&b), length = hu_graph_find(graph, HU_LENGTHS_FIELD);
@@ -77,21 +112,41 @@ hu_status hu_model_ds2_s(const hu_model_options *options, hu_graph *graph) {
         return hu_fail(HU_ERR_ARGUMENT,
                        "found no lengths of the samples, expected a task of sequences, like "
                        "transcribe");
-    int64_t channels = hu_build_scaled(CHANNELS, options->width);
-    int64_t hidden = hu_build_scaled(HIDDEN, options->width);
-    const sizes s = {hu_build_size(&b, HU_SIZE_MAPS, channels),
-                     hu_build_size(&b, HU_SIZE_HIDDEN, hidden),
-                     hu_build_size(&b, HU_SIZE_LAYERS, LAYERS),
-                     hu_build_node(&b, &hu_op_length, "length2", NULL, &halved, 1, &length)};
-    value = block(&b, 1, &first, &s, value);
-    value = flat_rows(&b, block(&b, 2, &second, &s, value));
-    for (int layer = 0; layer < s.layers; layer++) value = both_ways(&b, layer, &s, value);
-    hu_init usual = hu_init_usual(hu_build_channels(&b, value));
-    const hu_linear_attrs fc = {.out_features = hu_build_outputs(&b),
-                                .rows = true,
-                                .has_bias = true,
-                                .weight_init = usual,
-                                .bias_init = usual};
-    hu_build_loss(&b, hu_build_node(&b, &hu_op_linear, "fc", NULL, &fc, 1, &value));
+    sizes s = chosen(&b, own, options->width);
+    s.lengths = hu_build_node(&b, &hu_op_length, "length2", NULL, &halved, 1, &length);
+    for (int i = 0; i < 2; i++) value = block(&b, i + 1, &s.window[i], &s, value);
+    value = flat_rows(&b, value);
+    for (int layer = 0; layer < s.layers; layer++) value = recurrent(&b, layer, &s, value);
+    value = look_ahead(&b, &s, value);
+    if (s.dense) value = hu_build_relu(&b, "relu", dense(&b, "fc1", s.dense, value));
+    hu_build_loss(&b, dense(&b, s.dense ? "fc2" : "fc", hu_build_outputs(&b), value));
     return b.status;
+}
+
+hu_status hu_model_ds2_s(const hu_model_options *options, hu_graph *graph) {
+    static const sizes small = {.window = {{{11, 21}, {STRIDE, 2}}, {{11, 11}, {1, 2}}},
+                                .channels = 8,
+                                .hidden = 64,
+                                .layers = 2};
+    return build(options, graph, &small);
+}
+
+hu_status hu_model_deepspeech2(const hu_model_options *options, hu_graph *graph) {
+    static const sizes english = {.window = {{{11, 41}, {STRIDE, 2}}, {{11, 21}, {1, 2}}},
+                                  .channels = 32,
+                                  .hidden = 2560,
+                                  .layers = 3,
+                                  .ahead = 21,
+                                  .dense = 2560};
+    return build(options, graph, &english);
+}
+
+/* Thousands of characters, with nothing between the convolution ahead and their scores. */
+hu_status hu_model_deepspeech2_mandarin(const hu_model_options *options, hu_graph *graph) {
+    static const sizes mandarin = {.window = {{{11, 41}, {STRIDE, 2}}, {{11, 21}, {1, 2}}},
+                                   .channels = 32,
+                                   .hidden = 3360,
+                                   .layers = 3,
+                                   .ahead = 21};
+    return build(options, graph, &mandarin);
 }

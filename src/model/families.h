@@ -99,7 +99,13 @@
       "transcribe", 0) \
     X(seq2seq_s, "seq2seq-s", \
       "translation: 2 layers of LSTM of 128 read, 2 write and attend by dot products", \
-      "translate", 0)
+      "translate", 0) \
+    X(deepspeech2, "deepspeech2", \
+      "speech: 2 convolutions, 3 layers of GRU of 2560, a convolution ahead, English letters", \
+      "transcribe", 0) \
+    X(deepspeech2_mandarin, "deepspeech2-mandarin", \
+      "the same with GRUs of 3360 and one layer behind them, for thousands of characters", \
+      "transcribe", 0)
 /* clang-format on */
 
 #define HU_MODEL_DECLARE(identifier, name, help, task, side)                                       \

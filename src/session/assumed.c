@@ -1,6 +1,6 @@
 /* session/assumed.c - data for plans and benchmarks that were not given any: extents by the model,
  * ten classes or those of ILSVRC or Cityscapes, label maps, boxes of the classes of PASCAL VOC, and
- * the synthetic glyphs as pixels; windows of words for models of texts. */
+ * the synthetic glyphs as pixels; for models of texts and sounds what assumed_rows.h says. */
 #include "session/assumed.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "box/box.h"
 #include "model/model.h"
+#include "session/assumed_rows.h"
 
 enum { GREEN = 1 };
 
@@ -107,52 +108,6 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
     return assumed;
 }
 
-/* Windows of words: as many different ones as the test text of WikiText-2 has three times. */
-static void assume_text(int64_t words, hu_dataset *assumed) {
-    enum { LENGTH = 64, USUAL_WORDS = 7266 };
-    static const char *const names[] = {"tokens", "targets"};
-    for (int f = 0; f < 2; f++) {
-        assumed->field[f] = (hu_field){.type = HU_FIELD_I32,
-                                       .rank = 1,
-                                       .extent = {LENGTH},
-                                       .classes = words > 0 ? words : USUAL_WORDS};
-        strcpy(assumed->field[f].name, names[f]);
-    }
-    assumed->field_count = 2;
-}
-
-/* A sentence and its translation with the words that the small form has in Multi30k, English to
- * French, and with as many as the large one had in Micikevicius et al. 2018. */
-static void assume_sentences(const char *model, int64_t words, hu_dataset *assumed) {
-    enum { LENGTH = 32, SOURCE_WORDS = 5898, WORDS = 6434 };
-    enum { LARGE_SOURCE_WORDS = 100000, LARGE_WORDS = 40000 };
-    static const struct {
-        const char *name;
-        bool is_target; /* of the words of its language */
-        int rank;
-    } fields[] = {{"source", false, 1},
-                  {"tokens", true, 1},
-                  {"targets", true, 1},
-                  {"source_length", false, 0},
-                  {"target_length", true, 0}};
-    bool is_small = strcmp(model, "seq2seq-s") == 0;
-    int64_t target = words > 0 ? words : is_small ? WORDS : LARGE_WORDS;
-    assumed->field_count = sizeof fields / sizeof *fields;
-    for (int f = 0; f < assumed->field_count; f++) {
-        int64_t of_source = is_small ? SOURCE_WORDS : LARGE_SOURCE_WORDS;
-        assumed->field[f] =
-            (hu_field){.type = HU_FIELD_I32, .rank = fields[f].rank, .extent = {LENGTH}};
-        if (fields[f].rank > 0)
-            assumed->field[f].classes = fields[f].is_target ? target : of_source;
-        strcpy(assumed->field[f].name, fields[f].name);
-    }
-}
-
-static bool is_made_for(const char *name, const char *task) {
-    const hu_model *model;
-    return hu_model_find(name, &model) == HU_OK && strcmp(model->task, task) == 0;
-}
-
 hu_dataset hu_assumed_dataset(const char *model, int64_t batch) {
     int64_t side = side_of(model);
     return assume(model, batch, side, width_of(model, side), classes_of(model));
@@ -168,8 +123,7 @@ hu_status hu_assumed_read(const hu_config *config, const char *model, int64_t ba
     int64_t side = crop > 0 ? crop : size > 0 ? size : side_of(model);
     *assumed = assume(model, batch, side, crop > 0 ? crop : width_of(model, side),
                       classes > 0 ? classes : classes_of(model));
-    if (is_made_for(model, "language")) assume_text(classes, assumed);
-    if (is_made_for(model, "translate")) assume_sentences(model, classes, assumed);
+    HU_TRY(hu_assumed_rows(config, model, assumed));
 done:
     return st;
 }
@@ -182,6 +136,13 @@ const char *hu_assumed_text(const hu_config *config, const char *model,
                          : is_sized             ? "the number of classes is"
                          : is_counted           ? "the size of the images is"
                                                 : "image size and classes are";
+    const char *of_rows = hu_assumed_rows_keys(model);
+    if (of_rows) {
+        snprintf(text, HU_ASSUMED_TEXT_BYTES,
+                 "no data=: lengths and classes that are not said are assumed; %s say otherwise",
+                 of_rows);
+        return text;
+    }
     const char *keys = is_of_ilsvrc(model) ? "data.size=224 data.classes=1000 for ImageNet's"
                                            : "data.size=N data.classes=N say otherwise";
     snprintf(text, HU_ASSUMED_TEXT_BYTES, "no data=: %s assumed%s%s", unsaid,

@@ -42,7 +42,8 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &trainer->weights, &run, &trainer->run));
     if (options->histogram_every > 0) HU_TRY(hu_run_reserve_histograms(trainer->run));
     /* Initial weights depend on seed and name only, so that all precisions begin with the same. */
-    hu_weights_draw(&trainer->weights, trainer->graph, options->run.seed, options->run.threads);
+    if (!run.is_plan)
+        hu_weights_draw(&trainer->weights, trainer->graph, options->run.seed, options->run.threads);
 done:
     return st;
 }

@@ -223,6 +223,15 @@ def assumed(checks, cwd):
         checks.that(found["assumed"].startswith(f"no data=: {said} assumed"), f"{words}: {found['assumed']}")
         code, out, _ = program.call("plan", *words, cwd=cwd)
         checks.that(code == 0 and found["assumed"] in out.splitlines(), f"{words}: said in the text")
+    for words, image, macs_of, parameters in (
+            (["model=deepspeech2"], [1000, 161, 1], None, 115361533),
+            (["model=deepspeech2-mandarin", "data.frames=60"], [60, 161, 1], None, 203117104),
+            (["model=ds2-s"], [160, 81, 1], 32373120, 177459),
+            (["model=transformer-lm-s", "data.classes=100", "data.length=9"], [9, 0, 0], None, 1723136 - 7166 * 128)):
+        found, _ = plan(*words, cwd=cwd)
+        checks.same((found["image"], found["parameters"]), (image, parameters), f"{words}")
+        checks.that(macs_of in (None, found["macs"]), f"{words}: {found['macs']}")
+        checks.that("lengths and classes that are not said are assumed" in found["assumed"], f"{words}: what is assumed")
     street, _ = plan("model=fcn-s", "data.classes=11", cwd=cwd)
     checks.same((street["macs"], street["parameters"]), (497913600, 387862), "fcn-s of the size of CamVid")
     checks.that("data.size=224 data.classes=1000 for ImageNet's" in plan("model=resnet50", cwd=cwd)[0]["assumed"],

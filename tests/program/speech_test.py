@@ -76,6 +76,22 @@ def runs_go_on(checks, cwd):
         checks.same(program.call(verb, "whole", cwd=cwd)[0], 0, verb)
 
 
+def published_networks_by_keys(checks, cwd):
+    """Narrow forms of the networks of full size: the convolution ahead, and what stands behind it."""
+    narrow = ["model.width=1", "model.maps=2", "model.hidden=8", "model.layers=2", "batch=6"]
+    for turn, (model, dense, precision) in enumerate((("deepspeech2", ["model.ff=12"], "fp16"),
+                                                      ("deepspeech2-mandarin", [], "hfp8"))):
+        words = [f"model={model}", *narrow, *dense, f"precision={precision}", "precision.scheme=micikevicius"]
+        plain = trained(cwd, f"full-{turn}", *words, "threads=1")
+        bins, gates = 21, 3 * 8
+        head = [8 * 12 + 12 + 12 * 29 + 29, 8 * 29 + 29][turn]  # letters, blank, apostrophe
+        convs = 11 * 41 * 2 + 11 * 21 * 2 * 2 + 4 * 2
+        checks.same(plain["parameters"], convs + gates * (2 * bins + 8 + 2) + gates * (8 + 8 + 2) + 21 * 8 + head, model)
+        other = trained(cwd, f"full-other-{turn}", *words, "threads=3", "storage=float32", "fuse=off")
+        checks.same(other["weights_hash"], plain["weights_hash"], f"{model} {precision}")
+    checks.that("model.ff" in program.call("plan", "model=deepspeech2-mandarin", "model.ff=3", cwd=cwd)[2], "no such layer")
+
+
 def it_learns(checks, cwd):
     made = trained(cwd, "learns", "model.width=0.5", "steps=240", "optimizer.momentum=0.9", "lr=0.01", "lr.schedule=constant",
                    "optimizer.clip_norm=20", "seed=2")
@@ -136,4 +152,5 @@ def refusals(checks, cwd):
     refuses(3, "found 00.wav and no transcripts.txt", "model=ds2-s", f"data=speech:{made}")
 
 
-program.main(bits_are_equal, runs_go_on, it_learns, the_recipe_is_that_of_the_notes, short_samples_are_left_out, refusals)
+program.main(bits_are_equal, runs_go_on, it_learns, the_recipe_is_that_of_the_notes, short_samples_are_left_out,
+             published_networks_by_keys, refusals)
