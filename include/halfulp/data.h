@@ -100,6 +100,7 @@ typedef struct hu_dataset {
     char *source_names;       /* private: the same of the field "source"; NULL: it has no words */
     int64_t source_name_count;
     bool only_test;      /* samples of the training half are those of testing */
+    bool lacks_truth;    /* nobody has said what is true of test samples */
     hu_text_unit unit;   /* of the fields "tokens" and "targets" of a text */
     int64_t left_out[2]; /* pairs of sentences of the training and the test files that are no
                             samples: too long, or with an empty line */
@@ -167,15 +168,23 @@ typedef struct hu_text_choice {
 } hu_text_choice;
 
 /* What a trained model knows of its data, where it is to look at others or at its own again. All
- * zero: nothing. */
+ * zero: nothing. Of speech:DIR classes are the blank, whose name is empty, and the alphabet, also
+ * where the training half is read. */
 typedef struct hu_data_known {
-    bool only_test; /* of folder:DIR, dense:DIR and boxes:DIR: the training half is not read, and
-                       need not be there: that of testing stands for it. Classes are then these: */
-    const char *class_names; /* each with its final zero; NULL: they have numbers alone */
-    int64_t classes;         /* how many there are */
-    int64_t height, width;   /* that pictures with boxes get; 0: those of the first one */
-    int64_t boxes;           /* the most of a picture; test pictures may still have more */
-    bool needs_no_truth;     /* pictures with boxes may lack their annotation, and have then none */
+    bool only_test; /* of folder:DIR, dense:DIR, boxes:DIR and speech:DIR: the training half is not
+                       read, and need not be there: that of testing stands for it. Classes are then
+                       these: */
+    const char *class_names;   /* each with its final zero; NULL: they have numbers alone */
+    int64_t classes;           /* how many there are */
+    int64_t height, width;     /* that pictures with boxes get; 0: those of the first one. Of sounds
+                                  frames and frequencies */
+    int64_t boxes;             /* the most of a picture; test pictures may still have more */
+    bool needs_no_truth;       /* pictures with boxes may lack their annotation, and have then none;
+                                  what is said in sounds may be unknown */
+    int64_t letters;           /* of the longest text of sounds; test sounds may still have more */
+    const char *const *sounds; /* [sound_count] files that stand for the test half of speech:DIR,
+                                  which is not read; NULL: they do not. Borrowed */
+    size_t sound_count;
 } hu_data_known;
 
 /* What is made of a folder of images, and which of its classes and training images are used. All

@@ -15,8 +15,8 @@
 #include "show/json.h"
 #include "show/stdout.h"
 
-/* Rows that a terminal shows without being asked for more. */
-enum { USUAL_COUNT = 10 };
+/* Rows that a terminal shows without being asked for more; sounds of one call. */
+enum { USUAL_COUNT = 10, MOST_SOUNDS = 1 << 20 };
 
 static const char *const flags[] = {"json", NULL};
 static const char *const used[] = {"out.file",     "out.count",   "out.pictures", "data.*",
@@ -35,10 +35,11 @@ static hu_status choose_count(hu_config *config, const hu_dataset *dataset, answ
     const char *file;
     char usual[32];
     hu_status st;
+    bool has_sounds = hu_config_subjects(config) > 1;
     HU_TRY(hu_config_text(config, "out.file", &file));
     if (!file[0]) HU_TRY(hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file"));
     made->file = strcmp(file, "auto") == 0 ? NULL : file;
-    snprintf(usual, sizeof usual, "%d", made->file ? 0 : USUAL_COUNT);
+    snprintf(usual, sizeof usual, "%d", made->file || has_sounds ? 0 : USUAL_COUNT);
     HU_TRY(hu_config_set(config, "out.count", usual, "default"));
     HU_TRY(hu_config_i64(config, "out.count", &made->count));
     if (made->count == 0 || made->count > dataset->test.count) made->count = dataset->test.count;
@@ -86,6 +87,7 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     hu_status st = HU_OK;
     const char *data = "", *weights = run->options.eval_masters ? "master" : "rounded";
     hu_config_text(config, "data.name", &data);
+    if (run->sounds) data = "files";
     int64_t rows;
     char *text = NULL;
     if (made->file) {
@@ -118,6 +120,7 @@ static void write_answers(const hu_config *config, const hu_saved_run *run, int6
     int64_t sheets;
     char folder[HU_ANSWERS_FOLDER_BYTES];
     const char *data = NULL;
+    if (run->sounds) return; /* they are no pictures */
     if (run->has_other_data) hu_config_text(config, "data.name", &data);
     if (hu_answers_write(run->trainer, run->dataset, run->directory,
                          hu_answers_folder(data, folder), count, &sheets) != HU_OK)
@@ -127,13 +130,27 @@ static void write_answers(const hu_config *config, const hu_saved_run *run, int6
                 folder);
 }
 
+/* What stands behind the run: sounds. Owner frees *sounds with hu_free. */
+static hu_status list_sounds(const hu_config *config, hu_saved_run *run, const char ***sounds) {
+    int count = hu_config_subjects(config) - 1;
+    if (count == 0) return HU_OK;
+    hu_status st = HU_NEW_ARRAY(sounds, (size_t)count);
+    if (st != HU_OK) return st;
+    for (int i = 0; i < count; i++) (*sounds)[i] = hu_config_subject(config, 1 + i);
+    run->sounds = *sounds;
+    run->sound_count = (size_t)count;
+    return HU_OK;
+}
+
 /* The run is opened first: a count ends at the number of its test samples. */
 static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {.allows_unlabelled = true};
     answers made = {0};
+    const char **sounds = NULL;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "predict", used));
+    HU_TRY(list_sounds(config, &run, &sounds));
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
     HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
@@ -145,13 +162,15 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
 done:
     hu_said_free(&made.said);
     hu_saved_run_close(&run);
+    hu_free(sounds);
     return st;
 }
 
 const hu_verb hu_verb_predict = {
     .name = "predict",
     .help = "what a run's newest checkpoint says of test samples",
-    .usage = "RUN [count=N] [out=FILE.csv] [pictures=FILE.png] [data=...] [--json]",
+    .usage = "RUN [SOUND.wav ...] [count=N] [out=FILE.csv] [pictures=FILE.png] [data=...] "
+             "[--json]",
     .details =
         "Takes the first N samples (10; 0: all) of the run's test set, or of another data set, of\n"
         "which a test half is enough; its classes are found by their names. out=FILE.csv: the "
@@ -165,9 +184,12 @@ const hu_verb hu_verb_predict = {
         "run's own,\nNAME being the last part of its path. Beside label maps stand their numbers "
         "as "
         "grey PNGs.\n"
+        "SOUND.wav ...: what is said in these files, by a run of speech:DIR. Of texts and sounds\n"
+        "\"text\" is what the model says, \"truth\" what stands in the data, where somebody says "
+        "so.\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
     .flags = flags,
     .min_subjects = 1,
-    .max_subjects = 1,
+    .max_subjects = 1 + MOST_SOUNDS,
     .run = run_predict,
 };

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "data/vocabulary.h"
 
 enum { POINT_BYTES = 4, TAIL_BITS = 6, TAIL_MASK = 0x3f };
 
@@ -59,13 +61,19 @@ static hu_status add(hu_alphabet *a, uint32_t point) {
     return HU_OK;
 }
 
+/* a to z. */
+static hu_status begin(hu_alphabet *alphabet) {
+    *alphabet = (hu_alphabet){.capacity = 2 * HU_ALPHABET_LETTERS};
+    hu_status st = HU_NEW_ARRAY(&alphabet->point, alphabet->capacity);
+    for (uint32_t letter = 'a'; st == HU_OK && letter <= 'z'; letter++)
+        alphabet->point[alphabet->count++] = letter;
+    return st;
+}
+
 hu_status hu_alphabet_create(const char *const *texts, size_t count, hu_alphabet *alphabet) {
     hu_status st;
     size_t bytes;
-    *alphabet = (hu_alphabet){.capacity = 2 * HU_ALPHABET_LETTERS};
-    HU_TRY(HU_NEW_ARRAY(&alphabet->point, alphabet->capacity));
-    for (uint32_t letter = 'a'; letter <= 'z'; letter++)
-        alphabet->point[alphabet->count++] = letter;
+    HU_TRY(begin(alphabet));
     for (size_t i = 0; i < count; i++)
         for (const char *text = texts[i]; *text; text += bytes)
             HU_TRY(add(alphabet, first_point(text, &bytes)));
@@ -103,4 +111,53 @@ hu_status hu_alphabet_names(const hu_alphabet *alphabet, char **text) {
         *to++ = '\0';
     }
     return HU_OK;
+}
+
+/* A name is that of a class if it spells the character which the alphabet has there. */
+hu_status hu_alphabet_of_names(const char *names, int64_t count, hu_alphabet *alphabet) {
+    hu_status st;
+    size_t bytes;
+    const char *name = names + strlen(names) + 1;
+    HU_TRY(begin(alphabet));
+    bool is_sound = *names == '\0' && count > HU_ALPHABET_LETTERS;
+    for (int64_t c = 1; is_sound && c < count; c++, name += strlen(name) + 1) {
+        uint32_t point = first_point(name, &bytes);
+        HU_TRY(add(alphabet, point));
+        is_sound = name[0] && !name[bytes] && number_of(alphabet, point) == c;
+    }
+    if (!is_sound)
+        st = hu_fail(HU_ERR_CORRUPT, "found other characters, expected a to z and then others in "
+                                     "the order of their code points, one in each line");
+done:
+    return st;
+}
+
+hu_status hu_alphabet_write(const char *path, const char *names, int64_t count) {
+    return hu_vocabulary_write(path, names + 1, count - 1);
+}
+
+hu_status hu_alphabet_read(const char *path, char **names, int64_t *count) {
+    hu_vocabulary words = {.unknown = -1};
+    hu_alphabet alphabet = {0};
+    hu_status st = HU_OK;
+    *names = NULL;
+    *count = 0;
+    if (!hu_file_exists(path)) return HU_OK;
+    HU_TRY(hu_vocabulary_read(path, HU_TEXT_CHARACTERS, &words));
+    const hu_word *last = &words.word[words.count - 1];
+    size_t bytes = (size_t)(last->at + last->length + 1 - words.text);
+    HU_TRY(HU_NEW_ARRAY(names, bytes + 1));
+    memcpy(*names + 1, words.text, bytes); /* behind the blank's */
+    *count = (int64_t)words.count + 1;
+    st = hu_alphabet_of_names(*names, *count, &alphabet);
+    if (st == HU_ERR_CORRUPT) st = hu_fail(st, "%s: %s", path, hu_last_error());
+done:
+    if (st != HU_OK) {
+        hu_free(*names);
+        *names = NULL;
+        *count = 0;
+    }
+    hu_alphabet_free(&alphabet);
+    hu_vocabulary_free(&words);
+    return st;
 }

@@ -9,6 +9,10 @@
 /* Class 0 is the blank, which is no character; then come a to z, then the others. */
 enum { HU_ALPHABET_BLANK = 0, HU_ALPHABET_LETTERS = 26 };
 
+/* In the folder of a run: a character in each line, from class 1 on, as data/vocabulary.h writes
+ * them. */
+#define HU_ALPHABET_FILE "alphabet.txt"
+
 typedef struct hu_alphabet {
     uint32_t *point;        /* [count] code points: a to z, then others in ascending order */
     size_t count, capacity; /* classes: count + 1 */
@@ -29,5 +33,16 @@ hu_status hu_alphabet_spell(const hu_alphabet *alphabet, const char *text, int32
 /* Names of the classes as hu_dataset_class_name reads them: the blank's is empty. Owner frees *text
  * with hu_free. */
 hu_status hu_alphabet_names(const hu_alphabet *alphabet, char **text);
+
+/* The alphabet of such names [count classes]. HU_ERR_CORRUPT: the first is not the blank, a to z do
+ * not follow, or one of the others is no character behind those before it. HU_ERR_MEMORY. Owner
+ * frees, also on failure. */
+hu_status hu_alphabet_of_names(const char *names, int64_t count, hu_alphabet *alphabet);
+
+/* Writes or replaces a file of names as above, the blank left out, and reads it back: *names NULL
+ * where there is no such file. HU_ERR_CORRUPT names the file. Owner frees *names with hu_free.
+ * Proof: tests/unit/data_speech_test.c. */
+hu_status hu_alphabet_write(const char *path, const char *names, int64_t count);
+hu_status hu_alphabet_read(const char *path, char **names, int64_t *count);
 
 #endif

@@ -157,6 +157,7 @@ static const hu_data_kind kinds[] = {
      .needs_directory = true,
      .std = {1.0f},
      .takes_frames = true,
+     .takes_known = true,
      .available = hu_speech_available,
      .open_images = hu_speech_open},
     {.name = "text",

@@ -9,6 +9,7 @@
 #include "data/each.h"
 #include "data/file_names.h"
 #include "data/kind.h"
+#include "data/reader.h"
 #include "data/spectrogram.h"
 #include "data/transcripts.h"
 #include "data/wav.h"
@@ -17,11 +18,11 @@ enum { FEATURES, LENGTH, LABEL, FIELDS };
 enum { USUAL_FRAMES = 160 };
 
 /* Memory of a half behind each other in hu_dataset.owned. */
-enum { ROWS, FRAMES, NUMBERS, CHARACTERS, OWNED_OF_HALF };
+enum { ROWS, FRAMES, NUMBERS, CHARACTERS, OWNED_OF_HALF, FIELDS_OF_TEST = 2 * OWNED_OF_HALF };
 
 /* One half while it is read. */
 typedef struct speech_half {
-    char *folder;
+    char *folder; /* NULL: names are paths */
     hu_file_names names;
     hu_transcripts said;
     int64_t used; /* sounds of the limit */
@@ -34,24 +35,79 @@ static void close_half(speech_half *half) {
 }
 
 /* Owner closes the half, also on failure. */
-static hu_status open_half(const char *directory, const char *name, int64_t limit,
+static hu_status open_half(const char *directory, const char *name, int64_t limit, bool may_lack,
                            speech_half *half) {
     hu_status st;
     HU_TRY(hu_path_join(directory, name, &half->folder));
     HU_TRY(hu_file_names_of_sounds(half->folder, &half->names));
     if (half->names.count == 0)
         HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no sound (.wav)", half->folder));
-    HU_TRY(hu_transcripts_read(half->folder, &half->names, &half->said));
+    HU_TRY(hu_transcripts_read(half->folder, &half->names, may_lack, &half->said));
     half->used = hu_limited((int64_t)half->names.count, limit);
 done:
     return st;
 }
 
-/* DIR/test, or DIR/val. */
-static hu_status open_test(const char *directory, int64_t limit, speech_half *half) {
+/* Files of which nobody says anything. */
+static hu_status open_sounds(const hu_data_known *known, speech_half *half) {
+    size_t bytes = 0, at = 0, count = known->sound_count;
+    hu_status st;
+    for (size_t i = 0; i < count; i++) bytes += strlen(known->sounds[i]) + 1;
+    HU_TRY(HU_NEW_ARRAY(&half->names.name, count));
+    HU_TRY(HU_NEW_ARRAY(&half->names.text, bytes));
+    for (size_t i = 0; i < count; at += strlen(known->sounds[i++]) + 1)
+        half->names.name[i] = strcpy(half->names.text + at, known->sounds[i]);
+    HU_TRY(HU_NEW_ARRAY(&half->said.text, count));
+    half->names.count = count;
+    half->used = (int64_t)count;
+done:
+    return st;
+}
+
+/* DIR/test, or DIR/val; or files. */
+static hu_status open_test(const char *directory, int64_t limit, const hu_data_known *known,
+                           speech_half *half) {
     const char *name;
+    if (known->sounds) return open_sounds(known, half);
     hu_status st = hu_test_half(directory, &name);
-    return st == HU_OK ? open_half(directory, name, limit, half) : st;
+    return st == HU_OK ? open_half(directory, name, limit, known->needs_no_truth, half) : st;
+}
+
+/* Owner frees *path. */
+static hu_status path_of(const char *folder, const char *name, char **path) {
+    return folder ? hu_path_join(folder, name, path) : hu_strdup(name, path);
+}
+
+/* ---- where samples come from ---- */
+
+typedef struct sound_files {
+    hu_reader reader; /* which reads nothing: the samples are in memory */
+    char *folder;
+    hu_file_names names;
+} sound_files;
+
+static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
+    const sound_files *files = (const sound_files *)reader;
+    return path_of(files->folder, files->names.name[index], &file->path);
+}
+
+static void close_files(hu_reader *reader) {
+    sound_files *files = (sound_files *)reader;
+    hu_free(files->folder);
+    hu_file_names_free(&files->names);
+    hu_free(files);
+}
+
+/* The half gives its names away. */
+static hu_status give_files(speech_half *half, hu_split *split) {
+    sound_files *files;
+    hu_status st = HU_NEW(&files);
+    if (st != HU_OK) return st;
+    *files = (sound_files){{.tell = tell_file, .close = close_files}, half->folder, half->names};
+    half->folder = NULL;
+    half->names = (hu_file_names){0};
+    split->files = &files->reader;
+    return HU_OK;
 }
 
 bool hu_speech_available(const hu_data_kind *kind, const char *directory) {
@@ -68,7 +124,7 @@ static hu_status read_sound(const speech_half *half, int64_t index, hu_wav *wav)
     size_t bytes;
     hu_status st;
     *wav = (hu_wav){0};
-    HU_TRY(hu_path_join(half->folder, half->names.name[index], &path));
+    HU_TRY(path_of(half->folder, half->names.name[index], &path));
     HU_TRY(hu_file_read_plain(path, HU_WAV_FILE_MAX, &data, &bytes));
     HU_TRY(hu_wav_decode(path, data, bytes, wav));
 done:
@@ -77,9 +133,22 @@ done:
     return st;
 }
 
+/* HU_ERR_CORRUPT: found, which begins with the sound's name, and the rate that was expected. */
+static hu_status refuse_rate(const speech_half *half, int64_t i, int64_t rate, int64_t expected,
+                             const char *why) {
+    char *path = NULL;
+    hu_status st = path_of(half->folder, half->names.name[i], &path);
+    if (st == HU_OK)
+        st = hu_fail(HU_ERR_CORRUPT, "%s: found %lld samples a second, expected %lld as %s has",
+                     path, (long long)rate, (long long)expected, why);
+    hu_free(path);
+    return st;
+}
+
 /* Where the rows of a half go. */
 typedef struct filling {
-    const speech_half *half, *first; /* first: whose first sound has the rate of all */
+    const speech_half *half;
+    const char *first; /* the sound that has the rate of all */
     const hu_spectrum *spectrum;
     int64_t most;    /* frames */
     float *rows;     /* [used, most, bins] */
@@ -93,10 +162,7 @@ static hu_status fill_rows(void *context, int64_t i) {
     hu_status st;
     HU_TRY(read_sound(f->half, i, &wav));
     if (wav.rate != spectrum->rate)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT,
-                       "%s/%s: found %lld samples a second, expected %lld as %s/%s has",
-                       f->half->folder, f->half->names.name[i], (long long)wav.rate,
-                       (long long)spectrum->rate, f->first->folder, f->first->names.name[0]));
+        HU_TRY(refuse_rate(f->half, i, wav.rate, spectrum->rate, f->first));
     int64_t frames = hu_spectrum_frames(spectrum, wav.count);
     f->frames[i] = (int32_t)(frames < f->most ? frames : f->most);
     st = hu_spectrum_rows(spectrum, wav.sample, wav.count, f->most,
@@ -111,53 +177,62 @@ done:
 static int64_t longest(const speech_half *half) {
     int64_t most = 1; /* where nothing is said at all, a field still has a number */
     for (int64_t i = 0; i < half->used; i++) {
-        int64_t length = hu_alphabet_length(half->said.text[i]);
+        int64_t length = half->said.text[i] ? hu_alphabet_length(half->said.text[i]) : 0;
         if (length > most) most = length;
     }
     return most;
 }
 
 /* number [used, most], unlabelled behind each text; length [used]. */
-static hu_status spell_half(const speech_half *half, const hu_alphabet *alphabet, int64_t most,
-                            int32_t *number, int32_t *length) {
+static hu_status spell_half(const speech_half *half, const hu_alphabet *alphabet, const char *whose,
+                            int64_t most, int32_t *number, int32_t *length) {
     for (int64_t i = 0; i < half->used; i++) {
-        const char *text = half->said.text[i];
+        const char *text = half->said.text[i] ? half->said.text[i] : "";
         length[i] = (int32_t)hu_alphabet_length(text);
         for (int64_t k = length[i]; k < most; k++) number[i * most + k] = HU_UNLABELLED;
         if (hu_alphabet_spell(alphabet, text, number + i * most) != HU_OK)
-            return hu_fail(HU_ERR_CORRUPT,
-                           "%s/%s: found the character %s, which no text of the training sounds "
-                           "has",
-                           half->folder, half->names.name[i], hu_last_error());
+            return hu_fail(HU_ERR_CORRUPT, "%s/%s: found the character %s, which %s", half->folder,
+                           half->names.name[i], hu_last_error(), whose);
     }
     return HU_OK;
 }
 
 /* ---- opening ---- */
 
-/* The rate of the first training sound is that of all. */
-static hu_status make_spectrum(const speech_half *train, hu_spectrum *spectrum) {
-    hu_wav wav;
-    hu_status st = read_sound(train, 0, &wav);
-    hu_free(wav.sample);
-    if (st != HU_OK) return st;
+/* The rate of the first sound is that of all: of training, or one that has the frequencies which a
+ * model knows. *first: its name. */
+static hu_status make_spectrum(const speech_half *half, const hu_data_known *known, char **first,
+                               hu_spectrum *spectrum) {
+    enum { RATE_OF_BIN = 100 }; /* windows of 20 ms have rate / 100 + 1 of them */
+    hu_wav wav = {0};
+    hu_status st;
+    HU_TRY(path_of(half->folder, half->names.name[0], first));
+    HU_TRY(read_sound(half, 0, &wav));
     st = hu_spectrum_create(wav.rate, spectrum);
-    if (st == HU_ERR_ARGUMENT)
-        return hu_fail(HU_ERR_CORRUPT, "%s/%s: %s", train->folder, train->names.name[0],
-                       hu_last_error());
+    if (st == HU_ERR_ARGUMENT) st = hu_fail(HU_ERR_CORRUPT, "%s: %s", *first, hu_last_error());
+    if (st == HU_OK && known->only_test && known->width > 0 && spectrum->bins != known->width)
+        st = refuse_rate(half, 0, wav.rate, RATE_OF_BIN * (known->width - 1), "the run");
+done:
+    hu_free(wav.sample);
     return st;
 }
 
-static hu_status set_classes(const speech_half *train, hu_alphabet *alphabet, hu_dataset *dataset) {
+/* The alphabet of the training texts, or that of a model. */
+static hu_status set_classes(const speech_half *train, const hu_data_known *known,
+                             hu_alphabet *alphabet, hu_dataset *dataset) {
     hu_status st;
-    HU_TRY(hu_alphabet_create(train->said.text, train->names.count, alphabet));
+    if (known->classes > 0)
+        HU_TRY(hu_alphabet_of_names(known->class_names, known->classes, alphabet));
+    else
+        HU_TRY(hu_alphabet_create(train->said.text, train->names.count, alphabet));
     HU_TRY(hu_alphabet_names(alphabet, &dataset->class_names));
     dataset->class_name_count = (int64_t)alphabet->count + 1;
 done:
     return st;
 }
 
-static void set_fields(int64_t frames, int64_t bins, int64_t most, hu_dataset *dataset) {
+/* Without the longest text. */
+static void set_fields(int64_t frames, int64_t bins, hu_dataset *dataset) {
     dataset->field[FEATURES] = (hu_field){.name = "features",
                                           .type = HU_FIELD_F32,
                                           .rank = 3,
@@ -167,51 +242,96 @@ static void set_fields(int64_t frames, int64_t bins, int64_t most, hu_dataset *d
     dataset->field[LABEL] = (hu_field){.name = "label",
                                        .type = HU_FIELD_I32,
                                        .rank = 1,
-                                       .extent = {most},
                                        .is_ragged = true,
                                        .classes = dataset->class_name_count};
     dataset->field_count = FIELDS;
 }
 
-/* A half in memory; first: of training. */
-static hu_status fill_half(const speech_half *half, const speech_half *first,
-                           const hu_spectrum *spectrum, const hu_alphabet *alphabet,
+/* The longest text that a network is made for; test texts beyond that have fields of their own. */
+static hu_status set_longest(const speech_half *train, const speech_half *test,
+                             const hu_data_known *known, hu_dataset *dataset) {
+    int64_t most = longest(train), of_test = longest(test);
+    hu_field *field;
+    if (known->letters > most) most = known->letters;
+    if (known->letters == 0 && of_test > most) most = of_test;
+    dataset->field[LABEL].extent[0] = most;
+    if (of_test <= most) return HU_OK;
+    hu_status st = HU_NEW_ARRAY(&field, FIELDS);
+    if (st != HU_OK) return st;
+    dataset->owned[FIELDS_OF_TEST] = field;
+    memcpy(field, dataset->field, FIELDS * sizeof *field);
+    field[LABEL].extent[0] = of_test;
+    dataset->test.field = field;
+    return HU_OK;
+}
+
+/* What both halves are filled with. */
+typedef struct speech_facts {
+    const hu_spectrum *spectrum;
+    const hu_alphabet *alphabet;
+    const char *first, *whose; /* sound with the rate of all; what a character is missing from */
+} speech_facts;
+
+/* A half in memory. */
+static hu_status fill_half(const speech_half *half, const speech_facts *facts,
                            const hu_field *field, void **owned, hu_split *split) {
     int64_t most = field[FEATURES].extent[0], letters = field[LABEL].extent[0];
+    int64_t bins = facts->spectrum->bins;
     size_t used = (size_t)half->used;
     hu_status st;
-    HU_TRY(hu_alloc_array(used, (size_t)(most * spectrum->bins) * sizeof(float), &owned[ROWS]));
+    HU_TRY(hu_alloc_array(used, (size_t)(most * bins) * sizeof(float), &owned[ROWS]));
     HU_TRY(hu_alloc_array(used, sizeof(int32_t), &owned[FRAMES]));
     HU_TRY(hu_alloc_array(used, (size_t)letters * sizeof(int32_t), &owned[NUMBERS]));
     HU_TRY(hu_alloc_array(used, sizeof(int32_t), &owned[CHARACTERS]));
-    filling f = {half, first, spectrum, most, owned[ROWS], owned[FRAMES]};
+    filling f = {half, facts->first, facts->spectrum, most, owned[ROWS], owned[FRAMES]};
     HU_TRY(hu_data_each(half->used, fill_rows, &f));
-    HU_TRY(spell_half(half, alphabet, letters, owned[NUMBERS], owned[CHARACTERS]));
-    *split = (hu_split){.count = half->used,
+    HU_TRY(spell_half(half, facts->alphabet, facts->whose, letters, owned[NUMBERS],
+                      owned[CHARACTERS]));
+    *split = (hu_split){.field = split->field,
+                        .count = half->used,
                         .rows = {owned[ROWS], owned[FRAMES], owned[NUMBERS]},
                         .length = {owned[FRAMES], NULL, owned[CHARACTERS]}};
 done:
     return st;
 }
 
+/* Both halves, or the test half for both. */
+static hu_status fill_halves(speech_half *train, speech_half *test, bool only_test,
+                             const speech_facts *facts, hu_dataset *dataset) {
+    hu_status st = HU_OK;
+    if (!only_test) {
+        HU_TRY(fill_half(train, facts, dataset->field, dataset->owned, &dataset->train));
+        HU_TRY(give_files(train, &dataset->train));
+    }
+    HU_TRY(fill_half(test, facts, hu_dataset_fields(dataset, HU_HALF_TEST),
+                     dataset->owned + OWNED_OF_HALF, &dataset->test));
+    dataset->lacks_truth = !test->said.text[0];
+    if (only_test) dataset->train = dataset->test;
+    st = give_files(test, &dataset->test);
+done:
+    return st;
+}
+
 hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
                          const hu_image_choice *choice, hu_dataset *dataset) {
+    const hu_data_known *known = &choice->known;
     speech_half train = {0}, test = {0};
     hu_spectrum spectrum = {0};
     hu_alphabet alphabet = {0};
+    char *first = NULL;
     hu_status st;
-    HU_TRY(open_half(directory, "train", limits->train, &train));
-    HU_TRY(open_test(directory, limits->test, &test));
-    HU_TRY(make_spectrum(&train, &spectrum));
-    HU_TRY(set_classes(&train, &alphabet, dataset));
-    int64_t of_train = longest(&train), of_test = longest(&test);
-    set_fields(choice->frames > 0 ? choice->frames : USUAL_FRAMES, spectrum.bins,
-               of_train > of_test ? of_train : of_test, dataset);
-    HU_TRY(fill_half(&train, &train, &spectrum, &alphabet, dataset->field, dataset->owned,
-                     &dataset->train));
-    HU_TRY(fill_half(&test, &train, &spectrum, &alphabet, dataset->field,
-                     dataset->owned + OWNED_OF_HALF, &dataset->test));
+    if (!known->only_test) HU_TRY(open_half(directory, "train", limits->train, false, &train));
+    HU_TRY(open_test(directory, limits->test, known, &test));
+    HU_TRY(make_spectrum(known->only_test ? &test : &train, known, &first, &spectrum));
+    HU_TRY(set_classes(&train, known, &alphabet, dataset));
+    set_fields(choice->frames > 0 ? choice->frames : USUAL_FRAMES, spectrum.bins, dataset);
+    HU_TRY(set_longest(&train, &test, known, dataset));
+    const speech_facts facts = {&spectrum, &alphabet, first,
+                                known->classes > 0 ? "the alphabet of the run lacks"
+                                                   : "no text of the training sounds has"};
+    HU_TRY(fill_halves(&train, &test, known->only_test, &facts, dataset));
 done:
+    hu_free(first);
     hu_alphabet_free(&alphabet);
     hu_spectrum_free(&spectrum);
     close_half(&train);

@@ -103,13 +103,23 @@ done:
     return st;
 }
 
+static bool is_digit(const char *name) {
+    return name[0] >= '0' && name[0] <= '9' && name[1] == '_';
+}
+
+static bool are_digits(const hu_file_names *names) {
+    for (size_t i = 0; i < names->count; i++)
+        if (!is_digit(names->name[i])) return false;
+    return true;
+}
+
 /* DIGIT_SPEAKER_TAKE.wav */
 static hu_status read_digits(const char *folder, const hu_file_names *names, hu_transcripts *t) {
     static const char *const digit[] = {"zero", "one", "two",   "three", "four",
                                         "five", "six", "seven", "eight", "nine"};
     for (size_t i = 0; i < names->count; i++) {
         const char *name = names->name[i];
-        if (name[0] < '0' || name[0] > '9' || name[1] != '_')
+        if (!is_digit(name))
             return hu_fail(HU_ERR_CORRUPT,
                            "%s: found %s and no %s, expected a line for each sound there, or names "
                            "like 7_jackson_3.wav",
@@ -119,15 +129,17 @@ static hu_status read_digits(const char *folder, const hu_file_names *names, hu_
     return HU_OK;
 }
 
-hu_status hu_transcripts_read(const char *folder, const hu_file_names *sounds,
+hu_status hu_transcripts_read(const char *folder, const hu_file_names *sounds, bool may_lack,
                               hu_transcripts *transcripts) {
     char *path = NULL;
     hu_status st;
     *transcripts = (hu_transcripts){0};
     HU_TRY(HU_NEW_ARRAY(&transcripts->text, sounds->count));
     HU_TRY(hu_path_join(folder, file_name, &path));
-    st = hu_file_exists(path) ? read_file(path, sounds, transcripts)
-                              : read_digits(folder, sounds, transcripts);
+    if (hu_file_exists(path))
+        st = read_file(path, sounds, transcripts);
+    else if (!may_lack || are_digits(sounds))
+        st = read_digits(folder, sounds, transcripts);
 done:
     hu_free(path);
     return st;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/alphabet.h"
 #include "data/class_names.h"
 #include "journal/graph.h"
 #include "task/task.h"
@@ -26,46 +27,61 @@ static int64_t classes_of_pixels(const hu_graph *graph) {
 
 /* Shapes of the picture and of its boxes; what is not there is not known. */
 static void read_shapes(const hu_graph *graph, hu_data_known *known) {
-    enum { PICTURE_RANK = 3, BOXES_RANK = 2 };
+    enum { PICTURE_RANK = 3, BOXES_RANK = 2, TEXT_RANK = 1 };
     const hu_shape *picture = shape_of(graph, "input", PICTURE_RANK);
     const hu_shape *boxes = shape_of(graph, "boxes", BOXES_RANK);
     if (picture) {
         known->height = picture->extent[0];
         known->width = picture->extent[1];
     }
+    const hu_shape *letters = shape_of(graph, "label", TEXT_RANK);
     if (boxes) known->boxes = boxes->extent[0];
+    if (letters) known->letters = letters->extent[0];
     if (known->classes == 0) known->classes = classes_of_pixels(graph);
 }
 
-static hu_status path_of(const char *directory, char **path) {
-    return hu_path_join(directory, HU_CLASS_NAMES_FILE, path);
+/* The names of the classes: characters of what is said, or others. */
+static hu_status recall_names(const char *directory, hu_data_known *known, char **class_names) {
+    hu_status st;
+    char *path = NULL, *alphabet = NULL;
+    HU_TRY(hu_path_join(directory, HU_ALPHABET_FILE, &alphabet));
+    HU_TRY(hu_alphabet_read(alphabet, class_names, &known->classes));
+    if (*class_names) goto done;
+    HU_TRY(hu_path_join(directory, HU_CLASS_NAMES_FILE, &path));
+    HU_TRY(hu_class_names_recall(path, class_names, &known->classes));
+done:
+    known->class_names = *class_names;
+    hu_free(alphabet);
+    hu_free(path);
+    return st;
 }
 
 hu_status hu_known_read(const char *directory, bool has_other_data, hu_data_known *known,
                         char **class_names) {
     hu_status st;
-    char *path = NULL;
     hu_graph *graph = NULL;
     *known = (hu_data_known){0};
     *class_names = NULL;
-    HU_TRY(path_of(directory, &path));
-    HU_TRY(hu_class_names_recall(path, class_names, &known->classes));
-    known->class_names = *class_names;
+    HU_TRY(recall_names(directory, known, class_names));
     /* Folders of older versions have none, and none is wanted. */
     if (hu_graph_read(directory, &graph) == HU_OK) read_shapes(graph, known);
     known->only_test = has_other_data && known->classes > 0;
 done:
     hu_graph_free(graph);
-    hu_free(path);
     return st;
 }
 
+/* The first class of an alphabet is the blank, whose name is empty. */
 hu_status hu_known_write(const char *directory, const hu_dataset *dataset) {
+    const char *names = dataset->class_names;
     char *path;
-    if (!dataset->class_names || dataset->unit != HU_TEXT_BYTES) return HU_OK;
-    hu_status st = path_of(directory, &path);
-    if (st == HU_OK)
-        st = hu_class_names_write(path, dataset->class_names, dataset->class_name_count);
+    if (!names || dataset->unit != HU_TEXT_BYTES) return HU_OK;
+    bool is_alphabet = !names[0];
+    hu_status st =
+        hu_path_join(directory, is_alphabet ? HU_ALPHABET_FILE : HU_CLASS_NAMES_FILE, &path);
+    if (st != HU_OK) return st;
+    st = is_alphabet ? hu_alphabet_write(path, names, dataset->class_name_count)
+                     : hu_class_names_write(path, names, dataset->class_name_count);
     hu_free(path);
     return st;
 }

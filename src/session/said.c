@@ -42,22 +42,54 @@ static collecting collector_of(hu_said *said, const hu_sample_file *file) {
     return c;
 }
 
-/* Cells and findings of a sample, and its file: the order of the data set is that of its files. */
+/* What the model says of a sample, or what is true, in words. */
+static hu_status note_text(hu_said *said, const hu_metric_call *call, bool is_truth, char **text) {
+    int64_t most = call->rows > call->targets ? call->rows : call->targets;
+    hu_status st = HU_OK;
+    if (!said->number) HU_TRY(HU_NEW_ARRAY(&said->number, (size_t)most));
+    int64_t count = said->task->spell(call, is_truth, said->number);
+    st = hu_words_join(&said->words, said->number, count, false, text);
+done:
+    return st;
+}
+
+static hu_status note_texts(hu_said *said, const hu_metric_call *call, hu_said_sample *sample) {
+    hu_status st = HU_OK;
+    if (!said->task->spell) return HU_OK;
+    if (call->prediction) HU_TRY(note_text(said, call, false, &sample->text));
+    if (!said->dataset->lacks_truth) HU_TRY(note_text(said, call, true, &sample->truth));
+done:
+    return st;
+}
+
+/* Columns that say how right a sample is have no number where nobody knows. */
+static void drop_unknown(const hu_said *said, double *cells) {
+    for (int c = 0; said->dataset->lacks_truth && c < hu_task_column_count(said->task); c++)
+        if (said->task->column[c].needs_truth) cells[c] = -1.0;
+}
+
+/* Cells, texts and findings of a sample, and its file: the order of the data set is that of its
+ * files. */
 static hu_status note_sample(void *context, int64_t position, const hu_metric_call *call,
                              const hu_loader *loader) {
     hu_said *said = context;
     hu_said_sample *sample = &said->sample[position];
     int64_t index = hu_loader_index(loader, position);
-    hu_status st = hu_split_file(&said->dataset->test, index, &sample->file);
-    if (st != HU_OK) return st;
+    hu_status st;
+    HU_TRY(hu_split_file(&said->dataset->test, index, &sample->file));
     said->has_files = said->has_files || sample->file.path;
-    said->task->describe(call, said->cells + position * hu_task_column_count(said->task));
+    double *cells = said->cells + position * hu_task_column_count(said->task);
+    said->task->describe(call, cells);
+    drop_unknown(said, cells);
+    HU_TRY(note_texts(said, call, sample));
     sample->first = said->findings;
     if (!said->task->find) return HU_OK;
     collecting c = collector_of(said, &sample->file);
     said->task->find(call, add_finding, &c);
     sample->count = said->findings - sample->first;
-    return c.status;
+    st = c.status;
+done:
+    return st;
 }
 
 hu_status hu_said_make(hu_trainer *trainer, const hu_dataset *dataset, int64_t count,
@@ -67,13 +99,20 @@ hu_status hu_said_make(hu_trainer *trainer, const hu_dataset *dataset, int64_t c
     size_t columns = (size_t)hu_task_column_count(said->task);
     HU_TRY(HU_NEW_ARRAY(&said->cells, (size_t)count * columns));
     HU_TRY(HU_NEW_ARRAY(&said->sample, (size_t)count));
+    if (said->task->spell) HU_TRY(hu_words_create(dataset, &said->words));
     st = hu_trainer_show(trainer, count, note_sample, said);
 done:
     return st;
 }
 
 void hu_said_free(hu_said *said) {
-    for (int64_t i = 0; said->sample && i < said->count; i++) hu_free(said->sample[i].file.path);
+    for (int64_t i = 0; said->sample && i < said->count; i++) {
+        hu_free(said->sample[i].file.path);
+        hu_free(said->sample[i].text);
+        hu_free(said->sample[i].truth);
+    }
+    hu_words_free(&said->words);
+    hu_free(said->number);
     hu_free(said->sample);
     hu_free(said->cells);
     hu_free(said->finding);

@@ -2,18 +2,23 @@
 #ifndef HU_SESSION_SAID_H
 #define HU_SESSION_SAID_H
 #include "data/reader.h"
+#include "data/words.h"
 #include "show/json.h"
 #include "train/trainer.h"
 
-/* One sample: where it comes from, and which of the findings are its own. */
+/* One sample: where it comes from, the texts of a task that has some, and which of the findings are
+ * its own. */
 typedef struct hu_said_sample {
     hu_sample_file file;
+    char *text, *truth; /* what the model says, and what is true; NULL: nothing */
     size_t first, count;
 } hu_said_sample;
 
 typedef struct hu_said {
     const hu_task *task;
     const hu_dataset *dataset;
+    hu_words words;         /* of a task that has texts */
+    int32_t *number;        /* private: room for the numbers of a text */
     int64_t count;          /* of samples */
     double *cells;          /* [count, columns of the task] */
     hu_said_sample *sample; /* [count] */
@@ -33,11 +38,13 @@ void hu_said_free(hu_said *said);
 const double *hu_said_row(const hu_said *said, int64_t sample);
 hu_judgement hu_said_judgement(const hu_said *said, int64_t sample);
 
-/* An object for each sample: the task's columns by their titles, "file", the names of classes
- * ("label_name"), and a list of what is found. NULL if out of memory. New reference. */
+/* An object for each sample: the task's columns by their titles, "file", "text" and "truth" of a
+ * task of texts, the names of classes ("label_name"), and a list of what is found. NULL if out of
+ * memory. New reference. */
 json_t *hu_said_json(const hu_said *said);
 
-/* The same as a table for people, with a second one of boxes. Owner frees *text with hu_free. */
+/* The same as a table for people, with a second one of boxes; of long texts their beginnings. Owner
+ * frees *text with hu_free. */
 hu_status hu_said_text(const hu_said *said, char **text);
 
 /* Writes or replaces a CSV: a row for each sample, or for each box where the task finds boxes.

@@ -9,7 +9,7 @@
 #include "session/said.h"
 #include "show/table.h"
 
-enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 3 };
+enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 5 };
 
 /* NULL where a cell is no class, or one without a name. */
 static const char *name_in(const hu_said *said, int64_t sample, int column) {
@@ -72,6 +72,8 @@ json_t *hu_said_json(const hu_said *said) {
         const hu_said_sample *sample = &said->sample[i];
         json_t *list, *row = json_pack("{s:I}", "sample", (json_int_t)i);
         put_text(row, "file", sample->file.path);
+        put_text(row, "text", sample->text);
+        put_text(row, "truth", sample->truth);
         for (int c = 0; row && c < hu_task_column_count(said->task); c++) put_cell(said, i, c, row);
         if (row && said->task->find) {
             json_object_set_new(row, has_boxes(said) ? "detections" : "top", list = json_array());
@@ -85,7 +87,34 @@ json_t *hu_said_json(const hu_said *said) {
 
 /* ---- tables ---- */
 
-/* sample, the columns of the task, the verdict where there is one, and the file. */
+enum { SHOWN_BYTES = 60 };
+
+/* The beginning of a text in one line, whole characters of it. */
+static const char *beginning(const char *text, char cell[SHOWN_BYTES + sizeof "..."]) {
+    size_t bytes = strlen(text);
+    bool is_whole = bytes <= SHOWN_BYTES;
+    if (!is_whole)
+        for (bytes = SHOWN_BYTES; ((unsigned char)text[bytes] & 0xc0) == 0x80;) bytes--;
+    memcpy(cell, text, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        if (cell[i] == '\n' || cell[i] == '\t') cell[i] = ' ';
+    strcpy(cell + bytes, is_whole ? "" : "...");
+    return cell;
+}
+
+static hu_status put_beginning(hu_table *table, const char *text) {
+    char cell[SHOWN_BYTES + sizeof "..."];
+    return hu_table_cell(table, "%s", text ? beginning(text, cell) : "-");
+}
+
+/* What the model says, and what is true. */
+static hu_status put_texts(hu_table *table, const hu_said *said, int64_t i) {
+    hu_status st = put_beginning(table, said->sample[i].text);
+    bool has_truth = !said->dataset->lacks_truth;
+    return st == HU_OK && has_truth ? put_beginning(table, said->sample[i].truth) : st;
+}
+
+/* sample, the columns of the task, the verdict where there is one, texts, and the file. */
 static hu_status print_samples(const hu_said *said, char **text) {
     static const char *const verdicts[] = {
         [HU_UNJUDGED] = "-", [HU_WRONG] = "wrong", [HU_RIGHT] = "right"};
@@ -96,6 +125,8 @@ static hu_status print_samples(const hu_said *said, char **text) {
     int columns = hu_task_column_count(said->task), count = 1;
     for (int c = 0; c < columns; c++) titles[count++] = said->task->column[c].title;
     if (said->task->judge) titles[count++] = "verdict";
+    if (said->task->spell) titles[count++] = "text";
+    if (said->task->spell && !said->dataset->lacks_truth) titles[count++] = "truth";
     if (said->has_files) titles[count++] = "file";
     HU_TRY(hu_table_create(titles, count, &table));
     for (int64_t i = 0; i < said->count; i++) {
@@ -108,6 +139,7 @@ static hu_status print_samples(const hu_said *said, char **text) {
         }
         if (said->task->judge)
             HU_TRY(hu_table_cell(table, "%s", verdicts[hu_said_judgement(said, i)]));
+        if (said->task->spell) HU_TRY(put_texts(table, said, i));
         if (said->has_files) HU_TRY(hu_table_cell(table, "%s", path ? path : "-"));
     }
     st = hu_table_print(table, text);
@@ -197,12 +229,15 @@ static hu_status write_samples(const hu_said *said, hu_byte_writer *out) {
         snprintf(title, sizeof title, "%s_name", said->task->column[c].title);
         if (has_names(said, c)) HU_TRY(write_word(out, title));
     }
+    if (said->task->spell) HU_TRY(write_text(out, ",text,truth"));
     HU_TRY(write_text(out, said->has_files ? ",file\n" : "\n"));
     for (int64_t i = 0; i < said->count; i++) {
         HU_TRY(write_number(out, "", (double)i));
         for (int c = 0; c < columns; c++) HU_TRY(write_number(out, ",", hu_said_row(said, i)[c]));
         for (int c = 0; c < columns; c++)
             if (has_names(said, c)) HU_TRY(write_word(out, name_in(said, i, c)));
+        if (said->task->spell) HU_TRY(write_word(out, said->sample[i].text));
+        if (said->task->spell) HU_TRY(write_word(out, said->sample[i].truth));
         if (said->has_files) HU_TRY(write_word(out, said->sample[i].file.path));
         HU_TRY(write_text(out, "\n"));
     }

@@ -140,14 +140,34 @@ hu_status hu_saved_run_restore(const hu_config *config, const char *directory, h
     return st;
 }
 
+/* Files of sound in place of the test samples: only a run that has learned to write down what is
+ * said takes them. */
+static hu_status take_sounds(const hu_config *config, const hu_saved_run *run,
+                             hu_data_known *known) {
+    const char *data = "";
+    hu_config_text(config, "data.name", &data);
+    known->sounds = run->sounds;
+    known->sound_count = run->sound_count;
+    if (!run->sounds || known->letters > 0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found the file %s, which only a run of speech:DIR can hear; %s was trained on "
+                   "%s",
+                   run->sounds[0], run->directory, data);
+}
+
 hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run) {
     hu_status st = HU_OK;
     hu_data_known known;
     char *class_names = NULL;
-    *run = (hu_saved_run){.directory = directory, .allows_unlabelled = run->allows_unlabelled};
+    *run = (hu_saved_run){.directory = directory,
+                          .allows_unlabelled = run->allows_unlabelled,
+                          .sounds = run->sounds,
+                          .sound_count = run->sound_count};
     HU_TRY(merge(config, directory, &run->has_other_data));
+    run->has_other_data = run->has_other_data || run->sounds;
     HU_TRY(hu_known_read(directory, run->has_other_data, &known, &class_names));
+    HU_TRY(take_sounds(config, run, &known));
     known.needs_no_truth = run->allows_unlabelled && known.only_test;
     HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
     HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));

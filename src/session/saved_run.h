@@ -11,9 +11,12 @@ typedef struct hu_saved_run {
     hu_precision precision;
     hu_train_options options;
     hu_trainer *trainer;
-    int64_t step;           /* of the checkpoint */
-    bool allows_unlabelled; /* set before: pictures of other data may lack their annotation */
-    bool has_other_data;    /* its samples are those of another data= than the run's */
+    int64_t step;              /* of the checkpoint */
+    bool allows_unlabelled;    /* set before: pictures of other data may lack their annotation */
+    bool has_other_data;       /* its samples are those of another data= than the run's */
+    const char *const *sounds; /* [sound_count] set before: files of sound that its test samples
+                                  are to be; NULL: they are those of the data. Borrowed */
+    size_t sound_count;
 } hu_saved_run;
 
 /* Reads the folder's resolved configuration; what the user gave now wins over it, but for what a

@@ -40,4 +40,5 @@ const hu_task hu_task_language = {
     .head = head,
     .column = {HU_SURPRISE_COLUMNS},
     .describe = hu_describe_surprise,
+    .spell = hu_spell_surprise,
 };

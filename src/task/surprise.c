@@ -27,3 +27,16 @@ void hu_describe_surprise(const hu_metric_call *sample, double *cells) {
     cells[PERPLEXITY] = hu_exp(sum / counted);
     cells[CORRECT] = hu_metric_of_sample(&hu_metric_accuracy, sample);
 }
+
+int64_t hu_spell_surprise(const hu_metric_call *sample, bool is_truth, int32_t *number) {
+    int64_t count = 0;
+    for (int64_t r = 0; r < sample->rows; r++) {
+        const float *row = sample->prediction ? sample->prediction + r * sample->outputs : NULL;
+        if (sample->target[r] < 0.0f) continue;
+        if (is_truth)
+            number[count++] = (int32_t)sample->target[r];
+        else if (row)
+            number[count++] = (int32_t)hu_metric_class(sample->outputs, row);
+    }
+    return count;
+}

@@ -12,4 +12,8 @@
 /* Of one sample of class scores, which is one text. NaN where a format stopped the pass. */
 void hu_describe_surprise(const hu_metric_call *sample, double *cells);
 
+/* The true tokens of a sample, or the likeliest one of each place that counts, -1 where a score is
+ * NaN; number [rows]. Returns how many. */
+int64_t hu_spell_surprise(const hu_metric_call *sample, bool is_truth, int32_t *number);
+
 #endif

@@ -27,6 +27,7 @@ typedef struct hu_task_column {
     bool is_whole;     /* a class number or a count; -1: there is none */
     int decimals;      /* of other numbers */
     bool is_class;     /* of the data, which may have a name for it */
+    bool needs_truth;  /* -1 where nobody has said what is true */
 } hu_task_column;
 
 /* A class that a model says of a sample, or of a box in it. */
@@ -94,6 +95,11 @@ typedef struct hu_task {
      * than not. NULL: there is no more. */
     void (*find)(const hu_metric_call *sample, hu_finding_visitor *visit, void *context);
     bool finds_boxes;
+
+    /* Where answers are texts: what is true, or what the model says, as class numbers one behind
+     * the other, those below 0 being none; returns how many. number [rows or targets, whichever are
+     * more]. NULL: they are none. */
+    int64_t (*spell)(const hu_metric_call *sample, bool is_truth, int32_t *number);
 
     /* Class numbers of all rows of a prediction, where it is a label map: bytes, and 255 where a
      * score is NaN. NULL: it is none. */

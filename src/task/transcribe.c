@@ -40,6 +40,10 @@ static void describe(const hu_metric_call *sample, double *cells) {
     cells[EDITS] = (double)found.edits;
 }
 
+static int64_t spell(const hu_metric_call *sample, bool is_truth, int32_t *number) {
+    return is_truth ? hu_spelling_wanted(sample, 0, number) : hu_spelling_made(sample, 0, number);
+}
+
 const hu_task hu_task_transcribe = {
     .name = "transcribe",
     .help = "the text that is said in a sound",
@@ -52,6 +56,9 @@ const hu_task hu_task_transcribe = {
     .count_outputs = count_outputs,
     .head = head,
     .scratch_bytes = hu_spelling_scratch_bytes,
-    .column = {{"letters", true, 0}, {"said", true, 0}, {"edits", true, 0}},
+    .column = {{.title = "letters", .is_whole = true, .needs_truth = true},
+               {.title = "said", .is_whole = true},
+               {.title = "edits", .is_whole = true, .needs_truth = true}},
     .describe = describe,
+    .spell = spell,
 };

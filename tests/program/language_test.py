@@ -58,6 +58,14 @@ def one_training(checks, cwd):
     checks.that(float(rows[0]["batch_perplexity"]) > float(rows[-1]["batch_perplexity"]), "batches are told better")
     rows = json.loads(call(checks, "predict", "run", "count=3", "--json", cwd=cwd)[0])["predictions"]
     checks.same([row["tokens"] for row in rows], [8, 8, 8], "what predict says of windows")
+    text = " <eos> ".join(LINES[::-1] * 6).split()
+    checks.same([row["truth"] for row in rows], [" ".join(text[8 * i + 1:8 * i + 9]) for i in range(3)], "true words")
+    vocabulary = pathlib.Path(f"{cwd}/run/vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    for row in rows:
+        said = row["text"].split(" ")
+        checks.that(len(said) == 8 and set(said) <= set(vocabulary), f"words of the run: {said}")
+        right = sum(a == b for a, b in zip(said, row["truth"].split(" ")))
+        checks.same(right / 8, row["accuracy"], "the likeliest words are those that are counted")
 
 
 def words_stay_those_of_the_run(checks, cwd):

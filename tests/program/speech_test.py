@@ -118,6 +118,63 @@ def the_recipe_is_that_of_the_notes(checks, cwd):
     checks.that(first["weights_hash"] != plain["weights_hash"], "data.sorted=1 changes the first epoch")
 
 
+def predicted(checks, cwd, *words):
+    code, out, err = program.call("predict", *words, "--json", cwd=cwd)
+    checks.same(code, 0, f"predict {words}: {err}")
+    return json.loads(out)["predictions"] if code == 0 else []
+
+
+def files_are_heard(checks, cwd):
+    """A run keeps its alphabet: sounds need no folder, no texts, and the training sounds not at all."""
+    made = folder(cwd)
+    trained(cwd, "hears", "steps=8", "model.width=0.5", "optimizer.momentum=0.9", "lr=0.01")
+    with open(os.path.join(cwd, "hears", "alphabet.txt"), encoding="utf-8") as file:
+        checks.same(file.read(), "\n".join([*"abcdefghijklmnopqrstuvwxyz", " ", "'"]) + "\n", "alphabet.txt")
+    whole = predicted(checks, cwd, "hears", "count=0")
+    checks.same([row["truth"] for row in whole], TEXTS[2:6], "what is true")
+    checks.same([len(row["text"]) for row in whole], [row["said"] for row in whole], "as many letters as are counted")
+    checks.same([row["file"] for row in whole], [os.path.join(made, "test", f"{k:02d}.wav") for k in range(4)], "files")
+    code, out, _ = program.call("predict", "hears", cwd=cwd)
+    checks.that(code == 0 and "b'a" in out and "truth" in out, f"for people: {out}")
+    os.rename(made, made + ".away")
+    os.makedirs(f"{cwd}/bare/test")
+    for k in range(4):
+        os.link(f"{made}.away/test/{k:02d}.wav", f"{cwd}/bare/test/{k:02d}.wav")
+    alone = predicted(checks, cwd, "hears", *(f"bare/test/{k:02d}.wav" for k in (2, 0)))
+    checks.same([(row["text"], row["letters"], "truth" in row) for row in alone],
+                [(whole[k]["text"], -1, False) for k in (2, 0)], "two files, of which nobody says anything")
+    bare = predicted(checks, cwd, "hears", "data=speech:bare", "out.count=0")
+    checks.same([row["text"] for row in bare], [row["text"] for row in whole], "a folder without texts")
+
+    def refuses(code, word, *words):
+        found, _, err = program.call(*words, cwd=cwd)
+        checks.same(found, code, f"{words}: exit code")
+        checks.that(word in err, f"{words}: no '{word}' in {err!r}")
+    refuses(3, "found 00.wav and no transcripts.txt", "eval", "hears", "data=speech:bare")
+    program.put(cwd, "bare/test/transcripts.txt", b"00\ta-c\n01\t\n02\t\n03\t\n")
+    refuses(3, "00.wav: found the character '-', which the alphabet of the run lacks", "eval", "hears", "data=speech:bare")
+    program.put(cwd, "bare/test/transcripts.txt", "".join(f"{k:02d}\t{text}\n" for k, text in enumerate(TEXTS[2:6])).encode())
+    code, out, err = program.call("eval", "hears", "data=speech:bare", "--json", cwd=cwd)
+    checks.that(code == 0 and json.loads(out)["test_ctc_impossible"] == 0, f"eval of other data: {err}")
+    sound(f"{cwd}/fast.wav", "ab", rate=16000)
+    refuses(3, "fast.wav: found 16000 samples a second, expected 8000 as the run has", "predict", "hears", "fast.wav")
+    sound(f"{cwd}/wide.wav", "ab", channels=2)
+    refuses(3, "of 16 bits in 2 channels at 8000 samples a second, expected coding 1 (PCM) of 16 bits in 1 channel",
+            "predict", "hears", "wide.wav")
+    with open(f"{cwd}/bare/test/00.wav", "rb") as file:
+        program.put(cwd, "cut.wav", file.read()[:100])
+    refuses(3, "the file is cut off", "predict", "hears", "bare/test/01.wav", "cut.wav")
+    program.put(cwd, "empty.wav", b"")
+    refuses(3, "empty.wav: found 0 bytes of another kind, expected RIFF WAVE", "predict", "hears", "empty.wav")
+    refuses(3, "none.wav", "predict", "hears", "none.wav")
+    program.put(cwd, "hears/alphabet.txt", b"a\nc\n")
+    refuses(3, "alphabet.txt: found other characters", "predict", "hears", "cut.wav")
+    program.train("model=cnn-s", "data=glyphs", "steps=1", "model.width=0.25", "batch=4", "data.limit=8",
+                  "data.test_limit=4", cwd=cwd, run="sees")
+    refuses(2, "which only a run of speech:DIR can hear", "predict", "sees", "cut.wav")
+    os.rename(made + ".away", made)
+
+
 def short_samples_are_left_out(checks, cwd):
     """Two frames of sound for three letters: no path, no loss, and a count."""
     made = folder(cwd)
@@ -152,5 +209,5 @@ def refusals(checks, cwd):
     refuses(3, "found 00.wav and no transcripts.txt", "model=ds2-s", f"data=speech:{made}")
 
 
-program.main(bits_are_equal, runs_go_on, it_learns, the_recipe_is_that_of_the_notes, short_samples_are_left_out,
+program.main(bits_are_equal, runs_go_on, it_learns, the_recipe_is_that_of_the_notes, files_are_heard, short_samples_are_left_out,
              published_networks_by_keys, refusals)

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "data/alphabet.h"
+#include "data/reader.h"
 #include "data/spectrogram.h"
 #include "data_refused.h"
 #include "wav_bytes.h"
@@ -183,6 +185,94 @@ static void wrong_files_are_named(void **state) {
                 "found data.frames=3, expected none: it can be chosen of speech:DIR only");
 }
 
+/* ---- what a model knows ---- */
+
+static hu_image_choice known(const char *names, int64_t classes) {
+    return (hu_image_choice){.known = {.only_test = true,
+                                       .class_names = names,
+                                       .classes = classes,
+                                       .height = 160,
+                                       .width = BINS,
+                                       .letters = 6,
+                                       .needs_no_truth = true}};
+}
+
+/* The folder of a run has the letters; the training half is not read, and texts may be missing. */
+static void a_model_has_its_own_alphabet(void **state) {
+    (void)state;
+    char *names, *again;
+    int64_t classes;
+    put_text("train/transcripts.txt", "9_ann_0\tit's\n0_ann_1\t\\\n3_bob_0\tx\n");
+    put_text("val/transcripts.txt", "1_eve_0\t'\\s\n");
+    hu_dataset *d = open_with(NULL, NULL);
+    assert_int_equal(hu_alphabet_write(at("alphabet.txt"), d->class_names, d->class_name_count),
+                     HU_OK);
+    hu_dataset_close(d);
+    assert_int_equal(hu_alphabet_read(at("alphabet.txt"), &names, &classes), HU_OK);
+    assert_int_equal(classes, 1 + 26 + 2);
+    const hu_image_choice choice = known(names, classes);
+    put_text("train/transcripts.txt", "");
+    d = open_with(&choice, NULL);
+    assert_string_equal(spelled(d, &d->test, 0), "'\\s...");
+    assert_true(d->train.count == 1 && !d->lacks_truth && d->field[LABEL].extent[0] == 6);
+    hu_dataset_close(d);
+    put_text("val/transcripts.txt", "1_eve_0\ta-b\n");
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT,
+                "val/1_eve_0.wav: found the character '-', which the alphabet of the run lacks");
+    unlink(at("val/transcripts.txt"));
+    put_tone("val/x.wav", 8000, 900, 0.1);
+    unlink(at("val/1_eve_0.wav"));
+    d = open_with(&choice, NULL);
+    assert_string_equal(spelled(d, &d->test, 0), "......");
+    assert_true(d->lacks_truth);
+    hu_dataset_close(d);
+    put_tone("val/x.wav", 16000, 900, 0.1);
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT,
+                "val/x.wav: found 16000 samples a second, expected 8000 as the run has");
+    hu_free(names);
+    assert_int_equal(hu_alphabet_read(at("none.txt"), &again, &classes), HU_OK);
+    assert_null(again);
+}
+
+/* Files in place of the test half. */
+static void files_are_heard(void **state) {
+    (void)state;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    char paths[2][128], names[2 * sizeof letters] = {0};
+    for (size_t i = 0; letters[i]; i++) names[1 + 2 * i] = letters[i];
+    strcpy(paths[0], at("val/1_eve_0.wav"));
+    strcpy(paths[1], at("train/0_ann_1.wav"));
+    const char *const list[] = {paths[0], paths[1]};
+    hu_image_choice choice = known(names, 27);
+    hu_sample_file file;
+    choice.known.sounds = list;
+    choice.known.sound_count = 2;
+    hu_dataset *d = open_with(&choice, NULL);
+    assert_true(d->test.count == 2 && d->lacks_truth);
+    assert_true(d->test.length[FEATURES][0] == 5 && d->test.length[FEATURES][1] == 4);
+    assert_int_equal(hu_split_file(&d->test, 1, &file), HU_OK);
+    assert_string_equal(file.path, paths[1]);
+    hu_free(file.path);
+    hu_dataset_close(d);
+    choice.known.class_names = "a\0b"; /* no blank */
+    choice.known.classes = 2;
+    refuse_data(spec(), &choice, HU_ERR_CORRUPT, "expected a to z and then others");
+}
+
+static void damaged_alphabets_are_named(void **state) {
+    (void)state;
+    char *names;
+    int64_t classes;
+    put_text("alphabet.txt", "a\nc\n");
+    assert_int_equal(hu_alphabet_read(at("alphabet.txt"), &names, &classes), HU_ERR_CORRUPT);
+    assert_true(!names && classes == 0);
+    assert_non_null(strstr(hu_last_error(), "alphabet.txt: found other characters, expected a to"));
+    put_text("alphabet.txt", "a\na\n");
+    assert_int_equal(hu_alphabet_read(at("alphabet.txt"), &names, &classes), HU_ERR_CORRUPT);
+    assert_non_null(
+        strstr(hu_last_error(), "alphabet.txt: line 2: found a word that stands above"));
+}
+
 /* Frames of the sample at each position of an epoch. */
 static void expect_frames(hu_loader *loader, int64_t epoch, const int64_t *frames) {
     assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
@@ -255,6 +345,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(transcripts_are_spelled, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(wrong_transcripts_are_named, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(wrong_files_are_named, make_tree, remove_folder),
+        cmocka_unit_test_setup_teardown(a_model_has_its_own_alphabet, make_tree, remove_folder),
+        cmocka_unit_test_setup_teardown(files_are_heard, make_tree, remove_folder),
+        cmocka_unit_test_setup_teardown(damaged_alphabets_are_named, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(the_first_epochs_come_by_length, make_tree, remove_folder),
         cmocka_unit_test(samples_of_one_length_are_not_sorted),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, make_tree, remove_folder),
