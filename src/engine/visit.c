@@ -25,6 +25,7 @@ static void reduce(hu_visit *visit, uint32_t n) {
     for (int i = 0; i < node->n_out && visit->pass == HU_BACKWARD; i++)
         call->dout[i] = hu_visit_gradient(visit, n, node->out[i], NULL).rows;
     point_partial(visit, n, call);
+    hu_visit_point_mask(visit, n, call);
     hu_visit_lend_scratch(visit, n, call);
     if (run->rehearsal.is_on) return;
     hu_work_start(visit);

@@ -100,14 +100,20 @@ static double smoothed(double smoothing, int64_t classes, double of_class, doubl
 
 /* ---- sums ---- */
 
-/* Losses of up to ROWS rows x [n, classes]; those without a class get what is NaN, those that are
- * ignored anything. all: where not NULL, the sum of the losses that the classes of a row would
- * give. */
-typedef void (*row_losses)(int64_t n, int64_t classes, const float *x, const int64_t *class,
+/* Up to ROWS rows of the chunk, from row `first` on. is_reduced: forward has seen them already. */
+typedef struct row_block {
+    int64_t first, n;
+    bool is_reduced;
+} row_block;
+
+/* Losses of the rows of a block; those without a class get what is NaN, those that are ignored
+ * anything. all: where not NULL, the sum of the losses that the classes of a row would give. */
+typedef void (*row_losses)(const hu_op_call *call, row_block block, const int64_t *class,
                            double *loss, double *all);
 
 /* The rows of one sample in order. */
-static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sample) {
+static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sample,
+                          bool is_reduced) {
     const hu_node_info *info = call->info;
     int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), counted = 0;
     int64_t end = (sample + 1) * rows, class[ROWS];
@@ -115,7 +121,7 @@ static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sam
     for (int64_t first = sample * rows; first < end; first += ROWS) {
         int64_t n = at_most(end - first, ROWS);
         classes_of(info, n, call->in[1] + first, class);
-        losses(n, classes, call->in[0] + first * classes, class, loss, smoothing > 0 ? all : NULL);
+        losses(call, (row_block){first, n, is_reduced}, class, loss, smoothing > 0 ? all : NULL);
         for (int64_t i = 0; i < n && smoothing > 0; i++)
             loss[i] = smoothed(smoothing, classes, loss[i], all[i]);
         for (int64_t i = 0; i < n; i++)
@@ -127,22 +133,19 @@ static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sam
 
 /* in[0] [count, rows, classes], in[1] [count, rows] -> out[0] [count] */
 static void forward(const hu_op_call *call, row_losses losses) {
-    for (int64_t s = 0; s < call->count; s++) call->out[0][s] = (float)sample_loss(call, losses, s);
+    for (int64_t s = 0; s < call->count; s++)
+        call->out[0][s] = (float)sample_loss(call, losses, s, false);
 }
 
-/* Index of the first largest entry; NO_CLASS if there is a NaN. Who is larger cannot be foreseen:
- * selections, no branches. */
-static int64_t arg_max(int64_t classes, const float *x) {
-    int64_t best = 0;
-    float most = x[0];
-    bool has_nan = false;
-    for (int64_t c = 0; c < classes; c++) {
-        int64_t is_more = -(int64_t)(x[c] > most);
-        has_nan |= x[c] != x[c];
-        best ^= (best ^ c) & is_more;
-        most = x[c] > most ? x[c] : most;
-    }
-    return has_nan ? NO_CLASS : best;
+/* Is the class the first of the largest entries? Not where there is a NaN. */
+static bool is_first_largest(int64_t classes, const float *x, int64_t class) {
+    float own = x[class];
+    int others = 0;
+#pragma omp simd reduction(| : others)
+    for (int64_t c = 0; c < class; c++) others |= !(x[c] < own);
+#pragma omp simd reduction(| : others)
+    for (int64_t c = class; c < classes; c++) others |= !(x[c] <= own);
+    return !others;
 }
 
 /* Rows of the chunk whose largest entry is the target. */
@@ -151,7 +154,7 @@ static int64_t correct_rows(const hu_op_call *call) {
     int64_t classes = hu_channels(&info->in[0]), correct = 0;
     for (int64_t r = 0; r < call->count * rows_of(info); r++) {
         int64_t class = class_of(info, call->in[1][r]);
-        correct += class >= 0 && arg_max(classes, call->in[0] + r * classes) == class;
+        correct += class >= 0 && is_first_largest(classes, call->in[0] + r * classes, class);
     }
     return correct;
 }
@@ -159,7 +162,7 @@ static int64_t correct_rows(const hu_op_call *call) {
 static void reduce(const hu_op_call *call, hu_pass pass, row_losses losses) {
     double sum = 0;
     if (pass == HU_BACKWARD) return;
-    for (int64_t s = 0; s < call->count; s++) sum += sample_loss(call, losses, s);
+    for (int64_t s = 0; s < call->count; s++) sum += sample_loss(call, losses, s, true);
     call->partial[HU_LOSS_SUM] = sum;
     call->partial[HU_LOSS_METRIC] = (double)correct_rows(call);
 }
@@ -179,11 +182,13 @@ static hu_status nll_shape(const void *attrs, int n_in, const hu_shape *in, int 
     return row_loss_shape("nll", attrs, in, n_out, out);
 }
 
-static void nll_rows(int64_t n, int64_t classes, const float *x, const int64_t *class, double *loss,
+static void nll_rows(const hu_op_call *call, row_block block, const int64_t *class, double *loss,
                      double *all) {
-    for (int64_t i = 0; i < n; i++)
+    int64_t classes = hu_channels(&call->info->in[0]);
+    const float *x = call->in[0] + block.first * classes;
+    for (int64_t i = 0; i < block.n; i++)
         loss[i] = class[i] < 0 ? (double)NAN : -(double)x[i * classes + class[i]];
-    for (int64_t i = 0; all && i < n; i++) {
+    for (int64_t i = 0; all && i < block.n; i++) {
         all[i] = 0;
         for (int64_t c = 0; c < classes; c++) all[i] -= (double)x[i * classes + c];
     }
@@ -235,6 +240,35 @@ const hu_op hu_op_nll = {.name = "nll",
 
 /* ---- softmax_cross_entropy: log_softmax and nll in one, without a tensor between them ---- */
 
+/* Rows of so many classes and more keep two numbers each for what comes behind the forward pass;
+ * of others they are made again. */
+enum { KEEPING_CLASSES = 256, KEPT = 2 };
+
+static bool keeps_logs(const hu_node_info *info) {
+    return hu_channels(&info->in[0]) >= KEEPING_CLASSES;
+}
+
+static size_t cross_entropy_mask_bytes(const hu_node_info *info) {
+    return keeps_logs(info) ? (size_t)rows_of(info) * KEPT * sizeof(double) : 0;
+}
+
+/* most, log_sum [ROWS] of log softmax(x)_c = x_c - most - log_sum, for the rows of a block. */
+static void block_logs(const hu_op_call *call, row_block block, double *most, double *log_sum) {
+    int64_t classes = hu_channels(&call->info->in[0]);
+    double *all = keeps_logs(call->info) ? (double *)(void *)call->mask : NULL;
+    double *kept = all ? all + KEPT * block.first : NULL;
+    if (!kept || !block.is_reduced)
+        hu_elementary()->row_logs(block.n, classes, call->in[0] + block.first * classes, most,
+                                  log_sum);
+    for (int64_t i = 0; kept && i < block.n; i++) {
+        double *of_row = kept + KEPT * i;
+        if (block.is_reduced)
+            most[i] = of_row[0], log_sum[i] = of_row[1];
+        else
+            of_row[0] = most[i], of_row[1] = log_sum[i];
+    }
+}
+
 static hu_status cross_entropy_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                      hu_shape *out) {
     (void)n_in;
@@ -242,11 +276,13 @@ static hu_status cross_entropy_shape(const void *attrs, int n_in, const hu_shape
 }
 
 /* -log softmax(x)_class */
-static void cross_entropy_rows(int64_t n, int64_t classes, const float *x, const int64_t *class,
+static void cross_entropy_rows(const hu_op_call *call, row_block block, const int64_t *class,
                                double *loss, double *all) {
+    int64_t classes = hu_channels(&call->info->in[0]);
+    const float *x = call->in[0] + block.first * classes;
     double most[ROWS], log_sum[ROWS];
-    hu_elementary()->row_logs(n, classes, x, most, log_sum);
-    for (int64_t i = 0; i < n; i++) {
+    block_logs(call, block, most, log_sum);
+    for (int64_t i = 0; i < block.n; i++) {
         hu_softmax_row row = {most[i], log_sum[i]};
         loss[i] = class[i] < 0 ? (double)NAN : -hu_log_softmax(row, x[i * classes + class[i]]);
         if (!all) continue;
@@ -284,7 +320,7 @@ static void cross_entropy_slopes(const hu_op_call *call, int64_t first, int64_t 
     classes_of(info, n, call->in[1] + first, class);
     for (int64_t i = 0; i < n; i++)
         dy[i] = class[i] == NO_CLASS ? (double)NAN : (double)call->dout[0][(first + i) / rows];
-    hu_elementary()->row_logs(n, classes, x, most, log_sum);
+    block_logs(call, (row_block){first, n, true}, most, log_sum);
     if (smoothing == 0) hu_elementary()->row_slopes(n, classes, x, most, log_sum, class, dy, dx);
     for (int64_t i = 0; i < n && smoothing > 0; i++)
         smoothed_slopes(smoothing, classes, x + i * classes, (hu_softmax_row){most[i], log_sum[i]},
@@ -308,6 +344,7 @@ const hu_op hu_op_softmax_cross_entropy = {.name = "softmax_cross_entropy",
                                            .shape = cross_entropy_shape,
                                            .check_target = check_target,
                                            .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
+                                           .mask_bytes = cross_entropy_mask_bytes,
                                            .reduce = cross_entropy_reduce,
                                            .forward = cross_entropy_forward,
                                            .backward = cross_entropy_backward};

@@ -96,7 +96,7 @@ typedef struct hu_op_call {
                             products where this call is for din alone */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
-    uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read backward */
+    uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read behind it */
     double *stats; /* [stats_count] node-wide numbers of finish, alive until the end of backward */
     double *partial; /* reduce: this chunk's partial result; finish: the merged one */
     void *workspace; /* workspace_bytes, shared by all threads, filled by begin, read by

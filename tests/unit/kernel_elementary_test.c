@@ -207,9 +207,10 @@ static void check_rows(const hu_elementary_kernels *k) {
     enum { MOST_ROWS = 300 };
     static double dy[MOST_ROWS], most[MOST_ROWS], log_sum[MOST_ROWS];
     static int64_t class[MOST_ROWS];
-    static const int64_t widths[] = {1, 2, 4, 11, 65}, counts[] = {1, 7, 8, 9, 64, MOST_ROWS};
+    static const int64_t widths[] = {1, 2, 4, 11, 63, 64, 66},
+                         counts[] = {1, 7, 8, 9, 64, MOST_ROWS};
     for (int64_t r = 0; r < MOST_ROWS; r++) dy[r] = unit((uint64_t)r), class[r] = r % 13 - 2;
-    for (int w = 0; w < 5; w++)
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
         for (int n = 0; n < 6; n++) {
             int64_t rows = counts[n], classes = widths[w];
             rows_by_definition(rows, classes, dy, class, most, log_sum);

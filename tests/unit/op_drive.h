@@ -230,7 +230,8 @@ static inline void drive_pass(drive *d, hu_pass pass) {
     drive_point(d, pass, 0, 0, poison, &p);
     if (d->op->begin) d->op->begin(&call, pass);
     for (int round = 0; round < 2; round++) {
-        bool reduce = round == 0;
+        bool reduces_first = pass == HU_BACKWARD || !d->op->reduce_after_forward;
+        bool reduce = (round == 0) == reduces_first;
         if (reduce && (!d->op->reduce || !drive_partial_count(d, pass))) continue;
         for (int64_t k = 0; k < d->chunks; k++) {
             int64_t c = d->reversed ? d->chunks - 1 - k : k;

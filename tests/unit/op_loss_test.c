@@ -118,18 +118,19 @@ static void shapes_that_do_not_fit_are_refused(void **unused) {
 
 /* ---- rows ---- */
 
-enum { ROWS = 6, ROW_CLASSES = 5 };
+enum { ROWS = 6, FEW_CLASSES = 5, MANY_CLASSES = 300 };
+static int row_classes = FEW_CLASSES;
 static const float IGNORED = 255;
 static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 255};
 
 /* Every third row of a [2, 3] map is ignored, all of sample 4, none of sample 5. */
 static void open_rows(drive *d, const hu_op *op, const hu_row_loss_attrs *attrs) {
-    hu_shape in[2] = {DRIVE_SHAPE(2, 3, ROW_CLASSES), DRIVE_SHAPE(2, 3)};
+    hu_shape in[2] = {DRIVE_SHAPE(2, 3, row_classes), DRIVE_SHAPE(2, 3)};
     drive_open(d, op, attrs, 2, in, BATCH, CHUNK);
     d->need_din[1] = false;
     for (int r = 0; r < BATCH * ROWS; r++) {
         bool ignored = r / ROWS == 4 || (r / ROWS != 5 && r % 3 == 0);
-        d->in[1][r] = ignored ? IGNORED : (float)(r * 3 % ROW_CLASSES);
+        d->in[1][r] = ignored ? IGNORED : (float)(r * 3 % row_classes);
     }
 }
 
@@ -142,14 +143,14 @@ typedef struct row_sums {
 
 static double log_softmax_of(const float *x, int64_t c) {
     double most = -DBL_MAX, sum = 0;
-    for (int k = 0; k < ROW_CLASSES; k++) most = fmax(most, (double)x[k]);
-    for (int k = 0; k < ROW_CLASSES; k++) sum += hu_exp((double)x[k] - most);
+    for (int k = 0; k < row_classes; k++) most = fmax(most, (double)x[k]);
+    for (int k = 0; k < row_classes; k++) sum += hu_exp((double)x[k] - most);
     return (double)x[c] - most - hu_log(sum);
 }
 
 static bool is_correct(const float *x, int64_t c) {
     int64_t best = 0;
-    for (int k = 1; k < ROW_CLASSES; k++)
+    for (int k = 1; k < row_classes; k++)
         if (x[k] > x[best]) best = k;
     return best == c;
 }
@@ -158,7 +159,7 @@ static row_sums rows_by_definition(const drive *d, bool is_logits) {
     row_sums s = {.loss = 0};
     double chunk[3] = {0};
     for (int r = 0; r < BATCH * ROWS; r++) {
-        const float *x = d->in[0] + r * ROW_CLASSES;
+        const float *x = d->in[0] + r * row_classes;
         int64_t c = (int64_t)d->in[1][r];
         if (d->in[1][r] == IGNORED) continue;
         s.sample[r / ROWS] -= is_logits ? log_softmax_of(x, c) : (double)x[c];
@@ -178,9 +179,20 @@ static void check_counted(const drive *d, int64_t counted, uint64_t wrong) {
     assert_true(counts.nan == wrong);
 }
 
+/* Makes some rows right, and gives some of them an equal number in front of their class. */
+static void plant_right_rows(const drive *d) {
+    for (int r = 0; r < BATCH * ROWS; r++) {
+        int class = r * 3 % row_classes;
+        float *x = d->in[0] + r * row_classes;
+        if (r % 4 == 1) x[class] = 9;
+        if (r % 8 == 5 && class > 0) x[class - 1] = 9;
+    }
+}
+
 static void check_row_loss(const hu_op *op, bool is_logits) {
     drive d;
     open_rows(&d, op, &ignoring);
+    plant_right_rows(&d);
     drive_forward(&d);
     row_sums expected = rows_by_definition(&d, is_logits);
     for (int s = 0; s < BATCH; s++) assert_true(d.out[0][s] == (float)expected.sample[s]);
@@ -189,11 +201,11 @@ static void check_row_loss(const hu_op *op, bool is_logits) {
     assert_true(d.out[0][4] == 0 && !signbit(d.out[0][4]));
     check_counted(&d, expected.counted, 0);
     drive_backward(&d);
-    for (int i = 0; i < BATCH * ROWS * ROW_CLASSES; i++) {
-        int r = i / ROW_CLASSES;
-        const float *x = d.in[0] + r * ROW_CLASSES;
-        double dy = (double)d.dout[0][r / ROWS], target = (double)d.in[1][r] == i % ROW_CLASSES;
-        double softmax = is_logits ? hu_exp(log_softmax_of(x, i % ROW_CLASSES)) : 0;
+    for (int i = 0; i < BATCH * ROWS * row_classes; i++) {
+        int r = i / row_classes;
+        const float *x = d.in[0] + r * row_classes;
+        double dy = (double)d.dout[0][r / ROWS], target = (double)d.in[1][r] == i % row_classes;
+        double softmax = is_logits ? hu_exp(log_softmax_of(x, i % row_classes)) : 0;
         bool ignored = d.in[1][r] == IGNORED;
         assert_true(d.din[0][i] == (ignored ? 0 : (float)(dy * (softmax - target))));
         if (ignored) assert_false(signbit(d.din[0][i]));
@@ -205,6 +217,10 @@ static void rows_have_losses_of_their_own(void **unused) {
     (void)unused;
     check_row_loss(&hu_op_nll, false);
     check_row_loss(&hu_op_softmax_cross_entropy, true);
+    row_classes = MANY_CLASSES; /* the logs of wide rows are kept for the backward pass */
+    check_row_loss(&hu_op_nll, false);
+    check_row_loss(&hu_op_softmax_cross_entropy, true);
+    row_classes = FEW_CLASSES;
 }
 
 /* Three classes whose log-probabilities are log of 1/2, 1/4 and 1/4, the class the second one, a
@@ -248,8 +264,8 @@ static void smoothing_is_of_counted_rows_in_training(void **unused) {
         drive_forward(&d);
         drive_backward(&d);
         assert_true(d.out[0][4] == 0 && d.out[0][5] != plain.out[0][5]);
-        for (int i = 0; i < BATCH * ROWS * ROW_CLASSES; i++)
-            assert_true((d.din[0][i] == 0) == (d.in[1][i / ROW_CLASSES] == IGNORED));
+        for (int i = 0; i < BATCH * ROWS * row_classes; i++)
+            assert_true((d.din[0][i] == 0) == (d.in[1][i / row_classes] == IGNORED));
         d.training = plain.training = false;
         drive_forward(&plain);
         drive_forward(&d);
@@ -269,7 +285,7 @@ static void smoothing_is_of_counted_rows_in_training(void **unused) {
 static void one_op_equals_two(void **unused) {
     (void)unused;
     drive one, first, second;
-    hu_shape logits = DRIVE_SHAPE(2, 3, ROW_CLASSES);
+    hu_shape logits = DRIVE_SHAPE(2, 3, row_classes);
     open_rows(&one, &hu_op_softmax_cross_entropy, &ignoring);
     open_rows(&second, &hu_op_nll, &ignoring);
     drive_open(&first, &hu_op_log_softmax, NULL, 1, &logits, BATCH, CHUNK);
@@ -297,7 +313,7 @@ static void one_op_equals_two(void **unused) {
  * gradient of its row NaN as well. Without an ignored value 255 is such a target. */
 static void wrong_rows_are_counted(void **unused) {
     (void)unused;
-    static const float bad[] = {-1, ROW_CLASSES, 0.5f, NAN, INFINITY, 1e30f};
+    static const float bad[] = {-1, FEW_CLASSES, 0.5f, NAN, INFINITY, 1e30f};
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         drive d;
         open_rows(&d, &hu_op_softmax_cross_entropy, &ignoring);
@@ -308,7 +324,7 @@ static void wrong_rows_are_counted(void **unused) {
         check_counted(&d, all.counted, 1);
         assert_true(isnan(d.out[0][5]) && isnan(d.stats[HU_LOSS_SUM]));
         for (int64_t i = 0; i < drive_in_elements(&d, 0); i++)
-            assert_true(!isnan(d.din[0][i]) == (i / ROW_CLASSES != 5 * ROWS + 1));
+            assert_true(!isnan(d.din[0][i]) == (i / row_classes != 5 * ROWS + 1));
         drive_close(&d);
     }
     drive d;
@@ -323,12 +339,12 @@ static void extreme_logits_stay_finite(void **unused) {
     open_rows(&d, &hu_op_softmax_cross_entropy, NULL);
     for (int64_t i = 0; i < drive_in_elements(&d, 0); i++) d.in[0][i] = i % 2 ? 3e38f : -3e38f;
     for (int r = 0; r < BATCH * ROWS; r++) d.in[1][r] = 1;
-    d.in[0][ROW_CLASSES + 2] = NAN;
+    d.in[0][row_classes + 2] = NAN;
     drive_forward(&d);
     drive_backward(&d);
     assert_true(isnan(d.out[0][0]) && isfinite(d.stats[HU_LOSS_METRIC]));
     for (int64_t i = 0; i < drive_in_elements(&d, 0); i++)
-        assert_true(isnan(d.din[0][i]) == (i / ROW_CLASSES == 1));
+        assert_true(isnan(d.din[0][i]) == (i / row_classes == 1));
     drive_close(&d);
 }
 
