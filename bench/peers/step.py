@@ -4,7 +4,8 @@
 Model, batch, size of the pictures and optimizer are the same: a network in the form for CIFAR
 (32x32x3, 10 classes; `--width` is its width multiplier) or a small picture network (64x64x3), batch
 128, cross entropy, SGD with momentum 0.9; or a small network with more than classes to say
-(dense_models.py), with batch, losses and optimizer of its recipe. The numbers of parameters must be
+(dense_models.py), with batch, losses and optimizer of its recipe; or a network for texts or speech
+(sequence_models.py) on random tokens and sounds, with SGD. The numbers of parameters must be
 equal. `--models all` takes all of them. Faster-RCNN is left out: its form in torch (faster_rcnn.py)
 goes picture by picture through numpy, and is no fair measure of time. PyTorch runs
 in float32 with its best settings for this (channels_last, gradients set to None, multi-tensor SGD);
@@ -16,6 +17,9 @@ which of the two is faster depends on how busy the machine is.
 Every turn is a process of its own; the best step of all turns of a contestant counts, and the
 largest resident memory that the system reports for a turn. Ratios: speedup = torch / halfulp
 seconds, rss_ratio = halfulp / torch memory.
+
+Networks of many matrix products need a fast BLAS beside torch to be a fair measure: Debian's takes any
+libblas.so.3, and libopenblas0-pthread has a better one than libblas3, ten times as fast here.
 
 Needs torch in the Python that runs this script (Debian: python3-torch and /usr/bin/python3); says
 so and exits with 77 if it is missing.
@@ -36,8 +40,9 @@ STEPS = {"resnet20": 6, "resnet18": 2}  # others: 3
 SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
 PICTURES = ("alexnet-s", "vgg16-s", "googlenet-s", "inception3-s", "preresnet50-s")  # of picture_models.py
 TOKENS = ("deit-s", "deit-tiny")  # of token_models.py
+SEQUENCES = {"transformer-lm-s": 16, "ds2-s": 16}  # of sequence_models.py, and their batches
 DENSE = {"fcn-s": "maps", "pan-s": "pairs", "ssd-s": "boxes", "cvae-s": None, "dcgan-s": None}  # of dense_models.py
-BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64}  # others: 128
+BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64, **SEQUENCES}  # others: 128
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
 MIB = 1048576
 RATE = 0.01  # small: networks that diverge would stop
@@ -112,6 +117,13 @@ def classification(name, width, batch):
     return model, step
 
 
+def blas():
+    """File that torch's products of matrices come from: Debian's torch takes the libblas.so.3 that is there."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        names = {os.path.basename(line.split()[-1]) for line in maps if "blas" in line}
+    return ", ".join(sorted(names)) or "its own"
+
+
 def torch_turn(name, width, threads, batch, steps):
     """One turn of torch, in this process: JSON on stdout."""
     import time
@@ -123,6 +135,9 @@ def torch_turn(name, width, threads, batch, steps):
     if name in DENSE:
         import dense_models
         model, step = dense_models.training(name, batch)
+    elif name in SEQUENCES:
+        import sequence_models
+        model, step = sequence_models.training(name, batch)
     else:
         model, step = classification(name, width, batch)
     best = float("inf")
@@ -132,7 +147,7 @@ def torch_turn(name, width, threads, batch, steps):
         if i >= WARM_UP:
             best = min(best, time.perf_counter() - start)
     parameters = sum(p.numel() for p in model.parameters())
-    print(json.dumps({"seconds": best, "parameters": parameters}))
+    print(json.dumps({"seconds": best, "parameters": parameters, "blas": blas()}))
 
 
 def run_child(words, **environment):
@@ -181,7 +196,8 @@ def take_turn(who, name, threads, data, options, turn):
              f"model.width={options.width}", f"precision={who}",
              f"threads={threads}", f"batch={batch_of(name, options)}", f"repeat={steps}", "beside=none", "--json"]
     if name not in DENSE:  # these have the optimizers of their recipes
-        words += ["optimizer=sgd", f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0", "model.dropout=0"]
+        words += ["optimizer=sgd", f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0",
+                  "optimizer.clip_norm=0", "model.dropout=0"]
     words += data + options.key
     text, peak = run_child(words)
     row = json.loads(text)["rows"][-1]
@@ -214,6 +230,7 @@ def compare(name, threads, data, options):
              "peak_rss_bytes": peak[who], "torch_peak_rss_bytes": peak["torch"],
              "rss_ratio": peak[who] / peak["torch"],
              "seconds_to_first_step": min(t["seconds_to_first_step"] for t in turns[who]),
+             "torch_blas": turns["torch"][0]["blas"],
              "turns": [t["seconds"] for t in turns[who]],
              "torch_turns": [t["seconds"] for t in turns["torch"]]} for who in options.precisions]
 
@@ -260,14 +277,14 @@ def parse():
     parser.add_argument("--quiet", action="store_true", help="no line for each turn")
     parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
     options = parser.parse_args()
-    known = [*CHANNELS, *SMALL, *TOKENS, *PICTURES, *DENSE]
+    known = [*CHANNELS, *SMALL, *TOKENS, *PICTURES, *DENSE, *SEQUENCES]
     if options.models == ["all"]:
         options.models = known
     unknown = [m for m in options.models if m not in known]
     if unknown:
         parser.error(f"model {unknown[0]}: expected {' or '.join(known)}")
     if options.width != 1 and not set(options.models) <= {*SMALL, *TOKENS, *PICTURES}:
-        parser.error("ResNets and the networks of dense_models.py have width 1 here")
+        parser.error("ResNets and the networks of dense_models.py and sequence_models.py have width 1 here")
     if options.repeats < 1 or options.steps < 0 or options.batch < 0 or min(options.threads) < 1:
         parser.error("repeats, batch and threads: expected at least 1")
     if not os.access(options.program, os.X_OK):
@@ -291,7 +308,7 @@ def main():
     if options.json:
         print(json.dumps({"torch": version, "repeats": options.repeats, "rows": rows}, indent=1))
     else:
-        print(f"torch {version}")
+        print(f"torch {version}, BLAS: {rows[0]['torch_blas']}")
         print_rows(rows)
     return 0
 

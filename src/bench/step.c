@@ -303,7 +303,7 @@ hu_status hu_bench_step(hu_config *config) {
     if (hu_config_given(config, "data.name"))
         HU_TRY(hu_session_dataset(config, &listener, &dataset));
     else
-        HU_TRY(hu_assumed_open(model, &limits, &dataset));
+        HU_TRY(hu_assumed_open(config, model, &limits, &dataset));
     HU_TRY(enter_all(config, dataset, &contest));
     /* Every epoch has a whole batch. */
     for (int64_t i = 0; contest.by[0].measured < repeat; i++)

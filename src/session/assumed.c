@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "box/box.h"
 #include "model/model.h"
 #include "session/assumed_rows.h"
@@ -163,9 +164,42 @@ static void take_middle(const int64_t *from, const int64_t *to, int64_t count, u
             }
 }
 
-hu_status hu_assumed_open(const char *model, const hu_data_limits *limits, hu_dataset **dataset) {
+/* Fills a field of a sample: random classes, the largest number of rows as "length", and other
+ * numbers between -1 and 1. context: the fields. */
+static hu_status fill_randomly(void *context, int f, int64_t epoch, int64_t index, float *row) {
+    const hu_field *field = (const hu_field *)context + f, *rows = context;
+    const hu_random_key key = {0, hu_stream_id("assumed", field->name), (uint64_t)epoch};
+    int64_t n = hu_field_elements(field), first = index * n;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t word = hu_random_word(&key, (uint64_t)(first + i));
+        /* Class 0 may be a blank, which no label has. */
+        row[i] = field->classes > 0 ? (float)(1 + hu_word_below(word, field->classes - 1))
+                 : field->rank == 0 ? (float)rows->extent[0]
+                                    : (float)(2.0 * hu_word_share(word) - 1.0);
+    }
+    return HU_OK;
+}
+
+/* Sequences that nobody has said or written. */
+static hu_status open_sequences(const hu_dataset *assumed, const hu_data_limits *limits,
+                                hu_dataset **dataset) {
+    hu_sample_source train = {
+        .size = sizeof train, .samples = limits->train, .fill = fill_randomly};
+    hu_sample_source test = train;
+    test.samples = limits->test;
+    hu_status st =
+        hu_dataset_of_sources(assumed->field, assumed->field_count, &train, &test, dataset);
+    if (st == HU_OK)
+        (*dataset)->train.source.context = (*dataset)->test.source.context = (*dataset)->field;
+    return st;
+}
+
+hu_status hu_assumed_open(const hu_config *config, const char *model, const hu_data_limits *limits,
+                          hu_dataset **dataset) {
     hu_status st = HU_OK;
-    const hu_dataset assumed = hu_assumed_dataset(model, 1);
+    hu_dataset assumed = hu_assumed_dataset(model, 1);
+    HU_TRY(hu_assumed_rows(config, model, &assumed));
+    if (assumed.field[0].type != HU_FIELD_U8) return open_sequences(&assumed, limits, dataset);
     HU_TRY(hu_dataset_open("glyphs", limits, dataset));
     hu_dataset *opened = *dataset;
     int64_t *from = opened->field[HU_FIELD_IMAGE].extent;

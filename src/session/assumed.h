@@ -22,8 +22,9 @@ enum { HU_ASSUMED_TEXT_BYTES = 256 };
 const char *hu_assumed_text(const hu_config *config, const char *model,
                             char text[HU_ASSUMED_TEXT_BYTES]);
 
-/* The same shapes with pixels: drawn digits, for cnn-s what is in the middle of their green. Owner
- * frees with hu_dataset_close. */
-hu_status hu_assumed_open(const char *model, const hu_data_limits *limits, hu_dataset **dataset);
+/* The same shapes with numbers: drawn digits, for cnn-s what is in the middle of their green;
+ * random tokens and sounds for models that read sequences. Owner frees with hu_dataset_close. */
+hu_status hu_assumed_open(const hu_config *config, const char *model, const hu_data_limits *limits,
+                          hu_dataset **dataset);
 
 #endif

@@ -50,7 +50,8 @@ def contestants(checks, cwd):
 def assumed_data(checks, cwd):
     """Without data= the images have the shapes that plan assumes."""
     for words in (["model=cnn-s"], ["model=cnn-s", "model.width=0.25", "precision=hfp8"],
-                  ["model=resnet20", "model.width=0.25", "precision=hfp8"]):
+                  ["model=resnet20", "model.width=0.25", "precision=hfp8"],
+                  ["model=transformer-lm-s", "model.width=0.25"], ["model=ds2-s", "precision=hfp8"]):
         words = ["model.width=1", *words, "batch=8", "threads=1"]
         code, out, err = program.call("plan", *words, "--json", cwd=cwd)
         checks.same((code, err), (0, ""), f"plan {words}")
@@ -124,7 +125,8 @@ def peer_with_torch(checks, cwd):
         checks.same(row["speedup"], min(row["torch_turns"]) / min(row["turns"]), "speedup")
         checks.same(row["to_fp32"], row["seconds_per_step"] / rows[0]["seconds_per_step"], "to fp32")
         checks.that(0 < row["peak_rss_bytes"] < row["torch_peak_rss_bytes"], f"memory of {row}")
-    for name in ("fcn-s", "pan-s", "ssd-s", "cvae-s", "dcgan-s"):
+        checks.that("blas" in row["torch_blas"] or row["torch_blas"] == "its own", f"BLAS of {row}")
+    for name in ("fcn-s", "pan-s", "ssd-s", "cvae-s", "dcgan-s", "transformer-lm-s", "ds2-s"):
         done = call_script("--models", name, "--threads", "1", "--repeats", "1", "--steps", "1",
                            "--batch", "2", "--precisions", "fp32", "--quiet", "--json")
         checks.same((done.returncode, done.stderr), (0, ""), f"{name}: the same parameters in torch")
