@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The tables of the range study (Popescu et al., tables II to IV) for ResNet-20, from short trainings.
+"""The tables of the range study (Popescu et al., tables II to IV) for one of its networks, from short trainings.
 
-Trains recipes/range-study-resnet20.yaml in 1/5/10 and 1/6/9, with subnormals and flushed, with and without dynamic
+Trains recipes/range-study-NETWORK.yaml in 1/5/10 and 1/6/9, with subnormals and flushed, with and without dynamic
 loss scaling, accumulating in float32 (FMACS) and in blocks of 8 in the format itself (FMAC-8), and in fp32; asks
 `halfulp stats` for the largest share of subnormal numbers. Stopped, it goes on where it was: rows whose folder has a
 result.json are taken as they are.
 
-    bench/range_study.py --data cifar10:DIR [--out DIR] [--only fmacs|fmac8] [--have] [key=value ...]
+    bench/range_study.py --data cifar10:DIR [--network resnet20|lstm|bert-tiny|cvae] [--out DIR] [--only fmacs|fmac8]
+                         [--have] [key=value ...]
 
 --have trains nothing: the tables are those of the rows that are finished.
 
@@ -21,19 +22,16 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-RECIPE = os.path.join(HERE, "..", "recipes", "range-study-resnet20.yaml")
 FORMATS = ("1/5/10/d", "1/6/9/d", "1/5/10/n", "1/6/9/n")
 SCALERS = ("none", "dynamic")
-# Largest subnormal share, by table and column; section V of the paper. Table III has no ResNet-20.
-PAPER = {("fmac8", "1/5/10/d", "none"): "0.95", ("fmac8", "1/5/10/d", "dynamic"): "0.05",
-         ("fmac8", "1/6/9/d", "none"): "0.25", ("fmac8", "1/6/9/d", "dynamic"): "0",
-         ("fmacs", "1/5/10/d", "none"): "0.98 (ResNet18)",
-         ("fmacs", "1/5/10/d", "dynamic"): "0.36 (ResNet18)",
-         ("fmacs", "1/6/9/d", "none"): "0.5 (ResNet18)",
-         ("fmacs", "1/6/9/d", "dynamic"): "0.003 (ResNet18)"}
-# Table IV, as far as its text says it of ResNet-20.
-CONVERGES = {("1/5/10/n", "none"): "degraded", ("1/5/10/n", "dynamic"): "degraded or converges",
-             ("1/6/9/n", "none"): "converges", ("1/6/9/n", "dynamic"): "converges"}
+COLUMNS = [(name, scaler) for name in FORMATS[:2] for scaler in SCALERS]
+# Largest subnormal share by network, table and column; section V of the paper. Table III has ResNet-18.
+PAPER = {"resnet20": {"fmac8": ".95 .05 .25 0", "fmacs": ".98 .36 .5 .003"},
+         "bert-tiny": {"fmac8": ".9 .25 .1 .0005", "fmacs": ".6 .25 .009 .0003"},
+         "lstm": {"fmac8": ".9 .6 .6 .001", "fmacs": ".3 .23 .05 .004"},
+         "cvae": {"fmac8": ".8 .15 .3 .1", "fmacs": ".7 .15 .2 .1"}}
+# Table IV, as far as its text says it: 1/6/9/n with scaling converges for all networks, without it for these.
+WITHOUT_SCALING = ("resnet20", "lstm", "cvae")
 
 
 def call(*words):
@@ -54,9 +52,23 @@ def train(folder, words):
         return json.load(file)
 
 
+def in_paper(network, accumulator, name, scaler):
+    """Of tables II and III; "-" where they have no such column."""
+    shares = dict(zip(COLUMNS, PAPER[network][accumulator].split()))
+    return shares.get((name, scaler), "-")
+
+
+def converges(network, name, scaler):
+    """Of table IV."""
+    if name == "1/6/9/n" and (scaler == "dynamic" or network in WITHOUT_SCALING):
+        return "converges"
+    return {"1/5/10/n": "degraded", "1/5/10/d": "converges" if scaler == "dynamic" else "-"}.get(name, "-")
+
+
 def row(options, accumulator, name, scaler):
     folder = os.path.join(options.out, f"{accumulator}-{name.replace('/', '_')}-{scaler}")
-    words = [f"config={RECIPE}", f"data={options.data}", f"precision={name}", f"scaler={scaler}"]
+    recipe = os.path.join(HERE, "..", "recipes", f"range-study-{options.network}.yaml")
+    words = [f"config={recipe}", f"data={options.data}", f"precision={name}", f"scaler={scaler}"]
     words += ["precision.scheme=auto"] if name == "fp32" else []
     words += [f"accumulator=fmac8:{name}"] if accumulator == "fmac8" else []
     words += options.key + (options.fmac8 if accumulator == "fmac8" else [])
@@ -68,10 +80,10 @@ def row(options, accumulator, name, scaler):
         sys.exit(f"stats {folder}: {err}")
     counted = json.loads(out)["formats"][0]["most"]
     made = {"accumulator": accumulator, "format": name, "scaler": scaler,
-            "accuracy": result["test_accuracy"], "diverged": result.get("diverged"),
+            "metric": result["metric"], "diverged": result.get("diverged"),
             "skipped": result["skipped_steps"], "steps": result["steps"], "most": counted,
             "run": folder}
-    print(f"# {folder}: {result['test_accuracy']}", file=sys.stderr, flush=True)
+    print(f"# {folder}: {result['metric']['value']}", file=sys.stderr, flush=True)
     return made
 
 
@@ -90,7 +102,7 @@ def where(most):
     return f"{most['tensor']} (step {most['step']})" if most and most["subnormal"] else "-"
 
 
-def print_shares(rows, accumulator, title):
+def print_shares(network, rows, accumulator, title):
     print(f"\n{title}\n")
     lines = []
     for made in rows:
@@ -99,7 +111,7 @@ def print_shares(rows, accumulator, title):
         most = made["most"]
         accumulators = most["accumulators"]
         lines.append([made["format"], made["scaler"],
-                      PAPER.get((accumulator, made["format"], made["scaler"]), "-"),
+                      in_paper(network, accumulator, made["format"], made["scaler"]),
                       share(most["all"]), where(most["all"]), share(most["input"]),
                       share(most["weight"]), share(most["gradient"]),
                       "-" if accumulators is None else f"{accumulators:.4f}"])
@@ -107,21 +119,25 @@ def print_shares(rows, accumulator, title):
            "accumulators"], lines)
 
 
-def percent(made):
+def said(made):
+    """The metric on test samples; shares in percent."""
     if made is None:
         return "-"
-    return "diverged" if made["diverged"] else f"{100 * made['accuracy']:.2f} %"
+    value = made["metric"]["value"]
+    if made["diverged"] or value is None:
+        return "diverged"
+    return f"{100 * value:.2f} %" if made["metric"]["name"] == "accuracy" else f"{value:.2f}"
 
 
-def print_convergence(rows, baseline):
+def print_convergence(network, rows, baseline):
     found = {(made["accumulator"], made["format"], made["scaler"]): made for made in rows}
-    print(f"\nTable IV: test accuracy of flushed formats; fp32: {percent(baseline)}\n")
+    print(f"\nTable IV: {baseline['metric']['name']} on test samples; fp32: {said(baseline)}\n")
     lines = []
     for name in FORMATS:
         for scaler in SCALERS:
             made = [found.get((accumulator, name, scaler)) for accumulator in ("fmacs", "fmac8")]
-            lines.append([name, scaler, CONVERGES.get((name, scaler), "-"), percent(made[0]),
-                          percent(made[1]), made[0]["skipped"] if made[0] else "-"])
+            lines.append([name, scaler, converges(network, name, scaler), said(made[0]),
+                          said(made[1]), made[0]["skipped"] if made[0] else "-"])
     table(["format", "loss scaling", "paper", "FMACS", "FMAC-8", "skipped (FMACS)"], lines)
 
 
@@ -129,6 +145,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True)
+    parser.add_argument("--network", choices=sorted(PAPER), default="resnet20")
     parser.add_argument("--out", default="runs/range-study")
     parser.add_argument("--only", choices=("fmacs", "fmac8"))
     parser.add_argument("--have", action="store_true", help="only rows that are finished")
@@ -144,10 +161,10 @@ def main():
     with open(os.path.join(options.out, "study.json"), "w") as file:
         json.dump({"fp32": baseline, "rows": rows}, file, indent=1)
     if "fmac8" in accumulators:
-        print_shares(rows, "fmac8", "Table II: largest subnormal share of a tensor, FMAC-8")
+        print_shares(options.network, rows, "fmac8", "Table II: largest subnormal share of a tensor, FMAC-8")
     if "fmacs" in accumulators:
-        print_shares(rows, "fmacs", "Table III: largest subnormal share of a tensor, FMACS")
-    print_convergence(rows, baseline)
+        print_shares(options.network, rows, "fmacs", "Table III: largest subnormal share of a tensor, FMACS")
+    print_convergence(options.network, rows, baseline)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Every picture network once in every precision: what the papers claim about them, at a small scale.
+"""Every small network once in every precision: what the papers claim about them, at a small scale.
 
-usage: bench/pictures_table.py DATA OUT [--halfulp=build/halfulp] [--seeds=1] [--threads=1]
+usage: bench/networks_table.py DATA OUT [--halfulp=build/halfulp] [--seeds=1] [--threads=1]
                                [--models=alexnet-s,..] [--precisions=fp32,..] [--print]
 
 DATA holds a folder of each data set: tinyimagenet10/train/CLASS and val/CLASS; camvid/train, trainannot,
-test and testannot; bccd in the layout of PASCAL VOC; frames/train and test. Every training has a folder of
-its own in OUT; one that has a result is not run again, so that the table can be stopped and gone on with.
+test and testannot; bccd in the layout of PASCAL VOC; frames/train and test; text/wikitext2_test.txt and
+wikitext2_valid.txt; fsdd/train and test; multi30k; cifar10. Every training has a folder of its own in OUT; one that has a result is not run again, so that the table can be stopped and gone on with.
 --print runs nothing. Networks about which the papers claim something are trained in more precisions; most
 are shorter than their own recipes, so that seeds can be afforded. Prints, as Markdown, the metric on the test samples by
 precision: mean and standard deviation over seeds, skipped steps, the share of the activations' gradients that became
@@ -27,8 +27,10 @@ QUIET = ["run.histogram_every=0", "run.checkpoint_every=0", "run.quiet=on", "eva
 IMAGES = "folder:tinyimagenet10"
 BOXES = ["batch=8", "steps=740", "data.size=120", "optimizer=sgd", "optimizer.momentum=0.9",
          "optimizer.weight_decay=5e-4", "lr=0.005", "lr.schedule=cosine", "lr.warmup=1"]
+WORDS = "text:text/wikitext2_test.txt"
+OF_WORDS = ["data.valid={data}/text/wikitext2_valid.txt", "data.unit=word", "data.min_count=3"]
 
-# Data and keys of a network's recipe.
+# Data and keys of a network's recipe; {data} is the folder of all data.
 MODELS = {
     "alexnet-s": (IMAGES, [*SGD, "epochs=5", "lr=0.01"]),
     "googlenet-s": (IMAGES, [*SGD, "epochs=5", "lr=0.01"]),
@@ -41,8 +43,16 @@ MODELS = {
     "cvae-s": ("fashion-mnist", ["steps=400", "data.drop_last=on", "lr.schedule=constant"]),
     "dcgan-s": ("fashion-mnist", ["epochs=1"]),
     "faster-rcnn-s": ("boxes:bccd", [*BOXES, "lr=0.01"]),
+    "deit-s": ("cifar10:cifar10", ["data.limit=5085", "data.test_limit=1017", "epochs=4"]),
+    "transformer-lm-s": (WORDS, [*OF_WORDS, "epochs=1"]),
+    "lstm-lm-s": (WORDS, [*OF_WORDS, "epochs=1"]),
+    "biglstm-s": (WORDS, [*OF_WORDS, "epochs=1"]),
+    "seq2seq-s": ("parallel:multi30k", ["steps=300"]),
+    "bert-tiny-s": (WORDS, [*OF_WORDS, "epochs=1"]),
+    "ds2-s": ("speech:fsdd", ["epochs=5"]),
 }
 CLAIMED = ("ssd-s", "fcn-s", "cvae-s", "dcgan-s")
+SEQUENCES = ("deit-s", "transformer-lm-s", "lstm-lm-s", "biglstm-s", "seq2seq-s", "bert-tiny-s", "ds2-s")
 
 PRECISIONS = {
     "fp32": ["precision=fp32"],
@@ -60,7 +70,17 @@ FURTHER = {
 }
 # What a smaller loss does: scaling by 2^-k, where the paper says that scaling is needed.
 SMALLER = {f"fp16 / 2^{k}": ["precision=fp16", "scaler=constant", f"scaler.init={2.0 ** -k!r}"] for k in (4, 8, 12, 16, 20)}
-EVERY = {**PRECISIONS, **FURTHER, **SMALLER}
+OF_SEQUENCES = {
+    **PRECISIONS, **FURTHER,
+    "fp16 x 128": ["precision=fp16", "scaler=constant", "scaler.init=128"],
+    "fp16 x 1024": ["precision=fp16", "scaler=constant", "scaler.init=1024"],
+    "1/6/9/d scaled": ["precision=1/6/9/d", "scaler=dynamic"],
+    "bf16": ["precision=bf16"],
+    "ldp 4-8": ["precision=ldp:4-8"],
+}
+# Updates of weights that exist in half precision alone.
+NO_MASTER = {"fp16, no master": ["precision=fp16", "precision.master=off", "scaler=dynamic"]}
+EVERY = {**OF_SEQUENCES, **SMALLER, **NO_MASTER}
 
 
 def chosen(name, table):
@@ -70,7 +90,9 @@ def chosen(name, table):
 
 def precisions_of(model):
     if model == "ssd-s":
-        return EVERY
+        return {**PRECISIONS, **FURTHER, **SMALLER}
+    if model in SEQUENCES:
+        return {**OF_SEQUENCES, **(SMALLER if model == "biglstm-s" else NO_MASTER if model == "ds2-s" else {})}
     return {**PRECISIONS, **FURTHER} if model in CLAIMED else PRECISIONS
 
 
@@ -85,7 +107,7 @@ def training(data, out, model, precision, seed):
         source, keys = MODELS[model]
         kind, _, name = source.partition(":")
         where = f"{kind}:{os.path.join(data, name)}" if name else kind
-        tables.train(folder, [f"model={model}", f"data={where}", *keys, *QUIET, *EVERY[precision], f"seed={seed}",
+        tables.train(folder, [f"model={model}", f"data={where}", *(key.format(data=data) for key in keys), *QUIET, *EVERY[precision], f"seed={seed}",
                               f"threads={tables.option('threads', '1')}"])
     return tables.result_of(folder)
 
@@ -104,7 +126,7 @@ def gradients_of(folder):
 def value_of(result):
     """Shares in percent, other metrics as they are; NaN for a training that diverged."""
     value = result["metric"]["value"]
-    factor = 100 if result["metric"]["name"] in ("accuracy", "mean_ap", "mean_iou") else 1
+    factor = 100 if result["metric"]["name"] in ("accuracy", "mean_ap", "mean_iou", "label_error_rate") else 1
     return math.nan if value is None else factor * value
 
 
