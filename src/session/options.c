@@ -108,6 +108,7 @@ static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_f64(config, "optimizer.average", &options->average));
     HU_TRY(hu_config_list(config, "optimizer.average_of", &options->average_of));
     HU_TRY(hu_config_bool(config, "eval.average", &options->eval_average));
+    HU_TRY(hu_config_bool(config, "eval.decode", &options->eval_writes));
     HU_TRY(hu_config_i64(config, "optimizer.accumulate", &options->accumulate));
 done:
     return st;

@@ -66,12 +66,13 @@ size_t hu_bleu_scratch_bytes(const hu_metric_call *shape) {
 static void add(const hu_metric_call *part, double *sums) {
     int32_t *made = part->scratch, *wanted = made + part->targets;
     hu_bleu bleu;
+    if (!part->said) return; /* nothing is said: there is no BLEU */
     memcpy(&bleu, sums, sizeof bleu);
     for (int64_t s = 0; s < part->samples; s++) {
         const float *target = part->target + s * part->targets;
         float end = end_of(target, part->targets);
-        int64_t n = words_of(target, part->targets, end, wanted), m = 0;
-        if (part->said) m = words_of(part->said + s * part->targets, part->targets, end, made);
+        int64_t n = words_of(target, part->targets, end, wanted);
+        int64_t m = words_of(part->said + s * part->targets, part->targets, end, made);
         hu_bleu_add(made, m, wanted, n, &bleu);
     }
     memcpy(sums, &bleu, sizeof bleu);

@@ -60,7 +60,9 @@ typedef struct hu_task {
     bool has_code; /* the model also gives means and log-variances of a code, whose divergence from
                       the standard normal law is a second loss */
     bool has_adversaries; /* one network makes pictures, another judges them (task/adversaries.h) */
-    bool is_signed;       /* pictures are numbers in -1..1 instead */
+    bool writes; /* rows are words, each told from those before it: a model can write by itself, in
+                    fields as task/translate.h has them */
+    bool is_signed;    /* pictures are numbers in -1..1 instead */
     const char *place; /* what rates count: "tokens", as many as the first field has numbers; NULL:
                           samples, which are images */
     const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures

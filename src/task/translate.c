@@ -1,16 +1,17 @@
 /* A sentence in another language: at each place the next word of the translation, told from the
  * sentence and the words before it. Places behind the end of a translation are unlabelled, which
  * leaves them out of losses and metrics. */
+#include "task/translate.h"
 #include "base/error.h"
+#include "task/bleu.h"
 #include "task/lengths.h"
 #include "task/surprise.h"
-
-enum { SOURCE, TOKENS, TARGETS, SOURCE_LENGTH, TARGET_LENGTH };
 
 /* fields: source [S]; tokens [T], the translation from <bos> on, and the token behind each; how
  * many of both are there. */
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
-    const hu_field *source = fields[SOURCE], *tokens = fields[TOKENS], *targets = fields[TARGETS];
+    const hu_field *source = fields[HU_TRANSLATION_SOURCE], *tokens = fields[HU_TRANSLATION_TOKENS],
+                   *targets = fields[HU_TRANSLATION_TARGETS];
     *outputs = targets->classes;
     if (source->rank != 1 || tokens->rank != 1 || targets->rank != 1 ||
         tokens->extent[0] != targets->extent[0])
@@ -25,18 +26,20 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
                        "task translate needs at least 2, the same of the last two",
                        source->name, tokens->name, targets->name, (long long)source->classes,
                        (long long)tokens->classes, (long long)targets->classes);
-    if (fields[SOURCE_LENGTH]->rank != 0 || fields[TARGET_LENGTH]->rank != 0)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "fields '%s' and '%s': found ranks %d and %d, the task translate needs "
-                       "numbers of words",
-                       fields[SOURCE_LENGTH]->name, fields[TARGET_LENGTH]->name,
-                       fields[SOURCE_LENGTH]->rank, fields[TARGET_LENGTH]->rank);
+    if (fields[HU_TRANSLATION_SOURCE_LENGTH]->rank != 0 || fields[HU_TRANSLATION_LENGTH]->rank != 0)
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "fields '%s' and '%s': found ranks %d and %d, the task translate needs "
+            "numbers of words",
+            fields[HU_TRANSLATION_SOURCE_LENGTH]->name, fields[HU_TRANSLATION_LENGTH]->name,
+            fields[HU_TRANSLATION_SOURCE_LENGTH]->rank, fields[HU_TRANSLATION_LENGTH]->rank);
     return HU_OK;
 }
 
 /* [T, words] */
 static hu_shape head(const hu_task_choice *choice) {
-    return (hu_shape){2, {choice->shapes.value[TARGETS].extent[0], choice->shapes.outputs}};
+    return (hu_shape){
+        2, {choice->shapes.value[HU_TRANSLATION_TARGETS].extent[0], choice->shapes.outputs}};
 }
 
 const hu_task hu_task_translate = {
@@ -50,7 +53,9 @@ const hu_task hu_task_translate = {
     .kind = HU_LOSS_ROWS,
     .loss = "softmax_cross_entropy",
     .place = "tokens",
-    .metric = {&hu_metric_perplexity, &hu_metric_bits_per_token},
+    .writes = true,
+    .metric = {&hu_metric_perplexity, &hu_metric_bits_per_token, &hu_metric_bleu},
+    .scratch_bytes = hu_bleu_scratch_bytes,
     .count_outputs = count_outputs,
     .head = head,
     .column = {HU_SURPRISE_COLUMNS},

@@ -9,6 +9,7 @@
 #include "box/region.h"
 #include "train/adapt.h"
 #include "train/average.h"
+#include "train/decode.h"
 #include "train/loss_sums.h"
 #include "train/part.h"
 #include "train/sized.h"
@@ -30,6 +31,8 @@ typedef struct evaluation {
     hu_sample_visitor *show; /* of wanted samples, with its context; NULL: cells are made */
     void *context;
     hu_status shown;
+    bool writes; /* the model is asked to write by itself, */
+    bool wrote;  /* and has done so */
     bool counts; /* all tensors, up to the first part whose loss is not finite */
 } evaluation;
 
@@ -60,7 +63,7 @@ static const float *lengths_of(const evaluation *e) {
 
 /* Predictions and targets of the part that has just run; no predictions where a format stopped
  * it. */
-static void read_part(evaluation *e, int64_t samples, const hu_pass_result *result) {
+static void read_part(evaluation *e, int64_t first, int64_t samples, const hu_pass_result *result) {
     const hu_run *run = e->run;
     const hu_graph *graph = hu_run_graph(run);
     hu_value_id made = hu_task_prediction(graph), wanted = hu_task_target_value(graph);
@@ -73,6 +76,7 @@ static void read_part(evaluation *e, int64_t samples, const hu_pass_result *resu
     e->call.units = (double)result->units[0];
     e->call.regions = regions_of(e);
     e->call.lengths = lengths_of(e);
+    e->call.said = e->wrote ? e->trainer->room.said + first * e->call.rows : NULL;
     e->call.mean = code_of(e, 0);
     e->call.spread = code_of(e, 1);
     e->ended = e->ended && !hu_run_has_overflowed(run);
@@ -91,7 +95,7 @@ static hu_status run_part(evaluation *e, hu_pass_options *pass, int64_t first,
     HU_TRY(hu_loader_want(e->loader, first, pass->samples));
     HU_TRY(hu_run_forward(e->run, pass, &source, result));
     HU_TRY(hu_loader_status(e->loader));
-    read_part(e, pass->samples, result);
+    read_part(e, first, pass->samples, result);
 done:
     return st;
 }
@@ -107,6 +111,7 @@ static hu_status run_parts(evaluation *e, int64_t wanted, part_visitor visit) {
     HU_TRY(hu_loader_begin_epoch(e->loader, 0));
     /* Not counted: the counts of a step are those of its own roundings. */
     if (!pass.use_masters) hu_run_round_parameters(e->run, pass.step, false);
+    if (e->writes) HU_TRY(hu_decode(trainer, e->run, e->loader, &pass, wanted, &e->wrote));
     for (int64_t first = 0; first < wanted; first += e->part) {
         hu_pass_result result;
         if (e->counts) hu_edge_table_clear(e->is_sized ? &trainer->tested.edges : &trainer->edges);
@@ -169,7 +174,8 @@ static evaluation evaluation_of(hu_trainer *trainer, hu_half half) {
                     .is_sized = is_sized,
                     .part = is_sized ? 1 : trainer->part,
                     .call = call_of(trainer, is_sized),
-                    .ended = true};
+                    .ended = true,
+                    .writes = trainer->options.eval_writes && trainer->task->writes};
     e.call.scratch = trainer->room.scratch;
     return e;
 }
@@ -237,6 +243,7 @@ hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     HU_TRY(hu_alloc(most.scratch_bytes, &room->scratch));
     for (int i = 0; call.code > 0 && i < 2; i++)
         HU_TRY(HU_NEW_ARRAY(&room->code[i], (size_t)(trainer->part * call.code)));
+    HU_TRY(hu_decoding_create(trainer, call.whole));
     HU_TRY(make_class_rooms(trainer));
     for (int m = 0; trainer->task->metric[m]; m++) {
         room->test[m] = NAN;
@@ -249,6 +256,7 @@ done:
 void hu_evaluation_room_free(hu_evaluation_room *room) {
     hu_free(room->prediction);
     hu_free(room->scratch);
+    hu_decoding_free(room);
     for (int i = 0; i < 2; i++) hu_free(room->code[i]);
     for (int m = 0; m < HU_METRICS_MAX; m++) {
         hu_free(room->sums[m]);
@@ -321,6 +329,7 @@ hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half) {
     bool is_held = half == HU_HALF_VALIDATION && trainer->validation_loader;
     evaluation e = evaluation_of(trainer, is_held ? half : HU_HALF_TEST);
     e.counts = true;
+    e.writes = false;
     return visit_parts(&e, hu_loader_count(e.loader), NULL);
 }
 
@@ -334,6 +343,7 @@ static hu_metric_call sample_of(const evaluation *e, int64_t i) {
     sample.target += i * sample.targets;
     if (sample.regions) sample.regions += i * sample.rows * HU_REGION_NUMBERS;
     if (sample.lengths) sample.lengths += i;
+    if (sample.said) sample.said += i * sample.rows;
     if (sample.mean) sample.mean += i * sample.code;
     if (sample.spread) sample.spread += i * sample.code;
     return sample;

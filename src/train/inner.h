@@ -15,11 +15,19 @@ typedef struct hu_train_position {
     hu_train_progress progress;
 } hu_train_position;
 
+/* A place of a pass in which a sample is written (train/decode.h). */
+typedef struct hu_writer {
+    int64_t sample, words, most; /* place in the half, words so far, and their bound */
+    bool is_done;
+} hu_writer;
+
 /* What evaluation works in: made with the trainer, so that evaluating allocates nothing. */
 typedef struct hu_evaluation_room {
     float *prediction;            /* [part, elements], where storage must be unpacked */
     float *code[2];               /* [part, code] means and log-variances likewise */
     void *scratch;                /* of the task */
+    float *said;                  /* [samples of the larger half, rows], of tasks that write */
+    hu_writer *writers;           /* [part] likewise */
     double *sums[HU_METRICS_MAX]; /* by collection (hu_task_collection); NULL between them */
     double test[HU_METRICS_MAX];  /* of the latest evaluation on test samples; NaN: none yet */
     double *by_class[2][HU_METRICS_MAX]; /* [classes] likewise, and on samples held out; NULL of
@@ -154,7 +162,7 @@ typedef struct hu_trainer {
     int64_t part;                      /* samples of one pass */
     const volatile sig_atomic_t *stop; /* set where this process was asked to end, or NULL */
     int64_t count_every;               /* steps between those that count all, 0: none do */
-    bool timed;                        /* steps add up what their time is spent on */
+    bool timed;  /* steps add up what their time is spent on */
     hu_adaptations adaptations;
     uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */
     bool bad_statistics;    /* running statistics are not finite behind the step's passes */
