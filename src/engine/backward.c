@@ -125,10 +125,11 @@ static void backward_in_batch_order(hu_run *run, uint32_t n) {
     }
 }
 
-/* Counts of a gradient sum, by all threads. */
-static void collect_sum(hu_run *run, hu_edge *edge, uint32_t index, hu_value_id v) {
+/* Counts of a gradient sum, by all threads; and the largest number that a loop has met in it. */
+static void collect_sum(hu_run *run, hu_slot *slot, uint32_t index, hu_value_id v) {
     hu_round_counts counts = hu_tally_sum(run, index, v);
-    hu_tally_add(run, edge, &counts, v, HU_NONE);
+    if (slot->in_loop) hu_rescale_note(run, slot, index);
+    hu_tally_add(run, slot->edge, &counts, v, HU_NONE);
 }
 
 /* Counts of the gradients that a node has made. */
@@ -137,9 +138,9 @@ static void collect_gradients(hu_run *run, uint32_t n) {
     hu_learn_collect(run, n);
     for (int i = 0; i < node->n_out; i++) {
         hu_value_id v = node->out[i];
-        const hu_slot *view = hu_weights_view(run, v);
-        collect_sum(run, run->grad_sum[v].edge, hu_tally_of_sum(run, v), v);
-        if (view) collect_sum(run, view->edge, hu_tally_of_weights(run, v), v);
+        hu_slot *view = hu_weights_view(run, v);
+        collect_sum(run, &run->grad_sum[v], hu_tally_of_sum(run, v), v);
+        if (view) collect_sum(run, view, hu_tally_of_weights(run, v), v);
     }
     for (int i = 0; i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i;

@@ -40,7 +40,8 @@ static void forward_node(hu_run *run, uint32_t n) {
     if (!hu_is_region(run, n) && !alone) return;
     run->repeats = !run->pass.scan && hu_node_repeats(&run->graph->node[n], run->pass.turn);
     hu_region_begin(run, n, HU_FORWARD);
-    hu_rescale_inputs(run, n);
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
+        hu_rescale_inputs(run, m);
     if (alone) hu_region_reduce(run, n, HU_FORWARD);
     if (hu_is_region(run, n)) forward_region(run, n);
 }

@@ -5,6 +5,7 @@
 #include "engine/facts.h"
 #include "engine/learn.h"
 #include "engine/record.h"
+#include "engine/scale.h"
 #include "engine/step.h"
 #include "engine/value.h"
 #include "kernel/fused/fused.h"
@@ -85,9 +86,11 @@ hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, h
     bool scans = run->context.scan || run->context.counts_all;
     if (!rounds && tally && scans && !run->rehearsal.is_on)
         hu_scan_f32((size_t)elements, sum, &tally->counts);
+    const hu_slot *slot = &run->grad_sum[v];
     hu_round_counts *counts = tally ? &tally->counts : NULL;
-    if (rounds && !run->rehearsal.is_on)
-        hu_visit_round_rows(visit, &run->grad_sum[v], (float *)sum, counts);
+    if (rounds && tally && slot->in_loop && slot->history != HU_NONE && !run->rehearsal.is_on)
+        hu_scale_add_maximum(slot, tally, elements, sum);
+    if (rounds && !run->rehearsal.is_on) hu_visit_round_rows(visit, slot, (float *)sum, counts);
     return (hu_gradient_rows){sum, true};
 }
 
@@ -99,11 +102,11 @@ static const float *gradient_apart(hu_visit *visit, hu_value_id v) {
     hu_tally *tally = &visit->thread->tally[hu_tally_of_weights(run, v)];
     const float *sum = hu_visit_gradient_sum(visit, v);
     if (run->rehearsal.is_on) return sum;
-    if (run->records)
-        hu_record_rows(run, hu_tally_of_weights(run, v), visit->count * view->elements, sum);
+    int64_t elements = visit->count * hu_visit_elements(visit, view);
+    if (run->records) hu_record_rows(run, hu_tally_of_weights(run, v), elements, sum);
+    if (view->in_loop && view->history != HU_NONE) hu_scale_add_maximum(view, tally, elements, sum);
     if (hu_quantizer_rounds(&view->edge->quantizer))
-        hu_slot_round(view, &run->context, visit->first, visit->count, (float *)sum,
-                      &tally->counts);
+        hu_visit_round_rows(visit, view, (float *)sum, &tally->counts);
     return sum;
 }
 
@@ -215,6 +218,16 @@ static void run_in_two(hu_visit *visit, uint32_t n, hu_op_call *call) {
     call->din[0] = din;
 }
 
+/* One step of a loop: what the parameters read is kept for behind the last one. */
+static void run_step(hu_visit *visit, uint32_t n, hu_op_call *call) {
+    hu_value_id out = visit->run->graph->node[n].out[0];
+    hu_step_keep(visit, n, call);
+    run_in_one(visit, n, call);
+    if (!hu_weights_view(visit->run, out)) return;
+    call->dout[0] = gradient_apart(visit, out);
+    hu_step_keep(visit, n, call);
+}
+
 void hu_visit_point_dparams(hu_visit *visit, uint32_t n, hu_op_call *call) {
     hu_run *run = visit->run;
     hu_point_dparams(run, n, hu_dparam_per_chunk(run, n) ? visit->partial : 0, call->dparam);
@@ -244,11 +257,10 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
         else if (hu_learns_input(run, n, i)) /* nobody but its rounding reads it */
             call->din[i] = hu_visit_take_rows(visit, &run->use[node->first_use + (uint32_t)i]);
     }
+    if (!visit->loop) hu_visit_point_dparams(visit, n, call);
     if (visit->loop)
-        hu_step_keep(visit, n, call);
-    else
-        hu_visit_point_dparams(visit, n, call);
-    if (hu_weights_view(run, node->out[0]))
+        run_step(visit, n, call);
+    else if (hu_weights_view(run, node->out[0]))
         run_in_two(visit, n, call);
     else
         run_in_one(visit, n, call);

@@ -33,8 +33,20 @@ void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq) {
     const float *q = hu_visit_input(visit, n, i, false);
     hu_visit_touch(visit, slot->residual);
     if (run->rehearsal.is_on) return;
-    run->learned[(int64_t)use * most_chunks(run) + visit->chunk] =
-        hu_residual_weigh(slot, visit->first, visit->count, dq, q, x);
+    double *learned = &run->learned[(int64_t)use * most_chunks(run) + visit->chunk];
+    if (visit->loop)
+        *learned +=
+            hu_residual_weigh_exact(visit->count * hu_visit_elements(visit, slot), dq, q, x);
+    else
+        *learned = hu_residual_weigh(slot, visit->first, visit->count, dq, q, x);
+}
+
+void hu_learn_begin_loop(const hu_visit *visit, uint32_t n) {
+    const hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; run->learned && !run->rehearsal.is_on && i < node->n_in; i++)
+        run->learned[(int64_t)(node->first_use + (uint32_t)i) * most_chunks(run) + visit->chunk] =
+            0.0;
 }
 
 void hu_learn_collect(hu_run *run, uint32_t n) {

@@ -4,6 +4,7 @@
 
 #include "engine/facts.h"
 #include "engine/gradient.h"
+#include "engine/learn.h"
 #include "engine/step.h"
 #include "engine/value.h"
 #include "op/row_count.h"
@@ -216,6 +217,7 @@ void hu_loop_backward(hu_visit *visit) {
     load_initial(&w, false);
     take_rows(&w);
     clear_gradients(&w);
+    for (uint32_t n = w.loop->first; n <= w.loop->last; n++) hu_learn_begin_loop(visit, n);
     for (int64_t t = w.loop->steps; t-- > 0;) {
         if (!begin_step(&w, t, &step)) continue;
         for (uint32_t n = w.loop->last + 1; n-- > w.loop->first;) {

@@ -17,12 +17,14 @@ void hu_parts_read(const hu_slot *slot, const hu_parts *parts, float *rows) {
     }
 }
 
-/* Without random words the place of a number does not matter: all parts are one run. */
+/* Without random words and scales of their own the place of numbers does not matter: all parts are
+ * one run. */
 void hu_parts_round(const hu_slot *slot, const hu_slot_context *context, const hu_parts *parts,
                     float *x, hu_round_counts *counts) {
     int64_t n = hu_part_elements(slot);
-    bool draws = slot->edge->quantizer.rounding == HU_ROUND_STOCHASTIC;
-    int64_t runs = draws ? parts->count : 1, length = draws ? n : n * parts->count;
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    bool are_apart = quantizer->rounding == HU_ROUND_STOCHASTIC || hu_quantizer_looks(quantizer);
+    int64_t runs = are_apart ? parts->count : 1, length = are_apart ? n : n * parts->count;
     for (int64_t k = 0; k < runs; k++)
         hu_slot_round_part(slot, context, parts->first + parts->sample[k], parts->step * n, length,
                            x + k * n, counts);

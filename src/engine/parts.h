@@ -1,7 +1,8 @@
 /* engine/parts.h - one step of the rows of some samples, in a slot whose rows have steps.
  *
  * Slots keep them sample by sample: parts are gathered before an op reads them, and stored one by
- * one. Formats are number formats without a scale (layout/loops.h).
+ * one. A scale or a range is that of one part, so that no step waits for another, and no sample
+ * for the others.
  */
 #ifndef HU_ENGINE_PARTS_H
 #define HU_ENGINE_PARTS_H

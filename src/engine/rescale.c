@@ -114,5 +114,6 @@ static void rescale_sum(hu_run *run, uint32_t node, hu_value_id v) {
 
 void hu_rescale_sums(hu_run *run, uint32_t node) {
     const hu_node *n = &run->graph->node[node];
+    if (hu_loop_at(run, node)) return; /* its steps look at their own */
     for (int i = 0; i < n->n_out && n->loss < 0; i++) rescale_sum(run, node, n->out[i]);
 }

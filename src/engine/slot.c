@@ -3,15 +3,18 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "kernel/block/scale.h"
 
 /* Rows of a sample have one range, a parameter has one or one for each of its channels. */
 static hu_status prepare_uniform(hu_slot *slot, hu_storage_mode mode) {
     hu_status st = HU_OK;
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     int64_t line = quantizer->per_channel ? slot->elements / slot->scales : 0;
-    HU_TRY(hu_uniformer_init(slot->uniformer, quantizer->bits, quantizer->rounding, slot->elements,
-                             line));
-    hu_storage_choose_uniform(mode, slot->uniformer, &slot->storage);
+    HU_TRY(hu_uniformer_init(slot->uniformer, quantizer->bits, quantizer->rounding,
+                             hu_slot_rounded_elements(slot), line));
+    hu_storage_choose_uniform(hu_slot_mode(slot, mode), slot->uniformer, &slot->storage);
+    if (slot->in_loop)
+        HU_TRY(hu_storage_choose(HU_STORAGE_FLOAT32, NULL, slot->elements, &slot->storage));
     slot->storage.scale = slot->scale;
     slot->prepared = *quantizer;
 done:
@@ -24,6 +27,10 @@ hu_storage_mode hu_slot_mode(const hu_slot *slot, hu_storage_mode mode) {
     enum { BYTE_BITS = 8 };
     bool has_bytes = slot->elements / slot->steps % BYTE_BITS == 0;
     bool is_cut = slot->steps > 1 && !has_bytes;
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    bool is_whole = quantizer->kind == HU_QUANTIZER_BLOCK || hu_quantizer_needs_range(quantizer);
+    if (slot->steps > 1 && is_whole) return HU_STORAGE_FLOAT32;
+    if (slot->in_loop && hu_quantizer_looks(quantizer)) return HU_STORAGE_FLOAT32;
     return is_cut && mode == HU_STORAGE_DENSE ? HU_STORAGE_PACKED : mode;
 }
 
@@ -143,6 +150,27 @@ static void pack_uniform(const hu_slot *slot, const hu_slot_context *context, in
                     context->scan ? NULL : counts);
 }
 
+/* Rounds a part by a scale or a range of its own. index: of its first random word. */
+static void round_alone(const hu_slot *slot, const hu_slot_context *context, int64_t index,
+                        int64_t n, float *x, hu_round_counts *counts) {
+    hu_random_key key = {context->seed, slot->stream, context->step};
+    hu_round_counts *counted = context->scan ? NULL : counts;
+    hu_slot own = *slot;
+    if (slot->uniformer) {
+        float low = INFINITY, high = -INFINITY;
+        hu_uniform_range((size_t)n, x, &low, &high);
+        hu_uniform_scale scale = hu_uniform_scale_of(low, high, slot->uniformer->bits);
+        hu_uniform_round(slot->uniformer, &scale, 1, x, x, &key, (uint64_t)index, counted);
+        return;
+    }
+    hu_slot_set_scale(&own, hu_top_f32((size_t)n, x));
+    if (slot->blocker)
+        hu_blocker_round(slot->blocker, own.storage.tensor_scale, 1, x, x, &key, (uint64_t)index,
+                         counted);
+    else
+        round_run(&own, context, index, n, x, x, counts);
+}
+
 /* True if rows are rounded and packed by one function: codes of the quantizer's own format. */
 static bool encodes(const hu_slot *slot) {
     return hu_quantizer_rounds(&slot->edge->quantizer) && hu_storage_is_coded(&slot->storage);
@@ -176,7 +204,10 @@ void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t 
 void hu_slot_round_part(const hu_slot *slot, const hu_slot_context *context, int64_t row,
                         int64_t first, int64_t n, float *x, hu_round_counts *counts) {
     int64_t index = (context->first_row + row) * slot->elements + first;
-    round_run(slot, context, index, n, x, x, counts);
+    if (slot->in_loop && hu_quantizer_looks(&slot->edge->quantizer))
+        round_alone(slot, context, index, n, x, counts);
+    else
+        round_run(slot, context, index, n, x, x, counts);
 }
 
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,

@@ -22,6 +22,7 @@ typedef struct hu_slot {
     uint64_t stream;         /* random sequence of stochastic rounding */
     int64_t elements;        /* of one row: a sample, or a whole parameter */
     int64_t steps;           /* parts of a row that loops read and write one by one, else 1 */
+    bool in_loop;            /* a loop rounds the parts, each alone */
     uint32_t buffer;         /* index of the run's buffer, HU_NONE: no memory of its own */
     uint32_t residual;       /* buffer of the residuals of a use that learns, HU_NONE: none kept */
     uint32_t staging;        /* buffer of float32 rows of a tensor whose scale is not known yet */
@@ -50,7 +51,14 @@ typedef struct hu_slot_context {
     bool counts_all; /* counts in them too */
 } hu_slot_context;
 
-/* How the slot is stored where a run asks for a mode: parts of a row begin at whole bytes. */
+/* Elements that are rounded together and share a scale, a range or the ends of blocks: a row, or a
+ * part of it. */
+static inline int64_t hu_slot_rounded_elements(const hu_slot *slot) {
+    return slot->in_loop ? slot->elements / slot->steps : slot->elements;
+}
+
+/* How the slot is stored where a run asks for a mode: parts of a row begin at whole bytes, and are
+ * kept in float32 where they have scales of their own, or codes that are not read in parts. */
 hu_storage_mode hu_slot_mode(const hu_slot *slot, hu_storage_mode mode);
 
 /* Prepares rounding and storage for the edge's quantizer: none, or a number format. */
@@ -68,10 +76,18 @@ bool hu_quantizer_is_plain(const hu_quantizer *quantizer);
 /* The same, or one that changes to its like: uniform, or scaled by its present maximum. */
 bool hu_quantizer_can_change(const hu_quantizer *quantizer);
 
-/* True if no number can be rounded before all of the tensor are there. */
+/* True if the scale of a quantizer's numbers, or of blocks of them, comes from numbers that it
+ * rounds. */
+static inline bool hu_quantizer_looks(const hu_quantizer *quantizer) {
+    return hu_quantizer_needs_maximum(quantizer) || hu_quantizer_needs_range(quantizer) ||
+           quantizer->kind == HU_QUANTIZER_BLOCK;
+}
+
+/* True if no number can be rounded before all of the tensor are there. In a loop that is never so:
+ * what a scale or a range comes from is the part that is rounded. */
 static inline bool hu_slot_waits(const hu_slot *slot) {
-    return hu_quantizer_needs_maximum(&slot->edge->quantizer) ||
-           hu_quantizer_needs_range(&slot->edge->quantizer);
+    return !slot->in_loop && (hu_quantizer_needs_maximum(&slot->edge->quantizer) ||
+                              hu_quantizer_needs_range(&slot->edge->quantizer));
 }
 
 /* True if rows are rounded and packed at once: what they became must be read from storage. */
@@ -102,7 +118,8 @@ void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t 
 void hu_slot_round_to(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                       int64_t rows, const float *x, float *y, hu_round_counts *counts);
 
-/* Rounds n elements of a row from `first` on, of a number format without a scale. */
+/* Rounds n elements of a row from `first` on: a part. Where the slot is in a loop, a scale or a
+ * range is that of these elements. */
 void hu_slot_round_part(const hu_slot *slot, const hu_slot_context *context, int64_t row,
                         int64_t first, int64_t n, float *x, hu_round_counts *counts);
 

@@ -77,8 +77,9 @@ static hu_status init_views(hu_run *run) {
     for (hu_value_id v = 0; run->grad_weights && v < run->graph->value_count; v++) {
         const hu_value_info *value = &run->graph->value[v];
         if (!run->edges->grad_weights[v].is_apart) continue;
-        hu_status st = hu_slot_init(&run->grad_weights[v], &run->edges->grad_weights[v],
-                                    run->options.storage, value, "round.grad.weights", value->name);
+        hu_status st = hu_slot_init(
+            &run->grad_weights[v], &run->edges->grad_weights[v], run->options.storage, value,
+            hu_stream_id("round.grad.weights", value->name), hu_loops_makes(run, v));
         if (st != HU_OK) return st;
     }
     return HU_OK;
@@ -93,19 +94,23 @@ static hu_status init_slots(hu_run *run) {
     HU_TRY(init_views(run));
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
-        HU_TRY(
-            hu_slot_init(&run->value[v], &run->edges->value[v], mode, value, "round", value->name));
+        bool in_loop = hu_loops_makes(run, v);
+        HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, value,
+                            hu_stream_id("round", value->name), in_loop));
         run->value[v].has_master = value->role == HU_VALUE_PARAMETER;
         HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, value,
-                            "round.grad.sum", value->name));
+                            hu_stream_id("round.grad.sum", value->name), in_loop));
     }
     for (uint32_t u = 0; u < graph->use_count; u++) {
         const hu_value_info *value = &graph->value[graph->use[u].value];
         snprintf(name, sizeof name, "%s>%s.%d", value->name, graph->node[graph->use[u].node].name,
                  graph->use[u].index);
-        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, value, "round.grad", name));
+        bool in_loop = hu_loops_reads(run, u);
+        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, value,
+                            hu_stream_id("round.grad", name), in_loop));
         if (run->use)
-            HU_TRY(hu_slot_init(&run->use[u], &run->edges->use[u], mode, value, "round.use", name));
+            HU_TRY(hu_slot_init(&run->use[u], &run->edges->use[u], mode, value,
+                                hu_stream_id("round.use", name), in_loop));
     }
 done:
     return st;
@@ -283,7 +288,6 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(make_array(graph->value_count, sizeof *run->is_remade, &run->is_remade));
     for (hu_value_id v = 0; v < graph->value_count; v++) run->made_in[v] = HU_NONE;
     HU_TRY(check_channels(run));
-    HU_TRY(hu_loops_check_edges(run));
     HU_TRY(create_use_slots(run));
     HU_TRY(create_views(run));
     HU_TRY(init_slots(run));

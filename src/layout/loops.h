@@ -3,9 +3,10 @@
 #define HU_LAYOUT_LOOPS_H
 #include "engine/state.h"
 
-/* HU_ERR_ARGUMENT where a format cannot round step by step: one that waits for the numbers of all
- * steps, scales, blocks, learned formats, and gradients that weights read apart. */
-hu_status hu_loops_check_edges(const hu_run *run);
+/* True if a loop makes a value, and rounds the sum of its gradient; or reads its steps at a
+ * use, and rounds what it reads and its part of the gradient. */
+bool hu_loops_makes(const hu_run *run, hu_value_id v);
+bool hu_loops_reads(const hu_run *run, uint32_t use);
 
 /* Samples of a node's largest call: the rows of all steps where it has parameters. */
 int64_t hu_loops_chunk(const hu_run *run, uint32_t node);

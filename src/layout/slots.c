@@ -13,9 +13,11 @@ static hu_status init_blocks(hu_slot *slot, hu_storage_mode mode, int64_t line) 
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     HU_TRY(hu_alloc(sizeof *slot->blocker, &block));
     slot->blocker = block;
-    HU_TRY(hu_blocker_init(slot->blocker, quantizer->block, quantizer->rounding, slot->elements,
-                           line));
-    hu_storage_choose_blocks(mode, slot->blocker, &slot->storage);
+    HU_TRY(hu_blocker_init(slot->blocker, quantizer->block, quantizer->rounding,
+                           hu_slot_rounded_elements(slot), line));
+    hu_storage_choose_blocks(hu_slot_mode(slot, mode), slot->blocker, &slot->storage);
+    if (slot->in_loop)
+        HU_TRY(hu_storage_choose(HU_STORAGE_FLOAT32, NULL, slot->elements, &slot->storage));
 done:
     return st;
 }
@@ -33,7 +35,7 @@ done:
 }
 
 hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode,
-                       const hu_value_info *value, const char *purpose, const char *name) {
+                       const hu_value_info *value, uint64_t stream, bool in_loop) {
     const hu_shape *shape = &value->shape;
     const hu_quantizer *quantizer = &edge->quantizer;
     *slot = (hu_slot){.edge = edge,
@@ -41,13 +43,14 @@ hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode,
                       .capacity_bits = hu_quantizer_can_change(quantizer) ? edge->capacity_bits : 0,
                       .elements = hu_shape_elements(shape),
                       .steps = value->steps,
+                      .in_loop = in_loop,
                       .buffer = HU_NONE,
                       .residual = HU_NONE,
                       .staging = HU_NONE,
                       .history = HU_NONE,
                       .range = HU_NONE,
-                      .top = HU_NONE};
-    slot->stream = hu_stream_id(purpose, name);
+                      .top = HU_NONE,
+                      .stream = stream};
     if (quantizer->kind == HU_QUANTIZER_BLOCK)
         return init_blocks(slot, mode, shape->rank ? shape->extent[shape->rank - 1] : 1);
     if (quantizer->kind == HU_QUANTIZER_UNIFORM) return init_uniform(slot, mode, shape);
@@ -72,7 +75,8 @@ static hu_status choose_widest(uint32_t bits, hu_storage_mode mode, int64_t elem
 static size_t widest_uniform(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
     enum { BYTE_BITS = 8 };
     size_t bits = (size_t)slot->elements * slot->capacity_bits;
-    if (mode == HU_STORAGE_FLOAT32) return hu_storage_bytes(&slot->storage, rows);
+    if (hu_slot_mode(slot, mode) == HU_STORAGE_FLOAT32)
+        return hu_storage_bytes(&slot->storage, rows);
     return (bits + BYTE_BITS - 1) / BYTE_BITS * (size_t)rows;
 }
 

@@ -4,9 +4,10 @@
 #include "engine/slot.h"
 
 /* Makes a slot that is prepared for the edge's quantizer. A row has the shape of the value, whose
- * last extent is what blocks are cut from. */
+ * last extent is what blocks are cut from. stream: of stochastic rounding; in_loop: a loop rounds
+ * its rows. */
 hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode,
-                       const hu_value_info *value, const char *purpose, const char *name);
+                       const hu_value_info *value, uint64_t stream, bool in_loop);
 void hu_slot_release(hu_slot *slot);
 
 /* Bytes of rows of the slot, whatever it holds within its capacity. */

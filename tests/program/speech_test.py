@@ -12,7 +12,8 @@ TONES = {"a": 400, "b": 900, "c": 1500, " ": 2200, "'": 3000}
 TEXTS = ["ab", "a c", "cb", "b'a", "c", "ba c", "aab", "cc", "b", "a'b", "cab", "b c"]
 WORDS = ["model=ds2-s", "model.width=0.25", "data.frames=60", "batch=4", "steps=3", "eval.every=0", "run.chunk=2"]
 PRECISIONS = (["precision=fp32"], ["precision=bf16"], ["precision=1/6/9/d"], ["precision=hfp8"], ["precision=demote:0.6+promote"],
-              ["precision=bf16", "loss=ctc_nll"])
+              ["precision=bf16", "loss=ctc_nll"], ["precision=ldp:4-8", "bits.grad_weights=16"], ["precision=mxfp8"],
+              ["precision=e4m3fn:scale=current"], ["precision=e5m2:scale=delayed2"])
 WAYS = (["threads=3"], ["storage=float32"], ["fuse=off", "recompute=off"], ["storage=dense", "threads=2"])
 
 
