@@ -185,6 +185,8 @@ typedef struct hu_data_known {
     const char *const *sounds; /* [sound_count] files that stand for the test half of speech:DIR,
                                   which is not read; NULL: they do not. Borrowed */
     size_t sound_count;
+    bool prompts; /* text:FILE is not read: each half is one sample, whose tokens somebody writes
+                     (data/prompt.h) and whose targets are unlabelled */
 } hu_data_known;
 
 /* What is made of a folder of images, and which of its classes and training images are used. All

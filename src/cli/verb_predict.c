@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "cli/predict_text.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
@@ -19,8 +20,9 @@
 enum { USUAL_COUNT = 10, MOST_SOUNDS = 1 << 20 };
 
 static const char *const flags[] = {"json", NULL};
-static const char *const used[] = {"out.file",     "out.count",   "out.pictures", "data.*",
-                                   "eval.weights", "run.threads", "run.storage",  NULL};
+static const char *const used[] = {"out.file",    "out.count",    "out.pictures",
+                                   "data.*",      "eval.weights", "run.threads",
+                                   "run.storage", "predict.*",    NULL};
 
 /* What the model says of the first samples. */
 typedef struct answers {
@@ -120,7 +122,6 @@ static void write_answers(const hu_config *config, const hu_saved_run *run, int6
     int64_t sheets;
     char folder[HU_ANSWERS_FOLDER_BYTES];
     const char *data = NULL;
-    if (run->sounds) return; /* they are no pictures */
     if (run->has_other_data) hu_config_text(config, "data.name", &data);
     if (hu_answers_write(run->trainer, run->dataset, run->directory,
                          hu_answers_folder(data, folder), count, &sheets) != HU_OK)
@@ -130,27 +131,15 @@ static void write_answers(const hu_config *config, const hu_saved_run *run, int6
                 folder);
 }
 
-/* What stands behind the run: sounds. Owner frees *sounds with hu_free. */
-static hu_status list_sounds(const hu_config *config, hu_saved_run *run, const char ***sounds) {
-    int count = hu_config_subjects(config) - 1;
-    if (count == 0) return HU_OK;
-    hu_status st = HU_NEW_ARRAY(sounds, (size_t)count);
-    if (st != HU_OK) return st;
-    for (int i = 0; i < count; i++) (*sounds)[i] = hu_config_subject(config, 1 + i);
-    run->sounds = *sounds;
-    run->sound_count = (size_t)count;
-    return HU_OK;
-}
-
 /* The run is opened first: a count ends at the number of its test samples. */
 static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {.allows_unlabelled = true};
     answers made = {0};
-    const char **sounds = NULL;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "predict", used));
-    HU_TRY(list_sounds(config, &run, &sounds));
+    if (hu_config_given(config, "predict.text")) return hu_predict_text(config);
+    HU_TRY(hu_saved_run_hear(config, 1, &run));
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
     HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
@@ -162,15 +151,14 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
 done:
     hu_said_free(&made.said);
     hu_saved_run_close(&run);
-    hu_free(sounds);
     return st;
 }
 
 const hu_verb hu_verb_predict = {
     .name = "predict",
     .help = "what a run's newest checkpoint says of test samples",
-    .usage = "RUN [SOUND.wav ...] [count=N] [out=FILE.csv] [pictures=FILE.png] [data=...] "
-             "[--json]",
+    .usage = "RUN [SOUND.wav ...] [text=TEXT] [count=N] [out=FILE.csv] [pictures=FILE.png] "
+             "[data=...] [--json]",
     .details =
         "Takes the first N samples (10; 0: all) of the run's test set, or of another data set, of\n"
         "which a test half is enough; its classes are found by their names. out=FILE.csv: the "
@@ -184,6 +172,10 @@ const hu_verb hu_verb_predict = {
         "run's own,\nNAME being the last part of its path. Beside label maps stand their numbers "
         "as "
         "grey PNGs.\n"
+        "text=TEXT: how a run of text:FILE goes on with a text, @FILE: that of a file, -: of "
+        "standard\n"
+        "input: the likeliest tokens, and tokens that are drawn (predict.temperature, "
+        "predict.seed).\n"
         "SOUND.wav ...: what is said in these files, by a run of speech:DIR. Of texts and sounds\n"
         "\"text\" is what the model says, \"truth\" what stands in the data, where somebody says "
         "so.\n"

@@ -36,8 +36,8 @@ bool hu_config_key_is_free(const char *key) {
         "run.dir",        "run.threads", "run.quiet",   "run.keep",      "run.checkpoint_every",
         "run.repeat",     "run.norms",   "comm.bucket", "comm.timeout",  "comm.overlap",
         "comm.transport", "comm.rho",    "comm.sigma",  "comm.magnitude"};
-    static const char *const spaces[] = {"compare.", "assign.", "report.", "out.",
-                                         "bench.",   "gemm.",   "cluster."};
+    static const char *const spaces[] = {"compare.", "assign.", "report.",  "out.",
+                                         "bench.",   "gemm.",   "cluster.", "predict."};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(key, names[i]) == 0) return true;
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)

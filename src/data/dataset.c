@@ -170,6 +170,7 @@ static const hu_data_kind kinds[] = {
      .has_directory = true,
      .needs_directory = true,
      .takes_text = true,
+     .takes_known = true,
      .available = hu_text_available,
      .open_images = hu_text_open},
     {.name = "parallel",

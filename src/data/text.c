@@ -122,6 +122,31 @@ static void describe(const hu_texts *texts, const hu_text_choice *choice, hu_dat
     dataset->streams = choice->streams;
 }
 
+/* A sample for others to write in, in the words of a run. */
+static hu_status open_prompt(const hu_text_choice *choice, hu_dataset *dataset) {
+    hu_status st;
+    hu_texts texts = {.half = {{.unit = choice->unit}}, .vocabulary = {.unknown = -1}};
+    int32_t *rows[FIELDS];
+    if (choice->unit != HU_TEXT_BYTES && !choice->vocabulary)
+        HU_TRY(hu_fail(HU_ERR_MISSING, "found no %s beside the run, expected the words of its text",
+                       HU_VOCABULARY_FILE));
+    if (choice->unit != HU_TEXT_BYTES)
+        HU_TRY(hu_vocabulary_read(choice->vocabulary, choice->unit, &texts.vocabulary));
+    for (int f = 0; f < FIELDS; f++) {
+        HU_TRY(HU_NEW_ARRAY(&rows[f], (size_t)choice->length));
+        dataset->owned[f] = rows[f];
+    }
+    for (int64_t i = 0; i < choice->length; i++) rows[TARGETS][i] = HU_UNLABELLED;
+    dataset->train = (hu_split){.count = 1, .rows = {rows[TOKENS], rows[TARGETS]}};
+    dataset->test = dataset->train;
+    dataset->lacks_truth = true;
+    describe(&texts, choice, dataset);
+    hu_texts_give_names(&texts, dataset);
+done:
+    hu_texts_free(&texts);
+    return st;
+}
+
 hu_status hu_text_open(const char *path, const hu_data_limits *limits,
                        const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
@@ -129,6 +154,7 @@ hu_status hu_text_open(const char *path, const hu_data_limits *limits,
     hu_text_choice text = choice->text;
     hu_split *split[HU_TEXT_HALVES] = {&dataset->train, &dataset->test};
     if (text.length == 0) text.length = USUAL_LENGTH;
+    if (choice->known.prompts) return open_prompt(&text, dataset);
     HU_TRY(hu_texts_read(path, &text, &texts));
     for (int h = 0; h < HU_TEXT_HALVES; h++)
         HU_TRY(cut_half(&texts, h, &text, dataset->owned + FIELDS * h, split[h]));

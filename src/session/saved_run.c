@@ -140,6 +140,16 @@ hu_status hu_saved_run_restore(const hu_config *config, const char *directory, h
     return st;
 }
 
+hu_status hu_saved_run_hear(const hu_config *config, int first, hu_saved_run *run) {
+    int count = hu_config_subjects(config) - first;
+    if (count < 1) return HU_OK;
+    hu_status st = HU_NEW_ARRAY(&run->sounds, (size_t)count);
+    if (st != HU_OK) return st;
+    for (int i = 0; i < count; i++) run->sounds[i] = hu_config_subject(config, first + i);
+    run->sound_count = (size_t)count;
+    return HU_OK;
+}
+
 /* Files of sound in place of the test samples: only a run that has learned to write down what is
  * said takes them. */
 static hu_status take_sounds(const hu_config *config, const hu_saved_run *run,
@@ -155,6 +165,22 @@ static hu_status take_sounds(const hu_config *config, const hu_saved_run *run,
                    run->sounds[0], run->directory, data);
 }
 
+/* A text in place of all samples: only a run that has learned to tell the next token goes on with
+ * one. */
+static hu_status take_prompts(const hu_config *config, const hu_saved_run *run,
+                              hu_data_known *known) {
+    static const char kind[] = "text:";
+    const char *data = "";
+    hu_config_text(config, "data.name", &data);
+    if (!run->prompts) return HU_OK;
+    known->prompts = known->only_test = true;
+    if (strncmp(data, kind, strlen(kind)) == 0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "predict.text: found a text, which only a run of text:FILE can go on with; %s "
+                   "was trained on %s",
+                   run->directory, data);
+}
+
 hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run) {
     hu_status st = HU_OK;
@@ -163,13 +189,18 @@ hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_l
     *run = (hu_saved_run){.directory = directory,
                           .allows_unlabelled = run->allows_unlabelled,
                           .sounds = run->sounds,
-                          .sound_count = run->sound_count};
+                          .sound_count = run->sound_count,
+                          .prompts = run->prompts};
     HU_TRY(merge(config, directory, &run->has_other_data));
     run->has_other_data = run->has_other_data || run->sounds;
     HU_TRY(hu_known_read(directory, run->has_other_data, &known, &class_names));
     HU_TRY(take_sounds(config, run, &known));
+    HU_TRY(take_prompts(config, run, &known));
     known.needs_no_truth = run->allows_unlabelled && known.only_test;
     HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
+    /* Nothing is trained on other data: they need not fill a batch. */
+    if (run->dataset->only_test || run->has_other_data)
+        HU_TRY(hu_config_replace(config, "data.drop_last", "off", "other data are looked at"));
     HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));
 done:
     hu_free(class_names);
@@ -210,5 +241,6 @@ void hu_saved_run_close(hu_saved_run *run) {
     hu_trainer_free(run->trainer);
     hu_precision_free(&run->precision);
     hu_dataset_close(run->dataset);
+    hu_free(run->sounds);
     *run = (hu_saved_run){0};
 }

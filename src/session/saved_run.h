@@ -11,12 +11,13 @@ typedef struct hu_saved_run {
     hu_precision precision;
     hu_train_options options;
     hu_trainer *trainer;
-    int64_t step;              /* of the checkpoint */
-    bool allows_unlabelled;    /* set before: pictures of other data may lack their annotation */
-    bool has_other_data;       /* its samples are those of another data= than the run's */
-    const char *const *sounds; /* [sound_count] set before: files of sound that its test samples
-                                  are to be; NULL: they are those of the data. Borrowed */
+    int64_t step;           /* of the checkpoint */
+    bool allows_unlabelled; /* set before: pictures of other data may lack their annotation */
+    bool has_other_data;    /* its samples are those of another data= than the run's */
+    const char **sounds; /* [sound_count] files of sound that its test samples are; NULL: they are
+                            those of the data */
     size_t sound_count;
+    bool prompts; /* set before: the data are a text that is to be gone on with (data/prompt.h) */
 } hu_saved_run;
 
 /* Reads the folder's resolved configuration; what the user gave now wins over it, but for what a
@@ -28,6 +29,10 @@ hu_status hu_saved_run_merge(hu_config *config, const char *directory);
  * of graph.json is another one here: the run had another width, or data of other shapes. */
 hu_status hu_saved_run_restore(const hu_config *config, const char *directory, hu_trainer *trainer,
                                const hu_checkpoint *checkpoint);
+
+/* Before a run is opened: the subjects from number first on are files of sound, which its test
+ * samples are to be. Owner closes, also on failure. */
+hu_status hu_saved_run_hear(const hu_config *config, int first, hu_saved_run *run);
 
 /* Merges, opens the data and reads the options, of which some may be changed before a trainer is
  * made of them. Owner closes. */

@@ -1,0 +1,64 @@
+#include "session/continuation.h"
+
+#include <math.h>
+
+#include "base/elementary.h"
+#include "base/error.h"
+#include "base/rng.h"
+
+/* Which token comes next. */
+typedef struct choosing {
+    const hu_continuation *options;
+    int64_t row, drawn; /* place whose scores are read; tokens drawn so far */
+    int32_t chosen;     /* -1: the scores tell none */
+} choosing;
+
+/* The token at which the cumulated weights exp((score - most) / temperature) pass a share of their
+ * sum. most: the largest score, that of `likeliest`. */
+static int32_t draw(const choosing *c, const float *score, int64_t outputs, int64_t likeliest) {
+    const hu_random_key key = {c->options->seed, hu_stream_id("predict", ""), 0};
+    double share = hu_word_share(hu_random_word(&key, (uint64_t)c->drawn));
+    double most = (double)score[likeliest], sum = 0.0, passed = 0.0;
+    for (int64_t i = 0; i < outputs; i++)
+        sum += hu_exp(((double)score[i] - most) / c->options->temperature);
+    for (int64_t i = 0; i < outputs; i++) {
+        passed += hu_exp(((double)score[i] - most) / c->options->temperature);
+        if (passed > share * sum) return (int32_t)i;
+    }
+    return (int32_t)likeliest;
+}
+
+static hu_status choose(void *context, int64_t position, const hu_metric_call *call,
+                        const hu_loader *loader) {
+    choosing *c = context;
+    (void)position, (void)loader;
+    c->chosen = -1;
+    if (!call->prediction) return HU_OK;
+    const float *score = call->prediction + c->row * call->outputs;
+    int64_t likeliest = hu_metric_class(call->outputs, score);
+    if (likeliest < 0 || !isfinite(score[likeliest])) return HU_OK;
+    c->chosen = c->options->temperature > 0.0 ? draw(c, score, call->outputs, likeliest)
+                                              : (int32_t)likeliest;
+    return HU_OK;
+}
+
+hu_status hu_continue(hu_trainer *trainer, hu_dataset *dataset, const hu_continuation *options,
+                      hu_prompt *prompt) {
+    hu_status st = HU_OK;
+    choosing c = {.options = options};
+    if (hu_trainer_task(trainer) != &hu_task_language)
+        return hu_fail(HU_ERR_ARGUMENT, "found the task %s, expected language to go on with a text",
+                       hu_trainer_task(trainer)->name);
+    for (; c.drawn < options->tokens; c.drawn++) {
+        c.row = hu_prompt_show(prompt, dataset);
+        HU_TRY(hu_trainer_show(trainer, 1, choose, &c));
+        if (c.chosen < 0)
+            HU_TRY(hu_fail(HU_ERR_NONFINITE,
+                           "found scores that are not finite behind token %zu of the text, "
+                           "expected numbers",
+                           prompt->count));
+        HU_TRY(hu_prompt_add(prompt, c.chosen));
+    }
+done:
+    return st;
+}

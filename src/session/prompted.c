@@ -1,0 +1,124 @@
+#include "session/prompted.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+static hu_status read_options(const hu_config *config, hu_continuation *options) {
+    int64_t seed;
+    hu_status st;
+    HU_TRY(hu_config_i64(config, "predict.words", &options->tokens));
+    HU_TRY(hu_config_f64(config, "predict.temperature", &options->temperature));
+    HU_TRY(hu_config_i64(config, "predict.seed", &seed));
+    options->seed = (uint64_t)seed;
+done:
+    return st;
+}
+
+/* What the model puts behind the text; the prompt is then as before. Owner frees *text. */
+static hu_status go_on(hu_prompted *p, double temperature, char **text) {
+    hu_continuation options = p->options;
+    size_t before = p->prompt.count;
+    hu_status st;
+    options.temperature = temperature;
+    HU_TRY(hu_continue(p->run.trainer, p->run.dataset, &options, &p->prompt));
+    st = hu_words_join(&p->words, p->prompt.number + before, options.tokens, true, text);
+done:
+    p->prompt.count = before;
+    return st;
+}
+
+hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
+                           const char *where, const char *text, size_t bytes, hu_prompted *made) {
+    hu_status st;
+    *made = (hu_prompted){.run = {.prompts = true}};
+    HU_TRY(read_options(config, &made->options));
+    HU_TRY(hu_saved_run_open(config, directory, listener, &made->run));
+    HU_TRY(hu_words_create(made->run.dataset, &made->words));
+    HU_TRY(hu_prompt_read(made->run.dataset, where, text, bytes, &made->prompt));
+    for (size_t i = 0; i < made->prompt.unknowns; i++)
+        hu_listener_tell(listener, "note: the run does not know '%s', and reads <unk>",
+                         made->prompt.unknown[i]);
+    HU_TRY(go_on(made, 0.0, &made->likeliest));
+    if (made->options.temperature > 0.0)
+        HU_TRY(go_on(made, made->options.temperature, &made->drawn));
+done:
+    return st;
+}
+
+void hu_prompted_free(hu_prompted *made) {
+    hu_free(made->likeliest);
+    hu_free(made->drawn);
+    hu_prompt_free(&made->prompt);
+    hu_words_free(&made->words);
+    hu_saved_run_close(&made->run);
+}
+
+/* ---- what is told ---- */
+
+static const char *unit_of(const hu_prompted *p) {
+    static const char *const names[] = {
+        [HU_TEXT_BYTES] = "bytes", [HU_TEXT_CHARACTERS] = "characters", [HU_TEXT_WORDS] = "words"};
+    return names[p->run.dataset->unit];
+}
+
+static const char *weights_of(const hu_prompted *p) {
+    return p->run.options.eval_masters ? "master" : "rounded";
+}
+
+static json_t *drawn_json(const hu_prompted *p) {
+    return json_pack("{s:s, s:f, s:I}", "text", p->drawn, "temperature", p->options.temperature,
+                     "seed", (json_int_t)p->options.seed);
+}
+
+json_t *hu_prompted_json(const hu_prompted *p) {
+    json_t *unknown = json_array();
+    for (size_t i = 0; unknown && i < p->prompt.unknowns; i++)
+        json_array_append_new(unknown, json_string(p->prompt.unknown[i]));
+    json_t *object =
+        json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:s, s:s}", "run", p->run.directory, "step",
+                  (json_int_t)p->run.step, "unit", unit_of(p), "tokens",
+                  (json_int_t)p->prompt.count, "made", (json_int_t)p->options.tokens, "unknown",
+                  unknown, "likeliest", p->likeliest, "weights", weights_of(p));
+    if (object && p->drawn) json_object_set_new(object, "drawn", drawn_json(p));
+    return object;
+}
+
+/* A heading, the text, and what stands behind it: words with a blank between them, but not at the
+ * end of a line. */
+static hu_status put_one(const hu_prompted *p, const char *how, const char *text, const char *made,
+                         hu_byte_writer *out) {
+    size_t bytes = strlen(text);
+    bool is_apart = p->run.dataset->unit == HU_TEXT_WORDS && bytes > 0 && text[bytes - 1] != '\n' &&
+                    made[0] != '\n';
+    const char *const parts[] = {how, ":\n", text, is_apart ? " " : "", made, "\n\n"};
+    hu_status st = HU_OK;
+    for (size_t i = 0; st == HU_OK && i < sizeof parts / sizeof *parts; i++)
+        st = hu_write_bytes(out, parts[i], strlen(parts[i]));
+    return st;
+}
+
+hu_status hu_prompted_text(const hu_prompted *p, char **text) {
+    char line[160], *prompt = NULL;
+    hu_byte_writer out = {0};
+    hu_status st;
+    *text = NULL;
+    HU_TRY(hu_words_join(&p->words, p->prompt.number, (int64_t)p->prompt.count, true, &prompt));
+    HU_TRY(put_one(p, "likeliest", prompt, p->likeliest, &out));
+    snprintf(line, sizeof line, "drawn at temperature %g, seed %llu", p->options.temperature,
+             (unsigned long long)p->options.seed);
+    if (p->drawn) HU_TRY(put_one(p, line, prompt, p->drawn, &out));
+    snprintf(line, sizeof line, "step %lld: %lld %s behind %zu  (%s weights)",
+             (long long)p->run.step, (long long)p->options.tokens, unit_of(p), p->prompt.count,
+             weights_of(p));
+    HU_TRY(hu_write_bytes(&out, line, strlen(line) + 1)); /* the final zero too */
+    *text = (char *)out.data;
+    out = (hu_byte_writer){0};
+done:
+    hu_free(prompt);
+    hu_writer_free(&out);
+    return st;
+}

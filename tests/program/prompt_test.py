@@ -1,0 +1,109 @@
+"""Prompts: how a language model goes on with a text, in bytes, characters and words, and what it refuses."""
+import json
+import os
+import pathlib
+import subprocess
+
+import program
+
+LINES = ["the cat sat on the mat .", "the dog lay on the mat .", "", "a cat and a dog sat and lay ."]
+SIZE = ["model=transformer-lm-s", "model.width=0.125", "batch=4", "data.length=8", "threads=1", "lr=0.01"]
+
+
+def trained(cwd, name, unit, *words):
+    """A short training; its text is gone behind it."""
+    text = pathlib.Path(f"{cwd}/{name}.txt")
+    text.write_text("".join(line + "\n" for line in LINES * 20), encoding="utf-8")
+    program.train(f"data=text:{text}", f"data.unit={unit}", *SIZE, *words, cwd=cwd, run=name)
+    text.unlink()
+
+
+def said(checks, cwd, run, text, *words, given=None):
+    """The object that predict prints, and its notes."""
+    done = subprocess.run([program.HALFULP, "predict", run, f"text={text}", *words, "--json"], cwd=cwd, input=given,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    checks.same(done.returncode, 0, f"{run} {text!r}: {done.stderr}")
+    return json.loads(done.stdout or "{}"), done.stderr
+
+
+def windows_agree(checks, cwd):
+    """The likeliest word behind a text is that of a window of test data which holds it."""
+    trained(cwd, "run", "word", "steps=60")
+    text = "the cat sat on the mat ."
+    for step in range(4):
+        words = text.replace("\n", " <eos> ").split()[-8:]
+        pathlib.Path(f"{cwd}/window.txt").write_text(" ".join([*words, *["a"] * (9 - len(words))]).replace(" <eos> ", "\n") + "\n",
+                                                     encoding="utf-8")
+        code, out, err = program.call("predict", "run", "data=text:window.txt", "data.valid=window.txt", "--json", cwd=cwd)
+        checks.same(code, 0, f"step {step}: {err}")
+        expected = json.loads(out)["predictions"][0]["text"].split()[len(words) - 1]
+        made, _ = said(checks, cwd, "run", text, "predict.words=1", "predict.temperature=0")
+        checks.same(made["likeliest"], "\n" if expected == "<eos>" else expected, f"behind {text!r}")
+        text += made["likeliest"] if expected == "<eos>" else ("" if text.endswith("\n") else " ") + expected
+    whole, _ = said(checks, cwd, "run", "the cat sat on the mat .", "predict.words=4", "predict.temperature=0")
+    glue = "" if whole["likeliest"].startswith("\n") else " "
+    checks.same("the cat sat on the mat ." + glue + whole["likeliest"], text, "four words at once")
+    checks.same((whole["unit"], whole["tokens"], whole["made"], "drawn" in whole), ("words", 7, 4, False), "what is told")
+
+
+def draws_are_repeatable(checks, cwd):
+    trained(cwd, "drawn", "char", "steps=30")
+    first, _ = said(checks, cwd, "drawn", "the ", "predict.words=40")
+    for more in (["threads=2"], ["storage=float32"], ["predict.seed=1", "predict.temperature=1"]):
+        again, _ = said(checks, cwd, "drawn", "the ", "predict.words=40", *more)
+        checks.same((again["drawn"], again["likeliest"]), (first["drawn"], first["likeliest"]), f"{more}")
+    other, _ = said(checks, cwd, "drawn", "the ", "predict.words=40", "predict.seed=2")
+    checks.that(other["drawn"]["text"] != first["drawn"]["text"], "another seed")
+    checks.same(other["likeliest"], first["likeliest"], "the likeliest text has no seed")
+    cold, _ = said(checks, cwd, "drawn", "the ", "predict.words=40", "predict.temperature=0.0001")
+    checks.same(cold["drawn"]["text"], cold["likeliest"], "nearly no temperature: the likeliest")
+    hot, _ = said(checks, cwd, "drawn", "the ", "predict.words=150", "predict.temperature=1000")
+    letters = set("".join(LINES)) | {"\n"}
+    checks.that(letters >= set(hot["drawn"]["text"]) and len(set(hot["drawn"]["text"])) >= len(letters) - 2,
+                f"much of it: all letters, {hot['drawn']['text']!r}")
+
+
+def texts_come_from_anywhere(checks, cwd):
+    trained(cwd, "bytes", "byte", "steps=5", "precision=hfp8")
+    long = "the mat . " * 9
+    program.put(cwd, "prompt.txt", long.encode())
+    words = ["predict.words=12"]
+    plain, _ = said(checks, cwd, "bytes", long, *words)
+    checks.same(plain["tokens"], 90, "bytes, of which the network sees the last 8")
+    for text, given in (("@prompt.txt", None), ("-", long), (long[-8:], None)):
+        made, _ = said(checks, cwd, "bytes", text, *words, given=given)
+        checks.same((made["likeliest"], made["drawn"]), (plain["likeliest"], plain["drawn"]), f"{text[:10]!r}")
+    code, out, _ = program.call("predict", "bytes", "text=the ", "predict.words=4", cwd=cwd)
+    checks.that(code == 0 and out.startswith("likeliest:\nthe ") and "4 bytes behind 4" in out, f"for people: {out!r}")
+    checks.that("\x1b" not in out and "\x00" not in out, "nothing that steers a terminal")
+
+
+def what_is_refused(checks, cwd):
+    trained(cwd, "words", "word", "steps=2")
+    made, notes = said(checks, cwd, "words", "the zebra sat on the zebra")
+    checks.same((made["unknown"], notes.count("does not know 'zebra', and reads <unk>")), (["zebra"], 1), f"unknown: {notes}")
+
+    def refuses(code, word, *given):
+        found, _, err = program.call("predict", *given, cwd=cwd)
+        checks.same(found, code, f"{given}: exit code")
+        checks.that(word in err, f"{given}: no '{word}' in {err!r}")
+    refuses(2, "predict.text: found no token", "words", "text= ")
+    refuses(3, "none.txt: cannot open", "words", "text=@none.txt")
+    program.put(cwd, "latin.txt", b"the cat\nsat \xe9\n")
+    refuses(3, "latin.txt: line 2, byte 5: found 0xe9, expected UTF-8", "words", "text=@latin.txt")
+    refuses(2, "predict.words", "words", "text=a", "predict.words=0")
+    path = pathlib.Path(f"{cwd}/words/vocabulary.txt")
+    kept = path.read_text(encoding="utf-8")
+    path.write_text(kept + "zebra\n", encoding="utf-8")
+    refuses(2, "'emb.weight' of model transformer-lm-s", "words", "text=a")
+    path.write_text(kept.replace("<unk>\n", ""), encoding="utf-8")
+    refuses(3, "vocabulary.txt: found no <unk>, expected it among the words", "words", "text=a")
+    path.write_text("", encoding="utf-8")
+    refuses(3, "vocabulary.txt: found no word", "words", "text=a")
+    os.remove(path)
+    refuses(3, "found no vocabulary.txt beside the run", "words", "text=a")
+    program.train(*program.TINY, "model=cnn-s", "model.width=0.25", "steps=1", cwd=cwd, run="sees")
+    refuses(2, "which only a run of text:FILE can go on with; sees was trained on glyphs", "sees", "text=a")
+
+
+program.main(windows_agree, draws_are_repeatable, texts_come_from_anywhere, what_is_refused)
