@@ -8,14 +8,22 @@
 #include "base/memory.h"
 #include "data/tokens.h"
 
-hu_status hu_words_create(const hu_dataset *dataset, hu_words *words) {
-    const char *name = dataset->class_names;
-    *words = (hu_words){.count = dataset->class_name_count, .unit = dataset->unit};
+/* name: [count], each with its final zero; NULL: numbers are bytes. */
+static hu_status create(const char *name, int64_t count, hu_text_unit unit, hu_words *words) {
+    *words = (hu_words){.count = count, .unit = unit};
     if (!name) return HU_OK;
     hu_status st = HU_NEW_ARRAY(&words->word, (size_t)words->count);
     for (int64_t i = 0; st == HU_OK && i < words->count; i++, name += strlen(name) + 1)
         words->word[i] = name;
     return st;
+}
+
+hu_status hu_words_create(const hu_dataset *dataset, hu_words *words) {
+    return create(dataset->class_names, dataset->class_name_count, dataset->unit, words);
+}
+
+hu_status hu_words_of_source(const hu_dataset *dataset, hu_words *words) {
+    return create(dataset->source_names, dataset->source_name_count, dataset->unit, words);
 }
 
 void hu_words_free(hu_words *words) {

@@ -12,6 +12,8 @@ typedef struct hu_words {
 
 /* HU_ERR_MEMORY. Owner frees with hu_words_free, also on failure. */
 hu_status hu_words_create(const hu_dataset *dataset, hu_words *words);
+/* The same of the numbers of its field "source": of the language that is translated. */
+hu_status hu_words_of_source(const hu_dataset *dataset, hu_words *words);
 void hu_words_free(hu_words *words);
 
 /* One text of numbers [count], those below 0 left out. What is no UTF-8 and characters that steer

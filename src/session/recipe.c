@@ -66,6 +66,7 @@ static const usual of_update[] = {
     {"transformer-lm*", "*", "data.drop_last", "on"},
     {"transformer-lm*", "*", "optimizer.beta2", "0.98"},
     {"transformer-lm*", "*", "optimizer.clip_norm", "1"},
+    {"seq2seq*", "*", "lr.base", "0.002"}, /* of adam, which has another usual rate */
     {"seq2seq*", "*", "data.drop_last", "on"},
     {"seq2seq*", "*", "optimizer.clip_norm", "1"},
     {"ds2*", "speech:*", "optimizer.clip_norm", "20"},

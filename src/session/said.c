@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "task/translate.h"
 
 /* Where findings go, and how large the picture is that their boxes lie in. */
 typedef struct collecting {
@@ -53,9 +54,34 @@ done:
     return st;
 }
 
-static hu_status note_texts(hu_said *said, const hu_metric_call *call, hu_said_sample *sample) {
+/* The sentence that a sample is the translation of. */
+static hu_status note_source(hu_said *said, const hu_loader *loader, int64_t position,
+                             char **text) {
+    const hu_task_field *source = &said->task->field[HU_TRANSLATION_SOURCE],
+                        *length = &said->task->field[HU_TRANSLATION_SOURCE_LENGTH];
+    int f = hu_dataset_find(said->dataset, source->field);
+    float words = 0.0f, *row = NULL;
+    int32_t *number = NULL;
+    hu_status st;
+    HU_TRY(HU_NEW_ARRAY(&row, (size_t)said->dataset->field[f].extent[0]));
+    HU_TRY(HU_NEW_ARRAY(&number, (size_t)said->dataset->field[f].extent[0]));
+    hu_loader_fill(loader, f, source->reading, position, 1, row);
+    f = hu_dataset_find(said->dataset, length->field);
+    hu_loader_fill(loader, f, length->reading, position, 1, &words);
+    for (int64_t t = 0; t < (int64_t)words; t++) number[t] = (int32_t)row[t];
+    st = hu_words_join(&said->source_words, number, (int64_t)words, false, text);
+done:
+    hu_free(row);
+    hu_free(number);
+    return st;
+}
+
+static hu_status note_texts(hu_said *said, const hu_metric_call *call, const hu_loader *loader,
+                            int64_t position) {
+    hu_said_sample *sample = &said->sample[position];
     hu_status st = HU_OK;
     if (!said->task->spell) return HU_OK;
+    if (said->task->writes) HU_TRY(note_source(said, loader, position, &sample->source));
     if (call->prediction) HU_TRY(note_text(said, call, false, &sample->text));
     if (!said->dataset->lacks_truth) HU_TRY(note_text(said, call, true, &sample->truth));
 done:
@@ -81,7 +107,7 @@ static hu_status note_sample(void *context, int64_t position, const hu_metric_ca
     double *cells = said->cells + position * hu_task_column_count(said->task);
     said->task->describe(call, cells);
     drop_unknown(said, cells);
-    HU_TRY(note_texts(said, call, sample));
+    HU_TRY(note_texts(said, call, loader, position));
     sample->first = said->findings;
     if (!said->task->find) return HU_OK;
     collecting c = collector_of(said, &sample->file);
@@ -100,6 +126,7 @@ hu_status hu_said_make(hu_trainer *trainer, const hu_dataset *dataset, int64_t c
     HU_TRY(HU_NEW_ARRAY(&said->cells, (size_t)count * columns));
     HU_TRY(HU_NEW_ARRAY(&said->sample, (size_t)count));
     if (said->task->spell) HU_TRY(hu_words_create(dataset, &said->words));
+    if (said->task->writes) HU_TRY(hu_words_of_source(dataset, &said->source_words));
     st = hu_trainer_show(trainer, count, note_sample, said);
 done:
     return st;
@@ -108,10 +135,12 @@ done:
 void hu_said_free(hu_said *said) {
     for (int64_t i = 0; said->sample && i < said->count; i++) {
         hu_free(said->sample[i].file.path);
+        hu_free(said->sample[i].source);
         hu_free(said->sample[i].text);
         hu_free(said->sample[i].truth);
     }
     hu_words_free(&said->words);
+    hu_words_free(&said->source_words);
     hu_free(said->number);
     hu_free(said->sample);
     hu_free(said->cells);

@@ -10,6 +10,7 @@
  * its own. */
 typedef struct hu_said_sample {
     hu_sample_file file;
+    char *source;       /* what is translated; NULL: nothing is */
     char *text, *truth; /* what the model says, and what is true; NULL: nothing */
     size_t first, count;
 } hu_said_sample;
@@ -18,6 +19,7 @@ typedef struct hu_said {
     const hu_task *task;
     const hu_dataset *dataset;
     hu_words words;         /* of a task that has texts */
+    hu_words source_words;  /* of a task that translates */
     int32_t *number;        /* private: room for the numbers of a text */
     int64_t count;          /* of samples */
     double *cells;          /* [count, columns of the task] */
@@ -38,9 +40,9 @@ void hu_said_free(hu_said *said);
 const double *hu_said_row(const hu_said *said, int64_t sample);
 hu_judgement hu_said_judgement(const hu_said *said, int64_t sample);
 
-/* An object for each sample: the task's columns by their titles, "file", "text" and "truth" of a
- * task of texts, the names of classes ("label_name"), and a list of what is found. NULL if out of
- * memory. New reference. */
+/* An object for each sample: the task's columns by their titles, "file", "source", "text" and
+ * "truth" of a task of texts, the names of classes ("label_name"), and a list of what is found.
+ * NULL if out of memory. New reference. */
 json_t *hu_said_json(const hu_said *said);
 
 /* The same as a table for people, with a second one of boxes; of long texts their beginnings. Owner

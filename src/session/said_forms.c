@@ -9,7 +9,7 @@
 #include "session/said.h"
 #include "show/table.h"
 
-enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 5 };
+enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 6 };
 
 /* NULL where a cell is no class, or one without a name. */
 static const char *name_in(const hu_said *said, int64_t sample, int column) {
@@ -72,6 +72,7 @@ json_t *hu_said_json(const hu_said *said) {
         const hu_said_sample *sample = &said->sample[i];
         json_t *list, *row = json_pack("{s:I}", "sample", (json_int_t)i);
         put_text(row, "file", sample->file.path);
+        put_text(row, "source", sample->source);
         put_text(row, "text", sample->text);
         put_text(row, "truth", sample->truth);
         for (int c = 0; row && c < hu_task_column_count(said->task); c++) put_cell(said, i, c, row);
@@ -107,11 +108,13 @@ static hu_status put_beginning(hu_table *table, const char *text) {
     return hu_table_cell(table, "%s", text ? beginning(text, cell) : "-");
 }
 
-/* What the model says, and what is true. */
+/* What is translated, what the model says, and what is true. */
 static hu_status put_texts(hu_table *table, const hu_said *said, int64_t i) {
-    hu_status st = put_beginning(table, said->sample[i].text);
+    const hu_said_sample *sample = &said->sample[i];
     bool has_truth = !said->dataset->lacks_truth;
-    return st == HU_OK && has_truth ? put_beginning(table, said->sample[i].truth) : st;
+    hu_status st = said->task->writes ? put_beginning(table, sample->source) : HU_OK;
+    if (st == HU_OK) st = put_beginning(table, sample->text);
+    return st == HU_OK && has_truth ? put_beginning(table, sample->truth) : st;
 }
 
 /* sample, the columns of the task, the verdict where there is one, texts, and the file. */
@@ -125,6 +128,7 @@ static hu_status print_samples(const hu_said *said, char **text) {
     int columns = hu_task_column_count(said->task), count = 1;
     for (int c = 0; c < columns; c++) titles[count++] = said->task->column[c].title;
     if (said->task->judge) titles[count++] = "verdict";
+    if (said->task->writes) titles[count++] = "source";
     if (said->task->spell) titles[count++] = "text";
     if (said->task->spell && !said->dataset->lacks_truth) titles[count++] = "truth";
     if (said->has_files) titles[count++] = "file";
@@ -229,6 +233,7 @@ static hu_status write_samples(const hu_said *said, hu_byte_writer *out) {
         snprintf(title, sizeof title, "%s_name", said->task->column[c].title);
         if (has_names(said, c)) HU_TRY(write_word(out, title));
     }
+    if (said->task->writes) HU_TRY(write_text(out, ",source"));
     if (said->task->spell) HU_TRY(write_text(out, ",text,truth"));
     HU_TRY(write_text(out, said->has_files ? ",file\n" : "\n"));
     for (int64_t i = 0; i < said->count; i++) {
@@ -236,6 +241,7 @@ static hu_status write_samples(const hu_said *said, hu_byte_writer *out) {
         for (int c = 0; c < columns; c++) HU_TRY(write_number(out, ",", hu_said_row(said, i)[c]));
         for (int c = 0; c < columns; c++)
             if (has_names(said, c)) HU_TRY(write_word(out, name_in(said, i, c)));
+        if (said->task->writes) HU_TRY(write_word(out, said->sample[i].source));
         if (said->task->spell) HU_TRY(write_word(out, said->sample[i].text));
         if (said->task->spell) HU_TRY(write_word(out, said->sample[i].truth));
         if (said->has_files) HU_TRY(write_word(out, said->sample[i].file.path));

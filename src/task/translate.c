@@ -3,6 +3,7 @@
  * leaves them out of losses and metrics. */
 #include "task/translate.h"
 #include "base/error.h"
+#include "data/sentences.h"
 #include "task/bleu.h"
 #include "task/lengths.h"
 #include "task/surprise.h"
@@ -42,6 +43,17 @@ static hu_shape head(const hu_task_choice *choice) {
         2, {choice->shapes.value[HU_TRANSLATION_TARGETS].extent[0], choice->shapes.outputs}};
 }
 
+/* The true words, or those that the model writes by itself; none where it was not asked to. */
+static int64_t spell(const hu_metric_call *sample, bool is_truth, int32_t *number) {
+    const float *word = is_truth ? sample->target : sample->said;
+    int64_t count = 0;
+    for (; word && count < sample->targets && word[count] >= 0.0f; count++) {
+        number[count] = (int32_t)word[count];
+        if (number[count] == HU_SENTENCE_END) break;
+    }
+    return count;
+}
+
 const hu_task hu_task_translate = {
     .name = "translate",
     .help = "the next word of a translation, told from the sentence and the words before it",
@@ -60,5 +72,5 @@ const hu_task hu_task_translate = {
     .head = head,
     .column = {HU_SURPRISE_COLUMNS},
     .describe = hu_describe_surprise,
-    .spell = hu_spell_surprise,
+    .spell = spell,
 };

@@ -1,0 +1,128 @@
+"""Translation: a model learns an invented language, writes by itself, and is judged by BLEU; every precision and way.
+
+HALFULP_MULTI30K names a folder with train.en.gz, train.fr.gz and those of test_2016_flickr of Multi30k: there thirty
+steps from init=check are held to those of PyTorch in float64, of which its float32 is a tenth of the tolerances away.
+"""
+import json
+import os
+import pathlib
+import random
+
+import program
+
+# Word by word, but for the order of an adjective and its noun.
+NOUNS, ADJECTIVES = ("dog cat bird", "chien chat oiseau"), ("red old", "rouge vieux")
+WORDS = ["model=seq2seq-s", "model.width=0.25", "data.source=en", "data.target=fr", "data.length=9", "data.min_count=1",
+         "batch=8", "eval.every=0", "run.chunk=3"]
+PRECISIONS = ("fp32", "fp16", "bf16", "1/6/9/d", "hfp8", "demote:0.6+promote", "lee")
+WAYS = (["threads=3"], ["storage=float32"], ["run.fuse=off", "recompute=off"], ["storage=dense", "threads=2"])
+
+
+def sentence(draw, words):
+    """Of one word, or of as many nouns with adjectives as there are."""
+    nouns, adjectives = [text.split() for text in NOUNS], [text.split() for text in ADJECTIVES]
+    english, french = [], []
+    while len(english) < words:
+        n = draw.randrange(3)
+        if words - len(english) == 1:
+            english, french = english + [nouns[0][n]], french + [nouns[1][n]]
+        else:
+            a = draw.randrange(2)
+            english, french = english + [adjectives[0][a], nouns[0][n]], french + [nouns[1][n], adjectives[1][a]]
+    return english, french
+
+
+def folder(cwd):
+    """Sentences of 1 to 8 words, which is all that there is room for, and two pairs that do not fit."""
+    made = pathlib.Path(cwd) / "text"
+    if made.is_dir():
+        return made
+    made.mkdir()
+    draw = random.Random(4)
+    for half, count in (("train", 240), ("test", 24)):
+        pairs = [sentence(draw, 1 + i % 8) for i in range(count)]
+        pairs[5:5] = [(["dog"] * 9, ["chien"]), ([], ["chien"])]
+        for side, language in enumerate(("en", "fr")):
+            text = "".join(" ".join(pair[side]).capitalize() + "\n" for pair in pairs)
+            (made / f"{half}.{language}").write_text(text, encoding="utf-8")
+    return made
+
+
+def trained(cwd, name, *words, **more):
+    return program.train(f"data=parallel:{folder(cwd)}", *WORDS, *words, cwd=cwd, run=name, **more)
+
+
+def it_learns_to_write(checks, cwd):
+    made = trained(cwd, "learns", "epochs=10", "lr=0.02", "threads=2")
+    checks.same(made["metric"]["better"], "lower", "perplexity judges")
+    checks.that(made["test_perplexity"] < 1.5, f"perplexity {made['test_perplexity']}")
+    checks.that(made["test_bleu"] > 0.75, f"BLEU {made['test_bleu']}")
+    code, out, err = program.call("predict", "learns", "count=24", "--json", cwd=cwd)
+    checks.same(code, 0, err)
+    rows = json.loads(out)["predictions"]
+    checks.same(len(rows), 24, "empty sentences and those that are too long are left out")
+    checks.same((rows[0]["source"], rows[0]["truth"]), ("dog", "chien"), "one word")
+    right = sum(row["text"] == row["truth"] for row in rows)
+    checks.that(right >= 15 and all(row["text"] for row in rows), f"{right} translations of 24 are right")
+    code, out, err = program.call("predict", "learns", "count=3", cwd=cwd)
+    for row in rows[:3]:
+        checks.that(row["source"] in out and row["text"] in out and row["truth"] in out, f"{row}: {out}")
+    found = json.loads(program.call("eval", "learns", "--json", cwd=cwd)[1])
+    checks.same(found["test_bleu"], made["test_bleu"], "eval")
+    found = json.loads(program.call("eval", "learns", "eval.decode=off", "--json", cwd=cwd)[1])
+    checks.same((found["test_bleu"], found["test_perplexity"]), (None, made["test_perplexity"]), "without decoding")
+    for verb in ("why", "stats", "report"):
+        checks.same(program.call(verb, "learns", cwd=cwd)[0], 0, verb)
+
+
+def bits_are_equal(checks, cwd):
+    for turn, precision in enumerate(PRECISIONS):
+        words = ["steps=2", "data.test_limit=5",
+                 *([f"precision={precision}"] if precision != "lee" else ["precision=fp16", "precision.scheme=lee"])]
+        plain = trained(cwd, f"plain-{turn}", *words, "threads=1")
+        for more in (WAYS[turn % len(WAYS)], WAYS[(turn + 1) % len(WAYS)]):
+            other = trained(cwd, f"other-{turn}-{more[0]}", *words, *more)
+            for key in ("weights_hash", "train_loss", "test_perplexity", "test_bleu"):
+                checks.same(other[key], plain[key], f"{words} {more}: {key}")
+    plain = trained(cwd, "native", "steps=2", "data.test_limit=5", "precision=1/6/9/d", "threads=1")
+    other = trained(cwd, "scalar", "steps=2", "data.test_limit=5", "precision=1/6/9/d", "threads=1",
+                    env={**os.environ, "HALFULP_MAX_ISA": "scalar"})
+    checks.same(other["weights_hash"], plain["weights_hash"], "scalar")
+
+
+def runs_go_on(checks, cwd):
+    for precision in ("hfp8", "fp16"):
+        whole = trained(cwd, precision, f"precision={precision}", "threads=1", "steps=5", "data.test_limit=5",
+                        "run.checkpoint_every=1", "run.keep=9")
+        for step in (2, 4):
+            program.copy_at(cwd, precision, f"{precision}-{step}", step)
+            rest = program.resume(f"{precision}-{step}", cwd=cwd)
+            checks.same((rest["weights_hash"], rest["test_bleu"]), (whole["weights_hash"], whole["test_bleu"]),
+                        f"{precision}, resumed at {step}")
+
+
+def near(checks, what, found, figure, tolerance, digits):
+    """The figure is rounded to so many digits behind the point."""
+    room = tolerance * abs(figure) + 0.5 * 10 ** -digits
+    checks.that(abs(found - figure) <= room, f"{what}: found {found!r}, expected {figure} within {room:.2g}")
+
+
+def the_check_start_of_torch(checks, cwd):
+    texts = os.environ.get("HALFULP_MULTI30K")
+    if not texts:
+        print("the check start is left out: HALFULP_MULTI30K names no folder")
+        return
+    made = program.train("model=seq2seq-s", f"data=parallel:{texts}", "data.source=en", "data.target=fr",
+                         "data.test=test_2016_flickr", "data.test_limit=8", "batch=8", "init=check", "steps=30", "lr=0.5",
+                         "norms=on", "eval.every=0", "threads=2", cwd=cwd)
+    checks.same(made["parameters"], 2969762, "parameters")
+    for step, figure in enumerate((8.7660424, 8.7419034, 8.7254808, 8.6994246, 8.6735127)):
+        near(checks, f"loss {step}", made["losses"][step], figure, 1e-6 if step == 0 else 2e-6, 7)
+    near(checks, "loss 9", made["losses"][9], 8.489047, 2e-6, 6)
+    near(checks, "loss 29", made["losses"][29], 6.124223, 2e-6, 6)
+    near(checks, "norm", made["first_gradient_norm"], 0.251623, 2e-6, 6)
+    for name, figure in (("src.weight", 0.002086), ("dec.weight_hh_l0", 0.003665), ("out.bias", 0.177479)):
+        near(checks, name, made["first_gradient_norms"][name], figure, 2e-5, 6)
+
+
+program.main(the_check_start_of_torch, it_learns_to_write, bits_are_equal, runs_go_on)
