@@ -5,8 +5,9 @@
 
 #include "base/checked.h"
 
-/* Rows and keys that a causal product takes together: those of a tile. */
-enum { ALIGNMENT = 64, GROUP = 8 };
+/* Rows or keys that a causal product takes together: where they are neighbours a few tiles, so that
+ * what a call costs and what is computed in vain are alike; else one tile. */
+enum { ALIGNMENT = 64, GROUP = 32, APART_GROUP = 8 };
 
 /* Places (rows, or keys where these are computed), `apart` from each other, and so many sums of
  * each, from sum `skip` on, that run over terms low .. low + terms - 1. */
@@ -196,7 +197,8 @@ static bool keys_of_group(const hu_heads *h, const hu_heads_call *call, int64_t 
                           int64_t apart) {
     part p = alone(h, HU_HEADS_KEYS, call->there, first);
     p.apart = apart;
-    p.count = least(GROUP, (call->there.keys - first + apart - 1) / apart);
+    p.count =
+        least(apart > 1 ? APART_GROUP : GROUP, (call->there.keys - first + apart - 1) / apart);
     return run_part(h, HU_HEADS_KEYS, call, p);
 }
 
@@ -205,8 +207,9 @@ static bool run_keys(const hu_heads *h, const hu_heads_call *call) {
     int64_t apart = accumulator->mac == HU_MAC_FMAC_K ? accumulator->block : 1;
     bool done = true;
     apart = least(apart, call->there.keys);
+    int64_t group = (apart > 1 ? APART_GROUP : GROUP) * apart;
     for (int64_t r = 0; r < apart; r++)
-        for (int64_t s = r; done && s < call->there.keys; s += GROUP * apart)
+        for (int64_t s = r; done && s < call->there.keys; s += group)
             done = keys_of_group(h, call, s, apart);
     return done;
 }
