@@ -55,8 +55,9 @@ static void print_step(void *context, const hu_step_news *news) {
     if (!isnan(report->metric))
         fprintf(stderr, "  %s %.1f%s", hu_metric_words(news->metric, words),
                 news->metric->factor * report->metric, news->metric->unit);
-    fprintf(stderr, "  %.0f %s/s  %d:%02d left%s%s", rate * news->per_sample, news->counted,
-            minutes, (int)left - 60 * minutes, report->skipped ? "  (skipped)" : "",
+    fprintf(stderr, "  %s  %d:%02d left%s%s",
+            hu_listener_rate(rate, rate * news->per_sample, news->counted, words), minutes,
+            (int)left - 60 * minutes, report->skipped ? "  (skipped)" : "",
             is_terminal ? "" : "\n");
     fflush(stderr);
     line_is_open = is_terminal;

@@ -25,14 +25,17 @@ static const char *const json_flag[] = {"json", NULL};
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
     char scaling[HU_SCALING_BYTES];
-    char judged[HU_JUDGED_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES], bits[HU_BITS_TEXT_BYTES];
+    char rate[HU_METRIC_TEXT_BYTES], judged[HU_JUDGED_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES],
+        bits[HU_BITS_TEXT_BYTES];
     hu_config_text(session->config, "eval.weights", &weights);
     int64_t held = session->judged == HU_HALF_VALIDATION ? session->dataset->validation.count : 0;
     printf("%s (%s weights)", hu_judged_text(&result->test, &result->validation, held, judged),
            weights);
     /* Without a step there is neither; a run that was finished before has no speed. */
     if (!isnan(result->train_loss)) printf("  train loss %.4f", result->train_loss);
-    if (!isnan(result->rate)) printf("  %.0f %s/s", result->rate, result->counted);
+    if (!isnan(result->rate))
+        printf("  %s",
+               hu_listener_rate(result->images_per_second, result->rate, result->counted, rate));
     printf("  %lld steps, %lld skipped, loss scaling %s\n",
            (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_skipped(session->trainer),

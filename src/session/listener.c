@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *hu_listener_turns(const hu_step_report *report, char *text) {
     size_t used = 0;
@@ -22,4 +23,11 @@ void hu_listener_tell(const hu_listener *listener, const char *format, ...) {
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     listener->on_message(listener->context, text);
+}
+
+const char *hu_listener_rate(double samples, double places, const char *counted, char *text) {
+    int length = snprintf(text, HU_METRIC_TEXT_BYTES, "%.0f %s/s", places, counted);
+    if (strcmp(counted, "images") != 0)
+        snprintf(text + length, HU_METRIC_TEXT_BYTES - (size_t)length, ", %.1f samples/s", samples);
+    return text;
 }

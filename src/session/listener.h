@@ -27,6 +27,10 @@ typedef struct hu_listener {
  * HU_METRIC_TEXT_BYTES. Gives it back. */
 const char *hu_listener_turns(const hu_step_report *report, char *text);
 
+/* "38 images/s", or "2432 tokens/s, 38.0 samples/s" of tasks whose samples have places: samples and
+ * places of a second. text: room for HU_METRIC_TEXT_BYTES. Gives it back. */
+const char *hu_listener_rate(double samples, double places, const char *counted, char *text);
+
 /* Gives a message to the listener, if it hears. */
 void hu_listener_tell(const hu_listener *listener, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -63,8 +63,8 @@ typedef struct hu_task {
     bool writes; /* rows are words, each told from those before it: a model can write by itself, in
                     fields as task/translate.h has them */
     bool is_signed;    /* pictures are numbers in -1..1 instead */
-    const char *place; /* what rates count: "tokens", as many as the first field has numbers; NULL:
-                          samples, which are images */
+    const char *place; /* what rates count: "tokens", or "frames", as many as the first field has
+                          rows, padding too; NULL: samples, which are images */
     const hu_metric *metric[HU_METRICS_MAX + 1]; /* NULL at the end; compare, assign and pictures
                                                     take the first */
 

@@ -52,6 +52,7 @@ const hu_task hu_task_transcribe = {
               {HU_LENGTHS_FIELD, HU_LENGTHS_FIELD, HU_READ_PLAIN, true}},
     .kind = HU_LOSS_SEQUENCE,
     .loss = "ctc",
+    .place = "frames",
     .metric = {&hu_metric_label_error_rate, &hu_metric_ctc_impossible},
     .count_outputs = count_outputs,
     .head = head,

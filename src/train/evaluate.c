@@ -399,7 +399,7 @@ int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half) {
 }
 
 int64_t hu_trainer_places(const hu_trainer *trainer) {
-    return trainer->task->place ? hu_shape_elements(&trainer->shapes.value[0]) : 1;
+    return trainer->task->place ? trainer->shapes.value[0].extent[0] : 1;
 }
 
 /* Pictures of -1..1 are drawn as 0..1. */

@@ -69,6 +69,8 @@ def runs_go_on(checks, cwd):
         checks.same((rest["weights_hash"], rest["metric"]["value"]), (whole["weights_hash"], whole["metric"]["value"]),
                     f"resumed at {step}")
     checks.same(whole["metric"]["better"], "lower", "metric")
+    checks.that(abs(whole["frames_per_second"] - 60 * whole["images_per_second"]) < 1e-6 * whole["frames_per_second"],
+                "a sample is 60 frames")
     checks.same(whole["test_ctc_impossible"], 0.0, "no sample is too short")
     code, out, _ = program.call("predict", "whole", "--json", cwd=cwd)
     rows = json.loads(out)["predictions"]

@@ -89,6 +89,7 @@ static void a_text_gives_ids_and_targets(void **state) {
     says(hu_task_fit(&hu_task_language, &good, &choice.shapes), HU_ERR_ARGUMENT,
          "a token and a target at each place");
     assert_string_equal(hu_task_counted(&hu_task_language), "tokens");
+    assert_string_equal(hu_task_counted(&hu_task_transcribe), "frames");
     assert_string_equal(hu_task_counted(&hu_task_classify), "images");
 }
 
