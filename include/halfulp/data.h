@@ -104,6 +104,8 @@ typedef struct hu_dataset {
     hu_text_unit unit;   /* of the fields "tokens" and "targets" of a text */
     int64_t left_out[2]; /* pairs of sentences of the training and the test files that are no
                             samples: too long, or with an empty line */
+    int64_t
+        cut[2]; /* sounds of these files that are longer than a sample: their end is not heard */
     int64_t streams; /* above 0: so many samples that stand side by side go on in the next so many;
                         they are never shuffled */
 } hu_dataset;

@@ -150,9 +150,10 @@ typedef struct filling {
     const speech_half *half;
     const char *first; /* the sound that has the rate of all */
     const hu_spectrum *spectrum;
-    int64_t most;    /* frames */
-    float *rows;     /* [used, most, bins] */
-    int32_t *frames; /* [used] */
+    int64_t most;         /* frames */
+    float *rows;          /* [used, most, bins] */
+    int32_t *frames;      /* [used] */
+    _Atomic int64_t *cut; /* sounds that have more */
 } filling;
 
 static hu_status fill_rows(void *context, int64_t i) {
@@ -164,6 +165,7 @@ static hu_status fill_rows(void *context, int64_t i) {
     if (wav.rate != spectrum->rate)
         HU_TRY(refuse_rate(f->half, i, wav.rate, spectrum->rate, f->first));
     int64_t frames = hu_spectrum_frames(spectrum, wav.count);
+    *f->cut += frames > f->most;
     f->frames[i] = (int32_t)(frames < f->most ? frames : f->most);
     st = hu_spectrum_rows(spectrum, wav.sample, wav.count, f->most,
                           f->rows + i * f->most * spectrum->bins);
@@ -274,7 +276,8 @@ typedef struct speech_facts {
 
 /* A half in memory. */
 static hu_status fill_half(const speech_half *half, const speech_facts *facts,
-                           const hu_field *field, void **owned, hu_split *split) {
+                           const hu_field *field, void **owned, int64_t *cut, hu_split *split) {
+    _Atomic int64_t longer = 0;
     int64_t most = field[FEATURES].extent[0], letters = field[LABEL].extent[0];
     int64_t bins = facts->spectrum->bins;
     size_t used = (size_t)half->used;
@@ -283,8 +286,9 @@ static hu_status fill_half(const speech_half *half, const speech_facts *facts,
     HU_TRY(hu_alloc_array(used, sizeof(int32_t), &owned[FRAMES]));
     HU_TRY(hu_alloc_array(used, (size_t)letters * sizeof(int32_t), &owned[NUMBERS]));
     HU_TRY(hu_alloc_array(used, sizeof(int32_t), &owned[CHARACTERS]));
-    filling f = {half, facts->first, facts->spectrum, most, owned[ROWS], owned[FRAMES]};
+    filling f = {half, facts->first, facts->spectrum, most, owned[ROWS], owned[FRAMES], &longer};
     HU_TRY(hu_data_each(half->used, fill_rows, &f));
+    *cut = longer;
     HU_TRY(spell_half(half, facts->alphabet, facts->whose, letters, owned[NUMBERS],
                       owned[CHARACTERS]));
     *split = (hu_split){.field = split->field,
@@ -300,11 +304,12 @@ static hu_status fill_halves(speech_half *train, speech_half *test, bool only_te
                              const speech_facts *facts, hu_dataset *dataset) {
     hu_status st = HU_OK;
     if (!only_test) {
-        HU_TRY(fill_half(train, facts, dataset->field, dataset->owned, &dataset->train));
+        HU_TRY(fill_half(train, facts, dataset->field, dataset->owned, &dataset->cut[0],
+                         &dataset->train));
         HU_TRY(give_files(train, &dataset->train));
     }
     HU_TRY(fill_half(test, facts, hu_dataset_fields(dataset, HU_HALF_TEST),
-                     dataset->owned + OWNED_OF_HALF, &dataset->test));
+                     dataset->owned + OWNED_OF_HALF, &dataset->cut[1], &dataset->test));
     dataset->lacks_truth = !test->said.text[0];
     if (only_test) dataset->train = dataset->test;
     st = give_files(test, &dataset->test);

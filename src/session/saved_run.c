@@ -15,6 +15,7 @@
 #include "session/data.h"
 #include "session/known.h"
 #include "session/options.h"
+#include "session/sounds.h"
 
 /* Another one of these would be another run. A folder of an older version has no word about some.
  */
@@ -226,6 +227,7 @@ hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_l
     HU_TRY(hu_saved_run_read(config, directory, listener, run));
     drop_workers(&run->options);
     HU_TRY(hu_trainer_create(&run->options, run->dataset, &run->trainer));
+    HU_TRY(hu_sounds_tell(run->trainer, run->dataset, listener));
     snprintf(path, sizeof path, "%s/checkpoint", directory);
     HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));
     if (warning[0]) hu_listener_tell(listener, "%s", warning);

@@ -19,6 +19,7 @@
 #include "session/judged.h"
 #include "session/known.h"
 #include "session/options.h"
+#include "session/sounds.h"
 #include "session/pictures.h"
 #include "session/precision.h"
 #include "session/saved_run.h"
@@ -225,6 +226,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     /* Planned bytes against allocated ones, before the first step. */
     HU_TRY(hu_ledger_check(&ledger, &session->before));
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
+    HU_TRY(hu_sounds_tell(session->trainer, session->dataset, listener));
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
     hu_options_tell_precision(config, &session->precision, hu_trainer_graph(session->trainer),
                               hu_run_edges(hu_trainer_run(session->trainer)), listener);

@@ -117,6 +117,20 @@ def what_is_refused(checks, cwd):
     pathlib.Path(f"{cwd}/latin.txt").write_bytes(b"ab\nc\xe9\n")
     _, err = call(checks, "train", *words(cwd), f"data=text:{cwd}/latin.txt", "steps=1", cwd=cwd, code=3)
     checks.that("latin.txt: line 2, byte 2: found 0xe9" in err, f"a byte that is not UTF-8: {err}")
+    pathlib.Path(f"{cwd}/empty.txt").write_bytes(b"")
+    for unit in ("byte", "char", "word"):
+        for key in ("data=text:", "data.valid="):
+            _, err = call(checks, "train", *words(cwd), f"data.unit={unit}", f"{key}empty.txt", "steps=1", cwd=cwd, code=3)
+            checks.that("empty.txt: found no text" in err, f"{unit}: an empty {key}: {err}")
+    program.train(*words(cwd), "steps=1", cwd=cwd, run="kept")
+    listed = pathlib.Path(f"{cwd}/kept/vocabulary.txt").read_text(encoding="utf-8")
+    for text, code, part in ((listed + "zebra\n", 2, "'emb.weight' of model transformer-lm-s on data text:"),
+                             (listed.replace("<unk>\n", ""), 3, "vocabulary.txt: found no <unk>, expected it among the words"),
+                             (listed.replace("cat\n", "the\n"), 3, "found a word that stands above it already"), ("", 3, "found no word")):
+        pathlib.Path(f"{cwd}/kept/vocabulary.txt").write_text(text, encoding="utf-8")
+        for verb in ("eval", "predict"):
+            _, err = call(checks, verb, "kept", cwd=cwd, code=code)
+            checks.that(part in err, f"{verb}: another vocabulary: {err}")
 
 
 def near(checks, what, found, figure, tolerance, digits):

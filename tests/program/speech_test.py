@@ -189,8 +189,35 @@ def short_samples_are_left_out(checks, cwd):
         file.writeframes(bytes(2 * 240))
     other = trained(cwd, "short", "precision=fp32", "threads=1", "steps=1")
     checks.same(other["test_ctc_impossible"], 1.0, "impossible samples")
+    _, _, err = program.call("eval", "short", cwd=cwd)
+    checks.that("note: 1 of 4 test sounds are too short for what is said in them, and are left out of the loss" in err and
+                "training sounds" not in err, f"and eval says so: {err}")
+    _, _, err = program.call("eval", "short", "data.frames=60", cwd=cwd)
+    checks.that("cut" not in err, f"no sound is longer: {err}")
+    code, _, err = program.call("train", f"data=speech:{made}", *WORDS, "steps=1", "data.frames=20", "run.dir=cut", cwd=cwd)
+    checks.that(code == 0 and "note: 10 of 12 training sounds are longer than a sample (data.frames), and are cut" in err,
+                f"long sounds: {err}")
     with open(path, "wb") as file:
         file.write(whole)
+
+
+def a_batch_without_a_path_changes_nothing(checks, cwd):
+    """All samples too short: loss 0 and gradient 0, no NaN, and the weights stay."""
+    for half in ("train", "test"):
+        for k in range(4):
+            os.makedirs(f"{cwd}/none/{half}", exist_ok=True)
+            with wave.open(f"{cwd}/none/{half}/{k}.wav", "wb") as file:
+                file.setparams((1, 2, 8000, 0, "NONE", ""))
+                file.writeframes(bytes(range(240)) * 2)
+        program.put(cwd, f"none/{half}/transcripts.txt", b"".join(b"%d\tseven\n" % k for k in range(4)))
+    words = ["data=speech:none", *WORDS, "optimizer.weight_decay=0", "run.log_every=1", "threads=1"]
+    for precision in ("fp32", "hfp8", "bf16"):
+        made = program.train(*words, "steps=2", f"precision={precision}", cwd=cwd, run=f"none-{precision}")
+        start = program.train(*words, "steps=1", f"precision={precision}", cwd=cwd, run=f"begun-{precision}")
+        checks.same(made["weights_hash"], start["weights_hash"], f"{precision}: weights")
+        checks.same([(row["loss"], row["gradient_norm"], row["skipped"]) for row in program.rows(cwd, f"none-{precision}")],
+                    [((0.0).hex(), (0.0).hex(), "0")] * 2, f"{precision}: loss, norm, skipped")
+        checks.same(made["test_ctc_impossible"], 4.0, f"{precision}: counted")
 
 
 def refusals(checks, cwd):
@@ -204,6 +231,13 @@ def refusals(checks, cwd):
     refuses(2, "needs a field 'features'", "model=ds2-s", "data=glyphs")
     sound(os.path.join(made, "train", "03.wav"), "b'a", rate=16000)
     refuses(3, "03.wav: found 16000 samples a second, expected 8000", "model=ds2-s", f"data=speech:{made}")
+    with wave.open(os.path.join(made, "train", "03.wav"), "wb") as file:
+        file.setparams((1, 1, 8000, 0, "NONE", ""))
+        file.writeframes(bytes(2000))
+    refuses(3, "03.wav: found coding 1 of 8 bits in 1 channels at 8000 samples a second, expected coding 1 (PCM) of 16 bits",
+            "model=ds2-s", f"data=speech:{made}")
+    sound(os.path.join(made, "train", "03.wav"), "")
+    refuses(3, "03.wav: found 0 bytes of sound, expected samples of 2 bytes", "model=ds2-s", f"data=speech:{made}")
     sound(os.path.join(made, "train", "03.wav"), "b'a", channels=2)
     refuses(3, "of 16 bits in 2 channels", "model=ds2-s", f"data=speech:{made}")
     program.put(made, "train/transcripts.txt", b"00\tab\n")
@@ -212,5 +246,5 @@ def refusals(checks, cwd):
     refuses(3, "found 00.wav and no transcripts.txt", "model=ds2-s", f"data=speech:{made}")
 
 
-program.main(bits_are_equal, runs_go_on, it_learns, the_recipe_is_that_of_the_notes, files_are_heard, short_samples_are_left_out,
+program.main(bits_are_equal, runs_go_on, it_learns, the_recipe_is_that_of_the_notes, files_are_heard, short_samples_are_left_out, a_batch_without_a_path_changes_nothing,
              published_networks_by_keys, refusals)
