@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/carried.h"
 #include "engine/facts.h"
 #include "engine/gradient.h"
 #include "engine/learn.h"
@@ -106,6 +107,8 @@ void hu_loop_forward(hu_visit *visit) {
     clear_values(&w);
     for (int64_t t = 0; t < w.loop->steps && begin_step(&w, t, &step); t++)
         for (uint32_t n = w.loop->first; n <= w.loop->last; n++) forward_node(&w, &step, n);
+    for (uint32_t n = w.loop->first; n <= w.loop->last; n++)
+        if (node_at(&w, n)->op->is_previous) hu_carried_write(visit, n, w.length);
 }
 
 /* ---- backward ---- */

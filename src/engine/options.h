@@ -10,8 +10,10 @@
 
 /* How a run computes. None of these but chunk, seed, products and check_noise changes a bit. */
 typedef struct hu_run_options {
-    int64_t batch; /* largest number of samples of a pass */
-    int64_t chunk; /* samples per chunk; part of the definition of the result */
+    int64_t batch;   /* largest number of samples of a pass */
+    int64_t chunk;   /* samples per chunk; part of the definition of the result */
+    int64_t streams; /* samples of the whole batch, where states go on from batch to batch
+                        (engine/carried.h); 0: batch */
     int threads;
     hu_storage_mode storage;
     uint64_t seed;

@@ -49,6 +49,14 @@ const float *hu_run_rounded_parameter(const hu_run *run, hu_value_id v, float *s
  * pass. */
 const float *hu_run_value(const hu_run *run, hu_value_id v, int64_t rows, float *scratch);
 
+/* States that go on from pass to pass (engine/carried.h) as float32: numbers of one stream, 0 where
+ * there are none, and [streams][numbers] of what the next step begins with. */
+int64_t hu_run_carried_numbers(const hu_run *run);
+void hu_run_carried(const hu_run *run, float *rows);
+
+/* Takes them over; false: a number is none of the format that it is stored in. */
+bool hu_run_restore_carried(hu_run *run, const float *rows);
+
 /* Running ranges of uniform quantizers as bytes of a checkpoint; *bytes = 0: there are none.
  * Borrowed: valid as long as the run. */
 void hu_run_ranges(const hu_run *run, const void **data, size_t *bytes);

@@ -79,6 +79,13 @@ typedef struct hu_thread {
     int64_t units[HU_LOSSES_MOST];                      /* of the chunks that it has loaded */
 } hu_thread;
 
+/* A state that goes on from pass to pass (engine/carried.h). */
+typedef struct hu_carried {
+    uint32_t node;         /* of the state, in its loop */
+    uint32_t buffer[2];    /* [streams] rows of each bank */
+    hu_storage storage[2]; /* how they are stored */
+} hu_carried;
+
 /* What the rehearsal of the passes notes while it runs (engine/usage.h). */
 typedef struct hu_rehearsal {
     bool is_on;
@@ -120,7 +127,11 @@ typedef struct hu_run {
     hu_thread *thread;     /* [options.threads] */
     void **pointers;       /* argument arrays of all calls */
     bool *has_contributed; /* [use_count] of parameters: in the present backward pass */
-    uint32_t *history;     /* maxima of earlier steps (engine/scale.h); NULL: no scale is delayed */
+    hu_carried *carried;   /* [carried_count] */
+    uint32_t carried_count;
+    int carried_from, carried_to; /* banks that passes read and write */
+    int64_t streams;              /* rows of a bank */
+    uint32_t *history; /* maxima of earlier steps (engine/scale.h); NULL: no scale is delayed */
     uint32_t history_words;
     double *learned; /* [use_count][chunks] (engine/learn.h); NULL: no use learns */
     float *ranges;   /* running ranges (engine/range.h); NULL: none is kept */

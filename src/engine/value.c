@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/carried.h"
 #include "engine/facts.h"
 #include "engine/record.h"
 #include "engine/residual.h"
@@ -116,6 +117,8 @@ const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
     if (hu_is_seen(visit, seen)) return seen->rows;
     if (hu_is_state(visit, v))
         rows = hu_step_state(visit, run->graph->value[v].producer);
+    else if (hu_is_carried_start(run, v))
+        rows = hu_carried_read(visit, v);
     else if (!is_made_here(visit, v) || !make(visit, run->graph->value[v].producer, &rows))
         rows = hu_visit_read(visit, &run->value[v]);
     hu_see(visit, seen, rows);

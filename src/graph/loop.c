@@ -172,8 +172,26 @@ void hu_loop_mark(const hu_loop *loop, hu_value_info *value) {
 
 /* ---- questions ---- */
 
+/* What a state becomes is found by the one use of what it starts as. */
+static hu_status check_carried(const hu_graph *graph, hu_value_id start) {
+    uint32_t uses = 0, states = 0;
+    for (uint32_t u = 0; u < graph->use_count; u++) {
+        const hu_use *use = &graph->use[u];
+        if (use->value != start) continue;
+        uses++;
+        states += graph->node[use->node].op->is_previous && use->index == HU_STATE_INITIAL;
+    }
+    if (uses == 1 && states == 1) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "'%s': found %u readers, expected one, the state that goes on",
+                   graph->value[start].name, uses);
+}
+
 hu_status hu_loops_check(const hu_graph *graph) {
+    hu_status st = HU_OK;
     if (hu_loop_open(graph)) return hu_fail(HU_ERR_ARGUMENT, "a loop has no end");
+    for (uint32_t n = 0; n < graph->node_count && st == HU_OK; n++)
+        if (graph->node[n].op->is_carried) st = check_carried(graph, graph->node[n].out[0]);
+    if (st != HU_OK) return st;
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->node[n].op->is_previous && graph->node[n].loop == HU_NONE)
             return hu_fail(HU_ERR_ARGUMENT, "the state '%s' is outside of loops",

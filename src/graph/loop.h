@@ -55,7 +55,8 @@ hu_shape hu_loop_whole(const hu_loop *loop, const hu_shape *step);
 /* Notes that a loop (NULL: none) makes or reads the steps of a value. */
 void hu_loop_mark(const hu_loop *loop, hu_value_info *value);
 
-/* HU_ERR_ARGUMENT for a loop that is still open, or a state outside of loops. */
+/* HU_ERR_ARGUMENT for a loop that is still open, a state outside of loops, or what another node
+ * than a state starts as that goes on from pass to pass. */
 hu_status hu_loops_check(const hu_graph *graph);
 
 /* All nodes of a loop run in the same turns: called for the nodes in descending order, with the

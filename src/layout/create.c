@@ -302,7 +302,9 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(each_with_capacity(run, hu_slot_rehearse_storage));
     HU_TRY(hu_rehearse(run));
     HU_TRY(each_with_capacity(run, hu_slot_prepare));
+    HU_TRY(hu_loops_declare_carried(run));
     HU_TRY(hu_buffers_place(run));
+    hu_loops_begin_carried(run);
     HU_TRY(hu_run_reserve(run, options->batch));
     run->context.seed = options->seed;
     *result = run;
@@ -357,20 +359,35 @@ static hu_status take_histograms(hu_run *run, hu_run *state) {
     return HU_OK;
 }
 
+/* What the next step begins with lies in the arena, which a new plan has not. */
+static hu_status keep_carried(const hu_run *run, float **rows) {
+    size_t numbers = (size_t)(hu_run_carried_numbers(run) * run->streams);
+    if (numbers == 0 || !run->arena) return HU_OK;
+    hu_status st = HU_NEW_ARRAY(rows, numbers);
+    if (st == HU_OK) hu_run_carried(run, *rows);
+    return st;
+}
+
 hu_status hu_run_replan(hu_run **run) {
     hu_run *old = *run;
     hu_edge_table *edges = old->edges;
     hu_weights *weights = old->weights;
     hu_run_options options = old->options;
+    float *carried = NULL;
+    hu_status st = keep_carried(old, &carried);
     hu_run state = take_state(old);
     hu_run_free(old); /* first, so that two arenas never stand side by side */
-    hu_status st = hu_run_create(state.graph, edges, weights, &options, run);
+    *run = NULL;
+    if (st == HU_OK) st = hu_run_create(state.graph, edges, weights, &options, run);
     if (st == HU_OK) {
+        /* Formats become wider, or an epoch begins: then zeros follow. */
+        if (carried) (void)hu_run_restore_carried(*run, carried);
         hu_scale_carry(*run, &state);
         (void)hu_run_restore_ranges(*run, state.ranges, state.range_count * sizeof *state.ranges);
         st = take_histograms(*run, &state);
     }
     free_state(&state);
+    hu_free(carried);
     return st;
 }
 
@@ -402,6 +419,7 @@ void hu_run_free(hu_run *run) {
     hu_free(run->has_contributed);
     hu_free(run->is_virtual);
     hu_free(run->is_remade);
+    hu_free(run->carried);
     hu_free(run->buffers);
     hu_free(run->arena);
     hu_free(run);

@@ -180,6 +180,10 @@ static void plan_forward(hu_run *run) {
         for (int i = 0; i < node->n_out && node->loop != HU_NONE; i++)
             run->is_virtual[node->out[i]] = stays_in_step(run, n, i);
         if (node->loop != HU_NONE) continue;
+        if (node->op->is_carried) {
+            run->exec[n].is_lazy = run->is_virtual[node->out[0]] = true;
+            continue;
+        }
         run->exec[n].is_lazy = run->options.fuse && can_be_lazy(run, n);
         hu_value_id out = run->graph->node[n].out[0];
         run->is_virtual[out] = run->exec[n].is_lazy && stays_virtual(run, n);

@@ -14,4 +14,11 @@ int64_t hu_loops_chunk(const hu_run *run, uint32_t node);
 /* Who computes a node's products: oneDNN knows none of the many counts of samples in loops. */
 hu_product_engine hu_loops_engine(const hu_run *run, uint32_t node);
 
+/* Lists the states that go on from pass to pass, and gives them two banks that live as long as the
+ * arena. HU_ERR_MEMORY. */
+hu_status hu_loops_declare_carried(hu_run *run);
+
+/* The banks are in the arena: both hold zeros. */
+void hu_loops_begin_carried(hu_run *run);
+
 #endif

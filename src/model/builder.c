@@ -293,20 +293,32 @@ static hu_value_id share_weight(hu_builder *b, const char *name, hu_value_id in,
     return out[0];
 }
 
+/* The same with a bias of its own. */
+static hu_value_id share_and_bias(hu_builder *b, const char *name, hu_value_id in, const char *of,
+                                  const hu_linear_attrs *attrs, hu_init bias) {
+    char text[256];
+    hu_bias_attrs bias_attrs = {.bias_init = bias};
+    snprintf(text, sizeof text, "%s.product", name);
+    hu_value_id product = share_weight(b, text, in, of, attrs);
+    return hu_build_node(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
+}
+
 /* The weight of the layer `of`, used the other way round; only the bias is new. */
 hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in, const char *of,
                                  int64_t out_features, hu_init bias) {
-    char text[256];
     hu_linear_attrs attrs = {.out_features = out_features, .transposed = true};
-    hu_bias_attrs bias_attrs = {.bias_init = bias};
-    snprintf(text, sizeof text, "%s.product", name);
-    hu_value_id product = share_weight(b, text, in, of, &attrs);
-    return hu_build_node(b, &hu_op_bias, name, NULL, &bias_attrs, 1, &product);
+    return share_and_bias(b, name, in, of, &attrs, bias);
 }
 
 hu_value_id hu_build_scores_tied(hu_builder *b, const char *name, hu_value_id in, const char *of) {
     const hu_linear_attrs attrs = {.out_features = hu_build_outputs(b), .rows = true};
     return share_weight(b, name, in, of, &attrs);
+}
+
+hu_value_id hu_build_scores_tied_bias(hu_builder *b, const char *name, hu_value_id in,
+                                      const char *of, hu_init bias) {
+    const hu_linear_attrs attrs = {.out_features = hu_build_outputs(b), .rows = true};
+    return share_and_bias(b, name, in, of, &attrs, bias);
 }
 
 /* Without a choice: classification of the option's images. */

@@ -144,6 +144,10 @@ hu_value_id hu_build_linear_tied(hu_builder *b, const char *name, hu_value_id in
  * rows. */
 hu_value_id hu_build_scores_tied(hu_builder *b, const char *name, hu_value_id in, const char *of);
 
+/* The same and a bias for each: a product node NAME.product and a bias node NAME. */
+hu_value_id hu_build_scores_tied_bias(hu_builder *b, const char *name, hu_value_id in,
+                                      const char *of, hu_init bias);
+
 /* Declares the inputs and targets of the task; gives the first input. */
 hu_value_id hu_build_input(hu_builder *b);
 

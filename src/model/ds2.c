@@ -63,7 +63,8 @@ static hu_value_id block(hu_builder *b, int number, const window *w, const sizes
 static hu_value_id recurrent(hu_builder *b, int layer, const sizes *s, hu_value_id value) {
     static const hu_recurrent_state zeros = {HU_NONE, HU_NONE};
     char suffix[NAME_BYTES];
-    const hu_recurrent_form form = {"gru", suffix, s->hidden, 0, s->lengths};
+    const hu_recurrent_form form = {
+        .layer = "gru", .suffix = suffix, .hidden = s->hidden, .lengths = s->lengths};
     snprintf(suffix, sizeof suffix, "_l%d", layer);
     return s->ahead ? hu_build_gru(b, &form, value, zeros)
                     : hu_build_both_ways(b, &form, HU_RECURRENT_GRU, value);

@@ -68,6 +68,10 @@
       "the same, decoded with the weights of the encoder", "autoencode", 0) \
     X(transformer_lm_s, "transformer-lm-s", \
       "4 blocks of attention, 128 wide, scores by the table of the tokens", "language", 0) \
+    X(lstm_lm, "lstm-lm", \
+      "2 layers of LSTM, 650 wide, states from batch to batch, scores by the table of the tokens", \
+      "language", 0) \
+    X(lstm_lm_s, "lstm-lm-s", "the same, 128 wide", "language", 0) \
     X(cvae, "cvae", \
       "variational autoencoder of 4 convolutions each way, 64 channels, a code of 3", "vae", 28) \
     X(cvae_s, "cvae-s", "the same, 16 channels, a code of 8", "vae", 28) \

@@ -48,18 +48,20 @@ static void begin(const layer *l, hu_value_id in) {
         b->status = hu_graph_loop(b->graph, b->graph->value[in].shape.extent[0], l->form->lengths);
 }
 
-static hu_value_id zeros(const layer *l, const char *name, int64_t numbers) {
+static hu_value_id usual_start(const layer *l, const char *name, int64_t numbers) {
     char full[NAME_BYTES];
     const hu_zeros_attrs attrs = {.numbers = numbers};
     name_of(l, name, full);
-    return hu_build_node(l->b, &hu_op_zeros, full, NULL, &attrs, 0, NULL);
+    const hu_op *op = l->form->is_carried ? &hu_op_carried : &hu_op_zeros;
+    return hu_build_node(l->b, op, full, NULL, &attrs, 0, NULL);
 }
 
 /* What a layer starts as; declared in front of its loop. */
 static hu_recurrent_state started(const layer *l, hu_recurrent_state start, bool has_cell) {
     int64_t hidden = l->form->projection ? l->form->projection : l->form->hidden;
-    if (start.hidden == HU_NONE) start.hidden = zeros(l, "hidden.start", hidden);
-    if (has_cell && start.cell == HU_NONE) start.cell = zeros(l, "cell.start", l->form->hidden);
+    if (start.hidden == HU_NONE) start.hidden = usual_start(l, "hidden.start", hidden);
+    if (has_cell && start.cell == HU_NONE)
+        start.cell = usual_start(l, "cell.start", l->form->hidden);
     return start;
 }
 

@@ -11,6 +11,8 @@ typedef struct hu_recurrent_form {
     int64_t hidden;
     int64_t projection;  /* of an LSTM's hidden state; 0: none */
     hu_value_id lengths; /* of the samples; HU_NONE: all rows count */
+    bool is_carried;     /* what it starts as and is not given is what it has ended as in the batch
+                            before, not zeros */
 } hu_recurrent_form;
 
 /* What a layer is before the first step: hidden [projection or hidden], and cell [hidden] of an

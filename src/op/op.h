@@ -130,6 +130,9 @@ typedef struct hu_op {
                          step in[1]; in[2], if there is one, has the lengths (graph/loop.h). The
                          executor does it: there is neither forward nor backward */
 
+    bool is_carried; /* the outputs are what a state of a loop was when the pass before ended. The
+                        executor does it (engine/carried.h): there is no forward */
+
     bool reduce_after_forward; /* reduce runs behind forward: forward needs no batch statistics (the
                                   loss) */
 
@@ -284,6 +287,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(sample_normal) \
     X(normal) \
     X(zeros) \
+    X(carried) \
     X(log_softmax) \
     X(nll) \
     X(softmax_cross_entropy) \

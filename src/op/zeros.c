@@ -1,5 +1,5 @@
-/* zeros: +0, of no input: what a recurrence starts as. No format rounds it, no gradient comes to
- * it. */
+/* What a recurrence starts as, of no input: zeros, +0; or carried, what it has ended as in the pass
+ * before. No format rounds it, no gradient comes to it. */
 #include "op/zeros.h"
 
 #include <math.h>
@@ -36,3 +36,11 @@ const hu_op hu_op_zeros = {.name = "zeros",
                            .shape = zeros_shape,
                            .saves = HU_SAVE_NOTHING,
                            .forward = zeros_forward};
+
+const hu_op hu_op_carried = {.name = "carried",
+                             .attrs_bytes = sizeof(hu_zeros_attrs),
+                             .attributes = zeros_attributes,
+                             .makes_facts = true,
+                             .is_carried = true,
+                             .shape = zeros_shape,
+                             .saves = HU_SAVE_NOTHING};

@@ -1,4 +1,4 @@
-/* op/zeros.h - attributes of zeros. */
+/* op/zeros.h - attributes of zeros and carried. */
 #ifndef HU_OP_ZEROS_H
 #define HU_OP_ZEROS_H
 #include "op/op.h"

@@ -15,11 +15,13 @@ typedef struct assumed_rows {
 
 /* Ten seconds of 16 kHz, and 1.6 of 8 kHz, with English letters, blank, apostrophe and the blank of
  * CTC; English and French of Multi30k, and as many words as Micikevicius et al. 2018 had; words of
- * WikiText-103, and of the test text of WikiText-2 that it has three times. */
+ * WikiText-103 and -2, and of its test text that it has three times. */
 static const assumed_rows usual[] = {
     {"deepspeech2", 1000, 161, 0, 29},
     {"deepspeech2-mandarin", 1000, 161, 0, 6000},
     {"ds2-s", 160, 81, 0, 27},
+    {"lstm-lm", 35, 0, 0, 33278},
+    {"lstm-lm-s", 32, 0, 0, 7266},
     {"seq2seq-s", 32, 0, 5898, 6434},
     {"seq2seq*", 32, 0, 100000, 40000},
     {"transformer-lm", 3072, 0, 0, 267744},
@@ -39,7 +41,7 @@ static const assumed_rows *find(const char *name) {
     return row;
 }
 
-/* Windows of tokens, and the token behind each. */
+/* Windows of tokens, and the token behind each; the samples of a batch stand side by side. */
 static void set_text(int64_t length, int64_t words, hu_dataset *assumed) {
     static const char *const names[] = {"tokens", "targets"};
     for (int f = 0; f < 2; f++) {
@@ -48,6 +50,7 @@ static void set_text(int64_t length, int64_t words, hu_dataset *assumed) {
         strcpy(assumed->field[f].name, names[f]);
     }
     assumed->field_count = 2;
+    assumed->streams = assumed->test.count;
 }
 
 /* A sentence and its translation, which the network also reads, a token behind. */

@@ -50,19 +50,24 @@ hu_status hu_net_input(hu_net *net, const char *name, const hu_shape *sample, hu
     return st;
 }
 
+/* Loops are not told in words. */
+static bool is_of_loops(const hu_op *op) {
+    return op->is_previous || op->is_carried;
+}
+
 /* Losses are the task's to add, so they are no operations here. */
 static hu_status find_op(const char *name, const hu_op **op) {
     const char *names[256];
     char nearest[NEAREST_BYTES];
     size_t count = 0;
     *op = hu_op_find(name);
-    bool is_state = *op && (*op)->is_previous; /* loops are not told in words */
+    bool is_state = *op && is_of_loops(*op);
     if (*op && !(*op)->is_loss && !is_state) return HU_OK;
     if (*op && !is_state)
         return hu_fail(HU_ERR_ARGUMENT, "operation '%s' is a loss, which the task adds to the head",
                        name);
     for (int i = 0; i < hu_op_count && count < sizeof names / sizeof *names; i++)
-        if (!hu_op_table[i]->is_loss && !hu_op_table[i]->is_previous)
+        if (!hu_op_table[i]->is_loss && !is_of_loops(hu_op_table[i]))
             names[count++] = hu_op_table[i]->name;
     hu_nearest(name, names, count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "unknown operation '%.60s', nearest: %s", name, nearest);

@@ -46,6 +46,8 @@ static const recipe recipes[] = {
     {"transformer-lm*", "*", "16", "3", "adam", "0.001", "cosine", "0.41841", "0", "off", "0"},
     {"seq2seq*", "*", "32", "2", "adam", "0.002", "cosine", "0", "0", "off", "0"},
     {"ds2*", "speech:*", "16", "12", "sgd", "0.02", "anneal", "0", "0.9", "on", "0"},
+    {"lstm-lm", "*", "128", "20", "adam", "0.001", "constant", "0", "0", "off", "0"},
+    {"lstm-lm-s", "*", "32", "5", "adam", "0.002", "cosine", "0", "0", "off", "0"},
     {"dense-s", "*", "64", "5", "sgd", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
@@ -67,6 +69,8 @@ static const usual of_update[] = {
     {"transformer-lm*", "*", "optimizer.beta2", "0.98"},
     {"transformer-lm*", "*", "optimizer.clip_norm", "1"},
     {"seq2seq*", "*", "lr.base", "0.002"}, /* of adam, which has another usual rate */
+    {"lstm-lm*", "*", "optimizer.clip_norm", "1"},
+    {"lstm-lm-s", "*", "lr.base", "0.002"},
     {"seq2seq*", "*", "data.drop_last", "on"},
     {"seq2seq*", "*", "optimizer.clip_norm", "1"},
     {"ds2*", "speech:*", "optimizer.clip_norm", "20"},
@@ -74,12 +78,13 @@ static const usual of_update[] = {
     {"ds2*", "speech:*", "data.sorted", "1"},
 };
 
-/* Of the data: 28 pixels become 32, and FD-64 is that of so many samples. */
+/* Of the data: 28 pixels become 32, FD-64 is that of so many samples, and states that go on from
+ * batch to batch need streams. */
 static const usual of_data[] = {
-    {"dcgan*", "*", "data.test_limit", "2000"},
-    {"dcgan-s", "fashion-mnist", "data.frame", "2"},
-    {"dcgan-s", "idx:*", "data.frame", "2"},
-    {"dcgan-s", "contacts", "data.frame", "2"},
+    {"dcgan*", "*", "data.test_limit", "2000"},   {"dcgan-s", "fashion-mnist", "data.frame", "2"},
+    {"dcgan-s", "idx:*", "data.frame", "2"},      {"dcgan-s", "contacts", "data.frame", "2"},
+    {"lstm-lm*", "text:*", "data.streams", "on"}, {"lstm-lm", "text:*", "data.length", "35"},
+    {"lstm-lm-s", "text:*", "data.length", "32"},
 };
 
 static hu_status take_usual(hu_config *config, const usual *rows, size_t count) {

@@ -36,6 +36,9 @@ hu_status hu_result_facts_put(json_t *object, const hu_trainer *trainer, const h
     hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
     put_waits(object, trainer);
     put_more_metrics(object, trainer);
+    if (hu_trainer_zeroed_streams(trainer) >= 0)
+        json_object_set_new(object, "zeroed_streams",
+                            json_integer(hu_trainer_zeroed_streams(trainer)));
     HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_HALF_TEST));
     HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_HALF_VALIDATION));
     json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));

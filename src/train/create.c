@@ -9,6 +9,7 @@
 #include "train/evaluate.h"
 #include "train/prepare.h"
 #include "train/sized.h"
+#include "train/streams.h"
 #include "train/tensors.h"
 #include "train/trainer.h"
 #include "train/turns.h"
@@ -107,6 +108,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
+    HU_TRY(hu_streams_create(trainer));
     HU_TRY(hu_reserve_sizes(trainer));
     /* Without masters the weights are numbers of their format from the first step on. */
     if (!options->keep_masters) hu_round_masters(trainer);
@@ -137,6 +139,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_free(trainer->block_squares);
     hu_tensors_free(trainer);
     hu_average_free(trainer);
+    hu_streams_free(&trainer->streams);
     hu_free(trainer->name_order);
     hu_adaptations_free(&trainer->adaptations);
     hu_free(trainer);

@@ -7,12 +7,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "box/region.h"
+#include "engine/carried.h"
 #include "train/adapt.h"
 #include "train/average.h"
 #include "train/decode.h"
 #include "train/loss_sums.h"
 #include "train/part.h"
 #include "train/sized.h"
+#include "train/streams.h"
 #include "train/trainer.h"
 
 /* What evaluation knows while the parts run. */
@@ -91,10 +93,11 @@ static hu_status run_part(evaluation *e, hu_pass_options *pass, int64_t first,
     hu_source source = {&batch, hu_fill_batch};
     int64_t left = hu_loader_count(e->loader) - first;
     pass->first_sample = first;
-    pass->samples = left < e->part ? left : e->part;
+    pass->samples = hu_streams_samples(e->trainer, first, left < e->part ? left : e->part);
     HU_TRY(hu_loader_want(e->loader, first, pass->samples));
     HU_TRY(hu_run_forward(e->run, pass, &source, result));
     HU_TRY(hu_loader_status(e->loader));
+    hu_carried_settle(e->run, first, pass->samples, !hu_run_has_overflowed(e->run));
     read_part(e, first, pass->samples, result);
 done:
     return st;
@@ -112,7 +115,7 @@ static hu_status run_parts(evaluation *e, int64_t wanted, part_visitor visit) {
     /* Not counted: the counts of a step are those of its own roundings. */
     if (!pass.use_masters) hu_run_round_parameters(e->run, pass.step, false);
     if (e->writes) HU_TRY(hu_decode(trainer, e->run, e->loader, &pass, wanted, &e->wrote));
-    for (int64_t first = 0; first < wanted; first += e->part) {
+    for (int64_t first = 0; first < wanted; first += pass.samples) {
         hu_pass_result result;
         if (e->counts) hu_edge_table_clear(e->is_sized ? &trainer->tested.edges : &trainer->edges);
         HU_TRY(run_part(e, &pass, first, &result));
@@ -131,7 +134,9 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
     e->run = e->is_sized ? trainer->tested.run : trainer->run;
     if (st == HU_OK) {
         if (trainer->options.eval_average) hu_average_exchange(trainer);
+        hu_carried_begin_evaluation(e->run);
         st = run_parts(e, wanted, visit);
+        hu_carried_end_evaluation(e->run);
         if (trainer->options.eval_average) hu_average_exchange(trainer);
     }
     if (e->is_sized) hu_sized_end(trainer, st == HU_OK && e->counts);

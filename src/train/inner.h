@@ -50,6 +50,7 @@ typedef struct hu_share {
 /* What the passes of a worker found in a step. Travels between processes: no padding. */
 typedef struct hu_worker_result {
     hu_loss_sums losses;
+    int64_t zeroed;          /* streams whose states have become zeros (train/streams.h) */
     uint32_t ended;          /* every forward pass came to its end */
     uint32_t stopped;        /* some number could not go on */
     uint32_t overflowed;     /* a format stopped a pass */
@@ -90,6 +91,14 @@ typedef struct hu_workers {
     hu_comm_counts lost; /* of all layers, of the steps that were done */
     float scale;         /* loss scale of what error feedback keeps */
 } hu_workers;
+
+/* See train/streams.h. */
+typedef struct hu_streams {
+    int64_t numbers;  /* that go on, of one stream; 0: none do */
+    float *rows;      /* [batch][numbers] of a checkpoint */
+    float *elsewhere; /* [workers - 1][most samples of a worker][numbers] of other processes */
+    int64_t zeroed;   /* streams that began again because they were not finite, in all steps */
+} hu_streams;
 
 /* What each turn of a step has of its own; of graphs without turns there is one, of everything. */
 typedef struct hu_learner {
@@ -154,6 +163,7 @@ typedef struct hu_trainer {
     hu_tensor_update *tensors; /* [parameters] in name order */
     hu_clip clip;
     hu_average average;
+    hu_streams streams;
     uint32_t *name_order; /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */

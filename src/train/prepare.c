@@ -34,6 +34,7 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_run_options run = options->run;
     run.batch = trainer->part;
+    run.streams = options->batch;
     /* The edges are written before the run is made: they decide how large its buffers are. */
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
@@ -95,6 +96,7 @@ hu_status hu_reserve_sizes(hu_trainer *trainer) {
     HU_TRY(reserve_shares(trainer, batch));
     HU_TRY(reserve_shares(trainer, last));
     HU_TRY(hu_run_reserve(trainer->run, test_last));
+    HU_TRY(hu_run_reserve(trainer->run, batch % part)); /* of an evaluation of streams */
     if (trainer->validation_loader)
         HU_TRY(hu_run_reserve(trainer->run, hu_loader_count(trainer->validation_loader) % part));
 done:

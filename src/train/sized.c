@@ -40,6 +40,7 @@ static hu_status plan(hu_trainer *trainer) {
     hu_sized *sized = &trainer->tested;
     hu_run_options options = trainer->options.run;
     options.batch = options.chunk = 1;
+    options.streams = trainer->options.batch;
     options.only_forward = true;
     hu_edge_table_copy(&trainer->edges, &sized->edges);
     return hu_run_create(sized->graph, &sized->edges, &trainer->weights, &options, &sized->run);

@@ -8,6 +8,7 @@
 #include "train/adapt.h"
 #include "train/aggregate.h"
 #include "train/average.h"
+#include "train/streams.h"
 #include "train/trainer.h"
 #include "train/turns.h"
 #include "train/workers.h"
@@ -67,6 +68,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     HU_TRY(hu_adapt_save(trainer, writer));
     HU_TRY(hu_aggregate_save(trainer, writer));
     HU_TRY(hu_average_save(trainer, writer));
+    HU_TRY(hu_streams_save(trainer, writer));
     HU_TRY(hu_workers_save(trainer, writer));
     hu_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
@@ -287,11 +289,13 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(find_meter(trainer, checkpoint, &spent, &spent_bytes));
     HU_TRY(hu_aggregate_check(checkpoint));
     HU_TRY(hu_average_check(trainer, checkpoint));
+    HU_TRY(hu_streams_check(trainer, checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_ranges(trainer, checkpoint));
     HU_TRY(hu_workers_restore(trainer, checkpoint));
     HU_TRY(hu_average_restore(trainer, checkpoint));
+    HU_TRY(hu_streams_restore(trainer, checkpoint));
     for (int t = 0; t < trainer->turns; t++) HU_TRY(restore_optimizer(trainer, checkpoint, t));
     if (meter) hu_bits_meter_restore(meter, spent, spent_bytes);
     hu_aggregate_restore(trainer, checkpoint, saved.progress.step);

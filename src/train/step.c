@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "engine/carried.h"
 #include "engine/record.h"
 #include "engine/scale.h"
 #include "train/adapt.h"
@@ -42,6 +43,8 @@ static hu_status run_worker(hu_trainer *trainer, const hu_step_batch *batch, int
         /* Sums, not means: the parts of a batch may differ in size and in units. */
         hu_loss_sums_add(&found.losses, &result);
         found.ended = found.ended && !hu_run_has_overflowed(run);
+        found.zeroed += hu_carried_settle(trainer->run, pass->first_sample, pass->samples,
+                                          !hu_run_has_overflowed(run));
         found.counted_nodes = hu_run_counted_nodes(run);
         found.stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
         hu_workers_begin_part(trainer, is_first, share.first == share.end, pass);
@@ -75,6 +78,7 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
     HU_TRY(run_here(trainer, batch, pass));
     HU_TRY(hu_workers_reduce(trainer, report, &all));
     *stopped = all.stopped;
+    report->zeroed += all.zeroed;
     report->wants_stop = report->wants_stop || all.wants_stop;
     if (report->turns == 1 || all.counted_nodes < trainer->counted_nodes)
         trainer->counted_nodes = all.counted_nodes;
@@ -100,6 +104,7 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
     if (in_epoch == 0) {
         trainer->progress.epoch_loss = 0.0;
         trainer->progress.epoch_units = 0;
+        hu_carried_clear(trainer->run);
     }
     if (trainer->loaded_epoch != report->epoch) {
         hu_status began = hu_loader_begin_epoch(trainer->train_loader, report->epoch);
@@ -190,6 +195,7 @@ static void begin_passes(hu_trainer *trainer, const hu_step_report *report) {
     if (hu_step_counts_all(trainer, report->step)) hu_scan_masters(trainer);
     hu_run_round_parameters(trainer->run, (uint64_t)report->step, true);
     hu_record_end(trainer->run);
+    hu_carried_begin_step(trainer->run);
 }
 
 /* The passes of a turn, recorded where the step is. */
@@ -256,6 +262,8 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
         HU_TRY(run_turn(trainer, &batch, report, &masters_nonfinite));
     /* Delayed scales take over the maxima of the step, those of the rounded masters included. */
     hu_scale_end_step(trainer->run);
+    hu_carried_end_step(trainer->run);
+    trainer->streams.zeroed += report->zeroed;
     /* The ratio of the step is that of the formats that it ran in: before adaptations look at the
      * counts. */
     add_progress(trainer, &batch, report);

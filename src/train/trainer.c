@@ -7,6 +7,7 @@
 #include "engine/work.h"
 #include "train/block.h"
 #include "train/inner.h"
+#include "train/streams.h"
 #include "train/workers.h"
 
 const hu_bits_meter *hu_trainer_bits(const hu_trainer *trainer) {
@@ -124,7 +125,11 @@ hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
 
 uint64_t hu_trainer_saved_bytes(const hu_trainer *trainer) {
     return (uint64_t)trainer->weights.elements * sizeof(float) + moment_bytes(trainer) +
-           hu_workers_saved_bytes(&trainer->workers);
+           hu_workers_saved_bytes(&trainer->workers) + hu_streams_saved_bytes(trainer);
+}
+
+int64_t hu_trainer_zeroed_streams(const hu_trainer *trainer) {
+    return trainer->streams.numbers > 0 ? trainer->streams.zeroed : -1;
 }
 
 void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop) {

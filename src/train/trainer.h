@@ -23,7 +23,8 @@ hu_status hu_trainer_epoch_steps(const hu_train_options *options, int64_t count,
 
 /* One update. A step whose gradients are not finite is skipped: weights and optimizer state stay as
  * they are. Running statistics belong to the forward pass: they are updated when it ends with a
- * finite loss, whatever the backward pass finds then, as in torch with GradScaler.
+ * finite loss, whatever the backward pass finds then, as in torch with GradScaler. So do states
+ * that go on from batch to batch; those of a stream that are not finite become zeros.
  * HU_ERR_NONFINITE: the run has diverged (no loss scaling, or too many skipped steps);
  * the message names step and tensor. The state must not be saved: the weights are those of the last
  * good step, unless the update itself overflowed. */
@@ -144,6 +145,10 @@ double hu_trainer_gradient_norm(const hu_trainer *trainer, hu_value_id parameter
 
 /* Updates that were skipped so far: of all turns. */
 int64_t hu_trainer_skipped(const hu_trainer *trainer);
+
+/* Streams whose states were not finite and began again as zeros, so far; -1: the model has no
+ * states that go on from batch to batch. */
+int64_t hu_trainer_zeroed_streams(const hu_trainer *trainer);
 
 /* Tensors promoted so far. */
 uint32_t hu_trainer_promoted(const hu_trainer *trainer);

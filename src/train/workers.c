@@ -266,6 +266,7 @@ static hu_worker_result sum_results(const hu_workers *workers) {
                 total.losses.stats[k][i] += one->losses.stats[k][i];
             total.losses.units[k] += one->losses.units[k];
         }
+        total.zeroed += one->zeroed;
         total.ended = total.ended && one->ended;
         total.stopped = total.stopped || one->stopped;
         total.overflowed = total.overflowed || one->overflowed;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "comm/worker.h"
+#include "train/streams.h"
 #include "train/trainer.h"
 #include "train/workers.h"
 
@@ -66,6 +67,7 @@ hu_status hu_trainer_gather(hu_trainer *trainer) {
         if (is_kept(workers, i))
             HU_TRY(hu_team_collect(workers->team, row_bytes(workers),
                                    hu_team_loss(workers->team, 0, i), workers->elsewhere[i]));
+    HU_TRY(hu_streams_gather(trainer));
 done:
     return st;
 }

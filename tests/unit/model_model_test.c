@@ -52,6 +52,29 @@ static void test_language_models(void **state) {
     hu_graph_free(graph);
 }
 
+/* A table whose rows are the scores' weights too, their biases, and two layers of four gates. The
+ * vocabularies are those of WikiText-2 and -103. */
+static void test_recurrent_language_models(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t words, width, parameters;
+    } rows[] = {{"lstm-lm-s", 7266, 128, 1201506},
+                {"lstm-lm", 33278, 650, 28434378},
+                {"lstm-lm", 267735, 650, 181065885}};
+    enum { TOKENS = 8 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t width = rows[i].width, words = rows[i].words;
+        hu_graph *graph = build(rows[i].name, 1, cifar, words);
+        assert_int_equal(hu_graph_parameters(graph), rows[i].parameters);
+        assert_int_equal(hu_graph_macs(graph), TOKENS * (2 * 8 * width + words) * width);
+        assert_int_equal(graph->value[hu_graph_find(graph, "emb.weight")].use_count, 2);
+        assert_true(hu_graph_find(graph, "lstm.bias_hh_l1") != HU_NONE);
+        assert_true(hu_graph_find(graph, "out.bias") != HU_NONE);
+        hu_graph_free(graph);
+    }
+}
+
 static void test_thin_residual_networks(void **state) {
     (void)state;
     check("resnet20", 1, 10, 272474, 40812544, 64);
@@ -522,6 +545,7 @@ static void adversaries(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_language_models),
+        cmocka_unit_test(test_recurrent_language_models),
         cmocka_unit_test(test_thin_residual_networks),
         cmocka_unit_test(test_resnet18),
         cmocka_unit_test(test_resnet50),
