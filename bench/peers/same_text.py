@@ -2,7 +2,7 @@
 """A language model is the model: halfulp beside the same network in torch, on the same text.
 
 Both begin with the same drawn weights and make fifty steps of SGD with momentum in float32 on the same windows of a
-made text. Compared are the loss of each step, at most 1e-4 apart, and what became of the weights:
+made text; a recurrent one reads it in streams and goes on with its states from step to step. Compared are the loss of each step, at most 1e-4 apart, and what became of the weights:
 |ours - torch's| over |torch's - the start|, at most 1 %. The bias of the keys, which softmax does not see, has no
 gradient but rounding errors, and is left out there.
 
@@ -26,7 +26,7 @@ except ImportError as error:
 
 import same_model
 
-STEPS, BATCH, LENGTH, LR, MOMENTUM = 50, 8, 16, 3e-3, 0.9
+STEPS, BATCH, LENGTH, MOMENTUM = 50, 8, 16, 0.9
 LOSS_TOLERANCE, MOVE_TOLERANCE = 1e-4, 1e-2
 WORDS = 300
 
@@ -59,6 +59,8 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
+    in_streams, keys, lr = False, [], 3e-3
+
     def __init__(self, words, width=128, blocks=4, heads=4, hidden=512):
         super().__init__()
         self.emb = nn.Embedding(words, width)
@@ -79,7 +81,30 @@ class Transformer(nn.Module):
         return x @ self.emb.weight.T
 
 
-MODELS = {"transformer-lm-s": Transformer}
+class Bias(nn.Module):
+    def __init__(self, words, within):
+        super().__init__()
+        self.bias = nn.Parameter(torch.empty(words).uniform_(-within, within))
+
+
+class LSTM(nn.Module):
+    in_streams, keys, lr = True, ["model.dropout=0"], 0.5
+
+    def __init__(self, words, width=128):
+        super().__init__()
+        self.emb = nn.Embedding(words, width)
+        nn.init.uniform_(self.emb.weight, -0.1, 0.1)
+        self.lstm = nn.LSTM(width, width, 2, batch_first=True)
+        self.out = Bias(words, width ** -0.5)
+        self.states = None
+
+    def forward(self, tokens):
+        rows, states = self.lstm(self.emb(tokens), self.states)
+        self.states = tuple(state.detach() for state in states)
+        return rows @ self.emb.weight.T + self.out.bias
+
+
+MODELS = {"transformer-lm-s": Transformer, "lstm-lm-s": LSTM}
 
 
 def make_text(path):
@@ -109,10 +134,12 @@ def numbers_of(path):
 
 
 def steps_of_torch(model, tokens):
-    optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=MOMENTUM)
+    optimizer = torch.optim.SGD(model.parameters(), lr=model.lr, momentum=MOMENTUM)
     losses = []
     for step in range(STEPS):
         first = [(step * BATCH + i) * LENGTH for i in range(BATCH)]
+        if model.in_streams:
+            first = [i * ((len(tokens) - 1) // BATCH) + step * LENGTH for i in range(BATCH)]
         read = torch.stack([tokens[f:f + LENGTH] for f in first])
         wanted = torch.stack([tokens[f + 1:f + LENGTH + 1] for f in first])
         loss = nn.functional.cross_entropy(model(read).flatten(0, 1), wanted.flatten())
@@ -127,10 +154,10 @@ def steps_of_halfulp(program, folder, name, text):
     run, out = f"{folder}/run", f"{folder}/after.safetensors"
     same_model.call(program, "train", f"model={name}", f"data=text:{text}", f"data.valid={text}", "data.unit=word",
                     f"data.length={LENGTH}", "data.test_limit=8", "data.shuffle=off", "precision=fp32",
-                    f"batch={BATCH}", f"steps={STEPS}", "optimizer=sgd", f"lr={LR}",
+                    f"batch={BATCH}", f"steps={STEPS}", "optimizer=sgd", f"lr={MODELS[name].lr}",
                     f"optimizer.momentum={MOMENTUM}", "optimizer.clip_norm=0", "optimizer.weight_decay=0",
                     "lr.schedule=constant", "lr.warmup=0", f"init={folder}/before.safetensors", "run.log_every=1",
-                    "eval.every=0", "quiet=on", f"run.dir={run}")
+                    "eval.every=0", "quiet=on", f"run.dir={run}", *MODELS[name].keys)
     same_model.call(program, "export", run, f"out={out}")
     with open(f"{run}/metrics.jsonl", encoding="utf-8") as file:
         losses = [json.loads(line)["loss"] for line in file]
@@ -171,7 +198,7 @@ def main():
     parser.add_argument("--data", help="a text instead of the made one")
     options = parser.parse_args()
     torch.set_num_threads(os.cpu_count() or 1)
-    print(f"torch {torch.__version__}, {STEPS} steps of {BATCH} windows of {LENGTH} words, sgd, lr {LR}")
+    print(f"torch {torch.__version__}, {STEPS} steps of {BATCH} windows of {LENGTH} words, sgd")
     sys.exit(0 if all([is_same(options, name) for name in options.models]) else 1)
 
 
