@@ -80,7 +80,7 @@ def parts_and_workers(checks, cwd):
 
 def every_precision_trains(checks, cwd):
     given = [*words(cwd), "epochs=1", "lr=0.05", "eval.every=0", "threads=2"]
-    for precision in ("fp16", "hfp8", "1/6/9/d", "uniform+promote"):
+    for precision in ("fp16", "hfp8", "1/6/9/d", "ldp:4-8", "uniform+promote"):
         made = program.train(*given, f"precision={precision}", cwd=cwd, run=precision.replace("/", "").replace(":", ""))
         checks.that(made["test_perplexity"] < 8, f"{precision}: perplexity {made['test_perplexity']} of 14 words")
 
