@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A model is the model: every network of halfulp beside the same network in torch.
 
-Both get the same weights, the same batches and the same optimizer, and make ten steps in float32.
+Both get the same weights, the same batches and the same optimizer, and make ten steps in float32 (--steps: others).
 Compared are the loss of each step, and every weight and running statistic afterwards:
 
 - apart: max|ours - torch's| / max|torch's| of a tensor, at most 1e-4
@@ -244,7 +244,7 @@ def steps_of_halfulp(options, folder, name, spec, count, nesterov):
     call(options.halfulp, "train", f"model={name}", f"model.width={options.width}", f"data={spec}",
          f"data.limit={count}", "data.test_limit=16", "data.augment=none", "data.shuffle=off", "model.dropout=0",
          "data.drop_last=off", "optimizer=sgd",
-         "precision=fp32", f"batch={BATCH}", f"steps={STEPS}", f"lr={options.lr}",
+         "precision=fp32", f"batch={BATCH}", f"steps={options.steps}", f"lr={options.lr}",
          "lr.schedule=constant", "lr.warmup=0", f"optimizer.momentum={MOMENTUM}",
          f"optimizer.nesterov={'on' if nesterov else 'off'}", f"optimizer.weight_decay={DECAY}",
          f"init={folder}/before.safetensors", "run.log_every=1", "quiet=on", f"run.dir={run}")
@@ -316,7 +316,7 @@ def is_same(options, name):
 
 def compare(options, name, seed):
     """Prints the worst distances of one model; whether they are small enough."""
-    count = BATCH * STEPS - BATCH // 2  # the last batch is a short one
+    count = BATCH * options.steps - BATCH // 2  # the last batch is a short one
     nesterov = name == "cnn-s"
     side = options.side or usual_side(name)
     torch.manual_seed(seed)
@@ -329,9 +329,9 @@ def compare(options, name, seed):
         losses, ours = steps_of_halfulp(options, folder, name, spec, count, nesterov)
     expected = steps_of_torch(model, images, labels, nesterov, options.lr)
     theirs = {n: t.clone() for n, t in state_of(model).items()}
-    if set(ours) != set(before) or len(losses) != STEPS:
+    if set(ours) != set(before) or len(losses) != options.steps:
         raise SystemExit(f"{name}: found {len(losses)} losses and the tensors {list(ours)}, "
-                         f"expected {STEPS} and {list(before)}")
+                         f"expected {options.steps} and {list(before)}")
     model.load_state_dict(ours)  # strict: every name and shape is torch's
     (loss, far, moves), (where, mover), steps = apart(losses, ours, before, expected, theirs)
     if options.verbose:
@@ -361,12 +361,13 @@ def main():
     parser.add_argument("--halfulp", default=os.environ.get("HALFULP", "build/halfulp"))
     parser.add_argument("--width", type=float, default=1.0)
     parser.add_argument("--lr", type=float, default=LR)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--side", type=int, default=0,
                         help="grey images of so many pixels instead of the usual ones")
     parser.add_argument("--verbose", action="store_true", help="the loss of each step")
     options = parser.parse_args()
     torch.set_num_threads(os.cpu_count() or 1)
-    print(f"torch {torch.__version__}, {STEPS} steps of {BATCH} images, sgd, lr {options.lr}")
+    print(f"torch {torch.__version__}, {options.steps} steps of {BATCH} images, sgd, lr {options.lr}")
     models = options.models or listed_models(options.halfulp)
     sys.exit(0 if all([is_same(options, name) for name in models]) else 1)
 
