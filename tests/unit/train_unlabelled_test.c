@@ -106,11 +106,41 @@ static void without_labels_there_is_no_loss(void **state) {
     end(&f);
 }
 
+/* The mean over no label is none; its gradient is +0, and a step changes nothing that it would not
+ * change without a loss: no decay, no momentum, no skip. */
+static void check_empty_batch(const char *precision, const char *loss) {
+    fixture f;
+    prepare(&f, precision);
+    give_samples(&f, ALL, 0);
+    f.options.optimizer.momentum = 0.9;
+    begin_linear(&f, loss, 2); /* the sum of two parts can be looked at */
+    uint64_t before = hu_trainer_weights_hash(f.trainer);
+    for (int i = 0; i < 2; i++) {
+        const hu_step_report made = step(&f);
+        assert_true(!made.skipped && made.gradient_norm == 0.0 && !signbit(made.gradient_norm));
+        assert_true(isnan(made.loss) && made.culprit[0] == '\0');
+    }
+    assert_true(hu_trainer_weights_hash(f.trainer) == before);
+    for (int64_t i = 0; i < hu_graph_parameters(f.trainer->graph); i++)
+        assert_true(f.trainer->gradient_sum[i] == 0.0f && !signbit(f.trainer->gradient_sum[i]));
+    end(&f);
+}
+
+static void a_batch_without_labels_changes_nothing(void **state) {
+    (void)state;
+    static const char *const precisions[] = {"fp32", "fp16", "1/6/9/d", "hfp8"};
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
+        check_empty_batch(precisions[i], "nll");
+        check_empty_batch(precisions[i], "softmax_cross_entropy");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unlabelled_samples_change_nothing),
         cmocka_unit_test(an_epoch_is_a_mean_over_labels),
         cmocka_unit_test(without_labels_there_is_no_loss),
+        cmocka_unit_test(a_batch_without_labels_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
