@@ -47,9 +47,9 @@ bool hu_collapsed(const hu_metric *metric, const hu_chance *chance, const double
     hu_metric_text(metric, end, last);
     if (count >= PARTS && fallen >= third) {
         snprintf(reason, HU_COLLAPSE_BYTES,
-                 "%s was %s at best and ended at %s, worse than half of that in the last %zu of "
-                 "%zu evaluations",
-                 words, hu_metric_text(metric, best, other), last, fallen, count);
+                 "%s was %s at best and ended at %s, %s that in the last %zu of %zu evaluations",
+                 words, hu_metric_text(metric, best, other), last,
+                 metric->higher_is_better ? "less than half of" : "more than twice", fallen, count);
         return true;
     }
     if (!is_chance(chance, end)) return false;

@@ -203,8 +203,8 @@ hu_status hu_compare_print(const hu_compare *compare, char **text) {
         "each has one seed, would not make (95 %).\nlow ratio: mean over the steps; aggregate: "
         "all tensors of one batch in their formats, where it changes\nat the start > at the end "
         "(mean over the steps); memory: arena, masters and optimizer; peak RSS: of the "
-        "whole\nprocess; collapsed: stayed below half of its best, or ended where guessing "
-        "does.\n";
+        "whole\nprocess; collapsed: stayed below half of its best (above twice, where lower is "
+        "better), or ended\nwhere guessing does.\n";
     static const char costs[] =
         "costs: over those of the most bits in all layers, and in bit-operations: of all steps, "
         "and of\none sample when the model is used.\n";

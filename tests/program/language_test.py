@@ -133,6 +133,27 @@ def what_is_refused(checks, cwd):
             checks.that(part in err, f"{verb}: another vocabulary: {err}")
 
 
+def perplexities_are_compared(checks, cwd):
+    """Lower is better: how far means are behind, on the front, and in what assign takes."""
+    begin(cwd)
+    short = [*(word for word in words(cwd) if not word.startswith("precision=")), "steps=12", "lr=0.01", "threads=1"]
+    made = json.loads(call(checks, "compare", "precision=fp32,hfp8,e2m1", "seeds=1,2", *short, "--json", cwd=cwd)[0])
+    checks.same((made["metric"]["name"], made["metric"]["better"]), ("perplexity", "lower"), "metric")
+    means = made["precisions"]
+    best = min(mean["test_perplexity"] for mean in means)
+    for mean in means:
+        value, memory = mean["test_perplexity"], mean["memory_bytes"]
+        checks.that(abs(abs(mean["test_perplexity_behind"]) - (value - best)) < 1e-12, f"behind the best: {mean}")
+        beaten = any(other["test_perplexity"] <= value and other["memory_bytes"] <= memory and
+                     (other["test_perplexity"], other["memory_bytes"]) != (value, memory) for other in means)
+        checks.same(mean["pareto"], not beaten and not mean["collapsed"], f"on the front: {mean['precision']}")
+    _, err = call(checks, "assign", "budget=metric:-1", "assign.rungs=1", "assign.random=0", "assign.short=0", *short,
+                  "data.validation=4", "run.dir=assigned", "--json", cwd=cwd)
+    checks.that(os.path.exists(f"{cwd}/assigned/plan.yaml"), f"a plan: {err[-300:]}")
+    used = program.train(*short, f"precision={cwd}/assigned/plan.yaml", cwd=cwd, run="planned")
+    checks.that(used["test_perplexity"] >= 1, "trained by the plan")
+
+
 def near(checks, what, found, figure, tolerance, digits):
     """The figure is rounded to so many digits behind the point."""
     room = tolerance * abs(figure) + 0.5 * 10 ** -digits
@@ -159,4 +180,4 @@ def the_check_start_of_torch(checks, cwd):
 
 
 program.main(the_check_start_of_torch, one_training, words_stay_those_of_the_run, the_same_bits,
-             sizes_by_keys, what_is_refused)
+             sizes_by_keys, what_is_refused, perplexities_are_compared)

@@ -31,7 +31,7 @@ static void a_fall_is_one_that_lasts(void **state) {
     expect(false, &hu_metric_accuracy, &tenth, falls, 7, ""); /* two of the last three */
     const double stays[] = {0.3, 0.6, 0.61, 0.55, 0.30, 0.25, 0.30};
     expect(true, &hu_metric_accuracy, &tenth, stays, 7,
-           "accuracy was 61.00 % at best and ended at 30.00 %, worse than half of that in the last "
+           "accuracy was 61.00 % at best and ended at 30.00 %, less than half of that in the last "
            "3 of 7 evaluations");
     const double two[] = {0.6, 0.2};
     expect(false, &hu_metric_accuracy, &tenth, two, 2, ""); /* too few to call it staying */
@@ -57,6 +57,7 @@ static void lower_may_be_better(void **state) {
     (void)state;
     const double grows[] = {0.4, 0.2, 0.41, 0.5}, holds[] = {0.4, 0.2, 0.41, 0.4};
     expect(true, &hu_metric_squared_error, &unknown, grows, 4, "was 0.2");
+    expect(true, &hu_metric_perplexity, &unknown, grows, 4, "more than twice that in the last 2");
     expect(false, &hu_metric_squared_error, &unknown, holds, 4, "");
 }
 
