@@ -85,7 +85,8 @@ static hu_status open_all(hu_config *config, opened *o, hu_peers *peers) {
     hu_status st = HU_OK;
     const hu_listener *listener = hu_peers_lead(peers) ? &o->heard : NULL;
     HU_TRY(hu_progress_listener(config, &o->heard));
-    HU_TRY(hu_session_dataset(config, listener, &o->dataset));
+    HU_TRY(o->resume ? hu_saved_run_data(config, o->directory, listener, &o->dataset)
+                     : hu_session_dataset(config, listener, &o->dataset));
     HU_TRY(
         hu_session_open(config, o->dataset, o->directory, o->resume, listener, peers, &o->session));
 done:

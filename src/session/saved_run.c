@@ -100,6 +100,17 @@ hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
     return merge(config, directory, &has_other_data);
 }
 
+hu_status hu_saved_run_data(hu_config *config, const char *directory, const hu_listener *listener,
+                            hu_dataset **dataset) {
+    hu_data_known known;
+    char *class_names = NULL;
+    *dataset = NULL;
+    hu_status st = hu_known_read(directory, false, &known, &class_names);
+    if (st == HU_OK) st = hu_session_dataset_known(config, listener, &known, dataset);
+    hu_free(class_names);
+    return st;
+}
+
 /* The first value of the run that has no equal here. */
 static hu_value_id other_value(const hu_graph *run, const hu_graph *here, hu_value_id *found) {
     for (hu_value_id v = 0; v < run->value_count; v++) {

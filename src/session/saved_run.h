@@ -25,6 +25,11 @@ typedef struct hu_saved_run {
  * that of this process, never the folder's. */
 hu_status hu_saved_run_merge(hu_config *config, const char *directory);
 
+/* The data of a merged configuration, to go on with: with what the folder knows of them. Owner
+ * frees with hu_dataset_close. */
+hu_status hu_saved_run_data(hu_config *config, const char *directory, const hu_listener *listener,
+                            hu_dataset **dataset);
+
 /* hu_trainer_restore, from a checkpoint of the run's folder. HU_ERR_SHAPE then tells which tensor
  * of graph.json is another one here: the run had another width, or data of other shapes. */
 hu_status hu_saved_run_restore(const hu_config *config, const char *directory, hu_trainer *trainer,

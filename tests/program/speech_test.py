@@ -170,12 +170,21 @@ def files_are_heard(checks, cwd):
     program.put(cwd, "empty.wav", b"")
     refuses(3, "empty.wav: found 0 bytes of another kind, expected RIFF WAVE", "predict", "hears", "empty.wav")
     refuses(3, "none.wav", "predict", "hears", "none.wav")
+    os.rename(made + ".away", made)
+    path = os.path.join(made, "train", "transcripts.txt")
+    with open(path, encoding="utf-8") as file:
+        texts = file.read()
+    program.put(made, "train/transcripts.txt", texts.replace("'", "").encode())
+    code, _, err = program.call("resume", "hears", "steps=10", cwd=cwd)
+    checks.same(code, 0, f"fewer letters in the texts than in the alphabet: {err}")
+    program.put(made, "train/transcripts.txt", texts.replace("'", "-").encode())
+    refuses(3, "03.wav: found the character '-', which the alphabet of the run lacks", "resume", "hears", "steps=12")
+    program.put(made, "train/transcripts.txt", texts.encode())
     program.put(cwd, "hears/alphabet.txt", b"a\nc\n")
     refuses(3, "alphabet.txt: found other characters", "predict", "hears", "cut.wav")
     program.train("model=cnn-s", "data=glyphs", "steps=1", "model.width=0.25", "batch=4", "data.limit=8",
                   "data.test_limit=4", cwd=cwd, run="sees")
     refuses(2, "which only a run of speech:DIR can hear", "predict", "sees", "cut.wav")
-    os.rename(made + ".away", made)
 
 
 def short_samples_are_left_out(checks, cwd):
