@@ -86,7 +86,9 @@ void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass) {
     for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++) {
         const hu_node *node = &run->graph->node[m];
         bool runs = pass == HU_FORWARD || node->needs_backward;
-        if (runs && node->op->begin) node->op->begin(&run->thread[0].call[m], pass);
+        if (!runs || !node->op->begin) continue;
+        hu_point_given(run, m, run->thread[0].call[m].in);
+        node->op->begin(&run->thread[0].call[m], pass);
     }
     hu_products_begin(run, n);
 }

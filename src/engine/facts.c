@@ -68,3 +68,12 @@ void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dp
         if (dparam[j]) place += run->graph->value[node->param[j]].elements;
     }
 }
+
+void hu_point_given(const hu_run *run, uint32_t n, const float **given) {
+    const hu_node *node = &run->graph->node[n];
+    for (int i = 0; i < node->n_in; i++) {
+        const hu_value_info *value = &run->graph->value[node->in[i]];
+        const void *data = run->value[node->in[i]].data;
+        given[i] = hu_is_given(value) ? data : NULL;
+    }
+}

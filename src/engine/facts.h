@@ -100,6 +100,9 @@ static inline hu_slot *hu_param_gradient(const hu_run *run, hu_value_id param) {
  * this was the last that it needs. */
 bool hu_contribution_completes(hu_run *run, uint32_t use);
 
+/* What the inputs of a node that no format rounds hold for the batch; NULL for the others. */
+void hu_point_given(const hu_run *run, uint32_t n, const float **given);
+
 /* Points dparam at partial gradient number `partial` of a node. */
 void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam);
 

@@ -35,22 +35,13 @@ void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_
 
 /* ---- numbers that are not there ---- */
 
-/* What the inputs that no format rounds hold for the batch. */
-static void point_given(const hu_run *run, const hu_node *node, const float **given) {
-    for (int i = 0; i < node->n_in; i++) {
-        const hu_value_info *value = &run->graph->value[node->in[i]];
-        const void *data = run->value[node->in[i]].data;
-        given[i] = hu_is_given(value) ? data : NULL;
-    }
-}
-
 void hu_tally_note_absent(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     uint32_t before = node->n_in > 0 ? run->graph->value[node->in[0]].producer : HU_NONE;
     uint64_t absent = 0;
     if (node->op->absent) {
         const float **given = run->thread[0].call[n].in;
-        point_given(run, node, given);
+        hu_point_given(run, n, given);
         absent = (uint64_t)node->op->absent(&run->exec[n].info, run->pass.samples, given);
     } else if (node->op->keeps_absent && before != HU_NONE) {
         absent = run->exec[before].absent;

@@ -182,7 +182,7 @@ typedef struct hu_op {
     void (*release)(void *state);
 
     /* Once per pass before the chunks, on one thread: unpacked params -> workspace (reordered
-     * weights). NULL: nothing. */
+     * weights). in: as absent's given. NULL: nothing. */
     void (*begin)(const hu_op_call *call, hu_pass pass);
     /* Batch-wide reductions. forward: reduce sees in, (training only); backward: reduce sees dout
      * and what is saved. Partial results of the chunks are merged in a fixed tree (left <- left +
@@ -302,6 +302,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(roi_loss) \
     X(ctc_loss) \
     X(row_conv) \
+    X(log_uniform) \
+    X(sampled_scores) \
+    X(sampled_cross_entropy) \
     X(length) \
     X(mean)
 /* clang-format on */

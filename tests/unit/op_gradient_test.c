@@ -21,6 +21,7 @@
 #include "op/resample.h"
 #include "op/roi_pool.h"
 #include "op/row_conv.h"
+#include "op/sampled.h"
 #include "op/scale.h"
 #include "op/shape.h"
 #include "op/softmax.h"
@@ -34,6 +35,7 @@ typedef enum input_kind {
     REGIONS, /* as SPACED; input 1 holds regions of the map */
     BOXES,   /* the same; input 1 holds boxes, so many that all anchors take part */
     IDS,     /* whole numbers below 5 */
+    DRAWN,   /* smooth; input 1 holds classes, of which -1 is none, input 2 the same ones for all */
     SPELLED, /* smooth; input 1 holds labels of different number, input 2 the rows that count */
     SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
@@ -186,6 +188,9 @@ static const hu_element_loss_attrs sums = {.sums = true};
 static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 2};
 static const hu_row_loss_attrs smooth = {.ignores = true, .ignored = 2, .smoothing = 0.1f};
 
+static const hu_sampled_attrs sampled = {
+    .classes = 7, .numbers = 6, .ignores = true, .ignored = -1.0f};
+
 static const gradient_case cases[] = {
     {&hu_op_conv2d, &conv, NORMAL, 1, {SHAPE(5, 6, 3)}, false, 0.02f},
     {&hu_op_conv2d, &strided, NORMAL, 1, {SHAPE(6, 5, 4)}, false, 0.02f},
@@ -323,6 +328,14 @@ static const gradient_case cases[] = {
     {&hu_op_softmax_cross_entropy, &ignoring, NORMAL, 2, {SHAPE(4, 5), SHAPE(4)}, true, 0.02f},
     {&hu_op_nll, &smooth, NORMAL, 2, {SHAPE(3, 2, 5), SHAPE(3, 2)}, true, 0.02f},
     {&hu_op_softmax_cross_entropy, &smooth, NORMAL, 2, {SHAPE(4, 5), SHAPE(4)}, true, 0.02f},
+    {&hu_op_sampled_scores, &sampled, DRAWN, 3, {SHAPE(4, 5), SHAPE(4), SHAPE(6)}, false, 0.02f},
+    {&hu_op_sampled_cross_entropy,
+     &sampled,
+     DRAWN,
+     3,
+     {SHAPE(4, 7), SHAPE(4), SHAPE(6)},
+     false,
+     0.02f},
     {&hu_op_bce, NULL, SHARES, 2, {SHAPE(2, 9), SHAPE(2, 9)}, false, 0.02f},
     {&hu_op_mse, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_mse, &sums, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
@@ -409,6 +422,16 @@ static void fill_texts(drive *d) {
     }
 }
 
+/* Drawn classes are some of the rows' own, and some of each other. */
+static void fill_drawn(drive *d) {
+    d->need_din[1] = d->need_din[2] = false;
+    for (int64_t r = 0; r < drive_in_elements(d, 1); r++) d->in[1][r] = (float)(r * 5 % 8 - 1);
+    for (int64_t i = 0; i < drive_in_elements(d, 2); i++) {
+        int64_t k = i % d->in_shape[2].extent[0];
+        d->in[2][i] = (float)(k * k / 3 % 7);
+    }
+}
+
 static void open_case(drive *d, const gradient_case *g) {
     drive_open(d, g->op, g->attrs, g->n_in, g->in, BATCH, CHUNK);
     if (g->kind == SPACED || g->kind == REGIONS) fill_spaced(d->in[0], drive_in_elements(d, 0));
@@ -430,6 +453,7 @@ static void open_case(drive *d, const gradient_case *g) {
     if (g->kind == LENGTHS) d->need_din[g->n_in - 1] = false;
     if (g->kind == BOXES) fill_boxes(d);
     if (g->kind == SPELLED) fill_texts(d);
+    if (g->kind == DRAWN) fill_drawn(d);
     if (g->labels) {
         d->need_din[1] = false;
         for (int64_t r = 0; r < drive_in_elements(d, 1); r++)
