@@ -88,7 +88,7 @@ hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_sour
 }
 
 hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {
-    if (pass->turn == 0 && run->graph->turn_count > 0)
+    if (pass->turn == 0 && hu_graph_courses(run->graph) > 0)
         return hu_fail(HU_ERR_INTERNAL, "a backward pass of all turns, planned for one at a time");
     hu_status st = start_pass(run, pass);
     if (st == HU_OK) hu_backward_run(run);

@@ -5,8 +5,16 @@
 #include "base/memory.h"
 #include "graph/loop.h"
 
+/* The bit of evaluations in hu_node.turns, where it says who is left out in the end. */
+static const unsigned EVALUATIONS = 1u << HU_TURNS_MOST;
+
 hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
                         hu_normaliser normaliser) {
+    return hu_graph_loss_when(graph, value, weight, normaliser, HU_LOSS_ALWAYS);
+}
+
+hu_status hu_graph_loss_when(hu_graph *graph, hu_value_id value, float weight,
+                             hu_normaliser normaliser, hu_loss_when when) {
     if (value >= graph->value_count || graph->value[value].producer == HU_NONE)
         return hu_fail(HU_ERR_ARGUMENT, "a loss must be the output of a node");
     uint32_t n = graph->value[value].producer;
@@ -24,7 +32,8 @@ hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
         return hu_fail(HU_ERR_LIMIT, "more than %d losses", HU_LOSSES_MOST);
     node->loss = graph->loss_count;
     int turn = graph->turn_count > 0 ? graph->turn_count - 1 : 0;
-    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser, turn};
+    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser, turn, when};
+    graph->is_split = graph->is_split || when != HU_LOSS_ALWAYS;
     return HU_OK;
 }
 
@@ -92,11 +101,21 @@ static hu_status find_turns(hu_graph *graph) {
     return HU_OK;
 }
 
-/* Which turns need a node: those with a loss behind it. */
+/* Turns and evaluations that have a loss, as bits. */
+static unsigned turns_of(const hu_loss *loss) {
+    unsigned turn = 1u << loss->turn;
+    if (loss->when == HU_LOSS_IN_TRAINING) return turn;
+    return loss->when == HU_LOSS_IN_EVALUATION ? EVALUATIONS : turn | EVALUATIONS;
+}
+
+/* Which turns need a node: those with a loss behind it. Where nothing says otherwise all nodes run
+ * in all passes. */
 static void mark_turns(hu_graph *graph) {
-    for (uint32_t n = 0; n < graph->node_count; n++) graph->node[n].turns = graph->turn_count == 0;
+    unsigned evaluated = graph->is_split ? 0 : EVALUATIONS;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        graph->node[n].turns = evaluated | (hu_graph_courses(graph) == 0);
     for (int k = 0; k < graph->loss_count; k++)
-        graph->node[graph->loss[k].node].turns |= 1u << graph->loss[k].turn;
+        graph->node[graph->loss[k].node].turns |= turns_of(&graph->loss[k]);
     for (uint32_t n = graph->node_count; n-- > 0;) {
         hu_loop_share_turns(graph, n);
         for (int i = 0; i < graph->node[n].n_in; i++) {
@@ -104,6 +123,7 @@ static void mark_turns(hu_graph *graph) {
             if (producer != HU_NONE) graph->node[producer].turns |= graph->node[n].turns;
         }
     }
+    for (uint32_t n = 0; n < graph->node_count; n++) graph->node[n].turns ^= EVALUATIONS;
 }
 
 /* Who has a gradient in a turn. */

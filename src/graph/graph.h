@@ -34,12 +34,20 @@ typedef enum hu_normaliser {
                       of tokens or pixels, those whose target is not ignored */
 } hu_normaliser;
 
+/* Which passes have a loss. What only losses of other passes need does not run. */
+typedef enum hu_loss_when {
+    HU_LOSS_ALWAYS,
+    HU_LOSS_IN_TRAINING,  /* it is minimised, and no evaluation knows it: a sampled softmax, */
+    HU_LOSS_IN_EVALUATION /* and the whole one, which no training makes */
+} hu_loss_when;
+
 /* One term of what is minimised: weight x normalised sum of a loss node's output. */
 typedef struct hu_loss {
     uint32_t node;
     float weight;
     hu_normaliser normaliser;
     int turn; /* in which it is minimised; 0 in graphs without turns */
+    hu_loss_when when;
 } hu_loss;
 
 enum { HU_LOSSES_MOST = 8, HU_TURNS_MOST = 2, HU_TURN_BYTES = 16 };
@@ -85,7 +93,8 @@ typedef struct hu_node {
     bool *need_din;    /* [n_in] is the gradient of this input wanted */
     bool *need_dparam; /* [n_params] is that of this parameter */
     bool needs_backward;
-    unsigned turns; /* bit t: the losses of turn t need what the node makes */
+    unsigned turns; /* bit t: the losses of turn t need what the node makes; bit HU_TURNS_MOST:
+                       evaluations do not */
     int learns_in;  /* the one turn in which gradients go through it */
     uint32_t first_use;
     int loss;         /* its index among the graph's losses, -1: it is none */
@@ -112,6 +121,7 @@ typedef struct hu_graph {
     int loss_count;
     hu_turn turn[HU_TURNS_MOST]; /* [turn_count] in the order in which a step has them */
     int turn_count;              /* 0: all losses are minimised together */
+    bool is_split;               /* evaluations have other losses than trainings */
     hu_loop *loop;               /* [loop_count] in the order of their declaration */
     uint32_t loop_count, loop_capacity;
     hu_value_id made, wanted; /* what metrics compare; HU_NONE: the inputs of the first loss */
@@ -183,6 +193,10 @@ hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
  * HU_ERR_ARGUMENT, HU_ERR_LIMIT beyond HU_LOSSES_MOST. */
 hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight, hu_normaliser normaliser);
 
+/* The same of a loss that only some passes have. The first loss is that of metrics. */
+hu_status hu_graph_loss_when(hu_graph *graph, hu_value_id value, float weight,
+                             hu_normaliser normaliser, hu_loss_when when);
+
 /* Begins the next turn: losses declared from here on belong to it, and with them all trained
  * parameters whose names begin with NAME and a dot. Every trained parameter belongs to one turn,
  * and gradients go through a node in one turn alone: a network that two of them need is applied
@@ -248,11 +262,18 @@ static inline bool hu_is_rounded_kind(const hu_value_info *value) {
 /* Id of a named value, HU_NONE if there is none. */
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name);
 
-/* Questions about a pass. turn: number of the turn from 1 on, 0: of all together, as evaluations
- * and graphs without turns run. Whether the forward pass runs a node, the backward pass does, and
- * whether an earlier turn of the step has run the node before. */
+/* Kinds of passes beside evaluations, the number of the last: those of the turns. Of graphs that
+ * run the same nodes in trainings as in evaluations there is none. */
+static inline int hu_graph_courses(const hu_graph *graph) {
+    return graph->turn_count > 0 ? graph->turn_count : (int)graph->is_split;
+}
+
+/* Questions about a pass. turn: number of the turn from 1 on, 0: of evaluations, and of the one
+ * kind of passes of graphs without courses. Whether the forward pass runs a node, the backward pass
+ * does, and whether an earlier turn of the step has run the node before. */
 static inline bool hu_node_runs(const hu_node *node, int turn) {
-    return turn == 0 || (node->turns >> (turn - 1) & 1u);
+    if (turn == 0) return !(node->turns >> HU_TURNS_MOST & 1u);
+    return node->turns >> (turn - 1) & 1u;
 }
 static inline bool hu_node_learns(const hu_node *node, int turn) {
     return node->needs_backward && (turn == 0 || node->learns_in == turn - 1);

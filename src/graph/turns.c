@@ -97,6 +97,7 @@ int64_t hu_graph_macs(const hu_graph *graph) {
     int64_t total = 0;
     for (int t = 0; t < graph->turn_count; t++) total += hu_graph_turn_macs(graph, t);
     for (uint32_t n = 0; n < graph->node_count && graph->turn_count == 0; n++)
-        total += hu_node_macs(graph, &graph->node[n]);
+        if (!graph->is_split || hu_node_runs(&graph->node[n], 1))
+            total += hu_node_macs(graph, &graph->node[n]);
     return total;
 }

@@ -79,6 +79,18 @@ static json_t *losses_json(const hu_graph *graph) {
     return list;
 }
 
+static const char *const pass_names[] = {[HU_LOSS_ALWAYS] = "all",
+                                         [HU_LOSS_IN_TRAINING] = "training",
+                                         [HU_LOSS_IN_EVALUATION] = "evaluation"};
+
+/* Which passes have each loss. */
+static json_t *passes_json(const hu_graph *graph) {
+    json_t *list = json_array();
+    for (int k = 0; list && k < graph->loss_count; k++)
+        json_array_append_new(list, json_string(pass_names[graph->loss[k].when]));
+    return list;
+}
+
 /* Recurrences: the first and the last node of each; none of other graphs. */
 static json_t *loops_json(const hu_graph *graph) {
     json_t *list = json_array();
@@ -121,6 +133,7 @@ json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "task", task_json(task, loss), "inputs",
                   loaded_json(graph, false), "targets", loaded_json(graph, true), "losses",
                   losses_json(graph), "values", values_json(graph), "nodes", nodes_json(graph));
+    if (object && graph->is_split) json_object_set_new(object, "passes", passes_json(graph));
     if (object && graph->loop_count > 0) json_object_set_new(object, "loops", loops_json(graph));
     if (object && graph->turn_count > 0) json_object_set_new(object, "turns", turns_json(graph));
     return object;
@@ -221,15 +234,33 @@ done:
     return st;
 }
 
+/* Entry i of a list of passes, NULL: all. */
+static hu_status read_when(const hu_place *place, const json_t *passes, size_t i,
+                           hu_loss_when *when) {
+    const char *name;
+    *when = HU_LOSS_ALWAYS;
+    if (!passes) return HU_OK;
+    hu_status st = hu_json_text(place, json_array_get(passes, i), "passes", &name);
+    if (st != HU_OK) return st;
+    for (int w = HU_LOSS_ALWAYS; w <= HU_LOSS_IN_EVALUATION; w++) {
+        *when = (hu_loss_when)w;
+        if (strcmp(pass_names[w], name) == 0) return HU_OK;
+    }
+    return hu_place_fail(place, "passes: found '%.40s', expected all, training, evaluation", name);
+}
+
 /* Weights and normalisers are not told: nothing that reads a graph needs them. */
-static hu_status read_losses(const hu_place *place, const json_t *list, hu_graph *graph) {
+static hu_status read_losses(const hu_place *place, const json_t *list, const json_t *passes,
+                             hu_graph *graph) {
     hu_status st = HU_OK;
     const char *name;
     size_t count;
+    hu_loss_when when;
     HU_TRY(hu_json_list(place, list, "losses", &count));
     for (size_t i = 0; i < count; i++) {
         HU_TRY(hu_json_text(place, json_array_get(list, i), "losses", &name));
-        st = hu_graph_loss(graph, hu_graph_find(graph, name), 1.0f, HU_PER_SAMPLE);
+        HU_TRY(read_when(place, passes, i, &when));
+        st = hu_graph_loss_when(graph, hu_graph_find(graph, name), 1.0f, HU_PER_SAMPLE, when);
         if (st != HU_OK && st != HU_ERR_MEMORY) HU_TRY(hu_place_fail(place, "%s", hu_last_error()));
     }
 done:
@@ -247,7 +278,7 @@ static hu_status read_turns(const hu_place *place, const json_t *turns, hu_graph
         HU_TRY(hu_json_text(place, json_object_get(turn, "name"), "turns", &name));
         st = hu_graph_turn(graph, name);
         if (st != HU_OK) HU_TRY(hu_place_fail(place, "%s", hu_last_error()));
-        HU_TRY(read_losses(place, json_object_get(turn, "losses"), graph));
+        HU_TRY(read_losses(place, json_object_get(turn, "losses"), NULL, graph));
     }
 done:
     return st;
@@ -284,7 +315,8 @@ static hu_status read_graph(const hu_place *place, const json_t *object, hu_grap
     HU_TRY(read_loops(place, json_object_get(object, "loops"), graph));
     const json_t *turns = json_object_get(object, "turns");
     HU_TRY(turns ? read_turns(place, turns, graph)
-                 : read_losses(place, json_object_get(object, "losses"), graph));
+                 : read_losses(place, json_object_get(object, "losses"),
+                               json_object_get(object, "passes"), graph));
     st = hu_graph_finish(graph);
     if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
 done:

@@ -42,7 +42,7 @@ static uint64_t bytes_alive(const hu_run *run, moment at) {
 static moment fullest_moment(const hu_run *run) {
     moment best = {0, 0};
     uint64_t most = 0;
-    for (int course = 0; course <= run->graph->turn_count; course++)
+    for (int course = 0; course <= hu_graph_courses(run->graph); course++)
         for (int32_t time = 0; time <= hu_time_update(run->graph); time++) {
             moment at = {course, time};
             uint64_t bytes = bytes_alive(run, at);

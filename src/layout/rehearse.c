@@ -162,7 +162,7 @@ static void keep_until_update(hu_run *run) {
         run->rehearsal.time = hu_time_update(graph);
         if (is_later)
             keep_from(run, 0, hu_param_gradient(run, v)->buffer);
-        else if (is_own || graph->turn_count == 0)
+        else if (is_own || hu_graph_courses(graph) == 0)
             hu_rehearse_buffer(run, hu_param_gradient(run, v)->buffer);
     }
 }
@@ -177,11 +177,11 @@ static void forget(hu_run *run) {
         }
 }
 
-/* The passes of a step without turns, or of one turn; of graphs with turns course 0 is an
- * evaluation. */
+/* The passes of a step without turns, or of one turn; of graphs with courses the one of number 0 is
+ * an evaluation. */
 static hu_status rehearse_course(hu_run *run, int course) {
     hu_status st = HU_OK;
-    bool learns = !run->options.only_forward && (course > 0 || run->graph->turn_count == 0);
+    bool learns = !run->options.only_forward && (course > 0 || hu_graph_courses(run->graph) == 0);
     run->rehearsal.course = run->pass.turn = course;
     memset(run->has_contributed, 0, run->graph->use_count * sizeof *run->has_contributed);
     HU_TRY(rehearse_forward(run));
@@ -210,7 +210,7 @@ hu_status hu_rehearse(hu_run *run) {
     run->chunks = 1;
     do {
         forget(run);
-        for (int course = 0; course <= run->graph->turn_count; course++)
+        for (int course = 0; course <= hu_graph_courses(run->graph); course++)
             HU_TRY(rehearse_course(run, course));
     } while (hu_kept_drop(run));
     drop_unused(run);

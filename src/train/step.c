@@ -85,7 +85,8 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
     trainer->bad_statistics = all.bad_statistics;
     turn->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
     report->loss = report->turns == 1 ? turn->loss : report->loss + turn->loss;
-    report->metric = metric->of_batch
+    bool is_known = hu_node_runs(&trainer->graph->node[trainer->graph->loss[0].node], pass->turn);
+    report->metric = metric->of_batch && is_known
                          ? metric->of_batch(all.losses.stats[0], (double)batch->units[0])
                          : (double)NAN;
 done:
@@ -171,7 +172,7 @@ static hu_pass_options pass_of(const hu_trainer *trainer, const hu_step_batch *b
                                const hu_step_report *report, int turn, float scale) {
     const hu_accumulators *accumulators = &trainer->options.precision.accumulators;
     hu_pass_options pass = {.training = true,
-                            .turn = trainer->graph->turn_count > 0 ? turn + 1 : 0,
+                            .turn = hu_graph_courses(trainer->graph) > 0 ? turn + 1 : 0,
                             .step = (uint64_t)report->step,
                             .drawn = (uint64_t)(report->step * trainer->options.batch),
                             .timed = trainer->timed,
