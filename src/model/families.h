@@ -80,6 +80,10 @@
       "gan", 128) \
     X(dcgan_s, "dcgan-s", \
       "the same for grey pictures of 32 pixels, 16-64 channels", "gan", 32) \
+    X(biglstm, "biglstm", \
+      "2 layers of 8192 LSTM cells projected to 1024, a softmax that is sampled in training", \
+      "language", 0) \
+    X(biglstm_s, "biglstm-s", "the same, 256 cells projected to 128", "language", 0) \
     X(dense_s, "dense-s", \
       "four 5x5 convolutions at full resolution, class scores per pixel", "segment", 0) \
     X(fcn_r50, "fcn-r50", \

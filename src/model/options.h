@@ -21,7 +21,9 @@ typedef enum hu_model_norm {
     X(LAYERS, "layers") /* blocks of attention, recurrent layers */ \
     X(HEADS, "heads")   /* of attention */ \
     X(FF, "ff")         /* features of the feed-forward layers of a block */ \
-    X(VOCAB, "vocab")   /* different tokens; at least those of the data */
+    X(VOCAB, "vocab")   /* different tokens; at least those of the data */ \
+    X(PROJECTION, "projection") /* numbers that recurrent layers hand on */ \
+    X(NEGATIVES, "negatives")   /* classes that a sampled softmax draws */
 /* clang-format on */
 #define HU_SIZE_NUMBER(identifier, key) HU_SIZE_##identifier,
 typedef enum hu_size { HU_SIZE_LIST(HU_SIZE_NUMBER) HU_SIZES } hu_size;

@@ -97,7 +97,7 @@ hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value
     begin(&l, in);
     hu_value_id h = state(&l, "hidden.previous", start.hidden);
     hu_value_id c = state(&l, "cell.previous", start.cell);
-    pair[1] = product(&l, "hgates", "hh", h, gates, true);
+    pair[1] = product(&l, "hgates", "hh", h, gates, !form->has_one_bias);
     hu_value_id sum = node(&l, "gates", &hu_op_add, 2, pair);
     hu_value_id first = node(&l, "gate", &hu_op_lstm_gates, 1, &sum);
     const hu_value_id terms[] = {output(&l, first, F), c, first, output(&l, first, G)};

@@ -13,6 +13,7 @@ typedef struct hu_recurrent_form {
     hu_value_id lengths; /* of the samples; HU_NONE: all rows count */
     bool is_carried;     /* what it starts as and is not given is what it has ended as in the batch
                             before, not zeros */
+    bool has_one_bias;   /* of an LSTM's gates: that of the inputs' product alone */
 } hu_recurrent_form;
 
 /* What a layer is before the first step: hidden [projection or hidden], and cell [hidden] of an

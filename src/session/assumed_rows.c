@@ -15,11 +15,14 @@ typedef struct assumed_rows {
 
 /* Ten seconds of 16 kHz, and 1.6 of 8 kHz, with English letters, blank, apostrophe and the blank of
  * CTC; English and French of Multi30k, and as many words as Micikevicius et al. 2018 had; words of
- * WikiText-103 and -2, and of its test text that it has three times. */
+ * WikiText-103, -2 and One Billion Words, and of the test text of WikiText-2 that it has three
+ * times. */
 static const assumed_rows usual[] = {
     {"deepspeech2", 1000, 161, 0, 29},
     {"deepspeech2-mandarin", 1000, 161, 0, 6000},
     {"ds2-s", 160, 81, 0, 27},
+    {"biglstm", 20, 0, 0, 793470},
+    {"biglstm-s", 20, 0, 0, 7266},
     {"lstm-lm", 35, 0, 0, 33278},
     {"lstm-lm-s", 32, 0, 0, 7266},
     {"seq2seq-s", 32, 0, 5898, 6434},

@@ -42,6 +42,8 @@ static const recipe recipes[] = {
     {"faster-rcnn-s", "*", "8", "20", "sgd", "0.01", "cosine", "1", "0.9", "off", "0.0005"},
     {"dcgan", "*", "64", "5", "adam", "0.0002", "constant", "0", "0.9", "off", "0"},
     {"dcgan-s", "*", "64", "3", "adam", "0.001", "constant", "0", "0.9", "off", "0"},
+    {"biglstm", "*", "128", "50", "adagrad", "0.2", "constant", "0", "0", "off", "0"},
+    {"biglstm-s", "*", "32", "3", "adagrad", "0.2", "constant", "0", "0", "off", "0"},
     /* A warm-up of 100 updates, of the 239 of an epoch. */
     {"transformer-lm*", "*", "16", "3", "adam", "0.001", "cosine", "0.41841", "0", "off", "0"},
     {"seq2seq*", "*", "32", "2", "adam", "0.002", "cosine", "0", "0", "off", "0"},
@@ -57,6 +59,15 @@ typedef struct usual {
     const char *model, *data; /* glob patterns */
     const char *key, *value;
 } usual;
+
+/* Jozefowicz et al. take 20 times the gradient of the mean loss, sums of squares that begin with 1,
+ * and clip the LSTM's to norm 10: that is the plain gradient with 1/400 and 1/2. */
+static const usual of_adagrad[] = {
+    {"biglstm*", "*", "lr.base", "0.2"},
+    {"biglstm*", "*", "optimizer.initial", "0.0025"},
+    {"biglstm*", "*", "optimizer.eps", "0"},
+    {"biglstm*", "*", "optimizer.clip_rules", "lstm.*: 0.5"},
+};
 
 /* Of the update, known before the data are. */
 static const usual of_update[] = {
@@ -84,7 +95,8 @@ static const usual of_data[] = {
     {"dcgan*", "*", "data.test_limit", "2000"},   {"dcgan-s", "fashion-mnist", "data.frame", "2"},
     {"dcgan-s", "idx:*", "data.frame", "2"},      {"dcgan-s", "contacts", "data.frame", "2"},
     {"lstm-lm*", "text:*", "data.streams", "on"}, {"lstm-lm", "text:*", "data.length", "35"},
-    {"lstm-lm-s", "text:*", "data.length", "32"},
+    {"lstm-lm-s", "text:*", "data.length", "32"}, {"biglstm*", "text:*", "data.streams", "on"},
+    {"biglstm*", "text:*", "data.length", "20"},
 };
 
 static hu_status take_usual(hu_config *config, const usual *rows, size_t count) {
@@ -155,7 +167,8 @@ static hu_status take_check(hu_config *config) {
         {"optimizer.name", "sgd"},   {"data.shuffle", "off"},         {"data.augment", "none"},
         {"optimizer.momentum", "0"}, {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"},
         {"lr.warmup", "0"},          {"optimizer.weight_decay", "0"}, {"model.dropout", "0"},
-        {"task.smoothing", "0"},     {"optimizer.clip_norm", "0"},    {"data.sorted", "0"}};
+        {"task.smoothing", "0"},     {"optimizer.clip_norm", "0"},    {"data.sorted", "0"},
+        {"optimizer.clip_rules", ""}};
     hu_status st = HU_OK;
     const char *init;
     HU_TRY(hu_config_text(config, "model.init", &init));
@@ -167,7 +180,7 @@ done:
 }
 
 hu_status hu_recipe_apply(hu_config *config) {
-    const char *model, *data;
+    const char *model, *data, *optimizer;
     hu_status st = HU_OK;
     HU_TRY(hu_config_text(config, "model.name", &model));
     HU_TRY(hu_config_text(config, "data.name", &data));
@@ -178,6 +191,9 @@ hu_status hu_recipe_apply(hu_config *config) {
         }
     HU_TRY(st);
     HU_TRY(take_usual(config, of_update, sizeof of_update / sizeof *of_update));
+    HU_TRY(hu_config_text(config, "optimizer.name", &optimizer));
+    if (strcmp(optimizer, "adagrad") == 0)
+        HU_TRY(take_usual(config, of_adagrad, sizeof of_adagrad / sizeof *of_adagrad));
     HU_TRY(take_check(config));
 done:
     return st;

@@ -67,7 +67,7 @@ hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *nam
         in[0] = out[0];
     }
     HU_TRY(hu_graph_apply(graph, loss->op, name, NULL, attrs, inputs, in, out));
-    st = hu_graph_loss(graph, out[0], weight, normaliser);
+    st = hu_graph_loss_when(graph, out[0], weight, normaliser, facts->when);
 done:
     return st;
 }

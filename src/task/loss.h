@@ -74,6 +74,7 @@ typedef struct hu_loss_facts {
     const hu_anchors *anchors; /* boxes: where the model looks for them; NULL: it does not */
     double smoothing;          /* rows: the share of all classes, op/loss.h */
     hu_value_id lengths;       /* sequences: the rows that count */
+    hu_loss_when when;         /* which passes have it */
 } hu_loss_facts;
 
 /* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node

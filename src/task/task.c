@@ -11,7 +11,9 @@
 #include "op/loss_boxes.h"
 #include "op/loss_ctc.h"
 #include "op/loss_regions.h"
+#include "op/sampled.h"
 #include "task/lengths.h"
+#include "task/unlabelled.h"
 
 /* The list of task.h, in its order. */
 static const hu_task *const table[] = {
@@ -160,12 +162,20 @@ hu_status hu_task_check_head(const hu_task_choice *choice, const hu_value_info *
                    found, choice->task->name, expected);
 }
 
+/* A loss of a head. */
+typedef struct closing {
+    const char *name;
+    float weight;
+    hu_loss_when when;
+} closing;
+
 static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
-                            const hu_value_id *values, const char *loss, hu_value_id head,
-                            float weight) {
+                            const hu_value_id *values, hu_value_id head, const closing *as) {
     hu_task_choice fitted = *choice;
-    hu_loss_facts facts = {
-        .anchors = choice->anchors, .smoothing = choice->smoothing, .lengths = HU_NONE};
+    hu_loss_facts facts = {.anchors = choice->anchors,
+                           .smoothing = choice->smoothing,
+                           .lengths = HU_NONE,
+                           .when = as->when};
     hu_status st;
     if (choice->task->has_adversaries)
         return hu_fail(HU_ERR_ARGUMENT,
@@ -173,15 +183,15 @@ static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
                        "like dcgan-s",
                        choice->task->name);
     if (choice->task->kind == HU_LOSS_SEQUENCE)
-        HU_TRY(hu_lengths_fit(graph, choice->shapes.value[0].extent[0], head, loss, &fitted.rows,
-                              &facts.lengths));
+        HU_TRY(hu_lengths_fit(graph, choice->shapes.value[0].extent[0], head, as->name,
+                              &fitted.rows, &facts.lengths));
     HU_TRY(hu_task_check_head(&fitted, &graph->value[head]));
     int target = hu_task_target(choice->task);
     /* Classes are a mean over the rows that somebody has labelled, boxes over the anchors that find
      * one, in the whole batch. */
     hu_loss_kind kind = choice->task->kind;
     bool by_unit = kind == HU_LOSS_ROWS || kind == HU_LOSS_BOXES;
-    st = hu_loss_add(choice->loss, graph, loss, head, values[target], &facts, weight,
+    st = hu_loss_add(choice->loss, graph, as->name, head, values[target], &facts, as->weight,
                      by_unit ? HU_PER_ROW : HU_PER_SAMPLE);
 done:
     return st;
@@ -189,7 +199,7 @@ done:
 
 hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_value_id *values,
                         hu_value_id head) {
-    return close_head(choice, graph, values, "loss", head, 1.0f);
+    return close_head(choice, graph, values, head, &(closing){"loss", 1.0f, HU_LOSS_ALWAYS});
 }
 
 hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
@@ -199,7 +209,31 @@ hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
     int written = snprintf(loss, sizeof loss, "%s.loss", name);
     if (written < 0 || (size_t)written >= sizeof loss)
         return hu_fail(HU_ERR_LIMIT, "head '%.40s...': the name is too long", name);
-    return close_head(choice, graph, values, loss, head, weight);
+    return close_head(choice, graph, values, head, &(closing){loss, weight, HU_LOSS_ALWAYS});
+}
+
+hu_status hu_task_close_sampled(const hu_task_choice *choice, hu_graph *graph,
+                                const hu_value_id *values, hu_value_id head,
+                                const hu_task_sampled *sampled) {
+    const hu_sampled_attrs attrs = {.classes = choice->shapes.outputs,
+                                    .numbers = sampled->numbers,
+                                    .ignores = hu_unlabelled_rows.ignores,
+                                    .ignored = hu_unlabelled_rows.ignored};
+    hu_value_id out[HU_MAX_OUTPUTS], wanted = values[hu_task_target(choice->task)];
+    const hu_value_id reads[] = {sampled->scores, wanted, sampled->drawn};
+    hu_status st = HU_OK;
+    if (choice->task->kind != HU_LOSS_ROWS || choice->smoothing > 0.0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found the task %s and task.smoothing=%g, a sampled softmax needs rows of "
+                       "classes and no smoothing",
+                       choice->task->name, choice->smoothing);
+    HU_TRY(
+        close_head(choice, graph, values, head, &(closing){"loss", 1.0f, HU_LOSS_IN_EVALUATION}));
+    HU_TRY(hu_graph_apply(graph, &hu_op_sampled_cross_entropy, "sampled.loss", NULL, &attrs, 3,
+                          reads, out));
+    st = hu_graph_loss_when(graph, out[0], 1.0f, HU_PER_ROW, HU_LOSS_IN_TRAINING);
+done:
+    return st;
 }
 
 hu_status hu_task_close_code(const hu_task_choice *choice, hu_graph *graph, hu_value_id mean,

@@ -135,6 +135,12 @@ typedef struct hu_task_regions {
     int64_t samples;    /* anchors of a picture that take part in their loss */
 } hu_task_regions;
 
+/* What trainings read in the place of a head. */
+typedef struct hu_task_sampled {
+    hu_value_id scores, drawn; /* [rows, 1 + numbers] and [numbers] */
+    int64_t numbers;
+} hu_task_sampled;
+
 /* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
 // clang-format off
 #define HU_TASK_LIST(X) \
@@ -182,6 +188,13 @@ hu_status hu_task_close(const hu_task_choice *choice, hu_graph *graph, const hu_
 hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
                              const hu_value_id *values, const char *name, hu_value_id head,
                              float weight);
+
+/* The same for a head that trainings replace by scores of a few drawn classes (op/sampled.h): the
+ * loss of the head is that of evaluations, "sampled.loss" that of trainings. Errors as
+ * hu_task_close; HU_ERR_ARGUMENT for tasks without rows of classes, and with smoothing. */
+hu_status hu_task_close_sampled(const hu_task_choice *choice, hu_graph *graph,
+                                const hu_value_id *values, hu_value_id head,
+                                const hu_task_sampled *sampled);
 
 /* Adds the divergence of a code from the standard normal law as a loss, behind that of the head.
  * mean, spread: means and log-variances, of one shape. HU_ERR_ARGUMENT if the task has no code. */

@@ -542,10 +542,40 @@ static void adversaries(void **state) {
     }
 }
 
+/* Two tables, biases of the scores, and two layers of four gates and a projection: with one bias
+ * each in the full size, whose words are those of One Billion Words. A training makes the products
+ * of the layers and of 1 + negatives scores, an evaluation those of all words. */
+static void test_sampled_language_models(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t words, cells, width, negatives, parameters;
+    } rows[] = {{"biglstm-s", 7266, 256, 128, 512, 2461282},
+                {"biglstm", 793470, 8192, 1024, 8192, 1776880510}};
+    enum { TOKENS = 8 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t width = rows[i].width, cell = 9 * rows[i].cells * width;
+        hu_graph *graph = build(rows[i].name, 1, cifar, rows[i].words);
+        assert_int_equal(hu_graph_parameters(graph), rows[i].parameters);
+        assert_int_equal(hu_graph_macs(graph),
+                         TOKENS * (2 * cell + (1 + rows[i].negatives) * width));
+        hu_value_id all = hu_graph_find(graph, "soft.whole.out"), few;
+        few = hu_graph_find(graph, "soft.sampled.out");
+        assert_int_equal(hu_graph_made(graph), all);
+        const hu_node *whole = &graph->node[graph->value[all].producer];
+        const hu_node *sampled = &graph->node[graph->value[few].producer];
+        assert_true(hu_node_runs(whole, 0) && !hu_node_runs(whole, 1) && !whole->needs_backward);
+        assert_true(!hu_node_runs(sampled, 0) && hu_node_runs(sampled, 1));
+        assert_true(sampled->needs_backward);
+        hu_graph_free(graph);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_language_models),
         cmocka_unit_test(test_recurrent_language_models),
+        cmocka_unit_test(test_sampled_language_models),
         cmocka_unit_test(test_thin_residual_networks),
         cmocka_unit_test(test_resnet18),
         cmocka_unit_test(test_resnet50),
