@@ -102,7 +102,7 @@ HU_API int64_t hu_training_step(const hu_training *training);
 HU_API int64_t hu_training_steps(const hu_training *training);
 
 /* The task's first metric and the mean loss over the test samples, unlabelled ones left out; NaN
- * where all are. */
+ * where all are. With lr.schedule=plateau the learning rate follows these tests. */
 HU_API hu_status hu_training_test(hu_training *training, double *metric, double *loss);
 
 enum { HU_PREDICTION_COLUMNS = 4 }; /* most columns of a prediction */

@@ -114,6 +114,16 @@ done:
     return st;
 }
 
+/* A rate that follows evaluations needs some. */
+static hu_status check_followed(const hu_config *config, const hu_schedule *schedule) {
+    int64_t every;
+    hu_status st = hu_config_i64(config, "eval.every", &every);
+    if (st != HU_OK || every > 0 || schedule->kind != HU_SCHEDULE_PLATEAU) return st;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "eval.every: found 0, expected at least 1: the learning rate of schedule "
+                   "plateau follows evaluations");
+}
+
 /* Lists are texts in the configuration; train/schedule.c reads them. */
 static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     hu_status st = HU_OK;
@@ -127,6 +137,8 @@ static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     HU_TRY(hu_config_f64(config, "lr.base", &schedule->lr));
     HU_TRY(hu_config_f64(config, "lr.floor", &schedule->floor));
     HU_TRY(hu_config_f64(config, "lr.factor", &schedule->factor));
+    HU_TRY(hu_config_i64(config, "lr.patience", &schedule->patience));
+    HU_TRY(hu_config_f64(config, "lr.threshold", &schedule->threshold));
     HU_TRY(hu_config_f64(config, "lr.power", &schedule->power));
     HU_TRY(hu_config_f64(config, "lr.period", &schedule->period));
     HU_TRY(hu_config_f64(config, "lr.stretch", &schedule->stretch));
@@ -138,6 +150,7 @@ static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     if (list[0]) HU_TRY(hu_schedule_parse_milestones(list, schedule));
     HU_TRY(hu_options_join(config, "lr.knots", list, sizeof list));
     if (list[0]) HU_TRY(hu_schedule_parse_knots(list, schedule));
+    HU_TRY(check_followed(config, schedule));
 done:
     return st;
 }

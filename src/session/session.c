@@ -257,11 +257,15 @@ static bool is_multiple(int64_t step, int64_t every) {
     return every > 0 && step % every == 0;
 }
 
-/* At the end of every eval.every-th epoch, and of the training. */
+/* At the end of every eval.every-th epoch. */
+static bool is_due(const hu_session *session) {
+    return is_multiple(hu_trainer_progress(session->trainer)->step,
+                       session->eval_every * hu_trainer_steps_per_epoch(session->trainer));
+}
+
+/* There, and at the end of the training. */
 static bool is_evaluated(const hu_session *session) {
-    int64_t step = hu_trainer_progress(session->trainer)->step;
-    int64_t every = session->eval_every * hu_trainer_steps_per_epoch(session->trainer);
-    return step >= session->steps || is_multiple(step, every);
+    return hu_trainer_progress(session->trainer)->step >= session->steps || is_due(session);
 }
 
 /* The test samples at the end of a training that was followed on others. */
@@ -298,6 +302,8 @@ static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, 
     HU_TRY(hu_trainer_evaluate_on(session->trainer, session->judged, metrics, &loss));
     *value = metrics[0];
     hu_trainer_record_metric(session->trainer, *value);
+    /* Not where a training happens to end: it may be gone on with. */
+    if (is_due(session)) hu_trainer_follow_metric(session->trainer, *value);
     if (!isfinite(loss)) HU_TRY(tell_evaluation(session));
     HU_TRY(hu_session_pictures(session->config, session->trainer, session->judged,
                                session->folder.path));

@@ -189,6 +189,7 @@ hu_status hu_training_test(hu_training *training, double *metric, double *loss) 
     hu_status st = hu_trainer_evaluate(training->trainer, metrics, loss);
     /* The task's first metric is the one that programs compare. */
     *metric = st == HU_OK ? metrics[0] : (double)NAN;
+    if (st == HU_OK) hu_trainer_follow_metric(training->trainer, *metric);
     return st;
 }
 

@@ -6,6 +6,7 @@
 #include "train/adapt.h"
 #include "train/average.h"
 #include "train/inner.h"
+#include "train/plateau.h"
 #include "train/update.h"
 
 /* Arrays of the one are arrays of the other. */
@@ -54,6 +55,7 @@ hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other) {
     if (!trainer->options.keep_masters) hu_round_masters(trainer);
     hu_average_take(trainer, other);
     trainer->progress = (hu_train_progress){.last_metric_step = -1};
+    hu_plateau_begin(trainer);
 done:
     return st;
 }

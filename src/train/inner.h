@@ -57,6 +57,8 @@ typedef struct hu_worker_result {
     uint32_t counted_nodes;  /* see engine/run.h; the fewest of the passes */
     uint32_t wants_stop;     /* the process of the worker was asked to end */
     uint32_t bad_statistics; /* running statistics, which worker 0 keeps, are not finite */
+    uint32_t drops; /* of the learning rate: worker 0's, whose process sees the evaluations */
+    uint32_t unused;
 } hu_worker_result;
 
 /* Format that travels from an epoch on. */
@@ -114,6 +116,19 @@ typedef struct hu_aggregate {
     double first, sum;
 } hu_aggregate;
 
+enum { HU_PLATEAU_WINDOWS = 3 };
+
+/* See train/plateau.h. Section "plateau" of a checkpoint. */
+typedef struct hu_plateau {
+    int64_t drops;                   /* so often has the rate fallen */
+    int64_t stale;                   /* evaluations since the best one, or since it fell */
+    double best;                     /* of their metric; NaN: there was none */
+    double sum;                      /* of losses, */
+    int64_t steps;                   /* so many */
+    int64_t windows;                 /* means so far, */
+    double mean[HU_PLATEAU_WINDOWS]; /* of which number w is at w modulo these */
+} hu_plateau;
+
 /* Parameters whose gradients are clipped together: group 0 by options.clip_norm, the others by the
  * rules of options.clip_rules. */
 typedef struct hu_clip {
@@ -151,6 +166,7 @@ typedef struct hu_trainer {
     int turns;
     hu_train_progress progress;
     hu_aggregate aggregate;
+    hu_plateau plateau;
     hu_walk walk;
     /* Room for one step and one checkpoint, and facts that are worked out once. */
     hu_train_position position; /* what the checkpoint being written borrows */

@@ -21,6 +21,8 @@ const hu_kind hu_schedule_kinds[HU_SCHEDULE_COUNT] = {
     [HU_SCHEDULE_INVERSE_SQRT] = {"inverse_sqrt",
                                   "one over the root of the steps, behind a warm-up"},
     [HU_SCHEDULE_ANNEAL] = {"anneal", "times a factor in every unit"},
+    [HU_SCHEDULE_PLATEAU] = {"plateau", "times a factor where evaluations get no better"},
+    [HU_SCHEDULE_PLATEAU_LOSS] = {"plateau_loss", "times a factor where the loss gets worse"},
     [HU_SCHEDULE_NOAM] = {"noam", "up in a line, then down as one over the root of the steps"},
 };
 
@@ -50,7 +52,9 @@ hu_schedule hu_schedule_constant(double lr) {
                          .factor = 0.1,
                          .power = 0.9,
                          .stretch = 1,
-                         .shrink = 1};
+                         .shrink = 1,
+                         .patience = 10,
+                         .threshold = 1e-4};
 }
 
 /* A list being read; the rest of the text is at + 1 - text columns in. */
@@ -218,6 +222,25 @@ done:
     return st;
 }
 
+/* What makes the rate fall, and how far. */
+static hu_status check_plateau(const hu_schedule *s) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_require_range("lr.factor", s->factor, 0x1p-149, 1, "a number above 0 and below 1"));
+    HU_TRY(hu_require_range("lr.patience", (double)s->patience, 1, INFINITY,
+                            "a number of evaluations, at least 1"));
+    HU_TRY(
+        hu_require_range("lr.threshold", s->threshold, 0, nextafter(1, 2), "a number from 0 to 1"));
+    if (s->kind == HU_SCHEDULE_PLATEAU_LOSS)
+        HU_TRY(hu_require_range("lr.period", s->period, 1, INFINITY,
+                                "the units (lr.per) whose losses make a mean, at least 1"));
+done:
+    return st;
+}
+
+static bool is_plateau(hu_schedule_kind kind) {
+    return kind == HU_SCHEDULE_PLATEAU || kind == HU_SCHEDULE_PLATEAU_LOSS;
+}
+
 /* The top of the rate is at the end of the warm-up. */
 static hu_status check_roots(const hu_schedule *s) {
     if (s->warmup > 0) return HU_OK;
@@ -228,7 +251,7 @@ static hu_status check_roots(const hu_schedule *s) {
 
 static bool has_floor(hu_schedule_kind kind) {
     return kind == HU_SCHEDULE_COSINE || kind == HU_SCHEDULE_LINEAR || kind == HU_SCHEDULE_POLY ||
-           kind == HU_SCHEDULE_RESTARTS;
+           kind == HU_SCHEDULE_RESTARTS || is_plateau(kind);
 }
 
 hu_status hu_schedule_check(const hu_schedule *s) {
@@ -244,6 +267,7 @@ hu_status hu_schedule_check(const hu_schedule *s) {
     if (s->kind == HU_SCHEDULE_STEP) HU_TRY(check_milestones(s));
     if (s->kind == HU_SCHEDULE_ANNEAL) HU_TRY(check_factor(s));
     if (s->kind == HU_SCHEDULE_RESTARTS) HU_TRY(check_restarts(s));
+    if (is_plateau(s->kind)) HU_TRY(check_plateau(s));
     if (s->kind == HU_SCHEDULE_INVERSE_SQRT || s->kind == HU_SCHEDULE_NOAM) HU_TRY(check_roots(s));
     if (s->kind == HU_SCHEDULE_POLY)
         HU_TRY(hu_require_range("lr.power", s->power, 0x1p-149, INFINITY, "a finite number > 0"));

@@ -18,6 +18,8 @@ typedef enum hu_schedule_kind {
     HU_SCHEDULE_INVERSE_SQRT,
     HU_SCHEDULE_NOAM,
     HU_SCHEDULE_ANNEAL,
+    HU_SCHEDULE_PLATEAU,
+    HU_SCHEDULE_PLATEAU_LOSS,
     HU_SCHEDULE_COUNT
 } hu_schedule_kind;
 
@@ -36,12 +38,14 @@ typedef struct hu_schedule {
     double lr; /* base rate of all kinds but piecewise */
     /* Of milestones, every, knots and period; the others change once per unit. */
     hu_schedule_unit unit;
-    double floor;   /* cosine, linear, poly, restarts: the lowest rate, 0 <= floor <= lr */
-    double power;   /* poly: of the share that is left, > 0 */
-    double period;  /* restarts: units of the first cosine, >= 1 */
+    double floor;  /* cosine, linear, poly, restarts, plateaus: the lowest rate, 0 <= floor <= lr */
+    double power;  /* poly: of the share that is left, > 0 */
+    double period; /* restarts: units of the first cosine; plateau_loss: of a mean; >= 1 */
     double stretch; /* each cosine is so many times as long, >= 1 */
     double shrink;  /* and begins at so many times the rate, 0..1 */
-    double factor;  /* step: per milestone passed; anneal: per unit; > 0 */
+    double factor;  /* step: per milestone passed; anneal: per unit; > 0; plateaus: per fall, < 1 */
+    int64_t patience;                      /* plateau: evaluations without a better one, >= 1 */
+    double threshold;                      /* of a better one: share of the best, 0..1 */
     int64_t milestones[HU_MAX_MILESTONES]; /* step: increasing, > 0 */
     int milestone_count;                   /* 0: use every */
     int64_t every;                         /* step: a milestone every so many units; 0: none */
@@ -66,7 +70,8 @@ hu_status hu_schedule_parse_knots(const char *text, hu_schedule *schedule);
 /* "32000,48000" into milestones; errors as above. */
 hu_status hu_schedule_parse_milestones(const char *text, hu_schedule *schedule);
 
-/* Constant at lr, factor 0.1, power 0.9, stretch and shrink 1, no warm-up, unit epoch. */
+/* Constant at lr, factor 0.1, power 0.9, stretch and shrink 1, patience 10, threshold 1e-4, no
+ * warm-up, unit epoch. */
 hu_schedule hu_schedule_constant(double lr);
 
 /* HU_ERR_ARGUMENT names the field that is out of range. */
@@ -90,6 +95,7 @@ hu_status hu_schedule_check(const hu_schedule *schedule);
  * other; lr is the rate at its top, factor d^-1/2 w^-1/2 (Vaswani et al., eq. 3).
  * anneal: lr factor^units, whole units counted from step 0 (Amodei et al., Deep Speech 2, section
  * 3.2: a factor in every epoch).
+ * plateau, plateau_loss: lr, which train/plateau.h lowers by what it knows of the training.
  */
 double hu_schedule_lr(const hu_schedule *schedule, int64_t step, int64_t steps_per_epoch,
                       int64_t total_steps);

@@ -11,6 +11,7 @@
 #include "train/loss_sums.h"
 #include "train/lost.h"
 #include "train/part.h"
+#include "train/plateau.h"
 #include "train/trainer.h"
 #include "train/turns.h"
 #include "train/update.h"
@@ -83,6 +84,8 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
     if (report->turns == 1 || all.counted_nodes < trainer->counted_nodes)
         trainer->counted_nodes = all.counted_nodes;
     trainer->bad_statistics = all.bad_statistics;
+    trainer->plateau.drops = all.drops;
+    report->lr = hu_plateau_rate(trainer, report->step);
     turn->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
     report->loss = report->turns == 1 ? turn->loss : report->loss + turn->loss;
     bool is_known = hu_node_runs(&trainer->graph->node[trainer->graph->loss[0].node], pass->turn);
@@ -147,6 +150,7 @@ static void add_progress(hu_trainer *trainer, const hu_step_batch *batch, hu_ste
     report->low_ratio = hu_trainer_low_ratio(trainer);
     progress->ratio_sum += report->low_ratio;
     hu_aggregate_add(trainer, report->step);
+    hu_plateau_note_loss(trainer, report->loss);
     count_roundings(progress, trainer->edges.value, trainer->edges.value_count);
     count_roundings(progress, trainer->edges.grad, trainer->edges.use_count);
     count_roundings(progress, trainer->edges.grad_sum, trainer->edges.value_count);
@@ -222,12 +226,12 @@ static hu_status run_turn(hu_trainer *trainer, const hu_step_batch *batch, hu_st
     /* The scale of this step, taken before its end changes it. */
     turn->scale = trainer->turn[t].scaler.state.scale;
     turn->name = trainer->graph->turn[t].name;
-    turn->lr = report->lr * hu_turn_rate(trainer, t);
     float inverse = hu_loss_scale_inverse(&trainer->turn[t].scaler);
     hu_pass_options pass = pass_of(trainer, batch, report, t, turn->scale);
     for (int earlier = 0; earlier < t; earlier++)
         hu_run_round_turn(trainer->run, pass.step, earlier);
     HU_TRY(run_passes(trainer, batch, &pass, report, &stopped));
+    turn->lr = report->lr * hu_turn_rate(trainer, t);
     /* One number tells whether all gradients are finite: an update must not begin with one bad. */
     double squares = stopped ? NAN : hu_gradient_squares(trainer, t, inverse);
     turn->gradient_norm = sqrt(squares);
@@ -256,8 +260,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     HU_TRY(hu_adapt_before(trainer, report));
     HU_TRY(find_batch(trainer, &batch, report));
     HU_TRY(hu_workers_begin_step(trainer, report));
-    report->lr = hu_schedule_lr(&trainer->options.schedule, report->step, trainer->steps_per_epoch,
-                                trainer->options.steps > 0 ? trainer->options.steps : 1);
+    report->lr = hu_plateau_rate(trainer, report->step);
     begin_passes(trainer, report);
     while (report->turns < trainer->turns)
         HU_TRY(run_turn(trainer, &batch, report, &masters_nonfinite));

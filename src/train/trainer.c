@@ -7,6 +7,7 @@
 #include "engine/work.h"
 #include "train/block.h"
 #include "train/inner.h"
+#include "train/plateau.h"
 #include "train/streams.h"
 #include "train/workers.h"
 
@@ -99,6 +100,10 @@ void hu_trainer_record_metric(hu_trainer *trainer, double value) {
     if (is_first || hu_metric_is_better(trainer->task->metric[0], value, progress->best_metric))
         progress->best_metric = value;
     progress->last_metric_step = progress->step;
+}
+
+void hu_trainer_follow_metric(hu_trainer *trainer, double value) {
+    hu_plateau_note_metric(trainer, value);
 }
 
 static uint64_t moment_bytes(const hu_trainer *trainer) {

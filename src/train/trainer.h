@@ -103,6 +103,9 @@ hu_status hu_trainer_show(hu_trainer *trainer, int64_t count, hu_sample_visitor 
 /* Notes the value of the task's first metric in the progress record. */
 void hu_trainer_record_metric(hu_trainer *trainer, double value);
 
+/* Lets the learning rate of schedule plateau follow it; others do not. */
+void hu_trainer_follow_metric(hu_trainer *trainer, double value);
+
 /* What is learned. Borrowed: valid for ever. */
 const hu_task *hu_trainer_task(const hu_trainer *trainer);
 const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer);

@@ -224,6 +224,7 @@ void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result) {
     *own = *result;
     if (workers->team) hu_learn_end_worker(trainer->run);
     own->wants_stop = trainer->stop && *trainer->stop;
+    own->drops = (uint32_t)trainer->plateau.drops;
     own->bad_statistics = own == workers->result && hu_statistics_are_bad(trainer);
     for (int32_t l = 0; workers->team && l < workers->layers; l++) {
         const hu_comm_layer *layer = &workers->layer[l];

@@ -64,6 +64,7 @@ def words(checks, cwd):
         (["train", *TINY, "lr.schedule=piecewise"], ["lr.knots", "found 0"]),
         (["train", *TINY, "lr.schedule=step", "lr.milestones=[a]"], ["column 1", "'a'"]),
         (["train", *TINY, "lr.schedule=step"], ["lr.milestones", "found none"]),
+        (["train", *TINY, "lr.schedule=plateau", "eval.every=0"], ["eval.every", "found 0", "follows evaluations"]),
         (["train", *TINY, "precision.rules=[foo]"], ["'foo'", "PATTERN: FORMAT"]),
         (["train", *TINY, "data.augment=[flop]"], ["'flop'", "crop, flip, turn or cutout"]),
         (["train", *TINY, "data.cutout=33"], ["cutout", "33", "0..32"]),

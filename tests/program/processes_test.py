@@ -32,6 +32,8 @@ CASES = {
     "delayed scales, a format by epoch, error feedback":
         ["precision=e4m3:scale=delayed", "comm.format=0: e4m3, 1: e3m0", "scaling=aps2",
          "comm.error_feedback=on", "comm.rounding=sr", "comm.bucket=0.001"],
+    "evaluations of one process are followed by all":
+        ["data.limit=50", "lr.schedule=plateau", "lr.patience=1", "lr.threshold=1", "lr.factor=0.5"],
     "overflows on the wire": ["comm.format=e4m3", "scaling=constant:12", "scaler=dynamic",
                               "scaler.init=4096", "optimizer.accumulate=2"],
 }

@@ -29,12 +29,15 @@ CASES = {
     "lars": ["optimizer=lars", "precision=bf16", "optimizer.no_decay=*bn*"],
     "static 8 bits as SBM": ["precision=static:8", "model.norm=range", "bits.norms=on",
                              "bits.grad_weights=16"],
+    "a rate that follows evaluations": ["lr.schedule=plateau", "lr.patience=1", "lr.threshold=1", "lr.factor=0.5"],
+    "a rate that follows losses": ["lr.schedule=plateau_loss", "lr.period=3", "lr.factor=0.5", "lr=0.5"],
     "adamw without masters": ["optimizer=adamw", "lr=0.002", "precision=fp16", "master=off"],
 }
 EVERY = {"sgd in fp32": range(1, STEPS), "adam": (1, 11, 12, 13, 29),
          "stochastic rounding, loss scaling that overflows and grows": range(1, STEPS, 3),
          "precision by epoch": (1, 11, 12, 13, 17, 23, 24, 25), "promotion": (1, 5, 6, 7, 9, 10, 13, 21), "accumulated parts": (5, 12, 24), "workers with error feedback": (1, 11, 12, 13, 24), "lars": (1, 13, 24),
-         "static 8 bits as SBM": range(1, STEPS, 4), "adamw without masters": (6, 24)}
+         "static 8 bits as SBM": range(1, STEPS, 4), "adamw without masters": (6, 24),
+         "a rate that follows evaluations": (1, 11, 12, 13, 23, 24, 25), "a rate that follows losses": (2, 3, 14, 24)}
 
 
 def lines(cwd, run, name):
@@ -70,6 +73,9 @@ def case(name):
         if name == "promotion":
             checks.that(whole["promoted"] > 3 and whole["low_precision_ratio"] < 0.95,
                         f"{name}: {whole['promoted']} tensors")
+        if "follows" in name:
+            rates = {row["lr"] for row in program.rows(cwd)}
+            checks.that(len(rates) > 1, f"{name}: rates {rates}")
         for step in EVERY[name]:
             same_end(checks, cwd, step, [], whole, name)
         same_end(checks, cwd, 7, ["threads=3"], whole, name)
