@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "data/alphabet.h"
 #include "data/class_names.h"
+#include "data/vocabulary.h"
 #include "journal/graph.h"
 #include "task/task.h"
 
@@ -71,11 +72,34 @@ done:
     return st;
 }
 
+static hu_status write_words(const char *directory, const char *file, const char *names,
+                             int64_t count) {
+    char *path;
+    hu_status st = hu_path_join(directory, file, &path);
+    if (st != HU_OK) return st;
+    st = hu_vocabulary_write(path, names, count);
+    hu_free(path);
+    return st;
+}
+
+/* What the numbers of a text mean: whoever opens the run again reads it, whatever has become of the
+ * text. */
+static hu_status write_vocabulary(const char *directory, const hu_dataset *d) {
+    hu_status st;
+    HU_TRY(write_words(directory, HU_VOCABULARY_FILE, d->class_names, d->class_name_count));
+    if (d->source_names)
+        HU_TRY(write_words(directory, HU_VOCABULARY_SOURCE_FILE, d->source_names,
+                           d->source_name_count));
+done:
+    return st;
+}
+
 /* The first class of an alphabet is the blank, whose name is empty. */
 hu_status hu_known_write(const char *directory, const hu_dataset *dataset) {
     const char *names = dataset->class_names;
     char *path;
-    if (!names || dataset->unit != HU_TEXT_BYTES) return HU_OK;
+    if (dataset->unit != HU_TEXT_BYTES) return write_vocabulary(directory, dataset);
+    if (!names) return HU_OK;
     bool is_alphabet = !names[0];
     hu_status st =
         hu_path_join(directory, is_alphabet ? HU_ALPHABET_FILE : HU_CLASS_NAMES_FILE, &path);

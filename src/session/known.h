@@ -10,8 +10,8 @@
 hu_status hu_known_read(const char *directory, bool has_other_data, hu_data_known *known,
                         char **class_names);
 
-/* Leaves the names of the classes in a run's folder, where the data have names for them and they
- * are not words of a text (data/vocabulary.h). */
+/* Leaves the names of the classes in a run's folder, where the data have names for them; words of
+ * texts and sentences are a vocabulary (data/vocabulary.h), or two. */
 hu_status hu_known_write(const char *directory, const hu_dataset *dataset);
 
 #endif

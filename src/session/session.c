@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/vocabulary.h"
 #include "journal/graph.h"
 #include "journal/plan.h"
 #include "session/answers.h"
@@ -19,11 +18,11 @@
 #include "session/judged.h"
 #include "session/known.h"
 #include "session/options.h"
-#include "session/sounds.h"
 #include "session/pictures.h"
 #include "session/precision.h"
 #include "session/saved_run.h"
 #include "session/scale.h"
+#include "session/sounds.h"
 #include "session/warnings.h"
 #include "show/json.h"
 #include "train/resolved.h"
@@ -133,31 +132,6 @@ static hu_status make_graph(const hu_session *session, char **text) {
                         text);
 }
 
-static hu_status write_words(const char *directory, const char *file, const char *names,
-                             int64_t count) {
-    char *path;
-    hu_status st = hu_path_join(directory, file, &path);
-    if (st != HU_OK) return st;
-    st = hu_vocabulary_write(path, names, count);
-    hu_free(path);
-    return st;
-}
-
-/* What the numbers of a text mean: whoever opens the run again reads it, whatever has become of the
- * text. */
-static hu_status write_vocabulary(const hu_session *session) {
-    const hu_dataset *d = session->dataset;
-    const char *directory = session->folder.path;
-    hu_status st = HU_OK;
-    if (d->unit == HU_TEXT_BYTES) return HU_OK; /* or no text */
-    HU_TRY(write_words(directory, HU_VOCABULARY_FILE, d->class_names, d->class_name_count));
-    if (d->source_names)
-        HU_TRY(write_words(directory, HU_VOCABULARY_SOURCE_FILE, d->source_names,
-                           d->source_name_count));
-done:
-    return st;
-}
-
 /* A new folder, or the one that is gone on with from its newest checkpoint. Plan and graph are
  * written again: they are this program's. */
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
@@ -183,7 +157,6 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
     HU_TRY(write_resolved(session));
-    HU_TRY(write_vocabulary(session));
     HU_TRY(hu_known_write(session->folder.path, session->dataset));
 done:
     hu_free(record);
