@@ -7,7 +7,7 @@ from torch.nn import functional as F
 import same_text
 
 WORDS, WIDTH, FRAMES, BINS, LETTERS, SAID = 7266, 128, 160, 81, 27, 40
-WINDOW = 64  # tokens that a Transformer sees
+WINDOW, STEPS = 64, 32  # tokens that a Transformer sees, and an LSTM that goes on from batch to batch
 RATE = 0.01  # small: networks that diverge would stop
 
 
@@ -20,6 +20,12 @@ def cross_entropy(scores, wanted):
 def transformer(batch):
     model = same_text.Transformer(WORDS)
     tokens, wanted = torch.randint(0, WORDS, (2, batch, WINDOW))
+    return model, lambda: cross_entropy(model(tokens), wanted)
+
+
+def lstm(batch):
+    model = same_text.LSTM(WORDS)
+    tokens, wanted = torch.randint(0, WORDS, (2, batch, STEPS))
     return model, lambda: cross_entropy(model(tokens), wanted)
 
 
@@ -56,7 +62,7 @@ def speech(batch):
     return model, lambda: ctc(model(x), label, frames, letters)
 
 
-MODELS = {"transformer-lm-s": transformer, "ds2-s": speech}
+MODELS = {"transformer-lm-s": transformer, "lstm-lm-s": lstm, "ds2-s": speech}
 
 
 def training(name, batch):

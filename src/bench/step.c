@@ -94,6 +94,9 @@ static hu_status enter(const hu_config *config, hu_dataset *dataset, bool plain,
     HU_TRY(hu_options_copy(config, &c->config));
     if (plain) HU_TRY(make_plain(c->config));
     HU_TRY(hu_options_train(c->config, dataset, &c->precision, &options));
+    /* Random tokens are in no order: they may as well be in streams. */
+    if (!hu_config_given(config, "data.name") && hu_dataset_find(dataset, "tokens") >= 0)
+        dataset->streams = options.batch;
     HU_TRY(hu_trainer_create(&options, dataset, &c->trainer));
     HU_TRY(hu_config_text(c->config, "precision.name", &c->name));
     HU_TRY(hu_config_text(c->config, "accumulator.name", &c->accumulator));

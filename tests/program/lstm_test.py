@@ -85,12 +85,25 @@ def every_precision_trains(checks, cwd):
         checks.that(made["test_perplexity"] < 8, f"{precision}: perplexity {made['test_perplexity']} of 14 words")
 
 
+def what_is_not_finite(checks, cwd):
+    """Cells that a narrow format makes infinite: their streams begin again as zeros, and it is told."""
+    code, out, err = program.call("train", *words(cwd), "precision=fp16", "steps=12", "lr=0.3", "eval.every=0",
+                                  "precision.rules=lstm_l0.cell.out: e2m3:ovf=inf", "run.dir=run", "--json", cwd=cwd)
+    made = json.loads(out) if checks.that(code == 0, f"states that are not finite: {err}") else {}
+    told = [int(line.split("states of ")[1].split()[0]) for line in err.splitlines() if "were not finite" in line]
+    checks.that(made["zeroed_streams"] > 0 and sum(told) == made["zeroed_streams"],
+                f"{made['zeroed_streams']} streams began again, told of {told}")
+
+
 def what_is_refused(checks, cwd):
     given = words(cwd)
     _, err = call(checks, "train", *given, "data.streams=off", "steps=1", cwd=cwd, code=2)
     checks.that("expected as many as the batch has samples, 6: data.streams=on" in err, f"windows: {err}")
     _, err = call(checks, "train", "model=lstm-lm-s", "data=glyphs", "steps=1", cwd=cwd, code=2)
     checks.that("needs a field 'tokens'" in err, f"a text is wanted: {err}")
+    program.train(*given, "steps=3", cwd=cwd)
+    _, err = call(checks, "resume", "run", "batch=4", cwd=cwd, code=2)
+    checks.that("made with 6 streams, each of which goes on; expected batch=6" in err, f"other streams: {err}")
 
 
 def near(checks, what, found, figure, tolerance, digits):
@@ -119,4 +132,4 @@ def the_check_start_of_torch(checks, cwd):
 
 
 program.main(the_check_start_of_torch, one_training, the_same_bits, parts_and_workers, every_precision_trains,
-             what_is_refused)
+             what_is_not_finite, what_is_refused)

