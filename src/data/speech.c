@@ -201,6 +201,11 @@ static hu_status spell_half(const speech_half *half, const hu_alphabet *alphabet
 
 /* ---- opening ---- */
 
+/* A model that writes letters knows the blank first; others know no alphabet. */
+static bool knows_alphabet(const hu_data_known *known) {
+    return known->classes > 0 && known->class_names && !known->class_names[0];
+}
+
 /* The rate of the first sound is that of all: of training, or one that has the frequencies which a
  * model knows. *first: its name. */
 static hu_status make_spectrum(const speech_half *half, const hu_data_known *known, char **first,
@@ -212,7 +217,7 @@ static hu_status make_spectrum(const speech_half *half, const hu_data_known *kno
     HU_TRY(read_sound(half, 0, &wav));
     st = hu_spectrum_create(wav.rate, spectrum);
     if (st == HU_ERR_ARGUMENT) st = hu_fail(HU_ERR_CORRUPT, "%s: %s", *first, hu_last_error());
-    if (st == HU_OK && known->only_test && known->width > 0 && spectrum->bins != known->width)
+    if (st == HU_OK && known->only_test && knows_alphabet(known) && spectrum->bins != known->width)
         st = refuse_rate(half, 0, wav.rate, RATE_OF_BIN * (known->width - 1), "the run");
 done:
     hu_free(wav.sample);
@@ -223,7 +228,7 @@ done:
 static hu_status set_classes(const speech_half *train, const hu_data_known *known,
                              hu_alphabet *alphabet, hu_dataset *dataset) {
     hu_status st;
-    if (known->classes > 0)
+    if (knows_alphabet(known))
         HU_TRY(hu_alphabet_of_names(known->class_names, known->classes, alphabet));
     else
         HU_TRY(hu_alphabet_create(train->said.text, train->names.count, alphabet));
@@ -332,8 +337,8 @@ hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
     set_fields(choice->frames > 0 ? choice->frames : USUAL_FRAMES, spectrum.bins, dataset);
     HU_TRY(set_longest(&train, &test, known, dataset));
     const speech_facts facts = {&spectrum, &alphabet, first,
-                                known->classes > 0 ? "the alphabet of the run lacks"
-                                                   : "no text of the training sounds has"};
+                                knows_alphabet(known) ? "the alphabet of the run lacks"
+                                                      : "no text of the training sounds has"};
     HU_TRY(fill_halves(&train, &test, known->only_test, &facts, dataset));
 done:
     hu_free(first);

@@ -254,9 +254,13 @@ static void files_are_heard(void **state) {
     assert_string_equal(file.path, paths[1]);
     hu_free(file.path);
     hu_dataset_close(d);
-    choice.known.class_names = "a\0b"; /* no blank */
-    choice.known.classes = 2;
+    choice.known.class_names = "\0a\0c"; /* no alphabet */
+    choice.known.classes = 3;
     refuse_data(spec(), &choice, HU_ERR_CORRUPT, "expected a to z and then others");
+    choice.known.class_names = NULL; /* what a model of pictures knows */
+    d = open_with(&choice, NULL);
+    assert_int_equal(d->field[LABEL].classes, 27);
+    hu_dataset_close(d);
 }
 
 static void damaged_alphabets_are_named(void **state) {
