@@ -73,12 +73,18 @@ class Transformer(nn.Module):
         angles = torch.arange(rows).double()[:, None] * waves
         return torch.cat([angles.sin(), angles.cos()], 1)
 
+    def rows(self, tokens):
+        return self.emb(tokens) * math.sqrt(self.emb.embedding_dim)
+
+    def scores(self, x):
+        return x @ self.emb.weight.T
+
     def forward(self, tokens):
-        x = self.emb(tokens) * math.sqrt(self.emb.embedding_dim)
+        x = self.rows(tokens)
         x = x + self.positions(*x.shape[1:]).to(x.dtype)
         for block in self.blocks:
             x = block(x)
-        return x @ self.emb.weight.T
+        return self.scores(x)
 
 
 class Bias(nn.Module):
@@ -104,7 +110,39 @@ class LSTM(nn.Module):
         return rows @ self.emb.weight.T + self.out.bias
 
 
-MODELS = {"transformer-lm-s": Transformer, "lstm-lm-s": LSTM}
+class Banded(Transformer):
+    """Words in bands: tables of falling width, tied; what it gives are logarithms of probabilities."""
+    FIRST = (60, 150)
+    keys = ["model.bands=[60, 150]"]
+
+    def __init__(self, words, width=128):
+        super().__init__(words, width)
+        ends = [0, *self.FIRST, words]
+        self.bands = list(zip(ends, ends[1:]))
+        self.emb, self.head = nn.ModuleList(), nn.Module()
+        for k, (first, last) in enumerate(self.bands):
+            table = nn.Embedding(last - first, width // 4 ** k)
+            nn.init.normal_(table.weight, std=table.embedding_dim ** -0.5)
+            table.proj = nn.Linear(table.embedding_dim, width, bias=False)
+            self.emb.append(table)
+        self.head.bands = nn.Linear(width, len(self.FIRST), bias=False)
+
+    def rows(self, tokens):
+        rows = 0
+        for (first, last), table in zip(self.bands, self.emb):
+            there = ((tokens >= first) & (tokens < last)).unsqueeze(-1)
+            rows = rows + table.proj(table((tokens - first).clamp(0, last - first - 1))) * there
+        return rows * math.sqrt(self.emb[0].embedding_dim)
+
+    def scores(self, x):
+        tails = [(x @ table.proj.weight) @ table.weight.T for table in self.emb]
+        head = torch.cat([tails[0], self.head.bands(x)], -1).log_softmax(-1)
+        first = self.FIRST[0]
+        return torch.cat([head[..., :first]] + [head[..., first + k:first + k + 1] + tail.log_softmax(-1)
+                                                for k, tail in enumerate(tails[1:])], -1)
+
+
+MODELS = {"transformer-lm-s": Transformer, "transformer-lm-s in bands": Banded, "lstm-lm-s": LSTM}
 
 
 def make_text(path):
@@ -152,7 +190,7 @@ def steps_of_torch(model, tokens):
 
 def steps_of_halfulp(program, folder, name, text):
     run, out = f"{folder}/run", f"{folder}/after.safetensors"
-    same_model.call(program, "train", f"model={name}", f"data=text:{text}", f"data.valid={text}", "data.unit=word",
+    same_model.call(program, "train", f"model={name.split()[0]}", f"data=text:{text}", f"data.valid={text}", "data.unit=word",
                     f"data.length={LENGTH}", "data.test_limit=8", "data.shuffle=off", "precision=fp32",
                     f"batch={BATCH}", f"steps={STEPS}", "optimizer=sgd", f"lr={MODELS[name].lr}",
                     f"optimizer.momentum={MOMENTUM}", "optimizer.clip_norm=0", "optimizer.weight_decay=0",

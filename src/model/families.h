@@ -66,6 +66,9 @@
       "fully connected, 128-32-128, from a picture to itself", "autoencode", 0) \
     X(autoencoder_tied, "autoencoder-tied", \
       "the same, decoded with the weights of the encoder", "autoencode", 0) \
+    X(transformer_lm, "transformer-lm", \
+      "16 blocks of attention, 1024 wide, words in bands by frequency (WikiText-103)", "language", \
+      0) \
     X(transformer_lm_s, "transformer-lm-s", \
       "4 blocks of attention, 128 wide, scores by the table of the tokens", "language", 0) \
     X(lstm_lm, "lstm-lm", \

@@ -88,6 +88,10 @@ static hu_status check_sizes(const hu_model_options *options, unsigned read) {
             return hu_fail(HU_ERR_ARGUMENT,
                            "model.%s: found a number, expected 0: model '%s' has no such size",
                            hu_size_keys[s], options->name);
+    if (options->sizes.bands > 0 && !(read >> HU_SIZES & 1u))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "model.bands: found %d, expected none: model '%s' has no words in bands",
+                       options->sizes.bands, options->name);
     return HU_OK;
 }
 

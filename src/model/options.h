@@ -2,6 +2,7 @@
 #ifndef HU_MODEL_OPTIONS_H
 #define HU_MODEL_OPTIONS_H
 #include "model/own.h"
+#include "op/band.h"
 
 /* What stands behind the convolutions of a model: batch_norm, range_norm, or nothing, so that they
  * have biases. */
@@ -32,6 +33,10 @@ typedef enum hu_size { HU_SIZE_LIST(HU_SIZE_NUMBER) HU_SIZES } hu_size;
 /* What was chosen, by hu_size; 0: the model's own. They win over its width. */
 typedef struct hu_model_sizes {
     int64_t chosen[HU_SIZES];
+    /* First words of the bands behind the first, ascending (model.bands), and how many; of them 0:
+     * the model's own. */
+    int64_t band[HU_BANDS_MOST];
+    int bands;
 } hu_model_sizes;
 
 typedef struct hu_model_options {
@@ -41,7 +46,8 @@ typedef struct hu_model_options {
     hu_model_norm norm;    /* of models by name; networks of programs say it themselves */
     bool norms_all_rows;   /* of models of sequences: rows that are not there take part */
     hu_model_sizes sizes;
-    unsigned *read_sizes; /* for hu_model_build: builders set bit 1 << hu_size of those they read */
+    unsigned *read_sizes; /* for hu_model_build: builders set bit 1 << hu_size of those they read,
+                             and of bands bit HU_SIZES */
     hu_shape image;       /* [H, W, C] and number of classes, of classifiers; */
     int64_t classes;      /* read if choice is NULL only */
     const hu_task_choice *choice; /* what is learned, from which values */

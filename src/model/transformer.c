@@ -88,6 +88,7 @@ static hu_value_id feed_forward(hu_builder *b, const char *name, hu_value_id row
     const hu_op *act = form->has_relu ? &hu_op_relu : &hu_op_gelu;
     hu_value_id value = linear(b, name, "fc1", rows, form->hidden, form);
     value = node(b, act, name, "act", NULL, 1, &value);
+    value = dropout(b, name, "drop.act", value, form->hidden_dropout);
     return linear(b, name, "fc2", value, hu_build_channels(b, rows), form);
 }
 

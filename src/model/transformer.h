@@ -11,9 +11,9 @@ typedef struct hu_block_form {
     bool norms_sums;            /* norms stand behind the sums (BERT), not in front of the layers */
     bool has_relu;              /* else gelu */
     const hu_value_id *lengths; /* [1], rows of each sample that are there; NULL: all */
-    double dropout, attention_dropout;
-    hu_init weight; /* of all products; biases begin at 0 */
-    bool is_usual;  /* weights and biases begin by hu_init_usual instead */
+    double dropout, attention_dropout, hidden_dropout; /* of sums, weights, hidden features */
+    hu_init weight;                                    /* of all products; biases begin at 0 */
+    bool is_usual; /* weights and biases begin by hu_init_usual instead */
 } hu_block_form;
 
 /* Multi-head attention of the rows with themselves: NAME.q, .k, .v, .scores, .weights, .context and

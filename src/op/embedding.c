@@ -52,6 +52,7 @@ static hu_status embedding_params(const void *attrs, const hu_shape *in, hu_para
 /* The row of an id; -1 for what is none, whose numbers are NaN and have no gradient. The engine
  * ends a pass before that where ids are loaded. */
 static int64_t row_of(const hu_embedding_attrs *a, float id) {
+    if (a->is_band) id -= (float)a->first;
     if (!(id >= 0.0f && (double)id < (double)a->words)) return -1;
     return (float)(int64_t)id == id ? (int64_t)id : -1;
 }
@@ -64,8 +65,17 @@ static void forward(const hu_op_call *call) {
         int64_t row = row_of(a, call->in[0][i]);
         const float *restrict w = call->param[0] + (row < 0 ? 0 : row) * width;
         float *restrict y = call->out[0] + i * width;
-        for (int64_t j = 0; j < width; j++) y[j] = row < 0 ? NAN : a->factor * w[j];
+        float none = a->is_band ? 0.0f : NAN;
+        for (int64_t j = 0; j < width; j++) y[j] = row < 0 ? none : a->factor * w[j];
     }
+}
+
+/* Rows of ids outside of a band. */
+static int64_t absent(const hu_node_info *info, int64_t count, const float *const *given) {
+    const hu_embedding_attrs *a = info->attrs;
+    int64_t ids = count * hu_shape_elements(&info->in[0]), outside = 0;
+    for (int64_t i = 0; a->is_band && i < ids; i++) outside += row_of(a, given[0][i]) < 0;
+    return outside * a->width;
 }
 
 /* The gradient of the table is accumulated: ids have none. */
@@ -98,6 +108,8 @@ static const hu_attribute attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "words", offsetof(hu_embedding_attrs, words), NAN},
     {HU_ATTRIBUTE_WHOLE, "width", offsetof(hu_embedding_attrs, width), NAN},
     {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_embedding_attrs, factor), 1},
+    {HU_ATTRIBUTE_FLAG, "band", offsetof(hu_embedding_attrs, is_band), 0},
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_embedding_attrs, first), 0},
     {HU_ATTRIBUTE_FLAG, "pads", offsetof(hu_embedding_attrs, has_padding), 0},
     {HU_ATTRIBUTE_WHOLE, "padding", offsetof(hu_embedding_attrs, padding), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
@@ -120,6 +132,7 @@ const hu_op hu_op_embedding = {
     .shape = embedding_shape,
     .params = embedding_params,
     .saves = HU_SAVE_INPUT_0,
+    .absent = absent,
     .forward = forward,
     .backward = backward,
     .in_batch_order = in_batch_order,

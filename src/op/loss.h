@@ -23,6 +23,17 @@ typedef struct hu_row_loss_attrs {
     float smoothing; /* 0..1 */
 } hu_row_loss_attrs;
 
+/* adaptive_cross_entropy: softmax_cross_entropy of words in bands (Grave et al. 2017), from logits
+ * in[0] [.., c + n] of the first c words and of n bands, targets in[1] [..] and logits in[2..n+1]
+ * [.., band] of the words of each band in turn. -log p(v) is that of the head's own words, and of
+ * others -log p(band) - log p(v in band): no row reads a band in which its class is not. Attributes
+ * as above, without smoothing. Its metric counts rows whose class is the likeliest of the likeliest
+ * band.
+ *
+ * HU_ERR_SHAPE unless the bands fit the head; and the number of all words. */
+hu_status hu_expect_bands(const char *op, const hu_shape *head, int n, const hu_shape *bands);
+int64_t hu_band_words(const hu_shape *head, int n, const hu_shape *bands);
+
 /* mse, l1, bce and kl_normal. in[0] and in[1] have one shape. All zero (or NULL): the loss of a
  * sample is the mean over its elements. */
 typedef struct hu_element_loss_attrs {
@@ -48,8 +59,9 @@ void hu_loss_finish(const hu_op_call *call, hu_pass pass);
 #define HU_LOSS_RECORD HU_LOSS_RECORD_OF(2)
 
 /* The same with so many inputs. */
-#define HU_LOSS_RECORD_OF(inputs)                                                                  \
-    .min_in = (inputs), .max_in = (inputs), .reduce_after_forward = true, .is_loss = true,         \
+#define HU_LOSS_RECORD_OF(inputs) HU_LOSS_RECORD_FROM(inputs, inputs)
+#define HU_LOSS_RECORD_FROM(least, most)                                                           \
+    .min_in = (least), .max_in = (most), .reduce_after_forward = true, .is_loss = true,            \
     .stats_count = hu_loss_stats_count, .partial_count = hu_loss_partial_count,                    \
     .finish = hu_loss_finish
 

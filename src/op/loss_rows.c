@@ -1,13 +1,15 @@
-/* Losses of rows with a class each: nll on log-probabilities, softmax_cross_entropy on logits. */
+/* Losses of rows with a class each: nll on log-probabilities, softmax_cross_entropy on logits,
+ * adaptive_cross_entropy on logits of a head and of bands. */
 #include <math.h>
 
 #include "base/error.h"
 #include "kernel/elementary/elementary.h"
+#include "op/band.h"
 #include "op/expect.h"
 #include "op/loss.h"
 #include "op/softmax_row.h"
 
-enum { NO_CLASS = -1, IGNORED = -2 };
+enum { NO_CLASS = -1, IGNORED = -2, TARGETS = 1, BANDS = 2 };
 
 /* Rows that are looked at together. */
 enum { ROWS = 64 };
@@ -49,10 +51,15 @@ static hu_status row_loss_shape(const char *op, const void *attrs, const hu_shap
                    op, target, prediction);
 }
 
+/* Bands behind the head; most losses have none. */
+static int bands_of(const hu_node_info *info) {
+    return info->n_in - BANDS;
+}
+
 /* The class that a target names, NO_CLASS for what is not one of 0..classes-1, or IGNORED. */
 static int64_t class_of(const hu_node_info *info, float target) {
     const hu_row_loss_attrs *attrs = info->attrs;
-    int64_t classes = hu_channels(&info->in[0]);
+    int64_t classes = hu_band_words(&info->in[0], bands_of(info), &info->in[BANDS]);
     if (attrs && attrs->ignores && target == attrs->ignored) return IGNORED;
     if (!(target >= 0 && (double)target < (double)classes)) return NO_CLASS;
     return (float)(int64_t)target == target ? (int64_t)target : NO_CLASS;
@@ -75,9 +82,40 @@ static int64_t check_target(const hu_node_info *info, int64_t count, const float
     return counted;
 }
 
-/* Classes of n targets. */
+/* Where a class is: an entry of the head, and behind one that stands for a band an entry of it. */
+typedef struct place {
+    int64_t head, entry;
+    int band; /* -1: none */
+} place;
+
+static place place_of(const hu_node_info *info, int64_t class) {
+    int64_t bands = bands_of(info), first = hu_channels(&info->in[0]) - bands;
+    for (int b = 0; class >= first && b < bands; b++) {
+        int64_t size = hu_channels(&info->in[BANDS + b]), head = hu_channels(&info->in[0]);
+        if (class < first + size) return (place){head - bands + b, class - first, b};
+        first += size;
+    }
+    return (place){class, 0, -1};
+}
+
+/* A row of scores of a band. */
+static const float *band_row(const hu_op_call *call, int band, int64_t row) {
+    return call->in[BANDS + band] + row * hu_channels(&call->info->in[BANDS + band]);
+}
+
+/* Entries of n targets in the head. */
 static void classes_of(const hu_node_info *info, int64_t n, const float *target, int64_t *class) {
-    for (int64_t i = 0; i < n; i++) class[i] = class_of(info, target[i]);
+    for (int64_t i = 0; i < n; i++) class[i] = place_of(info, class_of(info, target[i])).head;
+}
+
+/* -log of the share that a row's class has of its band; 0 for those of the head. */
+static double band_loss(const hu_op_call *call, int64_t row) {
+    const hu_node_info *info = call->info;
+    place p = place_of(info, class_of(info, call->in[TARGETS][row]));
+    if (p.band < 0) return 0.0;
+    const float *x = band_row(call, p.band, row);
+    return -hu_log_softmax(hu_softmax_row_of(hu_channels(&info->in[BANDS + p.band]), x),
+                           x[p.entry]);
 }
 
 static int64_t at_most(int64_t n, int64_t most) {
@@ -124,6 +162,7 @@ static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sam
         losses(call, (row_block){first, n, is_reduced}, class, loss, smoothing > 0 ? all : NULL);
         for (int64_t i = 0; i < n && smoothing > 0; i++)
             loss[i] = smoothed(smoothing, classes, loss[i], all[i]);
+        for (int64_t i = 0; i < n && bands_of(info) > 0; i++) loss[i] += band_loss(call, first + i);
         for (int64_t i = 0; i < n; i++)
             if (class[i] != IGNORED)
                 sum = counted++ ? sum + loss[i] : loss[i]; /* one row is itself, -0 included */
@@ -153,8 +192,10 @@ static int64_t correct_rows(const hu_op_call *call) {
     const hu_node_info *info = call->info;
     int64_t classes = hu_channels(&info->in[0]), correct = 0;
     for (int64_t r = 0; r < call->count * rows_of(info); r++) {
-        int64_t class = class_of(info, call->in[1][r]);
-        correct += class >= 0 && is_first_largest(classes, call->in[0] + r * classes, class);
+        place p = place_of(info, class_of(info, call->in[TARGETS][r]));
+        if (p.head < 0 || !is_first_largest(classes, call->in[0] + r * classes, p.head)) continue;
+        correct += p.band < 0 || is_first_largest(hu_channels(&info->in[BANDS + p.band]),
+                                                  band_row(call, p.band, r), p.entry);
     }
     return correct;
 }
@@ -348,3 +389,52 @@ const hu_op hu_op_softmax_cross_entropy = {.name = "softmax_cross_entropy",
                                            .reduce = cross_entropy_reduce,
                                            .forward = cross_entropy_forward,
                                            .backward = cross_entropy_backward};
+
+/* ---- adaptive_cross_entropy: the same of a head, and of the band in which the class is ---- */
+
+static hu_status adaptive_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
+    const hu_row_loss_attrs *a = attrs;
+    hu_status st;
+    HU_TRY(row_loss_shape("adaptive_cross_entropy", attrs, in, n_out, out));
+    HU_TRY(hu_expect_bands("adaptive_cross_entropy", &in[0], n_in - BANDS, &in[BANDS]));
+    if (a && a->smoothing > 0.0f)
+        st = hu_fail(HU_ERR_ARGUMENT, "adaptive_cross_entropy: found a smoothing of %g, expected 0",
+                     (double)a->smoothing);
+done:
+    return st;
+}
+
+/* +0 but in the rows whose class is in the band: dx = dy (softmax(x) - onehot(class)). */
+static void band_slopes(const hu_op_call *call, int band, float *dx) {
+    const hu_node_info *info = call->info;
+    int64_t rows = rows_of(info), classes = hu_channels(&info->in[BANDS + band]);
+    memset(dx, 0, (size_t)(call->count * rows * classes) * sizeof *dx);
+    for (int64_t r = 0; r < call->count * rows; r++) {
+        place p = place_of(info, class_of(info, call->in[TARGETS][r]));
+        if (p.band != band) continue;
+        const float *x = band_row(call, band, r);
+        double most, log_sum, dy = (double)call->dout[0][r / rows];
+        hu_elementary()->row_logs(1, classes, x, &most, &log_sum);
+        hu_elementary()->row_slopes(1, classes, x, &most, &log_sum, &p.entry, &dy,
+                                    dx + r * classes);
+    }
+}
+
+static void adaptive_backward(const hu_op_call *call) {
+    cross_entropy_backward(call);
+    for (int b = 0; b < bands_of(call->info); b++)
+        if (call->din[BANDS + b]) band_slopes(call, b, call->din[BANDS + b]);
+}
+
+const hu_op hu_op_adaptive_cross_entropy = {.name = "adaptive_cross_entropy",
+                                            .attrs_bytes = sizeof(hu_row_loss_attrs),
+                                            .attributes = row_loss_attributes,
+                                            HU_LOSS_RECORD_FROM(BANDS + 1, BANDS + HU_BANDS_MOST),
+                                            .shape = adaptive_shape,
+                                            .check_target = check_target,
+                                            .saves = HU_SAVE_ALL_INPUTS,
+                                            .mask_bytes = cross_entropy_mask_bytes,
+                                            .reduce = cross_entropy_reduce,
+                                            .forward = cross_entropy_forward,
+                                            .backward = adaptive_backward};

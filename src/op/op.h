@@ -239,6 +239,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(conv2d) \
     X(linear) \
     X(embedding) \
+    X(band_linear) \
+    X(band_law) \
     X(bias) \
     X(batch_norm) \
     X(range_norm) \
@@ -291,6 +293,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(log_softmax) \
     X(nll) \
     X(softmax_cross_entropy) \
+    X(adaptive_cross_entropy) \
     X(mse) \
     X(l1) \
     X(bce) \

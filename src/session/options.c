@@ -308,6 +308,26 @@ done:
     return st;
 }
 
+/* First words of bands; their order is checked where the words are known. */
+static hu_status read_bands(const hu_config *config, hu_model_sizes *sizes) {
+    const hu_keys *list;
+    hu_status st = hu_config_list(config, "model.bands", &list);
+    size_t count = st == HU_OK ? hu_keys_count(list) : 0;
+    if (count > HU_BANDS_MOST)
+        return hu_fail(HU_ERR_LIMIT, "model.bands: found %zu, expected at most %d", count,
+                       HU_BANDS_MOST);
+    for (size_t i = 0; st == HU_OK && i < count; i++) {
+        char *end;
+        const char *text = hu_keys_value(hu_keys_at(list, i));
+        long long first = strtoll(text, &end, 10);
+        if (end == text || *end || first < 1)
+            st = hu_fail(HU_ERR_PARSE, "model.bands: found '%.40s', expected a number of words",
+                         text);
+        sizes->band[sizes->bands++] = first;
+    }
+    return st;
+}
+
 static hu_status read_sizes(const hu_config *config, hu_model_sizes *sizes) {
     char key[32];
     hu_status st = HU_OK;
@@ -315,7 +335,7 @@ static hu_status read_sizes(const hu_config *config, hu_model_sizes *sizes) {
         snprintf(key, sizeof key, "model.%s", hu_size_keys[s]);
         st = hu_config_i64(config, key, &sizes->chosen[s]);
     }
-    return st;
+    return st == HU_OK ? read_bands(config, sizes) : st;
 }
 
 /* auto: the model's own. */

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "data/kind.h"
+#include "op/band.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
 #include "op/loss_ctc.h"
@@ -232,6 +233,27 @@ hu_status hu_task_close_sampled(const hu_task_choice *choice, hu_graph *graph,
     HU_TRY(hu_graph_apply(graph, &hu_op_sampled_cross_entropy, "sampled.loss", NULL, &attrs, 3,
                           reads, out));
     st = hu_graph_loss_when(graph, out[0], 1.0f, HU_PER_ROW, HU_LOSS_IN_TRAINING);
+done:
+    return st;
+}
+
+hu_status hu_task_close_bands(const hu_task_choice *choice, hu_graph *graph,
+                              const hu_value_id *values, const hu_task_bands *bands) {
+    hu_value_id in[2 + HU_BANDS_MOST], out[HU_MAX_OUTPUTS];
+    hu_status st;
+    if (choice->loss != &hu_loss_softmax_cross_entropy || choice->smoothing > 0.0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found the loss %s and task.smoothing=%g, a model of words in bands needs "
+                       "loss=softmax_cross_entropy and no smoothing",
+                       choice->loss->name, choice->smoothing);
+    HU_TRY(hu_task_check_head(choice, &graph->value[bands->law]));
+    in[0] = bands->head;
+    in[1] = values[hu_task_target(choice->task)];
+    for (int b = 0; b < bands->count; b++) in[2 + b] = bands->band[b];
+    HU_TRY(hu_graph_apply(graph, &hu_op_adaptive_cross_entropy, "loss", NULL, &hu_unlabelled_rows,
+                          2 + bands->count, in, out));
+    hu_graph_answer(graph, bands->law, in[1]);
+    st = hu_graph_loss(graph, out[0], 1.0f, HU_PER_ROW);
 done:
     return st;
 }

@@ -141,6 +141,13 @@ typedef struct hu_task_sampled {
     int64_t numbers;
 } hu_task_sampled;
 
+/* Scores of words in bands (op/loss.h), and what they say of all words. */
+typedef struct hu_task_bands {
+    hu_value_id head, law; /* [rows, words in front + count], [rows, words] */
+    int count;
+    const hu_value_id *band; /* [count] of [rows, words of the band] */
+} hu_task_bands;
+
 /* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
 // clang-format off
 #define HU_TASK_LIST(X) \
@@ -195,6 +202,12 @@ hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
 hu_status hu_task_close_sampled(const hu_task_choice *choice, hu_graph *graph,
                                 const hu_value_id *values, hu_value_id head,
                                 const hu_task_sampled *sampled);
+
+/* The same for a head of words in bands: the loss reads of each row its band alone, metrics and
+ * predictions read the law. Errors as hu_task_close; HU_ERR_ARGUMENT for another loss than
+ * softmax_cross_entropy, and with smoothing. */
+hu_status hu_task_close_bands(const hu_task_choice *choice, hu_graph *graph,
+                              const hu_value_id *values, const hu_task_bands *bands);
 
 /* Adds the divergence of a code from the standard normal law as a loss, behind that of the head.
  * mean, spread: means and log-variances, of one shape. HU_ERR_ARGUMENT if the task has no code. */

@@ -103,6 +103,32 @@ def sizes_by_keys(checks, cwd):
     checks.that(made["test_perplexity"] < 8, f"it learns: {made['test_perplexity']}")
 
 
+def words_in_bands(checks, cwd):
+    """Frequent words in wide tables, rare ones in narrow ones: the same bits everywhere, in one go or in two."""
+    begin(cwd)
+    banded = [*words(cwd), "model.bands=[3, 7]", "model.hidden=16", "model.layers=1", "model.heads=2"]
+    for precision in (["fp32"], ["fp16", "model.dropout=0.1"], ["1/6/9/d", "accumulator=fmac8:1/6/9"], ["hfp8"]):
+        given = [*banded, f"precision={precision[0]}", *precision[1:], "steps=5"]
+        name = precision[0].replace("/", "")
+        plain = program.train(*given, "threads=1", cwd=cwd, run=name)
+        for k, way in enumerate((["threads=3", "run.fuse=off"], ["storage=float32", "threads=2"])):
+            other = program.train(*given, *way, cwd=cwd, run=f"{name}-{k}",
+                                  env={**os.environ, "HALFULP_MAX_ISA": "scalar" if k else "avx512"})
+            checks.same((other["weights_hash"], other["test_perplexity"]),
+                        (plain["weights_hash"], plain["test_perplexity"]), f"{precision} {way}")
+    made = program.train(*banded, "epochs=6", "lr=0.01", "run.checkpoint_every=50", "run.keep=9", "seed=3",
+                         "data.test_limit=6", cwd=cwd)
+    checks.that(1 < made["test_perplexity"] < 6, f"it learns: {made['test_perplexity']}")
+    program.copy_at(cwd, "run", "again", 50)
+    again = program.resume("again", cwd=cwd)
+    checks.same((again["weights_hash"], again["test_perplexity"]), (made["weights_hash"], made["test_perplexity"]),
+                "resumed")
+    rows = json.loads(call(checks, "predict", "run", "count=6", "--json", cwd=cwd)[0])["predictions"]
+    mean = sum(math.log(row["perplexity"]) for row in rows) / len(rows)
+    checks.that(abs(mean - math.log(made["test_perplexity"])) < 1e-5, "the law of predictions is that of the loss")
+    checks.that(sum(row["accuracy"] for row in rows) / len(rows) > 0.4, f"words are told: {rows}")
+
+
 def what_is_refused(checks, cwd):
     begin(cwd)
     _, err = call(checks, "train", "model=cnn-s", f"data=text:{cwd}/train.txt", "steps=1", cwd=cwd, code=2)
@@ -110,6 +136,9 @@ def what_is_refused(checks, cwd):
     _, err = call(checks, "train", "model=transformer-lm-s", "data=glyphs", "steps=1", cwd=cwd, code=2)
     checks.that("needs a field 'tokens'" in err, f"a text is wanted: {err}")
     for given, text in ((["model.vocab=5"], "model.vocab: found 5, expected 0 or at least"),
+                        (["model.bands=[3, 3]"], "model.bands: found 3 as number 2, expected ascending"),
+                        (["model.bands=[x]"], "model.bands: found 'x', expected a number of words"),
+                        (["model.bands=[3]", "loss=nll"], "needs loss=softmax_cross_entropy"),
                         (["model.maps=3"], "model.maps: found a number, expected 0"),
                         (["model.hidden=24", "model.heads=5"], "found 5 heads for rows of 24 numbers")):
         _, err = call(checks, "train", *words(cwd), *given, "steps=1", cwd=cwd, code=2)
@@ -180,4 +209,4 @@ def the_check_start_of_torch(checks, cwd):
 
 
 program.main(the_check_start_of_torch, one_training, words_stay_those_of_the_run, the_same_bits,
-             sizes_by_keys, what_is_refused, perplexities_are_compared)
+             sizes_by_keys, words_in_bands, what_is_refused, perplexities_are_compared)

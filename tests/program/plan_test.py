@@ -226,6 +226,7 @@ def assumed(checks, cwd):
     for words, image, macs_of, parameters in (
             (["model=deepspeech2"], [1000, 161, 1], None, 115361533),
             (["model=deepspeech2-mandarin", "data.frames=60"], [60, 161, 1], None, 203117104),
+            (["model=transformer-lm", "batch=1"], [3072, 0, 0], None, 246933504),
             (["model=ds2-s"], [160, 81, 1], 32373120, 177459),
             (["model=transformer-lm-s", "data.classes=100", "data.length=9"], [9, 0, 0], None, 1723136 - 7166 * 128)):
         found, _ = plan(*words, cwd=cwd)

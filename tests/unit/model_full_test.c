@@ -48,10 +48,44 @@ static void deepspeech2_mandarin(void **state) {
     hu_graph_free(graph);
 }
 
+/* Windows of 3,072 of 267,744 words. Tables of 20,000 x 1,024, 40,000 x 256 and 207,744 x 64, their
+ * products with 1,024, two scores of bands, and 16 blocks of 12,596,224, which multiply all but
+ * their biases and norms; every table and product is used twice, but for the first product and
+ * table on all rows once. */
+static void transformer_lm(void **state) {
+    (void)state;
+    const int64_t tables = INT64_C(20000) * 1024 + 40000 * 256 + 207744 * 64;
+    const int64_t products = 1024 * (1024 + 256 + 64), block = 4 * 1024 * 1024 + 2 * 1024 * 4096;
+    const hu_shape any = {3, {32, 32, 3}};
+    hu_graph *graph = model_of("transformer-lm", 1, &any, 267744);
+    assert_int_equal(tables, 44015616);
+    assert_int_equal(products, 1376256);
+    assert_int_equal(hu_graph_parameters(graph), 246933504);
+    assert_int_equal(hu_graph_parameters(graph),
+                     INT64_C(16) * 12596224 + tables + products + 2 * 1024);
+    const int64_t row = 16 * block + 2 * products + tables + 2 * 1024;
+    const int64_t pairs = 8 * 8; /* of places, in scores and in contexts */
+    assert_int_equal(16 * block, 201326592);
+    assert_int_equal(hu_graph_macs(graph), 8 * row + 16 * 2 * pairs * 1024);
+    check_extents(graph, "emb.1.weight", (hu_shape){2, {40000, 256}});
+    check_extents(graph, "emb.2.proj.weight", (hu_shape){2, {1024, 64}});
+    check_extents(graph, "head.out", (hu_shape){2, {8, 20002}});
+    check_extents(graph, "tail.2.out", (hu_shape){2, {8, 207744}});
+    check_extents(graph, "law.out", (hu_shape){2, {8, 267744}});
+    assert_int_equal(graph->value[hu_graph_find(graph, "emb.2.weight")].use_count, 2);
+    assert_int_equal(hu_graph_find(graph, "scores.out"), HU_NONE);
+    hu_graph_free(graph);
+    graph = model_of("transformer-lm", 1, &any, 20000); /* all of them in the first band */
+    check_extents(graph, "head.words.out", (hu_shape){2, {8, 20000}});
+    assert_int_equal(hu_graph_find(graph, "law.out"), HU_NONE);
+    hu_graph_free(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deepspeech2_english),
         cmocka_unit_test(deepspeech2_mandarin),
+        cmocka_unit_test(transformer_lm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -498,7 +498,7 @@ static void autoencoders_with_drawn_codes(void **state) {
     hu_task_choice choice;
     assert_int_equal(hu_model_choose("cvae-s", NULL, NULL, &data, &choice), HU_OK);
     hu_model_options options = {
-        .name = "cvae-s", .width = 0.5, .choice = &choice, .sizes = {{3, 128, 64}}};
+        .name = "cvae-s", .width = 0.5, .choice = &choice, .sizes = {.chosen = {3, 128, 64}}};
     assert_int_equal(hu_model_build(&options, &graph), HU_OK);
     assert_int_equal(hu_graph_parameters(graph), 3448007);
     hu_graph_free(graph);

@@ -87,7 +87,7 @@ static inline hu_graph *model_sized(const char *name, double width, const hu_sha
 /* The same with the model's own sizes. */
 static inline hu_graph *model_of(const char *name, double width, const hu_shape *image,
                                  int64_t classes) {
-    const hu_model_sizes own = {{0}};
+    const hu_model_sizes own = {.bands = 0};
     return model_sized(name, width, image, classes, &own);
 }
 

@@ -79,22 +79,52 @@ static void refuse(const char *name, hu_model_sizes sizes, const char *text) {
 /* Whoever reads a size says so by reading it. */
 static void sizes_of_other_models_are_refused(void **state) {
     (void)state;
-    refuse("cnn-s", (hu_model_sizes){{[HU_SIZE_DENSE] = 3}},
+    refuse("cnn-s", (hu_model_sizes){.chosen = {[HU_SIZE_DENSE] = 3}},
            "model.dense: found a number, expected 0: model 'cnn-s'");
-    refuse("cnn-s", (hu_model_sizes){{[HU_SIZE_LATENT] = 3}}, "model.latent");
-    refuse("deit-s", (hu_model_sizes){{[HU_SIZE_HIDDEN] = 64, [HU_SIZE_VOCAB] = 30}},
+    refuse("cnn-s", (hu_model_sizes){.chosen = {[HU_SIZE_LATENT] = 3}}, "model.latent");
+    refuse("deit-s", (hu_model_sizes){.chosen = {[HU_SIZE_HIDDEN] = 64, [HU_SIZE_VOCAB] = 30}},
            "model.vocab: found a number, expected 0: model 'deit-s'");
     for (int s = 0; s < HU_SIZES; s++) {
-        hu_model_sizes one = {{0}};
+        hu_model_sizes one = {.bands = 0};
         one.chosen[s] = 8;
         refuse("resnet20", one, hu_size_keys[s]);
     }
 }
 
+/* Bands begin at the user's words: tables of 100 x 32, 100 x 8 and 100 x 2. */
+static void bands_by_keys(void **state) {
+    (void)state;
+    const hu_model_sizes sizes = {
+        .chosen = {[HU_SIZE_HIDDEN] = 32, [HU_SIZE_LAYERS] = 1}, .band = {100, 200}, .bands = 2};
+    hu_graph *graph = build("transformer-lm-s", 1, WORDS, sizes);
+    assert_int_equal(hu_graph_parameters(graph),
+                     (100 + 32) * (32 + 8 + 2) + 2 * 32 + block(32, 512));
+    hu_graph_free(graph);
+    hu_model_sizes wrong = sizes;
+    refuse("resnet20", (hu_model_sizes){.band = {9}, .bands = 1},
+           "model.bands: found 1, expected none");
+    hu_task_choice choice = {.task = &hu_task_language,
+                             .loss = &hu_loss_softmax_cross_entropy,
+                             .shapes = {.value = {{1, {8}}, {1, {8}}}, .count = 2}};
+    choice.shapes.ids[0] = choice.shapes.outputs = WORDS;
+    for (int k = 0; k < 3; k++) {
+        const hu_model_options options = {
+            .name = "transformer-lm-s", .width = 1, .choice = &choice, .sizes = wrong};
+        hu_status expected = k == 0 ? HU_OK : HU_ERR_ARGUMENT;
+        assert_int_equal(hu_model_build(&options, &graph), expected);
+        hu_graph_free(graph);
+        wrong.band[1] = k == 0 ? 100 : WORDS; /* not ascending; behind the words */
+    }
+    choice.smoothing = 0.1;
+    const hu_model_options smooth = {
+        .name = "transformer-lm-s", .width = 1, .choice = &choice, .sizes = sizes};
+    says(hu_model_build(&smooth, &graph), HU_ERR_ARGUMENT, "words in bands needs");
+}
+
 /* A table that does not hold all words of the data would make NaNs of them. */
 static void too_few_words_are_refused(void **state) {
     (void)state;
-    const hu_model_sizes sizes = {{[HU_SIZE_VOCAB] = WORDS - 1}};
+    const hu_model_sizes sizes = {.chosen = {[HU_SIZE_VOCAB] = WORDS - 1}};
     hu_task_choice choice = {.task = &hu_task_language, .shapes.outputs = WORDS};
     says(hu_model_widen(&sizes, &choice), HU_ERR_ARGUMENT,
          "model.vocab: found 299, expected 0 or at least 300, the words of the data");
@@ -107,6 +137,7 @@ int main(void) {
         cmocka_unit_test(sizes_of_a_classifier),
         cmocka_unit_test(sizes_of_speech),
         cmocka_unit_test(sizes_of_other_models_are_refused),
+        cmocka_unit_test(bands_by_keys),
         cmocka_unit_test(too_few_words_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
