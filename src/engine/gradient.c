@@ -154,6 +154,7 @@ static float *din_room(hu_visit *visit, uint32_t n, int i, const hu_op_call *cal
     uint32_t use = node->first_use + (uint32_t)i;
     const hu_slot *slot = &run->grad[use];
     bool is_stored = hu_use_is_stored(run, use);
+    if (visit->loop && hu_is_held(node, i)) return hu_step_held_room(visit, n, i);
     uint32_t place = last_place(visit, use);
     if (place != HU_NONE) return hu_visit_place(visit, &run->grad[place], true);
     if (i > 0 || !may_overwrite || slot->staging != HU_NONE ||
@@ -182,13 +183,18 @@ static bool gradient_stays_on_grid(const hu_run *run, const hu_node *node, uint3
 }
 
 /* Rounds and stores the gradients that a node has brought. */
-static void round_gradients(hu_visit *visit, const hu_node *node, const hu_op_call *call) {
+static void round_gradients(hu_visit *visit, uint32_t n, const hu_op_call *call) {
     hu_run *run = visit->run;
+    const hu_node *node = &run->graph->node[n];
     for (int i = 0; i < node->n_in; i++) {
         uint32_t use = node->first_use + (uint32_t)i;
         hu_tally *tally = &visit->thread->tally[hu_tally_of_use(run, use)];
         unsigned flags = hu_use_is_stored(run, use) ? HU_ROWS_STORED : 0;
         if (!is_made(run, node, i)) continue;
+        if (visit->loop && hu_is_held(node, i)) {
+            hu_step_gather(visit, n, i, call->din[i]);
+            continue;
+        }
         if (gradient_stays_on_grid(run, node, use)) flags |= HU_ROWS_ON_GRID;
         if (hu_visit_round(visit, &run->grad[use], flags, tally, call->din[i]))
             hu_see(visit, &visit->thread->contribution[use], call->din[i]);
@@ -254,6 +260,8 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
         call->din[i] = NULL;
         if (is_made(run, node, i))
             call->din[i] = din_room(visit, n, i, call, node->op->in_place && is_own);
+        else if (visit->loop && hu_is_held(node, i) && hu_learns_input(run, n, i))
+            call->din[i] = hu_step_held_room(visit, n, i);
         else if (hu_learns_input(run, n, i)) /* nobody but its rounding reads it */
             call->din[i] = hu_visit_take_rows(visit, &run->use[node->first_use + (uint32_t)i]);
     }
@@ -264,6 +272,7 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
         run_in_two(visit, n, call);
     else
         run_in_one(visit, n, call);
-    for (int i = 0; i < node->n_in; i++) hu_learn_input(visit, n, i, call->din[i]);
-    round_gradients(visit, node, call);
+    for (int i = 0; i < node->n_in; i++)
+        if (!visit->loop || !hu_is_held(node, i)) hu_learn_input(visit, n, i, call->din[i]);
+    round_gradients(visit, n, call);
 }

@@ -58,12 +58,23 @@ static const hu_node *node_at(const walk *w, uint32_t n) {
     return &w->whole->run->graph->node[n];
 }
 
-/* What the states are in step 0. */
-static void load_initial(const walk *w, bool is_counted) {
+/* What all steps of a node read as wholes. */
+static void load_held(const walk *w, uint32_t n, bool is_counted) {
     hu_visit *visit = w->whole;
-    for (uint32_t n = w->loop->first; n <= w->loop->last; n++)
+    const hu_node *node = node_at(w, n);
+    for (int i = 0; i < node->n_in && i < HU_MAX_HELD; i++)
+        if (hu_is_held(node, i) && (visit->pass == HU_FORWARD || hu_node_saves(node, i)))
+            visit->thread->loop[n].held[i] = hu_visit_input(visit, n, i, is_counted);
+}
+
+/* That, and what the states are in step 0. */
+static void load_wholes(const walk *w, bool is_counted) {
+    hu_visit *visit = w->whole;
+    for (uint32_t n = w->loop->first; n <= w->loop->last; n++) {
         if (node_at(w, n)->op->is_previous)
             visit->thread->loop[n].initial = hu_visit_input(visit, n, HU_STATE_INITIAL, is_counted);
+        load_held(w, n, is_counted);
+    }
 }
 
 /* ---- forward ---- */
@@ -103,7 +114,7 @@ static void forward_node(const walk *w, hu_visit *step, uint32_t n) {
 void hu_loop_forward(hu_visit *visit) {
     walk w = begin(visit);
     hu_visit step;
-    load_initial(&w, true);
+    load_wholes(&w, true);
     clear_values(&w);
     for (int64_t t = 0; t < w.loop->steps && begin_step(&w, t, &step); t++)
         for (uint32_t n = w.loop->first; n <= w.loop->last; n++) forward_node(&w, &step, n);
@@ -124,7 +135,7 @@ static void clear_gradients(const walk *w) {
     for (uint32_t n = w->loop->first; n <= w->loop->last; n++) {
         const hu_node *node = node_at(w, n);
         for (int i = 0; i < node->n_in && !node->op->is_previous; i++)
-            if (makes_gradient(w, node, i))
+            if (makes_gradient(w, node, i) && !hu_is_held(node, i))
                 hu_step_clear_rest(w->whole, &run->grad[node->first_use + (uint32_t)i], w->length);
     }
 }
@@ -139,6 +150,20 @@ static float *take_floats(hu_visit *visit, int64_t count) {
     return hu_visit_take(visit, (size_t)count * sizeof(float));
 }
 
+static int64_t held_elements(const walk *w, uint32_t n, int i) {
+    return hu_shape_elements(&w->whole->run->exec[n].info.in[i]);
+}
+
+/* Room for the gradients of wholes, step by step. */
+static void take_held(const walk *w, uint32_t n) {
+    hu_visit *visit = w->whole;
+    const hu_node *node = node_at(w, n);
+    for (int i = 0; i < node->n_in && i < HU_MAX_HELD; i++)
+        if (hu_is_held(node, i) && makes_gradient(w, node, i))
+            visit->thread->loop[n].gathered[i] =
+                take_floats(visit, visit->count * w->loop->steps * held_elements(w, n, i));
+}
+
 /* Room for what goes from step to step. */
 static void take_rows(const walk *w) {
     hu_visit *visit = w->whole;
@@ -146,6 +171,7 @@ static void take_rows(const walk *w) {
         const hu_node_info *info = &visit->run->exec[n].info;
         hu_loop_rows *rows = &visit->thread->loop[n];
         int64_t out = hu_shape_elements(&info->out[0]), all = visit->count * w->loop->steps;
+        take_held(w, n);
         if (node_at(w, n)->op->is_previous) {
             rows->carried = take_floats(visit, visit->count * out);
             if (rows->carried)
@@ -191,6 +217,36 @@ static void initial_gradient(hu_visit *visit, uint32_t n) {
                    x);
 }
 
+/* x [count, elements]: of every sample the sum over its steps, t ascending, in double. */
+static void sum_steps(const walk *w, int64_t elements, const float *gathered, double *sum,
+                      float *x) {
+    for (int64_t s = 0; s < w->whole->count; s++, x += elements) {
+        for (int64_t k = 0; k < elements; k++) sum[k] = 0.0;
+        for (int64_t t = 0; t < w->length[s]; t++, gathered += elements)
+            for (int64_t k = 0; k < elements; k++) sum[k] += (double)gathered[k];
+        for (int64_t k = 0; k < elements; k++) x[k] = (float)sum[k];
+    }
+}
+
+/* Gradients of what all steps have read. */
+static void held_gradients(const walk *w, uint32_t n) {
+    hu_visit *visit = w->whole;
+    hu_run *run = visit->run;
+    const hu_node *node = node_at(w, n);
+    for (int i = 0; i < node->n_in && i < HU_MAX_HELD; i++) {
+        uint32_t use = node->first_use + (uint32_t)i;
+        const hu_slot *slot = &run->grad[use];
+        if (!hu_is_held(node, i) || !makes_gradient(w, node, i)) continue;
+        float *x = hu_visit_place(visit, slot, true);
+        double *sum = hu_visit_take(visit, (size_t)slot->elements * sizeof *sum);
+        if (!run->rehearsal.is_on)
+            sum_steps(w, slot->elements, visit->thread->loop[n].gathered[i], sum, x);
+        hu_learn_input(visit, n, i, x);
+        hu_visit_round(visit, slot, HU_ROWS_STORED,
+                       &visit->thread->tally[hu_tally_of_use(run, use)], x);
+    }
+}
+
 /* The call with all rows of the chunk, for the gradients of a node's parameters. A chunk without
  * any has one of zeros: it adds nothing. */
 static void parameter_gradients(const walk *w, uint32_t n) {
@@ -217,7 +273,7 @@ static void parameter_gradients(const walk *w, uint32_t n) {
 void hu_loop_backward(hu_visit *visit) {
     walk w = begin(visit);
     hu_visit step;
-    load_initial(&w, false);
+    load_wholes(&w, false);
     take_rows(&w);
     clear_gradients(&w);
     for (uint32_t n = w.loop->first; n <= w.loop->last; n++) hu_learn_begin_loop(visit, n);
@@ -233,6 +289,7 @@ void hu_loop_backward(hu_visit *visit) {
     }
     for (uint32_t n = w.loop->first; n <= w.loop->last; n++) {
         initial_gradient(visit, n);
+        held_gradients(&w, n);
         parameter_gradients(&w, n);
     }
 }

@@ -61,7 +61,9 @@ typedef struct hu_seen {
 typedef struct hu_loop_rows {
     const float *initial; /* of a state: what it is in step 0 */
     float *carried;       /* of a state: the gradient that this step gives to the one before */
-    float *in, *dout;     /* of a node with parameters: all steps of sample 0, of sample 1, ... */
+    const float *held[HU_MAX_HELD]; /* inputs that steps read as wholes */
+    float *gathered[HU_MAX_HELD];   /* their gradients: all steps of sample 0, of sample 1, ... */
+    float *in, *dout; /* of a node with parameters: all steps of sample 0, of sample 1, ... */
 } hu_loop_rows;
 
 /* What a thread owns during a pass. */

@@ -72,6 +72,38 @@ void hu_step_carry(const hu_visit *visit, uint32_t n, const float *x) {
         memcpy(row_of(visit, carried, elements, k), x + k * elements, (size_t)elements * sizeof *x);
 }
 
+/* ---- wholes ---- */
+
+static int64_t held_elements(const hu_visit *visit, uint32_t n, int i) {
+    return hu_shape_elements(&visit->run->exec[n].info.in[i]);
+}
+
+float *hu_step_held_room(hu_visit *visit, uint32_t n, int i) {
+    return hu_visit_take(visit,
+                         (size_t)(visit->count * held_elements(visit, n, i)) * sizeof(float));
+}
+
+const float *hu_step_held(hu_visit *visit, uint32_t n, int i) {
+    const float *held = visit->thread->loop[n].held[i];
+    size_t elements = (size_t)held_elements(visit, n, i);
+    float *rows = hu_step_held_room(visit, n, i);
+    if (visit->run->rehearsal.is_on) return rows;
+    if (visit->count == hu_chunk_rows(visit->run, visit->chunk)) return held;
+    for (int64_t k = 0; k < visit->count; k++)
+        memcpy(rows + (size_t)k * elements, held + (size_t)visit->parts.sample[k] * elements,
+               elements * sizeof *rows);
+    return rows;
+}
+
+void hu_step_gather(const hu_visit *visit, uint32_t n, int i, const float *x) {
+    size_t elements = (size_t)held_elements(visit, n, i);
+    float *gathered = visit->thread->loop[n].gathered[i];
+    for (int64_t k = 0; !visit->run->rehearsal.is_on && k < visit->count; k++) {
+        int64_t place = visit->row[visit->parts.sample[k]] + visit->parts.step;
+        memcpy(gathered + (size_t)place * elements, x + (size_t)k * elements, elements * sizeof *x);
+    }
+}
+
 /* ---- parameters ---- */
 
 /* Copies rows to the place of the present step behind the steps before it, sample by sample. */

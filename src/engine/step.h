@@ -18,6 +18,12 @@ const float *hu_step_state(hu_visit *visit, uint32_t node);
 bool hu_is_carried(const hu_visit *visit, uint32_t use);
 const float *hu_step_carried(hu_visit *visit, uint32_t node);
 
+/* An input that a node holds, of the samples of the step; and room for its gradient there, which
+ * hu_step_gather keeps for the sum behind the last step. */
+const float *hu_step_held(hu_visit *visit, uint32_t node, int i);
+float *hu_step_held_room(hu_visit *visit, uint32_t node, int i);
+void hu_step_gather(const hu_visit *visit, uint32_t node, int i, const float *x);
+
 /* Sets what a state carries: gradients x of what it was in this step. */
 void hu_step_carry(const hu_visit *visit, uint32_t node, const float *x);
 

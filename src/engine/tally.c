@@ -5,6 +5,7 @@
 #include "engine/facts.h"
 #include "engine/rescale.h"
 #include "kernel/gemm/counts.h"
+#include "op/row_count.h"
 
 void hu_tally_clear(hu_run *run) {
     for (int t = 0; t < run->options.threads; t++) {
@@ -35,6 +36,22 @@ void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_
 
 /* ---- numbers that are not there ---- */
 
+/* Of a node in a loop: in every step that a sample takes part in. */
+static uint64_t absent_in_steps(const hu_run *run, uint32_t n, const float **given) {
+    const hu_node *node = &run->graph->node[n];
+    const hu_loop *loop = hu_loop_of(run->graph, node);
+    const float *lengths =
+        loop->lengths == HU_NONE ? NULL : (const void *)run->value[loop->lengths].data;
+    int64_t absent = 0;
+    for (int64_t s = 0; s < run->pass.samples; s++) {
+        int64_t steps = lengths ? hu_rows_of_length(lengths[s], loop->steps) : loop->steps;
+        absent += steps * node->op->absent(&run->exec[n].info, 1, given);
+        for (int i = 0; i < node->n_in; i++)
+            if (given[i]) given[i] += run->graph->value[node->in[i]].elements;
+    }
+    return (uint64_t)absent;
+}
+
 void hu_tally_note_absent(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     uint32_t before = node->n_in > 0 ? run->graph->value[node->in[0]].producer : HU_NONE;
@@ -42,7 +59,9 @@ void hu_tally_note_absent(hu_run *run, uint32_t n) {
     if (node->op->absent) {
         const float **given = run->thread[0].call[n].in;
         hu_point_given(run, n, given);
-        absent = (uint64_t)node->op->absent(&run->exec[n].info, run->pass.samples, given);
+        absent = node->loop == HU_NONE
+                     ? (uint64_t)node->op->absent(&run->exec[n].info, run->pass.samples, given)
+                     : absent_in_steps(run, n, given);
     } else if (node->op->keeps_absent && before != HU_NONE) {
         absent = run->exec[before].absent;
     }

@@ -158,6 +158,7 @@ const float *hu_visit_input(hu_visit *visit, uint32_t n, int i, bool is_counted)
     const hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
     uint32_t use = node->first_use + (uint32_t)i;
+    if (visit->loop && hu_is_held(node, i)) return hu_step_held(visit, n, i);
     if (!hu_use_slot(run, use)) return hu_visit_value(visit, node->in[i]);
     hu_seen *seen = &visit->thread->input[use];
     if (hu_is_seen(visit, seen) && !is_counted) return seen->rows;

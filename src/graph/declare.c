@@ -193,7 +193,9 @@ static hu_status infer(const hu_graph *graph, const hu_loop *loop, const hu_op *
         if (in[i] >= graph->value_count)
             return hu_fail(HU_ERR_ARGUMENT, "input %d is no value of the graph", i);
         in_shapes[i] = graph->value[in[i]].shape;
-        if (loop && !op->is_previous)
+        if (loop && op->held >> i & 1u)
+            HU_TRY(hu_loop_hold(loop, &graph->value[in[i]]));
+        else if (loop && !op->is_previous)
             HU_TRY(hu_loop_step(loop, &graph->value[in[i]], &in_shapes[i]));
     }
     HU_TRY(op->shape(attrs, n_in, in_shapes, n_out, out));
@@ -227,7 +229,8 @@ static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, con
     made->first_use = graph->use_count;
     for (int i = 0; i < n_in; i++) HU_TRY(add_use(graph, id, i, in[i]));
     for (int j = 0; j < made->n_params; j++) HU_TRY(add_use(graph, id, n_in + j, made->param[j]));
-    for (int i = 0; i < n_in && !op->is_previous; i++) hu_loop_mark(loop, &graph->value[in[i]]);
+    for (int i = 0; i < n_in && !op->is_previous; i++)
+        if (!hu_is_held(made, i)) hu_loop_mark(loop, &graph->value[in[i]]);
     memcpy(made->shapes, in_shapes, (size_t)n_in * sizeof(hu_shape));
     memcpy(made->shapes + n_in, out, (size_t)made->n_out * sizeof(hu_shape));
     for (int j = 0; j < made->n_params; j++) made->shapes[n_in + made->n_out + j] = list[j].shape;

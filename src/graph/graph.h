@@ -231,6 +231,11 @@ static inline const hu_loop *hu_loop_of(const hu_graph *graph, const hu_node *no
     return node->loop == HU_NONE ? NULL : &graph->loop[node->loop];
 }
 
+/* True if a node in a loop reads its input i as a whole in every step. */
+static inline bool hu_is_held(const hu_node *node, int i) {
+    return node->loop != HU_NONE && i < HU_MAX_HELD && (node->op->held >> i & 1u);
+}
+
 /* True if a loop reads the value step by step. */
 bool hu_is_read_by_step(const hu_graph *graph, hu_value_id value);
 

@@ -144,6 +144,14 @@ hu_status hu_loop_check(const hu_loop *loop, const hu_op *op) {
         op->name);
 }
 
+hu_status hu_loop_hold(const hu_loop *loop, const hu_value_info *value) {
+    if (value->producer == HU_NONE || value->producer < loop->first) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "'%s' is read as a whole in every step: found a value that the loop makes, "
+                   "expected one from outside",
+                   value->name);
+}
+
 hu_status hu_loop_step(const hu_loop *loop, const hu_value_info *value, hu_shape *step) {
     const hu_shape *whole = &value->shape;
     if (whole->rank < 1 || whole->extent[0] != loop->steps)

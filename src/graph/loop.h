@@ -5,6 +5,9 @@
  * make as wholes. What one step hands to the next goes through a state: `previous` is, in step t,
  * row t-1 of a value that the loop makes, and in step 0 an initial row from outside.
  *
+ * What an operation holds (hu_op.held) is read as a whole in every step: the words that a decoder
+ * attends to. Its gradient is one sum over the steps, t ascending, in double, rounded once.
+ *
  * A sample of length L takes part in the steps 0 .. L-1. Its other rows are +0, forward and
  * backward; nobody rounds or counts them.
  */
@@ -42,6 +45,9 @@ hu_status hu_graph_grow(void **array, uint32_t count, uint32_t *capacity, size_t
 
 /* The loop that is being declared, NULL: none. */
 const hu_loop *hu_loop_open(const hu_graph *graph);
+
+/* HU_ERR_ARGUMENT for a value that a node of the loop holds, and that the loop makes. */
+hu_status hu_loop_hold(const hu_loop *loop, const hu_value_info *value);
 
 /* HU_ERR_ARGUMENT if an op cannot run in a loop (NULL: outside of loops). */
 hu_status hu_loop_check(const hu_loop *loop, const hu_op *op);

@@ -16,7 +16,8 @@ bool hu_loops_makes(const hu_run *run, hu_value_id v) {
 bool hu_loops_reads(const hu_run *run, uint32_t use) {
     const hu_use *u = &run->graph->use[use];
     const hu_node *node = &run->graph->node[u->node];
-    bool is_whole = node->op->is_previous && u->index != HU_STATE_NEXT;
+    bool is_initial = node->op->is_previous && u->index != HU_STATE_NEXT;
+    bool is_whole = is_initial || hu_is_held(node, u->index);
     return hu_loop_at(run, u->node) && u->index < node->n_in && !is_whole;
 }
 

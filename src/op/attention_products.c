@@ -286,8 +286,9 @@ static const hu_attribute scores_attributes[] = {
 };
 
 #define ATTENTION_RECORD                                                                           \
-    .min_in = 2, .max_in = 3, .is_product = true, .saves = HU_SAVE_ALL_INPUTS,                     \
-    .scratch_bytes = attention_scratch_bytes, .release = attention_release
+    .min_in = 2, .max_in = 3, .held = 1u << 1 | 1u << LENGTHS, .is_product = true,                 \
+    .saves = HU_SAVE_ALL_INPUTS, .scratch_bytes = attention_scratch_bytes,                         \
+    .release = attention_release
 
 const hu_op hu_op_attention_scores = {.name = "attention_scores",
                                       .attrs_bytes = sizeof(hu_scores_attrs),

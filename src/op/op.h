@@ -20,7 +20,7 @@
 #include "op/attribute.h"
 #include "product/geometry.h"
 
-enum { HU_MAX_PARAMS = 8, HU_MAX_OUTPUTS = 8 };
+enum { HU_MAX_PARAMS = 8, HU_MAX_OUTPUTS = 8, HU_MAX_HELD = 4 };
 
 typedef enum hu_pass { HU_FORWARD, HU_BACKWARD } hu_pass;
 
@@ -132,6 +132,10 @@ typedef struct hu_op {
 
     bool is_carried; /* the outputs are what a state of a loop was when the pass before ended. The
                         executor does it (engine/carried.h): there is no forward */
+
+    /* Bit i: in a loop (graph/loop.h) every step reads input i as a whole, a value from outside; of
+     * the other inputs it reads its row. At most HU_MAX_HELD bits. */
+    unsigned held;
 
     bool reduce_after_forward; /* reduce runs behind forward: forward needs no batch statistics (the
                                   loss) */
@@ -255,6 +259,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(gelu) \
     X(scale) \
     X(add) \
+    X(add_row) \
     X(mul) \
     X(sum_of_products) \
     X(blend) \

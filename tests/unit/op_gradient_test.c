@@ -285,6 +285,7 @@ static const gradient_case cases[] = {
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_transpose, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_add_row, NULL, NORMAL, 2, {SHAPE(3, 5), SHAPE(5)}, false, 0.02f},
     {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_reshape, &reshape, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_attention_scores, &scores, NORMAL, 2, {SHAPE(5, 6), SHAPE(7, 6)}, false, 0.02f},
