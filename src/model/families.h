@@ -108,6 +108,9 @@
     X(ds2_s, "ds2-s", \
       "speech: 2 convolutions and 2 layers of GRU of 64 in both directions (Deep Speech 2)", \
       "transcribe", 0) \
+    X(seq2seq, "seq2seq", \
+      "translation: 3 layers of LSTM of 1024 read, 3 write and are fed by additive attention", \
+      "translate", 0) \
     X(seq2seq_s, "seq2seq-s", \
       "translation: 2 layers of LSTM of 128 read, 2 write and attend by dot products", \
       "translate", 0) \

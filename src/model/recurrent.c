@@ -87,29 +87,52 @@ static hu_value_id output(const layer *l, hu_value_id first, int i) {
     return l->b->status == HU_OK ? graph->node[graph->value[first].producer].out[i] : HU_NONE;
 }
 
+/* From the inputs' product of a step to its hidden state; *cell: its cell state. */
+static hu_value_id lstm_cell(const layer *l, hu_value_id xgates, hu_recurrent_state previous,
+                             hu_value_id *cell) {
+    enum { I, F, G, O };
+    int64_t gates = LSTM_GATES * l->form->hidden, projection = l->form->projection;
+    hu_value_id pair[2] = {xgates};
+    pair[1] = product(l, "hgates", "hh", previous.hidden, gates, !l->form->has_one_bias);
+    hu_value_id sum = node(l, "gates", &hu_op_add, 2, pair);
+    hu_value_id first = node(l, "gate", &hu_op_lstm_gates, 1, &sum);
+    const hu_value_id terms[] = {output(l, first, F), previous.cell, first, output(l, first, G)};
+    *cell = node(l, "cell", &hu_op_sum_of_products, 4, terms);
+    pair[0] = output(l, first, O);
+    pair[1] = node(l, "tanh", &hu_op_tanh, 1, cell);
+    hu_value_id hidden = node(l, "hidden", &hu_op_mul, 2, pair);
+    if (projection) hidden = product(l, "projected", "hr", hidden, projection, false);
+    next(l, previous.hidden, hidden);
+    next(l, previous.cell, *cell);
+    return hidden;
+}
+
+hu_recurrent_state hu_build_lstm_states(hu_builder *b, const hu_recurrent_form *form,
+                                        hu_recurrent_state start) {
+    const layer l = {b, form};
+    hu_recurrent_state previous = {.hidden = state(&l, "hidden.previous", start.hidden)};
+    previous.cell = state(&l, "cell.previous", start.cell);
+    return previous;
+}
+
+hu_value_id hu_build_lstm_step(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
+                               hu_recurrent_state previous) {
+    const layer l = {b, form};
+    hu_value_id cell;
+    return lstm_cell(&l, product(&l, "xgates", "ih", in, LSTM_GATES * form->hidden, true), previous,
+                     &cell);
+}
+
 hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
                           hu_recurrent_state start, hu_value_id *cells) {
-    enum { I, F, G, O };
     const layer l = {b, form};
-    int64_t gates = LSTM_GATES * form->hidden;
+    hu_value_id cell;
     start = started(&l, start, true);
-    hu_value_id pair[2] = {product(&l, "xgates", "ih", in, gates, true)};
+    hu_value_id xgates = product(&l, "xgates", "ih", in, LSTM_GATES * form->hidden, true);
     begin(&l, in);
-    hu_value_id h = state(&l, "hidden.previous", start.hidden);
-    hu_value_id c = state(&l, "cell.previous", start.cell);
-    pair[1] = product(&l, "hgates", "hh", h, gates, !form->has_one_bias);
-    hu_value_id sum = node(&l, "gates", &hu_op_add, 2, pair);
-    hu_value_id first = node(&l, "gate", &hu_op_lstm_gates, 1, &sum);
-    const hu_value_id terms[] = {output(&l, first, F), c, first, output(&l, first, G)};
-    hu_value_id cell = node(&l, "cell", &hu_op_sum_of_products, 4, terms);
-    pair[0] = output(&l, first, O);
-    pair[1] = node(&l, "tanh", &hu_op_tanh, 1, &cell);
-    hu_value_id hidden = node(&l, "hidden", &hu_op_mul, 2, pair);
-    if (form->projection) hidden = product(&l, "projected", "hr", hidden, form->projection, false);
-    next(&l, h, hidden);
-    next(&l, c, cell);
+    hu_value_id hidden =
+        lstm_cell(&l, xgates, hu_build_lstm_states(b, form, start), cells ? cells : &cell);
     end(&l);
-    if (cells) *cells = cell;
     return hidden;
 }
 

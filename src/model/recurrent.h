@@ -30,6 +30,15 @@ typedef struct hu_recurrent_state {
 hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
                           hu_recurrent_state start, hu_value_id *cells);
 
+/* The same layer in a loop of its caller, who begins and ends it: what a step reads of the step
+ * before, which is `start` (no HU_NONE) in step 0; and the hidden state that it makes of one row
+ * in.
+ */
+hu_recurrent_state hu_build_lstm_states(hu_builder *b, const hu_recurrent_form *form,
+                                        hu_recurrent_state start);
+hu_value_id hu_build_lstm_step(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
+                               hu_recurrent_state previous);
+
 /* The same of a GRU that resets behind the product: .hgates, .gate.r, .gate.z, .candidate, .hidden.
  * Source: Cho et al. 2014, as torch.nn.GRU computes it. start.cell is not read. */
 hu_value_id hu_build_gru(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,

@@ -1,18 +1,33 @@
-/* seq2seq-s: a translation model of LSTMs (Sutskever et al. 2014) whose decoder looks back at the
- * sentence by dot products (Luong et al. 2015, "dot", without input feeding). What it has written
- * does not hang on where it has looked, so that attention over all steps is one product. */
+/* Translation models of LSTMs (Sutskever et al. 2014) whose decoder looks back at the sentence.
+ *
+ * seq2seq-s does so by dot products (Luong et al. 2015, "dot", without input feeding): what it has
+ * written does not hang on where it has looked, and attention over all steps is one product.
+ * seq2seq has additive attention (Bahdanau et al. 2015) as TensorFlow's tutorial has it: what it
+ * finds is part of the next step's input, so that attention stands in the loop of the decoder. */
 #include <stdio.h>
 
 #include "base/error.h"
+#include "graph/loop.h"
 #include "model/builder.h"
 #include "model/families.h"
 #include "model/recurrent.h"
 #include "op/attention.h"
 #include "op/embedding.h"
+#include "op/geometry.h"
 #include "op/tokens.h"
+#include "op/zeros.h"
 #include "task/lengths.h"
 
-enum { WIDTH = 128, LAYERS = 2, NAME_BYTES = 32 };
+enum { WIDTH = 128, LAYERS = 2, LARGE_WIDTH = 1024, LARGE_LAYERS = 3, MOST_LAYERS = 64 };
+enum { NAME_BYTES = 32 };
+
+/* Fields of the task, and sizes. */
+typedef struct translation {
+    hu_value_id source, tokens, words, written; /* words, written: lengths */
+    int64_t width, layers;
+    bool has_one_bias;
+    hu_recurrent_state state[MOST_LAYERS]; /* what the encoder ends as */
+} translation;
 
 /* Words of a language as rows; torch begins them standard normal. */
 static hu_value_id embed(hu_builder *b, const char *name, hu_value_id ids, int64_t width) {
@@ -30,22 +45,39 @@ static hu_value_id last_of(hu_builder *b, const char *name, hu_value_id rows, hu
     return hu_build_node(b, &hu_op_pick, name, NULL, &last, 2, in);
 }
 
-/* Layers NAME of LSTM over rows, from these states on; HU_NONE: from zeros. What they end as goes
- * back into the states, for those who begin there; NULL: they begin as zeros, and nobody asks. */
-static hu_value_id layers(hu_builder *b, const char *name, hu_value_id rows, hu_value_id lengths,
-                          hu_recurrent_state state[LAYERS], bool is_encoder) {
-    char suffix[NAME_BYTES], text[NAME_BYTES];
-    hu_recurrent_form form = {
-        .layer = name, .suffix = suffix, .hidden = hu_build_channels(b, rows), .lengths = lengths};
-    for (int l = 0; l < LAYERS; l++) {
-        hu_value_id cells;
-        snprintf(suffix, sizeof suffix, "_l%d", l);
-        rows = hu_build_lstm(b, &form, rows, state[l], &cells);
-        if (!is_encoder) continue;
-        snprintf(text, sizeof text, "%s.hidden_l%d", name, l);
-        state[l].hidden = last_of(b, text, rows, lengths);
-        snprintf(text, sizeof text, "%s.cell_l%d", name, l);
-        state[l].cell = last_of(b, text, cells, lengths);
+/* Layer number l; suffix: room for its own. */
+static hu_recurrent_form layer(const translation *t, const char *name, hu_value_id lengths,
+                               int64_t l, char suffix[NAME_BYTES]) {
+    snprintf(suffix, NAME_BYTES, "_l%lld", (long long)l);
+    return (hu_recurrent_form){.layer = name,
+                               .suffix = suffix,
+                               .hidden = t->width,
+                               .lengths = lengths,
+                               .has_one_bias = t->has_one_bias};
+}
+
+/* Reads rows; what the layers end as stands in the states. */
+static hu_value_id encode(hu_builder *b, translation *t, hu_value_id rows) {
+    char suffix[NAME_BYTES], text[2 * NAME_BYTES];
+    for (int64_t l = 0; l < t->layers; l++) {
+        const hu_recurrent_form form = layer(t, "enc", t->words, l, suffix);
+        const hu_recurrent_state zeros = {HU_NONE, HU_NONE};
+        hu_value_id cells = HU_NONE;
+        rows = hu_build_lstm(b, &form, rows, zeros, &cells);
+        snprintf(text, sizeof text, "enc.hidden%s", suffix);
+        t->state[l].hidden = last_of(b, text, rows, t->words);
+        snprintf(text, sizeof text, "enc.cell%s", suffix);
+        t->state[l].cell = last_of(b, text, cells, t->words);
+    }
+    return rows;
+}
+
+/* Layers that begin where the encoder has ended. */
+static hu_value_id decode(hu_builder *b, const translation *t, hu_value_id rows) {
+    char suffix[NAME_BYTES];
+    for (int64_t l = 0; l < t->layers; l++) {
+        const hu_recurrent_form form = layer(t, "dec", t->written, l, suffix);
+        rows = hu_build_lstm(b, &form, rows, t->state[l], NULL);
     }
     return rows;
 }
@@ -63,32 +95,138 @@ static hu_value_id attend(hu_builder *b, hu_value_id rows, hu_value_id words, hu
     return hu_build_node(b, &hu_op_attention_context, "attn.context", NULL, &sight, 3, weights);
 }
 
-/* tanh(comb [context; row]), then scores of all words. */
-static hu_value_id write(hu_builder *b, hu_value_id context, hu_value_id rows) {
-    int64_t width = hu_build_channels(b, rows);
-    hu_value_id both[] = {context, rows};
-    hu_value_id value = hu_build_concat(b, "joined", 2, both);
+/* comb [first; second] of every row. */
+static hu_value_id combine(hu_builder *b, hu_value_id first, hu_value_id second, int64_t width) {
+    hu_value_id both[] = {first, second};
     hu_init usual = hu_init_usual(2 * width);
-    value = hu_build_linear_rows(b, "comb", value, width, usual, usual);
-    value = hu_build_node(b, &hu_op_tanh, "tanh", NULL, NULL, 1, &value);
-    usual = hu_init_usual(width);
-    return hu_build_linear_rows(b, "out", value, hu_build_outputs(b), usual, usual);
+    return hu_build_linear_rows(b, "comb", hu_build_concat(b, "joined", 2, both), width, usual,
+                                usual);
+}
+
+/* Scores of all words. */
+static void close(hu_builder *b, hu_value_id rows) {
+    hu_init usual = hu_init_usual(hu_build_channels(b, rows));
+    hu_build_loss(b, hu_build_linear_rows(b, "out", rows, hu_build_outputs(b), usual, usual));
+}
+
+static hu_status begin(hu_builder *b, translation *t, int64_t width, int64_t layers, double scale) {
+    *t = (translation){.source = hu_build_input(b),
+                       .width = hu_build_size(b, HU_SIZE_HIDDEN, hu_build_scaled(width, scale)),
+                       .layers = hu_build_size(b, HU_SIZE_LAYERS, layers)};
+    t->tokens = hu_graph_find(b->graph, "tokens");
+    t->words = hu_graph_find(b->graph, HU_SOURCE_LENGTHS_FIELD);
+    t->written = hu_graph_find(b->graph, HU_TARGET_LENGTHS_FIELD);
+    if (b->status == HU_OK && (t->words == HU_NONE || t->written == HU_NONE))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found no sentences with translations, expected the task translate");
+    if (t->layers > MOST_LAYERS)
+        return hu_fail(HU_ERR_LIMIT, "model.layers: found %lld, expected at most %d",
+                       (long long)t->layers, MOST_LAYERS);
+    return b->status;
 }
 
 hu_status hu_model_seq2seq_s(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = hu_build_begin(options, graph);
-    hu_recurrent_state state[LAYERS] = {{HU_NONE, HU_NONE}, {HU_NONE, HU_NONE}};
-    int64_t width = hu_build_scaled(WIDTH, options->width);
-    hu_value_id source = hu_build_input(&b), tokens = hu_graph_find(graph, "tokens");
-    hu_value_id words = hu_graph_find(graph, HU_SOURCE_LENGTHS_FIELD);
-    hu_value_id written = hu_graph_find(graph, HU_TARGET_LENGTHS_FIELD);
-    if (b.status == HU_OK && (words == HU_NONE || written == HU_NONE))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "found no sentences with translations, expected the task translate");
-    source = embed(&b, "src", source, width);
-    source = layers(&b, "enc", source, words, state, true);
-    hu_value_id value = embed(&b, "tgt", tokens, width);
-    value = layers(&b, "dec", value, written, state, false);
-    hu_build_loss(&b, write(&b, attend(&b, value, source, words), value));
+    translation t;
+    hu_status st = begin(&b, &t, WIDTH, LAYERS, options->width);
+    if (st != HU_OK) return st;
+    hu_value_id source = encode(&b, &t, embed(&b, "src", t.source, t.width));
+    hu_value_id value = decode(&b, &t, embed(&b, "tgt", t.tokens, t.width));
+    value = combine(&b, attend(&b, value, source, t.words), value, t.width);
+    close(&b, hu_build_node(&b, &hu_op_tanh, "tanh", NULL, NULL, 1, &value));
+    return b.status;
+}
+
+/* ---- additive attention, whose contexts are inputs of the next step ---- */
+
+static hu_value_id state(hu_builder *b, const char *name, hu_value_id start) {
+    hu_value_id value = HU_NONE;
+    if (b->status == HU_OK) b->status = hu_graph_state(b->graph, name, start, &value);
+    return value;
+}
+
+/* In a step: v tanh(keys + query) over the words, softmax, and the words with these weights: [1,
+ * width]. */
+static hu_value_id look(hu_builder *b, const translation *t, hu_value_id keys, hu_value_id source,
+                        hu_value_id row) {
+    static const hu_sight_attrs sight;
+    const hu_shape scores = {3, {1, 1, b->status == HU_OK ? hu_build_shape(b, keys).extent[0] : 1}};
+    const hu_linear_attrs v = {
+        .out_features = 1, .rows = true, .weight_init = hu_init_usual(t->width)};
+    hu_value_id pair[] = {
+        keys, hu_build_product(b, "attn.query", row, t->width, hu_init_usual(t->width))};
+    hu_value_id value = hu_build_node(b, &hu_op_add_row, "attn.sum", NULL, NULL, 2, pair);
+    value = hu_build_node(b, &hu_op_tanh, "attn.tanh", NULL, NULL, 1, &value);
+    value = hu_build_node(b, &hu_op_linear, "attn.v", NULL, &v, 1, &value);
+    hu_value_id seen[] = {hu_build_reshape(b, "attn.scores", value, &scores), t->words};
+    hu_value_id found[] = {
+        hu_build_node(b, &hu_op_attention_weights, "attn.weights", NULL, &sight, 2, seen), source,
+        t->words};
+    return hu_build_node(b, &hu_op_attention_context, "attn.context", NULL, &sight, 3, found);
+}
+
+/* The same numbers, [.., 1, width] as [.., width]. */
+static hu_value_id as_row(hu_builder *b, const char *name, hu_value_id context) {
+    hu_shape shape = hu_build_shape(b, context);
+    for (int32_t i = shape.rank - 2; i >= 0 && i + 1 < shape.rank; i++)
+        shape.extent[i] = shape.extent[i + 1];
+    shape.rank--;
+    return hu_build_reshape(b, name, context, &shape);
+}
+
+/* A step: the word before and what was found there, through the layers, to what is found now. */
+static hu_value_id write_word(hu_builder *b, const translation *t, hu_value_id word,
+                              hu_value_id keys, hu_value_id source, hu_value_id start,
+                              hu_value_id *row) {
+    hu_recurrent_state previous[MOST_LAYERS];
+    char suffix[NAME_BYTES];
+    hu_init usual = hu_init_usual(2 * t->width);
+    const hu_shape flat = {1, {t->width}};
+    for (int64_t l = 0; l < t->layers; l++) {
+        const hu_recurrent_form form = layer(t, "dec", t->written, l, suffix);
+        previous[l] = hu_build_lstm_states(b, &form, t->state[l]);
+    }
+    hu_value_id before = state(b, "attn.context.previous", start);
+    hu_value_id pair[] = {word, hu_build_reshape(b, "attn.previous", before, &flat)};
+    *row = hu_build_concat(b, "fed", 2, pair);
+    *row = hu_build_linear(b, "in", *row, t->width, usual, usual);
+    for (int64_t l = 0; l < t->layers; l++) {
+        const hu_recurrent_form form = layer(t, "dec", t->written, l, suffix);
+        *row = hu_build_lstm_step(b, &form, *row, previous[l]);
+    }
+    hu_value_id context = look(b, t, keys, source, *row);
+    if (b->status == HU_OK) b->status = hu_graph_next(b->graph, before, context);
+    return context;
+}
+
+/* Contexts [T, width] of all steps; *rows: the hidden states above. */
+static hu_value_id decode_fed(hu_builder *b, const translation *t, hu_value_id words,
+                              hu_value_id source, hu_value_id *rows) {
+    const hu_zeros_attrs zeros = {.numbers = t->width};
+    const hu_shape one = {2, {1, t->width}};
+    hu_init usual = hu_init_usual(t->width);
+    hu_value_id keys = hu_build_linear_rows(b, "attn.keys", source, t->width, usual, usual);
+    hu_value_id start = hu_build_node(b, &hu_op_zeros, "attn.zeros", NULL, &zeros, 0, NULL);
+    start = hu_build_reshape(b, "attn.start", start, &one);
+    if (b->status == HU_OK)
+        b->status = hu_graph_loop(b->graph, hu_build_shape(b, words).extent[0], t->written);
+    hu_value_id context = write_word(b, t, words, keys, source, start, rows);
+    if (b->status == HU_OK) b->status = hu_graph_end_loop(b->graph);
+    return as_row(b, "attn.contexts", context);
+}
+
+/* The sentence is read from its end; one bias in each cell, as TensorFlow has it. */
+hu_status hu_model_seq2seq(const hu_model_options *options, hu_graph *graph) {
+    hu_builder b = hu_build_begin(options, graph);
+    translation t;
+    hu_status st = begin(&b, &t, LARGE_WIDTH, LARGE_LAYERS, options->width);
+    if (st != HU_OK) return st;
+    t.has_one_bias = true;
+    hu_value_id in[] = {embed(&b, "src", t.source, t.width), t.words}, rows = HU_NONE;
+    hu_value_id source =
+        encode(&b, &t, hu_build_node(&b, &hu_op_reverse, "turned", NULL, NULL, 2, in));
+    hu_value_id words = embed(&b, "tgt", t.tokens, t.width);
+    hu_value_id context = decode_fed(&b, &t, words, source, &rows);
+    close(&b, combine(&b, rows, context, t.width));
     return b.status;
 }

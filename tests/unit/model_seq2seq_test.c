@@ -1,4 +1,4 @@
-/* seq2seq-s: sizes, names, and which lengths are read where. */
+/* seq2seq-s and seq2seq: sizes, names, and which lengths are read where. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,6 +45,26 @@ static void sizes_are_as_published(void **state) {
     int64_t cells = 2 * (6 + 8) * 2 * 512 * 128, attention = 2 * 8 * 6 * 128;
     assert_int_equal(hu_graph_macs(graph), cells + attention + 8 * (256 * 128 + 128 * 6434));
     hu_graph_free(graph);
+}
+
+/* Of TensorFlow's tutorial, with the words of Micikevicius et al. 2018. */
+static void large_sizes_are_as_published(void **state) {
+    (void)state;
+    const hu_dataset data = sentences(100000, 40000);
+    for (int64_t layers = 3; layers <= 5; layers += 2) {
+        hu_task_choice choice;
+        hu_graph *graph;
+        hu_model_options options = {.name = "seq2seq", .width = 1.0, .choice = &choice};
+        options.sizes.chosen[HU_SIZE_LAYERS] = layers;
+        assert_int_equal(hu_model_choose("seq2seq", NULL, NULL, &data, &choice), HU_OK);
+        assert_int_equal(hu_model_build(&options, &graph), HU_OK);
+        assert_int_equal(hu_graph_parameters(graph), layers == 3 ? 241011776 : 274582592);
+        check_extents(graph, "in.weight", (hu_shape){2, {1024, 2048}});
+        check_extents(graph, "attn.v.weight", (hu_shape){2, {1, 1024}});
+        check_extents(graph, "attn.sum.out", (hu_shape){3, {8, 6, 1024}});
+        check_extents(graph, "attn.context.out", (hu_shape){3, {8, 1, 1024}});
+        hu_graph_free(graph);
+    }
 }
 
 /* Name of input i of a node. */
@@ -108,9 +128,9 @@ static void other_fields_are_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_are_as_published),
-                                       cmocka_unit_test(lengths_are_those_of_either_side),
-                                       cmocka_unit_test(another_task_is_refused),
-                                       cmocka_unit_test(other_fields_are_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_as_published), cmocka_unit_test(large_sizes_are_as_published),
+        cmocka_unit_test(lengths_are_those_of_either_side),
+        cmocka_unit_test(another_task_is_refused), cmocka_unit_test(other_fields_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
