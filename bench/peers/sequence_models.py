@@ -8,6 +8,7 @@ import same_text
 
 WORDS, WIDTH, FRAMES, BINS, LETTERS, SAID = 7266, 128, 160, 81, 27, 40
 WINDOW, STEPS = 64, 32  # tokens that a Transformer sees, and an LSTM that goes on from batch to batch
+SOURCES, TARGETS, SENTENCE = 5898, 6434, 32  # words of two languages, and of a sentence
 RATE = 0.01  # small: networks that diverge would stop
 
 
@@ -27,6 +28,31 @@ def lstm(batch):
     model = same_text.LSTM(WORDS)
     tokens, wanted = torch.randint(0, WORDS, (2, batch, STEPS))
     return model, lambda: cross_entropy(model(tokens), wanted)
+
+
+# ---- translation ----
+
+class Translation(nn.Module):
+    """The decoder begins as the encoder ends; attention by dot products over the sentence, without input feeding."""
+
+    def __init__(self, width=WIDTH):
+        super().__init__()
+        self.src, self.tgt = nn.Embedding(SOURCES, width), nn.Embedding(TARGETS, width)
+        self.enc, self.dec = (nn.LSTM(width, width, 2, batch_first=True) for _ in range(2))
+        self.comb, self.out = nn.Linear(2 * width, width), nn.Linear(width, TARGETS)
+
+    def forward(self, source, tokens):
+        words, state = self.enc(self.src(source))
+        x, _ = self.dec(self.tgt(tokens), state)
+        seen = (x @ words.transpose(1, 2)).softmax(2) @ words
+        return self.out(torch.tanh(self.comb(torch.cat((seen, x), 2))))
+
+
+def translation(batch):
+    model = Translation()
+    source = torch.randint(0, SOURCES, (batch, SENTENCE))
+    tokens, wanted = torch.randint(0, TARGETS, (2, batch, SENTENCE))
+    return model, lambda: cross_entropy(model(source, tokens), wanted)
 
 
 # ---- speech ----
@@ -62,7 +88,7 @@ def speech(batch):
     return model, lambda: ctc(model(x), label, frames, letters)
 
 
-MODELS = {"transformer-lm-s": transformer, "lstm-lm-s": lstm, "ds2-s": speech}
+MODELS = {"transformer-lm-s": transformer, "lstm-lm-s": lstm, "seq2seq-s": translation, "ds2-s": speech}
 
 
 def training(name, batch):

@@ -103,16 +103,34 @@ static void backward_spans(hu_run *run, uint32_t n) {
         backward_span(run, n, p, &run->thread[hu_thread_number()]);
 }
 
-/* The last chunk of a thread lies in its calls. */
-static void accumulate(hu_run *run, uint32_t n, const hu_thread *thread) {
-    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
-        if (run->exec[m].sums_in_batch_order) run->graph->node[m].op->accumulate(&thread->call[m]);
+/* A chunk's call in a loop, whose terms are the rows of its steps: `before` of them came in earlier
+ * chunks. False: it has none, and is no part of the sum; unless there are no others. */
+static bool count_terms(hu_op_call *call, int64_t before, bool is_last) {
+    if (call->count == 0 && (before > 0 || !is_last)) return false;
+    if (call->count == 0) call->count = 1; /* a row of zeros */
+    call->first = before;
+    return true;
+}
+
+/* The last chunk of a thread lies in its calls. *before: rows of a loop, see count_terms. */
+static void accumulate(hu_run *run, uint32_t n, const hu_thread *thread, int64_t *before,
+                       bool is_last) {
+    int64_t rows = 0;
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++) {
+        hu_op_call *call = &thread->call[m];
+        if (!run->exec[m].sums_in_batch_order) continue;
+        rows = call->count;
+        if (!hu_loop_at(run, m) || count_terms(call, *before, is_last))
+            run->graph->node[m].op->accumulate(call);
+    }
+    *before += rows;
 }
 
 /* Parameter gradients whose order of summation runs through the whole batch: in turn, as many
  * chunks as there are threads run side by side, then the op accumulates them in ascending order. */
 static void backward_in_batch_order(hu_run *run, uint32_t n) {
     int threads = run->options.threads;
+    int64_t before = 0;
     for (int64_t first = 0; first < run->chunks; first += threads) {
         int64_t left = run->chunks - first, count = left < threads ? left : threads;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (count > 1)
@@ -121,7 +139,8 @@ static void backward_in_batch_order(hu_run *run, uint32_t n) {
             visit.partial = first + i;
             hu_visit_backward(&visit);
         }
-        for (int64_t i = 0; i < count; i++) accumulate(run, n, &run->thread[i]);
+        for (int64_t i = 0; i < count; i++)
+            accumulate(run, n, &run->thread[i], &before, first + i == run->chunks - 1);
     }
 }
 

@@ -267,7 +267,10 @@ static void parameter_gradients(const walk *w, uint32_t n) {
     }
     hu_visit_point_dparams(visit, n, call);
     hu_visit_lend_scratch(visit, n, call);
-    if (!run->exec[n].sums_in_batch_order) hu_visit_run_op(visit, n, node->op->backward, call);
+    if (!run->exec[n].sums_in_batch_order)
+        hu_visit_run_op(visit, n, node->op->backward, call);
+    else
+        call->count = w->rows;
 }
 
 void hu_loop_backward(hu_visit *visit) {

@@ -53,13 +53,64 @@ typedef struct seen_rows {
 static seen_rows seen;
 static hu_op spied;
 
-static void spy_backward(const hu_op_call *call) {
-    hu_op_linear.backward(call);
-    if (call->din[0]) return;
+static void keep_rows(const hu_op_call *call) {
     size_t bytes = (size_t)(call->count * WIDE) * sizeof(float);
     memcpy(seen.all_in + seen.rows * WIDE, call->in[0], bytes);
     memcpy(seen.all_dout + seen.rows * WIDE, call->dout[0], bytes);
     seen.rows += call->count;
+}
+
+/* c [rows, n] = a [rows, k] b [k, n] by integers alone, b read with these strides. */
+static void expect_reference(const hu_accumulator *accumulator, int64_t rows, int64_t n, int64_t k,
+                             hu_operand a, hu_operand b, const float *bias, const float *c) {
+    float expected[MOST];
+    hu_gemm_task task = {.m = rows,
+                         .n = n,
+                         .k = k,
+                         .a = a,
+                         .b = b,
+                         .bias = bias,
+                         .accumulator = *accumulator,
+                         .c = expected,
+                         .c_stride = n,
+                         .threads = 1};
+    must(hu_gemm_reference(&task));
+    assert_memory_equal(c, expected, (size_t)(rows * n) * sizeof *c);
+}
+
+static const hu_accumulator *accumulator_of(const hu_op_call *call, hu_product_role role) {
+    return hu_accumulates(call->info, role) ? &call->info->accumulation->accumulator[role] : NULL;
+}
+
+/* y = x w' + b */
+static void spy_forward(const hu_op_call *call) {
+    const hu_accumulator *one = accumulator_of(call, HU_PRODUCT_FORWARD);
+    hu_op_linear.forward(call);
+    if (one)
+        expect_reference(one, call->count, WIDE, WIDE,
+                         (hu_operand){.data = call->in[0], .stride = WIDE, .k_stride = 1},
+                         (hu_operand){.data = call->param[0], .stride = WIDE, .k_stride = 1},
+                         call->param[1], call->out[0]);
+}
+
+/* dx = dy w of a step, or the rows that the parameters read. */
+static void spy_backward(const hu_op_call *call) {
+    const hu_accumulator *one = accumulator_of(call, HU_PRODUCT_INPUT_GRAD);
+    hu_op_linear.backward(call);
+    if (!call->din[0]) {
+        keep_rows(call);
+        return;
+    }
+    if (one)
+        expect_reference(one, call->count, WIDE, WIDE,
+                         (hu_operand){.data = call->dout[0], .stride = WIDE, .k_stride = 1},
+                         (hu_operand){.data = call->param[0], .stride = 1, .k_stride = WIDE}, NULL,
+                         call->din[0]);
+}
+
+static void spy_accumulate(const hu_op_call *call) {
+    hu_op_linear.accumulate(call);
+    keep_rows(call);
 }
 
 /* ---- both graphs ---- */
@@ -101,7 +152,9 @@ static hu_value_id loop(net *n, hu_value_id x, hu_value_id start, hu_value_id le
     const hu_reshape_attrs rows = {.shape = {2, {n->steps, WIDE}}};
     cell c = {.x = apply(n, &hu_op_reshape, "rows", &rows, 1, &x)};
     spied = hu_op_linear;
+    spied.forward = spy_forward;
     spied.backward = spy_backward;
+    spied.accumulate = spy_accumulate;
     must(hu_graph_loop(n->graph, n->steps, lengths));
     must(hu_graph_state(n->graph, "p", start, &c.previous));
     c.product = apply(n, &spied, "cell", &attrs, 1, &c.previous);
@@ -502,6 +555,32 @@ static void a_gradient_of_a_parameter_is_one_sum(void **state) {
     drop(&n);
 }
 
+/* Products of all steps are those of the reference, in the order of the steps: the spies compare
+ * what each step multiplies, here is the sum over all of them. */
+static void accumulators_go_from_step_to_step(void **state) {
+    (void)state;
+    static const char *const names[] = {"fmac8:1/6/9", "fmac:e5m10", "kahan:1/6/9", "fmacs"};
+    static float scratch[MOST];
+    for (int k = 0; k < 4; k++)
+        for (int64_t chunk = 1; chunk <= BATCH; chunk += 3) {
+            const variant v = {"", "", "", names[k], HU_STORAGE_PACKED, 2, chunk, true};
+            hu_accumulator one;
+            net n;
+            int64_t elements;
+            must(hu_accumulator_parse(names[k], &one));
+            declare(&n, true, MOST_STEPS, true);
+            n.lengths = ragged;
+            run_samples(&n, &v, BATCH);
+            const float *found = gradient_of(&n, "cell.weight", &elements, scratch);
+            assert_int_equal(seen.rows, 20); /* the sum of the lengths */
+            expect_reference(&one, WIDE, WIDE, seen.rows,
+                             (hu_operand){.data = seen.all_dout, .stride = 1, .k_stride = WIDE},
+                             (hu_operand){.data = seen.all_in, .stride = 1, .k_stride = WIDE}, NULL,
+                             found);
+            drop(&n);
+        }
+}
+
 /* ---- lengths ---- */
 
 /* Each sample runs as if it were alone, in a loop of as many steps; the others are +0. */
@@ -688,6 +767,7 @@ int main(void) {
         cmocka_unit_test(storage_threads_and_fusing_change_no_bit),
         cmocka_unit_test(stochastic_rounding_is_by_place),
         cmocka_unit_test(a_gradient_of_a_parameter_is_one_sum),
+        cmocka_unit_test(accumulators_go_from_step_to_step),
         cmocka_unit_test(samples_have_their_own_lengths),
         cmocka_unit_test(a_batch_without_steps_is_nothing),
         cmocka_unit_test(the_ledger_is_what_lives),
