@@ -189,15 +189,18 @@ static hu_status open_sequences(const hu_dataset *assumed, const hu_data_limits 
     test.samples = limits->test;
     hu_status st =
         hu_dataset_of_sources(assumed->field, assumed->field_count, &train, &test, dataset);
-    if (st == HU_OK)
-        (*dataset)->train.source.context = (*dataset)->test.source.context = (*dataset)->field;
-    return st;
+    if (st != HU_OK) return st;
+    (*dataset)->train.source.context = (*dataset)->test.source.context = (*dataset)->field;
+    (*dataset)->streams = assumed->streams;
+    return HU_OK;
 }
 
 hu_status hu_assumed_open(const hu_config *config, const char *model, const hu_data_limits *limits,
                           hu_dataset **dataset) {
     hu_status st = HU_OK;
-    hu_dataset assumed = hu_assumed_dataset(model, 1);
+    int64_t batch;
+    HU_TRY(hu_config_i64(config, "run.batch", &batch));
+    hu_dataset assumed = hu_assumed_dataset(model, batch);
     HU_TRY(hu_assumed_rows(config, model, &assumed));
     if (assumed.field[0].type != HU_FIELD_U8) return open_sequences(&assumed, limits, dataset);
     HU_TRY(hu_dataset_open("glyphs", limits, dataset));
