@@ -46,10 +46,11 @@ target_link_libraries(halfulp-schema PUBLIC PkgConfig::PROTOBUF_C)
 halfulp_room(base LIBRARIES PkgConfig::XXHASH PkgConfig::ZLIB)
 halfulp_room(format BELOW base)
 halfulp_room(box BELOW base)
+halfulp_room(sound BELOW base)
 halfulp_room(show BELOW base LIBRARIES halfulp-schema PkgConfig::ISAL PkgConfig::JANSSON)
 halfulp_room(kernel BELOW format base)
 halfulp_room(tensor BELOW kernel format base)
-halfulp_room(data BELOW kernel box base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG
+halfulp_room(data BELOW kernel box sound base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG
              PkgConfig::EXPAT PkgConfig::UTF8PROC)
 halfulp_room(config BELOW base LIBRARIES PkgConfig::YAML)
 halfulp_room(product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})

@@ -26,7 +26,7 @@ STOREYS = [
     ["op", "comm", "store"],
     ["product", "tensor", "data", "config"],
     ["kernel"],
-    ["format", "show", "box"],
+    ["format", "show", "box", "sound"],
     ["base"],
 ]
 HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}

@@ -10,9 +10,9 @@
 #include "data/file_names.h"
 #include "data/kind.h"
 #include "data/reader.h"
-#include "data/spectrogram.h"
 #include "data/transcripts.h"
-#include "data/wav.h"
+#include "sound/spectrogram.h"
+#include "sound/wav.h"
 
 enum { FEATURES, LENGTH, LABEL, FIELDS };
 enum { USUAL_FRAMES = 160 };

@@ -5,7 +5,7 @@
 
 #include "../unit/wav_bytes.h"
 #include "base/memory.h"
-#include "data/wav.h"
+#include "sound/wav.h"
 
 void fuzz_one(const uint8_t *data, size_t size) {
     hu_wav wav;

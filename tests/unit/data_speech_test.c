@@ -4,8 +4,8 @@
 
 #include "data/alphabet.h"
 #include "data/reader.h"
-#include "data/spectrogram.h"
 #include "data_refused.h"
+#include "sound/spectrogram.h"
 #include "wav_bytes.h"
 
 enum { FEATURES, LENGTH, LABEL, BINS = 81 };

@@ -1,4 +1,4 @@
-#include "data/wav.h"
+#include "sound/wav.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

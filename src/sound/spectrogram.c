@@ -1,4 +1,4 @@
-#include "data/spectrogram.h"
+#include "sound/spectrogram.h"
 
 #include <math.h>
 #include <string.h>

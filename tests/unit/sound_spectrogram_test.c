@@ -1,6 +1,6 @@
 /* Spectrograms against a plain transform with libm, and the sizes of windows. */
-#include "data/spectrogram.h"
 #include "data_files.h"
+#include "sound/spectrogram.h"
 
 #include <math.h>
 

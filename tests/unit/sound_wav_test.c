@@ -1,7 +1,7 @@
 /* Sound out of WAV files: sound, strange and damaged ones, and all that are cut. */
 #include "base/memory.h"
-#include "data/wav.h"
 #include "data_files.h"
+#include "sound/wav.h"
 #include "wav_bytes.h"
 
 static void both_headers_give_the_samples(void **state) {

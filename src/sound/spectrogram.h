@@ -1,7 +1,7 @@
-/* data/spectrogram.h - sound as rows of numbers: the logarithm of its power by time and frequency.
+/* sound/spectrogram.h - sound as rows of numbers: the logarithm of its power by time and frequency.
  */
-#ifndef HU_DATA_SPECTROGRAM_H
-#define HU_DATA_SPECTROGRAM_H
+#ifndef HU_SOUND_SPECTROGRAM_H
+#define HU_SOUND_SPECTROGRAM_H
 #include <stdint.h>
 
 #include <halfulp/status.h>
@@ -32,7 +32,7 @@ int64_t hu_spectrum_frames(const hu_spectrum *spectrum, int64_t samples);
  *   most    frames to write
  *   rows    [min(frames, most), bins]
  *
- * HU_ERR_MEMORY. Proof: tests/unit/data_spectrogram_test.c. */
+ * HU_ERR_MEMORY. Proof: tests/unit/sound_spectrogram_test.c. */
 hu_status hu_spectrum_rows(const hu_spectrum *spectrum, const int16_t *sample, int64_t count,
                            int64_t most, float *rows);
 

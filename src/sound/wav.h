@@ -1,6 +1,6 @@
-/* data/wav.h - sound from the bytes of a WAV file. */
-#ifndef HU_DATA_WAV_H
-#define HU_DATA_WAV_H
+/* sound/wav.h - sound from the bytes of a WAV file. */
+#ifndef HU_SOUND_WAV_H
+#define HU_SOUND_WAV_H
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +20,7 @@ typedef struct hu_wav {
  * HU_ERR_CORRUPT names the file, what was found and what was expected: another kind of file or
  * coding, depth or number of channels, a chunk that is longer than what is left, no sample.
  * HU_ERR_MEMORY. Owner frees wav->sample with hu_free; NULL on failure.
- * Proof: tests/unit/data_wav_test.c. */
+ * Proof: tests/unit/sound_wav_test.c. */
 hu_status hu_wav_decode(const char *name, const uint8_t *data, size_t bytes, hu_wav *wav);
 
 #endif
