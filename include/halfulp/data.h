@@ -137,7 +137,8 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
- * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC | text:FILE | parallel:DIR. Without
+ * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC | text:FILE | parallel:DIR |
+ *            segments:FILE. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
  *   limits   NULL for everything
@@ -239,7 +240,7 @@ typedef struct hu_image_choice {
  *   speech:DIR  DIR/train/NAME.wav and the same of test (or val), 16 bit PCM of one channel and
  * one rate, with DIR/train/transcripts.txt: NAME, a tab and what is said. Without such a file names
  * begin with a digit and "_", and mean that digit. Fields: ragged "features" [frames, bins, 1], a
- * spectrogram (data/spectrogram.h) cut to choice->frames; "length", its frames; ragged "label"
+ * spectrogram (sound/spectrogram.h) cut to choice->frames; "length", its frames; ragged "label"
  * [most], class numbers of the characters: 0 is the blank, which no text has, 1 to 26 are a to z
  *
  *   text:FILE   fields "tokens" and "targets" [length]: numbers of tokens, and of the token behind
@@ -253,6 +254,12 @@ typedef struct hu_image_choice {
  * "target_length", words and <eos>. Pairs that do not fit are left out. Words are made by
  * data/sentences.h; those of the target are hu_dataset_class_name, of the source
  * hu_dataset_source_name
+ *
+ *   segments:FILE  the text as pairs of segments of its documents, which headings (lines that
+ * begin and end with "=") part; new words of them are hidden in every epoch, as data/segments.c
+ * says. Fields "tokens" and "segments" [length], "places" of hidden words and "targets", which are
+ * the words themselves [15 of 100 of the length], "label", 0 where the second segment follows the
+ * first, else 1, and "length", the tokens that are there
  *
  * An image of a folder becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is
  * converted, 16 bits become 8, transparency is dropped; the shorter side is resized to size

@@ -36,6 +36,11 @@ typedef struct hu_data_kind {
                              const hu_image_choice *choice, hu_dataset *dataset);
 } hu_data_kind;
 
+/* HU_ERR_ARGUMENT where a choice asks for what the kind cannot give; names the key and the kinds
+ * that can. name: of the data set. */
+hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *choice,
+                             const char *name);
+
 /* How data that have the field are asked for ("boxes:DIR"); NULL for a field that is no kind's own.
  * Borrowed: valid for ever. */
 const char *hu_data_kind_with(const char *field);
@@ -77,6 +82,8 @@ hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
                          const hu_image_choice *choice, hu_dataset *dataset);
 
 bool hu_text_available(const hu_data_kind *kind, const char *path);
+hu_status hu_segments_open(const char *path, const hu_data_limits *limits,
+                           const hu_image_choice *choice, hu_dataset *dataset);
 hu_status hu_text_open(const char *path, const hu_data_limits *limits,
                        const hu_image_choice *choice, hu_dataset *dataset);
 

@@ -183,6 +183,17 @@ done:
     return st;
 }
 
+hu_status hu_vocabulary_add(hu_vocabulary *vocabulary, const char *const *word, int count) {
+    hu_status st = HU_OK;
+    char *before = vocabulary->text;
+    for (int i = 0; i < count; i++) HU_TRY(add_missing(vocabulary, word[i]));
+    HU_TRY(copy_words(vocabulary));
+    st = finish(vocabulary);
+done:
+    if (vocabulary->text != before) hu_free(before);
+    return st;
+}
+
 /* ---- files ---- */
 
 /* Undoes the escapes of a line, in place; false where one is none. */

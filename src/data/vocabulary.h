@@ -39,6 +39,10 @@ hu_status hu_vocabulary_of_text(const hu_tokens *tokens, int64_t least, hu_vocab
 hu_status hu_vocabulary_behind(const hu_tokens *tokens, int64_t least, const char *const *front,
                                size_t count, hu_vocabulary *vocabulary);
 
+/* Words of these that it lacks stand behind its others from now on. Errors as
+ * hu_vocabulary_of_text. */
+hu_status hu_vocabulary_add(hu_vocabulary *vocabulary, const char *const *word, int count);
+
 /* A file of hu_vocabulary_write. HU_ERR_CORRUPT names file and line: a line that is empty, the
  * same as another one, not UTF-8 or wrongly escaped; no <eos> or no <unk> among words. */
 hu_status hu_vocabulary_read(const char *path, hu_text_unit unit, hu_vocabulary *vocabulary);

@@ -368,6 +368,10 @@ void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float
         b->status = hu_task_close_more(&b->choice, b->graph, b->value, name, head, weight);
 }
 
+void hu_build_pair_loss(hu_builder *b, hu_value_id head) {
+    if (b->status == HU_OK) b->status = hu_task_close_pair(&b->choice, b->graph, b->value, head);
+}
+
 hu_value_id hu_build_region_input(hu_builder *b) {
     if (b->status == HU_OK) b->status = hu_task_expect_regions(&b->choice);
     return hu_build_input(b);

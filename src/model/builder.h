@@ -155,6 +155,10 @@ hu_value_id hu_build_input(hu_builder *b);
  * To be closed behind the first head. */
 void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float weight);
 
+/* Two scores of a pair, compared with what the task says of it: see hu_task_close_pair. Behind
+ * hu_build_loss. */
+void hu_build_pair_loss(hu_builder *b, hu_value_id head);
+
 /* The task's loss on a head. */
 void hu_build_loss(hu_builder *b, hu_value_id head);
 

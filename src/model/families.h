@@ -75,6 +75,11 @@
       "2 layers of LSTM, 650 wide, states from batch to batch, scores by the table of the tokens", \
       "language", 0) \
     X(lstm_lm_s, "lstm-lm-s", "the same, 128 wide", "language", 0) \
+    X(bert_tiny_s, "bert-tiny-s", \
+      "2 blocks of attention, 128 wide, that see both ways: hidden words and pairs; 64 tokens", \
+      "pretrain", 0) \
+    X(bert_tiny, "bert-tiny", "the same for up to 512 tokens, with dropout", "pretrain", 0) \
+    X(bert_base, "bert-base", "the same of 12 blocks, 768 wide", "pretrain", 0) \
     X(cvae, "cvae", \
       "variational autoencoder of 4 convolutions each way, 64 channels, a code of 3", "vae", 28) \
     X(cvae_s, "cvae-s", "the same, 16 channels, a code of 8", "vae", 28) \

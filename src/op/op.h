@@ -273,6 +273,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(sinusoid) \
     X(class_token) \
     X(pick) \
+    X(pick_rows) \
     X(max_pool) \
     X(avg_pool) \
     X(adaptive_avg_pool) \

@@ -1,4 +1,4 @@
-/* What is done with rows as tokens: position, class_token and pick. */
+/* What is done with rows as tokens: position, class_token, pick and pick_rows. */
 #include "op/tokens.h"
 
 #include <string.h>
@@ -27,20 +27,26 @@ static hu_status declare(hu_shape shape, bool for_batches, hu_init init, hu_para
     return hu_shape_check(&list[0].shape);
 }
 
-/* ---- position: y = x + w, w as large as a sample ---- */
+/* ---- position: y = x + w, w as large as a sample, or with more rows ---- */
 
 static hu_status position_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                 hu_shape *out) {
-    (void)attrs, (void)n_in;
+    const hu_position_attrs *a = attrs;
+    hu_status st = hu_expect_rank_least("position", in, 1);
+    (void)n_in;
     *n_out = 1;
     out[0] = in[0];
-    return hu_expect_rank_least("position", in, 1);
+    if (st != HU_OK || a->rows == 0 || a->rows >= in[0].extent[0]) return st;
+    return hu_fail(HU_ERR_SHAPE, "position: found %lld rows, expected at most %lld",
+                   (long long)in[0].extent[0], (long long)a->rows);
 }
 
 static hu_status position_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
                                  int *count) {
     const hu_position_attrs *a = attrs;
-    return declare(in[0], a->for_batches, a->init, list, count);
+    hu_shape shape = in[0];
+    if (a->rows > 0) shape.extent[0] = a->rows;
+    return declare(shape, a->for_batches, a->init, list, count);
 }
 
 static size_t position_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
@@ -55,12 +61,16 @@ static void position_forward(const hu_op_call *call) {
         hu_fused()->add(n, call->in[0] + s * n, call->param[0], call->out[0] + s * n);
 }
 
-/* dx = dy; dw = sum of dy over the samples, in the order of hu_channel_totals. */
+/* dx = dy; dw = sum of dy over the samples, in the order of hu_channel_totals; +0 behind the rows
+ * of a sample. */
 static void position_backward(const hu_op_call *call) {
     int64_t n = hu_shape_elements(&call->info->in[0]);
     if (call->din[0] && call->din[0] != call->dout[0])
         copy(call->din[0], call->dout[0], call->count * n);
     if (!call->dparam || !call->dparam[0]) return;
+    if (!call->adds_dparam)
+        memset(call->dparam[0], 0,
+               (size_t)hu_shape_elements(&call->info->param[0]) * sizeof(float));
     hu_channel_totals(call->count, n, call->dout[0], call->adds_dparam, call->scratch,
                       call->dparam[0]);
 }
@@ -72,11 +82,15 @@ static void position_usual(void *attrs, const hu_shape *in) {
     a->init = (hu_init){HU_INIT_NORMAL, 0.02f};
 }
 
+static const hu_attribute position_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "rows", offsetof(hu_position_attrs, rows), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
 static const hu_attribute no_attributes[] = {{HU_ATTRIBUTE_END, NULL, 0, 0}};
 
 const hu_op hu_op_position = {.name = "position",
                               .attrs_bytes = sizeof(hu_position_attrs),
-                              .attributes = no_attributes,
+                              .attributes = position_attributes,
                               .usual = position_usual,
                               .min_in = 1,
                               .max_in = 1,
@@ -224,3 +238,59 @@ const hu_op hu_op_pick = {.name = "pick",
                           .saves = HU_SAVE_INPUT_1,
                           .forward = pick_forward,
                           .backward = pick_backward};
+
+/* ---- pick_rows: the rows at places ---- */
+
+/* x [T, ..], places [M] -> y [M, ..] */
+static hu_status pick_rows_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                 hu_shape *out) {
+    hu_status st = hu_expect_rank_least("pick_rows", in, 1);
+    (void)attrs, (void)n_in;
+    *n_out = 1;
+    out[0] = in[0];
+    out[0].extent[0] = in[1].extent[0];
+    if (st != HU_OK || in[1].rank == 1) return st;
+    return hu_fail(HU_ERR_SHAPE, "pick_rows: found places of rank %d, expected 1", (int)in[1].rank);
+}
+
+/* The row at place m of all places of the call; -1 for what is no number of a row. */
+static int64_t row_at(const hu_op_call *call, int64_t m) {
+    float place = call->in[1][m];
+    if (!(place >= 0.0f && (double)place < (double)call->info->in[0].extent[0])) return -1;
+    return (float)(int64_t)place == place ? (int64_t)place : -1;
+}
+
+static void pick_rows_forward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]), row = row_elements(&call->info->in[0]);
+    int64_t places = call->info->in[1].extent[0];
+    for (int64_t m = 0; m < call->count * places; m++) {
+        int64_t at = row_at(call, m);
+        float *y = call->out[0] + m * row;
+        if (at < 0)
+            memset(y, 0, (size_t)row * sizeof *y);
+        else
+            copy(y, call->in[0] + m / places * n + at * row, row);
+    }
+}
+
+/* dx = the sum of dy over the places that name a row, in their order. */
+static void pick_rows_backward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->in[0]), row = row_elements(&call->info->in[0]);
+    int64_t places = call->info->in[1].extent[0];
+    if (!call->din[0]) return;
+    memset(call->din[0], 0, (size_t)(call->count * n) * sizeof(float));
+    for (int64_t m = 0; m < call->count * places; m++) {
+        int64_t at = row_at(call, m);
+        float *dx = call->din[0] + m / places * n + (at < 0 ? 0 : at) * row;
+        for (int64_t i = 0; at >= 0 && i < row; i++) dx[i] += call->dout[0][m * row + i];
+    }
+}
+
+const hu_op hu_op_pick_rows = {.name = "pick_rows",
+                               .min_in = 2,
+                               .max_in = 2,
+                               .selects_input = true,
+                               .shape = pick_rows_shape,
+                               .saves = HU_SAVE_INPUT_1,
+                               .forward = pick_rows_forward,
+                               .backward = pick_rows_backward};

@@ -1,4 +1,6 @@
-/* op/tokens.h - attributes of what is done with rows as tokens: position, class_token and pick. */
+/* op/tokens.h - attributes of what is done with rows as tokens: position, class_token and pick. Its
+ * other operation, pick_rows, has none: [T, ..] and places [M] -> [M, ..], of which what is no
+ * number of a row gives zeros. */
 #ifndef HU_OP_TOKENS_H
 #define HU_OP_TOKENS_H
 #include "op/op.h"
@@ -9,6 +11,7 @@ typedef struct hu_position_attrs {
     hu_init init;
     bool for_batches; /* an extent of 1 stands in front of the parameter's others, as frameworks
                          have it that add it to whole batches */
+    int64_t rows;     /* of the parameter, of which samples take the first ones; 0: theirs */
 } hu_position_attrs;
 
 /* class_token puts a row that is a parameter, [1, D], in front of the rows of every sample: [T, D]

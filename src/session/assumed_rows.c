@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "data/segments.h"
 #include "model/model.h"
 #include "precision/role.h"
 
@@ -16,7 +17,7 @@ typedef struct assumed_rows {
 /* Ten seconds of 16 kHz, and 1.6 of 8 kHz, with English letters, blank, apostrophe and the blank of
  * CTC; English and French of Multi30k, and as many words as Micikevicius et al. 2018 had; words of
  * WikiText-103, -2 and One Billion Words, and of the test text of WikiText-2 that it has three
- * times. */
+ * times; pieces of BERT. */
 static const assumed_rows usual[] = {
     {"deepspeech2", 1000, 161, 0, 29},
     {"deepspeech2-mandarin", 1000, 161, 0, 6000},
@@ -27,6 +28,8 @@ static const assumed_rows usual[] = {
     {"lstm-lm-s", 32, 0, 0, 7266},
     {"seq2seq-s", 32, 0, 5898, 6434},
     {"seq2seq*", 32, 0, 100000, 40000},
+    {"bert-tiny-s", 64, 0, 0, 7270},
+    {"bert*", 128, 0, 0, 30522},
     {"transformer-lm", 3072, 0, 0, 267744},
     {"*", 64, 0, 0, 7266},
 };
@@ -37,6 +40,7 @@ static const assumed_rows *find(const char *name) {
     const assumed_rows *row = usual;
     if (hu_model_find(name, &model) != HU_OK) return NULL;
     if (strcmp(model->task, hu_task_transcribe.name) != 0 &&
+        strcmp(model->task, hu_task_pretrain.name) != 0 &&
         strcmp(model->task, hu_task_translate.name) != 0 &&
         strcmp(model->task, hu_task_language.name) != 0)
         return NULL;
@@ -54,6 +58,26 @@ static void set_text(int64_t length, int64_t words, hu_dataset *assumed) {
     }
     assumed->field_count = 2;
     assumed->streams = assumed->test.count;
+}
+
+/* Two segments with hidden words. */
+static void set_segments(int64_t length, int64_t words, hu_dataset *assumed) {
+    int64_t hidden = hu_segments_hidden(length);
+    const struct {
+        const char *name;
+        int rank;
+        int64_t extent, classes;
+    } fields[] = {
+        {"tokens", 1, length, words}, {"segments", 1, length, 2}, {"targets", 1, hidden, words},
+        {"places", 1, hidden, 0},     {"label", 0, 0, 2},         {"length", 0, 0, 0}};
+    assumed->field_count = sizeof fields / sizeof *fields;
+    for (int f = 0; f < assumed->field_count; f++) {
+        assumed->field[f] = (hu_field){.type = HU_FIELD_F32,
+                                       .rank = fields[f].rank,
+                                       .extent = {fields[f].extent},
+                                       .classes = fields[f].classes};
+        strcpy(assumed->field[f].name, fields[f].name);
+    }
 }
 
 /* A sentence and its translation, which the network also reads, a token behind. */
@@ -108,6 +132,8 @@ hu_status hu_assumed_rows(const hu_config *config, const char *model, hu_dataset
         set_sound(length, row->bins, classes, assumed);
     else if (row->sources)
         set_sentences(length, row->sources, classes, assumed);
+    else if (hu_glob_match("bert*", model))
+        set_segments(length, classes, assumed);
     else
         set_text(length, classes, assumed);
 done:

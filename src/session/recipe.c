@@ -50,6 +50,9 @@ static const recipe recipes[] = {
     {"ds2*", "speech:*", "16", "12", "sgd", "0.02", "anneal", "0", "0.9", "on", "0"},
     {"lstm-lm", "*", "128", "20", "adam", "0.001", "constant", "0", "0", "off", "0"},
     {"lstm-lm-s", "*", "32", "5", "adam", "0.002", "cosine", "0", "0", "off", "0"},
+    /* A warm-up of 100 updates, of the 250 of an epoch. */
+    {"bert-tiny-s", "*", "32", "4", "adam", "0.001", "linear", "0.4", "0", "off", "0"},
+    {"bert*", "*", "256", "4", "adam", "0.0001", "linear", "0.4", "0", "off", "0"},
     {"dense-s", "*", "64", "5", "sgd", "0.3", "cosine", "0", "0.9", "off", "0.0001"},
     {"*", "*", "128", "5", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0001"},
 };
@@ -77,6 +80,7 @@ static const usual of_update[] = {
     {"*", "*", "task.smoothing", "0"},
     {"inception-v3", "*", "task.smoothing", "0.1"}, /* Szegedy et al. 2016; a later row counts */
     {"transformer-lm*", "*", "data.drop_last", "on"},
+    {"bert*", "*", "data.drop_last", "on"},
     {"transformer-lm*", "*", "optimizer.beta2", "0.98"},
     {"transformer-lm*", "*", "optimizer.clip_norm", "1"},
     {"seq2seq*", "*", "lr.base", "0.002"}, /* of adam, which has another usual rate */
@@ -96,7 +100,8 @@ static const usual of_data[] = {
     {"dcgan-s", "idx:*", "data.frame", "2"},      {"dcgan-s", "contacts", "data.frame", "2"},
     {"lstm-lm*", "text:*", "data.streams", "on"}, {"lstm-lm", "text:*", "data.length", "35"},
     {"lstm-lm-s", "text:*", "data.length", "32"}, {"biglstm*", "text:*", "data.streams", "on"},
-    {"biglstm*", "text:*", "data.length", "20"},
+    {"biglstm*", "text:*", "data.length", "20"},  {"bert-base", "*", "data.length", "128"},
+    {"bert-tiny", "*", "data.length", "128"},
 };
 
 static hu_status take_usual(hu_config *config, const usual *rows, size_t count) {

@@ -31,6 +31,9 @@ typedef struct hu_metric_call {
      * stopped the pass. */
     int64_t code;
     const float *mean, *spread;
+    /* Of tasks with pairs: scores [samples, 2], NULL where a format stopped the pass, and what is
+     * true [samples]; else both NULL. */
+    const float *pair_scores, *pair_label;
     /* Of rows that say boxes beside regions: [samples, rows, 4] in pixels of the picture; NULL
      * where a format stopped the pass. */
     const float *regions;
@@ -109,7 +112,10 @@ typedef struct hu_metric {
     X(bits_per_token)     \
     X(label_error_rate)   \
     X(ctc_impossible)     \
-    X(bleu)
+    X(bleu)               \
+    X(mlm_loss)           \
+    X(mlm_accuracy)       \
+    X(nsp_accuracy)
 // clang-format on
 
 #define HU_METRIC_DECLARE(identifier) extern const hu_metric hu_metric_##identifier;

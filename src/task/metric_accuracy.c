@@ -61,3 +61,40 @@ const hu_metric hu_metric_pixel_accuracy = {
     .collection = &collection,
     .value = value,
     .of_batch = of_batch};
+
+const hu_metric hu_metric_mlm_accuracy = {.name = "mlm_accuracy",
+                                          .help =
+                                              "share of the hidden words that are told correctly",
+                                          .heading = "MLM accuracy",
+                                          .unit = " %",
+                                          .factor = 100.0,
+                                          .decimals = 2,
+                                          .higher_is_better = true,
+                                          .collection = &collection,
+                                          .value = value,
+                                          .of_batch = of_batch};
+
+/* Of pairs, the second head. */
+static void add_pairs(const hu_metric_call *part, double *sums) {
+    enum { SCORES = 2 };
+    hu_metric_call pairs = *part;
+    pairs.rows = 1;
+    pairs.outputs = SCORES;
+    pairs.prediction = part->pair_scores;
+    pairs.target = part->pair_label;
+    add(&pairs, sums);
+}
+
+static const hu_collection of_pairs = {.sum_count = sum_count, .add = add_pairs};
+
+const hu_metric hu_metric_nsp_accuracy = {
+    .name = "nsp_accuracy",
+    .help =
+        "share of the pairs of which is told correctly whether the second part follows the first",
+    .heading = "NSP accuracy",
+    .unit = " %",
+    .factor = 100.0,
+    .decimals = 2,
+    .higher_is_better = true,
+    .collection = &of_pairs,
+    .value = value};

@@ -1,5 +1,5 @@
 /* How surprising the true tokens are: the exponential of the mean loss of all of them together, and
- * the mean itself in bits. */
+ * the mean itself in bits, or as it is. */
 #include <math.h>
 
 #include "base/elementary.h"
@@ -32,6 +32,15 @@ static double bits(const hu_metric_call *shape, const double *sums) {
     return sums[LOSS] / sums[TOKENS] / (HU_LN2_HIGH + HU_LN2_LOW);
 }
 
+static double mean(const hu_metric_call *shape, const double *sums) {
+    (void)shape;
+    return sums[LOSS] / sums[TOKENS];
+}
+
+static double mean_of_batch(const double *stats, double units) {
+    return stats[HU_LOSS_SUM] / units;
+}
+
 static double perplexity_of_batch(const double *stats, double units) {
     return hu_exp(stats[HU_LOSS_SUM] / units);
 }
@@ -54,3 +63,14 @@ const hu_metric hu_metric_bits_per_token = {
     .decimals = 4,
     .collection = &collection,
     .value = bits};
+
+const hu_metric hu_metric_mlm_loss = {
+    .name = "mlm_loss",
+    .help = "minus the logarithm of what is said of hidden words, mean over them",
+    .heading = "MLM loss",
+    .unit = " nats",
+    .factor = 1.0,
+    .decimals = 4,
+    .collection = &collection,
+    .value = mean,
+    .of_batch = mean_of_batch};

@@ -274,6 +274,21 @@ done:
     return st;
 }
 
+hu_status hu_task_close_pair(const hu_task_choice *choice, hu_graph *graph,
+                             const hu_value_id *values, hu_value_id head) {
+    const hu_loss_facts facts = {.lengths = HU_NONE};
+    const hu_shape *made = &graph->value[head].shape;
+    if (!choice->task->pair)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found a head of pairs, the task %s has no loss for it, expected %s",
+                       choice->task->name, hu_task_pretrain.name);
+    if (made->rank != 1 || made->extent[0] != 2)
+        return hu_fail(HU_ERR_SHAPE, "'%s': found %lld numbers, expected two scores of a pair",
+                       graph->value[head].name, (long long)hu_shape_elements(made));
+    return hu_loss_add(choice->loss, graph, "nsp.loss", head, values[choice->task->pair], &facts,
+                       1.0f, HU_PER_ROW);
+}
+
 hu_status hu_task_expect_regions(const hu_task_choice *choice) {
     if (choice->task->kind == HU_LOSS_REGIONS) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
@@ -320,7 +335,17 @@ hu_value_id hu_task_code(const hu_graph *graph, int which) {
     return HU_NONE;
 }
 
+hu_value_id hu_task_pair(const hu_graph *graph, int which) {
+    return graph->node[graph->loss[1].node].in[which];
+}
+
 hu_status hu_task_check(const hu_task_choice *choice, const hu_graph *graph) {
+    if (choice->task->pair && graph->loss_count != 2)
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "found %d losses, the task %s needs a model that also says whether two parts "
+            "belong together, like bert-tiny-s",
+            graph->loss_count, choice->task->name);
     if (!choice->task->has_code || hu_task_code(graph, 0) != HU_NONE) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "found no code, the task %s needs a model that gives means and log-variances",

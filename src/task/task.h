@@ -59,6 +59,8 @@ typedef struct hu_task {
     bool is_picture; /* the head is a picture, and the target one of numbers in 0..1 */
     bool has_code; /* the model also gives means and log-variances of a code, whose divergence from
                       the standard normal law is a second loss */
+    int pair; /* number of the field that says whether two parts of a sample belong together, of
+                 which a second head has two scores; 0: samples have no parts */
     bool has_adversaries; /* one network makes pictures, another judges them (task/adversaries.h) */
     bool writes; /* rows are words, each told from those before it: a model can write by itself, in
                     fields as task/translate.h has them */
@@ -161,7 +163,8 @@ typedef struct hu_task_bands {
     X(language)         \
     X(detect_regions)   \
     X(transcribe)       \
-    X(translate)
+    X(translate)        \
+    X(pretrain)
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;
@@ -214,6 +217,11 @@ hu_status hu_task_close_bands(const hu_task_choice *choice, hu_graph *graph,
 hu_status hu_task_close_code(const hu_task_choice *choice, hu_graph *graph, hu_value_id mean,
                              hu_value_id spread);
 
+/* Adds the loss of the second head of a task with pairs, behind that of the first: node "nsp.loss".
+ * head: two scores. HU_ERR_ARGUMENT if the task has none; HU_ERR_SHAPE. */
+hu_status hu_task_close_pair(const hu_task_choice *choice, hu_graph *graph,
+                             const hu_value_id *values, hu_value_id head);
+
 /* HU_ERR_ARGUMENT if the task has no loss for regions that a model proposes: to be asked before the
  * model reads the boxes. */
 hu_status hu_task_expect_regions(const hu_task_choice *choice);
@@ -226,11 +234,14 @@ hu_status hu_task_close_regions(const hu_task_choice *choice, hu_graph *graph,
 /* HU_ERR_SHAPE if a head has another shape than the task needs. */
 hu_status hu_task_check_head(const hu_task_choice *choice, const hu_value_info *made);
 
-/* HU_ERR_ARGUMENT if the task needs a code and the model gave none. */
+/* HU_ERR_ARGUMENT if the task needs a code, or a second head, and the model gave none. */
 hu_status hu_task_check(const hu_task_choice *choice, const hu_graph *graph);
 
 /* Means (0) and log-variances (1) of a code, HU_NONE without one. */
 hu_value_id hu_task_code(const hu_graph *graph, int which);
+
+/* Scores of pairs (0) and what is true (1), of a task that has them. */
+hu_value_id hu_task_pair(const hu_graph *graph, int which);
 
 /* The values that the first loss compares: where predictions are read, and what is true. */
 hu_value_id hu_task_prediction(const hu_graph *graph);

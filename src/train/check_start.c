@@ -22,7 +22,8 @@ static bool is_norm_weight(const hu_graph *graph, hu_value_id v) {
 static bool is_table(const hu_graph *graph, hu_value_id v) {
     const hu_value_info *value = &graph->value[v];
     const hu_op *op = graph->node[graph->use[value->uses[0]].node].op;
-    return op == &hu_op_embedding || ends_in(value->name, "pos") || ends_in(value->name, "cls");
+    bool is_looked_up = op == &hu_op_embedding || op == &hu_op_position;
+    return is_looked_up || ends_in(value->name, "pos") || ends_in(value->name, "cls");
 }
 
 /* Elements of a row; of a transposed convolution, whose rows are inputs, those of the inputs that

@@ -49,6 +49,14 @@ static const float *code_of(const evaluation *e, int which) {
     return hu_run_value(run, v, e->call.samples, e->trainer->room.code[which]);
 }
 
+/* Scores of pairs (0), which a format may have stopped, and what is true (1). */
+static const float *pair_of(const evaluation *e, int which) {
+    const hu_trainer *trainer = e->trainer;
+    if (!trainer->task->pair || (which == 0 && hu_run_has_overflowed(e->run))) return NULL;
+    return hu_run_value(e->run, hu_task_pair(hu_run_graph(e->run), which), e->call.samples,
+                        which == 0 ? trainer->room.pair : NULL);
+}
+
 /* Regions that the pass has proposed. */
 static const float *regions_of(const evaluation *e) {
     hu_picture picture;
@@ -81,6 +89,8 @@ static void read_part(evaluation *e, int64_t first, int64_t samples, const hu_pa
     e->call.said = e->wrote ? e->trainer->room.said + first * e->call.rows : NULL;
     e->call.mean = code_of(e, 0);
     e->call.spread = code_of(e, 1);
+    e->call.pair_scores = pair_of(e, 0);
+    e->call.pair_label = pair_of(e, 1);
     e->ended = e->ended && !hu_run_has_overflowed(run);
     hu_loss_sums_add(&e->losses, result);
 }
@@ -249,6 +259,7 @@ hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     for (int i = 0; call.code > 0 && i < 2; i++)
         HU_TRY(HU_NEW_ARRAY(&room->code[i], (size_t)(trainer->part * call.code)));
     HU_TRY(hu_decoding_create(trainer, call.whole));
+    if (trainer->task->pair) HU_TRY(HU_NEW_ARRAY(&room->pair, (size_t)(2 * trainer->part)));
     HU_TRY(make_class_rooms(trainer));
     for (int m = 0; trainer->task->metric[m]; m++) {
         room->test[m] = NAN;
@@ -262,6 +273,7 @@ void hu_evaluation_room_free(hu_evaluation_room *room) {
     hu_free(room->prediction);
     hu_free(room->scratch);
     hu_decoding_free(room);
+    hu_free(room->pair);
     for (int i = 0; i < 2; i++) hu_free(room->code[i]);
     for (int m = 0; m < HU_METRICS_MAX; m++) {
         hu_free(room->sums[m]);
@@ -351,6 +363,8 @@ static hu_metric_call sample_of(const evaluation *e, int64_t i) {
     if (sample.said) sample.said += i * sample.rows;
     if (sample.mean) sample.mean += i * sample.code;
     if (sample.spread) sample.spread += i * sample.code;
+    if (sample.pair_scores) sample.pair_scores += 2 * i;
+    if (sample.pair_label) sample.pair_label += i;
     return sample;
 }
 

@@ -25,6 +25,7 @@ typedef struct hu_writer {
 typedef struct hu_evaluation_room {
     float *prediction;            /* [part, elements], where storage must be unpacked */
     float *code[2];               /* [part, code] means and log-variances likewise */
+    float *pair;                  /* [part, 2] scores of pairs likewise */
     void *scratch;                /* of the task */
     float *said;                  /* [samples of the larger half, rows], of tasks that write */
     hu_writer *writers;           /* [part] likewise */

@@ -228,6 +228,9 @@ def assumed(checks, cwd):
             (["model=deepspeech2-mandarin", "data.frames=60"], [60, 161, 1], None, 203117104),
             (["model=transformer-lm", "batch=1"], [3072, 0, 0], None, 246933504),
             (["model=ds2-s"], [160, 81, 1], 32373120, 177459),
+            (["model=bert-tiny-s"], [64, 0, 0], 27262976 + 10 * 128 * (128 + 7270) + 128 * 130, 1376616),
+            (["model=bert-tiny"], [128, 0, 0], 58720256 + 78464000 + 128 * 130, 4433468),
+            (["model=bert-base"], [128, 0, 0], 11173625856 + 480614400 + 768 * 770, 110106428),
             (["model=transformer-lm-s", "data.classes=100", "data.length=9"], [9, 0, 0], None, 1723136 - 7166 * 128)):
         found, _ = plan(*words, cwd=cwd)
         checks.same((found["image"], found["parameters"]), (image, parameters), f"{words}")

@@ -16,7 +16,7 @@ SMALL = ["model.width=0.05", "data.test_limit=8", "run.log_every=1", "run.histog
          "eval.every=0", "run.quiet=on", "threads=2"]
 # Models of other samples than small pictures with a class: planned with those that plan assumes.
 OTHERS = ("ssd", "faster-rcnn", "dcgan", "cvae", "fcn", "pan", "alexnet", "preresnet50", "deepspeech2", "lstm-lm",
-          "biglstm", "transformer-lm", "seq2seq")
+          "biglstm", "transformer-lm", "seq2seq", "bert")
 GLYPHS = [*SMALL, "data=glyphs", "data.size=0", "data.crop=0", "data.classes=0", "data.part=1/1"]
 
 

@@ -69,10 +69,18 @@ static inline hu_graph *model_sized(const char *name, double width, const hu_sha
             (hu_field){.type = HU_FIELD_I32, .rank = 1, .extent = {8}, .classes = classes};
         snprintf(text.field[f].name, sizeof text.field[f].name, "%s", f ? "targets" : "tokens");
     }
+    for (int f = 0; f < 4; f++) { /* of pairs of segments, of which all words are hidden */
+        static const char *const names[] = {"segments", "places", "label", "length"};
+        hu_field *field = &text.field[text.field_count++];
+        *field = (hu_field){.type = HU_FIELD_F32, .rank = f < 2, .extent = {8}};
+        field->classes = f % 2 ? 0 : 2;
+        snprintf(field->name, sizeof field->name, "%s", names[f]);
+    }
     const hu_model *model;
     bool is_there = hu_model_find(name, &model) == HU_OK;
     if (is_there && strcmp(model->task, "translate") == 0) data = sentences(classes, classes);
-    bool reads_text = is_there && strcmp(model->task, "language") == 0;
+    bool reads_text =
+        is_there && (strcmp(model->task, "language") == 0 || strcmp(model->task, "pretrain") == 0);
     if (is_there && strcmp(model->task, "transcribe") == 0) {
         data.field[HU_FIELD_LABEL].rank = 1; /* what is said, in place of labels */
         data.field[HU_FIELD_LABEL].extent[0] = 3;

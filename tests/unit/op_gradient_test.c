@@ -36,6 +36,7 @@ typedef enum input_kind {
     BOXES,   /* the same; input 1 holds boxes, so many that all anchors take part */
     IDS,     /* whole numbers below 5 */
     DRAWN,   /* smooth; input 1 holds classes, of which -1 is none, input 2 the same ones for all */
+    PLACES,  /* smooth; input 1 holds places of rows, some twice, and some that are none */
     SPELLED, /* smooth; input 1 holds labels of different number, input 2 the rows that count */
     SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
@@ -101,6 +102,7 @@ static const hu_region_loss_attrs of_regions = {{1, 1}};
 static const hu_split_attrs split = {.first = 3}, split_rows = {.first = 1, .rows = true};
 static const hu_concat_attrs join_rows = {.rows = true};
 static const hu_position_attrs position = {.init = {HU_INIT_CONSTANT, 0}};
+static const hu_position_attrs more_rows = {.init = {HU_INIT_CONSTANT, 0}, .rows = 7};
 static const hu_class_token_attrs class_token = {.init = {HU_INIT_CONSTANT, 0}};
 static const hu_pick_attrs pick_last = {.last = true};
 static const hu_dropout_attrs dropout = {.probability = 0.4f};
@@ -259,6 +261,9 @@ static const gradient_case cases[] = {
     {&hu_op_split, &split_rows, NORMAL, 1, {SHAPE(4, 3)}, false, 0.02f},
     {&hu_op_position, &position, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
     {&hu_op_position, &position, NORMAL, 1, {SHAPE(40, 8)}, false, 0.02f},
+    {&hu_op_position, &more_rows, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_pick_rows, NULL, PLACES, 2, {SHAPE(5, 3), SHAPE(4)}, false, 0.02f},
+    {&hu_op_pick_rows, NULL, PLACES, 2, {SHAPE(6, 2, 2), SHAPE(1)}, false, 0.02f},
     {&hu_op_class_token, &class_token, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
     {&hu_op_sinusoid, NULL, NORMAL, 1, {SHAPE(3, 6)}, false, 0.02f},
     {&hu_op_pick, NULL, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
@@ -442,6 +447,9 @@ static void open_case(drive *d, const gradient_case *g) {
     for (int64_t i = 0; g->kind == IDS && i < drive_in_elements(d, 0); i++)
         d->in[0][i] = (float)(i * i % 5);
     if (g->kind == IDS) d->need_din[0] = false;
+    for (int64_t i = 0; g->kind == PLACES && i < drive_in_elements(d, 1); i++)
+        d->in[1][i] = (float)(i * i % 7 - 1);
+    if (g->kind == PLACES) d->need_din[1] = false;
     hu_random_key key = {.seed = 5};
     for (int64_t i = 0; g->kind == SHARES && i < drive_in_elements(d, 1); i++)
         d->in[1][i] = 0.1f + 0.8f * hu_random_uniform(&key, (uint64_t)i);

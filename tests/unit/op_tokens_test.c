@@ -118,6 +118,51 @@ static void pick_takes_the_first_or_the_last_row_there_is(void **unused) {
     check_picks(&at_end, 2, lengths, last_there);
 }
 
+/* A table of more rows than samples have: the first ones are added, the others have no gradient,
+ * also where chunks add to that of others. */
+static void position_takes_the_first_rows_of_a_longer_table(void **unused) {
+    (void)unused;
+    enum { ROWS = T + 2 };
+    const hu_position_attrs attrs = {.rows = ROWS};
+    const hu_shape table = DRIVE_SHAPE(ROWS, D), in = DRIVE_SHAPE(T, D);
+    drive d;
+    drive_open(&d, &hu_op_position, &attrs, 1, &in, BATCH, CHUNK);
+    assert_true(hu_shape_equal(&d.param_shape[0], &table));
+    drive_forward(&d);
+    drive_backward(&d);
+    for (int i = 0; i < BATCH * T * D; i++)
+        assert_int_equal(bits_of(d.out[0][i]), bits_of(d.in[0][i] + d.param[0][i % (T * D)]));
+    for (int i = T * D; i < ROWS * D; i++) assert_int_equal(bits_of(d.dparam[0][i]), 0);
+    drive_close(&d);
+}
+
+/* The last place names the row of the first one: their gradients are added. */
+static void pick_rows_takes_the_rows_at_places(void **unused) {
+    (void)unused;
+    enum { PLACES = 6 };
+    static const float places[PLACES] = {2, -1, T, 0.5f, NAN, 2};
+    drive d;
+    hu_shape in[2] = {DRIVE_SHAPE(T, D), DRIVE_SHAPE(PLACES)};
+    drive_open(&d, &hu_op_pick_rows, NULL, 2, in, BATCH, CHUNK);
+    d.need_din[1] = false;
+    for (int s = 0; s < BATCH; s++) memcpy(d.in[1] + s * PLACES, places, sizeof places);
+    assert_true(d.out_shape[0].extent[0] == PLACES && d.out_shape[0].extent[1] == D);
+    drive_forward(&d);
+    drive_backward(&d);
+    for (int s = 0; s < BATCH; s++)
+        for (int i = 0; i < PLACES * D; i++) {
+            float y = d.out[0][s * PLACES * D + i], x = d.in[0][(s * T + 2) * D + i % D];
+            assert_int_equal(bits_of(y), places[i / D] == 2 ? bits_of(x) : 0);
+        }
+    for (int s = 0; s < BATCH; s++)
+        for (int i = 0; i < T * D; i++) {
+            const float *dy = d.dout[0] + s * PLACES * D + i % D;
+            float sum = i / D == 2 ? dy[0] + dy[(PLACES - 1) * D] : 0.0f;
+            assert_int_equal(bits_of(d.din[0][s * T * D + i]), bits_of(sum));
+        }
+    drive_close(&d);
+}
+
 /* Places of rows 1 and 2 of 128 numbers, by hand. */
 static void sinusoids_have_their_known_numbers(void **unused) {
     (void)unused;
@@ -155,10 +200,16 @@ static void shapes_that_do_not_fit_are_refused(void **unused) {
     (void)unused;
     hu_shape scalar = {.rank = 0}, row = DRIVE_SHAPE(D), odd = DRIVE_SHAPE(T, 5);
     hu_shape pair = DRIVE_SHAPE(T, 2), image = DRIVE_SHAPE(2, 2, 8);
+    hu_shape out;
+    int n;
     hu_shape many = DRIVE_SHAPE((1 << 20) + 1, 4), two[2] = {DRIVE_SHAPE(T, D), DRIVE_SHAPE(2)};
     refuses(&hu_op_position, 1, &scalar, "at least 1 extents");
     refuses(&hu_op_class_token, 1, &row, "at least 2 extents");
     refuses(&hu_op_pick, 1, &scalar, "at least 1 extents");
+    refuses(&hu_op_pick_rows, 2, (hu_shape[]){row, odd}, "places of rank 2");
+    const hu_position_attrs few = {.rows = T - 1};
+    assert_int_equal(hu_op_position.shape(&few, 1, &odd, &n, &out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "found 4 rows, expected at most 3"));
     refuses(&hu_op_pick, 2, two, "the lengths have 2 elements");
     refuses(&hu_op_sinusoid, 1, &odd, "rows of 5 numbers");
     refuses(&hu_op_sinusoid, 1, &pair, "rows of 2 numbers");
@@ -172,6 +223,8 @@ int main(void) {
         cmocka_unit_test(class_token_stands_in_front),
         cmocka_unit_test(parameters_for_batches_have_one_extent_more),
         cmocka_unit_test(pick_takes_the_first_or_the_last_row_there_is),
+        cmocka_unit_test(position_takes_the_first_rows_of_a_longer_table),
+        cmocka_unit_test(pick_rows_takes_the_rows_at_places),
         cmocka_unit_test(sinusoids_have_their_known_numbers),
         cmocka_unit_test(shapes_that_do_not_fit_are_refused),
     };

@@ -1,0 +1,8 @@
+"""bert-tiny-s is torch's: bench/peers/same_segments.py says so, where torch is installed."""
+import sys
+
+import program
+
+for out in program.peers("same_segments.py", []):
+    if out.count(" same\n") != 1:
+        sys.exit(1)
