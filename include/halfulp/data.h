@@ -174,9 +174,9 @@ typedef struct hu_text_choice {
  * zero: nothing. Of speech:DIR classes are the blank, whose name is empty, and the alphabet, also
  * where the training half is read. */
 typedef struct hu_data_known {
-    bool only_test; /* of folder:DIR, dense:DIR, boxes:DIR and speech:DIR: the training half is not
-                       read, and need not be there: that of testing stands for it. Classes are then
-                       these: */
+    bool only_test; /* of parallel:DIR with both vocabularies, folder:DIR, dense:DIR, boxes:DIR and
+                       speech:DIR: the training half is not read, and need not be there: that of
+                       testing stands for it. Classes are then these: */
     const char *class_names;   /* each with its final zero; NULL: they have numbers alone */
     int64_t classes;           /* how many there are */
     int64_t height, width;     /* that pictures with boxes get; 0: those of the first one. Of sounds

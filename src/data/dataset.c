@@ -183,6 +183,7 @@ static const hu_data_kind kinds[] = {
      .has_directory = true,
      .needs_directory = true,
      .takes_parallel = true,
+     .takes_known = true,
      .available = hu_parallel_available,
      .open_images = hu_parallel_open},
     {.name = "segments",

@@ -199,17 +199,35 @@ static void name_classes(parallel *p, hu_dataset *dataset) {
     source->text = target->text = NULL;
 }
 
+/* The training half; where a model that knows its words looks at others, that of testing stands for
+ * it. */
+static hu_status read_train(const char *directory, bool only_test, parallel *p) {
+    return only_test ? HU_OK : read_half(directory, "train", p->choice, &p->half[TRAIN]);
+}
+
+static hu_status cut_halves(parallel *p, bool only_test, const hu_data_limits *limits,
+                            hu_dataset *dataset) {
+    hu_status st = HU_OK;
+    if (!only_test)
+        HU_TRY(cut_half(p, &p->half[TRAIN], limits->train, dataset->owned, &dataset->train));
+    HU_TRY(cut_half(p, &p->half[TEST], limits->test, dataset->owned + FIELDS, &dataset->test));
+    if (only_test) dataset->train = dataset->test;
+done:
+    return st;
+}
+
 hu_status hu_parallel_open(const char *directory, const hu_data_limits *limits,
                            const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
+    bool knows_words = choice->text.vocabulary && choice->text.source_vocabulary;
+    bool only_test = choice->known.only_test && knows_words;
     parallel p = {.choice = &choice->text, .length = choice->text.length};
     if (p.length == 0) p.length = USUAL_LENGTH;
     HU_TRY(check_languages(p.choice));
-    HU_TRY(read_half(directory, "train", p.choice, &p.half[TRAIN]));
+    HU_TRY(read_train(directory, only_test, &p));
     HU_TRY(read_test(directory, p.choice, &p.half[TEST]));
     HU_TRY(find_vocabularies(&p));
-    HU_TRY(cut_half(&p, &p.half[TRAIN], limits->train, dataset->owned, &dataset->train));
-    HU_TRY(cut_half(&p, &p.half[TEST], limits->test, dataset->owned + FIELDS, &dataset->test));
+    HU_TRY(cut_halves(&p, only_test, limits, dataset));
     describe(&p, dataset);
     name_classes(&p, dataset);
 done:

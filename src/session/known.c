@@ -57,16 +57,27 @@ done:
     return st;
 }
 
+/* Both vocabularies of a run that translates are there. */
+static hu_status look_for_words(const char *directory, bool *has_words) {
+    char *path;
+    hu_status st = hu_path_join(directory, HU_VOCABULARY_SOURCE_FILE, &path);
+    *has_words = st == HU_OK && hu_file_exists(path);
+    if (st == HU_OK) hu_free(path);
+    return st;
+}
+
 hu_status hu_known_read(const char *directory, bool has_other_data, hu_data_known *known,
                         char **class_names) {
     hu_status st;
     hu_graph *graph = NULL;
+    bool has_words;
     *known = (hu_data_known){0};
     *class_names = NULL;
+    HU_TRY(look_for_words(directory, &has_words));
     HU_TRY(recall_names(directory, known, class_names));
     /* Folders of older versions have none, and none is wanted. */
     if (hu_graph_read(directory, &graph) == HU_OK) read_shapes(graph, known);
-    known->only_test = has_other_data && known->classes > 0;
+    known->only_test = has_other_data && (has_words || known->classes > 0);
 done:
     hu_graph_free(graph);
     return st;

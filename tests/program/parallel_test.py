@@ -45,6 +45,21 @@ def words_stay_those_of_the_run(checks, cwd):
         checks.that("a run keeps" in err, f"{key}: {err}")
 
 
+def other_sentences_are_judged(checks, cwd):
+    """A folder of test files alone: the words are the run's, and unknown ones are <unk>."""
+    write(cwd, PAIRS)
+    made = program.train(*TRAIN, f"data=parallel:{cwd}", "steps=9", "data.drop_last=off", cwd=cwd)
+    other = pathlib.Path(cwd, "other")
+    other.mkdir()
+    for language in ("en", "fr"):
+        (other / f"test.{language}").write_bytes(pathlib.Path(f"{cwd}/val.{language}").read_bytes())
+    found = json.loads(call(checks, "eval", "run", f"data=parallel:{other}", "--json", cwd=cwd)[0])
+    checks.same(found["test_perplexity"], made["test_perplexity"], "the same sentences elsewhere")
+    (other / "test.fr").write_text("zut\n" * 32, encoding="utf-8")
+    found = json.loads(call(checks, "eval", "run", f"data=parallel:{other}", "--json", cwd=cwd)[0])
+    checks.that(found["test_perplexity"] != made["test_perplexity"], "other sentences")
+
+
 def pairs_that_are_left_out_are_told(checks, cwd):
     write(cwd, PAIRS + [("", "Rien.")])
     _, err = call(checks, "train", *TRAIN, f"data=parallel:{cwd}", "steps=1", "out=told", cwd=cwd)
@@ -63,4 +78,4 @@ def what_is_refused(checks, cwd):
     checks.that("val.fr: found 1 lines, expected 32" in err, f"lines without partners: {err}")
 
 
-program.main(words_stay_those_of_the_run, pairs_that_are_left_out_are_told, what_is_refused)
+program.main(words_stay_those_of_the_run, other_sentences_are_judged, pairs_that_are_left_out_are_told, what_is_refused)
