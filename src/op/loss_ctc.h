@@ -11,18 +11,10 @@
 #ifndef HU_OP_LOSS_CTC_H
 #define HU_OP_LOSS_CTC_H
 #include "op/op.h"
+#include "sound/ctc.h"
 
 typedef struct hu_ctc_attrs {
     bool takes_logs; /* in[0] holds log-probabilities */
 } hu_ctc_attrs;
-
-enum { HU_CTC_BLANK = 0 };
-
-/* Labels of a target [most], in order. False: one of them is no class 1..classes-1, or stands
- * behind an unlabelled number. */
-bool hu_ctc_labels(const float *target, int64_t most, int64_t classes, int64_t *count);
-
-/* Rows that a path for so many labels needs at least. */
-int64_t hu_ctc_least_rows(const float *target, int64_t count);
 
 #endif

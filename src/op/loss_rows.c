@@ -7,7 +7,7 @@
 #include "op/band.h"
 #include "op/expect.h"
 #include "op/loss.h"
-#include "op/softmax_row.h"
+#include "base/softmax_row.h"
 
 enum { NO_CLASS = -1, IGNORED = -2, TARGETS = 1, BANDS = 2 };
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "op/expect.h"
-#include "op/softmax_row.h"
+#include "base/softmax_row.h"
 
 static const hu_attribute log_softmax_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "kept", offsetof(hu_log_softmax_attrs, kept), 0},

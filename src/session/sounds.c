@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "op/loss_ctc.h"
+#include "sound/ctc.h"
 #include "task/lengths.h"
 
 /* What the samples of a half are compared with. */

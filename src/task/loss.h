@@ -3,7 +3,7 @@
 #define HU_TASK_LOSS_H
 #include "box/anchors.h"
 #include "graph/graph.h"
-#include "op/softmax_row.h"
+#include "base/softmax_row.h"
 
 /* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
  * also as minus the log-likelihood of all true numbers of a sample, a sum; what is said beside

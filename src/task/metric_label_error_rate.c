@@ -1,5 +1,5 @@
 /* How much of texts is spelled wrong, and samples that are too short for theirs. */
-#include "op/loss_ctc.h"
+#include "sound/ctc.h"
 #include "task/spelling.h"
 
 /* Changes to all texts, their numbers, and samples that no path spells. */

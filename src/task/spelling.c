@@ -1,6 +1,6 @@
 #include "task/spelling.h"
 
-#include "op/loss_ctc.h"
+#include "sound/ctc.h"
 
 /* Row i of the table of Wagner and Fischer (1974), in place. */
 int64_t hu_edit_distance(const int32_t *one, int64_t m, const int32_t *other, int64_t n,

@@ -1,7 +1,7 @@
-/* op/softmax_row.h - one row of logits in double: what log_softmax and softmax_cross_entropy share.
+/* base/softmax_row.h - one row of logits in double: what everyone shares who takes a softmax.
  */
-#ifndef HU_OP_SOFTMAX_ROW_H
-#define HU_OP_SOFTMAX_ROW_H
+#ifndef HU_BASE_SOFTMAX_ROW_H
+#define HU_BASE_SOFTMAX_ROW_H
 #include <stdint.h>
 
 #include "base/elementary.h"
