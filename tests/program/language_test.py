@@ -107,8 +107,9 @@ def words_in_bands(checks, cwd):
     """Frequent words in wide tables, rare ones in narrow ones: the same bits everywhere, in one go or in two."""
     begin(cwd)
     banded = [*words(cwd), "model.bands=[3, 7]", "model.hidden=16", "model.layers=1", "model.heads=2"]
-    for precision in (["fp32"], ["fp16", "model.dropout=0.1"], ["1/6/9/d", "accumulator=fmac8:1/6/9"], ["hfp8"]):
-        given = [*banded, f"precision={precision[0]}", *precision[1:], "steps=5"]
+    for precision in (["fp32"], ["fp16", "model.dropout=0.1"], ["1/6/9/d", "accumulator=fmac8:1/6/9"], ["hfp8"],
+                      ["ldp:4-8"]):
+        given = [*banded, f"precision={precision[0]}", *precision[1:], "steps=5", "run.log_every=1"]
         name = precision[0].replace("/", "")
         plain = program.train(*given, "threads=1", cwd=cwd, run=name)
         for k, way in enumerate((["threads=3", "run.fuse=off"], ["storage=float32", "threads=2"])):
@@ -116,6 +117,17 @@ def words_in_bands(checks, cwd):
                                   env={**os.environ, "HALFULP_MAX_ISA": "scalar" if k else "avx512"})
             checks.same((other["weights_hash"], other["test_perplexity"]),
                         (plain["weights_hash"], plain["test_perplexity"]), f"{precision} {way}")
+    with open(f"{cwd}/hfp8/numerics.jsonl", encoding="utf-8") as file:
+        steps = [json.loads(line) for line in file]
+    counts = {row[0]: row[2] for row in next(step for step in steps if "tensors" in step)["tensors"]}
+    tokens = 4 * 8
+    checks.same(sum(counts[f"emb.{k}.out"] // (16 // 4 ** k) for k in range(3)), tokens, "every token is in one band")
+    checks.same([counts[f"emb.{k}.proj.out"] for k in range(3)], [counts[f"emb.{k}.out"] * 4 ** k for k in range(3)],
+                "products of the rows that are there")
+    checks.that(0 < counts["tail.1.out"] < 4 * tokens, f"rows whose target is in the band: {counts['tail.1.out']}")
+    checks.same((counts["tail.1.proj.out"], counts["tail.1.out.grad"], counts["head.out"]),
+                (counts["tail.1.out"], counts["tail.1.out"], (3 + 2) * tokens),
+                "four words, four numbers; the head has all rows")
     made = program.train(*banded, "epochs=6", "lr=0.01", "run.checkpoint_every=50", "run.keep=9", "seed=3",
                          "data.test_limit=6", cwd=cwd)
     checks.that(1 < made["test_perplexity"] < 6, f"it learns: {made['test_perplexity']}")
