@@ -100,7 +100,8 @@ static void expect(arrays *a, const hu_product_facts *facts, int64_t first, int6
     hu_products *plain;
     bool whole = facts->accumulation != NULL;
     assert_int_equal(hu_products_create(facts, &plain), HU_OK);
-    for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
+    for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
+        hu_product_role role = (hu_product_role)r;
         bool is_weights = role == HU_PRODUCT_WEIGHT_GRAD;
         void *packed = block(is_weights ? 0 : hu_products_packed_bytes(plain, role));
         void *carry = block(hu_products_carry_bytes(plain));
@@ -120,7 +121,7 @@ static void expect(arrays *a, const hu_product_facts *facts, int64_t first, int6
                                     .packed = packed,
                                     .carry = carry,
                                     .scratch = scratch};
-            hu_products_run(plain, (hu_product_role)role, &call);
+            hu_products_run(plain, role, &call);
         }
         hu_free(packed);
         hu_free(carry);
@@ -150,15 +151,16 @@ static void run(arrays *a, const hu_product_facts *facts, int64_t step) {
     memset(a->y, 0xff, sizeof a->y);
     memset(a->dx, 0xff, sizeof a->dx);
     memset(a->dw, 0xff, sizeof a->dw);
-    for (int role = 0; role <= HU_PRODUCT_INPUT_GRAD; role++) {
+    for (int r = 0; r <= HU_PRODUCT_INPUT_GRAD; r++) {
+        hu_product_role role = (hu_product_role)r;
         void *packed = block(hu_some_rows_packed_bytes(rows, role));
         void *scratch = block(hu_some_rows_scratch_bytes(rows, role));
-        hu_some_rows_pack(rows, (hu_product_role)role, a->w, packed);
+        hu_some_rows_pack(rows, role, a->w, packed);
         for (int64_t s = 0; s < ROWS; s += step) {
             int64_t count = ROWS - s < step ? ROWS - s : step;
             const hu_row_choice choice = {a->ids + s, FIRST, LAST};
             hu_product_call call = call_of(a, s, count, packed, scratch);
-            hu_some_rows_run(rows, (hu_product_role)role, &choice, &call);
+            hu_some_rows_run(rows, role, &choice, &call);
             if (role == HU_PRODUCT_FORWARD) continue;
             call.adds = s > 0;
             if (facts->accumulation)
