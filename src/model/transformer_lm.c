@@ -45,8 +45,8 @@ static hu_block_form block_of(const hu_builder *b, const form *f, double width) 
 
 static hu_status build(const hu_model_options *options, hu_graph *graph, const form *f) {
     hu_builder b = hu_build_begin(options, graph);
-    int64_t width =
-        hu_build_size(&b, HU_SIZE_HIDDEN, hu_build_width((double)f->width, options->width));
+    int64_t own = f->heads * hu_build_scaled(f->width / f->heads, options->width);
+    int64_t width = hu_build_size(&b, HU_SIZE_HIDDEN, own);
     int64_t blocks = hu_build_size(&b, HU_SIZE_LAYERS, f->blocks);
     const hu_block_form block = block_of(&b, f, options->width);
     const hu_word_bands bands = hu_build_word_bands(&b, f->band, f->bands, width);

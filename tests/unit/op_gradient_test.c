@@ -5,6 +5,7 @@
 
 #include "op/act.h"
 #include "op/attention.h"
+#include "op/band.h"
 #include "op/dropout.h"
 #include "op/embedding.h"
 #include "op/geometry.h"
@@ -36,7 +37,7 @@ typedef enum input_kind {
     BOXES,   /* the same; input 1 holds boxes, so many that all anchors take part */
     IDS,     /* whole numbers below 5 */
     DRAWN,   /* smooth; input 1 holds classes, of which -1 is none, input 2 the same ones for all */
-    PLACES,  /* smooth; input 1 holds places of rows, some twice, and some that are none */
+    PLACES,  /* smooth; input 1 holds places of rows or ids of words, some twice, some of none */
     SPELLED, /* smooth; input 1 holds labels of different number, input 2 the rows that count */
     SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
@@ -171,6 +172,9 @@ static const hu_embedding_attrs padded = {
 static const hu_linear_attrs linear_only = {.out_features = 3};
 static const hu_linear_attrs transposed = {.out_features = 7, .transposed = true, .has_bias = true};
 static const hu_linear_attrs of_rows = {.out_features = 4, .has_bias = true, .rows = true};
+static const hu_band_linear_attrs band = {{.out_features = 4, .rows = true}, 1, 4, false};
+static const hu_band_linear_attrs band_back = {
+    {.out_features = 5, .transposed = true, .rows = true}, 0, 2, true};
 static const hu_linear_attrs rows_back = {.out_features = 5, .transposed = true, .rows = true};
 static const hu_scores_attrs scores = {.heads = 2, .factor = 1.0f};
 static const hu_scores_attrs causal_scores = {3, 0.5f, {true, false}};
@@ -262,6 +266,8 @@ static const gradient_case cases[] = {
     {&hu_op_position, &position, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
     {&hu_op_position, &position, NORMAL, 1, {SHAPE(40, 8)}, false, 0.02f},
     {&hu_op_position, &more_rows, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_band_linear, &band, PLACES, 2, {SHAPE(9, 6), SHAPE(9)}, false, 0.02f},
+    {&hu_op_band_linear, &band_back, PLACES, 2, {SHAPE(8, 3), SHAPE(8)}, false, 0.02f},
     {&hu_op_pick_rows, NULL, PLACES, 2, {SHAPE(5, 3), SHAPE(4)}, false, 0.02f},
     {&hu_op_pick_rows, NULL, PLACES, 2, {SHAPE(6, 2, 2), SHAPE(1)}, false, 0.02f},
     {&hu_op_class_token, &class_token, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
