@@ -54,7 +54,7 @@ halfulp_room(data BELOW kernel box sound base LIBRARIES PkgConfig::ZLIB PkgConfi
              PkgConfig::EXPAT PkgConfig::UTF8PROC)
 halfulp_room(config BELOW base LIBRARIES PkgConfig::YAML)
 halfulp_room(product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
-halfulp_room(op BELOW product tensor kernel box base)
+halfulp_room(op BELOW product tensor kernel box sound base)
 halfulp_room(store BELOW tensor base)
 halfulp_room(comm BELOW tensor kernel format base LIBRARIES ${CMAKE_DL_LIBS})
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR}
