@@ -577,6 +577,12 @@ static void accumulators_go_from_step_to_step(void **state) {
                              (hu_operand){.data = seen.all_dout, .stride = 1, .k_stride = WIDE},
                              (hu_operand){.data = seen.all_in, .stride = 1, .k_stride = WIDE}, NULL,
                              found);
+            found = gradient_of(&n, "cell.bias", &elements, scratch);
+            for (int64_t o = 0; o < WIDE; o++) {
+                float sum = 0;
+                for (int64_t r = 0; r < seen.rows; r++) sum += seen.all_dout[r * WIDE + o];
+                assert_true(found[o] == sum);
+            }
             drop(&n);
         }
 }
