@@ -46,6 +46,24 @@ def windows_agree(checks, cwd):
     checks.same((whole["unit"], whole["tokens"], whole["made"], "drawn" in whole), ("words", 7, 4, False), "what is told")
 
 
+def states_begin_with_zeros(checks, cwd):
+    """A network whose states are carried: a prompt is what the first window of a stream is."""
+    text = pathlib.Path(f"{cwd}/carried.txt")
+    text.write_text("".join(line + "\n" for line in LINES * 20), encoding="utf-8")
+    words = ["model=lstm-lm-s", "model.width=0.25", "data.unit=word", "data.length=8", "batch=4", "epochs=8", "lr=0.02", "threads=1"]
+    program.train(f"data=text:{text}", *words, cwd=cwd, run="carried")
+    code, out, err = program.call("predict", "carried", "count=1", "--json", cwd=cwd)
+    checks.same(code, 0, f"windows: {err}")
+    window = json.loads(out)["predictions"][0]
+    lines = (" <eos> ".join(LINES * 20) + " <eos>").split()
+    first = next(i for i in range(len(lines)) if lines[i + 1:i + 9] == window["truth"].split())
+    prompt = " ".join(lines[first:first + 8]).replace("<eos>", "\n")
+    text.unlink()
+    made, _ = said(checks, cwd, "carried", prompt, "predict.words=1", "predict.temperature=0")
+    expected = window["text"].split()[7]
+    checks.same((made["tokens"], made["likeliest"]), (8, "\n" if expected == "<eos>" else expected), f"behind {prompt!r}")
+
+
 def draws_are_repeatable(checks, cwd):
     trained(cwd, "drawn", "char", "steps=30")
     first, _ = said(checks, cwd, "drawn", "the ", "predict.words=40")
@@ -106,4 +124,4 @@ def what_is_refused(checks, cwd):
     refuses(2, "which only a run of text:FILE can go on with; sees was trained on glyphs", "sees", "text=a")
 
 
-program.main(windows_agree, draws_are_repeatable, texts_come_from_anywhere, what_is_refused)
+program.main(windows_agree, states_begin_with_zeros, draws_are_repeatable, texts_come_from_anywhere, what_is_refused)
