@@ -68,6 +68,7 @@ hu_status hu_prompt_read(const hu_dataset *dataset, const char *where, const cha
     HU_TRY(hu_tokens_check(&tokens));
     HU_TRY(
         hu_vocabulary_of_names(dataset->class_names, dataset->class_name_count, &texts.vocabulary));
+    prompt->unknown_token = (int32_t)texts.vocabulary.unknown;
     HU_TRY(HU_NEW_ARRAY(&prompt->words, 2 * bytes + 1)); /* each word with a zero */
     HU_TRY(take_tokens(&texts, tokens, prompt));
     if (prompt->count == 0)

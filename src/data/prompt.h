@@ -8,7 +8,8 @@ typedef struct hu_prompt {
     size_t count, capacity;
     const char **unknown; /* [unknowns] words that are read as <unk>, each once; into words */
     size_t unknowns, unknown_capacity;
-    char *words; /* private: what unknown points into */
+    int32_t unknown_token; /* number of <unk>, -1: the vocabulary has none */
+    char *words;           /* private: what unknown points into */
 } hu_prompt;
 
 /* The tokens of a text [bytes, with a zero behind it], in the unit and the words of a data set that

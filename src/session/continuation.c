@@ -13,19 +13,33 @@ typedef struct choosing {
     int32_t chosen;     /* -1: the scores tell none */
 } choosing;
 
-/* The token at which the cumulated weights exp((score - most) / temperature) pass a share of their
- * sum. most: the largest score, that of `likeliest`. */
-static int32_t draw(const choosing *c, const float *score, int64_t outputs, int64_t likeliest) {
+/* The first of the largest scores; -1 where one is NaN or it is infinite. */
+static int32_t likeliest_of(const choosing *c, const float *score, int64_t outputs) {
+    int32_t best = -1;
+    for (int64_t i = 0; i < outputs; i++) {
+        if (isnan(score[i])) return -1;
+        if (i != c->options->barred && (best < 0 || score[i] > score[best])) best = (int32_t)i;
+    }
+    return best < 0 || !isfinite(score[best]) ? -1 : best;
+}
+
+/* Of a token beside the likeliest one, before the weights are made a sum of 1. */
+static double weight_of(const choosing *c, const float *score, int64_t i, int32_t likeliest) {
+    double apart = (double)score[i] - (double)score[likeliest];
+    return i == c->options->barred ? 0.0 : hu_exp(apart / c->options->temperature);
+}
+
+/* The token at which the cumulated weights pass a share of their sum. */
+static int32_t draw(const choosing *c, const float *score, int64_t outputs, int32_t likeliest) {
     const hu_random_key key = {c->options->seed, hu_stream_id("predict", ""), 0};
     double share = hu_word_share(hu_random_word(&key, (uint64_t)c->drawn));
-    double most = (double)score[likeliest], sum = 0.0, passed = 0.0;
-    for (int64_t i = 0; i < outputs; i++)
-        sum += hu_exp(((double)score[i] - most) / c->options->temperature);
+    double sum = 0.0, passed = 0.0;
+    for (int64_t i = 0; i < outputs; i++) sum += weight_of(c, score, i, likeliest);
     for (int64_t i = 0; i < outputs; i++) {
-        passed += hu_exp(((double)score[i] - most) / c->options->temperature);
+        passed += weight_of(c, score, i, likeliest);
         if (passed > share * sum) return (int32_t)i;
     }
-    return (int32_t)likeliest;
+    return likeliest;
 }
 
 static hu_status choose(void *context, int64_t position, const hu_metric_call *call,
@@ -35,10 +49,9 @@ static hu_status choose(void *context, int64_t position, const hu_metric_call *c
     c->chosen = -1;
     if (!call->prediction) return HU_OK;
     const float *score = call->prediction + c->row * call->outputs;
-    int64_t likeliest = hu_metric_class(call->outputs, score);
-    if (likeliest < 0 || !isfinite(score[likeliest])) return HU_OK;
-    c->chosen = c->options->temperature > 0.0 ? draw(c, score, call->outputs, likeliest)
-                                              : (int32_t)likeliest;
+    c->chosen = likeliest_of(c, score, call->outputs);
+    if (c->chosen >= 0 && c->options->temperature > 0.0)
+        c->chosen = draw(c, score, call->outputs, c->chosen);
     return HU_OK;
 }
 

@@ -7,6 +7,7 @@
 typedef struct hu_continuation {
     int64_t tokens;     /* that are put behind the text */
     double temperature; /* scores are divided by it; 0: the likeliest token, the first of equals */
+    int32_t barred;     /* a token that is never said; -1: none is */
     uint64_t seed;      /* token k is drawn by word k of key {seed, "predict", 0} */
 } hu_continuation;
 

@@ -7,10 +7,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-static hu_status read_options(const hu_config *config, hu_continuation *options) {
+static hu_status read_options(const hu_config *config, int32_t unknown_token,
+                              hu_continuation *options) {
     int64_t seed;
+    bool says_unknown;
     hu_status st;
     HU_TRY(hu_config_i64(config, "predict.words", &options->tokens));
+    HU_TRY(hu_config_bool(config, "predict.unknown", &says_unknown));
+    options->barred = says_unknown ? -1 : unknown_token;
     HU_TRY(hu_config_f64(config, "predict.temperature", &options->temperature));
     HU_TRY(hu_config_i64(config, "predict.seed", &seed));
     options->seed = (uint64_t)seed;
@@ -35,10 +39,10 @@ hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_li
                            const char *where, const char *text, size_t bytes, hu_prompted *made) {
     hu_status st;
     *made = (hu_prompted){.run = {.prompts = true}};
-    HU_TRY(read_options(config, &made->options));
     HU_TRY(hu_saved_run_open(config, directory, listener, &made->run));
     HU_TRY(hu_words_create(made->run.dataset, &made->words));
     HU_TRY(hu_prompt_read(made->run.dataset, where, text, bytes, &made->prompt));
+    HU_TRY(read_options(config, made->prompt.unknown_token, &made->options));
     for (size_t i = 0; i < made->prompt.unknowns; i++)
         hu_listener_tell(listener, "note: the run does not know '%s', and reads <unk>",
                          made->prompt.unknown[i]);

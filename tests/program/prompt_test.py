@@ -99,6 +99,12 @@ def texts_come_from_anywhere(checks, cwd):
 def what_is_refused(checks, cwd):
     trained(cwd, "words", "word", "steps=2")
     made, notes = said(checks, cwd, "words", "the zebra sat on the zebra")
+    text = " ".join(f"zebra{k % 9} lay" for k in range(600))
+    pathlib.Path(f"{cwd}/rare.txt").write_text(text, encoding="utf-8")
+    program.train(f"data=text:{cwd}/rare.txt", "data.unit=word", "data.min_count=100", *SIZE, "steps=20", cwd=cwd, run="rare")
+    for more, is_said in ((["predict.unknown=on"], True), (["predict.unknown=off"], False)):
+        rare, _ = said(checks, cwd, "rare", "lay", "predict.words=40", "predict.temperature=3", *more)
+        checks.same(("<unk>" in rare["likeliest"], "<unk>" in rare["drawn"]["text"]), (is_said, is_said), f"{more}")
     checks.same((made["unknown"], notes.count("does not know 'zebra', and reads <unk>")), (["zebra"], 1), f"unknown: {notes}")
 
     def refuses(code, word, *given):

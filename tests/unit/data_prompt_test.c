@@ -51,6 +51,7 @@ static void words_are_read_to_the_end_of_the_text(void **state) {
     prompt = prompt_of(d, "dog <unk> cat dog");
     assert_true(prompt.count == 4 && prompt.number[0] == 0 && prompt.number[3] == 0);
     assert_int_equal(prompt.unknowns, 2);
+    assert_int_equal(prompt.unknown_token, 0);
     assert_string_equal(prompt.unknown[0], "dog");
     assert_string_equal(prompt.unknown[1], "cat");
     hu_prompt_free(&prompt);
