@@ -51,6 +51,8 @@ def one_training(checks, cwd):
     checks.same(found["test_perplexity"], made["test_perplexity"], "eval")
     rows = json.loads(call(checks, "predict", "run", "count=3", "--json", cwd=cwd)[0])["predictions"]
     checks.same([row["tokens"] for row in rows], [5, 5, 5], "what predict says of the first tokens of streams")
+    made = json.loads(call(checks, "predict", "run", "text=the cat sat", "--json", cwd=cwd)[0])
+    checks.same((made["tokens"], made["made"] > 0), (3, True), "words of a text that is gone on with")
 
 
 def the_same_bits(checks, cwd):
