@@ -40,7 +40,8 @@ STEPS = {"resnet20": 6, "resnet18": 2}  # others: 3
 SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
 PICTURES = ("alexnet-s", "vgg16-s", "googlenet-s", "inception3-s", "preresnet50-s")  # of picture_models.py
 TOKENS = ("deit-s", "deit-tiny")  # of token_models.py
-SEQUENCES = {"transformer-lm-s": 16, "lstm-lm-s": 32, "ds2-s": 16, "seq2seq-s": 64}  # of sequence_models.py
+SEQUENCES = {"transformer-lm-s": 16, "lstm-lm-s": 32, "biglstm-s": 32, "bert-tiny-s": 32, "seq2seq-s": 64,
+             "ds2-s": 16}  # of sequence_models.py, and their batches
 DENSE = {"fcn-s": "maps", "pan-s": "pairs", "ssd-s": "boxes", "cvae-s": None, "dcgan-s": None}  # of dense_models.py
 BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64, **SEQUENCES}  # others: 128
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}

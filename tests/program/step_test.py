@@ -126,7 +126,7 @@ def peer_with_torch(checks, cwd):
         checks.same(row["to_fp32"], row["seconds_per_step"] / rows[0]["seconds_per_step"], "to fp32")
         checks.that(0 < row["peak_rss_bytes"] < row["torch_peak_rss_bytes"], f"memory of {row}")
         checks.that("blas" in row["torch_blas"] or row["torch_blas"] == "its own", f"BLAS of {row}")
-    for name in ("fcn-s", "pan-s", "ssd-s", "cvae-s", "dcgan-s", "transformer-lm-s", "ds2-s", "seq2seq-s", "lstm-lm-s"):
+    for name in ("fcn-s", "pan-s", "ssd-s", "cvae-s", "dcgan-s", "transformer-lm-s", "ds2-s", "seq2seq-s", "lstm-lm-s", "biglstm-s", "bert-tiny-s"):
         done = call_script("--models", name, "--threads", "1", "--repeats", "1", "--steps", "1",
                            "--batch", "2", "--precisions", "fp32", "--quiet", "--json")
         checks.same((done.returncode, done.stderr), (0, ""), f"{name}: the same parameters in torch")
