@@ -107,7 +107,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_adapt_create(trainer));
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(hu_sized_create(trainer));
-    HU_TRY(hu_evaluation_room_create(trainer));
+    if (!options->run.is_plan) HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
     HU_TRY(hu_streams_create(trainer));
