@@ -20,7 +20,12 @@ enum { HU_CHANNELS_MAX = 3, HU_FIELDS_MAX = 8, HU_FIELD_RANK_MAX = 4, HU_FIELD_N
 enum { HU_UNLABELLED = -1, HU_UNLABELLED_BYTE = 255 };
 
 /* What the tokens of a text are. */
-typedef enum hu_text_unit { HU_TEXT_BYTES, HU_TEXT_CHARACTERS, HU_TEXT_WORDS } hu_text_unit;
+typedef enum hu_text_unit {
+    HU_TEXT_BYTES,
+    HU_TEXT_CHARACTERS,
+    HU_TEXT_WORDS,
+    HU_TEXT_PIECES /* of words, that a vocabulary has */
+} hu_text_unit;
 
 /* Random changes of a training sample, applied in this order. All zero: none. Spatial fields of one
  * sample move together. */

@@ -62,7 +62,9 @@ static hu_status check_text(const hu_data_kind *kind, const hu_text_choice *c, c
     bool is_text = kind->takes_text, is_either = is_text || kind->takes_parallel;
     hu_status st;
     HU_TRY(check_wish(name, is_text || c->unit == HU_TEXT_BYTES, text, "data.unit=%s",
-                      c->unit == HU_TEXT_WORDS ? "word" : "char"));
+                      c->unit == HU_TEXT_WORDS    ? "word"
+                      : c->unit == HU_TEXT_PIECES ? "piece"
+                                                  : "char"));
     HU_TRY(check_wish(name, is_either || !c->least_count, both, "data.min_count=%lld",
                       (long long)c->least_count));
     HU_TRY(

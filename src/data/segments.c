@@ -15,6 +15,9 @@
  *                   stands [MASK] where r_1 is below 8/10, else where it is below 9/10 word r_2 mod
  *                   words, else the word itself
  *
+ * With data.unit=piece words are small and cut into the pieces of a vocabulary (data/pieces.h),
+ * which stand for words above.
+ *
  * Samples of the test text are those of epoch 1000 in every epoch. */
 #include <string.h>
 
@@ -22,6 +25,7 @@
 #include "base/formula.h"
 #include "base/memory.h"
 #include "data/kind.h"
+#include "data/pieces.h"
 #include "data/segments.h"
 #include "data/texts.h"
 
@@ -55,6 +59,7 @@ typedef struct half {
 typedef struct cutter {
     const hu_texts *texts;
     half *half;
+    bool has_pieces;               /* words are cut into those of the vocabulary */
     int64_t words, line, document; /* kept so far; where the line, and the document, begin */
     bool begins_equal, ends_equal; /* the line's first and last word are "=" */
     size_t capacity;               /* of half->segment */
@@ -98,16 +103,25 @@ static hu_status add_word(cutter *c, const hu_tokens *tokens, const char *token,
     bool is_equal = length == 1 && *token == '=';
     if (c->words == c->line) c->begins_equal = is_equal;
     c->ends_equal = is_equal;
-    return hu_texts_number(c->texts, tokens, token, length, &c->half->word[c->words++]);
+    int32_t *word = c->half->word + c->words;
+    int64_t count = 1;
+    hu_status st = HU_OK;
+    if (c->has_pieces)
+        hu_pieces_of(&c->texts->vocabulary, token, length, word, &count);
+    else
+        st = hu_texts_number(c->texts, tokens, token, length, word);
+    c->words += count;
+    return st;
 }
 
 /* The end of a line is a token, behind which the line has no byte yet. */
-static hu_status cut(const hu_texts *texts, hu_tokens tokens, half *h) {
+static hu_status cut(const hu_texts *texts, hu_tokens tokens, bool has_pieces, half *h) {
     hu_status st;
     const char *token;
     size_t length;
-    cutter c = {.texts = texts, .half = h};
-    HU_TRY(HU_NEW_ARRAY(&h->word, (size_t)hu_tokens_count(&tokens)));
+    cutter c = {.texts = texts, .half = h, .has_pieces = has_pieces};
+    size_t most = has_pieces ? tokens.bytes : (size_t)hu_tokens_count(&tokens);
+    HU_TRY(HU_NEW_ARRAY(&h->word, most));
     while (hu_tokens_next(&tokens, &token, &length))
         HU_TRY(tokens.in_line ? add_word(&c, &tokens, token, length) : end_line(&c));
     HU_TRY(end_line(&c));
@@ -248,10 +262,11 @@ static hu_status check_segments(const hu_tokens *tokens, const half *h) {
 }
 
 /* owned: room for OWNED blocks. */
-static hu_status make_half(const hu_texts *texts, int number, int64_t length, void **owned,
-                           hu_split *split) {
+static hu_status make_half(const hu_texts *texts, int number, const hu_text_choice *choice,
+                           void **owned, hu_split *split) {
     hu_status st;
     half *h = NULL;
+    int64_t length = choice->length;
     HU_TRY(HU_NEW(&h));
     *h = (half){.length = length,
                 .hidden = hu_segments_hidden(length),
@@ -259,7 +274,7 @@ static hu_status make_half(const hu_texts *texts, int number, int64_t length, vo
                 .pair_hash = hu_formula_hash(HU_FORMULA_HASH_START, "bert.pair"),
                 .mask_hash = hu_formula_hash(HU_FORMULA_HASH_START, "bert.mask")};
     number_specials(&texts->vocabulary, h);
-    st = cut(texts, texts->half[number], h);
+    st = cut(texts, texts->half[number], choice->unit == HU_TEXT_PIECES, h);
     owned[0] = h;
     owned[1] = h->word;
     owned[2] = h->segment;
@@ -278,7 +293,7 @@ static void describe(const half *h, int64_t classes, hu_dataset *dataset) {
     } fields[FIELDS] = {[TOKENS] = {"tokens", 1, h->length, classes},
                         [SEGMENTS] = {"segments", 1, h->length, 2},
                         [TARGETS] = {"targets", 1, h->hidden, classes},
-                        [PLACES] = {"places", 1, h->hidden, 0},
+                        [PLACES] = {"places", 1, h->hidden, h->length},
                         [LABEL] = {"label", 0, 0, 2},
                         [LENGTH] = {"length", 0, 0, 0}};
     for (int f = 0; f < FIELDS; f++) {
@@ -300,11 +315,11 @@ hu_status hu_segments_open(const char *path, const hu_data_limits *limits,
     hu_split *split[HU_TEXT_HALVES] = {&dataset->train, &dataset->test};
     if (text.length == 0) text.length = USUAL_LENGTH;
     HU_TRY(check_choice(&text));
-    text.unit = HU_TEXT_WORDS;
+    if (text.unit == HU_TEXT_BYTES) text.unit = HU_TEXT_WORDS;
     HU_TRY(hu_texts_read(path, &text, &texts));
     HU_TRY(hu_vocabulary_add(&texts.vocabulary, specials, SPECIALS));
     for (int h = 0; h < HU_TEXT_HALVES; h++)
-        HU_TRY(make_half(&texts, h, text.length, dataset->owned + OWNED * h, split[h]));
+        HU_TRY(make_half(&texts, h, &text, dataset->owned + OWNED * h, split[h]));
     describe(dataset->owned[0], hu_texts_classes(&texts), dataset);
     split[0]->count = hu_limited(split[0]->count, limits->train);
     split[1]->count = hu_limited(split[1]->count, limits->test);

@@ -152,6 +152,10 @@ hu_status hu_text_open(const char *path, const hu_data_limits *limits,
     hu_status st;
     hu_texts texts;
     hu_text_choice text = choice->text;
+    if (text.unit == HU_TEXT_PIECES)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data.unit: found piece, expected byte, char or word: pieces "
+                       "of words are for segments:FILE");
     hu_split *split[HU_TEXT_HALVES] = {&dataset->train, &dataset->test};
     if (text.length == 0) text.length = USUAL_LENGTH;
     if (choice->known.prompts) return open_prompt(&text, dataset);

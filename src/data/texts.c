@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/sentences.h"
 
 void hu_texts_free(hu_texts *texts) {
     for (int h = 0; h < HU_TEXT_HALVES; h++) hu_free(texts->file[h]);
@@ -19,6 +20,18 @@ static void skip_mark(hu_tokens *tokens) {
         tokens->at = strlen(mark);
 }
 
+/* Small words and signs apart, of which pieces are made. */
+static hu_status part_words(char **file, hu_tokens *tokens) {
+    char *words = NULL;
+    hu_status st = hu_sentence_words(tokens->text, tokens->bytes, &words, &tokens->bytes);
+    if (st != HU_OK) return st;
+    hu_free(*file);
+    tokens->text = *file = words;
+    tokens->unit = HU_TEXT_WORDS;
+    tokens->at = 0;
+    return HU_OK;
+}
+
 static hu_status read_file(const char *path, hu_text_unit unit, char **file, hu_tokens *tokens) {
     uint8_t *data = NULL;
     size_t bytes;
@@ -30,6 +43,7 @@ static hu_status read_file(const char *path, hu_text_unit unit, char **file, hu_
         (hu_tokens){.path = path, .text = *file, .bytes = bytes, .unit = unit, .left = INT64_MAX};
     skip_mark(tokens);
     HU_TRY(hu_tokens_check(tokens));
+    if (unit == HU_TEXT_PIECES) HU_TRY(part_words(file, tokens));
 done:
     hu_free(data);
     return st;
@@ -69,6 +83,9 @@ static hu_status find_vocabulary(const hu_text_choice *choice, hu_texts *t) {
                        "255; choose data.unit=char or word",
                        choice->vocabulary);
     if (choice->unit == HU_TEXT_BYTES) return HU_OK;
+    if (choice->unit == HU_TEXT_PIECES && !choice->vocabulary)
+        return hu_fail(HU_ERR_ARGUMENT, "data.vocabulary: found none, expected a file of pieces of "
+                                        "words, like BERT's vocab.txt");
     if (choice->vocabulary)
         return hu_vocabulary_read(choice->vocabulary, choice->unit, &t->vocabulary);
     return hu_vocabulary_of_text(&t->half[0], least, &t->vocabulary);

@@ -107,6 +107,8 @@ static hu_status add_missing(hu_vocabulary *v, const char *word) {
 
 static hu_status finish(hu_vocabulary *v) {
     v->unknown = hu_vocabulary_find(v, HU_TOKEN_UNKNOWN, strlen(HU_TOKEN_UNKNOWN));
+    if (v->unknown < 0)
+        v->unknown = hu_vocabulary_find(v, HU_PIECE_UNKNOWN, strlen(HU_PIECE_UNKNOWN));
     if (v->count <= HU_VOCABULARY_MOST) return HU_OK;
     return hu_fail(HU_ERR_LIMIT,
                    "found a vocabulary of %zu words, expected at most %d: numbers up to there are "
@@ -215,7 +217,7 @@ static hu_status add_line(const char *path, size_t number, char *line, hu_vocabu
     const char *wrong = NULL;
     if (!*line)
         wrong = "an empty line";
-    else if (!unescape(line))
+    else if (strcmp(line, "\\") != 0 && !unescape(line)) /* alone it is itself */
         wrong = "an escape other than \\n, \\r and \\\\";
     else if (hu_vocabulary_find(v, line, strlen(line)) >= 0)
         wrong = "a word that stands above it already";
@@ -239,6 +241,9 @@ done:
 static hu_status check_special(const char *path, hu_text_unit unit, const hu_vocabulary *v) {
     bool has_end = hu_vocabulary_find(v, HU_TOKEN_END, strlen(HU_TOKEN_END)) >= 0;
     if (v->count == 0) return hu_fail(HU_ERR_CORRUPT, "%s: found no word", path);
+    if (unit == HU_TEXT_PIECES && v->unknown < 0)
+        return hu_fail(HU_ERR_CORRUPT, "%s: found no %s, expected it among the pieces", path,
+                       HU_PIECE_UNKNOWN);
     if (unit != HU_TEXT_WORDS || (has_end && v->unknown >= 0)) return HU_OK;
     return hu_fail(HU_ERR_CORRUPT, "%s: found no %s, expected it among the words", path,
                    has_end ? HU_TOKEN_UNKNOWN : HU_TOKEN_END);

@@ -15,6 +15,9 @@ typedef struct hu_word {
     int64_t count; /* in the text that the vocabulary was made of; 0 of one that was read */
 } hu_word;
 
+/* What stands for words that have no pieces in a vocabulary of these. */
+#define HU_PIECE_UNKNOWN "[UNK]"
+
 /* Empty when zero. Owner frees with hu_vocabulary_free, also after a failure. */
 typedef struct hu_vocabulary {
     hu_word *word; /* [count] by number */
@@ -22,7 +25,7 @@ typedef struct hu_vocabulary {
     uint32_t *place; /* [places] 1 + number at a word's hash or the next free place, 0: free */
     size_t places;   /* 0, or a power of two above twice count */
     char *text;      /* the words with a final zero each, where they are not in a text of others */
-    int64_t unknown; /* number of <unk>, -1: there is none */
+    int64_t unknown; /* number of <unk>, else of [UNK]; -1: there is neither */
 } hu_vocabulary;
 
 /* Most words: numbers up to here are exact as float32. */
@@ -44,7 +47,8 @@ hu_status hu_vocabulary_behind(const hu_tokens *tokens, int64_t least, const cha
 hu_status hu_vocabulary_add(hu_vocabulary *vocabulary, const char *const *word, int count);
 
 /* A file of hu_vocabulary_write. HU_ERR_CORRUPT names file and line: a line that is empty, the
- * same as another one, not UTF-8 or wrongly escaped; no <eos> or no <unk> among words. */
+ * same as another one, not UTF-8 or wrongly escaped; no <eos> or no <unk> among words, no [UNK]
+ * among pieces. */
 hu_status hu_vocabulary_read(const char *path, hu_text_unit unit, hu_vocabulary *vocabulary);
 
 /* As hu_dataset.class_names has them: count words, each with a final zero. Borrows the words. */

@@ -68,8 +68,8 @@ static void set_segments(int64_t length, int64_t words, hu_dataset *assumed) {
         int rank;
         int64_t extent, classes;
     } fields[] = {
-        {"tokens", 1, length, words}, {"segments", 1, length, 2}, {"targets", 1, hidden, words},
-        {"places", 1, hidden, 0},     {"label", 0, 0, 2},         {"length", 0, 0, 0}};
+        {"tokens", 1, length, words},  {"segments", 1, length, 2}, {"targets", 1, hidden, words},
+        {"places", 1, hidden, length}, {"label", 0, 0, 2},         {"length", 0, 0, 0}};
     assumed->field_count = sizeof fields / sizeof *fields;
     for (int f = 0; f < assumed->field_count; f++) {
         assumed->field[f] = (hu_field){.type = HU_FIELD_F32,

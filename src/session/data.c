@@ -82,6 +82,7 @@ static hu_status read_text(hu_config *config, hu_text_choice *choice) {
     HU_TRY(hu_config_text(config, "data.unit", &unit));
     if (strcmp(unit, "char") == 0) choice->unit = HU_TEXT_CHARACTERS;
     if (strcmp(unit, "word") == 0) choice->unit = HU_TEXT_WORDS;
+    if (strcmp(unit, "piece") == 0) choice->unit = HU_TEXT_PIECES;
     HU_TRY(hu_config_i64(config, "data.length", &choice->length));
     HU_TRY(hu_config_i64(config, "data.min_count", &choice->least_count));
     HU_TRY(read_name(config, "data.valid", "none", &choice->valid));

@@ -90,6 +90,20 @@ def the_same_bits(checks, cwd):
     checks.that(made["test_mlm_loss"] > 0, "log-softmax as a tensor of its own")
 
 
+def pieces_of_words(checks, cwd):
+    """Words in pieces of a vocabulary; the run keeps it, with the piece that is a backslash."""
+    begin(cwd)
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\\", "th", "##e", "c", "##at", "d", "##og", "s", "mat", "on",
+              "a", "and", "lay", "."]
+    pathlib.Path(f"{cwd}/pieces.txt").write_text("".join(piece + "\n" for piece in pieces), encoding="utf-8")
+    made = program.train(*words(cwd), "data.unit=piece", f"data.vocabulary={cwd}/pieces.txt", "steps=3", cwd=cwd)
+    listed = pathlib.Path(f"{cwd}/run/vocabulary.txt").read_text(encoding="utf-8").split("\n")
+    checks.same(listed[:-1], [piece.replace("\\", "\\\\") for piece in pieces], "the pieces of the run")
+    pathlib.Path(f"{cwd}/pieces.txt").unlink()
+    found = json.loads(call(checks, "eval", "run", "--json", cwd=cwd)[0])
+    checks.same(found["test_mlm_loss"], made["test_mlm_loss"], "eval by the run's own pieces")
+
+
 def what_is_refused(checks, cwd):
     begin(cwd)
     data = words(cwd)[1:3]
@@ -98,7 +112,10 @@ def what_is_refused(checks, cwd):
                         (["model=bert-tiny-s", f"data=text:{cwd}/train.txt"], "data=segments:FILE has it"),
                         (["model=transformer-lm-s", "task=pretrain", *data], "the task pretrain needs"),
                         ([*words(cwd), "data.length=100"], "found 100 rows, expected at most 64"),
-                        ([*words(cwd), "data.streams=on"], "data.streams: found on")):
+                        ([*words(cwd), "data.streams=on"], "data.streams: found on"),
+                        ([*words(cwd), "data.unit=piece"], "data.vocabulary: found none"),
+                        (["model=transformer-lm-s", f"data=text:{cwd}/train.txt", "data.unit=piece"],
+                         "data.unit: found piece, expected byte, char or word")):
         _, err = call(checks, "train", *given, "steps=1", cwd=cwd, code=2)
         checks.that(part in err, f"{given}: {err}")
     pathlib.Path(f"{cwd}/short.txt").write_text("= one =\na b c\n", encoding="utf-8")
@@ -130,4 +147,4 @@ def the_check_start_of_torch(checks, cwd):
         near(checks, name, made["first_gradient_norms"][name], figure, 2e-5, 6)
 
 
-program.main(the_check_start_of_torch, one_training, what_predict_says, the_same_bits, what_is_refused)
+program.main(the_check_start_of_torch, one_training, what_predict_says, the_same_bits, pieces_of_words, what_is_refused)

@@ -176,7 +176,7 @@ static void what_gives_no_pairs_is_refused(void **state) {
     put_text("short", "= one =\na b c d e f\n");
     put_text("empty", "");
     put_text("latin", "= one =\nab\nc\xe9\n");
-    put_text("few", "<eos>\n<unk>\na\n");
+    put_text("few", "<eos>\na\n");
     char told[256], other[256]; /* at() gives its room to others again */
     strcpy(told, at("story"));
     strcpy(other, at("short"));
@@ -194,8 +194,40 @@ static void what_gives_no_pairs_is_refused(void **state) {
     choice.unit = HU_TEXT_CHARACTERS;
     refuse("story", choice, HU_ERR_ARGUMENT, "data.unit: found char, expected word");
     choice = usual;
+    choice.unit = HU_TEXT_PIECES;
+    refuse("story", choice, HU_ERR_ARGUMENT, "data.vocabulary: found none");
+    strcpy(other, at("few"));
+    choice.vocabulary = other;
+    refuse("story", choice, HU_ERR_CORRUPT, "few: found no [UNK]");
+    choice = usual;
     choice.streams = 2;
     refuse("story", choice, HU_ERR_ARGUMENT, "data.streams: found on");
+}
+
+/* The longest piece first; what cannot be made of pieces is unknown as a whole. Vocabularies of
+ * BERT have a line that is a backslash alone. */
+static void words_are_cut_into_pieces(void **state) {
+    (void)state;
+    char text[512], path[256];
+    put_text("unable", "= one =\nUnaffable un-affable playing unx\n\\ un able\n");
+    put_text("vocabulary",
+             "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n\\\nun\n##aff\n##able\nplay\n##ing\n"
+             "##a\n##ff\n-\n=\none\n");
+    strcpy(path, at("unable"));
+    const hu_text_choice choice = {
+        .unit = HU_TEXT_PIECES, .length = 9, .valid = path, .vocabulary = at("vocabulary")};
+    static const char *const first[] = {"[CLS] un ##aff ##able [SEP]", "[CLS] un - [UNK] [SEP]",
+                                        "[CLS] play ##ing [UNK] [SEP]", "[CLS] \\ un [UNK] [SEP]"};
+    hu_dataset *d = open_pairs(path, &choice);
+    hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+    assert_int_equal(d->field[TOKENS].classes, 16);
+    assert_int_equal(d->train.count, 4);
+    for (int64_t i = 0; i < 4; i++) {
+        words_of(d, loader, i, text);
+        if (strncmp(text, first[i], strlen(first[i])) != 0) fail_msg("sample %d: %s", (int)i, text);
+    }
+    hu_loader_close(loader);
+    hu_dataset_close(d);
 }
 
 /* A text without headings is one document. */
@@ -261,6 +293,7 @@ int main(void) {
         cmocka_unit_test(words_are_hidden_anew_in_every_epoch),
         cmocka_unit_test(a_vocabulary_keeps_its_special_words),
         cmocka_unit_test(what_gives_no_pairs_is_refused),
+        cmocka_unit_test(words_are_cut_into_pieces),
         cmocka_unit_test(a_text_without_headings_is_one_document),
         cmocka_unit_test(every_failure_of_memory_is_told),
         cmocka_unit_test(the_samples_of_another_program),
