@@ -2,9 +2,10 @@
 """A language model is the model: halfulp beside the same network in torch, on the same text.
 
 Both begin with the same drawn weights and make fifty steps of SGD with momentum in float32 on the same windows of a
-made text; a recurrent one reads it in streams and goes on with its states from step to step. Compared are the loss of each step, at most 1e-4 apart, and what became of the weights:
-|ours - torch's| over |torch's - the start|, at most 1 %. The bias of the keys, which softmax does not see, has no
-gradient but rounding errors, and is left out there.
+made text; a recurrent one reads it in streams and goes on with its states from step to step, one whose softmax is
+sampled begins with the formula of init=check. Compared are the loss of each step, at most 1e-4 apart, and what became
+of the weights: |ours - torch's| over |torch's - the start|, at most 1 %. The bias of the keys, which softmax does not
+see, has no gradient but rounding errors, and is left out there.
 
     /usr/bin/python3 bench/peers/same_text.py [--halfulp=PROGRAM] [--data=TEXT] [MODEL ...]
 
@@ -29,6 +30,7 @@ import same_model
 STEPS, BATCH, LENGTH, MOMENTUM = 50, 8, 16, 0.9
 LOSS_TOLERANCE, MOVE_TOLERANCE = 1e-4, 1e-2
 WORDS = 300
+NEGATIVES, MASK = 32, 0xffffffff
 
 
 class Attention(nn.Module):
@@ -142,7 +144,52 @@ class Banded(Transformer):
                                                 for k, tail in enumerate(tails[1:])], -1)
 
 
-MODELS = {"transformer-lm-s": Transformer, "transformer-lm-s in bands": Banded, "lstm-lm-s": LSTM}
+def formula(name, count):
+    """Numbers of init=check, multiples of 2^-23 from -1 to 1 that a name and an index give."""
+    x = 0x811C9DC5
+    for byte in name.encode():
+        x = (x ^ byte) * 0x01000193 & MASK
+    x = x + torch.arange(count) * 0x9E3779B9 & MASK
+    x = (x ^ x >> 16) * 0x85EBCA6B & MASK
+    x = (x ^ x >> 13) * 0xC2B2AE35 & MASK
+    return ((x ^ x >> 16) >> 8).double() * 2.0 ** -23 - 1
+
+
+class SampledLSTM(nn.Module):
+    """With init=check, so that both draw the same words."""
+    lr, in_streams, keys = 0.1, True, ["init=check", f"model.negatives={NEGATIVES}"]
+
+    def __init__(self, words, width=128, cells=256):
+        super().__init__()
+        self.emb, self.soft = nn.Embedding(words, width), nn.Linear(width, words)
+        self.lstm = nn.LSTM(width, cells, 2, batch_first=True, proj_size=width)
+        self.state = None
+        for name, weight in self.named_parameters():
+            fan = weight[0].numel()
+            scale = 1 / 16 if weight.dim() == 1 else 2.0 ** -((fan.bit_length() - 1) // 2)
+            scale = 1 / 8 if name == "emb.weight" else scale
+            weight.data = (formula(name, weight.numel()) * scale).float().reshape(weight.shape)
+
+    def loss(self, tokens, wanted, step):
+        """Cross entropy of the word and those that are drawn, each score less the logarithm of its expected count."""
+        out, state = self.lstm(self.emb(tokens), self.state)
+        self.state = tuple(part.detach() for part in state)
+        words = self.soft.weight.shape[0]
+        u = (formula("neg", (step + 1) * NEGATIVES)[step * NEGATIVES:] + 1) / 2
+        drawn = torch.exp((torch.arange(NEGATIVES) + u) / NEGATIVES * math.log(words + 1)).long() - 1
+        drawn = drawn.clamp(0, words - 1)
+        shares = torch.log1p(1 / (torch.arange(words).double() + 1)) / math.log(words + 1)
+        expected = torch.log(NEGATIVES * shares).float()
+        rows, own = out.reshape(-1, out.shape[-1]), wanted.flatten()
+        of_own = (rows * self.soft.weight[own]).sum(1) + self.soft.bias[own] - expected[own]
+        others = rows @ self.soft.weight[drawn].T + self.soft.bias[drawn] - expected[drawn]
+        others = others.masked_fill(drawn[None] == own[:, None], -math.inf)
+        scores = torch.cat([of_own[:, None], others], 1)
+        return nn.functional.cross_entropy(scores, torch.zeros(len(own), dtype=torch.long))
+
+
+MODELS = {"transformer-lm-s": Transformer, "transformer-lm-s in bands": Banded, "lstm-lm-s": LSTM,
+          "biglstm-s": SampledLSTM}
 
 
 def make_text(path):
@@ -180,7 +227,8 @@ def steps_of_torch(model, tokens):
             first = [i * ((len(tokens) - 1) // BATCH) + step * LENGTH for i in range(BATCH)]
         read = torch.stack([tokens[f:f + LENGTH] for f in first])
         wanted = torch.stack([tokens[f + 1:f + LENGTH + 1] for f in first])
-        loss = nn.functional.cross_entropy(model(read).flatten(0, 1), wanted.flatten())
+        loss = (model.loss(read, wanted, step) if hasattr(model, "loss") else
+                nn.functional.cross_entropy(model(read).flatten(0, 1), wanted.flatten()))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
