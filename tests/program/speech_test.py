@@ -185,7 +185,7 @@ def files_are_heard(checks, cwd):
     program.train("model=cnn-s", "data=glyphs", "steps=1", "model.width=0.25", "batch=4", "data.limit=8",
                   "data.test_limit=4", cwd=cwd, run="sees")
     refuses(2, "which only a run of speech:DIR can hear", "predict", "sees", "cut.wav")
-    refuses(2, "task classify needs a field 'image'", "predict", "sees", "data=speech:bare")
+    refuses(2, "task classify needs a field 'image'", "predict", "sees", f"data=speech:{made}")
 
 
 def short_samples_are_left_out(checks, cwd):
