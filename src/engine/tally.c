@@ -45,7 +45,7 @@ static uint64_t absent_in_steps(const hu_run *run, uint32_t n, const float **giv
     int64_t absent = 0;
     for (int64_t s = 0; s < run->pass.samples; s++) {
         int64_t steps = lengths ? hu_rows_of_length(lengths[s], loop->steps) : loop->steps;
-        absent += steps * node->op->absent(&run->exec[n].info, 1, given);
+        absent += steps * node->op->absent(&run->exec[n].info, run->pass.training, 1, given);
         for (int i = 0; i < node->n_in; i++)
             if (given[i]) given[i] += run->graph->value[node->in[i]].elements;
     }
@@ -60,7 +60,8 @@ void hu_tally_note_absent(hu_run *run, uint32_t n) {
         const float **given = run->thread[0].call[n].in;
         hu_point_given(run, n, given);
         absent = node->loop == HU_NONE
-                     ? (uint64_t)node->op->absent(&run->exec[n].info, run->pass.samples, given)
+                     ? (uint64_t)node->op->absent(&run->exec[n].info, run->pass.training,
+                                                  run->pass.samples, given)
                      : absent_in_steps(run, n, given);
     } else if (node->op->keeps_absent && before != HU_NONE) {
         absent = run->exec[before].absent;

@@ -185,14 +185,18 @@ static int64_t context_macs(const hu_node_info *info) {
     return macs_of(&a);
 }
 
-static int64_t scores_absent(const hu_node_info *info, int64_t count, const float *const *given) {
+static int64_t scores_absent(const hu_node_info *info, bool training, int64_t count,
+                             const float *const *given) {
+    (void)training;
     attention a = scores_of(info);
     return hu_sight_absent_pairs(&a.sight, &a.heads, count,
                                  info->n_in > LENGTHS ? given[LENGTHS] : NULL);
 }
 
 /* Rows behind the lengths. */
-static int64_t context_absent(const hu_node_info *info, int64_t count, const float *const *given) {
+static int64_t context_absent(const hu_node_info *info, bool training, int64_t count,
+                              const float *const *given) {
+    (void)training;
     attention a = context_of(info);
     const float *lengths = info->n_in > LENGTHS ? given[LENGTHS] : NULL;
     int64_t rows = 0;

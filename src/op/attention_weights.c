@@ -38,7 +38,9 @@ static size_t weights_scratch_bytes(const hu_node_info *info, void *state, hu_pa
     return seen_bytes(&h) + (pass == HU_FORWARD ? powers : 0);
 }
 
-static int64_t weights_absent(const hu_node_info *info, int64_t count, const float *const *given) {
+static int64_t weights_absent(const hu_node_info *info, bool training, int64_t count,
+                              const float *const *given) {
+    (void)training;
     hu_heads h = heads_of(info);
     return hu_sight_absent_pairs(info->attrs, &h, count,
                                  info->n_in > LENGTHS ? given[LENGTHS] : NULL);

@@ -69,15 +69,19 @@ static size_t linear_workspace_bytes(const hu_node_info *info, void *state, hu_p
     return hu_some_rows_packed_bytes(state, role_of(pass));
 }
 
-static hu_row_choice choice_of(const hu_op_call *call) {
-    const hu_band_linear_attrs *a = call->info->attrs;
-    bool takes_all = a->all_in_evaluation && !call->training;
-    return (hu_row_choice){takes_all ? NULL : call->in[IDS], a->first, a->last};
+static hu_row_choice choice_among(const hu_band_linear_attrs *a, bool training, const float *ids) {
+    bool takes_all = a->all_in_evaluation && !training;
+    return (hu_row_choice){takes_all ? NULL : ids, a->first, a->last};
 }
 
-static int64_t linear_absent(const hu_node_info *info, int64_t count, const float *const *given) {
+static hu_row_choice choice_of(const hu_op_call *call) {
+    return choice_among(call->info->attrs, call->training, call->in[IDS]);
+}
+
+static int64_t linear_absent(const hu_node_info *info, bool training, int64_t count,
+                             const float *const *given) {
     const hu_band_linear_attrs *a = info->attrs;
-    const hu_row_choice choice = {given[IDS], a->first, a->last};
+    const hu_row_choice choice = choice_among(a, training, given[IDS]);
     int64_t absent = 0;
     for (int64_t r = 0; r < count * rows_of(info); r++) absent += !hu_row_is_chosen(&choice, r);
     return absent * a->linear.out_features;

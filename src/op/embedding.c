@@ -71,8 +71,10 @@ static void forward(const hu_op_call *call) {
 }
 
 /* Rows of ids outside of a band. */
-static int64_t absent(const hu_node_info *info, int64_t count, const float *const *given) {
+static int64_t absent(const hu_node_info *info, bool training, int64_t count,
+                      const float *const *given) {
     const hu_embedding_attrs *a = info->attrs;
+    (void)training;
     int64_t ids = count * hu_shape_elements(&info->in[0]), outside = 0;
     for (int64_t i = 0; a->is_band && i < ids; i++) outside += row_of(a, given[0][i]) < 0;
     return outside * a->width;

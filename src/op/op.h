@@ -168,7 +168,8 @@ typedef struct hu_op {
     /* Numbers of out[0] of count samples that are not there: exact zeros that no reader looks at,
      * as pairs that a mask takes out. Neither they nor those of the gradient are counted. given
      * [n_in]: the inputs that no format rounds, NULL for the others. NULL: all are there. */
-    int64_t (*absent)(const hu_node_info *info, int64_t count, const float *const *given);
+    int64_t (*absent)(const hu_node_info *info, bool training, int64_t count,
+                      const float *const *given);
 
     /* Sizes; NULL means 0. */
     size_t (*mask_bytes)(const hu_node_info *info);                  /* per sample */

@@ -125,7 +125,9 @@ static hu_picked_facts facts_of(const hu_node_info *info) {
                              .threads = info->threads};
 }
 
-static int64_t scores_absent(const hu_node_info *info, int64_t count, const float *const *given) {
+static int64_t scores_absent(const hu_node_info *info, bool training, int64_t count,
+                             const float *const *given) {
+    (void)training;
     hu_picked_facts facts = facts_of(info);
     return hu_picked_absent(&facts, count, given[TARGETS], given[DRAWN]);
 }

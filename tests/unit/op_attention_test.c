@@ -97,16 +97,17 @@ static void what_is_not_there_is_told(void **unused) {
     drive w, c;
     drive_open(&w, &hu_op_attention_weights, &own, 2, weights, BATCH, 2);
     drive_open(&c, &hu_op_attention_context, &own, 3, context, BATCH, 2);
-    assert_int_equal(hu_op_attention_weights.absent(&w.info, BATCH, given),
+    assert_int_equal(hu_op_attention_weights.absent(&w.info, true, BATCH, given),
                      HEADS * (36 + (36 - 16) + 0));
-    assert_int_equal(hu_op_attention_context.absent(&c.info, BATCH, behind), D * (6 + 2 + 0));
+    assert_int_equal(hu_op_attention_context.absent(&c.info, true, BATCH, behind), D * (6 + 2 + 0));
     w.info.attrs = c.info.attrs = &plain;
-    assert_int_equal(hu_op_attention_weights.absent(&w.info, BATCH, given),
+    assert_int_equal(hu_op_attention_weights.absent(&w.info, true, BATCH, given),
                      HEADS * (36 + (36 - 24) + 0));
-    assert_int_equal(hu_op_attention_context.absent(&c.info, BATCH, behind), 0);
+    assert_int_equal(hu_op_attention_context.absent(&c.info, true, BATCH, behind), 0);
     w.info.attrs = &causal;
     w.info.n_in = 1;
-    assert_int_equal(hu_op_attention_weights.absent(&w.info, BATCH, given), HEADS * BATCH * 15);
+    assert_int_equal(hu_op_attention_weights.absent(&w.info, true, BATCH, given),
+                     HEADS * BATCH * 15);
     drive_close(&w);
     drive_close(&c);
 }

@@ -208,7 +208,7 @@ static void layers_take_the_rows_of_their_band(void **state) {
             for (int c = 0; c < C; c++) assert_true(d.din[0][r * C + c] == plain.din[0][r * C + c]);
         }
         const float *given[2] = {NULL, d.in[1]};
-        if (training) assert_int_equal(hu_op_band_linear.absent(&d.info, BATCH, given), absent);
+        assert_int_equal(hu_op_band_linear.absent(&d.info, training, BATCH, given), absent);
         for (int i = 0; i < 4 * C; i++)
             assert_true(fabsf(d.dparam[0][i] - plain.dparam[0][i]) < 1e-5f);
         drive_close(&d);
@@ -240,7 +240,7 @@ static void tables_hold_the_words_of_their_band(void **state) {
         }
     }
     const float *given[1] = {d.in[0]};
-    assert_int_equal(hu_op_embedding.absent(&d.info, BATCH, given), absent);
+    assert_int_equal(hu_op_embedding.absent(&d.info, true, BATCH, given), absent);
     assert_memory_equal(d.dparam[0], sum, sizeof sum);
     drive_close(&d);
 }

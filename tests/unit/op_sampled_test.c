@@ -135,7 +135,7 @@ static void check_scores(const drive *d) {
         assert_true((double)d->dparam[0][i] - dw[i / WIDTH][i % WIDTH] == 0.0);
     for (int64_t v = 0; v < CLASSES; v++) assert_true((double)d->dparam[1][v] - db[v] == 0.0);
     const float *given[] = {NULL, d->in[1], d->in[2]};
-    assert_int_equal(d->op->absent(&d->info, BATCH, given), absent);
+    assert_int_equal(d->op->absent(&d->info, true, BATCH, given), absent);
 }
 
 static void scores_and_gradients_are_plain_sums(void **unused) {
