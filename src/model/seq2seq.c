@@ -168,9 +168,9 @@ static hu_value_id look(hu_builder *b, const translation *t, hu_value_id keys, h
 /* The same numbers, [.., 1, width] as [.., width]. */
 static hu_value_id as_row(hu_builder *b, const char *name, hu_value_id context) {
     hu_shape shape = hu_build_shape(b, context);
-    for (int32_t i = shape.rank - 2; i >= 0 && i + 1 < shape.rank; i++)
-        shape.extent[i] = shape.extent[i + 1];
+    if (b->status != HU_OK) return HU_NONE;
     shape.rank--;
+    shape.extent[shape.rank - 1] = shape.extent[shape.rank];
     return hu_build_reshape(b, name, context, &shape);
 }
 
