@@ -3,8 +3,8 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "box/match.h"
 #include "base/softmax_row.h"
+#include "box/match.h"
 
 void hu_box_row_want(hu_box_row *row, const hu_centred *beside, const float *box,
                      hu_offset_scale scale) {

@@ -3,11 +3,11 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/softmax_row.h"
 #include "kernel/elementary/elementary.h"
 #include "op/band.h"
 #include "op/expect.h"
 #include "op/loss.h"
-#include "base/softmax_row.h"
 
 enum { NO_CLASS = -1, IGNORED = -2, TARGETS = 1, BANDS = 2 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "op/expect.h"
 #include "base/softmax_row.h"
+#include "op/expect.h"
 
 static const hu_attribute log_softmax_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "kept", offsetof(hu_log_softmax_attrs, kept), 0},

@@ -1,9 +1,9 @@
 /* task/loss.h - losses by name. A loss is one file loss_<name>.c and one line here. */
 #ifndef HU_TASK_LOSS_H
 #define HU_TASK_LOSS_H
+#include "base/softmax_row.h"
 #include "box/anchors.h"
 #include "graph/graph.h"
-#include "base/softmax_row.h"
 
 /* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
  * also as minus the log-likelihood of all true numbers of a sample, a sum; what is said beside
