@@ -348,8 +348,9 @@ static void tell_step(const hu_session *session, const hu_step_report *report) {
         rate_of(session), hu_task_counted(task), (double)hu_trainer_places(session->trainer)};
     if (listener && listener->on_step) listener->on_step(listener->context, &news);
     if (report->zeroed > 0)
-        hu_listener_tell(listener, "step %lld: states of %lld streams were not finite: now zeros",
-                         (long long)report->step, (long long)report->zeroed);
+        hu_listener_tell(
+            listener, "step %lld: states of %lld streams were not finite, or not made: now zeros",
+            (long long)report->step, (long long)report->zeroed);
 }
 
 /* A step that ends the run is a result, not a failure: its row and its numbers are written, and the

@@ -100,7 +100,8 @@ typedef struct hu_streams {
     int64_t numbers;  /* that go on, of one stream; 0: none do */
     float *rows;      /* [batch][numbers] of a checkpoint */
     float *elsewhere; /* [workers - 1][most samples of a worker][numbers] of other processes */
-    int64_t zeroed;   /* streams that began again because they were not finite, in all steps */
+    int64_t zeroed;   /* streams that began again because they were not finite or not made, in all
+                         steps */
 } hu_streams;
 
 /* What each turn of a step has of its own; of graphs without turns there is one, of everything. */
@@ -189,7 +190,7 @@ typedef struct hu_trainer {
     int64_t part;                      /* samples of one pass */
     const volatile sig_atomic_t *stop; /* set where this process was asked to end, or NULL */
     int64_t count_every;               /* steps between those that count all, 0: none do */
-    bool timed;  /* steps add up what their time is spent on */
+    bool timed;                        /* steps add up what their time is spent on */
     hu_adaptations adaptations;
     uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */
     bool bad_statistics;    /* running statistics are not finite behind the step's passes */

@@ -122,7 +122,7 @@ typedef struct hu_step_report {
     float scale;          /* loss scale used, in the first turn */
     double gradient_norm; /* of the unscaled gradient, of all turns; NaN if not finite */
     bool skipped;         /* some turn was */
-    int64_t zeroed;       /* streams whose states were not finite and begin again as zeros */
+    int64_t zeroed;       /* streams whose states were not finite, or not made, and begin again */
     bool wants_stop;      /* the process of some worker was asked to end, see hu_trainer_watch */
     const hu_adapt_event *event; /* [events] what adaptations found: it comes true before the next
                                     pass. Borrowed: valid until the next step */

@@ -54,6 +54,8 @@ static hu_status run_worker(hu_trainer *trainer, const hu_step_batch *batch, int
         found.stopped = found.stopped || found.overflowed;
         if (!found.stopped) hu_workers_add_part(trainer);
     }
+    /* Streams of parts that did not run behind one that was stopped begin again. */
+    found.zeroed += hu_carried_settle(trainer->run, share.first, share.end - share.first, false);
     hu_workers_note(trainer, &found);
 done:
     return st;

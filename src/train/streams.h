@@ -16,7 +16,7 @@ void hu_streams_free(hu_streams *streams);
 int64_t hu_streams_samples(const hu_trainer *trainer, int64_t first, int64_t most);
 
 /* Sections "states" [streams][numbers], float32 whatever the states are stored in, and
- * "states.zeroed", how many streams have begun again because they were not finite. */
+ * "states.zeroed", how many streams have begun again because they were not finite or not made. */
 hu_status hu_streams_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 
 /* HU_ERR_ARGUMENT for another number of streams; HU_ERR_CORRUPT. */

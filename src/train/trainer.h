@@ -149,8 +149,8 @@ double hu_trainer_gradient_norm(const hu_trainer *trainer, hu_value_id parameter
 /* Updates that were skipped so far: of all turns. */
 int64_t hu_trainer_skipped(const hu_trainer *trainer);
 
-/* Streams whose states were not finite and began again as zeros, so far; -1: the model has no
- * states that go on from batch to batch. */
+/* Streams whose states were not finite, or not made, and began again as zeros, so far; -1: the
+ * model has no states that go on from batch to batch. */
 int64_t hu_trainer_zeroed_streams(const hu_trainer *trainer);
 
 /* Tensors promoted so far. */

@@ -97,6 +97,16 @@ def what_is_not_finite(checks, cwd):
                 f"{made['zeroed_streams']} streams began again, told of {told}")
 
 
+def parts_that_do_not_run(checks, cwd):
+    """A gradient that a format without infinities stops: nobody makes the states of the parts behind it."""
+    given = [*words(cwd), "precision=fp16", "precision.rules=lstm_l0.cell.out.grad: e2m3:ovf=inf",
+             "scaler=dynamic", "scaler.init=1e30", "steps=4", "eval.every=0"]
+    for parts, lost in ((1, 0), (2, 3), (3, 4)):
+        made = program.train(*given, f"optimizer.accumulate={parts}", cwd=cwd, run=f"parts{parts}")
+        checks.same((made["skipped_steps"], made["zeroed_streams"]), (4, 4 * lost),
+                    f"{parts} parts: skipped steps, and streams that began again")
+
+
 def what_is_refused(checks, cwd):
     given = words(cwd)
     _, err = call(checks, "train", *given, "data.streams=off", "steps=1", cwd=cwd, code=2)
@@ -134,4 +144,4 @@ def the_check_start_of_torch(checks, cwd):
 
 
 program.main(the_check_start_of_torch, one_training, the_same_bits, parts_and_workers, every_precision_trains,
-             what_is_not_finite, what_is_refused)
+             what_is_not_finite, parts_that_do_not_run, what_is_refused)
