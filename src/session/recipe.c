@@ -33,6 +33,7 @@ static const recipe recipes[] = {
     /* A mean over all numbers of a picture has small gradients. */
     {"autoencoder*", "*", "128", "10", "sgd", "2", "cosine", "0.5", "0.9", "on", "0"},
     /* Sums over pixels: the plain gradient leaves them at the mean picture. */
+    {"cvae-s", "*", "64", "2", "adam", "0.001", "cosine", "0", "0.9", "off", "0"},
     {"cvae*", "*", "64", "2", "adam", "0.0001", "cosine", "0", "0.9", "off", "0"},
     {"fcn-r50", "*", "16", "10", "sgd", "0.01", "poly", "0", "0.9", "off", "0.0005"},
     {"fcn-s", "*", "8", "4", "sgd", "0.05", "poly", "0", "0.9", "off", "0.0005"},
@@ -66,7 +67,6 @@ typedef struct usual {
 /* Jozefowicz et al. take 20 times the gradient of the mean loss, sums of squares that begin with 1,
  * and clip the LSTM's to norm 10: that is the plain gradient with 1/400 and 1/2. */
 static const usual of_adagrad[] = {
-    {"biglstm*", "*", "lr.base", "0.2"},
     {"biglstm*", "*", "optimizer.initial", "0.0025"},
     {"biglstm*", "*", "optimizer.eps", "0"},
     {"biglstm*", "*", "optimizer.clip_rules", "lstm.*: 0.5"},
@@ -83,9 +83,7 @@ static const usual of_update[] = {
     {"bert*", "*", "data.drop_last", "on"},
     {"transformer-lm*", "*", "optimizer.beta2", "0.98"},
     {"transformer-lm*", "*", "optimizer.clip_norm", "1"},
-    {"seq2seq*", "*", "lr.base", "0.002"}, /* of adam, which has another usual rate */
     {"lstm-lm*", "*", "optimizer.clip_norm", "1"},
-    {"lstm-lm-s", "*", "lr.base", "0.002"},
     {"seq2seq*", "*", "data.drop_last", "on"},
     {"seq2seq*", "*", "optimizer.clip_norm", "1"},
     {"ds2*", "speech:*", "optimizer.clip_norm", "20"},
@@ -128,17 +126,22 @@ static const char *decay_of(const recipe *row, bool is_adamw) {
     return is_adamw ? "0.01" : "0.0005";
 }
 
-/* Momentum and rate: those of the rows are for SGD, the others take their customary values.
- * Those of lars are in units of a thousandth of the weights' norm. */
+/* The rate of a row is for its own optimizer, and for SGD, which has no customary one; others take
+ * theirs. That of lars is in units of a thousandth of the weights' norm. */
+static const char *rate_of(const recipe *row, const char *optimizer) {
+    bool is_own = strcmp(optimizer, row->optimizer) == 0;
+    if (is_own || strcmp(optimizer, "sgd") == 0) return row->lr;
+    return strcmp(optimizer, "lars") == 0 ? "8" : "0.001";
+}
+
 static hu_status take_update(hu_config *config, const recipe *row) {
     hu_status st = HU_OK;
     const char *optimizer;
     double momentum;
     HU_TRY(hu_config_set(config, "optimizer.name", row->optimizer, "recipe"));
     HU_TRY(hu_config_text(config, "optimizer.name", &optimizer));
-    bool is_sgd = strcmp(optimizer, "sgd") == 0, is_adamw = strcmp(optimizer, "adamw") == 0;
-    bool is_lars = strcmp(optimizer, "lars") == 0;
-    HU_TRY(hu_config_set(config, "lr.base", is_sgd ? row->lr : is_lars ? "8" : "0.001", "recipe"));
+    bool is_adamw = strcmp(optimizer, "adamw") == 0, is_lars = strcmp(optimizer, "lars") == 0;
+    HU_TRY(hu_config_set(config, "lr.base", rate_of(row, optimizer), "recipe"));
     HU_TRY(hu_config_set(config, "optimizer.momentum", row->momentum, "recipe"));
     HU_TRY(hu_config_f64(config, "optimizer.momentum", &momentum));
     bool may_look_ahead = momentum > 0.0 && !is_lars;
