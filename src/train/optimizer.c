@@ -167,13 +167,18 @@ hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t param
         HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)parameters * sizeof(float), &block));
         made->moment[i] = block;
     }
-    if (options->kind == HU_OPTIMIZER_ADAGRAD)
-        for (int64_t i = 0; i < parameters; i++) made->moment[0][i] = (float)options->initial;
     *optimizer = made;
     made = NULL;
 done:
     hu_optimizer_free(made);
     return st;
+}
+
+void hu_optimizer_begin(hu_optimizer *optimizer) {
+    float initial = (float)optimizer->options.initial;
+    bool begins_there = optimizer->options.kind == HU_OPTIMIZER_ADAGRAD && initial > 0.0f;
+    for (int64_t i = 0; begins_there && i < optimizer->parameters; i++)
+        optimizer->moment[0][i] = initial;
 }
 
 void hu_optimizer_free(hu_optimizer *optimizer) {

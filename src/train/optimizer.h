@@ -61,10 +61,12 @@ hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind);
  * 0.999, 1e-8, no decay; adamw with 0.01; rmsprop 0.9, 1e-8, no decay; adagrad 1e-8 from 0. */
 hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind);
 
-/* State of zeros (adagrad: of initial) for a vector of parameters elements; owner frees with
+/* State of zeros for a vector of parameters elements, whose memory is not written; owner frees with
  * hu_optimizer_free. HU_ERR_ARGUMENT names the option that is out of range; HU_ERR_MEMORY. */
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
                               hu_optimizer **optimizer);
+/* What a training begins with, behind create: the zeros; of adagrad sums of initial. */
+void hu_optimizer_begin(hu_optimizer *optimizer);
 void hu_optimizer_free(hu_optimizer *optimizer);
 
 /* Starts one step of learning rate lr: advances t by one and fixes the coefficients. A step that is

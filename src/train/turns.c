@@ -60,6 +60,7 @@ hu_status hu_turns_create(hu_trainer *trainer) {
         HU_TRY(find_masters(trainer, t));
         HU_TRY(hu_optimizer_create(&trainer->options.optimizer, learner->elements,
                                    &learner->optimizer));
+        if (!trainer->options.run.is_plan) hu_optimizer_begin(learner->optimizer);
         HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &learner->scaler));
     }
 done:

@@ -1,7 +1,9 @@
 """`plan`: its numbers against the models' definitions, its bytes against those of real trainings."""
 import json
+import os
 import re
 import resource
+import subprocess
 
 import program
 
@@ -262,6 +264,20 @@ def without_memory(checks, cwd):
                 f"{code}: {err}")
 
 
+def without_touching(checks, cwd):
+    """Weights and sums of squares of a plan are addresses alone: its process holds a small part of their bytes."""
+    if program.sanitizer():
+        print("skipped: held memory (sanitizers hold more)")
+        return
+    with subprocess.Popen([program.HALFULP, "plan", "model=biglstm", "--json"], cwd=cwd, stdout=subprocess.PIPE) as made:
+        found = json.loads(made.stdout.read())
+        _, status, used = os.wait4(made.pid, 0)
+        made.returncode = os.waitstatus_to_exitcode(status)
+    checks.same(made.returncode, 0, "exit code")
+    checks.that(found["memory_bytes"]["optimizer"]["float32"] > 6 << 30, f"{found['memory_bytes']['optimizer']}")
+    checks.that(used.ru_maxrss < 256 << 10, f"{used.ru_maxrss} KiB held")
+
+
 def scratch_is_explained(checks, cwd):
     """Packed storage of large pictures needs more than float32; no ratio to what is shown as nothing."""
     _, out, _ = program.call("plan", "model=faster-rcnn", "precision=hfp8", "threads=2", cwd=cwd)
@@ -425,6 +441,6 @@ def errors(checks, cwd):
         checks.that(part in err, f"plan {words}: {err!r}")
 
 
-program.main(numbers, assumed, without_memory, scratch_is_explained, layers, outputs, narrow_outputs,
+program.main(numbers, assumed, without_memory, without_touching, scratch_is_explained, layers, outputs, narrow_outputs,
              bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
              text, classes, network, network_baseline, network_words, network_model, network_errors, errors)

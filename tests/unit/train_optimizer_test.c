@@ -21,6 +21,7 @@ static const hu_tensor_update decayed = {true, 0.75f, 1, 1}, bare = {false, 0.75
 static hu_optimizer *create(const hu_optimizer_options *options, int64_t parameters) {
     hu_optimizer *optimizer;
     assert_int_equal(hu_optimizer_create(options, parameters, &optimizer), HU_OK);
+    hu_optimizer_begin(optimizer);
     return optimizer;
 }
 
