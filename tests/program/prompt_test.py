@@ -96,6 +96,15 @@ def texts_come_from_anywhere(checks, cwd):
     checks.that("\x1b" not in out and "\x00" not in out, "nothing that steers a terminal")
 
 
+def tokens_of_no_text_are_not_said(checks, cwd):
+    """Of a network with scores of more tokens than its text has (model.vocab), those of the text alone are said."""
+    trained(cwd, "wide", "char", "model.vocab=2000", "steps=2")
+    hot, _ = said(checks, cwd, "wide", "the ", "predict.words=60", "predict.temperature=1000")
+    letters = set("".join(LINES)) | {"\n"}
+    checks.that(letters >= set(hot["drawn"]["text"] + hot["likeliest"]), f"{hot}")
+    checks.same((len(hot["drawn"]["text"]), len(hot["likeliest"])), (60, 60), "as many as were asked for")
+
+
 def what_is_refused(checks, cwd):
     trained(cwd, "words", "word", "steps=2")
     made, notes = said(checks, cwd, "words", "the zebra sat on the zebra")
@@ -130,4 +139,5 @@ def what_is_refused(checks, cwd):
     refuses(2, "which only a run of text:FILE can go on with; sees was trained on glyphs", "sees", "text=a")
 
 
-program.main(windows_agree, states_begin_with_zeros, draws_are_repeatable, texts_come_from_anywhere, what_is_refused)
+program.main(windows_agree, states_begin_with_zeros, draws_are_repeatable, texts_come_from_anywhere,
+             tokens_of_no_text_are_not_said, what_is_refused)
