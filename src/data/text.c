@@ -101,10 +101,15 @@ done:
     return st;
 }
 
-/* Whole rounds of the streams. */
-static int64_t limited(int64_t count, int64_t limit, int64_t streams) {
-    int64_t kept = hu_limited(count, limit);
-    return streams > 0 ? kept / streams * streams : kept;
+/* Of a half as many samples as its limit leaves: whole rounds of the streams. */
+static hu_status limit_half(const char *key, int64_t limit, int64_t streams, hu_split *split) {
+    int64_t kept = hu_limited(split->count, limit);
+    if (kept < streams)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found %lld samples, expected at least %lld: one of each stream", key,
+                       (long long)limit, (long long)streams);
+    split->count = streams > 0 ? kept / streams * streams : kept;
+    return HU_OK;
 }
 
 static void describe(const hu_texts *texts, const hu_text_choice *choice, hu_dataset *dataset) {
@@ -163,8 +168,8 @@ hu_status hu_text_open(const char *path, const hu_data_limits *limits,
     for (int h = 0; h < HU_TEXT_HALVES; h++)
         HU_TRY(cut_half(&texts, h, &text, dataset->owned + FIELDS * h, split[h]));
     describe(&texts, &text, dataset);
-    split[0]->count = limited(split[0]->count, limits->train, text.streams);
-    split[1]->count = limited(split[1]->count, limits->test, text.streams);
+    HU_TRY(limit_half("data.limit", limits->train, text.streams, split[0]));
+    HU_TRY(limit_half("data.test_limit", limits->test, text.streams, split[1]));
     hu_texts_give_names(&texts, dataset);
 done:
     hu_texts_free(&texts);

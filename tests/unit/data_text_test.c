@@ -179,6 +179,14 @@ static void limits_of_streams_are_whole_updates(void **state) {
     assert_int_equal(d->train.count, 3);
     assert_int_equal(d->test.count, 9);
     hu_dataset_close(d);
+    const hu_data_limits few[] = {{2, 100}, {4, 2}};
+    static const char *const said[] = {"data.limit: found 2 samples, expected at least 3",
+                                       "data.test_limit: found 2 samples, expected at least 3"};
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+        assert_int_equal(hu_dataset_open_images(spec("words"), &few[i], &choice, &d),
+                         HU_ERR_ARGUMENT);
+        assert_non_null(strstr(hu_last_error(), said[i]));
+    }
 }
 
 static void a_vocabulary_is_written_and_read_back(void **state) {
