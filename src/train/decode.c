@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/sentences.h"
+#include "layout/create.h"
 #include "task/translate.h"
 
 enum { FREE_WORDS = 5 };
@@ -24,6 +25,8 @@ hu_status hu_decoding_create(hu_trainer *trainer, int64_t samples) {
     int64_t rows = trainer->shapes.value[HU_TRANSLATION_TARGETS].extent[0];
     HU_TRY(HU_NEW_ARRAY(&trainer->room.said, (size_t)(samples * rows)));
     HU_TRY(HU_NEW_ARRAY(&trainer->room.writers, (size_t)trainer->part));
+    /* Places end one by one: passes may be of any smaller number of samples. */
+    for (int64_t n = 1; n < trainer->part; n++) HU_TRY(hu_run_reserve(trainer->run, n));
 done:
     return st;
 }

@@ -4,7 +4,8 @@
 #define HU_TRAIN_DECODE_H
 #include "train/inner.h"
 
-/* Room for the words of a half of so many samples, where the task writes. */
+/* Room for the words of a half of so many samples, and for passes of fewer than a part has, where
+ * the task writes. */
 hu_status hu_decoding_create(hu_trainer *trainer, int64_t samples);
 void hu_decoding_free(hu_evaluation_room *room);
 

@@ -104,6 +104,18 @@ def runs_go_on(checks, cwd):
                         f"{precision}, resumed at {step}")
 
 
+def places_end_one_by_one(checks, cwd):
+    """Passes of every smaller number of sentences: oneDNN, which needs each made ready, says what plain products say."""
+    rows = []
+    for products in ("own", "onednn"):
+        words = ["steps=6", "lr=0.02", "data.length=24", "data.test_limit=21", f"products={products}", "run.chunk=8", "threads=1"]
+        made = trained(cwd, f"by-{products}", *words)
+        code, out, err = program.call("predict", f"by-{products}", "count=11", "--json", cwd=cwd)
+        checks.same(code, 0, f"{products}: {err}")
+        rows.append((made["test_bleu"], [row["text"] for row in json.loads(out)["predictions"]]))
+    checks.same(rows[1], rows[0], "translations")
+
+
 def near(checks, what, found, figure, tolerance, digits):
     """The figure is rounded to so many digits behind the point."""
     room = tolerance * abs(figure) + 0.5 * 10 ** -digits
@@ -128,4 +140,4 @@ def the_check_start_of_torch(checks, cwd):
         near(checks, name, made["first_gradient_norms"][name], figure, 2e-5, 6)
 
 
-program.main(the_check_start_of_torch, it_learns_to_write, bits_are_equal, runs_go_on)
+program.main(the_check_start_of_torch, it_learns_to_write, bits_are_equal, runs_go_on, places_end_one_by_one)
