@@ -39,6 +39,7 @@ bool hu_why_may_vanish(const hu_why *why, uint32_t place) {
     hu_tensor tensor = why->walk->tensor[place];
     const hu_value_info *value = &why->walk->graph->value[tensor.value];
     size_t length = strlen(value->name), ending = sizeof suffix - 1;
+    if (value->role == HU_VALUE_FACT) return true;
     if (!hu_why_is_vector(why, place)) return false;
     return tensor.kind != HU_TENSOR_VALUE ||
            (length >= ending && strcmp(value->name + length - ending, suffix) == 0);

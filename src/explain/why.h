@@ -109,7 +109,8 @@ size_t hu_why_steps_done(const hu_history *history);
 bool hu_why_is_vector(const hu_why *why, uint32_t place);
 
 /* True for biases (parameters of one dimension by that name) and for gradients of all parameters of
- * one dimension: such numbers are small enough to vanish without harm. */
+ * one dimension: such numbers are small enough to vanish without harm. True for facts too, which no
+ * format rounds: what a recurrence starts as is meant to be zero. */
 bool hu_why_may_vanish(const hu_why *why, uint32_t place);
 
 /* True for formats that may saturate though nobody asked for it: scales of blocks, and those from a

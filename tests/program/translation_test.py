@@ -75,6 +75,8 @@ def it_learns_to_write(checks, cwd):
     checks.same((found["test_bleu"], found["test_perplexity"]), (None, made["test_perplexity"]), "without decoding")
     for verb in ("why", "stats", "report"):
         checks.same(program.call(verb, "learns", cwd=cwd)[0], 0, verb)
+    found = json.loads(program.call("why", "learns", "--json", cwd=cwd)[1])
+    checks.same(found["death"], None, "a state that begins with zeros is no death")
 
 
 def bits_are_equal(checks, cwd):
