@@ -35,10 +35,23 @@ done:
     return st;
 }
 
+/* Keys of predictions of samples. */
+static hu_status check_keys(const hu_config *config) {
+    static const char *const samples[] = {"out.count", "out.file", "out.pictures"};
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+        if (hu_config_asked(config, samples[i]))
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "%s: found beside predict.text, expected only one of the two: what "
+                           "stands behind a text is printed",
+                           samples[i]);
+    return HU_OK;
+}
+
 hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
                            const char *where, const char *text, size_t bytes, hu_prompted *made) {
     hu_status st;
     *made = (hu_prompted){.run = {.prompts = true}};
+    HU_TRY(check_keys(config));
     HU_TRY(hu_saved_run_open(config, directory, listener, &made->run));
     HU_TRY(hu_words_create(made->run.dataset, &made->words));
     HU_TRY(hu_prompt_read(made->run.dataset, where, text, bytes, &made->prompt));

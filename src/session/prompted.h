@@ -16,8 +16,9 @@ typedef struct hu_prompted {
 
 /* Opens a run and lets it go on with a text [bytes, with a zero behind it] as the keys predict.*
  * say. where: names the text in messages. Words that the run does not know are told to the
- * listener. Errors of hu_saved_run_open, hu_prompt_read and hu_continue. Owner frees with
- * hu_prompted_free, also on failure. Proof: tests/program/prompt_test.py. */
+ * listener. HU_ERR_ARGUMENT: keys of samples (out.*) are given too. Errors of hu_saved_run_open,
+ * hu_prompt_read and hu_continue. Owner frees with hu_prompted_free, also on failure. Proof:
+ * tests/program/prompt_test.py. */
 hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
                            const char *where, const char *text, size_t bytes, hu_prompted *made);
 void hu_prompted_free(hu_prompted *made);

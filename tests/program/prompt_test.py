@@ -125,6 +125,8 @@ def what_is_refused(checks, cwd):
     program.put(cwd, "latin.txt", b"the cat\nsat \xe9\n")
     refuses(3, "latin.txt: line 2, byte 5: found 0xe9, expected UTF-8", "words", "text=@latin.txt")
     refuses(2, "predict.words", "words", "text=a", "predict.words=0")
+    for key in ("out.file=a.csv", "out.count=2", "out.pictures=a.png"):
+        refuses(2, f"{key.split('=')[0]}: found beside predict.text", "words", "text=a", key)
     path = pathlib.Path(f"{cwd}/words/vocabulary.txt")
     kept = path.read_text(encoding="utf-8")
     path.write_text(kept + "zebra\n", encoding="utf-8")
