@@ -193,6 +193,19 @@ static hu_status take_prompts(const hu_config *config, const hu_saved_run *run,
                    run->directory, data);
 }
 
+/* The run's data.valid= would be judged in place of the other text that is asked for. */
+static hu_status check_judged(const hu_config *config, const hu_saved_run *run) {
+    const char *data = "", *valid = "none";
+    hu_config_text(config, "data.name", &data);
+    hu_config_text(config, "data.valid", &valid);
+    bool is_own = strcmp(valid, "none") == 0 || hu_config_asked(config, "data.valid");
+    if (!run->has_other_data || run->prompts || is_own) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "data: found %s beside the run's data.valid=%s, which would be judged; expected "
+                   "data.valid=FILE to judge that file, or data.valid=none for the end of the data",
+                   data, valid);
+}
+
 hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
                             hu_saved_run *run) {
     hu_status st = HU_OK;
@@ -204,6 +217,7 @@ hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_l
                           .sound_count = run->sound_count,
                           .prompts = run->prompts};
     HU_TRY(merge(config, directory, &run->has_other_data));
+    HU_TRY(check_judged(config, run));
     run->has_other_data = run->has_other_data || run->sounds;
     HU_TRY(hu_known_read(directory, run->has_other_data, &known, &class_names));
     HU_TRY(take_sounds(config, run, &known));

@@ -80,6 +80,13 @@ def words_stay_those_of_the_run(checks, cwd):
     call(checks, "eval", "run", "data.unit=char", cwd=cwd, code=2)
     _, err = call(checks, "eval", "run", "data.vocabulary=other.txt", cwd=cwd, code=2)
     checks.that("a run keeps its vocabulary" in err, f"another vocabulary: {err}")
+    write(f"{cwd}/other.txt", LINES, 9)
+    for verb in ("eval", "predict"):
+        _, err = call(checks, verb, "run", "data=text:other.txt", cwd=cwd, code=2)
+        checks.that("found text:other.txt beside the run's data.valid=" in err, f"{verb} of a text that is not judged: {err}")
+    for valid in ("other.txt", "none"):
+        found = json.loads(call(checks, "eval", "run", "data=text:other.txt", f"data.valid={valid}", "--json", cwd=cwd)[0])
+        checks.that(found["test_perplexity"] != made["test_perplexity"], f"data.valid={valid}: that text")
 
 
 def the_same_bits(checks, cwd):
