@@ -273,7 +273,8 @@ static void pick_rows_forward(const hu_op_call *call) {
     }
 }
 
-/* dx = the sum of dy over the places that name a row, in their order. */
+/* dx = the sum of dy over the places that name a row, in their order, in float32: places differ but
+ * in data that asks twice. */
 static void pick_rows_backward(const hu_op_call *call) {
     int64_t n = hu_shape_elements(&call->info->in[0]), row = row_elements(&call->info->in[0]);
     int64_t places = call->info->in[1].extent[0];
