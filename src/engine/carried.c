@@ -170,15 +170,20 @@ static bool takes_row(const hu_run *run, const hu_carried *c, int64_t row, const
     return memcmp(read_rows(run, c, run->carried_from, row, 1, room_of(run)), x, bytes) == 0;
 }
 
-bool hu_run_restore_carried(hu_run *run, const float *rows) {
-    bool all = true;
+int64_t hu_run_restore_carried(hu_run *run, const float *rows) {
+    int64_t zeroed = 0;
     for (uint32_t i = 0; i < run->carried_count; i++)
         run->carried[i].storage[run->carried_from] =
             hu_carried_storage(slot_of(run, &run->carried[i]));
-    for (int64_t row = 0; row < run->streams; row++)
+    for (int64_t row = 0; row < run->streams; row++) {
+        bool all = true;
         for (uint32_t i = 0; i < run->carried_count; i++) {
             all &= takes_row(run, &run->carried[i], row, rows);
             rows += run->carried[i].storage[run->carried_from].row_elements;
         }
-    return all;
+        for (uint32_t i = 0; !all && i < run->carried_count; i++)
+            write_zeros(run, &run->carried[i], run->carried_from, row);
+        zeroed += !all;
+    }
+    return zeroed;
 }

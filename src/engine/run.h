@@ -54,8 +54,9 @@ const float *hu_run_value(const hu_run *run, hu_value_id v, int64_t rows, float 
 int64_t hu_run_carried_numbers(const hu_run *run);
 void hu_run_carried(const hu_run *run, float *rows);
 
-/* Takes them over; false: a number is none of the format that it is stored in. */
-bool hu_run_restore_carried(hu_run *run, const float *rows);
+/* Takes them over. Streams with a number that is none of the format that it is stored in begin
+ * again as zeros: so many. */
+int64_t hu_run_restore_carried(hu_run *run, const float *rows);
 
 /* Running ranges of uniform quantizers as bytes of a checkpoint; *bytes = 0: there are none.
  * Borrowed: valid as long as the run. */

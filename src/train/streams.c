@@ -127,10 +127,7 @@ hu_status hu_streams_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(find(checkpoint, zeroed, sizeof streams->zeroed, &count));
     memcpy(streams->rows, rows, bytes);
     memcpy(&streams->zeroed, count, sizeof streams->zeroed);
-    if (hu_run_restore_carried(trainer->run, streams->rows)) return HU_OK;
-    st = hu_fail(HU_ERR_CORRUPT,
-                 "%s: section '%s': found a number that its tensor's format does not have",
-                 hu_checkpoint_path(checkpoint), section);
+    streams->zeroed += hu_run_restore_carried(trainer->run, streams->rows);
 done:
     return st;
 }

@@ -22,7 +22,8 @@ hu_status hu_streams_save(hu_trainer *trainer, hu_checkpoint_writer *writer);
 /* HU_ERR_ARGUMENT for another number of streams; HU_ERR_CORRUPT. */
 hu_status hu_streams_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
-/* HU_ERR_CORRUPT: a number is none of the format of its tensor. */
+/* Streams begin again as zeros where this run has other formats than the one that was saved, and
+ * those lack a number of theirs. HU_ERR_CORRUPT. */
 hu_status hu_streams_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 /* Rows of the workers of other processes reach that of worker 0: part of hu_trainer_gather. */

@@ -107,6 +107,18 @@ def parts_that_do_not_run(checks, cwd):
                     f"{parts} parts: skipped steps, and streams that began again")
 
 
+def another_precision(checks, cwd):
+    """States that its formats do not have begin again as zeros; evaluations begin with zeros anyway."""
+    given = words(cwd)
+    made = program.train(*given, "steps=3", cwd=cwd)
+    found = json.loads(call(checks, "eval", "run", "precision=hfp8", "--json", cwd=cwd)[0])
+    checks.that(abs(found["test_perplexity"] / made["test_perplexity"] - 1) < 0.1, f"eval: {found['test_perplexity']}")
+    same = program.resume("run", "steps=4", cwd=cwd)
+    checks.same(same["zeroed_streams"], 0, "the same precision")
+    other = program.resume("run", "precision=hfp8", "steps=6", cwd=cwd)
+    checks.same(other["zeroed_streams"], 6, "streams that began again")
+
+
 def what_is_refused(checks, cwd):
     given = words(cwd)
     _, err = call(checks, "train", *given, "data.streams=off", "steps=1", cwd=cwd, code=2)
@@ -144,4 +156,4 @@ def the_check_start_of_torch(checks, cwd):
 
 
 program.main(the_check_start_of_torch, one_training, the_same_bits, parts_and_workers, every_precision_trains,
-             what_is_not_finite, parts_that_do_not_run, what_is_refused)
+             what_is_not_finite, parts_that_do_not_run, another_precision, what_is_refused)
