@@ -231,6 +231,7 @@ static hu_status read_lines(const char *path, char *text, hu_vocabulary *v) {
     for (size_t number = 1; *text; number++) {
         char *end = strchr(text, '\n'), *next = end ? end + 1 : text + strlen(text);
         if (end) *end = '\0';
+        if (end > text && end[-1] == '\r') end[-1] = '\0'; /* of another system */
         HU_TRY(add_line(path, number, text, v));
         text = next;
     }

@@ -46,9 +46,9 @@ hu_status hu_vocabulary_behind(const hu_tokens *tokens, int64_t least, const cha
  * hu_vocabulary_of_text. */
 hu_status hu_vocabulary_add(hu_vocabulary *vocabulary, const char *const *word, int count);
 
-/* A file of hu_vocabulary_write. HU_ERR_CORRUPT names file and line: a line that is empty, the
- * same as another one, not UTF-8 or wrongly escaped; no <eos> or no <unk> among words, no [UNK]
- * among pieces. */
+/* A file of hu_vocabulary_write; lines may end with \r\n too. HU_ERR_CORRUPT names file and line: a
+ * line that is empty, the same as another one, not UTF-8 or wrongly escaped; no <eos> or no <unk>
+ * among words, no [UNK] among pieces. */
 hu_status hu_vocabulary_read(const char *path, hu_text_unit unit, hu_vocabulary *vocabulary);
 
 /* As hu_dataset.class_names has them: count words, each with a final zero. Borrows the words. */

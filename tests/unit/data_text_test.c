@@ -203,6 +203,10 @@ static void a_vocabulary_is_written_and_read_back(void **state) {
     d = open_text("few", text);
     expect_words(d, order, 5);
     hu_dataset_close(d);
+    put_text("list", "\\n\r\n\\r\r\n\\\\\r\na\r\nn\r\n");
+    d = open_text("few", text);
+    expect_words(d, order, 5);
+    hu_dataset_close(d);
 }
 
 static void bad_texts_are_refused_with_their_place(void **state) {
