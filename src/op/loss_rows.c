@@ -114,8 +114,10 @@ static double band_loss(const hu_op_call *call, int64_t row) {
     place p = place_of(info, class_of(info, call->in[TARGETS][row]));
     if (p.band < 0) return 0.0;
     const float *x = band_row(call, p.band, row);
-    return -hu_log_softmax(hu_softmax_row_of(hu_channels(&info->in[BANDS + p.band]), x),
-                           x[p.entry]);
+    hu_softmax_row logs;
+    hu_elementary()->row_logs(1, hu_channels(&info->in[BANDS + p.band]), x, &logs.most,
+                              &logs.log_sum);
+    return -hu_log_softmax(logs, x[p.entry]);
 }
 
 static int64_t at_most(int64_t n, int64_t most) {
