@@ -69,6 +69,7 @@ static hu_status resolve(planning *plan) {
     HU_TRY(hu_assumed_read(config, model, 1, &plan->assumed)); /* to find the recipe's batch */
     HU_TRY(hu_options_train(config, &plan->assumed, &plan->precision, &plan->options));
     batch = plan->options.batch;
+    if (plan->assumed.streams > 0) plan->assumed.streams = batch;
     if (plan->precision.bits.schedule) return HU_OK; /* its epochs may end with a short batch */
     HU_TRY(hu_assumed_read(config, model, batch, &plan->assumed));
 done:

@@ -242,6 +242,10 @@ def assumed(checks, cwd):
     checks.same((street["macs"], street["parameters"]), (497913600, 387862), "fcn-s of the size of CamVid")
     checks.that("data.size=224 data.classes=1000 for ImageNet's" in plan("model=resnet50", cwd=cwd)[0]["assumed"],
                 "what the model was published for")
+    for model in ("lstm-lm-s", "biglstm-s"):
+        code, out, err = program.call("plan", f"model={model}", "precision=ldp:4-8", "steps=10", cwd=cwd)
+        checks.same(code, 0, f"{model}: as many streams as the recipe's batch has samples: {err}")
+        checks.that("memory in MiB" in out, f"{model}: {out}")
     named, _ = plan("model=ssd-s", f"data=boxes:{program.write_boxes(cwd)}", cwd=cwd)
     checks.that("assumed" not in named, "nothing is assumed of data that is there")
 
