@@ -230,10 +230,17 @@ static bool names(const char *list, const char *word) {
     return false;
 }
 
-const char *hu_data_kind_with(const char *field) {
-    for (size_t i = 0; i < KINDS; i++)
-        if (names(kinds[i].fields, field)) return kinds[i].usage;
-    return NULL;
+const char *hu_data_kind_with(const char *const *field, int count) {
+    const char *usage = NULL;
+    int most = 0;
+    for (size_t i = 0; i < KINDS; i++) {
+        int own = 0;
+        for (int f = 0; f < count; f++) own += names(kinds[i].fields, field[f]);
+        if (own < most || own == 0) continue;
+        most = own;
+        usage = kinds[i].usage;
+    }
+    return usage;
 }
 
 /* Number i of names that end with a zero each; NULL where there are not so many. */

@@ -41,9 +41,10 @@ typedef struct hu_data_kind {
 hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *choice,
                              const char *name);
 
-/* How data that have the field are asked for ("boxes:DIR"); NULL for a field that is no kind's own.
- * Borrowed: valid for ever. */
-const char *hu_data_kind_with(const char *field);
+/* How data that have the fields [count] are asked for ("boxes:DIR"): those of the kind whose own
+ * fields most of them are, the last of such kinds; NULL where none is a kind's own. Borrowed: valid
+ * for ever. */
+const char *hu_data_kind_with(const char *const *field, int count);
 
 /* The smaller of count and limit, 0 being no limit. */
 static inline int64_t hu_limited(int64_t count, int64_t limit) {

@@ -139,6 +139,10 @@ static void data_that_do_not_fit_are_refused(void **state) {
          "needs a field 'small', data drawn has 'image', 'label'; data=pairs:DIR has it");
     says(hu_task_fit(&hu_task_language, &plain, &shapes), HU_ERR_ARGUMENT,
          "needs a field 'tokens', data drawn has 'image', 'label'; data=text:FILE has it");
+    says(hu_task_fit(&hu_task_pretrain, &plain, &shapes), HU_ERR_ARGUMENT,
+         "needs a field 'tokens', data drawn has 'image', 'label'; data=segments:FILE has it");
+    says(hu_task_fit(&hu_task_translate, &plain, &shapes), HU_ERR_ARGUMENT,
+         "needs a field 'source', data drawn has 'image', 'label'; data=parallel:DIR has it");
     says(hu_task_fit(&hu_task_segment, &small, &shapes), HU_ERR_ARGUMENT,
          "found 4 x 4 pixels, expected 8 x 8");
     says(hu_task_fit(&hu_task_segment, &one, &shapes), HU_ERR_ARGUMENT, "at least 2 classes");
