@@ -366,7 +366,8 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
     if (st != HU_OK) return st;
     st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
                            : kind->open(kind, directory, limits, dataset);
-    if (st == HU_ERR_MISSING && kind->advice[0])
+    bool is_folder = choice->known.sound_count == 0; /* sounds of predict stand anywhere */
+    if (st == HU_ERR_MISSING && kind->advice[0] && is_folder)
         return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
     return st;
 }

@@ -169,7 +169,7 @@ def files_are_heard(checks, cwd):
     refuses(3, "the file is cut off", "predict", "hears", "bare/test/01.wav", "cut.wav")
     program.put(cwd, "empty.wav", b"")
     refuses(3, "empty.wav: found 0 bytes of another kind, expected RIFF WAVE", "predict", "hears", "empty.wav")
-    refuses(3, "none.wav", "predict", "hears", "none.wav")
+    refuses(3, "found: none.wav: cannot open: No such file or directory\n", "predict", "hears", "none.wav")
     os.rename(made + ".away", made)
     path = os.path.join(made, "train", "transcripts.txt")
     with open(path, encoding="utf-8") as file:
