@@ -113,7 +113,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_streams_create(trainer));
     HU_TRY(hu_reserve_sizes(trainer));
     /* Without masters the weights are numbers of their format from the first step on. */
-    if (!options->keep_masters) hu_round_masters(trainer);
+    if (!options->keep_masters && !options->run.is_plan) hu_round_masters(trainer);
     /* From here on the caller owns it. */
     *result = trainer;
     block = NULL;

@@ -273,13 +273,15 @@ def without_touching(checks, cwd):
     if program.sanitizer():
         print("skipped: held memory (sanitizers hold more)")
         return
-    with subprocess.Popen([program.HALFULP, "plan", "model=biglstm", "--json"], cwd=cwd, stdout=subprocess.PIPE) as made:
-        found = json.loads(made.stdout.read())
-        _, status, used = os.wait4(made.pid, 0)
-        made.returncode = os.waitstatus_to_exitcode(status)
-    checks.same(made.returncode, 0, "exit code")
-    checks.that(found["memory_bytes"]["optimizer"]["float32"] > 6 << 30, f"{found['memory_bytes']['optimizer']}")
-    checks.that(used.ru_maxrss < 256 << 10, f"{used.ru_maxrss} KiB held")
+    for more in ([], ["precision=fp16", "precision.master=off"]):
+        words = [program.HALFULP, "plan", "model=biglstm", *more, "--json"]
+        with subprocess.Popen(words, cwd=cwd, stdout=subprocess.PIPE) as made:
+            found = json.loads(made.stdout.read())
+            _, status, used = os.wait4(made.pid, 0)
+            made.returncode = os.waitstatus_to_exitcode(status)
+        checks.same(made.returncode, 0, f"{more}: exit code")
+        checks.that(found["memory_bytes"]["optimizer"]["float32"] > 6 << 30, f"{found['memory_bytes']['optimizer']}")
+        checks.that(used.ru_maxrss < 256 << 10, f"{more}: {used.ru_maxrss} KiB held")
 
 
 def scratch_is_explained(checks, cwd):
