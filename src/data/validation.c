@@ -84,7 +84,8 @@ hu_status hu_dataset_hold_out(hu_dataset *dataset, double amount, uint64_t seed)
     if (dataset->streams > 0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "data.validation: found %g of a text in %lld streams, "
-                       "expected none: a sample goes on where another ends",
+                       "expected none: a sample goes on where another ends (assign, which chooses "
+                       "on samples held out, cannot search for such a network)",
                        amount, (long long)dataset->streams);
     HU_TRY(count_held(dataset, amount, &held));
     HU_TRY(HU_NEW_ARRAY(&index, (size_t)all));
