@@ -21,7 +21,7 @@ typedef struct bert {
     double dropout;
 } bert;
 
-enum { SEGMENTS = 2 };
+enum { SEGMENTS = 2, LONGEST = 512 };
 static const hu_init start = {HU_INIT_NORMAL, 0.02f}, zero = {HU_INIT_CONSTANT, 0.0f};
 static const float epsilon = 1e-12f;
 
@@ -72,6 +72,11 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const b
     if (b.choice.task != &hu_task_pretrain)
         return hu_fail(HU_ERR_ARGUMENT, "found the task %s, expected %s: the network has two heads",
                        b.choice.task->name, hu_task_pretrain.name);
+    int64_t length = b.choice.shapes.value[HU_PRETRAIN_TOKENS].extent[0];
+    if (length > m->places)
+        return hu_fail(HU_ERR_SHAPE, "data.length: found %lld tokens, expected at most %lld%s",
+                       (long long)length, (long long)m->places,
+                       m->places < LONGEST ? "; bert-tiny and bert-base take 512" : "");
     hu_build_input(&b);
     const hu_block_form form = {.heads = hu_build_size(&b, HU_SIZE_HEADS, m->heads),
                                 .hidden = hu_build_size(&b, HU_SIZE_FF, 4 * width),
@@ -92,12 +97,12 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const b
 }
 
 hu_status hu_model_bert_base(const hu_model_options *options, hu_graph *graph) {
-    const bert base = {.width = 768, .blocks = 12, .heads = 12, .places = 512, .dropout = 0.1};
+    const bert base = {.width = 768, .blocks = 12, .heads = 12, .places = LONGEST, .dropout = 0.1};
     return build(options, graph, &base);
 }
 
 hu_status hu_model_bert_tiny(const hu_model_options *options, hu_graph *graph) {
-    const bert tiny = {.width = 128, .blocks = 2, .heads = 2, .places = 512, .dropout = 0.1};
+    const bert tiny = {.width = 128, .blocks = 2, .heads = 2, .places = LONGEST, .dropout = 0.1};
     return build(options, graph, &tiny);
 }
 

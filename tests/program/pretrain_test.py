@@ -108,10 +108,10 @@ def what_is_refused(checks, cwd):
     begin(cwd)
     data = words(cwd)[1:3]
     for given, part in ((["model=cnn-s", *data], "needs a field 'image'"),
-                        (["model=bert-tiny-s", "data=glyphs"], "data=text:FILE has it"),
+                        (["model=bert-tiny-s", "data=glyphs"], "data=segments:FILE has it"),
                         (["model=bert-tiny-s", f"data=text:{cwd}/train.txt"], "data=segments:FILE has it"),
                         (["model=transformer-lm-s", "task=pretrain", *data], "the task pretrain needs"),
-                        ([*words(cwd), "data.length=100"], "found 100 rows, expected at most 64"),
+                        ([*words(cwd), "data.length=100"], "data.length: found 100 tokens, expected at most 64; bert-tiny"),
                         ([*words(cwd), "data.streams=on"], "data.streams: found on"),
                         ([*words(cwd), "data.unit=piece"], "data.vocabulary: found none"),
                         (["model=transformer-lm-s", f"data=text:{cwd}/train.txt", "data.unit=piece"],
