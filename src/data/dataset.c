@@ -292,6 +292,11 @@ static hu_status find_kind(const char *spec, const hu_data_kind **kind) {
         if (strlen(names[i]) == length && memcmp(names[i], spec, length) == 0) *kind = &kinds[i];
     }
     if (*kind) return HU_OK;
+    if (hu_file_exists(spec))
+        return hu_fail(HU_ERR_UNKNOWN,
+                       "data: found the path '%s' alone, expected its kind in front, as text:FILE "
+                       "or folder:DIR; halfulp --help lists all",
+                       spec);
     char word[64], nearest[256];
     snprintf(word, sizeof word, "%.*s", length < 63 ? (int)length : 63, spec);
     hu_nearest(word, names, KINDS, nearest, sizeof nearest);
