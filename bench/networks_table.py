@@ -45,10 +45,12 @@ MODELS = {
     "faster-rcnn-s": ("boxes:bccd", [*BOXES, "lr=0.01"]),
     "deit-s": ("cifar10:cifar10", ["data.limit=5085", "data.test_limit=1017", "epochs=4"]),
     "transformer-lm-s": (WORDS, [*OF_WORDS, "epochs=1"]),
-    "lstm-lm-s": (WORDS, [*OF_WORDS, "epochs=1"]),
-    "biglstm-s": (WORDS, [*OF_WORDS, "epochs=1"]),
-    "seq2seq-s": ("parallel:multi30k", ["steps=300"]),
-    "bert-tiny-s": (WORDS, [*OF_WORDS, "epochs=1"]),
+    "lstm-lm-s": (WORDS, [*OF_WORDS, "epochs=1", "data.test_limit=1600"]),
+    "biglstm-s": (WORDS, [*OF_WORDS, "epochs=1", "data.test_limit=3200"]),
+    "seq2seq-s": ("parallel:multi30k", ["data.source=en", "data.target=fr", "data.test=test_2016_flickr", "steps=300",
+                                        "data.test_limit=400"]),
+    "bert-tiny-s": (WORDS.replace("text:", "segments:", 1), [*OF_WORDS[:1], "data.min_count=3", "epochs=1",
+                                                             "data.test_limit=1600"]),
     "ds2-s": ("speech:fsdd", ["epochs=5"]),
 }
 CLAIMED = ("ssd-s", "fcn-s", "cvae-s", "dcgan-s")
