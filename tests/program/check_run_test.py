@@ -1,12 +1,13 @@
-"""Five steps from init=check beside figures of another program in double, where the pictures are there.
+"""Five steps from init=check beside figures of another program in double, where the data are there.
 
 HALFULP_TINYIMAGENET10 names a folder with train/ and val/ of ten classes of Tiny ImageNet, 64 pixels a side;
 HALFULP_CAMVID one with train/, trainannot/, test/ and testannot/ of CamVid at 160x120; HALFULP_FRAMES one with the
 first eight in train/ and the last four in test/, by name, of twelve of its frames at 480x360; HALFULP_CIFAR10 one
 with the binary files of CIFAR-10, those of training in the order in which the figures were made; HALFULP_FSDD one of
-spoken digits of four speakers, 800 and 200. What is not named is left
+spoken digits of four speakers, 800 and 200; HALFULP_TEXT one with wikitext2_test.txt and wikitext2_valid.txt;
+HALFULP_MULTI30K one with train and test_2016_flickr of Multi30k in English and French. What is not named is left
 out, and so is Fashion-MNIST where it is not installed; without any the test is skipped. The figures are those of
-PyTorch in float64 on the same pictures; float32 of torch is
+PyTorch in float64 on the same data; float32 of torch is
 away from them by a tenth of the tolerances. In inception3-s a relu turns over behind one of 10^7 sums that float32
 and float64 round to different sides of zero: float32 of torch meets the gradient found here, float64 does not. So
 there the first loss alone is held.
@@ -43,6 +44,24 @@ FIGURES["pan-s"] = ("0.02", [0.0676418, 0.0758657, 0.0571369, 0.0516764, 0.03852
 FIGURES["ds2-s"] = ("0.0002", [67.0309557, 77.3552422, 67.1152551, 47.4884624, 50.1387834], 1e-5, 87.735548, 2e-5,
                     {"conv1.weight": 25.716476, "gru.bias_ih_l0_reverse": 2.394695, "fc.bias": 10.163503},
                     {9: 51.277448, 29: 19.412306})
+# Models of texts.
+FIGURES.update({
+    "transformer-lm-s": ("0.01", [9.5485212, 9.0755469, 8.9634834, 9.1413829, 8.5817778], 2e-6, 4.608149, 2e-6,
+                         {"emb.weight": 2.509475, "blocks.1.fc2.bias": 0.139280, "blocks.3.fc2.bias": 0.113691},
+                         {9: 9.173001, 29: 8.204221}),
+    "lstm-lm-s": ("1", [8.8903246, 8.8524899, 8.8108813, 8.7665836, 8.7560483], 2e-6, 0.204167, 2e-6,
+                  {"emb.weight": 0.055127, "lstm.weight_ih_l1": 0.020129, "out.bias": 0.166049},
+                  {9: 8.518185, 29: 7.001960}),
+    "biglstm-s": ("0.5", [8.1891895, 8.4062824, 8.1782182, 8.2132754, 7.8964724], 2e-6, 0.242465, 2e-6,
+                  {"emb.weight": 0.002590, "lstm.weight_ih_l1": 0.008831, "soft.bias": 0.211338},
+                  {9: 8.304374, 29: 6.650161}),
+    "bert-tiny-s": ("0.1", [9.8981606, 9.4004201, 9.5258786, 8.1342535, 9.0850057], 2e-6, 4.445452, 2e-6,
+                    {"word.weight": 2.043994, "blocks.1.attn.q.weight": 0.130948, "out.bias": 0.190354},
+                    {9: 8.510293, 29: 7.995305}),
+    "seq2seq-s": ("0.5", [8.7660424, 8.7419034, 8.7254808, 8.6994246, 8.6735127], 2e-6, 0.251623, 2e-6,
+                  {"src.weight": 0.002086, "dec.weight_hh_l0": 0.003665, "out.bias": 0.177479},
+                  {9: 8.489047, 29: 6.124223}),
+})
 # Data by the variable that names them, and the samples of a step.
 PICTURES = ("HALFULP_TINYIMAGENET10", ["data=folder:{}", "data.size=64", "data.crop=64", "data.test_limit=16", "batch=16"])
 STREETS = ("HALFULP_CAMVID", ["data=dense:{}", "data.unlabelled=11", "data.test_limit=2", "batch=2"])
@@ -50,9 +69,19 @@ FASHION = ("/usr/share/datasets/fashion-mnist", ["data=fashion-mnist", "data.tes
 OBJECTS = ("HALFULP_CIFAR10", ["data=cifar10:{}", "data.limit=5085", "data.test_limit=16", "batch=16"])
 FRAMES = ("HALFULP_FRAMES", ["data=pairs:{}", "data.crop=12", "batch=4"])
 SPEECH = ("HALFULP_FSDD", ["data=speech:{}", "norm.rows=all", "batch=4"])
-DATA = {"fcn-s": STREETS, "pan-s": FRAMES, "cvae-s": FASHION, "deit-s": OBJECTS, "ds2-s": SPEECH}
+WORDS = ["data=text:{}/wikitext2_test.txt", "data.valid={}/wikitext2_valid.txt", "data.unit=word", "data.min_count=3",
+         "data.test_limit=16", "batch=8"]
+SENTENCES = ("HALFULP_MULTI30K", ["data=parallel:{}", "data.source=en", "data.target=fr", "data.test=test_2016_flickr",
+                                  "data.test_limit=8", "batch=8"])
+SEGMENTS = ("HALFULP_TEXT", ["data=segments:{}/wikitext2_test.txt", *WORDS[1:2], *WORDS[3:]])
+DATA = {"fcn-s": STREETS, "pan-s": FRAMES, "cvae-s": FASHION, "deit-s": OBJECTS, "ds2-s": SPEECH,
+        "transformer-lm-s": ("HALFULP_TEXT", [*WORDS, "data.length=32"]),
+        "lstm-lm-s": ("HALFULP_TEXT", [*WORDS, "data.length=16"]),
+        "biglstm-s": ("HALFULP_TEXT", [*WORDS, "data.length=16", "model.negatives=256"]),
+        "bert-tiny-s": SEGMENTS, "seq2seq-s": SENTENCES}
 # Of the later steps: ten times what float32 of torch is away there, where that is less than usual.
-LATER = {"cvae-s": 2e-6, "deit-s": 2e-6, "pan-s": 1e-4}
+LATER = {"cvae-s": 2e-6, "deit-s": 2e-6, "pan-s": 1e-4, "transformer-lm-s": 9e-5, "lstm-lm-s": 2e-6, "biglstm-s": 2e-5,
+         "bert-tiny-s": 2e-6, "seq2seq-s": 2e-6}
 
 
 # Two networks that learn in turns: rate, losses of each, later ones, the norm of the gradient and some of its parts.
