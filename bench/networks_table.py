@@ -81,7 +81,7 @@ OF_SEQUENCES = {
     "ldp 4-8": ["precision=ldp:4-8"],
 }
 # Updates of weights that exist in half precision alone.
-NO_MASTER = {"fp16, no master": ["precision=fp16", "precision.master=off", "scaler=dynamic"]}
+NO_MASTER = {"fp16 no master": ["precision=fp16", "precision.master=off", "scaler=dynamic"]}
 EVERY = {**OF_SEQUENCES, **SMALLER, **NO_MASTER}
 
 
