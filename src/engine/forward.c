@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/whole.h"
 #include "engine/call.h"
 #include "engine/facts.h"
 #include "engine/rescale.h"
@@ -63,8 +64,7 @@ static void check_target(const hu_run *run, hu_value_id v, int64_t count, const 
 static void check_ids(hu_run *run, hu_value_id v, int64_t first, int64_t count, const float *id) {
     const hu_value_info *value = &run->graph->value[v];
     for (int64_t i = 0; i < count * value->elements; i++) {
-        bool is_there = id[i] >= 0.0f && (double)id[i] < (double)value->ids;
-        if (is_there && (float)(int64_t)id[i] == id[i]) continue;
+        if (hu_whole_below(id[i], value->ids) >= 0) continue;
         hu_bad_id bad = {v, first * value->elements + i, id[i]};
 #pragma omp critical(hu_ids)
         if (run->bad_id.value == HU_NONE || v < run->bad_id.value ||

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/whole.h"
 #include "op/expect.h"
 
 /* Ids are float32: more would not be exact. */
@@ -53,8 +54,7 @@ static hu_status embedding_params(const void *attrs, const hu_shape *in, hu_para
  * ends a pass before that where ids are loaded. */
 static int64_t row_of(const hu_embedding_attrs *a, float id) {
     if (a->is_band) id -= (float)a->first;
-    if (!(id >= 0.0f && (double)id < (double)a->words)) return -1;
-    return (float)(int64_t)id == id ? (int64_t)id : -1;
+    return hu_whole_below(id, a->words);
 }
 
 /* y = factor w[id], one product in float32; the row itself where the factor is 1. */

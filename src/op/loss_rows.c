@@ -4,12 +4,13 @@
 
 #include "base/error.h"
 #include "base/softmax_row.h"
+#include "base/whole.h"
 #include "kernel/elementary/elementary.h"
 #include "op/band.h"
 #include "op/expect.h"
 #include "op/loss.h"
 
-enum { NO_CLASS = -1, IGNORED = -2, TARGETS = 1, BANDS = 2 };
+enum { NO_CLASS = -1 /* as hu_whole_below has it */, IGNORED = -2, TARGETS = 1, BANDS = 2 };
 
 /* Rows that are looked at together. */
 enum { ROWS = 64 };
@@ -61,8 +62,7 @@ static int64_t class_of(const hu_node_info *info, float target) {
     const hu_row_loss_attrs *attrs = info->attrs;
     int64_t classes = hu_band_words(&info->in[0], bands_of(info), &info->in[BANDS]);
     if (attrs && attrs->ignores && target == attrs->ignored) return IGNORED;
-    if (!(target >= 0 && (double)target < (double)classes)) return NO_CLASS;
-    return (float)(int64_t)target == target ? (int64_t)target : NO_CLASS;
+    return hu_whole_below(target, classes);
 }
 
 static int64_t rows_of(const hu_node_info *info) {

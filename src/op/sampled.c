@@ -6,6 +6,7 @@
 #include "base/formula.h"
 #include "base/log_uniform.h"
 #include "base/rng.h"
+#include "base/whole.h"
 #include "kernel/elementary/sampled.h"
 #include "op/expect.h"
 #include "op/loss.h"
@@ -263,7 +264,7 @@ static int64_t check_target(const hu_node_info *info, int64_t count, const float
     for (int64_t r = 0; r < n; r++) {
         bool is_there = !is_ignored(a, target[r]);
         units += is_there;
-        counts->nan += is_there && hu_picked_id(target[r], a->classes) < 0;
+        counts->nan += is_there && hu_whole_below(target[r], a->classes) < 0;
     }
     counts->elements += (uint64_t)n;
     return units;
@@ -285,7 +286,7 @@ static hu_sampled begin_rows(const hu_op_call *call) {
 
 /* A target that is no class gives NaN. */
 static double row_loss(const hu_sampled *rows, float target, const float *x, double *best) {
-    bool is_class = hu_picked_id(target, rows->classes) >= 0;
+    bool is_class = hu_whole_below(target, rows->classes) >= 0;
     return is_class ? hu_sampled_loss(rows, target, x, best) : (double)NAN;
 }
 
@@ -322,7 +323,7 @@ static void loss_backward(const hu_op_call *call) {
     for (int64_t r = 0; r < call->count * rows; r++) {
         float target = call->in[TARGETS][r], *dx = call->din[ROWS] + r * (1 + with.k);
         double dy = (double)call->dout[0][r / rows];
-        if (hu_picked_id(target, with.classes) < 0) dy = NAN;
+        if (hu_whole_below(target, with.classes) < 0) dy = NAN;
         if (is_ignored(call->info->attrs, target))
             memset(dx, 0, (size_t)(1 + with.k) * sizeof *dx);
         else

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/whole.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
 #include "op/expect.h"
@@ -255,9 +256,7 @@ static hu_status pick_rows_shape(const void *attrs, int n_in, const hu_shape *in
 
 /* The row at place m of all places of the call; -1 for what is no number of a row. */
 static int64_t row_at(const hu_op_call *call, int64_t m) {
-    float place = call->in[1][m];
-    if (!(place >= 0.0f && (double)place < (double)call->info->in[0].extent[0])) return -1;
-    return (float)(int64_t)place == place ? (int64_t)place : -1;
+    return hu_whole_below(call->in[1][m], call->info->in[0].extent[0]);
 }
 
 static void pick_rows_forward(const hu_op_call *call) {

@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/whole.h"
 #include "product/heads.h"
 #include "product/product.h"
 
@@ -27,13 +28,8 @@ typedef struct room {
 
 /* ---- ids ---- */
 
-int64_t hu_picked_id(float id, int64_t ids) {
-    if (!(id >= 0.0f && (double)id < (double)ids)) return -1;
-    return (float)(int64_t)id == id ? (int64_t)id : -1;
-}
-
 static int64_t own_id(const hu_picked_facts *f, float id) {
-    return f->ignores && id == f->ignored ? -1 : hu_picked_id(id, f->ids);
+    return f->ignores && id == f->ignored ? -1 : hu_whole_below(id, f->ids);
 }
 
 int64_t hu_picked_absent(const hu_picked_facts *f, int64_t count, const float *own,
@@ -50,20 +46,9 @@ int64_t hu_picked_absent(const hu_picked_facts *f, int64_t count, const float *o
 /* ---- planning ---- */
 
 static hu_product geometry_of(const hu_picked_facts *f) {
-    return (hu_product){.in_h = f->rows,
-                        .in_w = 1,
-                        .in_c = f->width,
-                        .out_h = f->rows,
-                        .out_w = 1,
-                        .out_c = f->picks,
-                        .kernel_h = 1,
-                        .kernel_w = 1,
-                        .stride_h = 1,
-                        .stride_w = 1,
-                        .dilation_h = 1,
-                        .dilation_w = 1,
-                        .groups = 1,
-                        .has_bias = true};
+    hu_product made = hu_product_rows(f->rows, f->width, f->picks);
+    made.has_bias = true;
+    return made;
 }
 
 static const hu_accumulator *forward_accumulator(const hu_picked_facts *f) {
@@ -184,7 +169,7 @@ void hu_picked_begin(const hu_picked *p, hu_product_role role, const hu_picked_c
     size_t row_bytes = (size_t)p->facts.width * sizeof(float);
     lay_out(p, role, call->workspace, &r);
     for (int64_t i = 0; i < p->facts.picks; i++) {
-        int64_t id = hu_picked_id(call->picks[i], p->facts.ids);
+        int64_t id = hu_whole_below(call->picks[i], p->facts.ids);
         float *to = r.w + i * p->facts.width;
         if (id >= 0) memcpy(to, call->w + id * p->facts.width, row_bytes);
         for (int64_t j = 0; id < 0 && j < p->facts.width; j++) to[j] = NAN;
@@ -261,7 +246,7 @@ static void add_picks(const hu_picked *p, const hu_picked_call *call) {
     room r = {0};
     lay_out(p, HU_PRODUCT_INPUT_GRAD, call->workspace, &r);
     for (int64_t i = 0; i < f->picks; i++) {
-        int64_t id = hu_picked_id(call->picks[i], f->ids);
+        int64_t id = hu_whole_below(call->picks[i], f->ids);
         bool goes_on = i + 1 < f->picks && call->picks[i + 1] == call->picks[i];
         if (id < 0) continue;
         float *to = goes_on ? r.dw + (i + 1) * f->width : call->dw + id * f->width;

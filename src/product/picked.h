@@ -59,9 +59,6 @@ hu_status hu_picked_create(const hu_picked_facts *facts, hu_picked **picked);
 hu_status hu_picked_prepare(hu_picked *picked, int64_t count);
 void hu_picked_free(hu_picked *picked);
 
-/* The id that a number names, -1 for what is none of 0 .. ids-1. */
-int64_t hu_picked_id(float id, int64_t ids);
-
 /* Numbers of y that are not there, of count samples. */
 int64_t hu_picked_absent(const hu_picked_facts *facts, int64_t count, const float *own,
                          const float *picks);

@@ -5,6 +5,7 @@
 
 #include "base/elementary.h"
 #include "base/softmax_row.h"
+#include "base/whole.h"
 
 /* log 0: a state that no path is in. */
 static const double never = -(double)INFINITY;
@@ -12,7 +13,7 @@ static const double never = -(double)INFINITY;
 /* ---- labels ---- */
 
 static bool is_label(float number, int64_t classes) {
-    return number >= 1.0f && (double)number < (double)classes && (float)(int64_t)number == number;
+    return hu_whole_below(number, classes) > HU_CTC_BLANK;
 }
 
 bool hu_ctc_labels(const float *target, int64_t most, int64_t classes, int64_t *count) {
