@@ -128,20 +128,9 @@ static void run_step(const void *context) {
 
 static step_job open_step(hu_product_role role, const hu_accumulation *accumulation, const float *w,
                           float *hidden, float *gates) {
-    const hu_product_facts facts = {.geometry = {.in_h = 1,
-                                                 .in_w = 1,
-                                                 .in_c = CELLS,
-                                                 .out_h = 1,
-                                                 .out_w = 1,
-                                                 .out_c = GATES,
-                                                 .kernel_h = 1,
-                                                 .kernel_w = 1,
-                                                 .stride_h = 1,
-                                                 .stride_w = 1,
-                                                 .dilation_h = 1,
-                                                 .dilation_w = 1,
-                                                 .groups = 1,
-                                                 .is_linear = true},
+    hu_product geometry = hu_product_rows(1, CELLS, GATES);
+    geometry.is_linear = true;
+    const hu_product_facts facts = {.geometry = geometry,
                                     .accumulation = accumulation,
                                     .needs = {true, true, true},
                                     .engine = HU_ENGINE_OWN,

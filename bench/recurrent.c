@@ -157,21 +157,10 @@ typedef struct lstm {
 } lstm;
 
 static layer open_layer(int64_t rows, int64_t in, int64_t out, const float *w, const float *bias) {
-    const hu_product_facts facts = {.geometry = {.in_h = 1,
-                                                 .in_w = 1,
-                                                 .in_c = in,
-                                                 .out_h = 1,
-                                                 .out_w = 1,
-                                                 .out_c = out,
-                                                 .kernel_h = 1,
-                                                 .kernel_w = 1,
-                                                 .stride_h = 1,
-                                                 .stride_w = 1,
-                                                 .dilation_h = 1,
-                                                 .dilation_w = 1,
-                                                 .groups = 1,
-                                                 .has_bias = bias != NULL,
-                                                 .is_linear = true},
+    hu_product geometry = hu_product_rows(1, in, out);
+    geometry.is_linear = true;
+    geometry.has_bias = bias != NULL;
+    const hu_product_facts facts = {.geometry = geometry,
                                     .needs = {true, true, true},
                                     .engine = HU_ENGINE_OWN,
                                     .chunk = rows,

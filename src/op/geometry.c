@@ -50,23 +50,11 @@ int64_t hu_linear_inputs(const hu_linear_attrs *a, const hu_shape *in) {
 
 hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
     int64_t in_features = hu_linear_inputs(a, in), rows = hu_shape_elements(in) / in_features;
-    return (hu_product){
-        .in_h = rows,
-        .in_w = 1,
-        .in_c = a->transposed ? a->out_features : in_features,
-        .out_h = rows,
-        .out_w = 1,
-        .out_c = a->transposed ? in_features : a->out_features,
-        .kernel_h = 1,
-        .kernel_w = 1,
-        .stride_h = 1,
-        .stride_w = 1,
-        .dilation_h = 1,
-        .dilation_w = 1,
-        .groups = 1,
-        .has_bias = a->has_bias,
-        .is_linear = !a->rows,
-    };
+    hu_product made = a->transposed ? hu_product_rows(rows, a->out_features, in_features)
+                                    : hu_product_rows(rows, in_features, a->out_features);
+    made.has_bias = a->has_bias;
+    made.is_linear = !a->rows;
+    return made;
 }
 
 /* Weights of two extents belong to a linear layer, of four to a convolution. */

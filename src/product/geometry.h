@@ -19,6 +19,23 @@ typedef struct hu_product {
     bool has_bias, is_linear;
 } hu_product;
 
+/* A layer from in to out numbers of each of so many rows, all by the same weights. */
+static inline hu_product hu_product_rows(int64_t rows, int64_t in, int64_t out) {
+    return (hu_product){.in_h = rows,
+                        .in_w = 1,
+                        .in_c = in,
+                        .out_h = rows,
+                        .out_w = 1,
+                        .out_c = out,
+                        .kernel_h = 1,
+                        .kernel_w = 1,
+                        .stride_h = 1,
+                        .stride_w = 1,
+                        .dilation_h = 1,
+                        .dilation_w = 1,
+                        .groups = 1};
+}
+
 /* The three products of a layer y = x w: y itself, dx = dy w', dw = x' dy. */
 typedef enum hu_product_role {
     HU_PRODUCT_FORWARD,

@@ -52,20 +52,9 @@ static void fill(arrays *a) {
 }
 
 static hu_product_facts facts_of(bool transposed, const hu_accumulation *accumulation) {
-    return (hu_product_facts){.geometry = {.in_h = 1,
-                                           .in_w = 1,
-                                           .in_c = transposed ? OUT : IN,
-                                           .out_h = 1,
-                                           .out_w = 1,
-                                           .out_c = transposed ? IN : OUT,
-                                           .kernel_h = 1,
-                                           .kernel_w = 1,
-                                           .stride_h = 1,
-                                           .stride_w = 1,
-                                           .dilation_h = 1,
-                                           .dilation_w = 1,
-                                           .groups = 1,
-                                           .is_linear = true},
+    hu_product geometry = transposed ? hu_product_rows(1, OUT, IN) : hu_product_rows(1, IN, OUT);
+    geometry.is_linear = true;
+    return (hu_product_facts){.geometry = geometry,
                               .transposed = transposed,
                               .accumulation = accumulation,
                               .needs = {true, true, true},
