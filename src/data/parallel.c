@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "data/file_names.h"
 #include "data/kind.h"
+#include "data/row_fields.h"
 #include "data/sentences.h"
 
 enum { SOURCE, TARGET, LANGUAGES };
@@ -169,22 +170,8 @@ done:
 /* ---- what it is ---- */
 
 static void describe(parallel *p, hu_dataset *dataset) {
-    static const struct {
-        const char *name;
-        int rank, language; /* -1: no words */
-    } field[FIELDS] = {{"source", 1, SOURCE},
-                       {"source_length", 0, -1},
-                       {"tokens", 1, TARGET},
-                       {"targets", 1, TARGET},
-                       {"target_length", 0, -1}};
-    for (int f = 0; f < FIELDS; f++) {
-        int l = field[f].language;
-        int64_t classes = l >= 0 ? (int64_t)p->vocabulary[l].count : 0;
-        dataset->field[f] = (hu_field){
-            .type = HU_FIELD_I32, .rank = field[f].rank, .extent = {p->length}, .classes = classes};
-        strcpy(dataset->field[f].name, field[f].name);
-    }
-    dataset->field_count = FIELDS;
+    hu_sentence_fields(p->length, (int64_t)p->vocabulary[SOURCE].count,
+                       (int64_t)p->vocabulary[TARGET].count, dataset);
     dataset->unit = HU_TEXT_WORDS;
     for (int h = 0; h < HALVES; h++) dataset->left_out[h] = p->half[h].too_long + p->half[h].empty;
 }

@@ -26,7 +26,7 @@
 #include "base/memory.h"
 #include "data/kind.h"
 #include "data/pieces.h"
-#include "data/segments.h"
+#include "data/row_fields.h"
 #include "data/texts.h"
 
 enum { TOKENS, SEGMENTS, TARGETS, PLACES, LABEL, LENGTH, FIELDS };
@@ -285,28 +285,6 @@ done:
     return st;
 }
 
-static void describe(const half *h, int64_t classes, hu_dataset *dataset) {
-    const struct {
-        const char *name;
-        int rank;
-        int64_t extent, classes;
-    } fields[FIELDS] = {[TOKENS] = {"tokens", 1, h->length, classes},
-                        [SEGMENTS] = {"segments", 1, h->length, 2},
-                        [TARGETS] = {"targets", 1, h->hidden, classes},
-                        [PLACES] = {"places", 1, h->hidden, h->length},
-                        [LABEL] = {"label", 0, 0, 2},
-                        [LENGTH] = {"length", 0, 0, 0}};
-    for (int f = 0; f < FIELDS; f++) {
-        dataset->field[f] = (hu_field){.type = HU_FIELD_F32,
-                                       .rank = fields[f].rank,
-                                       .extent = {fields[f].extent},
-                                       .classes = fields[f].classes};
-        strcpy(dataset->field[f].name, fields[f].name);
-    }
-    dataset->field_count = FIELDS;
-    dataset->unit = HU_TEXT_WORDS;
-}
-
 hu_status hu_segments_open(const char *path, const hu_data_limits *limits,
                            const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
@@ -320,7 +298,8 @@ hu_status hu_segments_open(const char *path, const hu_data_limits *limits,
     HU_TRY(hu_vocabulary_add(&texts.vocabulary, specials, SPECIALS));
     for (int h = 0; h < HU_TEXT_HALVES; h++)
         HU_TRY(make_half(&texts, h, &text, dataset->owned + OWNED * h, split[h]));
-    describe(dataset->owned[0], hu_texts_classes(&texts), dataset);
+    hu_segment_fields(text.length, hu_texts_classes(&texts), dataset);
+    dataset->unit = HU_TEXT_WORDS;
     split[0]->count = hu_limited(split[0]->count, limits->train);
     split[1]->count = hu_limited(split[1]->count, limits->test);
     hu_texts_give_names(&texts, dataset);

@@ -10,6 +10,7 @@
 #include "data/file_names.h"
 #include "data/kind.h"
 #include "data/reader.h"
+#include "data/row_fields.h"
 #include "data/transcripts.h"
 #include "sound/spectrogram.h"
 #include "sound/wav.h"
@@ -238,22 +239,6 @@ done:
     return st;
 }
 
-/* Without the longest text. */
-static void set_fields(int64_t frames, int64_t bins, hu_dataset *dataset) {
-    dataset->field[FEATURES] = (hu_field){.name = "features",
-                                          .type = HU_FIELD_F32,
-                                          .rank = 3,
-                                          .extent = {frames, bins, 1},
-                                          .is_ragged = true};
-    dataset->field[LENGTH] = (hu_field){.name = "length", .type = HU_FIELD_I32};
-    dataset->field[LABEL] = (hu_field){.name = "label",
-                                       .type = HU_FIELD_I32,
-                                       .rank = 1,
-                                       .is_ragged = true,
-                                       .classes = dataset->class_name_count};
-    dataset->field_count = FIELDS;
-}
-
 /* The longest text that a network is made for; test texts beyond that have fields of their own. */
 static hu_status set_longest(const speech_half *train, const speech_half *test,
                              const hu_data_known *known, hu_dataset *dataset) {
@@ -334,7 +319,9 @@ hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
     HU_TRY(open_test(directory, limits->test, known, &test));
     HU_TRY(make_spectrum(known->only_test ? &test : &train, known, &first, &spectrum));
     HU_TRY(set_classes(&train, known, &alphabet, dataset));
-    set_fields(choice->frames > 0 ? choice->frames : USUAL_FRAMES, spectrum.bins, dataset);
+    /* The longest text follows. */
+    hu_sound_fields(choice->frames > 0 ? choice->frames : USUAL_FRAMES, spectrum.bins, 0,
+                    dataset->class_name_count, dataset);
     HU_TRY(set_longest(&train, &test, known, dataset));
     const speech_facts facts = {&spectrum, &alphabet, first,
                                 knows_alphabet(known) ? "the alphabet of the run lacks"

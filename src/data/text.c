@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/kind.h"
+#include "data/row_fields.h"
 #include "data/texts.h"
 
 enum { TOKENS, TARGETS, FIELDS, USUAL_LENGTH = 64 };
@@ -113,16 +114,7 @@ static hu_status limit_half(const char *key, int64_t limit, int64_t streams, hu_
 }
 
 static void describe(const hu_texts *texts, const hu_text_choice *choice, hu_dataset *dataset) {
-    static const char *const names[FIELDS] = {"tokens", "targets"};
-    for (int f = 0; f < FIELDS; f++) {
-        hu_field *field = &dataset->field[f];
-        *field = (hu_field){.type = HU_FIELD_I32,
-                            .rank = 1,
-                            .extent = {choice->length},
-                            .classes = hu_texts_classes(texts)};
-        strcpy(field->name, names[f]);
-    }
-    dataset->field_count = FIELDS;
+    hu_text_fields(choice->length, hu_texts_classes(texts), dataset);
     dataset->unit = choice->unit;
     dataset->streams = choice->streams;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/segments.h"
+#include "data/row_fields.h"
 #include "model/model.h"
 #include "precision/role.h"
 
@@ -48,75 +48,16 @@ static const assumed_rows *find(const char *name) {
     return row;
 }
 
-/* Windows of tokens, and the token behind each; the samples of a batch stand side by side. */
+/* The samples of a batch stand side by side in a text. */
 static void set_text(int64_t length, int64_t words, hu_dataset *assumed) {
-    static const char *const names[] = {"tokens", "targets"};
-    for (int f = 0; f < 2; f++) {
-        assumed->field[f] =
-            (hu_field){.type = HU_FIELD_I32, .rank = 1, .extent = {length}, .classes = words};
-        strcpy(assumed->field[f].name, names[f]);
-    }
-    assumed->field_count = 2;
+    hu_text_fields(length, words, assumed);
     assumed->streams = assumed->test.count;
 }
 
-/* Two segments with hidden words. */
-static void set_segments(int64_t length, int64_t words, hu_dataset *assumed) {
-    int64_t hidden = hu_segments_hidden(length);
-    const struct {
-        const char *name;
-        int rank;
-        int64_t extent, classes;
-    } fields[] = {
-        {"tokens", 1, length, words},  {"segments", 1, length, 2}, {"targets", 1, hidden, words},
-        {"places", 1, hidden, length}, {"label", 0, 0, 2},         {"length", 0, 0, 0}};
-    assumed->field_count = sizeof fields / sizeof *fields;
-    for (int f = 0; f < assumed->field_count; f++) {
-        assumed->field[f] = (hu_field){.type = HU_FIELD_F32,
-                                       .rank = fields[f].rank,
-                                       .extent = {fields[f].extent},
-                                       .classes = fields[f].classes};
-        strcpy(assumed->field[f].name, fields[f].name);
-    }
-}
-
-/* A sentence and its translation, which the network also reads, a token behind. */
-static void set_sentences(int64_t length, int64_t sources, int64_t words, hu_dataset *assumed) {
-    static const struct {
-        const char *name;
-        bool is_target; /* of the words of its language */
-        int rank;
-    } fields[] = {{"source", false, 1},
-                  {"tokens", true, 1},
-                  {"targets", true, 1},
-                  {"source_length", false, 0},
-                  {"target_length", true, 0}};
-    assumed->field_count = sizeof fields / sizeof *fields;
-    for (int f = 0; f < assumed->field_count; f++) {
-        assumed->field[f] =
-            (hu_field){.type = HU_FIELD_I32, .rank = fields[f].rank, .extent = {length}};
-        if (fields[f].rank > 0) assumed->field[f].classes = fields[f].is_target ? words : sources;
-        strcpy(assumed->field[f].name, fields[f].name);
-    }
-}
-
 /* Frames of 10 ms; nobody says more than a character in four of them. */
-static void set_sound(int64_t frames, int64_t bins, int64_t classes, hu_dataset *assumed) {
-    enum { FEATURES, LENGTH, LABEL, FIELDS, FRAMES_OF_A_CHARACTER = 4 };
-    int64_t most = (frames + FRAMES_OF_A_CHARACTER - 1) / FRAMES_OF_A_CHARACTER;
-    assumed->field[FEATURES] = (hu_field){.name = "features",
-                                          .type = HU_FIELD_F32,
-                                          .rank = 3,
-                                          .extent = {frames, bins, 1},
-                                          .is_ragged = true};
-    assumed->field[LENGTH] = (hu_field){.name = "length", .type = HU_FIELD_I32};
-    assumed->field[LABEL] = (hu_field){.name = "label",
-                                       .type = HU_FIELD_I32,
-                                       .rank = 1,
-                                       .extent = {most},
-                                       .is_ragged = true,
-                                       .classes = classes};
-    assumed->field_count = FIELDS;
+static int64_t most_letters(int64_t frames) {
+    enum { FRAMES_OF_A_CHARACTER = 4 };
+    return (frames + FRAMES_OF_A_CHARACTER - 1) / FRAMES_OF_A_CHARACTER;
 }
 
 hu_status hu_assumed_rows(const hu_config *config, const char *model, hu_dataset *assumed) {
@@ -129,11 +70,11 @@ hu_status hu_assumed_rows(const hu_config *config, const char *model, hu_dataset
     if (length == 0) length = row->length;
     if (classes == 0) classes = row->classes;
     if (row->bins)
-        set_sound(length, row->bins, classes, assumed);
+        hu_sound_fields(length, row->bins, most_letters(length), classes, assumed);
     else if (row->sources)
-        set_sentences(length, row->sources, classes, assumed);
+        hu_sentence_fields(length, row->sources, classes, assumed);
     else if (hu_glob_match("bert*", model))
-        set_segments(length, classes, assumed);
+        hu_segment_fields(length, classes, assumed);
     else
         set_text(length, classes, assumed);
 done:
