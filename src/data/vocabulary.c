@@ -100,6 +100,12 @@ static bool drop_rare(hu_vocabulary *v, int64_t least) {
     return kept < before;
 }
 
+/* Words get their numbers. */
+static hu_status sort(hu_vocabulary *v, int (*order)(const void *, const void *)) {
+    if (v->count > 0) qsort(v->word, v->count, sizeof *v->word, order);
+    return make_places(v, v->count);
+}
+
 static hu_status add_missing(hu_vocabulary *v, const char *word) {
     bool is_there = hu_vocabulary_find(v, word, strlen(word)) >= 0;
     return is_there ? HU_OK : add(v, word, strlen(word), 0);
@@ -137,10 +143,7 @@ hu_status hu_vocabulary_of_text(const hu_tokens *tokens, int64_t least, hu_vocab
     *vocabulary = (hu_vocabulary){.unknown = -1};
     HU_TRY(count_words(*tokens, vocabulary));
     bool is_short = drop_rare(vocabulary, least);
-    if (vocabulary->count > 0)
-        qsort(vocabulary->word, vocabulary->count, sizeof *vocabulary->word,
-              has_words ? by_count : by_bytes);
-    HU_TRY(make_places(vocabulary, vocabulary->count));
+    HU_TRY(sort(vocabulary, has_words ? by_count : by_bytes));
     if (has_words) HU_TRY(add_missing(vocabulary, HU_TOKEN_END));
     if (has_words || is_short) HU_TRY(add_missing(vocabulary, HU_TOKEN_UNKNOWN));
     HU_TRY(copy_words(vocabulary));
@@ -167,8 +170,7 @@ hu_status hu_vocabulary_behind(const hu_tokens *tokens, int64_t least, const cha
     HU_TRY(count_words(*tokens, vocabulary));
     HU_TRY(put_in_front(front, count, vocabulary));
     drop_rare(vocabulary, least);
-    qsort(vocabulary->word, vocabulary->count, sizeof *vocabulary->word, by_count);
-    HU_TRY(make_places(vocabulary, vocabulary->count));
+    HU_TRY(sort(vocabulary, by_count));
     HU_TRY(copy_words(vocabulary));
     HU_TRY(finish(vocabulary));
 done:
