@@ -58,6 +58,7 @@ void hu_carried_write(hu_visit *visit, uint32_t node, const int64_t *length) {
     const hu_run *run = visit->run;
     const hu_node *state = &run->graph->node[node];
     if (!hu_is_carried_start(run, state->in[HU_STATE_INITIAL])) return;
+    const hu_carried *carried = state_of(run, node);
     const hu_slot *slot = &run->value[state->in[HU_STATE_NEXT]];
     int64_t n = hu_part_elements(slot);
     float *row = hu_visit_take(visit, (size_t)n * sizeof *row);
@@ -68,7 +69,7 @@ void hu_carried_write(hu_visit *visit, uint32_t node, const int64_t *length) {
         const unsigned char *rows = slot->data + hu_storage_bytes(&slot->storage, visit->first + s);
         if (length[s] > 0)
             x = hu_storage_read_part(&slot->storage, rows, (length[s] - 1) * n, n, row);
-        write_row(run, state_of(run, node), run->carried_to, first_stream(visit) + s, x);
+        write_row(run, carried, run->carried_to, first_stream(visit) + s, x);
     }
 }
 
