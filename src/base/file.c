@@ -11,36 +11,29 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/io.h"
 #include "base/memory.h"
 
-/* First block of a file of unknown size; most bytes of one read, write or step of inflating, whose
- * counts may have 32 bits; names to try for a temporary file. */
-enum { FIRST_CAPACITY = 1 << 16, IO_BYTES = 1 << 30, TEMPORARY_NAMES = 1000 };
-
-/* The path names nothing, or goes through what is no directory. */
-static bool means_missing(int error) {
-    return error == ENOENT || error == ENOTDIR;
-}
-
-/* What could not be done, with the path and the system's reason. */
-static hu_status fail_errno(const char *path, const char *what, int error) {
-    char reason[256] = "";
-    if (strerror_r(error, reason, sizeof reason) != 0)
-        snprintf(reason, sizeof reason, "error %d", error);
-    hu_status status = means_missing(error) ? HU_ERR_MISSING : HU_ERR_IO;
-    bool full = error == ENOSPC || error == EDQUOT;
-    return hu_fail(status, "%s: %s: %s%s", path, what, full ? "no space: " : "", reason);
-}
+/* First block of a file of unknown size; most bytes of one read or step of inflating, whose counts
+ * may have 32 bits. */
+enum { FIRST_CAPACITY = 1 << 16, IO_BYTES = 1 << 30 };
 
 bool hu_file_exists(const char *path) {
     struct stat info;
     return stat(path, &info) == 0;
 }
 
+hu_status hu_file_find(const char *path, bool *exists) {
+    struct stat info;
+    *exists = stat(path, &info) == 0;
+    if (*exists || errno == ENOENT || errno == ENOTDIR) return HU_OK;
+    return hu_io_fail(path, "cannot open", errno);
+}
+
 hu_status hu_file_size(const char *path, uint64_t *bytes) {
     struct stat info;
     *bytes = 0;
-    if (stat(path, &info) != 0) return fail_errno(path, "cannot open", errno);
+    if (stat(path, &info) != 0) return hu_io_fail(path, "cannot open", errno);
     *bytes = info.st_size < 0 ? 0 : (uint64_t)info.st_size;
     return HU_OK;
 }
@@ -65,27 +58,31 @@ const char *hu_path_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+/* *is_new: it was not there; its name is then on the disk. */
+static hu_status make_directory(const char *path, bool *is_new) {
+    *is_new = mkdir(path, 0777) == 0;
+    return *is_new ? hu_directory_sync_of(path) : HU_OK;
+}
+
 hu_status hu_directory_create(const char *path) {
     char *copy;
     struct stat info;
+    bool is_new;
     hu_status st = hu_strdup(path, &copy);
     if (st != HU_OK) return st;
-    for (char *p = copy; *p; p++) {
+    for (char *p = copy; *p && st == HU_OK; p++) {
         if (*p != '/' || p == copy) continue;
         *p = '\0';
-        (void)mkdir(copy, 0777); /* the last one tells whether all of them worked */
+        st = make_directory(copy, &is_new); /* the last one tells whether all of them worked */
         *p = '/';
     }
-    if (mkdir(copy, 0777) != 0) {
-        int error = errno;
-        bool there = error == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-        if (!there) {
-            fail_errno(path, "cannot make the directory", error);
-            st = HU_ERR_IO;
-        }
-    }
+    if (st == HU_OK) st = make_directory(copy, &is_new);
+    int error = errno;
     hu_free(copy);
-    return st;
+    if (st != HU_OK || is_new) return st;
+    if (error == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return HU_OK;
+    hu_io_fail(path, "cannot make the directory", error);
+    return HU_ERR_IO;
 }
 
 /* A byte block that grows up to one byte more than a limit. */
@@ -125,7 +122,7 @@ static hu_status read_all(int descriptor, const char *path, image *bytes) {
         ssize_t got =
             read(descriptor, bytes->data + bytes->size, room < IO_BYTES ? room : IO_BYTES);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_errno(path, "cannot read", errno);
+        if (got < 0) return hu_io_fail(path, "cannot read", errno);
         if (got == 0) break;
         bytes->size += (size_t)got;
     }
@@ -133,15 +130,10 @@ done:
     return st;
 }
 
-static hu_status open_to_read(const char *path, int *descriptor) {
-    *descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    return *descriptor < 0 ? fail_errno(path, "cannot open", errno) : HU_OK;
-}
-
 /* The contents as they stand on the disk. */
 static hu_status read_raw(const char *path, image *bytes) {
     int descriptor;
-    hu_status st = open_to_read(path, &descriptor);
+    hu_status st = hu_io_open(path, O_RDONLY, &descriptor);
     if (st != HU_OK) return st;
     struct stat info;
     if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
@@ -157,7 +149,7 @@ hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room,
     int descriptor;
     image raw = {.data = room->block, .capacity = room->bytes, .limit = limit_bytes};
     *bytes = 0;
-    hu_status st = open_to_read(path, &descriptor);
+    hu_status st = hu_io_open(path, O_RDONLY, &descriptor);
     if (st != HU_OK) return st;
     st = read_all(descriptor, path, &raw);
     close(descriptor);
@@ -274,83 +266,5 @@ hu_status hu_file_read_plain(const char *path, size_t limit_bytes, uint8_t **dat
     raw.data = NULL;
 done:
     hu_free(raw.data);
-    return st;
-}
-
-/* A short write is continued. */
-static hu_status write_all(int descriptor, const char *path, const uint8_t *data, size_t bytes) {
-    while (bytes > 0) {
-        ssize_t put = write(descriptor, data, bytes < IO_BYTES ? bytes : IO_BYTES);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return fail_errno(path, "cannot write", errno);
-        data += put;
-        bytes -= (size_t)put;
-    }
-    return HU_OK;
-}
-
-/* Opens a file that did not exist, beside path; its name goes to temporary. Permissions follow the
- * umask because the kernel applies it; those of an existing target are copied. */
-static hu_status create_temporary(const char *path, char *temporary, size_t capacity,
-                                  int *descriptor) {
-    struct stat info;
-    *descriptor = -1;
-    for (int i = 0; i < TEMPORARY_NAMES && *descriptor < 0; i++) {
-        snprintf(temporary, capacity, "%s.%ld-%d.tmp", path, (long)getpid(), i);
-        *descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (*descriptor < 0 && errno != EEXIST) break;
-    }
-    if (*descriptor < 0) {
-        temporary[0] = '\0';
-        return fail_errno(path, "cannot create a temporary file beside it", errno);
-    }
-    if (stat(path, &info) == 0 && fchmod(*descriptor, info.st_mode & 0777) != 0)
-        return fail_errno(path, "cannot keep the permissions", errno);
-    return HU_OK;
-}
-
-/* A rename lasts through a crash only when its directory is on the disk. */
-static hu_status sync_directory_of(const char *path) {
-    char *directory;
-    hu_status st = hu_strdup(path, &directory);
-    if (st != HU_OK) return st;
-    char *slash = strrchr(directory, '/');
-    if (slash) slash[slash == directory] = '\0';
-    int descriptor = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS))
-        st = fail_errno(path, "cannot sync the directory", errno);
-    if (descriptor >= 0) close(descriptor);
-    hu_free(directory);
-    return st;
-}
-
-hu_status hu_file_replace(const char *path, const void *data, size_t bytes) {
-    hu_file_part part = {data, bytes};
-    return hu_file_replace_parts(path, &part, 1);
-}
-
-hu_status hu_file_replace_parts(const char *path, const hu_file_part *parts, size_t count) {
-    hu_status st = HU_OK;
-    void *block = NULL;
-    int descriptor = -1;
-    size_t capacity = strlen(path) + 48;
-    HU_TRY(hu_alloc(capacity, &block));
-    char *temporary = block;
-    HU_TRY(create_temporary(path, temporary, capacity, &descriptor));
-    for (size_t i = 0; i < count; i++)
-        HU_TRY(write_all(descriptor, path, parts[i].data, parts[i].bytes));
-    if (fsync(descriptor) != 0) HU_TRY(fail_errno(path, "cannot sync", errno));
-    /* Some file systems report a failed write only here. The descriptor is gone either way. */
-    int closed = close(descriptor);
-    descriptor = -1;
-    if (closed != 0) HU_TRY(fail_errno(path, "cannot close", errno));
-    if (rename(temporary, path) != 0) HU_TRY(fail_errno(path, "cannot rename", errno));
-    /* The name is the target's now: the cleanup must not remove it. */
-    temporary[0] = '\0';
-    HU_TRY(sync_directory_of(path));
-done:
-    if (descriptor >= 0) close(descriptor);
-    if (block && ((char *)block)[0]) unlink(block);
-    hu_free(block);
     return st;
 }

@@ -29,11 +29,20 @@ hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room,
 /* Whether path names something that exists (of any kind). */
 bool hu_file_exists(const char *path);
 
+/* The same where it matters why: *exists false if there is no such name; HU_ERR_IO if the system
+ * cannot tell. */
+hu_status hu_file_find(const char *path, bool *exists);
+
 /* Size in bytes of the file as it stands on the disk. HU_ERR_MISSING, HU_ERR_IO. */
 hu_status hu_file_size(const char *path, uint64_t *bytes);
 
-/* Makes a directory and its missing parents; one that exists is fine. HU_ERR_IO otherwise. */
+/* Makes a directory and its missing parents; one that exists is fine. The names of those that it
+ * makes are synced. HU_ERR_IO otherwise. */
 hu_status hu_directory_create(const char *path);
+
+/* Syncs the directory that the path's last name lies in: a name that was made, renamed or removed
+ * lasts through a crash only then. HU_ERR_IO. */
+hu_status hu_directory_sync_of(const char *path);
 
 /* "directory/name" in a new string (no second slash); owner frees with hu_free. */
 hu_status hu_path_join(const char *directory, const char *name, char **path);
@@ -47,7 +56,10 @@ const char *hu_path_name(const char *path);
  * one follows the umask. On failure the temporary file is gone, the old contents stand
  * (the new ones if only the directory could not be synced), and HU_ERR_IO names path and reason
  * (the words "no space" when the disk or the quota is full); HU_ERR_MISSING if the directory does
- * not exist. */
+ * not exist.
+ *
+ * Only regular files are replaced: of a symbolic link its target, where that lies, and what is
+ * there but no file, a pipe or a device, is opened and written to. */
 hu_status hu_file_replace(const char *path, const void *data, size_t bytes);
 
 /* A piece of a file to write. */

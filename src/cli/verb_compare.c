@@ -37,12 +37,13 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
     hu_interrupt_mark_children();
     HU_TRY(hu_compare_read(config, &compare));
     HU_TRY(hu_compare_run(config, interrupted, &compare));
-    /* The page is made of what is there; a report that fails does not fail the comparison. */
-    bool has_report = hu_report_try(compare.directory);
-    HU_TRY(print(config, &compare, has_report));
+    /* The page is made of what is there; the table is told without it, too. */
+    hu_status page = hu_report_try(compare.directory);
+    HU_TRY(print(config, &compare, page == HU_OK));
     for (int i = 0; i < compare.count; i++)
         /* A row that diverged is a result; a row that could not run is not. */
         if (compare.job[i].state == HU_JOB_FAILED) *exit_code = 1;
+    st = hu_report_end(page, compare.directory);
 done:
     hu_compare_free(&compare);
     return st;

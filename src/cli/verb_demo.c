@@ -250,14 +250,15 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
     }
     double seconds = hu_seconds_now() - start;
     HU_TRY(keep(demo_json(all, folder, dataset->name, seconds), folder));
-    bool has_report = hu_report_try(folder);
+    hu_status page = hu_report_try(folder);
     if (hu_config_flag(config, "json", NULL))
-        st = hu_json_print(demo_json(all, folder, dataset->name, seconds));
+        HU_TRY(hu_json_print(demo_json(all, folder, dataset->name, seconds)));
     else {
         HU_TRY(print_table(all));
         print_notes(all, dataset, folder, seconds);
-        if (has_report) printf("report: %s/report.html\n", folder);
+        if (page == HU_OK) printf("report: %s/report.html\n", folder);
     }
+    st = hu_report_end(page, folder);
 done:
     hu_dataset_close(dataset);
     return st;

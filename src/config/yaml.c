@@ -190,7 +190,7 @@ hu_status hu_yaml_read(const char *path, hu_keys **tree) {
     uint8_t *data;
     size_t bytes;
     *tree = NULL;
-    hu_status st = hu_file_read(path, MAX_FILE_BYTES, &data, &bytes);
+    hu_status st = hu_file_read_plain(path, MAX_FILE_BYTES, &data, &bytes);
     if (st == HU_ERR_LIMIT)
         return hu_fail(HU_ERR_CORRUPT, "%s: found more than %d bytes, expected a YAML text", path,
                        MAX_FILE_BYTES);

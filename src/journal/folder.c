@@ -360,7 +360,7 @@ hu_status hu_result_read(const char *directory, json_t **result) {
     *result = NULL;
     HU_TRY(hu_path_join(directory, "result.json", &path));
     if (!hu_file_exists(path)) goto done;
-    HU_TRY(hu_file_read(path, RESULT_LIMIT, &data, &bytes));
+    HU_TRY(hu_file_read_plain(path, RESULT_LIMIT, &data, &bytes));
     *result = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
     if (!*result) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: line %d: %s", path, error.line, error.text));
     HU_TRY(check_metric(path, *result));

@@ -75,8 +75,14 @@ done:
     return st;
 }
 
-bool hu_report_try(const char *folder) {
+hu_status hu_report_try(const char *folder) {
     hu_status st = hu_report_write(folder);
     if (st != HU_OK) fprintf(stderr, "no report: %s\n", hu_last_error());
-    return st == HU_OK;
+    return st;
+}
+
+hu_status hu_report_end(hu_status tried, const char *folder) {
+    if (tried == HU_OK) return HU_OK;
+    return hu_fail(tried, "%s: found no report.html of this run, expected one; all else is there",
+                   folder);
 }

@@ -59,9 +59,12 @@ hu_status hu_report_page(hu_report *report, const char *path);
 /* Report of the folder's own runs, written to FOLDER/report.html. */
 hu_status hu_report_write(const char *folder);
 
-/* The same at the end of a training, which does not fail with it: says on stderr what is wrong.
- * false: there is no report. */
-bool hu_report_try(const char *folder);
+/* The same at the end of trainings, whose results are to be told all the same: says on stderr what
+ * is wrong, and returns it for hu_report_end. */
+hu_status hu_report_try(const char *folder);
+
+/* What a verb ends with that has told its results: HU_OK, or the failure of its report. */
+hu_status hu_report_end(hu_status tried, const char *folder);
 
 /* The sections, in the order of the page. All but overview and settings write nothing where no run
  * has what they show.

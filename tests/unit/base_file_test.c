@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -275,6 +277,68 @@ static void a_failed_replace_leaves_the_old_file_and_no_other(void **state) {
     assert_int_equal(entries_named_tmp(), 0);
 }
 
+/* The target of a link is replaced where it lies; the link stays. */
+static void replace_follows_links(void **state) {
+    (void)state;
+    struct stat info;
+    static const char *const links[] = {"to-file", "to-link", "to-nothing", "away"};
+    assert_int_equal(hu_directory_create(at("real")), HU_OK);
+    put(at("real/file"), "old", 3);
+    assert_int_equal(symlink("real/file", at("to-file")), 0);
+    assert_int_equal(symlink("to-file", at("to-link")), 0);
+    assert_int_equal(symlink("real/new", at("to-nothing")), 0);
+    assert_int_equal(symlink(at("real/file"), at("away")), 0);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(hu_file_replace(at(links[i]), links[i], strlen(links[i])), HU_OK);
+        assert_int_equal(lstat(at(links[i]), &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
+        expect_contents(at(links[i]), links[i], strlen(links[i]));
+        expect_contents(at(i == 2 ? "real/new" : "real/file"), links[i], strlen(links[i]));
+    }
+    assert_int_equal(symlink("circle", at("circle")), 0);
+    assert_int_equal(hu_file_replace(at("circle"), "x", 1), HU_ERR_IO);
+    assert_int_equal(symlink("none/x", at("nowhere")), 0);
+    assert_int_equal(hu_file_replace(at("nowhere"), "x", 1), HU_ERR_MISSING);
+    assert_int_equal(entries_named_tmp(), 0);
+}
+
+/* A pipe gets the bytes and stays a pipe; so does a device, of which only root can make a copy. */
+static void replace_writes_to_what_is_no_file(void **state) {
+    (void)state;
+    struct stat info;
+    char found[8] = "";
+    const char *pipe = at("pipe"), *device = at("device");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    int reader = open(pipe, O_RDONLY | O_NONBLOCK);
+    assert_int_equal(hu_file_replace(pipe, "bytes", 5), HU_OK);
+    assert_int_equal(read(reader, found, sizeof found), 5);
+    assert_string_equal(found, "bytes");
+    close(reader);
+    assert_int_equal(stat(pipe, &info), 0);
+    assert_true(S_ISFIFO(info.st_mode));
+    if (mknod(device, S_IFCHR | 0600, makedev(1, 7)) != 0) return;
+    hu_status st = hu_file_replace(device, "bytes", 5); /* 1:7 is always full */
+    assert_int_equal(st, HU_ERR_IO);
+    assert_int_equal(stat(device, &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+    assert_int_equal(entries_named_tmp(), 0);
+}
+
+/* A name that the system cannot look up is not one that is missing. */
+static void what_cannot_be_looked_up_is_not_missing(void **state) {
+    (void)state;
+    bool exists = true;
+    char name[400];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(hu_file_find(at("none"), &exists), HU_OK);
+    assert_false(exists);
+    assert_int_equal(hu_file_find(folder, &exists), HU_OK);
+    assert_true(exists);
+    assert_int_equal(hu_file_find(name, &exists), HU_ERR_IO); /* longer than names can be */
+    assert_false(exists);
+}
+
 static void memory_faults_are_reported_and_leak_nothing(void **state) {
     (void)state;
     uint8_t *data;
@@ -320,6 +384,9 @@ int main(void) {
         cmocka_unit_test(paths_are_joined_by_one_slash),
         cmocka_unit_test(replace_writes_new_contents_and_keeps_permissions),
         cmocka_unit_test(a_failed_replace_leaves_the_old_file_and_no_other),
+        cmocka_unit_test(replace_follows_links),
+        cmocka_unit_test(replace_writes_to_what_is_no_file),
+        cmocka_unit_test(what_cannot_be_looked_up_is_not_missing),
         cmocka_unit_test(memory_faults_are_reported_and_leak_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

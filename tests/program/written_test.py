@@ -1,0 +1,86 @@
+"""What the program writes to: links are followed, pipes and devices are written to and stay; what it cannot write
+is never success. What it reads is what it wrote: no gzip in its place."""
+import gzip
+import os
+import stat
+import threading
+
+import program
+
+
+def make_run(cwd):
+    program.train("model=cnn-s", *program.TINY, "steps=2", "run.quiet=on", cwd=cwd)
+
+
+def drain(path, found):
+    with open(path, "rb") as pipe:
+        found.append(pipe.read())
+
+
+def outputs(checks, cwd):
+    """report -o and export out=: the same bytes in a file, behind a link and through a pipe."""
+    make_run(cwd)
+    os.makedirs(f"{cwd}/real")
+    for verb, words in (("report", ["run", "-o"]), ("export", ["run", "out="])):
+        def write(name):
+            named = [*words, name] if words[-1] == "-o" else [words[0], words[1] + name]
+            code, _, err = program.call(verb, *named, cwd=cwd)
+            checks.that(code == 0, f"{verb} to {name}: exit {code}: {err}")
+        write("plain")
+        with open(f"{cwd}/plain", "rb") as file:
+            whole = file.read()
+        os.symlink("real/target", f"{cwd}/link-{verb}")
+        os.mkfifo(f"{cwd}/pipe-{verb}")
+        for turn in ("new", "old"):  # a target that is made, and one that is replaced
+            write(f"link-{verb}")
+            checks.that(os.path.islink(f"{cwd}/link-{verb}"), f"{verb}: the {turn} target's link stays")
+            with open(f"{cwd}/real/target", "rb") as file:
+                checks.that(file.read() == whole, f"{verb}: bytes of the {turn} target")
+        os.remove(f"{cwd}/real/target")
+        found = []
+        reader = threading.Thread(target=drain, args=(f"{cwd}/pipe-{verb}", found))
+        reader.start()
+        write(f"pipe-{verb}")
+        reader.join(60)
+        checks.that(found == [whole], f"{verb}: bytes out of the pipe")
+        checks.that(stat.S_ISFIFO(os.stat(f"{cwd}/pipe-{verb}").st_mode), f"{verb}: the pipe stays a pipe")
+    try:
+        os.mknod(f"{cwd}/full", 0o600 | stat.S_IFCHR, os.makedev(1, 7))  # a copy of the one that is always full
+        open(f"{cwd}/full", "rb").close()
+    except OSError:
+        print("no devices can be made here: left out", flush=True)
+        return
+    code, _, err = program.call("report", "run", "-o", "full", cwd=cwd)
+    checks.that(code == 5 and "no space" in err, f"a full device: exit {code}: {err}")
+    checks.that(stat.S_ISCHR(os.stat(f"{cwd}/full").st_mode), "the device stays a device")
+
+
+def no_page(checks, cwd):
+    """A training whose report cannot be written tells its result, says so, and does not end with 0."""
+    make_run(cwd)
+    os.remove(f"{cwd}/run/report.html")
+    os.makedirs(f"{cwd}/run/report.html/in-the-way")
+    code, out, err = program.call("resume", "run", "steps=3", "--json", cwd=cwd)
+    checks.that(code == 5 and "no report: " in err and '"weights_hash"' in out,
+                f"a report in the way: exit {code}: {out[:80]} {err}")
+
+
+def packed(checks, cwd):
+    """Checkpoint, configuration and rows are taken as they stand."""
+    make_run(cwd)
+    checkpoint = os.path.relpath(program.checkpoints(cwd)[2], cwd)
+    for path, words in ((checkpoint, ["eval", "run"]), ("run/config.resolved.yaml", ["eval", "run"]),
+                        ("run/metrics.jsonl", ["stats", "run"])):
+        with open(f"{cwd}/{path}", "rb") as file:
+            whole = file.read()
+        with open(f"{cwd}/{path}", "wb") as file:  # stored, so that it is not smaller
+            file.write(gzip.compress(whole, 0))
+        code, _, err = program.call(*words, cwd=cwd)
+        named = os.path.basename(path) in err
+        checks.that(code == 3 and named, f"{path} as gzip: exit {code}: {err}")
+        with open(f"{cwd}/{path}", "wb") as file:
+            file.write(whole)
+        checks.same(program.call(*words, cwd=cwd)[0], 0, f"{path} as it was")
+
+
+program.main(outputs, no_page, packed)
